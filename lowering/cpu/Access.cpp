@@ -359,13 +359,9 @@ void Evaluator::writeLanes(Value value, Value view, const Index &index, function
   value = asVector(value);
   const Ix lanes = *llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
   loop(constantIndex(0), constantIndex(lanes.valid), 1, [&](Ix lane) {
-    Index position(index);
-    for (Ix &ix : position)
-      if (ix.lanes)
-        ix = laneOf(ix, lane.at);
     moveTo(depth());
-    Value element = vector::ExtractOp::create(builder, loc, value, OpFoldResult(lane.at));
-    write(noted(element, depth()), view, access(position), position);
+    Value element = noted(vector::ExtractOp::create(builder, loc, value, OpFoldResult(lane.at)), depth());
+    forLane(index, lane.at, [&](const Index &position) { write(element, view, access(position), position); });
   });
 }
 

@@ -171,7 +171,9 @@ Value Evaluator::at(Value tile, const Index &index) {
   auto found = known.find(key);
   if (found != known.end())
     return found->second;
-  Value value = compute(tile, index);
+  Value value = knownLane(tile, index);
+  if (!value)
+    value = compute(tile, index);
   known[std::move(key)] = value;
   return value;
 }
@@ -230,14 +232,35 @@ Value Evaluator::iota(tile::IotaOp op, const Ix &position) {
   return make<arith::AddIOp>(asVector(first), lanes);
 }
 
-Ix Evaluator::laneOf(const Ix &lanes, Value lane) {
-  Value step = lane;
-  if (lanes.steps) {
-    Value all = constantLanes(builder.getIndexType(), lanes);
-    moveTo(depthOf(lane));
-    step = noted(vector::ExtractOp::create(builder, loc, all, OpFoldResult(lane)), depthOf(lane));
+void Evaluator::forLane(const Index &index, Value number, function_ref<void(const Index &)> body) {
+  Index position(index);
+  for (Ix &ix : position) {
+    if (!ix.lanes)
+      continue;
+    Value step = number;
+    if (ix.steps) {
+      Value all = constantLanes(builder.getIndexType(), ix);
+      moveTo(depthOf(number));
+      step = noted(vector::ExtractOp::create(builder, loc, all, OpFoldResult(number)), depthOf(number));
+    }
+    ix = along(make<arith::AddIOp>(ix.at, step));
   }
-  return along(make<arith::AddIOp>(lanes.at, step));
+  const std::optional<Lane> outer = std::exchange(lane, Lane{index, position, number});
+  body(position);
+  lane = outer;
+}
+
+Value Evaluator::knownLane(Value tile, const Index &index) {
+  if (!lane || keyOf(tile, index) != keyOf(tile, lane->here))
+    return {};
+  auto all = known.find(keyOf(tile, lane->all));
+  if (all == known.end() || depthOf(all->second) > depth())
+    return {};
+  if (!isa<VectorType>(all->second.getType()))
+    return all->second;
+  const int where = std::max(depthOf(all->second), depthOf(lane->number));
+  moveTo(where);
+  return noted(vector::ExtractOp::create(builder, loc, all->second, OpFoldResult(lane->number)), where);
 }
 
 bool Evaluator::isDense(Value tile) {
@@ -375,12 +398,8 @@ Value Evaluator::laneByLane(const Index &index, Type element, llvm::function_ref
   levels.push_back({loop.getBody(), nullptr});
   noted(loop.getInductionVar(), depth());
   noted(loop.getRegionIterArg(0), depth());
-  Index inner(index);
-  for (Ix &ix : inner)
-    if (ix.lanes) {
-      ix = laneOf(ix, loop.getInductionVar());
-    }
-  Value lane = scalar(inner);
+  Value lane;
+  forLane(index, loop.getInductionVar(), [&](const Index &position) { lane = scalar(position); });
   moveTo(depth());
   Value next =
       vector::InsertOp::create(builder, loc, lane, loop.getRegionIterArg(0), OpFoldResult(loop.getInductionVar()));

@@ -191,8 +191,11 @@ private:
   /// A position that a map computes from others, of lanes from their base.
   mlir::Value positionOf(mlir::AffineExpr expr, const Index &index);
   std::optional<Ix> mapped(mlir::AffineExpr expr, const Index &index);
-  /// One of them; `lane` is its number (index type).
-  Ix laneOf(const Ix &lanes, mlir::Value lane);
+  /// Emits code for lane number `lane` (index type) of `index` alone, at whose position `body` is called. What has been
+  /// computed for all lanes, as the results of scans, which nothing else gives, is taken from there.
+  void forLane(const Index &index, mlir::Value lane, llvm::function_ref<void(const Index &)> body);
+  /// What is known of a tile at the position of that lane from what is known at the positions of all; null if nothing.
+  mlir::Value knownLane(mlir::Value tile, const Index &index);
   /// Whether a tile's elements lie in its buffer one behind the other, without gaps between rows.
   static bool isDense(mlir::Value tile);
   /// The position of `index` in a tile's row-major order.
@@ -293,6 +296,12 @@ private:
   llvm::DenseMap<mlir::Value, int> depths;
   std::map<Key, mlir::Value> known;
   std::map<int64_t, mlir::Value> constants; // at the outermost level
+  /// The lane that code is emitted for by itself: where all of them lie, where it does, and its number.
+  struct Lane {
+    Index all, here;
+    mlir::Value number;
+  };
+  std::optional<Lane> lane;
   std::set<Steps> steps;                    // what the indices point to
 };
 

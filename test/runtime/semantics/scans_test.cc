@@ -389,6 +389,55 @@ TEST_P(Scans, InPlaceAndInLoops) {
   }
 }
 
+/// What a scan gives is the mask of two stores, and the value of one of them.
+void maskByScan(View x, View out, View flags, PlaneConfig cfg) {
+  const Shape shape{cfg.rows, cfg.columns};
+  const Tile a = load(x, {0, 0}, shape);
+  const Tile reached = cumor(a > 50, cfg.axis, cfg.reverse);
+  store(flags, {0, 0}, reached, {.mask = reached});
+  store(out, {0, 0}, cumsum(a, cfg.axis, cfg.reverse), {.mask = reached});
+}
+const Kernel maskByScanKernel = kernel("scan_mask", maskByScan, planeFields());
+
+TEST_P(Scans, MaskStoresToViewsOfAnyStride) {
+  std::mt19937 random(23);
+  for (const Shape &strides : {Shape{64, 1}, Shape{64, 2}, Shape{64, 3}, Shape{1, 8}, Shape{2, 16}})
+    for (const int axis : {0, 1})
+      for (const bool reverse : {false, true}) {
+        // Seven of the columns lie in the views, so that each lane is asked for by itself.
+        const PlaneConfig cfg{4, axis == 0 ? 7 : 9, axis, reverse};
+        std::vector<int64_t> a(4 * cfg.columns), sums(4 * 64, -1), flags(4 * 64, 0);
+        Raw words;
+        for (int64_t &value : a)
+          words.push_back(static_cast<uint64_t>(value = static_cast<int64_t>(random() % 60)));
+        forLines({4, cfg.columns}, axis, reverse, [&](const std::vector<int64_t> &line) {
+          int64_t sum = 0;
+          bool reached = false;
+          for (const int64_t at : line) {
+            sum += a[at];
+            reached |= a[at] > 50;
+            const int64_t row = at / cfg.columns, column = at % cfg.columns;
+            if (reached && column < 7) {
+              sums[row * strides[0] + column * strides[1]] = sum;
+              flags[row * strides[0] + column * strides[1]] = 1;
+            }
+          }
+        });
+        const Tensor x = tensor(i32, {4, cfg.columns}, words);
+        const Tensor out = tensor(i32, {4 * 64}, Raw(4 * 64, 0xffffffff));
+        const Tensor reached = tensor(boolean, {4 * 64}, Raw(4 * 64, 0));
+        TensorRef view = out.ref(), truths = reached.ref();
+        view.extents = truths.extents = {4, 7};
+        view.strides = truths.strides = strides;
+        launch(maskByScanKernel, {x.ref(), view, truths}, planeText(cfg));
+        const Raw got = read(out), seen = read(reached);
+        for (size_t i = 0; i < got.size(); ++i) {
+          ASSERT_EQ(static_cast<int32_t>(got[i]), sums[i]) << planeText(cfg) << ", " << strides[1] << ", " << i;
+          ASSERT_EQ(static_cast<int64_t>(seen[i]), flags[i]) << planeText(cfg) << ", " << strides[1] << ", " << i;
+        }
+      }
+}
+
 std::vector<std::string> devicesWithHopper() {
   std::vector<std::string> names = testDevices(true);
   if (names.size() > 1)
