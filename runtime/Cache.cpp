@@ -6,7 +6,7 @@
 #include "runtime/Streams.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/SHA256.h"
+#include "llvm/Support/BLAKE3.h"
 
 #include <fmt/format.h>
 
@@ -32,22 +32,23 @@ static constexpr int64_t abandonedSeconds = 600;
 namespace {
 /// What an entry begins with; the content follows.
 struct Header {
-  char magic[8] = {'K', 'I', 'L', 'N', 'K', 'R', 'N', '2'};
+  char magic[8] = {'K', 'I', 'L', 'N', 'K', 'R', 'N', '3'};
   char key[64] = {};
   char hash[64] = {}; // of the content
   uint64_t length = 0;
 };
 } // namespace
 
-std::string sha256(std::string_view text) {
-  const auto digest = llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
-  return llvm::toHex(digest, /*LowerCase=*/true);
+std::string digestOf(std::string_view text) {
+  llvm::BLAKE3 hasher;
+  hasher.update(llvm::StringRef(text.data(), text.size()));
+  return llvm::toHex(hasher.final(), /*LowerCase=*/true);
 }
 
 static Header headerOf(const std::string &key, std::string_view content) {
   Header header;
   std::memcpy(header.key, key.data(), sizeof header.key);
-  const std::string hash = sha256(content);
+  const std::string hash = digestOf(content);
   std::memcpy(header.hash, hash.data(), sizeof header.hash);
   header.length = content.size();
   return header;

@@ -22,8 +22,8 @@ namespace kiln {
 /// Tells this compiler's objects from another's: a hash of the sources that decide what a traced module becomes.
 extern const char *const compilerIdentity;
 
-/// SHA-256 as 64 hexadecimal digits.
-std::string sha256(std::string_view text);
+/// BLAKE3 as 64 hexadecimal digits.
+std::string digestOf(std::string_view text);
 
 /// The cache of a folder. From any thread and any number of processes. What goes wrong with the folder is said once on
 /// stderr and the cache is done without; when only writing goes wrong, on a full disk say, what is there still serves.
@@ -36,7 +36,7 @@ public:
   /// when it is absolute, as its specification says.
   static DiskCache fromEnvironment();
 
-  /// The content stored under `key` (from sha256), if it is there and whole.
+  /// The content stored under `key` (from digestOf), if it is there and whole.
   std::optional<std::vector<char>> load(const std::string &key);
   /// Stores it; forgets the entries that were not used for longest when the folder outgrows its capacity.
   void store(const std::string &key, const std::vector<char> &content);

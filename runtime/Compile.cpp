@@ -20,6 +20,7 @@
 #include "runtime/Stages.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm-c/Core.h"
 
 #include <fmt/format.h>
@@ -163,7 +164,7 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
   auto result = std::make_shared<TracedKernel>();
   result->context = compiler().contexts.take();
   const lowering::ErrorCollector errors(&result->context->context);
-  result->traced = trace(result->context->context, kernel, facts, config);
+  result->traced = trace(result->context->context, kernel, facts, config, /*verifies=*/false);
   if (!result->traced.module)
     throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1) + hintFor(kernel, facts));
   return result;
@@ -216,8 +217,15 @@ static std::string textOf(mlir::ModuleOp module, bool withLines) {
 static std::string diskKey(const std::string &module, const Device &device) {
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);
-  return sha256(fmt::format("{}\nllvm {}.{}.{}\n{}\n{}\n{}", compilerIdentity, major, minor, patch,
-                            lowering::chosenScheduler(), device.backend().key(), module));
+  return digestOf(fmt::format("{}\nllvm {}.{}.{}\n{}\n{}\n{}", compilerIdentity, major, minor, patch,
+                              lowering::chosenScheduler(), device.backend().key(), module));
+}
+
+/// Throws Error unless MLIR finds the module right. One whose object was stored has been found so.
+static void verifyTraced(mlir::ModuleOp module) {
+  const lowering::ErrorCollector errors(module.getContext());
+  if (mlir::failed(mlir::verify(module)))
+    throw Error(errors.text(), Fault::internal);
 }
 
 static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, const Device &device) {
@@ -230,6 +238,7 @@ static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, c
       ++state.fromDisk;
       return std::move(*object);
     }
+  verifyTraced(module);
   std::vector<char> object =
       lowering::compile(module, device.backend(), dump ? dumpStages(kernel.name, key) : lowering::StageSink());
   ++state.compiled;

@@ -156,7 +156,12 @@ void Tracer::replaceInCells(const DenseMap<mlir::Value, mlir::Value> &map) {
 
 // --- Errors ----------------------------------------------------------------------------------------------------------
 
-Location Tracer::at(Loc loc) { return FileLineColLoc::get(builder.getContext(), loc.file, loc.line, 1); }
+Location Tracer::at(Loc loc) {
+  StringAttr &file = files[loc.file];
+  if (!file)
+    file = builder.getStringAttr(loc.file);
+  return FileLineColLoc::get(file, loc.line, 1);
+}
 
 /// An address in the caller's frame. Stacks grow downwards.
 static const char *stackHere() { return static_cast<const char *>(__builtin_frame_address(0)); }

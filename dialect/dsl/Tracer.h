@@ -262,6 +262,7 @@ private:
 
   const Specialisation &facts;
   mlir::func::FuncOp function;
+  llvm::SmallDenseMap<const char *, mlir::StringAttr, 4> files; // names of those that lines lie in
   std::vector<Tile *> cells; // live cells in order of declaration; null where one has gone
   std::vector<Frame> frames;
   std::vector<mlir::Block *> graveyard; // bodies that were given up; cells may still point into them

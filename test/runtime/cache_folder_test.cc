@@ -61,7 +61,7 @@ TEST_F(CacheFolders, DoWithoutWhenTheDiskIsFull) {
 
 // A disk that fills up takes no more entries, and the ones on it still serve.
 TEST_F(CacheFolders, ServeFromAFullDisk) {
-  const std::string first = sha256("first");
+  const std::string first = digestOf("first");
   saidBy([&] {
     DiskCache cache(folder, plenty);
     cache.store(first, contentOf(500, 2));
@@ -95,7 +95,7 @@ mode_t modeOf(const std::string &path) {
 
 /// What is said when the folder at `path` is used; empty when it serves.
 std::string faultOf(const std::string &path) {
-  const std::string key = sha256("key");
+  const std::string key = digestOf("key");
   std::string text = saidBy([&] {
     DiskCache cache(path, plenty);
     cache.store(key, contentOf(10, 1));
@@ -177,12 +177,12 @@ TEST_F(CacheFolders, StayTheSameWhenTheyOrTheProgramMove) {
                 ::_exit(1);
               cache.store(key, contentOf(10, 1));
               fs::rename(folder + "/cache", folder + "/moved");
-              cache.store(sha256("second"), contentOf(10, 2));
+              cache.store(digestOf("second"), contentOf(10, 2));
               if (cache.load(key) != contentOf(10, 1))
                 ::_exit(1);
             }),
             "");
-  EXPECT_TRUE(fs::exists(folder + "/moved/" + entryOf(sha256("second"))));
+  EXPECT_TRUE(fs::exists(folder + "/moved/" + entryOf(digestOf("second"))));
   EXPECT_FALSE(fs::exists(folder + "/cache"));
   EXPECT_TRUE(fs::is_empty(folder + "/elsewhere"));
 }

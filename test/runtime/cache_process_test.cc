@@ -25,7 +25,7 @@ TEST_F(CacheProcesses, SurviveKillsWhileWriting) {
     if (child == 0) {
       DiskCache cache(folder, plenty);
       for (int i = round;; ++i)
-        cache.store(sha256(std::to_string(i % 50)), contentFor(i % 50));
+        cache.store(digestOf(std::to_string(i % 50)), contentFor(i % 50));
     }
     ::usleep(500 + round * 97 % 4000);
     ::kill(child, SIGKILL);
@@ -38,7 +38,7 @@ TEST_F(CacheProcesses, SurviveKillsWhileWriting) {
   ASSERT_GT(there, 0);
   int whole = 0;
   for (int i = 0; i < 50; ++i)
-    if (const auto content = cache.load(sha256(std::to_string(i)))) {
+    if (const auto content = cache.load(digestOf(std::to_string(i)))) {
       ASSERT_EQ(*content, contentFor(i));
       ++whole;
     }

@@ -11,8 +11,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-TEST_F(Caches, HashAsTheStandardSays) {
-  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+TEST_F(Caches, HashAsTheirPaperSays) {
+  EXPECT_EQ(digestOf("abc"), "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85");
 }
 
 TEST_F(Caches, GiveBackWhatTheyWereGiven) {
@@ -23,7 +23,7 @@ TEST_F(Caches, GiveBackWhatTheyWereGiven) {
     EXPECT_EQ(cache.load(key), contentOf(bytes, 3));
     EXPECT_EQ(DiskCache(folder, plenty).load(key), contentOf(bytes, 3)) << "in another process";
   }
-  EXPECT_FALSE(cache.load(sha256("another")));
+  EXPECT_FALSE(cache.load(digestOf("another")));
 }
 
 // Every place where a file can be cut, in the header and in the content.
@@ -64,7 +64,7 @@ TEST_F(Caches, DropEntriesThatWereAltered) {
 TEST_F(Caches, DropEntriesThatWereRenamed) {
   DiskCache cache(folder, plenty);
   cache.store(key, contentOf(400, 1));
-  const std::string other = sha256("other");
+  const std::string other = digestOf("other");
   std::string path = files().at(0).string();
   const std::string before = path;
   path.replace(path.find(key), key.size(), other);
@@ -76,7 +76,7 @@ TEST_F(Caches, StayWithinTheirSizeAndForgetTheOldestUseFirst) {
   DiskCache cache(folder, 10000);
   std::vector<std::string> keys;
   for (int i = 0; i < 12; ++i)
-    keys.push_back(sha256(std::to_string(i)));
+    keys.push_back(digestOf(std::to_string(i)));
   for (int i = 0; i < 12; ++i) {
     cache.store(keys[i], contentOf(2000, i));
     ::usleep(15000); // the file system's clock must tell the uses apart
@@ -143,18 +143,18 @@ std::vector<std::string> foreignNames(const std::string &key) {
 
 // The folder may hold other files, old or large: they stay as they are, and take nothing of the capacity.
 TEST_F(Caches, LeaveFilesThatAreNotTheirsAlone) {
-  const std::string stored = sha256("stored");
+  const std::string stored = digestOf("stored");
   for (const std::string &name : foreignNames(key)) {
     writeText(folder + "/" + name, std::string(20000, 'x'));
     fs::last_write_time(folder + "/" + name, fs::file_time_type::clock::now() - std::chrono::hours(1));
   }
   DiskCache cache(folder, 10000);
   for (const char *other : {"a", "b", "c", "d", "e", "f"})
-    cache.store(sha256(other), contentOf(1000, 2));
+    cache.store(digestOf(other), contentOf(1000, 2));
   cache.store(stored, contentOf(1000, 1));
   for (const std::string &name : foreignNames(key))
     EXPECT_EQ(readText(folder + "/" + name), std::string(20000, 'x')) << name;
-  EXPECT_TRUE(cache.load(sha256("a"))) << "the files of others were counted";
+  EXPECT_TRUE(cache.load(digestOf("a"))) << "the files of others were counted";
   EXPECT_TRUE(cache.load(stored));
 }
 

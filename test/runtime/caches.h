@@ -38,7 +38,7 @@ protected:
   }
   const TemporaryFolder temporary;
   const std::string folder = temporary.path;
-  const std::string key = sha256("key");
+  const std::string key = digestOf("key");
 };
 
 /// What `action` says on standard error, with how it died if it did. In a child, for a cache says what is wrong with

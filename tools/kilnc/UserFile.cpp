@@ -3,10 +3,12 @@
 #include "tools/kilnc/UserFile.h"
 
 #include "dialect/dsl/Registrations.h"
-#include "runtime/Cache.h"
 #include "tools/files/Files.h"
 #include "tools/files/TemporaryFolder.h"
 #include "tools/kilnc/Identity.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
 
 #include <fmt/format.h>
 
@@ -54,6 +56,12 @@ static std::string headerFolder(const std::vector<std::string> &includes) {
 static std::string asInTree(const std::string &text) {
   static const std::regex installed(R"((#include )<kiln/([^>]+)>)");
   return std::regex_replace(text, installed, "$1\"$2\"");
+}
+
+/// As tools/cmake/HashSources.cmake does.
+static std::string sha256(std::string_view text) {
+  const auto digest = llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  return llvm::toHex(digest, /*LowerCase=*/true);
 }
 
 /// Throws unless the headers are those that this program was built with: a kernel traced through others would not fit.
