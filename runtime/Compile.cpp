@@ -204,11 +204,13 @@ static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
   return signature;
 }
 
-/// What the key is made of: the module, with the lines that are part of the object. Those of checks always are.
+/// What the key is made of: the module, with the lines that are part of the object. Those of checks always are. In the
+/// form that is printed soonest: nobody reads it.
 static std::string textOf(mlir::ModuleOp module, bool withLines) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  module.print(out, mlir::OpPrintingFlags().assumeVerified().enableDebugInfo(withLines));
+  const auto flags = mlir::OpPrintingFlags().assumeVerified().useLocalScope().printGenericOpForm();
+  module.print(out, mlir::OpPrintingFlags(flags).enableDebugInfo(withLines));
   if (!withLines)
     module.walk([&](tile::CheckOp check) { out << "// check at " << check.getLoc() << "\n"; });
   return text;

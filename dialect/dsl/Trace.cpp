@@ -43,7 +43,7 @@ public:
     if (a->getName() != b->getName() || a->getNumOperands() != b->getNumOperands() ||
         a->getNumRegions() != b->getNumRegions() || a->getResultTypes() != b->getResultTypes() ||
         a->getRawDictionaryAttrs() != b->getRawDictionaryAttrs() ||
-        a->getPropertiesAsAttribute() != b->getPropertiesAsAttribute())
+        !a->getName().compareOpProperties(a->getPropertiesStorage(), b->getPropertiesStorage()))
       return a;
     for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands()))
       if (partner.lookup(x) != y)
