@@ -34,6 +34,10 @@ ConstantIntRanges rangeOf(Value value, int effort) {
   }
   if (auto move = value.getDefiningOp<tile::MoveOp>())
     return rangeOf(move.getMoved(), effort - 1);
+  if (auto iota = value.getDefiningOp<tile::IotaOp>()) {
+    const unsigned bits = iota.getType().getElementTypeBitWidth();
+    return ConstantIntRanges::fromSigned(APInt(bits, 0), APInt(bits, iota.getType().getDimSize(0) - 1));
+  }
   auto op = value.getDefiningOp<InferIntRangeInterface>();
   if (!op)
     return anything;

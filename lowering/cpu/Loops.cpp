@@ -24,6 +24,7 @@
 // own loop has neither calls nor branches.
 
 #include "lowering/cpu/Loops.h"
+#include "lowering/analysis/Intervals.h"
 #include "lowering/cpu/Checks.h"
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Nest.h"
@@ -238,28 +239,54 @@ llvm::SetVector<Value> Nest::findMasks() {
   return found;
 }
 
+Value Nest::masksHold(Index &index, ArrayRef<Ix> positions) {
+  Value ends, all;
+  const auto askAt = [&](Value tile, Value position) {
+    index[laneAxis] = {position, std::max(e.depthOf(position), outermost), false, 0};
+    ends = e.both(ends, e.at(tile, index));
+  };
+  const Ix last = positions.back();
+  for (Value tile : masks)
+    if (holdsInInterval(tile, laneAxis)) {
+      askAt(tile, positions.front().at);
+      askAt(tile, e.make<arith::AddIOp>(last.at, e.constantIndex(last.valid - 1)));
+    } else {
+      for (const Ix &position : positions) {
+        index[laneAxis] = position;
+        all = e.both(all, e.vectorAt(tile, index));
+      }
+    }
+  return e.both(ends, all ? e.allOf(all, last.valid) : Value());
+}
+
 SmallVector<Value> Nest::whereMasksHold(Index &index, ArrayRef<Ix> positions, ValueRange like,
                                         function_ref<SmallVector<Value>(ArrayRef<Ix>)> body) {
   if (masks.empty() || positions.size() == 1)
     return body(positions);
-  Value all;
-  for (Ix position : positions) {
-    index[laneAxis] = position;
-    for (Value tile : masks)
-      all = e.both(all, e.vectorAt(tile, index));
-  }
-  auto kept = [&] { // what follows from masks stays on its side
-    return body(llvm::map_to_vector(positions, [&](const Ix &position) { return e.keptHere(position); }));
+  const auto kept = [&](ArrayRef<Ix> some) { // what follows from masks stays on its side
+    return body(llvm::map_to_vector(some, [&](const Ix &position) { return e.keptHere(position); }));
   };
-  auto holding = [&] {
-    for (Value tile : masks)
-      e.assumed[tile] = true;
-    SmallVector<Value> values = kept();
-    for (Value tile : masks)
-      e.assumed.erase(tile);
-    return values;
+  const auto ask = [&](ArrayRef<Ix> some, function_ref<SmallVector<Value>()> otherwise) {
+    const auto holding = [&] {
+      for (Value tile : masks)
+        e.assumed[tile] = true;
+      SmallVector<Value> values = kept(some);
+      for (Value tile : masks)
+        e.assumed.erase(tile);
+      return values;
+    };
+    return e.choose(masksHold(index, some), like.getTypes(), holding, otherwise);
   };
-  return e.choose(e.allOf(all, positions.front().valid), like.getTypes(), holding, kept);
+  return ask(positions, [&]() -> SmallVector<Value> {
+    if (!reductions.empty())
+      return kept(positions);
+    Value end = e.make<arith::AddIOp>(positions.back().at, e.constantIndex(1));
+    e.loop(positions.front().at, end, e.machine.lanes(), [&](Ix base) {
+      const Ix one = lanesAt(base.at, 0, positions.front().valid);
+      ask(one, [&] { return kept(one); });
+    });
+    return {};
+  });
 }
 
 // --- Rows ------------------------------------------------------------------------------------------------------------

@@ -67,9 +67,12 @@ private:
 
   /// The masks of the accesses whose elements the nest reads and writes at its own positions.
   llvm::SetVector<mlir::Value> findMasks();
+  /// Whether all masks hold at all lanes of some vectors of a row. Of a mask that holds in an interval the first and
+  /// the last of them tell.
+  mlir::Value masksHold(Index &index, llvm::ArrayRef<Ix> positions);
   /// What `body` gives at some whole vectors of a row, of the types of `like`: where there are masks twice, once for
-  /// where they hold for all elements. A mask costs more than its instructions (Loops.cpp), a store with one on AVX2
-  /// more than the lanes that it writes.
+  /// where they hold for all elements; a nest that only stores then asks for each vector. A mask costs more than its
+  /// instructions (Loops.cpp), a store with one on AVX2 more than the lanes that it writes.
   Values whereMasksHold(Index &index, llvm::ArrayRef<Ix> positions, mlir::ValueRange like,
                         llvm::function_ref<Values(llvm::ArrayRef<Ix>)> body);
 

@@ -38,11 +38,11 @@ public:
 private:
   void useAtLeast(int64_t bits) { found = std::max(found, std::min(bits, widest)); }
 
-  /// Vectors of what is masked need masks. Rows that are named are read by vectors, elements are not.
+  /// Rows that are named are read by vectors, but for masked ones; elements that are named are not.
   void addAccess(tile::AccessOp access) {
     const RankedTensorType type = access.getTile().getType();
     const int64_t named = access.getIndexRank();
-    if (access.getMaskIfAny() || (named > 0 && (access.isStore() || named == type.getRank())))
+    if (named > 0 && (access.getMaskIfAny() || access.isStore() || named == type.getRank()))
       useAtLeast(widest);
     else if (named > 0)
       mostLanes = std::min(mostLanes, type.getShape().back());

@@ -5,7 +5,8 @@
 //
 //     store(y, {n}, load(x, {n}, {4096}) + 1)      // i8: 32 lanes on AVX2, not 8
 //
-// That is for vectors without masks alone, which would be bytes that AVX2 asks for one by one.
+// That is for tiles that lie inside their views: at a view's edge vectors have masks, which would be bytes that AVX2
+// asks for one by one. Where an access has a mask of its own it is asked whether it holds for a whole vector.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // RUN: kiln-opt %s --cpu-place-tiles='vector-bits=256' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s
 
-// Masks of four vectors are asked for together; where they hold for all elements, memory is accessed without them.
+// Masks of four vectors are asked for together; where they hold for all elements, memory is accessed without them. Else
+// each vector is asked for by itself.
 // CHECK-LABEL: func @masked
 // CHECK: scf.for
 // CHECK-COUNT-4: arith.cmpi ne, {{.*}} : vector<8xi8>
@@ -9,8 +10,14 @@
 // CHECK-COUNT-4: vector.load {{.*}} vector<8xf32>
 // CHECK-COUNT-4: vector.store {{.*}} vector<8xf32>
 // CHECK: } else {
-// CHECK-COUNT-4: vector.maskedload {{.*}} vector<8xf32>
-// CHECK-COUNT-4: vector.maskedstore {{.*}} vector<8xf32>
+// CHECK: scf.for
+// CHECK: %[[ONE:.*]] = vector.reduction <and>, %{{.*}} : vector<8xi1> into i1
+// CHECK: scf.if %[[ONE]] {
+// CHECK: vector.load {{.*}} vector<8xf32>
+// CHECK: vector.store {{.*}} vector<8xf32>
+// CHECK: } else {
+// CHECK: vector.maskedload {{.*}} vector<8xf32>
+// CHECK: vector.maskedstore {{.*}} vector<8xf32>
 // CHECK: return
 func.func @masked(%x: memref<256xf32, strided<[1]>>, %m: memref<256xi8, strided<[1]>>, %y: memref<256xf32, strided<[1]>>)
     attributes {tile.kernel, tile.disjoint = [array<i64: 0, 2>]} {
@@ -34,5 +41,48 @@ func.func @stored(%y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel}
   %p = tile.program_id 0
   %0 = arith.constant dense<2.0> : tensor<16x64xf32>
   tile.store %0, %y[%p, %c0] : tensor<16x64xf32>, memref<?x?xf32, strided<[?, 1]>>
+  return
+}
+
+// Of positions below a bound the first and the last tell: no vector is compared where they hold. Vectors of bytes are
+// full in spite of the mask.
+// CHECK-LABEL: func @below
+// CHECK: scf.for
+// CHECK-COUNT-2: arith.cmpi slt, %{{.*}}, %{{.*}} : i64
+// CHECK: scf.if
+// CHECK-COUNT-4: vector.load {{.*}} vector<32xi8>
+// CHECK-COUNT-4: vector.store {{.*}} vector<32xi8>
+// CHECK: } else {
+// CHECK: vector.maskedstore
+// CHECK: return
+func.func @below(%x: memref<1024xi8, strided<[1]>>, %y: memref<1024xi8, strided<[1]>>, %count: i64)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
+  %c0 = arith.constant 0 : i64
+  %p = tile.program_id 0
+  %at = tile.iota : tensor<1024xi64>
+  %begin = tile.splat %p : i64 -> tensor<1024xi64>
+  %sum = arith.addi %begin, %at : tensor<1024xi64>
+  %limit = tile.splat %count : i64 -> tensor<1024xi64>
+  %mask = arith.cmpi slt, %sum, %limit : tensor<1024xi64>
+  %0 = tile.gather %x[%c0] if %mask : memref<1024xi8, strided<[1]>> -> tensor<1024xi8>
+  tile.scatter %0, %y[%c0] if %mask : tensor<1024xi8>, memref<1024xi8, strided<[1]>>
+  return
+}
+
+// Sums that could wrap do not rise: all are compared.
+// CHECK-LABEL: func @wraps
+// CHECK: scf.for
+// CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} : vector<8xi64>
+// CHECK: vector.reduction <and>
+// CHECK: return
+func.func @wraps(%y: memref<1024xf32, strided<[1]>>, %from: i64, %count: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %at = tile.iota : tensor<1024xi64>
+  %begin = tile.splat %from : i64 -> tensor<1024xi64>
+  %sum = arith.addi %begin, %at : tensor<1024xi64>
+  %limit = tile.splat %count : i64 -> tensor<1024xi64>
+  %mask = arith.cmpi slt, %sum, %limit : tensor<1024xi64>
+  %0 = arith.constant dense<2.0> : tensor<1024xf32>
+  tile.scatter %0, %y[%c0] if %mask : tensor<1024xf32>, memref<1024xf32, strided<[1]>>
   return
 }

@@ -3,6 +3,9 @@
 
 #include "test/runtime/semantics/semantics.h"
 
+#include <algorithm>
+#include <limits>
+
 using namespace kiln;
 using namespace kiln::test;
 
@@ -75,6 +78,129 @@ TEST_P(Masks, HoldForWholeVectorsOrNot) {
           ASSERT_EQ(integerOf(i32, added[row]), total)
               << nameOf(type) << " columns " << columns << " form " << form << " up to " << known << " row " << row;
         }
+      }
+}
+
+// --- Masks of positions, whose ends tell of all where they hold in an interval
+// ----------------------------------------
+
+enum Bound { below, from, within, equal, turned, falling, valley, unlike, narrow, bounds };
+
+constexpr int64_t farthest = 1000;
+
+struct BoundConfig {
+  int rows = 3, columns = 300, bound = 0;
+  bool isNear = false; // whether the numbers lie within `farthest`, so that no sum can wrap
+};
+
+/// Whether positions of a row, counted from `begin`, are in the bounds; all by numbers that may wrap.
+Tile inBounds(Tile begin, Tile low, Tile high, const BoundConfig &cfg) {
+  const Tile at = begin + iota(cfg.columns, i64);
+  switch (cfg.bound) {
+  case below:
+    return at < high;
+  case from:
+    return at >= low;
+  case within:
+    return (at >= low) & (at < high);
+  case equal:
+    return at == high;
+  case turned:
+    return high > iota(cfg.columns, i64) + begin;
+  case falling:
+    return low <= begin - iota(cfg.columns, i64) * 3;
+  case valley:
+    return max(at, high - iota(cfg.columns, i64)) >= low;
+  case unlike:
+    return at != high;
+  default:
+    return cast(begin, i32) + iota(cfg.columns) < cast(high, i32);
+  }
+}
+
+/// x, y (rows, columns): y is x where a row's positions are in the bounds, which all rows share, and below it.
+void moveInBounds(View x, View y, View sums, Tile begin, Tile low, Tile high, BoundConfig cfg) {
+  const Shape shape = {cfg.rows, cfg.columns};
+  if (cfg.isNear)
+    for (Tile *number : {&begin, &low, &high})
+      *number = min(max(*number, -farthest), farthest);
+  const Tile mask = expand(inBounds(begin, low, high, cfg), 0) & (expand(iota(cfg.rows), -1) < cfg.rows - 1);
+  store(y, {0, 0}, load(x, {0, 0}, shape, {.mask = mask}), {.mask = mask});
+  store(sums, {0}, sum(cast(load(x, {0, 0}, shape, {.mask = mask}), i32)));
+}
+const Kernel moveInBoundsKernel = kernel("move_in_bounds", moveInBounds,
+                                         {field("rows", &BoundConfig::rows), field("columns", &BoundConfig::columns),
+                                          field("bound", &BoundConfig::bound), field("near", &BoundConfig::isNear)});
+
+/// The same of one position, in C++.
+bool isInBounds(int64_t begin, int64_t column, int64_t low, int64_t high, int bound) {
+  const auto plus = [](int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  };
+  const int64_t at = plus(begin, column);
+  switch (bound) {
+  case below:
+  case turned:
+    return at < high;
+  case from:
+    return at >= low;
+  case within:
+    return at >= low && at < high;
+  case equal:
+    return at == high;
+  case falling:
+    return low <= plus(begin, -3 * column);
+  case valley:
+    return std::max(at, plus(high, -column)) >= low;
+  case unlike:
+    return at != high;
+  default:
+    return static_cast<int32_t>(plus(static_cast<int32_t>(begin), column)) < static_cast<int32_t>(high);
+  }
+}
+
+TEST_P(Masks, OfPositionsHoldAsTheirNumbersSay) {
+  constexpr int64_t rows = 3, most = std::numeric_limits<int64_t>::max();
+  int kinds = 0;
+  constexpr int64_t columns = 300;
+  for (int bound = 0; bound < bounds; ++bound)
+    for (const bool isNear : {false, true})
+      for (const auto &numbers : {std::array<int64_t, 3>{0, 40, 131},
+                                  {-200, -100, 0},
+                                  {5, 5, columns + 5},
+                                  {most - 100, 3, most - 20},
+                                  {most - 100, -most, 7},
+                                  {(int64_t(1) << 31) - 50, 0, 90},
+                                  {0, 84, 160},
+                                  {-1, -20, 163}}) {
+        const auto near = [&](int64_t number) { return isNear ? std::clamp(number, -farthest, farthest) : number; };
+        const int64_t begin = near(numbers[0]), low = near(numbers[1]), high = near(numbers[2]);
+        const Type type = std::array{f32, i8, bf16, i64}[kinds++ % 4];
+        const int64_t count = rows * columns;
+        const auto wordOf = [&](int64_t number) {
+          return isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
+        };
+        Raw have(count), want(count, wordOf(99));
+        std::vector<int64_t> total(rows, 0);
+        for (int64_t i = 0; i < count; ++i) {
+          have[i] = wordOf(i % 41 + 1);
+          if (i / columns < rows - 1 && isInBounds(begin, i % columns, low, high, bound)) {
+            want[i] = have[i];
+            total[i / columns] += i % 41 + 1;
+          }
+        }
+        const Tensor x = tensor(type, {rows, columns}, have), y = tensor(type, {rows, columns}, Raw(count, wordOf(99)));
+        const Tensor sums(device, i32, {rows});
+        launch(moveInBoundsKernel, {x.ref(), y.ref(), sums.ref(), numbers[0], numbers[1], numbers[2]},
+               "columns=" + std::to_string(columns) + ",bound=" + std::to_string(bound) +
+                   ",near=" + std::to_string(isNear));
+        const Raw got = read(y), added = read(sums);
+        const std::string where =
+            std::string(nameOf(type)) + " bound " + std::to_string(bound) + " from " + std::to_string(begin);
+        for (int64_t i = 0; i < count; ++i)
+          ASSERT_EQ(got[i], want[i]) << where << " element " << i;
+        for (int64_t row = 0; row < rows; ++row)
+          ASSERT_EQ(integerOf(i32, added[row]), total[row]) << where << " row " << row;
       }
 }
 

@@ -1,0 +1,123 @@
+// Comparisons of what only rises or only falls along an axis. A sum that could wrap does neither.
+
+#include "lowering/analysis/Intervals.h"
+#include "lowering/analysis/Ranges.h"
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+namespace {
+/// How elements go along an axis: all `steady` ones are `rises` and `falls`.
+struct Trend {
+  bool rises = false, falls = false; // or stay
+
+  bool isSteady() const { return rises && falls; }
+  Trend turned() const { return {falls, rises}; }
+  Trend with(Trend other) const { return {rises && other.rises, falls && other.falls}; }
+};
+constexpr Trend steady{true, true};
+} // namespace
+
+/// The axis of what `move` moves that its result's `axis` is; nothing if it is none or several, and -1 if the result is
+/// the same along it.
+static std::optional<int64_t> sourceAxis(tile::MoveOp move, int64_t axis) {
+  int64_t found = -1;
+  for (auto [number, expr] : llvm::enumerate(move.getMoveMap().getResults())) {
+    if (!expr.isFunctionOfDim(axis))
+      continue;
+    if (found >= 0 || expr != getAffineDimExpr(axis, move.getContext()))
+      return std::nullopt;
+    found = static_cast<int64_t>(number);
+  }
+  return found;
+}
+
+/// Whether a sum, difference or product of numbers in these ranges can wrap, as numbers with a sign.
+template <class Op> static bool canWrap(const ConstantIntRanges &a, const ConstantIntRanges &b) {
+  for (const APInt &x : {a.smin(), a.smax()})
+    for (const APInt &y : {b.smin(), b.smax()}) {
+      bool wraps = false;
+      if constexpr (std::is_same_v<Op, arith::AddIOp>)
+        (void)x.sadd_ov(y, wraps);
+      else if constexpr (std::is_same_v<Op, arith::SubIOp>)
+        (void)x.ssub_ov(y, wraps);
+      else
+        (void)x.smul_ov(y, wraps);
+      if (wraps)
+        return true;
+    }
+  return false;
+}
+
+/// How a tile of integers goes along an axis, as numbers with a sign.
+static Trend trendOf(Value tile, int64_t axis, int effort) {
+  Operation *op = tile.getDefiningOp();
+  APInt constant; // or of all elements
+  if (!isa<RankedTensorType>(tile.getType()) || matchPattern(tile, m_ConstantInt(&constant)))
+    return steady;
+  if (!op || effort == 0)
+    return {};
+  const auto of = [&](Value operand) { return trendOf(operand, axis, effort - 1); };
+  const auto unlessWraps = [&](auto sum, Trend trend) {
+    return canWrap<decltype(sum)>(rangeOf(sum.getLhs()), rangeOf(sum.getRhs())) ? Trend() : trend;
+  };
+  const Trend trend =
+      llvm::TypeSwitch<Operation *, Trend>(op)
+          .Case([](tile::IotaOp) { return Trend{true, false}; })
+          .Case([&](tile::MoveOp move) {
+            const std::optional<int64_t> below = sourceAxis(move, axis);
+            return !below ? Trend() : *below < 0 ? steady : trendOf(move.getMoved(), *below, effort - 1);
+          })
+          .Case([&](arith::AddIOp sum) { return unlessWraps(sum, of(sum.getLhs()).with(of(sum.getRhs()))); })
+          .Case([&](arith::SubIOp sum) { return unlessWraps(sum, of(sum.getLhs()).with(of(sum.getRhs()).turned())); })
+          .Case([&](arith::MulIOp product) {
+            APInt factor;
+            if (!matchPattern(product.getRhs(), m_ConstantInt(&factor)))
+              return Trend();
+            const Trend left = of(product.getLhs());
+            return unlessWraps(product, factor.isNegative() ? left.turned() : left);
+          })
+          .Case([&](arith::ExtSIOp wider) { return of(wider.getIn()); })
+          .Case<arith::MinSIOp, arith::MaxSIOp>([&](auto least) { return of(least.getLhs()).with(of(least.getRhs())); })
+          .Default(Trend());
+  if (trend.rises || trend.falls)
+    return trend;
+  return isElementwise(op) && llvm::all_of(op->getOperands(), [&](Value operand) { return of(operand).isSteady(); })
+             ? steady
+             : Trend();
+}
+
+bool holdsInInterval(Value mask, int64_t axis, int effort) {
+  if (effort == 0)
+    return false;
+  if (auto both = mask.getDefiningOp<arith::AndIOp>())
+    return holdsInInterval(both.getLhs(), axis, effort - 1) && holdsInInterval(both.getRhs(), axis, effort - 1);
+  if (auto move = mask.getDefiningOp<tile::MoveOp>(); move && isa<RankedTensorType>(move.getMoved().getType())) {
+    const std::optional<int64_t> below = sourceAxis(move, axis);
+    return below && (*below < 0 || holdsInInterval(move.getMoved(), *below, effort - 1));
+  }
+  if (trendOf(mask, axis, effort).isSteady())
+    return true;
+  auto compare = mask.getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return false;
+  using Predicate = arith::CmpIPredicate;
+  const Predicate predicate = compare.getPredicate();
+  if (predicate == Predicate::ne)
+    return false;
+  const bool hasSign =
+      llvm::is_contained({Predicate::eq, Predicate::slt, Predicate::sle, Predicate::sgt, Predicate::sge}, predicate);
+  if (!hasSign && !(isNonNegative(rangeOf(compare.getLhs())) && isNonNegative(rangeOf(compare.getRhs()))))
+    return false;
+  const Trend difference =
+      trendOf(compare.getLhs(), axis, effort).with(trendOf(compare.getRhs(), axis, effort).turned());
+  return difference.rises || difference.falls;
+}
+
+} // namespace kiln::lowering
