@@ -3,6 +3,7 @@
 
 #include "lowering/analysis/Ranges.h"
 #include "lowering/cpu/Evaluator.h"
+#include "lowering/cpu/Lanes.h"
 #include "lowering/tile/Atomics.h"
 
 using namespace mlir;
@@ -49,6 +50,15 @@ static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t ex
   APInt begin;
   return matchPattern(offset, m_ConstantInt(&begin)) && !type.isDynamicDim(axis) && begin.isNonNegative() &&
          begin.sle(type.getDimSize(axis) - extent);
+}
+
+/// How many elements of a row of `extent` lie before a position, and from it on, whatever multiple of its step it is.
+static std::pair<int64_t, int64_t> blockAround(const Ix &position, int64_t extent) {
+  const Congruence known = congruenceOf(position.at);
+  const int64_t block = known.modulus == 0 ? extent : known.modulus;
+  if (extent % block != 0 || known.residue < 0 || known.residue >= block)
+    return {0, 0};
+  return {known.residue, block - known.residue};
 }
 
 Value Evaluator::both(Value a, Value b) { return a && b ? make<arith::AndIOp>(a, b) : a ? a : b; }
@@ -134,6 +144,8 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
     if (!isNamed && index[dim].lanes) {
       access.along.push_back({axis, index[dim]});
       bounds.emplace_back();
+      if (always && isUnitStride(view, axis))
+        std::tie(access.before, access.behind) = blockAround(index[dim], extents[dim]);
       if (!always)
         bounds.back() = {extentOf(*this, view, axis), isConstant ? constantIndex(begin) : asIndex(offset), position,
                          !isNonNegative(offset)};

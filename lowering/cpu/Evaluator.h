@@ -175,6 +175,8 @@ private:
     // Where they are not: the dimensions that they run along, and i1 whether all lie in the view, null if they must.
     llvm::SmallVector<std::pair<int64_t, Ix>, 2> along;
     mlir::Value whole;
+    // Elements of the line that lie in the view as well: before the base, and from it on. 0 where that is not known.
+    int64_t before = 0, behind = 0;
     int depth = 0;
 
     int64_t valid() const { return along.front().second.valid; }
@@ -266,7 +268,9 @@ private:
   llvm::SmallVector<std::pair<int64_t, int64_t>> neighbours(mlir::Value view, const Access &access) const;
   /// The valid lanes, which all lie in the view, as the view's elements; the others are 0.
   mlir::Value readApart(mlir::Value view, const Access &access);
-  mlir::Value readWide(const Line &line, const Steps &distances);
+  /// The parts of the `readable` elements of a line, so many each, that have elements at `distances` in them.
+  llvm::SmallVector<int64_t> partsOf(const Steps &distances, int64_t readable, int64_t width) const;
+  mlir::Value readWide(mlir::Value view, Access access, Steps distances);
   mlir::Value readRuns(mlir::Value view, const Access &access, const Line &line);
   mlir::Value readPart(const Line &line, int64_t begin, int64_t needed, int64_t width);
   int64_t widthFor(mlir::Type stored, int64_t span, bool within) const;
@@ -302,7 +306,7 @@ private:
     mlir::Value number;
   };
   std::optional<Lane> lane;
-  std::set<Steps> steps;                    // what the indices point to
+  std::set<Steps> steps; // what the indices point to
 };
 
 /// Whether the i64 `value` is never negative, as far as simple reasoning goes.

@@ -173,26 +173,52 @@ Value Evaluator::readPart(const Line &line, int64_t begin, int64_t needed, int64
   return vector::MaskedLoadOp::create(builder, loc, type, line.memory, at, mask, zero);
 }
 
-/// Of memory that ends with the farthest lane, vectors side by side; the last one lies over the one before it where
-/// that memory is no multiple of them.
-Value Evaluator::readWide(const Line &line, const Steps &distances) {
-  const int64_t lanes = machine.lanes(), needed = *std::max_element(distances.begin(), distances.end()) + 1;
-  const Type stored = cast<MemRefType>(line.memory.getType()).getElementType();
-  const int64_t width = widthFor(stored, needed, true);
+SmallVector<int64_t> Evaluator::partsOf(const Steps &distances, int64_t readable, int64_t width) const {
+  SmallVector<int64_t> parts;
+  for (int64_t part = 0; part < readable; part += width)
+    if (llvm::any_of(distances, [&](int64_t distance) { return distance >= part && distance < part + width; }))
+      parts.push_back(part);
+  return parts;
+}
+
+/// Vectors side by side, of memory that ends with the farthest lane; the last one lies over the one before it where
+/// that memory is no multiple of them. Of the block around the lanes, where it is known to lie in the view, whole
+/// vectors: the even and the odd elements of a row come from the same ones.
+Value Evaluator::readWide(Value view, Access access, Steps distances) {
+  const Type stored = cast<MemRefType>(view.getType()).getElementType();
+  const int64_t lanes = machine.lanes(), farthest = *std::max_element(distances.begin(), distances.end());
+  int64_t readable = farthest + 1, width = widthFor(stored, readable, true);
+  if (access.along.size() == 1 && access.behind > farthest) {
+    int64_t before = access.before % lanes;
+    if (before + access.behind < lanes && access.before >= lanes) // at the end of a row
+      before += lanes;
+    Steps inBlock(distances);
+    for (int64_t &distance : inBlock)
+      distance += before;
+    const int64_t span = std::min<int64_t>(before + access.behind, llvm::alignTo(before + farthest + 1, lanes));
+    const int64_t wider = widthFor(stored, span, true);
+    const size_t parts = partsOf(distances, readable, width).size(), fewer = partsOf(inBlock, span, wider).size();
+    const bool takesAnyOrder = stored.getIntOrFloatBitWidth() >= 32; // whole vectors of these are shuffled on the way
+    if (fewer < parts || (fewer == parts && (wider == width || takesAnyOrder))) {
+      Value &first = access.indices[access.along[0].first];
+      if (before > 0)
+        first = make<arith::SubIOp>(first, constantIndex(before));
+      distances = inBlock;
+      readable = span;
+      width = wider;
+    }
+  }
+  const Line line = lineOf(view, access);
   Value result = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(vectorOf(stored))));
-  for (int64_t part = 0; part < needed; part += width) {
-    const int64_t begin = std::max<int64_t>(0, std::min(part, needed - width));
+  for (int64_t part : partsOf(distances, readable, width)) {
+    const int64_t begin = std::max<int64_t>(0, std::min(part, readable - width));
     SmallVector<int64_t> places(lanes, 0), order = numbersFrom(0, lanes);
-    bool isRead = false;
     for (auto [lane, distance] : llvm::enumerate(distances))
       if (distance >= part && distance < part + width) {
         places[lane] = distance - begin;
         order[lane] = lanes + (width != lanes ? static_cast<int64_t>(lane) : places[lane]);
-        isRead = true;
       }
-    if (!isRead)
-      continue;
-    Value elements = readPart(line, begin, needed, width);
+    Value elements = readPart(line, begin, readable, width);
     moveTo(depth());
     if (width != lanes) // MLIR joins vectors of one length
       elements = vector::ShuffleOp::create(builder, loc, elements, elements, places);
@@ -222,9 +248,9 @@ Value Evaluator::readRuns(Value view, const Access &access, const Line &line) {
 }
 
 Value Evaluator::readApart(Value view, const Access &access) {
-  const Line line = lineOf(view, access);
   if (auto distances = nearDistances(view, access))
-    return readWide(line, *distances);
+    return readWide(view, access, *distances);
+  const Line line = lineOf(view, access);
   if (haveNeighbours(neighbours(view, access)))
     return readRuns(view, access, line);
   Type stored = cast<MemRefType>(view.getType()).getElementType();

@@ -79,11 +79,11 @@ func.func @stored_merged(%x: memref<6x100xf32, strided<[100, 1]>>, %y: memref<3x
   return
 }
 
-// Pairs side by side are half a vector of each, of which a shuffle takes every element twice.
+// Pairs side by side are half of a vector of each, of which a shuffle takes every element twice.
 // CHECK-LABEL: func @pairs
 // CHECK: scf.for %{{.*}} = %c0 to %c128 step %c64 {
-// CHECK: %[[A:.*]] = vector.load {{.*}} vector<8xf32>
-// CHECK: vector.shuffle %[[A]], %[[A]] [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]
+// CHECK: %[[A:.*]] = vector.load {{.*}} vector<16xf32>
+// CHECK: vector.shuffle %{{.*}}, %[[A]] [16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23]
 // CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
 // CHECK-NOT: vector.insert
 // CHECK: return
@@ -103,6 +103,28 @@ func.func @pairs(%x: memref<64xf32, strided<[1]>>, %y: memref<128xf32, strided<[
   %10 = arith.select %9, %4, %5 : tensor<64x2xi1>, tensor<64x2xf32>
   %11 = tile.reshape %10 : tensor<64x2xf32> -> tensor<128xf32>
   tile.store %11, %y[%c0] : tensor<128xf32>, memref<128xf32, strided<[1]>>
+  return
+}
+
+// The even and the odd elements of a row come from the vectors of both: a row that lies in its view has the element
+// behind the last even one, too.
+// AVX2-LABEL: func @halves
+// AVX2: scf.for
+// AVX2: %[[PAIRS:.*]] = vector.load {{.*}} vector<8xf32>
+// AVX2: vector.shuffle %{{.*}}, %[[PAIRS]] [8, 8, 10, 10, 12, 12, 14, 14]
+// AVX2: vector.shuffle %{{.*}}, %[[PAIRS]] [9, 9, 11, 11, 13, 13, 15, 15]
+// AVX2-NOT: vector<4xf32>
+// AVX2: return
+func.func @halves(%x: memref<128xf32, strided<[1]>>, %y: memref<128xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] {cpu.view} : memref<128xf32, strided<[1]>> -> tensor<128xf32>
+  %1 = tile.reshape %0 : tensor<128xf32> -> tensor<64x2xf32>
+  %2 = tile.extract %1 begin [0, 0] steps [1, 1] : tensor<64x2xf32> -> tensor<64x1xf32>
+  %3 = tile.extract %1 begin [0, 1] steps [1, 1] : tensor<64x2xf32> -> tensor<64x1xf32>
+  %4 = arith.subf %2, %3 : tensor<64x1xf32>
+  %5 = tile.broadcast %4 : tensor<64x1xf32> -> tensor<64x2xf32>
+  %6 = tile.reshape %5 : tensor<64x2xf32> -> tensor<128xf32>
+  tile.store %6, %y[%c0] : tensor<128xf32>, memref<128xf32, strided<[1]>>
   return
 }
 

@@ -65,6 +65,37 @@ TEST_P(Strided, RowsMoveWithinTheirViews) {
         }
 }
 
+/// y is x with the elements of each pair swapped, `extent` pairs in each of two rows.
+void swapPairs(View x, View y, ExtentConfig cfg) {
+  const auto [even, odd] = split(reshape(load(x, {0, 0}, {2, 2 * cfg.extent}), {2, cfg.extent, 2}));
+  store(y, {0, 0}, interleave(odd, even));
+}
+const Kernel swapPairsKernel = kernel("swap_pairs", swapPairs, extentField());
+
+// Both elements of a pair may be read by one vector, which no page need have behind the row.
+TEST_P(Strided, PairsAreReadWithinTheirViews) {
+  GuardedPage source(*device), target(*device);
+  for (const Type type : {i8, bf16, f32, i64})
+    for (const int64_t extent : {4, 7, 24, 35, 64})
+      for (const int64_t missing : {0, 1, 3})
+        for (const bool atEnd : {false, true}) {
+          const int64_t columns = 2 * extent - missing;
+          const TensorRef x = rows(source, type, columns, 1, atEnd), y = rows(target, type, columns, 1, atEnd);
+          std::vector<uint8_t> have(source.bytes(), 0x55), want(target.bytes(), 0x66);
+          for (int64_t i = 0; i < 2 * columns; ++i) {
+            const int64_t row = i / columns, column = i % columns, partner = column ^ 1;
+            std::fill_n(&have[byteOf(source, x, row, column)], bytesOf(type), static_cast<uint8_t>(i + 1));
+            std::fill_n(&want[byteOf(target, y, row, column)], bytesOf(type),
+                        partner < columns ? static_cast<uint8_t>(row * columns + partner + 1) : 0);
+          }
+          source.write(have);
+          target.write(std::vector<uint8_t>(target.bytes(), 0x66));
+          launch(swapPairsKernel, {x, y}, extentText(extent));
+          ASSERT_TRUE(want == target.read())
+              << nameOf(type) << ", " << extent << " pairs, " << missing << " missing" << (atEnd ? ", at the end" : "");
+        }
+}
+
 /// A product whose sums a store writes after a row whose elements lie apart has been added to them.
 void addRow(View a, View b, View row, View c) {
   Tile sums = dot(load(a, {0, 0}, {32, 32}), load(b, {0, 0}, {32, 32}));
