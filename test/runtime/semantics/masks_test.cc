@@ -81,8 +81,7 @@ TEST_P(Masks, HoldForWholeVectorsOrNot) {
       }
 }
 
-// --- Masks of positions, whose ends tell of all where they hold in an interval
-// ----------------------------------------
+// --- Masks of positions, whose ends tell of all ----------------------------------------------------------------------
 
 enum Bound { below, from, within, equal, turned, falling, valley, unlike, narrow, bounds };
 
