@@ -374,9 +374,13 @@ void Nest::readAll(Index &index, ArrayRef<Ix> positions) {
 Nest::States Nest::row(Index &index) {
   scans.begin();
   const SmallVector<Value> like = scans.with(flat({neutral()}));
+  const int64_t usual = e.machine.lanes(); // those of a check may be more, where its elements are narrow
   auto rowAt = [&](Index position, int64_t unroll) {
     scans.begin();
-    const States states = row(position, unroll);
+    States states = row(position, unroll);
+    for (auto [entry, state] : llvm::zip(reductions, states))
+      if (entry.first->kind == Root::Kind::check)
+        state = entry.second.folded(state, usual);
     return scans.with(flat({states}));
   };
   const SmallVector<Value> results = inOrOver(index, like, rowAt);

@@ -2,6 +2,8 @@
 
 #include "lowering/cpu/Reduction.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace kiln::lowering::cpu {
@@ -38,6 +40,24 @@ static Value laneNumbers(Evaluator &e, Type type) {
   return e.make<arith::ConstantOp>(DenseElementsAttr::get(e.vectorOf(type), numbers));
 }
 
+static int64_t lanesOf(Value vector) { return cast<VectorType>(vector.getType()).getNumElements(); }
+
+/// A vector of `lanes` lanes, `none` behind those of `value`.
+Value Reduction::padded(Value value, int64_t lanes, Value none) {
+  const int64_t given = lanesOf(value);
+  if (given == lanes)
+    return value;
+  SmallVector<int64_t> order(lanes, given);
+  std::iota(order.begin(), order.begin() + given, 0);
+  return e.make<vector::ShuffleOp>(value, none, order);
+}
+
+Value Reduction::slice(Value value, int64_t first, int64_t lanes) {
+  SmallVector<int64_t> order(lanes);
+  std::iota(order.begin(), order.end(), first);
+  return e.make<vector::ShuffleOp>(value, value, order);
+}
+
 Reduction::State Reduction::add(const State &state, Value elements, Value position, bool step, int64_t valid) {
   elements = e.asVector(elements);
   Value index;
@@ -57,7 +77,19 @@ Reduction::State Reduction::add(const State &state, Value elements, Value positi
     for (auto [value, other] : llvm::zip(next, none))
       value = e.make<arith::SelectOp>(inside, value, other);
   }
+  for (auto [value, before, none] : llvm::zip(next, state, neutral()))
+    value = padded(value, lanesOf(before), none);
   return combine(state, next);
+}
+
+Reduction::State Reduction::folded(State state, int64_t lanes) {
+  for (int64_t half = lanesOf(state[0]) / 2; half >= lanes; half /= 2) {
+    const auto halves = [&](int64_t first) {
+      return llvm::map_to_vector(state, [&](Value value) { return slice(value, first, half); });
+    };
+    state = combine(halves(0), halves(half));
+  }
+  return state;
 }
 
 Value Reduction::acrossLanes(State state) {

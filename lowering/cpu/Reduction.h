@@ -18,10 +18,13 @@ public:
   /// Vectors that change nothing when combined.
   State neutral();
   /// Combines elements (a vector, `valid` of its lanes) into a state; `position` is the first lane's index along the
-  /// axis, and `step` whether lanes advance along the axis (else all lanes have that index).
+  /// axis, and `step` whether lanes advance along the axis (else all lanes have that index). A state may have more
+  /// lanes than the elements.
   State add(const State &state, mlir::Value elements, mlir::Value position, bool step, int64_t valid);
   /// Combines two states; `later` covers positions that may come before or after.
   State combine(const State &a, const State &b);
+  /// The same in `lanes` lanes, or as few as the state has: those that are as far apart meet.
+  State folded(State state, int64_t lanes);
   /// The result over all lanes, of the reduction's result type.
   mlir::Value acrossLanes(State state);
   /// The results over all lanes of as many states as there are lanes, one in each lane; not of argmax.
@@ -32,6 +35,8 @@ public:
 private:
   /// What `arithmetic` computes, at the outermost level where `inputs` are known.
   State emit(mlir::ValueRange inputs, llvm::function_ref<State(Emit &)> arithmetic);
+  mlir::Value padded(mlir::Value value, int64_t lanes, mlir::Value none);
+  mlir::Value slice(mlir::Value value, int64_t first, int64_t lanes);
 
   Evaluator &e;
   const tile::ReduceKind kind;

@@ -18,7 +18,7 @@ public:
 
   /// Takes a root into account, and what it is computed from.
   void add(const Root &root) {
-    if (root.kind != Root::Kind::store && root.kind != Root::Kind::place)
+    if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::scan)
       return useAtLeast(widest);
     if (root.kind == Root::Kind::store)
       addAccess(cast<tile::AccessOp>(root.op));

@@ -1,4 +1,4 @@
-// RUN: kiln-opt %s --cpu-place-tiles='vector-bits=256' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s
+// RUN: kiln-opt %s --tile-declare-console --cpu-place-tiles='vector-bits=256' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s
 
 // Bytes that are moved without masks go by whole vectors of them, what is left of a row by halves of these.
 // CHECK-LABEL: func @bytes
@@ -31,6 +31,27 @@ func.func @widened(%x: memref<256xi8, strided<[1]>>, %y: memref<256xi32, strided
   %0 = tile.load %x[%c0] {cpu.view} : memref<256xi8, strided<[1]>> -> tensor<256xi8>
   %1 = arith.extsi %0 : tensor<256xi8> to tensor<256xi32>
   tile.store %1, %y[%c0] : tensor<256xi32>, memref<256xi32, strided<[1]>>
+  return
+}
+
+// A check compares as many, and what it has found of them folds to the usual lanes at a row's end; the last elements
+// of a row, which are fewer, meet the first lanes.
+// CHECK-LABEL: func @checked
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<8xi1>)
+// CHECK-COUNT-4: arith.cmpi slt, {{.*}} : vector<32xi8>
+// CHECK: arith.cmpi slt, {{.*}} : vector<16xi8>
+// CHECK: vector.shuffle {{.*}} : vector<16xi1>, vector<16xi1>
+// CHECK: arith.andi {{.*}} : vector<32xi1>
+// CHECK: vector.shuffle {{.*}} : vector<32xi1>, vector<32xi1>
+// CHECK: arith.andi {{.*}} : vector<8xi1>
+// CHECK: call @kiln_check_failed
+// CHECK: return
+func.func @checked(%x: memref<4x144xi8, strided<[144, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %small = arith.constant dense<100> : tensor<4x144xi8>
+  %0 = tile.load %x[%c0, %c0] {cpu.view} : memref<4x144xi8, strided<[144, 1]>> -> tensor<4x144xi8>
+  %1 = arith.cmpi slt, %0, %small : tensor<4x144xi8>
+  tile.check %1, "small" : tensor<4x144xi1>
   return
 }
 

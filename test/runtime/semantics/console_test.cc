@@ -142,6 +142,19 @@ TEST_P(Console, CheckTellsTheFirstElement) {
       }
 }
 
+// Narrow elements are compared in vectors that halve towards a row's end: none of their lanes is lost.
+TEST_P(Console, CheckSeesEveryElement) {
+  const int64_t extent = 299; // several vectors without masks, and what is left
+  for (const Type type : {i8, i16})
+    for (int64_t place = 0; place < extent; ++place) {
+      Raw raw(extent, isFloat(type) ? rawOfReal(type, 1) : 1);
+      raw[place] = 0;
+      const Tensor x = tensor(type, {extent}, raw), y(device, type, {extent});
+      launch(checkRowKernel, {x.ref(), y.ref()}, extentText(extent));
+      expectError([&] { device->synchronize(); }, {"program (0, 0, 0), element " + std::to_string(place)});
+    }
+}
+
 void checkShapes(View x, Tile which) {
   Tile a = load(x, {0, 0}, {3, 5}); // one element past each edge of a 2 x 4 view
   when(which == 0, [&] { check(a < 7, "matrix"); });
