@@ -70,9 +70,11 @@ static bool isForGroups(const GpuFacts &gpu, Type type, const Shape2 &shape) {
 /// Whether a thread has registers for what follows beside its sums, as ptxas found. Where groups multiply, operands
 /// take none, and more is left.
 static bool hasRegistersFor(const Product &e, const Shape2 &shape, bool isGrouped) {
+  const int sums = shape.bm * shape.bn / (32 * shape.warps);
+  if (!isGrouped && e.epilogue == Epilogue::activated)
+    return e.type != f16 || sums <= 64;
   if (!isGrouped)
     return e.epilogue < Epilogue::accumulate;
-  const int sums = shape.bm * shape.bn / (32 * shape.warps);
   switch (e.epilogue) {
   case Epilogue::light:
     return true;
