@@ -1,8 +1,11 @@
 // Between the lanes of a warp: shfl, vote, match, redux, elect.
 
 #include "runtime/simulator/Lanes.h"
+#include "runtime/simulator/Numbers.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace kiln::simulator {
@@ -223,11 +226,38 @@ template <class T> static void reduce(Warp &warp, const Step &step, Mask members
       result[lane] = static_cast<uint32_t>(total);
 }
 
+/// The least or greatest of f32. `detail`: bit 0: the greatest, bit 1: of magnitudes, bit 2: NaN where one is.
+static void reduceFloats(Warp &warp, const Step &step, Mask members) {
+  const auto *values = warp.reg<uint32_t>(step.slots[1]);
+  float total = std::numeric_limits<float>::quiet_NaN();
+  for (Mask left = members; left; left &= left - 1) {
+    const float number = std::bit_cast<float>(values[std::countr_zero(left)]);
+    const float value = step.detail & 2 ? std::fabs(number) : number;
+    total = left == members ? value : extremum(total, value, step.detail & 1, step.detail & 4);
+  }
+  const auto word = std::bit_cast<uint32_t>(withOneNaN(total));
+  auto *result = warp.reg<uint32_t>(step.slots[0]);
+  for (int lane = 0; lane < lanesOfWarp; ++lane)
+    if (warp.exec >> lane & 1)
+      result[lane] = word;
+}
+
 static void decodeRedux(Decoder &d) {
   if (!d.take("sync"))
     d.unsupported("only with .sync");
   const int operation = d.takeOne({"add", "min", "max", "and", "or", "xor"});
+  const bool magnitudes = d.take("abs"), nan = d.take("NaN");
   const Type type = d.type();
+  if (type == Type::f32 && (operation == 1 || operation == 2)) {
+    d.expectTarget(100, 86);
+    d.expectCount(3, 3);
+    Step &step = d.emit(byGroups<reduceFloats, 2>, {d.result(0, type), d.source(1, type), d.source(2, Type::b32)},
+                        uint64_t{operation == 2} | uint64_t{magnitudes} << 1 | uint64_t{nan} << 2);
+    step.members = step.slots[2];
+    return;
+  }
+  if (magnitudes || nan)
+    d.unsupported();
   if (operation < 0 || (type != Type::s32 && type != Type::u32 && !(type == Type::b32 && operation >= 3)))
     d.unsupported();
   d.expectCount(3, 3);

@@ -27,14 +27,6 @@ FloatModifiers takeFloatModifiers(Decoder &decoder, bool saturate) {
 
 // --- One element ---------------------------------------------------------------------------------------------------
 
-template <class T> static T extremum(T a, T b, bool maximum, bool nan) {
-  if (std::isnan(a) || std::isnan(b))
-    return nan || (std::isnan(a) && std::isnan(b)) ? std::numeric_limits<T>::quiet_NaN() : std::isnan(a) ? b : a;
-  if (a == b) // +0 is above −0
-    return std::signbit(a) == maximum ? b : a;
-  return (a < b) == maximum ? b : a;
-}
-
 template <class T> static T extremumOfMagnitudes(T a, T b, bool maximum, bool nan) {
   const T magnitude = extremum(std::fabs(a), std::fabs(b), maximum, nan);
   return std::isnan(magnitude) || std::signbit(a) == std::signbit(b) ? magnitude : -magnitude;

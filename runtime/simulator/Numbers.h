@@ -49,6 +49,15 @@ inline float flushed(float value) { return std::fabs(value) < 0x1p-126f ? std::c
 /// Clamped to [0, 1]; NaN gives 0.
 template <class T> T saturated(T value) { return value > 0 ? (value < 1 ? value : T(1)) : T(0); }
 
+/// The greater number, or the smaller; +0 is above −0. Where one is no number the other; with `nan` no number.
+template <class T> T extremum(T a, T b, bool maximum, bool nan) {
+  if (std::isnan(a) || std::isnan(b))
+    return nan || (std::isnan(a) && std::isnan(b)) ? std::numeric_limits<T>::quiet_NaN() : std::isnan(a) ? b : a;
+  if (a == b)
+    return std::signbit(a) == maximum ? b : a;
+  return (a < b) == maximum ? b : a;
+}
+
 /// a + b, a · b, a / b, √a, a · b + c in a rounding mode, each rounded once; for modes other than nearest.
 float addIn(float a, float b, Rounding rounding);
 double addIn(double a, double b, Rounding rounding);

@@ -2,6 +2,9 @@
 
 #include "test/runtime/simulator/machine.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace kiln::simulator::test {
@@ -99,6 +102,42 @@ TEST(ReduxTest, OperationsByDefinition) {
   EXPECT_EQ(inWarp("redux.sync.and.b32 %d, %a, -1;", "b32", {values}), Column(32, all));
   EXPECT_EQ(inWarp("redux.sync.or.b32 %d, %a, -1;", "b32", {values}), Column(32, any));
   EXPECT_EQ(inWarp("redux.sync.xor.b32 %d, %a, -1;", "b32", {values}), Column(32, odd));
+}
+
+// Of f32 on sm_100a: what is no number counts only where the instruction says so, or for want of another; +0 is the
+// greater zero.
+TEST(ReduxTest, FloatsByDefinition) {
+  const float none = NAN, infinite = INFINITY;
+  const std::string form = kernel(2, ".reg .f32 %f, %g;",
+                                  "add.u64 %o, %o, %p0; ld.global.f32 %f, [%o]; redux.sync.{}.f32 %g, %f, -1;\n"
+                                  "mul.wide.u32 %o, %t, 8; add.u64 %o, %o, %p1; st.global.f32 [%o], %g;"),
+                    head = ".version 8.6\n.target sm_100a\n.address_size 64\n";
+  const auto expect = [&](const std::string &operation, const std::vector<float> &numbers, float want) {
+    std::string text = head + form.substr(module("").size());
+    text.replace(text.find("{}.f32"), 2, operation);
+    std::vector<float> in(64), out(64);
+    for (size_t lane = 0; lane < 32; ++lane)
+      in[2 * lane] = numbers[std::min(lane, numbers.size() - 1)];
+    Machine machine(text);
+    const float *const got = machine.buffer(out);
+    machine.run("k", {1, 1, 1}, {32, 1, 1},
+                {reinterpret_cast<uint64_t>(machine.buffer(in)), reinterpret_cast<uint64_t>(got)});
+    EXPECT_EQ(machine.found(), std::vector<std::string>());
+    const uint32_t bits = std::isnan(want) ? 0x7fffffff : std::bit_cast<uint32_t>(want);
+    for (size_t lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(std::bit_cast<uint32_t>(got[2 * lane]), bits) << operation << " " << lane;
+  };
+  expect("max", {1, -7, 3}, 3);
+  expect("min", {1, -7, 3}, -7);
+  expect("max.abs", {1, -7, 3}, 7);
+  expect("min.abs", {1, -7, 3}, 1);
+  expect("max", {-0.0f, 0, -0.0f}, 0);
+  expect("min", {0, -0.0f, 0}, -0.0f);
+  expect("max", {none, 2, none}, 2);
+  expect("max.NaN", {2, none, 5}, none);
+  expect("min.abs.NaN", {none, -2, 5}, none);
+  expect("min", {none}, none);
+  expect("min", {-infinite, none}, -infinite);
 }
 
 } // namespace kiln::simulator::test

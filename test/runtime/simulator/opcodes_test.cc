@@ -264,6 +264,8 @@ TEST(TargetTest, OldTextsAreRefused) {
   EXPECT_EQ(refusal(".version 8.6\n.target sm_90a", "add.rn.f32x2 %d0, %d1, %d2;"),
             "PTX line 6: expected '.target sm_100' or above, but got 'sm_90a', in 'add.rn.f32x2'");
   EXPECT_EQ(refusal(".version 8.6\n.target sm_100a", "add.rn.f32x2 %d0, %d1, %d2;"), "");
+  EXPECT_EQ(refusal(".version 8.6\n.target sm_90a", "redux.sync.max.f32 %r0, %r1, -1;"),
+            "PTX line 6: expected '.target sm_100' or above, but got 'sm_90a', in 'redux.sync.max.f32'");
 }
 
 // --- What is left out ----------------------------------------------------------------------------------------------
