@@ -182,8 +182,8 @@ static std::string escaped(const std::string &text) {
 /// Colours that people who see no red or no green tell apart, too (Okabe and Ito's), and pixels of the picture's parts.
 static constexpr const char *sharedColor = "#0072b2", *globalColor = "#009e73", *lostColor = "#d55e00";
 static constexpr int margin = 8, barWidth = 500, barHeight = 10, pitch = 14;
-/// Of text of 11 pixels in a monospaced face, which has 0.6 of its size a character; some have a little more.
-static constexpr double characterWidth = 6.8;
+/// Of text of 11 pixels in a monospaced face: 0.6 of its size a character, which some readers round to whole pixels.
+static constexpr double characterWidth = 7.2;
 
 static int widthOf(size_t characters) { return static_cast<int>(static_cast<double>(characters) * characterWidth) + 1; }
 
