@@ -235,17 +235,22 @@ std::string pictureOf(const std::vector<Curve> &curves, const CurveOf &of) {
     apart.add(differing.back().validation);
   }
   const Panel upper(28, 260, steps, losses), lower(330, 130, steps, apart);
-  std::string text =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"650\" height=\"490\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<rect width=\"650\" height=\"490\" fill=\"#ffffff\"/>\n";
-  text += fmt::format("<text x=\"{0}\" y=\"18\">{2} over {3}, dots: validation</text>\n"
-                      "<text x=\"{0}\" y=\"322\">less that of {1}</text>\n",
-                      Panel::left, escaped(shortened(curves.front().name)), escaped(shortened(of.tag)),
-                      overNames.at(static_cast<size_t>(of.over)));
-  text += upper.axes() + lower.axes();
+  const bool isAlone = curves.size() == 1; // it differs from no other
+  std::string text = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"650\" height=\"{0}\" "
+                                 "font-family=\"sans-serif\" font-size=\"12\">\n"
+                                 "<rect width=\"650\" height=\"{0}\" fill=\"#ffffff\"/>\n",
+                                 isAlone ? 316 : 490);
+  text += fmt::format("<text x=\"{}\" y=\"18\">{} over {}, dots: validation</text>\n", Panel::left,
+                      escaped(shortened(of.tag)), overNames.at(static_cast<size_t>(of.over)));
+  text += upper.axes();
+  if (!isAlone)
+    text += fmt::format("<text x=\"{}\" y=\"322\">less that of {}</text>\n", Panel::left,
+                        escaped(shortened(curves.front().name))) +
+            lower.axes();
   for (size_t i = 0; i < shown.size(); ++i) {
     text += drawn(upper, shown[i].training, shown[i].validation, i) + legend(shown[i], i, shown.size());
-    text += drawn(lower, differing[i].training, differing[i].validation, i);
+    if (!isAlone)
+      text += drawn(lower, differing[i].training, differing[i].validation, i);
   }
   return text + "</svg>\n";
 }

@@ -67,6 +67,13 @@ TEST_F(CurvesTest, ComparesBetweenPoints) {
   EXPECT_EQ(pointsOf(pictureOf(curves)), 1);
 }
 
+// One run differs from no other: its picture has one panel.
+TEST_F(CurvesTest, OneRunHasOnePanel) {
+  const Curve run = {"run", {{1, 2}, {2, 1}}, {}};
+  EXPECT_EQ(pictureOf({run}).find("less that of"), std::string::npos);
+  EXPECT_NE(pictureOf({run, run}).find("less that of run"), std::string::npos);
+}
+
 TEST_F(CurvesTest, AFolderWithoutStepsIsAnError) {
   expectError([&] { readCurve(folder / "none"); }, {"none/log.jsonl"});
   expectError([&] { readCurve(run("empty", "")); }, {"expected steps in", "but there are none"});
