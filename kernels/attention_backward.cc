@@ -261,7 +261,7 @@ AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t 
   const int64_t longest = std::max(Tq, Tk);
   AttentionConfig config = target.visit([=](const CpuFacts &) { return tilesOf(64, Tk <= 128 ? 64 : 128, Tq, Tk); },
                                         [=](const GpuFacts &gpu) { return gpuBackwardTilesOf(gpu, longest, D, type); });
-  config.precision = target.precisionOf(type);
+  config.precision = attentionPrecision(target, type);
   config.shifted = target.elastic;
   return config;
 }

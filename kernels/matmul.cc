@@ -188,7 +188,7 @@ static std::vector<Field> fields() {
       field("tb", &MatmulConfig::tb, "B is stored transposed, (N, K)"),
       field("keep", &MatmulConfig::keep, "matmul_gelu stores preact; weight_gradient stores db"),
       field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold"),
-      field("precision", &MatmulConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
+      field("precision", &MatmulConfig::precision, precisionNames, "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
       field("warps", &MatmulConfig::warps, "warps of a program, on a GPU"),
       field("stages", &MatmulConfig::stages, "steps whose operands a GPU holds in shared memory (0: up to 3, as fit)"),
       field("side", &MatmulConfig::side, "steps of K that few rows are multiplied by side by side (0: by tiles)")};

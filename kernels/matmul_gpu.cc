@@ -58,7 +58,10 @@ static SmRates ratesOf(const GpuFacts &gpu, Type type, Precision precision) {
     return {.multiplyAdds = halves, .multiplyAddsEach = 2048};
   if (precision == Precision::ieee)
     return {.multiplyAdds = isGraphics || gpu.architecture >= 90 ? 128.0 : 64.0, .multiplyAddsEach = 32};
-  return {.multiplyAdds = halves / (precision == Precision::tf32x3 ? 6 : 2), .multiplyAddsEach = 1024};
+  const double products = precision == Precision::tf32 ? 1 : 3; // of each two numbers
+  if (precision == Precision::bf16x3)
+    return {.multiplyAdds = halves / products, .multiplyAddsEach = 2048 / products};
+  return {.multiplyAdds = halves / 2 / products, .multiplyAddsEach = 1024 / products};
 }
 
 /// Whether groups of four warps multiply the tile, each 64 rows of it at a time.
@@ -169,9 +172,14 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
   config.bk = static_cast<int>(rowBytes / bytesOf(e.type));
   double best = std::numeric_limits<double>::infinity();
   const bool isExact = e.type == f32 && config.precision == Precision::ieee;
+  // Sums of small products stand beside the others, and each factor is two numbers.
+  const bool isSplit =
+      e.type == f32 && (config.precision == Precision::tf32x3 || config.precision == Precision::bf16x3);
+  if (isSplit && config.precision == Precision::tf32x3)
+    config.bk /= 2;
   for (Shape2 shape : shapes) {
     // What follows the product, or operands that no tensor core holds, need registers, too.
-    if (isExact || !hasRegistersFor(e, shape, isForGroups(gpu, e.type, shape)))
+    if (isExact || isSplit || !hasRegistersFor(e, shape, isForGroups(gpu, e.type, shape)))
       shape.warps *= 2;
     if (shape.warps > mostWarps || (shape.forGroups && !isForGroups(gpu, e.type, shape)))
       continue;

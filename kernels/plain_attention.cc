@@ -78,20 +78,21 @@ static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile m
     store(weights, {b, h, m, 0}, drop(p));
 }
 
-const Kernel headProductKernel = kernel(
-    "head_product", headProduct,
-    {"a (B, H, M, K), or its last two turned", "b (B, Hk, K, N), or its last two turned", "c (B, H, M, N)",
-     "scale f32, of the product"},
-    {field("bm", &HeadProductConfig::bm, "rows of a tile of C"),
-     field("bn", &HeadProductConfig::bn, "columns of a tile of C"),
-     field("bk", &HeadProductConfig::bk, "length of the sum that one step adds"),
-     field("ta", &HeadProductConfig::ta, "A is stored (K, M)"),
-     field("tb", &HeadProductConfig::tb, "B is stored (N, K)"),
-     field("group", &HeadProductConfig::group, "heads of A that share one of B"),
-     field("sums", &HeadProductConfig::sums, "instead of sharing, they are added into one head of C"),
-     field("precision", &HeadProductConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
-     field("warps", &HeadProductConfig::warps, "warps of a program, on a GPU"),
-     field("stages", &HeadProductConfig::stages, "steps whose operands a GPU holds in shared memory")});
+const Kernel headProductKernel =
+    kernel("head_product", headProduct,
+           {"a (B, H, M, K), or its last two turned", "b (B, Hk, K, N), or its last two turned", "c (B, H, M, N)",
+            "scale f32, of the product"},
+           {field("bm", &HeadProductConfig::bm, "rows of a tile of C"),
+            field("bn", &HeadProductConfig::bn, "columns of a tile of C"),
+            field("bk", &HeadProductConfig::bk, "length of the sum that one step adds"),
+            field("ta", &HeadProductConfig::ta, "A is stored (K, M)"),
+            field("tb", &HeadProductConfig::tb, "B is stored (N, K)"),
+            field("group", &HeadProductConfig::group, "heads of A that share one of B"),
+            field("sums", &HeadProductConfig::sums, "instead of sharing, they are added into one head of C"),
+            field("precision", &HeadProductConfig::precision, precisionNames,
+                  "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
+            field("warps", &HeadProductConfig::warps, "warps of a program, on a GPU"),
+            field("stages", &HeadProductConfig::stages, "steps whose operands a GPU holds in shared memory")});
 const Kernel maskedSoftmaxKernel = kernel(
     "masked_softmax", maskedSoftmax,
     {"weights (B, H, Tq, Tk) f32, scores, then their softmax", "dropped (B, H, Tq, Tk) f32, the same after dropout",

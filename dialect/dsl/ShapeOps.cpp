@@ -347,7 +347,7 @@ static Shape sumsOf(mlir::Value a, mlir::Value b) {
 }
 
 static Tile product(Verb &verb, mlir::Value a, mlir::Value b, mlir::Value acc, Precision precision) {
-  static_assert(static_cast<int>(Precision::tf32x3) == static_cast<int>(tile::Precision::TF32x3));
+  static_assert(static_cast<int>(Precision::bf16x3) == static_cast<int>(tile::Precision::BF16x3));
   return verb.result(verb.emit<tile::DotOp>(a, b, acc, static_cast<tile::Precision>(precision)));
 }
 

@@ -295,10 +295,10 @@ Tile argmin(At x, Axes axes = -1, bool keep = false);
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
 /// How far products of f32 may be rounded, for the sake of tensor cores: not at all, their operands to tf32, or to sums
-/// of two tf32. Any but `ieee` permits coarse sums of floats of 8 bits. dialect/README.md has the bounds.
-enum class Precision { ieee, tf32, tf32x3 };
+/// of two tf32 or two bf16. Any but `ieee` permits coarse sums of floats of 8 bits. dialect/README.md has the bounds.
+enum class Precision { ieee, tf32, tf32x3, bf16x3 };
 /// Their names, in this order.
-inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3"};
+inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3", "bf16x3"};
 /// a (…, M, K) · b (…, K, N) + acc (…, M, N), of equal leading extents: one product for each pair of matrices, rank at
 /// most 5. f32, bf16, f16 and floats of 8 bits accumulate in f32, i8 in i32, f64 in f64.
 Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);

@@ -14,7 +14,8 @@ def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines two el
 }
 
 def Tile_Precision : I32EnumAttr<"Precision", "how exactly a product of f32 tiles is computed", [
-    I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">, I32EnumAttrCase<"TF32x3", 2, "tf32x3">]> {
+    I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">, I32EnumAttrCase<"TF32x3", 2, "tf32x3">,
+    I32EnumAttrCase<"BF16x3", 3, "bf16x3">]> {
   let cppNamespace = "::kiln::tile";
 }
 

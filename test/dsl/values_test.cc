@@ -107,9 +107,9 @@ TEST(ConfigText, EnumsAreSpelledByName) {
   for (const std::string &name : precisionNames)
     EXPECT_EQ(chosen.configText("precision=" + name), "precision=" + name);
   EXPECT_EQ(errorOf([] { chosen.configText("precision=tf23"); }),
-            "expected 'precision' to be one of ieee, tf32, tf32x3, but got 'tf23'; did you mean 'tf32'?");
+            "expected 'precision' to be one of ieee, tf32, tf32x3, bf16x3, but got 'tf23'; did you mean 'tf32'?");
   EXPECT_EQ(errorOf([] { chosen.configText("precision=1"); }),
-            "expected 'precision' to be one of ieee, tf32, tf32x3, but got '1'");
+            "expected 'precision' to be one of ieee, tf32, tf32x3, bf16x3, but got '1'");
 }
 
 TEST(ConfigText, SpacesAroundNamesAndValuesAreIgnored) {

@@ -30,7 +30,7 @@ std::vector<Machine> productMachines() {
       all.push_back({device, bf16});
   for (const std::string &device : test::testDevices())
     if (isGpu(device))
-      for (const Precision precision : {Precision::tf32, Precision::tf32x3})
+      for (const Precision precision : {Precision::tf32, Precision::tf32x3, Precision::bf16x3})
         all.push_back({device, f32, precision});
   return all;
 }
@@ -58,6 +58,8 @@ double productError(int64_t n, const Machine &machine) {
     return 3 * plain + 0x1p-10 + 0x1p-22;
   case Precision::tf32x3:
     return 9 * plain + 3 * 0x1p-22 + 0x1p-32;
+  case Precision::bf16x3:
+    return 9 * plain + 3 * 0x1p-16 + 0x1p-22;
   }
   return 0;
 }

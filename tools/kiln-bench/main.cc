@@ -154,7 +154,8 @@ static void runProgram(int argc, char **argv) {
   app.add_option("benchmark", name, "which one");
   app.add_option("--device", wishes.device, "the device that Kiln runs on (cpu; of static and users simulator:sm_80)");
   app.add_option("--dtype", wishes.type, "of operands: f32, bf16, f16 or i8 (f32; of static bf16)");
-  app.add_option("--precision", wishes.precision, "of products of f32: ieee, tf32 or tf32x3 (what suits the device)");
+  app.add_option("--precision", wishes.precision,
+                 "of products of f32: ieee, tf32, tf32x3 or bf16x3 (what suits the device)");
   CLI::Option *limit = app.add_option("--threads", wishes.threads,
                                       "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
   app.add_option("--json", wishes.json, "also write the rows to this file");

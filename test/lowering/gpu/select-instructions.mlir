@@ -77,20 +77,54 @@ func.func @byteFloats(%a: tensor<64x32xi8>, %b: tensor<32x64xi8>, %c: tensor<64x
 
 // -----
 
-// f32 loses bits to the tensor core only where the product lets it: `ieee`, which is meant when nothing is said, and
-// `tf32x3`, which is nearly as exact, are outer products, up to 8 rows by 4 columns a thread.
+// f32 loses bits to the tensor core only where the product lets it: `ieee`, which is meant when nothing is said, are
+// outer products, up to 8 rows by 4 columns a thread.
 // CHECK-LABEL: func @precision
 // CHECK: tile.dot {{.*}} precision tf32 {{.*}}simt.mma
 // CHECK-NOT: simt.mma
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d1:2 d0:1 d0:2 d0:4], lane [d1:4 d1:8 d1:16 d1:32 d0:8], warp [d0:16 d0:32]>} :
-// CHECK: tile.dot {{.*}} precision tf32x3
-// CHECK-NOT: simt.mma
 // CHECK: return
 func.func @precision(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<64x64xf32>) attributes {tile.kernel} {
   %0 = tile.dot %a, %b, %acc precision tf32 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
   %1 = tile.dot %a, %b, %acc : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
-  %2 = tile.dot %a, %b, %acc precision tf32x3 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
   return
+}
+
+// -----
+
+// The sum of two numbers of tf32 or bf16: the small products first, and where they are no finite numbers without them.
+// CHECK-LABEL: func @two_tf32
+// CHECK-DAG: %[[BA:.*]] = arith.select {{.*}}, {{.*}}, %arg0
+// CHECK-DAG: %[[SA:.*]] = arith.subf %arg0, %[[BA]]
+// CHECK-DAG: %[[BB:.*]] = arith.select {{.*}}, {{.*}}, %arg1
+// CHECK-DAG: %[[SB:.*]] = arith.subf %arg1, %[[BB]]
+// CHECK: %[[FIRST:.*]] = tile.dot %[[SA]], %[[BB]], {{.*}} precision tf32 {{.*}}simt.mma
+// CHECK: %[[SMALL:.*]] = tile.dot %[[BA]], %[[SB]], %[[FIRST]] precision tf32 {{.*}}simt.mma
+// CHECK: %[[KEPT:.*]] = arith.select {{.*}}, %[[SMALL]], {{.*}}
+// CHECK: %[[SUM:.*]] = arith.addf %arg2, %[[KEPT]]
+// CHECK: tile.dot %[[BA]], %[[BB]], %[[SUM]] precision tf32 {{.*}}simt.mma
+func.func @two_tf32(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<64x64xf32>) -> tensor<64x64xf32>
+    attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc precision tf32x3 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
+  return %0 : tensor<64x64xf32>
+}
+// CHECK-LABEL: func @two_bf16
+// CHECK-COUNT-3: tile.dot {{.*}}simt.mma} : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
+// CHECK-NOT: tile.dot
+// CHECK: return
+func.func @two_bf16(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<64x64xf32>) -> tensor<64x64xf32>
+    attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc precision bf16x3 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
+  return %0 : tensor<64x64xf32>
+}
+// A sum of 8 terms is too short for instructions that multiply bf16, and is computed as `ieee`.
+// CHECK-LABEL: func @short
+// CHECK-NOT: simt.mma
+// CHECK: return
+func.func @short(%a: tensor<64x8xf32>, %b: tensor<8x64xf32>, %acc: tensor<64x64xf32>) -> tensor<64x64xf32>
+    attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc precision bf16x3 : tensor<64x8xf32>, tensor<8x64xf32>, tensor<64x64xf32>
+  return %0 : tensor<64x64xf32>
 }
 
 // -----

@@ -60,7 +60,7 @@ TEST(Options, TrainTakesAPrecision) {
   EXPECT_EQ(settings({}).precision, std::nullopt);
   EXPECT_EQ(settings({"--precision", "ieee"}).precision, Precision::ieee);
   EXPECT_EQ(errorOf([&] { settings({"--precision", "fp32"}); }),
-            "expected 'precision' to be one of ieee, tf32, tf32x3, but got 'fp32'");
+            "expected 'precision' to be one of ieee, tf32, tf32x3, bf16x3, but got 'fp32'");
 }
 
 /// The settings of `gpt2 train` with these flags, over those of a checkpoint if there is one.

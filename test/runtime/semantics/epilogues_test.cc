@@ -125,15 +125,16 @@ TEST_P(Epilogues, OfFactorsByRowsAndByColumns) {
     Type type;
     Precision precision;
   };
-  const Kind kinds[] = {{f16, Precision::ieee}, {f32, Precision::ieee},   {bf16, Precision::ieee},
-                        {f32, Precision::tf32}, {i8, Precision::ieee},    {f8e5m2, Precision::ieee},
-                        {f64, Precision::ieee}, {f32, Precision::tf32x3}, {f8e4m3, Precision::ieee}};
+  const Kind kinds[] = {{f16, Precision::ieee},  {f32, Precision::ieee},   {bf16, Precision::ieee},
+                        {f32, Precision::tf32},  {i8, Precision::ieee},    {f8e5m2, Precision::ieee},
+                        {f64, Precision::ieee},  {f32, Precision::tf32x3}, {f8e4m3, Precision::ieee},
+                        {f32, Precision::bf16x3}};
   const int64_t shapes[][4] = {{16, 16, 32, 16}, {32, 64, 80, 32}, {17, 33, 21, 8}, {1, 32, 48, 16},
                                {64, 8, 37, 16},  {16, 1, 16, 16},  {16, 32, 0, 16}}; // M, N, K, terms of a round
   for (int number = 0; number < 2 * epilogues * 4; ++number) {
     const bool ta = number & 1, tb = number & 2;
     const auto epilogue = static_cast<Epilogue>(number / 4 % epilogues);
-    const auto [type, precision] = kinds[(number + number / 9) % std::size(kinds)];
+    const auto [type, precision] = kinds[(number + number / 10) % std::size(kinds)];
     const auto &[m, n, k, round] = shapes[(number + number / 7) % std::size(shapes)];
     const Type sums = type == i8 ? i32 : type == f64 ? f64 : f32;
     const auto matrix = [](Type type, int64_t rows, int64_t columns, bool turned, int (*element)(int64_t, int64_t)) {

@@ -1,0 +1,130 @@
+// Products of f32 whose factors a precision permits to round: within the bounds of dialect/README.md, and infinite or
+// no number where the product is.
+
+#include "test/runtime/semantics/semantics.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <random>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+struct PrecisionConfig {
+  int m = 16, n = 16, k = 16;
+  Precision precision = Precision::ieee;
+};
+
+/// c += a · b.
+void multiply(View a, View b, View c, PrecisionConfig cfg) {
+  Tile left = load(a, {0, 0}, {cfg.m, cfg.k}), right = load(b, {0, 0}, {cfg.k, cfg.n}); // (m, k), (k, n)
+  store(c, {0, 0}, dot(left, right, load(c, {0, 0}, {cfg.m, cfg.n}), cfg.precision));
+}
+const Kernel multiplyKernel =
+    kernel("multiply", multiply,
+           {field("m", &PrecisionConfig::m), field("n", &PrecisionConfig::n), field("k", &PrecisionConfig::k),
+            field("precision", &PrecisionConfig::precision, precisionNames)});
+
+class Precisions : public Semantics {
+protected:
+  /// a · b + c, of matrices of `m` × `k`, `k` × `n` and `m` × `n` elements.
+  std::vector<double> product(int64_t m, int64_t n, int64_t k, Precision precision, const std::vector<double> &a,
+                              const std::vector<double> &b, const std::vector<double> &c) {
+    const auto raw = [](const std::vector<double> &numbers) {
+      Raw words;
+      for (const double number : numbers)
+        words.push_back(rawOfReal(f32, number));
+      return words;
+    };
+    const Tensor left = tensor(f32, {m, k}, raw(a)), right = tensor(f32, {k, n}, raw(b)),
+                 sums = tensor(f32, {m, n}, raw(c));
+    launch(multiplyKernel, {left.ref(), right.ref(), sums.ref()},
+           fmt::format("m={},n={},k={},precision={}", m, n, k, precisionNames[static_cast<size_t>(precision)]));
+    std::vector<double> got;
+    for (const uint64_t word : read(sums))
+      got.push_back(realOf(f32, word));
+    return got;
+  }
+};
+
+/// The share of Σ|a · b| that a product of `n` terms may be off by.
+double boundOf(Precision precision, double n) {
+  const double sums = n * 0x1p-24;
+  switch (precision) {
+  case Precision::ieee:
+    return sums;
+  case Precision::tf32:
+    return 0x1p-10 + 0x1p-22 + 3 * sums;
+  case Precision::tf32x3:
+    return 3 * 0x1p-22 + 0x1p-32 + 9 * sums;
+  case Precision::bf16x3:
+    return 3 * 0x1p-16 + 0x1p-22 + 9 * sums;
+  }
+  return 0;
+}
+
+constexpr Precision everyPrecision[] = {Precision::ieee, Precision::tf32, Precision::tf32x3, Precision::bf16x3};
+
+// Factors of all significant bits and of many sizes, ties of the roundings among them, in tiles that fill instructions
+// and in others.
+TEST_P(Precisions, StayWithinTheirBounds) {
+  std::mt19937 random(7);
+  const auto number = [&] {
+    const uint32_t word = random();
+    const double significand = 1 + static_cast<double>(word & 0x7fffff) / 0x1p23,
+                 tie = word & 0x1000 ? 0x1p-11 : 0x1p-8;
+    return std::ldexp(word % 5 == 0 ? 1 + tie : significand, static_cast<int>(word >> 24 & 31) - 16) *
+           (word >> 31 ? -1 : 1);
+  };
+  const int64_t shapes[][3] = {{16, 8, 16}, {64, 64, 64}, {32, 16, 40}, {17, 9, 33}, {64, 32, 8}, {16, 16, 128}};
+  for (const auto &[m, n, k] : shapes)
+    for (const Precision precision : everyPrecision) {
+      std::vector<double> a(m * k), b(k * n), c(m * n);
+      for (std::vector<double> *const numbers : {&a, &b, &c})
+        std::generate(numbers->begin(), numbers->end(), number);
+      const std::vector<double> got = product(m, n, k, precision, a, b, c);
+      for (int64_t i = 0; i < m * n; ++i) {
+        double want = c[i], sizes = std::fabs(c[i]);
+        for (int64_t t = 0; t < k; ++t) {
+          const double term = a[i / n * k + t] * b[t * n + i % n];
+          want += term;
+          sizes += std::fabs(term);
+        }
+        ASSERT_LE(std::fabs(got[i] - want), boundOf(precision, static_cast<double>(k + 1)) * sizes)
+            << precisionNames[static_cast<size_t>(precision)] << ", " << m << "x" << n << "x" << k << ", element " << i;
+      }
+    }
+}
+
+// A factor that is no finite number makes of a product what it makes of the exact one: the parts that the others are
+// taken apart into add nothing to that. No product is infinite that is finite.
+TEST_P(Precisions, InfinitiesAndNaNsAreThoseOfTheProduct) {
+  const double infinity = INFINITY, most = 0x1.fcp127; // of what bf16 has
+  const double specials[] = {infinity, -infinity, NAN, most, -most, 0x1p-126, 0, -0.0};
+  const int64_t m = 16, n = 16, k = 32;
+  for (const Precision precision : everyPrecision)
+    for (const double left : specials)
+      for (const double right : {1.0, 1.0 / 3, -1.0, 0.0, infinity, static_cast<double>(NAN)}) {
+        std::vector<double> a(m * k, 0.125), b(k * n, 0.125), c(m * n, 1);
+        a[5 * k + 7] = left;
+        b[7 * n + 3] = right;
+        const std::vector<double> got = product(m, n, k, precision, a, b, c);
+        for (int64_t i = 0; i < m * n; ++i) {
+          double want = c[i];
+          for (int64_t t = 0; t < k; ++t)
+            want += a[i / n * k + t] * b[t * n + i % n];
+          if (std::isfinite(want))
+            ASSERT_NEAR(got[i], want, boundOf(precision, k + 1) * (std::fabs(want) + k))
+                << precisionNames[static_cast<size_t>(precision)] << ": " << left << " by " << right << " at " << i;
+          else
+            ASSERT_PRED2([](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }, got[i], want)
+                << precisionNames[static_cast<size_t>(precision)] << ": " << left << " by " << right << " at " << i;
+        }
+      }
+}
+
+KILN_ON_EVERY_DEVICE(Precisions);
+
+} // namespace
