@@ -7,6 +7,7 @@
 
 #include "dialect/dsl/Types.h"
 #include "dialect/tile/TileDialect.h"
+#include "lowering/ConvertToLlvm.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/FatalErrors.h"
 #include "lowering/Passes.h"
@@ -39,6 +40,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
                   mlir::func::FuncDialect, mlir::memref::MemRefDialect, mlir::LLVM::LLVMDialect>();
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
+  registerLlvmConversions(registry);
   for (const auto &backend : allBackends())
     backend->registerDialects(registry);
 }

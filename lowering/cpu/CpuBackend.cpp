@@ -9,6 +9,7 @@
 #include "lowering/cpu/CpuBackend.h"
 
 #include "dialect/dsl/Types.h"
+#include "lowering/ConvertToLlvm.h"
 #include "lowering/Passes.h"
 #include "lowering/cpu/CpuDialect.h"
 #include "lowering/cpu/CpuTarget.h"
@@ -18,21 +19,13 @@
 #include "lowering/generic/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/AMX/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -41,8 +34,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/Transforms.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -105,19 +98,26 @@ private:
   const bool isOracle, emulatesTiles;
   const std::string targetName, codeKey;
 };
+
+/// MLIR has this interface for every dialect that we use but one.
+struct X86VectorToLlvm : mlir::ConvertToLLVMPatternInterface {
+  using ConvertToLLVMPatternInterface::ConvertToLLVMPatternInterface;
+
+  void populateConvertToLLVMConversionPatterns(mlir::ConversionTarget &target, mlir::LLVMTypeConverter &types,
+                                               mlir::RewritePatternSet &patterns) const override {
+    target.addIllegalDialect<mlir::x86vector::X86VectorDialect>();
+    mlir::populateX86VectorLegalizeForLLVMExportPatterns(types, patterns);
+  }
+};
 } // namespace
 
 void CpuBackend::registerDialects(mlir::DialectRegistry &registry) const {
-  registry.insert<CpuDialect, mlir::amx::AMXDialect, mlir::linalg::LinalgDialect, mlir::vector::VectorDialect,
-                  mlir::x86vector::X86VectorDialect, mlir::cf::ControlFlowDialect, mlir::affine::AffineDialect,
-                  mlir::ub::UBDialect>();
+  registry.insert<CpuDialect, mlir::amx::AMXDialect, mlir::linalg::LinalgDialect, mlir::x86vector::X86VectorDialect,
+                  mlir::affine::AffineDialect>();
   mlir::registerConvertAMXToLLVMInterface(registry);
-  mlir::arith::registerConvertArithToLLVMInterface(registry);
-  mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
-  mlir::registerConvertFuncToLLVMInterface(registry);
-  mlir::registerConvertMathToLLVMInterface(registry);
-  mlir::registerConvertMemRefToLLVMInterface(registry);
-  mlir::ub::registerConvertUBToLLVMInterface(registry);
+  registry.addExtension(+[](mlir::MLIRContext *, mlir::x86vector::X86VectorDialect *dialect) {
+    dialect->addInterfaces<X86VectorToLlvm>();
+  });
 }
 
 void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
@@ -163,14 +163,7 @@ void CpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   mlir::SCFToControlFlowPassOptions control;
   control.allowPatternRollback = false; // what cannot be undone need not be remembered
   pm.addPass(mlir::createSCFToControlFlowPass(control));
-  mlir::ConvertVectorToLLVMPassOptions vectors;
-  vectors.force32BitVectorIndices = false; // 32 bits would make a mask of a large offset wrong
-  vectors.x86Vector = true;
-  vectors.amx = true;
-  pm.addPass(mlir::createConvertVectorToLLVMPass(vectors));
-  mlir::ConvertToLLVMPassOptions others;
-  others.allowPatternRollback = false;
-  pm.addPass(mlir::createConvertToLLVMPass(others)); // all other dialects in one walk
+  addConvertToLlvm(pm);
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
 }
 

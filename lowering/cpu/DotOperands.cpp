@@ -192,8 +192,7 @@ void DotOperands::packA(Value tile) {
 }
 
 void DotOperands::storePart(Value column, int64_t panel, int64_t first, Value step) {
-  Value slice = e.make<vector::ExtractStridedSliceOp>(column, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{panelRows},
-                                                      ArrayRef<int64_t>{1});
+  Value slice = e.make<vector::ShuffleOp>(column, column, llvm::to_vector(llvm::seq(first, first + panelRows)));
   SmallVector<Value> at = {e.constantIndex(panel), step, e.constantIndex(0)};
   e.moveTo(e.depth());
   vector::StoreOp::create(e.builder, e.loc, slice, a, at);

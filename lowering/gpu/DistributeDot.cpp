@@ -38,7 +38,7 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
       const int64_t first = *layout.storedAt(position);
       Value &fragment = known[first];
       if (!fragment)
-        fragment = code.make<vector::ExtractStridedSliceOp>(vector, first, size, 1);
+        fragment = code.pick(vector, llvm::to_vector(llvm::seq(first, first + size)));
       return fragment;
     };
   };
@@ -53,7 +53,7 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   const Value sums = code.held(op.getAcc());
   SmallVector<Value> blocks;
   for (int64_t stored = 0; stored < acc.numStored(); stored += 4)
-    blocks.push_back(code.make<vector::ExtractStridedSliceOp>(sums, stored, 4, 1));
+    blocks.push_back(code.pick(sums, {stored, stored + 1, stored + 2, stored + 3}));
   // Matrix by matrix, and step by step, so that no more than one step's operands are needed at a time.
   std::map<SmallVector<int64_t>, SmallVector<int64_t>> matrices; // the blocks of each, by its leading positions
   for (int64_t number = 0; number < static_cast<int64_t>(blocks.size()); ++number)

@@ -5,6 +5,7 @@
 
 #include "lowering/gpu/GpuBackend.h"
 
+#include "lowering/ConvertToLlvm.h"
 #include "lowering/Passes.h"
 #include "lowering/gpu/EmitCubin.h"
 #include "lowering/gpu/EmitPtx.h"
@@ -16,20 +17,11 @@
 #include "dialect/simt/SimtDialect.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -77,10 +69,7 @@ public:
                                   : ByteProducts::exact;
   }
   llvm::ArrayRef<Stage> stages() const override { return llvm::ArrayRef(gpuStages).drop_back(cubin ? 0 : 1); }
-  void registerDialects(mlir::DialectRegistry &registry) const override {
-    registry
-        .insert<simt::SimtDialect, mlir::vector::VectorDialect, mlir::cf::ControlFlowDialect, mlir::ub::UBDialect>();
-  }
+  void registerDialects(mlir::DialectRegistry &registry) const override { registry.insert<simt::SimtDialect>(); }
   void registerPasses() const override { registerGpuPasses(); }
   void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const override;
   std::vector<char> emit(llvm::Module &module, const StageSink &sink) const override;
@@ -145,12 +134,7 @@ void GpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   pm.addNestedPass<FuncOp>(mlir::createLoopInvariantCodeMotionPass());
   pm.addPass(mlir::arith::createArithExpandOpsPass());
   pm.addPass(mlir::createSCFToControlFlowPass());
-  pm.addPass(mlir::createConvertVectorToLLVMPass());
-  pm.addPass(mlir::createConvertMathToLLVMPass());
-  pm.addPass(mlir::createArithToLLVMConversionPass());
-  pm.addPass(mlir::createUBToLLVMConversionPass());
-  pm.addPass(mlir::createConvertControlFlowToLLVMPass());
-  pm.addPass(mlir::createConvertFuncToLLVMPass());
+  addConvertToLlvm(pm);
   pm.addPass(createSpellPtx({/*roundToEven=*/target.capability >= 90}));
   pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass({mlir::LLVM::DIEmissionKind::DebugDirectivesOnly}));
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());

@@ -152,12 +152,12 @@ func.func @neutral(%s: f32, %n: i32) attributes {tile.kernel, tile.warps = 1 : i
 // CHECK-LABEL: func @tensor_core
 // CHECK: %[[A:.*]] = vector.broadcast %arg0 : bf16
 // CHECK: %[[B:.*]] = vector.broadcast %arg0 : bf16
-// CHECK-DAG: %[[A0:.*]] = vector.extract_strided_slice %[[A]] {offsets = [0], sizes = [8], strides = [1]}
-// CHECK-DAG: %[[B0:.*]] = vector.extract_strided_slice %[[B]] {offsets = [0], sizes = [4], strides = [1]}
+// CHECK-DAG: %[[A0:.*]] = vector.shuffle %[[A]], %[[A]] [0, 1, 2, 3, 4, 5, 6, 7]
+// CHECK-DAG: %[[B0:.*]] = vector.shuffle %[[B]], %[[B]] [0, 1, 2, 3]
 // CHECK: %[[SUM:.*]] = simt.mma %[[A0]], %[[B0]], %
 // CHECK: simt.mma %[[A0]], %
-// CHECK-DAG: %[[A1:.*]] = vector.extract_strided_slice %[[A]] {offsets = [8], sizes = [8], strides = [1]}
-// CHECK-DAG: %[[B1:.*]] = vector.extract_strided_slice %[[B]] {offsets = [4], sizes = [4], strides = [1]}
+// CHECK-DAG: %[[A1:.*]] = vector.shuffle %[[A]], %[[A]] [8, 9, 10, 11, 12, 13, 14, 15]
+// CHECK-DAG: %[[B1:.*]] = vector.shuffle %[[B]], %[[B]] [4, 5, 6, 7]
 // CHECK: simt.mma %[[A1]], %[[B1]], %[[SUM]]
 // CHECK: simt.mma %[[A1]], %
 // CHECK-NOT: simt.mma
