@@ -210,7 +210,7 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
   int64_t Tk = keys.value_or(Tq);
   if (target.elastic) // one choice for all pairs of lengths of which the longer is in a bucket
     Tk = Tq = target.lengthBucket(std::max(Tq, Tk));
-  const Precision precision = attentionPrecision(target, type);
+  const Precision precision = target.precisionOf(type);
   const bool isExact = type == f32 && precision == Precision::ieee; // and so no work for tensor cores
   AttentionConfig config =
       target.visit([=](const CpuFacts &) { return tilesOf(Tq <= 512 ? 64 : 128, 64, Tq, Tk); },
@@ -220,6 +220,7 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
                      return isExact ? gpuTilesOf(gpu, std::max(Tq, Tk), D) : gpuForwardTilesOf(gpu, Tq, Tk, D, type);
                    });
   config.precision = precision;
+  config.bn = keysOfBlock(config);
   config.shifted = target.elastic;
   return config;
 }

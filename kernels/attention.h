@@ -74,13 +74,6 @@ std::vector<int32_t> columnRanges(const std::vector<int32_t> &ranges, int64_t Tq
 extern const Kernel attentionKernel, attentionPartKernel, attentionJoinKernel, attentionBackwardKernel,
     attentionBackwardKeysKernel, attentionBackwardQueriesKernel;
 
-/// The precision of attention's products: as `Target::precisionOf` says, but for those of two numbers a factor. Blocks
-/// of keys in such numbers would fill the registers, and `ieee` is within every bound.
-inline Precision attentionPrecision(const Target &target, Type type) {
-  const Precision precision = target.precisionOf(type);
-  return precision == Precision::tf32 ? precision : Precision::ieee;
-}
-
 /// Tile sizes and precision of the two passes for Tq queries, and Tk keys if these are not as many, and heads of size
 /// D.
 AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type type = Type::f32,

@@ -261,7 +261,8 @@ AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t 
   const int64_t longest = std::max(Tq, Tk);
   AttentionConfig config = target.visit([=](const CpuFacts &) { return tilesOf(64, Tk <= 128 ? 64 : 128, Tq, Tk); },
                                         [=](const GpuFacts &gpu) { return gpuBackwardTilesOf(gpu, longest, D, type); });
-  config.precision = attentionPrecision(target, type);
+  config.precision = target.precisionOf(type);
+  config.bn = keysOfBlock(config);
   config.shifted = target.elastic;
   return config;
 }
@@ -303,7 +304,7 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
     queries.bn = std::min(config.bn, 32);
   keys.longest = false; // these are in order of what they have to do
   if (isFull || config.ranged)
-    keys.bm = std::min(config.bm, 32);
+    keys.bm = std::min(config.bm, isSplit(config.precision) ? 16 : 32);
   std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
   std::vector<Arg> ofQueries = {q, k, v, o, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})

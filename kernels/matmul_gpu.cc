@@ -50,14 +50,13 @@ constexpr Shape2 shapes[] = {{128, 128, 4}, {128, 256, 8}, {256, 128, 8}, {128, 
 /// A100: 1024 multiply-adds of two bytes. Tensor cores of the GPUs for graphics sum in f32 at a quarter of that, and
 /// later ones for computing do a quarter more when asked by a warp.
 static SmRates ratesOf(const GpuFacts &gpu, Type type, Precision precision) {
-  const bool isGraphics = gpu.architecture == 86 || gpu.architecture == 89 || gpu.architecture == 120;
-  const double halves = isGraphics ? 256 : gpu.architecture >= 90 ? 1340 : 1024;
+  const double halves = gpu.isForGraphics() ? 256 : gpu.architecture >= 90 ? 1340 : 1024;
   if (type == i8)
     return {.multiplyAdds = 2 * halves, .multiplyAddsEach = 4096};
   if (type != f32)
     return {.multiplyAdds = halves, .multiplyAddsEach = 2048};
   if (precision == Precision::ieee)
-    return {.multiplyAdds = isGraphics || gpu.architecture >= 90 ? 128.0 : 64.0, .multiplyAddsEach = 32};
+    return {.multiplyAdds = gpu.isForGraphics() || gpu.architecture >= 90 ? 128.0 : 64.0, .multiplyAddsEach = 32};
   const double products = precision == Precision::tf32 ? 1 : 3; // of each two numbers
   if (precision == Precision::bf16x3)
     return {.multiplyAdds = halves / products, .multiplyAddsEach = 2048 / products};
@@ -175,8 +174,6 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
   // Sums of small products stand beside the others, and each factor is two numbers.
   const bool isSplit =
       e.type == f32 && (config.precision == Precision::tf32x3 || config.precision == Precision::bf16x3);
-  if (isSplit && config.precision == Precision::tf32x3)
-    config.bk /= 2;
   for (Shape2 shape : shapes) {
     // What follows the product, or operands that no tensor core holds, need registers, too.
     if (isExact || isSplit || !hasRegistersFor(e, shape, isForGroups(gpu, e.type, shape)))

@@ -400,13 +400,12 @@ def SelectInstructions : Pass<"gpu-select-instructions", "::mlir::func::FuncOp">
   let summary = "chooses the instructions of products, and with them the layout of their sums";
   let description = [{
     Products of bf16, f16, i8, floats of 8 bits, and of f32 that may be rounded, go to the tensor cores, when the extents fill
-    their fragments; all others are outer products in registers. `simt.layout` on the product is the layout of its sums. With
-    `tf32x3` and `bf16x3` f32 is the sum of two numbers of these types, of which three products are made.
+    their fragments; all others are outer products in registers. `simt.layout` on the product is the layout of its sums.
     With `groups`, products of bf16 and f16 in a loop that only adds to their sums, both operands loaded in its rounds, get
     `simt.wgmma`, too: their sums lie as groups of four warps have them that read both from shared memory. So do those of
     which the right operand alone is loaded in the round, where each warp has rows of its own: these stay in registers.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::kiln::simt::SimtDialect"];
+  let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"groups", "groups", "bool", "false", "whether groups of four warps can multiply">];
 }
 

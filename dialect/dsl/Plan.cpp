@@ -12,9 +12,12 @@ namespace kiln {
 Precision Target::precisionOf(Type type) const {
   if (type != Type::f32)
     return Precision::ieee;
-  const Precision usual =
-      visit([](const CpuFacts &) { return Precision::ieee; }, [](const GpuFacts &) { return Precision::tf32; });
-  return precision.value_or(usual);
+  return visit([&](const CpuFacts &) { return precision.value_or(Precision::ieee); },
+               [&](const GpuFacts &gpu) {
+                 const Precision asked = precision.value_or(Precision::tf32);
+                 const bool isOfThree = asked == Precision::tf32x3 || asked == Precision::bf16x3;
+                 return isOfThree && gpu.isForGraphics() ? Precision::ieee : asked;
+               });
 }
 
 int64_t Target::bucket(int64_t rows) const {

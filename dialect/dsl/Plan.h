@@ -27,6 +27,9 @@ struct GpuFacts {
   int64_t smSharedBytes = 164 << 10;   // shared memory of an SM, which its programs divide
   int registers = 65536;               // 4-byte registers of an SM
   int64_t l2Bytes = int64_t{40} << 20; // level-2 cache
+
+  /// Whether it is made for graphics: tensor cores that sum in f32 have a quarter of the rate of others then.
+  bool isForGraphics() const { return architecture == 86 || architecture == 89 || architecture == 120; }
 };
 
 /// What a plan may know of the machine: the facts of its kind. A plan visits them, so that it has an answer for every
@@ -38,7 +41,8 @@ struct Target {
   bool elastic = false; // rows and lengths vary from plan to plan: what is picked depends on their buckets alone
 
   /// The precision of products of `type` that a plan chooses: the one asked for, else tf32 on GPUs, which have no other
-  /// fast one, and ieee on CPUs. Products of other types are exact, and so ieee.
+  /// fast one, and ieee on CPUs. Where tensor cores are made for graphics, three products take longer than
+  /// multiply-adds: tf32x3 and bf16x3 are ieee there. Products of other types are exact, and so ieee.
   Precision precisionOf(Type type) const;
 
   /// So many rows as a plan that picks tiles sees them: on an elastic target the next power of two, so that few

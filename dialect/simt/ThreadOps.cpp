@@ -47,7 +47,10 @@ LogicalResult MmaOp::verify() {
   auto a = cast<VectorType>(getA().getType()), b = cast<VectorType>(getB().getType()),
        acc = cast<VectorType>(getAcc().getType());
   const Type element = a.getElementType();
-  const int64_t k = 256 / element.getIntOrFloatBitWidth();
+  if (getAPart().has_value() != getBPart().has_value() || (getAPart() && !element.isF32()))
+    return emitOpError("expected a part of both factors, of f32, or of none, but got ") << a << " and " << b;
+  const bool isOfBf16 = getAPart() && a.getNumElements() == 8;
+  const int64_t k = 256 / (isOfBf16 ? 16 : element.getIntOrFloatBitWidth());
   if (b.getElementType() != element || a.getNumElements() != 16 * k / 32 || b.getNumElements() != 8 * k / 32)
     return emitOpError("expected ") << 16 * k / 32 << " and " << 8 * k / 32 << " elements of one type, but got " << a
                                     << " and " << b;

@@ -322,11 +322,34 @@ def Simt_ShuffleFromOp : Simt_Op<"shuffle_from", [Pure, AllTypesMatch<["value", 
   let hasVerifier = 0;
 }
 
+def Simt_PinOp : Simt_Op<"pin", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the value itself, of which nothing is made before: what is made of it stays in the loop";
+  let description = [{
+    ```mlir
+    func.func @example(%fragment: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.pin %fragment : vector<4xf32>
+      return %0 : vector<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins VectorOfRankAndType<[1], [F32]>:$value);
+  let results = (outs VectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+  let hasVerifier = 0;
+}
+
+def Simt_Part : I32EnumAttr<"Part", "a part of an f32 that is the sum of two numbers", [
+    I32EnumAttrCase<"Large", 0, "large">, I32EnumAttrCase<"Small", 1, "small">]> {
+  let cppNamespace = "::kiln::simt";
+}
+
 def Simt_MmaOp : Simt_Op<"mma", [Pure, AllTypesMatch<["acc", "result"]>]> {
   let summary = "one product of small matrices by a warp's tensor core: a · b + acc";
   let description = [{
     a is 16 × k by rows, b k × 8 by columns, acc 16 × 8; each thread gives its fragments, in the order of PTX's
-    `mma.sync`. k is 16 for f16 and bf16, 8 for f32 (rounded to tf32), 32 for i8.
+    `mma.sync`. k is 16 for f16 and bf16, 8 for f32 (rounded to tf32), 32 for i8. With a part f32 are sums of a `large` number,
+    themselves rounded, and a `small` one, the rest rounded, of which that one is multiplied: as tf32 where k is 8, as bf16 where
+    it is 16.
 
     ```mlir
     func.func @example(%a: vector<8xbf16>, %b: vector<4xbf16>, %c: vector<4xf32>) -> vector<4xf32> {
@@ -336,9 +359,12 @@ def Simt_MmaOp : Simt_Op<"mma", [Pure, AllTypesMatch<["acc", "result"]>]> {
     ```
   }];
   let arguments = (ins VectorOfRankAndType<[1], [I8, BF16, F16, F32]>:$a, VectorOfRankAndType<[1], [I8, BF16, F16, F32]>:$b,
-                       VectorOfRankAndType<[1], [I32, F32]>:$acc);
+                       VectorOfRankAndType<[1], [I32, F32]>:$acc, OptionalAttr<Simt_Part>:$aPart,
+                       OptionalAttr<Simt_Part>:$bPart);
   let results = (outs VectorOfRankAndType<[1], [I32, F32]>:$result);
-  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let assemblyFormat = [{
+    ($aPart^ `of`)? $a `,` ($bPart^ `of`)? $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)
+  }];
 }
 
 /// Sums of a thread.

@@ -1,11 +1,13 @@
 // A product by one thread's share of it: as instructions of the tensor core, or as outer products in registers.
 
+#include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/ThreadCode.h"
 
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/tile/TypeRules.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <map>
 
@@ -23,29 +25,80 @@ static Value withoutPadding(ThreadCode &code, Value operand, unsigned axis) {
   return code.paddedWith(code.builder.getZeroAttr(element), code.held(operand), simt::layoutOf(operand), axis);
 }
 
+static Value isFinite(Emit &emit, Value x) {
+  const Value infinity = emit.real(x.getType(), std::numeric_limits<double>::infinity());
+  return emit.compare(arith::CmpFPredicate::OLT, emit.make<math::AbsFOp>(x), infinity);
+}
+
+/// Adds the products of large and small numbers to those of large ones, but what is no finite number: a factor that is
+/// infinite, or rounded to infinity, has no small part. A thread asks once, of all: this sum of their products is
+/// finite only where all are.
+static void addFinite(ThreadCode &code, MutableArrayRef<Value> sums, ArrayRef<Value> terms) {
+  Emit emit(code.builder, code.loc);
+  const Value zero = emit.real(terms.front().getType(), 0);
+  Value products = zero;
+  for (size_t i = 0; i < terms.size(); i += 2)
+    products = emit.make<math::FmaOp>(terms[i], terms[std::min(i + 1, terms.size() - 1)], products);
+  const Value all = emit.make<vector::ReductionOp>(vector::CombiningKind::ADD, products);
+  const auto add = [&](function_ref<Value(Value)> of) {
+    return [&, of](OpBuilder &builder, Location loc) {
+      SmallVector<Value> results;
+      for (auto [sum, term] : llvm::zip(sums, terms))
+        results.push_back(emit.make<arith::AddFOp>(sum, of(term)));
+      scf::YieldOp::create(builder, loc, results);
+    };
+  };
+  auto added = scf::IfOp::create(code.builder, code.loc, isFinite(emit, all), add([](Value term) { return term; }),
+                                 add([&](Value term) { return emit.select(isFinite(emit, term), term, zero); }));
+  llvm::copy(added.getResults(), sums.begin());
+}
+
+namespace {
+/// An operand's fragments, each where it is asked for first.
+class Fragments {
+public:
+  /// Of `size` values a thread; `axis` is the one along which terms are summed.
+  Fragments(ThreadCode &code, tile::DotOp op, Value operand, unsigned axis, unsigned size)
+      : code(code), layout(layoutOf(operand)), vector(withoutPadding(code, operand, axis)), size(size),
+        pins(isSplit(op) && operand.getParentBlock() != op->getBlock()) {}
+
+  Value at(ArrayRef<int64_t> position) {
+    const int64_t first = *layout.storedAt(position);
+    Value &fragment = known[first];
+    if (!fragment) {
+      fragment = code.pick(vector, llvm::to_vector(llvm::seq(first, first + size)));
+      if (pins)
+        fragment = code.make<simt::PinOp>(fragment.getType(), fragment);
+    }
+    return fragment;
+  }
+
+private:
+  ThreadCode &code;
+  const TileLayout layout;
+  const Value vector;
+  const int64_t size;
+  const bool pins; // both numbers of each that a loop does not change would take registers throughout it
+  std::map<int64_t, Value> known;
+};
+} // namespace
+
 /// Fragments lie together in registers: those of the sums four by four, those of operands as many as an instruction
 /// takes.
 static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   const TileLayout a = layoutOf(op.getA()), b = layoutOf(op.getB()), acc = layoutOf(op.getAcc());
   const unsigned rank = acc.rank(), left = rank - 2, right = rank - 1; // their dimensions
   const int64_t K = a.shape()[right].size;
-  const unsigned bits = cast<RankedTensorType>(op.getA().getType()).getElementTypeBitWidth();
-  const unsigned k = simt::mmaShapeFor(bits, K)->k;
+  const unsigned k = simt::mmaShapeFor(multipliedBits(op), K)->k;
   const Attribute factors = op->getAttr(tile::factorsName);
   const bool isCoarse = op->hasAttr("tile.coarse");
-  const auto fragments = [&](Value vector, const TileLayout &layout, unsigned size) {
-    return [&code, &layout, vector, size, known = std::map<int64_t, Value>()](ArrayRef<int64_t> position) mutable {
-      const int64_t first = *layout.storedAt(position);
-      Value &fragment = known[first];
-      if (!fragment)
-        fragment = code.pick(vector, llvm::to_vector(llvm::seq(first, first + size)));
-      return fragment;
-    };
-  };
-  auto leftAt = fragments(withoutPadding(code, op.getA(), right), a, 16 * k / simt::numLanes);
-  auto rightAt = fragments(withoutPadding(code, op.getB(), left), b, 8 * k / simt::numLanes);
-  const auto multiply = [&](ArrayRef<int64_t> x, ArrayRef<int64_t> y, Value sum) -> Value {
-    auto made = simt::MmaOp::create(code.builder, code.loc, sum.getType(), leftAt(x), rightAt(y), sum);
+  Fragments leftOnes(code, op, op.getA(), right, 16 * k / simt::numLanes),
+      rightOnes(code, op, op.getB(), left, 8 * k / simt::numLanes);
+  using Parts = std::pair<simt::PartAttr, simt::PartAttr>;
+  const auto part = [&](simt::Part part) { return simt::PartAttr::get(op.getContext(), part); };
+  const auto multiply = [&](ArrayRef<int64_t> x, ArrayRef<int64_t> y, Value sum, const Parts &parts = {}) -> Value {
+    auto made = simt::MmaOp::create(code.builder, code.loc, sum.getType(), leftOnes.at(x), rightOnes.at(y), sum,
+                                    parts.first, parts.second);
     if (factors)
       made->setAttr(tile::factorsName, factors);
     return made;
@@ -54,6 +107,10 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   SmallVector<Value> blocks;
   for (int64_t stored = 0; stored < acc.numStored(); stored += 4)
     blocks.push_back(code.pick(sums, {stored, stored + 1, stored + 2, stored + 3}));
+  const auto zeros = [&] { return code.make<arith::ConstantOp>(code.builder.getZeroAttr(blocks.front().getType())); };
+  SmallVector<Value> smallBlocks; // the products of a large and a small number
+  if (isSplit(op))
+    smallBlocks.assign(blocks.size(), zeros());
   // Matrix by matrix, and step by step, so that no more than one step's operands are needed at a time.
   std::map<SmallVector<int64_t>, SmallVector<int64_t>> matrices; // the blocks of each, by its leading positions
   for (int64_t number = 0; number < static_cast<int64_t>(blocks.size()); ++number)
@@ -64,14 +121,18 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
         SmallVector<int64_t> x = acc.positionOf(4 * number), y(x);
         x[right] = y[left] = step;
         Value &sum = blocks[number];
-        if (!isCoarse) {
+        if (isSplit(op)) {
+          const simt::PartAttr large = part(simt::Part::Large), small = part(simt::Part::Small);
+          smallBlocks[number] = multiply(x, y, multiply(x, y, smallBlocks[number], {small, large}), {large, small});
+          sum = multiply(x, y, sum, {large, large});
+        } else if (isCoarse) { // no sum is cut off but those of one instruction
+          sum = code.make<arith::AddFOp>(sum, multiply(x, y, zeros()));
+        } else {
           sum = multiply(x, y, sum);
-          continue;
         }
-        // No sum is cut off but those of one instruction.
-        const Value zeros = code.make<arith::ConstantOp>(code.builder.getZeroAttr(sum.getType()));
-        sum = code.make<arith::AddFOp>(sum, multiply(x, y, zeros));
       }
+  if (isSplit(op))
+    addFinite(code, blocks, smallBlocks);
   Values results;
   for (const Value sum : blocks)
     llvm::append_range(results, vector::ToElementsOp::create(code.builder, code.loc, sum).getResults());

@@ -66,8 +66,9 @@ std::string product(tile::DotOp op) {
   const std::string batch =
       leading.empty() ? "" : format(", of {} pairs of matrices", ShapedType::getNumElements(leading));
   if (op->hasAttr("simt.mma"))
-    return format("tensor cores, mma.sync.m16n8k{}, sums of {} products{}", 256 / a.getElementTypeBitWidth(),
-                  a.getShape().back(), op->hasAttr("tile.coarse") ? ", coarse ones of each instruction" : "") +
+    return format("tensor cores, mma.sync.m16n8k{}, sums of {} products{}{}", 256 / multipliedBits(op),
+                  a.getShape().back(), isSplit(op) ? ", each of which is three of halves of its factors" : "",
+                  op->hasAttr("tile.coarse") ? ", coarse ones of each instruction" : "") +
            batch;
   return "multiply-adds of each thread" + batch + ", not tensor cores: " + whyNoTensorCore(op);
 }

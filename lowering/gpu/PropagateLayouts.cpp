@@ -78,7 +78,7 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
     const auto a = cast<RankedTensorType>(dot.getA().getType());
     const int64_t K = a.getShape().back();
     return attributeOf(simt::mmaOperand(result.getLayout(), number == 0 ? simt::MmaOperand::A : simt::MmaOperand::B, K,
-                                        *simt::mmaShapeFor(a.getElementTypeBitWidth(), K)),
+                                        *simt::mmaShapeFor(multipliedBits(dot), K)),
                        context);
   }
   if (auto access = dyn_cast<tile::AccessOp>(op)) {

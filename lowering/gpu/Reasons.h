@@ -28,6 +28,11 @@ bool isFewNumbers(mlir::Operation *op);
 /// aligned, lie within the view or outside as a whole, and are the thread's first values (CoalesceAccesses.cpp).
 int64_t packetIn(const simt::TileLayout &layout, tile::LoadOp load);
 
+/// Whether tensor cores multiply factors of f32 as sums of two numbers, as the precision permits.
+bool isSplit(tile::DotOp op);
+/// The width of the numbers that they multiply: of the factors, or of bf16 that stand for f32.
+unsigned multipliedBits(tile::DotOp op);
+
 /// Why tensor cores do not compute a product (SelectInstructions.cpp); empty when they can.
 std::string whyNoTensorCore(tile::DotOp op);
 

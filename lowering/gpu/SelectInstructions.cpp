@@ -9,7 +9,6 @@
 #include "dialect/tile/TypeRules.h"
 #include "lowering/tile/ByteBits.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -33,6 +32,17 @@ static Extents extentsOf(tile::DotOp op) {
   return {a[a.size() - 2], acc.back(), a.back(), acc.drop_back(2)};
 }
 
+bool isSplit(tile::DotOp op) {
+  const tile::Precision precision = op.getPrecision();
+  return getElementTypeOrSelf(op.getA().getType()).isF32() &&
+         (precision == tile::Precision::TF32x3 || precision == tile::Precision::BF16x3);
+}
+
+unsigned multipliedBits(tile::DotOp op) {
+  const unsigned bits = getElementTypeOrSelf(op.getA().getType()).getIntOrFloatBitWidth();
+  return isSplit(op) && op.getPrecision() == tile::Precision::BF16x3 ? bits / 2 : bits;
+}
+
 std::string whyNoTensorCore(tile::DotOp op) {
   const auto a = cast<RankedTensorType>(op.getA().getType());
   const Type element = a.getElementType();
@@ -41,8 +51,7 @@ std::string whyNoTensorCore(tile::DotOp op) {
   if (!element.isF32() && !tile::isNarrowFloat(element) && !element.isInteger(8))
     return "they do not multiply this type";
   const auto [M, N, K, batch] = extentsOf(op);
-  const unsigned bits =
-      op.getPrecision() == tile::Precision::BF16x3 && element.isF32() ? 16 : a.getElementTypeBitWidth();
+  const unsigned bits = multipliedBits(op);
   const auto mma = simt::mmaShapeFor(bits, K);
   // The tensor core has no m16n8k8 for narrow operands that SpellPtx spells.
   if (!mma || mma->k != 256 / mma->bits)
@@ -155,56 +164,6 @@ static tile::DotOp widened(tile::DotOp op) {
   return made;
 }
 
-static Value isFinite(Emit &emit, Value x) {
-  const Value infinity = emit.real(x.getType(), std::numeric_limits<double>::infinity());
-  return emit.compare(arith::CmpFPredicate::OLT, emit.make<math::AbsFOp>(x), infinity);
-}
-
-/// f32 rounded to tf32, as cvt.rna does it: 13 bits less, and what is no finite number as it is.
-static Value roundedToTf32(Emit &emit, Value x) {
-  constexpr int64_t half = 1 << 12, places = 0x1fff;
-  const Value bits = emit.bits(x, IntegerType::get(x.getContext(), 32));
-  const Value nearest = emit.make<arith::AddIOp>(bits, emit.integer(bits.getType(), half));
-  const Value cut = emit.make<arith::AndIOp>(nearest, emit.integer(bits.getType(), ~places));
-  return emit.select(isFinite(emit, x), emit.bits(cut, Float32Type::get(x.getContext())), x);
-}
-
-/// A product of f32 whose factors are sums of two numbers that tensor cores multiply: the large ones' product, and
-/// those of a large and a small one, which are left out where they are no finite numbers: a factor that is infinite, or
-/// is rounded to infinity, has no small one. The products in the order of their sums.
-static SmallVector<tile::DotOp> split(tile::DotOp op) {
-  const tile::Precision precision = op.getPrecision();
-  const bool isTf32 = precision == tile::Precision::TF32x3;
-  if (!getElementTypeOrSelf(op.getA().getType()).isF32() || !(isTf32 || precision == tile::Precision::BF16x3) ||
-      !whyNoTensorCore(op).empty())
-    return {op};
-  OpBuilder builder(op);
-  Emit emit(builder, op.getLoc());
-  const auto parts = [&](Value x) {
-    if (isTf32) {
-      const Value large = roundedToTf32(emit, x);
-      return std::pair(large, emit.make<arith::SubFOp>(x, large));
-    }
-    const Value large = emit.cast(x, builder.getBF16Type());
-    const Value rest = emit.make<arith::SubFOp>(x, emit.cast(large, builder.getF32Type()));
-    return std::pair(large, emit.cast(rest, builder.getBF16Type()));
-  };
-  const auto [largeA, smallA] = parts(op.getA());
-  const auto [largeB, smallB] = parts(op.getB());
-  SmallVector<tile::DotOp> products;
-  const auto product = [&](Value a, Value b, Value sum) {
-    products.push_back(
-        tile::DotOp::create(builder, op.getLoc(), a, b, sum, isTf32 ? tile::Precision::TF32 : tile::Precision::IEEE));
-    return products.back().getResult();
-  };
-  const Value zero = emit.real(op.getType(), 0);
-  const Value small = product(largeA, smallB, product(smallA, largeB, zero));
-  const Value sum = emit.make<arith::AddFOp>(op.getAcc(), emit.select(isFinite(emit, small), small, zero));
-  op.replaceAllUsesWith(product(largeA, largeB, sum));
-  op.erase();
-  return products;
-}
-
 static void choose(tile::DotOp op, unsigned warps, bool groups) {
   const auto [M, N, K, batch] = extentsOf(op);
   const bool hasInstruction = whyNoTensorCore(op).empty();
@@ -225,13 +184,8 @@ struct SelectInstructions : impl::SelectInstructionsBase<SelectInstructions> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (!func->hasAttr("tile.kernel"))
-      return;
-    SmallVector<tile::DotOp> products;
-    func.walk([&](tile::DotOp op) { products.push_back(op); });
-    for (tile::DotOp op : products)
-      for (tile::DotOp part : split(widened(op)))
-        choose(part, static_cast<unsigned>(warpsOf(func)), groups);
+    if (func->hasAttr("tile.kernel"))
+      func.walk([&](tile::DotOp op) { choose(widened(op), static_cast<unsigned>(warpsOf(func)), groups); });
   }
 };
 } // namespace

@@ -8,16 +8,44 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-/// mma.sync by its intrinsic: operands are words of 32 bits, but pairs of f16; f32 is rounded to tf32 on the way.
+/// f32 rounded to tf32, or what that leaves of it, rounded.
+Value ProductSpeller::tf32Of(Value number, bool isRest, StringRef roundToTf32) {
+  const Type word = builder.getI32Type();
+  const Value large = intrinsic(roundToTf32, word, number);
+  if (!isRest)
+    return large;
+  const Value rounded = LLVM::BitcastOp::create(builder, loc, number.getType(), large);
+  return intrinsic(roundToTf32, word, LLVM::FSubOp::create(builder, loc, number, rounded).getResult());
+}
+
+/// Two f32 rounded to bf16, or what that leaves of them, rounded, in a word.
+Value ProductSpeller::bf16Of(Value pair, bool isRest) {
+  const auto narrow = VectorType::get({2}, builder.getBF16Type());
+  Value rounded = LLVM::FPTruncOp::create(builder, loc, narrow, pair);
+  if (isRest) {
+    const Value wide = LLVM::FPExtOp::create(builder, loc, pair.getType(), rounded);
+    rounded = LLVM::FPTruncOp::create(builder, loc, narrow, LLVM::FSubOp::create(builder, loc, pair, wide));
+  }
+  return LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), rounded);
+}
+
+/// mma.sync by its intrinsic: operands are words of 32 bits, but pairs of f16; f32 is rounded to tf32 on the way, or is
+/// taken apart.
 Value ProductSpeller::mma(simt::MmaOp op, StringRef roundToTf32) {
   const Type element = cast<VectorType>(op.getA().getType()).getElementType();
   const Type word = builder.getI32Type(), sum = cast<VectorType>(op.getType()).getElementType();
   SmallVector<Value> operands;
-  for (Value fragment : {op.getA(), op.getB()}) {
+  const bool isOfBf16 = op.getAPart() && cast<VectorType>(op.getA().getType()).getNumElements() == 8;
+  for (auto [fragment, part] : {std::pair(op.getA(), op.getAPart()), std::pair(op.getB(), op.getBPart())}) {
     const auto type = cast<VectorType>(fragment.getType());
-    if (element.isF32()) {
+    const bool isRest = part == simt::Part::Small;
+    if (isOfBf16) {
+      const SmallVector<Value> numbers = elements(fragment);
+      for (size_t i = 0; i < numbers.size(); i += 2)
+        operands.push_back(bf16Of(vectorOf({numbers[i], numbers[i + 1]}, element), isRest));
+    } else if (element.isF32()) {
       for (Value number : elements(fragment))
-        operands.push_back(intrinsic(roundToTf32, word, number));
+        operands.push_back(tf32Of(number, isRest, roundToTf32));
     } else {
       const int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
       for (Value pair : elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({count}, word), fragment)))
@@ -32,11 +60,11 @@ Value ProductSpeller::mma(simt::MmaOp op, StringRef roundToTf32) {
     for (const Type factor : types.getAsValueRange<TypeAttr>())
       factors += isa<Float8E5M2Type>(factor) ? ".e5m2" : ".e4m3";
   const std::string ofBytes = "llvm.nvvm.mma.m16n8k32.row.col.f32" + factors + ".f32";
-  const StringRef name = !factors.empty()   ? StringRef(ofBytes)
-                         : element.isF32()  ? "llvm.nvvm.mma.m16n8k8.row.col.tf32"
-                         : element.isBF16() ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
-                         : element.isF16()  ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
-                                            : "llvm.nvvm.mma.m16n8k32.row.col.s8";
+  const StringRef name = !factors.empty()               ? StringRef(ofBytes)
+                         : element.isF32() && !isOfBf16 ? "llvm.nvvm.mma.m16n8k8.row.col.tf32"
+                         : element.isBF16() || isOfBf16 ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+                         : element.isF16()              ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+                                                        : "llvm.nvvm.mma.m16n8k32.row.col.s8";
   const auto result = LLVM::LLVMStructType::getLiteral(op.getContext(), SmallVector<Type>(4, sum));
   const Value sums = intrinsic(name, result, operands);
   SmallVector<Value> parts;

@@ -465,6 +465,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
           result =
               speller.pass("wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";", wait.getSums());
         })
+        .Case([&](simt::PinOp pin) { result = speller.pass("", pin.getValue()); })
         .Case([&](simt::MmaOp mma) {
           result = speller.mma(mma, roundToEven ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna");
         });

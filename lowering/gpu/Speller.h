@@ -75,6 +75,10 @@ public:
   mlir::Value pass(const std::string &text, mlir::Value sums);
   mlir::Value wgmma(simt::WgmmaOp op);
   mlir::Value wgmmaRows(simt::WgmmaRowsOp op);
+
+private:
+  mlir::Value tf32Of(mlir::Value number, bool isRest, llvm::StringRef roundToTf32);
+  mlir::Value bf16Of(mlir::Value pair, bool isRest);
 };
 
 } // namespace kiln::lowering::gpu

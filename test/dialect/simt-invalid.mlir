@@ -277,38 +277,6 @@ func.func @other(%address: i64, %p: i1, %other: vector<2xf32>) {
 
 // -----
 
-func.func @fragments(%a: vector<8xbf16>, %b: vector<8xbf16>, %c: vector<4xf32>) {
-  // expected-error@+1 {{'simt.mma' op expected 8 and 4 elements of one type, but got 'vector<8xbf16>' and 'vector<8xbf16>'}}
-  %0 = simt.mma %a, %b, %c : vector<8xbf16>, vector<8xbf16>, vector<4xf32>
-  return
-}
-
-// -----
-
-func.func @mixed_fragments(%a: vector<8xbf16>, %b: vector<4xf16>, %c: vector<4xf32>) {
-  // expected-error@+1 {{'simt.mma' op expected 8 and 4 elements of one type, but got 'vector<8xbf16>' and 'vector<4xf16>'}}
-  %0 = simt.mma %a, %b, %c : vector<8xbf16>, vector<4xf16>, vector<4xf32>
-  return
-}
-
-// -----
-
-func.func @accumulator(%a: vector<16xi8>, %b: vector<8xi8>, %c: vector<4xf32>) {
-  // expected-error@+1 {{'simt.mma' op expected an accumulator of 4 i32, but got 'vector<4xf32>'}}
-  %0 = simt.mma %a, %b, %c : vector<16xi8>, vector<8xi8>, vector<4xf32>
-  return
-}
-
-// -----
-
-func.func @accumulator_size(%a: vector<8xf16>, %b: vector<4xf16>, %c: vector<2xf32>) {
-  // expected-error@+1 {{'simt.mma' op expected an accumulator of 4 f32, but got 'vector<2xf32>'}}
-  %0 = simt.mma %a, %b, %c : vector<8xf16>, vector<4xf16>, vector<2xf32>
-  return
-}
-
-// -----
-
 func.func @attribute_layout(%x: f32) {
   // expected-error@+1 {{expected 'simt.layout' to be a layout, but got "rows"}}
   %0 = arith.negf %x {simt.layout = "rows"} : f32
@@ -580,13 +548,5 @@ func.func @scan_layout(%x: tensor<64xf32, #row>) {
 func.func @carry_buffer(%x: tensor<64xf32, #row>, %buffer: memref<8xi8, 3>) {
   // expected-error@+1 {{'simt.carry' op expected a buffer of at least 16 bytes, but got 8}}
   %0 = simt.carry sum %x axis 0 from %buffer : (tensor<64xf32, #row>) -> tensor<64xf32, #row>, memref<8xi8, 3>
-  return
-}
-
-// -----
-
-func.func @factor_sums(%a: vector<16xi8>, %b: vector<8xi8>, %c: vector<4xi32>) {
-  // expected-error@+1 {{'simt.mma' op expected an accumulator of 4 f32, but got 'vector<4xi32>'}}
-  %0 = simt.mma %a, %b, %c {tile.factors = [f8E4M3FN, f8E5M2]} : vector<16xi8>, vector<8xi8>, vector<4xi32>
   return
 }

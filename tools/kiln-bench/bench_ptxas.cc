@@ -29,8 +29,12 @@ struct Variant {
 
 } // namespace
 
-static constexpr Variant variants[] = {
-    {Type::f32, Precision::ieee}, {Type::f32, Precision::tf32}, {Type::bf16, {}}, {Type::f16, {}}};
+static constexpr Variant variants[] = {{Type::f32, Precision::ieee},
+                                       {Type::f32, Precision::tf32},
+                                       {Type::f32, Precision::tf32x3},
+                                       {Type::f32, Precision::bf16x3},
+                                       {Type::bf16, {}},
+                                       {Type::f16, {}}};
 
 /// Each kernel of the plan that differs from those before.
 static std::vector<Assembly> assembliesOf(Device &device, const Plan &plan) {

@@ -172,6 +172,51 @@ func.func @tensor_core(%s: bf16, %t: f32) attributes {tile.kernel, tile.warps = 
 
 // -----
 
+#acc = #simt.layout<16x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
+#a = #simt.layout<16x16, reg [d0:8 d1:4 d1:8], lane [d1:1 d1:2 d0:1 d0:2 d0:4], warp []>
+#b = #simt.layout<16x8, reg [d0:4 d0:8], lane [d0:1 d0:2 d1:1 d1:2 d1:4], warp []>
+
+// Factors of two numbers each: their small products are a sum of their own, which is added where it is finite. What is
+// made of a factor that the loop does not change is made in the loop.
+// CHECK-LABEL: func @two_numbers
+// CHECK: %[[A:.*]] = vector.broadcast %arg0 : f32 to vector<8xf32>
+// CHECK: scf.for
+// CHECK: %[[B:.*]] = vector.broadcast %{{.*}} : f32 to vector<4xf32>
+// CHECK-DAG: %[[A0:.*]] = vector.shuffle %[[A]], %[[A]] [0, 1, 2, 3]
+// CHECK-DAG: %[[PINNED:.*]] = simt.pin %[[A0]]
+// CHECK-DAG: %[[B0:.*]] = vector.shuffle %[[B]], %[[B]] [0, 1]
+// CHECK: %[[FIRST:.*]] = simt.mma small of %[[PINNED]], large of %[[B0]], %{{.*}}
+// CHECK: %[[SECOND:.*]] = simt.mma large of %[[PINNED]], small of %[[B0]], %[[FIRST]]
+// CHECK: %[[LARGE:.*]] = simt.mma large of %[[PINNED]], large of %[[B0]], %
+// CHECK: simt.mma small of %{{.*}}, large of %{{.*}}, %[[SECOND]]
+// CHECK: %[[SMALL:.*]] = simt.mma large of %{{.*}}, small of
+// CHECK: %[[SUM:.*]] = simt.mma large of %{{.*}}, large of %{{.*}}, %[[LARGE]]
+// CHECK-NOT: simt.pin %[[B0]]
+// CHECK: %[[PRODUCTS:.*]] = math.fma %[[SMALL]], %[[SMALL]], %
+// CHECK: %[[ALL:.*]] = vector.reduction <add>, %[[PRODUCTS]]
+// CHECK: %[[SIZE:.*]] = math.absf %[[ALL]]
+// CHECK: %[[FINITE:.*]] = arith.cmpf olt, %[[SIZE]]
+// CHECK: scf.if %[[FINITE]]
+// CHECK-NEXT: arith.addf %[[SUM]], %[[SMALL]]
+// CHECK: } else {
+// CHECK: %[[KEPT:.*]] = arith.select %{{.*}}, %[[SMALL]], %
+// CHECK-NEXT: arith.addf %[[SUM]], %[[KEPT]]
+func.func @two_numbers(%s: f32, %n: i32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %a = tile.splat %s : f32 -> tensor<16x16xf32, #a>
+  %c = tile.splat %s : f32 -> tensor<16x8xf32, #acc>
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %0 = scf.for %i = %zero to %n step %one iter_args(%sum = %c) -> (tensor<16x8xf32, #acc>) : i32 {
+    %t = arith.sitofp %i : i32 to f32
+    %b = tile.splat %t : f32 -> tensor<16x8xf32, #b>
+    %1 = tile.dot %a, %b, %sum precision tf32x3 {simt.mma} : tensor<16x16xf32, #a>, tensor<16x8xf32, #b>, tensor<16x8xf32, #acc>
+    scf.yield %1 : tensor<16x8xf32, #acc>
+  }
+  return
+}
+
+// -----
+
 #acc = #simt.layout<16x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #a = #simt.layout<16x13, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #b = #simt.layout<13x16, reg [d0:1 d0:8 d1:8], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp []>

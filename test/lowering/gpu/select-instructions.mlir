@@ -92,30 +92,15 @@ func.func @precision(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<
 
 // -----
 
-// The sum of two numbers of tf32 or bf16: the small products first, and where they are no finite numbers without them.
-// CHECK-LABEL: func @two_tf32
-// CHECK-DAG: %[[BA:.*]] = arith.select {{.*}}, {{.*}}, %arg0
-// CHECK-DAG: %[[SA:.*]] = arith.subf %arg0, %[[BA]]
-// CHECK-DAG: %[[BB:.*]] = arith.select {{.*}}, {{.*}}, %arg1
-// CHECK-DAG: %[[SB:.*]] = arith.subf %arg1, %[[BB]]
-// CHECK: %[[FIRST:.*]] = tile.dot %[[SA]], %[[BB]], {{.*}} precision tf32 {{.*}}simt.mma
-// CHECK: %[[SMALL:.*]] = tile.dot %[[BA]], %[[SB]], %[[FIRST]] precision tf32 {{.*}}simt.mma
-// CHECK: %[[KEPT:.*]] = arith.select {{.*}}, %[[SMALL]], {{.*}}
-// CHECK: %[[SUM:.*]] = arith.addf %arg2, %[[KEPT]]
-// CHECK: tile.dot %[[BA]], %[[BB]], %[[SUM]] precision tf32 {{.*}}simt.mma
-func.func @two_tf32(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<64x64xf32>) -> tensor<64x64xf32>
-    attributes {tile.kernel} {
-  %0 = tile.dot %a, %b, %acc precision tf32x3 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
-  return %0 : tensor<64x64xf32>
-}
-// CHECK-LABEL: func @two_bf16
-// CHECK-COUNT-3: tile.dot {{.*}}simt.mma} : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
-// CHECK-NOT: tile.dot
+// Factors that are sums of two numbers of tf32 or bf16 lie as instructions have these.
+// CHECK-LABEL: func @split
+// CHECK: tile.dot {{.*}} precision tf32x3 {{.*}}simt.mma
+// CHECK: tile.dot {{.*}} precision bf16x3 {{.*}}simt.mma
 // CHECK: return
-func.func @two_bf16(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<64x64xf32>) -> tensor<64x64xf32>
-    attributes {tile.kernel} {
-  %0 = tile.dot %a, %b, %acc precision bf16x3 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
-  return %0 : tensor<64x64xf32>
+func.func @split(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<64x64xf32>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc precision tf32x3 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
+  %1 = tile.dot %a, %b, %acc precision bf16x3 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
+  return
 }
 // A sum of 8 terms is too short for instructions that multiply bf16, and is computed as `ieee`.
 // CHECK-LABEL: func @short

@@ -260,6 +260,35 @@ llvm.func @console(%element: i64, %program: i64, %p: i1) -> i64 {
 
 // -----
 
+// CHECK-LABEL: llvm.func @pinned
+// CHECK: llvm.inline_asm has_side_effects "", "=f,=f,0,1,~{memory}"
+llvm.func @pinned(%a: vector<2xf32>) -> vector<2xf32> {
+  %0 = simt.pin %a : vector<2xf32>
+  llvm.return %0 : vector<2xf32>
+}
+
+// -----
+
+// An f32 is a large number and a small one: rounded, and what that leaves of it, rounded.
+// CHECK-LABEL: llvm.func @parts
+// CHECK: %[[LARGE:.*]] = llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"(%[[X:.*]]) : (f32) -> i32
+// CHECK: %[[ROUNDED:.*]] = llvm.bitcast %[[LARGE]] : i32 to f32
+// CHECK: %[[REST:.*]] = llvm.fsub %[[X]], %[[ROUNDED]] : f32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"(%[[REST]]) : (f32) -> i32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"
+// CHECK: %[[PAIR:.*]] = llvm.fptrunc %[[XY:.*]] : vector<2xf32> to vector<2xbf16>
+// CHECK: %[[WIDE:.*]] = llvm.fpext %[[PAIR]] : vector<2xbf16> to vector<2xf32>
+// CHECK: %[[RESTS:.*]] = llvm.fsub %[[XY]], %[[WIDE]] : vector<2xf32>
+// CHECK: llvm.fptrunc %[[RESTS]] : vector<2xf32> to vector<2xbf16>
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+llvm.func @parts(%a: vector<4xf32>, %b: vector<2xf32>, %c: vector<8xf32>, %d: vector<4xf32>) {
+  %0 = simt.mma small of %a, large of %b, %d : vector<4xf32>, vector<2xf32>, vector<4xf32>
+  %1 = simt.mma small of %c, large of %d, %d : vector<8xf32>, vector<4xf32>, vector<4xf32>
+  llvm.return
+}
+
+// -----
+
 // wgmma ties its sums, which go through its fence and its wait as well; shared memory then begins at a turn of the
 // swizzle. What copies have brought is shown to it behind their wait.
 // CHECK: llvm.mlir.global internal @kiln_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
