@@ -184,6 +184,8 @@ static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_
   AttentionConfig config{.bm = 128, .bn = 64, .warps = D * bytesOf(type) <= 128 ? 4 : 8, .sums = 8};
   if (isForGroups(gpu, D, type))
     config.bm = 64, config.programs = 4;
+  if (gpu.isForGraphics()) // its tensor cores take longer than what more rounds cost, and no register is spilled
+    config.bn = 32;
   const auto bytes = [&] { return (config.bm + 2 * config.stages * config.bn) * D * bytesOf(type); };
   while (config.bm > 16 && config.bm / 2 >= Tq)
     config.bm /= 2;

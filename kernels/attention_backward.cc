@@ -289,9 +289,17 @@ static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, co
           .workspaceBytes = bytes + (direct ? 0 : bytes * s.D)};
 }
 
+/// Whether tensor cores multiply, and take longer than what more rounds cost: blocks may be smaller then, so that no
+/// register is spilled.
+static bool isSlow(const Target &target, const AttentionConfig &config, Type type) {
+  const bool isExact = type == f32 && config.precision == Precision::ieee;
+  return target.visit([](const CpuFacts &) { return false; },
+                      [=](const GpuFacts &gpu) { return gpu.isForGraphics() && !isExact; });
+}
+
 /// Two launches, by blocks. Workspace: delta.
-static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
-                       const AttentionMask &mask, const AttentionConfig &config) {
+static Plan planBlocks(const Target &target, const AttentionSaved &saved, const AttentionExtents &s,
+                       const Gradients &to, float scale, const AttentionMask &mask, const AttentionConfig &config) {
   const auto &[q, k, v, o, lse, dout] = saved;
   const Arg delta = Arg::workspace(0, f32, lse.extents);
   AttentionConfig keys = config, queries = config;
@@ -299,12 +307,12 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
   if (!config.isPlain())
     queries.programs = 1;
   // These take registers, and so do the limits of each key's queries: fewer scores are held beside them.
-  const bool isFull = config.drop == Drop::chance || config.group > 1;
-  if (isFull)
+  const bool isFull = config.drop == Drop::chance || config.group > 1, slow = isSlow(target, config, q.type);
+  if (isFull || slow)
     queries.bn = std::min(config.bn, 32);
   keys.longest = false; // these are in order of what they have to do
-  if (isFull || config.ranged)
-    keys.bm = std::min(config.bm, isSplit(config.precision) ? 16 : 32);
+  if (isFull || config.ranged || slow)
+    keys.bm = std::min(config.bm, isSplit(config.precision) || (slow && config.group > 1) ? 16 : 32);
   std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
   std::vector<Arg> ofQueries = {q, k, v, o, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
@@ -334,7 +342,8 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   const TensorRef &none = saved.lse;
   const Gradients to = {
       dq, dk, dv, mask.ranges.value_or(none), mask.columnRanges.value_or(none), wholeMask(mask, s, none)};
-  return (chosen.whole ? planWhole : planBlocks)(saved, s, to, scale, mask, chosen);
+  return chosen.whole ? planWhole(saved, s, to, scale, mask, chosen)
+                      : planBlocks(target, saved, s, to, scale, mask, chosen);
 }
 
 } // namespace kiln
