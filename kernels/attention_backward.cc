@@ -289,17 +289,17 @@ static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, co
           .workspaceBytes = bytes + (direct ? 0 : bytes * s.D)};
 }
 
-/// Whether tensor cores multiply, and take longer than what more rounds cost: blocks may be smaller then, so that no
-/// register is spilled.
+/// Whether tensor cores multiply that by NVIDIA's rates take longer than what more rounds cost: blocks may be smaller
+/// then, so that no register is spilled.
 static bool isSlow(const Target &target, const AttentionConfig &config, Type type) {
   const bool isExact = type == f32 && config.precision == Precision::ieee;
   return target.visit([](const CpuFacts &) { return false; },
                       [=](const GpuFacts &gpu) { return gpu.isForGraphics() && !isExact; });
 }
 
-/// Two launches, by blocks. Workspace: delta.
-static Plan planBlocks(const Target &target, const AttentionSaved &saved, const AttentionExtents &s,
-                       const Gradients &to, float scale, const AttentionMask &mask, const AttentionConfig &config) {
+/// Two launches, by blocks, which are smaller where the target is `slow`. Workspace: delta.
+static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
+                       const AttentionMask &mask, const AttentionConfig &config, bool slow) {
   const auto &[q, k, v, o, lse, dout] = saved;
   const Arg delta = Arg::workspace(0, f32, lse.extents);
   AttentionConfig keys = config, queries = config;
@@ -307,7 +307,7 @@ static Plan planBlocks(const Target &target, const AttentionSaved &saved, const 
   if (!config.isPlain())
     queries.programs = 1;
   // These take registers, and so do the limits of each key's queries: fewer scores are held beside them.
-  const bool isFull = config.drop == Drop::chance || config.group > 1, slow = isSlow(target, config, q.type);
+  const bool isFull = config.drop == Drop::chance || config.group > 1;
   if (isFull || slow)
     queries.bn = std::min(config.bn, 32);
   keys.longest = false; // these are in order of what they have to do
@@ -343,7 +343,7 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   const Gradients to = {
       dq, dk, dv, mask.ranges.value_or(none), mask.columnRanges.value_or(none), wholeMask(mask, s, none)};
   return chosen.whole ? planWhole(saved, s, to, scale, mask, chosen)
-                      : planBlocks(target, saved, s, to, scale, mask, chosen);
+                      : planBlocks(saved, s, to, scale, mask, chosen, !config && isSlow(target, chosen, saved.q.type));
 }
 
 } // namespace kiln

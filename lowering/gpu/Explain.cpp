@@ -67,7 +67,7 @@ std::string product(tile::DotOp op) {
       leading.empty() ? "" : format(", of {} pairs of matrices", ShapedType::getNumElements(leading));
   if (op->hasAttr("simt.mma"))
     return format("tensor cores, mma.sync.m16n8k{}, sums of {} products{}{}", 256 / multipliedBits(op),
-                  a.getShape().back(), isSplit(op) ? ", each of which is three of halves of its factors" : "",
+                  a.getShape().back(), isSplit(op) ? ", each as three products of parts of its factors" : "",
                   op->hasAttr("tile.coarse") ? ", coarse ones of each instruction" : "") +
            batch;
   return "multiply-adds of each thread" + batch + ", not tensor cores: " + whyNoTensorCore(op);

@@ -411,6 +411,27 @@ TEST(Plan, GpusSplitHeadsIntoBlocks) {
   EXPECT_EQ(plan.workspaceBytes, lse.bytes());
 }
 
+// Blocks of attention are smaller where tensor cores are made for graphics, and where a factor is two numbers of tf32;
+// those that the caller asks for stay.
+TEST(Plan, BlocksOfAttentionFitTheRegisters) {
+  const TensorRef heads = tensor({2, 3, 256, 64}, bf16), lse = tensor({2, 3, 256});
+  const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
+  const Target graphics = {"sm_86", GpuFacts{.architecture = 86}};
+  const auto blocksOf = [&](const Target &target, const std::optional<AttentionConfig> &config) {
+    std::string blocks = std::to_string(pickAttention(target, 256, 64, bf16).bn);
+    for (const Launch &launch : planAttentionBackward(target, saved, heads, heads, heads, 1, {}, config).launches)
+      blocks += " " + launch.config.substr(0, launch.config.find(",causal"));
+    return blocks;
+  };
+  EXPECT_EQ(blocksOf(gpu, {}), "64 bm=64,bn=64 bm=64,bn=64");
+  EXPECT_EQ(blocksOf(graphics, {}), "32 bm=64,bn=32 bm=32,bn=64");
+  EXPECT_EQ(blocksOf(graphics, AttentionConfig{.bm = 64, .bn = 64, .whole = false}), "32 bm=64,bn=64 bm=64,bn=64");
+  Target split = gpu;
+  split.precision = Precision::tf32x3;
+  EXPECT_EQ(pickAttention(split, 256, 64).bn, 32);
+  EXPECT_EQ(pickAttentionBackward(split, 256, 64).bn, 32);
+}
+
 // Blocks of all heads come by turns, where their keys and values fit the second-level cache together.
 TEST(Plan, GpusTakeTheLongestBlocksFirst) {
   const auto gridOf = [&](const Target &target, int64_t B, bool causal) {
