@@ -404,6 +404,11 @@ def SelectInstructions : Pass<"gpu-select-instructions", "::mlir::func::FuncOp">
     With `groups`, products of bf16 and f16 in a loop that only adds to their sums, both operands loaded in its rounds, get
     `simt.wgmma`, too: their sums lie as groups of four warps have them that read both from shared memory. So do those of
     which the right operand alone is loaded in the round, where each warp has rows of its own: these stay in registers.
+
+    The tensor core does not care which rows and columns of a tile an instruction takes, nor in which order it adds terms. So
+    where rows of A or columns of B are neighbours in memory and ldmatrix cannot turn them, an instruction takes every
+    fourth, or second, and a lane reads its own side by side; and a product of f32 whose left factor comes from another's
+    sums takes its terms as these lie (`simt.chained`).
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"groups", "groups", "bool", "false", "whether groups of four warps can multiply">];
@@ -580,9 +585,6 @@ def SpellPtx : Pass<"gpu-spell-ptx", "::mlir::ModuleOp"> {
     %1 = llvm.inline_asm "mov.b32 $0, $4; … @$3 ld.global.v2.b32 {$0, $1}, [$2 + 16];" …
     ```
   }];
-  let options = [Option<"roundToEven", "round-to-even", "bool", "false",
-                        "f32 is rounded to tf32 to the nearest, ties to even, by one instruction (from sm_90 on); "
-                        "else ties away from zero">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 

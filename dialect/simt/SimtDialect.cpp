@@ -65,6 +65,8 @@ static LogicalResult verifyOrder(Operation *op, Attribute value) {
 /// simt.mma           unit, a product that the tensor core computes                  (gpu-select-instructions)
 /// simt.wgmma         unit, one that groups of warps compute if both operands, or
 ///                    the right one, are copied to shared memory ahead               (gpu-select-instructions)
+/// simt.chained       unit, one that takes its terms in the order of the sums of
+///                    another, which its left operand comes from                     (gpu-select-instructions)
 /// simt.why           a string, a load: what keeps its tile from being copied ahead  (gpu-pipeline-loads)
 /// simt.order         acquire, release or acq_rel, a strong access or an atomic      (gpu-distribute)
 /// simt.fenced        unit, an atomic that a fence behind it orders                  (gpu-distribute)
@@ -83,7 +85,7 @@ LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<LayoutAttr>(attribute.getValue()) ? success() : expected("a layout");
   if (name == "simt.vector")
     return isNumber(1) ? success() : expected("an i64 from 1");
-  if (name == "simt.mma" || name == "simt.wgmma")
+  if (name == "simt.mma" || name == "simt.wgmma" || name == "simt.chained")
     return isa<tile::DotOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a 'tile.dot'");
   if (name == "simt.why")
     return isa<tile::LoadOp>(op) && isa<StringAttr>(attribute.getValue()) ? success()

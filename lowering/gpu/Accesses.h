@@ -11,4 +11,8 @@ namespace kiln::lowering::gpu {
 /// What the access would move if its tile lay in `layout`.
 simt::Traffic trafficIn(const simt::TileLayout &layout, tile::AccessOp access);
 
+/// The load that an operand of a product is once leading dimensions, which are 1, have been dropped and it has been
+/// converted, and whether it is transposed; null where other operations come between (SelectInstructions.cpp).
+std::pair<tile::LoadOp, bool> operandLoad(mlir::Value operand);
+
 } // namespace kiln::lowering::gpu

@@ -135,7 +135,7 @@ void GpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   pm.addPass(mlir::arith::createArithExpandOpsPass());
   pm.addPass(mlir::createSCFToControlFlowPass());
   addConvertToLlvm(pm);
-  pm.addPass(createSpellPtx({/*roundToEven=*/target.capability >= 90}));
+  pm.addPass(createSpellPtx());
   pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass({mlir::LLVM::DIEmissionKind::DebugDirectivesOnly}));
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
 }

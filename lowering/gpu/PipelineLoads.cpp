@@ -25,6 +25,7 @@
 // whose rows are in registers reads the slot of its right operand alone, and is done before the threads go on: it takes
 // the place of that operand's read and of the dot.
 
+#include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
@@ -152,6 +153,71 @@ static bool leadsToProduct(Operation *op) {
   return static_cast<bool>(operandConversion(op));
 }
 
+/// The layout that moves turn into `layout`, and the types that they have on the way, the last one first.
+static std::optional<TileLayout> beforeMoves(ArrayRef<Operation *> moves, TileLayout layout,
+                                             SmallVectorImpl<Type> &types) {
+  for (Operation *move : llvm::reverse(moves)) {
+    types.push_back(simt::withLayout(move->getResult(0).getType(), LayoutAttr::get(move->getContext(), layout)));
+    if (auto transpose = dyn_cast<tile::TransposeOp>(move)) {
+      SmallVector<unsigned> inverse(layout.rank());
+      for (const auto [to, from] : llvm::enumerate(transpose.getPermutation()))
+        inverse[from] = static_cast<unsigned>(to);
+      layout = layout.transpose(inverse);
+    } else if (const auto before = layout.reshape(tile::shapeOf(move->getOperand(0).getType()))) {
+      layout = *before;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return layout;
+}
+
+namespace {
+/// An operand of a product that moves and a conversion make of a tile.
+struct OperandUse {
+  simt::ConvertOp convert;
+  SmallVector<Operation *> moves;
+  SmallVector<Type> types; // behind each move, the last one first
+  TileLayout layout;       // of the tile before them, so that they leave the operand in its own
+};
+} // namespace
+
+static std::optional<OperandUse> operandUse(Operation *user) {
+  simt::ConvertOp convert = operandConversion(user);
+  if (!convert)
+    return std::nullopt;
+  SmallVector<Operation *> moves;
+  for (Operation *op = user; op != convert; op = *op->user_begin())
+    moves.push_back(op);
+  SmallVector<Type> types;
+  const auto layout = beforeMoves(moves, simt::layoutOf(convert.getType()).getLayout(), types);
+  return layout ? std::optional(OperandUse{convert, moves, types, *layout}) : std::nullopt;
+}
+
+/// Of the places that a tile may have in a slot, the one where its readers take the fewest wavefronts; the one that all
+/// of the machine's instructions know, where they take as many.
+static std::optional<simt::SharedImage> imageFor(tile::LoadOp load, ArrayRef<int64_t> core, unsigned inner) {
+  const RankedTensorType type = load.getType();
+  std::optional<simt::SharedImage> best;
+  unsigned fewest = 0;
+  // Lanes read by 4 bytes of four rows, and by 2 of rows that are no neighbours: 0, 1, 4, 5, … of 128 or 64 bytes each.
+  for (const simt::Turn &turn : {simt::usualTurn, {2, 0, 1}, {0, 2, 3}, {1, 2, 0}}) {
+    const auto image = simt::sharedImage(core, inner, type.getElementTypeBitWidth(), turn);
+    if (!image)
+      return std::nullopt;
+    const auto place = simt::ImageAttr::of(type, image->core);
+    unsigned wavefronts = 0;
+    for (Operation *user : load->getUsers())
+      if (const auto use = operandUse(user))
+        wavefronts += simt::bestAccess(use->layout, place.getMap(), place.getBits(), /*hasMatrix=*/true).wavefronts();
+    if (!best || wavefronts < fewest) {
+      best = image;
+      fewest = wavefronts;
+    }
+  }
+  return best;
+}
+
 /// Gives each use of a tile that a reshape or a transpose makes of a load one of its own: what one product takes as it
 /// is another may take turned, and each use reads the ring in its own way.
 static void separateUses(Operation *op) {
@@ -209,7 +275,7 @@ std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
   const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
   const simt::TileShape shape(type.getShape());
   const int64_t core[] = {shape[first].core(), shape[first + 1].core()};
-  const auto image = simt::sharedImage(core, staged.width.fastest - first, bits);
+  const auto image = imageFor(load, core, staged.width.fastest - first);
   if (!image)
     return std::nullopt;
   staged.image = simt::ImageAttr::of(type, image->core);
@@ -255,34 +321,14 @@ const Staged *Pipeline::stagedOf(tile::LoadOp load) const {
   return found == all.end() ? nullptr : found;
 }
 
-/// Whether a reshape drops nothing but leading dimensions, which are 1.
-static bool isMatrixOf(tile::ReshapeOp reshape) {
-  const ArrayRef<int64_t> to = tile::shapeOf(reshape.getType()), from = tile::shapeOf(reshape.getSource().getType());
-  return to.size() == 2 && from.size() >= 2 && from.take_back(2) == to;
-}
-
-/// The load that an operand of a product is, and whether it is transposed.
-static std::pair<tile::LoadOp, bool> loadOf(Value operand) {
-  bool isTurned = false;
-  for (;; operand = operand.getDefiningOp()->getOperand(0)) {
-    Operation *const op = operand.getDefiningOp();
-    if (auto transpose = dyn_cast_or_null<tile::TransposeOp>(op))
-      isTurned ^= transpose.getPermutation()[0] == 1;
-    else if (auto reshape = dyn_cast_or_null<tile::ReshapeOp>(op); reshape && isMatrixOf(reshape))
-      continue;
-    else if (!isa_and_present<simt::ConvertOp>(op))
-      return {dyn_cast_or_null<tile::LoadOp>(op), isTurned};
-  }
-}
-
 /// Finds the one product whose sums nothing else in the loop touches and whose operands the tensor cores can read from
 /// their rings.
 void Pipeline::findProduct() {
   for (auto dot : loop.getBody()->getOps<tile::DotOp>()) {
     if (!dot->hasAttr("simt.wgmma"))
       continue;
-    const auto [left, leftTurned] = loadOf(dot.getA());
-    const auto [right, rightTurned] = loadOf(dot.getB());
+    const auto [left, leftTurned] = operandLoad(dot.getA());
+    const auto [right, rightTurned] = operandLoad(dot.getB());
     const Staged *const a = left ? stagedOf(left) : nullptr, *const b = right ? stagedOf(right) : nullptr;
     auto sums = dyn_cast<BlockArgument>(dot.getAcc());
     OpOperand *const yielded = sums && sums.getOwner() == loop.getBody() ? loop.getTiedLoopYieldedValue(sums) : nullptr;
@@ -300,7 +346,7 @@ void Pipeline::findRowsProducts() {
   for (auto dot : loop.getBody()->getOps<tile::DotOp>()) {
     if (!dot->hasAttr("simt.wgmma") || (product && product->dot == dot))
       continue;
-    const auto [right, isTurned] = loadOf(dot.getB());
+    const auto [right, isTurned] = operandLoad(dot.getB());
     const Staged *const b = right ? stagedOf(right) : nullptr;
     if (b && matrixIn(b->matrix, isTurned ? 0 : 1, tile::shapeOf(dot.getType())[1]))
       rowsProducts.push_back({dot, right, isTurned});
@@ -392,25 +438,6 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, V
     made->setAttr("tile.inside", inside);
 }
 
-/// The layout that moves turn into `layout`, and the types that they have on the way, the last one first.
-static std::optional<TileLayout> beforeMoves(ArrayRef<Operation *> moves, TileLayout layout,
-                                             SmallVectorImpl<Type> &types) {
-  for (Operation *move : llvm::reverse(moves)) {
-    types.push_back(simt::withLayout(move->getResult(0).getType(), LayoutAttr::get(move->getContext(), layout)));
-    if (auto transpose = dyn_cast<tile::TransposeOp>(move)) {
-      SmallVector<unsigned> inverse(layout.rank());
-      for (const auto [to, from] : llvm::enumerate(transpose.getPermutation()))
-        inverse[from] = static_cast<unsigned>(to);
-      layout = layout.transpose(inverse);
-    } else if (const auto before = layout.reshape(tile::shapeOf(move->getOperand(0).getType()))) {
-      layout = *before;
-    } else {
-      return std::nullopt;
-    }
-  }
-  return layout;
-}
-
 /// The tile read from its slot: for an operand of a product in the operand's layout, for all others in the load's own.
 void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot) {
   const auto read = [&](OpBuilder &builder, Location loc, LayoutAttr layout) -> Value {
@@ -422,19 +449,13 @@ void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot)
                                 builder.getDenseI64ArrayAttr({0, stages}));
   };
   for (Operation *user : llvm::make_early_inc_range(staged.load->getUsers())) {
-    simt::ConvertOp convert = operandConversion(user);
-    SmallVector<Operation *> moves;
-    if (convert)
-      for (Operation *op = user; op != convert; op = *op->user_begin())
-        moves.push_back(op);
-    SmallVector<Type> types;
-    const auto layout =
-        convert ? beforeMoves(moves, simt::layoutOf(convert.getType()).getLayout(), types) : std::nullopt;
-    if (!layout)
+    const auto use = operandUse(user);
+    if (!use)
       continue;
+    simt::ConvertOp convert = use->convert;
     OpBuilder here(convert);
-    Value tile = read(here, staged.load.getLoc(), LayoutAttr::get(builder.getContext(), *layout));
-    for (const auto [move, type] : llvm::zip_equal(moves, llvm::reverse(types))) {
+    Value tile = read(here, staged.load.getLoc(), LayoutAttr::get(builder.getContext(), use->layout));
+    for (const auto [move, type] : llvm::zip_equal(use->moves, llvm::reverse(use->types))) {
       IRMapping mapping;
       mapping.map(move->getOperand(0), tile);
       tile = here.clone(*move, mapping)->getResult(0);
@@ -442,7 +463,7 @@ void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot)
     }
     convert.getResult().replaceAllUsesWith(tile);
     convert.erase();
-    for (Operation *move : llvm::reverse(moves))
+    for (Operation *move : llvm::reverse(use->moves))
       move->erase();
   }
   if (!staged.load->use_empty()) {

@@ -78,7 +78,8 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
     const auto a = cast<RankedTensorType>(dot.getA().getType());
     const int64_t K = a.getShape().back();
     return attributeOf(simt::mmaOperand(result.getLayout(), number == 0 ? simt::MmaOperand::A : simt::MmaOperand::B, K,
-                                        *simt::mmaShapeFor(multipliedBits(dot), K)),
+                                        *simt::mmaShapeFor(multipliedBits(dot), K),
+                                        op->hasAttr("simt.chained") ? simt::KOrder::accumulator : simt::KOrder::isa),
                        context);
   }
   if (auto access = dyn_cast<tile::AccessOp>(op)) {

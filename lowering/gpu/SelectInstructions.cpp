@@ -1,6 +1,7 @@
 // Which instructions compute a product: the tensor core's where it has them for the operands and the sums fill its
 // fragments, else outer products in registers, exact as the language's `ieee` is.
 
+#include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
@@ -85,18 +86,18 @@ static bool isUsedByRows(Value tile) {
   return false;
 }
 
-/// Whether elementwise operations lead from a product to this tile.
-static bool comesFromProduct(Value tile) {
+/// A product from which elementwise operations lead to this tile.
+static tile::DotOp productBehind(Value tile) {
   llvm::SetVector<Value> reached;
   reached.insert(tile);
   for (size_t next = 0; next < reached.size(); ++next) {
     Operation *const op = reached[next].getDefiningOp();
-    if (isa_and_present<tile::DotOp>(op))
-      return true;
+    if (auto dot = dyn_cast_if_present<tile::DotOp>(op))
+      return dot;
     if (isElementwise(op))
       reached.insert_range(op->getOperands());
   }
-  return false;
+  return {};
 }
 
 /// How warps share the sums. The rows of a tile that are reduced or multiplied again, as attention's scores are, stay
@@ -104,7 +105,7 @@ static bool comesFromProduct(Value tile) {
 /// then goes through memory.
 static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps) {
   const auto [M, N, K, batch] = extentsOf(op);
-  if (isUsedByRows(op) || comesFromProduct(op.getA()))
+  if (isUsedByRows(op) || productBehind(op.getA()))
     if (const auto rows = simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/true, batch))
       return rows;
   return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false, batch);
@@ -116,6 +117,40 @@ static bool isLoadedIn(Value operand, Block *round) {
     operand = operand.getDefiningOp()->getOperand(0);
   auto load = operand.getDefiningOp<tile::LoadOp>();
   return load && load->getBlock() == round;
+}
+
+/// Whether a reshape drops nothing but leading dimensions, which are 1.
+static bool isMatrixOf(tile::ReshapeOp reshape) {
+  const ArrayRef<int64_t> to = tile::shapeOf(reshape.getType()), from = tile::shapeOf(reshape.getSource().getType());
+  return to.size() == 2 && from.size() >= 2 && from.take_back(2) == to;
+}
+
+std::pair<tile::LoadOp, bool> operandLoad(Value operand) {
+  bool isTurned = false;
+  for (;; operand = operand.getDefiningOp()->getOperand(0)) {
+    Operation *const op = operand.getDefiningOp();
+    if (auto transpose = dyn_cast_or_null<tile::TransposeOp>(op))
+      isTurned ^= transpose.getPermutation().back() + 1 != static_cast<int64_t>(transpose.getPermutation().size());
+    else if (auto reshape = dyn_cast_or_null<tile::ReshapeOp>(op); reshape && isMatrixOf(reshape))
+      continue;
+    else if (!isa_and_present<simt::ConvertOp>(op))
+      return {dyn_cast_or_null<tile::LoadOp>(op), isTurned};
+  }
+}
+
+/// How many rows of A, or columns of B, a lane had better have side by side: where these are neighbours in memory, it
+/// reads four of f32 at once, and ldmatrix two of bytes.
+static unsigned neighbours(Value operand, simt::MmaOperand which, Block *round) {
+  auto [load, isTurned] = operandLoad(operand);
+  if (!load || load->getBlock() != round)
+    return 1;
+  const RankedTensorType type = load.getType();
+  const CopyWidth width = copyWidthOf(load);
+  const int64_t outer = type.getRank() - ((which == simt::MmaOperand::A) == isTurned ? 1 : 2);
+  if (width.elements == 0 || width.fastest != outer)
+    return 1;
+  const unsigned bits = type.getElementTypeBitWidth();
+  return bits == 32 ? 4 : bits == 8 ? 2 : 1;
 }
 
 /// Whether the sums pass through the loop's rounds untouched by all but the product.
@@ -164,16 +199,33 @@ static tile::DotOp widened(tile::DotOp op) {
   return made;
 }
 
+/// Whether a product, if there is one, is an accumulator of tensor cores in which an instruction's columns are
+/// neighbours.
+static bool isInOrder(tile::DotOp op) {
+  const auto layout = op && op->hasAttr("simt.mma") ? op->getAttrOfType<simt::LayoutAttr>("simt.layout") : nullptr;
+  if (!layout)
+    return false;
+  const simt::TileShape &shape = layout.getLayout().shape();
+  return layout.getLayout().bases(simt::Hw::reg).front() == shape.vectorAt(shape.rank() - 1, 1);
+}
+
 static void choose(tile::DotOp op, unsigned warps, bool groups) {
   const auto [M, N, K, batch] = extentsOf(op);
   const bool hasInstruction = whyNoTensorCore(op).empty();
   const bool isGrouped = groups && hasInstruction && isForGroups(op, warps);
   if (hasInstruction)
     op->setAttr("simt.mma", UnitAttr::get(op.getContext()));
+  if (hasInstruction && multipliedBits(op) == 32 && isInOrder(productBehind(op.getA())))
+    op->setAttr("simt.chained", UnitAttr::get(op.getContext()));
   if (isGrouped)
     op->setAttr("simt.wgmma", UnitAttr::get(op.getContext()));
+  const auto mma = [&] {
+    const simt::MmaStrides strides = {neighbours(op.getA(), simt::MmaOperand::A, op->getBlock()),
+                                      neighbours(op.getB(), simt::MmaOperand::B, op->getBlock())};
+    return simt::mmaAcc(M, N, *splitOf(op, warps), warps, batch, strides);
+  };
   const simt::TileLayout layout = isGrouped        ? simt::wgmmaAcc(M, N, warps)
-                                  : hasInstruction ? simt::mmaAcc(M, N, *splitOf(op, warps), warps, batch)
+                                  : hasInstruction ? mma()
                                                    : simt::fmaAcc(M, N, warps, batch);
   op->setAttr("simt.layout", simt::LayoutAttr::get(op.getContext(), layout));
 }

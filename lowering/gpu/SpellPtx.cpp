@@ -466,9 +466,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
               speller.pass("wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";", wait.getSums());
         })
         .Case([&](simt::PinOp pin) { result = speller.pass("", pin.getValue()); })
-        .Case([&](simt::MmaOp mma) {
-          result = speller.mma(mma, roundToEven ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna");
-        });
+        .Case([&](simt::MmaOp mma) { result = speller.mma(mma); });
     if (result)
       op->getResult(0).replaceAllUsesWith(result);
     op->erase();

@@ -69,15 +69,14 @@ class ProductSpeller : public Speller {
 public:
   using Speller::Speller;
 
-  /// mma.sync; `roundToTf32` is the intrinsic that f32 is rounded by on its way.
-  mlir::Value mma(simt::MmaOp op, llvm::StringRef roundToTf32);
+  mlir::Value mma(simt::MmaOp op);
   /// Sums that go through an instruction which names none of them: nothing that computes with them crosses it.
   mlir::Value pass(const std::string &text, mlir::Value sums);
   mlir::Value wgmma(simt::WgmmaOp op);
   mlir::Value wgmmaRows(simt::WgmmaRowsOp op);
 
 private:
-  mlir::Value tf32Of(mlir::Value number, bool isRest, llvm::StringRef roundToTf32);
+  mlir::Value tf32Of(mlir::Value number, bool isRest);
   mlir::Value bf16Of(mlir::Value pair, bool isRest);
 };
 

@@ -55,9 +55,9 @@ double productError(int64_t n, const Machine &machine) {
   case Precision::ieee:
     return 3 * plain;
   case Precision::tf32:
-    return 3 * plain + 0x1p-10 + 0x1p-22;
+    return 3 * plain + 1.3 * 0x1p-10 + 0x1p-21;
   case Precision::tf32x3:
-    return 9 * plain + 3 * 0x1p-22 + 0x1p-32;
+    return 9 * plain + 5.1 * 0x1p-22;
   case Precision::bf16x3:
     return 9 * plain + 3 * 0x1p-16 + 0x1p-22;
   }

@@ -66,21 +66,39 @@ static Vecs unitsOfBatch(const TileShape &tile) {
   return units;
 }
 
-TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm::ArrayRef<int64_t> batch) {
+namespace {
+/// The units of one dimension of an accumulator: those of an instruction, those that warps share, and those that one
+/// thread has in several instructions.
+struct Dealt {
+  Vecs own, warps, others;
+
+  Dealt(const Vecs &units, unsigned ownBits, unsigned warpBits, unsigned stride) {
+    assert(units.size() >= ownBits + warpBits && "expected an instruction for each warp");
+    const auto skipped = std::min<size_t>(llvm::Log2_32(stride), units.size() - ownBits - warpBits);
+    const llvm::ArrayRef<Vec> rest = llvm::ArrayRef<Vec>(units).drop_front(skipped);
+    own = Vecs(rest.take_front(ownBits));
+    warps = Vecs(rest.slice(ownBits, warpBits));
+    others = Vecs(units.begin(), units.begin() + skipped);
+    others.append(rest.begin() + ownBits + warpBits, rest.end());
+  }
+};
+} // namespace
+
+TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm::ArrayRef<int64_t> batch,
+                  MmaStrides strides) {
   const llvm::SmallVector<int64_t> sizes = sizesOf(batch, M, N);
   const TileShape tile(sizes);
-  const Vecs m = tile.unitsOf(tile.rank() - 2), n = tile.unitsOf(tile.rank() - 1), b = unitsOfBatch(tile);
-  const unsigned warpM = llvm::Log2_32(split.m), warpN = llvm::Log2_32(split.n), warpB = llvm::Log2_32(split.batch);
-  assert(m.size() >= mBits + warpM && n.size() >= nBits + warpN && b.size() >= warpB &&
-         split.m * split.n * split.batch <= numWarps);
-  Vecs regs = {n[0], m[3]};
-  regs.append(n.begin() + nBits + warpN, n.end());
-  regs.append(m.begin() + mBits + warpM, m.end());
-  regs.append(b.begin() + warpB, b.end());
-  Vecs warps(m.begin() + mBits, m.begin() + mBits + warpM);
-  warps.append(n.begin() + nBits, n.begin() + nBits + warpN);
-  warps.append(b.begin(), b.begin() + warpB);
-  return TileLayout::get(sizes, {regs, Vecs{n[1], n[2], m[0], m[1], m[2]}, padded(warps, numWarps), Vecs()});
+  const Dealt m(tile.unitsOf(tile.rank() - 2), mBits, llvm::Log2_32(split.m), strides.m);
+  const Dealt n(tile.unitsOf(tile.rank() - 1), nBits, llvm::Log2_32(split.n), strides.n);
+  const Dealt b(unitsOfBatch(tile), 0, llvm::Log2_32(split.batch), 1);
+  assert(split.m * split.n * split.batch <= numWarps);
+  Vecs regs = {n.own[0], m.own[3]}, warps;
+  for (const Dealt *dim : {&n, &m, &b})
+    regs.append(dim->others);
+  for (const Dealt *dim : {&m, &n, &b})
+    warps.append(dim->warps);
+  const Vecs lanes = {n.own[1], n.own[2], m.own[0], m.own[1], m.own[2]};
+  return TileLayout::get(sizes, {regs, lanes, padded(warps, numWarps), Vecs()});
 }
 
 namespace {
@@ -89,7 +107,7 @@ struct OperandTile {
   unsigned inner, outer; // the dimension along K, and that of the last two which it shares with the accumulator
   llvm::SmallVector<int64_t> sizes;
   TileShape tile;
-  Vecs k, o; // units along K, and along the outer dimension
+  Vecs k; // units along K
 
   OperandTile(const TileLayout &acc, MmaOperand operand, int64_t K)
       : inner(acc.rank() - (operand == MmaOperand::A ? 1 : 2)), outer(acc.rank() - (operand == MmaOperand::A ? 2 : 1)),
@@ -97,7 +115,6 @@ struct OperandTile {
     sizes[inner] = K;
     tile = TileShape(sizes);
     k = tile.unitsOf(inner);
-    o = tile.unitsOf(outer);
   }
   /// What stands, in the operand, where `basis` does in the accumulator: nothing for units of the other dimension.
   Vec of(const TileLayout &acc, Vec basis) const {
@@ -111,23 +128,28 @@ struct OperandTile {
 };
 } // namespace
 
-TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma) {
+TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma, KOrder order) {
   const OperandTile tile(acc, operand, K);
   const bool isA = operand == MmaOperand::A;
-  const Vecs &k = tile.k, &o = tile.o;
+  Vecs k = tile.k;
   const unsigned word = llvm::Log2_32(32 / mma.bits);
   assert(k.size() >= llvm::Log2_32(mma.k) && "expected the core of K to hold the instruction's");
+  if (order == KOrder::accumulator && word == 0 && mma.k == 8)
+    std::rotate(k.begin(), k.begin() + 1, k.begin() + 3);
 
+  // An instruction's rows of A are in the accumulator's lanes and second register bit, its columns of B in the others.
+  const Vecs accRegs = tile.of(acc, Hw::reg), accLanes = tile.of(acc, Hw::lane);
+  const Vecs own =
+      isA ? Vecs{accLanes[2], accLanes[3], accLanes[4], accRegs[1]} : Vecs{accRegs[0], accLanes[0], accLanes[1]};
   Vecs regs(k.begin(), k.begin() + word);
   if (isA)
-    regs.push_back(o[3]);
+    regs.push_back(own[3]);
   regs.append(k.begin() + word + 2, k.end());
   // Past one instruction, the operand has the other dimensions in registers where the accumulator has.
-  const llvm::ArrayRef<Vec> own = llvm::ArrayRef<Vec>(o).take_front(isA ? mBits : nBits);
-  for (const Vec unit : tile.of(acc, Hw::reg))
+  for (const Vec unit : accRegs)
     if (unit != 0 && !llvm::is_contained(own, unit))
       regs.push_back(unit);
-  return TileLayout::get(tile.sizes, {regs, Vecs{k[word], k[word + 1], o[0], o[1], o[2]}, tile.of(acc, Hw::warp),
+  return TileLayout::get(tile.sizes, {regs, Vecs{k[word], k[word + 1], own[0], own[1], own[2]}, tile.of(acc, Hw::warp),
                                       tile.of(acc, Hw::block)});
 }
 

@@ -10,7 +10,8 @@
 //     B        k: the lowest w; k from w + 2          k: w, w + 1; n:1 n:2 n:4
 //
 // So A's registers along k are D's along n when w = 1, with 16-bit operands: D of one product is, rounded, A of the
-// next without a move, which attention is made of.
+// next without a move, which attention is made of. Nothing forces neighbours upon an instruction, though: which rows
+// and columns it takes, and in which order it adds terms, is free as long as the three agree (MmaStrides, KOrder).
 
 #pragma once
 
@@ -41,6 +42,13 @@ struct WarpSplit {
   bool operator==(const WarpSplit &) const = default;
 };
 
+/// How far apart the rows, and the columns, of one instruction are in the tile, as powers of two; where the tile has
+/// fewer rows or columns for a warp, less. With n = 4 a lane has four neighbouring columns of B, as operands of four
+/// instructions, and reads them as one vector where they are neighbours in memory, too.
+struct MmaStrides {
+  unsigned m = 1, n = 1;
+};
+
 /// The split of D (M, N) = A (M, K) · B (K, N) that uses most of the warps and, of these, reads the fewest operand
 /// elements; of equals the one with the fewest rows a warp, for it is rows that a loop keeps. With `rowsInWarp`, for a
 /// reduction along the rows: one with n = 1 that uses all warps. Nothing when D's core is smaller than an instruction,
@@ -51,10 +59,14 @@ std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned num
 
 /// The accumulator D (…, M, N), its leading extents those of `batch`: M's core is a multiple of 16 · split.m, N's of
 /// 8 · split.n, the product of the leading ones' of split.batch.
-TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm::ArrayRef<int64_t> batch = {});
+TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm::ArrayRef<int64_t> batch = {},
+                  MmaStrides strides = {});
+/// In which order an instruction takes eight neighbours along K, which is as good as any if A and B agree: the ISA's,
+/// or as an accumulator's columns lie, so that one of f32 is A of the next product without a move, too.
+enum class KOrder : uint8_t { isa, accumulator };
 /// A (…, M, K) or B (…, K, N) for an accumulator that mmaAcc or wgmmaAcc made: the warps hold what they need, each its
 /// own copy. K's core is a multiple of `mma.k`.
-TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma);
+TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma, KOrder order = KOrder::isa);
 
 /// The accumulator D (…, M, N) of products that each thread adds by itself: up to 8 × 4 of the sums in a block of each.
 TileLayout fmaAcc(int64_t M, int64_t N, unsigned numWarps, llvm::ArrayRef<int64_t> batch = {});

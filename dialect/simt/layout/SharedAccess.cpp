@@ -84,7 +84,7 @@ SharedAccess vectorAccess(const TileLayout &layout, const F2Map &offset, unsigne
 std::optional<SharedAccess> matrixAccess(const TileLayout &layout, const F2Map &offset, unsigned bits, SharedOp op) {
   const Offsets offsets(layout, offset);
   const bool isRows = op == SharedOp::rows;
-  if (bits > 32 || (!isRows && bits != 16) || llvm::is_contained(offsets.lane, Vec{0}))
+  if (bits > 32 || (!isRows && bits > 16) || llvm::is_contained(offsets.lane, Vec{0}))
     return std::nullopt;
   SharedAccess access{.op = op, .bits = bits};
   const unsigned wordBits = llvm::Log2_32(32 / bits), rowBits = wordBits + 2;
@@ -99,13 +99,20 @@ std::optional<SharedAccess> matrixAccess(const TileLayout &layout, const F2Map &
     inRow = {offsets.lane[0], offsets.lane[1]};
     choosesRow = {offsets.lane[2], offsets.lane[3], offsets.lane[4]};
   } else {
-    if (offsets.reg.empty() || offsets.reg[0] == 0)
+    if (bits == 8) {
+      const std::optional<unsigned> neighbour = offsets.regOf(1);
+      if (!neighbour)
+        return std::nullopt;
+      access.element.push_back(*neighbour);
+    }
+    const auto row = access.element.empty() || access.element[0] != 0 ? 0u : 1u;
+    if (offsets.reg.size() <= row || offsets.reg[row] == 0)
       return std::nullopt;
-    access.element.push_back(0);
+    access.element.push_back(row);
     inRow = {offsets.lane[2], offsets.lane[3], offsets.lane[4]};
-    choosesRow = {offsets.reg[0], offsets.lane[0], offsets.lane[1]};
+    choosesRow = {offsets.reg[row], offsets.lane[0], offsets.lane[1]};
   }
-  const unsigned first = isRows ? wordBits : 0;
+  const unsigned first = isRows ? wordBits : rowBits - 3;
   for (const auto [index, step] : llvm::enumerate(inRow))
     if (step != Vec{1} << (first + index))
       return std::nullopt;

@@ -3,9 +3,10 @@
 //
 // ldmatrix moves 8 × 8 matrices of 16-bit elements, of which a row is 16 bytes in a row. With w = log2(elements in 32
 // bits), lane l gets the word l % 4 of row l / 4, so a row is made of w register bits and lane bits 0 and 1, and lane
-// bits 2, 3 and 4 choose the row; with `.trans`, for 16-bit elements alone, lane bits 2, 3 and 4 are the place in a
-// row, and a register bit and lane bits 0 and 1 choose the row. The addresses of matrix i's rows come from lanes 8i …
-// 8i + 7, whatever these receive. One instruction moves 1, 2 or 4 matrices, which register bits count.
+// bits 2, 3 and 4 choose the row; with `.trans`, for elements of 16 bits or pairs of bytes that a lane has both of,
+// lane bits 2, 3 and 4 are the place in a row, and a register bit and lane bits 0 and 1 choose the row. The addresses
+// of matrix i's rows come from lanes 8i … 8i + 7, whatever these receive. One instruction moves 1, 2 or 4 matrices,
+// which register bits count.
 
 #pragma once
 

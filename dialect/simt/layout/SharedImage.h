@@ -12,9 +12,15 @@
 
 namespace kiln::simt {
 
-/// The swizzle of 32, 64 or 128 bytes (fewer: none), as a map of the lowest `addressBits` bits of a byte address:
-/// a ↦ a ⊕ ((a >> 7) mod width / 16) << 4. It undoes itself. What is swizzled begins at a multiple of 8 · width bytes.
-F2Map swizzle(unsigned width, unsigned addressBits);
+/// Which bit of the number of a line of 128 bytes is added to each bit of the number of a piece in it, lowest first.
+using Turn = std::array<unsigned, 3>;
+/// The one that TMA and wgmma know: the pieces of eight lines below each other lie in all banks.
+inline constexpr Turn usualTurn = {0, 1, 2};
+
+/// The swizzle of 32, 64 or 128 bytes (fewer: none), as a map of the lowest `addressBits` bits of a byte address: with
+/// the usual turn a ↦ a ⊕ ((a >> 7) mod width / 16) << 4. It undoes itself. What is swizzled begins at a multiple of
+/// 8 · width bytes.
+F2Map swizzle(unsigned width, unsigned addressBits, const Turn &turn = usualTurn);
 
 /// A tile of rank 2 in shared memory. Offsets and strides count elements.
 struct SharedImage {
@@ -34,6 +40,7 @@ struct SharedImage {
 
 /// The image with rows of min(128, core of `inner`) bytes. Nothing when the swizzle would have to go across repeats:
 /// the rows' core is below 8 and they have repeats.
-std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits);
+std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits,
+                                       const Turn &turn = usualTurn);
 
 } // namespace kiln::simt

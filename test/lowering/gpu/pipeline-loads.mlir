@@ -238,3 +238,29 @@ func.func @cast(%a: memref<?x?xi8, strided<[?, 1]>> {tile.align = 16 : i64, tile
   }
   return
 }
+
+// -----
+
+#loaded = #simt.layout<32x64, reg [d1:1 d1:2 d0:8 d0:16], lane [d1:4 d1:8 d1:16 d1:32 d0:1], warp [d0:2 d0:4]>
+#left = #simt.layout<64x32, reg [d0:8 d1:4 d1:8 d1:16], lane [d1:1 d1:2 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#right = #simt.layout<32x64, reg [d0:4 d0:8 d0:16 d1:1 d1:2 d1:32], lane [d0:1 d0:2 d1:4 d1:8 d1:16], warp [* *]>
+#acc = #simt.layout<64x64, reg [d1:4 d0:8 d1:1 d1:2 d1:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// Pieces of 16 bytes lie where their readers do not get into each other's way: here lanes read two of four rows, whose
+// lowest bits therefore turn the pieces by two and four.
+// CHECK-LABEL: func @pieces
+// CHECK: simt.read {{.*}} by vectors in <32x64xf32, d0 [160, 320, 528, 1024, 2048], d1 [4, 8, 16, 32, 64, 4096]> : {{.*}} -> tensor<32x64xf32
+func.func @pieces(%b: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                  %left: tensor<64x32xf32, #left>, %end: i64, %acc: tensor<64x64xf32, #acc>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  %0 = scf.for %k = %c0 to %end step %c32 iter_args(%sum = %acc) -> (tensor<64x64xf32, #acc>) : i64 {
+    %1 = tile.load %b[%k, %c0] {simt.layout = #loaded, simt.vector = 4 : i64}
+        : memref<?x?xf32, strided<[?, 1]>> -> tensor<32x64xf32, #loaded>
+    %2 = simt.convert %1 : tensor<32x64xf32, #loaded> -> tensor<32x64xf32, #right>
+    %3 = tile.dot %left, %2, %sum precision tf32 {simt.layout = #acc, simt.mma}
+        : tensor<64x32xf32, #left>, tensor<32x64xf32, #right>, tensor<64x64xf32, #acc>
+    scf.yield %3 : tensor<64x64xf32, #acc>
+  }
+  return
+}

@@ -125,6 +125,51 @@ func.func @wide(%a: tensor<64x32xf64>, %b: tensor<32x64xf64>, %acc: tensor<64x64
 
 // -----
 
+// Columns of B that are neighbours in memory are a lane's own: every fourth of f32 is an instruction's, every second of
+// i8, and so are the rows of a transposed A, as far as a warp has them. Along K, or of 16 bits, ldmatrix reads them as they
+// are.
+// CHECK-LABEL: func @neighbours
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:4 d0:8 d1:1 d1:2 {{.*}}], lane [d1:8 d1:16 {{.*}}>, simt.mma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:16 {{.*}}d0:1], lane [d1:2 d1:4 d0:2 d0:4 d0:8], {{.*}}>, simt.mma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:2 d0:8 d1:1 {{.*}}], lane [d1:4 d1:8 {{.*}}>, simt.mma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:8 {{.*}}], lane [d1:2 d1:4 {{.*}}>, simt.mma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:8 {{.*}}], lane [d1:2 d1:4 {{.*}}>, simt.mma}
+func.func @neighbours(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?x?xi8, strided<[?, 1]>>,
+                      %c: memref<?x?xbf16, strided<[?, 1]>>, %k: i64, %acc: tensor<64x64xf32>,
+                      %sums: tensor<64x64xi32>) attributes {tile.kernel} {
+  %0 = tile.load %a[%k, %k] : memref<?x?xf32, strided<[?, 1]>> -> tensor<64x64xf32>
+  %1 = tile.load %b[%k, %k] : memref<?x?xi8, strided<[?, 1]>> -> tensor<64x64xi8>
+  %2 = tile.load %c[%k, %k] : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x64xbf16>
+  %3 = tile.transpose %0 [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>
+  %4 = tile.dot %0, %0, %acc precision tf32 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  %5 = tile.dot %3, %3, %acc precision tf32 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  %6 = tile.dot %1, %1, %sums : tensor<64x64xi8>, tensor<64x64xi8>, tensor<64x64xi32>
+  %7 = tile.dot %0, %3, %acc precision tf32 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  %8 = tile.dot %2, %2, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+// A product of f32 whose left factor comes from another's sums takes its terms as these lie: of 16 bits all do.
+// CHECK-LABEL: func @chained
+// CHECK: tile.dot {{.*}} simt.mma}
+// CHECK: tile.dot {{.*}} {simt.chained, {{.*}} simt.mma}
+// CHECK-NOT: simt.chained
+// CHECK: return
+func.func @chained(%q: tensor<64x64xf32>, %v: tensor<64x64xf32>, %w: tensor<64x64xbf16>,
+                   %acc: tensor<64x64xf32>) attributes {tile.kernel} {
+  %0 = tile.dot %q, %v, %acc precision tf32 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  %1 = math.exp2 %0 : tensor<64x64xf32>
+  %2 = tile.dot %1, %v, %acc precision tf32 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  %3 = tile.dot %v, %1, %acc precision tf32 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  %4 = arith.truncf %1 : tensor<64x64xf32> to tensor<64x64xbf16>
+  %5 = tile.dot %4, %w, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
 // Fewer rows, columns or terms than a fragment has: 16, 8, and 16 of bf16 or 32 of i8.
 // CHECK-LABEL: func @small
 // CHECK-COUNT-4: tile.dot {{.*}} {simt.layout = {{[^}]*}}>} :

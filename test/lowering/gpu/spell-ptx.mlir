@@ -1,6 +1,5 @@
 // What one thread does, as intrinsics of LLVM and as inline PTX.
 // RUN: kiln-opt %s --split-input-file --gpu-spell-ptx | FileCheck %s
-// RUN: kiln-opt %s --split-input-file --gpu-spell-ptx=round-to-even | FileCheck %s --check-prefix=EVEN
 
 // A load under a predicate leaves in its registers what they held: the other value is tied to them. Elements are moved as
 // words of 32 bits.
@@ -205,12 +204,14 @@ llvm.func @byteProducts(%a: vector<16xi8>, %b: vector<8xi8>, %c: vector<4xf32>) 
 
 // -----
 
-// The tensor core takes words of 32 bits, pairs of f16, and f32 that was rounded to tf32.
+// The tensor core takes words of 32 bits, pairs of f16, and f32 that was made larger by what it cuts off at the mean.
 // CHECK-LABEL: @products
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"({{.*}}) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"({{.*}}) : (vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, f32, f32, f32, f32)
-// CHECK-COUNT-6: llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"
-// EVEN-COUNT-6: llvm.call_intrinsic "llvm.nvvm.f2tf32.rn"(
+// CHECK: %[[LARGER:.*]] = llvm.mlir.constant(1.00034618 : f32)
+// CHECK-NEXT: llvm.fmul %{{.*}}, %[[LARGER]] : f32
+// CHECK-NEXT: llvm.bitcast {{.*}} : f32 to i32
+// CHECK-COUNT-5: llvm.fmul
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.s8"({{.*}}) : (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32) -> !llvm.struct<(i32, i32, i32, i32)>
 llvm.func @products(%a: vector<8xbf16>, %b: vector<4xbf16>, %c: vector<4xf32>, %d: vector<8xf16>, %e: vector<4xf16>,
@@ -269,12 +270,15 @@ llvm.func @pinned(%a: vector<2xf32>) -> vector<2xf32> {
 
 // -----
 
-// An f32 is a large number and a small one: rounded, and what that leaves of it, rounded.
+// An f32 is a large number and a small one: what the tensor core sees of it, and what that leaves, made larger in turn.
 // CHECK-LABEL: llvm.func @parts
-// CHECK: %[[LARGE:.*]] = llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"(%[[X:.*]]) : (f32) -> i32
-// CHECK: %[[ROUNDED:.*]] = llvm.bitcast %[[LARGE]] : i32 to f32
-// CHECK: %[[REST:.*]] = llvm.fsub %[[X]], %[[ROUNDED]] : f32
-// CHECK: llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"(%[[REST]]) : (f32) -> i32
+// CHECK: %[[LARGER:.*]] = llvm.fmul %[[X:.*]], %{{.*}} : f32
+// CHECK: %[[LARGE:.*]] = llvm.bitcast %[[LARGER]] : f32 to i32
+// CHECK: %[[KEPT:.*]] = llvm.mlir.constant(-8192 : i32)
+// CHECK: %[[CUT:.*]] = llvm.and %[[LARGE]], %[[KEPT]] : i32
+// CHECK: %[[SEEN:.*]] = llvm.bitcast %[[CUT]] : i32 to f32
+// CHECK: %[[REST:.*]] = llvm.fsub %[[X]], %[[SEEN]] : f32
+// CHECK: llvm.fmul %[[REST]], %{{.*}} : f32
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"
 // CHECK: %[[PAIR:.*]] = llvm.fptrunc %[[XY:.*]] : vector<2xf32> to vector<2xbf16>
 // CHECK: %[[WIDE:.*]] = llvm.fpext %[[PAIR]] : vector<2xbf16> to vector<2xf32>

@@ -56,9 +56,9 @@ double boundOf(Precision precision, double n) {
   case Precision::ieee:
     return sums;
   case Precision::tf32:
-    return 0x1p-10 + 0x1p-22 + 3 * sums;
+    return 1.3 * 0x1p-10 + 0x1p-21 + 3 * sums;
   case Precision::tf32x3:
-    return 3 * 0x1p-22 + 0x1p-32 + 9 * sums;
+    return 5.1 * 0x1p-22 + 9 * sums;
   case Precision::bf16x3:
     return 3 * 0x1p-16 + 0x1p-22 + 9 * sums;
   }

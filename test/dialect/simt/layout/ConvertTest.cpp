@@ -59,10 +59,14 @@ TEST(Convert, OperandsOfAWarpGoThroughMemory) {
   EXPECT_TRUE(planConvert(blockedTile, operand, 16, {}).isShared());
 }
 
-// Between accumulator and operand of 16 bits there is nothing to do.
+// Between accumulator and operand of 16 bits there is nothing to do, and none of 32 bits leaves its thread if terms are
+// taken in the accumulator's order.
 TEST(Convert, AccumulatorsAreOperands) {
   const TileLayout acc = mmaAcc(64, 80, {4, 1}, 4);
   EXPECT_EQ(planConvert(acc, mmaOperand(acc, MmaOperand::A, 80, {16, 16}), 16, {}).tier, Tier::identity);
+  EXPECT_EQ(planConvert(acc, mmaOperand(acc, MmaOperand::A, 80, {32, 8}, KOrder::accumulator), 32, {}).tier,
+            Tier::rename);
+  EXPECT_EQ(planConvert(acc, mmaOperand(acc, MmaOperand::A, 80, {32, 8}), 32, {}).tier, Tier::shuffle);
 }
 
 } // namespace

@@ -43,62 +43,51 @@ struct File {
 int valueA(const Position &at) { return static_cast<int>(at[0] * 3 + at[1] * 5) % 7 - 3; }
 int valueB(const Position &at) { return static_cast<int>(at[0] * 2 + at[1] * 7) % 5 - 2; }
 
-/// The registers of an instruction's fragment at `base` of a tile.
-llvm::SmallVector<int64_t> registersOf(const TileLayout &tile, const TileLayout &fragment, Position base) {
-  llvm::SmallVector<int64_t> registers;
-  for (int64_t i = 0; i < fragment.numStored(); ++i) {
-    const Position within = fragment.positionOf(i);
-    registers.push_back(*tile.storedAt({base[0] + within[0], base[1] + within[1]}));
-  }
-  return registers;
-}
-
-/// D += A · B as all warps do it, by the instruction `mma`.
+/// D += A · B as all warps do it, by the instruction `mma`: a fragment of it are registers that follow each other.
 void multiply(File &A, File &B, File &D, MmaShape mma) {
   const TileLayout fragmentD = mmaAcc(16, 8, {}, 1), fragmentA = mmaOperand(fragmentD, MmaOperand::A, mma.k, mma),
                    fragmentB = mmaOperand(fragmentD, MmaOperand::B, mma.k, mma);
-  const TileShape &tileA = A.layout.shape(), &tileD = D.layout.shape();
-  for (int64_t m = 0; m < tileD[0].padded; m += 16)
-    for (int64_t n = 0; n < tileD[1].padded; n += 8) {
-      if (!D.layout.storedAt({m, n}))
-        continue; // another warp's
-      for (int64_t k = 0; k < tileA[1].padded; k += mma.k) {
-        const auto a = registersOf(A.layout, fragmentA, {m, k}), b = registersOf(B.layout, fragmentB, {k, n}),
-                   d = registersOf(D.layout, fragmentD, {m, n});
-        for (unsigned warp = 0; warp < D.layout.numWarps(); ++warp) {
-          float rows[16][32], columns[32][8];
-          for (unsigned lane = 0; lane < numLanes; ++lane) {
-            for (size_t i = 0; i < a.size(); ++i) {
-              const Position at = fragmentA.positionOf(static_cast<int64_t>(i), {lane});
-              rows[at[0]][at[1]] = A.at(warp, lane, a[i]);
-            }
-            for (size_t i = 0; i < b.size(); ++i) {
-              const Position at = fragmentB.positionOf(static_cast<int64_t>(i), {lane});
-              columns[at[0]][at[1]] = B.at(warp, lane, b[i]);
-            }
+  for (int64_t d = 0; d < D.layout.numStored(); d += fragmentD.numStored()) {
+    const Position base = D.layout.positionOf(d);
+    for (int64_t k = 0; k < A.layout.shape()[1].padded; k += mma.k) {
+      const int64_t a = *A.layout.storedAt({base[0], k}), b = *B.layout.storedAt({k, base[1]});
+      for (unsigned warp = 0; warp < D.layout.numWarps(); ++warp) {
+        float rows[16][32], columns[32][8];
+        for (unsigned lane = 0; lane < numLanes; ++lane) {
+          for (int64_t i = 0; i < fragmentA.numStored(); ++i) {
+            const Position at = fragmentA.positionOf(i, {lane});
+            rows[at[0]][at[1]] = A.at(warp, lane, a + i);
           }
-          for (unsigned lane = 0; lane < numLanes; ++lane)
-            for (size_t i = 0; i < d.size(); ++i) {
-              const Position at = fragmentD.positionOf(static_cast<int64_t>(i), {lane});
-              for (unsigned j = 0; j < mma.k; ++j)
-                D.at(warp, lane, d[i]) += rows[at[0]][j] * columns[j][at[1]];
-            }
+          for (int64_t i = 0; i < fragmentB.numStored(); ++i) {
+            const Position at = fragmentB.positionOf(i, {lane});
+            columns[at[0]][at[1]] = B.at(warp, lane, b + i);
+          }
         }
+        for (unsigned lane = 0; lane < numLanes; ++lane)
+          for (int64_t i = 0; i < fragmentD.numStored(); ++i) {
+            const Position at = fragmentD.positionOf(i, {lane});
+            for (unsigned j = 0; j < mma.k; ++j)
+              D.at(warp, lane, d + i) += rows[at[0]][j] * columns[j][at[1]];
+          }
       }
     }
+  }
 }
 
 struct Case {
   int64_t M, N, K;
   unsigned bits;
+  MmaStrides strides = {};
+  KOrder order = KOrder::isa;
 };
 
 /// Elements of D inside the tile that are not the product, with K's padding zero in both operands or poison.
 int64_t wrongElements(const Case &example, unsigned numWarps, bool zeroesK) {
   const WarpSplit split = *warpSplit(example.M, example.N, example.K, numWarps, false);
   const MmaShape mma = *mmaShapeFor(example.bits, example.K);
-  const TileLayout acc = mmaAcc(example.M, example.N, split, numWarps);
-  File D(acc), A(mmaOperand(acc, MmaOperand::A, example.K, mma)), B(mmaOperand(acc, MmaOperand::B, example.K, mma));
+  const TileLayout acc = mmaAcc(example.M, example.N, split, numWarps, {}, example.strides);
+  const auto operand = [&](MmaOperand which) { return mmaOperand(acc, which, example.K, mma, example.order); };
+  File D(acc), A(operand(MmaOperand::A)), B(operand(MmaOperand::B));
   A.fill(valueA, zeroesK ? std::optional(1u) : std::nullopt);
   B.fill(valueB, zeroesK ? std::optional(0u) : std::nullopt);
   multiply(A, B, D, mma);
@@ -134,6 +123,23 @@ TEST(Dot, TilesOfAnyExtent) {
     for (const unsigned numWarps : {1, 4})
       EXPECT_EQ(wrongElements(example, numWarps, true), 0)
           << example.M << 'x' << example.N << 'x' << example.K << " of " << example.bits;
+}
+
+// So do those whose instructions take every second or fourth row or column, fewer where there are no more for a warp,
+// and terms in the order of another product's sums.
+TEST(Dot, RowsColumnsAndTermsInOtherOrders) {
+  for (const Case &example : {Case{32, 64, 32, 32, {1, 4}},
+                              {128, 32, 24, 32, {4, 1}},
+                              {128, 128, 16, 32, {4, 4}, KOrder::accumulator},
+                              {64, 80, 32, 32, {1, 4}, KOrder::accumulator},
+                              {32, 16, 40, 32, {2, 2}, KOrder::accumulator},
+                              {64, 64, 64, 8, {2, 2}},
+                              {48, 96, 32, 8, {1, 2}},
+                              {16, 8, 32, 8, {4, 4}}})
+    for (const unsigned numWarps : {1, 4})
+      EXPECT_EQ(wrongElements(example, numWarps, true), 0)
+          << example.M << 'x' << example.N << 'x' << example.K << " of " << example.bits << ", every "
+          << example.strides.m << "th row and " << example.strides.n << "th column";
 }
 
 // Where K is padded and that is not zero, it spoils the sums: 0 · NaN is NaN.

@@ -108,6 +108,18 @@ TEST(Fragments, KnownTiles) {
   EXPECT_EQ(mmaAcc(80, 80, {1, 2}, 4).bases(Hw::warp).back(), 0u); // the other two warps do the same
 }
 
+// With strides a lane has neighbouring rows and columns, in registers of several instructions; warps share what is
+// above.
+TEST(Fragments, NeighboursInALane) {
+  const TileLayout acc = mmaAcc(128, 128, {2, 2}, 4, {}, {.m = 2, .n = 4});
+  EXPECT_EQ(acc.text(), "128x128, reg [d1:4 d0:16 d1:1 d1:2 d1:64 d0:1 d0:64], lane [d1:8 d1:16 d0:2 d0:4 d0:8], "
+                        "warp [d0:32 d1:32]");
+  EXPECT_EQ(mmaOperand(acc, MmaOperand::B, 16, {32, 8}).text(),
+            "16x128, reg [d0:4 d0:8 d1:1 d1:2 d1:64], lane [d0:1 d0:2 d1:4 d1:8 d1:16], warp [* d1:32]");
+  EXPECT_EQ(mmaAcc(16, 16, {1, 1}, 1, {}, {.m = 4, .n = 4}).text(),
+            "16x16, reg [d1:2 d0:8 d1:1], lane [d1:4 d1:8 d0:1 d0:2 d0:4], warp []");
+}
+
 // Element i of a lane in wgmma's D is row 16 · warp + lane / 4 (+ 8 for odd pairs), column 8 · (i / 4) + …, for any
 // number of columns, repeats and all: the stored index is the register.
 TEST(Fragments, StoredIndexIsTheRegisterOfWgmma) {

@@ -12,13 +12,23 @@ using namespace kiln::simt;
 
 namespace {
 
-// A swizzle undoes itself.
+// A swizzle undoes itself, whichever lines turn a piece.
 TEST(Swizzle, IsAnInvolution) {
-  for (const unsigned width : {16, 32, 64, 128}) {
-    const F2Map map = swizzle(width, 12);
-    EXPECT_EQ(map.then(map), F2Map::identity(12));
-    EXPECT_EQ(map == F2Map::identity(12), width == 16);
-  }
+  for (const Turn &turn : {usualTurn, {2, 0, 1}, {0, 2, 3}})
+    for (const unsigned width : {16, 32, 64, 128}) {
+      const F2Map map = swizzle(width, 12, turn);
+      EXPECT_EQ(map.then(map), F2Map::identity(12));
+      EXPECT_EQ(map == F2Map::identity(12), width == 16);
+    }
+}
+
+// A bit of a piece's number is turned by the bit of the line's that is named.
+TEST(Swizzle, LinesThatTurnPieces) {
+  const F2Map map = swizzle(128, 12, {2, 0, 3});
+  EXPECT_EQ(map(128), Vec{128 + 32});
+  EXPECT_EQ(map(256), Vec{256});
+  EXPECT_EQ(map(512), Vec{512 + 16});
+  EXPECT_EQ(map(1024), Vec{1024 + 64});
 }
 
 // The same 16-byte column of eight rows lies in all 32 banks.
@@ -138,6 +148,32 @@ TEST(SharedAccess, TheBestOfAll) {
   EXPECT_EQ(best(MmaOperand::B, {16, 16}, 1, false), SharedOp::vector);
   EXPECT_EQ(best(MmaOperand::A, {32, 8}, 1, true), SharedOp::rows);
   EXPECT_EQ(best(MmaOperand::A, {32, 8}, 0, true), SharedOp::vector);
+}
+
+// Columns that a lane has side by side are read four at a time of f32, and of bytes two by ldmatrix: without conflicts
+// where the lines that are read at once turn the pieces.
+TEST(SharedAccess, NeighbouringColumns) {
+  const TileLayout numbers = mmaOperand(mmaAcc(64, 64, {4, 1}, 4, {}, {.n = 4}), MmaOperand::B, 32, {32, 8});
+  const auto ofNumbers = [&](const Turn &turn) {
+    return bestAccess(numbers, sharedImage({32, 64}, 1, 32, turn)->core, 32, true);
+  };
+  EXPECT_EQ(ofNumbers({2, 0, 1}).op, SharedOp::vector);
+  EXPECT_EQ(ofNumbers({2, 0, 1}).element.size(), 2u);
+  EXPECT_EQ(ofNumbers({2, 0, 1}).wavefronts(), 4 * ofNumbers({2, 0, 1}).instructions());
+  EXPECT_EQ(ofNumbers(usualTurn).wavefronts(), 8 * ofNumbers(usualTurn).instructions());
+
+  for (const auto &[columns, turn] : {std::pair(128, Turn{0, 2, 3}), std::pair(64, Turn{1, 2, 0})}) {
+    const TileLayout bytes = mmaOperand(mmaAcc(64, columns, {4, 1}, 4, {}, {.n = 2}), MmaOperand::B, 64, {8, 32});
+    const auto ofBytes = [&](const Turn &turn) {
+      return bestAccess(bytes, sharedImage({64, columns}, 1, 8, turn)->core, 8, true);
+    };
+    EXPECT_EQ(ofBytes(turn).op, SharedOp::columns);
+    EXPECT_EQ(ofBytes(turn).matrix.size(), 2u);
+    EXPECT_EQ(ofBytes(turn).wavefronts(), 4 * ofBytes(turn).instructions());
+    EXPECT_EQ(ofBytes(usualTurn).wavefronts(), 8 * ofBytes(usualTurn).instructions());
+  }
+  const TileLayout apart = mmaOperand(mmaAcc(64, 64, {4, 1}, 4), MmaOperand::B, 64, {8, 32});
+  EXPECT_EQ(bestAccess(apart, sharedImage({64, 64}, 1, 8)->core, 8, true).op, SharedOp::vector);
 }
 
 // Rows that are not 16 bytes, aligned, are not read by ldmatrix, and vectors are as short as the alignment demands.
