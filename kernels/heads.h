@@ -9,9 +9,6 @@
 
 namespace kiln {
 
-/// Whether f32 is multiplied as the sum of two numbers, which take registers of their own.
-inline bool isSplit(Precision precision) { return precision == Precision::tf32x3 || precision == Precision::bf16x3; }
-
 /// Keys of a block: fewer where a factor is two of tf32, a register each.
 inline int keysOfBlock(const AttentionConfig &config) {
   return config.precision == Precision::tf32x3 ? std::min(config.bn, 32) : config.bn;

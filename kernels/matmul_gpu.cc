@@ -170,13 +170,11 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
   const SmRates rates = ratesOf(gpu, e.type, config.precision);
   config.bk = static_cast<int>(rowBytes / bytesOf(e.type));
   double best = std::numeric_limits<double>::infinity();
-  const bool isExact = e.type == f32 && config.precision == Precision::ieee;
-  // Sums of small products stand beside the others, and each factor is two numbers.
-  const bool isSplit =
-      e.type == f32 && (config.precision == Precision::tf32x3 || config.precision == Precision::bf16x3);
+  const bool isExact = config.precision == Precision::ieee;
   for (Shape2 shape : shapes) {
-    // What follows the product, or operands that no tensor core holds, need registers, too.
-    if (isExact || isSplit || !hasRegistersFor(e, shape, isForGroups(gpu, e.type, shape)))
+    // What follows the product, operands that no tensor core holds, or two numbers for each need registers, too.
+    if ((e.type == f32 && (isExact || isSplit(config.precision))) ||
+        !hasRegistersFor(e, shape, isForGroups(gpu, e.type, shape)))
       shape.warps *= 2;
     if (shape.warps > mostWarps || (shape.forGroups && !isForGroups(gpu, e.type, shape)))
       continue;

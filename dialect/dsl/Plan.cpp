@@ -15,8 +15,7 @@ Precision Target::precisionOf(Type type) const {
   return visit([&](const CpuFacts &) { return precision.value_or(Precision::ieee); },
                [&](const GpuFacts &gpu) {
                  const Precision asked = precision.value_or(Precision::tf32);
-                 const bool isOfThree = asked == Precision::tf32x3 || asked == Precision::bf16x3;
-                 return isOfThree && gpu.isForGraphics() ? Precision::ieee : asked;
+                 return isSplit(asked) && gpu.isForGraphics() ? Precision::ieee : asked;
                });
 }
 

@@ -10,6 +10,9 @@
 
 namespace kiln {
 
+/// Whether tensor cores multiply factors of f32 as sums of two numbers, by three products.
+inline bool isSplit(Precision precision) { return precision == Precision::tf32x3 || precision == Precision::bf16x3; }
+
 /// What is known of a CPU.
 struct CpuFacts {
   int vectorBits = 256;                       // width of a native vector

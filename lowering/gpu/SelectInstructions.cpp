@@ -139,17 +139,18 @@ std::pair<tile::LoadOp, bool> operandLoad(Value operand) {
 }
 
 /// How many rows of A, or columns of B, a lane had better have side by side: where these are neighbours in memory, it
-/// reads four of f32 at once, and ldmatrix two of bytes.
-static unsigned neighbours(Value operand, simt::MmaOperand which, Block *round) {
-  auto [load, isTurned] = operandLoad(operand);
-  if (!load || load->getBlock() != round)
+/// reads four of f32 at once, and ldmatrix two of bytes. What becomes several bf16 is read one by one: those of four
+/// instructions would take too many registers.
+static unsigned neighbours(tile::DotOp op, simt::MmaOperand which) {
+  auto [load, isTurned] = operandLoad(which == simt::MmaOperand::A ? op.getA() : op.getB());
+  if (!load || load->getBlock() != op->getBlock())
     return 1;
   const RankedTensorType type = load.getType();
+  const unsigned bits = type.getElementTypeBitWidth();
   const CopyWidth width = copyWidthOf(load);
   const int64_t outer = type.getRank() - ((which == simt::MmaOperand::A) == isTurned ? 1 : 2);
-  if (width.elements == 0 || width.fastest != outer)
+  if (bits != multipliedBits(op) || width.elements == 0 || width.fastest != outer)
     return 1;
-  const unsigned bits = type.getElementTypeBitWidth();
   return bits == 32 ? 4 : bits == 8 ? 2 : 1;
 }
 
@@ -220,8 +221,7 @@ static void choose(tile::DotOp op, unsigned warps, bool groups) {
   if (isGrouped)
     op->setAttr("simt.wgmma", UnitAttr::get(op.getContext()));
   const auto mma = [&] {
-    const simt::MmaStrides strides = {neighbours(op.getA(), simt::MmaOperand::A, op->getBlock()),
-                                      neighbours(op.getB(), simt::MmaOperand::B, op->getBlock())};
+    const simt::MmaStrides strides = {neighbours(op, simt::MmaOperand::A), neighbours(op, simt::MmaOperand::B)};
     return simt::mmaAcc(M, N, *splitOf(op, warps), warps, batch, strides);
   };
   const simt::TileLayout layout = isGrouped        ? simt::wgmmaAcc(M, N, warps)

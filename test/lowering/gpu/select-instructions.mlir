@@ -127,11 +127,12 @@ func.func @wide(%a: tensor<64x32xf64>, %b: tensor<32x64xf64>, %acc: tensor<64x64
 
 // Columns of B that are neighbours in memory are a lane's own: every fourth of f32 is an instruction's, every second of
 // i8, and so are the rows of a transposed A, as far as a warp has them. Along K, or of 16 bits, ldmatrix reads them as they
-// are.
+// are, and what becomes several bf16 is read one by one.
 // CHECK-LABEL: func @neighbours
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:4 d0:8 d1:1 d1:2 {{.*}}], lane [d1:8 d1:16 {{.*}}>, simt.mma}
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:16 {{.*}}d0:1], lane [d1:2 d1:4 d0:2 d0:4 d0:8], {{.*}}>, simt.mma}
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:2 d0:8 d1:1 {{.*}}], lane [d1:4 d1:8 {{.*}}>, simt.mma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:8 {{.*}}], lane [d1:2 d1:4 {{.*}}>, simt.mma}
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:8 {{.*}}], lane [d1:2 d1:4 {{.*}}>, simt.mma}
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:8 {{.*}}], lane [d1:2 d1:4 {{.*}}>, simt.mma}
 func.func @neighbours(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?x?xi8, strided<[?, 1]>>,
@@ -146,6 +147,7 @@ func.func @neighbours(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?x?xi8, s
   %6 = tile.dot %1, %1, %sums : tensor<64x64xi8>, tensor<64x64xi8>, tensor<64x64xi32>
   %7 = tile.dot %0, %3, %acc precision tf32 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
   %8 = tile.dot %2, %2, %acc : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+  %9 = tile.dot %0, %0, %acc precision bf16x3 : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
   return
 }
 
