@@ -61,13 +61,15 @@ static void multiply(const uint32_t *const *a, const uint32_t *const *b, const u
     for (int k = 0; k < columns; ++k)
       right[columns * part + k] = turned[k];
   }
-  for (int half = 0; half < 2; ++half) {
-    __m256 sums[8];
+  __m256 all[2][8]; // before anything is written: a register of D may be any of C's
+  for (int half = 0; half < 2; ++half)
     for (int g = 0; g < 8; ++g) { // columns 2 t and 2 t + 1 are in two registers
       const __m128 even = _mm_loadu_ps(reinterpret_cast<const float *>(c[2 * half] + 4 * g));
       const __m128 odd = _mm_loadu_ps(reinterpret_cast<const float *>(c[2 * half + 1] + 4 * g));
-      sums[g] = _mm256_set_m128(_mm_unpackhi_ps(even, odd), _mm_unpacklo_ps(even, odd));
+      all[half][g] = _mm256_set_m128(_mm_unpackhi_ps(even, odd), _mm_unpacklo_ps(even, odd));
     }
+  for (int half = 0; half < 2; ++half) {
+    __m256(&sums)[8] = all[half];
     for (int k = 0; k < K; ++k)
       for (int g = 0; g < 8; ++g)
         sums[g] = _mm256_fmadd_ps(_mm256_broadcast_ss(&left[8 * half + g][k]), right[k], sums[g]);

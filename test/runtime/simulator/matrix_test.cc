@@ -126,6 +126,32 @@ TEST(LdmatrixTest, RowsAndColumns) {
     }
 }
 
+// The lowest 13 bits of a tf32 do not count, not even in rounding: kernels hand over f32 as it is.
+TEST(MmaTest, CutsOffWhatIsBelowTf32) {
+  Machine machine(kernel(1, ".reg .b32 %a, %b; .reg .f32 %c<5>; .reg .b64 %at;",
+                         "mov.b32 %a, 0x3f801fff;\nmov.b32 %b, 0xc0001fff;\nmov.f32 %c4, 0f00000000;\n"
+                         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%c0, %c1, %c2, %c3}, {%a, %a, %a, %a}, "
+                         "{%b, %b}, {%c4, %c4, %c4, %c4};\n"
+                         "mad.wide.u32 %at, %t, 16, %p0;\nst.global.v4.f32 [%at], {%c0, %c1, %c2, %c3};"));
+  const float *out = machine.buffer(std::vector<float>(128));
+  machine.run("k", {1, 1, 1}, {32, 1, 1}, {address(out)});
+  EXPECT_EQ(machine.found(), std::vector<std::string>{});
+  EXPECT_EQ(std::vector<float>(out, out + 128), std::vector<float>(128, -16)); // 8 · 1 · −2
+}
+
+// Operands are read before anything is written, whichever registers they share.
+TEST(MmaTest, WritesRegistersThatItReads) {
+  Machine machine(kernel(1, ".reg .b32 %a; .reg .f32 %c<4>; .reg .b64 %at;",
+                         "mov.b32 %a, 0x3f800000;\nmov.f32 %c0, 0f40000000;\n"
+                         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%c0, %c1, %c2, %c3}, {%a, %a, %a, %a}, "
+                         "{%a, %a}, {%c0, %c0, %c0, %c0};\n"
+                         "mad.wide.u32 %at, %t, 16, %p0;\nst.global.v4.f32 [%at], {%c0, %c1, %c2, %c3};"));
+  const float *out = machine.buffer(std::vector<float>(128));
+  machine.run("k", {1, 1, 1}, {32, 1, 1}, {address(out)});
+  EXPECT_EQ(machine.found(), std::vector<std::string>{});
+  EXPECT_EQ(std::vector<float>(out, out + 128), std::vector<float>(128, 10)); // 2 + 8 · 1 · 1
+}
+
 // A warp that is not whole is found.
 TEST(MmaTest, NeedsTheWholeWarp) {
   Machine machine(kernel(1, ".reg .b32 %r<4>; .reg .pred %q;",
