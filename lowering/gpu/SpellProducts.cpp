@@ -10,7 +10,7 @@ namespace kiln::lowering::gpu {
 
 /// f32 as a word of tf32, or what that leaves of it. The tensor core leaves out the lowest 13 bits, which would make
 /// every number smaller, by half of tf32's last place, 2⁻¹⁰, at the mean: so it is made larger by as much before.
-/// Between powers of two that is up to 0.71 · 2⁻¹¹ too much of a number, or 1.29 · 2⁻¹¹ too little, and nothing at the
+/// Between powers of two that is up to 0.71 · 2⁻¹¹ too much of a number, or 1.29 · 2⁻¹¹ too little, and little at the
 /// mean. Infinities and NaNs stay what they are.
 Value ProductSpeller::tf32Of(Value number, bool isRest) {
   const Type word = builder.getI32Type();

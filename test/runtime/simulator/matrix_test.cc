@@ -126,30 +126,29 @@ TEST(LdmatrixTest, RowsAndColumns) {
     }
 }
 
-// The lowest 13 bits of a tf32 do not count, not even in rounding: kernels hand over f32 as it is.
-TEST(MmaTest, CutsOffWhatIsBelowTf32) {
+/// Each lane's sums {%c0, %c1, %c2, %c3} of one product of tf32 whose factors all have these bits, added to 2, which is
+/// in a register with this name.
+static std::vector<float> sumsOf(const std::string &a, const std::string &b, const std::string &two) {
   Machine machine(kernel(1, ".reg .b32 %a, %b; .reg .f32 %c<5>; .reg .b64 %at;",
-                         "mov.b32 %a, 0x3f801fff;\nmov.b32 %b, 0xc0001fff;\nmov.f32 %c4, 0f00000000;\n"
-                         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%c0, %c1, %c2, %c3}, {%a, %a, %a, %a}, "
-                         "{%b, %b}, {%c4, %c4, %c4, %c4};\n"
-                         "mad.wide.u32 %at, %t, 16, %p0;\nst.global.v4.f32 [%at], {%c0, %c1, %c2, %c3};"));
+                         fmt::format("mov.b32 %a, {0};\nmov.b32 %b, {1};\nmov.f32 {2}, 0f40000000;\n"
+                                     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {{%c0, %c1, %c2, %c3}}, "
+                                     "{{%a, %a, %a, %a}}, {{%b, %b}}, {{{2}, {2}, {2}, {2}}};\n"
+                                     "mad.wide.u32 %at, %t, 16, %p0;\nst.global.v4.f32 [%at], {{%c0, %c1, %c2, %c3}};",
+                                     a, b, two)));
   const float *out = machine.buffer(std::vector<float>(128));
   machine.run("k", {1, 1, 1}, {32, 1, 1}, {address(out)});
   EXPECT_EQ(machine.found(), std::vector<std::string>{});
-  EXPECT_EQ(std::vector<float>(out, out + 128), std::vector<float>(128, -16)); // 8 · 1 · −2
+  return {out, out + 128};
+}
+
+// The lowest 13 bits of a tf32 do not count, not even in rounding: kernels hand over f32 as it is.
+TEST(MmaTest, CutsOffWhatIsBelowTf32) {
+  EXPECT_EQ(sumsOf("0x3f801fff", "0xc0001fff", "%c4"), std::vector<float>(128, -14)); // 2 − 8 · 1 · 2
 }
 
 // Operands are read before anything is written, whichever registers they share.
 TEST(MmaTest, WritesRegistersThatItReads) {
-  Machine machine(kernel(1, ".reg .b32 %a; .reg .f32 %c<4>; .reg .b64 %at;",
-                         "mov.b32 %a, 0x3f800000;\nmov.f32 %c0, 0f40000000;\n"
-                         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%c0, %c1, %c2, %c3}, {%a, %a, %a, %a}, "
-                         "{%a, %a}, {%c0, %c0, %c0, %c0};\n"
-                         "mad.wide.u32 %at, %t, 16, %p0;\nst.global.v4.f32 [%at], {%c0, %c1, %c2, %c3};"));
-  const float *out = machine.buffer(std::vector<float>(128));
-  machine.run("k", {1, 1, 1}, {32, 1, 1}, {address(out)});
-  EXPECT_EQ(machine.found(), std::vector<std::string>{});
-  EXPECT_EQ(std::vector<float>(out, out + 128), std::vector<float>(128, 10)); // 2 + 8 · 1 · 1
+  EXPECT_EQ(sumsOf("0x3f800000", "0x3f800000", "%c0"), std::vector<float>(128, 10)); // 2 + 8 · 1 · 1
 }
 
 // A warp that is not whole is found.
