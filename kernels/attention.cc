@@ -197,8 +197,8 @@ static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_
   return config;
 }
 
-/// Of a single query, on a GPU without tensor cores: others of its block would be multiplied in vain.
-static AttentionConfig gpuRowsOf(int64_t Tk) {
+/// Of a single query, where no tensor cores multiply: others of its block would be multiplied in vain.
+static AttentionConfig rowsOf(int64_t Tk) {
   AttentionConfig config = {.bm = 1, .bn = 64, .warps = 4, .rows = true};
   while (config.bn > 16 && config.bn / 2 >= Tk)
     config.bn /= 2;
@@ -215,10 +215,10 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
   const Precision precision = target.precisionOf(type);
   const bool isExact = type == f32 && precision == Precision::ieee; // and so no work for tensor cores
   AttentionConfig config =
-      target.visit([=](const CpuFacts &) { return tilesOf(Tq <= 512 ? 64 : 128, 64, Tq, Tk); },
+      target.visit([=](const CpuFacts &) { return Tq == 1 ? rowsOf(Tk) : tilesOf(Tq <= 512 ? 64 : 128, 64, Tq, Tk); },
                    [=](const GpuFacts &gpu) {
                      if (Tq == 1 && isExact)
-                       return gpuRowsOf(Tk);
+                       return rowsOf(Tk);
                      return isExact ? gpuTilesOf(gpu, std::max(Tq, Tk), D) : gpuForwardTilesOf(gpu, Tq, Tk, D, type);
                    });
   config.precision = precision;

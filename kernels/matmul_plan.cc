@@ -86,7 +86,7 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
     config.bn =
         static_cast<int>(evenly(N, std::clamp<int64_t>(N / std::max(1, cpu.cores), 64, longest / config.bm), 32));
     config.side = 1;
-    config.bk = 8;
+    config.bk = M <= 2 ? 8 : 4;
     return;
   }
   // Fewer rows than are multiplied at a time: B is read once, which takes all the time there is. Long pieces of its

@@ -202,11 +202,20 @@ Value Evaluator::elementwise(Operation *op, const Index &index) {
     if (matchPattern(at(select.getCondition(), index), m_ConstantInt(&condition)))
       return at(condition.isZero() ? select.getFalseValue() : select.getTrueValue(), index);
   }
-  SmallVector<Value> operands;
+  // In the program's order: what a chain of sums loads is then read from its begin on, as memory is fetched ahead.
+  const auto isHere = [&](Value operand) {
+    return operand.getDefiningOp() && operand.getDefiningOp()->getBlock() == op->getBlock();
+  };
+  auto order = llvm::to_vector(llvm::seq<size_t>(0, op->getNumOperands()));
+  llvm::stable_sort(order, [&](size_t a, size_t b) {
+    const Value x = op->getOperand(a), y = op->getOperand(b);
+    return isHere(x) && isHere(y) ? x.getDefiningOp()->isBeforeInBlock(y.getDefiningOp()) : isHere(x) < isHere(y);
+  });
+  SmallVector<Value> operands(order.size());
   bool lanes = false;
-  for (Value operand : op->getOperands()) {
-    operands.push_back(at(operand, index));
-    lanes |= isa<VectorType>(operands.back().getType());
+  for (size_t i : order) {
+    operands[i] = at(op->getOperand(i), index);
+    lanes |= isa<VectorType>(operands[i].getType());
   }
   if (lanes)
     for (Value &operand : operands)

@@ -54,6 +54,7 @@ Nest::Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const Dense
   for (tile::AccessOp access : accessesOf(roots, e))
     inside = e.both(inside, e.liesInside(access));
   bitsInside = elementBitsOf(roots, e);
+  nextRows = NextRows(accessesOf(roots, e).getArrayRef(), before, e);
   if (scans.empty() && !roots.front().isColumns())
     masks = findMasks();
 }
@@ -426,6 +427,7 @@ Nest::States Nest::row(Index &index, int64_t mostUnrolled) {
         positions.push_back(lanesAt(first, vector * lanes, lanes));
       if (backwards)
         std::reverse(positions.begin(), positions.end());
+      nextRows.prefetch(e, index, laneAxis, first, unroll * lanes);
       addAll(positions);
       return scans.with(flat(states));
     });

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lowering/analysis/Triangles.h"
+#include "lowering/cpu/Prefetch.h"
 #include "lowering/cpu/Reduction.h"
 #include "lowering/cpu/Scan.h"
 #include "lowering/cpu/Widths.h"
@@ -125,6 +126,7 @@ private:
   Values scalars;          // results of reductions to them
   mlir::Value inside;      // i1: all that the nest accesses lies inside its views; null: it does, or it is all one
   int64_t bitsInside = 32; // of the widest elements, where all accesses lie inside
+  NextRows nextRows;       // of the loop that the nest stands in
   llvm::SetVector<mlir::Value> masks; // of accesses, where those that lie inside are asked for them together
   int64_t laneAxis = 0;               // the dimension that vectors run along
   int outermost = 0;                  // the loop level from which on positions count as known

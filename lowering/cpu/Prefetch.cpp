@@ -63,26 +63,17 @@ NextStep::NextStep(tile::DotOp dot, Evaluator &e) : e(e) {
 }
 
 /// The elements of a line of a view's memory.
-static int64_t elementsOfLine(tile::LoadOp load) {
+static int64_t elementsOfLine(tile::AccessOp load) {
   return lineBytes * 8 / std::max<int64_t>(8, load.getView().getType().getElementTypeBitWidth());
 }
 
-/// The tile that `load` will read after this step of `loop`, if that is another one and is made of rows of `longest`
-/// lines at most.
-std::optional<NextStep::Tile> NextStep::nextOf(tile::LoadOp load, scf::ForOp loop, int64_t longest) {
-  auto [strides, start] = load.getView().getType().getStridesAndOffset();
-  auto extents = tile::shapeOf(load.getType());
-  const int64_t last = static_cast<int64_t>(extents.size()) - 1;
-  const auto isWide = [&](int64_t axis) { return extents[axis] > 1; };
-  const auto rows = llvm::to_vector(llvm::make_filter_range(llvm::seq<int64_t>(0, std::max<int64_t>(last, 0)), isWide));
-  if (rows.size() != 1 || strides[last] != 1 || extents[last] > longest * elementsOfLine(load))
-    return std::nullopt;
-
+/// Where `load` begins in the step of `loop` after this one, if that is known by now and elsewhere.
+static std::optional<SmallVector<Value>> nextOffsets(tile::AccessOp load, scf::ForOp loop, Evaluator &e) {
   IRMapping next;
   e.moveTo(0);
   Value position = loop.getInductionVar();
   next.map(position, e.make<arith::AddIOp>(position, loop.getStep()));
-  Tile tile{load, {}, rows[0]};
+  SmallVector<Value> offsets;
   bool changes = false;
   std::function<bool(Value)> advance = [&](Value value) {
     if (next.contains(value))
@@ -96,15 +87,32 @@ std::optional<NextStep::Tile> NextStep::nextOf(tile::LoadOp load, scf::ForOp loo
     e.builder.clone(*op, next);
     return true;
   };
-  for (Value offset : load.getOffsets()) {
+  for (Value offset : load.getSubscripts()) {
     if (!advance(offset))
       return std::nullopt;
-    tile.offsets.push_back(next.lookupOrDefault(offset));
-    changes |= tile.offsets.back() != offset;
+    offsets.push_back(next.lookupOrDefault(offset));
+    changes |= offsets.back() != offset;
   }
   if (!changes)
     return std::nullopt;
-  return tile;
+  return offsets;
+}
+
+/// The tile that `load` will read after this step of `loop`, if that is another one and is made of rows of `longest`
+/// lines at most.
+std::optional<NextStep::Tile> NextStep::nextOf(tile::LoadOp load, scf::ForOp loop, int64_t longest) {
+  auto [strides, start] = load.getView().getType().getStridesAndOffset();
+  auto extents = tile::shapeOf(load.getType());
+  const int64_t last = static_cast<int64_t>(extents.size()) - 1;
+  const auto isWide = [&](int64_t axis) { return extents[axis] > 1; };
+  const auto rows = llvm::to_vector(llvm::make_filter_range(llvm::seq<int64_t>(0, std::max<int64_t>(last, 0)), isWide));
+  if (rows.size() != 1 || strides[last] != 1 || extents[last] > longest * elementsOfLine(load))
+    return std::nullopt;
+
+  auto offsets = nextOffsets(load, loop, e);
+  if (!offsets)
+    return std::nullopt;
+  return Tile{load, std::move(*offsets), rows[0]};
 }
 
 void NextStep::prefetch(Value block, int64_t blocks, Value k, int64_t K, int64_t step) {
@@ -121,6 +129,36 @@ void NextStep::prefetch(Value block, int64_t blocks, Value k, int64_t K, int64_t
         e.prefetch(tile.load, tile.offsets, index);
       }
   }
+}
+
+/// Rows of a view that have to take turns.
+static constexpr int64_t manyRows = 4;
+
+NextRows::NextRows(ArrayRef<tile::AccessOp> accesses, Operation *before, Evaluator &e) {
+  auto loop = dyn_cast<scf::ForOp>(before->getParentOp());
+  if (!loop)
+    return;
+  const auto readsRows = [&](tile::AccessOp access) {
+    return access.isLoad() && access.getIndexRank() == 0 && access->getBlock() == loop.getBody() &&
+           !access.getSubscripts().empty() && access.getView().getType().getStridesAndOffset().first.back() == 1;
+  };
+  for (tile::AccessOp load : llvm::make_filter_range(accesses, readsRows)) {
+    const auto isBelow = [&](tile::AccessOp other) { // or above, in the same columns
+      return readsRows(other) && other.getView() == load.getView() &&
+             other.getSubscripts().back() == load.getSubscripts().back();
+    };
+    if (llvm::count_if(accesses, isBelow) >= manyRows)
+      if (auto offsets = nextOffsets(load, loop, e); offsets && offsets->back() == load.getSubscripts().back())
+        rows.push_back({load, std::move(*offsets)});
+  }
+}
+
+void NextRows::prefetch(Evaluator &e, Index index, int64_t axis, Value first, int64_t count) const {
+  for (const auto &[load, offsets] : rows)
+    for (int64_t at = 0; at < count; at += elementsOfLine(load)) {
+      index[axis] = e.along(e.make<arith::AddIOp>(first, e.constantIndex(at)));
+      e.prefetch(load, offsets, index);
+    }
 }
 
 } // namespace kiln::lowering::cpu

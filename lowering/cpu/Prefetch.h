@@ -1,5 +1,5 @@
-// Requests for memory that is not needed yet, spread over the loops of a product's micro-kernel: a burst of requests
-// would keep the micro-kernel from its own operands.
+// Requests for memory that is not needed yet, spread over the loops of a product's micro-kernel, or of a nest that
+// reads rows in turn: a burst of requests would keep these from their own operands.
 
 #pragma once
 
@@ -36,6 +36,24 @@ private:
 
   Evaluator &e;
   llvm::SmallVector<Tile> tiles;
+};
+
+/// The rows that a nest reads after this step of the loop that it stands in, where several of a view take turns: the
+/// CPU looks ahead along each row by itself, but begins anew with each, and many at a time are soon at their ends.
+class NextRows {
+public:
+  NextRows() = default;
+  /// Of the loads among `accesses`, those of a nest in front of `before`.
+  NextRows(llvm::ArrayRef<tile::AccessOp> accesses, mlir::Operation *before, Evaluator &e);
+  /// Emits the requests for `count` elements of each row, at `index` but from `first` on along `axis`, the last one.
+  void prefetch(Evaluator &e, Index index, int64_t axis, mlir::Value first, int64_t count) const;
+
+private:
+  struct Row {
+    tile::AccessOp load;
+    llvm::SmallVector<mlir::Value> offsets; // in the next step
+  };
+  llvm::SmallVector<Row> rows;
 };
 
 } // namespace kiln::lowering::cpu

@@ -48,7 +48,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
       ->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
       ->required();
   addWritingFlags(sample, o.writing, "token", "without: a new line");
-  sample->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
+  sample->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16 (fp32)");
   addMachineFlags(sample, o.machine);
   return sample;
 }
@@ -62,7 +62,7 @@ static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
   eval->add_option("--hellaswag", o.hellaSwag, "tasks: six lines each, or JSON lines (.jsonl); packed ones too");
   addNumber<int64_t>(eval, "--tasks", o.tasks, "the first of the tasks (0: all)")->capture_default_str();
   addNumber<int64_t>(eval, "--batch", o.batch, "sequences at once; a task has four")->capture_default_str();
-  eval->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
+  eval->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16 (fp32)");
   addMachineFlags(eval, o.machine);
   return eval;
 }
