@@ -24,8 +24,10 @@ func.func @in_order(%x: memref<16xf32, strided<[1]>>, %y: memref<16xf32, strided
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]:
 // CHECK: scf.for %[[K:.*]] = %c0_i64 to
 // CHECK: %[[NEXT:.*]] = arith.addi %[[K]], %c4_i64
+// CHECK: %[[AHEAD:.*]] = arith.index_cast %[[NEXT]] : i64 to index
 // CHECK: scf.for %[[N:.*]] = %c0 to %c1024 step %c64
-// CHECK-COUNT-8: memref.prefetch %[[ROWS]]
+// CHECK-COUNT-2: memref.prefetch %[[ROWS]][%[[AHEAD]], %
+// CHECK-COUNT-6: memref.prefetch %[[ROWS]]
 // CHECK-NOT: memref.prefetch
 // CHECK: vector.load %[[ROWS]]
 // CHECK: return
