@@ -21,6 +21,15 @@ TEST(BpeTrain, LearnsTheMergesOfHuggingFace) {
   EXPECT_EQ(v.tokens[255], "\xad");
 }
 
+// They are theirs, too, where pieces are long and hold spaces, numbers, letters of several bytes and runs of one
+// letter.
+TEST(BpeTrain, LearnsTheMergesOfLongPieces) {
+  HashOfLists hash;
+  for (const Merge &merge : crossing("gpt2").merges)
+    hash.add(std::vector<int32_t>{merge.left, merge.right});
+  EXPECT_EQ(hash.text(), golden()["crossing"].get<std::string>());
+}
+
 // A text in several calls, or cut for several threads, has the pieces of all of it.
 TEST(BpeTrain, CountsDoNotDependOnThreads) {
   std::string text = golden()["text"];

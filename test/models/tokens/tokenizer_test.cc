@@ -1,9 +1,13 @@
 // Tokens of texts beside those of tiktoken, and what holds for any bytes.
 
+#include "models/data/compressed.h"
 #include "models/data/random.h"
+#include "models/tokens/files.h"
 #include "models/tokens/tokenizer.h"
 #include "test/expect_error.h"
 #include "test/models/tokens/golden.h"
+
+#include <cstdlib>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -29,21 +33,58 @@ std::string randomText(int64_t words, uint64_t seed) {
 }
 
 // Ids are those of tiktoken with each of the named expressions: words, spaces of all kinds, marks, letters of two to
-// four bytes, and pieces long enough for the heap.
+// four bytes, a program, and pieces long enough for the heap.
 TEST(Tokenizer, HasTheIdsOfTiktoken) {
   const std::vector<std::string> cases = golden()["cases"];
   for (const auto &[name, ids] : golden()["ids"].items()) {
-    const Tokenizer tokenizer(learnt(name));
+    const Tokenizer tokenizer(crossing(name));
     for (size_t i = 0; i < cases.size(); ++i)
       EXPECT_EQ(tokenizer.encode(cases[i]), ids[i].get<std::vector<int32_t>>()) << name << ": " << cases[i];
   }
 }
 
-// Whatever the bytes are, UTF-8 or none, decoding gives them back.
+// So are those of a hundred thousand random strings.
+TEST(Tokenizer, HasTheIdsOfTiktokenForRandomStrings) {
+  for (const auto &[name, want] : golden()["hashes"].items()) {
+    const Tokenizer tokenizer(crossing(name));
+    HashOfLists hash;
+    forRandomStrings(golden()["strings"], [&](const std::string &text) { hash.add(tokenizer.encode(text)); });
+    EXPECT_EQ(hash.text(), want.get<std::string>()) << name;
+  }
+}
+
+// And those of real texts with GPT-2's own vocabulary.
+TEST(Tokenizer, HasTheIdsOfTiktokenForRealTexts) {
+  const char *const data = std::getenv("KILN_TEST_DATA");
+  if (!data || !hasVocabulary(std::string(data) + "/gpt2-bpe"))
+    GTEST_SKIP() << "KILN_TEST_DATA names no folder with gpt2-bpe, the vocabulary of GPT-2";
+  const Tokenizer tokenizer(readVocabulary(std::string(data) + "/gpt2-bpe"));
+  for (const auto &[name, want] : golden()["real"].items()) {
+    const std::string text = name == "code" ? golden()["code"].get<std::string>() : readUnpacked(data + ("/" + name));
+    const std::vector<int32_t> ids = tokenizer.encode(text);
+    HashOfLists hash;
+    hash.add(ids);
+    EXPECT_EQ(std::ssize(ids), want["count"].get<int64_t>()) << name;
+    EXPECT_EQ(hash.text(), want["hash"].get<std::string>()) << name;
+  }
+}
+
+// Whatever the bytes are, UTF-8 or none, decoding gives them back: a million short strings of random bytes, some of
+// which begin letters of several bytes, and longer ones.
 TEST(Tokenizer, GivesAnyBytesBack) {
   const Tokenizer tokenizer(learnt());
+  uint64_t state = 1;
+  std::string bytes;
+  for (int i = 0; i < 1000000; ++i) {
+    bytes.clear();
+    for (uint64_t left = (state = mixed(state + 1)) % 12; left > 0; --left) {
+      state = mixed(state + 1);
+      bytes += static_cast<char>(state >> 8 & (state & 3 ? 0x7f : 0xff));
+    }
+    ASSERT_EQ(tokenizer.decode(tokenizer.encode(bytes)), bytes) << i;
+  }
   for (uint64_t seed = 0; seed < 200; ++seed) {
-    const std::string bytes = seed % 2 ? randomBytes(1 + 7 * seed, seed) : randomText(seed, seed);
+    bytes = seed % 2 ? randomBytes(1 + 7 * seed, seed) : randomText(seed, seed);
     EXPECT_EQ(tokenizer.decode(tokenizer.encode(bytes)), bytes) << seed;
   }
 }
