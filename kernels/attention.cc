@@ -280,6 +280,19 @@ static Plan planParts(const TensorRef &o, const TensorRef &lse, const AttentionC
           .workspaceBytes = sums + P * s.B * s.H * s.Tq * bytesOf(f32)};
 }
 
+/// Fewer keys a block where not all scores count and registers are scarce, so that none is spilled: of narrow types, of
+/// which a warp multiplies most at once, and where a factor is two numbers. Where weights are dropped by chance, many
+/// keys share a number of Philox, and more keys are worth more.
+static void makeRoom(AttentionConfig &config, Type type) {
+  const bool drops = config.drop == Drop::chance, isSmall = bytesOf(type) <= 2;
+  if (drops && !isSmall)
+    config.sums = 1;
+  if (drops && config.ranged && config.precision == Precision::tf32x3)
+    config.bn = std::min(config.bn, 16);
+  else if ((isSmall && !drops) || isSplit(config.precision))
+    config.bn = std::min(config.bn, 32);
+}
+
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
                    const TensorRef &lse, float scale, const AttentionMask &mask,
                    const std::optional<AttentionConfig> &config) {
@@ -293,6 +306,8 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
     chosen.longest = false;
   if (!config && !chosen.isPlain())
     chosen.programs = 1;
+  if (!config && chosen.parts == 1 && chosen.chooses() && isByWarps(target, chosen, s.D, q.type))
+    makeRoom(chosen, q.type);
   if (chosen.parts < 1)
     throw Error("'attention': expected 'parts' to be above 0, but got " + std::to_string(chosen.parts));
   if (chosen.rows && chosen.bm != 1)

@@ -47,6 +47,9 @@ struct AttentionConfig {
   /// Whether rows see all columns, or all up to their own, and all weights are kept: what else there is takes
   /// registers.
   bool isPlain() const { return !shifted && !ranged && !masked && group == 1 && drop == Drop::no; }
+  /// Whether what says which scores count, or which weights are kept, or whose keys they are, takes registers in every
+  /// block.
+  bool chooses() const { return ranged || masked || group > 1 || drop == Drop::chance; }
 };
 
 /// Which keys a query sees: those that all of this lets it see. And which weights of those are dropped.

@@ -297,30 +297,49 @@ static bool isSlow(const Target &target, const AttentionConfig &config, Type typ
                       [=](const GpuFacts &gpu) { return gpu.isForGraphics() && !isExact; });
 }
 
-/// Two launches, by blocks, which are smaller where the target is `slow`. Workspace: delta.
-static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
-                       const AttentionMask &mask, const AttentionConfig &config, bool slow) {
-  const auto &[q, k, v, o, lse, dout] = saved;
-  const Arg delta = Arg::workspace(0, f32, lse.extents);
-  AttentionConfig keys = config, queries = config;
+namespace {
+/// The configs of the two launches.
+struct Blocks {
+  AttentionConfig queries, keys;
+};
+} // namespace
+
+/// What is picked for each launch. Limits, what is dropped, and a loop over heads take registers: fewer scores are held
+/// beside them.
+static Blocks blocksOf(const Target &target, const AttentionConfig &config, int64_t D, Type type) {
+  Blocks blocks = {config, config};
+  auto &[queries, keys] = blocks;
   keys.programs = 1;
   if (!config.isPlain())
     queries.programs = 1;
-  // These take registers, and so do the limits of each key's queries: fewer scores are held beside them.
-  const bool isFull = config.drop == Drop::chance || config.group > 1;
-  if (isFull || slow)
+  const bool isFull = config.drop == Drop::chance || config.group > 1, slow = isSlow(target, config, type),
+             tight = bytesOf(type) <= 2 && isByWarps(target, config, D, type) && config.chooses();
+  if (isFull || slow || tight)
     queries.bn = std::min(config.bn, 32);
+  if (isFull || slow || tight || config.ranged)
+    keys.bm = std::min(config.bm, 32);
+  if ((isSplit(config.precision) && (isFull || slow || config.ranged)) || (slow && config.group > 1) ||
+      (tight && isFull))
+    keys.bm = std::min(config.bm, 16);
+  return blocks;
+}
+
+/// Two launches, by blocks. Workspace: delta.
+static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
+                       const AttentionMask &mask, const Blocks &blocks) {
+  const auto &[q, k, v, o, lse, dout] = saved;
+  const Arg delta = Arg::workspace(0, f32, lse.extents);
+  AttentionConfig keys = blocks.keys;
   keys.longest = false; // these are in order of what they have to do
-  if (isFull || config.ranged || slow)
-    keys.bm = std::min(config.bm, isSplit(config.precision) || (slow && config.group > 1) ? 16 : 32);
   std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
   std::vector<Arg> ofQueries = {q, k, v, o, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
     appendDropout(*args, mask, lse);
+  const AttentionConfig &queries = blocks.queries;
   return {.launches = {{&attentionBackwardQueriesKernel, textOf(attentionFields(), queries),
-                        turnsOf(queries, ceildiv(s.Tq, config.bm), s.H, s.B), ofQueries},
+                        turnsOf(queries, ceildiv(s.Tq, queries.bm), s.H, s.B), ofQueries},
                        {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
-                        programs(ceildiv(s.Tk, config.bn), s.Hk, s.B), ofKeys}},
+                        programs(ceildiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys}},
           .workspaceBytes = lse.count() * bytesOf(f32)};
 }
 
@@ -342,8 +361,10 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   const TensorRef &none = saved.lse;
   const Gradients to = {
       dq, dk, dv, mask.ranges.value_or(none), mask.columnRanges.value_or(none), wholeMask(mask, s, none)};
-  return chosen.whole ? planWhole(saved, s, to, scale, mask, chosen)
-                      : planBlocks(saved, s, to, scale, mask, chosen, !config && isSlow(target, chosen, saved.q.type));
+  if (chosen.whole)
+    return planWhole(saved, s, to, scale, mask, chosen);
+  return planBlocks(saved, s, to, scale, mask,
+                    config ? Blocks{chosen, chosen} : blocksOf(target, chosen, s.D, saved.q.type));
 }
 
 } // namespace kiln

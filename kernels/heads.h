@@ -243,6 +243,14 @@ inline bool isForGroups(const GpuFacts &gpu, int64_t D, Type type) {
   return gpu.architecture == 90 && bytesOf(type) == 2 && isPowerOf2 && D >= 16 && D <= 64;
 }
 
+/// Whether each warp of a GPU multiplies on tensor cores by itself, with all that it multiplies in registers: what
+/// chooses among scores then takes registers that are scarce.
+inline bool isByWarps(const Target &target, const AttentionConfig &config, int64_t D, Type type) {
+  const bool isExact = type == f32 && config.precision == Precision::ieee;
+  return target.visit([](const CpuFacts &) { return false; },
+                      [=](const GpuFacts &gpu) { return !isExact && !isForGroups(gpu, D, type); });
+}
+
 /// What kernels say of these arguments.
 inline constexpr const char *ofSite = "site (2) i64, read by chance: the key and the number of the first sequence",
                             *ofMost = "most i64, queries and keys that a sequence may have",

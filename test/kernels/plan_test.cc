@@ -411,21 +411,33 @@ TEST(Plan, GpusSplitHeadsIntoBlocks) {
   EXPECT_EQ(plan.workspaceBytes, lse.bytes());
 }
 
-// Blocks of attention are smaller where tensor cores are made for graphics, and where a factor is two numbers of tf32;
-// those that the caller asks for stay.
+// Blocks of attention are smaller where tensor cores are made for graphics, where a factor is two numbers of tf32, and
+// where a mask or dropout takes registers; those that the caller asks for stay.
 TEST(Plan, BlocksOfAttentionFitTheRegisters) {
   const TensorRef heads = tensor({2, 3, 256, 64}, bf16), lse = tensor({2, 3, 256});
   const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
   const Target graphics = {"sm_86", GpuFacts{.architecture = 86}};
-  const auto blocksOf = [&](const Target &target, const std::optional<AttentionConfig> &config) {
+  const auto blocksOf = [&](const Target &target, const std::optional<AttentionConfig> &config,
+                            const AttentionMask &mask = {}) {
     std::string blocks = std::to_string(pickAttention(target, 256, 64, bf16).bn);
-    for (const Launch &launch : planAttentionBackward(target, saved, heads, heads, heads, 1, {}, config).launches)
+    for (const Launch &launch : planAttentionBackward(target, saved, heads, heads, heads, 1, mask, config).launches)
       blocks += " " + launch.config.substr(0, launch.config.find(",causal"));
     return blocks;
   };
+  const AttentionMask masked = {.causal = false, .mask = tensor({1, 1, 256, 256}, i8)},
+                      dropping = {.dropout = Dropout{{0.1}, tensor({2}, i64), 256, 256}};
   EXPECT_EQ(blocksOf(gpu, {}), "64 bm=64,bn=64 bm=64,bn=64");
   EXPECT_EQ(blocksOf(graphics, {}), "32 bm=64,bn=32 bm=32,bn=64");
   EXPECT_EQ(blocksOf(graphics, AttentionConfig{.bm = 64, .bn = 64, .whole = false}), "32 bm=64,bn=64 bm=64,bn=64");
+  EXPECT_EQ(blocksOf(gpu, {}, masked), "64 bm=64,bn=32 bm=32,bn=64");
+  EXPECT_EQ(blocksOf(gpu, {}, dropping), "64 bm=64,bn=32 bm=16,bn=64");
+  EXPECT_EQ(blocksOf(gpu, AttentionConfig{.bm = 64, .bn = 64, .whole = false}, dropping), "64 bm=64,bn=64 bm=64,bn=64");
+  const auto keysOf = [&](const AttentionMask &mask) {
+    const std::string config = planAttention(gpu, heads, heads, heads, heads, lse, 1, mask).launches[0].config;
+    return config.substr(0, config.find(",causal"));
+  };
+  EXPECT_EQ(keysOf(masked), "bm=128,bn=32");
+  EXPECT_EQ(keysOf(dropping), "bm=128,bn=64");
   Target split = gpu;
   split.precision = Precision::tf32x3;
   EXPECT_EQ(pickAttention(split, 256, 64).bn, 32);
