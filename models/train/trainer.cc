@@ -4,6 +4,7 @@
 #include "kernels/outliers.h"
 #include "kernels/sum.h"
 #include "models/train/memory.h"
+#include "models/train/shapes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,14 +22,6 @@ static Target targetOf(const Device &device, const TrainSettings &settings, size
   target.precision = settings.precision;
   target.elastic = shapes > 1;
   return target;
-}
-
-/// The most targets that a shape has.
-static int64_t mostTargets(const std::vector<BatchShape> &shapes) {
-  int64_t most = 0;
-  for (const BatchShape &shape : shapes)
-    most = std::max(most, shape.targets());
-  return most;
 }
 
 Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s)
@@ -103,23 +96,11 @@ PreparedPlan Trainer::ready(const Plan &plan) {
   return kiln::prepare(*device, plan, workspaces.back());
 }
 
-std::vector<BatchShape> Trainer::warming() const {
-  std::map<std::array<int64_t, 4>, BatchShape> kinds; // by all that a pick may see
-  for (const BatchShape &shape : shapes)
-    kinds.emplace(std::array{target.bucket(shape.targets()), target.bucket(shape.sources()),
-                             target.lengthBucket(shape.target), target.lengthBucket(shape.source)},
-                  shape);
-  std::vector<BatchShape> one;
-  for (const auto &[kind, shape] : kinds)
-    one.push_back(shape);
-  return one;
-}
-
 void Trainer::prepare() {
   if (optimizer.isReady())
     return;
   Plan whole; // together, so that their kernels are compiled side by side
-  for (const BatchShape &shape : warming()) {
+  for (const BatchShape &shape : oneOfEachKind(shapes, target)) {
     const MicroBatch batch = batchOf(shape);
     whole += planGradient(batch, false);
     if (settings.accumulate > 1)

@@ -143,8 +143,6 @@ private:
   PreparedPlan ready(const Plan &plan);
   std::vector<NamedLaunch> apart(const Plan &plan);
   const std::vector<NamedLaunch> &apartOf(Passes &of, Pass pass);
-  /// Shapes for whose launches kernels are picked that serve those for all shapes.
-  std::vector<BatchShape> warming() const;
   Passes &passesOf(const HostBatch &batch);
   std::vector<ReadyPart> readyParts(const Plan &plan, Pass pass);
   /// `isLast` where the gradients are those of the step when it has run: then ranks exchange them meanwhile.
