@@ -25,13 +25,18 @@ class Peer:
         environment = {**os.environ, "RAYON_NUM_THREADS": str(options.threads), "TOKENIZERS_PARALLELISM": "true"}
         self.child = subprocess.Popen([options.python, path, json.dumps({"tokenizer": tokenizer})], env=environment,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if self.child.stdout.readline().strip() != "ready":
-            sys.exit(f"tools/beside: expected tiktoken and tokenizers in {options.python}, but they are not there")
+        said = self.child.stdout.readline().strip()
+        if said != "ready":
+            wanted = "tiktoken and tokenizers" if said == "absent" else f"tokenizers that read '{tokenizer}'"
+            sys.exit(f"tools/beside: expected {wanted} in {options.python}, but got none")
 
     def __call__(self, **task):
         self.child.stdin.write(json.dumps(task) + "\n")
         self.child.stdin.flush()
-        return json.loads(self.child.stdout.readline())
+        answer = self.child.stdout.readline()
+        if not answer:
+            sys.exit(f"tools/beside: expected tiktoken and tokenizers to take {task}, but they ended")
+        return json.loads(answer)
 
 
 def ran(arguments):

@@ -5,6 +5,7 @@ too: the seconds that it took, and a hash of the tokens or the merges that came 
     {"do": "merges", "file": a text, "merges": a number}         # learns a vocabulary on all threads that rayon may use
 """
 
+import array
 import hashlib
 import json
 import os
@@ -26,8 +27,7 @@ GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s
 
 def hashed(numbers):
     """Of tokens, as 32 bits each."""
-    from array import array
-    return hashlib.sha256(array("I", numbers).tobytes()).hexdigest()
+    return hashlib.sha256(array.array("I", numbers).tobytes()).hexdigest()
 
 
 def files(folder):
