@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 namespace kiln {
 
@@ -52,29 +53,38 @@ void expectDropout(const char *plan, const Dropout &dropout, int64_t N) {
 
 Tile unitsOf(Tile C) { return (C + (unit - 1)) / unit; }
 
-/// 16 bits of each number, as i32: those of half `part`.
-static Tile halfOf(const std::array<Tile, 4> &words, Tile part) {
-  Tile word = where(part < 4, where(part < 2, words[0], words[1]), where(part < 6, words[2], words[3]));
-  return (word >> (part % 2 * 16)) & 0xFFFF;
+/// 16 bits of each number, as i32: those of its halves `first` … first + parts, which are a new dimension in front of
+/// the last where there are several. As `first` is a multiple of `parts`, a power of two, the words that they are in
+/// are chosen once for all of them.
+static Tile halvesOf(const std::array<Tile, 4> &words, Tile first, int64_t parts) {
+  std::vector<Tile> some(words.begin(), words.end());
+  for (int64_t left = 8; left > parts && some.size() > 1; left /= 2) {
+    Tile isUpper = first % left >= left / 2;
+    for (size_t i = 0; i < some.size() / 2; ++i)
+      some[i] = where(isUpper, some[i + some.size() / 2], some[i]);
+    some.resize(some.size() / 2);
+  }
+  Tile half = parts > 1 ? reshape(iota(parts), {parts, 1}) : first, word = some.back();
+  for (int64_t i = std::ssize(some) - 2; i >= 0; --i)
+    word = where(half < 2 * (i + 1), some[i], word);
+  return (word >> (half % 2 * 16)) & 0xFFFF;
 }
 
 Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile threshold) {
   const int64_t R = row.extent(0), piece = std::gcd(columns, unit);
   Tile least = cast(threshold, i32);
-  if (piece < lanes) {                                                              // a number for each element
-    Tile c = column + iota(columns, i64);                                           // (C)
-    Tile number = (expand(row, -1) * units + c / unit) * lanes + c % lanes;         // (R, C)
-    return halfOf(random_words(key, number), cast(c % unit / lanes, i32)) >= least; // (R, C)
+  if (piece < lanes) {                                                                   // a number for each element
+    Tile c = column + iota(columns, i64);                                                // (C)
+    Tile number = (expand(row, -1) * units + c / unit) * lanes + c % lanes;              // (R, C)
+    return halvesOf(random_words(key, number), cast(c % unit / lanes, i32), 1) >= least; // (R, C)
   }
   // Pieces that lie in a unit each, so that their numbers are 16, and how far into it they begin.
   const int64_t pieces = columns / piece, parts = piece / lanes;
   Tile c = column + iota(pieces, i64) * piece;                                           // (P)
   Tile place = reshape(c / unit, {pieces, 1, 1});                                        // (P, 1, 1)
   Tile number = (reshape(row * units, {R, 1, 1, 1}) + place) * lanes + iota(lanes, i64); // (R, P, 1, 16)
-  Tile part = reshape(iota(parts), {parts, 1});                                          // (8, 1)
-  if (piece < unit)
-    part = reshape(cast(c % unit / lanes, i32), {pieces, 1, 1}) + part; // (P, 8, 1)
-  Tile bits = halfOf(random_words(key, number), part);                  // (R, P, 8, 16)
+  Tile first = reshape(cast(c % unit / lanes, i32), {pieces, 1, 1});                     // (P, 1, 1)
+  Tile bits = halvesOf(random_words(key, number), first, parts);                         // (R, P, parts, 16)
   return reshape(bits >= least, {R, columns});
 }
 

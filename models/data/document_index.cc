@@ -13,7 +13,7 @@
 namespace kiln {
 
 std::vector<DocumentPlace> findDocuments(const TokenStream &stream, const DocumentMarks &marks,
-                                         const std::string &path) {
+                                         const std::string &where) {
   constexpr int64_t atOnce = int64_t{1} << 16;
   std::vector<DocumentPlace> places;
   std::vector<int32_t> some(atOnce);
@@ -38,7 +38,7 @@ std::vector<DocumentPlace> findDocuments(const TokenStream &stream, const Docume
   last = -1;
   close(stream.size() - 1); // the stream's last token is a target at most
   if (places.empty())
-    throw Error(fmt::format("expected documents in '{}', each of which begins with token {}, but there are none", path,
+    throw Error(fmt::format("expected documents in {}, each of which begins with token {}, but there are none", where,
                             marks.begin));
   return places;
 }
@@ -72,11 +72,11 @@ static std::optional<std::vector<DocumentPlace>> readIndex(const std::string &in
   return places;
 }
 
-std::vector<DocumentPlace> documentsOf(const TokenStream &stream, const DocumentMarks &marks, const std::string &path,
+std::vector<DocumentPlace> documentsOf(const TokenStream &stream, const DocumentMarks &marks, const std::string &where,
                                        const std::string &index, uint64_t hash) {
   if (std::optional<std::vector<DocumentPlace>> known = readIndex(index, stream, marks, hash))
     return std::move(*known);
-  std::vector<DocumentPlace> places = findDocuments(stream, marks, path);
+  std::vector<DocumentPlace> places = findDocuments(stream, marks, where);
   const Header header = headerOf(stream, marks, hash, std::ssize(places));
   const std::string aside = index + ".partial";
   writeSynced(aside, {{header.data(), sizeof(header)},

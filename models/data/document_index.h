@@ -22,13 +22,13 @@ struct DocumentPlace {
   bool operator==(const DocumentPlace &) const = default;
 };
 
-/// The documents of a stream, those without targets left out. Throws Error where there are none: `path` says of what.
+/// The documents of a stream, those without targets left out. Throws Error where there are none, in `where`.
 std::vector<DocumentPlace> findDocuments(const TokenStream &stream, const DocumentMarks &marks,
-                                         const std::string &path);
+                                         const std::string &where);
 
 /// The same from the file `index`, when that was written for these marks and for a stream of this size and `hash`; else
 /// they are looked for, and the file is written.
-std::vector<DocumentPlace> documentsOf(const TokenStream &stream, const DocumentMarks &marks, const std::string &path,
+std::vector<DocumentPlace> documentsOf(const TokenStream &stream, const DocumentMarks &marks, const std::string &where,
                                        const std::string &index, uint64_t hash);
 
 } // namespace kiln

@@ -1,6 +1,7 @@
 // Batches of endings, and sums over batches of a text.
 
 #include "models/gpt2/eval.h"
+#include "models/data/files.h"
 #include "models/gpt2/trained_model.h"
 #include "models/train/language_data.h"
 #include "runtime/Streams.h"
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
 
@@ -24,7 +26,7 @@ struct Sequence {
 /// Endings of some tasks as the rows of a batch.
 struct Endings {
   std::vector<int32_t> tokens, targets;
-  std::vector<int64_t> judged; // of each row
+  std::vector<std::array<int64_t, 4>> judged; // of each task
 };
 } // namespace
 
@@ -47,14 +49,17 @@ static Endings endingsOf(const Tokenizer &tokenizer, std::span<const HellaSwagTa
     std::copy(s.tokens.begin(), s.tokens.end() - 1, endings.tokens.begin() + i * length);
     std::copy(s.tokens.end() - s.judged, s.tokens.end(),
               endings.targets.begin() + i * length + std::ssize(s.tokens) - 1 - s.judged);
-    endings.judged.push_back(s.judged);
+    if (i % 4 == 0)
+      endings.judged.emplace_back();
+    endings.judged.back()[i % 4] = s.judged;
     score.cut += s.isCut;
   }
   return endings;
 }
 
 /// Adds what the model makes of four endings, whose losses are rows one behind the other.
-static void judge(HellaSwagScore &score, std::span<const float> losses, const int64_t *judged, int right) {
+static void judge(HellaSwagScore &score, std::span<const float> losses, const std::array<int64_t, 4> &judged,
+                  int right) {
   std::array<double, 4> sums = {}, means = {};
   const int64_t length = std::ssize(losses) / 4;
   for (int64_t e = 0; e < 4; ++e) {
@@ -68,6 +73,7 @@ static void judge(HellaSwagScore &score, std::span<const float> losses, const in
   score.bySum += least(sums) == right;
   score.byMean += least(means) == right;
   score.sums.push_back(sums);
+  score.judged.push_back(judged);
 }
 
 HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
@@ -83,8 +89,7 @@ HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
         endingsOf(tokenizer, std::span(tasks).subspan(first, count), evaluator.sequences(), length, score);
     const std::vector<float> losses = evaluator.evaluate(languageBatch(endings.tokens, endings.targets)).losses;
     for (int64_t t = 0; t < count; ++t)
-      judge(score, std::span(losses).subspan(4 * t * length, 4 * length), &endings.judged[4 * t],
-            tasks[first + t].right);
+      judge(score, std::span(losses).subspan(4 * t * length, 4 * length), endings.judged[t], tasks[first + t].right);
   }
   return score;
 }
@@ -103,9 +108,18 @@ static std::string heldOut(Evaluator &evaluator, const LanguageData &data) {
   return fmt::format("loss {:.4f}, accuracy {:.4f} over {} tokens\n", loss / count, hits / count, targets);
 }
 
+std::string scoresOf(const HellaSwagScore &score) {
+  std::string lines;
+  for (size_t t = 0; t < score.sums.size(); ++t)
+    lines += nlohmann::ordered_json{{"sums", score.sums[t]}, {"tokens", score.judged[t]}}.dump() + "\n";
+  return lines;
+}
+
 void evaluate(const EvalOptions &options) {
   if (!options.data && !options.hellaSwag)
     throw Error("expected --data or --hellaswag, but got neither");
+  if (options.scores && !options.hellaSwag)
+    throw Error("expected --hellaswag beside --scores, but got none");
   if (options.tasks < 0 || options.batch < 4 || options.batch % 4 != 0)
     throw Error(fmt::format("expected 'tasks' to be at least 0 and 'batch' a multiple of 4, but got {} and {}",
                             options.tasks, options.batch));
@@ -137,6 +151,8 @@ void evaluate(const EvalOptions &options) {
                             score.cut, 4 * score.tasks));
   if (score.skipped > 0)
     writeResult(fmt::format("{} tasks without a context are left out\n", score.skipped));
+  if (options.scores)
+    replaceFile(*options.scores, scoresOf(score));
 }
 
 } // namespace kiln

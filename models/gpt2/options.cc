@@ -61,6 +61,7 @@ static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
   eval->add_option("--validation", o.validation, "files of tokens to look at instead");
   eval->add_option("--hellaswag", o.hellaSwag, "tasks: six lines each, or JSON lines (.jsonl); packed ones too");
   addNumber<int64_t>(eval, "--tasks", o.tasks, "the first of the tasks (0: all)")->capture_default_str();
+  eval->add_option("--scores", o.scores, "file for the loss of each task's endings, a line of JSON each");
   addNumber<int64_t>(eval, "--batch", o.batch, "sequences at once; a task has four")->capture_default_str();
   eval->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16 (fp32)");
   addMachineFlags(eval, o.machine);

@@ -8,6 +8,7 @@
 #include "models/data/text.h"
 #include "models/tokens/bpe_train.h"
 #include "models/tokens/files.h"
+#include "models/tokens/split.h"
 #include "models/tokens/tokenizer.h"
 #include "runtime/Streams.h"
 
@@ -27,11 +28,15 @@ static int threadsOf(const DocumentOptions &options) {
   return options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// Calls `take` for every document.
+/// Calls `take` for every document. Of a text that is no UTF-8, such as one in Latin-1, the bytes are taken as they
+/// are, and the user is told where they are.
 static void forDocuments(const DocumentOptions &options, const std::function<void(std::string_view)> &take) {
   for (const std::string &path : options.files) {
     const std::string text = readUnpacked(path, mostTextBytes());
     if (path.find(".jsonl") == std::string::npos) {
+      if (const size_t valid = validUtf8(text, 0); valid < text.size())
+        say(fmt::format("tokens: note: '{}' is no UTF-8 at byte {}: each byte of what is none counts as a character\n",
+                        path, valid));
       take(text);
       continue;
     }

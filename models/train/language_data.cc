@@ -84,11 +84,13 @@ std::optional<int64_t> llmcRowsOf(const TrainSettings &settings) {
 /// The documents of a part of the source, which `name` says.
 static std::vector<DocumentPlace> placesIn(const LanguageSource &source, const TokenStream &stream, uint64_t hash,
                                            const char *name) {
-  const std::string &path = source.held && name == std::string("held") ? *source.held : source.data;
+  const bool isHeld = name == std::string("held");
+  const std::string where = fmt::format("{}'{}'", isHeld && !source.held ? "the last tenth of " : "",
+                                        isHeld ? source.held.value_or(source.data) : source.data);
   if (source.folder.empty())
-    return findDocuments(stream, *source.documents, path);
+    return findDocuments(stream, *source.documents, where);
   const std::string index = (std::filesystem::path(source.folder) / fmt::format("documents-{}.index", name)).string();
-  return documentsOf(stream, *source.documents, path, index, hash);
+  return documentsOf(stream, *source.documents, where, index, hash);
 }
 
 /// Whether nothing of a document lies between its marks.

@@ -1,8 +1,9 @@
 """Scores of HellaSwag's endings by Hugging Face's GPT-2, one sequence at a time. Writes those of made-up tasks by a tiny
-model with made-up weights to test/models/gpt2/hellaswag.json, which a test reads; or prints what a trained model answers:
+model with made-up weights to test/models/gpt2/hellaswag.json, which a test reads; or prints what a trained model answers,
+and how many answers are those of SCORES, a file that gpt2 eval --scores wrote, wherever scores lie 1e-4 apart:
 
     pip install torch transformers && python3 test/oracles/hellaswag.py test/models/gpt2/hellaswag.json
-    python3 test/oracles/hellaswag.py --answers RUN TASKS.jsonl     # beside gpt2 eval --out RUN --hellaswag TASKS.jsonl
+    python3 test/oracles/hellaswag.py --answers RUN TASKS.jsonl [SCORES]
 """
 
 import json
@@ -57,7 +58,23 @@ def least(numbers):
     return min(range(len(numbers)), key=lambda i: numbers[i])
 
 
-def answers(folder, path):
+def compare(theirs, ours):
+    """Prints how many of our answers are theirs, by sum and by mean, and the largest relative difference of a sum."""
+    if [counts for _, counts in theirs] != [row["tokens"] for row in ours]:
+        sys.exit("expected as many tokens of each ending in both, but they differ")
+    for name, of in (("mean loss", lambda sums, counts: [s / n for s, n in zip(sums, counts)]),
+                     ("sum", lambda sums, counts: sums)):
+        same = close = 0
+        for (sums, counts), row in zip(theirs, ours):
+            scores = of(sums, counts)
+            same += least(scores) == least(of(row["sums"], counts))
+            close += sorted(scores)[1] - min(scores) <= 1e-4 and least(scores) != least(of(row["sums"], counts))
+        print(f"by {name}: {same} of {len(ours)} answers equal, {close} of the others within 1e-4 of a second ending")
+    worst = max(abs(a - b) / a for (sums, _), row in zip(theirs, ours) for a, b in zip(sums, row["sums"]))
+    print(f"sums differ by {worst:.1e} of theirs at most")
+
+
+def answers(folder, path, scores=None):
     model = GPT2LMHeadModel.from_pretrained(folder).eval()
     encode = lambda text: list(text.encode())
     if model.config.vocab_size != 256:
@@ -67,16 +84,19 @@ def answers(folder, path):
     with open(path, encoding="utf-8") as file:
         tasks = [json.loads(line) for line in file]
     by_sum = by_mean = 0
-    for task in tasks:
-        sums, counts = score(model, encode, task)
+    theirs = [score(model, encode, task) for task in tasks]
+    for task, (sums, counts) in zip(tasks, theirs):
         by_sum += least(sums) == int(task["label"])
         by_mean += least([total / count for total, count in zip(sums, counts)]) == int(task["label"])
     print(f"hellaswag {by_mean / len(tasks):.4f} by mean loss, {by_sum / len(tasks):.4f} by its sum, of {len(tasks)} tasks")
+    if scores:
+        with open(scores, encoding="utf-8") as file:
+            compare(theirs, [json.loads(line) for line in file])
 
 
 def main():
     if sys.argv[1] == "--answers":
-        return answers(sys.argv[2], sys.argv[3])
+        return answers(*sys.argv[2:])
     random.seed(3)
     words = ["the", "a", "man", "dog", "runs", "jumps", "over", "then", "looks", "café", "up", "and", "down", "slowly"]
     text = lambda most: " ".join(random.choice(words) for _ in range(random.randint(1, most)))

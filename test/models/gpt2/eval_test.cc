@@ -85,6 +85,11 @@ TEST_P(EvalTest, EndingsAreScoredBehindTheirContext) {
   }
   EXPECT_EQ(score.bySum, bySum);
   EXPECT_EQ(score.byMean, byMean);
+  const std::string lines = scoresOf(score);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 3);
+  const nlohmann::json last = nlohmann::json::parse(lines.substr(lines.rfind('\n', lines.size() - 2)));
+  EXPECT_EQ(last["sums"], nlohmann::json(score.sums[2]));
+  EXPECT_EQ(last["tokens"], nlohmann::json({2, 2, 10, 2}));
   const HellaSwagScore same = scoreHellaSwag(alone, bytes, tasks);
   for (size_t t = 0; t < tasks.size(); ++t)
     for (size_t e = 0; e < 4; ++e)

@@ -31,7 +31,7 @@ std::shared_ptr<const Documents> documents(bool packed) {
   }
   tokens.push_back(mark);
   const auto stream = std::make_shared<MemoryTokens<int32_t>>(tokens);
-  return std::make_shared<Documents>(stream, findDocuments(*stream, {mark}, "documents"), context,
+  return std::make_shared<Documents>(stream, findDocuments(*stream, {mark}, "'documents'"), context,
                                      Packing{packed ? 0.99 : 0});
 }
 
