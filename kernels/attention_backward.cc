@@ -20,8 +20,8 @@ namespace kiln {
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// A tile of probabilities, those that dropout takes zero too, and of the gradient of the scaled scores, zero where
-/// nothing is seen.
+/// A tile of probabilities, those that dropout takes zero too, and of the gradient of the scores, zero where nothing is
+/// seen.
 struct Scores {
   Tile p, ds;
 };
@@ -42,7 +42,8 @@ static Tile exponentsOf(Tile products, Tile lse, Tile scale, bool onResults) {
 }
 
 /// Of rows (BX, D) against columns (BY, D): queries against keys with their gradients `dout` against values, or, with
-/// `turned`, the other way round. `lse` and `delta` are (BX, 1) or (1, BY); both results (BX, BY).
+/// `turned`, the other way round. `lse` and `delta` are (BX, 1) or (1, BY); both results (BX, BY). With `byBlocks` the
+/// gradient is that of the scaled scores, and what is summed of it is scaled at the end.
 static Scores scoresOf(Tile rows, Tile columns, Tile gradRows, Tile gradColumns, Tile lse, Tile delta, Tile scale,
                        const Place &at, bool byBlocks, bool turned) {
   const AttentionConfig &cfg = at.cfg;
@@ -57,7 +58,8 @@ static Scores scoresOf(Tile rows, Tile columns, Tile gradRows, Tile gradColumns,
 
   // 2. The gradient: masked too, so that nobody needs dP where P is zero.
   Tile dp = masked(kept, scaled(dot(gradRows, transpose(gradColumns), cfg.precision), at.dropout, cfg)); // (BX, BY)
-  return {masked(kept, p), masked(seen, p * (dp - delta))};
+  Tile ds = p * (dp - delta);
+  return {masked(kept, p), masked(seen, byBlocks ? ds : ds * scale)}; // zeros times a scale might be others than zeros
 }
 
 /// delta of the queries from m on, whose gradients are `grad`.
@@ -122,7 +124,7 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
 
         // 3. dV and dK, and this block of keys' share of dQ. The order of the shares is that of the outer loop.
         dvalue = dot(transpose(cast(p, dout.type())), grad, dvalue, cfg.precision); // (BN, D)
-        Tile dscore = cast(ds * scale, q.type());                                   // (BM, BN)
+        Tile dscore = cast(ds, q.type());                                           // (BM, BN)
         dkey = dot(transpose(dscore), query, dkey, cfg.precision);                  // (BN, D)
         store(dqSum, {b, h, m, 0}, dot(dscore, key, load(dqSum, {b, h, m, 0}, queries), cfg.precision));
       }

@@ -84,7 +84,8 @@ std::optional<Triangle> zeroOutside(Value tile) {
   if (!select ||
       (!matchPattern(select.getFalseValue(), m_AnyZeroFloat()) && !matchPattern(select.getFalseValue(), m_Zero())))
     return std::nullopt;
-  return triangleOf(select.getCondition());
+  const std::optional<Triangle> triangle = triangleOf(select.getCondition());
+  return triangle ? triangle : zeroOutside(select.getTrueValue());
 }
 
 std::optional<Triangle> readInside(Value tile) {
