@@ -126,6 +126,13 @@ TEST_F(TokensTest, DocumentsArePaddedOrPacked) {
                 "which begins documents, but it has 0 special tokens");
   expectMistake(train(folder / "bytes", {"--tokens", tokenizer, "--batching", "padded"}),
                 "expected documents in '" + data + "', each of which begins with token");
+  std::vector<int32_t> one = tokens.encode(readText(data)); // a document that reaches into what validates
+  one.insert(one.begin(), tokens.vocabulary().specials.begin()->second);
+  kiln::writeShard(folder / "one.bin", one, tokens.size());
+  expectMistake(train(folder / "one", {"--data", folder / "one.bin", "--tokens", tokenizer, "--batching", "padded"}),
+                "expected documents in the last tenth of '" + (folder / "one.bin") + "', each of which begins with");
+  expectMistake(gpt2({"eval", "--out", out, "--data", data, "--scores", folder / "scores"}),
+                "expected --hellaswag beside --scores, but got none");
   expectMistake(train(folder / "bytes", {"--batching", "packed", "--pack", "0"}), "expected 'pack' to be above 0");
   expectMistake(train(folder / "bytes", {"--positions", "fixed"}),
                 "expected 'positions' to be run-on or restart, but got 'fixed'");
