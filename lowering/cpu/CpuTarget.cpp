@@ -64,6 +64,7 @@ static void deriveNumbers(CpuTarget &target, Fault whose) {
   target.bf16Rounding = avx512 && info->checkFeatures("+avx512bf16");
   // Intel's cores add pairs of bf16 at half the rate of multiply-adds, AMD's at twice that rate.
   target.bf16Pairs = target.bf16Rounding && target.cpu.starts_with("znver");
+  target.fastPermutes = !avx512 || info->checkFeatures("+avx512vbmi2"); // Skylake's cores take two steps for 512 bits
   target.i8Quads = avx512 && info->checkFeatures("+avx512vnni");
   target.tiles = avx512 && info->checkFeatures("+amx-tile,+amx-bf16,+amx-int8");
 }

@@ -14,6 +14,7 @@ struct CpuTarget {
   int registers = 16;        // native vector registers
   bool bf16Rounding = false; // it rounds vectors of f32 to bf16
   bool bf16Pairs = false;    // it adds two products of bf16 at a time faster than it widens and multiplies them
+  bool fastPermutes = false; // it permutes the halves of a vector in one step
   bool i8Quads = false;      // it adds four products of i8 at a time
   bool tiles = false;        // it has AMX's tiles and products of bf16 and i8 on them, and the system lets us use them
   int64_t l1Bytes = 32768, l2Bytes = 1 << 20;

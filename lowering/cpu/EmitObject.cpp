@@ -13,6 +13,7 @@
 #include "lowering/cpu/SplitMaskedLoads.h"
 #include "lowering/cpu/StoreSingleLanes.h"
 #include "lowering/cpu/UnmaskRuns.h"
+#include "lowering/cpu/WidenHalves.h"
 
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
@@ -130,6 +131,8 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, cons
     splitMaskedLoads(module, target.vectorBits);
   }
   interleaveChains(module, target.registers);
+  if (target.fastPermutes)
+    widenHalves(module, target.vectorBits);
   if (sink) {
     sink("llvm", textOf(module));
     // Code generation changes the module: the listing is made from a copy.

@@ -2,6 +2,7 @@
 
 #include "lowering/cpu/Reduction.h"
 
+#include <algorithm>
 #include <numeric>
 
 using namespace mlir;
@@ -20,7 +21,37 @@ Reduction::State Reduction::emit(ValueRange inputs, function_ref<State(Emit &)> 
   return state;
 }
 
-Reduction::State Reduction::neutral() {
+static int64_t lanesOf(Value vector) { return cast<VectorType>(vector.getType()).getNumElements(); }
+
+/// A state as loops carry it. AVX2 compares to words of ones or zeros, as wide as fill a vector: i1 would be packed and
+/// unpacked at every turn.
+Reduction::State Reduction::held(State state) {
+  if (!element.isInteger(1) || e.machine.vectorBits == 512)
+    return state;
+  for (Value &value : state) {
+    const auto wide = static_cast<unsigned>(std::clamp<int64_t>(e.machine.vectorBits / lanesOf(value), 8, 64));
+    const Type words = typeLike(value.getType(), e.builder.getIntegerType(wide));
+    const unsigned width = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
+    if (width < wide)
+      value = e.make<arith::ExtSIOp>(words, value);
+    else if (width > wide)
+      value = e.make<arith::TruncIOp>(words, value);
+  }
+  return state;
+}
+
+Value Reduction::lanes(const State &state) {
+  const Value last = Combiner::end(state);
+  if (!element.isInteger(1) || getElementTypeOrSelf(last.getType()).isInteger(1))
+    return last;
+  Value zero = e.make<arith::ConstantOp>(e.builder.getZeroAttr(last.getType()));
+  return e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, last, zero);
+}
+
+Reduction::State Reduction::neutral() { return held(none()); }
+
+/// Elements that change nothing.
+Reduction::State Reduction::none() {
   State state;
   for (TypedAttr value : combiner.neutral())
     state.push_back(e.asVector(e.make<arith::ConstantOp>(value)));
@@ -28,9 +59,10 @@ Reduction::State Reduction::neutral() {
 }
 
 Reduction::State Reduction::combine(const State &a, const State &b) {
-  SmallVector<Value> inputs(a.begin(), a.end());
-  llvm::append_range(inputs, b);
-  return emit(inputs, [&](Emit &emit) { return combiner.combine(emit, a, b); });
+  const State first = held(a), second = held(b);
+  SmallVector<Value> inputs(first.begin(), first.end());
+  llvm::append_range(inputs, second);
+  return emit(inputs, [&](Emit &emit) { return combiner.combine(emit, first, second); });
 }
 
 static Value laneNumbers(Evaluator &e, Type type) {
@@ -39,8 +71,6 @@ static Value laneNumbers(Evaluator &e, Type type) {
     numbers.push_back(e.builder.getIntegerAttr(type, lane));
   return e.make<arith::ConstantOp>(DenseElementsAttr::get(e.vectorOf(type), numbers));
 }
-
-static int64_t lanesOf(Value vector) { return cast<VectorType>(vector.getType()).getNumElements(); }
 
 /// A vector of `lanes` lanes, `none` behind those of `value`.
 Value Reduction::padded(Value value, int64_t lanes, Value none) {
@@ -73,12 +103,11 @@ Reduction::State Reduction::add(const State &state, Value elements, Value positi
   if (step && valid < e.machine.lanes()) {
     Value bound = e.asVector(e.make<arith::ConstantOp>(e.builder.getI32IntegerAttr(valid)));
     Value inside = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, laneNumbers(e, e.builder.getI32Type()), bound);
-    State none = neutral();
-    for (auto [value, other] : llvm::zip(next, none))
+    for (auto [value, other] : llvm::zip(next, none()))
       value = e.make<arith::SelectOp>(inside, value, other);
   }
-  for (auto [value, before, none] : llvm::zip(next, state, neutral()))
-    value = padded(value, lanesOf(before), none);
+  for (auto [value, before, other] : llvm::zip(next, state, none()))
+    value = padded(value, lanesOf(before), other);
   return combine(state, next);
 }
 
@@ -95,7 +124,7 @@ Reduction::State Reduction::folded(State state, int64_t lanes) {
 Value Reduction::acrossLanes(State state) {
   if (element.isInteger(1) && (kind == tile::ReduceKind::Min || kind == tile::ReduceKind::Max)) { // one instruction
     auto together = kind == tile::ReduceKind::Min ? vector::CombiningKind::AND : vector::CombiningKind::OR;
-    return e.make<vector::ReductionOp>(together, state[0]);
+    return e.make<vector::ReductionOp>(together, lanes(state));
   }
   for (int64_t half = e.machine.lanes() / 2; half >= 1; half /= 2) {
     SmallVector<int64_t> order;

@@ -30,11 +30,13 @@ public:
   /// The results over all lanes of as many states as there are lanes, one in each lane; not of argmax.
   mlir::Value acrossLanesOfAll(llvm::SmallVector<mlir::Value> states);
   /// The result of every lane by itself.
-  mlir::Value lanes(const State &state) { return Combiner::end(state); }
+  mlir::Value lanes(const State &state);
 
 private:
   /// What `arithmetic` computes, at the outermost level where `inputs` are known.
   State emit(mlir::ValueRange inputs, llvm::function_ref<State(Emit &)> arithmetic);
+  State none();
+  State held(State state);
   mlir::Value padded(mlir::Value value, int64_t lanes, mlir::Value none);
   mlir::Value slice(mlir::Value value, int64_t first, int64_t lanes);
 

@@ -189,7 +189,14 @@ func.func @column(%x: memref<32xf32, strided<[1]>>, %y: memref<32x2xf32, strided
 }
 
 // A check compares vectors in the nest of the store, whose rows carry what holds so far. One question is asked behind
-// them; only a tile that fails is looked through.
+// them; only a tile that fails is looked through. AVX2 has no masks, and words are carried.
+// AVX2-LABEL: func @checked
+// AVX2: iter_args({{.*}}) -> (vector<8xi32>) {
+// AVX2: %[[SMALL:.*]] = arith.cmpf olt, {{.*}} : vector<8xf32>
+// AVX2: arith.extsi %[[SMALL]] : vector<8xi1> to vector<8xi32>
+// AVX2: arith.andi {{.*}} : vector<8xi32>
+// AVX2: %[[HOLDS:.*]] = arith.cmpi slt, {{.*}} : vector<8xi32>
+// AVX2: vector.reduction <and>, %[[HOLDS]] : vector<8xi1> into i1
 // CHECK-LABEL: func @checked
 // CHECK-NOT: memref.alloca
 // CHECK: %[[ALL:.*]] = scf.for %[[ROW:.*]] = %c0 to %c8 step %c1 iter_args(%[[HELD:.*]] = %{{.*}}) -> (vector<16xi1>) {

@@ -37,13 +37,14 @@ func.func @widened(%x: memref<256xi8, strided<[1]>>, %y: memref<256xi32, strided
 // A check compares as many, and what it has found of them folds to the usual lanes at a row's end; the last elements
 // of a row, which are fewer, meet the first lanes.
 // CHECK-LABEL: func @checked
-// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<8xi1>)
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<8xi32>)
 // CHECK-COUNT-4: arith.cmpi slt, {{.*}} : vector<32xi8>
 // CHECK: arith.cmpi slt, {{.*}} : vector<16xi8>
 // CHECK: vector.shuffle {{.*}} : vector<16xi1>, vector<16xi1>
 // CHECK: arith.andi {{.*}} : vector<32xi1>
-// CHECK: vector.shuffle {{.*}} : vector<32xi1>, vector<32xi1>
-// CHECK: arith.andi {{.*}} : vector<8xi1>
+// CHECK: arith.extsi {{.*}} : vector<32xi1> to vector<32xi8>
+// CHECK: vector.shuffle {{.*}} : vector<32xi8>, vector<32xi8>
+// CHECK: arith.andi {{.*}} : vector<8xi32>
 // CHECK: call @kiln_check_failed
 // CHECK: return
 func.func @checked(%x: memref<4x144xi8, strided<[144, 1]>>) attributes {tile.kernel} {
