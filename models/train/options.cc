@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <utility>
 
 namespace kiln {
 
@@ -50,6 +51,13 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options, const Collecti
   return device;
 }
 
+/// Cuts micro-batches that were asked for into `parts`, instead of so many as they are in.
+static void cut(TrainSettings &settings, int64_t parts) {
+  settings.batch = settings.batch * settings.parts / parts;
+  settings.accumulate = settings.accumulate / settings.parts * parts;
+  settings.parts = parts;
+}
+
 std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool isCut) {
   if (settings.accumulate >= ranks)
     return {};
@@ -59,8 +67,7 @@ std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool i
         fmt::format("expected at least as many micro-batches in a step (--accumulate) as there are ranks{}, but "
                     "got {} of {} sequences for {} ranks",
                     isCut ? ", or such as can be cut into parts" : "", settings.accumulate, settings.batch, ranks));
-  settings.batch /= each;
-  settings.accumulate *= each;
+  cut(settings, settings.parts * each);
   return fmt::format("a step has {} micro-batches of {} sequences, for {} ranks", settings.accumulate, settings.batch,
                      ranks);
 }
@@ -86,9 +93,13 @@ void verify(const RunOptions &run, const SettingOptions &settings) {
 
 TrainSettings replaced(const SettingOptions &o, const TrainSettings &base) {
   TrainSettings s = base;
+  cut(s, 1); // what flags speak of
+  const std::pair asked(s.batch, s.accumulate);
   for (const Setting &setting : settingTable())
     if (const auto text = o.given.find(setting.flag); text != o.given.end())
       setting.take(s, text->second);
+  if (std::pair(s.batch, s.accumulate) == asked)
+    cut(s, base.parts);
   return s;
 }
 

@@ -58,7 +58,8 @@ std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool i
 
 /// Throws Error where both say what a step makes again.
 void verify(const RunOptions &run, const SettingOptions &settings);
-/// `base` with what the options give in its place.
+/// `base` with what the options give in its place. They speak of micro-batches as they were before they were divided:
+/// a command that is given once more, to go on, changes nothing.
 TrainSettings replaced(const SettingOptions &options, const TrainSettings &base);
 /// The same; throws Error for a setting out of its range or without a meaning.
 TrainSettings applied(const SettingOptions &options, const TrainSettings &base);

@@ -39,6 +39,8 @@ nlohmann::ordered_json stateJson(const RunState &state) {
        {{"path", state.data.path},
         {"train_bytes", state.data.bytes},
         {"hash", fmt::format("{:016x}", state.data.hash)}}}};
+  if (state.settings.parts > 1)
+    json["parts"] = state.settings.parts;
   if (!state.outliers.empty())
     json["outliers"] = state.outliers;
   return json;
@@ -90,6 +92,11 @@ RunState readRunState(const std::string &checkpoint) {
   state.step = countOf(j, "step", path);
   state.sequences = countOf(j.object("random"), "sequences", path);
   state.settings = settingsFrom(j.object("settings"));
+  if (j.has("parts")) {
+    state.settings.parts = countOf(j, "parts", path);
+    if (state.settings.parts < 1 || state.settings.accumulate % state.settings.parts != 0)
+      j.reject("parts", fmt::format("a divisor of {} micro-batches", state.settings.accumulate));
+  }
   state.updates = j.has("updates") ? countOf(j, "updates", path) : state.step; // once all were applied
   if (j.has("loss_scale"))
     state.lossScale = lossScaleIn(j.object("loss_scale"), path);

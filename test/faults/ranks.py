@@ -72,6 +72,16 @@ def has_ended(process):
         return True
 
 
+def ends(process, seconds):
+    """Whether a process ends in that time: the launcher kills the others and may be gone before they are."""
+    last = time.monotonic() + seconds
+    while not has_ended(process):
+        if time.monotonic() > last:
+            return False
+        time.sleep(0.02)
+    return True
+
+
 class Ranks:
     name = "ranks"
 
@@ -129,5 +139,5 @@ class Ranks:
                 yield Fault("wrong", f"rank {rank} was killed, {seconds:.1f} s before the end, and nothing names it: "
                                      f"{text[-300:]!r}")
             for other in processes.values():
-                if not has_ended(other):
+                if not ends(other, SECONDS):
                     yield Fault("hangs", f"process {other} outlives its job")

@@ -171,6 +171,17 @@ TEST_F(CheckpointTest, RestoresTheLossScale) {
   expectError([&] { readRunState(path); }, {"expected field 'loss_scale.scale' in", "to be from 1 to 16777216"});
 }
 
+// Whoever goes on knows what micro-batches were asked for, of which those of ranks may be parts.
+TEST_F(CheckpointTest, RestoresTheParts) {
+  state.settings.accumulate = 6;
+  for (const int64_t parts : {1, 3}) {
+    state.settings.parts = parts;
+    EXPECT_EQ(readRunState(save(9)).settings.parts, parts);
+  }
+  state.settings.parts = 4;
+  expectError([&] { readRunState(save(9)); }, {"expected field 'parts' in", "to be a divisor of 6 micro-batches"});
+}
+
 TEST_F(CheckpointTest, RestoresTheRunsState) {
   const RunState got = readRunState(save(9));
   EXPECT_EQ(got.step, 9);
