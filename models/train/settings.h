@@ -40,7 +40,7 @@ struct TrainSettings {
   int64_t batch = 0;        // sequences in a micro-batch
   int64_t batchTokens = 0;  // places of one at most, where sequences of like lengths are put together; 0: any
   int64_t accumulate = 1;   // micro-batches in a step
-  int64_t parts = 1;        // into which those that were asked for were cut, one for each rank: divide()
+  int64_t parts = 1;        // into which each one that was asked for was cut, for ranks: divide()
   Recompute recompute = {}; // activations that the backward pass makes again
   int64_t lossChunks = 1;   // parts of a micro-batch's places, of which one at a time has logits in memory
   int64_t bucket = 0;       // elements of the gradients that ranks exchange at once, about; 0: Shards::usualBucket
