@@ -1,5 +1,5 @@
 """Ranks that are killed: of two processes under mpirun, either one, at a random moment of the run, its beginning and its
-saves included.
+saves included; the last kill of a case comes behind a checkpoint.
 
 The job ends within ten seconds, what it says names the rank, and no process stays. Checkpoints that were complete are
 there and whole; the run goes on from them, is killed again, and ends as the undisturbed run of two ranks does, bit for
@@ -17,7 +17,7 @@ import time
 from process import Fault, start, wait
 from training import Training, checkpoints, logged
 
-KILLS_OF_A_CASE = 3
+KILLS_OF_A_CASE, STEPS = 3, 8
 SECONDS = 10
 # As root, with fewer cores than ranks, and in a container that lets no process read another's memory.
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -92,8 +92,10 @@ class Ranks:
         self.seed = setting.seed
         self.launched = RankSetting(setting)
         begin = time.monotonic()
-        self.training = RankTraining(self.launched, 8, 1)
+        self.training = RankTraining(self.launched, STEPS, 1)
         self.seconds = time.monotonic() - begin
+        saved = [os.stat(self.training.checkpoint(self.training.undisturbed, step)).st_mtime for step in (1, STEPS)]
+        self.saving = saved[1] - saved[0]
         self.cases = 1 if setting.quick else 40
 
     def run(self, case, folder):
@@ -104,19 +106,23 @@ class Ranks:
             if before == self.training.steps:  # it was done before the kill came: another one
                 shutil.rmtree(out)
                 before = 0
-            found += self.kill(out, chance)
             kills += 1
+            found += self.kill(out, chance, behind=kills == KILLS_OF_A_CASE)
             found += self.training.losses(out, max([before] + logged(out)[-2:-1]), f"kill {kills}")
             before = max(checkpoints(out), default=0)
         return found + list(self.training.finish(out, "after the last kill")), kills
 
-    def kill(self, out, chance):
-        """Starts the run, kills a rank, and looks at how the job ends."""
+    def kill(self, out, chance, behind):
+        """Starts the run, kills a rank, `behind` its next checkpoint or at any moment, and looks at how the job ends."""
+        newest = lambda: max(checkpoints(out), default=0)
+        begun = newest()
         with tempfile.TemporaryFile() as said:
             job = start(self.training.going_on(out), self.launched.environment(), stdout=said, stderr=subprocess.STDOUT,
                         memory=0)
+            while behind and job.poll() is None and newest() == begun:
+                time.sleep(0.005)
             try:
-                job.wait(chance.uniform(0.05, self.seconds))
+                job.wait(chance.uniform(0, self.saving) if behind else chance.uniform(0.05, self.seconds))
             except subprocess.TimeoutExpired:
                 pass
             processes = ranks_of(job.pid)
