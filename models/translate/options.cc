@@ -45,25 +45,26 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
   return train;
 }
 
-/// What translate and eval share.
-static void addTranslating(CLI::App *app, TranslateOptions &o) {
-  app->add_option("--out,--model-dir", o.folder, "a run's folder, or a checkpoint")->required();
+/// What translate and eval share; the option that names the model.
+static CLI::Option *addTranslating(CLI::App *app, TranslateOptions &o) {
   addNumber<int64_t>(app, "--batch", o.batch, "lines at once")->capture_default_str();
   addMachineFlags(app, o.machine);
+  return app->add_option("--out,--model-dir", o.folder, "a run's folder, or a checkpoint");
 }
 
 static CLI::App *addTranslate(CLI::App &app, TranslateOptions &o) {
   CLI::App *translate = app.add_subcommand("translate", "translate lines, each with the likeliest token each time");
-  addTranslating(translate, o);
+  addTranslating(translate, o)->required();
   translate->add_option("--source", o.source, "a file of lines (-: standard input)")->capture_default_str();
   return translate;
 }
 
 static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
-  CLI::App *eval = app.add_subcommand("eval", "BLEU of what a model makes of lines");
+  CLI::App *eval = app.add_subcommand("eval", "BLEU of what a model makes of lines, or of lines that are there");
   addTranslating(eval, o);
-  eval->add_option("--source", o.source, "a file of lines")->required();
+  eval->add_option("--source", o.source, "a file of lines");
   eval->add_option("--target", o.target, "the file of their translations")->required();
+  eval->add_option("--translations", o.translations, "a file of lines to judge, in place of --out and --source");
   eval->add_flag("--cased", o.cased, "letters of either case are others");
   eval->add_flag("--tokenized", o.tokenized, "words are what stands between spaces, not what 13a makes of them");
   return eval;

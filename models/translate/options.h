@@ -38,6 +38,7 @@ struct TranslateOptions {
 };
 
 struct EvalOptions : TranslateOptions {
+  std::optional<std::string> translations; // lines to judge in place of a model's
   bool cased = false, tokenized = false;
 };
 

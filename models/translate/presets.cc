@@ -23,9 +23,9 @@ static TrainSettings noam(double rate, int64_t warmup) {
 }
 
 static NamedTranslation small() {
-  TrainSettings s = noam(1e-3, 1000);
+  TrainSettings s = noam(1e-3, 400);
   s.batch = 1024;
-  s.batchTokens = 4096;
+  s.batchTokens = 2048;
   s.epsilon = 1e-9;
   s.dropoutActivation = 0.1;
   s.smoothing = 0.1;

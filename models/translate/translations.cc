@@ -79,16 +79,27 @@ void translate(const TranslateOptions &options) {
   writeResult(text);
 }
 
-void eval(const EvalOptions &options) {
-  expectBetween("batch", options.batch, largestSize);
+/// The lines to judge, and those to hold them against.
+static std::pair<std::vector<std::string>, std::vector<std::string>> judged(const EvalOptions &options) {
+  const int named = (options.folder.empty() ? 0 : 1) + (options.source == "-" ? 0 : 1);
+  if (named != (options.translations ? 0 : 2))
+    throw Error("expected --out, a run's folder, and --source, a file of lines, or --translations alone");
+  if (options.translations)
+    return readLinePairs(*options.translations, *options.target);
   const Trained model(options);
   const auto [sources, references] = readLinePairs(options.source, *options.target);
-  const Bleu bleu = bleuOf(translated(model, options, sources), references,
+  return {translated(model, options, sources), references};
+}
+
+void eval(const EvalOptions &options) {
+  expectBetween("batch", options.batch, largestSize);
+  const auto [lines, references] = judged(options);
+  const Bleu bleu = bleuOf(lines, references,
                            {options.tokenized ? BleuWords::spaces : BleuWords::v13a, /*lowerCase=*/!options.cased});
   writeResult(fmt::format("BLEU         {:.2f} ({:.1f}, {:.1f}, {:.1f} and {:.1f} of runs of 1 to 4 words; brevity "
                           "{:.3f}; {} words, {} in the references; {} lines)\n",
                           bleu.score, bleu.precisions[0], bleu.precisions[1], bleu.precisions[2], bleu.precisions[3],
-                          bleu.brevity, bleu.length, bleu.referenceLength, sources.size()));
+                          bleu.brevity, bleu.length, bleu.referenceLength, lines.size()));
 }
 
 } // namespace kiln::translate

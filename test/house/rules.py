@@ -220,7 +220,8 @@ OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"
                  "test/oracles/bleu.py": {"sacrebleu"}, "test/oracles/translation.py": {"torch"},
                  "tools/seed_tables/peer_torch.py": {"torch"}, "tools/seed_tables/peer_generate.py": {"torch", "transformers"},
                  "tools/seed_tables/peer_tokens.py": {"tiktoken", "tokenizers"},
-                 "tools/seed_tables/peer_jax.py": {"jax"},
+                 "tools/seed_tables/peer_jax.py": {"jax"}, "tools/seed_tables/peer_pairs_jax.py": {"jax"},
+                 "tools/seed_tables/peer_pairs_torch.py": {"torch"},
                  "test/oracles/tensorboard_events.py": {"tensorboard"},
                  "test/oracles/choices.py": {"torch", "transformers"}, "test/oracles/llmc.py": {"numpy"}}
 

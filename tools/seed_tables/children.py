@@ -23,12 +23,13 @@ def ended(process):
 
 
 def train(arguments, folder):
-    """A run of one of our programs: the rows of its log, and its peak of memory."""
+    """A run of one of our programs: the rows of its log, and its peak of memory. What it prints goes to FOLDER/output."""
     command = [*arguments, "--out", folder, "--overwrite"]
     print("tools/seeds:", " ".join(command), file=sys.stderr)
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors:
-        status, peak = ended(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors))
+    with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors, \
+            open(os.path.join(folder, "output"), "w", encoding="utf-8") as out:
+        status, peak = ended(subprocess.Popen(command, stdout=out, stderr=errors))
         errors.seek(0)
         if status != 0:
             sys.exit(f"tools/seeds: '{' '.join(command)}' ended with {status}: {errors.read().strip()}")

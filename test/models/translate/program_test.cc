@@ -104,6 +104,9 @@ TEST_F(TranslateTest, LearnsResumesAndTranslates) {
   EXPECT_EQ(bleu.status, 0) << bleu.output;
   EXPECT_EQ(bleu.output.rfind("BLEU         ", 0), 0u) << bleu.output;
   EXPECT_GT(std::stod(bleu.output.substr(13)), 50) << bleu.output;
+  const Result held = translate({"translate", "--out", out, "--source", folder / "held.de"});
+  writeText(folder / "made", held.output);
+  EXPECT_EQ(translate({"eval", "--translations", folder / "made", "--target", folder / "held.en"}).output, bleu.output);
 }
 
 // Twenty steps in the simulator, with all checks on and no report, dropout of everything: in f32 with the losses of the
@@ -155,6 +158,15 @@ TEST_F(TranslateTest, SaysWhatIsWrong) {
   refusedTraining({"--label-smoothing", "1"}, "expected 'label-smoothing' to be at least 0 and below 1, but got 1");
   refused({"translate", "--out", folder / "nowhere"}, "nowhere");
   refused({"eval", "--out", out, "--source", folder / "held.de"}, "expected the flag '--target', but it is missing");
+  const std::vector<std::string> judged = {"eval", "--target", folder / "held.en"};
+  const auto judgedBy = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), judged.begin(), judged.end());
+    refused(more, "expected --out, a run's folder, and --source, a file of lines, or --translations alone");
+  };
+  judgedBy({});
+  judgedBy({"--out", out});
+  judgedBy({"--source", folder / "held.de", "--translations", folder / "held.de"});
+  refused({"eval", "--translations", folder / "short", "--target", folder / "held.en"}, "expected as many lines in '");
   refused({"trian"}, "unknown command 'trian'; did you mean 'train'?");
 }
 
