@@ -16,22 +16,27 @@ class Batches:
 
     def __init__(self, pairs, begin, end, longest, places):
         self.begin, self.end = begin, end
-        pairs = sorted(([*source, end], target) for source, target in pairs)
-        pairs.sort(key=lambda pair: (len(pair[1]), len(pair[0])))
-        self.parts, source = [], 0
-        for pair in pairs:
+        self.pairs = sorted((([*source, end], target) for source, target in pairs), key=self.lengths)
+        self.begins, source = [], 0
+        for number, pair in enumerate(self.pairs):
             source = max(source, len(pair[0]))
-            count = len(self.parts[-1]) + 1 if self.parts else 0
-            if not self.parts or count > longest or places and count * max(source, len(pair[1]) + 1) > places:
-                self.parts.append([])
+            count = number + 1 - self.begins[-1] if self.begins else 0
+            if not self.begins or count > longest or places and count * max(source, len(pair[1]) + 1) > places:
+                self.begins.append(number)
                 source = len(pair[0])
-            self.parts[-1].append(pair)
+
+    @staticmethod
+    def lengths(pair):
+        return len(pair[1]), len(pair[0])
+
+    def parts(self, pairs):
+        return [pairs[begin:end] for begin, end in zip(self.begins, [*self.begins[1:], len(pairs)])]
 
     def __len__(self):
-        return len(self.parts)
+        return len(self.begins)
 
     def shapes(self):
-        return {(len(part), max(len(s) for s, _ in part), len(part[-1][1]) + 1) for part in self.parts}
+        return {(len(part), max(len(s) for s, _ in part), len(part[-1][1]) + 1) for part in self.parts(self.pairs)}
 
     def batch(self, part):
         """Sources, their lengths, tokens, and targets, -1 where there is none: lists of as many rows as pairs."""
@@ -42,10 +47,12 @@ class Batches:
                 [pad([*target, self.end], height, -1) for _, target in part])
 
     def epoch(self, number):
-        """The micro-batches of a pass, in an order of its own."""
-        order = list(range(len(self.parts)))
-        random.Random(number).shuffle(order)
-        return (self.batch(self.parts[i]) for i in order)
+        """The micro-batches of a pass: pairs of the same lengths, and the batches, in an order of its own."""
+        chance, pairs = random.Random(number), list(self.pairs)
+        chance.shuffle(pairs)
+        parts = self.parts(sorted(pairs, key=self.lengths))
+        chance.shuffle(parts)
+        return map(self.batch, parts)
 
     def all(self):
-        return (self.batch(part) for part in self.parts)
+        return map(self.batch, self.parts(self.pairs))
