@@ -42,7 +42,10 @@ class PairPeer:
     def __call__(self, what):
         self.child.stdin.write(what + "\n")
         self.child.stdin.flush()
-        return json.loads(self.child.stdout.readline())
+        answer = self.child.stdout.readline()
+        if not answer:
+            sys.exit(f"tools/seeds: expected an answer to '{what}' of a peer, but it ended with {self.child.wait()}")
+        return json.loads(answer)
 
     def end(self):
         self.child.stdin.close()
@@ -194,8 +197,9 @@ def peers(peer, pairs, epochs):
 
 
 def run(options, folder):
-    if not options.data:
-        sys.exit("tools/seeds: expected --data FOLDER of seed 002, with train.de, train.en, and the same of val and test")
+    if not options.data or not os.path.isdir(options.data):
+        sys.exit("tools/seeds: expected --data FOLDER of seed 002, with train.de, train.en, and the same of val and test, but "
+                 f"got {options.data or 'none'}")
     name = options.model or ("small" if options.quick else "seed002")
     epochs, share = (2, 20) if options.quick else (10, 1)
     pairs = Pairs(options, folder, share)
