@@ -264,12 +264,14 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
     A tile lies in scratch memory (`cpu.placed` on what makes it) when it is a load that must be copied, when it would cost
     too much to compute it again, or when its reader wants it in memory. Every other tile is computed where it is used. An
     epilogue that needs a placed tile is given up: its mark is taken away. What a reshape would read in vectors that lie
-    across rows is copied without gaps between rows (`cpu.dense`).
+    across rows is copied without gaps between rows (`cpu.dense`). A transposed tile, whose vectors would be read element by
+    element, is placed and so turned block by block; products turn their operands themselves.
 
     ```mlir
     %0 = math.exp %x {cpu.placed} : tensor<64x32xf32>   // read by two products
     %1 = tile.reshape %y {cpu.dense, cpu.placed} : tensor<64x100xf32> -> tensor<64x100xf32>
     %2 = tile.reshape %1 : tensor<64x100xf32> -> tensor<6400xf32>
+    %3 = tile.transpose %z [1, 0] {cpu.placed} : tensor<64x32xf32> -> tensor<32x64xf32>
     ```
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];

@@ -23,6 +23,21 @@ bool isInlinable(Operation *op) {
   return isElementwise(op) || op->hasTrait<OpTrait::ConstantLike>() || isa<tile::IotaOp, tile::MoveOp>(op);
 }
 
+bool followsFromPlace(Value tile) {
+  SmallVector<Value> work = {tile};
+  llvm::SmallDenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!isa<RankedTensorType>(value.getType()) || !seen.insert(value).second)
+      continue; // a number is the same everywhere
+    Operation *op = value.getDefiningOp();
+    if (!op || !isInlinable(op))
+      return false;
+    llvm::append_range(work, op->getOperands());
+  }
+  return true;
+}
+
 bool isPlain(tile::MoveOp op) {
   return llvm::all_of(op.getMoveMap().getResults(),
                       [](AffineExpr expr) { return isa<AffineDimExpr, AffineConstantExpr>(expr); });

@@ -23,6 +23,9 @@ bool isInlinable(mlir::Operation *op);
 /// Whether `op` computes element i from element i of its operands.
 bool isElementwise(mlir::Operation *op);
 
+/// Whether the elements of a tile follow from where they lie: no memory is read for them.
+bool followsFromPlace(mlir::Value tile);
+
 /// Whether `op` takes elements by dimensions as they are: no position has to be computed from others.
 bool isPlain(tile::MoveOp op);
 

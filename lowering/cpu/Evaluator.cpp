@@ -198,9 +198,12 @@ Value Evaluator::compute(Value tile, const Index &index) {
 
 Value Evaluator::elementwise(Operation *op, const Index &index) {
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
-    APInt condition;
-    if (matchPattern(at(select.getCondition(), index), m_ConstantInt(&condition)))
-      return at(condition.isZero() ? select.getFalseValue() : select.getTrueValue(), index);
+    Value condition = at(select.getCondition(), index);
+    APInt known;
+    if (matchPattern(condition, m_ConstantInt(&known)))
+      return at(known.isZero() ? select.getFalseValue() : select.getTrueValue(), index);
+    if (Value value = branchOf(select, condition, index))
+      return value;
   }
   // In the program's order: what a chain of sums loads is then read from its begin on, as memory is fetched ahead.
   const auto isHere = [&](Value operand) {
@@ -230,6 +233,44 @@ Value Evaluator::elementwise(Operation *op, const Index &index) {
   if (op->hasAttr("cpu.flushes"))
     state.addAttribute("cpu.flushes", builder.getUnitAttr());
   return noted(builder.create(state)->getResult(0), where);
+}
+
+bool Evaluator::takesMoreThan(int64_t most, Value tile) const {
+  int64_t count = 0;
+  SmallVector<Value> work = {tile};
+  while (!work.empty() && count <= most) {
+    Value value = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!isa<RankedTensorType>(value.getType()) || (op && op->hasTrait<OpTrait::ConstantLike>()))
+      continue;
+    count += op && isa<tile::MoveOp>(op) ? 0 : 1;
+    if (op && !isBuffered(value) && isInlinable(op))
+      llvm::append_range(work, op->getOperands());
+  }
+  return count > most;
+}
+
+Value Evaluator::branchOf(arith::SelectOp op, Value condition, const Index &index) {
+  constexpr int64_t branch = 3; // operations that one costs
+  if (isa<VectorType>(condition.getType()) || !followsFromPlace(op.getCondition()) ||
+      !(takesMoreThan(branch, op.getTrueValue()) || takesMoreThan(branch, op.getFalseValue())))
+    return {};
+  const bool lanes = llvm::any_of(index, [](const Ix &ix) { return ix.lanes; });
+  const Type element = getElementTypeOrSelf(op.getType());
+  const auto side = [&](Value tile) {
+    return [&, tile] {
+      Index deeper(index);
+      for (Ix &ix : deeper)
+        ix.depth = depth(); // what is computed there stays there
+      Value value = at(tile, deeper);
+      return lanes ? asVector(value) : value;
+    };
+  };
+  int where = depthOf(condition);
+  for (const Ix &ix : index)
+    where = std::max(where, ix.depth);
+  return eitherWay(where, condition, lanes ? Type(vectorOf(element)) : element, index, side(op.getTrueValue()),
+                   [&](const Index &) { return side(op.getFalseValue())(); });
 }
 
 Value Evaluator::iota(tile::IotaOp op, const Ix &position) {

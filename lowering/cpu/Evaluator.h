@@ -189,6 +189,11 @@ private:
   Key keyOf(mlir::Value tile, const Index &index) const;
   mlir::Value compute(mlir::Value tile, const Index &index);
   mlir::Value elementwise(mlir::Operation *op, const Index &index);
+  /// Of a select whose condition, a scalar, follows from where the element lies: a branch, so that only one side is
+  /// computed. Null where both are as little as a branch is.
+  mlir::Value branchOf(mlir::arith::SelectOp op, mlir::Value condition, const Index &index);
+  /// Whether computing an element of `tile` takes more than `most` operations.
+  bool takesMoreThan(int64_t most, mlir::Value tile) const;
   mlir::Value move(tile::MoveOp op, const Index &index);
   /// A position that a map computes from others, of lanes from their base.
   mlir::Value positionOf(mlir::AffineExpr expr, const Index &index);

@@ -141,6 +141,8 @@ bool Group::hasForm(const Root &root) const {
 
 bool Group::canJoin(const Root &root) const {
   const Root &first = roots.front();
+  if (root.isTurned() || first.isTurned())
+    return false;
   if (root.shape() != first.shape() || root.op->getBlock() != first.op->getBlock() || !hasForm(root))
     return false;
   Reads reads = readsOf(root);

@@ -48,11 +48,13 @@ Nest::Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const Dense
   if (!roots.front().isColumns())
     mask = findMask();
   laneAxis = findLaneAxis();
-  const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp());
-  if (!(masksCostMuch(read) || inLoop) || !paysTwice())
+  const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp()), isTurned = roots.front().isTurned();
+  if (!isTurned && (!(masksCostMuch(read) || inLoop) || !paysTwice()))
     return;
   for (tile::AccessOp access : accessesOf(roots, e))
     inside = e.both(inside, e.liesInside(access));
+  if (isTurned)
+    return;
   bitsInside = elementBitsOf(roots, e);
   nextRows = NextRows(accessesOf(roots, e).getArrayRef(), before, e);
   if (scans.empty() && !roots.front().isColumns())
@@ -64,7 +66,9 @@ SmallVector<Value> Nest::emit() {
   for (const Root &root : roots)
     if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::check)
       reductions.push_back({&root, Reduction(e, kindOf(root), getElementTypeOrSelf(root.value.getType()))});
-  if (roots.front().isColumns())
+  if (roots.front().isTurned())
+    turnedBlocks();
+  else if (roots.front().isColumns())
     outer(0, index, roots.front().axis, {}, [&](ValueRange) {
       return inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {
         columns(position, roots.front().axis, unroll);

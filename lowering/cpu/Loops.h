@@ -21,6 +21,10 @@ struct Root {
 
   llvm::ArrayRef<int64_t> shape() const { return tile::shapeOf(value.getType()); }
   bool isScan() const { return kind == Kind::scan; }
+  /// Whether it places a transposed tile: read along its source's rows, and turned block by block.
+  bool isTurned() const {
+    return kind == Kind::place && llvm::isa<tile::TransposeOp>(op) && op == value.getDefiningOp();
+  }
   bool isBackwards() const { return isScan() && llvm::cast<tile::ScanOp>(op).getReverse(); }
   /// Reductions and scans along another axis than the last keep a vector for each column instead of one for each row.
   bool isColumns() const {

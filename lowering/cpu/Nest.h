@@ -1,5 +1,5 @@
 // A loop nest while it is emitted: what its rows, its columns and its forms share. Loops.cpp has the rows, Columns.cpp
-// the columns, ManyRows.cpp those forms that compute several rows at a time.
+// the columns, ManyRows.cpp those forms that compute several rows at a time, Turned.cpp transposed tiles.
 
 #pragma once
 
@@ -117,6 +117,14 @@ private:
   bool reducesTogether();
   /// As many rows as there are lanes leave a vector each in memory, and are then reduced together.
   void rowsTogether(Index &index);
+
+  // --- Transposed tiles (Turned.cpp) --------------------------------------------------------------------------------
+
+  void turnedBlocks();
+  /// All positions along an axis, a vector of them at a time.
+  void vectorsAlong(int64_t axis, llvm::function_ref<void(Ix)> body);
+  /// A block of as many rows of the source as `row` has lanes, read along `column` and placed along `row`.
+  void turnBlock(Index index, int64_t across, const Ix &row, const Ix &column);
 
   llvm::ArrayRef<Root> roots;
   Evaluator e;

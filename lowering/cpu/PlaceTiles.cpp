@@ -4,7 +4,8 @@
 //   - it is a load that cannot stay a view of memory;
 //   - computing it again would cost much: it is used by several readers, inside a loop, or once for each element that
 //     it is broadcast to, unless these are two and it is little: the halves of a pair that are joined;
-//   - its reader wants it in memory: the left operand of a product, or a `print`.
+//   - its reader wants it in memory: the left operand of a product, or a `print`;
+//   - it is a transposed tile that is turned block by block (Turned.cpp), or what costs much below one.
 //
 // Elements keep their order when a reshape merges or splits dimensions, and most vectors of its result are vectors of
 // its source, or picked from a few. Where rows are no multiple of vectors and vectors no multiple of rows they are not:
@@ -33,7 +34,7 @@ namespace kiln::lowering::cpu {
 #define GEN_PASS_DEF_PLACETILES
 #include "lowering/cpu/Passes.h.inc"
 
-static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3, copied = 8;
+static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3, copied = 8, turnedAtMost = 4;
 
 namespace {
 
@@ -53,6 +54,7 @@ struct Readers {
 };
 
 struct Placement {
+  int64_t lanes; // of a vector of 32-bit elements
   DenseSet<Value> placed;
   DenseMap<Value, int64_t> costs;
   DenseMap<Value, Readers> readers;
@@ -97,13 +99,41 @@ struct Placement {
     return costs[value] = std::min<int64_t>(cost, 1000);
   }
 
+  /// Whether all elements of a row of `tile` are the same.
+  static bool isOnePerRow(Value tile) {
+    SmallVector<Value> work = {tile};
+    llvm::SmallDenseSet<Value> seen;
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      const auto shape = tile::shapeOf(value.getType());
+      if (shape.empty() || shape.back() == 1 || !seen.insert(value).second)
+        continue;
+      if (!op || !(isElementwise(op) || isa<tile::BroadcastOp>(op)))
+        return false;
+      llvm::append_range(work, op->getOperands());
+    }
+    return true;
+  }
+
+  /// Whether of what is broadcast, whole rows, only those are computed that its readers choose by where they lie, as
+  /// parts that are put together: a branch for each vector (Evaluator.cpp).
+  bool isChosen(tile::BroadcastOp broadcast) const {
+    const auto from = broadcast.getSource().getType().getShape(), to = broadcast.getType().getShape();
+    return from.back() == to.back() && to.back() % lanes == 0 &&
+           llvm::all_of(broadcast->getUsers(), [](Operation *user) {
+             auto select = dyn_cast<arith::SelectOp>(user);
+             return select && followsFromPlace(select.getCondition()) && isOnePerRow(select.getCondition());
+           });
+  }
+
   /// How many elements an element becomes that `user` broadcasts, at most; 1 where it does not.
-  static int64_t copiesBy(Operation *user) {
+  int64_t copiesBy(Operation *user) const {
     int64_t copies = 1;
     if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
       for (Operation *next : reshape->getUsers())
         copies = std::max(copies, copiesBy(next));
-    if (auto broadcast = dyn_cast<tile::BroadcastOp>(user))
+    if (auto broadcast = dyn_cast<tile::BroadcastOp>(user); broadcast && !isChosen(broadcast))
       if (const int64_t elements = broadcast.getSource().getType().getNumElements())
         copies = broadcast.getType().getNumElements() / elements;
     return copies;
@@ -148,14 +178,66 @@ struct Placement {
     return isa<tile::PrintOp>(user);
   }
 
+  /// Whether vectors of `tile` along its last dimension are made of neighbours in memory: of a load or of scratch
+  /// memory.
+  bool hasRowsInMemory(Value tile) const {
+    SmallVector<Value> work = {tile};
+    llvm::SmallDenseSet<Value> seen;
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      if (!seen.insert(value).second)
+        continue;
+      if (!op || placed.contains(value) || (!isLoad(op) && !isInlinable(op)))
+        return true;
+      if (isLoad(op)) {
+        auto load = cast<tile::AccessOp>(op);
+        const auto strides = cast<MemRefType>(load.getView().getType()).getStridesAndOffset().first;
+        if (load.getIndexRank() == 0 && !strides.empty() && strides.back() == 1)
+          return true;
+      } else if (!isa<tile::TransposeOp>(op)) {
+        const int64_t row = tile::shapeOf(value.getType()).back();
+        llvm::copy_if(op->getOperands(), std::back_inserter(work), [&](Value operand) {
+          const auto from = tile::shapeOf(operand.getType());
+          return !from.empty() && from.back() == row;
+        });
+      }
+    }
+    return false;
+  }
+
+  /// Whether a tile is transposed, as it is or element by element.
+  static bool isTransposed(Value tile) {
+    return !walkUses(tile, [](OpOperand &use) {
+      Operation *user = use.getOwner();
+      return isa<tile::TransposeOp>(user) ? Walk::giveUp : isElementwise(user) ? Walk::follow : Walk::leave;
+    });
+  }
+
+  /// Whether a transposed tile is turned block by block: its vectors lie apart in memory, and it is not transposed
+  /// back, and no product reads it, which turns its operands itself, nor a store that a product runs.
+  bool isTurned(tile::TransposeOp op) const {
+    const auto order = op.getPermutation();
+    const auto last = static_cast<int64_t>(order.size()) - 1;
+    const auto shape = op.getType().getShape();
+    if (order[last] == last || shape[last] < lanes || op.getType().getElementType().isInteger(1) ||
+        shape[llvm::find(order, last) - order.begin()] < lanes || !hasRowsInMemory(op.getSource()) ||
+        isTransposed(op.getResult()))
+      return false;
+    return llvm::none_of(readersOf(op.getResult()), [&](const Reader &reader) {
+      Operation *user = reader.operand->getOwner();
+      return isa<tile::DotOp>(user) || epilogues.contains(user);
+    });
+  }
+
   bool shouldPlace(Value value) {
     Operation *op = value.getDefiningOp();
     if (isLoad(op))
       return !op->hasAttr("cpu.view");
     if (!isInlinable(op) || op->hasTrait<OpTrait::ConstantLike>() || op->use_empty())
       return false;
-    if (isa<tile::TransposeOp>(op))
-      return false; // the tile below it is placed instead
+    if (auto transpose = dyn_cast<tile::TransposeOp>(op))
+      return isTurned(transpose); // else the tile below it is placed
     for (OpOperand &use : op->getUses())
       if (wants(use))
         return true;
@@ -164,6 +246,9 @@ struct Placement {
       users.insert(user);
     const Readers read = readers.lookup(value);
     int64_t cost = costOf(value);
+    for (Operation *user : users) // code for each of a block's rows
+      if (auto transpose = dyn_cast<tile::TransposeOp>(user); transpose && cost > turnedAtMost && isTurned(transpose))
+        return true;
     if (cost >= severalReaders && users.size() > 1 && read.several && !read.inEpilogues)
       return true;
     for (Operation *user : users) {
@@ -218,7 +303,7 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     copyDense();
-    Placement placement;
+    Placement placement{.lanes = vectorBits / 32};
     forEpilogues(function, [&](Operation *, Value sums) {
       for (tile::StoreOp store : storesOf(sums))
         placement.epilogues.insert(store);

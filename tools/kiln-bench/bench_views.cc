@@ -120,6 +120,10 @@ static void join(View x, View y) { // x (P, 2, 512), y (1024 P): elements of bot
   Tile low = reshape(load(x, {p, 0, 0}, {1, 1, 512}), {512}), high = reshape(load(x, {p, 1, 0}, {1, 1, 512}), {512});
   store(y, {p * 1024}, reshape(where(iota(2) == 0, expand(low, -1), expand(high, -1)), {1024}));
 }
+static void turnBlocks(View x, View y) { // x (64 B, 64), y (B, 64, 64): blocks of 64 rows, transposed
+  Tile b = program_id(0);
+  store(y, {b, 0, 0}, reshape(transpose(load(x, {b * 64, 0}, {64, 64})), {1, 64, 64}));
+}
 static void checked(View x, View y) { // x, y (P, 16, 64)
   Tile p = program_id(0) * 4;
   Tile tile = load(x, {p, 0, 0}, {4, 16, 64});
@@ -131,7 +135,7 @@ static const Kernel copyPagesKernel = kernel("copy_pages", copyPages), mergeKern
                     splitKernel = kernel("split", splitRows), flattenKernel = kernel("flatten", flatten),
                     raggedKernel = kernel("flatten_ragged", flattenRagged),
                     gatherKernel = kernel("gather_pages", gatherPages), joinKernel = kernel("join", join),
-                    checkedKernel = kernel("checked", checked);
+                    turnKernel = kernel("turn", turnBlocks), checkedKernel = kernel("checked", checked);
 
 TensorRef bench::shaped(const Tensor &memory, const Shape &extents) {
   TensorRef view = memory.ref();
@@ -169,6 +173,7 @@ static void measureMoves(bench::Setting &setting, Type type) {
                          programs,
                          {bench::shaped(from, paged), names.ref(), bench::shaped(to, rows)}},
                         {"join", joinKernel, pages, of({pages, 2, 512}, flat)},
+                        {"transpose", turnKernel, count / 4096, of(rows, {count / 4096, 64, 64})},
                         {"check", checkedKernel, programs, of(paged, paged)}};
   for (const Move &move : moves) {
     const std::vector<double> seconds =

@@ -162,3 +162,40 @@ func.func @whole_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.
   tile.check %fine, "small" : tensor<16x32xi1>
   return
 }
+
+// A transposed tile is placed, to be turned block by block, and what is computed below it where it is much; not what is
+// narrower than vectors, what is transposed back, and what a product reads.
+// CHECK-LABEL: func @turned
+// CHECK: tile.transpose {{.*}} {cpu.placed}
+// CHECK: math.exp {{.*}} {cpu.placed}
+// CHECK: tile.transpose {{.*}} {cpu.placed}
+func.func @turned(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  %0 = tile.transpose %x [1, 0] : !t -> tensor<32x16xf32>
+  tile.store %0, %b[%c0, %c0] : tensor<32x16xf32>, !v
+  %y = math.exp %x : !t
+  %1 = tile.transpose %y [1, 0] : !t -> tensor<32x16xf32>
+  tile.store %1, %c[%c0, %c0] : tensor<32x16xf32>, !v
+  return
+}
+
+// CHECK-LABEL: func @not_turned
+// CHECK-NOT: tile.transpose {{.*}} {cpu.placed}
+// CHECK: return
+func.func @not_turned(%a: !v, %b: !v, %c: !v, %d: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %narrow = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<4x32xf32>
+  %0 = tile.transpose %narrow [1, 0] : tensor<4x32xf32> -> tensor<32x4xf32>
+  tile.store %0, %b[%c0, %c0] : tensor<32x4xf32>, !v
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  %1 = tile.transpose %x [1, 0] : !t -> tensor<32x16xf32>
+  %2 = arith.addf %1, %1 : tensor<32x16xf32>
+  %3 = tile.transpose %2 [1, 0] : tensor<32x16xf32> -> !t
+  tile.store %3, %c[%c0, %c0] : !t, !v
+  %4 = tile.transpose %x [1, 0] : !t -> tensor<32x16xf32>
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %5 = tile.dot %x, %4, %zero : !t, tensor<32x16xf32>, tensor<16x16xf32>
+  tile.store %5, %d[%c0, %c0] : tensor<16x16xf32>, !v
+  return
+}

@@ -1,0 +1,71 @@
+// Nests of transposed tiles in scratch memory: the source is read along its rows, as long as it lies in its views, and
+// blocks of as many rows as vectors have lanes are turned in registers. Lane by lane each element would be a load and a
+// shuffle; by blocks of 16 rows it is a sixteenth of a load and a quarter of a shuffle.
+
+#include "lowering/cpu/DotOperands.h"
+#include "lowering/cpu/Nest.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+void Nest::turnedBlocks() {
+  const auto order = cast<tile::TransposeOp>(roots.front().op).getPermutation();
+  const auto last = static_cast<int64_t>(shape.size()) - 1;
+  const int64_t across = llvm::find(order, last) - order.begin(); // where the source's rows run along
+  Index index(shape.size());
+  outer(0, index, across, {}, [&](ValueRange) {
+    return inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {
+      if (unroll > 1)
+        vectorsAlong(
+            last, [&](Ix row) { vectorsAlong(across, [&](Ix column) { turnBlock(position, across, row, column); }); });
+      else // over an edge
+        loop(shape[across], 1, {}, [&](Ix row, ValueRange) -> SmallVector<Value> {
+          position[across] = row;
+          vectorsAlong(last, [&](Ix columns) {
+            position[last] = columns;
+            States none;
+            all(position, none);
+          });
+          return {};
+        });
+      return {};
+    });
+  });
+}
+
+void Nest::vectorsAlong(int64_t axis, function_ref<void(Ix)> body) {
+  const int64_t lanes = e.machine.lanes(), whole = shape[axis] / lanes * lanes;
+  if (whole)
+    loop(whole, lanes, {}, [&](Ix base, ValueRange) -> SmallVector<Value> {
+      body(lanesAt(base.at, 0, lanes));
+      return {};
+    });
+  if (shape[axis] > whole)
+    body(lanesAt(e.constantIndex(whole), 0, shape[axis] - whole));
+}
+
+void Nest::turnBlock(Index index, int64_t across, const Ix &row, const Ix &column) {
+  const Root &root = roots.front();
+  const auto at = [&](const Ix &first, int64_t lane) {
+    Value position = e.make<arith::AddIOp>(first.at, e.constantIndex(lane));
+    return Ix{position, std::max(e.depthOf(position), outermost)};
+  };
+  index[across] = column;
+  SmallVector<Value> block;
+  for (int64_t lane = 0; lane < row.valid; ++lane) {
+    index.back() = at(row, lane);
+    block.push_back(e.vectorAt(root.value, index));
+  }
+  Value zeros = e.asVector(
+      e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(getElementTypeOrSelf(root.value.getType())))));
+  block.resize(e.machine.lanes(), zeros);
+  block = turned(e, std::move(block));
+  index.back() = row;
+  for (int64_t lane = 0; lane < column.valid; ++lane) {
+    index[across] = at(column, lane);
+    e.place(block[lane], root.value, root.buffer, index);
+  }
+}
+
+} // namespace kiln::lowering::cpu
