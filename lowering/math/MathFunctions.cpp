@@ -148,6 +148,16 @@ Value MathFunctions::exp2OfTwo(Pair x) {
   return powerOfTwo(nearPower(f, terms, /*half=*/true), n, high, wide ? -1020 : -124);
 }
 
+/// The same where the result is neither denormal nor infinite: n is added to the exponent as it is.
+Value MathFunctions::normalExp2OfTwo(Pair x) {
+  const Rounded n = round(x.high, {});
+  Value f = add(subtract(x.high, n.integer), x.low);
+  Value near = nearPower(f, wide ? ArrayRef<double>(exp2Terms64) : ArrayRef<double>(powerTerms32), /*half=*/false);
+  Value exponent = emit.make<arith::ShLIOp>(emit.bits(n.carrier, getElementTypeOrSelf(words)), word(wide ? 52 : 23));
+  Value bits = emit.make<arith::AddIOp>(emit.bits(near, getElementTypeOrSelf(words)), exponent);
+  return emit.bits(bits, getElementTypeOrSelf(type));
+}
+
 /// 2ⁿ · (e^r − 1) + (2ⁿ − 1), half of it, so that 2ⁿ does not overflow where the result does not. What r and the larger
 /// part of the sum, 2ⁿ · r + (2ⁿ − 1), lose is added to the smaller one, 2ⁿ · (e^r − 1 − r): in f32 0.2 ulp for its
 /// rounding, 0.2 for the polynomial and 0.5 for the sum's.

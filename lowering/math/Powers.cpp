@@ -25,46 +25,59 @@ MathFunctions::Pair MathFunctions::productOf(Value a, Value b) {
 }
 
 // Of (log2 (1 + t) / s − 2/ln 2 · (1 + z/3)) / z², with s = t / (2 + t) and z = s², in z up to 0.0295: of the logarithm
-// they are 2^-43 off in f32, 2^-65 in f64. By least squares, reweighted towards a minimax, as all polynomials below.
-static const double logTerms32[] = {0x1.202ca0p-2, 0x1.47b4b4p-2, 0x1.a61946p-2, 0x1.2776c4p-1};
+// they are 2^-35 off in f32, 2^-65 in f64. By least squares, reweighted towards a minimax, as all polynomials below.
+static const double logTerms32[] = {0x1.589c96p-2, 0x1.a5cfb0p-2, 0x1.2776e0p-1};
 static const double logTerms64[] = {0x1.62416edfbbb4cp-3, 0x1.58f225d41e47ap-3, 0x1.8a0a4d65b8318p-3,
                                     0x1.c68ee4fb68ee7p-3, 0x1.0c9a85446e0b2p-2, 0x1.484b13d695a5bp-2,
                                     0x1.a61762a7aefbap-2, 0x1.2776c50ef9bfcp-1};
 
-/// n + s · (2/ln 2 · (1 + z/3) + z² · Q(z)), in which Q alone is computed in one float: it is 2^-12 of the sum at most,
-/// so that the logarithm is 2^-34 (f64: 2^-63) of itself off.
+/// n + s · (2/ln 2 · (1 + z/3) + z² · Q(z)). Each sum's rounding is found by the same fma from what the sum lacks of
+/// its larger term, which is exact. In f32 the coefficient of z keeps one float, half an ulp of which is 2^-31.6 of the
+/// sum; in f64 two, so that Q alone is computed in one, and the logarithm is 2^-63 of itself off.
 MathFunctions::Pair MathFunctions::log2InTwo(Value x) {
   const auto [n, t] = reduce(x);
   const auto constant = [&](double narrow, double high) { return number(wide ? high : narrow); };
-  const Pair below = sumOf(number(2), t);
-  Value inverse = divide(number(1), below.high), s = multiply(t, inverse), minus = negated(s);
-  Value sLow = multiply(fma(minus, below.low, fma(minus, below.high, t)), inverse);
-  Value z = multiply(s, s), zLow = fma(add(s, s), sLow, fma(s, s, negated(z)));
-  Value tail = multiply(z, polynomial(z, wide ? ArrayRef<double>(logTerms64) : ArrayRef<double>(logTerms32)));
-  const Pair third = sumOf(constant(0x1.ec709ep-1, 0x1.ec709dc3a03fdp-1), tail);
-  Value thirdLow = add(third.low, constant(-0x1.e2fe02p-28, 0x1.d27f05548af0cp-55));
-  const Pair small = productOf(z, third.high);
-  Value smallLow = fma(z, thirdLow, fma(zLow, third.high, small.low));
-  const Pair slope = sumOf(constant(0x1.715476p+1, 0x1.71547652b82fep+1), small.high);
-  Value slopeLow = add(slope.low, add(smallLow, constant(0x1.4ae0c0p-25, 0x1.777d0ffda0d24p-55)));
-  const Pair log = productOf(s, slope.high);
-  const Pair sum = sumOf(n, log.high);
-  return {sum.high, add(sum.low, fma(s, slopeLow, fma(sLow, slope.high, log.low)))};
+  Value inverse = divide(number(1), add(number(2), t)), s = multiply(t, inverse), twice = add(s, s);
+  Value sLow = multiply(fma(negated(s), t, subtract(t, twice)), inverse);
+  Value z = multiply(s, s), zLow = fma(twice, sLow, fma(s, s, negated(z)));
+  Value q = polynomial(z, wide ? ArrayRef<double>(logTerms64) : ArrayRef<double>(logTerms32));
+  Value first = constant(0x1.ec709ep-1, 0x1.ec709dc3a03fdp-1), third = fma(z, q, first);
+  Value start = constant(0x1.715476p+1, 0x1.71547652b82fep+1), slope = fma(z, third, start);
+  Value slopeLow = fma(zLow, third, fma(z, third, subtract(start, slope)));
+  slopeLow = add(slopeLow, constant(0x1.4ae0c0p-25, 0x1.777d0ffda0d24p-55));
+  if (wide)
+    slopeLow = fma(z, add(fma(z, q, subtract(first, third)), number(0x1.d27f05548af0cp-55)), slopeLow);
+  Value sum = fma(s, slope, n), low = fma(s, slope, subtract(n, sum));
+  return {sum, fma(s, slopeLow, fma(sLow, slope, low))};
 }
 
 /// 2^(y · log2 |x|), with the sign of x where y is an odd whole number, and the cases of annex F of the C standard. In
-/// f32 the logarithm's error makes 0.1 ulp of the power at most, the rounding of y times its low part 0.1, and 2 to
-/// their product 1.1: 1.3 ulp.
+/// f32 the logarithm's error makes 0.4 ulp of the power at most, the rounding of y times its low part 0.1, and 2 to
+/// their product 1.1: 1.6 ulp. Numbers above 0 whose powers are neither next to 0 nor to infinity need no case.
 Value MathFunctions::pow(Value x, Value y) {
+  using F = arith::CmpFPredicate;
+  Value size = magnitude(x);
+  const Pair log = log2InTwo(size);
+  Pair exponent = productOf(y, log.high);
+  exponent.low = fma(y, log.low, exponent.low);
+  Value near = normalExp2OfTwo(exponent);
+  Value isFar = emit.compare(F::UGE, magnitude(exponent.high), number(wide ? 1020 : 124)); // or NaN
+  Value below = emit.make<arith::SubIOp>(emit.bits(x, getElementTypeOrSelf(words)), word(1));
+  Value isCase = emit.compare(arith::CmpIPredicate::uge, below, word(wide ? 0x7FEFFFFFFFFFFFFF : 0x7F7FFFFF));
+  Value power = rarely(emit.make<arith::OrIOp>(isCase, isFar), near, [&] {
+                  Value any = rarely(isFar, near, [&] { return SmallVector<Value>{exp2OfTwo(exponent)}; }).front();
+                  return SmallVector<Value>{caseOfPow(x, y, any)};
+                }).front();
+  return emit.select(emit.compare(F::OEQ, y, number(1)), x, power);
+}
+
+/// What annex F has of x^y, but for y = 1, where `power` is that of |x|.
+Value MathFunctions::caseOfPow(Value x, Value y, Value power) {
   using F = arith::CmpFPredicate;
   const auto both = [&](Value a, Value b) { return emit.make<arith::AndIOp>(a, b); };
   const auto either = [&](Value a, Value b) { return emit.make<arith::OrIOp>(a, b); };
   const auto differ = [&](Value a, Value b) { return emit.make<arith::XOrIOp>(a, b); };
   Value zero = number(0), one = number(1), inf = number(INFINITY), size = magnitude(x);
-  const Pair log = log2InTwo(size);
-  Pair exponent = productOf(y, log.high);
-  exponent.low = fma(y, log.low, exponent.low);
-  Value power = exp2OfTwo(exponent);
 
   Value isZero = emit.compare(F::OEQ, x, zero), isInfinite = emit.compare(F::OEQ, size, inf);
   Value atEnd = emit.select(differ(isZero, emit.compare(F::OLT, y, zero)), zero, inf);
@@ -78,8 +91,7 @@ Value MathFunctions::pow(Value x, Value y) {
   Value wrong = either(both(isRoot, emit.compare(F::OLT, size, inf)), emit.compare(F::UNO, x, y));
   Value isOne = either(emit.compare(F::OEQ, x, one), emit.compare(F::OEQ, y, zero));
   isOne = either(isOne, both(emit.compare(F::OEQ, size, one), emit.compare(F::OEQ, magnitude(y), inf)));
-  power = emit.select(emit.compare(F::OEQ, y, one), x, emit.select(wrong, number(NAN), power));
-  return emit.select(isOne, one, power);
+  return emit.select(isOne, one, emit.select(wrong, number(NAN), power));
 }
 
 /// The logarithm to base 2, in two floats, times log10 2: exact powers of ten have exact logarithms.
