@@ -6,9 +6,23 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
+int64_t Nest::mostColumns() {
+  constexpr int64_t little = 6; // for which memory does not wait
+  if (llvm::any_of(roots, [&](const Root &root) { return e.costsMoreThan(little, root.value); }))
+    return sideBySide;
+  int64_t registers = 0;
+  scans.begin();
+  for (Value state : scans.with(flat({neutral()})))
+    registers += llvm::divideCeil(e.machine.lanes() * getElementTypeOrSelf(state.getType()).getIntOrFloatBitWidth(),
+                                  e.machine.vectorBits);
+  return std::max(sideBySide, e.machine.registers / 2 / std::max<int64_t>(1, registers));
+}
+
 void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
   const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
-  const int64_t looped = loopedOf(full, unroll);
+  // No more blocks than there must be, and of one size but for the last one.
+  const int64_t blocks = llvm::divideCeil(full, unroll > 1 ? mostColumns() : 1);
+  const int64_t each = blocks ? llvm::divideCeil(full, blocks) : 0, looped = blocks > 1 ? full / each * each : 0;
   auto block = [&](Value base, int64_t copies, int64_t valid) {
     SmallVector<States> states;
     for (int64_t copy = 0; copy < copies; ++copy)
@@ -57,8 +71,8 @@ void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
       }
   };
   if (looped)
-    e.loop(e.constantIndex(0), e.constantIndex(looped * lanes), unroll * lanes,
-           [&](Ix base) { block(base.at, unroll, lanes); });
+    e.loop(e.constantIndex(0), e.constantIndex(looped * lanes), each * lanes,
+           [&](Ix base) { block(base.at, each, lanes); });
   if (full > looped)
     block(e.constantIndex(looped * lanes), full - looped, lanes);
   if (extent % lanes)

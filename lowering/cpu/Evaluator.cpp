@@ -235,25 +235,31 @@ Value Evaluator::elementwise(Operation *op, const Index &index) {
   return noted(builder.create(state)->getResult(0), where);
 }
 
-bool Evaluator::takesMoreThan(int64_t most, Value tile) const {
-  int64_t count = 0;
+int64_t costOf(Operation *op) {
+  if (isa<arith::DivFOp, math::SqrtOp>(op))
+    return 5;
+  return op->getName().getDialectNamespace() == "math" && !isa<math::FmaOp, math::AbsFOp>(op) ? 8 : 1;
+}
+
+bool Evaluator::costsMoreThan(int64_t most, Value tile) const {
+  int64_t cost = 0;
   SmallVector<Value> work = {tile};
-  while (!work.empty() && count <= most) {
+  while (!work.empty() && cost <= most) {
     Value value = work.pop_back_val();
     Operation *op = value.getDefiningOp();
     if (!isa<RankedTensorType>(value.getType()) || (op && op->hasTrait<OpTrait::ConstantLike>()))
       continue;
-    count += op && isa<tile::MoveOp>(op) ? 0 : 1;
+    cost += !op ? 1 : isa<tile::MoveOp>(op) ? 0 : costOf(op);
     if (op && !isBuffered(value) && isInlinable(op))
       llvm::append_range(work, op->getOperands());
   }
-  return count > most;
+  return cost > most;
 }
 
 Value Evaluator::branchOf(arith::SelectOp op, Value condition, const Index &index) {
-  constexpr int64_t branch = 3; // operations that one costs
+  constexpr int64_t branch = 3; // what one costs
   if (isa<VectorType>(condition.getType()) || !followsFromPlace(op.getCondition()) ||
-      !(takesMoreThan(branch, op.getTrueValue()) || takesMoreThan(branch, op.getFalseValue())))
+      !(costsMoreThan(branch, op.getTrueValue()) || costsMoreThan(branch, op.getFalseValue())))
     return {};
   const bool lanes = llvm::any_of(index, [](const Ix &ix) { return ix.lanes; });
   const Type element = getElementTypeOrSelf(op.getType());

@@ -60,6 +60,9 @@ struct Level {
   mlir::Operation *before = nullptr;
 };
 
+/// What computing an element by an elementwise operation costs, an addition 1.
+int64_t costOf(mlir::Operation *op);
+
 class Evaluator {
 public:
   /// `buffers` maps the tiles that have scratch memory to it.
@@ -81,6 +84,8 @@ public:
   int depth() const { return static_cast<int>(levels.size()) - 1; }
 
   bool isBuffered(mlir::Value tile) const { return buffers.contains(tile); }
+  /// Whether computing an element of `tile` costs more than `most`, a load 1.
+  bool costsMoreThan(int64_t most, mlir::Value tile) const;
   /// The element of `tile` at `index`: a scalar, or a vector when it differs from lane to lane.
   mlir::Value at(mlir::Value tile, const Index &index);
   /// The same, repeated over the lanes when it is a scalar.
@@ -192,8 +197,6 @@ private:
   /// Of a select whose condition, a scalar, follows from where the element lies: a branch, so that only one side is
   /// computed. Null where both are as little as a branch is.
   mlir::Value branchOf(mlir::arith::SelectOp op, mlir::Value condition, const Index &index);
-  /// Whether computing an element of `tile` takes more than `most` operations.
-  bool takesMoreThan(int64_t most, mlir::Value tile) const;
   mlir::Value move(tile::MoveOp op, const Index &index);
   /// A position that a map computes from others, of lanes from their base.
   mlir::Value positionOf(mlir::AffineExpr expr, const Index &index);

@@ -104,6 +104,9 @@ private:
   /// Emits the stores of a row's reductions. What the checks have found so far: `holds` and the row's.
   Values finishRow(const Index &index, const States &states, mlir::ValueRange holds);
   void columns(Index &index, int64_t axis, int64_t unroll);
+  /// How many vectors of columns stand side by side: their states take half of the registers. Long pieces of rows are
+  /// what memory reads at its full rate.
+  int64_t mostColumns();
 
   // --- Several rows at a time ---------------------------------------------------------------------------------------
 

@@ -18,9 +18,9 @@
 
 #include "dialect/tile/SortOps.h"
 #include "lowering/analysis/TileUses.h"
+#include "lowering/cpu/Evaluator.h"
 #include "lowering/cpu/Lanes.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
@@ -89,11 +89,7 @@ struct Placement {
     auto known = costs.find(value);
     if (known != costs.end())
       return known->second;
-    int64_t cost = 0;
-    if (isElementwise(op))
-      cost = isa<arith::DivFOp, math::SqrtOp>(op)                                                   ? 5
-             : op->getName().getDialectNamespace() == "math" && !isa<math::FmaOp, math::AbsFOp>(op) ? 8
-                                                                                                    : 1;
+    int64_t cost = isElementwise(op) ? cpu::costOf(op) : 0;
     for (Value operand : op->getOperands())
       cost += costOf(operand);
     return costs[value] = std::min<int64_t>(cost, 1000);

@@ -1,4 +1,4 @@
-// Reductions along several axes, all of them, and those that keep their axes at extent 1.
+// Reductions along several axes, all of them, those that keep their axes at extent 1, and those of wide columns.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -102,6 +102,59 @@ TEST_P(SeveralAxes, NarrowSumsAreRoundedOnce) {
     launch(narrowSumKernel, {x.ref(), out.ref()});
     EXPECT_EQ(read(out), Raw(2, rawOfReal(type, 4096 * term))) << nameOf(type);
   }
+}
+
+// --- Columns of wide tiles -------------------------------------------------------------------------------------------
+
+struct WideConfig {
+  int width = 16;
+};
+
+/// Of each column: its sum, where its largest element is, and the sums up to each row; of some that need more
+/// arithmetic, too.
+void columns(View x, View total, View place, View upTo, View much, WideConfig cfg) {
+  const Tile a = load(x, {0, 0}, {3, cfg.width});
+  store(total, {0}, sum(a, 0));
+  store(place, {0}, argmax(a, 0));
+  store(upTo, {0, 0}, cumsum(a, 0));
+  const Tile b = (a + 1) * (a - 2) * (a + 3) - a * a * a;
+  store(much, {0}, sum(b, 0));
+}
+const Kernel columnsKernel = kernel("columns", columns, {field("width", &WideConfig::width)});
+
+TEST_P(SeveralAxes, ColumnsOfAnyWidth) {
+  int cases = 0;
+  for (const int64_t width : {64, 136, 256, 272, 528, 600, 1023})
+    for (const int64_t missing : {0, 5}) { // of the view, beside the tile
+      const Type type = std::array{i32, f32, i64, i32}[cases++ % 4];
+      const auto word = [&](Type type, int64_t value) {
+        return isFloat(type) ? rawOfReal(type, static_cast<double>(value)) : rawOfInteger(type, value);
+      };
+      const auto number = [&](int64_t r, int64_t c) { return c < width - missing ? (r * 5 + c * 3) % 17 - 6 : 0; };
+      Raw raw;
+      for (int64_t r = 0; r < 3; ++r)
+        for (int64_t c = 0; c < width - missing; ++c)
+          raw.push_back(word(type, number(r, c)));
+      const Tensor x = tensor(type, {3, width - missing}, raw), total(device, type, {width}),
+                   place(device, i32, {width}), upTo(device, type, {3, width}), much(device, type, {width});
+      launch(columnsKernel, {x.ref(), total.ref(), place.ref(), upTo.ref(), much.ref()},
+             "width=" + std::to_string(width));
+      SCOPED_TRACE(nameOf(type) + std::string(" ") + std::to_string(width) + " less " + std::to_string(missing));
+      const Raw totals = read(total), places = read(place), all = read(upTo), more = read(much);
+      for (int64_t c = 0; c < width; ++c) {
+        int64_t sum = 0, sumOfMuch = 0, best = 0;
+        for (int64_t r = 0; r < 3; ++r) {
+          const int64_t a = number(r, c);
+          sum += a;
+          sumOfMuch += (a + 1) * (a - 2) * (a + 3) - a * a * a;
+          best = a > number(best, c) ? r : best;
+          ASSERT_EQ(all[r * width + c], word(type, sum)) << r << ", " << c;
+        }
+        ASSERT_EQ(totals[c], word(type, sum)) << c;
+        ASSERT_EQ(places[c], word(i32, best)) << c;
+        ASSERT_EQ(more[c], word(type, sumOfMuch)) << c;
+      }
+    }
 }
 
 KILN_ON_EVERY_DEVICE(SeveralAxes);
