@@ -1,9 +1,9 @@
 // Whether NVIDIA's assembler takes what the compiler makes. Every kernel of a training step of GPT-2, at the shapes of
-// 124M and of a tiny model, and attention in other forms than a step's, in every type and precision, becomes PTX for
-// the device's architecture; ptxas says how many registers it takes and what it puts aside in memory. A spill, a
-// warning, or an operation whose rounding PTX leaves open (it may be fused with its neighbour) is an error, told when
-// all has been seen. Then comes each kernel at its default config, which no plan launches: what is wrong there is told,
-// and is no error.
+// 124M and of a tiny model, and attention in other forms than a step's, in every type and precision (or in f32 and the
+// precision that is asked for), becomes PTX for the device's architecture; ptxas says how many registers it takes and
+// what it puts aside in memory. A spill, a warning, or an operation whose rounding PTX leaves open (it may be fused
+// with its neighbour) is an error, told when all has been seen. Then comes each kernel at its default config, which no
+// plan launches: what is wrong there is told, and is no error.
 
 #include "lowering/Backend.h"
 #include "runtime/Streams.h"
@@ -124,6 +124,8 @@ void bench::benchPtxas(Setting &setting) {
   const std::string ptxas = expectPtxas();
   std::string complaints, ofDefaults;
   for (const Variant &variant : variants) {
+    if (setting.precision && (variant.type != f32 || variant.precision != *setting.precision))
+      continue;
     Target target = setting.device->target();
     target.precision = variant.precision;
     for (const bool tiny : {true, false}) {
