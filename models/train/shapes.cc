@@ -1,4 +1,5 @@
-// Kinds are told apart by the buckets of numbers of rows and of lengths.
+// Kinds are told apart by the buckets of numbers of rows and of lengths. On a GPU the width of an access follows from
+// what extents and strides are multiples of, and with it the compiled kernel: there each shape is of a kind of its own.
 
 #include "models/train/shapes.h"
 
@@ -16,6 +17,8 @@ int64_t mostTargets(const std::vector<BatchShape> &shapes) {
 }
 
 std::vector<BatchShape> oneOfEachKind(const std::vector<BatchShape> &shapes, const Target &target) {
+  if (target.visit([](const CpuFacts &) { return false; }, [](const GpuFacts &) { return true; }))
+    return shapes;
   std::map<std::array<int64_t, 4>, BatchShape> kinds;
   for (const BatchShape &shape : shapes)
     kinds.emplace(std::array{target.bucket(shape.targets()), target.bucket(shape.sources()),

@@ -8,14 +8,14 @@ namespace {
 /// A language whose numbers are said backwards, and files with it.
 class TranslateTest : public ProgramTest {
 protected:
+  static constexpr const char *numbers[][2] = {
+      {"eins", "one"}, {"zwei", "two"}, {"drei", "three"}, {"vier", "four"}, {"fünf", "five"}};
   TranslateTest() {
     writePairs("train", 300, 0);
     writePairs("held", 20, 1000);
     writeText(folder / "words", "one two three four five\neins zwei drei vier fünf\n");
   }
   void writePairs(const std::string &name, int count, int begin) const {
-    static const char *const numbers[][2] = {
-        {"eins", "one"}, {"zwei", "two"}, {"drei", "three"}, {"vier", "four"}, {"fünf", "five"}};
     std::string sources, targets;
     for (int i = begin; i < begin + count; ++i) {
       std::string source, target;
@@ -117,6 +117,25 @@ TEST_F(TranslateTest, TrainsInTheSimulator) {
     more.insert(more.begin(), {"--precision", "ieee", "--batch", "3", "--dropout-attention", "0.1"});
     return translate(trainWords(to, more));
   });
+}
+
+// On a GPU lines of 12 and of 16 places, of one bucket, want kernels of their own: what lengths are multiples of
+// decides how wide accesses are.
+TEST_F(TranslateTest, WarmsEveryLengthOfAGpu) {
+  tokens();
+  for (const char *side : {"de", "en"}) {
+    std::string lines;
+    for (const int words : {11, 11, 15, 15})
+      for (int i = 0; i < words; ++i)
+        lines += numbers[i % 5][side[0] == 'e'] + std::string(i + 1 < words ? " " : "\n");
+    writeText(folder / ("long." + std::string(side)), lines);
+  }
+  for (const char *device : {"simulator:sm_80", "simulator:sm_90a"}) {
+    const Result r =
+        translate(trainWords(out, {"--source", folder / "long.de", "--target", folder / "long.en", "--steps", "4",
+                                   "--batch", "2", "--context", "20", "--overwrite", "--device", device}));
+    EXPECT_EQ(r.status, 0) << r.output;
+  }
 }
 
 // The table of parameters, with their number at the end.
