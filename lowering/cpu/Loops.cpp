@@ -1,7 +1,7 @@
 // Loop nests. Two forms:
 //
 //   rows:     for each row { for each step of 4 vectors { stores, placed tiles, partial reductions }; finish }
-//   columns:  for each step of 4 vectors of columns { for each position of the axis { partial reductions }; finish }
+//   columns:  for each 4 to 16 vectors of columns { for each position of the axis { partial reductions }; finish }
 //
 // Rows that a gather names lie anywhere in memory: four of them take turns, a vector each, and none waits for another.
 //

@@ -20,7 +20,7 @@
 //     erfc    3.347 at 0x1.a2619ap+1    3.10       atanh   1.948 at 0x1.f82a78p-4    1.81
 //     rsqrt   1.491 at 0x1.019566p-64              log1p   0.827 at 0x1.a791c8p-2    0.81
 //     sin     1.480 at -0x1.24684p+73   0.78       expm1   1.038 at 0x1.650e7p-2     0.82
-//     cos     1.490 at -0x1.ab01cep+89  0.78       log10   0.501 at 0x1.519c1cp+0    0.51
+//     cos     1.490 at -0x1.ab01cep+89  0.78       log10   0.502 at 0x1.47349ap+0    0.51
 //     tan     3.131 at -0x1.d2c6dp+62   1.97       exp10   0.876 at -0x1.2b99e8p-3
 //     asin    1.078 at -0x1.0d508ep-1   1.10       pow     1.066 (random arguments)   1.24
 //     cbrt    0.759 at 0x1.21f20ap-126  0.69       atan2                              1.47
