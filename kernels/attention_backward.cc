@@ -299,15 +299,6 @@ static bool isSlow(const Target &target, const AttentionConfig &config, Type typ
                       [=](const GpuFacts &gpu) { return gpu.isForGraphics() && !isExact; });
 }
 
-/// Whether registers run out one block earlier than elsewhere: as ptxas assigns them on sm_90 and sm_100 to two numbers
-/// for each.
-static bool isScarce(const Target &target, const AttentionConfig &config) {
-  return target.visit([](const CpuFacts &) { return false; },
-                      [&](const GpuFacts &gpu) {
-                        return config.precision == Precision::bf16x3 && gpu.architecture >= 90 && !gpu.isForGraphics();
-                      });
-}
-
 namespace {
 /// The configs of the two launches.
 struct Blocks {
@@ -330,7 +321,7 @@ static Blocks blocksOf(const Target &target, const AttentionConfig &config, int6
   if (isFull || slow || tight || config.ranged)
     keys.bm = std::min(config.bm, 32);
   if ((isSplit(config.precision) && (isFull || slow || config.ranged)) || (slow && config.group > 1) ||
-      (tight && isFull) || isScarce(target, config))
+      (tight && isFull))
     keys.bm = std::min(config.bm, 16);
   return blocks;
 }
