@@ -408,7 +408,7 @@ std::optional<Ix> Evaluator::mapped(AffineExpr expr, const Index &index) {
   for (int64_t &step : result->steps)
     step -= first;
   if (!llvm::equal(result->steps, llvm::seq<int64_t>(0, lanes->valid)))
-    ix.steps = &*steps.emplace(result->steps.begin(), result->steps.end()).first;
+    ix.steps = kept(Steps(result->steps.begin(), result->steps.end()));
   return ix;
 }
 

@@ -77,6 +77,12 @@ public:
   mlir::Value liesInside(tile::AccessOp access);
   /// Lets the code now emitted take it to do so.
   void takeInside(tile::AccessOp access);
+  /// Distances of elements along dimensions of views that the code now emitted may take as given.
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, int64_t> pitches;
+  /// The distance along a dimension of a view's elements (index type).
+  mlir::Value strideAlong(mlir::Value view, int64_t axis);
+  /// Steps that indices may point to.
+  const Steps *kept(Steps wanted) { return &*steps.insert(std::move(wanted)).first; }
   /// The conjunction of two conditions (i1), either of which may be null: what always holds.
   mlir::Value both(mlir::Value a, mlir::Value b);
   /// Tiles of i1 that are the same everywhere in the code now emitted, and what they are.
@@ -267,8 +273,8 @@ private:
   Line lineOf(mlir::Value view, const Access &access);
   /// The indices of what lies so far from the base.
   llvm::SmallVector<mlir::Value> placeIn(const Line &line, mlir::Value distance);
-  /// The distance along a dimension of a view's elements (index type).
-  mlir::Value strideAlong(mlir::Value view, int64_t axis);
+  /// The same where it is known, else ShapedType::kDynamic.
+  int64_t knownStride(mlir::Value view, int64_t axis) const;
   /// How far lane number `lane` lies from the base (index type); all of them where that is known and not far.
   mlir::Value distanceOf(mlir::Value view, const Access &access, int64_t lane);
   std::optional<Steps> nearDistances(mlir::Value view, const Access &access) const;

@@ -48,6 +48,8 @@ Nest::Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const Dense
   if (!roots.front().isColumns())
     mask = findMask();
   laneAxis = findLaneAxis();
+  if ((isNarrow = takesNarrowRows()))
+    return;
   const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp()), isTurned = roots.front().isTurned();
   if (!isTurned && (!(masksCostMuch(read) || inLoop) || !paysTwice()))
     return;
@@ -68,6 +70,8 @@ SmallVector<Value> Nest::emit() {
       reductions.push_back({&root, Reduction(e, kindOf(root), getElementTypeOrSelf(root.value.getType()))});
   if (roots.front().isTurned())
     turnedBlocks();
+  else if (isNarrow)
+    narrowRows();
   else if (roots.front().isColumns())
     outer(0, index, roots.front().axis, {}, [&](ValueRange) {
       return inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {

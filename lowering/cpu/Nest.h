@@ -1,5 +1,6 @@
 // A loop nest while it is emitted: what its rows, its columns and its forms share. Loops.cpp has the rows, Columns.cpp
-// the columns, ManyRows.cpp those forms that compute several rows at a time, Turned.cpp transposed tiles.
+// the columns, ManyRows.cpp those forms that compute several rows at a time, NarrowRows.cpp rows narrower than vectors,
+// Turned.cpp transposed tiles.
 
 #pragma once
 
@@ -121,6 +122,34 @@ private:
   /// As many rows as there are lanes leave a vector each in memory, and are then reduced together.
   void rowsTogether(Index &index);
 
+  // --- Rows narrower than a vector (NarrowRows.cpp) -----------------------------------------------------------------
+
+  /// The distance that a view's elements are to have along a dimension.
+  struct Pitch {
+    mlir::Value view;
+    int64_t axis, pitch;
+  };
+  /// What is wanted of an access's view so that its rows follow each other, as far as it is not known; none where they
+  /// do not, or where positions are named or masked.
+  std::optional<llvm::SmallVector<Pitch>> pitchesOf(tile::AccessOp access) const;
+  /// Whether a vector of elements of several rows is computed as one of a row is.
+  bool followsFromRows(mlir::Value tile) const;
+  /// Whether vectors are to go on from row to row, where `inside` holds.
+  bool takesNarrowRows();
+  void narrowRows();
+  /// After so many rows a vector begins with a row again.
+  int64_t rowsOfPeriod() const;
+  /// Rows, a multiple of these, that have about `unroll` vectors.
+  int64_t rowsOfStep(int64_t unroll) const;
+  /// The vectors of `count` rows from `first` on as one line, at which all roots have been evaluated.
+  llvm::SmallVector<Index> lineFrom(const Index &index, const Ix &first, int64_t count);
+  /// Rows as one line; how many were taken so.
+  int64_t rowsAsVectors(Index &index, int64_t unroll);
+  /// The reductions of columns: lanes of the line have states of their own, and those of a column meet behind it.
+  void columnsOfLine(Index &index, int64_t unroll);
+  /// The reductions of as many rows as there are lanes, whose elements lie in these vectors, one after the other.
+  void reduceRows(const Index &rows, llvm::ArrayRef<Index> vectors);
+
   // --- Transposed tiles (Turned.cpp) --------------------------------------------------------------------------------
 
   void turnedBlocks();
@@ -134,12 +163,14 @@ private:
   llvm::ArrayRef<int64_t> shape;
   llvm::SmallVector<std::pair<const Root *, Reduction>> reductions;
   Scans scans;
-  Values scalars;          // results of reductions to them
+  Values scalars;                   // results of reductions to them
+  llvm::SmallVector<Pitch> pitches; // of narrow rows
   mlir::Value inside;      // i1: all that the nest accesses lies inside its views; null: it does, or it is all one
   int64_t bitsInside = 32; // of the widest elements, where all accesses lie inside
   NextRows nextRows;       // of the loop that the nest stands in
   llvm::SetVector<mlir::Value> masks; // of accesses, where those that lie inside are asked for them together
   int64_t laneAxis = 0;               // the dimension that vectors run along
+  bool isNarrow = false;              // vectors go on from row to row
   int outermost = 0;                  // the loop level from which on positions count as known
   mlir::Value mask;                   // the tile that says what lies inside `triangle`, if there is one
   Triangle triangle;

@@ -121,6 +121,39 @@ Reduction::State Reduction::folded(State state, int64_t lanes) {
   return state;
 }
 
+Reduction::State Reduction::periodic(ArrayRef<State> line, int64_t period) {
+  const int64_t lanes = lanesOf(line.front()[0]), all = std::lcm(lanes, period) / lanes;
+  SmallVector<State> states(line.take_front(all)); // of a period of both
+  for (auto [i, state] : llvm::enumerate(line.drop_front(all)))
+    states[i % all] = combine(states[i % all], state);
+  if (all == 1) { // halves meet
+    State state = states.front();
+    for (int64_t half = lanes / 2; half >= period; half /= 2) {
+      SmallVector<int64_t> order;
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        order.push_back((lane + half) % lanes);
+      state = combine(state, llvm::map_to_vector(state, [&](Value value) -> Value {
+                        return e.make<vector::ShuffleOp>(value, value, order);
+                      }));
+    }
+    return state;
+  }
+  SmallVector<State> rows;
+  for (int64_t begin = 0; begin < all * lanes; begin += period) {
+    const int64_t first = begin / lanes, second = (begin + period - 1) / lanes;
+    SmallVector<int64_t> order;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      order.push_back(begin + lane % period - first * lanes);
+    State &row = rows.emplace_back();
+    for (auto [a, b] : llvm::zip_equal(states[first], states[second]))
+      row.push_back(e.make<vector::ShuffleOp>(a, b, order));
+  }
+  for (; rows.size() > 1; rows.resize(llvm::divideCeil(rows.size(), 2)))
+    for (size_t i = 0, half = llvm::divideCeil(rows.size(), 2); i + half < rows.size(); ++i)
+      rows[i] = combine(rows[i], rows[i + half]);
+  return rows.front();
+}
+
 Value Reduction::acrossLanes(State state) {
   if (element.isInteger(1) && (kind == tile::ReduceKind::Min || kind == tile::ReduceKind::Max)) { // one instruction
     auto together = kind == tile::ReduceKind::Min ? vector::CombiningKind::AND : vector::CombiningKind::OR;

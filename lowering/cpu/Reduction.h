@@ -25,6 +25,9 @@ public:
   State combine(const State &a, const State &b);
   /// The same in `lanes` lanes, or as few as the state has: those that are as far apart meet.
   State folded(State state, int64_t lanes);
+  /// Of states that follow each other in a line of lanes: a state whose lane i combines lanes i, i + `period`,
+  /// i + 2 `period` … of the line, a multiple of `period` and of a state's lanes; for lanes below `period`.
+  State periodic(llvm::ArrayRef<State> line, int64_t period);
   /// The result over all lanes, of the reduction's result type.
   mlir::Value acrossLanes(State state);
   /// The results over all lanes of as many states as there are lanes, one in each lane; not of argmax.

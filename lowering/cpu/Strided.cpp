@@ -12,9 +12,9 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// The stride of a dimension, or ShapedType::kDynamic.
-static int64_t staticStride(Value view, int64_t axis) {
-  return cast<MemRefType>(view.getType()).getStridesAndOffset().first[axis];
+int64_t Evaluator::knownStride(Value view, int64_t axis) const {
+  const auto taken = pitches.find({view, axis});
+  return taken != pitches.end() ? taken->second : cast<MemRefType>(view.getType()).getStridesAndOffset().first[axis];
 }
 
 Value Evaluator::eitherWay(int where, Value condition, Type result, const Index &index, function_ref<Value()> then,
@@ -52,7 +52,7 @@ Value Evaluator::eitherWay(int where, Value condition, Type result, const Index 
 // --- The line: memory from the base of the lanes on -----------------------------------------------------------------
 
 Value Evaluator::strideAlong(Value view, int64_t axis) {
-  const int64_t stride = staticStride(view, axis);
+  const int64_t stride = knownStride(view, axis);
   if (ShapedType::isStatic(stride))
     return constantIndex(stride);
   moveTo(0);
@@ -90,7 +90,7 @@ Value Evaluator::distanceOf(Value view, const Access &access, int64_t lane) {
   int64_t known = 0;
   Value distance;
   for (const auto &[axis, ix] : access.along) {
-    const int64_t stride = staticStride(view, axis), step = ix.stepOf(lane);
+    const int64_t stride = knownStride(view, axis), step = ix.stepOf(lane);
     if (ShapedType::isStatic(stride)) {
       known += step * stride;
     } else if (step != 0) {
@@ -106,7 +106,7 @@ Value Evaluator::distanceOf(Value view, const Access &access, int64_t lane) {
 std::optional<Steps> Evaluator::nearDistances(Value view, const Access &access) const {
   Steps distances(access.valid(), 0);
   for (const auto &[axis, ix] : access.along) {
-    const int64_t stride = staticStride(view, axis);
+    const int64_t stride = knownStride(view, axis);
     if (ShapedType::isDynamic(stride))
       return std::nullopt;
     for (int64_t lane = 0; lane < access.valid(); ++lane)
@@ -123,7 +123,7 @@ SmallVector<std::pair<int64_t, int64_t>> Evaluator::neighbours(Value view, const
   for (int64_t lane = 0; lane < access.valid(); ++lane) {
     const bool follows = lane > 0 && llvm::all_of(access.along, [&, lane = lane](const auto &entry) {
                            const int64_t step = entry.second.stepOf(lane) - entry.second.stepOf(lane - 1);
-                           return step == (staticStride(view, entry.first) == 1 ? 1 : 0);
+                           return step == (knownStride(view, entry.first) == 1 ? 1 : 0);
                          });
     if (follows)
       ++runs.back().second;
@@ -208,7 +208,15 @@ Value Evaluator::readWide(Value view, Access access, Steps distances) {
       width = wider;
     }
   }
-  const Line line = lineOf(view, access);
+  Line line = lineOf(view, access);
+  if (const int64_t nearest = *std::min_element(distances.begin(), distances.end());
+      nearest > 0 && access.along.size() > 1) { // from the middle of a row on
+    line.first = placeIn(line, constantIndex(nearest));
+    for (int64_t &distance : distances)
+      distance -= nearest;
+    readable -= nearest;
+    width = std::min(width, widthFor(stored, readable, true));
+  }
   Value result = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(vectorOf(stored))));
   for (int64_t part : partsOf(distances, readable, width)) {
     const int64_t begin = std::max<int64_t>(0, std::min(part, readable - width));
@@ -297,8 +305,17 @@ void Evaluator::writeApart(Value value, Value view, const Access &access) {
     value = make<arith::ExtUIOp>(vectorOf(stored), value);
   const Line line = lineOf(view, access);
   auto runs = neighbours(view, access);
-  if (auto distances = nearDistances(view, access); distances && masksAreFree)
-    return writeWide(value, line, *distances);
+  if (auto distances = nearDistances(view, access)) {
+    const int64_t first = distances->front();
+    if (llvm::equal(*distances, llvm::seq(first, first + machine.lanes()))) {
+      SmallVector<Value> at = placeIn(line, constantIndex(first));
+      moveTo(depth());
+      vector::StoreOp::create(builder, loc, value, line.memory, at);
+      return;
+    }
+    if (masksAreFree)
+      return writeWide(value, line, *distances);
+  }
   if (!haveNeighbours(runs))
     runs = llvm::map_to_vector(llvm::seq(access.valid()), [](int64_t lane) { return std::pair(lane, int64_t(1)); });
   for (auto [first, count] : runs) {

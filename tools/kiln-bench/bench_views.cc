@@ -124,6 +124,18 @@ static void turnBlocks(View x, View y) { // x (64 B, 64), y (B, 64, 64): blocks 
   Tile b = program_id(0);
   store(y, {b, 0, 0}, reshape(transpose(load(x, {b * 64, 0}, {64, 64})), {1, 64, 64}));
 }
+static void scalePoints(View x, View y) { // x, y (N, 3)
+  Tile n = program_id(0) * 256;
+  store(y, {n, 0}, load(x, {n, 0}, {256, 3}) * 2);
+}
+static void addPairs(View x, View y) { // x (N, 2), y (N)
+  Tile n = program_id(0) * 512;
+  store(y, {n}, cast(sum(load(x, {n, 0}, {512, 2}), 1), y.type()));
+}
+static void addPoints(View x, View y) { // x (N, 3), y (P, 3)
+  Tile p = program_id(0);
+  store(y, {p, 0}, cast(sum(load(x, {p * 256, 0}, {256, 3}), 0, keep), y.type()));
+}
 static void checked(View x, View y) { // x, y (P, 16, 64)
   Tile p = program_id(0) * 4;
   Tile tile = load(x, {p, 0, 0}, {4, 16, 64});
@@ -135,7 +147,9 @@ static const Kernel copyPagesKernel = kernel("copy_pages", copyPages), mergeKern
                     splitKernel = kernel("split", splitRows), flattenKernel = kernel("flatten", flatten),
                     raggedKernel = kernel("flatten_ragged", flattenRagged),
                     gatherKernel = kernel("gather_pages", gatherPages), joinKernel = kernel("join", join),
-                    turnKernel = kernel("turn", turnBlocks), checkedKernel = kernel("checked", checked);
+                    turnKernel = kernel("turn", turnBlocks), pointsKernel = kernel("points", scalePoints),
+                    pairsKernel = kernel("pairs", addPairs), sumKernel = kernel("sum_of_points", addPoints),
+                    checkedKernel = kernel("checked", checked);
 
 TensorRef bench::shaped(const Tensor &memory, const Shape &extents) {
   TensorRef view = memory.ref();
@@ -164,17 +178,21 @@ static void measureMoves(bench::Setting &setting, Type type) {
   const auto of = [&](const Shape &x, const Shape &y) {
     return std::vector<Arg>{bench::shaped(from, x), bench::shaped(to, y)};
   };
-  const Move moves[] = {{"merge", mergeKernel, programs, of(paged, rows)},
-                        {"split", splitKernel, programs, of(rows, paged)},
-                        {"flatten", flattenKernel, programs, of(rows, flat)},
-                        {"flatten rows of 60", raggedKernel, programs, of({16 * pages, 60}, {960 * pages})},
-                        {"gather pages, merge",
-                         gatherKernel,
-                         programs,
-                         {bench::shaped(from, paged), names.ref(), bench::shaped(to, rows)}},
-                        {"join", joinKernel, pages, of({pages, 2, 512}, flat)},
-                        {"transpose", turnKernel, count / 4096, of(rows, {count / 4096, 64, 64})},
-                        {"check", checkedKernel, programs, of(paged, paged)}};
+  const Move moves[] = {
+      {"merge", mergeKernel, programs, of(paged, rows)},
+      {"split", splitKernel, programs, of(rows, paged)},
+      {"flatten", flattenKernel, programs, of(rows, flat)},
+      {"flatten rows of 60", raggedKernel, programs, of({16 * pages, 60}, {960 * pages})},
+      {"gather pages, merge",
+       gatherKernel,
+       programs,
+       {bench::shaped(from, paged), names.ref(), bench::shaped(to, rows)}},
+      {"join", joinKernel, pages, of({pages, 2, 512}, flat)},
+      {"transpose", turnKernel, count / 4096, of(rows, {count / 4096, 64, 64})},
+      {"rows of 3, doubled", pointsKernel, count / 768, of({count / 768 * 256, 3}, {count / 768 * 256, 3})},
+      {"rows of 2, summed", pairsKernel, count / 1024, of({count / 2, 2}, {count / 2})},
+      {"rows of 3, columns summed", sumKernel, count / 768, of({count / 768 * 256, 3}, {count / 768, 3})},
+      {"check", checkedKernel, programs, of(paged, paged)}};
   for (const Move &move : moves) {
     const std::vector<double> seconds =
         setting.measure({bench::repeated(setting, move.kernel, move.programs, move.args),
