@@ -312,8 +312,15 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
     throw Error("'attention': expected 'parts' to be above 0, but got " + std::to_string(chosen.parts));
   if (chosen.rows && chosen.bm != 1)
     throw Error("'attention': expected 'bm' to be 1 with 'rows', but got " + std::to_string(chosen.bm));
-  std::vector<Arg> args = {q, k, v, o, lse, mask.ranges.value_or(lse), wholeMask(mask, s, lse), scale};
-  appendDropout(args, mask, lse);
+  std::vector<Arg> args = {q,
+                           k,
+                           v,
+                           o,
+                           target.varying(lse),
+                           target.varying(mask.ranges.value_or(lse)),
+                           target.varying(wholeMask(mask, s, lse)),
+                           scale};
+  appendDropout(args, mask, target.varying(lse));
   if (chosen.parts > 1)
     return planParts(o, lse, chosen, s, std::move(args));
   return {.launches = {{&attentionKernel, textOf(attentionKernel.fields, chosen),

@@ -270,22 +270,22 @@ AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t 
 }
 
 namespace {
-/// The results, and the mask's operands as launches take them.
+/// The results, and the sums and the mask's operands as launches take them. Delta begins the workspace.
 struct Gradients {
-  TensorRef dq, dk, dv, ranges, columnRanges, mask;
+  TensorRef dq, dk, dv;
+  Arg lse, delta, ranges, columnRanges, mask;
 };
 } // namespace
 
 /// One launch, one program a (batch, head of keys). Workspace: delta, then the f32 sums of dQ where dq is narrower.
 static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
                       const AttentionMask &mask, const AttentionConfig &config) {
-  const Arg delta = Arg::workspace(0, f32, saved.lse.extents);
   const int64_t bytes = saved.lse.count() * bytesOf(f32);
   const bool direct = to.dq.type == f32;
   const Arg dqSum = direct ? Arg(to.dq) : Arg::workspace(bytes, f32, s.queries());
-  std::vector<Arg> args = {saved.q, saved.k, saved.v, saved.o, saved.dout, saved.lse, to.columnRanges,
-                           to.mask, delta,   dqSum,   to.dq,   to.dk,      to.dv,     scale};
-  appendDropout(args, mask, saved.lse);
+  std::vector<Arg> args = {saved.q, saved.k,  saved.v, saved.o, saved.dout, to.lse, to.columnRanges,
+                           to.mask, to.delta, dqSum,   to.dq,   to.dk,      to.dv,  scale};
+  appendDropout(args, mask, to.lse);
   return {.launches = {{&attentionBackwardKernel, textOf(attentionBackwardKernel.fields, config), programs(s.Hk, s.B),
                         args}},
           .workspaceBytes = bytes + (direct ? 0 : bytes * s.D)};
@@ -330,13 +330,12 @@ static Blocks blocksOf(const Target &target, const AttentionConfig &config, int6
 static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
                        const AttentionMask &mask, const Blocks &blocks) {
   const auto &[q, k, v, o, lse, dout] = saved;
-  const Arg delta = Arg::workspace(0, f32, lse.extents);
   AttentionConfig keys = blocks.keys;
   keys.longest = false; // these are in order of what they have to do
-  std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
-  std::vector<Arg> ofQueries = {q, k, v, o, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
+  std::vector<Arg> ofKeys = {q, k, v, dout, to.lse, to.columnRanges, to.mask, to.delta, to.dk, to.dv, scale};
+  std::vector<Arg> ofQueries = {q, k, v, o, dout, to.lse, to.ranges, to.mask, to.delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
-    appendDropout(*args, mask, lse);
+    appendDropout(*args, mask, to.lse);
   const AttentionConfig &queries = blocks.queries;
   return {.launches = {{&attentionBackwardQueriesKernel, textOf(attentionFields(), queries),
                         turnsOf(queries, ceildiv(s.Tq, queries.bm), s.H, s.B), ofQueries},
@@ -361,8 +360,14 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   AttentionConfig chosen = configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);
   chosen.longest = chosen.longest || (!config && longestFirst(target, s, saved.q.type, mask.causal));
   const TensorRef &none = saved.lse;
-  const Gradients to = {
-      dq, dk, dv, mask.ranges.value_or(none), mask.columnRanges.value_or(none), wholeMask(mask, s, none)};
+  const Gradients to = {dq,
+                        dk,
+                        dv,
+                        target.varying(saved.lse),
+                        target.varying(Arg::workspace(0, f32, saved.lse.extents)),
+                        target.varying(mask.ranges.value_or(none)),
+                        target.varying(mask.columnRanges.value_or(none)),
+                        target.varying(wholeMask(mask, s, none))};
   if (chosen.whole)
     return planWhole(saved, s, to, scale, mask, chosen);
   return planBlocks(saved, s, to, scale, mask,

@@ -82,11 +82,11 @@ AttentionConfig configFor(const std::optional<AttentionConfig> &given, Attention
   return tiles;
 }
 
-void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const TensorRef &unused) {
+void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const Arg &unused) {
   const Dropout d = mask.dropout.value_or(Dropout());
   const double scale = d.site ? d.rate.scale() : d.rate.evaluationScale();
   args.insert(args.end(),
-              {Arg(d.site.value_or(unused)), Arg(d.most), Arg(d.rate.threshold()), Arg(static_cast<float>(scale))});
+              {d.site ? Arg(*d.site) : unused, Arg(d.most), Arg(d.rate.threshold()), Arg(static_cast<float>(scale))});
 }
 
 TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, const TensorRef &other) {

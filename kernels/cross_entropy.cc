@@ -344,7 +344,8 @@ Plan planCrossEntropy(const Target &target, const TensorRef &logits, const Tenso
   return {.launches = {{&crossEntropyKernel,
                         textOf(crossEntropyKernel.fields, chosen),
                         programs(ceildiv(logits.extents[0], chosen.rows)),
-                        {read, padding, targets, losses, lossScale.value_or(losses), options.hits.value_or(losses),
+                        {read, padding, target.varying(targets), target.varying(losses),
+                         target.varying(lossScale.value_or(losses)), target.varying(options.hits.value_or(losses)),
                          scale, ignore, options.smoothing}}}};
 }
 
@@ -357,7 +358,8 @@ Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const T
   return {.launches = {{&crossEntropyLossKernel,
                         textOf(crossEntropyLossKernel.fields, chosen),
                         programs(ceildiv(logits.extents[0], chosen.rows)),
-                        {read, padding, targets, losses, options.hits.value_or(losses), ignore, options.smoothing}}}};
+                        {read, padding, target.varying(targets), target.varying(losses),
+                         target.varying(options.hits.value_or(losses)), ignore, options.smoothing}}}};
 }
 
 } // namespace kiln

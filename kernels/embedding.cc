@@ -139,7 +139,7 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
   return {.launches = {{&embeddingKernel,
                         textOf(configFields(), chosen),
                         programs(ceildiv(N, chosen.rows)),
-                        {tokens, wte, wpe, out, T}}}};
+                        {target.varying(tokens), wte, wpe, out, T}}}};
 }
 
 Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &out,
@@ -162,8 +162,13 @@ Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const Tenso
   EmbeddingSumConfig chosen = config.value_or(EmbeddingSumConfig{.rows = pickEmbedding(target).rows});
   chosen.places = !terms.places ? Places::none : terms.positions ? Places::given : Places::in_order;
   chosen.drop = dropOf(terms.dropout);
-  std::vector<Arg> args = {tokens, wte,        terms.positions.value_or(tokens), terms.places.value_or(wte), out,
-                           T,      terms.scale};
+  std::vector<Arg> args = {target.varying(tokens),
+                           wte,
+                           target.varying(terms.positions.value_or(tokens)),
+                           terms.places.value_or(wte),
+                           out,
+                           T,
+                           terms.scale};
   appendArgs(args, terms.dropout, out);
   return {.launches = {{&embeddingSumKernel, textOf(embeddingSumKernel.fields, chosen),
                         programs(ceildiv(N, chosen.rows)), args}}};
@@ -187,7 +192,8 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
   return {.launches = {{&tokenGradientKernel,
                         textOf(configFields(), chosen),
                         programs(U),
-                        {index.tokens, index.starts, index.positions, dout, dwte, scale}}}};
+                        {target.varying(index.tokens), target.varying(index.starts), target.varying(index.positions),
+                         dout, dwte, scale}}}};
 }
 
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,

@@ -235,7 +235,7 @@ TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, 
 
 /// Adds what dropout takes to the arguments of a launch; where its kernel does not look at it, `unused` stands in for a
 /// tensor.
-void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const TensorRef &unused);
+void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const Arg &unused);
 
 /// Whether groups of four warps read the right operands of their products, of rows of `D` numbers, from shared memory.
 inline bool isForGroups(const GpuFacts &gpu, int64_t D, Type type) {

@@ -211,7 +211,7 @@ Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &ga
   return {.launches = {{&layernormKernel,
                         textOf(layernormKernel.fields, chosen),
                         programs(ceildiv(x.extents[0], chosen.rows)),
-                        {x, gamma, beta, out, mean, rstd, options.epsilon}}}};
+                        {x, gamma, beta, out, target.varying(mean), target.varying(rstd), options.epsilon}}}};
 }
 
 Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const TensorRef &delta, const TensorRef &gamma,
@@ -227,10 +227,11 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
   expectShape(plan, "sum", sum, x.extents);
   expectShape(plan, "out", out, x.extents);
   const LayerNormConfig chosen = choose(target, x, options, config);
-  return {.launches = {{&residualLayernormKernel,
-                        textOf(residualLayernormKernel.fields, chosen),
-                        programs(ceildiv(x.extents[0], chosen.rows)),
-                        {x, delta, gamma, beta, sum, out, mean, rstd, options.epsilon}}}};
+  return {
+      .launches = {{&residualLayernormKernel,
+                    textOf(residualLayernormKernel.fields, chosen),
+                    programs(ceildiv(x.extents[0], chosen.rows)),
+                    {x, delta, gamma, beta, sum, out, target.varying(mean), target.varying(rstd), options.epsilon}}}};
 }
 
 Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const TensorRef &x, const TensorRef &gamma,
@@ -252,7 +253,8 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
                 std::to_string(chosen.rows) + " and " + std::to_string(chosen.block));
 
   // One partial row a program; the second launch adds them in the order of the programs.
-  const int64_t C = x.extents[1], P = ceildiv(x.extents[0], chosen.rows), bytes = P * C * bytesOf(f32);
+  const int64_t C = x.extents[1], P = ceildiv(x.extents[0], chosen.rows),
+                bytes = target.rowsApart(P) * C * bytesOf(f32);
   chosen.accumulate = accumulate.dx;
   chosen.apart = accumulate.residual && accumulate.residual->data != dx.data;
   chosen.ddof = options.ddof;
@@ -265,11 +267,11 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   const auto partsOf = [&](int which) {
     return accumulate.parts ? Arg(accumulate.parts->select(0, which)) : Arg::workspace(which * bytes, f32, {P, C});
   };
-  Launch rows = {
-      &layernormBackwardKernel,
-      textOf(layernormBackwardKernel.fields, chosen),
-      programs(P),
-      {dout, x, gamma, mean, rstd, accumulate.residual.value_or(dx), dx, partsOf(0), partsOf(1), options.epsilon}};
+  Launch rows = {&layernormBackwardKernel,
+                 textOf(layernormBackwardKernel.fields, chosen),
+                 programs(P),
+                 {dout, x, gamma, target.varying(mean), target.varying(rstd), accumulate.residual.value_or(dx), dx,
+                  partsOf(0), partsOf(1), options.epsilon}};
   Plan backward = {.launches = {rows}, .workspaceBytes = accumulate.parts ? 0 : 2 * bytes};
   if (!options.affine || accumulate.parts)
     return backward;

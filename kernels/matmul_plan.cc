@@ -388,7 +388,7 @@ static void appendParts(const Target &target, const WeightGradient &one, const E
     sums.push_back(std::move(launch));
 }
 
-/// The launches for weights of one K, whose types are the same.
+/// The launches for weights of one K, or of one bucket, whose types are the same.
 static Plan planAlike(const Target &target, const std::vector<WeightGradient> &all, bool accumulate,
                       const std::optional<MatmulConfig> &config) {
   std::vector<Extents> extents;
@@ -397,13 +397,13 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
     if (one.db)
       expectShape(weightPlan, "db", *one.db, {extents.back().N});
   }
-  const int64_t K = extents.front().K;
+  const int64_t K = target.bucket(extents.front().K);
   const Epilogue epilogue = accumulate ? Epilogue::accumulate : Epilogue::light;
   MatmulConfig chosen = choose(target, Layout::tn, extents.front(), config, epilogue);
   std::vector<Extents> seen =
       extents; // of a bucket of rows: parts that begin behind the last of them are sums of nothing
   for (Extents &one : seen)
-    one.K = target.bucket(K);
+    one.K = K;
   if (!config)
     pickSplit(target, seen, epilogue, chosen);
   if (chosen.split % chosen.bk != 0)
@@ -412,7 +412,7 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
   chosen.keep = all.front().db.has_value();
 
   // All of K in one program: straight into dw and db.
-  const int64_t parts = chosen.split > 0 ? ceildiv(target.bucket(K), chosen.split) : 1;
+  const int64_t parts = chosen.split > 0 ? ceildiv(K, chosen.split) : 1;
   Plan plan;
   if (parts == 1) {
     chosen.split = 0;
@@ -436,11 +436,12 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
 Plan planWeightGradients(const Target &target, const std::vector<WeightGradient> &all, bool accumulate,
                          const std::optional<MatmulConfig> &config) {
   const bool together = target.visit([](const CpuFacts &) { return false; }, [](const GpuFacts &) { return true; });
-  const auto areAlike = [](const WeightGradient &a, const WeightGradient &b) {
+  const auto areAlike = [&](const WeightGradient &a, const WeightGradient &b) {
     const auto typesOf = [](const WeightGradient &one) {
       return std::tuple(one.x.type, one.dw.type, one.db ? std::optional(one.db->type) : std::nullopt);
     };
-    return a.x.rank() == 2 && b.x.rank() == 2 && a.x.extents[0] == b.x.extents[0] && typesOf(a) == typesOf(b);
+    return a.x.rank() == 2 && b.x.rank() == 2 && target.bucket(a.x.extents[0]) == target.bucket(b.x.extents[0]) &&
+           typesOf(a) == typesOf(b);
   };
   std::vector<std::vector<WeightGradient>> groups;
   for (const WeightGradient &one : all) {

@@ -121,7 +121,8 @@ Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, f
   expectShape(plan, "out", out, {1});
   TotalConfig chosen = config.value_or(pickTotal(target, x.extents[0]));
   chosen.accumulate = accumulate;
-  return {.launches = {{&totalKernel, textOf(totalKernel.fields, chosen), programs(1), {x, out, scale}}}};
+  return {
+      .launches = {{&totalKernel, textOf(totalKernel.fields, chosen), programs(1), {target.varying(x), out, scale}}}};
 }
 
 } // namespace kiln

@@ -170,10 +170,14 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
   return result;
 }
 
-/// The slots that the traced function leaves dynamic, and the facts that it was traced for.
-static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
+/// The slots that the traced function leaves dynamic, and the facts that say something to it.
+static Signature signatureOf(const Request &request, const Traced &traced) {
   const auto &[device, kernel, args, config, workspace, others] = request;
-  const FactWords facts = factsOf(request);
+  FactWords facts = factsOf(request);
+  const FactWords telling = tellingBits(facts, args.size(), traced.written);
+  for (size_t i = 0; i < facts.size(); ++i)
+    facts[i] &= telling[i];
+  mlir::ModuleOp module = *traced.module;
   auto function = module.lookupSymbol<mlir::func::FuncOp>(kernel.name);
   if (!function || function.getNumArguments() != args.size())
     throw Error(fmt::format("kernel '{}': its module lacks the function", kernel.name), Fault::internal);
@@ -284,7 +288,7 @@ Begun beginCompiling(const Request &request) {
   }
   begun.traced = traceKernel(kernel, specialise(request, facts), config);
   begun.executable = std::make_shared<Pending>();
-  begun.source->add(facts, args, begun.traced->traced.asked, begun.executable);
+  begun.source->add(facts, args, begun.traced->traced.asked, begun.traced->traced.written, begun.executable);
   return begun;
 }
 
@@ -292,7 +296,7 @@ bool finishCompiling(const Request &request, Begun &begun) {
   const BusyClock::Scope timed(compiler().clock);
   try {
     TracedKernel &traced = *begun.traced;
-    const Signature signature = signatureOf(request, *traced.traced.module);
+    const Signature signature = signatureOf(request, traced.traced);
     const std::vector<char> object = objectOf(request.kernel, *traced.traced.module, request.device);
     traced.traced.module = {};
     compiler().contexts.give(std::move(traced.context));

@@ -64,10 +64,10 @@ Fact factOf(const Arg &arg, void *workspace, const lowering::FactKinds &kinds) {
   // The stride of a dimension without a second element is never used.
   const int64_t inner = rank == 0 || ref.extents[rank - 1] <= 1 ? 1 : ref.strides[rank - 1];
   fact.innerStride = inner >= 1 && inner <= kinds.innerStrides ? inner : 0;
-  fact.stridesBy16 = kinds.stridesBy16;
+  fact.stridesBy16 = kinds.stridesBy16 && arg.told;
   for (size_t i = 0; i + 1 < rank; ++i)
     fact.stridesBy16 &= ref.strides[i] % 16 == 0;
-  fact.extentBy16 = kinds.extentBy16 && rank > 0 && ref.extents[rank - 1] % 16 == 0;
+  fact.extentBy16 = kinds.extentBy16 && arg.told && rank > 0 && ref.extents[rank - 1] % 16 == 0;
   fact.fits32 = kinds.fits32 && fits32(ref.extents, ref.strides, bytesOf(ref.type));
   return fact;
 }
@@ -120,17 +120,32 @@ FactWords commonFacts(const FactWords &a, const FactWords &b, size_t count) {
   return common;
 }
 
-std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t count) {
-  std::vector<std::pair<int, int>> pairs;
+/// Calls `visit(i, j, bit)` for each pair of views by the words of `count` arguments, with the number of its bit behind
+/// them.
+template <class Visit> static void forBits(const FactWords &facts, size_t count, Visit visit) {
   size_t bit = 0;
   for (size_t i = 0; i < count; ++i)
     for (size_t j = i + 1; j < count; ++j)
-      if (Fact::decode(facts[i]).isView && Fact::decode(facts[j]).isView) {
-        if (facts[count + bit / 64] >> bit % 64 & 1)
-          pairs.emplace_back(i, j);
-        ++bit;
-      }
+      if (Fact::decode(facts[i]).isView && Fact::decode(facts[j]).isView)
+        visit(static_cast<int>(i), static_cast<int>(j), bit++);
+}
+
+std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t count) {
+  std::vector<std::pair<int, int>> pairs;
+  forBits(facts, count, [&](int i, int j, size_t bit) {
+    if (facts[count + bit / 64] >> bit % 64 & 1)
+      pairs.emplace_back(i, j);
+  });
   return pairs;
+}
+
+FactWords tellingBits(const FactWords &facts, size_t count, const std::set<int> &written) {
+  FactWords bits(facts.size(), ~uint64_t{0});
+  forBits(facts, count, [&](int i, int j, size_t bit) {
+    if (!written.count(i) && !written.count(j))
+      bits[count + bit / 64] &= ~(uint64_t{1} << bit % 64);
+  });
+  return bits;
 }
 
 uint64_t hashOf(const FactWords &words) {

@@ -6,6 +6,8 @@
 #include "lowering/Backend.h"
 #include "runtime/Arguments.h"
 
+#include <set>
+
 namespace kiln {
 
 /// The facts of one argument, in one word each.
@@ -45,6 +47,9 @@ FactWords factsOf(const std::vector<Arg> &args, void *workspace, const lowering:
 FactWords commonFacts(const FactWords &a, const FactWords &b, size_t count);
 /// The pairs (i < j) of view arguments that do not overlap by the words of `count` arguments.
 std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t count);
+/// The bits of these words, of `count` arguments, that say something to a kernel that writes the arguments `written`:
+/// all but those of pairs of which it writes neither.
+FactWords tellingBits(const FactWords &facts, size_t count, const std::set<int> &written);
 /// A hash of the words.
 uint64_t hashOf(const FactWords &words);
 

@@ -10,7 +10,15 @@ static int64_t extentOf(const std::vector<Arg> &args, std::pair<int, int> place)
   return args[place.first].ref.extents[place.second];
 }
 
-FactWords Source::keyOf(FactWords facts, const std::vector<Arg> &args) const {
+/// Those of the facts that these bits have; all, where they are those of other kinds of arguments.
+static FactWords masked(FactWords facts, const FactWords &bits) {
+  for (size_t i = 0; facts.size() == bits.size() && i < bits.size(); ++i)
+    facts[i] &= bits[i];
+  return facts;
+}
+
+FactWords Source::keyOf(const FactWords &given, const std::vector<Arg> &args) const {
+  FactWords facts = masked(given, telling);
   for (const std::pair<int, int> &place : asked)
     facts.push_back(extentOf(args, place));
   return facts;
@@ -36,20 +44,27 @@ PendingExecutable Source::find(const FactWords &facts, const std::vector<Arg> &a
 
 PendingExecutable Source::findAmong(const FactWords &facts, const std::vector<Arg> &args) const {
   for (const Variant &variant : variants)
-    if (variant.facts == facts && std::all_of(variant.extents.begin(), variant.extents.end(), [&](const auto &extent) {
-          return extentOf(args, extent.first) == extent.second;
-        }))
+    if (variant.facts == masked(facts, variant.telling) &&
+        std::all_of(variant.extents.begin(), variant.extents.end(),
+                    [&](const auto &extent) { return extentOf(args, extent.first) == extent.second; }))
       return variant.pending;
   return {};
 }
 
-void Source::add(const FactWords &facts, const std::vector<Arg> &args, const Asked &more, PendingExecutable pending) {
+void Source::add(const FactWords &facts, const std::vector<Arg> &args, const Asked &more, const std::set<int> &written,
+                 PendingExecutable pending) {
   const std::lock_guard lock(mutex);
-  const size_t before = asked.size();
+  Variant variant{tellingBits(facts, args.size(), written), {}, {}, std::move(pending)};
+  variant.facts = masked(facts, variant.telling);
+  const Asked askedBefore = asked;
+  const FactWords tellingBefore = telling;
   asked.insert(more.begin(), more.end());
-  if (asked.size() != before)
-    known.clear(); // keys have become longer; find() enters the variants again as they are wanted
-  Variant variant{facts, {}, std::move(pending)};
+  if (telling.size() != variant.telling.size()) // of other kinds of arguments than those before: all of them
+    telling.assign(variant.telling.size(), variants.empty() ? 0 : ~uint64_t{0});
+  for (size_t i = 0; i < telling.size(); ++i)
+    telling[i] |= variant.telling[i];
+  if (asked != askedBefore || telling != tellingBefore)
+    known.clear(); // keys have become others; find() enters the variants again as they are wanted
   for (const std::pair<int, int> &place : more)
     variant.extents.emplace_back(place, extentOf(args, place));
   variants.push_back(std::move(variant));

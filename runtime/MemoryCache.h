@@ -3,6 +3,7 @@
 // Which extents a kernel makes static is known only after tracing it. So a source (one kernel with one config on one
 // device) remembers every extent that any trace of it asked for, and a lookup reads just these from the arguments. When
 // a later trace asks for more, the executables made so far stay good for arguments that agree in what *they* asked for.
+// So it is with what a trace writes: which of the other arguments overlap says nothing.
 
 #pragma once
 
@@ -33,8 +34,9 @@ public:
 
   /// The executable for these arguments, or null.
   PendingExecutable find(const FactWords &facts, const std::vector<Arg> &args);
-  /// Adds one that is being made; `asked` is what its trace asked for.
-  void add(const FactWords &facts, const std::vector<Arg> &args, const Asked &asked, PendingExecutable pending);
+  /// Adds one that is being made; `asked` is what its trace asked for, `written` the arguments that it writes.
+  void add(const FactWords &facts, const std::vector<Arg> &args, const Asked &asked, const std::set<int> &written,
+           PendingExecutable pending);
   /// Forgets one that could not be made.
   void remove(const PendingExecutable &pending);
 
@@ -44,20 +46,21 @@ public:
 private:
   friend class MemoryCache;
   struct Variant {
-    FactWords facts;
+    FactWords telling, facts; // the bits that say something to its trace, and these of its facts
     std::vector<std::pair<std::pair<int, int>, int64_t>> extents; // what its trace asked for, and got
     PendingExecutable pending;
   };
   struct HashWords {
     size_t operator()(const FactWords &words) const { return hashOf(words); }
   };
-  FactWords keyOf(FactWords facts, const std::vector<Arg> &args) const;
+  FactWords keyOf(const FactWords &facts, const std::vector<Arg> &args) const;
   PendingExecutable findAmong(const FactWords &facts, const std::vector<Arg> &args) const;
 
   std::shared_ptr<const char> kernel; // keeps the identity from being given to another kernel
   std::string device, config;
   std::mutex mutex;
   Asked asked;
+  FactWords telling; // the bits that say something to any of the variants
   std::list<Variant> variants;
   std::unordered_map<FactWords, PendingExecutable, HashWords> known;
 };

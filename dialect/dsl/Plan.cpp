@@ -19,13 +19,24 @@ Precision Target::precisionOf(Type type) const {
                });
 }
 
-int64_t Target::bucket(int64_t rows) const {
-  return elastic && rows > 0 ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows))) : rows;
+/// The next power of two, from `least` on.
+static int64_t bucketFrom(int64_t least, int64_t count) {
+  return std::max(least, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count))));
 }
 
+int64_t Target::bucket(int64_t rows) const { return elastic && rows > 0 ? bucketFrom(leastRows, rows) : rows; }
+
 int64_t Target::lengthBucket(int64_t length) const {
-  constexpr int64_t shortest = 16;
-  return elastic ? std::max(shortest, bucket(length)) : length;
+  const int64_t shortest =
+      visit([](const CpuFacts &) { return int64_t{16}; }, [](const GpuFacts &) { return int64_t{32}; });
+  return elastic ? bucketFrom(shortest, length) : length;
+}
+
+int64_t Target::rowsApart(int64_t rows) const { return elastic ? ceildiv(rows, 64) * 64 : rows; }
+
+Arg Target::varying(Arg argument) const {
+  argument.told = !elastic;
+  return argument;
 }
 
 static void checkStrides(const TensorRef &tensor) {

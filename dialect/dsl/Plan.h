@@ -35,24 +35,33 @@ struct GpuFacts {
   bool isForGraphics() const { return architecture == 86 || architecture == 89 || architecture == 120; }
 };
 
+struct Arg;
+
 /// What a plan may know of the machine: the facts of its kind. A plan visits them, so that it has an answer for every
 /// kind there is, and compares no names.
 struct Target {
   std::string name; // for people
   std::variant<CpuFacts, GpuFacts> facts;
   std::optional<Precision> precision = {}; // of products of f32, where somebody asks for one
-  bool elastic = false; // rows and lengths vary from plan to plan: what is picked depends on their buckets alone
+  bool elastic = false;  // rows and lengths vary from plan to plan: what is picked depends on their buckets alone
+  int64_t leastRows = 1; // of an elastic target: fewer are of the same bucket
 
   /// The precision of products of `type` that a plan chooses: the one asked for, else tf32 on GPUs, which have no other
   /// fast one, and ieee on CPUs. Where tensor cores are made for graphics, three products take longer than
   /// multiply-adds: tf32x3 and bf16x3 are ieee there. Products of other types are exact, and so ieee.
   Precision precisionOf(Type type) const;
 
-  /// So many rows as a plan that picks tiles sees them: on an elastic target the next power of two, so that few
-  /// configs serve all numbers of rows, else as they are. Launches have the real numbers.
+  /// So many rows as a plan that picks tiles sees them: on an elastic target the next power of two from `leastRows` on,
+  /// so that few configs serve all numbers of rows, else as they are. Launches have the real numbers.
   int64_t bucket(int64_t rows) const;
-  /// The same of the length of a sequence, of which a tile is as long as there are few: powers of two from 16 on.
+  /// The same of the length of a sequence, of which a tile is as long as there are few: powers of two from 16 on, and
+  /// on a GPU from 32.
   int64_t lengthBucket(int64_t length) const;
+  /// From how many rows on the next part of a buffer begins that has at least as many in each: on an elastic target a
+  /// multiple of 64, so that all parts are aligned as the first is, whatever a row takes.
+  int64_t rowsApart(int64_t rows) const;
+  /// An argument whose last extents are numbers of rows or lengths: on an elastic target one that is not told.
+  Arg varying(Arg argument) const;
 
   /// The result of the visitor that takes facts of this kind, one for each kind.
   template <class... Visitors> auto visit(Visitors... visitors) const {
@@ -98,6 +107,7 @@ struct Arg {
   enum class Kind { tensor, workspace, scalar } kind = Kind::tensor;
   TensorRef ref;               // a workspace region has no data here …
   int64_t workspaceOffset = 0; // … but begins this many bytes into the workspace
+  bool told = true;            // whether the compiler may know that 16 divides extents and strides
   Type scalarType = Type::i64;
   union {
     int64_t integer = 0; // of boolean and the integer types; the bits of one that is unsigned

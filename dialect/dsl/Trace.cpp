@@ -123,6 +123,24 @@ static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Sp
   return true;
 }
 
+/// The arguments that a kernel writes, after `tile.disjoint` has lost the pairs of which it writes neither.
+static std::set<int> keepPairsOfWritten(func::FuncOp function) {
+  std::set<int> written;
+  function.walk([&](tile::AccessOp access) {
+    if (const auto view = dyn_cast<BlockArgument>(access.getView()); view && access.writesView())
+      written.insert(static_cast<int>(view.getArgNumber()));
+  });
+  if (const auto pairs = function->getAttrOfType<ArrayAttr>("tile.disjoint")) {
+    const auto kept = llvm::filter_to_vector(pairs.getValue(), [&](Attribute pair) {
+      return llvm::any_of(cast<DenseI64ArrayAttr>(pair).asArrayRef(),
+                          [&](int64_t argument) { return written.count(static_cast<int>(argument)) > 0; });
+    });
+    kept.empty() ? void(function->removeAttr("tile.disjoint"))
+                 : function->setAttr("tile.disjoint", ArrayAttr::get(function.getContext(), kept));
+  }
+  return written;
+}
+
 Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &facts, const std::string &config,
              bool verifies) {
   Traced traced;
@@ -147,6 +165,8 @@ Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &f
   if (!checkRepeatable(context, kernel, facts, config, *traced.module, outcomes) ||
       (verifies && failed(verify(*traced.module))))
     traced.module = {};
+  else
+    traced.written = keepPairsOfWritten(*traced.module->getOps<func::FuncOp>().begin());
   return traced;
 }
 

@@ -37,12 +37,13 @@ struct Specialisation {
 /// A traced kernel. The module holds one `func.func` named as the kernel, with the attribute `tile.kernel`. A view
 /// becomes `memref<…, strided<[?, …, 1]>>` (or with another innermost stride), a scalar a builtin scalar. Argument
 /// attributes: `tile.align` (i64 bytes, when more than 1), `tile.strides_by_16`, `tile.extent_by_16`,
-/// `tile.fits_32` (unit); function attributes: `tile.disjoint`, an array of index pairs (i64 arrays), and `tile.warps`,
-/// `tile.programs` and `tile.stages` (i64), which are the config's fields of these names, where it has them and the
-/// target reads them, and `tile.problems` (i64), when more than 1.
+/// `tile.fits_32` (unit); function attributes: `tile.disjoint`, an array of index pairs (i64 arrays), of which the
+/// kernel writes at least one, and `tile.warps`, `tile.programs` and `tile.stages` (i64), which are the config's fields
+/// of these names, where it has them and the target reads them, and `tile.problems` (i64), when more than 1.
 struct Traced {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::set<std::pair<int, int>> asked; // (argument, dimension) made static by View::extent
+  std::set<int> written;               // arguments that it may write
 };
 
 /// The tile module of `kernel` under `config` (`name=value,…`). Errors go to the context's diagnostics at the user's

@@ -29,8 +29,10 @@ struct Build {
   Type type;                 // of activations
   bool accumulate = false;   // parameter gradients are added to what their buffer holds
   TensorRef lossWeight = {}; // (1) f32, what the losses' sum is multiplied by before its gradient is taken
-  std::optional<TensorRef> sites =
-      {};           // (sites, 2) i64 of dropout: key, number of the first sequence; evaluations: none
+  /// Of dropout, (sites, siteNumbers) i64: a site's key, the number of the first sequence, and what fills a line of
+  /// memory, so that all sites are aligned alike and one kernel serves them; evaluations: none.
+  std::optional<TensorRef> sites = {};
+  static constexpr int64_t siteNumbers = 8;
   int64_t time = 1; // places of a sequence, which dropout counts by
   /// Which places each place of the batch sees, and by which it is seen, (B, T, 2) i32 each, as attention takes them;
   /// none: those up to its own.
@@ -56,6 +58,11 @@ struct Build {
   /// Launches all that waits: nothing does any more.
   void launchGathered();
 };
+
+/// Rows whose logits are in memory one after the other: where they begin and how many. These are `chunks`, of which the
+/// last ones may be empty; where the target is not elastic, so that no other plan has to take as many buffers, empty
+/// ones are left out.
+std::vector<std::pair<int64_t, int64_t>> lossChunksOf(const Target &target, int64_t rows, int64_t chunks);
 
 /// The plan with `name` before its launches' labels.
 Plan labelled(Plan plan, const std::string &name);

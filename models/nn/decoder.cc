@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 
 namespace kiln {
 
@@ -51,13 +52,15 @@ static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
   return b.take("logits", {rows, ceildiv(vocab, 64) * 64});
 }
 
-/// Parts of so many rows, in as many chunks as the build asks for or a few less: their beginnings and sizes.
-static std::vector<std::pair<int64_t, int64_t>> chunks(const Build &b, int64_t rows) {
-  const int64_t each = ceildiv(rows, b.lossChunks);
-  std::vector<std::pair<int64_t, int64_t>> parts;
-  for (int64_t begin = 0; begin < rows; begin += each)
-    parts.emplace_back(begin, std::min(each, rows - begin));
-  return parts;
+/// Calls `visit(begin, count)` for the chunks of so many rows. For an empty one it takes the buffers of a row, as plans
+/// of more rows do, and launches nothing.
+static void forChunks(Build &b, int64_t rows, const std::function<void(int64_t, int64_t)> &visit) {
+  for (const auto &[begin, count] : lossChunksOf(b.target, rows, b.lossChunks)) {
+    const size_t before = b.plan.launches.size();
+    visit(std::min(begin, rows - 1), std::max<int64_t>(count, 1));
+    if (count == 0)
+      b.plan.launches.resize(before);
+  }
 }
 
 /// The build knows from now on what the places of its sequences see.
@@ -95,7 +98,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
   }
   // The losses; logits become their gradient, which the head takes back, some rows at a time.
   TensorRef dx = b.take("d block output", {rows, sizes.width});
-  for (const auto &[begin, count] : chunks(b, rows)) {
+  forChunks(b, rows, [&](int64_t begin, int64_t count) {
     const TensorRef padded = takeLogits(b, count, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab),
                     in = normed.slice(0, begin, count);
     projection.forward(b, in, logits);
@@ -105,7 +108,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
                        "loss");
     projection.backward(b, logits, in, dx.slice(0, begin, count), /*add=*/begin > 0);
     b.release(padded);
-  }
+  });
   b.gathered.begin(b.target);
   if (last) {
     const Scope scope(b, "last backward");
@@ -173,7 +176,7 @@ void Decoder::logits(Build &b, const TensorRef &rows, const TensorRef &logits) c
 
 void Decoder::losses(Build &b, const MicroBatch &micro) const {
   const TensorRef x = hidden(b, inputsIn(micro), micro.shape.targets(), micro.shape.target);
-  for (const auto &[begin, count] : chunks(b, x.extents[0])) {
+  forChunks(b, x.extents[0], [&](int64_t begin, int64_t count) {
     const TensorRef padded = takeLogits(b, count, sizes.vocab), out = padded.slice(1, 0, sizes.vocab);
     logits(b, x.slice(0, begin, count), out);
     b.plan += labelled(
@@ -182,7 +185,7 @@ void Decoder::losses(Build &b, const MicroBatch &micro) const {
                              {.hits = micro.hits ? std::optional(micro.hits->slice(0, begin, count)) : std::nullopt}),
         "loss");
     b.release(padded);
-  }
+  });
   b.release(x);
 }
 

@@ -12,7 +12,7 @@ DropoutSite::DropoutSite(ParameterList &list, const DropoutRate &rate, int64_t m
 std::optional<Dropout> DropoutSite::in(const Build &b) const {
   if (!drops())
     return {};
-  return Dropout{rate, b.sites ? std::optional(b.sites->select(0, number)) : std::nullopt, b.time, most};
+  return Dropout{rate, b.sites ? std::optional(b.sites->select(0, number).slice(0, 0, 2)) : std::nullopt, b.time, most};
 }
 
 } // namespace kiln

@@ -41,7 +41,7 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
     batch.inputs.emplace(input.name, brought(input.type, input.extents));
   std::optional<TensorRef> sites;
   if (const int64_t count = model.parameters().sites())
-    sites = brought(i64, {count, 2});
+    sites = brought(i64, {count, Build::siteNumbers});
   const auto building = [&](Arena &arena, bool adds) {
     Build b{target, arena, model.parameters(), buffers, model.type(), adds};
     b.recompute = settings.recompute;

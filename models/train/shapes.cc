@@ -1,7 +1,8 @@
-// Kinds are told apart by the buckets of numbers of rows and of lengths. On a GPU the width of an access follows from
-// what extents and strides are multiples of, and with it the compiled kernel: there each shape is of a kind of its own.
+// Kinds are told apart by the buckets of numbers of rows, those of chunks of the losses included, and of lengths.
 
 #include "models/train/shapes.h"
+
+#include "models/nn/build.h"
 
 #include <algorithm>
 #include <array>
@@ -16,14 +17,17 @@ int64_t mostTargets(const std::vector<BatchShape> &shapes) {
   return most;
 }
 
-std::vector<BatchShape> oneOfEachKind(const std::vector<BatchShape> &shapes, const Target &target) {
-  if (target.visit([](const CpuFacts &) { return false; }, [](const GpuFacts &) { return true; }))
-    return shapes;
-  std::map<std::array<int64_t, 4>, BatchShape> kinds;
-  for (const BatchShape &shape : shapes)
+std::vector<BatchShape> oneOfEachKind(const std::vector<BatchShape> &shapes, const Target &target, int64_t lossChunks) {
+  std::map<std::array<int64_t, 7>, BatchShape> kinds;
+  for (const BatchShape &shape : shapes) {
+    auto chunks = lossChunksOf(target, shape.targets(), lossChunks);
+    std::erase_if(chunks, [](const auto &chunk) { return chunk.second == 0; });
     kinds.emplace(std::array{target.bucket(shape.targets()), target.bucket(shape.sources()),
-                             target.lengthBucket(shape.target), target.lengthBucket(shape.source)},
+                             target.lengthBucket(shape.target), target.lengthBucket(shape.source),
+                             target.bucket(chunks.front().second), target.bucket(chunks.back().second),
+                             std::min<int64_t>(std::ssize(chunks), 2)},
                   shape);
+  }
   std::vector<BatchShape> one;
   for (const auto &[kind, shape] : kinds)
     one.push_back(shape);

@@ -11,7 +11,8 @@ namespace kiln {
 
 /// The most targets that one of them has.
 int64_t mostTargets(const std::vector<BatchShape> &shapes);
-/// One shape of each kind that what plans pick for `target` may depend on: the kernels of these are those of all.
-std::vector<BatchShape> oneOfEachKind(const std::vector<BatchShape> &shapes, const Target &target);
+/// One shape of each kind that what plans pick for `target` may depend on, where losses are taken in so many chunks:
+/// the kernels of these are those of all.
+std::vector<BatchShape> oneOfEachKind(const std::vector<BatchShape> &shapes, const Target &target, int64_t lossChunks);
 
 } // namespace kiln

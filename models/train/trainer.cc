@@ -16,11 +16,13 @@ namespace kiln {
 /// Shapes whose launches are kept ready.
 static constexpr size_t mostReady = 256;
 
-/// The device's target with the precision that the settings ask for, elastic where there are several shapes.
+/// The device's target with the precision that the settings ask for, elastic where there are several shapes. A GPU has
+/// one bucket for all micro-batches that would not fill it.
 static Target targetOf(const Device &device, const TrainSettings &settings, size_t shapes) {
   Target target = device.target();
   target.precision = settings.precision;
   target.elastic = shapes > 1;
+  target.leastRows = target.visit([](const CpuFacts &) { return 1; }, [](const GpuFacts &) { return 1024; });
   return target;
 }
 
@@ -45,7 +47,7 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
   for (const auto &[name, input] : largest)
     inputs.emplace(name, Tensor(device, input.type, input.extents));
   if (const int64_t count = model.parameters().sites())
-    sites.emplace(device, i64, Shape{count, 2});
+    sites.emplace(device, i64, Shape{count, Build::siteNumbers});
   memory = planMemory(target, model, shapes, s, ranks->size());
   hits.fillZero(); // a model need not tell them
   arena = Tensor(device, i8, {memory.activations});
@@ -100,7 +102,7 @@ void Trainer::prepare() {
   if (optimizer.isReady())
     return;
   Plan whole; // together, so that their kernels are compiled side by side
-  for (const BatchShape &shape : oneOfEachKind(shapes, target)) {
+  for (const BatchShape &shape : oneOfEachKind(shapes, target, settings.lossChunks)) {
     const MicroBatch batch = batchOf(shape);
     whole += planGradient(batch, false);
     if (settings.accumulate > 1)

@@ -69,6 +69,7 @@ void Trainer::uploadSites(int64_t first) {
     const std::array<uint32_t, 4> key = random.block(static_cast<uint64_t>(number), static_cast<uint32_t>(site));
     numbers.push_back(static_cast<int64_t>(uint64_t{key[0]} << 32 | key[1]));
     numbers.push_back(first);
+    numbers.resize((site + 1) * Build::siteNumbers);
   }
   sites->upload(numbers.data(), sites->bytes());
 }

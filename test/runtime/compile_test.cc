@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <random>
 #include <thread>
 
@@ -143,6 +144,41 @@ TEST_F(Compiling, SpecialisesOnOverlap) {
   const auto whole = compile(*device, addKernel, {x.ref().slice(0, 0, 16), y.ref().slice(0, 0, 16)});
   const auto shifted = compile(*device, addKernel, {x.ref().slice(0, 0, 16), x.ref().slice(0, 1, 16)});
   EXPECT_NE(whole, shifted);
+}
+
+// Whether two views overlap of which the kernel writes neither says nothing: one executable serves them, at launch,
+// too. What it writes is told apart.
+TEST_F(Compiling, OverlapOfWhatIsOnlyReadMakesNoDifference) {
+  const Kernel sum =
+      kernel("sum_of_two", +[](View x, View y, View z) { store(z, {0}, load(x, {0}, {16}) + load(y, {0}, {16})); });
+  Tensor x(device, f32, {17}), y(device, f32, {17}), z(device, f32, {17});
+  std::vector<float> numbers(17);
+  std::iota(numbers.begin(), numbers.end(), 0.0f);
+  x.uploadFloats(numbers);
+  const std::vector<Arg> apart = {x.ref().slice(0, 0, 16), y.ref().slice(0, 0, 16), z.ref().slice(0, 0, 16)},
+                         shifted = {x.ref().slice(0, 0, 16), x.ref().slice(0, 1, 16), z.ref().slice(0, 0, 16)},
+                         inPlace = {x.ref().slice(0, 0, 16), y.ref().slice(0, 0, 16), x.ref().slice(0, 1, 16)};
+  const auto executable = compile(*device, sum, apart);
+  EXPECT_EQ(executable, compile(*device, sum, shifted));
+  EXPECT_NE(executable, compile(*device, sum, inPlace));
+  device->launch(*executable, {1}, shifted);
+  EXPECT_EQ(z.downloadFloats()[3], 3 + 4);
+  EXPECT_THROW(device->launch(*executable, {1}, inPlace), Error);
+}
+
+// Of an argument that is not told a GPU's code is that for all extents and strides.
+TEST_F(Compiling, OneExecutableServesWhatIsNotTold) {
+  const std::shared_ptr<Device> gpu = Device::open("simulator:sm_80");
+  const Kernel firsts = kernel("firsts", +[](View x, View y) { store(y, {0}, sum(load(x, {0, 0}, {2, 16}), 1)); });
+  const Target elastic = {.name = "gpu", .facts = GpuFacts{}, .elastic = true};
+  const auto executableFor = [&](int64_t count, bool told) {
+    Tensor x(gpu, f32, {2, count}), y(gpu, f32, {2});
+    const Arg argument = told ? Arg(x) : elastic.varying(x);
+    return compile(*gpu, firsts, {argument, y.ref()});
+  };
+  EXPECT_NE(executableFor(48, true), executableFor(47, true));
+  EXPECT_EQ(executableFor(48, false), executableFor(47, false));
+  EXPECT_EQ(executableFor(47, true), executableFor(48, false)); // of which as little is known
 }
 
 TEST_F(Compiling, CompilesOnceWhenManyThreadsAsk) {

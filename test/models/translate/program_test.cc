@@ -3,6 +3,9 @@
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
 
+#include <iterator>
+#include <sstream>
+
 namespace {
 
 /// A language whose numbers are said backwards, and files with it.
@@ -119,22 +122,29 @@ TEST_F(TranslateTest, TrainsInTheSimulator) {
   });
 }
 
-// On a GPU lines of 12 and of 16 places, of one bucket, want kernels of their own: what lengths are multiples of
-// decides how wide accesses are.
-TEST_F(TranslateTest, WarmsEveryLengthOfAGpu) {
+// Every micro-batch has lengths of its own, at some of which a GPU's accesses could be wider than at others, and chunks
+// of its losses have fewer rows or none: the kernels of a bucket serve them all.
+TEST_F(TranslateTest, ABucketsKernelsServeEveryLength) {
   tokens();
-  for (const char *side : {"de", "en"}) {
-    std::string lines;
-    for (const int words : {11, 11, 15, 15})
-      for (int i = 0; i < words; ++i)
-        lines += numbers[i % 5][side[0] == 'e'] + std::string(i + 1 < words ? " " : "\n");
-    writeText(folder / ("long." + std::string(side)), lines);
-  }
-  for (const char *device : {"simulator:sm_80", "simulator:sm_90a"}) {
-    const Result r =
-        translate(trainWords(out, {"--source", folder / "long.de", "--target", folder / "long.en", "--steps", "4",
-                                   "--batch", "2", "--context", "20", "--overwrite", "--device", device}));
+  const std::vector<std::pair<int, int>> words = {{15, 15}, {15, 15}, {11, 15}, {15, 11}, {31, 15},
+                                                  {20, 25}, {31, 31}, {17, 30}, {7, 5}};
+  std::string texts[2];
+  for (const auto &[source, target] : words)
+    for (const int side : {0, 1})
+      for (int i = 0, count = side ? target : source; i < count; ++i)
+        texts[side] += numbers[i % 5][side] + std::string(i + 1 < count ? " " : "\n");
+  writeText(folder / "long.de", texts[0]);
+  writeText(folder / "long.en", texts[1]);
+  std::istringstream model("--epochs 1 --batch 2 --width 24 --heads 3 --inner 40 --context 34 --dropout 0.1 "
+                           "--dropout-attention 0.1 --overwrite");
+  std::vector<std::string> flags(std::istream_iterator<std::string>(model), {});
+  flags.insert(flags.end(), {"--source", folder / "long.de", "--target", folder / "long.en"});
+  for (const auto &[device, chunks] : {std::pair("cpu", "5"), {"simulator:sm_80", "5"}, {"simulator:sm_90a", "1"}}) {
+    std::vector<std::string> all = flags;
+    all.insert(all.end(), {"--device", device, "--loss-chunks", chunks});
+    const Result r = translate(trainWords(out, all));
     EXPECT_EQ(r.status, 0) << r.output;
+    EXPECT_NE(r.output.find(" shapes, made 0 specialisations more"), std::string::npos) << r.output;
   }
 }
 
