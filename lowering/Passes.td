@@ -264,8 +264,9 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
     A tile lies in scratch memory (`cpu.placed` on what makes it) when it is a load that must be copied, when it would cost
     too much to compute it again, or when its reader wants it in memory. Every other tile is computed where it is used. An
     epilogue that needs a placed tile is given up: its mark is taken away. What a reshape would read in vectors that lie
-    across rows is copied without gaps between rows (`cpu.dense`). A transposed tile, whose vectors would be read element by
-    element, is placed and so turned block by block; products turn their operands themselves.
+    across rows is copied without gaps between rows (`cpu.dense`), and so lie placed tiles of rows narrower than a vector. A
+    transposed tile, whose vectors would be read element by element, is placed and so turned block by block; products turn
+    their operands themselves. What is one for each row, (64, 1), and follows from as many, (64), is computed as a row.
 
     ```mlir
     %0 = math.exp %x {cpu.placed} : tensor<64x32xf32>   // read by two products

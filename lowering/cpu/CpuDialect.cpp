@@ -62,8 +62,7 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   if (name == "cpu.placed")
     return expect(makesTile && isa<UnitAttr>(value), "a unit on what makes a tile");
   if (name == "cpu.dense")
-    return expect(isa<tile::ReshapeOp>(op) && op->hasAttr("cpu.placed") && isa<UnitAttr>(value),
-                  "a unit on a placed reshape");
+    return expect(makesTile && op->hasAttr("cpu.placed") && isa<UnitAttr>(value), "a unit on a placed tile");
   if (name == "cpu.unit") {
     auto unit = dyn_cast<StringAttr>(value);
     return expect(dot && unit && isComputedBy(dot, unit.getValue()),

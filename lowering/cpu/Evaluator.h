@@ -90,6 +90,8 @@ public:
   int depth() const { return static_cast<int>(levels.size()) - 1; }
 
   bool isBuffered(mlir::Value tile) const { return buffers.contains(tile); }
+  /// Whether a tile's elements lie in its buffer one behind the other, without gaps between rows.
+  static bool isDense(mlir::Value tile);
   /// Whether computing an element of `tile` costs more than `most`, a load 1.
   bool costsMoreThan(int64_t most, mlir::Value tile) const;
   /// The element of `tile` at `index`: a scalar, or a vector when it differs from lane to lane.
@@ -212,8 +214,6 @@ private:
   void forLane(const Index &index, mlir::Value lane, llvm::function_ref<void(const Index &)> body);
   /// What is known of a tile at the position of that lane from what is known at the positions of all; null if nothing.
   mlir::Value knownLane(mlir::Value tile, const Index &index);
-  /// Whether a tile's elements lie in its buffer one behind the other, without gaps between rows.
-  static bool isDense(mlir::Value tile);
   /// The position of `index` in a tile's row-major order.
   Ix inOrder(const Index &index, llvm::ArrayRef<int64_t> shape);
   /// How far the lanes of a position lie from its base, as numbers of that type.

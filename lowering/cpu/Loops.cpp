@@ -327,17 +327,21 @@ SmallVector<Nest::States> Nest::unflat(ValueRange values, int64_t copies) {
   return all;
 }
 
+void Nest::write(const Root &root, Value value, const Index &index) {
+  if (root.kind == Root::Kind::store)
+    return e.store(value, cast<tile::AccessOp>(root.op), root.places ? *e.mapped(*root.places, index) : index);
+  e.place(value, root.value, root.buffer, index);
+  e.remember(root.value, index, value);
+}
+
 void Nest::all(const Index &index, States &states) {
   size_t next = 0;
   for (const Root &root : roots) {
     Value value = e.at(root.value, index);
     switch (root.kind) {
     case Root::Kind::store:
-      e.store(value, cast<tile::AccessOp>(root.op), root.places ? *e.mapped(*root.places, index) : index);
-      break;
     case Root::Kind::place:
-      e.place(value, root.value, root.buffer, index);
-      e.remember(root.value, index, value);
+      write(root, value, index);
       break;
     case Root::Kind::scan:
       scans.step(root, index);

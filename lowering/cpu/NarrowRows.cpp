@@ -56,6 +56,8 @@ bool Nest::followsFromRows(Value tile) const {
     if (e.isBuffered(value) && !extents.empty() &&
         llvm::all_of(extents.drop_back(), [](int64_t extent) { return extent == 1; }))
       continue;
+    if (e.isBuffered(value) && e.isDense(value))
+      continue;
     if (e.isBuffered(value) || !op)
       return false; // its rows lie apart
     if (isa<tile::AccessOp>(op) || op->hasTrait<OpTrait::ConstantLike>() || isa<tile::IotaOp>(op))
@@ -70,11 +72,15 @@ bool Nest::followsFromRows(Value tile) const {
 bool Nest::takesNarrowRows() {
   constexpr int64_t fewVectors = 16;
   const auto last = static_cast<int64_t>(shape.size()) - 1;
-  const bool reduces = roots.front().kind == Root::Kind::reduce, isColumns = roots.front().isColumns();
+  const bool isColumns = roots.front().isColumns();
+  bool reduces = false;
   const auto isFit = [&](const Root &root) {
     const bool isReduction = root.kind == Root::Kind::reduce && root.axis == last - isColumns && root.buffer &&
                              !(isColumns && cast<tile::ReduceOp>(root.op).getKind() == tile::ReduceKind::ArgMax);
-    return (reduces ? isReduction : root.kind == Root::Kind::store && !root.places) && followsFromRows(root.value);
+    reduces |= isReduction;
+    return (isReduction || (root.kind == Root::Kind::store && !root.places) ||
+            (root.kind == Root::Kind::place && e.isDense(root.value))) &&
+           followsFromRows(root.value);
   };
   if (mask || last < 1 || laneAxis != last || !llvm::all_of(roots, isFit))
     return false;
@@ -167,14 +173,14 @@ int64_t Nest::rowsAsVectors(Index &index, int64_t unroll) {
     return 0;
   loop(whole, step, {}, [&](Ix first, ValueRange) -> SmallVector<Value> {
     const SmallVector<Index> all = lineFrom(index, first, step);
+    for (const Index &here : all)
+      for (const Root &root : roots)
+        if (root.kind != Root::Kind::reduce)
+          write(root, e.at(root.value, here), here);
     if (!reductions.empty()) {
       index[rows] = lanesAt(first.at, 0, lanes);
       reduceRows(index, all);
-      return {};
     }
-    States none;
-    for (const Index &here : all)
-      Nest::all(here, none);
     return {};
   });
   return whole;

@@ -85,6 +85,8 @@ private:
   llvm::SmallVector<States> unflat(mlir::ValueRange values, int64_t copies);
   /// One state for each reduction.
   States combined(llvm::SmallVector<States> &states);
+  /// Writes the value of a store or a placed tile.
+  void write(const Root &root, mlir::Value value, const Index &index);
   /// All roots at one position; reductions go into `states`.
   void all(const Index &index, States &states);
   /// One position along the last dimension, a whole vector or the peeled rest.

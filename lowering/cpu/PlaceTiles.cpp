@@ -10,7 +10,11 @@
 // Elements keep their order when a reshape merges or splits dimensions, and most vectors of its result are vectors of
 // its source, or picked from a few. Where rows are no multiple of vectors and vectors no multiple of rows they are not:
 // then, but where the result is only stored, along the source's rows, the source is copied, a row right behind the
-// other (`cpu.dense`), and all vectors of the result lie side by side.
+// other (`cpu.dense`), and all vectors of the result lie side by side. So lie placed tiles of rows narrower than a
+// vector, of which nests compute several at once (NarrowRows.cpp).
+//
+// What follows from one number a row and is one again, a column (64, 1), is computed as a row (64): there vectors have
+// many rows.
 //
 // Costs count native operations for one vector: 1 for arithmetic and loads, more for divisions and functions.
 
@@ -226,6 +230,18 @@ struct Placement {
     });
   }
 
+  /// Whether a placed tile's rows lie right behind each other: they are narrow, many, and read by nests alone.
+  bool isNarrow(Operation *op) const {
+    constexpr int64_t fewVectors = 16; // as in NarrowRows.cpp
+    const auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    const int64_t width = type.getRank() < 2 ? 1 : type.getShape().back();
+    return isElementwise(op) && width > 1 && width <= Machine{.vectorBits = 32 * lanes}.widestStride() &&
+           type.getNumElements() >= fewVectors * lanes &&
+           llvm::all_of(readersOf(op->getResult(0)), [](const Reader &reader) {
+             return isa<tile::StoreOp, tile::ReduceOp>(reader.operand->getOwner());
+           });
+  }
+
   bool shouldPlace(Value value) {
     Operation *op = value.getDefiningOp();
     if (isLoad(op))
@@ -296,8 +312,44 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
     });
   }
 
+  /// Computes as (…, R) what is elementwise of shape (…, R, 1) and follows from a tile of shape (…, R).
+  void squeezeColumns() {
+    getOperation().walk([&](Operation *op) {
+      const auto shape = op->getNumResults() == 1 ? tile::shapeOf(op->getResult(0).getType()) : ArrayRef<int64_t>();
+      if (!isElementwise(op) || shape.size() < 2 || shape.back() != 1 || shape[shape.size() - 2] == 1)
+        return;
+      const auto rows = shape.drop_back();
+      const auto below = [&](Value operand) {
+        auto reshape = operand.getDefiningOp<tile::ReshapeOp>();
+        return reshape && tile::shapeOf(reshape.getSource().getType()) == rows ? reshape.getSource() : Value();
+      };
+      const auto isTile = [](Value operand) { return isa<RankedTensorType>(operand.getType()); };
+      if (llvm::none_of(op->getOperands(), below) || llvm::any_of(op->getOperands(), [&](Value operand) {
+            return isTile(operand) && isa<BlockArgument>(operand); // is computed where it lies
+          }))
+        return;
+      OpBuilder builder(op);
+      const auto squeezed = [&](Value operand) -> Value {
+        if (!isTile(operand))
+          return operand;
+        if (Value source = below(operand))
+          return source;
+        return tile::ReshapeOp::create(builder, op->getLoc(),
+                                       RankedTensorType::get(rows, getElementTypeOrSelf(operand.getType())), operand);
+      };
+      const auto operands = llvm::map_to_vector(op->getOperands(), squeezed);
+      Operation *row = builder.insert(op->clone());
+      row->setOperands(operands);
+      row->getResult(0).setType(RankedTensorType::get(rows, getElementTypeOrSelf(op->getResult(0).getType())));
+      op->replaceAllUsesWith(
+          tile::ReshapeOp::create(builder, op->getLoc(), op->getResult(0).getType(), row->getResult(0)));
+      op->erase();
+    });
+  }
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
+    squeezeColumns();
     copyDense();
     Placement placement{.lanes = vectorBits / 32};
     forEpilogues(function, [&](Operation *, Value sums) {
@@ -318,6 +370,8 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
       else if (placement.shouldPlace(op->getResult(0))) {
         placement.placed.insert(op->getResult(0));
         op->setAttr("cpu.placed", UnitAttr::get(&getContext()));
+        if (placement.isNarrow(op))
+          op->setAttr("cpu.dense", UnitAttr::get(&getContext()));
       }
     });
     forEpilogues(function, isComputedOnTheSpot);

@@ -22,7 +22,7 @@ func.func @placed(%a: f32) {
 // -----
 
 func.func @dense(%a: tensor<4x100xf32>) {
-  // expected-error @+1 {{expected 'cpu.dense' to be a unit on a placed reshape, but got unit on 'tile.reshape'}}
+  // expected-error @+1 {{expected 'cpu.dense' to be a unit on a placed tile, but got unit on 'tile.reshape'}}
   %0 = tile.reshape %a {cpu.dense} : tensor<4x100xf32> -> tensor<4x100xf32>
   return
 }

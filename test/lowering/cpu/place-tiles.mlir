@@ -199,3 +199,48 @@ func.func @not_turned(%a: !v, %b: !v, %c: !v, %d: !v) attributes {tile.kernel} {
   tile.store %5, %d[%c0, %c0] : tensor<16x16xf32>, !v
   return
 }
+
+// Softmax of narrow rows: what is read twice lies without gaps, and what is one for each row is computed as a row of
+// them, its constants too.
+// CHECK-LABEL: func @softmax
+// CHECK: %[[POWERS:.*]] = math.exp {{.*}} {cpu.dense, cpu.placed} : tensor<128x4xf32>
+// CHECK: %[[SUMS:.*]] = tile.reduce sum %[[POWERS]] axis 1
+// CHECK: %[[FLAT:.*]] = arith.addf %[[SUMS]], %{{.*}} : tensor<128xf32>
+// CHECK: %[[SHARES:.*]] = arith.divf %{{.*}}, %[[FLAT]] {cpu.placed} : tensor<128xf32>
+// CHECK: tile.reshape %[[SHARES]] : tensor<128xf32> -> tensor<128x1xf32>
+func.func @softmax(%a: !v, %b: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %one = arith.constant dense<1.0> : tensor<128x1xf32>
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<128x4xf32>
+  %powers = math.exp %x : tensor<128x4xf32>
+  %sums = tile.reduce sum %powers axis 1 : tensor<128x4xf32> -> tensor<128xf32>
+  %column = tile.reshape %sums : tensor<128xf32> -> tensor<128x1xf32>
+  %more = arith.addf %column, %one : tensor<128x1xf32>
+  %shares = arith.divf %one, %more : tensor<128x1xf32>
+  %all = tile.broadcast %shares : tensor<128x1xf32> -> tensor<128x4xf32>
+  %0 = arith.mulf %powers, %all : tensor<128x4xf32>
+  tile.store %0, %b[%c0, %c0] : tensor<128x4xf32>, !v
+  return
+}
+
+// A product reads its left operand row by row: it has gaps. So have few rows.
+// CHECK-LABEL: func @with_gaps
+// CHECK: math.exp {{.*}} {cpu.placed} : tensor<128x4xf32>
+// CHECK: math.exp {{.*}} {cpu.placed} : tensor<8x4xf32>
+func.func @with_gaps(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %zero = arith.constant dense<0.0> : tensor<128x16xf32>
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<128x4xf32>
+  %w = tile.load %b[%c0, %c0] {cpu.view} : !v -> tensor<4x16xf32>
+  %powers = math.exp %x : tensor<128x4xf32>
+  %0 = tile.dot %powers, %w, %zero : tensor<128x4xf32>, tensor<4x16xf32>, tensor<128x16xf32>
+  tile.store %0, %c[%c0, %c0] : tensor<128x16xf32>, !v
+  %y = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<8x4xf32>
+  %few = math.exp %y : tensor<8x4xf32>
+  %sums = tile.reduce sum %few axis 1 : tensor<8x4xf32> -> tensor<8xf32>
+  %column = tile.reshape %sums : tensor<8xf32> -> tensor<8x1xf32>
+  %all = tile.broadcast %column : tensor<8x1xf32> -> tensor<8x4xf32>
+  %1 = arith.divf %few, %all : tensor<8x4xf32>
+  tile.store %1, %c[%c0, %c0] : tensor<8x4xf32>, !v
+  return
+}
