@@ -16,9 +16,7 @@ namespace kiln {
 /// Shapes whose launches are kept ready.
 static constexpr size_t mostReady = 256;
 
-/// The device's target with the precision that the settings ask for, elastic where there are several shapes. A GPU has
-/// one bucket for all micro-batches that would not fill it.
-static Target targetOf(const Device &device, const TrainSettings &settings, size_t shapes) {
+Target targetOf(const Device &device, const TrainSettings &settings, size_t shapes) {
   Target target = device.target();
   target.precision = settings.precision;
   target.elastic = shapes > 1;

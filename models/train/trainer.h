@@ -21,6 +21,10 @@ struct StepResult {
   double lossZ = 0, normZ = 0; // how many deviations they are above the last ones' mean; 0 before there are enough
 };
 
+/// What a trainer plans for, with micro-batches of so many shapes: the device's target with the precision that the
+/// settings ask for, elastic where there are several. Micro-batches that would not fill a GPU are of one bucket there.
+Target targetOf(const Device &device, const TrainSettings &settings, size_t shapes);
+
 class Trainer {
 public:
   /// Every step takes `settings.accumulate` micro-batches of `settings.batch` sequences. Of the settings it takes the

@@ -116,7 +116,8 @@ void info(const InfoOptions &options) {
                                                           ? std::min(settings.batch, settings.batchTokens / longest)
                                                           : settings.batch;
   const BatchShape shape = network.shape(std::max<int64_t>(sequences, 1));
-  const MemoryPlan memory = planMemory(openDevice(options.machine)->target(), network, shape, settings);
+  const Target target = targetOf(*openDevice(options.machine), settings, /*shapes=*/2); // shorter ones, too
+  const MemoryPlan memory = planMemory(target, network, shape, settings);
   text += fmt::format("memory       {:.2f} MiB for micro-batches of {} pairs as long as the context, {:.2f} of them "
                       "activations\n",
                       static_cast<double>(memory.total()) / 1048576, shape.sequences,

@@ -54,6 +54,19 @@ TEST(Thrift, APlanIsWhatIsAllocated) {
       }
 }
 
+// With shorter micro-batches beside the longest, chunks of the losses are as those want them, and so they are planned.
+TEST(Thrift, APlanOfSeveralShapesIsWhatIsAllocated) {
+  for (const int64_t chunks : {1, 3}) {
+    const Network network(small());
+    const TrainSettings settings = {.batch = 2, .lossChunks = chunks};
+    const BatchShape longest = network.shape(2);
+    const auto device = std::make_shared<Counter>(Device::open("cpu"));
+    const Trainer trainer(device, network, settings, {longest, {2, 16}});
+    EXPECT_EQ(device->allocated, planMemory(targetOf(*device, settings, 2), network, longest, settings).total())
+        << chunks;
+  }
+}
+
 class Ways : public testing::Test {
 protected:
   const std::shared_ptr<Device> device = Device::open("cpu");
