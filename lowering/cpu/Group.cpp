@@ -105,7 +105,7 @@ Reads Group::readsOf(const Root &root) const {
     collect(root.value, true, reads, seen);
   } else if (root.kind == Root::Kind::store) {
     auto store = cast<tile::AccessOp>(root.op);
-    const bool isBlock = store.getIndexRank() == 0 && !root.places;
+    const bool isBlock = store.getIndexRank() == 0 && !root.places && !root.joined;
     collect(root.value, isBlock, reads, seen);
     for (Value subscript : store.getSubscripts())
       if (isTile(subscript))
@@ -141,7 +141,7 @@ bool Group::hasForm(const Root &root) const {
 
 bool Group::canJoin(const Root &root) const {
   const Root &first = roots.front();
-  if (root.isTurned() || first.isTurned())
+  if (root.isTurned() || first.isTurned() || root.joined.has_value() != first.joined.has_value())
     return false;
   if (root.shape() != first.shape() || root.op->getBlock() != first.op->getBlock() || !hasForm(root))
     return false;

@@ -45,4 +45,18 @@ bool keepsVectors(tile::MoveOp move, int64_t lanes);
 /// `lanes`.
 std::optional<mlir::AffineMap> placesOfMerged(tile::StoreOp store, int64_t lanes);
 
+/// Rows of a few elements, each chosen by its place in the row: what `join` gives.
+struct JoinedRows {
+  /// A condition (i1), and what it is for each element of a row.
+  struct Choice {
+    mlir::Value condition;
+    llvm::SmallVector<bool, 2> values;
+  };
+  llvm::SmallVector<Choice, 1> choices;
+};
+
+/// Where rows of `most` such elements or less are merged with the dimension before, which has at least `lanes`, and
+/// only stored: what chooses them. The nest of the store goes along that dimension (Joined.cpp).
+std::optional<JoinedRows> joinedRowsOf(tile::StoreOp store, int64_t lanes, int64_t most);
+
 } // namespace kiln::lowering::cpu

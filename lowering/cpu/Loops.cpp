@@ -9,9 +9,10 @@
 // tile, without the mask, and one that asks for each vector whether it lies outside, and does there what is left to do
 // with a mask that is false.
 //
-// Where tiles may hang over the ends of their views, there are two of a row as well: one without masks for tiles that
-// lie inside, and for the others a short one, a vector a step. Masks cost more than their instructions: AMD's Zen 5
-// does not look ahead along memory that is read with a mask.
+// Where tiles may hang over the ends of their views, there are two of the nest as well: one without masks for tiles
+// that lie inside, and for the others a short one, a vector a step. Masks cost more than their instructions: AMD's
+// Zen 5 does not look ahead along memory that is read with a mask. The branch stands around all loops: with both in
+// one, strides and addresses do not fit the registers, and rows that wait for them from memory take half as long again.
 //
 // The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
 // reductions look at its mask.
@@ -45,7 +46,7 @@ Nest::Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const Dense
            ReadTiles *read)
     : roots(roots), e(before->getLoc(), machine, buffers), shape(roots.front().shape()), scans(e, roots) {
   e.levels.push_back({before->getBlock(), before});
-  if (!roots.front().isColumns())
+  if (!roots.front().isColumns() && !isJoined())
     mask = findMask();
   laneAxis = findLaneAxis();
   if ((isNarrow = takesNarrowRows()))
@@ -58,7 +59,8 @@ Nest::Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const Dense
   if (isTurned)
     return;
   bitsInside = elementBitsOf(roots, e);
-  nextRows = NextRows(accessesOf(roots, e).getArrayRef(), before, e);
+  if (!isJoined())
+    nextRows = NextRows(accessesOf(roots, e).getArrayRef(), before, e);
   if (scans.empty() && !roots.front().isColumns())
     masks = findMasks();
 }
@@ -73,11 +75,9 @@ SmallVector<Value> Nest::emit() {
   else if (isNarrow)
     narrowRows();
   else if (roots.front().isColumns())
-    outer(0, index, roots.front().axis, {}, [&](ValueRange) {
-      return inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {
-        columns(position, roots.front().axis, unroll);
-        return {};
-      });
+    outerInOrOver(roots.front().axis, {}, [&](Index &position, int64_t unroll, ValueRange) -> SmallVector<Value> {
+      columns(position, roots.front().axis, unroll);
+      return {};
     });
   else if (reducesTogether())
     rowsTogether(index);
@@ -90,6 +90,8 @@ SmallVector<Value> Nest::emit() {
 
 int64_t Nest::findLaneAxis() {
   const auto last = static_cast<int64_t>(shape.size()) - 1;
+  if (isJoined())
+    return last - 1;
   const bool onlyStores = llvm::all_of(roots, [](const Root &root) { return root.kind == Root::Kind::store; });
   if (mask || !onlyStores || llvm::any_of(accessesOf(roots, e), namesPositions))
     return last;
@@ -105,7 +107,7 @@ SmallVector<Value> Nest::outer(size_t axis, Index &index, int64_t except, ValueR
     return body(carried);
   if (static_cast<int64_t>(axis) == except || static_cast<int64_t>(axis) == laneAxis)
     return outer(axis + 1, index, except, carried, body);
-  if (shape[axis] == 1) {
+  if (shape[axis] == 1 || isOfJoined(static_cast<int64_t>(axis))) {
     index[axis] = e.fixed(0);
     return outer(axis + 1, index, except, carried, body);
   }
@@ -161,6 +163,21 @@ SmallVector<Value> Nest::inOrOver(const Index &index, ValueRange like,
   SmallVector<Value> values = e.choose(inside, like.getTypes(), lies, [&] { return body(here(), 1); });
   outermost = 0;
   return values;
+}
+
+bool Nest::hasOuterLoops() const {
+  return llvm::any_of(llvm::enumerate(shape), [&](const auto &entry) {
+    const auto axis = static_cast<int64_t>(entry.index());
+    return entry.value() > 1 && axis != laneAxis && !isOfJoined(axis);
+  });
+}
+
+SmallVector<Value> Nest::outerInOrOver(int64_t except, ValueRange carried,
+                                       function_ref<SmallVector<Value>(Index &, int64_t, ValueRange)> body) {
+  return inOrOver({}, carried, [&](const Index &, int64_t unroll) {
+    Index index(shape.size());
+    return outer(0, index, except, carried, [&](ValueRange inner) { return body(index, unroll, inner); });
+  });
 }
 
 // --- Triangles -------------------------------------------------------------------------------------------------------
@@ -337,6 +354,10 @@ void Nest::write(const Root &root, Value value, const Index &index) {
 void Nest::all(const Index &index, States &states) {
   size_t next = 0;
   for (const Root &root : roots) {
+    if (root.joined) {
+      writeJoined(root, index);
+      continue;
+    }
     Value value = e.at(root.value, index);
     switch (root.kind) {
     case Root::Kind::store:
@@ -379,7 +400,9 @@ void Nest::readAll(Index &index, ArrayRef<Ix> positions) {
   for (Ix position : positions) {
     index[laneAxis] = position;
     for (const Root &root : roots)
-      if (!scans.isBehind(root.value))
+      if (root.joined)
+        joinedAt(root, index);
+      else if (!scans.isBehind(root.value))
         e.at(root.value, index);
   }
 }
@@ -387,18 +410,20 @@ void Nest::readAll(Index &index, ArrayRef<Ix> positions) {
 Nest::States Nest::row(Index &index) {
   scans.begin();
   const SmallVector<Value> like = scans.with(flat({neutral()}));
-  const int64_t usual = e.machine.lanes(); // those of a check may be more, where its elements are narrow
-  auto rowAt = [&](Index position, int64_t unroll) {
-    scans.begin();
-    States states = row(position, unroll);
-    for (auto [entry, state] : llvm::zip(reductions, states))
-      if (entry.first->kind == Root::Kind::check)
-        state = entry.second.folded(state, usual);
-    return scans.with(flat({states}));
-  };
-  const SmallVector<Value> results = inOrOver(index, like, rowAt);
+  const int64_t usual = e.machine.lanes();
+  const SmallVector<Value> results = inOrOver(
+      index, like, [&](Index position, int64_t unroll) { return scans.with(flat({rowOf(position, unroll, usual)})); });
   scans.take(results);
   return unflat(results, 1).front();
+}
+
+Nest::States Nest::rowOf(Index &index, int64_t mostUnrolled, int64_t usual) {
+  scans.begin();
+  States states = row(index, mostUnrolled);
+  for (auto [entry, state] : llvm::zip(reductions, states))
+    if (entry.first->kind == Root::Kind::check)
+      state = entry.second.folded(state, usual);
+  return states;
 }
 
 Nest::States Nest::row(Index &index, int64_t mostUnrolled) {
@@ -471,8 +496,13 @@ void Nest::rowByRow(Index &index) {
   for (auto &[root, reduction] : reductions)
     if (root->kind == Root::Kind::check)
       holds.push_back(reduction.neutral()[0]);
+  const int64_t usual = e.machine.lanes();
   holds = inVersions(holds, [&] {
-    return outer(0, index, -1, holds, [&](ValueRange before) { return finishRow(index, row(index), before); });
+    if (!hasOuterLoops()) // what a reduction to a scalar gives comes from both
+      return outer(0, index, -1, holds, [&](ValueRange before) { return finishRow(index, row(index), before); });
+    return outerInOrOver(-1, holds, [&](Index &position, int64_t unroll, ValueRange before) {
+      return finishRow(position, rowOf(position, unroll, usual), before);
+    });
   });
   size_t next = 0;
   for (auto &[root, reduction] : reductions)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lowering/cpu/Buffers.h"
+#include "lowering/cpu/Lanes.h"
 
 namespace kiln::lowering::cpu {
 
@@ -18,6 +19,8 @@ struct Root {
   llvm::SmallVector<mlir::Value, 1> buffers = {}, lasts = {};
   // Of a store of merged rows, whose `value` is the tile before: the elements that those of it become (Lanes.h).
   std::optional<mlir::AffineMap> places = {};
+  // Of a store of joined rows, whose `value` is the tile before they are merged: what chooses their elements.
+  std::optional<JoinedRows> joined = {};
 
   llvm::ArrayRef<int64_t> shape() const { return tile::shapeOf(value.getType()); }
   bool isScan() const { return kind == Kind::scan; }

@@ -116,12 +116,16 @@ private:
 
   /// The nest that `op` needs, if it needs one.
   std::optional<Root> rootOf(Operation *op) {
-    if (auto store = dyn_cast<tile::StoreOp>(op); store && !buffers.contains(store.getValue()))
-      if (auto places = placesOfMerged(store, machine.lanes())) {
+    if (auto store = dyn_cast<tile::StoreOp>(op); store && !buffers.contains(store.getValue())) {
+      auto places = placesOfMerged(store, machine.lanes());
+      auto joined = joinedRowsOf(store, machine.lanes(), machine.widestStride());
+      if (places || joined) {
         Root root{Root::Kind::store, op, store.getValue().getDefiningOp()->getOperand(0), {}, -1};
-        root.places = places;
+        root.places = std::move(places);
+        root.joined = std::move(joined);
         return root;
       }
+    }
     if (auto access = dyn_cast<tile::AccessOp>(op); access && access.isStore())
       return Root{Root::Kind::store, op, access.getTile(), {}, -1};
     if (auto check = dyn_cast<tile::CheckOp>(op); check && isTile(check.getCondition()))

@@ -116,22 +116,20 @@ void Nest::narrowRows() {
       finishRow(position, Nest::row(position, 1), {});
     });
   };
-  outer(0, index, rows, {}, [&](ValueRange) {
-    return inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {
-      const bool isColumns = roots.front().isColumns();
-      if (unroll == 1) { // over an edge, or apart
-        isColumns ? columns(position, rows, 1) : rowAfterRow(position, 0);
-        return {};
-      }
-      for (const Pitch &wanted : pitches)
-        e.pitches[{wanted.view, wanted.axis}] = wanted.pitch;
-      if (isColumns)
-        columnsOfLine(position, unroll);
-      else if (const int64_t taken = rowsAsVectors(position, unroll); taken < shape[rows])
-        rowAfterRow(position, taken);
-      e.pitches.clear();
+  outerInOrOver(rows, {}, [&](Index &position, int64_t unroll, ValueRange) -> SmallVector<Value> {
+    const bool isColumns = roots.front().isColumns();
+    if (unroll == 1) { // over an edge, or apart
+      isColumns ? columns(position, rows, 1) : rowAfterRow(position, 0);
       return {};
-    });
+    }
+    for (const Pitch &wanted : pitches)
+      e.pitches[{wanted.view, wanted.axis}] = wanted.pitch;
+    if (isColumns)
+      columnsOfLine(position, unroll);
+    else if (const int64_t taken = rowsAsVectors(position, unroll); taken < shape[rows])
+      rowAfterRow(position, taken);
+    e.pitches.clear();
+    return {};
   });
 }
 

@@ -1,6 +1,6 @@
 // A loop nest while it is emitted: what its rows, its columns and its forms share. Loops.cpp has the rows, Columns.cpp
 // the columns, ManyRows.cpp those forms that compute several rows at a time, NarrowRows.cpp rows narrower than vectors,
-// Turned.cpp transposed tiles.
+// Turned.cpp transposed tiles, Joined.cpp rows that are joined.
 
 #pragma once
 
@@ -49,6 +49,13 @@ private:
   /// What `body` gives, of the types of `like`, for a tile that lies inside its views, and again for one that hangs
   /// over them, where that differs. It gets how many vectors of a row to compute in a step.
   Values inOrOver(const Index &index, mlir::ValueRange like, llvm::function_ref<Values(Index, int64_t unroll)> body);
+
+  /// Whether rows have loops around them.
+  bool hasOuterLoops() const;
+  /// The same of all rows: the loops around them stand twice, so that none of them has what the other one holds in
+  /// registers. `body` gets a row's index, how many vectors of it to compute in a step, and the carried values.
+  Values outerInOrOver(int64_t except, mlir::ValueRange carried,
+                       llvm::function_ref<Values(Index &, int64_t unroll, mlir::ValueRange)> body);
 
   // --- Triangles ----------------------------------------------------------------------------------------------------
 
@@ -102,6 +109,8 @@ private:
   /// The states of its reductions.
   States row(Index &index);
   States row(Index &index, int64_t mostUnrolled);
+  /// The same; the results of checks, whose elements may be narrow, in `usual` lanes.
+  States rowOf(Index &index, int64_t mostUnrolled, int64_t usual);
   /// Row after row; whether all elements hold that checks ask for goes along.
   void rowByRow(Index &index);
   /// Emits the stores of a row's reductions. What the checks have found so far: `holds` and the row's.
@@ -151,6 +160,16 @@ private:
   void columnsOfLine(Index &index, int64_t unroll);
   /// The reductions of as many rows as there are lanes, whose elements lie in these vectors, one after the other.
   void reduceRows(const Index &rows, llvm::ArrayRef<Index> vectors);
+
+  // --- Rows that are joined (Joined.cpp) ----------------------------------------------------------------------------
+
+  bool isJoined() const { return roots.front().joined.has_value(); }
+  /// Whether the elements of joined rows lie along a dimension.
+  bool isOfJoined(int64_t axis) const { return isJoined() && axis + 1 == static_cast<int64_t>(shape.size()); }
+  /// The vectors of each element of the rows at `index`.
+  Values joinedAt(const Root &root, Index index);
+  /// Stores them, side by side.
+  void writeJoined(const Root &root, const Index &index);
 
   // --- Transposed tiles (Turned.cpp) --------------------------------------------------------------------------------
 

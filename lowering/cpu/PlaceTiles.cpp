@@ -298,10 +298,11 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
   /// Gives the source of each reshape whose vectors lie anywhere in it a copy in which they do not.
   void copyDense() {
     getOperation().walk([&](tile::ReshapeOp reshape) {
-      const int64_t lanes = vectorBits / 32;
+      const int64_t lanes = vectorBits / 32, widestStride = Machine{.vectorBits = vectorBits}.widestStride();
       if (!isa<RankedTensorType>(reshape.getType()) || keepsVectors(reshape, lanes))
         return;
-      if (auto store = dyn_cast<tile::StoreOp>(*reshape->user_begin()); store && placesOfMerged(store, lanes))
+      if (auto store = dyn_cast<tile::StoreOp>(*reshape->user_begin());
+          store && (placesOfMerged(store, lanes) || joinedRowsOf(store, lanes, widestStride)))
         return;
       OpBuilder builder(reshape);
       Value source = reshape.getSource();

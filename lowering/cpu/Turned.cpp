@@ -13,24 +13,21 @@ void Nest::turnedBlocks() {
   const auto order = cast<tile::TransposeOp>(roots.front().op).getPermutation();
   const auto last = static_cast<int64_t>(shape.size()) - 1;
   const int64_t across = llvm::find(order, last) - order.begin(); // where the source's rows run along
-  Index index(shape.size());
-  outer(0, index, across, {}, [&](ValueRange) {
-    return inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {
-      if (unroll > 1)
-        vectorsAlong(
-            last, [&](Ix row) { vectorsAlong(across, [&](Ix column) { turnBlock(position, across, row, column); }); });
-      else // over an edge
-        loop(shape[across], 1, {}, [&](Ix row, ValueRange) -> SmallVector<Value> {
-          position[across] = row;
-          vectorsAlong(last, [&](Ix columns) {
-            position[last] = columns;
-            States none;
-            all(position, none);
-          });
-          return {};
+  outerInOrOver(across, {}, [&](Index &position, int64_t unroll, ValueRange) -> SmallVector<Value> {
+    if (unroll > 1)
+      vectorsAlong(last,
+                   [&](Ix row) { vectorsAlong(across, [&](Ix column) { turnBlock(position, across, row, column); }); });
+    else // over an edge
+      loop(shape[across], 1, {}, [&](Ix row, ValueRange) -> SmallVector<Value> {
+        position[across] = row;
+        vectorsAlong(last, [&](Ix columns) {
+          position[last] = columns;
+          States none;
+          all(position, none);
         });
-      return {};
-    });
+        return {};
+      });
+    return {};
   });
 }
 

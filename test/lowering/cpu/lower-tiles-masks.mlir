@@ -86,3 +86,20 @@ func.func @wraps(%y: memref<1024xf32, strided<[1]>>, %from: i64, %count: i64) at
   tile.scatter %0, %y[%c0] if %mask : tensor<1024xf32>, memref<1024xf32, strided<[1]>>
   return
 }
+
+// Whether a tile lies in its view is asked around all of its loops.
+// CHECK-LABEL: func @planes
+// CHECK: scf.if %{{.*}} {
+// CHECK-NEXT: scf.for %{{.*}} = %c0 to %c4 step %c1 {
+// CHECK-NEXT: scf.for %{{.*}} = %c0 to %c8 step %c1 {
+// CHECK-NOT: scf.if
+// CHECK: } else {
+// CHECK-NEXT: scf.for %{{.*}} = %c0 to %c4 step %c1 {
+// CHECK: return
+func.func @planes(%x: memref<?x?x?xf32, strided<[?, ?, 1]>>, %y: memref<4x8x64xf32, strided<[512, 64, 1]>>)
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0, %c0] {cpu.view} : memref<?x?x?xf32, strided<[?, ?, 1]>> -> tensor<4x8x64xf32>
+  tile.store %0, %y[%c0, %c0, %c0] : tensor<4x8x64xf32>, memref<4x8x64xf32, strided<[512, 64, 1]>>
+  return
+}

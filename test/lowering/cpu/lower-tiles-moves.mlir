@@ -79,13 +79,15 @@ func.func @stored_merged(%x: memref<6x100xf32, strided<[100, 1]>>, %y: memref<3x
   return
 }
 
-// Pairs side by side are half of a vector of each, of which a shuffle takes every element twice.
+// Pairs that are joined and stored are computed each along its own row, and shuffles put vectors of them side by side.
 // CHECK-LABEL: func @pairs
-// CHECK: scf.for %{{.*}} = %c0 to %c128 step %c64 {
 // CHECK: %[[A:.*]] = vector.load {{.*}} vector<16xf32>
-// CHECK: vector.shuffle %{{.*}}, %[[A]] [16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23]
-// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
-// CHECK-NOT: vector.insert
+// CHECK: %[[B:.*]] = arith.addf %[[A]], %[[A]]
+// CHECK: %[[FIRST:.*]] = vector.shuffle %[[A]], %[[B]] [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23]
+// CHECK: vector.store %[[FIRST]], %{{.*}}[%c0]
+// CHECK: %[[SECOND:.*]] = vector.shuffle %[[A]], %[[B]] [8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31]
+// CHECK: vector.store %[[SECOND]], %{{.*}}[%c16]
+// CHECK-NOT: arith.select
 // CHECK: return
 func.func @pairs(%x: memref<64xf32, strided<[1]>>, %y: memref<128xf32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
