@@ -12,8 +12,8 @@
 // Up to 8 rows of A, those of texts that grow, leave nothing to do but to read B once. Exact products of f32 of so few
 // are not tiles on a GPU, whose other rows would be multiplied in vain: a thread multiplies 16 bytes of B at a time by
 // one number of each row, and programs are small enough that all SMs have some, each of which asks for all of a step
-// before it takes any. On a CPU one row is multiplied by whole rows of a turned B, and up to four rows take each row of
-// another B times a number, which is added to sums as long as it.
+// before it takes any. On a CPU up to four rows are multiplied by rows of a turned B, and of another B take each row
+// times a number, which is added to sums as long as it.
 
 #pragma once
 

@@ -67,12 +67,14 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
 static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type, MatmulConfig &config) {
   const bool onTiles = cpu.tiles && (type == bf16 || type == i8);
   config.bk = evenly(K, onTiles || type == i8 ? 1024 : 256, onTiles ? 64 : 16);
-  // One row by a turned B, such as a table of tokens: its rows lie as they are added, and need not be turned. They are
-  // read a cache line after the other, whole rows where sums of that length are few enough to compile.
-  if (M == 1 && config.tb && type != i8) {
-    constexpr int64_t line = 64, longest = 768;
+  // Up to four rows by a turned B, such as a table of tokens: its rows lie as they are added, and need not be turned.
+  // They are read a cache line after the other: for one row all of a row of B, where sums of that length are few enough
+  // to compile, for more as much as is at hand until each has been multiplied by it.
+  if (M <= 4 && config.tb && type != i8) {
+    constexpr int64_t line = 64;
     const auto side = static_cast<int>(line / bytesOf(type));
-    config.bm = 1;
+    const int64_t longest = M <= 1 ? 768 : 256;
+    config.bm = static_cast<int>(std::max<int64_t>(M, 1));
     config.bn = static_cast<int>(std::clamp<int64_t>(N / std::max(1, cpu.cores) / 16 * 16, 16, 64));
     config.side = side;
     config.bk = static_cast<int>(std::clamp<int64_t>(roundUp(K, side), side, longest));
