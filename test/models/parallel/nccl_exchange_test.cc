@@ -104,21 +104,25 @@ TEST_F(NcclExchangeTest, IsNoneWhereItCannotBe) {
             Statuses(2, 0));
 }
 
-// Each call that NCCL refuses is an error that names the rank, the call and the result.
+// Each call that NCCL refuses is an error that names the rank, the call and the result. A rank stays until the other
+// one has its answer, which else would be that this one is gone.
 TEST_F(NcclExchangeTest, SaysWhatNcclRefuses) {
   for (const char *call : {"ncclCommInitRank", "ncclSend", "ncclRecv", "ncclGroupEnd", "ncclAllGather"}) {
     tell(std::string("refuse=") + call);
     EXPECT_EQ(ProcessRanks::run(2,
                                 [&](Collective &ranks) {
                                   const std::shared_ptr<Device> device = gpuOf(ranks);
+                                  std::unique_ptr<DeviceExchange> direct;
                                   expectError(
                                       [&] {
-                                        const auto direct = ncclExchange(*device, ranks);
+                                        direct = ncclExchange(*device, ranks);
                                         exchanged(*direct, device, ranks);
                                         gathered(*direct, device, ranks);
                                       },
                                       {fmt::format("rank {} of 2: expected ", ranks.rank()),
                                        fmt::format("but {} returned ", call), "(NCCL's result "});
+                                  char here[2] = {};
+                                  ranks.gather(here, 1);
                                 }),
               Statuses(2, 0))
         << call;
