@@ -120,12 +120,18 @@ std::optional<Steps> Evaluator::nearDistances(Value view, const Access &access) 
 
 SmallVector<std::pair<int64_t, int64_t>> Evaluator::neighbours(Value view, const Access &access) const {
   SmallVector<std::pair<int64_t, int64_t>> runs;
+  const auto follows = [&](int64_t lane) { // the lane before it in memory
+    int64_t distance = 0;
+    for (const auto &[axis, ix] : access.along) {
+      const int64_t stride = knownStride(view, axis), step = ix.stepOf(lane) - ix.stepOf(lane - 1);
+      if (ShapedType::isDynamic(stride) && step != 0)
+        return false;
+      distance += step == 0 ? 0 : step * stride;
+    }
+    return distance == 1;
+  };
   for (int64_t lane = 0; lane < access.valid(); ++lane) {
-    const bool follows = lane > 0 && llvm::all_of(access.along, [&, lane = lane](const auto &entry) {
-                           const int64_t step = entry.second.stepOf(lane) - entry.second.stepOf(lane - 1);
-                           return step == (knownStride(view, entry.first) == 1 ? 1 : 0);
-                         });
-    if (follows)
+    if (lane > 0 && follows(lane))
       ++runs.back().second;
     else
       runs.push_back({lane, 1});

@@ -165,9 +165,24 @@ private:
         position.push_back(tiles.index(loc, cast<AffineConstantExpr>(expr).getValue()));
       result.replaceAllUsesWith(tiles.read(loc, result.getType(), tiles.of(source), position));
     } else {
-      tiles.generic(loc, tile::shapeOf(result.getType()), tiles.of(source), op.getMoveMap(), tiles.create(result),
-                    [](ValueRange args) { return SmallVector<Value>{args[0]}; });
+      const ArrayRef<int64_t> shape = tile::shapeOf(result.getType());
+      tiles.generic(loc, shape, firstOf(tiles.of(source), op.getMoveMap(), shape), op.getMoveMap(),
+                    tiles.create(result), [](ValueRange args) { return SmallVector<Value>{args[0]}; });
     }
+  }
+
+  /// As much of `buffer` as `map` reaches from `shape`, where a dimension is one of the result's: linalg takes the
+  /// extents of its loops from there.
+  Value firstOf(Value buffer, AffineMap map, ArrayRef<int64_t> shape) {
+    SmallVector<int64_t> sizes(cast<MemRefType>(buffer.getType()).getShape());
+    for (auto [size, expr] : llvm::zip_equal(sizes, map.getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        size = shape[dim.getPosition()];
+    if (llvm::equal(sizes, cast<MemRefType>(buffer.getType()).getShape()))
+      return buffer;
+    const auto all = [&](int64_t number) { return SmallVector<OpFoldResult>(sizes.size(), b.getIndexAttr(number)); };
+    return memref::SubViewOp::create(b, buffer.getLoc(), buffer, all(0), getAsIndexOpFoldResult(b.getContext(), sizes),
+                                     all(1));
   }
 
   /// Puts `scalars` in place of the yielded values and copies the yielded tiles into `slots`, one for each tile. Tiles

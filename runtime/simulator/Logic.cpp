@@ -403,7 +403,16 @@ static void decodePrmt(Decoder &d) {
   const Handler general = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(
       [](uint32_t a, uint32_t b, uint32_t c) { return permuted(a, b, c); });
   const Handler handler = mode < 0 ? general : modes[static_cast<size_t>(mode)];
-  d.emit(handler, {d.result(0, Type::b32), d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::b32)});
+  // A source of which a constant selector takes no byte is not read: compilers leave it unwritten.
+  bool isTaken[2] = {true, true};
+  if (const ptx::Operand &selectors = d.operand(3); mode < 0 && selectors.kind == ptx::Operand::Kind::integer)
+    for (const unsigned source : {0U, 1U}) {
+      isTaken[source] = false;
+      for (int i = 0; i < 4; ++i)
+        isTaken[source] |= (selectors.bits >> (4 * i + 2) & 1) == source;
+    }
+  const size_t a = isTaken[0] ? 1 : 2, b = isTaken[1] ? 2 : 1;
+  d.emit(handler, {d.result(0, Type::b32), d.source(a, Type::b32), d.source(b, Type::b32), d.source(3, Type::b32)});
 }
 
 void addLogic(InstructionTable &table) {

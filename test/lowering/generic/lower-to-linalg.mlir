@@ -78,3 +78,15 @@ func.func @branch(%c: i1, %v: memref<?xi32, strided<[1]>>, %n: i64) {
   tile.store %r, %v[%n] : tensor<4xi32>, memref<?xi32, strided<[1]>>
   return
 }
+
+// The beginning of a tile is as long as the result: loops take their extents from the first operand.
+// CHECK-LABEL: @beginning
+// CHECK: %[[PART:.*]] = memref.subview %{{.*}}[0, 0] [3, 4] [1, 1] : memref<3x8xi32> to memref<3x4xi32, strided<[8, 1]>>
+// CHECK: linalg.generic {{.*}} ins(%[[PART]] {{.*}} outs(%{{.*}} : memref<3x4xi32>)
+func.func @beginning(%v: memref<?x?xi32, strided<[?, 1]>>) {
+  %c0 = arith.constant 0 : i64
+  %a = tile.load %v[%c0, %c0] : memref<?x?xi32, strided<[?, 1]>> -> tensor<3x8xi32>
+  %0 = tile.extract %a begin [0, 0] steps [1, 1] : tensor<3x8xi32> -> tensor<3x4xi32>
+  tile.store %0, %v[%c0, %c0] : tensor<3x4xi32>, memref<?x?xi32, strided<[?, 1]>>
+  return
+}

@@ -73,6 +73,44 @@ TEST_P(Joined, EachPartIsComputedByItself) {
       }
 }
 
+/// Each element of a row twice, and three times.
+void repeat(View x, View twice, View thrice, JoinedConfig cfg) {
+  const Tile t = load(x, {0, 0}, {cfg.rows, cfg.width});
+  store(twice, {0, 0}, interleave(t, t));
+  store(thrice, {0, 0}, reshape(broadcast(expand(t, -1), {cfg.rows, cfg.width, 3}), {cfg.rows, cfg.width * 3}));
+}
+const Kernel repeatKernel = kernel("repeat", repeat, joinedFields);
+
+// Lanes that read the same element are no neighbours, however far apart a view's elements are.
+TEST_P(Joined, RepeatsOfViewsOfAnyStride) {
+  const int64_t rows = 3;
+  for (const Type type : {f32, i8, f64})
+    for (const int64_t width : {7, 16, 24})
+      for (const int64_t stride : {1, 2, 0, -1, -14}) {
+        SCOPED_TRACE(nameOf(type) + std::string(" x ") + std::to_string(width) + ", stride " + std::to_string(stride));
+        const int64_t pitch = width * 14 + 3, begin = stride < 0 ? pitch - 1 : 0;
+        Raw raw;
+        for (int64_t i = 0; i < rows * pitch; ++i)
+          raw.push_back(isFloat(type) ? rawOfReal(type, static_cast<double>(i % 101)) : rawOfInteger(type, i % 101));
+        const Tensor memory = tensor(type, {rows * pitch}, raw);
+        const auto blank = [&](int64_t times) {
+          return tensor(type, {rows, width * times}, Raw(rows * width * times));
+        };
+        const Tensor twice = blank(2), thrice = blank(3);
+        TensorRef x = memory.ref().slice(0, begin, 1);
+        x.extents = {rows, width};
+        x.strides = {pitch, stride};
+        launch(repeatKernel, {x, twice.ref(), thrice.ref()}, "rows=3,width=" + std::to_string(width));
+        for (const auto &[tensor, times] : {std::pair(&twice, 2), {&thrice, 3}}) {
+          const Raw got = read(*tensor);
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t c = 0; c < width * times; ++c)
+              ASSERT_EQ(got[r * width * times + c], raw[begin + r * pitch + c / times * stride])
+                  << times << " times, " << r << ", " << c;
+        }
+      }
+}
+
 KILN_ON_EVERY_DEVICE(Joined);
 
 } // namespace

@@ -49,6 +49,18 @@ TEST(ShadowTest, UninitialisedRegisters) {
             (Texts{"uninitialised: reads register '%q', to which nothing was written"}));
 }
 
+// A constant selector of prmt reads the sources that it takes bytes of.
+TEST(ShadowTest, PermutationsReadWhatTheyTake) {
+  const auto finds = [](const std::string &operands) {
+    return found("mov.u32 %r2, 1;\nprmt.b32 %r3, " + operands + ";", 1).size();
+  };
+  EXPECT_EQ(finds("%r2, %r4, 0x1100"), 0U);
+  EXPECT_EQ(finds("%r4, %r2, 0x7CC4"), 0U);
+  EXPECT_EQ(finds("%r2, %r4, 0x1140"), 1U);
+  EXPECT_EQ(finds("%r4, %r2, 0x0777"), 1U);
+  EXPECT_EQ(finds("%r2, %r4, %r2"), 1U);
+}
+
 // Nor has a thread's local memory.
 TEST(ShadowTest, UninitialisedLocalMemory) {
   const std::string address = ".local .b32 mine[2];\n";
