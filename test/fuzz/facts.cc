@@ -128,15 +128,34 @@ std::optional<Facts> sumOf(Type type, const Facts &terms, int64_t count) {
   return result;
 }
 
-std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right, const Facts &acc, int64_t count) {
+/// What `precision` permits a product of two factors to be off by, relative to it, and with it the sum of `count`.
+static double lossOf(Type type, const Facts &left, const Facts &right, int64_t count, Precision precision) {
+  if (precision == Precision::ieee || (type != f32 && bytesOf(type) > 1))
+    return 0;
+  if (type != f32)
+    return 34 * 0x1p-13;
+  // Whole numbers of so many bits are their own first part.
+  const double most = precision == Precision::bf16x3 ? 0x1p8 : 0x1p11;
+  if (left.whole && right.whole && left.exact() && right.exact() && std::max(left.bound, right.bound) <= most)
+    return 0;
+  const double sums = 9 * static_cast<double>(count) * 0x1p-24;
+  return precision == Precision::tf32     ? 1.3 * 0x1p-10 + 0x1p-21
+         : precision == Precision::tf32x3 ? 5.1 * 0x1p-22 + sums
+                                          : 3 * 0x1p-16 + 0x1p-22 + sums;
+}
+
+std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right, const Facts &acc, int64_t count,
+                               Precision precision) {
   if (!isFloat(type))
     return within(i32, {.bound = left.bound * right.bound * static_cast<double>(count) + acc.bound});
   if (!left.bounded() || !right.bounded() || !acc.bounded())
     return {};
   const Type sums = type == f64 ? f64 : f32;
   const auto n = static_cast<double>(count);
-  const double a = left.error(), b = right.error();
-  const double carried = n * (a * right.bound + b * left.bound + a * b) + acc.error();
+  const double a = left.error(), b = right.error(), loss = lossOf(type, left, right, count, precision);
+  double carried = n * (a * right.bound + b * left.bound + a * b) + acc.error();
+  if (loss > 0) // and of factors below the normal numbers
+    carried += loss * (n * left.bound * right.bound + acc.bound) + n * 0x1p-136 * (left.bound + right.bound + 1);
   // The accumulator counts as as many terms as make up its magnitude.
   const double term = left.bound * right.bound + acc.bound / n;
   Facts result = summed(sums, sums, term, n, left.whole && right.whole && acc.whole, carried);

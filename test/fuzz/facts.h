@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "dialect/dsl/Types.h"
+#include "dialect/dsl/Tile.h"
 
 #include <optional>
 
@@ -46,7 +46,8 @@ Type sumsOf(Type type);
 /// The sum of `count` elements of type `type`, and the product of two tiles over `count` terms on an accumulator;
 /// nothing when the README gives no bound.
 std::optional<Facts> sumOf(Type type, const Facts &terms, int64_t count);
-std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right, const Facts &acc, int64_t count);
+std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right, const Facts &acc, int64_t count,
+                               Precision precision = Precision::ieee);
 /// softmax over `count` elements.
 std::optional<Facts> softmaxOf(Type type, const Facts &terms, int64_t count);
 /// A conversion between types.

@@ -124,10 +124,33 @@ TEST(Generate, DrawsTheWholeLanguage) {
   std::string drawn;
   for (int number = 0; number < 1500; ++number)
     drawn += listing(generate(1, number));
-  std::vector<std::string> texts = {".select(",       ".mask = ",       ".padding = ",    "atomic_load(",
-                                    "atomic_store(",  "bitcast(",       "softmax(",       "atomic_compare_exchange(",
-                                    "Order::acquire", "Order::acq_rel", "Order::release", "Order::relaxed",
-                                    "take(",          "histogram(",     "Cache::stream",  "Cache::keep"};
+  std::vector<std::string> texts = {".select(",
+                                    ".mask = ",
+                                    ".padding = ",
+                                    "atomic_load(",
+                                    "atomic_store(",
+                                    "bitcast(",
+                                    "softmax(",
+                                    "atomic_compare_exchange(",
+                                    "Order::acquire",
+                                    "Order::acq_rel",
+                                    "Order::release",
+                                    "Order::relaxed",
+                                    "take(",
+                                    "histogram(",
+                                    "Cache::stream",
+                                    "Cache::keep",
+                                    "extract(",
+                                    "split(",
+                                    "join(",
+                                    "interleave(",
+                                    "concat(",
+                                    "pad(",
+                                    "insert(",
+                                    "topk(",
+                                    "Precision::tf32)",
+                                    "Precision::tf32x3)",
+                                    "Precision::bf16x3)"};
   for (const char *name : atomicNames)
     texts.push_back(std::string("atomic_") + name + "(");
   for (const char *name : leaveNames)

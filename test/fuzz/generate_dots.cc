@@ -59,6 +59,12 @@ Type Generator::mateOf(Type type) {
   return !isByte || chance(50) ? type : type == f8e4m3 ? f8e5m2 : f8e4m3;
 }
 
+/// What a product of such factors permits: of f32 all, of floats of 8 bits coarse sums.
+Precision Generator::precisionFor(Type type) {
+  const bool permits = type == f32 ? chance(60) : (type == f8e4m3 || type == f8e5m2) && chance(30);
+  return permits ? static_cast<Precision>(between(1, 3)) : Precision::ieee;
+}
+
 /// The extents before the last two of a product of several matrices, and of a tile of theirs.
 static Shape joined(Shape leading, int64_t rows, int64_t columns) {
   leading.insert(leading.end(), {rows, columns});
@@ -88,14 +94,15 @@ bool Generator::dotStatement() {
   Op op{.verb = Verb::dot,
         .type = sumType(type),
         .shape = joined(leading, m, n),
-        .operands = {left.operand(), right.operand()}};
+        .operands = {left.operand(), right.operand()},
+        .precision = precisionFor(type)};
   Facts acc{.bound = 0};
   if (chance(40)) {
     const Known sum = fit(valueOf(op.type, op.shape), wholeNumbers(256));
     op.operands.push_back(sum.operand());
     acc = sum.facts;
   }
-  const auto facts = productOf(type, left.facts, right.facts, acc, k);
+  const auto facts = productOf(type, left.facts, right.facts, acc, k, op.precision);
   if (!facts)
     return false;
   emit(op, *facts);
@@ -126,8 +133,9 @@ bool Generator::dotLoop() {
   scope(loop.body, [&] {
     const Operand at = openLoop(loop, static_cast<double>(length)).operand();
     const Known left = factor(type, {m, k}, &at, 1), right = factor(mateOf(type), {k, n}, &at, 0);
-    ends = *productOf(type, left.facts, right.facts, start.facts, ceildiv(std::max<int64_t>(1, length), k) * k);
-    Op op{.verb = Verb::dot, .type = sums, .shape = {m, n}};
+    Op op{.verb = Verb::dot, .type = sums, .shape = {m, n}, .precision = precisionFor(type)};
+    const int64_t terms = ceildiv(std::max<int64_t>(1, length), k) * k;
+    ends = *productOf(type, left.facts, right.facts, start.facts, terms, op.precision);
     op.operands = {left.operand(), right.operand(), acc.operand()};
     assign(acc, emit(op, ends));
   });

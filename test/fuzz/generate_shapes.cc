@@ -58,13 +58,14 @@ bool Generator::reduceStatement() {
   auto found = find([&](const Known &k) { return !k.shape.empty() && verb.takes(k.type); });
   if (!found)
     return false;
-  const int rank = static_cast<int>(found->shape.size()), several = chance(25) ? static_cast<int>(below(rank)) : 0;
+  const int rank = static_cast<int>(found->shape.size());
+  const int several = !verb.isUsers && chance(25) ? static_cast<int>(below(rank)) : 0;
   std::vector<int> axes;
   for (int axis = 0; axis < rank; ++axis)
     axes.push_back(axis);
   std::shuffle(axes.begin(), axes.end(), random);
   axes.resize(1 + several);
-  const bool keeps = chance(25);
+  const bool keeps = !verb.isUsers && chance(25);
   Shape shape;
   int64_t count = 1;
   for (int axis = 0; axis < rank; ++axis) {

@@ -134,9 +134,14 @@ private:
   bool viewBits(const Known &value);
   bool castStatement();
 
+  // --- generate_moves.cc
+  Known extract(const Known &from);
+  bool moveStatement();
+
   // --- generate_dots.cc
   Known factor(Type type, const Shape &shape, const Operand *k, int kAxis);
   Type mateOf(Type type);
+  Precision precisionFor(Type type);
   std::array<int64_t, 3> productExtents();
   bool dotStatement();
   bool dotLoop();

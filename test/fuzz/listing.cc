@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstring>
+
 namespace kiln::fuzz {
 
 static std::string textOf(const Operand &operand) {
@@ -106,12 +108,36 @@ static std::string accessText(const Op &op) {
 static std::string reduction(const Op &op, const Reduction &row, const char *kept) {
   std::string axes = fmt::format("{}", fmt::join(op.axes, ", ")), text;
   axes = op.axes.size() == 1 ? axes : list(axes);
+  const char *const end = std::strrchr(row.text, ')');
   for (const char *c = row.text; *c; ++c)
     if (*c == '$')
       text += *++c == '0' ? textOf(op.operands[0]) : axes;
     else
-      text += *c == ')' && op.keeps ? kept : std::string(1, *c);
+      text += c == end && op.keeps ? kept : std::string(1, *c);
   return text;
+}
+
+/// Of what takes tiles apart and puts them together.
+static std::string moveText(const Op &op) {
+  const std::string x = textOf(op.operands), begin = list(op.begin), steps = list(op.steps);
+  switch (op.verb) {
+  case Verb::extract:
+    return fmt::format("extract({}, {}, {}, {})", x, begin, list(op.shape), steps);
+  case Verb::split:
+    return fmt::format("split({})[{}]", x, op.which);
+  case Verb::join:
+    return "join(" + x + ")";
+  case Verb::interleave:
+    return "interleave(" + x + ")";
+  case Verb::concat:
+    return fmt::format("concat({}, {})", list(x), op.axes[0]);
+  case Verb::pad:
+    return fmt::format("pad({}, {}, {}, {})", textOf(op.operands[0]), begin, steps, textOf(op.operands[1]));
+  case Verb::insert:
+    return fmt::format("insert({}, {})", x, begin);
+  default:
+    return fmt::format("topk({}, {}, {})[{}]", x, op.shape[op.axes[0]], op.axes[0], op.which);
+  }
 }
 
 static std::string expression(const Op &op) {
@@ -144,6 +170,15 @@ static std::string expression(const Op &op) {
     return fmt::format("roll({}, {}, {})", x, op.which, op.axes[0]);
   case Verb::bitcast:
     return fmt::format("bitcast({}, {})", x, nameOf(op.type));
+  case Verb::extract:
+  case Verb::split:
+  case Verb::join:
+  case Verb::interleave:
+  case Verb::concat:
+  case Verb::pad:
+  case Verb::insert:
+  case Verb::topk:
+    return moveText(op);
   case Verb::softmax:
     return fmt::format("softmax({}, {})", x, op.axes[0]);
   case Verb::reduce:
@@ -155,7 +190,9 @@ static std::string expression(const Op &op) {
   case Verb::scan:
     return reduction(op, scans()[op.which], ", true)");
   case Verb::dot:
-    return "dot(" + x + ")";
+    return op.precision == Precision::ieee
+               ? "dot(" + x + ")"
+               : fmt::format("dot({}, Precision::{})", x, precisionNames[static_cast<size_t>(op.precision)]);
   case Verb::randomBits:
     return fmt::format("random_words({})[{}]", x, op.which);
   case Verb::random:

@@ -57,11 +57,19 @@ enum class Verb {
   expand, // `axes` is the order, or the axis
   roll,   // `which` is by how much, axes[0] along what
   bitcast,
-  softmax,   // along axes[0]
-  reduce,    // `which` is the row of reductions(); `axes` stay at extent 1 where `keeps` is set
-  scan,      // `which` is the row of scans(), along axes[0]; `keeps`: the other way
-  take,      // along axes[0]
-  histogram, // of operands[0] where the mask says, of shape[0] bins
+  extract,    // from `begin` in `steps`
+  split,      // the half of that number, `which`
+  join,       // of two, along a new dimension
+  interleave, // of two, along the last one
+  concat,     // along axes[0]
+  pad,        // `begin` elements of operands[1] before each dimension's, `steps` behind
+  insert,     // operands[1] in the place of a part, which begins at `begin`
+  topk,       // as many as the shape says along axes[0]: them, or where they were, by `which`
+  softmax,    // along axes[0]
+  reduce,     // `which` is the row of reductions(); `axes` stay at extent 1 where `keeps` is set
+  scan,       // `which` is the row of scans(), along axes[0]; `keeps`: the other way
+  take,       // along axes[0]
+  histogram,  // of operands[0] where the mask says, of shape[0] bins
   dot,
   load,
   store,
@@ -108,7 +116,9 @@ struct Op {
   int mask = -1; // the value that says which elements are accessed, if there is one
   int cache = 0; // the hint of that number
   bool keeps = false;
+  Precision precision = Precision::ieee; // of a product
   std::vector<int> axes = {};
+  Shape begin = {}, steps = {}; // of a part
   std::vector<Op> body = {}, otherwise = {};
 };
 

@@ -47,6 +47,24 @@ static std::optional<Facts> factors(Type type, int64_t count) {
 
 static std::optional<Facts> terms(Type, int64_t) { return wholeNumbers(8); }
 
+/// Equal ones keep their order.
+static std::optional<Facts> stable(Type, const Facts &facts, int64_t) {
+  return facts.exact() ? std::optional(facts) : std::nullopt;
+}
+
+static bool integers(Type type) { return !isFloat(type) && type != boolean; }
+
+using Pair = std::array<Tile, 2>;
+static Tile first(Tile a, Tile) { return a; }
+static Tile last(Tile, Tile b) { return b; }
+static Tile mixed(Tile a, Tile b) { return a + b + a * b; }
+static Pair linear(Pair a, Pair b) { return {a[0] * b[0], a[1] * b[0] + b[1]}; }
+#define FIRST "[](Tile a, Tile) { return a; })"
+#define LAST "[](Tile, Tile b) { return b; })"
+#define MIXED "[](Tile a, Tile b) { return a + b + a * b; })"
+#define LINEAR                                                                                                         \
+  "[](std::array<Tile, 2> a, std::array<Tile, 2> b) { return std::array<Tile, 2>{a[0] * b[0], a[1] * b[0] + b[1]}; })"
+
 std::span<const Reduction> reductions() {
   constexpr Nans spread = Nans::propagate;
   static const std::vector<Reduction> table = {
@@ -80,13 +98,36 @@ std::span<const Reduction> reductions() {
       {"any($0, $1)", truth, [](At x, const Axes &axes, bool keeps) { return any(x, axes, keeps); }, same, bitwise},
       {"all($0, $1)", truth, [](At x, const Axes &axes, bool keeps) { return kiln::all(x, axes, keeps); }, same,
        bitwise},
+      {"reduce($0, $1, " FIRST,
+       all,
+       [](At x, const Axes &axes, bool) { return reduce(x, axes.numbers[0], first); },
+       same,
+       stable,
+       {},
+       true},
+      {"reduce($0, $1, " LAST,
+       all,
+       [](At x, const Axes &axes, bool) { return reduce(x, axes.numbers[0], last); },
+       same,
+       stable,
+       {},
+       true},
+      {"reduce($0, $1, " MIXED,
+       integers,
+       [](At x, const Axes &axes, bool) { return reduce(x, axes.numbers[0], mixed); },
+       same,
+       bitwise,
+       {},
+       true},
+      {"reduce({$0, $0 + 1}, $1, " LINEAR "[1]",
+       integers,
+       [](At x, const Axes &axes, bool) { return reduce({x, x + 1}, axes.numbers[0], linear)[1]; },
+       same,
+       bitwise,
+       {},
+       true},
   };
   return table;
-}
-
-/// Equal ones keep their order.
-static std::optional<Facts> stable(Type, const Facts &facts, int64_t) {
-  return facts.exact() ? std::optional(facts) : std::nullopt;
 }
 
 std::span<const Reduction> scans() {
@@ -114,6 +155,15 @@ std::span<const Reduction> scans() {
        [](At x, const Axes &axes, bool back) { return sort_at(x, axes.numbers[0], back)[0]; }, same, stable},
       {"sort_at($0, $1)[1]", all,
        [](At x, const Axes &axes, bool back) { return sort_at(x, axes.numbers[0], back)[1]; }, position, index},
+      {"scan($0, $1, " FIRST, all,
+       [](At x, const Axes &axes, bool back) { return scan(x, axes.numbers[0], first, back); }, same, stable},
+      {"scan($0, $1, " LAST, all,
+       [](At x, const Axes &axes, bool back) { return scan(x, axes.numbers[0], last, back); }, same, stable},
+      {"scan($0, $1, " MIXED, integers,
+       [](At x, const Axes &axes, bool back) { return scan(x, axes.numbers[0], mixed, back); }, same, bitwise},
+      {"scan({$0, $0 + 1}, $1, " LINEAR "[1]", integers,
+       [](At x, const Axes &axes, bool back) { return scan({x, x + 1}, axes.numbers[0], linear, back)[1]; }, same,
+       bitwise},
   };
   return table;
 }

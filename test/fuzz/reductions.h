@@ -12,9 +12,8 @@
 namespace kiln::fuzz {
 
 struct Reduction {
-  /// C++ text with $0 for the operand, $1 for the axes, and behind them `, keep` where the axes stay; of scans and
-  /// sorts
-  /// `, true` where they go the other way.
+  /// C++ text with $0 for the operand, $1 for the axes, and last of its arguments `, keep` where the axes stay; of
+  /// scans and sorts `, true` where they go the other way.
   const char *text;
   bool (*takes)(Type);
   std::function<Tile(At, const Axes &, bool)> trace;
@@ -24,6 +23,8 @@ struct Reduction {
   std::function<std::optional<Facts>(Type, const Facts &, int64_t)> facts;
   /// What the operand should be brought to, so that there is a bound; nothing where it may be whatever it is.
   std::function<std::optional<Facts>(Type, int64_t)> wants = {};
+  /// By a function of the kernel's: along one axis, which goes.
+  bool isUsers = false;
 };
 
 std::span<const Reduction> reductions();

@@ -129,6 +129,22 @@ Tile Tracing::resultOf(const Op &op) const {
     return roll(x[0], op.which, op.axes[0]);
   case Verb::bitcast:
     return bitcast(x[0], op.type);
+  case Verb::extract:
+    return extract(x[0], op.begin, op.shape, op.steps);
+  case Verb::split:
+    return split(x[0])[op.which];
+  case Verb::join:
+    return join(x[0], x[1]);
+  case Verb::interleave:
+    return interleave(x[0], x[1]);
+  case Verb::concat:
+    return concat(x, op.axes[0]);
+  case Verb::pad:
+    return pad(x[0], op.begin, op.steps, x[1]);
+  case Verb::insert:
+    return insert(x[0], x[1], op.begin);
+  case Verb::topk:
+    return topk(x[0], op.shape[op.axes[0]], op.axes[0])[op.which];
   case Verb::softmax:
     return softmax(x[0], op.axes[0]);
   case Verb::reduce:
@@ -140,7 +156,7 @@ Tile Tracing::resultOf(const Op &op) const {
   case Verb::histogram:
     return histogram(x[0], op.shape[0], maskOf(op));
   case Verb::dot:
-    return x.size() == 3 ? dot(x[0], x[1], x[2]) : dot(x[0], x[1]);
+    return x.size() == 3 ? dot(x[0], x[1], x[2], op.precision) : dot(x[0], x[1], op.precision);
   case Verb::randomBits:
     return random_words(x[0], x[1])[op.which];
   case Verb::random:
