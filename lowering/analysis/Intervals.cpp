@@ -1,4 +1,5 @@
-// Comparisons of what only rises or only falls along an axis. A sum that could wrap does neither.
+// Comparisons of what only rises or only falls along an axis. Of a sum that could wrap the first and the last element
+// tell, where one side of it is the same all along.
 
 #include "lowering/analysis/Intervals.h"
 #include "lowering/analysis/Ranges.h"
@@ -55,33 +56,55 @@ template <class Op> static bool canWrap(const ConstantIntRanges &a, const Consta
   return false;
 }
 
+namespace {
+/// Where a tile stands below a mask.
+struct Standing {
+  int64_t axis;     // of the tile, which is the mask's
+  AffineMap places; // of its elements, from those of the mask
+  int effort;       // operations that are left to look through
+  SmallVectorImpl<MayWrap> &unless;
+
+  Standing below() const { return {axis, places, effort - 1, unless}; }
+  Standing below(tile::MoveOp move, int64_t source) const {
+    return {source, move.getMoveMap().compose(places), effort - 1, unless};
+  }
+};
+} // namespace
+
 /// How a tile of integers goes along an axis, as numbers with a sign.
-static Trend trendOf(Value tile, int64_t axis, int effort) {
+static Trend trendOf(Value tile, const Standing &at) {
   Operation *op = tile.getDefiningOp();
   APInt constant; // or of all elements
   if (!isa<RankedTensorType>(tile.getType()) || matchPattern(tile, m_ConstantInt(&constant)))
     return steady;
-  if (!op || effort == 0)
+  if (!op || at.effort == 0)
     return {};
-  const auto of = [&](Value operand) { return trendOf(operand, axis, effort - 1); };
-  const auto unlessWraps = [&](auto sum, Trend trend) {
-    return canWrap<decltype(sum)>(rangeOf(sum.getLhs()), rangeOf(sum.getRhs())) ? Trend() : trend;
+  const auto of = [&](Value operand) { return trendOf(operand, at.below()); };
+  const auto wraps = [](auto sum) { return canWrap<decltype(sum)>(rangeOf(sum.getLhs()), rangeOf(sum.getRhs())); };
+  const auto sumOf = [&](auto sum, Trend left, Trend right) {
+    const Trend trend = left.with(right);
+    if (!wraps(sum))
+      return trend;
+    if (trend.rises == trend.falls || !(left.isSteady() || right.isSteady()))
+      return Trend();
+    at.unless.push_back({tile, at.places, trend.falls});
+    return trend;
   };
   const Trend trend =
       llvm::TypeSwitch<Operation *, Trend>(op)
           .Case([](tile::IotaOp) { return Trend{true, false}; })
           .Case([&](tile::MoveOp move) {
-            const std::optional<int64_t> below = sourceAxis(move, axis);
-            return !below ? Trend() : *below < 0 ? steady : trendOf(move.getMoved(), *below, effort - 1);
+            const std::optional<int64_t> below = sourceAxis(move, at.axis);
+            return !below ? Trend() : *below < 0 ? steady : trendOf(move.getMoved(), at.below(move, *below));
           })
-          .Case([&](arith::AddIOp sum) { return unlessWraps(sum, of(sum.getLhs()).with(of(sum.getRhs()))); })
-          .Case([&](arith::SubIOp sum) { return unlessWraps(sum, of(sum.getLhs()).with(of(sum.getRhs()).turned())); })
+          .Case([&](arith::AddIOp sum) { return sumOf(sum, of(sum.getLhs()), of(sum.getRhs())); })
+          .Case([&](arith::SubIOp sum) { return sumOf(sum, of(sum.getLhs()), of(sum.getRhs()).turned()); })
           .Case([&](arith::MulIOp product) {
             APInt factor;
             if (!matchPattern(product.getRhs(), m_ConstantInt(&factor)))
               return Trend();
             const Trend left = of(product.getLhs());
-            return unlessWraps(product, factor.isNegative() ? left.turned() : left);
+            return wraps(product) ? Trend() : factor.isNegative() ? left.turned() : left;
           })
           .Case([&](arith::ExtSIOp wider) { return of(wider.getIn()); })
           .Case<arith::MinSIOp, arith::MaxSIOp>([&](auto least) { return of(least.getLhs()).with(of(least.getRhs())); })
@@ -93,16 +116,17 @@ static Trend trendOf(Value tile, int64_t axis, int effort) {
              : Trend();
 }
 
-bool holdsInInterval(Value mask, int64_t axis, int effort) {
-  if (effort == 0)
+static bool holdsInInterval(Value mask, const Standing &at) {
+  if (at.effort == 0)
     return false;
   if (auto both = mask.getDefiningOp<arith::AndIOp>())
-    return holdsInInterval(both.getLhs(), axis, effort - 1) && holdsInInterval(both.getRhs(), axis, effort - 1);
+    return holdsInInterval(both.getLhs(), at.below()) && holdsInInterval(both.getRhs(), at.below());
   if (auto move = mask.getDefiningOp<tile::MoveOp>(); move && isa<RankedTensorType>(move.getMoved().getType())) {
-    const std::optional<int64_t> below = sourceAxis(move, axis);
-    return below && (*below < 0 || holdsInInterval(move.getMoved(), *below, effort - 1));
+    const std::optional<int64_t> below = sourceAxis(move, at.axis);
+    return below && (*below < 0 || holdsInInterval(move.getMoved(), at.below(move, *below)));
   }
-  if (trendOf(mask, axis, effort).isSteady())
+  SmallVector<MayWrap> none; // what is the same all along is so whatever wraps
+  if (trendOf(mask, {at.axis, at.places, at.effort, none}).isSteady())
     return true;
   auto compare = mask.getDefiningOp<arith::CmpIOp>();
   if (!compare)
@@ -115,9 +139,13 @@ bool holdsInInterval(Value mask, int64_t axis, int effort) {
       llvm::is_contained({Predicate::eq, Predicate::slt, Predicate::sle, Predicate::sgt, Predicate::sge}, predicate);
   if (!hasSign && !(isNonNegative(rangeOf(compare.getLhs())) && isNonNegative(rangeOf(compare.getRhs()))))
     return false;
-  const Trend difference =
-      trendOf(compare.getLhs(), axis, effort).with(trendOf(compare.getRhs(), axis, effort).turned());
+  const Trend difference = trendOf(compare.getLhs(), at).with(trendOf(compare.getRhs(), at).turned());
   return difference.rises || difference.falls;
+}
+
+bool holdsInInterval(Value mask, int64_t axis, SmallVectorImpl<MayWrap> &unless, int effort) {
+  const auto rank = static_cast<unsigned>(cast<RankedTensorType>(mask.getType()).getRank());
+  return holdsInInterval(mask, {axis, AffineMap::getMultiDimIdentityMap(rank, mask.getContext()), effort, unless});
 }
 
 } // namespace kiln::lowering

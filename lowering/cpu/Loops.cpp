@@ -135,6 +135,11 @@ bool Nest::masksCostMuch(ReadTiles *read) {
   return much;
 }
 
+Index Nest::keptHere(const Index &index) {
+  return llvm::map_to_vector<4>(index,
+                                [&](const Ix &position) { return position.at ? e.keptHere(position) : position; });
+}
+
 SmallVector<Value> Nest::inOrOver(const Index &index, ValueRange like,
                                   function_ref<SmallVector<Value>(Index, int64_t unroll)> body) {
   auto without = [&](Index position) {
@@ -148,10 +153,7 @@ SmallVector<Value> Nest::inOrOver(const Index &index, ValueRange like,
     return without(index);
   auto here = [&] {
     outermost = e.depth();
-    Index kept;
-    for (const Ix &position : index)
-      kept.push_back(position.at ? e.keptHere(position) : position);
-    return kept;
+    return keptHere(index);
   };
   auto lies = [&] {
     for (tile::AccessOp access : accessesOf(roots, e))
@@ -267,21 +269,31 @@ llvm::SetVector<Value> Nest::findMasks() {
 
 Value Nest::masksHold(Index &index, ArrayRef<Ix> positions) {
   Value ends, all;
-  const auto askAt = [&](Value tile, Value position) {
-    index[laneAxis] = {position, std::max(e.depthOf(position), outermost), false, 0};
-    ends = e.both(ends, e.at(tile, index));
-  };
   const Ix last = positions.back();
-  for (Value tile : masks)
-    if (holdsInInterval(tile, laneAxis)) {
-      askAt(tile, positions.front().at);
-      askAt(tile, e.make<arith::AddIOp>(last.at, e.constantIndex(last.valid - 1)));
+  const auto endAt = [&](Value position) {
+    Index end = index;
+    end[laneAxis] = {position, std::max(e.depthOf(position), outermost), false, 0};
+    return end;
+  };
+  const Index firstEnd = endAt(positions.front().at),
+              lastEnd = endAt(e.make<arith::AddIOp>(last.at, e.constantIndex(last.valid - 1)));
+  for (Value tile : masks) {
+    SmallVector<MayWrap> sums;
+    if (holdsInInterval(tile, laneAxis, sums)) {
+      for (const Index &end : {firstEnd, lastEnd})
+        ends = e.both(ends, e.at(tile, end));
+      for (const auto &[sum, places, falls] : sums) {
+        const auto [below, above] = falls ? std::pair(&lastEnd, &firstEnd) : std::pair(&firstEnd, &lastEnd);
+        ends = e.both(ends, e.make<arith::CmpIOp>(arith::CmpIPredicate::sle, e.at(sum, *e.mapped(places, *below)),
+                                                  e.at(sum, *e.mapped(places, *above))));
+      }
     } else {
       for (const Ix &position : positions) {
         index[laneAxis] = position;
         all = e.both(all, e.vectorAt(tile, index));
       }
     }
+  }
   return e.both(ends, all ? e.allOf(all, last.valid) : Value());
 }
 
@@ -313,6 +325,38 @@ SmallVector<Value> Nest::whereMasksHold(Index &index, ArrayRef<Ix> positions, Va
     });
     return {};
   });
+}
+
+bool Nest::asksOnceARow(int64_t mostUnrolled) {
+  const int64_t vectors = shape[laneAxis] / e.machine.lanes();
+  return !masks.empty() && mostUnrolled > 1 && loopedOf(vectors, mostUnrolled) > 0 &&
+         llvm::all_of(masks, [&](Value tile) {
+           SmallVector<MayWrap> sums;
+           return holdsInInterval(tile, laneAxis, sums);
+         });
+}
+
+Nest::States Nest::whereMasksHoldForRow(const Index &index, int64_t mostUnrolled) {
+  const auto here = [&] {
+    const int64_t around = std::exchange(outermost, e.depth());
+    Index kept = keptHere(index);
+    const SmallVector<Value> values = flat({row(kept, mostUnrolled)});
+    outermost = around;
+    return values;
+  };
+  const auto holding = [&] {
+    const llvm::SetVector<Value> asked = std::exchange(masks, {});
+    for (Value tile : asked)
+      e.assumed[tile] = true;
+    SmallVector<Value> values = here();
+    for (Value tile : asked)
+      e.assumed.erase(tile);
+    masks = asked;
+    return values;
+  };
+  Index ends = index;
+  Value hold = masksHold(ends, lanesAt(e.constantIndex(0), 0, shape[laneAxis]));
+  return unflat(e.choose(hold, ValueRange(flat({neutral()})).getTypes(), holding, here), 1).front();
 }
 
 // --- Rows ------------------------------------------------------------------------------------------------------------
@@ -419,7 +463,7 @@ Nest::States Nest::row(Index &index) {
 
 Nest::States Nest::rowOf(Index &index, int64_t mostUnrolled, int64_t usual) {
   scans.begin();
-  States states = row(index, mostUnrolled);
+  States states = asksOnceARow(mostUnrolled) ? whereMasksHoldForRow(index, mostUnrolled) : row(index, mostUnrolled);
   for (auto [entry, state] : llvm::zip(reductions, states))
     if (entry.first->kind == Root::Kind::check)
       state = entry.second.folded(state, usual);

@@ -46,6 +46,8 @@ private:
   /// Whether the nest loads what no nest before it did, for what one did is near, where masks cost their instructions;
   /// or stores where a mask costs more than they do.
   bool masksCostMuch(ReadTiles *read);
+  /// The positions, known from here on only: what follows from them stays on this side of a branch.
+  Index keptHere(const Index &index);
   /// What `body` gives, of the types of `like`, for a tile that lies inside its views, and again for one that hangs
   /// over them, where that differs. It gets how many vectors of a row to compute in a step.
   Values inOrOver(const Index &index, mlir::ValueRange like, llvm::function_ref<Values(Index, int64_t unroll)> body);
@@ -77,13 +79,17 @@ private:
   /// The masks of the accesses whose elements the nest reads and writes at its own positions.
   llvm::SetVector<mlir::Value> findMasks();
   /// Whether all masks hold at all lanes of some vectors of a row. Of a mask that holds in an interval the first and
-  /// the last of them tell.
+  /// the last of them tell, and whether sums go from the one to the other without wrapping.
   mlir::Value masksHold(Index &index, llvm::ArrayRef<Ix> positions);
   /// What `body` gives at some whole vectors of a row, of the types of `like`: where there are masks twice, once for
   /// where they hold for all elements; a nest that only stores then asks for each vector. A mask costs more than its
   /// instructions (Loops.cpp), a store with one on AVX2 more than the lanes that it writes.
   Values whereMasksHold(Index &index, llvm::ArrayRef<Ix> positions, mlir::ValueRange like,
                         llvm::function_ref<Values(llvm::ArrayRef<Ix>)> body);
+  /// Whether a row's two ends tell that all masks hold in it: they hold in intervals, and it is long.
+  bool asksOnceARow(int64_t mostUnrolled);
+  /// The states of a row, twice: once for where all masks hold in the whole of it, which no vector then asks for.
+  States whereMasksHoldForRow(const Index &index, int64_t mostUnrolled);
 
   // --- Rows and columns ---------------------------------------------------------------------------------------------
 

@@ -44,10 +44,17 @@ func.func @stored(%y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel}
   return
 }
 
-// Of positions below a bound the first and the last tell: no vector is compared where they hold. Vectors of bytes are
-// full in spite of the mask.
+// Of positions below a bound the first and the last tell, of a row and where they do not of some vectors: no vector is
+// compared where they hold. Vectors of bytes are full in spite of the mask.
 // CHECK-LABEL: func @below
-// CHECK: scf.for
+// CHECK-COUNT-2: arith.cmpi slt, %{{.*}}, %{{.*}} : i64
+// CHECK: scf.if
+// CHECK-NEXT: scf.for
+// CHECK-NOT: arith.cmpi
+// CHECK-COUNT-4: vector.load {{.*}} vector<32xi8>
+// CHECK-COUNT-4: vector.store {{.*}} vector<32xi8>
+// CHECK: } else {
+// CHECK-NEXT: scf.for
 // CHECK-COUNT-2: arith.cmpi slt, %{{.*}}, %{{.*}} : i64
 // CHECK: scf.if
 // CHECK-COUNT-4: vector.load {{.*}} vector<32xi8>
@@ -69,11 +76,15 @@ func.func @below(%x: memref<1024xi8, strided<[1]>>, %y: memref<1024xi8, strided<
   return
 }
 
-// Sums that could wrap do not rise: all are compared.
+// Of a sum that could wrap its ends tell whether it does.
 // CHECK-LABEL: func @wraps
-// CHECK: scf.for
-// CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} : vector<8xi64>
-// CHECK: vector.reduction <and>
+// CHECK: arith.cmpi slt, %arg1, %arg2 : i64
+// CHECK: %[[LAST:.*]] = arith.addi %arg1, %c1023_i64 : i64
+// CHECK: arith.cmpi slt, %[[LAST]], %arg2 : i64
+// CHECK: arith.cmpi sle, %arg1, %[[LAST]] : i64
+// CHECK: scf.if
+// CHECK-NOT: vector<8xi64>
+// CHECK: } else {
 // CHECK: return
 func.func @wraps(%y: memref<1024xf32, strided<[1]>>, %from: i64, %count: i64) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -82,6 +93,25 @@ func.func @wraps(%y: memref<1024xf32, strided<[1]>>, %from: i64, %count: i64) at
   %sum = arith.addi %begin, %at : tensor<1024xi64>
   %limit = tile.splat %count : i64 -> tensor<1024xi64>
   %mask = arith.cmpi slt, %sum, %limit : tensor<1024xi64>
+  %0 = arith.constant dense<2.0> : tensor<1024xf32>
+  tile.scatter %0, %y[%c0] if %mask : tensor<1024xf32>, memref<1024xf32, strided<[1]>>
+  return
+}
+
+// One both sides of which rise could wrap more than once: all are compared.
+// CHECK-LABEL: func @doubles
+// CHECK: scf.for
+// CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} : vector<8xi64>
+// CHECK: vector.reduction <and>
+// CHECK: return
+func.func @doubles(%y: memref<1024xf32, strided<[1]>>, %from: i64, %count: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %at = tile.iota : tensor<1024xi64>
+  %begin = tile.splat %from : i64 -> tensor<1024xi64>
+  %sum = arith.addi %begin, %at : tensor<1024xi64>
+  %double = arith.addi %sum, %at : tensor<1024xi64>
+  %limit = tile.splat %count : i64 -> tensor<1024xi64>
+  %mask = arith.cmpi slt, %double, %limit : tensor<1024xi64>
   %0 = arith.constant dense<2.0> : tensor<1024xf32>
   tile.scatter %0, %y[%c0] if %mask : tensor<1024xf32>, memref<1024xf32, strided<[1]>>
   return
