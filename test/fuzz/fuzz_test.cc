@@ -148,6 +148,7 @@ TEST(Generate, DrawsTheWholeLanguage) {
                                     "pad(",
                                     "insert(",
                                     "topk(",
+                                    ".unroll = ",
                                     "Precision::tf32)",
                                     "Precision::tf32x3)",
                                     "Precision::bf16x3)"};

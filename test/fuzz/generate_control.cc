@@ -44,6 +44,20 @@ void Generator::drawRange(Op &loop, double &bound) {
   loop.operands = {from, to, by};
 }
 
+/// Whether something in a loop may end it, or a round of it.
+static bool leaves(const std::vector<Op> &ops) {
+  return std::ranges::any_of(
+      ops, [](const Op &op) { return op.verb == Verb::leave || leaves(op.body) || leaves(op.otherwise); });
+}
+
+void Generator::drawHints(Op &loop) {
+  if (leaves(loop.body) || !chance(25))
+    return;
+  loop.hints = {.unroll = static_cast<int>(between(1, 4)), .pipeline = chance(75)};
+  if (loop.hints.pipeline && chance(50))
+    loop.hints.stages = static_cast<int>(between(1, 4));
+}
+
 Known Generator::openLoop(Op &loop, double bound) {
   loop.result = program.values++;
   uses.resize(program.values);
@@ -103,6 +117,7 @@ bool Generator::loopStatement() {
     drawBody(changed);
     --loops;
   });
+  drawHints(loop);
   emit(loop, {});
   return true;
 }

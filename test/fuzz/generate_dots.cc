@@ -139,6 +139,7 @@ bool Generator::dotLoop() {
     op.operands = {left.operand(), right.operand(), acc.operand()};
     assign(acc, emit(op, ends));
   });
+  drawHints(loop);
   emit(loop, {});
   const auto after = std::ranges::find(known, acc.value, &Known::value);
   after->facts = ends;

@@ -38,6 +38,7 @@ bool Generator::sweep() {
       statement();
     storeAt(target, fit(valueOf(type, tile), facts), to);
   });
+  drawHints(loop);
   emit(loop, {});
   return true;
 }

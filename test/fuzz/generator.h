@@ -156,6 +156,8 @@ private:
   void drawRange(Op &loop, double &bound);
   /// The number of the iteration, in the body of `loop`; its magnitude is at most `bound`.
   Known openLoop(Op &loop, double bound);
+  /// How a loop whose body is there is to be compiled.
+  void drawHints(Op &loop);
   Known variable(const Known &value, const Facts &facts);
   std::vector<Known> variables();
   void assign(const Known &variable, const Known &value);

@@ -65,6 +65,14 @@ static std::string besides(const Op &op, const std::string &padding) {
   return parts.empty() ? "" : fmt::format(", {{{}}}", fmt::join(parts, ", "));
 }
 
+/// What a loop's range says behind its numbers.
+static std::string hintsOf(const Op &op) {
+  const auto &[unroll, stages, pipeline] = op.hints;
+  return unroll == 1 && stages == 0 && pipeline
+             ? ""
+             : fmt::format(", {{.unroll = {}, .stages = {}, .pipeline = {}}}", unroll, stages, pipeline);
+}
+
 static std::string maskOf(const Op &op) { return besides(op, ""); }
 
 /// What a load does besides.
@@ -218,7 +226,7 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
       text += indent + fmt::format("t{} = {};\n", op.result, textOf(op.operands[0]));
       break;
     case Verb::loop:
-      text += indent + fmt::format("for (Tile t{} : range({})) {{\n", op.result, textOf(op.operands));
+      text += indent + fmt::format("for (Tile t{} : range({}{})) {{\n", op.result, textOf(op.operands), hintsOf(op));
       write(text, op.body, depth + 1);
       text += indent + "}\n";
       break;
@@ -264,7 +272,8 @@ static std::string argumentsOf(const Program &program) {
 }
 
 std::string listing(const Program &program) {
-  std::string text, parameters;
+  std::string text;
+  std::vector<std::string> parameters;
   for (size_t i = 0; i < program.windows.size(); ++i) {
     const Window &window = program.windows[i];
     const Buffer &buffer = program.buffers[window.buffer];
@@ -272,17 +281,18 @@ std::string listing(const Program &program) {
     text += fmt::format("// v{}: {} {}, strides {}, element {} of the {} of buffer {} ({})\n", i, nameOf(buffer.type),
                         list(window.extents), list(window.strides), window.offset, buffer.elements, window.buffer,
                         fills[static_cast<int>(buffer.fill)]);
-    parameters += fmt::format("{}View v{}", i ? ", " : "", i);
+    parameters.push_back(fmt::format("View v{}", i));
   }
   for (size_t i = 0; i < program.scalars.size(); ++i) {
     text += fmt::format("// t{} = {}\n", i, program.scalars[i]);
-    parameters += fmt::format(", Tile t{}", i);
+    parameters.push_back(fmt::format("Tile t{}", i));
   }
+  parameters.emplace_back("Config");
   text += fmt::format("// grid of {}; kilnc FILE --args='{}'\n", fmt::join(program.axes, "x"), argumentsOf(program));
   text += fmt::format("#include \"dialect/dsl/Kernel.h\"\nusing namespace kiln;\nstruct Config {{\n  int warps = {}, "
                       "stages = {};\n}};\n"
-                      "void program({}, Config) {{\n",
-                      program.warps, program.stages, parameters);
+                      "void program({}) {{\n",
+                      program.warps, program.stages, fmt::join(parameters, ", "));
   for (size_t i = 0; i < program.windows.size(); ++i)
     for (const int axis : program.windows[i].asked)
       text += fmt::format("  v{}.extent({});\n", i, axis);

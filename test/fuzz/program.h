@@ -117,6 +117,7 @@ struct Op {
   int cache = 0; // the hint of that number
   bool keeps = false;
   Precision precision = Precision::ieee; // of a product
+  Hints hints = {};                      // of a loop
   std::vector<int> axes = {};
   Shape begin = {}, steps = {}; // of a part
   std::vector<Op> body = {}, otherwise = {};

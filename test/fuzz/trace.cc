@@ -181,7 +181,7 @@ void Tracing::run(const Op &op) {
     values[op.result] = *values[op.operands[0].value];
     return;
   case Verb::loop:
-    for (Tile i : range(at(op.operands[0]), at(op.operands[1]), at(op.operands[2]))) {
+    for (Tile i : range(at(op.operands[0]), at(op.operands[1]), at(op.operands[2]), op.hints)) {
       values[op.result] = i;
       runBody(op.body);
       values[op.result].reset();
