@@ -265,6 +265,8 @@ AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t 
                                         [=](const GpuFacts &gpu) { return gpuBackwardTilesOf(gpu, longest, D, type); });
   config.precision = target.precisionOf(type);
   config.bn = keysOfBlock(config);
+  if (isSplit(config.precision) && D <= 64) // such a program fills an SM by its registers: what else it holds is free
+    config.stages = 3;
   config.shifted = target.elastic;
   return config;
 }
@@ -323,6 +325,8 @@ static Blocks blocksOf(const Target &target, const AttentionConfig &config, int6
   if ((isSplit(config.precision) && (isFull || slow || config.ranged)) || (slow && config.group > 1) ||
       (tight && isFull))
     keys.bm = std::min(config.bm, 16);
+  if (config.group > 1) // whose loop over heads leaves no register for one more block
+    keys.stages = std::min(config.stages, 2);
   return blocks;
 }
 
