@@ -18,8 +18,7 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
   let description = [{
     The gate of every pipeline. A kernel is a `func.func` with the attribute `tile.kernel` whose arguments are scalars and
     strided views, which returns nothing, and whose body is structured control flow over scalars and tiles in operations of
-    `tile`, `arith`, `math` and `scf`. Where the target takes them, parts of it may be lowered already. The module is not
-    changed.
+    `tile`, `arith`, `math` and `scf`. Where the target takes them, parts may be lowered already. Nothing is changed.
 
     ```mlir
     %0 = math.isnan %x : f32   // error: expected an operation of the tile language, but got 'math.isnan'
@@ -38,8 +37,7 @@ def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
   let summary = "declares what `tile.check` and `tile.print` will call, and the texts that they pass";
   let description = [{
     Each text becomes a constant of the module, named by an attribute of the operation (`tile.message` and `tile.where` of a
-    check, `tile.label` of a print). The function passes that lower the operations call through lowering/tile/Console.h and
-    need not touch the module.
+    check, `tile.label` of a print). The passes that lower the operations call through lowering/tile/Console.h.
 
     ```mlir
     tile.check %ok, "out of range" : i1
@@ -198,6 +196,15 @@ def LowerToLinalg : Pass<"generic-lower-to-linalg", "::mlir::func::FuncOp"> {
 #ifdef KILN_CPU_PASSES
 // --- The fast CPU pipeline: tile → loops over native vectors ----------------------------------------------------------
 
+def SplitProducts : Pass<"cpu-split-products", "::mlir::func::FuncOp"> {
+  let summary = "takes factors of f32 for the sum of two bf16 where the precision bf16x3 permits it";
+  let description = [{
+    AMX multiplies bf16: a product becomes three, of large parts and of a large and a small one either way, the sums of
+    which are left out where they are not finite, as of an infinite factor.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def ForwardLoads : Pass<"cpu-forward-loads", "::mlir::func::FuncOp"> {
   let summary = "marks the loads that may be read again from memory where they are used";
   let description = [{
@@ -303,8 +310,7 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
   let description = [{
     Stores, reductions, products, carried tiles and costly values used twice get loops; everything else is computed where
     it is used. Neighbouring loops over one shape run as one. What is placed, packed and fused is what the attributes of the
-    passes above say. Where tiles may hang over the ends of their views, loops come twice: without masks, for tiles that lie
-    inside, and with them.
+    passes above say. Where tiles may hang over their views' ends, loops come twice: for those inside without masks.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -369,8 +375,7 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
   let summary = "gives sorts powers of two, all of whose elements are wanted";
   let description = [{
-    The greatest numbers follow the elements along the axis, up to the next power of two; of what is sorted the first are
-    taken.
+    The greatest numbers follow the elements, up to the next power of two; of what is sorted the first are taken.
 
     ```mlir
     %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32>
@@ -387,8 +392,7 @@ def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
   let summary = "chooses a layout for each load, store and atomic addition";
   let description = [{
     Neighbouring threads take neighbouring elements, and a thread as many in a row as one instruction moves: up to 16 bytes
-    where strides, offsets, extents and the view's alignment allow. `simt.layout` and `simt.vector` on the operation say what
-    was chosen.
+    where strides, offsets, extents and the view's alignment allow. `simt.layout` and `simt.vector` say what was chosen.
 
     ```mlir
     %0 = tile.load %x[%m, %k] : … -> tensor<64x64xf16>

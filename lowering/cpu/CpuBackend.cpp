@@ -128,6 +128,8 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
     pm.addNestedPass<FuncOp>(mlir::createConvertLinalgToLoopsPass());
   } else {
     pm.addPass(createPlaceConstants());
+    if (target.tiles || emulatesTiles)
+      pm.addNestedPass<FuncOp>(createSplitProducts());
     pm.addNestedPass<FuncOp>(createForwardLoads());
     pm.addNestedPass<FuncOp>(createPinCarriedTiles());
     pm.addNestedPass<FuncOp>(createFuseEpilogues({target.vectorBits}));

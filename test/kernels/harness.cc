@@ -26,8 +26,11 @@ std::vector<Machine> productMachines() {
   std::vector<Machine> all = machines();
   const std::vector<std::string> devices = test::testDevices();
   for (const std::string &device : test::testDevices(/*everyProcessor=*/true))
-    if (std::find(devices.begin(), devices.end(), device) == devices.end())
+    if (std::find(devices.begin(), devices.end(), device) == devices.end()) {
       all.push_back({device, bf16});
+      if (device == "cpu:amx") // which multiplies parts of f32
+        all.push_back({device, f32, Precision::bf16x3});
+    }
   for (const std::string &device : test::testDevices())
     if (isGpu(device))
       for (const Precision precision : {Precision::tf32, Precision::tf32x3, Precision::bf16x3})
@@ -49,7 +52,7 @@ std::string machineName(const testing::TestParamInfo<Machine> &info) {
 
 double productError(int64_t n, const Machine &machine) {
   const double plain = static_cast<double>(n + 1) * roundoff;
-  if (!isGpu(machine.device) || (machine.type == f32 && machine.precision == Precision::ieee))
+  if (machine.precision == Precision::ieee && (!isGpu(machine.device) || machine.type == f32))
     return plain;
   switch (machine.precision) {
   case Precision::ieee:
