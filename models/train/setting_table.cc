@@ -232,8 +232,8 @@ static std::vector<Setting> makeTable() {
       number("seed", "seed", &S::seed, "seed of weights and batches", {}),
       choice(
           "precision", "precision", &S::precision,
-          "how products of f32 may be rounded: ieee, tf32, tf32x3, bf16x3 (tf32 on GPUs, ieee on CPUs, which compute "
-          "all as ieee)",
+          "how products of f32 may be rounded: ieee, tf32, tf32x3, bf16x3 (tf32 on GPUs, ieee on CPUs; those "
+          "without AMX compute all as ieee)",
           [](const std::string &, const std::string &text) { return precisionNamed(text); },
           [](std::optional<Precision> p) { return p ? Json(precisionNames.at(static_cast<size_t>(*p))) : Json(); }),
       withMemory(dtype("dtype", "dtype", &S::type, "type of weights and activations: fp32, bf16, fp16")),
