@@ -102,13 +102,13 @@ static tile::DotOp productBehind(Value tile) {
 
 /// How warps share the sums. The rows of a tile that are reduced or multiplied again, as attention's scores are, stay
 /// within a warp, and so do those of the product that has it for its left factor: neither the reduction nor the factor
-/// then goes through memory.
-static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps) {
+/// then goes through memory. `sparesB` as warpSplit has it.
+static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps, bool sparesB = false) {
   const auto [M, N, K, batch] = extentsOf(op);
   if (isUsedByRows(op) || productBehind(op.getA()))
     if (const auto rows = simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/true, batch))
       return rows;
-  return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false, batch);
+  return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false, batch, sparesB);
 }
 
 /// Whether the operand is loaded in the round that multiplies it, perhaps transposed or of another shape.
@@ -222,7 +222,8 @@ static void choose(tile::DotOp op, unsigned warps, bool groups) {
     op->setAttr("simt.wgmma", UnitAttr::get(op.getContext()));
   const auto mma = [&] {
     const simt::MmaStrides strides = {neighbours(op, simt::MmaOperand::A), neighbours(op, simt::MmaOperand::B)};
-    return simt::mmaAcc(M, N, *splitOf(op, warps), warps, batch, strides);
+    const bool turnsBytesOfB = multipliedBits(op) == 8 && strides.n > strides.m; // a permutation for each four of them
+    return simt::mmaAcc(M, N, *splitOf(op, warps, turnsBytesOfB), warps, batch, strides);
   };
   const simt::TileLayout layout = isGrouped        ? simt::wgmmaAcc(M, N, warps)
                                   : hasInstruction ? mma()

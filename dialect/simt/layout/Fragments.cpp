@@ -24,7 +24,7 @@ std::optional<MmaShape> mmaShapeFor(unsigned bits, int64_t K) {
 }
 
 std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned numWarps, bool rowsInWarp,
-                                   llvm::ArrayRef<int64_t> batch) {
+                                   llvm::ArrayRef<int64_t> batch, bool sparesB) {
   const auto products = static_cast<unsigned>(std::min(numWarps, 1u << TileShape(batch).coreBits()));
   numWarps /= products;
   const Extent m = Extent::of(M), n = Extent::of(N);
@@ -37,7 +37,7 @@ std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned num
         continue;
       const int64_t here = m.padded * K * alongN + n.padded * K * alongM;
       const unsigned used = alongM * alongN, usedByBest = best ? best->m * best->n : 0;
-      if (used > usedByBest || (used == usedByBest && here <= reads)) {
+      if (used > usedByBest || (used == usedByBest && (sparesB ? here < reads : here <= reads))) {
         best = {alongM, alongN, products};
         reads = here;
       }

@@ -50,12 +50,13 @@ struct MmaStrides {
 };
 
 /// The split of D (M, N) = A (M, K) · B (K, N) that uses most of the warps and, of these, reads the fewest operand
-/// elements; of equals the one with the fewest rows a warp, for it is rows that a loop keeps. With `rowsInWarp`, for a
-/// reduction along the rows: one with n = 1 that uses all warps. Nothing when D's core is smaller than an instruction,
-/// or there is no such split. Products of several matrices, as many as the extents `batch` say, are dealt to warps
-/// first: no operand is then read twice.
+/// elements; of equals the one with the fewest rows a warp, for it is rows that a loop keeps, or, with `sparesB`, where
+/// lanes have more to do for elements of B than for those of A, the one with the fewest columns. With `rowsInWarp`, for
+/// a reduction along the rows: one with n = 1 that uses all warps. Nothing when D's core is smaller than an
+/// instruction, or there is no such split. Products of several matrices, as many as the extents `batch` say, are dealt
+/// to warps first: no operand is then read twice.
 std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned numWarps, bool rowsInWarp,
-                                   llvm::ArrayRef<int64_t> batch = {});
+                                   llvm::ArrayRef<int64_t> batch = {}, bool sparesB = false);
 
 /// The accumulator D (…, M, N), its leading extents those of `batch`: M's core is a multiple of 16 · split.m, N's of
 /// 8 · split.n, the product of the leading ones' of split.batch.

@@ -153,6 +153,26 @@ func.func @neighbours(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?x?xi8, s
 
 // -----
 
+// Bytes of B that are neighbours across instructions are permuted in registers: of splits that read as much, warps take the
+// one with fewer columns each, unless A's are permuted, too. Along K neither is.
+// CHECK-LABEL: func @permutedBytes
+// CHECK: tile.dot {{.*}}warp [d0:16 d1:16]>, simt.mma}
+// CHECK: tile.dot {{.*}}warp [d0:16 d0:32]>, simt.mma}
+// CHECK: tile.dot {{.*}}warp [d0:32 d0:64]>, simt.mma}
+func.func @permutedBytes(%a: memref<?x?xi8, strided<[?, 1]>>, %k: i64, %acc: tensor<128x64xi32>) attributes {tile.kernel} {
+  %0 = tile.load %a[%k, %k] : memref<?x?xi8, strided<[?, 1]>> -> tensor<128x64xi8>
+  %1 = tile.load %a[%k, %k] : memref<?x?xi8, strided<[?, 1]>> -> tensor<64x64xi8>
+  %2 = tile.load %a[%k, %k] : memref<?x?xi8, strided<[?, 1]>> -> tensor<64x128xi8>
+  %3 = tile.transpose %1 [1, 0] : tensor<64x64xi8> -> tensor<64x64xi8>
+  %4 = tile.transpose %2 [1, 0] : tensor<64x128xi8> -> tensor<128x64xi8>
+  %5 = tile.dot %0, %1, %acc : tensor<128x64xi8>, tensor<64x64xi8>, tensor<128x64xi32>
+  %6 = tile.dot %0, %3, %acc : tensor<128x64xi8>, tensor<64x64xi8>, tensor<128x64xi32>
+  %7 = tile.dot %4, %1, %acc : tensor<128x64xi8>, tensor<64x64xi8>, tensor<128x64xi32>
+  return
+}
+
+// -----
+
 // A product of f32 whose left factor comes from another's sums takes its terms as these lie: of 16 bits all do.
 // CHECK-LABEL: func @chained
 // CHECK: tile.dot {{.*}} simt.mma}

@@ -94,6 +94,15 @@ TEST(Fragments, WarpSplits) {
   }
 }
 
+// Of splits that read as many elements, the one with fewer rows a warp, or with fewer columns; none that reads more.
+TEST(Fragments, WarpSplitsThatSpareB) {
+  EXPECT_EQ(warpSplit(128, 64, 64, 4, false), (WarpSplit{4, 1}));
+  EXPECT_EQ(warpSplit(128, 64, 64, 4, false, {}, /*sparesB=*/true), (WarpSplit{2, 2}));
+  EXPECT_EQ(warpSplit(128, 128, 64, 8, false, {}, /*sparesB=*/true), (WarpSplit{2, 4}));
+  EXPECT_EQ(warpSplit(128, 128, 64, 4, false, {}, /*sparesB=*/true), (WarpSplit{2, 2}));
+  EXPECT_EQ(warpSplit(256, 64, 64, 4, false, {}, /*sparesB=*/true), (WarpSplit{4, 1}));
+}
+
 // The layouts that the documentation shows.
 TEST(Fragments, KnownTiles) {
   const TileLayout acc = mmaAcc(128, 96, {4, 1}, 4);
