@@ -32,6 +32,8 @@ struct Machine {
   /// Lanes of memory up to so far apart are read and written by whole vectors and shuffles. AVX-512 shuffles elements
   /// of any size across a whole vector by one instruction.
   int64_t widestStride() const { return vectorBits == 512 ? 8 : 4; }
+  /// Of how many elements a tile of rows narrower than a vector pays for loops that go on from row to row.
+  int64_t fewestOfNarrowRows() const { return 16 * vectorBits / 32; }
   /// The same machine, whose vectors have so many lanes.
   Machine withLanes(int64_t lanes) const { return {vectorBits, registers, vectorBits / lanes}; }
 };

@@ -70,7 +70,6 @@ bool Nest::followsFromRows(Value tile) const {
 }
 
 bool Nest::takesNarrowRows() {
-  constexpr int64_t fewVectors = 16;
   const auto last = static_cast<int64_t>(shape.size()) - 1;
   const bool isColumns = roots.front().isColumns();
   bool reduces = false;
@@ -87,7 +86,7 @@ bool Nest::takesNarrowRows() {
   bitsInside = elementBitsOf(roots, e);
   const int64_t lanes = e.machine.vectorBits / bitsInside, width = shape[last];
   if (width == 1 || width >= lanes || (reduces && !isColumns && width > e.machine.widestStride()) ||
-      llvm::product_of(shape) < fewVectors * lanes)
+      llvm::product_of(shape) < e.machine.fewestOfNarrowRows())
     return false;
   for (tile::AccessOp access : accessesOf(roots, e)) {
     const auto wanted = pitchesOf(access);

@@ -232,11 +232,11 @@ struct Placement {
 
   /// Whether a placed tile's rows lie right behind each other: they are narrow, many, and read by nests alone.
   bool isNarrow(Operation *op) const {
-    constexpr int64_t fewVectors = 16; // as in NarrowRows.cpp
+    const Machine machine{.vectorBits = 32 * lanes};
     const auto type = cast<RankedTensorType>(op->getResult(0).getType());
     const int64_t width = type.getRank() < 2 ? 1 : type.getShape().back();
-    return isElementwise(op) && width > 1 && width <= Machine{.vectorBits = 32 * lanes}.widestStride() &&
-           type.getNumElements() >= fewVectors * lanes &&
+    return isElementwise(op) && width > 1 && width <= machine.widestStride() &&
+           type.getNumElements() >= machine.fewestOfNarrowRows() &&
            llvm::all_of(readersOf(op->getResult(0)), [](const Reader &reader) {
              return isa<tile::StoreOp, tile::ReduceOp>(reader.operand->getOwner());
            });

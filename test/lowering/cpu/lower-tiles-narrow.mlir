@@ -25,6 +25,20 @@ func.func @doubled(%x: memref<?x3xf32, strided<[?, 1]>>, %y: memref<?x3xf32, str
   return
 }
 
+// Of bytes as many elements are fewer vectors, which pay no less.
+// CHECK-LABEL: func @bytes
+// CHECK: scf.for %{{.*}} = %c0 to %c256 step %c64 {
+// CHECK-COUNT-3: vector.store {{.*}} vector<64xi8>
+// CHECK-NOT: vector.maskedstore
+// CHECK: return
+func.func @bytes(%x: memref<256x3xi8, strided<[3, 1]>>, %y: memref<256x3xi8, strided<[3, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] {cpu.view} : memref<256x3xi8, strided<[3, 1]>> -> tensor<256x3xi8>
+  %1 = arith.addi %0, %0 : tensor<256x3xi8>
+  tile.store %1, %y[%c0, %c0] : tensor<256x3xi8>, memref<256x3xi8, strided<[3, 1]>>
+  return
+}
+
 // Sixteen rows of two are two vectors, of which shuffles make what the rows have first and what they have second.
 // CHECK-LABEL: func @summed
 // CHECK: scf.for %{{.*}} = %c0 to %c512 step %c16 {
