@@ -250,6 +250,7 @@ private:
     mlir::Value line;   // its memory as a view of rank 1
     mlir::Value places; // a vector of index: where in it
     mlir::Value whole;  // i1: all valid lanes lie in the view and the mask; null if they must
+    bool held = false;  // positions that are places, but for a stride, lie in memory, at places that are not in doubt
     int64_t valid = 0;
     int depth = 0;
   };
@@ -258,6 +259,15 @@ private:
   bool isAnywhere(tile::AccessOp op, const Index &index);
   /// Where lanes of a tile of positions lie in a dimension of a view (index type, a vector of it where they differ).
   mlir::Value namedPosition(tile::AccessOp op, int64_t axis, const Index &index);
+  /// An element of memory that holds a position.
+  struct Held {
+    mlir::Value memory;
+    llvm::SmallVector<mlir::Value> indices;
+  };
+  /// Where the first position of one lane is to be read; nothing where it is computed, or its place is in doubt.
+  std::optional<Held> heldPosition(tile::AccessOp op, const Index &index, int64_t lane);
+  /// Where in the line one of the lanes is (index type), at the deepest level.
+  mlir::Value placeOf(tile::AccessOp op, const Index &index, const Anywhere &lanes, int64_t lane);
   mlir::Value loadAnywhere(tile::AccessOp op, const Index &index);
   void storeAnywhere(mlir::Value value, tile::AccessOp op, const Index &index);
   /// Lane by lane: `element` gives the scalar at each valid position of the index's vector dimension.

@@ -1,8 +1,9 @@
 // Reading and writing a vector of lanes whose positions a tile of numbers names.
 //
 // Whether all of them lie in the view, and in the mask, is asked once for the vector, by vector compares; if they do,
-// each is loaded and stored by itself without a question: that takes half the time of the gathers of a Zen 5. Else each
-// lane is asked for by itself.
+// each is loaded and stored by itself without a question: that takes half the time of the gathers of a Zen 5. Its
+// position comes from memory, if that holds it, for to take it out of the vector is more work than to read it again.
+// Else each lane is asked for by itself.
 
 #include "lowering/cpu/Evaluator.h"
 
@@ -69,6 +70,7 @@ Evaluator::Anywhere Evaluator::anywhereIn(tile::AccessOp op, const Index &index)
     result.places = result.places ? make<arith::AddIOp>(asVector(result.places), asVector(position)) : position;
   }
   result.places = asVector(result.places);
+  result.held = type.getRank() == 1 && heldPosition(op, index, 0);
   if (Value mask = op.getMaskIfAny())
     also(at(mask, index));
   result.whole = inside ? both(scalars, allOf(inside, result.valid)) : scalars;
@@ -87,6 +89,36 @@ Evaluator::Anywhere Evaluator::anywhereIn(tile::AccessOp op, const Index &index)
   return result;
 }
 
+std::optional<Evaluator::Held> Evaluator::heldPosition(tile::AccessOp op, const Index &index, int64_t lane) {
+  Value positions = op.getSubscripts().front();
+  while (!isBuffered(positions) && isa_and_present<arith::ExtSIOp>(positions.getDefiningOp()))
+    positions = positions.getDefiningOp()->getOperand(0);
+  Index here{ArrayRef<Ix>(index).take_front(op.getIndexRank())};
+  for (Ix &ix : here)
+    if (ix.lanes)
+      ix = along(make<arith::AddIOp>(ix.at, constantIndex(ix.stepOf(lane))));
+  if (isBuffered(positions)) {
+    const Value buffer = buffers.lookup(positions);
+    return isDense(positions) ? std::nullopt : std::optional(Held{buffer, accessIn(buffer, here).indices});
+  }
+  auto access = dyn_cast_if_present<tile::AccessOp>(positions.getDefiningOp());
+  if (!access || !access.isLoad() || access.getIndexRank() > 0 || access.getMaskIfAny())
+    return std::nullopt;
+  const Access found = accessOf(access, here);
+  return found.inside ? std::nullopt : std::optional(Held{access.getView(), found.indices});
+}
+
+Value Evaluator::placeOf(tile::AccessOp op, const Index &index, const Anywhere &lanes, int64_t lane) {
+  const auto held = lanes.held ? heldPosition(op, index, lane) : std::nullopt;
+  const Value stride = held ? strideAlong(op.getView(), 0) : Value();
+  moveTo(depth());
+  if (!held)
+    return vector::ExtractOp::create(builder, loc, lanes.places, lane);
+  const Value number = memref::LoadOp::create(builder, loc, held->memory, held->indices);
+  const Value position = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number);
+  return arith::MulIOp::create(builder, loc, position, stride);
+}
+
 Value Evaluator::loadAnywhere(tile::AccessOp op, const Index &index) {
   const Type element = op.getTile().getType().getElementType();
   const Type stored = op.getView().getType().getElementType();
@@ -94,11 +126,8 @@ Value Evaluator::loadAnywhere(tile::AccessOp op, const Index &index) {
   auto together = [&] {
     Value zero = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(stored)));
     SmallVector<Value> elements(machine.lanes(), zero);
-    moveTo(depth());
-    for (int64_t lane = 0; lane < lanes.valid; ++lane) {
-      Value place = vector::ExtractOp::create(builder, loc, lanes.places, lane);
-      elements[lane] = memref::LoadOp::create(builder, loc, lanes.line, place);
-    }
+    for (int64_t lane = 0; lane < lanes.valid; ++lane)
+      elements[lane] = memref::LoadOp::create(builder, loc, lanes.line, placeOf(op, index, lanes, lane));
     Value vector = vector::FromElementsOp::create(builder, loc, vectorOf(stored), elements);
     return asElement(noted(vector, depth()), element);
   };
@@ -118,9 +147,8 @@ void Evaluator::storeAnywhere(Value value, tile::AccessOp op, const Index &index
     Value written = value;
     if (getElementTypeOrSelf(written.getType()) != stored)
       written = make<arith::ExtUIOp>(vectorOf(stored), written);
-    moveTo(depth());
     for (int64_t lane = 0; lane < lanes.valid; ++lane) {
-      Value place = vector::ExtractOp::create(builder, loc, lanes.places, lane);
+      Value place = placeOf(op, index, lanes, lane);
       Value element = vector::ExtractOp::create(builder, loc, written, lane);
       memref::StoreOp::create(builder, loc, element, lanes.line, place);
     }

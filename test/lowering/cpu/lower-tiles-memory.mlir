@@ -93,3 +93,30 @@ func.func @few_rows_or_columns(%rows: memref<64x4096xf32, strided<[4096, 1]>>,
   }
   return
 }
+
+// Positions that memory holds are asked for whether they lie in the view as a vector, and read there once more where they
+// do; those that are computed are taken out of their vector.
+// CHECK-LABEL: func @named
+// CHECK-SAME: %[[X:[a-z0-9]+]]: {{[^,]*, [^,]*}}, %[[AT:[a-z0-9]+]]:
+// CHECK: scf.if
+// CHECK-NOT: vector.extract
+// CHECK: %[[NUMBER:.*]] = memref.load %[[AT]]
+// CHECK: %[[POSITION:.*]] = arith.index_cast %[[NUMBER]] : i32 to index
+// CHECK: memref.load {{.*}}[%[[POSITION]]]
+// CHECK-COUNT-15: memref.load %[[AT]]
+// CHECK: vector.from_elements
+// CHECK: scf.if
+// CHECK-COUNT-16: vector.extract %{{.*}} : index from vector<16xindex>
+// CHECK: vector.from_elements
+// CHECK: return
+func.func @named(%x: memref<100xf32, strided<[1]>>, %at: memref<16xi32, strided<[1]>>,
+                 %y: memref<16xf32, strided<[1]>>, %z: memref<16xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %at[%c0] {cpu.view} : memref<16xi32, strided<[1]>> -> tensor<16xi32>
+  %1 = tile.gather %x[%0] {cpu.view} : memref<100xf32, strided<[1]>>, tensor<16xi32> -> tensor<16xf32>
+  tile.store %1, %y[%c0] : tensor<16xf32>, memref<16xf32, strided<[1]>>
+  %2 = arith.addi %0, %0 : tensor<16xi32>
+  %3 = tile.gather %x[%2] {cpu.view} : memref<100xf32, strided<[1]>>, tensor<16xi32> -> tensor<16xf32>
+  tile.store %3, %z[%c0] : tensor<16xf32>, memref<16xf32, strided<[1]>>
+  return
+}
