@@ -183,8 +183,29 @@ Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
   return asWords(parts[0]);
 }
 
+/// The same of vectors of 128 bits, of which one instruction interleaves a half with another's: row i with row
+/// i + lanes / 2, until each has come to lie in the others' lanes.
+static SmallVector<Value> interleaved(Evaluator &e, SmallVector<Value> block) {
+  const auto lanes = static_cast<int64_t>(block.size());
+  SmallVector<int64_t> low, high;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    low.push_back(lane / 2 + lane % 2 * lanes);
+    high.push_back(low.back() + lanes / 2);
+  }
+  for (int64_t done = 1; done < lanes; done *= 2) {
+    SmallVector<Value> next;
+    for (int64_t i = 0; i < lanes / 2; ++i)
+      for (const SmallVector<int64_t> *half : {&low, &high})
+        next.push_back(e.make<vector::ShuffleOp>(block[i], block[i + lanes / 2], *half));
+    block = std::move(next);
+  }
+  return block;
+}
+
 SmallVector<Value> turned(Evaluator &e, SmallVector<Value> block) {
   const auto lanes = static_cast<int64_t>(block.size());
+  if (lanes * getElementTypeOrSelf(block.front().getType()).getIntOrFloatBitWidth() == 128)
+    return interleaved(e, std::move(block));
   for (int64_t half = 1; half < lanes; half *= 2) { // exchange off-diagonal blocks of size `half`
     SmallVector<int64_t> low, high;
     for (int64_t lane = 0; lane < lanes; ++lane) {
