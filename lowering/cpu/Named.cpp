@@ -1,9 +1,9 @@
 // Reading and writing a vector of lanes whose positions a tile of numbers names.
 //
 // Whether all of them lie in the view, and in the mask, is asked once for the vector, by vector compares; if they do,
-// each is loaded and stored by itself without a question: that takes half the time of the gathers of a Zen 5. Its
-// position comes from memory, if that holds it, for to take it out of the vector is more work than to read it again.
-// Else each lane is asked for by itself.
+// each is loaded and stored by itself without a question: that takes half the time of the gathers of a Zen 5. Where
+// memory holds its position that is read there once more, which is less work than to take it out of the vector; what
+// other programs write there meanwhile has no meaning. Else each lane is asked for by itself.
 
 #include "lowering/cpu/Evaluator.h"
 
