@@ -25,7 +25,7 @@ enum class AttentionForm { flash, plain };
 inline constexpr std::array<const char *, 2> attentionNames = {"flash", "plain"};
 
 struct AttentionConfig {
-  int bm = 64, bn = 64;                  // rows of q, rows of k and v a tile
+  int bm = 64, bn = 32;                  // rows of q, rows of k and v a tile
   Precision precision = Precision::ieee; // of products of f32
   int warps = 4;                         // of a program, on a GPU
   int stages = 2;                        // blocks of keys and values in flight or in use, on a GPU

@@ -74,12 +74,15 @@ TEST_F(Barriers, AndRingsAreSeenToBeWrong) {
         run(*device, planMatmul(device->target(), layout, a.ref().slice(1, 0, rowsOfA[1]),
                                 b.ref().slice(1, 0, rowsOfB[1]), c.ref(), false, MatmulConfig{64, 64, 32}));
       }
+  // As many keys a block as queries, so that the rounds without a mask may be odd in number: the barrier behind them
+  // is there for the slot that the last of an odd number leaves.
+  AttentionConfig square;
+  square.bm = square.bn = 64;
   for (const int64_t T : {208, 16, 80}) {
     const Shape heads = {1, 2, T, 32};
     const Tensor q = filled(heads), k = filled(heads), v = filled(heads), o = tensor(heads, bf16),
                  lse = tensor({1, 2, T});
-    run(*device,
-        planAttention(device->target(), q.ref(), k.ref(), v.ref(), o.ref(), lse.ref(), 0.25F, {}, AttentionConfig{}));
+    run(*device, planAttention(device->target(), q.ref(), k.ref(), v.ref(), o.ref(), lse.ref(), 0.25F, {}, square));
   }
   std::map<std::string, int> kinds;
   for (const Verdict &each : device->verdicts())

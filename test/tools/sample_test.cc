@@ -81,6 +81,7 @@ TEST_F(SampleTest, Averages) {
 TEST_F(SampleTest, Spread) {
   constexpr int64_t rows = 512;
   AttentionConfig config;
+  config.bm = config.bn = 64;
   const Shape extents = {1, 1, rows, 64};
   const TensorRef q = make(extents, bf16), k = make(extents, bf16), v = make(extents, bf16), o = make(extents, bf16);
   const Plan plan = planAttention(device->target(), q, k, v, o, make({1, 1, rows}, f32), 1, {}, config);
