@@ -58,7 +58,7 @@ struct Readers {
 };
 
 struct Placement {
-  int64_t lanes; // of a vector of 32-bit elements
+  int64_t lanes = 0; // of a vector of 32-bit elements
   DenseSet<Value> placed;
   DenseMap<Value, int64_t> costs;
   DenseMap<Value, Readers> readers;
@@ -352,7 +352,8 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
     func::FuncOp function = getOperation();
     squeezeColumns();
     copyDense();
-    Placement placement{.lanes = vectorBits / 32};
+    Placement placement;
+    placement.lanes = vectorBits / 32;
     forEpilogues(function, [&](Operation *, Value sums) {
       for (tile::StoreOp store : storesOf(sums))
         placement.epilogues.insert(store);

@@ -87,8 +87,9 @@ TEST_P(Programs, BatchesAreAsALoopOfLaunches) {
                                       << " --devices " << device->name();
     compared += found ? 1 : 0;
   }
-  if (!onCpus.empty() || !onGpus.empty())
+  if (!onCpus.empty() || !onGpus.empty()) {
     EXPECT_GT(compared, batches / 3);
+  }
 }
 
 /// x + 1 from one view to another, both of four i32 within a buffer of six.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <immintrin.h>
 #include <numeric>
 #include <vector>
@@ -17,6 +18,13 @@ using namespace kiln::bench;
 // Twelve accumulators hide a latency of four to five cycles at two multiply-adds a cycle, and fit AVX2's 16 registers.
 // The factor is just under one and the addend small, so that values stay ordinary numbers.
 static constexpr int chains = 12, unrolled = 16;
+
+/// The sum of all lanes, so that nothing is computed in vain.
+template <class Lane, class Vector> static float sumOf(const Vector (&sums)[chains]) {
+  Lane lanes[chains * sizeof(Vector) / sizeof(Lane)];
+  std::memcpy(lanes, sums, sizeof(sums));
+  return static_cast<float>(std::accumulate(std::begin(lanes), std::end(lanes), Lane()));
+}
 
 __attribute__((target("avx512f"))) static float multiplyAdds512(int64_t rounds) {
   __m512 sums[chains];
@@ -29,12 +37,7 @@ __attribute__((target("avx512f"))) static float multiplyAdds512(int64_t rounds) 
 #pragma GCC unroll 12
       for (__m512 &sum : sums)
         sum = _mm512_fmadd_ps(sum, factor, addend);
-  __m512 total = sums[0];
-  for (int i = 1; i < chains; ++i)
-    total = _mm512_add_ps(total, sums[i]);
-  float lanes[16];
-  _mm512_storeu_ps(lanes, total);
-  return std::accumulate(lanes, lanes + 16, 0.0f);
+  return sumOf<float>(sums);
 }
 
 __attribute__((target("avx2,fma"))) static float multiplyAdds256(int64_t rounds) {
@@ -48,12 +51,7 @@ __attribute__((target("avx2,fma"))) static float multiplyAdds256(int64_t rounds)
 #pragma GCC unroll 12
       for (__m256 &sum : sums)
         sum = _mm256_fmadd_ps(sum, factor, addend);
-  __m256 total = sums[0];
-  for (int i = 1; i < chains; ++i)
-    total = _mm256_add_ps(total, sums[i]);
-  float lanes[8];
-  _mm256_storeu_ps(lanes, total);
-  return std::accumulate(lanes, lanes + 8, 0.0f);
+  return sumOf<float>(sums);
 }
 
 // Sums of narrow products grow slowly enough to stay numbers, or wrap.
@@ -68,10 +66,7 @@ __attribute__((target("avx512f,avx512bf16"))) static float pairs512(int64_t roun
 #pragma GCC unroll 12
       for (__m512 &sum : sums)
         sum = _mm512_dpbf16_ps(sum, ones, ones);
-  __m512 total = sums[0];
-  for (int i = 1; i < chains; ++i)
-    total = _mm512_add_ps(total, sums[i]);
-  return _mm512_reduce_add_ps(total);
+  return sumOf<float>(sums);
 }
 
 __attribute__((target("avx512f,avx512vnni"))) static float quads512(int64_t rounds) {
@@ -85,10 +80,7 @@ __attribute__((target("avx512f,avx512vnni"))) static float quads512(int64_t roun
 #pragma GCC unroll 12
       for (__m512i &sum : sums)
         sum = _mm512_dpbusd_epi32(sum, ones, ones);
-  __m512i total = sums[0];
-  for (int i = 1; i < chains; ++i)
-    total = _mm512_add_epi32(total, sums[i]);
-  return static_cast<float>(_mm512_reduce_add_epi32(total));
+  return sumOf<uint32_t>(sums); // which may wrap
 }
 
 // What AMX is told of its tiles: all are of 16 rows of 64 bytes.

@@ -49,8 +49,9 @@ TEST_P(EvalTest, LossesAndHitsAreThoseOfThePrediction) {
   const Evaluator::Result result = evaluator.evaluate(inputsOf(batch));
   for (int64_t t = 0; t < 24; ++t) {
     EXPECT_NEAR(result.losses[t], losses[t], 1e-4) << t;
-    if (t % 2 || t % 5 == 4)
+    if (t % 2 || t % 5 == 4) {
       EXPECT_EQ(result.hits[t], t % 5 != 4) << t;
+    }
   }
 }
 

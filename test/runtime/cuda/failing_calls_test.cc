@@ -75,8 +75,9 @@ TEST(CudaFailures, AreToldWithTheirCallAndLeaveNothing) {
       // What could not be given back is there still, and nothing else.
       const bool gaveBack = call.find("Destroy") != std::string::npos || call.find("Free") != std::string::npos ||
                             call.find("Unload") != std::string::npos || call.find("Release") != std::string::npos;
-      if (!gaveBack)
+      if (!gaveBack) {
         EXPECT_STREQ(stub.left(), "") << place;
+      }
     }
   stub.reset();
   EXPECT_EQ(tryEverything().text, "");

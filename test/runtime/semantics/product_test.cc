@@ -151,10 +151,11 @@ TEST_P(Products, OfTilesThatHangOverTheirViewsAreZeroOutside) {
                 << want << ", but got " << realOf(f32, got[i * TN + j]);
           }
         }
-        if (total)
+        if (total) {
           ASSERT_TRUE(same(f32, got[i * TN], rawOfReal(f32, sum), false))
               << config << " from " << m << ", " << n << ", " << k << ", row " << i << ": expected " << sum
               << ", but got " << realOf(f32, got[i * TN]);
+        }
       }
     }
   }
