@@ -164,6 +164,11 @@ std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right,
   return result;
 }
 
+Facts normalFacts() {
+  constexpr double most = 6.8;
+  return {.bound = most, .whole = false, .absolute = 2 * 5.1 * 0x1p-23 * most}; // two machines, each off by so much
+}
+
 std::optional<Facts> softmaxOf(Type type, const Facts &terms, int64_t count) {
   if (!terms.exact() || bytesOf(type) == 1)
     return {};

@@ -48,6 +48,8 @@ Type sumsOf(Type type);
 std::optional<Facts> sumOf(Type type, const Facts &terms, int64_t count);
 std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right, const Facts &acc, int64_t count,
                                Precision precision = Precision::ieee);
+/// random_normal.
+Facts normalFacts();
 /// softmax over `count` elements.
 std::optional<Facts> softmaxOf(Type type, const Facts &terms, int64_t count);
 /// A conversion between types.

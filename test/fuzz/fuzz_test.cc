@@ -150,6 +150,8 @@ TEST(Generate, DrawsTheWholeLanguage) {
                                     "insert(",
                                     "topk(",
                                     ".unroll = ",
+                                    "dot_scaled(",
+                                    "random_normal(",
                                     "Precision::tf32)",
                                     "Precision::tf32x3)",
                                     "Precision::bf16x3)"};

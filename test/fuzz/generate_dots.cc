@@ -5,6 +5,7 @@
 #include "test/fuzz/generator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace kiln::fuzz {
@@ -80,12 +81,12 @@ std::array<int64_t, 3> Generator::productExtents() {
 }
 
 bool Generator::dotStatement() {
+  if (chance(12))
+    return dotScaled();
   const Type type = pick(factorTypes);
   auto [m, k, n] = productExtents();
-  Shape leading; // up to three, of few and smaller matrices
-  if (chance(30)) {
-    for (int64_t count = between(1, 3); static_cast<int64_t>(leading.size()) < count;)
-      leading.push_back(between(1, count == 1 ? 6 : count == 2 ? 3 : 2));
+  const Shape leading = chance(30) ? leadingExtents(3) : Shape();
+  if (!leading.empty()) { // smaller matrices
     for (int64_t *extent : {&m, &k, &n})
       *extent = std::min<int64_t>(*extent, 24);
   }
@@ -103,6 +104,58 @@ bool Generator::dotStatement() {
     acc = sum.facts;
   }
   const auto facts = productOf(type, left.facts, right.facts, acc, k, op.precision);
+  if (!facts)
+    return false;
+  emit(op, *facts);
+  return true;
+}
+
+/// Extents before the last two, up to `most` of them, of few matrices.
+Shape Generator::leadingExtents(int most) {
+  Shape leading(static_cast<size_t>(between(1, most)));
+  for (int64_t &extent : leading)
+    extent = between(1, leading.size() == 1 ? 6 : leading.size() == 2 ? 3 : 2);
+  return leading;
+}
+
+/// A factor of so many elements, 32 of which along `kAxis` share a scale, and the scales, which are ¼ to 2, or 2 to 16
+/// so that floats of 4 bits become whole numbers. Its facts are those of elements times scales, which bf16 has.
+std::array<Known, 2> Generator::scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis) {
+  const Type type = pick(std::vector<Type>{f8e4m3, f8e5m2, u8});
+  const auto along = [&](int64_t divisor) {
+    return joined(leading, kAxis == 0 ? rows / divisor : rows, kAxis == 1 ? columns / divisor : columns);
+  };
+  Known elements = type == u8 ? valueOf(u8, along(2)) : factor(type, along(1), nullptr, kAxis);
+  const Shape blocks = along(32);
+  const int64_t least = chance(50) ? 1 : -2, steps = 3; // powers of two, from 2^least on
+  const Known drawn = apply("$0 & $1", {valueOf(u8, blocks).operand(), Operand::number(steps)}, u8, blocks, {});
+  const Known scales = apply("$0 + $1", {drawn.operand(), Operand::number(127 + least)}, u8, blocks, anything(u8));
+  const double most = std::exp2(least + steps);
+  const bool isWhole = least > 0 && (type == u8 || elements.facts.whole);
+  const double bound = type == u8 ? 6 : elements.facts.bound, error = type == u8 ? 0 : elements.facts.error();
+  elements.facts = {.bound = bound * most, .whole = isWhole, .absolute = error * most};
+  return {elements, scales};
+}
+
+bool Generator::dotScaled() {
+  auto [m, k, n] = productExtents();
+  k = 32 * between(1, 3);
+  const Shape leading = chance(30) ? leadingExtents(2) : Shape();
+  if (!leading.empty())
+    m = std::min<int64_t>(m, 24), n = std::min<int64_t>(n, 24);
+  const auto [left, leftScales] = scaledFactor(leading, m, k, 1);
+  const auto [right, rightScales] = scaledFactor(leading, k, n, 0);
+  Op op{.verb = Verb::dotScaled,
+        .type = f32,
+        .shape = joined(leading, m, n),
+        .operands = {left.operand(), leftScales.operand(), right.operand(), rightScales.operand()}};
+  Facts acc{.bound = 0};
+  if (chance(40)) {
+    const Known sum = fit(valueOf(f32, op.shape), wholeNumbers(256));
+    op.operands.push_back(sum.operand());
+    acc = sum.facts;
+  }
+  const auto facts = productOf(bf16, left.facts, right.facts, acc, k, Precision::ieee);
   if (!facts)
     return false;
   emit(op, *facts);

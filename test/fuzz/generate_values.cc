@@ -235,16 +235,15 @@ bool Generator::creationStatement() {
   const auto index = find([](const Known &k) { return k.type == i64 || k.type == i32; });
   const Known counter = index ? *index : load(i64, drawShape(1));
   const Operand seed = chance(50) ? Operand::number(below(1000)) : scalar().operand();
-  if (chance(50))
-    emit({.verb = Verb::randomBits,
-          .type = i32,
-          .shape = counter.shape,
-          .operands = {seed, counter.operand()},
-          .which = static_cast<int>(below(4))},
-         anything(i32));
-  else
-    emit({.verb = Verb::random, .type = f32, .shape = counter.shape, .operands = {seed, counter.operand()}},
-         {.bound = 1, .whole = false, .openZero = false});
+  Op op{.verb = Verb::randomBits, .type = i32, .shape = counter.shape, .operands = {seed, counter.operand()}};
+  if (chance(50)) {
+    op.which = static_cast<int>(below(4));
+    emit(op, anything(i32));
+    return true;
+  }
+  op.type = f32;
+  op.verb = chance(60) ? Verb::random : Verb::randomNormal;
+  emit(op, op.verb == Verb::random ? Facts{.bound = 1, .whole = false, .openZero = false} : normalFacts());
   return true;
 }
 

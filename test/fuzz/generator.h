@@ -143,8 +143,11 @@ private:
   Type mateOf(Type type);
   Precision precisionFor(Type type);
   std::array<int64_t, 3> productExtents();
+  Shape leadingExtents(int most);
   bool dotStatement();
   bool dotLoop();
+  std::array<Known, 2> scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis);
+  bool dotScaled();
 
   // --- generate_hazards.cc
   bool sweep();

@@ -201,10 +201,14 @@ static std::string expression(const Op &op) {
     return op.precision == Precision::ieee
                ? "dot(" + x + ")"
                : fmt::format("dot({}, Precision::{})", x, precisionNames[static_cast<size_t>(op.precision)]);
+  case Verb::dotScaled:
+    return "dot_scaled(" + x + ")";
   case Verb::randomBits:
     return fmt::format("random_words({})[{}]", x, op.which);
   case Verb::random:
     return "random(" + x + ")";
+  case Verb::randomNormal:
+    return "random_normal(" + x + ")";
   default:
     return accessText(op);
   }

@@ -71,6 +71,7 @@ enum class Verb {
   take,       // along axes[0]
   histogram,  // of operands[0] where the mask says, of shape[0] bins
   dot,
+  dotScaled,
   load,
   store,
   gather,
@@ -81,6 +82,7 @@ enum class Verb {
   compareExchange, // `which` is the padding, or the order
   randomBits,
   random,
+  randomNormal,
   check,  // that all of operands[0] hold
   copy,   // a variable of its own that begins as operands[0]
   assign, // operands[0] becomes the value of `result`, which has one already

@@ -157,10 +157,14 @@ Tile Tracing::resultOf(const Op &op) const {
     return histogram(x[0], op.shape[0], maskOf(op));
   case Verb::dot:
     return x.size() == 3 ? dot(x[0], x[1], x[2], op.precision) : dot(x[0], x[1], op.precision);
+  case Verb::dotScaled:
+    return x.size() == 5 ? dot_scaled(x[0], x[1], x[2], x[3], x[4]) : dot_scaled(x[0], x[1], x[2], x[3]);
   case Verb::randomBits:
     return random_words(x[0], x[1])[op.which];
   case Verb::random:
     return random(x[0], x[1]);
+  case Verb::randomNormal:
+    return random_normal(x[0], x[1]);
   default:
     return accessed(op);
   }
