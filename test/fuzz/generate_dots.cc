@@ -1,5 +1,5 @@
 // Matrix products: every type, alone or several at once, factors read straight from views of rank 2 to 5, turned over,
-// masked, computed or at hand, alone and in a loop over K.
+// masked, computed or at hand, alone and in a loop over K; and those with scales by blocks.
 
 #include "dialect/dsl/Plan.h"
 #include "test/fuzz/generator.h"

@@ -30,7 +30,7 @@ endfunction()
 function(kiln_gtest name)
   kiln_program(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
-  kiln_parse_once(${name} $<$<CONFIG:Release>:-Og>) # tests take longer to build than to run
+  kiln_parse_once(${name} $<$<CONFIG:Release>:-Og>) # their time goes to libraries and to kernels
   add_dependencies(${name} cuda_stub_simulating) # whose GPU is one of the devices
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/test ${CMAKE_CURRENT_SOURCE_DIR})
   set(place ${folder})
