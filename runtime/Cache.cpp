@@ -18,6 +18,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <random>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,7 +115,16 @@ static bool isTemporary(std::string_view name) {
 
 // --- The folder -----------------------------------------------------------------------------------------------------
 
-DiskCache::DiskCache(std::string path, int64_t capacity) : path(std::move(path)), capacity(capacity), writable(false) {
+/// How many bytes are stored between two looks at the whole folder, which take time with the number of its entries.
+static int64_t bytesPerLook(int64_t capacity) { return std::max<int64_t>(capacity / 32, 1); }
+
+static int64_t randomBelow(int64_t end) {
+  std::random_device random;
+  return std::uniform_int_distribution<int64_t>(0, end - 1)(random);
+}
+
+DiskCache::DiskCache(std::string path, int64_t capacity)
+    : path(std::move(path)), capacity(capacity), writable(false), unseen(randomBelow(bytesPerLook(capacity))) {
   if (this->path.empty())
     return;
   try {
@@ -192,8 +202,10 @@ void DiskCache::store(const std::string &key, const std::vector<char> &content) 
   if (!writable || bytes > capacity || bytes > largestEntry)
     return;
   write(key, content);
-  if (writable)
-    trim(key);
+  if (!writable || (unseen += bytes) < bytesPerLook(capacity))
+    return;
+  unseen = 0;
+  trim(key);
 }
 
 /// Makes the file that an entry is written to, with a name that no other writer has: processes of two machines may have

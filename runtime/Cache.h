@@ -1,8 +1,8 @@
 // Compiled objects on disk, so that a program's second start compiles nothing.
 //
-// One file an entry, kiln-KEY.kernel. It is written under another name in the same folder, synced and renamed, so that
-// a reader sees all of an entry or none, whoever dies when. It carries its key, length and a hash of its content; an
-// entry that does not agree with them is dropped. Entries are executable code: they and their folder must belong to the
+// One file an entry, kiln-KEY.kernel. It is written under another name in the same folder and renamed, so that a reader
+// sees all of an entry or none, whichever process dies. It carries its key, length and a hash of its content; an entry
+// that does not agree with them is dropped. Entries are executable code: they and their folder must belong to the
 // user and be closed to the writes of others (PrivateFolder.h). Other files in the folder are neither touched nor
 // counted.
 
@@ -38,7 +38,8 @@ public:
 
   /// The content stored under `key` (from digestOf), if it is there and whole.
   std::optional<std::vector<char>> load(const std::string &key);
-  /// Stores it; forgets the entries that were not used for longest when the folder outgrows its capacity.
+  /// Stores it. After every capacity / 32 bytes stored, the folder is listed, and the entries used longest ago are
+  /// removed until it is within its capacity: it may exceed it by a thirty-second in between.
   void store(const std::string &key, const std::vector<char> &content);
 
 private:
@@ -51,6 +52,9 @@ private:
   const int64_t capacity;
   std::optional<PrivateFolder> folder; // none when the cache is off
   std::atomic<bool> writable;
+  /// Bytes stored since the folder was last listed. It begins at a random number: so many processes that store little
+  /// list the folder as often as one that stores much.
+  std::atomic<int64_t> unseen;
 };
 
 } // namespace kiln

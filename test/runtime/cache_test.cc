@@ -5,9 +5,19 @@
 #include <algorithm>
 #include <fstream>
 
+#include <dirent.h>
+#include <dlfcn.h>
+
 using namespace kiln;
 using namespace kiln::test;
 namespace fs = std::filesystem;
+
+/// How often this process has begun to list a folder.
+static int64_t listings = 0;
+extern "C" DIR *fdopendir(int descriptor) {
+  ++listings;
+  return reinterpret_cast<DIR *(*)(int)>(::dlsym(RTLD_NEXT, "fdopendir"))(descriptor);
+}
 
 namespace {
 
@@ -94,6 +104,33 @@ TEST_F(Caches, StayWithinTheirSizeAndForgetTheOldestUseFirst) {
   EXPECT_FALSE(cache.load(keys[5]));
 }
 
+// The folder is listed once for every thirty-second of the capacity that is stored, not at every store, and its size
+// exceeds the capacity by no more.
+TEST_F(Caches, ListTheirFolderOnceForManyStores) {
+  constexpr int64_t capacity = 1 << 20, stores = 1000, bytes = 2000;
+  DiskCache cache(folder, capacity);
+  const int64_t before = listings;
+  for (int64_t i = 0; i < stores; ++i)
+    cache.store(digestOf(std::to_string(i)), contentOf(bytes, i));
+  EXPECT_LE(listings - before, stores * (bytes + 200) / (capacity / 32) + 1);
+  int64_t total = 0;
+  for (const fs::path &file : files())
+    total += fs::file_size(file);
+  EXPECT_LE(total, capacity + capacity / 32);
+  EXPECT_GT(total, capacity / 2);
+}
+
+// Processes that store too little to list the folder at every start still keep it within its capacity, on average.
+TEST_F(Caches, OfManyShortProcessesStayNearTheirSize) {
+  constexpr int64_t capacity = 1 << 20;
+  for (int64_t i = 0; i < 2000; ++i)
+    DiskCache(folder, capacity).store(digestOf(std::to_string(i)), contentOf(2000, i));
+  int64_t total = 0;
+  for (const fs::path &file : files())
+    total += fs::file_size(file);
+  EXPECT_LE(total, capacity + capacity / 2); // 16 listings are missed in a row once in e¹⁶ times
+}
+
 TEST_F(Caches, DoNotStoreWhatIsLargerThanAll) {
   DiskCache cache(folder, 1000);
   cache.store(key, contentOf(1000, 1));
@@ -106,8 +143,8 @@ TEST_F(Caches, RemoveWhatDeadProcessesLeft) {
   std::ofstream(old) << "half";
   std::ofstream(young) << "half";
   fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(1));
-  DiskCache cache(folder, plenty);
-  cache.store(key, contentOf(10, 1));
+  DiskCache cache(folder, 1000); // so small that every store lists the folder
+  cache.store(key, contentOf(100, 1));
   EXPECT_FALSE(fs::exists(old));
   EXPECT_TRUE(fs::exists(young));
 }
