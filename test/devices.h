@@ -1,13 +1,13 @@
-// The devices that tests run on: this list, or the one device that KILN_TEST_DEVICE names. A new target joins it here.
+// The devices that tests run on, chosen here for all suites: the matrix of `tools/test --all`, the part of it that
+// `tools/test` takes, or the one device that KILN_TEST_DEVICE names.
 
 #pragma once
 
-#include <algorithm>
-#include <cctype>
-#include <cstdlib>
-#include <filesystem>
 #include <gtest/gtest.h>
+
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kiln::test {
@@ -16,36 +16,54 @@ namespace kiln::test {
 inline const std::string oracleDevice = "cpu:generic";
 
 /// A driver that was built beside the tests, in whose GPU the simulator runs the kernels; or the one that does nothing.
-inline std::string stubDriver(const std::string &engine = "simulating") {
-  const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  return programs.parent_path() / "lib" / ("libcuda_stub_" + engine + ".so");
-}
+std::string stubDriver(const std::string &engine = "simulating");
 
-/// One device of each pipeline that there is; with `everyProcessor` also those that differ in the processor alone, for
-/// tests of what the processor's instructions decide. The fastest comes first, the oracle last.
-inline std::vector<std::string> testDevices(bool everyProcessor = false) {
-  if (const char *name = std::getenv("KILN_TEST_DEVICE"))
-    return {name};
-  std::vector<std::string> devices = {"cpu"};
-  if (everyProcessor && __builtin_cpu_supports("avx512vl")) {
-    devices.emplace_back("cpu:x86-64-v4"); // has no units for narrow products, as "cpu" may have
-    devices.emplace_back("cpu:amx");       // emulates them where the processor has no AMX
-  }
-  if (everyProcessor)
-    devices.emplace_back("cpu:x86-64-v3");
-  devices.emplace_back("simulator:sm_80");
-  ::setenv("KILN_CUDA_DRIVER", stubDriver().c_str(), /*overwrite=*/0);
-  ::setenv("KILN_NVJITLINK", "", /*overwrite=*/0); // the simulator takes no cubins
-  devices.emplace_back("cuda:0");
-  devices.emplace_back(oracleDevice);
-  return devices;
-}
+/// How much of the matrix is run. The quick tier (all = false) takes other devices at each turn; `tools/test` counts
+/// turns by commits.
+struct Tier {
+  bool all = false;
+  uint64_t turn = 0;
+
+  /// What KILN_TEST_TIER (`quick`, or `all`) and KILN_TEST_TURN (a number) say; the first turn of the quick tier
+  /// without.
+  static Tier asked();
+  /// Whether case i of one test's many is run: all, or in the quick tier every sixth, others at each turn.
+  bool takes(int64_t i) const { return all || (static_cast<uint64_t>(i) + turn) % 6 == 0; }
+  /// A number for this suite at this turn: suites take different devices at the same turn.
+  uint64_t at(std::string_view suite) const;
+};
+
+/// What a suite tests: the pipelines of the compiler, each on one device; also what the instructions of a processor or
+/// a GPU decide; or what every one of them has its own code for.
+enum class Reach { pipelines, processors, everything };
+
+/// What there is to choose from.
+struct Machines {
+  /// The fastest first; no two that compile to the same code.
+  std::vector<std::string> processors;
+  /// A simulator for each architecture.
+  std::vector<std::string> gpus;
+
+  static const Machines &here();
+};
+
+/// The devices of a suite. Every choice has "cpu" first, a GPU, and the oracle last. The quick tier has one GPU, out of
+/// two for pipelines and out of all otherwise, and one processor besides "cpu" where the suite reaches further than
+/// pipelines: others at each turn. The matrix has the two GPUs, or all where the suite asks for everything.
+std::vector<std::string> chosenDevices(std::string_view suite, Reach reach, const Tier &tier, const Machines &machines);
+
+/// The devices of a suite here and now.
+std::vector<std::string> testDevices(std::string_view suite, Reach reach = Reach::pipelines);
+
+/// The same, and "cuda:0", a GPU by NVIDIA's driver, for what the runtime does otherwise there. A stub stands for the
+/// driver.
+std::vector<std::string> testDevicesAndDriver(std::string_view suite, Reach reach = Reach::pipelines);
+
+/// The device of tests that need only one: the CPU, or KILN_TEST_DEVICE.
+std::string firstDevice();
 
 /// `cpu:generic` as a part of a test's name.
-inline std::string deviceLabel(std::string name) {
-  std::replace_if(name.begin(), name.end(), [](unsigned char letter) { return !std::isalnum(letter); }, '_');
-  return name;
-}
+std::string deviceLabel(std::string name);
 
 /// A test that runs on each of them; its parameter is the device's name.
 class DeviceTest : public testing::TestWithParam<std::string> {};
@@ -55,7 +73,11 @@ class DeviceTest : public testing::TestWithParam<std::string> {};
 #define KILN_ON_THESE(suite, devices)                                                                                  \
   INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(devices),                                                      \
                            [](const auto &info) { return kiln::test::deviceLabel(info.param); })
-/// Instantiates a suite, whose parameter is a device's name, for one device of each pipeline.
-#define KILN_ON_DEVICES(suite) KILN_ON_THESE(suite, kiln::test::testDevices())
-/// The same for every processor, too.
-#define KILN_ON_EVERY_DEVICE(suite) KILN_ON_THESE(suite, kiln::test::testDevices(true))
+/// Instantiates a suite, whose parameter is a device's name, for devices of each pipeline.
+#define KILN_ON_DEVICES(suite) KILN_ON_THESE(suite, kiln::test::testDevices(#suite))
+/// The same, and for processors that differ in their instructions alone.
+#define KILN_ON_PROCESSORS(suite) KILN_ON_THESE(suite, kiln::test::testDevices(#suite, kiln::test::Reach::processors))
+/// The same, and for every architecture of GPUs.
+#define KILN_ON_EVERYTHING(suite) KILN_ON_THESE(suite, kiln::test::testDevices(#suite, kiln::test::Reach::everything))
+/// For devices of each pipeline, and a GPU by NVIDIA's driver.
+#define KILN_ON_DEVICES_AND_DRIVER(suite) KILN_ON_THESE(suite, kiln::test::testDevicesAndDriver(#suite))

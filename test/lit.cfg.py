@@ -24,11 +24,16 @@ config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.kiln_build, "bin"), config.llvm_bin, config.environment["PATH"]]
 )
 config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error --dump-input-context=8"
-cache = os.path.join(config.kiln_build, "test-cache")
-config.environment["KILN_CACHE"] = os.environ.get("KILN_CACHE", cache)
+config.environment["KILN_CACHE"] = os.environ.get("KILN_CACHE", os.path.join(config.kiln_build, "test-cache"))
+config.environment["KILN_CACHE_BYTES"] = os.environ.get("KILN_CACHE_BYTES", str(4 << 30))
+
 for name in ("KILN_THREADS", "KILN_TEST_DATA", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+
+# What only `tools/test --all` builds and runs: `REQUIRES: all`.
+if os.environ.get("KILN_TEST_TIER") == "all":
+    config.available_features.add("all")
 
 # Programs that not every machine can run: `// REQUIRES: avx512`.
 with open("/proc/cpuinfo", encoding="utf-8") as info:

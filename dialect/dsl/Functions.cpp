@@ -16,14 +16,6 @@ Tile &operator^=(Tile &a, At b) { return a = At(a, b.loc) ^ b; }
 Tile &operator<<=(Tile &a, At b) { return a = At(a, b.loc) << b; }
 Tile &operator>>=(Tile &a, At b) { return a = At(a, b.loc) >> b; }
 
-namespace {
-/// Operands and numbers of one function, all at the line where the user wrote it.
-struct Line {
-  Loc loc;
-  template <class T> At operator()(T operand) const { return At(operand, loc); }
-};
-} // namespace
-
 /// x as a tile, so that a number has a type.
 static Tile tileOf(const char *name, const At &x) {
   Verb verb(name, x.loc);
@@ -168,7 +160,8 @@ Tile tan(At x) {
   const Type type = value.type(x.loc);
   if (isNarrow(type)) // rounds once
     return cast(at(tan(at(cast(at(value), f32)))), type);
-  return at(sin(at(value))) / at(cos(at(value)));
+  const Tile rise = sin(at(value)), run = cos(at(value)); // in an order that no compiler chooses
+  return at(rise) / at(run);
 }
 
 /// A power whose logarithm is a constant.

@@ -6,14 +6,6 @@ using namespace mlir;
 
 namespace kiln {
 
-namespace {
-/// Operands and numbers of one function, all at the line where the user wrote it.
-struct Line {
-  Loc loc;
-  template <class T> At operator()(T operand) const { return At(operand, loc); }
-};
-} // namespace
-
 /// x as a tile of rank 1 or more, and the axis counted from the front; nothing, reported, when there is none such.
 static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x, int axis) {
   Verb verb(name, x.loc);

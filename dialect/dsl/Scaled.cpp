@@ -10,12 +10,6 @@ namespace kiln {
 namespace {
 constexpr int64_t blockLength = 32;
 
-/// Operands and numbers of one function, all at the line where the user wrote it.
-struct Line {
-  Loc loc;
-  template <class T> At operator()(T operand) const { return At(operand, loc); }
-};
-
 /// A factor as it was given, and where K lies in it.
 struct Factor {
   Tile elements, scales;

@@ -275,6 +275,12 @@ private:
   bool failed = false;
 };
 
+/// Operands and numbers of one function, all at the line where the user wrote it.
+struct Line {
+  Loc loc;
+  template <class T> At operator()(T operand) const { return At(operand, loc); }
+};
+
 /// One use of a verb of the language: its name, its line, and the operations that it emits.
 class Verb {
 public:

@@ -99,18 +99,12 @@ static Value beginOf(const Run &run, OpBuilder &builder, Location loc) {
   return sum ? Value(arith::AddIOp::create(builder, loc, sum, number)) : number;
 }
 
-static SmallVector<int64_t> without(ArrayRef<int64_t> shape, int64_t dim) {
-  SmallVector<int64_t> rest(shape);
-  rest.erase(rest.begin() + dim);
-  return rest;
-}
-
 /// What a tile holds that is the same all along `dim`, without that dimension: a scalar where no other is left. Null
 /// where it is not known to be the same.
 static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
   const Location loc = tile.getLoc();
   const auto type = cast<RankedTensorType>(tile.getType());
-  const SmallVector<int64_t> rest = without(type.getShape(), dim);
+  const SmallVector<int64_t> rest = withoutAxis(type.getShape(), dim);
   if (auto run = runOf(tile); run && !run->dim && rest.empty())
     return beginOf(*run, builder, loc);
   if (rest.empty())
@@ -120,7 +114,7 @@ static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
     const auto source = broadcast.getSource().getType();
     if (source.getDimSize(dim) != 1)
       return {};
-    const auto narrow = RankedTensorType::get(without(source.getShape(), dim), source.getElementType());
+    const auto narrow = RankedTensorType::get(withoutAxis(source.getShape(), dim), source.getElementType());
     Value left = ReshapeOp::create(builder, loc, narrow, broadcast.getSource());
     return narrow == restType ? left : Value(BroadcastOp::create(builder, loc, restType, left));
   }

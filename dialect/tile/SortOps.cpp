@@ -18,13 +18,6 @@ static LogicalResult verifyAxis(Operation *op, RankedTensorType tile, int64_t ax
   return op->emitOpError("expected an axis from 0 to ") << tile.getRank() - 1 << ", but got " << axis;
 }
 
-/// The shape but along the axis.
-static SmallVector<int64_t> without(ArrayRef<int64_t> shape, int64_t axis) {
-  SmallVector<int64_t> rest(shape);
-  rest.erase(rest.begin() + axis);
-  return rest;
-}
-
 bool SortOp::isOfKeys() {
   const Type element = getSource().getType().getElementType();
   return (element.isInteger(32) || element.isInteger(64)) && !getDescending() && !isUnsigned(*this) &&
@@ -38,7 +31,7 @@ LogicalResult SortOp::verify() {
   if (failed(verifyAxis(*this, source, axis)))
     return failure();
   if (result.getElementType() != source.getElementType() || result.getRank() != source.getRank() ||
-      without(result.getShape(), axis) != without(source.getShape(), axis) ||
+      withoutAxis(result.getShape(), axis) != withoutAxis(source.getShape(), axis) ||
       result.getDimSize(axis) > source.getDimSize(axis))
     return emitOpError("expected a result like its source with no more along the axis, but got ")
            << source << " and " << result;
@@ -71,7 +64,8 @@ LogicalResult TakeOp::verify() {
   const auto axis = static_cast<int64_t>(getAxis());
   if (failed(verifyAxis(*this, source, axis)))
     return failure();
-  if (index.getRank() != source.getRank() || without(index.getShape(), axis) != without(source.getShape(), axis))
+  if (index.getRank() != source.getRank() ||
+      withoutAxis(index.getShape(), axis) != withoutAxis(source.getShape(), axis))
     return emitOpError("expected extents that agree but along axis ")
            << axis << ", but got " << source << " and " << index;
   if (result.getElementType() != source.getElementType() || result.getShape() != index.getShape())

@@ -111,4 +111,10 @@ const char *atomicElements(AtomicUse use) {
   return "i16, u16, i32, u32, i64, u64, bf16, f16, f32 or f64";
 }
 
+llvm::SmallVector<int64_t> withoutAxis(llvm::ArrayRef<int64_t> shape, int64_t axis) {
+  llvm::SmallVector<int64_t> rest(shape);
+  rest.erase(rest.begin() + axis);
+  return rest;
+}
+
 } // namespace kiln::tile

@@ -4,6 +4,9 @@
 
 #include "mlir/IR/Operation.h"
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+
 #include <optional>
 
 namespace kiln::tile {
@@ -37,5 +40,8 @@ enum class AtomicUse { add, min, max, bitAnd, bitOr, bitXor, exchange, compare }
 bool isAtomic(AtomicUse use, mlir::Type type);
 /// Those that may, for messages.
 const char *atomicElements(AtomicUse use);
+
+/// The extents of a shape but that of one axis.
+llvm::SmallVector<int64_t> withoutAxis(llvm::ArrayRef<int64_t> shape, int64_t axis);
 
 } // namespace kiln::tile

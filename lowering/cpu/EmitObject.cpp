@@ -61,10 +61,10 @@ const llvm::Target &x86Backend() {
 
 // --- Optimisation and code generation --------------------------------------------------------------------------------
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target) {
-  return std::unique_ptr<llvm::TargetMachine>(
-      x86Backend().createTargetMachine(cpuTriple(), target.cpu, target.features, llvm::TargetOptions(),
-                                       llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target, bool isReference) {
+  return std::unique_ptr<llvm::TargetMachine>(x86Backend().createTargetMachine(
+      cpuTriple(), target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      isReference ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
 }
 
 static MachinePool &machinePool() {
@@ -88,17 +88,9 @@ static constexpr llvm::StringLiteral optimisation =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,"
     "instsimplify,simplifycfg)";
 
-/// The same for a function of very many loops: turning a loop round costs LLVM time in proportion to the loops that
-/// follow it, 20 s for 3000 of them. Only the oracle, which makes a loop of each operation, has kernels like that.
-static constexpr llvm::StringLiteral manyLoopsOptimisation =
-    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse<memssa>,"
-    "instsimplify,simplifycfg)";
-static constexpr size_t manyBlocks = 2000;
-
-static llvm::StringRef pipelineFor(const llvm::Module &module) {
-  const bool hasManyLoops = llvm::any_of(module, [](const llvm::Function &f) { return f.size() > manyBlocks; });
-  return hasManyLoops ? manyLoopsOptimisation : optimisation;
-}
+/// For the oracle, whose code is compared with and need not be fast. It makes a loop of each operation: turning a loop
+/// round would cost LLVM time in proportion to the loops that follow it, 20 s for 3000 of them.
+static constexpr llvm::StringLiteral referenceOptimisation = "function(sroa,early-cse,simplifycfg)";
 
 /// Left out of code generation: a third of its time went into addresses that x86 adds up by itself, a tenth into the
 /// order of instructions once they have registers, which the CPU changes again. Our kernels are as fast without.
@@ -118,13 +110,8 @@ static void checkSymbols(llvm::StringRef bytes) {
   }
 }
 
-std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, const StageSink &sink) {
-  const LlvmErrors errors(module.getContext());
-  const std::string kind = target.cpu + ";" + target.features;
-  std::unique_ptr<llvm::TargetMachine> machine = machinePool().take(kind, [&] { return createMachine(target); });
-  module.setTargetTriple(cpuTriple());
-  module.setDataLayout(machine->createDataLayout());
-  runPasses(module, *machine, pipelineFor(module), &noLibrary());
+/// What LLVM does not do for vectors.
+static void rewriteVectors(llvm::Module &module, const CpuTarget &target) {
   storeSingleLanes(module);
   if (target.vectorBits == 256) {
     unmaskRuns(module);
@@ -133,6 +120,18 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, cons
   interleaveChains(module, target.registers);
   if (target.fastPermutes)
     widenHalves(module, target.vectorBits);
+}
+
+std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, bool isReference, const StageSink &sink) {
+  const LlvmErrors errors(module.getContext());
+  const std::string kind = target.cpu + ";" + target.features + (isReference ? ";reference" : "");
+  std::unique_ptr<llvm::TargetMachine> machine =
+      machinePool().take(kind, [&] { return createMachine(target, isReference); });
+  module.setTargetTriple(cpuTriple());
+  module.setDataLayout(machine->createDataLayout());
+  runPasses(module, *machine, isReference ? referenceOptimisation : optimisation, &noLibrary());
+  if (!isReference)
+    rewriteVectors(module, target);
   if (sink) {
     sink("llvm", textOf(module));
     // Code generation changes the module: the listing is made from a copy.

@@ -99,7 +99,7 @@ static llvm::DenseMap<Instruction *, int> heightsOf(const Chain &vectors) {
 }
 
 /// All chains side by side.
-static Chain sideBySide(const Chain &vectors) {
+static Chain interleavedChain(const Chain &vectors) {
   Chain computed, order;
   std::deque<Instruction *> stores;
   size_t loads = 0;
@@ -158,7 +158,7 @@ static void interleave(llvm::BasicBlock &block, int room) {
   const std::optional<Parts> parts = partsOf(block);
   if (!parts || longChains(parts->vectors) < 2)
     return;
-  const Chain order = sideBySide(parts->vectors);
+  const Chain order = interleavedChain(parts->vectors);
   if (pressureOf(order) > room)
     return;
   for (const Chain *part : {&parts->scalars, &order})

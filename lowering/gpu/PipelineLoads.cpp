@@ -147,7 +147,7 @@ static bool isCast(Operation *op) {
 
 /// Whether the tile becomes an operand of a product, as it is or in another type. What is cast is read from its slot in
 /// the load's own layout, so that bytes are not read one by one, and converted afterwards.
-static bool leadsToProduct(Operation *op) {
+static bool isConvertedToOperand(Operation *op) {
   while (isCast(op) && op->hasOneUse())
     op = *op->user_begin();
   return static_cast<bool>(operandConversion(op));
@@ -264,7 +264,7 @@ std::string Pipeline::whyNot(tile::LoadOp load) const {
 }
 
 std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
-  if (!llvm::any_of(load->getUsers(), leadsToProduct))
+  if (!llvm::any_of(load->getUsers(), isConvertedToOperand))
     return std::nullopt;
   if (const std::string why = whyNot(load); !why.empty()) {
     load->setAttr("simt.why", StringAttr::get(load.getContext(), why));
@@ -558,7 +558,7 @@ struct PipelineLoads : impl::PipelineLoadsBase<PipelineLoads> {
     }
     func.walk([](scf::WhileOp loop) {
       for (auto load : loop.getAfterBody()->getOps<tile::LoadOp>())
-        if (llvm::any_of(load->getUsers(), leadsToProduct))
+        if (llvm::any_of(load->getUsers(), isConvertedToOperand))
           load->setAttr("simt.why", StringAttr::get(load.getContext(), "its loop may end before any round"));
     });
   }

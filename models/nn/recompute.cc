@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-static constexpr int64_t all = std::numeric_limits<int64_t>::max();
+static constexpr int64_t everyBlock = std::numeric_limits<int64_t>::max();
 static const std::string whole = "block", none = "none";
 
 /// The number of blocks behind a site's name.
@@ -33,7 +33,7 @@ Recompute recomputeNamed(const std::string &flag, const std::string &text) {
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t colon = part.find(':');
     const std::string name = part.substr(0, colon);
-    const int64_t blocks = colon == std::string::npos ? all : blocksIn(flag, part.substr(colon + 1));
+    const int64_t blocks = colon == std::string::npos ? everyBlock : blocksIn(flag, part.substr(colon + 1));
     const auto *const site = std::find(siteNames.begin(), siteNames.end(), name);
     if (name == whole)
       for (int64_t &of : result.blocks)
@@ -50,7 +50,7 @@ Recompute recomputeNamed(const std::string &flag, const std::string &text) {
 
 /// A name with its number of blocks.
 static std::string textOf(const std::string &name, int64_t blocks) {
-  return blocks == all ? name : fmt::format("{}:{}", name, blocks);
+  return blocks == everyBlock ? name : fmt::format("{}:{}", name, blocks);
 }
 
 std::string nameOf(const Recompute &recompute) {

@@ -2,6 +2,7 @@
 
 #include "models/tokens/bpe_train.h"
 #include "dialect/dsl/Types.h"
+#include "models/tokens/merge_table.h"
 #include "models/tokens/words.h"
 
 #include <algorithm>
@@ -20,10 +21,6 @@ struct Frequent {
   uint64_t pair;
   bool operator<(const Frequent &other) const { return count != other.count ? count < other.count : pair > other.pair; }
 };
-
-uint64_t pairOf(int32_t left, int32_t right) {
-  return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
-}
 
 /// Pieces as tokens, and where each pair occurs in them.
 class Merging {

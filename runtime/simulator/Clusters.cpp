@@ -26,7 +26,7 @@ template <class Word> static void runMapa(Warp &warp, const Step &step) {
   }
 }
 
-static Type takeAddressType(Decoder &d) {
+static Type takeClusterAddressType(Decoder &d) {
   d.take("shared::cluster");
   const Type type = d.type();
   if (type != Type::u32 && type != Type::u64)
@@ -35,14 +35,14 @@ static Type takeAddressType(Decoder &d) {
 }
 
 static void decodeMapa(Decoder &d) {
-  const Type type = takeAddressType(d);
+  const Type type = takeClusterAddressType(d);
   d.expectCount(3, 3);
   d.emit(type == Type::u64 ? runMapa<uint64_t> : runMapa<uint32_t>,
          {d.result(0, type), d.source(1, type), d.source(2, Type::u32)});
 }
 
 static void decodeRank(Decoder &d) {
-  const Type type = takeAddressType(d);
+  const Type type = takeClusterAddressType(d);
   d.expectCount(2, 2);
   d.source(1, type);
   d.emit(elementwise<uint32_t, uint32_t>([](uint32_t zero) { return zero; }),

@@ -37,7 +37,11 @@ inline void forLanes(Warp &warp, const Step &step, Function function, std::index
   auto *result = warp.reg<WordOf<Result>>(step.slots[0]);
   const std::tuple<const WordOf<Sources> *...> sources(warp.reg<WordOf<Sources>>(step.slots[I + 1])...);
   if (warp.exec == allLanes) {
-#pragma GCC ivdep // registers are the same or lie apart
+#ifdef __clang__ // registers are the same or lie apart
+#pragma clang loop vectorize(assume_safety)
+#else
+#pragma GCC ivdep
+#endif
     for (int lane = 0; lane < lanesOfWarp; ++lane)
       result[lane] = toWord<Result>(function(fromWord<Sources>(std::get<I>(sources)[lane])...));
     return;

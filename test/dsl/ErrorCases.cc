@@ -22,7 +22,7 @@ static std::map<std::string, int> &lastLines() {
 
 /// The file with every line outside (after, upTo] left empty, so that line numbers stay.
 static std::string linesOf(const std::string &file, int after, int upTo) {
-  std::ifstream in(std::filesystem::path(KILN_COMPILED_IN) / file); // __FILE__ is relative to where the compiler ran
+  std::ifstream in(std::filesystem::path(KILN_SOURCE_FOLDER) / file); // __FILE__ is named from there
   std::string text, line;
   for (int number = 1; std::getline(in, line); ++number)
     text += (number > after && number <= upTo ? line : "") + "\n";

@@ -143,33 +143,36 @@ tile.store %8, %arg1[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
 
 void integerOps(View n) {
   Tile x = load(n, {0}, {8}), y = load(n, {8}, {8});
-  store(n, {0}, x / y + x % y);
-  store(n, {0}, (x << y) ^ (x >> 3));
-  store(n, {0}, -x + ~y);
+  const Tile quotient = x / y, rest = x % y; // C++ leaves it open which operand of + comes first
+  store(n, {0}, quotient + rest);
+  const Tile left = x << y, right = x >> 3;
+  store(n, {0}, left ^ right);
+  const Tile negative = -x, inverse = ~y;
+  store(n, {0}, negative + inverse);
   store(n, {0}, clamp(abs(x), 1, 5));
   store(n, {0}, fma(x, y, floor(x)));
 }
 TEST(Arithmetic, Integers) {
   EXPECT_EQ(program(integerOps, {integers}), R"(%cst = arith.constant dense<5> : tensor<8xi32>
 %cst_0 = arith.constant dense<1> : tensor<8xi32>
-%cst_1 = arith.constant dense<0> : tensor<8xi32>
-%cst_2 = arith.constant dense<-1> : tensor<8xi32>
+%cst_1 = arith.constant dense<-1> : tensor<8xi32>
+%cst_2 = arith.constant dense<0> : tensor<8xi32>
 %cst_3 = arith.constant dense<3> : tensor<8xi32>
 %c8_i64 = arith.constant 8 : i64
 %c0_i64 = arith.constant 0 : i64
 %0 = tile.load %arg0[%c0_i64] : memref<?xi32, strided<[1]>> -> tensor<8xi32>
 %1 = tile.load %arg0[%c8_i64] : memref<?xi32, strided<[1]>> -> tensor<8xi32>
-%2 = tile.rem %0, %1 : tensor<8xi32>
-%3 = tile.div %0, %1 : tensor<8xi32>
-%4 = arith.addi %3, %2 : tensor<8xi32>
+%2 = tile.div %0, %1 : tensor<8xi32>
+%3 = tile.rem %0, %1 : tensor<8xi32>
+%4 = arith.addi %2, %3 : tensor<8xi32>
 tile.store %4, %arg0[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
-%5 = tile.shr %0, %cst_3 : tensor<8xi32>
-%6 = tile.shl %0, %1 : tensor<8xi32>
-%7 = arith.xori %6, %5 : tensor<8xi32>
+%5 = tile.shl %0, %1 : tensor<8xi32>
+%6 = tile.shr %0, %cst_3 : tensor<8xi32>
+%7 = arith.xori %5, %6 : tensor<8xi32>
 tile.store %7, %arg0[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
-%8 = arith.xori %1, %cst_2 : tensor<8xi32>
-%9 = arith.subi %cst_1, %0 : tensor<8xi32>
-%10 = arith.addi %9, %8 : tensor<8xi32>
+%8 = arith.subi %cst_2, %0 : tensor<8xi32>
+%9 = arith.xori %1, %cst_1 : tensor<8xi32>
+%10 = arith.addi %8, %9 : tensor<8xi32>
 tile.store %10, %arg0[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
 %11 = math.absi %0 : tensor<8xi32>
 %12 = arith.maxsi %11, %cst_0 : tensor<8xi32>
@@ -183,7 +186,8 @@ tile.store %15, %arg0[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
 
 void floatOps(View a) {
   Tile x = load(a, {0}, {8}), y = load(a, {8}, {8});
-  store(a, {0}, max(x, y) / -x);
+  const Tile larger = max(x, y), negative = -x;
+  store(a, {0}, larger / negative);
   store(a, {0}, fma(x, y, clamp(x, 0, infinity)));
   store(a, {0}, tanh(erf(exp2(log2(rsqrt(sqrt(ceil(floor(abs(x))))))))));
   x += 1;
@@ -201,9 +205,9 @@ TEST(Arithmetic, Floats) {
 %c0_i64 = arith.constant 0 : i64
 %0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
 %1 = tile.load %arg0[%c8_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
-%2 = arith.negf %0 : tensor<8xf32>
-%3 = arith.maxnumf %0, %1 : tensor<8xf32>
-%4 = arith.divf %3, %2 : tensor<8xf32>
+%2 = arith.maxnumf %0, %1 : tensor<8xf32>
+%3 = arith.negf %0 : tensor<8xf32>
+%4 = arith.divf %2, %3 : tensor<8xf32>
 tile.store %4, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
 %5 = arith.maxnumf %0, %cst_2 : tensor<8xf32>
 %6 = arith.minnumf %5, %cst_1 : tensor<8xf32>
@@ -241,9 +245,9 @@ TEST(Arithmetic, MathFunctions) {
 %cst_1 = arith.constant dense<3.000000e+00> : tensor<8xf32>
 %c0_i64 = arith.constant 0 : i64
 %0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
-%1 = math.cos %0 : tensor<8xf32>
-%2 = math.sin %0 : tensor<8xf32>
-%3 = arith.divf %2, %1 : tensor<8xf32>
+%1 = math.sin %0 : tensor<8xf32>
+%2 = math.cos %0 : tensor<8xf32>
+%3 = arith.divf %1, %2 : tensor<8xf32>
 %4 = math.expm1 %3 : tensor<8xf32>
 %5 = math.log1p %4 : tensor<8xf32>
 %6 = math.cos %5 : tensor<8xf32>
@@ -284,7 +288,8 @@ void shapes(View a) {
   Tile x = load(a, {0, 0}, {4, 8});
   store(a, {0, 0}, transpose(x));
   store(a, {0, 0}, reshape(transpose(reshape(x, {2, 2, 8}), {2, 0, 1}), {32}));
-  store(a, {0, 0}, expand(sum(x, -1), -1) + expand(reduce_min(x, 0), 0));
+  const Tile sums = expand(sum(x, -1), -1), least = expand(reduce_min(x, 0), 0);
+  store(a, {0, 0}, sums + least);
   store(a, {0, 0}, cast(argmax(x, -2), f32));
   store(a, {0, 0}, cast(iota(8), f32));
 }
@@ -297,12 +302,12 @@ tile.store %1, %arg0[%c0_i64, %c0_i64] : tensor<8x4xf32>, memref<?x?xf32, stride
 %3 = tile.transpose %2 [2, 0, 1] : tensor<2x2x8xf32> -> tensor<8x2x2xf32>
 %4 = tile.reshape %3 : tensor<8x2x2xf32> -> tensor<1x32xf32>
 tile.store %4, %arg0[%c0_i64, %c0_i64] : tensor<1x32xf32>, memref<?x?xf32, strided<[?, 1]>>
-%5 = tile.reduce min %0 axis 0 : tensor<4x8xf32> -> tensor<8xf32>
-%6 = tile.reshape %5 : tensor<8xf32> -> tensor<1x8xf32>
-%7 = tile.reduce sum %0 axis 1 : tensor<4x8xf32> -> tensor<4xf32>
-%8 = tile.reshape %7 : tensor<4xf32> -> tensor<4x1xf32>
-%9 = tile.broadcast %8 : tensor<4x1xf32> -> tensor<4x8xf32>
-%10 = tile.broadcast %6 : tensor<1x8xf32> -> tensor<4x8xf32>
+%5 = tile.reduce sum %0 axis 1 : tensor<4x8xf32> -> tensor<4xf32>
+%6 = tile.reshape %5 : tensor<4xf32> -> tensor<4x1xf32>
+%7 = tile.reduce min %0 axis 0 : tensor<4x8xf32> -> tensor<8xf32>
+%8 = tile.reshape %7 : tensor<8xf32> -> tensor<1x8xf32>
+%9 = tile.broadcast %6 : tensor<4x1xf32> -> tensor<4x8xf32>
+%10 = tile.broadcast %8 : tensor<1x8xf32> -> tensor<4x8xf32>
 %11 = arith.addf %9, %10 : tensor<4x8xf32>
 tile.store %11, %arg0[%c0_i64, %c0_i64] : tensor<4x8xf32>, memref<?x?xf32, strided<[?, 1]>>
 %12 = tile.reduce argmax %0 axis 0 : tensor<4x8xf32> -> tensor<8xi32>
@@ -401,13 +406,14 @@ tile.store %4, %arg0[%c0_i64, %c0_i64] : tensor<1x1xf32>, memref<?x?xf32, stride
 void subscripts(View a, View n) {
   Tile ids = load(n, {0}, {4});
   store(a, {3, ids}, load(a, {ids, 5}, {}, {Padding::inf, ids == 7}));
-  store(a, {1, 2}, load(a, {1, 2}, {8}, {.mask = true}), {.mask = load(n, {9}, {}) < 3});
+  const Tile row = load(a, {1, 2}, {8}, {.mask = true}), isFew = load(n, {9}, {}) < 3;
+  store(a, {1, 2}, row, {.mask = isFew});
 }
 TEST(Memory, TilesAndMasksAreNamedOneByOne) {
-  EXPECT_EQ(program(subscripts, {matrix, integers}), R"(%c2_i64 = arith.constant 2 : i64
-%c1_i64 = arith.constant 1 : i64
-%c3_i32 = arith.constant 3 : i32
+  EXPECT_EQ(program(subscripts, {matrix, integers}), R"(%c3_i32 = arith.constant 3 : i32
 %c9_i64 = arith.constant 9 : i64
+%c2_i64 = arith.constant 2 : i64
+%c1_i64 = arith.constant 1 : i64
 %c3_i64 = arith.constant 3 : i64
 %c5_i64 = arith.constant 5 : i64
 %cst = arith.constant dense<7> : tensor<4xi32>
@@ -417,12 +423,12 @@ TEST(Memory, TilesAndMasksAreNamedOneByOne) {
 %2 = tile.reshape %1 : tensor<4xi1> -> tensor<4x1xi1>
 %3 = tile.gather %arg0[%0, %c5_i64] if %2 pad inf : memref<?x?xf32, strided<[?, 1]>>, tensor<4xi32> -> tensor<4x1xf32>
 tile.scatter %3, %arg0[%c3_i64, %0] : tensor<4x1xf32>, memref<?x?xf32, strided<[?, 1]>>, i64, tensor<4xi32>
-%4 = tile.load %arg1[%c9_i64] : memref<?xi32, strided<[1]>> -> tensor<1xi32>
-%5 = tile.reshape %4 : tensor<1xi32> -> i32
-%6 = arith.cmpi slt, %5, %c3_i32 : i32
-%7 = tile.load %arg0[%c1_i64, %c2_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x8xf32>
-%8 = tile.splat %6 : i1 -> tensor<1x8xi1>
-tile.scatter %7, %arg0[%c1_i64, %c2_i64] if %8 : tensor<1x8xf32>, memref<?x?xf32, strided<[?, 1]>>
+%4 = tile.load %arg0[%c1_i64, %c2_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x8xf32>
+%5 = tile.load %arg1[%c9_i64] : memref<?xi32, strided<[1]>> -> tensor<1xi32>
+%6 = tile.reshape %5 : tensor<1xi32> -> i32
+%7 = arith.cmpi slt, %6, %c3_i32 : i32
+%8 = tile.splat %7 : i1 -> tensor<1x8xi1>
+tile.scatter %4, %arg0[%c1_i64, %c2_i64] if %8 : tensor<1x8xf32>, memref<?x?xf32, strided<[?, 1]>>
 )");
 }
 

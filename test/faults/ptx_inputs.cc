@@ -32,7 +32,7 @@ public:
   std::string run(Chance &chance) override {
     const std::string text = damaged(chance.oneOf(texts), texts, chance);
     Schedule schedule;
-    schedule.order = static_cast<Order>(chance.below(3));
+    schedule.order = static_cast<simulator::Order>(chance.below(3));
     schedule.delivery = static_cast<Delivery>(chance.below(3));
     schedule.threads = chance.below(8) ? 1 : 2;
     schedule.mostSteps = 100'000;

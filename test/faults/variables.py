@@ -53,10 +53,11 @@ class Variables:
             if made.status != 0:
                 raise SystemExit(f"faults: {made.err}")
         sample = ["sample", "--out", training.undisturbed, "--tokens", "1"]
+        bundled = program("kiln-gpu") # built on request
         return [
+            *([[bundled, "gpt2", *sample]] if os.path.exists(bundled) else []),
             [program("gpt2"), *sample],
             [program("gpt2"), "info", "--layers", "1", "--device", "simulator:sm_80"],
-            [program("kiln-gpu"), "gpt2", *sample],
             [program("kilnc"), *gelu, *run_gelu],
             [program("kilnc"), *gelu, *run_gelu, "--device=simulator:sm_80"],
             [program("kilnc"), *gelu, *run_gelu, "--device=cuda:0"],

@@ -32,20 +32,14 @@ std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> &names)
   return devices;
 }
 
-/// The CPUs and the GPUs among the test devices, these with a simulator for each architecture.
+/// The processors and the GPUs, which take turns at the programs; or the one device that KILN_TEST_DEVICE names.
 std::array<std::vector<std::string>, 2> kindsOfDevices() {
+  const test::Machines &all = test::Machines::here();
+  const char *only = std::getenv("KILN_TEST_DEVICE");
+  if (!only)
+    return {all.processors, all.gpus};
   std::array<std::vector<std::string>, 2> kinds;
-  const std::vector<std::string> all = test::testDevices(true);
-  std::set<std::string> gpus;
-  for (const std::string &name : all)
-    if (name.starts_with("cpu"))
-      kinds[0].push_back(name);
-    else
-      gpus.insert(name);
-  if (all.size() > 1)
-    for (const std::string &name : simulatorDevices())
-      gpus.insert(name);
-  kinds[1].assign(gpus.begin(), gpus.end());
+  kinds[std::string_view(only).starts_with("cpu") ? 0 : 1] = {only};
   return kinds;
 }
 

@@ -77,6 +77,23 @@ def layering(files):
                 yield f"{path}:{number}: expected an include spelt from the root, but got '{header}'"
 
 
+def identity(files):
+    """What a file of the compiler's identity includes is a part of that identity: no edit leaves stale kernels in caches."""
+    table = files["runtime/CMakeLists.txt"].text if "runtime/CMakeLists.txt" in files else ""
+    found = re.search(r"set\(compiler_sources ([^)]*)\)\s*foreach\(folder ([^)]*)\)\s*foreach\(kind ([^)]*)\)", table)
+    if not found:
+        yield "runtime/CMakeLists.txt: expected compiler_sources, a list of files, and loops over folders and kinds"
+        return
+    single = {path.removeprefix("${PROJECT_SOURCE_DIR}/") for path in found.group(1).split()}
+    folders, kinds = tuple(f"{name}/" for name in found.group(2).split()), tuple(f".{kind}" for kind in found.group(3).split())
+    hashed = {path for path in files if path in single or path.startswith(folders) and path.endswith(kinds)}
+    for path in sorted(hashed):
+        for number, line in enumerate(files[path].text.splitlines(), 1):
+            header = re.match(r'\s*#?\s*include\s*"([^"]+)"', line)
+            if header and header.group(1) in files and header.group(1) not in hashed:
+                yield f"{path}:{number}: includes '{header.group(1)}', which runtime/CMakeLists.txt does not hash"
+
+
 def kebab(name):
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
@@ -267,7 +284,7 @@ def bounds(files):
                    f"but got {' and '.join(said.get(name, ['none']))}")
 
 
-RULES = {rule.__name__: rule for rule in (top, layering, naming, size, columns, words, scripts, readme, variables, modules,
+RULES = {rule.__name__: rule for rule in (top, layering, identity, naming, size, columns, words, scripts, readme, variables, modules,
                                           registry, bounds)}
 
 

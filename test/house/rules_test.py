@@ -61,6 +61,15 @@ class RulesTest(unittest.TestCase):
         self.expect("layering", {"kernels/a.h": "", "kernels/b.cc": '#include "kernels/a.h"\n'})
         self.expect("layering", {"kernels/a.h": "", "kernels/b.cc": '#include "a.h"\n'}, "'a.h'")
 
+    def test_what_the_compiler_includes_is_in_its_identity(self):
+        files = {"runtime/CMakeLists.txt": "set(compiler_sources ${PROJECT_SOURCE_DIR}/dialect/dsl/Types.h)\n"
+                                           "foreach(folder lowering dialect/tile)\n  foreach(kind cpp def)\n",
+                 "dialect/dsl/Types.h": "", "dialect/dsl/Tile.h": "", "dialect/tile/Functions.def": ""}
+        self.expect("identity", {**files, "lowering/cpu/A.cpp": '#include "dialect/dsl/Types.h"\n'
+                                                                '#include "dialect/tile/Functions.def"\n'})
+        self.expect("identity", {**files, "lowering/cpu/A.cpp": '#include "dialect/dsl/Tile.h"\n'}, "lowering/cpu/A.cpp:1")
+        self.expect("identity", {"dialect/tile/Limits.h": ""}, "expected compiler_sources")
+
     def test_a_pass_has_one_name_in_four_places(self):
         good = {"lowering/Passes.td": PASS, "lowering/tile/FoldMasks.cpp": "", "test/lowering/tile/fold-masks.mlir": ""}
         self.expect("naming", good)

@@ -219,8 +219,8 @@ TEST_P(LossScaleTest, DoublesAfterAWindow) {
   EXPECT_EQ(after(1, 1024, 99, 0), Next(1024, 100));
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, LossScaleTest, testing::ValuesIn(machines()), machineName);
-INSTANTIATE_TEST_SUITE_P(Machines, AdamWTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(LossScaleTest);
+KILN_ON_MACHINES(AdamWTest);
 
 } // namespace
 } // namespace kiln

@@ -63,7 +63,7 @@ TEST_P(AttentionDropoutTest, LeavesTheDenominator) {
   expectEqual("lse", p.lse.read(), without);
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, AttentionDropoutTest, testing::ValuesIn(productMachines()), machineName);
+KILN_ON_PRODUCT_MACHINES(AttentionDropoutTest);
 
 } // namespace
 } // namespace kiln

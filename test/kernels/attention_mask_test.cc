@@ -164,7 +164,7 @@ TEST_P(AttentionMaskTest, RangesAreChecked) {
     EXPECT_NE(messageOf(at, 0, 0).find("expected ranges that do not fall"), std::string::npos) << at;
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, AttentionMaskTest, testing::ValuesIn(productMachines()), machineName);
+KILN_ON_PRODUCT_MACHINES(AttentionMaskTest);
 
 // The ranges of columns are those rows whose ranges hold the column, for random ranges.
 TEST(ColumnRanges, AreTheRowsThatSeeAColumn) {

@@ -120,7 +120,7 @@ TEST_P(AttentionPartsTest, IsDeterministic) {
   expectSameBits(planAttention(target(), p.q, p.k, p.v, p.o, p.lse, p.scale(), p.mask, alone(5)), {&p.o, &p.lse});
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, AttentionPartsTest, testing::ValuesIn(productMachines()), machineName);
+KILN_ON_PRODUCT_MACHINES(AttentionPartsTest);
 
 TensorRef tensor(Shape extents) { return TensorRef::dense(nullptr, bf16, std::move(extents)); }
 

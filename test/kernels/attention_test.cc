@@ -203,7 +203,7 @@ TEST_P(AttentionTest, BackwardIsDeterministic) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, AttentionTest, testing::ValuesIn(productMachines()), machineName);
+KILN_ON_PRODUCT_MACHINES(AttentionTest);
 
 } // namespace
 } // namespace kiln

@@ -32,7 +32,7 @@ TEST_P(CacheAppendTest, PutsPlacesBehindThoseThereAre) {
     expectEqual("values", values.read(), want(values, 2));
   }
 }
-INSTANTIATE_TEST_SUITE_P(On, CacheAppendTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(CacheAppendTest);
 
 TEST(CacheAppend, NamesWhatDoesNotFit) {
   const Target target = Device::open("cpu")->target();

@@ -63,13 +63,7 @@ TEST_P(ChancesTest, NoneDropsNothing) {
     EXPECT_EQ(kept, 1);
 }
 
-std::vector<Machine> devices() {
-  std::vector<Machine> all;
-  for (const std::string &device : test::testDevices())
-    all.push_back({device, f32});
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Machines, ChancesTest, testing::ValuesIn(devices()), machineName);
+KILN_ON_THESE_MACHINES(ChancesTest, floatMachines("ChancesTest"));
 
 // --- Statistics, of the definition, which the tests above hold the kernels to
 // ------------------------------------------

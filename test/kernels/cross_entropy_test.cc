@@ -207,7 +207,7 @@ TEST_P(CrossEntropyTest, AForeignTargetFailsTheCheck) {
               {"expected a target of the vocabulary"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, CrossEntropyTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(CrossEntropyTest);
 
 } // namespace
 } // namespace kiln

@@ -100,7 +100,7 @@ TEST_P(ElasticTest, PartsWithoutRowsAddNothing) {
     EXPECT_EQ(db.read(), sums) << rows;
   }
 }
-INSTANTIATE_TEST_SUITE_P(Machines, ElasticTest, testing::ValuesIn(productMachines()), machineName);
+KILN_ON_PRODUCT_MACHINES(ElasticTest);
 
 } // namespace
 } // namespace kiln

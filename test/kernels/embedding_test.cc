@@ -156,7 +156,7 @@ TEST_P(EmbeddingTest, TokenGradientIsDeterministic) {
   expectSameBits(planTokenGradient(target(), index.refs(), dout, dwte, true), {&dwte});
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, EmbeddingTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(EmbeddingTest);
 
 } // namespace
 } // namespace kiln

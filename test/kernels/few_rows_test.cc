@@ -168,7 +168,7 @@ TEST_P(FewRowsTest, WhatLiesBehindIsNotRead) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, FewRowsTest, testing::ValuesIn(productMachines()), machineName);
+KILN_ON_PRODUCT_MACHINES(FewRowsTest);
 
 TensorRef tensor(Shape extents, Type type) { return TensorRef::dense(nullptr, type, std::move(extents)); }
 

@@ -126,7 +126,7 @@ TEST_P(GradientsTest, OfLabelSmoothing) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, GradientsTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(GradientsTest);
 
 } // namespace
 } // namespace kiln

@@ -40,7 +40,7 @@ TEST_P(GroupNormsTest, AreTheirOwnElementsAlone) {
   expectClose("norms", norms, all);
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, GroupNormsTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(GroupNormsTest);
 
 } // namespace
 } // namespace kiln

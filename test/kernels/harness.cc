@@ -12,29 +12,59 @@ namespace kiln {
 
 static bool isGpu(const std::string &device) { return !device.starts_with("cpu"); }
 
-std::vector<Machine> machines() {
-  std::vector<Machine> all;
-  for (const std::string &device : test::testDevices()) {
-    all.push_back({device, f32});
-    all.push_back({device, bf16});
-    all.push_back({device, f16});
+/// What a device of a suite computes with, out of `forms`: all of them, or in the quick tier the first on the oracle,
+/// it and another on a CPU, and one on a GPU.
+static std::vector<Machine> formsOn(std::string_view suite, const std::string &device,
+                                    const std::vector<Machine> &forms) {
+  const test::Tier tier = test::Tier::asked();
+  std::vector<Machine> taken = forms;
+  if (!tier.all && !std::getenv("KILN_TEST_DEVICE")) {
+    constexpr uint64_t gpus = 2; // of which the quick tier takes one
+    const uint64_t at = tier.at(suite);
+    if (device == test::oracleDevice)
+      taken = {forms[0]};
+    else if (isGpu(device))
+      taken = {forms[at / gpus % forms.size()]}; // each form on each GPU within gpus · forms turns
+    else if (forms.size() > 1)
+      taken = {forms[0], forms[1 + at % (forms.size() - 1)]};
   }
+  for (Machine &machine : taken)
+    machine.device = device;
+  return taken;
+}
+
+static std::vector<Machine> withForms(std::string_view suite, const std::vector<Machine> &forms,
+                                      const std::vector<Machine> &gpuForms) {
+  std::vector<Machine> all;
+  for (const std::string &device : test::testDevices(suite))
+    for (const Machine &machine : formsOn(suite, device, isGpu(device) ? gpuForms : forms))
+      all.push_back(machine);
   return all;
 }
 
-std::vector<Machine> productMachines() {
-  std::vector<Machine> all = machines();
-  const std::vector<std::string> devices = test::testDevices();
-  for (const std::string &device : test::testDevices(/*everyProcessor=*/true))
+static const std::vector<Machine> types = {{"", f32}, {"", bf16}, {"", f16}};
+
+std::vector<Machine> machines(std::string_view suite) { return withForms(suite, types, types); }
+
+std::vector<Machine> floatMachines(std::string_view suite) { return withForms(suite, {{"", f32}}, {{"", f32}}); }
+
+std::vector<Machine> narrowMachines(std::string_view suite) {
+  const std::vector<Machine> narrow(types.begin() + 1, types.end());
+  return withForms(suite, narrow, narrow);
+}
+
+std::vector<Machine> productMachines(std::string_view suite) {
+  std::vector<Machine> gpuForms = types;
+  for (const Precision precision : {Precision::tf32, Precision::tf32x3, Precision::bf16x3})
+    gpuForms.push_back({"", f32, precision});
+  std::vector<Machine> all = withForms(suite, types, gpuForms);
+  const std::vector<std::string> devices = test::testDevices(suite);
+  for (const std::string &device : test::testDevices(suite, test::Reach::processors))
     if (std::find(devices.begin(), devices.end(), device) == devices.end()) {
       all.push_back({device, bf16});
       if (device == "cpu:amx") // which multiplies parts of f32
         all.push_back({device, f32, Precision::bf16x3});
     }
-  for (const std::string &device : test::testDevices())
-    if (isGpu(device))
-      for (const Precision precision : {Precision::tf32, Precision::tf32x3, Precision::bf16x3})
-        all.push_back({device, f32, precision});
   return all;
 }
 

@@ -21,10 +21,14 @@ struct Machine {
   Type type;
   Precision precision = Precision::ieee;
 };
-/// Every device with f32, bf16 and f16.
-std::vector<Machine> machines();
+/// The devices of a suite with f32, bf16 and f16. The quick tier (test/devices.h) has f32 alone on the oracle, f32 and
+/// one narrow type on the CPU, and one type on the GPU: others at each turn.
+std::vector<Machine> machines(std::string_view suite);
 /// The same, every other processor with bf16, and GPUs with f32 whose products are rounded: for kernels with products.
-std::vector<Machine> productMachines();
+std::vector<Machine> productMachines(std::string_view suite);
+/// `machines` where only narrow types say something, and only f32.
+std::vector<Machine> narrowMachines(std::string_view suite);
+std::vector<Machine> floatMachines(std::string_view suite);
 /// `cpu:generic bf16`, in GoogleTest's messages; `simulator:sm_80 tf32` where products of f32 are rounded.
 void PrintTo(const Machine &machine, std::ostream *out);
 /// `cpu_generic_bf16`: how GoogleTest names an instance.
@@ -95,6 +99,11 @@ protected:
   Target machine;
   std::mt19937 random{7};
 };
+
+#define KILN_ON_THESE_MACHINES(suite, machines)                                                                        \
+  INSTANTIATE_TEST_SUITE_P(Machines, suite, testing::ValuesIn(machines), kiln::machineName)
+#define KILN_ON_MACHINES(suite) KILN_ON_THESE_MACHINES(suite, kiln::machines(#suite))
+#define KILN_ON_PRODUCT_MACHINES(suite) KILN_ON_THESE_MACHINES(suite, kiln::productMachines(#suite))
 
 /// Every element within its slack and the rounding to `type`; prints index, got and want of the first that are not.
 void expectClose(const char *what, const std::vector<double> &got, const std::vector<Want> &want, Type type);

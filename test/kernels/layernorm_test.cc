@@ -155,7 +155,7 @@ TEST_P(LayerNormTest, BackwardIsDeterministic) {
                  {&dx, &dgamma, &dbeta});
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, LayerNormTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(LayerNormTest);
 
 } // namespace
 } // namespace kiln

@@ -241,7 +241,7 @@ TEST_P(LinearTest, RefusesWhatDoesNotFit) {
               {"'matmul_linear_backward': expected 'from'"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, LinearTest, testing::ValuesIn(productMachines()), machineName);
+KILN_ON_PRODUCT_MACHINES(LinearTest);
 
 } // namespace
 } // namespace kiln

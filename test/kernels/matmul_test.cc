@@ -269,7 +269,7 @@ TEST_P(MatmulTest, SplitWeightGradientIsDeterministic) {
   expectSameBits(planWeightGradient(target(), x, dy, dw, db.ref(), true, smallParts()), {&dw, &db});
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, MatmulTest, testing::ValuesIn(productMachines()), machineName);
+KILN_ON_PRODUCT_MACHINES(MatmulTest);
 
 } // namespace
 } // namespace kiln

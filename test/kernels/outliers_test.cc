@@ -86,7 +86,7 @@ TEST_P(OutliersTest, LeaveOutWhatIsAboveALimit) {
   EXPECT_EQ(window.values, numbers);
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, OutliersTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(OutliersTest);
 
 } // namespace
 } // namespace kiln

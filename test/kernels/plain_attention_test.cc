@@ -50,7 +50,7 @@ TEST_P(PlainAttentionTest, EveryForm) {
   checkPlain(plain);
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, PlainAttentionTest, testing::ValuesIn(productMachines()), machineName);
+KILN_ON_PRODUCT_MACHINES(PlainAttentionTest);
 
 // Weights are a matrix of f32 for each head.
 TEST(PlainAttention, WantsItsWeights) {

@@ -19,15 +19,6 @@ void roundAll(View x, View uniform, View out) {
 }
 const Kernel roundAllKernel = kernel("round_all", roundAll, {"x (N)", "uniform (N)", "out (N)"});
 
-/// Narrow types on all devices.
-std::vector<Machine> narrowMachines() {
-  std::vector<Machine> all;
-  for (const std::string &device : test::testDevices())
-    for (const Type type : {bf16, f16})
-      all.push_back({device, type});
-  return all;
-}
-
 class RoundingTest : public KernelTest {
 protected:
   /// `x` rounded to nearest, even on ties.
@@ -86,7 +77,7 @@ TEST_P(RoundingTest, KeepsWhatIsExactOrLast) {
   EXPECT_TRUE(std::isnan(run({nan}, {0.5})[0]));
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, RoundingTest, testing::ValuesIn(narrowMachines()), machineName);
+KILN_ON_THESE_MACHINES(RoundingTest, narrowMachines("RoundingTest"));
 
 } // namespace
 } // namespace kiln

@@ -146,7 +146,7 @@ TEST_P(RowsTest, TotalOfAVector) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, RowsTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(RowsTest);
 
 } // namespace
 } // namespace kiln

@@ -416,14 +416,7 @@ TEST(VmapOfEveryPlan, LaunchesEveryRegisteredKernel) {
     EXPECT_EQ(names.count(kernel->name), 1u) << kernel->name;
 }
 
-/// The oracle, a CPU and a GPU.
-std::vector<std::string> devices() {
-  std::vector<std::string> all = test::testDevices();
-  if (all.size() > 1)
-    std::erase(all, "cuda:0"); // the same GPU by another way
-  return all;
-}
-KILN_ON_THESE(VmapOfAll, devices());
+KILN_ON_DEVICES(VmapOfAll);
 
 } // namespace
 } // namespace kiln

@@ -162,7 +162,7 @@ TEST_P(Scalars, ReachTheKernelInEveryType) {
   EXPECT_EQ(kept(Arg(0.1).as(bf16)), 0.10009765625); // 205 · 2^−11
 }
 
-KILN_ON_DEVICES(Scalars);
+KILN_ON_DEVICES_AND_DRIVER(Scalars);
 
 // A double with an f32 view is an f64 scalar; the message of the mistake that follows says how to write an f32 one.
 TEST_F(ArgumentLists, HintAtADoubleAmongFloats) {

@@ -62,7 +62,7 @@ TEST_P(Dumps, HoldEveryStageOfEveryKernel) {
   EXPECT_EQ(kernels, (std::set<std::string>{"add", "row_sums"}));
 }
 
-KILN_ON_DEVICES(Dumps);
+KILN_ON_DEVICES_AND_DRIVER(Dumps);
 
 // A folder that cannot be made is an error that names it.
 TEST(DumpFolder, ThatCannotBeMadeIsTold) {

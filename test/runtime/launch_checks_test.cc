@@ -176,6 +176,6 @@ TEST_P(LaunchChecks, RefuseViewsThatAnExecutableIsNotFor) {
   EXPECT_NO_THROW(device->launch(*overlapping, grid, {x, y}));
 }
 
-KILN_ON_DEVICES(LaunchChecks);
+KILN_ON_DEVICES_AND_DRIVER(LaunchChecks);
 
 } // namespace

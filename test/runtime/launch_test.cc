@@ -177,6 +177,6 @@ TEST(Launching, RefusesAnExecutableOfAnotherDevice) {
             "kernel 'add': expected an executable of device 'cpu:generic', but got one of 'cpu'");
 }
 
-KILN_ON_DEVICES(Launches);
+KILN_ON_DEVICES_AND_DRIVER(Launches);
 
 } // namespace

@@ -42,7 +42,7 @@ TEST_P(MetersTest, MarksAreInOrder) {
   device->synchronize();
 }
 
-KILN_ON_DEVICES(MetersTest);
+KILN_ON_DEVICES_AND_DRIVER(MetersTest);
 
 // In the simulator time is work: launches of the same work take the same time, and of twice as many programs twice
 // that.

@@ -492,7 +492,7 @@ TEST_P(UsersTest, Histogram) {
   expectEqual("counts", counts.read(), want);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, UsersTest, testing::ValuesIn(machines()), machineName);
+KILN_ON_MACHINES(UsersTest);
 
 } // namespace
 } // namespace kiln

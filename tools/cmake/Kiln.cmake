@@ -1,10 +1,21 @@
 # The few build rules that the folders share: a library, a dialect's generated code, a pass declaration file.
 
-# kiln_library(NAME [EXPORTED] SOURCES... HEADERS... LIBS...): one static library of the project. An exported one, kiln_X,
-# is Kiln::X to other projects, here and installed; HEADERS are those that they include, as <kiln/FOLDER/HEADER.h>.
+# kiln_library(NAME [EXPORTED] [TOGETHER] SOURCES... HEADERS... LIBS... [PARSED SET] [APART SOURCES...]): one library of
+# the project. An exported one, kiln_X, is Kiln::X to other projects, here and installed; HEADERS are those that they
+# include, as <kiln/FOLDER/HEADER.h>. It is a shared library, so that a change of it links no program anew; as a part of
+# another project it is static. SET is of kiln_headers. TOGETHER: up to eight sources of a folder are one for the compiler,
+# except for those APART, where headers take most of its time.
 function(kiln_library name)
-  cmake_parse_arguments(ARG "EXPORTED" "" "SOURCES;HEADERS;LIBS;DEPENDS" ${ARGN})
-  add_library(${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "EXPORTED;TOGETHER" "PARSED" "SOURCES;HEADERS;LIBS;DEPENDS;APART" ${ARGN})
+  set(kind STATIC)
+  if(ARG_EXPORTED AND PROJECT_IS_TOP_LEVEL)
+    set(kind SHARED)
+  endif()
+  add_library(${name} ${kind} ${ARG_SOURCES})
+  if(kind STREQUAL SHARED)
+    target_link_options(${name} PRIVATE LINKER:-Bsymbolic-functions) # calls within the library are direct
+    set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "") # which would tell it from those that share its headers
+  endif()
   target_link_libraries(${name} PUBLIC ${ARG_LIBS})
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -28,6 +39,27 @@ function(kiln_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  if(ARG_PARSED)
+    kiln_parse_once(${name} ${ARG_PARSED})
+  endif()
+  if(ARG_TOGETHER AND KILN_UNITY)
+    kiln_compile_together(${name} ${ARG_SOURCES})
+    set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# kiln_compile_together(TARGET SOURCES...): as kiln_library says. Generated sources stay alone.
+function(kiln_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(source ${ARGN})
+    if(NOT IS_ABSOLUTE ${source})
+      cmake_path(GET source PARENT_PATH folder)
+      string(MAKE_C_IDENTIFIER "${folder}" folder)
+      math(EXPR count_${folder} "0${count_${folder}} + 1")
+      math(EXPR group "(${count_${folder}} - 1) / 8")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${folder}_${group})
+    endif()
+  endforeach()
 endfunction()
 
 # kiln_dialect(TARGET FILE DIALECT): declarations and definitions of a dialect and its operations from FILE.td, and of
@@ -93,11 +125,37 @@ function(kiln_reference_page page)
   add_custom_target(reference-${page} ALL DEPENDS ${output})
 endfunction()
 
-# kiln_program(NAME [INSTALLED] SOURCES... LIBS...): an executable in build/bin.
+# kiln_headers(SET HEADERS... LIBS... OPTIONS...): headers that many files include, which take half of their time to
+# compile. They are parsed once, for the targets of kiln_parse_once(TARGET SET), which are compiled with these OPTIONS.
+function(kiln_headers set)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LIBS;OPTIONS" ${ARGN})
+  set(source ${PROJECT_BINARY_DIR}/${set}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "")
+  add_library(${set} OBJECT EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(${set} PRIVATE ${ARG_LIBS})
+  target_compile_options(${set} PUBLIC ${ARG_OPTIONS})
+  target_precompile_headers(${set} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+function(kiln_parse_once target set)
+  target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:${set},INTERFACE_COMPILE_OPTIONS>)
+  target_precompile_headers(${target} REUSE_FROM ${set})
+endfunction()
+
+# kiln_program(NAME [INSTALLED] [ON_REQUEST] SOURCES... LIBS... [PARSED SET]): an executable in build/bin; SET is of
+# kiln_headers. ON_REQUEST: the target `all` leaves it out, `everything` has those alone.
+add_custom_target(everything)
 function(kiln_program name)
-  cmake_parse_arguments(ARG "INSTALLED" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTALLED;ON_REQUEST" "PARSED" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  if(ARG_ON_REQUEST)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(everything ${name})
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
+  if(ARG_PARSED)
+    kiln_parse_once(${name} ${ARG_PARSED})
+  endif()
   if(ARG_INSTALLED)
     install(TARGETS ${name})
   endif()

@@ -98,5 +98,7 @@ struct PeerProduct {
 /// this machine, and when this kiln-bench was built without it.
 std::optional<Contender> peerOf(const Setting &setting, const PeerProduct &product, const Tensor &a, const Tensor &b,
                                 Tensor &c);
+/// How many threads it computes with.
+void setPeerThreads(int threads);
 
 } // namespace kiln::bench

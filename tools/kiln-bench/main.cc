@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <omp.h>
 
 using namespace kiln;
 
@@ -126,7 +125,7 @@ static void runBench(const Bench &bench, const Wishes &wishes) {
     setCompileThreads(threads);
   }
   threads = device->threads();
-  omp_set_num_threads(threads); // the peer's
+  bench::setPeerThreads(threads);
   bench::Report report(threads, wishes.json);
   if (wishes.read.empty())
     writeResult(fmt::format("kiln-bench {} on {} ({}), {} thread{}\n", bench.name, name, device->target().name, threads,

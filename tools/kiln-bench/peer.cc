@@ -4,6 +4,9 @@
 
 #ifdef KILN_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl.hpp>
+/// Of libgomp, which oneDNN's threads come from. Declared here, since <omp.h> belongs to g++ and Clang does not find
+/// it.
+extern "C" void omp_set_num_threads(int threads);
 #endif
 
 using namespace kiln;
@@ -62,6 +65,12 @@ static std::optional<bench::Contender> narrowPeer(const bench::PeerProduct &p, c
   }
 }
 #endif
+
+void bench::setPeerThreads([[maybe_unused]] int threads) {
+#ifdef KILN_HAVE_ONEDNN
+  omp_set_num_threads(threads);
+#endif
+}
 
 std::optional<bench::Contender> bench::peerOf([[maybe_unused]] const Setting &setting,
                                               [[maybe_unused]] const PeerProduct &product,

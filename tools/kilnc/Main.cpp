@@ -25,14 +25,10 @@
 #include "tools/kilnc/Run.h"
 #include "tools/kilnc/UserFile.h"
 
-#include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
@@ -94,10 +90,6 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
 static void registerPassNames() {
   lowering::registerPasses();
   mlir::registerTransformsPasses();
-  mlir::registerConversionPasses();
-  mlir::arith::registerArithPasses();
-  mlir::memref::registerMemRefPasses();
-  mlir::registerLinalgPasses();
 }
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ TEST_F(BytelmTest, TrainsResumesAndSamples) {
   ASSERT_EQ(trains(out, first).status, 0);
   EXPECT_NE(readText(out + "/trace-2-4.json").find("\"name\":\"step 4\""), std::string::npos);
   const Result second =
-      bytelm({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]});
+      bytelm({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()});
   ASSERT_EQ(second.status, 0) << second.output;
   for (const char *file : {"/config.json", "/model.safetensors", "/optimizer.safetensors", "/training.json"})
     EXPECT_TRUE(readText(kiln::checkpointPath(folder / "whole", 12) + file) ==

@@ -26,7 +26,7 @@ protected:
   static std::string checkpoint(const std::string &run, int64_t step) { return kiln::checkpointPath(run, step); }
   Result resume(std::vector<std::string> more) {
     more.insert(more.begin(),
-                {"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]});
+                {"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()});
     return gpt2(more);
   }
   static void expectSaid(const Result &result, const std::string &text) {
@@ -120,7 +120,7 @@ TEST_F(DtypeTest, SamplesInEachType) {
   ASSERT_EQ(train(out, {"--steps", "2", "--dtype", "bf16"}).status, 0);
   for (const char *dtype : {"fp32", "bf16", "fp16"}) {
     const Result r = gpt2({"sample", "--out", out, "--prompt", "line ", "--tokens", "4", "--dtype", dtype, "--device",
-                           kiln::test::testDevices()[0]});
+                           kiln::test::firstDevice()});
     EXPECT_EQ(r.status, 0) << r.output;
     EXPECT_EQ(r.output.size(), 5u + 4 + 1) << dtype;
   }
@@ -129,7 +129,7 @@ TEST_F(DtypeTest, SamplesInEachType) {
 // The plan of narrow types has masters of four bytes beside weights of two, unless they stand alone.
 TEST_F(DtypeTest, InfoCountsMasters) {
   const auto info = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"info", "--device", kiln::test::testDevices()[0]});
+    more.insert(more.begin(), {"info", "--device", kiln::test::firstDevice()});
     return gpt2(more);
   };
   expectSaid(info({"--dtype", "bf16"}), "weights          1.59 MiB  (bf16)\n  masters          3.18 MiB");

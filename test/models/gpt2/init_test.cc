@@ -28,13 +28,12 @@ protected:
   /// Trains without a word about sizes.
   Result trainFrom(const std::string &init, std::vector<std::string> more) {
     std::vector<std::string> words = {
-        "train", "--data", data, "--out", out, "--init", init, "--device", kiln::test::testDevices()[0]};
+        "train", "--data", data, "--out", out, "--init", init, "--device", kiln::test::firstDevice()};
     words.insert(words.end(), more.begin(), more.end());
     return gpt2(words);
   }
   Result sample(const std::string &from) {
-    return gpt2(
-        {"sample", "--out", from, "--prompt", "line ", "--tokens", "4", "--device", kiln::test::testDevices()[0]});
+    return gpt2({"sample", "--out", from, "--prompt", "line ", "--tokens", "4", "--device", kiln::test::firstDevice()});
   }
   /// The flat buffer of the run's checkpoint of `step`.
   std::vector<char> trained(int64_t step) {
@@ -93,7 +92,7 @@ TEST_F(InitTest, TheOptimiserIsFresh) {
 TEST_F(InitTest, ARunThatBeganSoIsResumed) {
   ASSERT_EQ(trainFrom(model, {"--steps", "4", "--stop-after", "2"}).status, 0);
   const std::vector<std::string> resume = {"train", "--data",   data,       "--out",
-                                           out,     "--resume", "--device", kiln::test::testDevices()[0]};
+                                           out,     "--resume", "--device", kiln::test::firstDevice()};
   const Result r = gpt2(resume);
   ASSERT_EQ(r.status, 0) << r.output;
   EXPECT_EQ(rows(out).size(), 4u);
@@ -103,8 +102,7 @@ TEST_F(InitTest, ARunThatBeganSoIsResumed) {
 TEST_F(InitTest, CheckpointsSayWhatTheRunBeganWith) {
   ASSERT_EQ(trainFrom(model, {"--steps", "4", "--stop-after", "2"}).status, 0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(out, 2)).init, model + "/model.safetensors");
-  ASSERT_EQ(gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]}).status,
-            0);
+  ASSERT_EQ(gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()}).status, 0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(out, 4)).init, model + "/model.safetensors");
   ASSERT_EQ(train(folder / "random", {"--steps", "1"}).status, 0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(folder / "random", 1)).init, "");

@@ -56,7 +56,7 @@ TEST_P(LlmcProgram, HasTheLossesOfItsProgram) {
   const Network network(small);
   writeLlmcModel(folder / "model.bin", small, network.parameters(), recordedWeights(network.parameters()));
   const std::string bytes = readFile(folder / "model.bin");
-  EXPECT_EQ(fmt::format("{:016x}", hashOf({bytes.begin(), bytes.end()})), want.at("model"));
+  EXPECT_EQ(fmt::format("{:016x}", hashOf({bytes.begin(), bytes.end()})), want.at("model").get<std::string>());
   writeShard(folder / "train.bin", recordedTokens(5000), small.vocab);
   writeShard(folder / "val.bin", recordedTokens(1400), small.vocab);
   LanguageData data({.data = folder / "train.bin", .held = folder / "val.bin", .vocab = small.vocab, .llmcRows = 4},
@@ -215,8 +215,7 @@ TEST_F(LlmcFiles, ADebugStateIsCompared) {
   append(bytes, std::vector<float>{loss});
   bytes += readFile(back).substr(1024);
   writeText(state, bytes);
-  const std::vector<std::string> words = {"test", "--llmc",   model,           "--debug-state",
-                                          state,  "--device", testDevices()[0]};
+  const std::vector<std::string> words = {"test", "--llmc", model, "--debug-state", state, "--device", firstDevice()};
   const Result r = gpt2(words);
   EXPECT_EQ(r.status, 0) << r.output;
   EXPECT_NE(r.output.find("context 40, vocabulary 300 in fp32"), std::string::npos) << r.output;

@@ -81,7 +81,7 @@ TEST_F(LooksTest, AreInTheLogWhereTheyAreAskedFor) {
 // Two devices are compared tensor by tensor; what is within the bounds is no fault.
 TEST_F(LooksTest, DevicesAreCompared) {
   for (const char *type : {"fp32", "bf16"}) {
-    const Result r = gpt2({"test", "--device", testDevices()[0], "--layers", "1", "--heads", "2", "--width", "32",
+    const Result r = gpt2({"test", "--device", firstDevice(), "--layers", "1", "--heads", "2", "--width", "32",
                            "--context", "16", "--dtype", type});
     EXPECT_EQ(r.status, 0) << r.output;
     for (const char *name : {"logits", "loss", "wte.weight", "h.0.attn.c_attn.weight", "ln_f.bias", "all are within"})

@@ -84,7 +84,7 @@ TEST_F(MemoryTest, MistakesAreTold) {
 // What a budget leads to, before anything is allocated.
 TEST_F(MemoryTest, InfoShowsWhatTakesHowMuch) {
   const Result r = gpt2({"info", "--model", "d12", "--vocab", "50257", "--dtype", "bf16", "--batch", "8", "--memory",
-                         "4GiB", "--device", kiln::test::testDevices()[0]});
+                         "4GiB", "--device", kiln::test::firstDevice()});
   EXPECT_EQ(r.status, 0) << r.output;
   for (const char *part : {"made again\n", "norms,activation\n", " of 4.00 GiB for the plan"})
     EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;

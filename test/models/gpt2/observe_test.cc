@@ -87,7 +87,7 @@ TEST_P(ProfilerTest, SeesEveryLaunchAndChangesNothing) {
     EXPECT_EQ(launches[i]->name, launches[each + i]->name);
 }
 
-KILN_ON_DEVICES(ProfilerTest);
+KILN_ON_DEVICES_AND_DRIVER(ProfilerTest);
 
 class ObserveTest : public ProgramTest {};
 
@@ -136,7 +136,7 @@ TEST_F(ObserveTest, ProfilesToTheEndOfARun) {
 
 // The command of its own, on each device: sums of the table by kernel and of that by label are one.
 TEST_F(ObserveTest, ProfilesAModelWithoutData) {
-  for (const std::string &device : testDevices()) {
+  for (const std::string &device : testDevices("ObserveTest")) {
     const Result r = gpt2({"profile", "--layers", "1", "--heads", "2", "--width", "16", "--context", "8", "--vocab",
                            "32", "--batch", "2", "--steps", "2", "--trace", folder / "trace.json", "--device", device});
     ASSERT_EQ(r.status, 0) << r.output;
@@ -162,7 +162,7 @@ TEST_F(ObserveTest, LogsForOtherPrograms) {
   const Result r = train(out, words);
   ASSERT_EQ(r.status, 0) << r.output;
   EXPECT_NE(r.output.find("\nloss 5."), std::string::npos) << r.output;
-  std::vector<std::string> rest = {"train", "--data", data, "--out", out, "--resume", "--device", testDevices()[0]};
+  std::vector<std::string> rest = {"train", "--data", data, "--out", out, "--resume", "--device", firstDevice()};
   rest.insert(rest.end(), more.begin(), more.end());
   ASSERT_EQ(gpt2(rest).status, 0);
   const std::string log = readText(out + "/main.log");
@@ -223,7 +223,7 @@ TEST_F(ObserveTest, LeavesOutOutliersAndResumesExactly) {
   const Result whole = train(folder / "whole", flags);
   ASSERT_EQ(whole.status, 0) << whole.output;
   ASSERT_EQ(train(out, first).status, 0);
-  ASSERT_EQ(gpt2({"train", "--data", data, "--out", out, "--resume", "--device", testDevices()[0]}).status, 0);
+  ASSERT_EQ(gpt2({"train", "--data", data, "--out", out, "--resume", "--device", firstDevice()}).status, 0);
   for (const char *file : {"/model.safetensors", "/optimizer.safetensors", "/training.json"})
     EXPECT_TRUE(readText(folder / "whole/checkpoint-00000160" + file) == readText(out + "/checkpoint-00000160" + file))
         << file;

@@ -80,7 +80,7 @@ protected:
                                       "--batch",
                                       "4",
                                       "--device",
-                                      kiln::test::testDevices()[0]};
+                                      kiln::test::firstDevice()};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }

@@ -34,7 +34,7 @@ TEST_F(ProgramTest, ResumingIsExact) {
   ASSERT_EQ(first.status, 0) << first.output;
   EXPECT_EQ(rows(out).size(), 10u);
   const Result second =
-      gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]});
+      gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()});
   ASSERT_EQ(second.status, 0) << second.output;
   for (const char *file : {"model.safetensors", "optimizer.safetensors", "training.json"})
     expectSameFile(folder / "whole/checkpoint-00000020/" + file, out + "/checkpoint-00000020/" + file);
@@ -110,7 +110,7 @@ TEST_F(ProgramTest, SamplesFromARun) {
                                           "--seed",
                                           "3",
                                           "--device",
-                                          kiln::test::testDevices()[0]};
+                                          kiln::test::firstDevice()};
   const Result once = gpt2(words), twice = gpt2(words);
   EXPECT_EQ(once.status, 0) << once.output;
   const std::string notice =
@@ -135,7 +135,7 @@ TEST_F(ProgramTest, PlotWritesWhereItIsTold) {
 
 TEST_F(ProgramTest, InfoPrintsThePlan) {
   const Result r =
-      gpt2({"info", "--model", "d12", "--vocab", "50257", "--batch", "1", "--device", kiln::test::testDevices()[0]});
+      gpt2({"info", "--model", "d12", "--vocab", "50257", "--batch", "1", "--device", kiln::test::firstDevice()});
   EXPECT_EQ(r.status, 0) << r.output;
   for (const char *part : {"124439808", "activations", "workspace", "GFLOP"})
     EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;

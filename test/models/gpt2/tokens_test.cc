@@ -42,8 +42,7 @@ TEST_F(TokensTest, ATokenizerIsTrainedWith) {
   EXPECT_EQ(Json::parse(readText(out + "/config.json"))["vocab_size"], tokens.size());
   EXPECT_EQ(kiln::readVocabulary(out), tokens.vocabulary());
   ASSERT_EQ(train(other, {"--tokens", tokenizer, "--steps", "4", "--stop-after", "2"}).status, 0);
-  const Result r =
-      gpt2({"train", "--data", data, "--out", other, "--resume", "--device", kiln::test::testDevices()[0]});
+  const Result r = gpt2({"train", "--data", data, "--out", other, "--resume", "--device", kiln::test::firstDevice()});
   ASSERT_EQ(r.status, 0) << r.output;
   EXPECT_EQ(losses(other), losses(out));
   for (const std::string &from : {out, out + "/checkpoint-00000004"}) {
@@ -112,7 +111,7 @@ TEST_F(TokensTest, DocumentsArePaddedOrPacked) {
     all.insert(all.end(), {"--stop-after", "2"});
     ASSERT_EQ(train(halved, all).status, 0);
     ASSERT_EQ(gpt2({"train", "--data", folder / "lines.bin", "--out", halved, "--resume", "--device",
-                    kiln::test::testDevices()[0]})
+                    kiln::test::firstDevice()})
                   .status,
               0);
     EXPECT_EQ(losses(halved), losses(whole));

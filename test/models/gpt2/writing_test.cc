@@ -10,8 +10,7 @@ protected:
   /// A model that sees 40 tokens, of bytes.
   void SetUp() override { ASSERT_EQ(train(out, {"--steps", "2", "--context", "40"}).status, 0); }
   std::string written(std::vector<std::string> more) {
-    std::vector<std::string> words = {
-        "sample", "--out", out, "--tokens", "12", "--device", kiln::test::testDevices()[0]};
+    std::vector<std::string> words = {"sample", "--out", out, "--tokens", "12", "--device", kiln::test::firstDevice()};
     words.insert(words.end(), more.begin(), more.end());
     const Result r = gpt2(words);
     EXPECT_EQ(r.status, 0) << r.output;

@@ -66,7 +66,7 @@ TEST_F(Disturbed, AFileSizeLimitLeavesTheOldCheckpoint) {
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit limit = {10000, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &limit);
-  const Result r = gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]});
+  const Result r = gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice()});
   setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_EQ(r.status, 3) << r.output;
   EXPECT_NE(r.output.find("File too large (earlier checkpoints are untouched)"), std::string::npos) << r.output;
@@ -106,7 +106,7 @@ TEST_F(Disturbed, ADivergedRunKeepsItsLastGoodWeights) {
 TEST_F(Disturbed, AnInterruptEndsALongStep) {
   ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
   std::vector<std::string> words = {
-      KILN_GPT2,      "train",  "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0],
+      KILN_GPT2,      "train",  "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice(),
       "--accumulate", "1000000"};
   const pid_t child = start(words, folder / "second");
   ASSERT_TRUE(waitUntil([&] { return readText(folder / "second").find("going on from") != std::string::npos; }));
@@ -179,7 +179,7 @@ TEST_F(Disturbed, ARowThatCouldNotBeWrittenIsWrittenLater) {
   }
   const int64_t step = newestStep();
   const Result r = gpt2({"train", "--data", data, "--out", out, "--resume", "--stop-after", std::to_string(step + 1),
-                         "--device", kiln::test::testDevices()[0]});
+                         "--device", kiln::test::firstDevice()});
   ASSERT_EQ(r.status, 0) << r.output;
   const std::vector<Json> log = rows(out);
   ASSERT_EQ(std::ssize(log), step + 1);
@@ -234,7 +234,7 @@ TEST_F(Disturbed, ADamagedCheckpointNamesTheOneBefore) {
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   writeText(newest + "/model.safetensors", bytes);
   const std::vector<std::string> resume = {"train", "--data",   data,       "--out",
-                                           out,     "--resume", "--device", kiln::test::testDevices()[0]};
+                                           out,     "--resume", "--device", kiln::test::firstDevice()};
   const Result refused = gpt2(resume);
   EXPECT_EQ(refused.status, 2);
   EXPECT_NE(refused.output.find("the file is damaged; '" + out + "/checkpoint-00000002' is whole, and --resume-step 2"),
@@ -272,8 +272,7 @@ TEST_F(Disturbed, ACopiedRunGoesOn) {
   const std::string copy = folder / "copy", again = folder / "again";
   for (const std::string &to : {copy, again})
     ASSERT_EQ(finish(start({"/bin/cp", "-rL", out, to}, folder / "output")), 0);
-  EXPECT_EQ(gpt2({"train", "--data", data, "--out", copy, "--resume", "--device", kiln::test::testDevices()[0]}).status,
-            0)
+  EXPECT_EQ(gpt2({"train", "--data", data, "--out", copy, "--resume", "--device", kiln::test::firstDevice()}).status, 0)
       << output();
   EXPECT_EQ(readText(copy + "/model.safetensors"), readText(copy + "/checkpoint-00000004/model.safetensors"));
   EXPECT_EQ(train(again, {"--steps", "1", "--overwrite"}).status, 0) << output();

@@ -137,7 +137,7 @@ class LoopTest : public testing::Test {
 protected:
   /// 24 steps of `model`, two micro-batches each, or those that `o` lets it take.
   void run(RunOptions o, const Model &model, int32_t shift = 1) {
-    o.machine = {.device = kiln::test::testDevices()[0], .threads = 2};
+    o.machine = {.device = kiln::test::firstDevice(), .threads = 2};
     o.saveEvery = 5;
     verify(o);
     RunFolder held(o);
@@ -204,7 +204,7 @@ public:
 // compiled for it, once the trainer is ready.
 TEST_F(LoopTest, ValidationMayBeBounded) {
   const TokenMlp model;
-  Trainer trainer(Device::open(kiln::test::testDevices()[0]), model, settings);
+  Trainer trainer(Device::open(kiln::test::firstDevice()), model, settings);
   trainer.initialize(1);
   trainer.prepare();
   freeze();

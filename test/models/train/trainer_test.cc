@@ -110,6 +110,6 @@ TEST_P(TrainerTest, AnInputThatTheModelHasNotIsAnError) {
   expectError([&] { trainer->addGradient(batch, 0); }, {"but got 'targets' of f32"});
 }
 
-KILN_ON_DEVICES(TrainerTest);
+KILN_ON_DEVICES_AND_DRIVER(TrainerTest);
 
 } // namespace

@@ -60,6 +60,6 @@ TEST_P(TransfersTest, AnInputOfAnotherSizeIsAnError) {
         {fmt::format("expected 64 bytes of input 'targets', but got {}", 4 * count)});
 }
 
-KILN_ON_DEVICES(TransfersTest);
+KILN_ON_DEVICES_AND_DRIVER(TransfersTest);
 
 } // namespace

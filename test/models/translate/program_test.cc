@@ -82,9 +82,8 @@ protected:
 // and what it translates is judged.
 TEST_F(TranslateTest, LearnsResumesAndTranslates) {
   tokens();
-  const std::vector<std::string> steps = {"--epochs",  "12",  "--lr",     "0.01",
-                                          "--warmup",  "30",  "--device", kiln::test::testDevices()[0],
-                                          "--dropout", "0.05"};
+  const std::vector<std::string> steps = {
+      "--epochs", "12", "--lr", "0.01", "--warmup", "30", "--device", kiln::test::firstDevice(), "--dropout", "0.05"};
   const Result whole = translate(trainWords(folder / "whole", steps));
   ASSERT_EQ(whole.status, 0) << whole.output;
   EXPECT_NE(whole.output.find(" shapes, made 0 specialisations more"), std::string::npos) << whole.output;
@@ -92,7 +91,7 @@ TEST_F(TranslateTest, LearnsResumesAndTranslates) {
   first.insert(first.end(), {"--stop-after", "5", "--profile", "2:4"});
   ASSERT_EQ(translate(trainWords(out, first)).status, 0);
   EXPECT_NE(readText(out + "/trace-2-4.json").find("\"name\":\"step 4\""), std::string::npos);
-  std::vector<std::string> rest = trainWords(out, {"--resume", "--device", kiln::test::testDevices()[0]});
+  std::vector<std::string> rest = trainWords(out, {"--resume", "--device", kiln::test::firstDevice()});
   const Result second = translate(rest);
   ASSERT_EQ(second.status, 0) << second.output;
   const std::string last = *kiln::newestCheckpoint(out);

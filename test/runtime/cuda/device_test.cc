@@ -60,7 +60,7 @@ TEST_F(CudaDevice, HasTheFactsOfItsGpu) {
   const std::shared_ptr<Device> device = open();
   const GpuFacts facts = std::get<GpuFacts>(device->target().facts);
   EXPECT_EQ(device->target().name, "Stub GPU");
-  EXPECT_EQ(facts.architecture, 80);
+  EXPECT_EQ(facts.architecture, 90);
   EXPECT_EQ(facts.sms, 132);
   EXPECT_EQ(facts.ctaSharedBytes, 99 << 10);
 }

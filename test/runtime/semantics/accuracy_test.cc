@@ -201,6 +201,6 @@ TEST_P(Accurate, FastQuotientsStayWithinTheirBound) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Accurate);
+KILN_ON_PROCESSORS(Accurate);
 
 } // namespace

@@ -339,6 +339,6 @@ TEST_P(Addressing, PositionsAndMasksAreThoseOfTheLoadsPlace) {
     }
 }
 
-KILN_ON_EVERY_DEVICE(Addressing);
+KILN_ON_PROCESSORS(Addressing);
 
 } // namespace

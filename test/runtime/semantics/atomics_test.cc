@@ -320,6 +320,6 @@ TEST_P(Atomics, ALoadAcquiresWhatAStoreReleases) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Atomics);
+KILN_ON_PROCESSORS(Atomics);
 
 } // namespace

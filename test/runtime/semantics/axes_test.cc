@@ -157,6 +157,6 @@ TEST_P(SeveralAxes, ColumnsOfAnyWidth) {
     }
 }
 
-KILN_ON_EVERY_DEVICE(SeveralAxes);
+KILN_ON_PROCESSORS(SeveralAxes);
 
 } // namespace

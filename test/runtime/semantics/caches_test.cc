@@ -89,6 +89,6 @@ TEST_P(Caches, ChangeNoProduct) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Caches);
+KILN_ON_PROCESSORS(Caches);
 
 } // namespace

@@ -165,6 +165,6 @@ TEST_P(Casts, TwoCastsRoundTwice) {
   EXPECT_EQ(realOf(f32, read(viaF64)[1]), 0x1p60);
 }
 
-KILN_ON_EVERY_DEVICE(Casts);
+KILN_ON_PROCESSORS(Casts);
 
 } // namespace

@@ -236,6 +236,6 @@ TEST_P(Console, TheFirstFailureIsToldAtAnyThreadCount) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Console);
+KILN_ON_THESE(Console, testDevicesAndDriver("Console", Reach::processors));
 
 } // namespace

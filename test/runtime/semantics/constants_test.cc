@@ -123,6 +123,6 @@ TEST_P(Constants, MayBeReadByWhateverReadsTiles) {
   EXPECT_EQ(at(10, 29), 8);
 }
 
-KILN_ON_EVERY_DEVICE(Constants);
+KILN_ON_PROCESSORS(Constants);
 
 } // namespace

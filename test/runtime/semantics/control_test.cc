@@ -337,6 +337,6 @@ TEST_P(Control, RandomNormalHasMeanZeroAndDeviationOne) {
   EXPECT_LT(std::abs(squares / count - mean * mean - 1), 5 * std::sqrt(2.0 / count));
 }
 
-KILN_ON_EVERY_DEVICE(Control);
+KILN_ON_PROCESSORS(Control);
 
 } // namespace

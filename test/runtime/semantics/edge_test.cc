@@ -218,6 +218,6 @@ TEST_P(Ends, SumsThatHangOverAddInTheSameOrder) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Ends);
+KILN_ON_PROCESSORS(Ends);
 
 } // namespace

@@ -255,6 +255,6 @@ TEST_P(Elementwise, ProductsAndSumsAreNotContracted) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Elementwise);
+KILN_ON_PROCESSORS(Elementwise);
 
 } // namespace

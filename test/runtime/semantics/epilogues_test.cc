@@ -208,6 +208,6 @@ TEST_P(Epilogues, FactorsMayBeJoinedSplitAndMade) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Epilogues);
+KILN_ON_PROCESSORS(Epilogues);
 
 } // namespace

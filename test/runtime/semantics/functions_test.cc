@@ -212,6 +212,6 @@ TEST_P(Functions, MulhiIsTheUpperHalfOfTheProduct) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Functions);
+KILN_ON_PROCESSORS(Functions);
 
 } // namespace

@@ -111,6 +111,6 @@ TEST_P(Joined, RepeatsOfViewsOfAnyStride) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Joined);
+KILN_ON_PROCESSORS(Joined);
 
 } // namespace

@@ -228,6 +228,6 @@ TEST_P(Kinds, AnyAllAndNaNThatPropagates) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Kinds);
+KILN_ON_PROCESSORS(Kinds);
 
 } // namespace

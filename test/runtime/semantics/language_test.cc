@@ -307,6 +307,6 @@ const Kernel constantConditionKernel = kernel("constant_condition", constantCond
 
 TEST_P(Language, WhatNeverRunsChangesNothing) { EXPECT_EQ(run(constantConditionKernel, 2, 4), (Numbers{5, 0})); }
 
-KILN_ON_EVERY_DEVICE(Language);
+KILN_ON_PROCESSORS(Language);
 
 } // namespace

@@ -386,6 +386,6 @@ TEST_P(Leave, HintsChangeNoResult) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Leave);
+KILN_ON_PROCESSORS(Leave);
 
 } // namespace

@@ -280,12 +280,6 @@ TEST_P(Litmus, AScatterReadsItsRowsBehindTheStoreBeforeIt) {
     EXPECT_EQ(got[wide - 2 - i], static_cast<uint64_t>(i + 1)) << "element " << i;
 }
 
-/// Of the simulators one that can be given schedules; the driver's stub is another of these.
-std::vector<std::string> devicesWithSchedules() {
-  std::vector<std::string> names = testDevices();
-  std::erase(names, "cuda:0");
-  return names;
-}
-KILN_ON_THESE(Litmus, devicesWithSchedules());
+KILN_ON_DEVICES(Litmus);
 
 } // namespace

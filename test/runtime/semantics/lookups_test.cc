@@ -117,12 +117,6 @@ TEST_P(Lookups, HistogramsOfEveryInteger) {
     }
 }
 
-std::vector<std::string> devicesWithHopper() {
-  std::vector<std::string> names = testDevices(true);
-  if (names.size() > 1)
-    names.emplace_back("simulator:sm_90a");
-  return names;
-}
-KILN_ON_THESE(Lookups, devicesWithHopper());
+KILN_ON_PROCESSORS(Lookups);
 
 } // namespace

@@ -203,6 +203,6 @@ TEST_P(Masks, OfPositionsHoldAsTheirNumbersSay) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Masks);
+KILN_ON_PROCESSORS(Masks);
 
 } // namespace

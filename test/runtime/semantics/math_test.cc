@@ -246,6 +246,6 @@ TEST_P(Math, FunctionsOfNarrowFloatsRoundTheF32Result) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Math);
+KILN_ON_PROCESSORS(Math);
 
 } // namespace

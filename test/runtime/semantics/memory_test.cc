@@ -336,6 +336,6 @@ TEST_P(Memory, AtomicAddsAreIndivisibleAndReturnTheOldValue) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Memory);
+KILN_ON_PROCESSORS(Memory);
 
 } // namespace

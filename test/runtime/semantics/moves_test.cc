@@ -317,6 +317,6 @@ TEST_P(Moves, ProductsOfAnyOperands) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Moves);
+KILN_ON_PROCESSORS(Moves);
 
 } // namespace

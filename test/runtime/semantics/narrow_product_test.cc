@@ -262,15 +262,8 @@ TEST_P(ScaledProducts, KnowTheEndsOfScales) {
     EXPECT_EQ(realOf(f32, got[i]), 64 * 0x1p-27) << i;
 }
 
-/// Processors and GPUs differ in what they have for such products.
-std::vector<std::string> everyMachine() {
-  std::vector<std::string> names = testDevices(/*everyProcessor=*/true);
-  if (!std::getenv("KILN_TEST_DEVICE"))
-    for (const char *name : {"simulator:sm_89", "simulator:sm_90a", "simulator:sm_100a", "simulator:sm_120"})
-      names.emplace_back(name);
-  return names;
-}
-KILN_ON_THESE(NarrowProducts, everyMachine());
-KILN_ON_THESE(ScaledProducts, everyMachine());
+// Processors and GPUs differ in what they have for such products.
+KILN_ON_EVERYTHING(NarrowProducts);
+KILN_ON_EVERYTHING(ScaledProducts);
 
 } // namespace

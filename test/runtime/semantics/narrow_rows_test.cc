@@ -226,7 +226,7 @@ protected:
 TEST_P(NarrowReductions, OfRows) { expectReduced(rowKernel, false); }
 TEST_P(NarrowReductions, OfColumns) { expectReduced(columnKernel, true); }
 
-KILN_ON_EVERY_DEVICE(NarrowRows);
-KILN_ON_EVERY_DEVICE(NarrowReductions);
+KILN_ON_PROCESSORS(NarrowRows);
+KILN_ON_PROCESSORS(NarrowReductions);
 
 } // namespace

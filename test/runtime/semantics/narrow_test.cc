@@ -102,6 +102,6 @@ TEST_P(Narrow, RowsOfAnyExtentMove) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Narrow);
+KILN_ON_PROCESSORS(Narrow);
 
 } // namespace

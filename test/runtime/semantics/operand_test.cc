@@ -135,6 +135,6 @@ TEST_P(Operands, DropTheLeadingDimensionsOfTheirViews) {
     expectProduct(batchedKernel, f32, rank, false, 1, "");
 }
 
-KILN_ON_EVERY_DEVICE(Operands);
+KILN_ON_PROCESSORS(Operands);
 
 } // namespace

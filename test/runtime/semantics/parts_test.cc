@@ -146,6 +146,6 @@ TEST_P(Parts, ConcatPadAndInsert) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Parts);
+KILN_ON_PROCESSORS(Parts);
 
 } // namespace

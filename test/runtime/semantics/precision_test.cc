@@ -125,6 +125,6 @@ TEST_P(Precisions, InfinitiesAndNaNsAreThoseOfTheProduct) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Precisions);
+KILN_ON_PROCESSORS(Precisions);
 
 } // namespace

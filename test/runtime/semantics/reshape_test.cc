@@ -95,6 +95,6 @@ TEST_P(Reshapes, ElementsKeepTheirOrder) {
     }
 }
 
-KILN_ON_EVERY_DEVICE(Reshapes);
+KILN_ON_PROCESSORS(Reshapes);
 
 } // namespace

@@ -151,12 +151,6 @@ TEST_P(Roll, ReshapesThatMergeAndSplit) {
   }
 }
 
-std::vector<std::string> devicesWithHopper() {
-  std::vector<std::string> names = testDevices(true);
-  if (names.size() > 1)
-    names.emplace_back("simulator:sm_90a");
-  return names;
-}
-KILN_ON_THESE(Roll, devicesWithHopper());
+KILN_ON_PROCESSORS(Roll);
 
 } // namespace

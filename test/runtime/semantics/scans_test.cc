@@ -438,12 +438,6 @@ TEST_P(Scans, MaskStoresToViewsOfAnyStride) {
       }
 }
 
-std::vector<std::string> devicesWithHopper() {
-  std::vector<std::string> names = testDevices(true);
-  if (names.size() > 1)
-    names.emplace_back("simulator:sm_90a");
-  return names;
-}
-KILN_ON_THESE(Scans, devicesWithHopper());
+KILN_ON_PROCESSORS(Scans);
 
 } // namespace

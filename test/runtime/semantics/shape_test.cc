@@ -295,6 +295,6 @@ TEST_P(Shapes, ProductsInALoopReadTheRightOperandOfTheirStep) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Shapes);
+KILN_ON_PROCESSORS(Shapes);
 
 } // namespace

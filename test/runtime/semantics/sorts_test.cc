@@ -170,12 +170,6 @@ TEST_P(Sorts, TheLargestFew) {
     }
 }
 
-std::vector<std::string> devicesWithHopper() {
-  std::vector<std::string> names = testDevices(true);
-  if (names.size() > 1)
-    names.emplace_back("simulator:sm_90a");
-  return names;
-}
-KILN_ON_THESE(Sorts, devicesWithHopper());
+KILN_ON_PROCESSORS(Sorts);
 
 } // namespace

@@ -120,6 +120,6 @@ TEST_P(Split, MasksInLoopsKeepTheirRounds) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Split);
+KILN_ON_PROCESSORS(Split);
 
 } // namespace

@@ -140,6 +140,6 @@ TEST_P(Strided, NoStrideCountsWithoutASecondElement) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Strided);
+KILN_ON_PROCESSORS(Strided);
 
 } // namespace

@@ -200,6 +200,6 @@ TEST_P(Triangles, RowsUnderAMaskAreThoseOfTheWholeTile) {
     }
 }
 
-KILN_ON_EVERY_DEVICE(Triangles);
+KILN_ON_PROCESSORS(Triangles);
 
 } // namespace

@@ -126,6 +126,6 @@ TEST_P(Turned, RowsAreChosenByWhereTheyLie) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Turned);
+KILN_ON_PROCESSORS(Turned);
 
 } // namespace

@@ -176,6 +176,6 @@ TEST_P(Types, SumsOfBytesRoundOnce) {
   }
 }
 
-KILN_ON_EVERY_DEVICE(Types);
+KILN_ON_PROCESSORS(Types);
 
 } // namespace

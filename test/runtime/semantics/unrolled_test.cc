@@ -145,6 +145,6 @@ TEST_P(Unrolled, FilterOfSixteenTaps) {
   EXPECT_EQ(download(y), want);
 }
 
-KILN_ON_EVERY_DEVICE(Unrolled);
+KILN_ON_PROCESSORS(Unrolled);
 
 } // namespace

@@ -276,6 +276,6 @@ TEST_P(Views, NothingOutsideAViewIsTouched) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Views);
+KILN_ON_PROCESSORS(Views);
 
 } // namespace

@@ -308,6 +308,6 @@ TEST_P(While, ALockLetsOneProgramInAtATime) {
   device->setThreads(threads);
 }
 
-KILN_ON_EVERY_DEVICE(While);
+KILN_ON_PROCESSORS(While);
 
 } // namespace

@@ -146,6 +146,6 @@ TEST_P(Zeros, SumsOfZerosHaveTheSignOfIeeeAddition) {
       }
 }
 
-KILN_ON_EVERY_DEVICE(Zeros);
+KILN_ON_PROCESSORS(Zeros);
 
 } // namespace

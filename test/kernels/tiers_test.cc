@@ -1,0 +1,86 @@
+// The quick tier's turns together are the matrix of `tools/test --all`, and no turn is without a CPU, a GPU and the
+// oracle.
+
+#include "runtime/simulator/SimulatorDevice.h"
+#include "test/devices.h"
+#include "test/kernels/harness.h"
+
+#include <set>
+
+namespace kiln {
+namespace {
+
+using namespace kiln::test;
+
+const char *const suites[] = {"Masks", "Products", "AttentionTest", "DecoderTest"};
+/// After so many turns each suite has met each GPU and each processor, and each pair of a GPU and a form.
+constexpr uint64_t round = 12;
+
+/// A machine with every processor that is told apart, whatever this one is.
+const Machines many = {{"cpu", "cpu:x86-64-v4", "cpu:amx", "cpu:x86-64-v3"}, simulatorDevices()};
+
+std::set<std::string> setOf(const std::vector<std::string> &names) { return {names.begin(), names.end()}; }
+
+// Nothing of the matrix is left out for good. Where a processor's or a GPU's instructions matter, the turns have all
+// GPUs.
+TEST(Tiers, TurnsTogetherAreTheMatrix) {
+  for (const char *suite : suites)
+    for (const Reach reach : {Reach::pipelines, Reach::processors, Reach::everything}) {
+      std::set<std::string> met;
+      for (uint64_t turn = 0; turn < round; ++turn)
+        met.merge(setOf(chosenDevices(suite, reach, {.all = false, .turn = turn}, many)));
+      std::set<std::string> all = setOf(chosenDevices(suite, reach, {.all = true}, many));
+      EXPECT_TRUE(std::includes(met.begin(), met.end(), all.begin(), all.end())) << suite;
+      if (reach != Reach::pipelines)
+        all.merge(setOf(many.gpus));
+      EXPECT_EQ(met, all) << suite;
+    }
+}
+
+TEST(Tiers, EveryTurnHasACpuAGpuAndTheOracle) {
+  for (const char *suite : suites)
+    for (uint64_t turn = 0; turn < round; ++turn) {
+      const std::vector<std::string> chosen =
+          chosenDevices(suite, Reach::pipelines, {.all = false, .turn = turn}, many);
+      ASSERT_EQ(chosen.size(), 3u);
+      EXPECT_EQ(chosen[0], "cpu");
+      EXPECT_TRUE(chosen[1].starts_with("simulator:")) << chosen[1];
+      EXPECT_EQ(chosen[2], oracleDevice);
+    }
+}
+
+TEST(Tiers, SuitesTakeDifferentGpusAtATurn) {
+  std::set<std::string> gpus;
+  for (const char *suite : suites)
+    gpus.insert(chosenDevices(suite, Reach::pipelines, {}, many)[1]);
+  EXPECT_GT(gpus.size(), 1u);
+}
+
+/// The names of a suite's machines with these variables.
+std::set<std::string> machinesWith(const char *tier, uint64_t turn) {
+  ::setenv("KILN_TEST_TIER", tier, 1);
+  ::setenv("KILN_TEST_TURN", std::to_string(turn).c_str(), 1);
+  std::set<std::string> names;
+  for (const Machine &machine : productMachines("AttentionTest"))
+    names.insert(testing::PrintToString(machine));
+  return names;
+}
+
+// Kernels: each device's types and precisions, too.
+TEST(Tiers, TurnsTogetherHaveEveryTypeOnEveryDevice) {
+  if (std::getenv("KILN_TEST_DEVICE"))
+    GTEST_SKIP() << "one device is asked for";
+  std::set<std::string> met;
+  for (uint64_t turn = 0; turn < round; ++turn) {
+    const std::set<std::string> names = machinesWith("quick", turn);
+    EXPECT_TRUE(names.contains("cpu f32") && names.contains("cpu:generic f32"));
+    EXPECT_LE(names.size(), 6u); // two or three of cpu, the oracle, a GPU, a processor in one or two types
+    met.insert(names.begin(), names.end());
+  }
+  for (const std::string &name : machinesWith("all", 0))
+    if (!name.starts_with(oracleDevice)) // whose narrow types are the matrix's alone
+      EXPECT_TRUE(met.contains(name)) << name;
+}
+
+} // namespace
+} // namespace kiln
