@@ -125,6 +125,7 @@ class Runner:
         cache = os.path.join(build, "test-cache")
         self.environment = {**os.environ, "KILN_CACHE": cache, "XDG_CACHE_HOME": os.path.join(cache, "xdg")}
         self.environment.setdefault("KILN_CACHE_BYTES", str(4 << 30))  # all that a whole run compiles
+        self.running = set()
         self.times_file = os.path.join(build, "test-times.json")
         self.times = self.read(self.times_file)
 
@@ -136,11 +137,21 @@ class Runner:
         except (OSError, ValueError):
             return {}
 
+    def stop(self, number, _frame):
+        """Ends the processes that run, which have sessions of their own, and this one."""
+        for process in list(self.running):
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os._exit(128 + number)
+
     def execute(self, words):
         """The exit status, None when it was silent for too long, and all that it printed."""
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(words, cwd=self.build, env=self.environment, stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, start_new_session=True)
+            self.running.add(process)
             size, since, status = 0, time.monotonic(), None
             while status is None:
                 try:
@@ -153,6 +164,7 @@ class Runner:
                         os.killpg(process.pid, signal.SIGKILL)
                         process.wait()
                         break
+            self.running.discard(process)
             output.seek(0)
             return status, output.read().decode(errors="replace")
 
@@ -267,10 +279,13 @@ def main():
         chosen, left_out = [re.compile(text) for text in options.R], [re.compile(text) for text in options.E]
     except re.error as fault:
         parser.error(f"expected a regular expression, but got '{fault.pattern}': {fault}")
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):  # whatever nohup or a shell's & made of them, tests send them
-        signal.signal(number, signal.SIG_DFL)
     runner = Runner(options.source, options.build)
-    runner.environment.setdefault("KILN_TEST_TIER", "all" if options.all else "quick")
+    # Ctrl-C ends the tests, too. Where nohup or a shell's & had these signals ignored, tests that send them would hang.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, runner.stop)
+    if options.all:
+        runner.environment["KILN_TEST_TIER"] = "all"
+    runner.environment.setdefault("KILN_TEST_TIER", "quick")
     if options.turn is not None:
         runner.environment["KILN_TEST_TURN"] = str(options.turn)
     batches = list(runner.batches(lambda name: all(re.search(one, name) for one in chosen) and

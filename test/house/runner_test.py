@@ -1,9 +1,11 @@
 """run.py, the runner of the tests, with a program that does what GoogleTest's programs do at their best and worst."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 RUNNER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run.py")
@@ -11,7 +13,7 @@ RUNNER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run.py"
 # A program of the cases that CASES names, each `name=what happens`.
 PROGRAM = """\
 #!/usr/bin/env python3
-import os, re, signal, sys
+import os, re, signal, sys, time
 cases = dict(pair.split("=") for pair in os.environ["CASES"].split())
 if "--gtest_list_tests" in sys.argv:
     print("Suite.")
@@ -27,6 +29,9 @@ for name, what in cases.items():
     print(f"[ RUN      ] Suite.{name}", flush=True)
     if what == "crashes" or what == "tires" and len(wanted) > 1:
         os.kill(os.getpid(), signal.SIGSEGV)
+    if what == "sleeps":
+        open(os.environ["PLACE"], "w").write(str(os.getpid()))
+        time.sleep(300)
     if what == "fails":
         print("expected 1, but got 2")
         failed = True
@@ -36,16 +41,20 @@ sys.exit(7 if "leaves" in cases.values() else failed)
 
 
 class RunnerTest(unittest.TestCase):
+    def prepare(self, build):
+        """Makes a build folder with the program."""
+        program = os.path.join(build, "program")
+        with open(program, "w", encoding="utf-8") as stream:
+            stream.write(PROGRAM)
+        os.chmod(program, 0o755)
+        with open(os.path.join(build, "tests.txt"), "w", encoding="utf-8") as stream:
+            stream.write(f"lit\tlit\ngtest\tfolder\t{program}\ttogether\ncommand\thouse/true\ttrue\n")
+        os.mkdir(os.path.join(build, "test"))
+
     def run_cases(self, cases, *options):
         """The exit status and what is printed."""
         with tempfile.TemporaryDirectory() as build:
-            program = os.path.join(build, "program")
-            with open(program, "w", encoding="utf-8") as stream:
-                stream.write(PROGRAM)
-            os.chmod(program, 0o755)
-            with open(os.path.join(build, "tests.txt"), "w", encoding="utf-8") as stream:
-                stream.write(f"lit\tlit\ngtest\tfolder\t{program}\ttogether\ncommand\thouse/true\ttrue\n")
-            os.mkdir(os.path.join(build, "test"))
+            self.prepare(build)
             done = subprocess.run([sys.executable, "-B", RUNNER, build, build, "-j", "1", *options], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, env={**os.environ, "CASES": cases}, check=False)
             return done.returncode, done.stdout
@@ -85,6 +94,25 @@ class RunnerTest(unittest.TestCase):
         self.assertTrue(text.endswith("1 passed, 0 failed, 0 skipped\n"), text)
         self.assertEqual(self.run_cases("Left=passes", "-R", "nothing")[0], 1)
         self.assertEqual(self.run_cases("Left=passes", "-R", "(")[0], 2)
+
+    def test_an_interrupt_ends_the_tests_too(self):
+        with tempfile.TemporaryDirectory() as build:
+            self.prepare(build)
+            place = os.path.join(build, "place")
+            runner = subprocess.Popen([sys.executable, "-B", RUNNER, build, build, "-R", "folder"], stdout=subprocess.DEVNULL,
+                                      env={**os.environ, "CASES": "A=sleeps", "PLACE": place})
+            while not os.path.exists(place) or not os.path.getsize(place):
+                time.sleep(0.05)
+            with open(place, encoding="utf-8") as stream:
+                child = int(stream.read())
+            runner.send_signal(signal.SIGINT)
+            self.assertEqual(runner.wait(), 128 + signal.SIGINT)
+            for _ in range(100):  # its parent is gone: whoever adopts it takes a moment
+                state = subprocess.run(["ps", "-o", "state=", "-p", str(child)], capture_output=True, text=True, check=False).stdout
+                if state.strip() in ("", "Z"):
+                    return
+                time.sleep(0.05)
+            self.fail("the test still runs")
 
     def test_prints_names(self):
         self.assertEqual(self.run_cases("A=fails", "-N", "-R", "folder"), (0, "folder/Suite.A\n"))
