@@ -35,8 +35,8 @@ static std::vector<std::string> processorsHere() {
   if (__builtin_cpu_supports("avx512vl")) {
     candidates.emplace_back("cpu:x86-64-v4"); // has no units for narrow products, as "cpu" may have
     candidates.emplace_back("cpu:amx");       // emulates them where the processor has no AMX
+    candidates.emplace_back("cpu:x86-64-v3"); // where there is no AVX-512, "cpu" has its instructions
   }
-  candidates.emplace_back("cpu:x86-64-v3");
   std::vector<std::string> distinct, keys;
   for (const std::string &name : candidates) {
     const std::string key = Device::open(name)->backend().key();

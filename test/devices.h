@@ -27,8 +27,8 @@ struct Tier {
   /// What KILN_TEST_TIER (`quick`, or `all`) and KILN_TEST_TURN (a number) say; the first turn of the quick tier
   /// without.
   static Tier asked();
-  /// Whether case i of one test's many is run: all, or in the quick tier every sixth, others at each turn.
-  bool takes(int64_t i) const { return all || (static_cast<uint64_t>(i) + turn) % 6 == 0; }
+  /// Whether case i of one test's many is run: all, or in the quick tier one of every `of`, others at each turn.
+  bool takes(int64_t i, uint64_t of = 6) const { return all || (static_cast<uint64_t>(i) + turn) % of == 0; }
   /// A number for this suite at this turn: suites take different devices at the same turn.
   uint64_t at(std::string_view suite) const;
 };

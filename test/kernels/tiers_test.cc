@@ -56,6 +56,18 @@ TEST(Tiers, SuitesTakeDifferentGpusAtATurn) {
   EXPECT_GT(gpus.size(), 1u);
 }
 
+// Of a test's many cases each is taken in one turn of as many as there are parts, and all by `--all`.
+TEST(Tiers, TurnsTogetherTakeEveryCaseOnce) {
+  for (const uint64_t of : {2, 4, 6})
+    for (int64_t i = 0; i < 20; ++i) {
+      uint64_t count = 0;
+      for (uint64_t turn = 7; turn < 7 + of; ++turn)
+        count += Tier{.all = false, .turn = turn}.takes(i, of) ? 1 : 0;
+      EXPECT_EQ(count, 1u) << "case " << i << " of " << of;
+      EXPECT_TRUE((Tier{.all = true, .turn = 7}.takes(i, of)));
+    }
+}
+
 /// The names of a suite's machines with these variables.
 std::set<std::string> machinesWith(const char *tier, uint64_t turn) {
   ::setenv("KILN_TEST_TIER", tier, 1);

@@ -11,6 +11,9 @@ function(kiln_library name)
   if(ARG_EXPORTED AND PROJECT_IS_TOP_LEVEL)
     set(kind SHARED)
   endif()
+  if(ARG_TOGETHER AND KILN_UNITY)
+    kiln_group_sources(ARG_SOURCES ${name} "${ARG_APART}" ${ARG_SOURCES})
+  endif()
   add_library(${name} ${kind} ${ARG_SOURCES})
   if(kind STREQUAL SHARED)
     target_link_options(${name} PRIVATE LINKER:-Bsymbolic-functions) # calls within the library are direct
@@ -42,24 +45,33 @@ function(kiln_library name)
   if(ARG_PARSED)
     kiln_parse_once(${name} ${ARG_PARSED})
   endif()
-  if(ARG_TOGETHER AND KILN_UNITY)
-    kiln_compile_together(${name} ${ARG_SOURCES})
-    set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endif()
 endfunction()
 
-# kiln_compile_together(TARGET SOURCES...): as kiln_library says. Generated sources stay alone.
-function(kiln_compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+# kiln_group_sources(RESULT TARGET APART SOURCES...): the sources, where up to eight of a folder are included by one that is
+# written here. It names them from the root (CMake's own would name this checkout), so that ccache knows it in another.
+function(kiln_group_sources result target apart)
+  file(RELATIVE_PATH place ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  set(sources "")
+  set(groups "")
   foreach(source ${ARGN})
-    if(NOT IS_ABSOLUTE ${source})
-      cmake_path(GET source PARENT_PATH folder)
-      string(MAKE_C_IDENTIFIER "${folder}" folder)
-      math(EXPR count_${folder} "0${count_${folder}} + 1")
-      math(EXPR group "(${count_${folder}} - 1) / 8")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${folder}_${group})
+    if(IS_ABSOLUTE ${source} OR source IN_LIST apart) # generated ones stay alone
+      list(APPEND sources ${source})
+      continue()
     endif()
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    math(EXPR count_${folder} "0${count_${folder}} + 1")
+    math(EXPR number "(${count_${folder}} - 1) / 8")
+    set(group ${target}_${folder}_${number})
+    list(APPEND groups ${group})
+    string(APPEND text_${group} "#include \"${place}/${source}\"\n")
   endforeach()
+  list(REMOVE_DUPLICATES groups)
+  foreach(group ${groups})
+    file(CONFIGURE OUTPUT ${group}.cpp CONTENT "${text_${group}}" @ONLY)
+    list(APPEND sources ${CMAKE_CURRENT_BINARY_DIR}/${group}.cpp)
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
 # kiln_dialect(TARGET FILE DIALECT): declarations and definitions of a dialect and its operations from FILE.td, and of
@@ -125,8 +137,8 @@ function(kiln_reference_page page)
   add_custom_target(reference-${page} ALL DEPENDS ${output})
 endfunction()
 
-# kiln_headers(SET HEADERS... LIBS... OPTIONS...): headers that many files include, which take half of their time to
-# compile. They are parsed once, for the targets of kiln_parse_once(TARGET SET), which are compiled with these OPTIONS.
+# kiln_headers(SET HEADERS... LIBS... OPTIONS...): other projects' headers that many files include, which take half of their
+# time to compile (ours take little, and Clang would name this checkout in what it keeps). They are parsed once, for the targets of kiln_parse_once(TARGET SET), which are compiled with these OPTIONS.
 function(kiln_headers set)
   cmake_parse_arguments(ARG "" "" "HEADERS;LIBS;OPTIONS" ${ARGN})
   set(source ${PROJECT_BINARY_DIR}/${set}.cc)

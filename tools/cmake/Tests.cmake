@@ -9,7 +9,7 @@ kiln_headers(test-headers LIBS kiln_runtime GTest::gtest OPTIONS ${slow}
   HEADERS ${KILN_PROGRAM_HEADERS} <gtest/gtest.h>)
 get_target_property(compiler_headers kiln_tile PRECOMPILE_HEADERS)
 kiln_headers(compiler-test-headers LIBS kiln_dsl fmt::fmt GTest::gtest OPTIONS ${slow}
-  HEADERS ${compiler_headers} ${PROJECT_SOURCE_DIR}/dialect/dsl/Tracer.h <fmt/format.h> <gtest/gtest.h>)
+  HEADERS ${compiler_headers} <fmt/format.h> <gtest/gtest.h>)
 
 # kiln_gtest(NAME [ALONE] [COMPILER] [FAST] SOURCES... LIBS...): a GoogleTest program; test/run.py runs its cases, called
 # FOLDER/Suite.Case, FOLDER being its place below test/. ALONE: each in a process of its own. COMPILER: it includes MLIR's

@@ -5,6 +5,7 @@
 #include "dialect/dsl/Registrations.h"
 #include "tools/files/Files.h"
 #include "tools/files/TemporaryFolder.h"
+#include "tools/kilnc/HostCompiler.h"
 #include "tools/kilnc/Identity.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -18,8 +19,6 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <regex>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -77,34 +76,10 @@ static void checkHeaders(const std::string &folder) {
         Fault::device);
 }
 
-// --- Compiling -------------------------------------------------------------------------------------------------------
-
-/// Runs a program; its exit status.
-static int runProgram(const std::vector<std::string> &words) {
-  std::vector<char *> argv;
-  for (const std::string &word : words)
-    argv.push_back(const_cast<char *>(word.c_str()));
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  if (const int failure = posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ))
-    throw Error(
-        fmt::format("expected to run the C++ compiler '{}', but could not: {}", words[0], std::strerror(failure)),
-        Fault::device);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
-    ;
-  return status;
-}
-
-/// The compiler's command: $CXX, which may name flags too, or c++.
-static std::vector<std::string> compilerCommand() {
-  const char *variable = std::getenv("CXX");
-  std::istringstream words(variable && *variable ? variable : "c++");
-  return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
-}
+// --- Loading ---------------------------------------------------------------------------------------------------------
 
 /// Loads the shared object made of `path`, which runs its static initialisers.
-static void *load(const std::string &path, const fs::path &object) {
+static void *load(const std::string &path, const std::string &object) {
   void *library = nullptr;
   // dlopen is declared to throw nothing, but lets the exceptions of initialisers pass; called by its name, the compiler
   // would drop the handlers.
@@ -122,26 +97,6 @@ static void *load(const std::string &path, const fs::path &object) {
   if (!library)
     throw Error(fmt::format("'{}' does not load: {}", path, ::dlerror()));
   return library;
-}
-
-/// The path as an argument that no compiler takes for a flag.
-static std::string asArgument(const std::string &path) { return path.starts_with("-") ? "./" + path : path; }
-
-static void *compileAndLoad(const std::string &path, const std::vector<std::string> &includes) {
-  const TemporaryFolder folder("kilnc");
-  const fs::path object = folder / "unit.so";
-  std::vector<std::string> words = compilerCommand();
-  // The object's own definitions come before this program's: the file may be a changed copy of a built-in kernel's.
-  for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
-    words.emplace_back(flag);
-  for (const std::string &include : includes)
-    words.push_back("-I" + include);
-  for (const std::string &word :
-       {std::string("-o"), object.string(), std::string("-x"), std::string("c++"), asArgument(path)})
-    words.push_back(word);
-  if (runProgram(words) != 0)
-    throw Error(fmt::format("'{}' does not compile: the messages of '{}' are above", path, words[0]));
-  return load(path, object);
 }
 
 /// The line that would register `kernel`.
@@ -170,7 +125,10 @@ UserFile::UserFile(const std::string &path, const std::vector<std::string> &incl
   if (headers.filename() == "kiln") // <kiln/dialect/dsl/Kernel.h>
     folders.push_back(headers.parent_path());
   Registrations registrations;
-  library.reset(compileAndLoad(path, folders));
+  const TemporaryFolder folder("kilnc");
+  const std::string object = folder / "unit.so";
+  compileShared(path, folders, object);
+  library.reset(load(path, object));
   registered = std::move(registrations.kernels);
   if (registered.empty())
     throw Error(fmt::format("expected a line that registers a kernel in '{}', such as\n    {}\nbut found none", path,

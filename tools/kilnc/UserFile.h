@@ -15,7 +15,7 @@ namespace kiln::tools {
 /// A user's file as code in this process.
 class UserFile {
 public:
-  /// Compiles `path` with $CXX or c++ and loads it. The language's headers, "dialect/dsl/Kernel.h" or
+  /// Compiles `path` (HostCompiler.h) and loads it. The language's headers, "dialect/dsl/Kernel.h" or
   /// <kiln/dialect/dsl/Kernel.h>, are in one of `includes`, else above this program, else where it was built. `wanted`
   /// is the kernel asked for, for the example in the message about a file without kernels. Throws Error; what the
   /// compiler says goes to stderr.

@@ -72,7 +72,10 @@ class RecomputeTest : public DeviceTest {};
 TEST_P(RecomputeTest, EveryPolicyHasTheSameGradientToTheBit) {
   const bool isFast = GetParam() == "cpu";
   const std::vector<DecoderOptions> all = models();
-  for (size_t i = 0; i < all.size(); i += isFast ? 1 : 5) {
+  const size_t every = isFast ? 1 : 5;
+  for (size_t i = 0; i < all.size(); i += every) {
+    if (!Tier::asked().takes(static_cast<int64_t>(i / every), 4))
+      continue;
     const Type type = std::array{f32, bf16, f16}[i % 3]; // by turns
     const DecoderModel model(all[i], type);
     TrainSettings settings = settingsOf(2, 2);

@@ -1,0 +1,232 @@
+// Runs the system's C++ compiler, and keeps what it makes.
+//
+// An entry of the compile cache is found by the command, and holds the files that the compiler read, what it said, and
+// the object. It serves as long as those files have the size and the times that they had.
+
+#include "tools/kilnc/HostCompiler.h"
+
+#include "dialect/dsl/Types.h"
+#include "runtime/Cache.h"
+#include "runtime/Streams.h"
+#include "tools/files/TemporaryFolder.h"
+#include "tools/kilnc/Identity.h"
+
+#include "llvm/Support/Program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <spawn.h>
+#include <sstream>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace kiln::tools {
+
+static std::string textOf(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// --- The command -----------------------------------------------------------------------------------------------------
+
+/// $CXX, which may name flags too, or c++.
+static std::vector<std::string> compilerCommand() {
+  const char *variable = std::getenv("CXX");
+  std::istringstream words(variable && *variable ? variable : "c++");
+  return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+}
+
+/// The path as an argument that no compiler takes for a flag.
+static std::string asArgument(const std::string &path) { return path.starts_with("-") ? "./" + path : path; }
+
+static std::vector<std::string> commandFor(const std::string &path, const std::vector<std::string> &includes) {
+  std::vector<std::string> words = compilerCommand();
+  // The object's own definitions come before this program's: the file may be a changed copy of a built-in kernel's.
+  for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
+    words.emplace_back(flag);
+  if (::isatty(STDERR_FILENO)) // the compiler itself writes to a file
+    words.emplace_back("-fdiagnostics-color=always");
+  for (const std::string &include : includes)
+    words.push_back("-I" + include);
+  for (const std::string &word : {std::string("-x"), std::string("c++"), asArgument(path)})
+    words.push_back(word);
+  return words;
+}
+
+/// Runs a program with stderr in the file `messages`; its exit status.
+static int runProgram(const std::vector<std::string> &words, const std::string &messages) {
+  std::vector<char *> argv;
+  for (const std::string &word : words)
+    argv.push_back(const_cast<char *>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, messages.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t child = 0;
+  const int failure = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure)
+    throw Error(
+        fmt::format("expected to run the C++ compiler '{}', but could not: {}", words[0], std::strerror(failure)),
+        Fault::device);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  return status;
+}
+
+// --- Files that the compiler read ------------------------------------------------------------------------------------
+
+/// The size of a file, and when it and its name were last changed, in nanoseconds; nothing where there is none.
+static std::optional<std::string> stateOf(const std::string &path) {
+  struct stat file;
+  if (::stat(path.c_str(), &file) != 0)
+    return std::nullopt;
+  return fmt::format("{} {}.{:09} {}.{:09}", file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec,
+                     file.st_ctim.tv_sec, file.st_ctim.tv_nsec);
+}
+
+/// Whether the file has not been changed since `time`.
+static bool isOlder(const std::string &path, const timespec &time) {
+  struct stat file;
+  return ::stat(path.c_str(), &file) == 0 &&
+         std::pair(file.st_ctim.tv_sec, file.st_ctim.tv_nsec) < std::pair(time.tv_sec, time.tv_nsec);
+}
+
+/// The files that a rule of make, as compilers write it, names behind its colon.
+static std::vector<std::string> filesOfRule(const std::string &rule) {
+  std::vector<std::string> files;
+  std::string file;
+  const auto end = [&] {
+    if (!file.empty())
+      files.push_back(std::exchange(file, {}));
+  };
+  for (size_t i = std::min(rule.find(':'), rule.size() - 1) + 1; i < rule.size(); ++i) {
+    const std::string_view two = std::string_view(rule).substr(i, 2);
+    if (two == "\\\n") {
+      end();
+      ++i;
+    } else if (two == "\\ " || two == "\\#" || two == "$$") {
+      file += two[1];
+      ++i;
+    } else if (std::isspace(static_cast<unsigned char>(rule[i]))) {
+      end();
+    } else {
+      file += rule[i];
+    }
+  }
+  end();
+  return files;
+}
+
+// --- Entries ---------------------------------------------------------------------------------------------------------
+
+namespace {
+struct Entry {
+  std::vector<std::pair<std::string, std::string>> files; // each one's state and path
+  std::string messages, object;
+};
+} // namespace
+
+static std::string keyOf(const std::vector<std::string> &words) {
+  std::error_code failure;
+  const llvm::ErrorOr<std::string> program = llvm::sys::findProgramByName(words[0]);
+  std::string text = fmt::format("a user's file\n{}\n{}\n{}\n", languageIdentity, fs::current_path(failure).string(),
+                                 stateOf(program ? *program : "").value_or(""));
+  for (const char *name : {"CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"})
+    if (const char *value = std::getenv(name))
+      text += fmt::format("{}={}\n", name, value);
+  return digestOf(text + fmt::format("{}", fmt::join(words, "\n")));
+}
+
+/// `FILES MESSAGES`, two numbers, a line `STATE\tPATH` for each file, then the messages and the object.
+static std::vector<char> contentOf(const Entry &entry) {
+  std::string text = fmt::format("{} {}\n", entry.files.size(), entry.messages.size());
+  for (const auto &[state, path] : entry.files)
+    text += fmt::format("{}\t{}\n", state, path);
+  text += entry.messages;
+  text += entry.object;
+  return {text.begin(), text.end()};
+}
+
+static std::optional<Entry> entryOf(const std::vector<char> &content) {
+  std::istringstream stream(std::string(content.begin(), content.end()));
+  size_t files = 0, messages = 0;
+  std::string line;
+  if (!(stream >> files >> messages) || !std::getline(stream, line))
+    return std::nullopt;
+  Entry entry;
+  for (size_t i = 0; i < files && std::getline(stream, line); ++i) {
+    const size_t tab = std::min(line.find('\t'), line.size() - 1);
+    entry.files.emplace_back(line.substr(0, tab), line.substr(tab + 1));
+  }
+  const std::string rest(std::istreambuf_iterator<char>(stream), {});
+  if (entry.files.size() != files || rest.size() < messages)
+    return std::nullopt;
+  entry.messages = rest.substr(0, messages);
+  entry.object = rest.substr(messages);
+  return entry;
+}
+
+static std::optional<Entry> load(DiskCache &cache, const std::string &key) {
+  const std::optional<std::vector<char>> content = cache.load(key);
+  std::optional<Entry> entry = content ? entryOf(*content) : std::nullopt;
+  if (entry)
+    for (const auto &[state, path] : entry->files)
+      if (stateOf(path) != state)
+        return std::nullopt;
+  return entry;
+}
+
+/// Keeps the object, unless a file that the compiler read was changed after `begin`, when it began.
+static void store(DiskCache &cache, const std::string &key, const timespec &begin, Entry entry,
+                  const std::vector<std::string> &files) {
+  for (const std::string &file : files) {
+    const std::optional<std::string> state = stateOf(file);
+    if (!state || !isOlder(file, begin))
+      return;
+    entry.files.emplace_back(*state, file);
+  }
+  if (!files.empty())
+    cache.store(key, contentOf(entry));
+}
+
+// --- Compiling -------------------------------------------------------------------------------------------------------
+
+void compileShared(const std::string &path, const std::vector<std::string> &includes, const std::string &object) {
+  std::vector<std::string> words = commandFor(path, includes);
+  DiskCache cache = DiskCache::fromEnvironment();
+  const std::string key = keyOf(words);
+  if (const std::optional<Entry> kept = load(cache, key)) {
+    say(kept->messages);
+    std::ofstream(object, std::ios::binary) << kept->object;
+    return;
+  }
+  timespec begin;
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &begin); // which files get their times from
+  const TemporaryFolder folder("kilnc");
+  const std::string messages = folder / "messages", rule = folder / "files";
+  for (const std::string &word : {std::string("-o"), object, std::string("-MD"), std::string("-MF"), rule})
+    words.push_back(word);
+  const int status = runProgram(words, messages);
+  const std::string said = textOf(messages);
+  say(said);
+  if (status != 0)
+    throw Error(fmt::format("'{}' does not compile: the messages of '{}' are above", path, words[0]));
+  store(cache, key, begin, {{}, said, textOf(object)}, filesOfRule(textOf(rule)));
+}
+
+} // namespace kiln::tools
