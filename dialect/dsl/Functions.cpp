@@ -3,6 +3,8 @@
 #include "dialect/dsl/MathFunctions.h"
 #include "dialect/dsl/Tracer.h"
 
+#include <optional>
+
 namespace kiln {
 
 Tile &operator+=(Tile &a, At b) { return a = At(a, b.loc) + b; }
@@ -151,15 +153,23 @@ static Tile poison(const At &x) { return Verb("", x.loc).poison(); }
 
 static bool isNarrow(Type type) { return isFloat(type) && bytesOf(type) < 4; }
 
+/// What `function` gives of a narrow float as f32, rounded once; nothing of other types, which it computes in
+/// themselves.
+template <class Function> static std::optional<Tile> inF32(const Line &at, const Tile &value, Function function) {
+  const Type type = value.type(at.loc);
+  if (!isNarrow(type))
+    return std::nullopt;
+  return cast(at(function(at(cast(at(value), f32)))), type);
+}
+
 Tile tan(At x) {
   const Line at{x.loc};
   const std::vector<Tile> operands = unified("tan", {&x});
   if (operands.empty())
     return poison(x);
   const Tile &value = operands[0];
-  const Type type = value.type(x.loc);
-  if (isNarrow(type)) // rounds once
-    return cast(at(tan(at(cast(at(value), f32)))), type);
+  if (const auto narrow = inF32(at, value, tan))
+    return *narrow;
   const Tile rise = sin(at(value)), run = cos(at(value)); // in an order that no compiler chooses
   return at(rise) / at(run);
 }
@@ -222,27 +232,41 @@ Tile mulhi(At a, At b) {
   return upper;
 }
 
+/// e^−|x|, at most 1.
+static Tile smallPower(const Line &at, const Tile &x) { return exp(at(-at(abs(at(x))))); }
+
 Tile sigmoid(At x) {
   const Line at{x.loc};
-  const Tile value = tileOf("sigmoid", x), small = exp(at(-at(abs(at(value))))); // e^−|x|, at most 1
-  return where(at(at(value) < at(0)), at(small), at(1)) / at(at(1) + at(small));
+  const Tile value = tileOf("sigmoid", x);
+  if (const auto narrow = inF32(at, value, sigmoid))
+    return *narrow;
+  const Tile small = smallPower(at, value), part = where(at(at(value) < at(0)), at(small), at(1));
+  return at(part) / at(at(1) + at(small));
 }
 
 Tile silu(At x) {
   const Line at{x.loc};
   const Tile value = tileOf("silu", x);
+  if (const auto narrow = inF32(at, value, silu))
+    return *narrow;
   return at(value) * at(sigmoid(at(value)));
 }
 
 Tile softplus(At x) {
   const Line at{x.loc};
-  const Tile value = tileOf("softplus", x), small = exp(at(-at(abs(at(value)))));
-  return at(max(at(value), at(0), Nans::propagate)) + at(log(at(at(1) + at(small))));
+  const Tile value = tileOf("softplus", x);
+  if (const auto narrow = inF32(at, value, softplus))
+    return *narrow;
+  const Tile linear = max(at(value), at(0), Nans::propagate), small = smallPower(at, value);
+  return at(linear) + at(log(at(at(1) + at(small))));
 }
 
 Tile softmax(At x, int axis) {
   const Line at{x.loc};
-  const Tile value = tileOf("softmax", x), power = exp(at(at(value) - at(reduce_max(at(value), axis, keep))));
+  const Tile value = tileOf("softmax", x);
+  if (const auto narrow = inF32(at, value, [&](At wide) { return softmax(wide, axis); }))
+    return *narrow;
+  const Tile power = exp(at(at(value) - at(reduce_max(at(value), axis, keep))));
   return at(power) / at(sum(at(power), axis, keep));
 }
 

@@ -22,6 +22,9 @@ static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x
   return {};
 }
 
+/// Of a tile.
+static constexpr size_t mostDimensions = 5;
+
 static Tile poisonOf(const char *name, Loc loc) { return Verb(name, loc).poison(); }
 
 Tile extract(At x, Shape begin, TileExtents shape, Shape steps) {
@@ -39,9 +42,14 @@ Tile extract(At x, Shape begin, TileExtents shape, Shape steps) {
       return verb.poison();
     }
   for (size_t dim = 0; dim < from.size(); ++dim) {
-    const int64_t last = begin[dim] + (shape[dim] - 1) * steps[dim];
     if (steps[dim] == 0) {
       verb.expected() << "steps that are not 0, but got one in dimension " << dim;
+      return verb.poison();
+    }
+    int64_t last = 0;
+    if (llvm::MulOverflow(shape[dim] - 1, steps[dim], last) || llvm::AddOverflow(begin[dim], last, last)) {
+      verb.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
+                      << begin[dim] << " and " << shape[dim] - 1 << " steps of " << steps[dim];
       return verb.poison();
     }
     if (std::min(begin[dim], last) < 0 || std::max(begin[dim], last) >= from[dim]) {
@@ -105,11 +113,19 @@ static bool checkParts(Verb &verb, ArrayRef<Tile> parts, size_t axis) {
 
 /// The part repeated along the axis until there are `count` elements, moved on so that it begins at `begin`.
 static Tile spread(const Line &at, const Tile &part, int axis, int64_t begin, int64_t count) {
-  Shape shape = part.shape(at.loc), more = shape, whole = shape;
+  Shape shape = part.shape(at.loc), whole = shape;
   const int64_t copies = llvm::divideCeil(count, shape[axis]);
-  more.insert(more.begin() + axis, copies);
   whole[axis] = copies * shape[axis];
-  const Tile repeated = reshape(at(broadcast(at(expand(at(part), axis)), more)), whole);
+  int folded = axis;
+  if (shape.size() == mostDimensions) { // the copies need one more: those before the axis are one, and those behind it
+    const ArrayRef<int64_t> all = whole;
+    shape = {llvm::product_of(all.take_front(axis)), shape[axis], llvm::product_of(all.drop_front(axis + 1))};
+    folded = 1;
+  }
+  Shape more = shape;
+  more.insert(more.begin() + folded, copies);
+  const Tile once = shape.size() == whole.size() ? part : reshape(at(part), shape);
+  const Tile repeated = reshape(at(broadcast(at(expand(at(once), folded)), more)), whole);
   whole[axis] = count;
   return roll(at(extract(at(repeated), Shape(whole.size(), 0), whole)), begin, axis);
 }
@@ -172,21 +188,32 @@ Tile join(At a, At b) {
     return verb.poison();
   const Line at{a.loc};
   const Tile left = verb.result(both.values[0]), right = verb.result(both.values[1]);
+  if (left.shape(a.loc).size() == mostDimensions) {
+    verb.expected() << "tiles of rank " << mostDimensions - 1 << " or less, but got " << textOf(left.shape(a.loc));
+    return verb.poison();
+  }
   return where(at(at(iota(2, i32, a.loc)) == at(0)), at(expand(at(left), -1)), at(expand(at(right), -1)));
 }
 
 Tile interleave(At a, At b) {
+  Verb verb("interleave", a.loc);
   const Line at{a.loc};
-  const Tile both = join(a, b);
-  Shape shape = both.shape(a.loc);
-  if (shape.size() < 2) {
-    Verb verb("interleave", a.loc);
+  const Operands both = unify(verb, {&a, &b});
+  if (!both)
+    return verb.poison();
+  Tile left = verb.result(both.values[0]), right = verb.result(both.values[1]);
+  Shape shape = left.shape(a.loc);
+  if (shape.empty()) {
     verb.expected() << "tiles of rank 1 or more";
     return verb.poison();
   }
-  shape.pop_back();
+  if (shape.size() == mostDimensions) { // join() needs one more
+    const Shape rows = {llvm::product_of(ArrayRef<int64_t>(shape).drop_back()), shape.back()};
+    left = reshape(at(left), rows);
+    right = reshape(at(right), rows);
+  }
   shape.back() *= 2;
-  return reshape(at(both), shape);
+  return reshape(at(join(at(left), at(right))), shape);
 }
 
 Tile pad(At x, Shape before, Shape after, At value) {
@@ -197,10 +224,12 @@ Tile pad(At x, Shape before, Shape after, At value) {
     return verb.poison();
   Tile tile = verb.result(from);
   const size_t rank = shapeOf(from).size();
-  if (before.size() != rank || after.size() != rank || llvm::any_of(before, [](int64_t n) { return n < 0; }) ||
-      llvm::any_of(after, [](int64_t n) { return n < 0; })) {
-    verb.expected() << "numbers of elements, at least 0, before and after each of " << static_cast<int64_t>(rank)
-                    << " dimensions, but got " << textOf(before) << " and " << textOf(after);
+  const auto isCount = [](int64_t n) { return n >= 0 && n <= std::numeric_limits<int32_t>::max(); };
+  if (before.size() != rank || after.size() != rank || !llvm::all_of(before, isCount) ||
+      !llvm::all_of(after, isCount)) {
+    verb.expected() << "numbers of elements, from 0 to 2147483647, before and after each of "
+                    << static_cast<int64_t>(rank) << " dimensions, but got " << textOf(before) << " and "
+                    << textOf(after);
     return verb.poison();
   }
   for (size_t dim = 0; dim < rank; ++dim) {
@@ -224,7 +253,7 @@ Tile insert(At x, At part, Shape begin) {
   const Shape shape = shapeOf(whole), inner = shapeOf(piece);
   bool fits = begin.size() == shape.size() && inner.size() == shape.size() && elementOf(whole) == elementOf(piece);
   for (size_t dim = 0; fits && dim < shape.size(); ++dim)
-    fits = begin[dim] >= 0 && begin[dim] + inner[dim] <= shape[dim];
+    fits = begin[dim] >= 0 && begin[dim] <= shape[dim] - inner[dim];
   if (!fits) {
     verb.expected() << "a part of the type of " << describe(whole) << " that lies in it, but got " << describe(piece)
                     << " at " << textOf(begin);

@@ -290,9 +290,13 @@ LogicalResult ExtractOp::verify() {
     if (count != from.size())
       return emitOpError("expected ") << what << " for each of " << from.size() << " dimensions, but got " << count;
   for (const auto [axis, extent] : llvm::enumerate(from)) {
-    const int64_t begin = getBegin()[axis], step = getSteps()[axis], last = begin + (to[axis] - 1) * step;
+    const int64_t begin = getBegin()[axis], step = getSteps()[axis];
+    int64_t last = 0;
     if (step == 0 && to[axis] > 1)
       return emitOpError("expected a step that is not 0 in dimension ") << axis;
+    if (llvm::MulOverflow(to[axis] - 1, step, last) || llvm::AddOverflow(begin, last, last))
+      return emitOpError("expected positions from 0 to ") << extent - 1 << " in dimension " << axis << ", but got "
+                                                          << begin << " and " << to[axis] - 1 << " steps of " << step;
     if (std::min(begin, last) < 0 || std::max(begin, last) >= extent)
       return emitOpError("expected positions from 0 to ")
              << extent - 1 << " in dimension " << axis << ", but got " << begin << " to " << last;

@@ -18,48 +18,89 @@ int64_t Nest::mostColumns() {
   return std::max(sideBySide, e.machine.registers / 2 / std::max<int64_t>(1, registers));
 }
 
+int64_t Nest::apartInColumns(int64_t axis) {
+  const auto rows = static_cast<int64_t>(shape.size()) - 2;
+  const int64_t width = shape.back();
+  return axis == rows && !reductions.empty() && width > 1 && width < e.machine.lanes() &&
+                 llvm::product_of(shape) >= e.machine.fewestOfNarrowRows()
+             ? rowsOfStep(sideBySide)
+             : 1;
+}
+
+Nest::States Nest::metInColumns(SmallVector<States> apart) {
+  const auto combine = [&](States &one, const States &other) {
+    for (auto [entry, state, next] : llvm::zip_equal(reductions, one, other))
+      state = entry.second.combine(state, next);
+  };
+  const auto period = static_cast<size_t>(rowsOfPeriod());
+  for (size_t i = period; i < apart.size(); ++i)
+    combine(apart[i % period], apart[i]);
+  apart.resize(std::min(apart.size(), period));
+  for (; apart.size() > 1; apart.resize(llvm::divideCeil(apart.size(), 2)))
+    for (size_t i = 0, half = llvm::divideCeil(apart.size(), 2); i + half < apart.size(); ++i)
+      combine(apart[i], apart[i + half]);
+  return apart.front();
+}
+
 void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
   const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
   // No more blocks than there must be, and of one size but for the last one.
   const int64_t blocks = llvm::divideCeil(full, unroll > 1 ? mostColumns() : 1);
   const int64_t each = blocks ? llvm::divideCeil(full, blocks) : 0, looped = blocks > 1 ? full / each * each : 0;
+  const int64_t apart = full ? 1 : apartInColumns(axis), whole = shape[axis] / apart * apart;
   auto block = [&](Value base, int64_t copies, int64_t valid) {
-    SmallVector<States> states;
-    for (int64_t copy = 0; copy < copies; ++copy)
-      states.push_back(neutral());
     SmallVector<Ix> positions;
     for (int64_t copy = 0; copy < copies; ++copy)
       positions.push_back(lanesAt(base, copy * lanes, valid));
     scans.begin();
-    SmallVector<Value> carried = flat(states);
+    SmallVector<States> states(copies * apart, neutral());
+    SmallVector<Value> carries;
     for (int64_t copy = 0; copy < copies; ++copy)
-      carried = scans.with(std::move(carried));
-    // The carries of a block of columns, behind the states and those of the blocks before it.
-    const auto takeCarries = [&](ValueRange values, int64_t copy) {
-      scans.take(values.drop_back((copies - 1 - copy) * scans.width()));
+      carries = scans.with(std::move(carries));
+    // Adds the rows [from, to), each of `step` rows to states of its own. The carries of a block of columns stand
+    // behind the states and those of the blocks before it.
+    const auto addRows = [&](int64_t from, int64_t to, int64_t step) {
+      SmallVector<Value> carried = flat(states);
+      llvm::append_range(carried, carries);
+      const auto results =
+          e.loop(e.constantIndex(from), e.constantIndex(to), step, carried, [&](Ix first, ValueRange before) {
+            SmallVector<States> inner = unflat(before, copies * step);
+            SmallVector<Value> behind(before.take_back(copies * scans.width()));
+            for (int64_t row = 0; row < step; ++row) {
+              Ix position = row ? e.along(e.make<arith::AddIOp>(first.at, e.constantIndex(row))) : first;
+              if (scans.isBackwards())
+                position = e.along(e.make<arith::SubIOp>(e.constantIndex(shape[axis] - 1), position.at));
+              index[axis] = position;
+              if (!scans.empty())
+                readAll(index, positions);
+              SmallVector<Value> next;
+              for (int64_t copy = 0; copy < copies; ++copy) {
+                index.back() = positions[copy];
+                scans.take(ArrayRef(behind).drop_back((copies - 1 - copy) * scans.width()));
+                this->step(index, inner[row * copies + copy]);
+                next = scans.with(std::move(next));
+              }
+              behind = std::move(next);
+            }
+            SmallVector<Value> after = flat(inner);
+            llvm::append_range(after, behind);
+            return after;
+          });
+      states = unflat(results, copies * step);
+      carries.assign(results.end() - copies * scans.width(), results.end());
     };
-    auto results = loop(shape[axis], 1, carried, [&](Ix position, ValueRange before) {
-      SmallVector<States> inner = unflat(before, copies);
-      SmallVector<Value> behind;
-      if (scans.isBackwards())
-        position = e.along(e.make<arith::SubIOp>(e.constantIndex(shape[axis] - 1), position.at));
-      index[axis] = position;
-      if (!scans.empty())
-        readAll(index, positions);
-      for (int64_t copy = 0; copy < copies; ++copy) {
-        index.back() = positions[copy];
-        takeCarries(before, copy);
-        step(index, inner[copy]);
-        behind = scans.with(std::move(behind));
-      }
-      SmallVector<Value> after = flat(inner);
-      llvm::append_range(after, behind);
-      return after;
-    });
-    states = unflat(results, copies);
+    const auto takeCarries = [&](int64_t copy) {
+      scans.take(ArrayRef(carries).drop_back((copies - 1 - copy) * scans.width()));
+    };
+    if (whole)
+      addRows(0, whole, apart);
+    if (apart > 1) // of one block
+      states = {metInColumns(states)};
+    if (whole < shape[axis])
+      addRows(whole, shape[axis], 1);
     for (int64_t copy = 0; copy < copies && !scans.empty(); ++copy) {
       index.back() = positions[copy];
-      takeCarries(results, copy);
+      takeCarries(copy);
       scans.finish(index);
     }
     for (int64_t copy = 0; copy < copies; ++copy)

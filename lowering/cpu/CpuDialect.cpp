@@ -37,7 +37,7 @@ static bool hasLoops(tile::DotOp dot, Attribute count) {
 /// Whether there is a unit of this name that computes such products.
 static bool isComputedBy(tile::DotOp dot, StringRef name) {
   Type element = getElementTypeOrSelf(dot.getA().getType());
-  const int64_t depth = tile::shapeOf(dot.getA().getType())[1];
+  const int64_t depth = tile::shapeOf(dot.getA().getType()).back();
   return llvm::any_of(units, [&](const UnitInfo &info) { return info.name == name && takes(info, element, depth); });
 }
 

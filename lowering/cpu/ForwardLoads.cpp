@@ -29,42 +29,62 @@ bool isInPlace(tile::AccessOp load, const Reader &reader) {
   return store && store.isStore() && reader.sameElement && isSamePlace(load, store);
 }
 
-bool staysView(tile::AccessOp load);
-
-/// The readers of a loaded tile. Where it says which elements another load reads, and that stays a view, it is read
-/// where they are.
-SmallVector<Reader> lastReadersOf(Value tile) {
-  SmallVector<Reader> readers;
-  for (const Reader &reader : readersOf(tile)) {
-    readers.push_back(reader);
-    Operation *user = reader.operand->getOwner();
-    if (isLoad(user) && staysView(cast<tile::AccessOp>(user)))
-      for (const Reader &last : lastReadersOf(user->getResult(0)))
-        readers.push_back({last.operand, /*sameElement=*/false});
+/// Which loads stay views, found once for each: a load's answer asks for those of the loads that read it.
+class Views {
+public:
+  bool stays(tile::AccessOp load) {
+    if (const auto known = answers.find(load); known != answers.end())
+      return known->second;
+    const bool answer = asksStays(load);
+    return answers[load] = answer;
   }
-  return readers;
-}
 
-bool staysView(tile::AccessOp load) {
-  const Value view = load.getView();
-  Block *block = load->getBlock();
-  for (const Reader &reader : lastReadersOf(load->getResult(0))) {
-    Operation *user = reader.operand->getOwner(), *last = block->findAncestorOpInBlock(*user);
-    for (Operation *op = load->getNextNode(); op && op != last; op = op->getNextNode())
-      if (touches(op, view))
+private:
+  /// The readers of a loaded tile. Where it says which elements another load reads, and that stays a view, it is read
+  /// where they are.
+  const SmallVector<Reader> &lastReadersOf(Value tile) {
+    if (const auto known = lastReaders.find(tile); known != lastReaders.end())
+      return *known->second;
+    auto readers = std::make_unique<SmallVector<Reader>>();
+    for (const Reader &reader : readersOf(tile)) {
+      readers->push_back(reader);
+      Operation *user = reader.operand->getOwner();
+      if (isLoad(user) && stays(cast<tile::AccessOp>(user)))
+        for (const Reader &last : lastReadersOf(user->getResult(0)))
+          readers->push_back({last.operand, /*sameElement=*/false});
+    }
+    return *(lastReaders[tile] = std::move(readers));
+  }
+
+  bool asksStays(tile::AccessOp load) {
+    const Value view = load.getView();
+    Block *block = load->getBlock();
+    for (const Reader &reader : lastReadersOf(load->getResult(0))) {
+      Operation *user = reader.operand->getOwner(), *last = block->findAncestorOpInBlock(*user);
+      for (Operation *op = load->getNextNode(); op && op != last; op = op->getNextNode())
+        if (touches(op, view))
+          return false;
+      if (touches(last, view) && !(last == user && isInPlace(load, reader)))
         return false;
-    if (touches(last, view) && !(last == user && isInPlace(load, reader)))
-      return false;
+    }
+    return true;
   }
-  return true;
-}
+
+  llvm::DenseMap<Operation *, bool> answers;
+  llvm::DenseMap<Value, std::unique_ptr<SmallVector<Reader>>> lastReaders;
+};
 
 struct ForwardLoads : impl::ForwardLoadsBase<ForwardLoads> {
   void runOnOperation() override {
-    getOperation().walk([](tile::AccessOp access) {
-      if (access.isLoad() && staysView(access))
-        access->setAttr("cpu.view", UnitAttr::get(access.getContext()));
+    SmallVector<tile::AccessOp> loads;
+    getOperation().walk([&](tile::AccessOp access) {
+      if (access.isLoad())
+        loads.push_back(access);
     });
+    Views views;
+    for (tile::AccessOp load : llvm::reverse(loads)) // the readers first, lest the questions nest
+      if (views.stays(load))
+        load->setAttr("cpu.view", UnitAttr::get(&getContext()));
   }
 };
 

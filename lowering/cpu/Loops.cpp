@@ -60,7 +60,7 @@ Nest::Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const Dense
     return;
   bitsInside = elementBitsOf(roots, e);
   if (!isJoined())
-    nextRows = NextRows(accessesOf(roots, e).getArrayRef(), before, e);
+    nextRows = NextRows(accessesOf(roots, e).getArrayRef(), shape, before, e);
   if (scans.empty() && !roots.front().isColumns())
     masks = findMasks();
 }
@@ -508,7 +508,7 @@ Nest::States Nest::row(Index &index, int64_t mostUnrolled) {
         positions.push_back(lanesAt(first, vector * lanes, lanes));
       if (backwards)
         std::reverse(positions.begin(), positions.end());
-      nextRows.prefetch(e, index, laneAxis, first, unroll * lanes);
+      nextRows.prefetch(e, index, first, unroll * lanes);
       addAll(positions);
       return scans.with(flat(states));
     });

@@ -138,7 +138,10 @@ private:
 
   // Of a line along a triangle's edge, positions `from` one axis to `after` the other can lie inside.
   Value shiftOf(const Triangle &triangle) {
+    constexpr int64_t anywhere = int64_t(1) << 32; // from any position in a tile to beyond all: no sum below wraps
     Value limit = e.make<arith::IndexCastOp>(e.builder.getIndexType(), triangle.limit);
+    limit = e.make<arith::MinSIOp>(limit, e.constantIndex(anywhere));
+    limit = e.make<arith::MaxSIOp>(limit, e.constantIndex(-anywhere));
     return e.make<arith::AddIOp>(limit, e.constantIndex(triangle.offset));
   }
   Value from(Value position, Value shift) {

@@ -230,7 +230,7 @@ void Nest::reduceRows(const Index &rows, ArrayRef<Index> vectors) {
     SmallVector<Value> elements;
     for (const Index &here : vectors)
       elements.push_back(e.vectorAt(root->value, here));
-    Reduction::State state = reduction.neutral();
+    SmallVector<Reduction::State> columns;
     for (int64_t column = 0; column < width; ++column) {
       Value all;
       for (int64_t vector = 0; vector < width; ++vector) {
@@ -249,9 +249,13 @@ void Nest::reduceRows(const Index &rows, ArrayRef<Index> vectors) {
             e.noted(vector::ShuffleOp::create(e.builder, e.loc, all ? all : elements[vector], elements[vector], order),
                     e.depth());
       }
-      state = reduction.add(state, all, e.constantIndex(column), /*step=*/false, lanes);
+      columns.push_back(reduction.add(reduction.neutral(), all, e.constantIndex(column), /*step=*/false, lanes));
     }
-    e.storeBuffer(reduction.lanes(state), root->buffer, Index(ArrayRef<Ix>(rows).drop_back()));
+    // In the order of acrossLanes, which adds up a row that is a vector by itself.
+    for (auto half = static_cast<int64_t>(llvm::PowerOf2Ceil(width)) / 2; half >= 1; half /= 2)
+      for (int64_t i = 0; i < half && i + half < std::min(width, 2 * half); ++i)
+        columns[i] = reduction.combine(columns[i], columns[i + half]);
+    e.storeBuffer(reduction.lanes(columns.front()), root->buffer, Index(ArrayRef<Ix>(rows).drop_back()));
   }
 }
 

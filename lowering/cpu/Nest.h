@@ -122,6 +122,11 @@ private:
   /// Emits the stores of a row's reductions. What the checks have found so far: `holds` and the row's.
   Values finishRow(const Index &index, const States &states, mlir::ValueRange holds);
   void columns(Index &index, int64_t axis, int64_t unroll);
+  /// How many rows that follow each other go to states of their own, in reductions of the columns of narrow rows: as
+  /// many as columnsOfLine takes at a time, so that both add in one order. 1 of all other tiles.
+  int64_t apartInColumns(int64_t axis);
+  /// What those states are together: those a period apart meet, and then those of a period, as a tree.
+  States metInColumns(llvm::SmallVector<States> apart);
   /// How many vectors of columns stand side by side: their states take half of the registers. Long pieces of rows are
   /// what memory reads at its full rate.
   int64_t mostColumns();

@@ -93,16 +93,27 @@ static bool isTurned(Value tile) {
 
 /// Whether the elements of `tile` can be computed before `loop`, which stands around their reader.
 static bool isKnownBefore(Value tile, scf::ForOp loop) {
-  Operation *op = tile.getDefiningOp();
-  if (!op) // carried by some loop
-    return false;
-  if (!loop->isAncestor(op))
-    return true;
-  return isInlinable(op) && !isPlaced(tile) && llvm::all_of(op->getOperands(), [&](Value operand) {
-           return isa<RankedTensorType>(operand.getType())
-                      ? isKnownBefore(operand, loop)
-                      : !loop->isAncestor(operand.getParentRegion()->getParentOp());
-         });
+  SmallVector<Value> work = {tile};
+  llvm::SmallDenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    Operation *op = value.getDefiningOp();
+    if (!isa<RankedTensorType>(value.getType())) {
+      if (loop->isAncestor(value.getParentRegion()->getParentOp()))
+        return false;
+      continue;
+    }
+    if (!op) // carried by some loop
+      return false;
+    if (!loop->isAncestor(op))
+      continue;
+    if (!isInlinable(op) || isPlaced(value))
+      return false;
+    llvm::append_range(work, op->getOperands());
+  }
+  return true;
 }
 
 /// How many of the loops around the product, from the innermost on, do not change b.

@@ -299,7 +299,7 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
   void copyDense() {
     getOperation().walk([&](tile::ReshapeOp reshape) {
       const int64_t lanes = vectorBits / 32, widestStride = Machine{.vectorBits = vectorBits}.widestStride();
-      if (!isa<RankedTensorType>(reshape.getType()) || keepsVectors(reshape, lanes))
+      if (reshape->use_empty() || !isa<RankedTensorType>(reshape.getType()) || keepsVectors(reshape, lanes))
         return;
       if (auto store = dyn_cast<tile::StoreOp>(*reshape->user_begin());
           store && (placesOfMerged(store, lanes) || joinedRowsOf(store, lanes, widestStride)))

@@ -134,13 +134,24 @@ void NextStep::prefetch(Value block, int64_t blocks, Value k, int64_t K, int64_t
 /// Rows of a view that have to take turns.
 static constexpr int64_t manyRows = 4;
 
-NextRows::NextRows(ArrayRef<tile::AccessOp> accesses, Operation *before, Evaluator &e) {
+static ArrayRef<int64_t> shapeOf(tile::AccessOp access) { return access.getTile().getType().getShape(); }
+
+/// Whether both shapes have the same extents except for those of 1, and the last is one of those.
+static bool areAlike(ArrayRef<int64_t> one, ArrayRef<int64_t> other) {
+  const auto isWide = [](int64_t extent) { return extent != 1; };
+  return one.back() != 1 && one.back() == other.back() &&
+         llvm::equal(llvm::make_filter_range(one, isWide), llvm::make_filter_range(other, isWide));
+}
+
+NextRows::NextRows(ArrayRef<tile::AccessOp> accesses, ArrayRef<int64_t> shape, Operation *before, Evaluator &e)
+    : shape(shape) {
   auto loop = dyn_cast<scf::ForOp>(before->getParentOp());
-  if (!loop)
+  if (!loop || shape.empty())
     return;
   const auto readsRows = [&](tile::AccessOp access) {
     return access.isLoad() && access.getIndexRank() == 0 && access->getBlock() == loop.getBody() &&
-           !access.getSubscripts().empty() && access.getView().getType().getStridesAndOffset().first.back() == 1;
+           !access.getSubscripts().empty() && access.getView().getType().getStridesAndOffset().first.back() == 1 &&
+           areAlike(shapeOf(access), shape);
   };
   for (tile::AccessOp load : llvm::make_filter_range(accesses, readsRows)) {
     const auto isBelow = [&](tile::AccessOp other) { // or above, in the same columns
@@ -153,11 +164,11 @@ NextRows::NextRows(ArrayRef<tile::AccessOp> accesses, Operation *before, Evaluat
   }
 }
 
-void NextRows::prefetch(Evaluator &e, Index index, int64_t axis, Value first, int64_t count) const {
+void NextRows::prefetch(Evaluator &e, Index index, Value first, int64_t count) const {
   for (const auto &[load, offsets] : rows)
     for (int64_t at = 0; at < count; at += elementsOfLine(load)) {
-      index[axis] = e.along(e.make<arith::AddIOp>(first, e.constantIndex(at)));
-      e.prefetch(load, offsets, index);
+      index.back() = e.along(e.make<arith::AddIOp>(first, e.constantIndex(at)));
+      e.prefetch(load, offsets, e.acrossUnits(shapeOf(load), shape, index));
     }
 }
 

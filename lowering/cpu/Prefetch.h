@@ -43,16 +43,20 @@ private:
 class NextRows {
 public:
   NextRows() = default;
-  /// Of the loads among `accesses`, those of a nest in front of `before`.
-  NextRows(llvm::ArrayRef<tile::AccessOp> accesses, mlir::Operation *before, Evaluator &e);
-  /// Emits the requests for `count` elements of each row, at `index` but from `first` on along `axis`, the last one.
-  void prefetch(Evaluator &e, Index index, int64_t axis, mlir::Value first, int64_t count) const;
+  /// Of the loads among `accesses`, those of a nest of this shape in front of `before`. Tiles of other shapes are left
+  /// out, except where extents of 1 are all that differs.
+  NextRows(llvm::ArrayRef<tile::AccessOp> accesses, llvm::ArrayRef<int64_t> shape, mlir::Operation *before,
+           Evaluator &e);
+  /// Emits the requests for `count` elements of each row, from `first` on along the last axis, and at the nest's
+  /// `index` along the others.
+  void prefetch(Evaluator &e, Index index, mlir::Value first, int64_t count) const;
 
 private:
   struct Row {
     tile::AccessOp load;
     llvm::SmallVector<mlir::Value> offsets; // in the next step
   };
+  llvm::SmallVector<int64_t> shape; // of the nest
   llvm::SmallVector<Row> rows;
 };
 

@@ -113,8 +113,11 @@ bool Scans::isBehind(Value tile) const {
   Operation *op = tile.getDefiningOp();
   if (empty() || !op || e.isBuffered(tile) || !isa<RankedTensorType>(tile.getType()))
     return false;
-  return llvm::any_of(roots, [&](const Root &root) { return root.isScan() && root.op == op; }) ||
-         llvm::any_of(op->getOperands(), [&](Value operand) { return isBehind(operand); });
+  if (const auto known = behind.find(tile); known != behind.end())
+    return known->second;
+  const bool answer = llvm::any_of(roots, [&](const Root &root) { return root.isScan() && root.op == op; }) ||
+                      llvm::any_of(op->getOperands(), [&](Value operand) { return isBehind(operand); });
+  return behind[tile] = answer;
 }
 
 void Scans::begin() {

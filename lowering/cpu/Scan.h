@@ -66,8 +66,9 @@ public:
 private:
   Evaluator &e;
   const llvm::ArrayRef<Root> roots;
-  llvm::SmallVector<Scan> scans;          // of the roots that are scans, in their order
-  llvm::SmallVector<Scan::State> carries; // of each
+  llvm::SmallVector<Scan> scans;                    // of the roots that are scans, in their order
+  llvm::SmallVector<Scan::State> carries;           // of each
+  mutable llvm::DenseMap<mlir::Value, bool> behind; // the answers of isBehind
 };
 
 } // namespace kiln::lowering::cpu

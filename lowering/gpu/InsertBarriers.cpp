@@ -46,7 +46,11 @@ private:
       pending.push_back(access);
   }
 
+  void insertBarrier(OpBuilder builder, const Hazard &hazard);
+
   Pending pending;
+  /// What a loop's own rounds leave pending. A loop within others is met again in each of their rounds.
+  llvm::DenseMap<Operation *, Pending> ownPending;
 };
 
 /// Goes through code that has its own barriers, with accesses that came before it.
@@ -80,11 +84,6 @@ static void await(Pending &pending, simt::WaitMultiplyOp wait) {
 
 static void clearByBarrier(Pending &pending) {
   llvm::erase_if(pending, [](const Access &access) { return !access.isUnderWay(); });
-}
-
-static void insertBarrier(OpBuilder builder, const Hazard &hazard) {
-  simt::BarrierOp::create(builder, hazard.after.op->getLoc(),
-                          builder.getStringAttr(describe(hazard.before, hazard.after)));
 }
 
 // --- Code that has its barriers --------------------------------------------------------------------------------------
@@ -126,6 +125,13 @@ void Passage::walk(Block &block) {
 
 // --- Code that gets them ---------------------------------------------------------------------------------------------
 
+void Barriers::insertBarrier(OpBuilder builder, const Hazard &hazard) {
+  simt::BarrierOp::create(builder, hazard.after.op->getLoc(),
+                          builder.getStringAttr(describe(hazard.before, hazard.after)));
+  for (Operation *loop = builder.getBlock()->getParentOp(); loop; loop = loop->getParentOp())
+    ownPending.erase(loop);
+}
+
 void Barriers::visit(const Access &access) {
   const auto found = llvm::find_if(pending, [&](const Access &before) { return conflict(before, access); });
   if (found != pending.end() && found->isUnderWay()) {
@@ -149,10 +155,15 @@ static int64_t roundsOf(const Rounds &loop) {
 
 void Barriers::visitLoop(const Rounds &loop) {
   Pending before = std::exchange(pending, {});
-  for (int64_t left = roundsOf(loop); left-- > 0;) {
-    walk(*loop.body);
-    for (Access &access : pending)
-      access.leaveRound(loop, /*goesOn=*/left > 0);
+  if (const auto known = ownPending.find(loop.op); known != ownPending.end()) {
+    pending = known->second;
+  } else {
+    for (int64_t left = roundsOf(loop); left-- > 0;) {
+      walk(*loop.body);
+      for (Access &access : pending)
+        access.leaveRound(loop, /*goesOn=*/left > 0);
+    }
+    ownPending[loop.op] = pending;
   }
   Passage first(before);
   first.walk(*loop.body);

@@ -69,10 +69,28 @@ static bool isSmall(Value value) {
   return range.smin().getNumSignBits() > 2 && range.smax().getNumSignBits() > 2;
 }
 
-static std::optional<Span> spanOf(Value value);
+namespace {
+/// What the elements of a value, a tile or a scalar, are made of, where that is positions, constants and a scalar. Each
+/// value is looked at once.
+class Spans {
+public:
+  std::optional<Span> of(Value value) {
+    if (const auto known = spans.find(value); known != spans.end())
+      return known->second;
+    const std::optional<Span> span = find(value);
+    return spans[value] = span;
+  }
 
-static std::optional<Span> spanOfSum(Value left, Value right, bool subtracted) {
-  const auto a = spanOf(left), b = spanOf(right);
+private:
+  std::optional<Span> find(Value value);
+  std::optional<Span> ofSum(Value left, Value right, bool subtracted);
+
+  llvm::DenseMap<Value, std::optional<Span>> spans;
+};
+} // namespace
+
+std::optional<Span> Spans::ofSum(Value left, Value right, bool subtracted) {
+  const auto a = of(left), b = of(right);
   if (!a || !b || (a->scalar && b->scalar) || (b->scalar && subtracted))
     return std::nullopt;
   const Value scalar = a->scalar ? a->scalar : b->scalar;
@@ -83,8 +101,7 @@ static std::optional<Span> spanOfSum(Value left, Value right, bool subtracted) {
   return -mostBeside < sum.least && sum.most < mostBeside ? std::optional(sum) : std::nullopt;
 }
 
-/// What the elements of `value`, a tile or a scalar, are made of, where that is positions, constants and a scalar.
-static std::optional<Span> spanOf(Value value) {
+std::optional<Span> Spans::find(Value value) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant))) {
     const int64_t number = constant.getSExtValue();
@@ -96,18 +113,20 @@ static std::optional<Span> spanOf(Value value) {
   if (!op)
     return std::nullopt;
   if (auto move = dyn_cast<tile::MoveOp>(op))
-    return spanOf(move.getMoved());
+    return of(move.getMoved());
   if (auto iota = dyn_cast<tile::IotaOp>(op))
     return Span{0, iota.getType().getNumElements() - 1, Value()};
   if (auto add = dyn_cast<arith::AddIOp>(op))
-    return spanOfSum(add.getLhs(), add.getRhs(), /*subtracted=*/false);
+    return ofSum(add.getLhs(), add.getRhs(), /*subtracted=*/false);
   if (auto subtract = dyn_cast<arith::SubIOp>(op))
-    return spanOfSum(subtract.getLhs(), subtract.getRhs(), /*subtracted=*/true);
+    return ofSum(subtract.getLhs(), subtract.getRhs(), /*subtracted=*/true);
   if (auto wide = dyn_cast<arith::ExtSIOp>(op))
-    if (const auto span = spanOf(wide.getIn()); span && !span->scalar)
+    if (const auto span = of(wide.getIn()); span && !span->scalar)
       return span;
   return std::nullopt;
 }
+
+static std::optional<Span> spanOf(Value value) { return Spans().of(value); }
 
 /// The scalar before it was cut to 32 bits.
 static Value uncut(Value scalar) {

@@ -145,6 +145,9 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
     const WalkResult walk = func.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) -> WalkResult {
       if (!isKnown(op) && !(lowered && isLowered(op)))
         return emitUserError(op) << "expected an operation of the tile language, but got '" << op->getName() << "'";
+      if (isArithmetic(op) && op->getNumResults() > 1 && isa<RankedTensorType>(op->getResult(0).getType()))
+        return emitUserError(op) << "expected an operation on tiles to have one result, but got '" << op->getName()
+                                 << "'";
       if (++count > operations)
         return emitUserError(op) << "kernel '" << func.getName() << "' has more than " << operations.getValue().value
                                  << " operations: use range() in place of host loops, which unroll";

@@ -166,3 +166,11 @@ func.func @extract_type(%x: tensor<4x2xf32>) {
   %0 = tile.extract %x begin [0, 0] steps [1, 1] : tensor<4x2xf32> -> tensor<4x2xi32>
   return
 }
+
+// -----
+
+func.func @steps_that_wrap(%x: tensor<8xf32>) -> tensor<5xf32> {
+  // expected-error@+1 {{'tile.extract' op expected positions from 0 to 7 in dimension 0, but got 0 and 4 steps of 4611686018427387904}}
+  %0 = tile.extract %x begin [0] steps [4611686018427387904] : tensor<8xf32> -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}

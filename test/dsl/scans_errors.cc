@@ -58,6 +58,8 @@ void parts(View a) {
   extract(x, {1}, {2}, {-2});
   // expected-error@+1 {{'extract' expected steps that are not 0, but got one in dimension 0}}
   extract(x, {1}, {2}, {0});
+  // expected-error@+1 {{'extract' expected positions from 0 to 3 in dimension 0, but got 0 and 4 steps of 46116860}}
+  extract(x, {0}, {5}, {int64_t{1} << 62});
   // expected-error@+1 {{'extract' expected a begin, an extent and a step for each dimension of f32[4], but got 2}}
   extract(x, {0, 0}, {1});
   // expected-error@+1 {{'flip' expected an axis from -1 to 0, but got 1}}
@@ -70,7 +72,9 @@ void parts(View a) {
   concat({});
   // expected-error@+1 {{'interleave' expected tiles of rank 1 or more}}
   interleave(s, s);
-  // expected-error@+1 {{'pad' expected numbers of elements, at least 0, before and after each of 1}}
+  // expected-error@+1 {{'join' expected tiles of rank 4 or less, but got 1x1x1x1x2}}
+  join(zeros(f32, {1, 1, 1, 1, 2}), 1);
+  // expected-error@+1 {{'pad' expected numbers of elements, from 0 to 2147483647, before and after each of 1}}
   pad(x, {-1}, {0}, 0);
   // expected-error@+1 {{'insert' expected a part of the type of f32[4] that lies in it, but got f32[4] at 1}}
   insert(x, x, {1});

@@ -244,3 +244,15 @@ func.func @with_gaps(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
   tile.store %1, %c[%c0, %c0] : tensor<8x4xf32>, !v
   return
 }
+
+// A reshape that nothing reads gets no copy.
+// CHECK-LABEL: func @unused
+// CHECK-NOT: cpu.dense
+// CHECK: return
+func.func @unused(%x: memref<64x100xf32, strided<[100, 1]>>, %y: memref<64x100xf32, strided<[100, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] : memref<64x100xf32, strided<[100, 1]>> -> tensor<64x100xf32>
+  %1 = tile.reshape %0 : tensor<64x100xf32> -> tensor<6400xf32>
+  tile.store %0, %y[%c0, %c0] : tensor<64x100xf32>, memref<64x100xf32, strided<[100, 1]>>
+  return
+}

@@ -88,3 +88,11 @@ func.func @wide(%a: tensor<8x8xf64>) -> tensor<8x8xf64> {
   %0 = tile.dot %a, %a, %a : tensor<8x8xf64>, tensor<8x8xf64>, tensor<8x8xf64>
   return %0 : tensor<8x8xf64>
 }
+
+// Of batched products the last dimension of a is the one that is summed over; the one before it is odd.
+// UNITS-LABEL: func @batched
+// UNITS: tile.dot %{{.*}} {cpu.unit = "bf16_pairs"} : tensor<2x3x16xbf16>
+func.func @batched(%a: tensor<2x3x16xbf16>, %b: tensor<2x16x32xbf16>, %c: tensor<2x3x32xf32>) -> tensor<2x3x32xf32> {
+  %0 = tile.dot %a, %b, %c : tensor<2x3x16xbf16>, tensor<2x16x32xbf16>, tensor<2x3x32xf32>
+  return %0 : tensor<2x3x32xf32>
+}

@@ -176,3 +176,13 @@ func.func @sparse() attributes {tile.kernel} {
   %0 = arith.constant sparse<[[0]], [1.0]> : tensor<2xf32>
   return
 }
+
+// -----
+
+func.func @two_results(%x: memref<8xi32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<8xi32, strided<[1]>> -> tensor<8xi32>
+  // expected-error@below {{expected an operation on tiles to have one result, but got 'arith.mului_extended'}}
+  %low, %high = arith.mului_extended %0, %0 : tensor<8xi32>
+  return
+}

@@ -3,6 +3,8 @@
 #include "test/runtime/semantics/semantics.h"
 
 #include <cmath>
+#include <numeric>
+#include <tuple>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -110,6 +112,59 @@ TEST_P(Functions, SmoothOnesAreWithinTheirParts) {
   }
 }
 
+/// Whether a narrow float is `exact`, off by `tolerance` at most before it is rounded once.
+bool isRoundedOnce(Type type, uint64_t got, double exact, double tolerance) {
+  if (std::isnan(exact))
+    return std::isnan(realOf(type, got));
+  const auto rounded = [&](double value) { return realOf(type, rawOfReal(type, value)); };
+  const double value = realOf(type, got);
+  return rounded(exact - tolerance) <= value && value <= rounded(exact + tolerance);
+}
+
+constexpr int64_t programExtent = 256;
+
+void spelt(View x, View out) {
+  Tile n = program_id(0) * static_cast<int>(programExtent);
+  Tile a = load(x, {n}, {programExtent});
+  const Tile results[] = {sigmoid(a), silu(a), softplus(a), tan(a), exp10(a), hypot(a, flip(a))};
+  for (int row = 0; row < static_cast<int>(std::size(results)); ++row)
+    store(out, {row, n}, results[row]);
+}
+const Kernel speltKernel = kernel("spelt", spelt);
+
+// What f32 gives within its bounds (dialect/README.md), rounded once: of every number that there is.
+TEST_P(Functions, NarrowFloatsAreRoundedOnce) {
+  for (const Type type : {f8e4m3, f8e5m2, bf16, f16}) {
+    const int64_t count = int64_t{1} << (8 * bytesOf(type));
+    Raw raw(count);
+    std::iota(raw.begin(), raw.end(), 0);
+    const Tensor x = tensor(type, {count}, raw), out(device, type, {6, count});
+    launch(speltKernel, {x.ref(), out.ref()}, "", count / programExtent);
+    const Raw got = read(out);
+    const double unit = 0x1p-23, least = 0x1p-126;
+    for (int64_t i = 0; i < count; ++i) {
+      const double a = realOf(type, raw[i]),
+                   b = realOf(type, raw[i / programExtent * programExtent + programExtent - 1 - i % programExtent]);
+      const long double e = std::exp(-std::abs(static_cast<long double>(a))), s = (a < 0 ? e : 1) / (1 + e);
+      const long double want[] = {s,
+                                  std::isinf(a) && a < 0 ? NAN : a * s,
+                                  std::fmax(a, 0.0) + std::log1p(e),
+                                  std::tan(static_cast<long double>(a)),
+                                  std::pow(10.0L, static_cast<long double>(a)),
+                                  std::hypot(static_cast<long double>(a), static_cast<long double>(b))};
+      const double units[] = {5, 5, 5, 4.5, 2, 1.5};
+      for (int row = 0; row < 6; ++row) {
+        const double exact = std::isnan(a) && row < 5 ? NAN : static_cast<double>(want[row]);
+        const double size = row == 2 ? std::max(1.0, exact) : std::abs(exact);
+        const double tolerance = std::isfinite(exact) ? units[row] * unit * size + least : 0;
+        EXPECT_TRUE(isRoundedOnce(type, got[row * count + i], exact, tolerance))
+            << nameOf(type) << ", function " << row << " of " << a << ", " << b << ": expected " << exact
+            << ", but got " << realOf(type, got[row * count + i]);
+      }
+    }
+  }
+}
+
 struct RowsConfig {
   int rows = 3, columns = 5, axis = 1;
 };
@@ -149,6 +204,33 @@ TEST_P(Functions, SoftmaxIsThatOfNumbersOfAnySize) {
               << i << " along " << axis << ", shift " << shift;
         }
       }
+}
+
+// In f32, rounded once: a sum of more than 65,504 powers is no infinity in f16.
+TEST_P(Functions, SoftmaxOfNarrowFloatsIsRoundedOnce) {
+  for (const auto &[type, rows, columns] : std::vector<std::tuple<Type, int64_t, int64_t>>{
+           {f16, 3, 100}, {bf16, 3, 100}, {f8e5m2, 3, 100}, {f16, 1, 70000}}) {
+    std::mt19937 random(7);
+    Raw raw(rows * columns);
+    for (uint64_t &word : raw)
+      word = rawOfReal(type, columns > 1000 ? 2 : static_cast<double>(random() % 64) / 8);
+    const Tensor x = tensor(type, {rows, columns}, raw), y(device, type, {rows, columns});
+    launch(normaliseKernel, {x.ref(), y.ref()},
+           "rows=" + std::to_string(rows) + ",columns=" + std::to_string(columns) + ",axis=1");
+    const Raw got = read(y);
+    for (int64_t row = 0; row < rows; ++row) {
+      double total = 0; // no number is larger than 8
+      for (int64_t j = 0; j < columns; ++j)
+        total += std::exp(realOf(type, raw[row * columns + j]) - 8);
+      for (int64_t j = 0; j < columns; ++j) {
+        const double want = std::exp(realOf(type, raw[row * columns + j]) - 8) / total;
+        ASSERT_TRUE(
+            isRoundedOnce(type, got[row * columns + j], want, want * (static_cast<double>(columns) + 140) * 0x1p-24))
+            << nameOf(type) << ", " << row << ", " << j << ": expected " << want << ", but got "
+            << realOf(type, got[row * columns + j]);
+      }
+    }
+  }
 }
 
 void remainders(View x, View y, View out, ExtentConfig cfg) {

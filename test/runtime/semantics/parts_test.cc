@@ -146,6 +146,77 @@ TEST_P(Parts, ConcatPadAndInsert) {
   }
 }
 
+struct AxisConfig {
+  int axis = 0;
+};
+
+/// Of rank 5, the most that there is: one behind the other, framed, one in the other, and interleaved.
+void assembleMost(View x, View both, View framed, View replaced, View mixed, AxisConfig cfg) {
+  const Shape first = {0, 0, 0, 0, 0};
+  const Tile t = load(x, {0, 0, 0, 0, 0}, {1, 2, 3, 2, 4});
+  store(both, {0, 0, 0, 0, 0}, concat({t, t + 100, t + 200}, cfg.axis));
+  Shape before = first, after = first;
+  before[cfg.axis] = 1;
+  after[cfg.axis] = 2;
+  store(framed, {0, 0, 0, 0, 0}, pad(t, before, after, -7));
+  store(replaced, {0, 0, 0, 0, 0}, insert(t, extract(t, first, {1, 1, 2, 2, 3}) + 100, {0, 1, 1, 0, 1}));
+  store(mixed, {0, 0, 0, 0, 0}, interleave(t, t + 100));
+}
+const Kernel assembleMostKernel = kernel("assemble_most", assembleMost, {field("axis", &AxisConfig::axis)});
+
+TEST_P(Parts, OfTheHighestRank) {
+  const Shape shape = {1, 2, 3, 2, 4};
+  const auto numberAt = [&](const Shape &at) { // in the tile
+    int64_t number = 0;
+    for (size_t dim = 0; dim < 5; ++dim)
+      number = number * shape[dim] + at[dim];
+    return number;
+  };
+  const auto expectAll = [&](const Tensor &got, const Shape &whole, auto expected, const char *what) {
+    const Raw words = read(got);
+    for (int64_t i = 0; i < std::ssize(words); ++i) {
+      Shape at(5);
+      for (int64_t dim = 4, rest = i; dim >= 0; rest /= whole[dim--])
+        at[dim] = rest % whole[dim];
+      ASSERT_EQ(integerOf(i32, words[i]), expected(at)) << what << ", element " << i;
+    }
+  };
+  const Tensor x = counting(i32, shape), replaced(device, i32, shape), mixed(device, i32, {1, 2, 3, 2, 8});
+  for (int axis = 0; axis < 5; ++axis) {
+    Shape three = shape, frame = shape;
+    three[axis] *= 3;
+    frame[axis] += 3;
+    const Tensor both(device, i32, three), framed(device, i32, frame);
+    launch(assembleMostKernel, {x.ref(), both.ref(), framed.ref(), replaced.ref(), mixed.ref()},
+           "axis=" + std::to_string(axis));
+    expectAll(
+        both, three,
+        [&](Shape at) {
+          const int64_t part = at[axis] / shape[axis];
+          at[axis] %= shape[axis];
+          return numberAt(at) + 100 * part;
+        },
+        "concat");
+    expectAll(
+        framed, frame, [&](Shape at) { return at[axis]-- == 0 || at[axis] >= shape[axis] ? -7 : numberAt(at); }, "pad");
+  }
+  expectAll(
+      replaced, shape,
+      [&](const Shape &at) {
+        const bool isInside = at[1] == 1 && at[2] >= 1 && at[4] >= 1;
+        return isInside ? numberAt({0, 0, at[2] - 1, at[3], at[4] - 1}) + 100 : numberAt(at);
+      },
+      "insert");
+  expectAll(
+      mixed, {1, 2, 3, 2, 8},
+      [&](Shape at) {
+        const int64_t which = at[4] % 2;
+        at[4] /= 2;
+        return numberAt(at) + 100 * which;
+      },
+      "interleave");
+}
+
 KILN_ON_PROCESSORS(Parts);
 
 } // namespace

@@ -13,7 +13,8 @@ using namespace kiln::test;
 
 constexpr int64_t M = 44, N = 50, K = 18;
 
-/// The ways to write one mask: column − row ≤ limit (0 to 2), and row − column ≤ limit (3 and 4).
+/// The ways to write one mask: column − row ≤ limit (0 to 2), and row − column ≤ limit (3 and 4). The limit is i32 or
+/// i64.
 struct MaskConfig {
   int form = 0;
 };
@@ -21,17 +22,16 @@ const std::vector<Field> maskFields = {field("form", &MaskConfig::form)};
 
 Tile maskOf(Tile limit, MaskConfig cfg) {
   Tile row = expand(iota(M), -1), column = expand(iota(N), 0); // (M, 1), (1, N)
+  Tile distance = cast(cfg.form < 3 ? column - row : row - column, limit.type());
   switch (cfg.form) {
-  case 0:
-    return column - row <= limit;
   case 1:
-    return column - row < limit + 1;
+    return distance < limit + 1;
   case 2:
-    return limit >= column - row;
-  case 3:
-    return row - column <= limit;
+    return limit >= distance;
+  case 4:
+    return (limit + 1 > distance) & (column >= 0);
   default:
-    return (limit + 1 > row - column) & (column >= 0);
+    return distance <= limit;
   }
 }
 
@@ -99,6 +99,32 @@ protected:
       ASSERT_TRUE(same(f32, raw[i], rawOfReal(f32, want[i]), false))
           << what << ", element " << i << ": expected " << want[i] << ", but got " << realOf(f32, raw[i]);
   }
+  /// Launches underMasks with a limit of i32 or i64 and compares what it stores.
+  template <class Limit> void expectProducts(Type type, int form, Limit limit) {
+    const Tensor left = floats({M, K}, a, type), right = floats({K, N}, b, type), below = floats({N, K}, c, type),
+                 beside = floats({M, K}, d, type);
+    const Tensor masked = floats({M, N}, std::vector<double>(M * N)), over = floats({M, K}, std::vector<double>(M * K)),
+                 turned = floats({N, K}, std::vector<double>(N * K));
+    launch(underMasksKernel,
+           {left.ref(), right.ref(), below.ref(), beside.ref(), masked.ref(), over.ref(), turned.ref(), limit},
+           "form=" + std::to_string(form));
+    std::vector<double> wantMasked, wantOver(M * K), wantTurned(N * K);
+    for (int64_t m = 0; m < M; ++m)
+      for (int64_t n = 0; n < N; ++n) {
+        const bool inside = isInside(m, n, limit, form);
+        const double s = product(m, n), p = inside ? s : 0;
+        wantMasked.push_back(inside ? 2 * s : -1);
+        for (int64_t k = 0; k < K; ++k) {
+          wantOver[m * K + k] += p * c[n * K + k];
+          wantTurned[n * K + k] += p * d[m * K + k];
+        }
+      }
+    const std::string where =
+        std::string(nameOf(type)) + ", form " + std::to_string(form) + ", limit " + std::to_string(limit);
+    expectEqual(masked, wantMasked, "masked, " + where);
+    expectEqual(over, wantOver, "over, " + where);
+    expectEqual(turned, wantTurned, "turned, " + where);
+  }
   const std::vector<double> a = numbers(M * K, 5), b = numbers(K * N, 3), c = numbers(N * K, 2), d = numbers(M * K, 4);
   double product(int64_t m, int64_t n) const {
     double sum = 0;
@@ -110,34 +136,21 @@ protected:
 
 // In bf16 too, which holds all sums of the first product.
 TEST_P(Triangles, ProductsUnderAMaskAreThoseOfTheWholeTile) {
-  for (const Type type : {f32, bf16}) {
-    const Tensor left = floats({M, K}, a, type), right = floats({K, N}, b, type), below = floats({N, K}, c, type),
-                 beside = floats({M, K}, d, type);
+  for (const Type type : {f32, bf16})
     for (int form = 0; form < 5; ++form)
-      for (const int limit : {-100, -50, -42, -9, -1, 0, 1, 8, 31, 48, 200}) {
-        const Tensor masked = floats({M, N}, std::vector<double>(M * N)),
-                     over = floats({M, K}, std::vector<double>(M * K)),
-                     turned = floats({N, K}, std::vector<double>(N * K));
-        launch(underMasksKernel,
-               {left.ref(), right.ref(), below.ref(), beside.ref(), masked.ref(), over.ref(), turned.ref(), limit},
-               "form=" + std::to_string(form));
-        std::vector<double> wantMasked, wantOver(M * K), wantTurned(N * K);
-        for (int64_t m = 0; m < M; ++m)
-          for (int64_t n = 0; n < N; ++n) {
-            const bool inside = isInside(m, n, limit, form);
-            const double s = product(m, n), p = inside ? s : 0;
-            wantMasked.push_back(inside ? 2 * s : -1);
-            for (int64_t k = 0; k < K; ++k) {
-              wantOver[m * K + k] += p * c[n * K + k];
-              wantTurned[n * K + k] += p * d[m * K + k];
-            }
-          }
-        const std::string where =
-            std::string(nameOf(type)) + ", form " + std::to_string(form) + ", limit " + std::to_string(limit);
-        expectEqual(masked, wantMasked, "masked, " + where);
-        expectEqual(over, wantOver, "over, " + where);
-        expectEqual(turned, wantTurned, "turned, " + where);
-      }
+      for (const int limit : {-100, -50, -42, -9, -1, 0, 1, 8, 31, 48, 200})
+        expectProducts(type, form, limit);
+}
+
+// Limits that no distance reaches, as that of a window without an end: no position that follows from them may wrap.
+TEST_P(Triangles, ALimitMayBeAnyNumber) {
+  for (int form = 0; form < 5; ++form) {
+    const int64_t extra = form == 1 || form == 4 ? 1 : 0; // these masks add 1
+    for (const int32_t limit : {INT32_MIN, INT32_MIN + 40, INT32_MAX - 40, INT32_MAX - static_cast<int32_t>(extra)})
+      expectProducts(f32, form, limit);
+    for (const int64_t limit : {INT64_MIN, INT64_MIN + 40, int64_t{INT32_MIN} - 1, int64_t{8}, int64_t{INT32_MAX} + 1,
+                                INT64_MAX - 40, INT64_MAX - extra})
+      expectProducts(f32, form, limit);
   }
 }
 

@@ -1,0 +1,94 @@
+// The order in which a sum of floats adds depends on the tile's extents and the target alone: not on where the tile
+// lies, how far the view's rows are apart, or whether the tile reaches over the view's edge.
+
+#include "test/runtime/semantics/semantics.h"
+
+#include <random>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+struct OrderConfig {
+  int rows = 64, width = 3;
+};
+const std::vector<Field> orderFields = {field("rows", &OrderConfig::rows), field("width", &OrderConfig::width)};
+
+/// Sums and products of the rows and columns of a tile of x at `first`, of what arithmetic gives, and all in one.
+void reduceAll(View x, View rows, View columns, View factors, View all, Tile first, OrderConfig cfg) {
+  const Tile a = load(x, {first, 0}, {cfg.rows, cfg.width});
+  store(rows, {0}, sum(a, 1));
+  store(columns, {0}, sum(a, 0));
+  store(factors, {0}, prod(a * 0.25 + 1.0, 1));
+  store(all, {0}, sum(a * 3.0, everywhere));
+}
+const Kernel reduceKernel = kernel("reduce_all", reduceAll, orderFields);
+
+class SumOrder : public Semantics {
+protected:
+  /// Where a tile lies in memory: `before` rows from the first, rows of `pitch` elements, of which the view has
+  /// `height` and `width`.
+  struct Place {
+    int64_t before, pitch, height, width;
+  };
+
+  /// The results for the numbers (rows × width), of which those outside the view are 0, with `stray` everywhere else.
+  std::vector<Raw> resultsAt(const Place &place, Type type, int64_t rows, int64_t width, const Raw &numbers) {
+    const int64_t height = place.before + std::max(rows, place.height);
+    Raw memory(height * place.pitch, rawOfReal(type, 77));
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < std::min(width, place.pitch); ++c)
+        memory[(place.before + r) * place.pitch + c] = numbers[r * width + c];
+    const Tensor x = tensor(type, {height, place.pitch}, memory), sums(device, type, {rows}),
+                 columns(device, type, {width}), factors(device, type, {rows}), all(device, type, {1});
+    TensorRef view = x.ref();
+    view.extents = {place.before + place.height, place.width};
+    launch(reduceKernel, {view, sums.ref(), columns.ref(), factors.ref(), all.ref(), static_cast<int>(place.before)},
+           "rows=" + std::to_string(rows) + ",width=" + std::to_string(width));
+    return {read(sums), read(columns), read(factors), read(all)};
+  }
+};
+
+// Numbers whose sum differs with the order: 1e8, 1, -1e8 and the like, in every place where such a tile can lie.
+TEST_P(SumOrder, DoesNotDependOnTheTilesPlace) {
+  if (!GetParam().starts_with("cpu"))
+    GTEST_SKIP() << "a GPU's threads divide a tile by what is known of its view";
+  std::mt19937 engine(1);
+  for (const Type type : {f32, bf16, f16, f64})
+    for (const int64_t width : {2, 3, 4, 5, 7, 8, 12, 16, 24, 40, 130})
+      for (const int64_t rows : {1, 6, 33, 128}) {
+        const double large = type == f16 ? 4e4 : 1e8;
+        Raw numbers; // the last row and the last column are 0, so that a view may end before them
+        for (int64_t r = 0; r < rows; ++r)
+          for (int64_t c = 0; c < width; ++c) {
+            const double some[] = {large, 1, -large, 0.3, -2.5};
+            const bool isLast = (c == width - 1 && width > 2) || (r == rows - 1 && rows > 1);
+            numbers.push_back(rawOfReal(type, isLast ? 0 : some[engine() % 5]));
+          }
+        std::vector<Place> places = {{0, width + 1, rows, width},
+                                     {0, width + 13, rows, width},
+                                     {3, width, rows + 5, width},
+                                     {1, width + 2, rows, width}};
+        if (rows > 1) {
+          places.push_back({0, width, rows - 1, width});
+          places.push_back({2, width + 4, rows - 1, width});
+        }
+        if (width > 2) {
+          places.push_back({0, width - 1, rows, width - 1});
+          places.push_back({0, width, rows, width - 1});
+        }
+        const std::vector<Raw> want = resultsAt({0, width, rows, width}, type, rows, width, numbers);
+        for (const Place &place : places) {
+          const std::vector<Raw> got = resultsAt(place, type, rows, width, numbers);
+          for (size_t i = 0; i < want.size(); ++i)
+            EXPECT_EQ(got[i], want[i]) << nameOf(type) << ", " << rows << " x " << width << ": result " << i
+                                       << " of rows " << place.pitch << " apart from row " << place.before
+                                       << " on in a view of " << place.height << " x " << place.width;
+        }
+      }
+}
+
+KILN_ON_PROCESSORS(SumOrder);
+
+} // namespace
