@@ -66,7 +66,7 @@ static void tokenGradient(View tokens, View starts, View positions, View dout, V
   store(dwte, {token, 0}, cast(total, dwte.type())); // token −1: outside, nothing is written
 }
 
-/// dwpe[t] (+)= Σ_b dout[b, t]. dout (B, T, C).
+/// dwpe[t] (+)= Σ_b dout[b, t]. dout (B, T, C); rows of dwpe from T on are set to 0.
 static void positionGradient(View dout, View dwpe, EmbeddingConfig cfg) {
   const int64_t C = width({dout, dwpe});
   const Shape block = {cfg.rows, C};
@@ -207,10 +207,11 @@ Plan planPositionGradient(const Target &target, const TensorRef &dout, const Ten
                 " rows, but got " + std::to_string(N) + " rows");
   EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
+  const TensorRef written = accumulate ? dwpe.slice(0, 0, T) : dwpe; // behind T an earlier step's gradient is replaced
   return {.launches = {{&positionGradientKernel,
                         textOf(configFields(), chosen),
-                        programs(ceildiv(T, chosen.rows)),
-                        {dout.reshape({N / T, T, C}), dwpe.slice(0, 0, T)}}}};
+                        programs(ceildiv(written.extents[0], chosen.rows)),
+                        {dout.reshape({N / T, T, C}), written}}}};
 }
 
 } // namespace kiln

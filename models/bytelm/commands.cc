@@ -18,6 +18,7 @@ namespace {
 struct Start {
   ByteConfig config;
   RunState state;
+  std::vector<std::string> notes = {};
 };
 } // namespace
 
@@ -27,7 +28,7 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
   const ByteConfig asked = modelOf(options.model, start.config);
   if (!asked.sameModel(start.config))
     throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(start.config), textOf(asked)));
-  start.state.settings = applied(options, start.state.settings);
+  start.notes = goOnWith(start.state, applied(options, start.state.settings));
   return start;
 }
 
@@ -41,7 +42,8 @@ void train(const TrainOptions &options) {
   if (options.resume)
     start = resume(options, folder);
   TrainSettings &settings = start.state.settings;
-  const std::optional<std::string> cut = divide(settings, folder.ranks().size());
+  if (const std::optional<std::string> cut = divide(settings, folder.ranks().size()))
+    start.notes.push_back(*cut);
   if (settings.batching != Batching::stream)
     throw Error("expected 'batching' to be stream, for bytes have no documents");
   start.config = configured(start.config, settings);
@@ -57,7 +59,7 @@ void train(const TrainOptions &options) {
                   .data = data,
                   .state = start.state,
                   .begin = [=](Trainer &trainer) { trainer.initialize(seed); },
-                  .notes = cut ? std::vector{*cut} : std::vector<std::string>()});
+                  .notes = start.notes});
 }
 
 void info(const InfoOptions &options) {

@@ -1,4 +1,4 @@
-// Mapping shards into memory.
+// Reading shards.
 
 #include "models/data/shards.h"
 #include "dialect/dsl/Types.h"
@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,47 +29,63 @@ static std::vector<std::string> filesOf(const std::string &pattern) {
   return files;
 }
 
-/// The largest of so many numbers, as unsigned ones.
-template <class Number> static uint32_t largest(const char *from, int64_t count) {
-  const auto *const numbers = reinterpret_cast<const Number *>(from);
-  Number most = 0;
-  for (int64_t i = 0; i < count; ++i)
-    most = std::max(most, numbers[i]);
-  return most;
-}
+/// Tokens of each file that are looked at before a run begins; the others are when they are read.
+static constexpr int64_t lookedAt = int64_t{1} << 20;
 
-/// Maps a file, which may be empty.
-static std::shared_ptr<const char> mapped(const std::string &path, int64_t &bytes) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat status = {};
-  const bool opened = file >= 0 && ::fstat(file, &status) == 0;
-  if (opened && !S_ISREG(status.st_mode)) {
-    ::close(file);
-    throw Error(fmt::format("expected a file of tokens, but '{}' is none", path));
+namespace {
+/// A file of tokens, open. It is not mapped: a file that becomes shorter, or a disk that fails, would end the program.
+class TokenFile {
+public:
+  explicit TokenFile(const std::string &path) : path(path), file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    struct stat status = {};
+    if (file < 0 || ::fstat(file, &status) != 0)
+      fail();
+    if (!S_ISREG(status.st_mode)) {
+      ::close(file);
+      throw Error(fmt::format("expected a file of tokens, but '{}' is none", path));
+    }
+    bytes = status.st_size;
   }
-  bytes = status.st_size;
-  void *memory = opened && bytes > 0 ? ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0) : nullptr;
-  const int reason = errno;
-  if (file >= 0)
-    ::close(file);
-  if (!opened || memory == MAP_FAILED)
-    throw Error(fmt::format("cannot read '{}': {}", path, std::strerror(reason)), Fault::device);
-  return {static_cast<const char *>(memory), [bytes](const char *from) {
-            if (from)
-              ::munmap(const_cast<char *>(from), bytes);
-          }};
-}
+  TokenFile(const TokenFile &) = delete;
+  ~TokenFile() { ::close(file); }
 
-TokenShards::TokenShards(const std::string &pattern, int64_t vocab) {
-  const std::vector<std::string> files = filesOf(pattern);
-  shards.reserve(files.size());
-  for (const std::string &path : files) {
+  void read(int64_t at, int64_t count, char *to) const {
+    while (count > 0) {
+      const ssize_t got = ::pread(file, to, count, at);
+      if (got < 0 && errno == EINTR)
+        continue;
+      if (got < 0)
+        fail();
+      if (got == 0)
+        throw Error(fmt::format("expected {} bytes more at byte {} of '{}', but the file ends: it has become shorter",
+                                count, at, path),
+                    Fault::device);
+      at += got;
+      to += got;
+      count -= got;
+    }
+  }
+
+  int64_t bytes = 0;
+
+private:
+  [[noreturn]] void fail() const {
+    throw Error(fmt::format("cannot read '{}': {}", path, std::strerror(errno)), Fault::device);
+  }
+  const std::string path;
+  const int file;
+};
+} // namespace
+
+TokenShards::TokenShards(const std::string &pattern, int64_t vocab) : vocab(vocab) {
+  for (const std::string &path : filesOf(pattern)) {
     Shard &shard = shards.emplace_back(Shard{path});
-    shard.memory = mapped(path, shard.bytes);
+    const TokenFile file(path);
+    shard.bytes = file.bytes;
     int32_t header[3] = {};
     if (shard.bytes < headerBytes)
       throw Error(fmt::format("expected a header of {} bytes in '{}', but it has {}", headerBytes, path, shard.bytes));
-    std::memcpy(header, shard.memory.get(), sizeof(header));
+    file.read(0, sizeof(header), reinterpret_cast<char *>(header));
     const bool isNarrow = header[0] == narrowMagic && header[1] == narrowVersion;
     if (!isNarrow && !(header[0] == wideMagic && header[1] == wideVersion))
       throw Error(fmt::format("expected tokens ({}, version {}; or {}, version {}) in '{}', but got {}, version {}",
@@ -80,12 +95,29 @@ TokenShards::TokenShards(const std::string &pattern, int64_t vocab) {
     if (shard.tokens < 0 || shard.bytes != headerBytes + shard.tokens * shard.width)
       throw Error(fmt::format("expected {} tokens in {} bytes of '{}', but it has {}", header[2],
                               headerBytes + shard.tokens * shard.width, path, shard.bytes));
-    const char *const tokens = shard.memory.get() + headerBytes;
-    const uint32_t most = isNarrow ? largest<uint16_t>(tokens, shard.tokens) : largest<uint32_t>(tokens, shard.tokens);
-    if (most >= vocab)
-      throw Error(fmt::format("expected tokens below {} in '{}', but got {}", vocab, path, most));
     ends.push_back(size() + shard.tokens);
+    std::vector<int32_t> first(std::min(shard.tokens, lookedAt));
+    read(shard, 0, std::ssize(first), first.data());
   }
+}
+
+void TokenShards::read(const Shard &shard, int64_t begin, int64_t count, int32_t *to) const {
+  const TokenFile file(shard.path);
+  if (file.bytes != shard.bytes)
+    throw Error(fmt::format("expected '{}' to have {} bytes, as when the run began, but it has {}", shard.path,
+                            shard.bytes, file.bytes),
+                Fault::device);
+  const int64_t at = headerBytes + begin * shard.width;
+  if (shard.width == 4) {
+    file.read(at, count * 4, reinterpret_cast<char *>(to));
+  } else {
+    std::vector<uint16_t> narrow(count);
+    file.read(at, count * 2, reinterpret_cast<char *>(narrow.data()));
+    std::copy(narrow.begin(), narrow.end(), to);
+  }
+  for (int64_t i = 0; i < count; ++i)
+    if (const auto token = static_cast<uint32_t>(to[i]); token >= vocab)
+      throw Error(fmt::format("expected tokens below {} in '{}', but got {}", vocab, shard.path, token));
 }
 
 void TokenShards::read(int64_t begin, int64_t count, int32_t *to) const {
@@ -93,11 +125,7 @@ void TokenShards::read(int64_t begin, int64_t count, int32_t *to) const {
   while (count > 0) {
     const Shard &shard = shards[i];
     const int64_t at = begin - (ends[i] - shard.tokens), some = std::min(count, shard.tokens - at);
-    const char *const from = shard.memory.get() + headerBytes + at * shard.width;
-    if (shard.width == 2)
-      std::copy_n(reinterpret_cast<const uint16_t *>(from), some, to);
-    else
-      std::copy_n(reinterpret_cast<const int32_t *>(from), some, to);
+    read(shard, at, some, to);
     to += some;
     begin += some;
     count -= some;
@@ -122,8 +150,13 @@ uint64_t TokenShards::hash() const {
   for (const Shard &shard : shards) {
     add(reinterpret_cast<const char *>(&shard.bytes), sizeof(shard.bytes));
     const int64_t stride = std::max(sampleBytes, shard.bytes / samples);
-    for (int64_t at = 0; at < shard.bytes; at += stride)
-      add(shard.memory.get() + at, std::min(sampleBytes, shard.bytes - at));
+    const TokenFile file(shard.path);
+    std::vector<char> sample(sampleBytes);
+    for (int64_t at = 0; at < shard.bytes; at += stride) {
+      const int64_t count = std::min(sampleBytes, shard.bytes - at);
+      file.read(at, count, sample.data());
+      add(sample.data(), count);
+    }
   }
   return hash;
 }

@@ -13,13 +13,14 @@ namespace kiln {
 
 class TokenShards : public TokenStream {
 public:
-  /// Opens the files of a pattern such as `data/train_*.bin`. Throws Error where there is none, one is torn or
-  /// something else, or has a token that is not below `vocab`.
+  /// Looks at the files of a pattern such as `data/train_*.bin`. Throws Error where there is none, one is torn or
+  /// something else, or has a token among its first that is not below `vocab`.
   TokenShards(const std::string &pattern, int64_t vocab);
 
   int64_t size() const override { return ends.empty() ? 0 : ends.back(); }
   /// Tokens up to the end of each file.
   const std::vector<int64_t> &fileEnds() const { return ends; }
+  /// Throws Error where a file has become another, cannot be read, or has a token that is not below `vocab`.
   void read(int64_t begin, int64_t count, int32_t *to) const override;
   /// Bytes of all files, and a hash of their names' order, their sizes and samples of what is in them.
   int64_t bytes() const;
@@ -28,10 +29,12 @@ public:
 private:
   struct Shard {
     std::string path;
-    std::shared_ptr<const char> memory; // the whole file
     int64_t bytes = 0, tokens = 0;
     int width = 2; // bytes of a token
   };
+  void read(const Shard &shard, int64_t begin, int64_t count, int32_t *to) const;
+
+  const int64_t vocab;
   std::vector<Shard> shards;
   std::vector<int64_t> ends;
 };

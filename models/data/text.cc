@@ -88,10 +88,41 @@ static std::vector<uint8_t> readBytes(const std::string &path, int64_t most) {
   return readToEnd(path, in.descriptor, status.st_size, most);
 }
 
+/// Throws for files that hold texts in another form, which nobody wants to train on as bytes.
+static void expectPlain(const std::string &path, const std::vector<uint8_t> &bytes) {
+  struct Form {
+    std::string_view begin;
+    const char *name;
+    bool isRead; // by `tokens encode`
+  };
+  static constexpr Form forms[] = {{"\x1f\x8b", "gzip", true},
+                                   {"BZh", "bzip2", true},
+                                   {"\x28\xb5\x2f\xfd", "zstd", false},
+                                   {"\xfd"
+                                    "7zXZ",
+                                    "xz", false},
+                                   {"PK\x03\x04", "zip", false},
+                                   {"PAR1", "parquet", false}};
+  const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  const auto *const form =
+      std::find_if(std::begin(forms), std::end(forms), [&](const Form &form) { return text.starts_with(form.begin); });
+  const bool isLines = path.find(".jsonl") != std::string::npos;
+  if (form == std::end(forms) && !isLines)
+    return;
+  const bool isRead = form == std::end(forms) || form->isRead;
+  throw Error(fmt::format("expected a text, but '{}' holds {}; {}", path,
+                          form == std::end(forms) ? "JSON lines" : form->name,
+                          isRead ? fmt::format("`tokens encode {} --tokens TOKENS -o FILE.bin` makes a file of tokens "
+                                               "of its documents, which --data takes",
+                                               path)
+                                 : "convert it to text, or to JSON lines for `tokens encode`"));
+}
+
 std::vector<uint8_t> readWholeText(const std::string &path, int64_t most) {
   std::vector<uint8_t> text = readBytes(path, most);
   if (text.empty())
     throw Error(fmt::format("expected text in '{}', but the file is empty", path));
+  expectPlain(path, text);
   return text;
 }
 

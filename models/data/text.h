@@ -15,7 +15,8 @@ struct Text {
 /// The longest text that is read: a quarter of the machine's memory.
 int64_t mostTextBytes();
 
-/// All of `path`, a regular file, or a pipe until its end. Throws Error as readText does.
+/// All of `path`, a regular file, or a pipe until its end. Throws Error as readText does, and for JSON lines and packed
+/// files.
 std::vector<uint8_t> readWholeText(const std::string &path, int64_t most = mostTextBytes());
 /// Reads `path`, a regular file, or a pipe until its end. Throws Error when it is missing, something else (a folder, a
 /// device), empty, longer than `most` bytes, of which it reads no more, or when either part is too short for one

@@ -16,11 +16,17 @@ using Names = std::vector<std::string>;
 
 /// The type of models whose form is not that of Hugging Face's, and the fields that say it.
 static const std::string ownType = "kiln-gpt2";
-static const Names formFields = {"layer_norm_ddof", "scale_embeddings", "attention_bias",
-                                 "head_bias",       "mlp_first",        "lecun_init"};
+static const Names formFields = {"layer_norm_ddof", "scale_embeddings", "attention_bias", "head_bias",
+                                 "mlp_first",       "lecun_init",       "dropout_kind",   "mlp_pdrop"};
+
+/// Whether the model, which was trained with numbers dropped and the others left as they are, multiplies all by the
+/// share that was kept when nothing is dropped. Hugging Face's does not.
+static bool scalesInEvaluation(const DropoutOptions &d) {
+  return d.kind == DropoutKind::plain && (d.embedding > 0 || d.residual > 0 || d.activation > 0 || d.attention > 0);
+}
 
 nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
-  const bool isHuggingFaces = c.form == Gpt2Form();
+  const bool isHuggingFaces = c.form == Gpt2Form() && !scalesInEvaluation(c.dropout);
   nlohmann::ordered_json json = {{"model_type", isHuggingFaces ? "gpt2" : ownType},
                                  {"activation_function", "gelu_new"},
                                  {"layer_norm_epsilon", c.epsilon},
@@ -51,6 +57,8 @@ nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
                  {"head_bias", c.form.headBias},
                  {"mlp_first", c.form.mlpFirst},
                  {"lecun_init", c.form.lecunInit}});
+  if (scalesInEvaluation(c.dropout))
+    json.update({{"dropout_kind", "plain"}, {"mlp_pdrop", c.dropout.activation}});
   return json;
 }
 
@@ -153,6 +161,22 @@ static Gpt2Form formIn(const JsonObject &json) {
   return form;
 }
 
+static DropoutOptions dropoutOf(const JsonObject &json) {
+  const auto chance = [&](const std::string &name) {
+    const double p = json.has(name) ? json.number(name) : 0;
+    if (!(p >= 0 && p < 1))
+      json.reject(name, "at least 0 and below 1");
+    return p;
+  };
+  DropoutOptions dropout = {.embedding = chance("embd_pdrop"),
+                            .residual = chance("resid_pdrop"),
+                            .activation = chance("mlp_pdrop"),
+                            .attention = chance("attn_pdrop")};
+  if (json.has("dropout_kind"))
+    dropout.kind = dropoutKindNamed(json.text("dropout_kind"));
+  return dropout;
+}
+
 Gpt2Config readConfig(const std::string &folder) {
   const std::string path = folder + "/config.json";
   const JsonObject json = readJsonObject(path);
@@ -163,6 +187,8 @@ Gpt2Config readConfig(const std::string &folder) {
   Gpt2Config config;
   if (isOwn)
     config.form = formIn(json);
+  if (const DropoutOptions dropout = dropoutOf(json); scalesInEvaluation(dropout))
+    config.dropout = dropout;
   config.layers = json.integer("n_layer");
   config.heads = json.integer("n_head");
   config.width = json.integer("n_embd");
@@ -186,15 +212,6 @@ Gpt2Config readConfig(const std::string &folder) {
   return config;
 }
 
-AskedDropout dropoutIn(const std::string &folder) {
-  const JsonObject json = readJsonObject(folder + "/config.json");
-  const auto chance = [&](const std::string &name) {
-    const double p = json.has(name) ? json.number(name) : 0;
-    if (!(p >= 0 && p < 1))
-      json.reject(name, "at least 0 and below 1");
-    return p;
-  };
-  return {chance("embd_pdrop"), chance("resid_pdrop"), chance("attn_pdrop")};
-}
+DropoutOptions dropoutIn(const std::string &folder) { return dropoutOf(readJsonObject(folder + "/config.json")); }
 
 } // namespace kiln

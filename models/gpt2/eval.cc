@@ -7,6 +7,7 @@
 #include "runtime/Streams.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -105,6 +106,8 @@ static std::string heldOut(Evaluator &evaluator, const LanguageData &data) {
     targets += data.validationTargets(first, evaluator.sequences());
   }
   const auto count = static_cast<double>(targets);
+  if (!std::isfinite(loss))
+    throw Error(fmt::format("expected a finite loss over {} tokens, but got {}", targets, loss / count));
   return fmt::format("loss {:.4f}, accuracy {:.4f} over {} tokens\n", loss / count, hits / count, targets);
 }
 
@@ -116,8 +119,8 @@ std::string scoresOf(const HellaSwagScore &score) {
 }
 
 void evaluate(const EvalOptions &options) {
-  if (!options.data && !options.hellaSwag)
-    throw Error("expected --data or --hellaswag, but got neither");
+  if (!options.data && !options.validation && !options.hellaSwag)
+    throw Error("expected --data, --validation or --hellaswag, but got none of them");
   if (options.scores && !options.hellaSwag)
     throw Error("expected --hellaswag beside --scores, but got none");
   if (options.tasks < 0 || options.batch < 4 || options.batch % 4 != 0)
@@ -127,8 +130,8 @@ void evaluate(const EvalOptions &options) {
   const Network network(model.config);
   const Tokenizer tokenizer(model.vocabulary.value_or(byteVocabulary()));
   Evaluator evaluator(openDevice(options.machine), network, model.weights, options.batch);
-  if (options.data) {
-    const LanguageData data({.data = *options.data,
+  if (options.data || options.validation) {
+    const LanguageData data({.data = options.data ? *options.data : *options.validation,
                              .held = options.validation,
                              .tokenizer = model.vocabulary ? &tokenizer : nullptr,
                              .vocab = model.config.vocab},

@@ -58,7 +58,7 @@ static Gpt2Config sizesOf(const TrainOptions &options, const std::optional<Pretr
 Beginning::Beginning(const TrainOptions &options)
     : options(options), source(sourceOf(options)), tokens(vocabularyOf(options, source)),
       sizes(sizesOf(options, source, tokens)),
-      asked(source && source->folder ? dropoutIn(*source->folder) : AskedDropout()) {
+      asked(source && source->folder ? dropoutIn(*source->folder) : DropoutOptions()) {
   if (tokens || !namesShards(options.data))
     verifyTokens(sizes, tokens);
   if (source)
@@ -73,6 +73,8 @@ TrainSettings Beginning::settings() const {
     named.given["dropout-embedding"] = fmt::format("{}", asked.embedding);
     named.given["dropout-residual"] = fmt::format("{}", asked.residual);
     named.given["dropout-attention"] = fmt::format("{}", asked.attention);
+    named.given["dropout-activation"] = fmt::format("{}", asked.activation);
+    named.given["dropout-kind"] = dropoutKindNames[static_cast<size_t>(asked.kind)];
   }
   return settingsOf(named);
 }
@@ -80,7 +82,7 @@ TrainSettings Beginning::settings() const {
 /// Whether it trains with the dropout that the model's config.json asks for: unless flags speak of dropout.
 bool Beginning::takesDropout() const {
   const auto speaks = [](const auto &flag) { return flag.first.starts_with("dropout"); };
-  return (asked.embedding > 0 || asked.residual > 0 || asked.attention > 0) &&
+  return (asked.embedding > 0 || asked.residual > 0 || asked.activation > 0 || asked.attention > 0) &&
          std::none_of(options.given.begin(), options.given.end(), speaks);
 }
 

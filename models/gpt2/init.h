@@ -38,7 +38,7 @@ private:
   std::optional<Pretrained> source;
   std::optional<Vocabulary> tokens;
   Gpt2Config sizes;
-  AskedDropout asked;
+  DropoutOptions asked;
 };
 
 } // namespace kiln

@@ -30,6 +30,7 @@ void verifyLlmc(const Gpt2Config &c) {
       throw Error(fmt::format("expected a GPT-2 as llm.c has it, {}, but got {}", wanted, textOf(c)));
   };
   expect(c.form == Gpt2Form(), "whose layers are Hugging Face's");
+  expect(c.dropout.kind == DropoutKind::inverted, "without plain dropout, for which its evaluations scale");
   expect(c.tied, "whose head is the table of tokens");
   expect(c.innerWidth() == 4 * c.width, "whose feed-forward layers are four times as wide");
   expect(c.epsilon == 1e-5, "whose norms add 1e-5");

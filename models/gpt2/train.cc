@@ -47,13 +47,7 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
   r.vocabulary = vocabularyOfRun(options, folder);
   if (r.vocabulary || !namesShards(options.data))
     verifyTokens(r.config, r.vocabulary);
-  const TrainSettings before = r.state.settings;
-  const TrainSettings &now = r.state.settings = settingsOf(options, before);
-  if (now.type != before.type)
-    r.notes.push_back(
-        fmt::format("its steps were in {}, and {} are those that follow", dtypeOf(before.type), dtypeOf(now.type)));
-  if (now.type != before.type || options.has("loss-scale"))
-    r.state.lossScale = firstLossScale(now.type, now);
+  r.notes = goOnWith(r.state, settingsOf(options, r.state.settings));
   return r;
 }
 

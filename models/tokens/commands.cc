@@ -119,6 +119,27 @@ private:
 };
 } // namespace
 
+/// Throws where there are files of a set of that name: those beyond a smaller new set would stay, and be trained on.
+static void expectNoShards(const std::string &name) {
+  const std::filesystem::path path = name;
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::string stem = path.filename();
+  std::error_code failure;
+  for (const auto &entry : std::filesystem::directory_iterator(folder, failure)) {
+    std::string rest = entry.path().filename();
+    if (!rest.starts_with(stem) || !rest.ends_with(".bin"))
+      continue;
+    rest = rest.substr(stem.size(), rest.size() - stem.size() - 4);
+    for (const std::string_view part : {"_val", "_train"})
+      if (rest.starts_with(part))
+        rest.erase(0, part.size());
+    if (rest.size() > 6 && rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == std::string::npos)
+      throw Error(fmt::format("expected no files of a set '{}' yet, but '{}' exists; remove the set, or choose another "
+                              "name",
+                              name, entry.path().string()));
+  }
+}
+
 /// The token that the options name; without a name that of the vocabulary, in files alone.
 static std::optional<int32_t> specialOf(const EncodeOptions &options, const Vocabulary &vocabulary,
                                         const std::optional<std::string> &name, const std::optional<int32_t> &own) {
@@ -137,6 +158,8 @@ void encode(const EncodeOptions &options) {
     throw Error(fmt::format("expected 'shard-tokens' to be at least 0, but got {}", options.shardTokens));
   if (!options.out.empty() && options.shardTokens == 0 && !namesShards(options.out))
     throw Error(fmt::format("expected a file of tokens that ends in .bin, but got '{}'", options.out));
+  if (options.shardTokens > 0)
+    expectNoShards(options.out);
   const Tokenizer tokenizer(readVocabulary(options.tokenizer));
   const Vocabulary &vocabulary = tokenizer.vocabulary();
   const std::optional<int32_t> first = specialOf(options, vocabulary, options.begin, documentMark(vocabulary)),

@@ -35,22 +35,42 @@ BufferSource sourceOf(const HostBuffers &buffers) {
 /// Elements that are converted at a time.
 static constexpr int64_t chunk = int64_t{1} << 16;
 
+/// Whether a number's exponent is all ones, as an infinity's and a NaN's is.
+template <class Word> static bool isFinite(Word word, Word exponent) { return (word & exponent) != exponent; }
+
+/// Throws unless all numbers, of f32, bf16 or f16, are finite: others are no weights to go on from.
+static void expectFinite(const std::string &tensor, Type type, const char *numbers, int64_t count) {
+  const auto check = [&]<class Word>(Word exponent) {
+    for (int64_t i = 0; i < count; ++i) {
+      Word word;
+      std::memcpy(&word, numbers + i * sizeof word, sizeof word);
+      if (!isFinite(word, exponent))
+        throw Error(fmt::format("expected finite weights, but tensor '{}' has {} as {}", tensor,
+                                toDoubles(numbers + i * sizeof word, type, 1)[0], nameOf(type)));
+    }
+  };
+  if (type == f32)
+    check(uint32_t{0x7f800000});
+  else
+    check(type == bf16 ? uint16_t{0x7f80} : uint16_t{0x7c00});
+}
+
 /// The tensors of a flat buffer of `type`, named with `prefix` and saved as `saved`.
 static void append(std::vector<HostTensor> &tensors, const ParameterList &list, const char *prefix,
                    const BufferSource &source, FlatBuffer which, Type type, Type saved) {
   for (const Parameter &p : list.all())
     tensors.emplace_back(prefix + p.name, saved, p.shape, [=, &source, &p](std::vector<char> &place) -> const void * {
       place.resize(p.count() * bytesOf(saved));
-      if (saved == type) {
+      if (saved == type)
         source.read(which, p.offset, p.count(), place.data());
-        return place.data();
-      }
-      std::vector<char> part(std::min(chunk, p.count()) * bytesOf(type));
-      for (int64_t i = 0; i < p.count(); i += chunk) {
+      std::vector<char> part(saved == type ? 0 : std::min(chunk, p.count()) * bytesOf(type));
+      for (int64_t i = 0; i < p.count() && saved != type; i += chunk) {
         const int64_t size = std::min(chunk, p.count() - i);
         source.read(which, p.offset + i, size, part.data());
         fromDoubles(toDoubles(part.data(), type, size), saved, place.data() + i * bytesOf(saved));
       }
+      if (which == FlatBuffer::values)
+        expectFinite(p.name, saved, place.data(), p.count());
       return place.data();
     });
 }

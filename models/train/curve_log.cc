@@ -1,9 +1,9 @@
 // The curve that a run's log holds: its rows one by one, each at its step, its time or its tokens.
 
+#include "dialect/dsl/Types.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
 #include "models/train/curves.h"
-#include "dialect/dsl/Types.h"
 
 #include <filesystem>
 #include <fmt/format.h>

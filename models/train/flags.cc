@@ -33,7 +33,7 @@ static void addLookFlags(CLI::App *app, RunOptions &o) {
 
 void addRunFlags(CLI::App *app, RunOptions &o) {
   app->add_option("--out", o.out, "folder for checkpoints and log.jsonl")->required();
-  addNumber<int64_t>(app, "--save-every", o.saveEvery, "steps between checkpoints (0: at the end)")
+  addNumber<int64_t>(app, "--save-every", o.saveEvery, "steps between checkpoints (0: at the end alone)")
       ->capture_default_str();
   addNumber<int64_t>(app, "--stop-after", o.stopAfter, "save and stop after this step (0: go on)")
       ->capture_default_str();

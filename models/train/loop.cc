@@ -35,6 +35,7 @@ public:
 private:
   void prepare();
   std::optional<StepRow> step();
+  std::optional<StepRow> stepOrRescue();
   std::optional<StepResult> compute(int64_t targets, Profiler *profiler, double &operations);
   std::string whySkipped(const StepRow &row) const;
   void evaluate(StepRow &row);
@@ -53,7 +54,9 @@ private:
   std::optional<ProfiledSteps> profile;
   std::optional<GroupNorms> groups;
   Saves saves;
-  int64_t made = 0; // specialisations, before the first step
+  bool isUpdating = false; // the weights are neither those before the step nor those after it
+  bool isBadLoss = false;  // the loss or the gradient is not finite, on all ranks
+  int64_t made = 0;        // specialisations, before the first step
   Clock::time_point start = Clock::now();
 };
 
@@ -119,7 +122,10 @@ std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler,
     operations += run.model.flops(inputs.shape.value_or(run.model.shape(s.batch)));
     noted(profiler, Track::host, "gradient", [&] { trainer.addGradient(inputs, micro); });
   }
-  return noted(profiler, Track::host, "update", [&] { return trainer.update(); });
+  isUpdating = true;
+  const StepResult result = noted(profiler, Track::host, "update", [&] { return trainer.update(); });
+  isUpdating = false;
+  return result;
 }
 
 /// Nothing when the run was asked to stop before the step was done; then it is where it was before.
@@ -149,11 +155,11 @@ std::optional<StepRow> Training::step() {
       state.outliers = trainer.outlierWindow();
   }
   const bool scales = trainer.scalesLoss();
-  if (!taken || !std::isfinite(result.loss))
-    throw Error(
-        fmt::format("expected a finite loss and gradient at step {}, but got {} and {}{}; a lower --lr may help; {}",
-                    row.step, result.loss, result.gradientNorm,
-                    scales ? fmt::format(" with a loss scale of {}", result.lossScale) : "", saves.rescue()));
+  isBadLoss = !taken || !std::isfinite(result.loss);
+  if (isBadLoss)
+    throw Error(fmt::format(
+        "expected a finite loss and gradient at step {}, but got {} and {}{}; a lower --lr may help", row.step,
+        result.loss, result.gradientNorm, scales ? fmt::format(" with a loss scale of {}", result.lossScale) : ""));
   row.set("loss", result.loss);
   evaluate(row);
   row.set("lr", rate);
@@ -175,6 +181,18 @@ std::optional<StepRow> Training::step() {
   return row;
 }
 
+/// The same; an error (a bad loss, data that cannot be read, an evaluation that fails) tells what became of the steps
+/// so far. They are saved, unless the weights are half updated, or other ranks, which a save needs, have no error.
+std::optional<StepRow> Training::stepOrRescue() {
+  isBadLoss = isUpdating = false;
+  try {
+    return step();
+  } catch (const Error &error) {
+    const bool canSave = !isUpdating && (ranks.isAlone() || isBadLoss);
+    throw Error(fmt::format("{}; {}", error.what(), canSave ? saves.rescue() : saves.lost()), error.fault);
+  }
+}
+
 /// What is looked at now and then: the validation loss, unless the run is asked to stop before it is known.
 void Training::evaluate(StepRow &row) {
   const TrainSettings &s = state.settings;
@@ -182,8 +200,8 @@ void Training::evaluate(StepRow &row) {
   if (!isLast && (s.evaluateEvery == 0 || row.step % s.evaluateEvery != 0))
     return;
   const int64_t most = isLast && s.evaluateAll ? 0 : s.evaluateBatches;
-  if (const auto means =
-          validate(trainer, run.data, run.data.perBatch(s.batch), most, [&] { return signals->asked(); }, ranks)) {
+  if (const auto means = validate(
+          trainer, run.data, run.data.perBatch(s.batch), s.parts, most, [&] { return signals->asked(); }, ranks)) {
     row.set("val_loss", means->loss);
     row.set("val_accuracy", means->accuracy);
   }
@@ -229,7 +247,7 @@ void Training::steps() {
   for (const std::string &line : introduction(run, *device, trainer, peak))
     progress.note(line);
   while (state.step < s.steps) {
-    const std::optional<StepRow> row = step();
+    const std::optional<StepRow> row = stepOrRescue();
     if (row) {
       log->write(*row);
       if (row->has("skipped", true))

@@ -30,8 +30,8 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options, const Collecti
 struct RunOptions {
   std::string out; // the run's folder
   MachineOptions machine;
-  int64_t saveEvery = 0; // 0: at the end only
-  int64_t stopAfter = 0; // 0: go on to the last step
+  int64_t saveEvery = 1000; // 0: at the end only
+  int64_t stopAfter = 0;    // 0: go on to the last step
   int64_t keep = 2;
   int64_t keepEvery = 0; // checkpoints of multiples of so many steps stay, too; 0: none does
   bool resume = false;

@@ -25,6 +25,17 @@ LossScale firstLossScale(Type type, const TrainSettings &settings) {
   return {type == f16 ? settings.lossScale : leastLossScale, 0};
 }
 
+std::vector<std::string> goOnWith(RunState &state, const TrainSettings &settings) {
+  const TrainSettings before = std::exchange(state.settings, settings);
+  const bool isOther = settings.type != before.type;
+  if (isOther || settings.lossScale != before.lossScale)
+    state.lossScale = firstLossScale(settings.type, settings);
+  if (!isOther)
+    return {};
+  return {
+      fmt::format("its steps were in {}, and {} are those that follow", dtypeOf(before.type), dtypeOf(settings.type))};
+}
+
 nlohmann::ordered_json stateJson(const RunState &state) {
   nlohmann::ordered_json json = {
       {"format", 2},

@@ -38,6 +38,10 @@ struct RunState {
   std::string init; // the weights that the run began with, when they were not random
 };
 
+/// Sets the settings of a run that is resumed. The loss scale begins anew where they have another type or another first
+/// scale, and not where they repeat what the run has. What there is to say of it.
+std::vector<std::string> goOnWith(RunState &state, const TrainSettings &settings);
+
 /// The state as training.json holds it, with noIdentity for the checkpoint's.
 nlohmann::ordered_json stateJson(const RunState &state);
 

@@ -31,12 +31,9 @@ void Saves::saveOnTheWay(Progress &progress) {
   }
 }
 
-bool Saves::isBest(double value) {
+bool Saves::isBetter(double value) const {
   const bool less = tag->ends_with("loss");
-  if (best && !(less ? value < *best : value > *best))
-    return false;
-  best = value;
-  return true;
+  return !best || (less ? value < *best : value > *best);
 }
 
 void Saves::keepBest(const std::string &given) {
@@ -44,8 +41,8 @@ void Saves::keepBest(const std::string &given) {
   std::ifstream log(folder.path() + "/log.jsonl");
   for (std::string line; std::getline(log, line);) {
     const nlohmann::json row = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (row.is_object() && row.contains(*tag) && row.at(*tag).is_number())
-      isBest(row.at(*tag));
+    if (row.is_object() && row.contains(*tag) && row.at(*tag).is_number() && isBetter(row.at(*tag)))
+      best = row.at(*tag);
   }
 }
 
@@ -53,16 +50,17 @@ void Saves::judge(const StepRow &row, Progress &progress) {
   if (!tag)
     return;
   const std::optional<double> value = row.number(*tag);
-  const bool better = folder.ranks().isFirst() && value && isBest(*value); // who alone knows the log
+  const bool better = folder.ranks().isFirst() && value && isBetter(*value); // who alone knows the log
   if (!folder.ranks().any(better))
     return;
   saveOnTheWay(progress);
-  if (saved == state.step && better)
-    linkBest(folder.path(), std::filesystem::path(checkpointPath(folder.path(), state.step)).filename());
+  if (saved != state.step || !better) // what could not be saved is no best: the next that is better is saved
+    return;
+  best = value;
+  linkBest(folder.path(), std::filesystem::path(checkpointPath(folder.path(), state.step)).filename());
 }
 
 std::string Saves::rescue() {
-  const int64_t kept = std::max<int64_t>(saved, 0);
   if (state.step == 0)
     return "there is no step to save";
   try {
@@ -71,8 +69,13 @@ std::string Saves::rescue() {
     save();
     return fmt::format("step {} is saved in '{}', and --resume goes on from it", state.step, folder.path());
   } catch (const Error &error) {
-    return fmt::format("and the steps after {} are lost: {}", kept, error.what());
+    return fmt::format("{}: {}", lost(), error.what());
   }
+}
+
+std::string Saves::lost() const {
+  return saved > 0 ? fmt::format("the steps after {} are lost, and --resume goes on from that one", saved)
+                   : "the steps so far are lost";
 }
 
 } // namespace kiln

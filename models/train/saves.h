@@ -29,10 +29,12 @@ public:
   void judge(const StepRow &row, Progress &progress);
   /// Saves what can be saved, in a folder made anew if need be, and says what came of it.
   std::string rescue();
+  /// Says which steps are lost where nothing can be saved.
+  std::string lost() const;
 
 private:
-  /// Whether this is better than what was best before, and is so now.
-  bool isBest(double value);
+  /// Whether this is better than the best that is kept.
+  bool isBetter(double value) const;
 
   RunFolder &folder;
   const RunOptions &options;

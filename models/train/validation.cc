@@ -6,19 +6,21 @@
 
 namespace kiln {
 
-std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t most,
+std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t parts, int64_t most,
                                    const std::function<bool()> &stop, Collective &ranks) {
-  const int64_t batches = ceildiv(data.validationSequences(), batch);
+  const int64_t all = data.validationSequences(), whole = batch * parts, batches = ceildiv(all, whole);
   const int64_t taken = most > 0 ? std::min(most, batches) : batches;
   Validation sums;
   int64_t targets = 0;
   bool stopped = false;
-  for (int64_t i = 0; i < taken; ++i) {
-    if ((stopped = stop()))
-      break;
-    const int64_t first = i * batches / taken * batch; // below 2⁶³: there are at most 2²⁰ in each
+  for (int64_t i = 0; i < taken * parts && !stopped; ++i) {
+    // Below 2⁶³: there are at most 2²⁰ in each.
+    const int64_t first = i / parts * batches / taken * whole + i % parts * batch;
+    if (first >= all)
+      continue;
+    stopped = stop();
     targets += data.validationTargets(first, batch);
-    if (i % ranks.size() != ranks.rank())
+    if (stopped || i % ranks.size() != ranks.rank())
       continue;
     const Trainer::Sums some = trainer.sums(data.validation(first, batch));
     sums.loss += some.losses;

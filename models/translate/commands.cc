@@ -18,6 +18,7 @@ struct Start {
   TranslationConfig config;
   RunState state;
   PairTokenizers tokenizers;
+  std::vector<std::string> notes = {};
 };
 } // namespace
 
@@ -47,7 +48,7 @@ static Start resume(const TrainOptions &o, const RunFolder &folder) {
   if (!asked.sameModel(start.config))
     throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(start.config), textOf(asked)));
   start.config.form.start = asked.form.start;
-  start.state.settings = applied(o, start.state.settings);
+  start.notes = goOnWith(start.state, applied(o, start.state.settings));
   return start;
 }
 
@@ -86,6 +87,8 @@ void train(const TrainOptions &options) {
     if (folder.isHeld())
       writeRunTokens(folder.path(), begun->tokenizers);
   }
+  for (const std::string &note : data.notes())
+    begun->notes.push_back(note);
   const TranslationNetwork network(configured(begun->config, settings));
   const uint64_t seed = settings.seed;
   kiln::train(Run{.options = options,
@@ -94,7 +97,7 @@ void train(const TrainOptions &options) {
                   .data = data,
                   .state = begun->state,
                   .begin = [=](Trainer &trainer) { trainer.initialize(seed); },
-                  .notes = data.notes(),
+                  .notes = begun->notes,
                   .best = "val_" + options.best});
 }
 

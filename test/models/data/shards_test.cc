@@ -6,6 +6,7 @@
 #include "test/temporary_folder.h"
 
 #include <bzlib.h>
+#include <filesystem>
 #include <numeric>
 #include <zlib.h>
 
@@ -68,6 +69,34 @@ TEST(Shards, HashesDiffer) {
   EXPECT_EQ(hashOf(counting(10)), one);
   EXPECT_NE(hashOf(counting(10, 1)), one);
   EXPECT_NE(hashOf(counting(11)), one);
+}
+
+// A file that changes while a run reads it is an error that names it, and no signal.
+TEST(Shards, FilesThatBecomeOthersAreErrors) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.bin";
+  writeShard(path, counting(5000), 50257);
+  const TokenShards shards(path, 50257);
+  EXPECT_EQ(readAll(shards, 4990, 10), counting(10, 4990));
+  std::filesystem::resize_file(path, 1024);
+  expectError([&] { readAll(shards, 0, 10); }, {"expected '" + path + "' to have 11024 bytes", "but it has 1024"});
+  std::filesystem::remove(path);
+  expectError([&] { readAll(shards, 0, 10); }, {"cannot read '" + path + "': No such file or directory"});
+}
+
+// A token that is none is found at the beginning of a file at once, and further on when it is read.
+TEST(Shards, TokensThatAreNoneAreErrors) {
+  const TemporaryFolder folder;
+  std::vector<int32_t> tokens(2'000'000, 7);
+  tokens[1'999'000] = 300;
+  writeShard(folder / "late.bin", tokens, 65536);
+  const TokenShards late(folder / "late.bin", 256);
+  EXPECT_EQ(readAll(late, 1'998'000, 1000), std::vector<int32_t>(1000, 7));
+  expectError([&] { readAll(late, 1'998'500, 1000); },
+              {"expected tokens below 256 in '" + (folder / "late.bin") + "', but got 300"});
+  tokens[1000] = 400;
+  writeShard(folder / "early.bin", tokens, 65536);
+  expectError([&] { TokenShards(folder / "early.bin", 256); }, {"expected tokens below 256", "but got 400"});
 }
 
 TEST(Shards, FilesThatAreNoneAreErrors) {

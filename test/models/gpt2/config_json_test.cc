@@ -40,6 +40,23 @@ TEST_F(ConfigJsonTest, ReadsWhatIsWritten) {
   EXPECT_EQ(readConfig(folder.path), config);
 }
 
+// With plain dropout evaluations multiply by the shares that were kept: a checkpoint says which, and is none of Hugging
+// Face's library, which would not. With inverted dropout a model is the same whatever it dropped.
+TEST_F(ConfigJsonTest, SaysPlainDropout) {
+  Gpt2Config config = small;
+  config.dropout = {0.25, 0.5, 0.125, 0.0625, DropoutKind::plain};
+  writeText(folder / "config.json", configJson(config).dump());
+  EXPECT_EQ(readConfig(folder.path), config);
+  EXPECT_EQ(dropoutIn(folder.path), config.dropout);
+  EXPECT_EQ(Json::parse(configJson(config).dump()).at("model_type"), "kiln-gpt2");
+  config.dropout.kind = DropoutKind::inverted;
+  writeText(folder / "config.json", configJson(config).dump());
+  EXPECT_EQ(readConfig(folder.path), small);
+  EXPECT_EQ(Json::parse(configJson(config).dump()).at("model_type"), "gpt2");
+  config.dropout = {.kind = DropoutKind::plain};
+  EXPECT_EQ(Json::parse(configJson(config).dump()).at("model_type"), "gpt2");
+}
+
 // Bytes have no special tokens and training drops nothing out, which the library must not have to guess: its own
 // defaults are token 50256 and a tenth.
 TEST_F(ConfigJsonTest, SaysWhatWasTrained) {

@@ -4,6 +4,8 @@
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -80,6 +82,35 @@ TEST_F(ProgramTest, RunsHaveTheLossesThatTheyHad) {
           << want.dtype << " " << i;
     }
     EXPECT_NEAR(log[5].at("val_loss").get<double>(), want.validation, want.unit * want.validation) << want.dtype;
+  }
+}
+
+// `eval` computes what the run's own evaluations did, whatever was dropped in its steps; by the file to look at alone,
+// too.
+TEST_F(ProgramTest, EvalHasTheRunsLoss) {
+  for (const char *kind : {"plain", "inverted"}) {
+    const std::string run = folder / kind;
+    ASSERT_EQ(train(run, {"--steps", "5", "--dropout-embedding", "0.25", "--dropout-residual", "0.5",
+                          "--dropout-activation", "0.5", "--dropout-kind", kind})
+                  .status,
+              0);
+    const std::string want = fmt::format("loss {:.4f}, ", rows(run).back().at("val_loss").get<double>());
+    EXPECT_EQ(gpt2({"eval", "--out", run, "--data", data}).output.substr(0, want.size()), want) << kind;
+  }
+  const Result none = gpt2({"eval", "--out", folder / "plain"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_NE(none.output.find("expected --data, --validation or --hellaswag, but got none of them"), std::string::npos)
+      << none.output;
+}
+
+// Packed texts and JSON lines are no text to train on: they are refused, with the command that makes tokens of them.
+TEST_F(ProgramTest, WhatIsNoPlainTextIsRefused) {
+  for (const auto &[name, begin] : {std::pair("t.gz", "\x1f\x8b\x08"), {"t", "BZh91AY"}, {"t.jsonl", "{}"}}) {
+    writeText(folder / name, begin + std::string(1000, 'x'));
+    const Result r = gpt2({"train", "--data", folder / name, "--out", out});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_NE(r.output.find("expected a text, but '" + (folder / name) + "' holds"), std::string::npos) << r.output;
+    EXPECT_NE(r.output.find("`tokens encode " + (folder / name)), std::string::npos) << r.output;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "test/temporary_folder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <sys/resource.h>
 
@@ -386,6 +387,44 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheOldOne) {
   EXPECT_EQ(newestCheckpoint(folder.path), old);
   EXPECT_NO_THROW(load(old));
   EXPECT_EQ(held(), 1);
+}
+
+// Weights that are not finite are no checkpoint, in the type of the steps or as they are saved, and remove none.
+TEST_F(CheckpointTest, WeightsThatAreNotFiniteLeaveTheOldOne) {
+  const std::string old = save(9);
+  const Parameter &last = network.parameters().all().back();
+  const auto set = [&](float value) {
+    std::memcpy(&buffers.values[(last.offset + last.count() - 1) * 4], &value, sizeof value);
+  };
+  for (const float wrong : {NAN, INFINITY, -INFINITY}) {
+    set(wrong);
+    expectError([&] { save(10, 1); }, {"expected finite weights, but tensor '", "earlier checkpoints are untouched"});
+  }
+  set(1e6);
+  state.settings.saveType = f16;
+  expectError([&] { save(10, 1); }, {"expected finite weights, but tensor '", "has inf as f16"});
+  EXPECT_EQ(newestCheckpoint(folder.path), old);
+  EXPECT_NO_THROW(load(old));
+  EXPECT_EQ(held(), 1);
+}
+
+// A run that is resumed in another type, or with another first scale, begins its loss scale anew; one whose flags
+// repeat what it has does not.
+TEST_F(CheckpointTest, ResumingKeepsTheLossScaleOfTheSameSettings) {
+  const auto scaleAfter = [&](const TrainSettings &before, TrainSettings now) {
+    RunState run{.settings = before, .lossScale = {32, 7}};
+    EXPECT_EQ(goOnWith(run, now).size(), now.type == before.type ? 0u : 1u);
+    EXPECT_EQ(run.settings.type, now.type);
+    return run.lossScale.scale;
+  };
+  TrainSettings half = state.settings, other = state.settings;
+  half.type = f16;
+  EXPECT_EQ(scaleAfter(half, half), 32);
+  EXPECT_EQ(scaleAfter(half, state.settings), 1);
+  EXPECT_EQ(scaleAfter(state.settings, half), 65536);
+  other = half;
+  other.lossScale = 1024;
+  EXPECT_EQ(scaleAfter(half, other), 1024);
 }
 
 // A hash is text: numbers beyond 2⁵³ are not safe in JSON. Checkpoints that hold a number are read all the same.

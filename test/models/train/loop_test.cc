@@ -133,10 +133,36 @@ private:
   int32_t shift;
 };
 
+/// The same, with a file that cannot be read any more: the sequences to validate on, or those to train on from a number
+/// on.
+class Failing : public Counting {
+public:
+  Failing(uint64_t seed, bool validationFails, int64_t readable)
+      : Counting(seed), validationFails(validationFails), readable(readable) {}
+  HostBatch training(int64_t first, int64_t count) override {
+    if (first + count > readable)
+      throw Error("cannot read the sequences", Fault::device);
+    return Counting::training(first, count);
+  }
+  HostBatch validation(int64_t first, int64_t count) const override {
+    if (validationFails)
+      throw Error("expected other sequences");
+    return Counting::validation(first, count);
+  }
+
+private:
+  const bool validationFails;
+  const int64_t readable;
+};
+
 class LoopTest : public testing::Test {
 protected:
   /// 24 steps of `model`, two micro-batches each, or those that `o` lets it take.
-  void run(RunOptions o, const Model &model, int32_t shift = 1) {
+  void run(const RunOptions &o, const Model &model, int32_t shift = 1) {
+    Counting data(settings.seed, shift);
+    run(o, model, data);
+  }
+  void run(RunOptions o, const Model &model, TrainData &data) {
     o.machine = {.device = kiln::test::firstDevice(), .threads = 2};
     o.saveEvery = 5;
     verify(o);
@@ -144,7 +170,6 @@ protected:
     RunState state{.settings = settings};
     if (held.checkpoint())
       state = held.read(readRunState);
-    Counting data(settings.seed, shift);
     train(kiln::Run{.options = o,
                     .folder = held,
                     .model = model,
@@ -208,17 +233,22 @@ TEST_F(LoopTest, ValidationMayBeBounded) {
   trainer.initialize(1);
   trainer.prepare();
   freeze();
-  const auto askedFor = [&](int64_t most) {
+  const auto askedFor = [&](int64_t most, int64_t parts = 1) {
     Counted data(1);
-    EXPECT_TRUE(validate(trainer, data, 2, most, [] { return false; }).has_value());
+    EXPECT_TRUE(validate(trainer, data, 2, parts, most, [] { return false; }).has_value());
     return data.asked;
   };
   EXPECT_EQ(askedFor(0), (std::vector<int64_t>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
   EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
   EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
   EXPECT_EQ(askedFor(100), askedFor(0));
+  // Of four sequences in two parts there are five, the same ones as in one part.
+  EXPECT_EQ(askedFor(2, 2), (std::vector<int64_t>{0, 2, 8, 10}));
+  EXPECT_EQ(askedFor(0, 2), askedFor(0));
+  EXPECT_EQ(askedFor(1, 6), (std::vector<int64_t>{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(askedFor(2, 6), askedFor(0));
   Counted data(1);
-  EXPECT_FALSE(validate(trainer, data, 2, 0, [] { return true; }).has_value());
+  EXPECT_FALSE(validate(trainer, data, 2, 1, 0, [] { return true; }).has_value());
   freeze(false);
 }
 
@@ -293,6 +323,21 @@ TEST_F(LoopTest, OverflowsThatDoNotEndAreAnError) {
   for (const std::string &row : log)
     EXPECT_TRUE(nlohmann::json::parse(row).at("skipped").get<bool>()) << row;
   EXPECT_EQ(readRunState(checkpointPath(folder / "run", 16)).updates, 0);
+}
+
+// An error in an evaluation, or in reading a batch, ends the run with what it had done by then.
+TEST_F(LoopTest, AnErrorSavesTheSteps) {
+  Failing validation(3, /*validationFails=*/true, /*readable=*/1000);
+  std::string text = errorOf([&] { run({.out = folder / "validation"}, TokenMlp(), validation); });
+  EXPECT_EQ(text.find("expected other sequences; step 8 is saved in '"), 0u) << text;
+  EXPECT_EQ(readRunState(checkpointPath(folder / "validation", 8)).step, 8);
+  Failing training(3, /*validationFails=*/false, /*readable=*/4 * 6 + 2); // the seventh step has two micro-batches
+  text = errorOf([&] { run({.out = folder / "training"}, TokenMlp(), training); });
+  EXPECT_EQ(text.find("cannot read the sequences; step 6 is saved in '"), 0u) << text;
+  run({.out = folder / "training", .resume = true});
+  run({.out = folder / "whole"});
+  EXPECT_TRUE(readText(checkpointPath(folder / "whole", 24) + "/model.safetensors") ==
+              readText(checkpointPath(folder / "training", 24) + "/model.safetensors"));
 }
 
 } // namespace
