@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 namespace kiln {
@@ -20,6 +21,17 @@ struct Line {
 };
 } // namespace
 
+/// Whether a line is as long as the tile that it has. It lies in memory that any kernel can write to.
+static bool isWhole(const abi::GpuLine &head) {
+  if (head.rank > std::size(head.extents) || head.type >= std::size(allTypes))
+    return false;
+  int64_t bytes = bytesOf(static_cast<Type>(head.type));
+  for (uint32_t axis = 0; axis < head.rank; ++axis)
+    if (head.extents[axis] < 0 || __builtin_mul_overflow(bytes, head.extents[axis], &bytes))
+      return false;
+  return head.bytes >= sizeof head && bytes <= static_cast<int64_t>(head.bytes - sizeof head);
+}
+
 /// The whole lines there are; what had no room is counted in `lost`.
 static std::vector<Line> linesOf(const abi::GpuConsole &console, bool &lost) {
   std::vector<Line> lines;
@@ -30,6 +42,8 @@ static std::vector<Line> linesOf(const abi::GpuConsole &console, bool &lost) {
     std::memcpy(&line.head, console.lines + at, sizeof line.head);
     if (line.head.bytes == 0 || at + line.head.bytes > abi::GpuConsole::lineBytes)
       break; // there was no room
+    if (!isWhole(line.head))
+      break; // a kernel has written over it
     line.elements = console.lines + at + sizeof line.head;
     lines.push_back(line);
     at += line.head.bytes;

@@ -25,7 +25,7 @@ static constexpr size_t headerAlignment = 64;
 
 /// `|` where bytes have no order, `<` where the lowest comes first; and by it two types of raw bytes are told apart.
 static char orderOf(Type type) {
-  return (bytesOf(type) == 1 && type != Type::f8e5m2) || type == Type::bf16 ? '|' : '<';
+  return (bytesOf(type) == 1 && type != Type::f8e4m3) || type == Type::bf16 ? '|' : '<';
 }
 
 // --- The header ------------------------------------------------------------------------------------------------------
@@ -121,6 +121,8 @@ private:
     if (at < text.size() && text[at] == '[')
       throw wrong("elements of one type, without fields", rest());
     const std::string descr = readString();
+    if (descr == "<f1") // ml_dtypes writes it, and NumPy does not read it
+      return f8e5m2;
     std::string all;
     std::optional<Type> found;
     for (const Type type : everyType) {

@@ -3,8 +3,8 @@
 //
 // Kiln's types are NumPy's of the same name, `boolean` is `bool_`. NumPy has no bf16: its elements are raw pairs of
 // bytes, `V2`, which is also what ml_dtypes saves; `np.load(f).view(ml_dtypes.bfloat16)` reads them. So it is with
-// floats of 8 bits, `|V1` of f8e4m3 and `<V1`, which NumPy takes for the same, of f8e5m2. A file must be little-endian,
-// row-major, and as long as its header says.
+// floats of 8 bits: f8e4m3 is `<V1`, as ml_dtypes saves it, and f8e5m2 `|V1`, which NumPy takes for the same, or `<f1`,
+// which ml_dtypes saves. A file must be little-endian, row-major, and as long as its header says.
 
 #pragma once
 

@@ -13,8 +13,10 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <random>
 #include <string_view>
 #include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -38,11 +40,24 @@ static int writeAndClose(Descriptor file, std::string_view text) {
   return ::close(file.release()) == 0 ? 0 : errno;
 }
 
+/// Makes a file beside `target`, of a name that no other process takes, or has left when it was killed.
+static Descriptor openAside(const std::string &target, std::string &name) {
+  constexpr int mostTries = 100;
+  std::random_device random;
+  Descriptor file;
+  for (int i = 0; i < mostTries && !file && (i == 0 || errno == EEXIST); ++i) {
+    name = fmt::format("{}.{:08x}.tmp", target, random());
+    file = Descriptor(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  }
+  return file;
+}
+
 void writeOutput(const std::string &path, const std::string &content) {
   if (path == "-")
     return writeResult(content);
   struct stat status;
-  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+  const bool isThere = ::stat(path.c_str(), &status) == 0;
+  if (isThere && !S_ISREG(status.st_mode)) {
     Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (const int failure = device ? writeAndClose(std::move(device), content) : errno)
       cannotWrite(path, std::strerror(failure));
@@ -52,10 +67,12 @@ void writeOutput(const std::string &path, const std::string &content) {
   const fs::path target = fs::weakly_canonical(path, failure); // where a link leads
   if (failure)
     cannotWrite(path, failure.message());
-  const std::string aside = fmt::format("{}.{}.tmp", target.string(), ::getpid());
-  Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  std::string aside;
+  Descriptor file = openAside(target.string(), aside);
   if (!file)
     cannotWrite(path, std::strerror(errno));
+  if (isThere) // a replaced file keeps its mode
+    std::ignore = ::fchmod(file.get(), status.st_mode & 07777);
   const int error = writeAndClose(std::move(file), content);
   if (error == 0 && ::rename(aside.c_str(), target.c_str()) == 0)
     return;

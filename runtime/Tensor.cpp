@@ -19,9 +19,10 @@ static constexpr int64_t chunk = 1024;
 
 // It begins as one without memory, whose destructor runs when something throws from then on.
 Tensor::Tensor(std::shared_ptr<Device> opened, Type type, Shape extents) : Tensor() {
-  int64_t bytes = bytesOf(type);
+  int64_t bytes = bytesOf(type), most = bytes; // most: of the same extents, none of which is 0
   for (int64_t extent : extents)
-    if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
+    if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) ||
+        __builtin_mul_overflow(most, std::max<int64_t>(extent, 1), &most))
       throw Error(fmt::format("expected a tensor's extents to be at least 0 and to fit memory, but got {}[{}]",
                               nameOf(type), textOf(extents)));
   memory = TensorRef::dense(opened->allocate(bytes), type, std::move(extents));

@@ -51,6 +51,9 @@ static Candidates candidates() {
   if (const char *const toolkit = std::getenv("CUDA_PATH")) {
     if (!*toolkit)
       return {{}, "CUDA_PATH"};
+    if (*toolkit != '/')
+      throw Error("expected CUDA_PATH to be an absolute path, or empty, but got '" + std::string(toolkit) + "'",
+                  Fault::device);
     folders.insert(folders.begin() + 1, std::string(toolkit) + "/lib64/");
   }
   Candidates found;

@@ -3,6 +3,8 @@
 
 #include "runtime/cpu/Memory.h"
 
+#include "runtime/AvailableMemory.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <sys/mman.h>
@@ -13,7 +15,7 @@ static constexpr int64_t largePage = int64_t(2) << 20;
 
 void *allocateMemory(int64_t bytes, int64_t alignment) {
   const int64_t boundary = bytes >= largePage ? std::max(largePage, alignment) : alignment;
-  if (bytes < 0)
+  if (bytes < 0 || !isMemoryFor(bytes))
     return nullptr;
   void *memory = nullptr;
   if (posix_memalign(&memory, boundary, std::max<int64_t>(1, bytes)) != 0)

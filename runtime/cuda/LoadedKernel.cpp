@@ -49,7 +49,7 @@ void LoadedKernel::load(const char *cubin) {
     JitOption options[] = {JitOption::errorLog, JitOption::errorLogBytes, JitOption::lineInfo};
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size()), reinterpret_cast<void *>(uintptr_t{1})};
     const Result result = driver.moduleLoad(&made, text.whole().c_str(), std::size(options), options, values);
-    log.resize(log.find('\0'));
+    log.resize(std::min(log.find('\0'), log.size()));
     if (result != Result::success)
       throw Error(
           context->connection

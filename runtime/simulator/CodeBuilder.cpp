@@ -138,7 +138,14 @@ int64_t Storage::addressOf(int function, int index) {
   variables.push_back({variable.name, storage});
   const auto address = static_cast<int64_t>(reinterpret_cast<uint64_t>(storage));
   at->second = address;
-  initialise(storage, variable);
+  toInitialise.emplace_back(storage, &variable);
+  if (toInitialise.size() > 1) // an initialiser asked, which one is at work
+    return address;
+  for (size_t i = 0; i < toInitialise.size(); ++i) {
+    const auto [place, next] = toInitialise[i];
+    initialise(place, *next);
+  }
+  toInitialise.clear();
   return address;
 }
 

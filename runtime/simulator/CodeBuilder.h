@@ -29,6 +29,7 @@ private:
   Memory &memory;
   std::map<std::pair<int, int>, int64_t> addresses;
   std::vector<PlacedVariable> variables;
+  std::vector<std::pair<char *, const ptx::Variable *>> toInitialise; // each may have the address of the next
   int64_t shared = 0, staticShared = 0;
 };
 

@@ -26,9 +26,12 @@ Cta::Cta(const Grid &grid, const Extents &coordinates) : grid(grid), coordinates
   left.resize(static_cast<size_t>(count));
   warpgroups.resize(static_cast<size_t>((count + warpsOfGroup - 1) / warpsOfGroup));
   if (grid.globalShadow) {
-    const int number = coordinates[0] + grid.grid[0] * (coordinates[1] + grid.grid[1] * coordinates[2]);
-    shadow = std::make_unique<Shadow>(*grid.globalShadow, static_cast<uint32_t>(number), grid.threads(), sharedMemory,
-                                      sharedSize);
+    const auto number = // modulo 2³²: blocks so far apart are not under way together
+        static_cast<uint32_t>(coordinates[0]) +
+        static_cast<uint32_t>(grid.grid[0]) *
+            (static_cast<uint32_t>(coordinates[1]) +
+             static_cast<uint32_t>(grid.grid[1]) * static_cast<uint32_t>(coordinates[2]));
+    shadow = std::make_unique<Shadow>(*grid.globalShadow, number, grid.threads(), sharedMemory, sharedSize);
   }
   for (int i = 0; i < count; ++i)
     warps.emplace_back(*this, grid.program, i, grid.threads());

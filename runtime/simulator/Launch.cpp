@@ -18,6 +18,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 namespace kiln::simulator {
@@ -242,8 +243,14 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
   };
   {
     std::vector<std::jthread> others;
-    for (size_t i = 1; i < threads; ++i)
-      others.emplace_back(work, i);
+    others.reserve(threads);
+    try {
+      for (size_t i = 1; i < threads; ++i)
+        others.emplace_back(work, i);
+    } catch (const std::system_error &) { // the system gives no more: those that there are take all blocks
+      for (size_t i = others.size() + 1; i < threads; ++i)
+        progress.leave(i);
+    }
     work(0);
   }
   if (failure)

@@ -3,6 +3,7 @@
 #include "runtime/simulator/Memory.h"
 
 #include "dialect/dsl/Types.h"
+#include "runtime/AvailableMemory.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +24,7 @@ Memory::~Memory() {
 
 void *Memory::allocate(int64_t bytes, bool isConstant) {
   void *base = nullptr;
-  if (bytes >= 0 && bytes < int64_t{1} << 46)
+  if (bytes >= 0 && bytes < int64_t{1} << 46 && isMemoryFor(bytes))
     base = std::calloc(1, static_cast<size_t>(bytes + 2 * redzone + alignment));
   if (!base)
     throw Error(fmt::format("expected {} bytes of simulated memory, but there are none", bytes), Fault::device);

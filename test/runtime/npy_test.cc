@@ -76,6 +76,13 @@ TEST(Npy, ReadsEverySpellingOfTheHeader) {
   }
 }
 
+// ml_dtypes calls one of the floats of 8 bits raw bytes and the other a float, which NumPy does not know.
+TEST(Npy, ReadsWhatMlDtypesWrites) {
+  EXPECT_EQ(parseNpy(fileOf(headerOf("<V1", "(2,)"), "ab"), "a.npy").type, f8e4m3);
+  EXPECT_EQ(parseNpy(fileOf(headerOf("<f1", "(2,)"), "ab"), "a.npy").type, f8e5m2);
+  EXPECT_EQ(parseNpy(fileOf(headerOf("<V2", "(1,)"), "ab"), "a.npy").type, bf16);
+}
+
 // What is wrong in a file is told with its name.
 TEST(Npy, RefusesWhatIsNotAsItShouldBe) {
   const std::pair<std::string, std::string> cases[] = {

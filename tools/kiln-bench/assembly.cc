@@ -24,6 +24,9 @@ static const char *const place = "/usr/local/cuda/bin/ptxas";
 static std::vector<std::string> ptxasPlaces() {
   const char *const toolkit = std::getenv("CUDA_PATH");
   std::vector<std::string> places = {place};
+  if (toolkit && *toolkit != '/')
+    throw Error(fmt::format("expected CUDA_PATH to be an absolute path, or empty, but got '{}'", toolkit),
+                Fault::device);
   if (toolkit)
     places.insert(places.begin(), toolkit + std::string("/bin/ptxas"));
   return places;

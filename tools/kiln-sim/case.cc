@@ -70,8 +70,16 @@ static CaseArray readArray(const std::string &path) {
     throw wrong();
   CaseArray array{file.substr(name, file.find('\'', name) - name), file.substr(end)};
   const std::string header = file.substr(begin, end - begin);
+  const std::vector<size_t> extents = extentsIn(header);
+  size_t bytes = bytesOfElement(array.descr);
+  for (const size_t extent : extents)
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
+      throw wrong();
+  if (array.data.size() != bytes)
+    throw Error(fmt::format("'{}': expected {} bytes of elements, as its header says, but got {}", path, bytes,
+                            array.data.size()));
   if (header.find("'fortran_order': True") != std::string::npos)
-    array.data = rowByRow(array.data, extentsIn(header), bytesOfElement(array.descr));
+    array.data = rowByRow(array.data, extents, bytesOfElement(array.descr));
   return array;
 }
 
@@ -103,12 +111,15 @@ static CaseArgument readArgument(const nlohmann::json &json, const std::string &
   return argument;
 }
 
+/// No description comes near; a parser would make a value of each bracket.
+static constexpr int64_t longestDescription = int64_t{1} << 20;
+
 Case readCase(const std::string &folder) {
   Case item;
   item.text = tools::readInput(folder + "/kernel.ptx");
   const std::string path = folder + "/case.json";
   try {
-    const auto json = nlohmann::json::parse(tools::readInput(path));
+    const auto json = nlohmann::json::parse(tools::readInput(path, longestDescription));
     item.kernel = json.at("kernel").get<std::string>();
     item.grid = json.at("grid").get<Extents>();
     item.block = json.at("block").get<Extents>();

@@ -60,11 +60,4 @@ const char *nameOf(Space space) {
   return names[static_cast<int>(space)];
 }
 
-int Module::find(std::string_view name) const {
-  for (size_t i = 0; i < functions.size(); ++i)
-    if (functions[i].name == name)
-      return static_cast<int>(i);
-  return -1;
-}
-
 } // namespace kiln::ptx

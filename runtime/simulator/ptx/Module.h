@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace kiln::ptx {
@@ -175,7 +176,23 @@ struct Module {
   std::vector<std::string_view> files; // of `.file`, by number; 0 is none
 
   /// Index of a function, −1 when there is none.
-  int find(std::string_view name) const;
+  int find(std::string_view name) const { return findIn(functions, functionsByName, name); }
+  /// The same of a variable.
+  int findVariable(std::string_view name) const { return findIn(variables, variablesByName, name); }
+
+private:
+  /// Where the first elements of a list, which keep their names, stand in it.
+  struct ByName {
+    std::unordered_map<std::string_view, int> places;
+    size_t count = 0; // of those elements
+  };
+  template <class Named> static int findIn(const std::vector<Named> &all, ByName &known, std::string_view name) {
+    for (; known.count < all.size(); ++known.count)
+      known.places.emplace(all[known.count].name, static_cast<int>(known.count));
+    const auto found = known.places.find(name);
+    return found == known.places.end() ? -1 : found->second;
+  }
+  mutable ByName functionsByName, variablesByName;
 };
 
 } // namespace kiln::ptx

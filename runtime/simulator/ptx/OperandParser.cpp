@@ -69,9 +69,7 @@ Initialiser Tokens::initialiser(const Module &module) {
     advance();
     expect('(');
   }
-  for (size_t i = 0; i < module.variables.size(); ++i)
-    if (module.variables[i].name == token.text)
-      value.variable = static_cast<int>(i);
+  value.variable = module.findVariable(token.text);
   if (value.variable < 0)
     value.function = module.find(token.text);
   if (value.variable < 0 && value.function < 0)
@@ -256,10 +254,10 @@ Operand OperandParser::name() {
                               tokens.previousLine(), name, part.empty() ? "" : ".", part));
     return operand;
   }
-  for (size_t i = 0; operand.kind == Operand::Kind::none && i < module.variables.size(); ++i)
-    if (module.variables[i].name == name) {
+  if (operand.kind == Operand::Kind::none)
+    if (const int variable = module.findVariable(name); variable >= 0) {
       operand.kind = Operand::Kind::variable;
-      operand.index = static_cast<int>(i);
+      operand.index = variable;
     }
   if (operand.kind == Operand::Kind::none) {
     if (const Operand list = scopes.findTargets(name); list.kind != Operand::Kind::none) {

@@ -183,12 +183,11 @@ void Parser::resolveAliases() {
 }
 
 void Parser::addVariable(Variable variable) {
-  for (const Variable &other : module.variables)
-    if (other.name == variable.name) {
-      if (other.isExternal || variable.isExternal)
-        return; // declared and defined
-      fail(fmt::format("one variable '{}'", variable.name));
-    }
+  if (const int known = module.findVariable(variable.name); known >= 0) {
+    if (module.variables[static_cast<size_t>(known)].isExternal || variable.isExternal)
+      return; // declared and defined
+    fail(fmt::format("one variable '{}'", variable.name));
+  }
   module.variables.push_back(std::move(variable));
 }
 

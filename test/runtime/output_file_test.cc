@@ -1,0 +1,53 @@
+// What programs write to files: replaced files keep their mode, and nothing that other processes left is in the way.
+
+#include "runtime/OutputFile.h"
+#include "test/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace kiln;
+
+namespace {
+
+std::string textIn(const std::string &path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+mode_t modeOf(const std::string &path) {
+  struct stat status = {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return status.st_mode & 07777;
+}
+
+TEST(OutputFile, KeepsTheModeOfWhatItReplaces) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "out";
+  for (const mode_t mode : {0600, 0640, 0755}) {
+    std::ofstream(path) << "before";
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    writeOutput(path, fmt::format("{:o}", mode));
+    EXPECT_EQ(modeOf(path), mode);
+    EXPECT_EQ(textIn(path), fmt::format("{:o}", mode));
+  }
+}
+
+// A process that was killed may have had this one's number.
+TEST(OutputFile, IsNotKeptFromItsNameByLeftovers) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "out", leftover = fmt::format("{}.{}.tmp", path, ::getpid());
+  std::ofstream(leftover) << "half";
+  writeOutput(path, "whole");
+  EXPECT_EQ(textIn(path), "whole");
+  EXPECT_EQ(textIn(leftover), "half");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 2);
+}
+
+} // namespace
