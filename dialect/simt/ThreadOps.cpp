@@ -22,8 +22,10 @@ static LogicalResult verifyAccess(Operation *op, Space space, Type packet, Type 
            << width << " in " << stringifySpace(space) << " memory, but got " << address;
   if (!llvm::isInt<32>(displacement))
     return op->emitOpError("expected a displacement of 32 bits, but got ") << displacement;
-  if (op->hasAttr(tile::cacheName) && (isStrong || space != Space::Global))
-    return op->emitOpError("expected '") << tile::cacheName << "' on a weak access of global memory alone";
+  const bool isOrdering = isStrong && op->hasAttr("simt.order");
+  if (op->hasAttr(tile::cacheName) && (isOrdering || space != Space::Global))
+    return op->emitOpError("expected '")
+           << tile::cacheName << "' on an access of global memory alone that orders no other";
   return success();
 }
 

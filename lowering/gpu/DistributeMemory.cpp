@@ -79,8 +79,10 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
   for (const int64_t stored : tile.packets()) {
     const Value part = code.make<vector::FromElementsOp>(packet, ArrayRef(elements).slice(stored, tile.vector));
     const Value predicate = code.both(tile.isInside(stored), owner);
-    tile::copyCache(op, simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
-                                              tile.displacement(stored), predicate));
+    auto store = simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
+                                       tile.displacement(stored), predicate);
+    store.setStrong(op.getIndexRank() > 0); // several threads may name one element: one of them writes it, whole
+    tile::copyCache(op, store);
   }
 }
 

@@ -106,7 +106,7 @@ bool Training::canBeSkipped(const StepResult &result) const {
 std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler, double &operations) {
   const TrainSettings &s = state.settings;
   const int64_t batch = run.data.perBatch(s.batch);
-  trainer.beginStep(learningRate(s, state.step), state.updates + 1, targets);
+  trainer.beginStep(learningRate(s, state.step), state.updates + 1, targets, state.step + 1);
   for (int64_t micro = 0; micro < s.accumulate; ++micro) {
     if (micro % ranks.size() != ranks.rank()) {
       trainer.leaveOut(sequencesOf(micro));

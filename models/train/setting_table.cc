@@ -3,6 +3,7 @@
 #include "models/train/setting_table.h"
 #include "dialect/dsl/Kernel.h"
 #include "kernels/adamw.h"
+#include "kernels/outliers.h"
 #include "models/data/json.h"
 #include "models/train/number_text.h"
 
@@ -48,6 +49,14 @@ static const Range chances = {"at least 0 and below 1, or -1",
 static const Range withinSteps = {"between 0 and the steps", [](double x, const TrainSettings &s) {
                                     return x >= 0 && x <= static_cast<double>(s.steps);
                                   }};
+static const Range aboveForExponential = {
+    "above 0 with an exponential schedule, whose rates are powers of it",
+    [](double x, const TrainSettings &s) { return s.schedule != Schedule::exponential || x > 0; }};
+/// A value is among those of its own window: it is no further above their mean.
+static const Range deviations = {
+    fmt::format("0, or below {:.1f}, as far as one of {} numbers can be above their mean",
+                (outlierWindow - 1) / std::sqrt(outlierWindow), outlierWindow),
+    [](double x, const TrainSettings &) { return x >= 0 && x < (outlierWindow - 1) / std::sqrt(outlierWindow); }};
 /// A power of two scales exactly.
 static const Range lossScales = {"a power of two from 1 to 16777216", [](double x, const TrainSettings &) {
                                    int exponent = 0;
@@ -176,7 +185,7 @@ static std::vector<Setting> makeTable() {
       number("warmup", "warmup", &S::warmup, "steps of linear warm-up", {withinSteps}),
       number("lr", "rate", &S::rate, "highest learning rate", {above(0)}),
       number("final-lr", "final_rate", &S::finalRate, "lowest learning rate, as a share of the highest",
-             {between(0, 1)}),
+             {between(0, 1), aboveForExponential}),
       named(
           "schedule", "schedule", &S::schedule,
           "how the learning rate falls behind the warm-up: cosine-closed (lowest at the last step), cosine and linear "
@@ -189,12 +198,12 @@ static std::vector<Setting> makeTable() {
             "what decays: matrices (and tables), seed001 (all but what begins at zero), all (matrices)", decayOnNames),
       number("beta1", "beta1", &S::beta1, "AdamW's first coefficient", {share}),
       number("beta2", "beta2", &S::beta2, "AdamW's second coefficient", {share}),
-      number("epsilon", "epsilon", &S::epsilon, "what AdamW adds to the root of the second moment", {atLeast(0)}),
+      number("epsilon", "epsilon", &S::epsilon, "what AdamW adds to the root of the second moment", {above(0)}),
       number("clip", "clip", &S::clip, "largest gradient norm (0: any)", {atLeast(0)}),
       number("skip-loss-z", "skip_loss_z", &S::skipLossZ,
-             "deviations above the mean of the last 128 losses at which a step is left out (0: none is)", {atLeast(0)},
+             "deviations above the mean of the last 128 losses at which a step is left out (0: none is)", {deviations},
              later),
-      number("skip-norm-z", "skip_norm_z", &S::skipNormZ, "the same of the gradient norm (0: none is)", {atLeast(0)},
+      number("skip-norm-z", "skip_norm_z", &S::skipNormZ, "the same of the gradient norm (0: none is)", {deviations},
              later),
       number("dropout", "dropout", &S::dropout, "chance of dropout of embeddings and of what joins the stream", {share},
              later),

@@ -209,8 +209,8 @@ void Trainer::run(Passes &of, Pass pass, bool isLast) {
   }
 }
 
-void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given) {
-  this->number = number;
+void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given, std::optional<int64_t> step) {
+  draw = step.value_or(number);
   sequences = 0;
   isFresh = true;
   targets = given.value_or(losses.count() * settings.accumulate);

@@ -75,8 +75,9 @@ public:
 
   /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it. Its
   /// micro-batches, those of all ranks, have `targets` in all; when that is not given, every one that they have room
-  /// for.
-  void beginStep(double rate, int64_t number, std::optional<int64_t> targets = {});
+  /// for. What is dropped follows from `step`, the update's number unless that is given: one that is taken again, after
+  /// a step that was skipped, drops others.
+  void beginStep(double rate, int64_t number, std::optional<int64_t> targets = {}, std::optional<int64_t> step = {});
   /// Adds micro-batch number `micro` of a step to the gradients; number 0, and the first after beginStep(), replaces
   /// what they hold. Behind the last one of a rank, that with which those of all are `settings.accumulate`, comes
   /// update(): GPUs exchange gradients while it runs.
@@ -166,7 +167,7 @@ private:
   Tensor record;               // (stepFields)
   Optimizer optimizer;
   int64_t targets = 0;   // of the step that was begun
-  int64_t number = 0;    // its number
+  int64_t draw = 0;      // the number that what it drops follows from
   int64_t sequences = 0; // that its micro-batches so far had
   bool isFresh = true;   // it has no gradient yet
   MemoryPlan memory;

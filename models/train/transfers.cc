@@ -66,7 +66,7 @@ void Trainer::uploadSites(int64_t first) {
   const Random random(settings.seed, Stream::dropout);
   std::vector<int64_t> numbers;
   for (int64_t site = 0; site < model.parameters().sites(); ++site) {
-    const std::array<uint32_t, 4> key = random.block(static_cast<uint64_t>(number), static_cast<uint32_t>(site));
+    const std::array<uint32_t, 4> key = random.block(static_cast<uint64_t>(draw), static_cast<uint32_t>(site));
     numbers.push_back(static_cast<int64_t>(uint64_t{key[0]} << 32 | key[1]));
     numbers.push_back(first);
     numbers.resize((site + 1) * Build::siteNumbers);

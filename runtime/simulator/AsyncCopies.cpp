@@ -112,7 +112,7 @@ void AsyncCopies::landFirst(Warp &warp, Mask lanes, uint64_t count) {
 // --- cp.async ------------------------------------------------------------------------------------------------------
 
 /// slots: 0 destination, 1 source, 2 bytes of the source or none; list: the source's offset (two words), bytes, wide
-/// addresses.
+/// addresses, a predicate that has the source ignored or none, whether it is negated.
 static void issueCopies(Warp &warp, const Step &step) {
   const uint32_t *list = warp.list(step);
   const AccessShape to = AccessShape::unpack(step.target);
@@ -127,8 +127,11 @@ static void issueCopies(Warp &warp, const Step &step) {
   AsyncCopies::Copy copy;
   copy.bytes = static_cast<uint32_t>(bytes);
   copy.place = &warp.place(step);
+  const Mask ignoring = list[4] == Step::none ? 0 : warp.predicate(list[4]) ^ (list[5] ? allLanes : 0);
   for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
-    const uint32_t wanted = step.slots[2] == Step::none ? copy.bytes : warp.reg<uint32_t>(step.slots[2])[lane];
+    const uint32_t wanted = ignoring >> lane & 1          ? 0 // all of it is zeros
+                            : step.slots[2] == Step::none ? copy.bytes
+                                                          : warp.reg<uint32_t>(step.slots[2])[lane];
     copy.sizes[lane] = std::min(wanted, copy.bytes);
   }
   // A lane that copies nothing may have any address.
@@ -150,24 +153,34 @@ static void issueCopies(Warp &warp, const Step &step) {
 }
 
 static void decodeCopy(Decoder &d) {
-  if (d.takeOne({"ca", "cg"}) < 0 || (!d.take("shared") && !d.take("shared::cta")) || !d.take("global"))
+  const int cached = d.takeOne({"ca", "cg"});
+  if (cached < 0 || (!d.take("shared") && !d.take("shared::cta")) || !d.take("global"))
     d.unsupported();
-  while (d.takeOne({"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"}) >= 0)
-    continue;
-  d.expectCount(3, 5);
+  const bool hasPolicy = d.take("L2::cache_hint");
+  d.takeOne({"L2::64B", "L2::128B", "L2::256B"});
+  d.expectCount(hasPolicy ? 4 : 3, hasPolicy ? 5 : 4);
   const Operand &size = d.operand(2);
   if (size.kind != Operand::Kind::integer || (size.bits != 4 && size.bits != 8 && size.bits != 16))
     d.wrong("4, 8 or 16 bytes");
+  if (cached == 1 && size.bits != 16)
+    d.wrong("16 bytes for a copy that passes by the first-level cache");
+  if (hasPolicy)
+    d.source(d.count() - 1, Type::b64);
   const Decoder::Address to = d.address(d.operand(0), Space::shared), from = d.address(d.operand(1), Space::global);
+  const bool hasMore = d.count() - hasPolicy > 3; // bytes of the source, or whether to ignore it
+  const bool isIgnored =
+      hasMore && d.operand(3).kind == Operand::Kind::reg && d.registerType(d.operand(3)) == Type::pred;
+  bool negated = false;
+  const uint32_t ignored = isIgnored ? d.predicate(d.operand(3), negated) : Step::none;
   Step &step = d.emit(issueCopies);
   AccessShape shape;
   setAddress(step, shape, to);
   step.slots[1] = from.slot;
-  if (d.count() > 3)
+  if (hasMore && !isIgnored)
     step.slots[2] = d.source(3, Type::b32);
   const auto offset = static_cast<uint64_t>(from.offset);
   d.giveList(step, {static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32),
-                    static_cast<uint32_t>(size.bits), from.wide});
+                    static_cast<uint32_t>(size.bits), from.wide, ignored, negated});
 }
 
 static void decodeCp(Decoder &d) {

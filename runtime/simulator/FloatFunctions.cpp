@@ -145,7 +145,10 @@ template <FloatFunction F> static void decodeFunction(Decoder &d) {
   default:
     break;
   }
-  if (!handler)
+  // Of narrow floats only the power of bf16 is flushed, and that always.
+  const bool isBf16 = type == Type::bf16 || type == Type::bf16x2,
+             isNarrow = isBf16 || handler == runNarrow<false, false> || handler == runNarrow<false, true>;
+  if (!handler || (isNarrow && flush != (isBf16 && F == FloatFunction::exp2)))
     d.unsupported();
   d.expectCount(2, 2);
   d.emit(handler, {d.result(0, type), d.source(1, type)},

@@ -60,6 +60,24 @@ std::array<int, 3> takeShape(Decoder &d) {
 
 // --- ldmatrix, stmatrix --------------------------------------------------------------------------------------------
 
+namespace {
+/// What a store of matrices writes.
+struct StoredMatrices {
+  Warp &warp;
+  const uint32_t *slots;
+  bool turned;
+};
+} // namespace
+
+/// Byte `byte` of the row whose address lane `lane` gives.
+static uint8_t storedMatrixByte(const void *context, int lane, uint32_t byte) {
+  const auto &[warp, slots, turned] = *static_cast<const StoredMatrices *>(context);
+  const auto row = static_cast<uint32_t>(lane % 8), column = byte / 2;
+  const uint32_t major = turned ? column : row, minor = turned ? row : column;
+  const uint32_t word = warp.reg<uint32_t>(slots[lane / 8])[4 * major + minor / 2];
+  return static_cast<uint8_t>(word >> (16 * (minor % 2) + 8 * (byte % 2)));
+}
+
 /// Rows of 8 halves: lanes 8 i … 8 i + 7 give the addresses of matrix i's; lane l holds the two elements 2 (l % 4) of
 /// row l / 4, or with `.trans` of column l / 4.
 template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
@@ -70,8 +88,11 @@ template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
   const int lanes = static_cast<int>(step.count) * 8;
   const Mask executing = warp.exec;
   warp.exec &= lanes == lanesOfWarp ? allLanes : (Mask{1} << lanes) - 1; // the others' addresses do not count
-  const LanePointers rows = resolve(warp, step, shape.space, addressesOf(warp, step, shape), 16,
-                                    IsStore ? AccessKind::warpWrite : AccessKind::warpRead);
+  const StoredMatrices matrices{warp, slots, turned};
+  const StoredBytes stored{&matrices, storedMatrixByte};
+  const LanePointers rows =
+      resolve(warp, step, shape.space, addressesOf(warp, step, shape), 16,
+              IsStore ? AccessKind::warpWrite : AccessKind::warpRead, nullptr, IsStore ? &stored : nullptr);
   warp.exec = executing;
   for (uint32_t matrix = 0; matrix < step.count; ++matrix) {
     auto *words = warp.reg<uint32_t>(slots[matrix]);

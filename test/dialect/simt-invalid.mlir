@@ -214,16 +214,16 @@ func.func @displacement(%address: i64) {
 // -----
 
 func.func @cache_of_what_is_shared(%address: i32) {
-  // expected-error@+1 {{'simt.ld' op expected 'tile.cache' on a weak access of global memory alone}}
+  // expected-error@+1 {{'simt.ld' op expected 'tile.cache' on an access of global memory alone that orders no other}}
   %0 = simt.ld shared %address + 0 {tile.cache = "keep"} : i32, vector<4xf32>
   return
 }
 
 // -----
 
-func.func @cache_of_what_is_strong(%x: vector<1xf32>, %address: i64) {
-  // expected-error@+1 {{'simt.st' op expected 'tile.cache' on a weak access of global memory alone}}
-  simt.st global %x, %address + 0 {strong, tile.cache = "stream"} : vector<1xf32>, i64
+func.func @cache_of_what_orders(%x: vector<1xf32>, %address: i64) {
+  // expected-error@+1 {{'simt.st' op expected 'tile.cache' on an access of global memory alone that orders no other}}
+  simt.st global %x, %address + 0 {strong, simt.order = "release", tile.cache = "stream"} : vector<1xf32>, i64
   return
 }
 

@@ -122,6 +122,7 @@ void Generator::statement() {
                                    {9, &Generator::dotStatement},
                                    {4, &Generator::dotLoop},
                                    {7, &Generator::loopStatement},
+                                   {4, &Generator::stencilStatement},
                                    {4, &Generator::repeatStatement},
                                    {5, &Generator::whenStatement},
                                    {4, &Generator::leaveStatement},

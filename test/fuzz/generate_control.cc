@@ -1,8 +1,10 @@
 // Loops and branches with the variables that they change.
 
+#include "test/fuzz/elementwise.h"
 #include "test/fuzz/generator.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace kiln::fuzz {
@@ -114,6 +116,55 @@ bool Generator::loopStatement() {
   scope(loop.body, [&] {
     openLoop(loop, bound);
     ++loops;
+    drawBody(changed);
+    --loops;
+  });
+  drawHints(loop);
+  emit(loop, {});
+  return true;
+}
+
+/// Neighbouring blocks of one view in a loop over one of its dimensions, added up: a stencil, a convolution, or sums of
+/// columns, by blocks of the view's rank or of a lower one.
+bool Generator::stencilStatement() {
+  if (depth > 2)
+    return false;
+  std::vector<Type> numbers = types;
+  std::erase(numbers, boolean);
+  if (numbers.empty())
+    return false;
+  const Type type = pick(numbers);
+  Shape shape = drawShape(static_cast<int>(between(1, 3)));
+  if (shape.size() <= 2 && chance(60) && (shape.size() == 1 || shape[0] <= 16))
+    shape.back() = pick(std::vector<int64_t>{32, 64, 100, 130});
+  if (countOf(shape) > 4096) // of which there are several
+    return false;
+  const int index = window(Access::read, type, shape);
+  const auto rank = static_cast<int>(program.windows[index].extents.size());
+  const int moving = chance(80) ? std::max(0, rank - 2) : static_cast<int>(below(rank));
+  const std::vector<Operand> begin = offsets(index, shape);
+  const std::vector<Known> changed = variables();
+  const auto add = static_cast<int>(elementwiseRow("$0 + $1"));
+  Op loop{.verb = Verb::loop, .type = i64};
+  double bound = 0;
+  drawRange(loop, bound);
+  scope(loop.body, [&] {
+    const Known position = openLoop(loop, bound);
+    ++loops;
+    std::optional<Known> sum;
+    for (int64_t k = 0, count = between(2, 6); k < count; ++k) {
+      std::vector<Operand> at = begin;
+      at[moving] =
+          apply("$0 + $1", {position.operand(), Operand::number(k - count / 2)}, i64, {}, anything(i64)).operand();
+      const Known block = loadAt(index, shape, at);
+      const auto facts =
+          sum ? elementwise()[add].facts(type, std::array{sum->facts, block.facts}) : std::optional(block.facts);
+      if (!facts)
+        break;
+      sum = sum ? apply("$0 + $1", {sum->operand(), block.operand()}, type, shape, *facts) : block;
+    }
+    if (sum && chance(70))
+      store(*sum);
     drawBody(changed);
     --loops;
   });

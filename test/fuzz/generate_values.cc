@@ -132,6 +132,14 @@ Known Generator::mask(const Shape &shape) {
       op.shape = {1, count};
     sides[side] = emit(op, line.facts);
   }
+  if (chance(20)) { // so far from the diagonal, or further than any element is
+    const Known distance = apply("$0 - $1", {sides[1].operand(), sides[0].operand()}, type,
+                                 {shape[rank - 2], shape[rank - 1]}, anything(type));
+    const int64_t least = type == i32 ? INT32_MIN : INT64_MIN, most = type == i32 ? INT32_MAX : INT64_MAX;
+    const int64_t limit = chance(50) ? between(-20, 20) : pick(std::vector<int64_t>{least, least + 9, most - 9, most});
+    return apply(pick(std::vector<const char *>{"$0 <= $1", "$0 > $1"}), {distance.operand(), Operand::number(limit)},
+                 boolean, distance.shape, anything(boolean));
+  }
   static const std::vector<const char *> orders = {"$0 < $1", "$0 <= $1", "$0 > $1", "$0 >= $1", "$0 == $1"};
   return apply(pick(orders), {sides[0].operand(), sides[1].operand()}, boolean, {shape[rank - 2], shape[rank - 1]},
                anything(boolean));

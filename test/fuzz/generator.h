@@ -168,6 +168,7 @@ private:
   void scope(std::vector<Op> &into, const std::function<void()> &body);
   void drawBody(const std::vector<Known> &changed);
   bool loopStatement();
+  bool stencilStatement();
   bool repeatStatement();
   Known branchCondition();
   bool whenStatement();

@@ -9,7 +9,7 @@
 namespace kiln::ptx {
 
 void Scopes::open() {
-  scopes.push_back({current, {}, {}});
+  scopes.push_back({current, {}, {}, {}});
   current = static_cast<int>(scopes.size()) - 1;
 }
 
@@ -30,7 +30,7 @@ bool Scopes::addRegister(std::string_view name, Type type) {
 }
 
 bool Scopes::addRegisters(std::string_view prefix, int64_t count, Type type) {
-  return top().names.try_emplace(prefix, Name{Name::Kind::range, -1, count, type}).second;
+  return top().ranges.try_emplace(prefix, Name{Name::Kind::range, -1, count, type}).second;
 }
 
 bool Scopes::addVariable(Variable variable) {
@@ -47,9 +47,9 @@ Operand Scopes::find(std::string_view name) {
   while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9')
     --stem;
   for (int scope = current; scope >= 0; scope = scopes[static_cast<size_t>(scope)].parent) {
-    auto &names = scopes[static_cast<size_t>(scope)].names;
+    auto &[parent, names, ranges, labels] = scopes[static_cast<size_t>(scope)];
     auto at = names.find(name);
-    if (at != names.end() && at->second.kind != Name::Kind::range) {
+    if (at != names.end()) {
       Operand operand;
       operand.kind = at->second.kind == Name::Kind::reg ? Operand::Kind::reg : Operand::Kind::variable;
       operand.isLocal = true;
@@ -58,8 +58,8 @@ Operand Scopes::find(std::string_view name) {
     }
     // A member of a range, made now. Every split of the trailing digits may be the range's: `%a1<3>` has `%a12`.
     for (size_t split = stem; split < name.size(); ++split) {
-      at = names.find(name.substr(0, split));
-      if (at == names.end() || at->second.kind != Name::Kind::range || (name[split] == '0' && split + 1 < name.size()))
+      at = ranges.find(name.substr(0, split));
+      if (at == ranges.end() || (name[split] == '0' && split + 1 < name.size()))
         continue;
       int64_t number = 0;
       const auto [stop, failure] = std::from_chars(name.data() + split, name.data() + name.size(), number);

@@ -13,8 +13,8 @@ class Scopes {
 public:
   struct Name {
     enum class Kind : uint8_t { reg, range, variable } kind;
-    int index = -1; // of the first register of a range
-    int64_t count = 0;
+    int index = -1;
+    int64_t count = 0; // of a range's registers
     Type type = Type::b32;
   };
 
@@ -47,7 +47,8 @@ private:
   struct Scope {
     int parent;
     std::unordered_map<std::string_view, Name> names;
-    std::unordered_map<std::string_view, int> labels; // used or placed here
+    std::unordered_map<std::string_view, Name> ranges; // `%r<10>` by `%r`, which may be a name as well
+    std::unordered_map<std::string_view, int> labels;  // used or placed here
   };
   Scope &top() { return scopes[static_cast<size_t>(current)]; }
   int makeRegister(std::string_view name, Type type, int number);

@@ -257,7 +257,8 @@ TEST_F(ObserveTest, SaysWhatIsWrong) {
   refused({"--profile", "a:2"}, "expected '--profile' to be a whole number, but got 'a'");
   refused({"--trace", "t.json"}, "expected --profile A:B beside --trace, which steps it is of");
   refused({"--keep-every", "-1"}, "expected 'keep-every' to be at least 0, but got -1");
-  refused({"--skip-loss-z", "-1"}, "expected 'skip-loss-z' to be at least 0, but got -1");
+  refused({"--skip-loss-z", "-1"}, "expected 'skip-loss-z' to be 0, or below 11.2, as far as one of 128 numbers can be "
+                                   "above their mean, but got -1");
   refused({"--skip-norm-z", "x"}, "expected '--skip-norm-z' to be a number, but got 'x'");
   const Result folders = train(out, {"--steps", "1", "--tensorboard", data});
   EXPECT_EQ(folders.status, 3) << folders.output;

@@ -48,14 +48,15 @@ TEST_P(DropoutTest, EachStepDropsNumbersOfItsOwn) {
   Trainer trainer(Device::open(GetParam()), model, settingsOf(2));
   trainer.upload(randomBuffers(model.parameters(), 1));
   const DecoderBatch batch = randomBatch(model.options, 2, 9, 2);
-  const auto gradient = [&](int64_t step) {
-    trainer.beginStep(1e-3, step);
+  const auto gradient = [&](int64_t number, std::optional<int64_t> step = {}) {
+    trainer.beginStep(1e-3, number, {}, step);
     trainer.addGradient(inputsOf(batch, 0, 2), 0);
     return trainer.gradients();
   };
   const std::vector<float> first = gradient(1), second = gradient(2);
   EXPECT_NE(first, second);
   EXPECT_EQ(first, gradient(1));
+  EXPECT_EQ(second, gradient(1, 2)); // the step after one that was skipped is the same update, and drops others
 }
 
 // Evaluations drop nothing: with inverted dropout they are those of the model without any, with plain dropout those of

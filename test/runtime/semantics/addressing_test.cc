@@ -339,6 +339,31 @@ TEST_P(Addressing, PositionsAndMasksAreThoseOfTheLoadsPlace) {
     }
 }
 
+/// Element at[i] of z becomes i; as many elements at once as there are.
+void storeNamed(View at, View z, ExtentConfig cfg) { store(z, {load(at, {0}, {cfg.extent})}, iota(cfg.extent) + 1); }
+const Kernel storeNamedKernel = kernel("store_named", storeNamed, extentField());
+
+// A store that names an element several times leaves one of the values there, and is no mistake.
+TEST_P(Addressing, AStoreMayNameAnElementSeveralTimes) {
+  for (const int64_t places : {1, 7, 300}) {
+    constexpr int64_t count = 512;
+    std::mt19937 random(3);
+    std::vector<int64_t> numbers(count);
+    for (int64_t &number : numbers)
+      number = static_cast<int64_t>(random() % places);
+    const Tensor at = indices(i64, {count}, numbers), z(device, i32, {places});
+    launch(storeNamedKernel, {at.ref(), z.ref()}, extentText(count));
+    const Raw got = read(z);
+    for (int64_t place = 0; place < places; ++place) {
+      const int64_t writer = integerOf(i32, got[place]) - 1;
+      if (std::count(numbers.begin(), numbers.end(), place) == 0)
+        ASSERT_EQ(writer, -1) << place;
+      else
+        ASSERT_TRUE(writer >= 0 && writer < count && numbers[writer] == place) << place << " has " << writer;
+    }
+  }
+}
+
 KILN_ON_PROCESSORS(Addressing);
 
 } // namespace

@@ -58,4 +58,38 @@ TEST(AsyncCopyTest, FillsWithZeros) {
   EXPECT_EQ(std::vector<uint32_t>(out, out + 4), (std::vector<uint32_t>{5, 6, 0, 0}));
 }
 
+/// What a copy with these operands behind its addresses leaves of 16 bytes, and its modifiers.
+static std::vector<uint32_t> afterCopy(const std::string &modifiers, const std::string &operands) {
+  Machine machine(
+      kernel(2, ".shared .align 16 .b32 place[4];\n.reg .b32 %r<6>;\n.reg .b64 %policy;\n.reg .pred %yes, %no;",
+             "mov.u32 %r0, place;\nsetp.eq.u32 %yes, %r0, %r0;\nnot.pred %no, %yes;\n"
+             "createpolicy.fractional.L2::evict_first.b64 %policy, 1.0;\ncp.async." +
+                 modifiers + " [%r0], [%p0], 16" + operands +
+                 ";\ncp.async.wait_all;\n"
+                 "ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r0];\nst.global.v4.u32 [%p1], {%r1, %r2, %r3, %r4};"));
+  const uint32_t *in = machine.buffer<uint32_t>({5, 6, 7, 8});
+  const uint32_t *out = machine.buffer<uint32_t>({9, 9, 9, 9});
+  machine.run("k", {1, 1, 1}, {1, 1, 1}, {address(in), address(out)});
+  EXPECT_EQ(machine.found(), std::vector<std::string>{});
+  return {out, out + 4};
+}
+
+// Behind the size stand, each or not, the bytes of the source or whether to ignore it, and the policy that a hint has.
+TEST(AsyncCopyTest, TakesEveryFormOfOperands) {
+  const std::vector<uint32_t> all = {5, 6, 7, 8}, half = {5, 6, 0, 0}, none = {0, 0, 0, 0};
+  for (const std::string cached : {"ca", "cg"})
+    for (const std::string prefetch : {"", ".L2::64B", ".L2::128B", ".L2::256B"})
+      for (const bool hints : {false, true}) {
+        const std::string modifiers = cached + ".shared.global" + (hints ? ".L2::cache_hint" : "") + prefetch,
+                          policy = hints ? ", %policy" : "";
+        EXPECT_EQ(afterCopy(modifiers, policy), all) << modifiers;
+        EXPECT_EQ(afterCopy(modifiers, ", 8" + policy), half) << modifiers;
+        EXPECT_EQ(afterCopy(modifiers, ", %yes" + policy), none) << modifiers;
+        EXPECT_EQ(afterCopy(modifiers, ", %no" + policy), all) << modifiers;
+        EXPECT_EQ(afterCopy(modifiers, ", !%no" + policy), none) << modifiers;
+      }
+  EXPECT_THROW(afterCopy("cg.shared.global.L2::cache_hint", ""), Error);
+  EXPECT_THROW(afterCopy("cg.shared.global", ", 8, %policy"), Error);
+}
+
 } // namespace kiln::simulator::test

@@ -211,4 +211,26 @@ TEST(FunctionTest, ExactCases) {
              [](const Column &r) { return word(std::log2(single(r[0]))); });
 }
 
+// Of powers and hyperbolic tangents of narrow floats only the power of bf16 is flushed, and that always.
+TEST(FunctionTest, NarrowFormsAreThoseOfTheIsa) {
+  const auto runs = [](const std::string &instruction) {
+    try {
+      Machine machine(kernel(1, ".reg .b32 %a; .reg .b16 %h;", instruction));
+      machine.run("k", {1, 1, 1}, {32, 1, 1}, {reinterpret_cast<uint64_t>(machine.buffer<uint32_t>({0}))});
+      return true;
+    } catch (const Error &) {
+      return false;
+    }
+  };
+  for (const auto &[type, reg] :
+       {std::pair<std::string, std::string>{"f16", "%h"}, {"f16x2", "%a"}, {"bf16", "%h"}, {"bf16x2", "%a"}}) {
+    const bool isBf16 = type.starts_with("b");
+    const std::string operands = "." + type + " " + reg + ", " + reg + ";";
+    EXPECT_EQ(runs("ex2.approx" + operands), !isBf16) << type;
+    EXPECT_EQ(runs("ex2.approx.ftz" + operands), isBf16) << type;
+    EXPECT_TRUE(runs("tanh.approx" + operands)) << type;
+    EXPECT_FALSE(runs("tanh.approx.ftz" + operands)) << type;
+  }
+}
+
 } // namespace kiln::simulator::test

@@ -50,6 +50,18 @@ TEST(ParserTest, Numbers) {
   EXPECT_EQ(operands[1].kind, Operand::Kind::real);
 }
 
+// A range of registers may be called as one register, or a variable, of the same braces is.
+TEST(ParserTest, RangesHaveNamesOfTheirOwn) {
+  const ptx::Function f = onlyFunction(".reg .b32 a;\n.reg .b16 a<2>;\nmov.b32 {a0, a1}, a;\nmov.b32 a, {a1, a0};");
+  const auto parts = f.elementsOf(f.operandsOf(f.instructions[0])[0]);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(f.registers[static_cast<size_t>(parts[0].index)].type, ptx::Type::b16);
+  EXPECT_NE(parts[0].index, parts[1].index);
+  const Operand &whole = f.operandsOf(f.instructions[0])[1];
+  EXPECT_EQ(f.registers[static_cast<size_t>(whole.index)].type, ptx::Type::b32);
+  EXPECT_EQ(f.operandsOf(f.instructions[1])[0].index, whole.index);
+}
+
 // Addresses have offsets of either sign, spaces anywhere; names need no percent sign.
 TEST(ParserTest, Addresses) {
   const ptx::Function f = onlyFunction(

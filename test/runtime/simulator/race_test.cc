@@ -9,10 +9,10 @@ namespace kiln::simulator::test {
 
 static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
 
-/// The kinds, each once, of what a kernel of one pointer does wrong, in blocks of `threads` threads.
-static std::vector<std::string> kinds(const std::string &registers, const std::string &body, int threads,
-                                      int blocks = 1, uint64_t bytes = 4096, const Schedule &schedule = {}) {
-  Machine machine(kernel(1, registers, body));
+/// The kinds, each once, of what the kernel k of a text, which has one pointer, does wrong.
+static std::vector<std::string> kindsOf(const std::string &text, int threads, int blocks = 1, uint64_t bytes = 4096,
+                                        const Schedule &schedule = {}) {
+  Machine machine(text);
   const uint8_t *memory = machine.buffer(std::vector<uint8_t>(bytes));
   machine.run("k", {blocks, 1, 1}, {threads, 1, 1}, {address(memory)}, 0, schedule);
   std::vector<std::string> names;
@@ -21,6 +21,15 @@ static std::vector<std::string> kinds(const std::string &registers, const std::s
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
+}
+
+/// The same of a kernel's body, in blocks of `threads` threads.
+static std::vector<std::string> kinds(const std::string &registers, const std::string &body, int threads,
+                                      int blocks = 1, uint64_t bytes = 4096, const Schedule &schedule = {}) {
+  return kindsOf(kernel(1, registers, body), threads, blocks, bytes, schedule);
+}
+static std::vector<std::string> hopperKinds(const std::string &registers, const std::string &body, int threads) {
+  return kindsOf(hopperKernel(1, registers, body), threads);
 }
 
 using Names = std::vector<std::string>;
@@ -39,6 +48,21 @@ TEST(RaceTest, BetweenWarps) {
   EXPECT_EQ(kinds(place, exchange("", 32), 64), Names{"race"});
   EXPECT_EQ(kinds(place, exchange("bar.sync 0;", 32), 64), Names{});
   EXPECT_EQ(kinds(place, exchange("bar.warp.sync -1;", 32), 64), Names{"race"});
+}
+
+// Threads that write the same value do not race; by stores of matrices, too, whose rows other lanes hold.
+TEST(RaceTest, EqualValues) {
+  const std::string rows = "and.b32 %r1, %t, 31;\nshl.b32 %r2, %r1, 4;\nmov.u32 %r0, place;\nadd.u32 %r2, %r0, %r2;\n";
+  const auto stored = [&](const std::string &value, const std::string &trans) {
+    return rows + "stmatrix.sync.aligned.m8n8.x4" + trans + ".shared.b16 [%r2], {" + value + ", %r1, %r1, " + value +
+           "};";
+  };
+  for (const std::string trans : {"", ".trans"}) {
+    EXPECT_EQ(hopperKinds(place, stored("%r1", trans), 64), Names{});
+    EXPECT_EQ(hopperKinds(place, stored("%t", trans), 64), Names{"race"});
+  }
+  EXPECT_EQ(kinds(place, "mov.u32 %r0, place;\nst.shared.u32 [%r0], 5;", 64), Names{});
+  EXPECT_EQ(kinds(place, "mov.u32 %r0, place;\nst.shared.u32 [%r0], %t;", 64), (Names{"race", "race-lanes"}));
 }
 
 // Within a warp lanes need bar.warp.sync or a barrier; a lane needs nothing for what is its own.
