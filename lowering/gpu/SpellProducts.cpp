@@ -67,8 +67,10 @@ Value ProductSpeller::mma(simt::MmaOp op) {
   llvm::append_range(operands, elements(op.getAcc()));
   std::string factors;
   if (const auto types = op->getAttrOfType<ArrayAttr>(tile::factorsName))
-    for (const Type factor : types.getAsValueRange<TypeAttr>())
+    for (const Type factor : types.getAsValueRange<TypeAttr>()) {
+      assert((isa<Float8E5M2Type, Float8E4M3FNType>(factor)) && "the verifier takes no other");
       factors += isa<Float8E5M2Type>(factor) ? ".e5m2" : ".e4m3";
+    }
   const std::string ofBytes = "llvm.nvvm.mma.m16n8k32.row.col.f32" + factors + ".f32";
   const StringRef name = !factors.empty()               ? StringRef(ofBytes)
                          : element.isF32() && !isOfBf16 ? "llvm.nvvm.mma.m16n8k8.row.col.tf32"

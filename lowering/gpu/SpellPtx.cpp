@@ -466,7 +466,11 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
               speller.pass("wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";", wait.getSums());
         })
         .Case([&](simt::PinOp pin) { result = speller.pass("", pin.getValue()); })
-        .Case([&](simt::MmaOp mma) { result = speller.mma(mma); });
+        .Case([&](simt::MmaOp mma) { result = speller.mma(mma); })
+        .Default([&](Operation *other) {
+          other->emitOpError("expected an operation that is spelt in PTX");
+          signalPassFailure();
+        });
     if (result)
       op->getResult(0).replaceAllUsesWith(result);
     op->erase();

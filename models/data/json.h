@@ -13,8 +13,8 @@
 namespace kiln {
 
 /// Bytes of the largest text, and levels of the deepest nesting, that are read as JSON. The header of a safetensors
-/// file with a thousand blocks has 2 MiB and three levels.
-inline constexpr int64_t mostJsonBytes = int64_t{16} << 20;
+/// file with a thousand blocks has 2 MiB and three levels, a tokenizer.json of 250,000 tokens 35 MiB.
+inline constexpr int64_t mostJsonBytes = int64_t{64} << 20;
 inline constexpr int mostJsonLevels = 64;
 
 /// One object of a JSON file. Fields are asked for by name and kind; each throws Error when there is no such field, or

@@ -69,6 +69,9 @@ TrainSettings Beginning::settings() const {
   TrainOptions named = options;
   if (source && source->folder && !named.model.model)
     named.model.model = nearestGpt2(sizes);
+  if (isFineTuning())
+    for (const auto &[flag, value] : {std::pair("lr", "3e-5"), {"schedule", "constant"}, {"warmup", "0"}})
+      named.given.emplace(flag, value); // unless it is given
   if (takesDropout()) {
     named.given["dropout-embedding"] = fmt::format("{}", asked.embedding);
     named.given["dropout-residual"] = fmt::format("{}", asked.residual);
@@ -78,6 +81,9 @@ TrainSettings Beginning::settings() const {
   }
   return settingsOf(named);
 }
+
+/// Whether trained weights are to learn something else, with nothing said of how: as nanoGPT's examples do it.
+bool Beginning::isFineTuning() const { return source && source->folder && !options.model.model; }
 
 /// Whether it trains with the dropout that the model's config.json asks for: unless flags speak of dropout.
 bool Beginning::takesDropout() const {
@@ -96,6 +102,9 @@ std::vector<std::string> Beginning::notes() const {
   if (!source)
     return {};
   std::vector<std::string> lines = {fmt::format("beginning with the weights in '{}'", source->weights)};
+  if (isFineTuning() && !options.has("lr"))
+    lines.push_back(
+        "the learning rate is 3e-5, and constant, as for weights that are trained already; --lr gives another");
   if (takesDropout())
     lines.push_back(fmt::format("dropout is {} of embeddings, {} of what joins the stream and {} of attention's "
                                 "weights, as its config.json asks; "

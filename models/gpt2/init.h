@@ -33,6 +33,7 @@ public:
 
 private:
   bool takesDropout() const;
+  bool isFineTuning() const;
 
   const TrainOptions &options;
   std::optional<Pretrained> source;

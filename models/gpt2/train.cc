@@ -90,6 +90,7 @@ void train(const TrainOptions &options) {
                      .held = options.validation,
                      .tokenizer = tokenizer ? &*tokenizer : nullptr,
                      .vocab = begun.config.vocab,
+                     .threads = options.machine.threads,
                      .llmcRows = llmcRowsOf(begun.state.settings),
                      .documents = begun.state.settings.batching == Batching::stream
                                       ? std::nullopt

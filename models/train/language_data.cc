@@ -40,7 +40,8 @@ static Streams bytesOf(const LanguageSource &source, int64_t context) {
 
 static Streams encoded(const LanguageSource &source, int64_t context) {
   const std::vector<uint8_t> text = readWholeText(source.data);
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int threads =
+      source.threads > 0 ? source.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::vector<int32_t> tokens =
       source.tokenizer->encode({reinterpret_cast<const char *>(text.data()), text.size()}, /*specials=*/false, threads);
   const auto *const bytes = reinterpret_cast<const uint8_t *>(tokens.data());

@@ -17,6 +17,7 @@ struct LanguageSource {
   std::optional<std::string> held = {}; // files of tokens to validate on; without them the last tenth of the others
   const Tokenizer *tokenizer = nullptr; // of a text; without one its bytes are the tokens
   int64_t vocab = 256;                  // tokens of files are below it
+  int threads = 0;                      // that encode a text; 0: as many as there are cores
   std::optional<int64_t> llmcRows = {}; // in llm.c's order, of windows of so many sequences; none: shuffled
   std::optional<DocumentMarks> documents = {}; // of documents; none: one stream, whatever its sequences cut
   double pack = 0;                             // share of a sequence that is packed with documents; 0: each is alone

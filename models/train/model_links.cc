@@ -71,8 +71,8 @@ static bool isCopyOf(const fs::path &path, const fs::path &original) {
 }
 
 /// Whether `path` is what a link of ours becomes where a run's folder is copied with its links followed: the same bytes
-/// as a checkpoint beside it.
-static bool isCopy(const fs::path &path) {
+/// as a checkpoint beside it. What cannot be read, or goes away meanwhile, is none.
+static bool isCopy(const fs::path &path) try {
   const fs::path part = path.filename() == newest ? fs::path() : path.filename();
   const fs::file_type kind = kindOf(path);
   if (kind != fs::file_type::regular && kind != fs::file_type::directory)
@@ -81,6 +81,8 @@ static bool isCopy(const fs::path &path) {
     return entry.path().filename().string().starts_with(checkpointPrefix) &&
            isCopyOf(path, part.empty() ? entry.path() : entry.path() / part);
   });
+} catch (const fs::filesystem_error &) {
+  return false;
 }
 
 static bool isLinkOfOurs(const fs::path &path) {

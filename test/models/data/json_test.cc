@@ -85,7 +85,7 @@ TEST(Json, AFieldTwiceIsAnError) {
 TEST(Json, TextBeyondItsBoundIsAnError) {
   const std::string end(mostJsonBytes - 2, ' ');
   EXPECT_NO_THROW(parse("{}" + end));
-  expectError([&] { parse("{} " + end); }, {"expected at most 16777216 bytes of JSON in 'F', but got 16777217"});
+  expectError([&] { parse("{} " + end); }, {"expected at most 67108864 bytes of JSON in 'F', but got 67108865"});
 }
 
 // A file is not read beyond the bound.
@@ -94,7 +94,7 @@ TEST(Json, AFileBeyondItsBoundIsAnError) {
   writeText(folder / "f", "{\"i\": 3}");
   EXPECT_EQ(readJsonObject(folder / "f").integer("i"), 3);
   std::filesystem::resize_file(folder / "f", uint64_t{1} << 40);
-  expectError([&] { readJsonObject(folder / "f"); }, {"expected at most 16777216 bytes in", folder / "f"});
+  expectError([&] { readJsonObject(folder / "f"); }, {"expected at most 67108864 bytes in", folder / "f"});
 }
 
 TEST(Json, AListIsNoObject) {

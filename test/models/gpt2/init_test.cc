@@ -108,6 +108,19 @@ TEST_F(InitTest, CheckpointsSayWhatTheRunBeganWith) {
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(folder / "random", 1)).init, "");
 }
 
+// Weights that are trained already are trained on gently, unless flags say how.
+TEST_F(InitTest, FineTunesAFoldersWeights) {
+  const auto taken = [&](const std::vector<std::string> &flags) {
+    EXPECT_EQ(trainFrom(model, flags).status, 0);
+    return kiln::readRunState(kiln::checkpointPath(out, 1)).settings;
+  };
+  const kiln::TrainSettings gentle = taken({"--steps", "1"});
+  EXPECT_EQ(gentle.rate, 3e-5);
+  EXPECT_EQ(gentle.schedule, kiln::Schedule::constant);
+  EXPECT_EQ(gentle.warmup, 0);
+  EXPECT_EQ(taken({"--steps", "1", "--lr", "0.5", "--overwrite"}).rate, 0.5);
+}
+
 // What a config.json asks for beside sizes comes back in that of the checkpoint.
 TEST_F(InitTest, KeepsTheScalings) {
   writeConfig(256, R"(, "layer_norm_epsilon": 0.25, "scale_attn_weights": false)");
