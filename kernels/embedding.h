@@ -68,7 +68,7 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
                        bool accumulate, const std::optional<EmbeddingConfig> &config = {}, float scale = 1);
 
 /// dwpe[t] (+)= Σ_b dout[b · T + t], in the order of the batch. dout (B · T, C), dwpe (T', C) with T' ≥ T. Rows from T
-/// on are left alone.
+/// on are set to 0, or left alone with `accumulate`.
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
                           bool accumulate, const std::optional<EmbeddingConfig> &config = {});
 

@@ -138,10 +138,12 @@ private:
 
   // Of a line along a triangle's edge, positions `from` one axis to `after` the other can lie inside.
   Value shiftOf(const Triangle &triangle) {
-    constexpr int64_t anywhere = int64_t(1) << 32; // from any position in a tile to beyond all: no sum below wraps
     Value limit = e.make<arith::IndexCastOp>(e.builder.getIndexType(), triangle.limit);
-    limit = e.make<arith::MinSIOp>(limit, e.constantIndex(anywhere));
-    limit = e.make<arith::MaxSIOp>(limit, e.constantIndex(-anywhere));
+    if (triangle.limit.getType().isInteger(64)) { // lest sums with it wrap; no position is as far
+      constexpr int64_t far = int64_t(1) << 32;
+      limit = e.make<arith::MinSIOp>(limit, e.constantIndex(far));
+      limit = e.make<arith::MaxSIOp>(limit, e.constantIndex(-far));
+    }
     return e.make<arith::AddIOp>(limit, e.constantIndex(triangle.offset));
   }
   Value from(Value position, Value shift) {

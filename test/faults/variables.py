@@ -1,4 +1,4 @@
-"""Every variable of README's table with values that it cannot have, for every program that could read it: whatever the
+"""Every variable of runtime/README's table with values that it cannot have, for every program that could read it: whatever the
 value is, a program ends with 0, 2 or 3 and a message, soon, and never by a signal.
 """
 
@@ -20,7 +20,7 @@ const Kernel addKernel = kernel("add", add, {"x", "out"});
 
 def table():
     """The variables that README names, but for those of the tests."""
-    with open(FOLDER + "/../../README.md", encoding="utf-8") as readme:
+    with open(FOLDER + "/../../runtime/README.md", encoding="utf-8") as readme:
         names = re.findall(r"^\| `([A-Z_]+)` \|", readme.read(), re.M)
     return [name for name in names if "_TEST_" not in name]
 

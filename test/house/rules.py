@@ -212,8 +212,8 @@ def readme(files):
 
 
 def variables(files):
-    """Every environment variable that the sources read is in README.md's table, and every one there is read."""
-    table = files.get("README.md")
+    """Every environment variable that the sources read is in runtime/README.md's table, and every one there is read."""
+    table = files.get("runtime/README.md")
     listed = set(re.findall(r"^\| `([A-Z_]+)` \|", table.text, re.M)) if table else set()
     read = {}
     for path, file in files.items():
@@ -222,9 +222,9 @@ def variables(files):
                 for name in re.findall(r'getenv\("(\w+)"\)|"(KILN_[A-Z_]+)"|\$\{?(KILN_[A-Z_]+)', line):
                     read.setdefault("".join(name), f"{path}:{number}")
     for name in sorted(set(read) - listed):
-        yield f"{read[name]}: reads '{name}', which README.md's table of variables does not name"
+        yield f"{read[name]}: reads '{name}', which runtime/README.md's table of variables does not name"
     for name in sorted(listed - set(read)):
-        yield f"README.md: names the variable '{name}', which nothing reads"
+        yield f"runtime/README.md: names the variable '{name}', which nothing reads"
 
 
 # Modules that are there when they are needed: lit's own, and those of peers, which somebody installs to measure beside them.

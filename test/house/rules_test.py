@@ -144,7 +144,7 @@ class RulesTest(unittest.TestCase):
         self.expect("registry", {**files, "kernels/sum.cc": "const Kernel sumKernel =\n    kernel("}, "'sumKernel'")
 
     def test_variables_are_written_down(self):
-        table = {"README.md": "| `KILN_DUMP` | a folder |\n| `CXX` | the compiler |\n"}
+        table = {"runtime/README.md": "| `KILN_DUMP` | a folder |\n| `CXX` | the compiler |\n"}
         reads = {"runtime/A.cpp": 'std::getenv("CXX");\nvariable("KILN_DUMP");\n'}
         self.expect("variables", {**table, **reads})
         self.expect("variables", {**table, **reads, "runtime/B.cpp": '\nstd::get' 'env("TMPDIR")'}, "runtime/B.cpp:2")

@@ -198,7 +198,7 @@ function(kiln_install_package)
   file(GLOB_RECURSE readmes RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
   install(CODE "${settings}
     set(READMES \"README.md;${readmes}\")
-    set(PICTURES models/inits.svg models/losses.svg)
+    set(PICTURES models/inits.svg models/losses.svg tools/kiln-bench/h100.svg)
     set(LICENSE LICENSE)
     set(REFERENCE \"${PROJECT_BINARY_DIR}/reference\")
     set(INCLUDE \"${CMAKE_INSTALL_INCLUDEDIR}/kiln\")

@@ -124,7 +124,8 @@ TEST_P(DecoderTest, AStepDoesNotDependOnEarlierOnes) {
   const std::vector<DecoderOptions> all = eachAlone();
   for (size_t i = 0; i < all.size(); ++i) {
     const DecoderOptions &o = all[i];
-    if (!Tier::asked().takes(static_cast<int64_t>(i)))
+    if (!Tier::asked().takes(static_cast<int64_t>(i)) || // plain attention's kernels are of one shape
+        o.block.attention.form == AttentionForm::plain)
       continue;
     SCOPED_TRACE(textOf(o));
     const DecoderModel model(o);
