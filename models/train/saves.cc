@@ -62,7 +62,7 @@ void Saves::judge(const StepRow &row, Progress &progress) {
 
 std::string Saves::rescue() {
   if (state.step == 0)
-    return "there is no step to save";
+    return lost();
   try {
     if (folder.isHeld() && !folder.holds())
       folder.takeAgain(saved);
@@ -74,6 +74,8 @@ std::string Saves::rescue() {
 }
 
 std::string Saves::lost() const {
+  if (state.step == 0)
+    return "there is no step to save";
   return saved > 0 ? fmt::format("the steps after {} are lost, and --resume goes on from that one", saved)
                    : "the steps so far are lost";
 }

@@ -200,7 +200,7 @@ static void store(DiskCache &cache, const std::string &key, const timespec &begi
       return;
     entry.files.emplace_back(*state, file);
   }
-  if (!files.empty())
+  if (!files.empty() && !entry.object.empty())
     cache.store(key, contentOf(entry));
 }
 
@@ -212,7 +212,9 @@ void compileShared(const std::string &path, const std::vector<std::string> &incl
   const std::string key = keyOf(words);
   if (const std::optional<Entry> kept = load(cache, key)) {
     say(kept->messages);
-    std::ofstream(object, std::ios::binary) << kept->object;
+    if (std::ofstream stream(object, std::ios::binary); !(stream << kept->object).flush())
+      throw Error(fmt::format("expected to write '{}', but could not: {}", object, std::strerror(errno)),
+                  Fault::device);
     return;
   }
   timespec begin;

@@ -1,6 +1,7 @@
 // gpt2 as a user runs it: training, resuming, interrupting, sampling, and what it says to mistakes. A small model keeps
 // each run below a second or two.
 
+#include "models/data/shards.h"
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
 
@@ -97,6 +98,13 @@ TEST_F(ProgramTest, EvalHasTheRunsLoss) {
     const std::string want = fmt::format("loss {:.4f}, ", rows(run).back().at("val_loss").get<double>());
     EXPECT_EQ(gpt2({"eval", "--out", run, "--data", data}).output.substr(0, want.size()), want) << kind;
   }
+  std::vector<int32_t> tokens;
+  for (const char byte : readText(data))
+    tokens.push_back(static_cast<unsigned char>(byte));
+  kiln::writeShard(folder / "held.bin", tokens, 256);
+  const Result alone = gpt2({"eval", "--out", folder / "plain", "--validation", folder / "held.bin"});
+  ASSERT_EQ(alone.status, 0) << alone.output;
+  EXPECT_NE(alone.output.find(fmt::format("over {} tokens", tokens.size() - 1)), std::string::npos) << alone.output;
   const Result none = gpt2({"eval", "--out", folder / "plain"});
   EXPECT_EQ(none.status, 2);
   EXPECT_NE(none.output.find("expected --data, --validation or --hellaswag, but got none of them"), std::string::npos)
