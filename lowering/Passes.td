@@ -337,7 +337,7 @@ def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
 def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
   let summary = "spells functions of floats, extrema and bf16 conversions in arithmetic";
   let description = [{
-    On scalars and vectors. f32 functions are polynomials with the error bounds that dialect/README.md states; f64 ones
+    On scalars and vectors. f32 functions are polynomials with the error bounds that dialect/NUMERICS.md states; f64 ones
     are computed to the same bounds; no call of a mathematical library is left. bf16 is carried as i16 from here on.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
@@ -562,7 +562,7 @@ def Distribute : Pass<"gpu-distribute", "::mlir::func::FuncOp"> {
 def LowerMath : Pass<"gpu-lower-math", "::mlir::func::FuncOp"> {
   let summary = "spells functions of floats in arithmetic";
   let description = [{
-    By the same polynomials as on the CPU, with the bounds that dialect/README.md states. What carries `tile.accuracy =
+    By the same polynomials as on the CPU, with the bounds that dialect/NUMERICS.md states. What carries `tile.accuracy =
     "fast"` is an instruction of the GPU's own, and so is `rsqrt`, with a correction that keeps its bound:
 
     ```mlir

@@ -1,5 +1,5 @@
 // Functions of floats: Functions.def lists all of them, with what they are and how far each may be off; of NaN,
-// infinities and ±0 they are what C's functions of these names are, as dialect/README.md says. Those that may be fast
+// infinities and ±0 they are what C's functions of these names are, as dialect/NUMERICS.md says. Those that may be fast
 // are declared in Tile.h, which includes this.
 
 #pragma once

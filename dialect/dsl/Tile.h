@@ -13,8 +13,8 @@
 // Mixed operands are promoted: an integer tile with a float gives the float; boolean < i8, u8 < … < i64, u64 < bf16,
 // f16 < f32 < f64, but what has not all numbers of the other needs a cast. A C++ literal takes the tile's type (a float
 // literal with an integer tile gives f32). Shapes broadcast as in NumPy. The meaning of each operation, in every
-// corner, is in dialect/README.md. Verbs that are spelt from others, such as +=, and rarer ones, such as scans, are in
-// Functions.h, sorts in Sorts.h, angles in MathFunctions.h and products with scales in Scaled.h, which come with it.
+// corner, is in dialect/SEMANTICS.md. Verbs that are spelt from others, such as +=, and rarer ones, such as scans, are
+// in Functions.h, sorts in Sorts.h, angles in MathFunctions.h and products with scales in Scaled.h, which come with it.
 
 #pragma once
 
@@ -244,7 +244,7 @@ Tile ceil(At x);
 Tile sqrt(At x);
 
 /// How far a function may be off: within the bounds of every machine, or as far as a GPU's own instruction for it.
-/// dialect/README.md has both.
+/// dialect/NUMERICS.md has both.
 enum class Accuracy { full, fast };
 /// Their names, in this order.
 inline const std::vector<std::string> accuracyNames = {"full", "fast"};
@@ -295,7 +295,7 @@ Tile argmin(At x, Axes axes = -1, bool keep = false);
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
 /// How far products of f32 may be rounded, for the sake of tensor cores: not at all, their operands to tf32, or to sums
-/// of two tf32 or two bf16. Any but `ieee` permits coarse sums of floats of 8 bits. dialect/README.md has the bounds.
+/// of two tf32 or two bf16. Any but `ieee` permits coarse sums of floats of 8 bits. dialect/NUMERICS.md has the bounds.
 enum class Precision { ieee, tf32, tf32x3, bf16x3 };
 /// Their names, in this order.
 inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3", "bf16x3"};
@@ -336,7 +336,7 @@ Tile load(View view, Offsets at, TileExtents shape, Padding padding, Loc loc = h
 void store(View view, Offsets at, At value, Writing how = {}, Loc loc = here());
 
 /// Each changes the elements there indivisibly and returns them as they were. An element that is named several times
-/// changes once for each. dialect/README.md has the types.
+/// changes once for each. dialect/SEMANTICS.md has the types.
 Tile atomic_add(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
 Tile atomic_min(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
 Tile atomic_max(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
@@ -360,7 +360,7 @@ void check(At condition, const std::string &message);
 
 // --- Control flow ----------------------------------------------------------------------------------------------------
 
-/// How a loop is to be compiled. No result depends on it; dialect/README.md says what each target makes of it.
+/// How a loop is to be compiled. No result depends on it; dialect/SEMANTICS.md says what each target makes of it.
 struct Hints {
   int unroll = 1; // so many rounds become one of the program's loop
   int stages = 0; // rounds whose tiles a GPU has under way at once, in place of the config's; 0: as the config says

@@ -1,6 +1,6 @@
 // Functions by the approximate instructions of PTX, which take denormal arguments for zeros and give zeros for denormal
 // results where the accuracy is `fast`. What the PTX ISA ("Floating Point Instructions") promises of each, and what
-// that makes of the functions, dialect/README.md says; an error of r times the result is at most r · 2^24 ulp.
+// that makes of the functions, dialect/NUMERICS.md says; an error of r times the result is at most r · 2^24 ulp.
 //
 //     %0 = math.exp2 %x {tile.accuracy = "fast"} : vector<2xf32>
 //     // becomes

@@ -1,4 +1,4 @@
-// Bounds and errors of sums, products and conversions, from the bounds of dialect/README.md.
+// Bounds and errors of sums, products and conversions, from the bounds of dialect/NUMERICS.md.
 
 #include "test/fuzz/facts.h"
 

@@ -1,6 +1,6 @@
 // What the generator knows of every element of a tile, and with it how far two machines may differ in it.
 //
-// dialect/README.md says which results are equal on all machines and which lie within a bound. Facts carry that from
+// dialect/NUMERICS.md says which results are equal on all machines and which lie within a bound. Facts carry that from
 // operation to operation while a program is made: a tile of whole numbers that are small enough is summed exactly in
 // every order, everything else gets the bound that follows from the README's. What no bound is known for is not drawn.
 

@@ -183,7 +183,7 @@ MEASURED = re.compile(r"kernels of nvcc")
 
 
 def readme(files):
-    """What a README names is there: programs, scripts, and the files that it links to, or the build writes them. It does
+    """What a page names is there: programs, scripts, and the files that it links to, or the build writes them. It does
     not count what changes with every commit."""
     programs, pages = set(), set()
     for path, file in files.items():
@@ -193,7 +193,7 @@ def readme(files):
             if "kiln_passes(" in file.text:
                 pages.add("build/reference/passes.md")
     for path, file in files.items():
-        if not path.endswith("README.md"):
+        if not path.endswith(".md"):
             continue
         for name in re.findall(r"(?<![\w/])build/bin/([\w-]+)", file.text):
             if name not in programs:
@@ -269,10 +269,10 @@ def registry(files):
 
 
 def bounds(files):
-    """dialect/README.md's tables have each function of Functions.def with its bounds."""
+    """dialect/NUMERICS.md's tables have each function of Functions.def with its bounds."""
     said = {}
     for names, *rows in re.findall(r"^\| \| (.*) \|\n\|[-|]+\n\| f32 \| (.*) \|\n\| f64 \| (.*) \|$",
-                                   files["dialect/README.md"].text, re.M):
+                                   files["dialect/NUMERICS.md"].text, re.M):
         said |= dict(zip(names.split(" | "), zip(*(row.split(" | ") for row in rows))))
     wanted = {}
     for name, f32, f64 in re.findall(r"^KILN_\w*FUNCTION\w*\((\w+), (?:\w+Op, )?([\d.]+), ([\d.]+),",
@@ -280,7 +280,7 @@ def bounds(files):
         wanted[name] = (f32, f64)
     for name in sorted(said.keys() | wanted.keys()):
         if said.get(name) != wanted.get(name):
-            yield (f"dialect/README.md: expected {name} with the bounds {' and '.join(wanted.get(name, ['of no function']))}, "
+            yield (f"dialect/NUMERICS.md: expected {name} with the bounds {' and '.join(wanted.get(name, ['of no function']))}, "
                    f"but got {' and '.join(said.get(name, ['none']))}")
 
 

@@ -40,7 +40,7 @@ double unit(Type type);
 double tiny(Type type);
 /// Unit roundoff of the arithmetic inside all kernels.
 inline constexpr double roundoff = 0x1p-24;
-/// Error of a `dot` of n products on this machine, relative to the sum of their sizes: dialect/README.md derives it.
+/// Error of a `dot` of n products on this machine, relative to the sum of their sizes: dialect/NUMERICS.md derives it.
 double productError(int64_t n, const Machine &machine);
 
 /// Relative error that the tests grant to exp, log and their kin: 4 units in the last place of f32.

@@ -29,7 +29,7 @@ protected:
 
 // Tolerances are sums of roundings, each by u = roundoff of what it rounds, to first order, which n of them leave by n²
 // u² at most, a thousandth of it here. A sum of n terms is off by n u Σ|terms|. Of functions that may be approximate
-// (Accuracy::fast) dialect/README.md says units in the last place, each 2 u of the result at most:
+// (Accuracy::fast) dialect/NUMERICS.md says units in the last place, each 2 u of the result at most:
 constexpr double u = roundoff, fastExp2 = 8 * u, fastRsqrt = 4.4 * u, fastDivide = 4 * u, fastTanh = 0x1p-11;
 double fastExp(double x) { return (8 + 2.6 * std::abs(x)) * u; }
 // What stands behind a first-order bound of that kind for the terms of second order.
@@ -153,7 +153,7 @@ double sigmoidError(double x, double error = 0) {
 
 // --- Elements and their neighbours -----------------------------------------------------------------------------------
 
-/// The first of Philox's words, of 10 rounds, as dialect/README.md counts them.
+/// The first of Philox's words, of 10 rounds, as dialect/SEMANTICS.md counts them.
 uint32_t philox(uint64_t seed, uint64_t index) {
   uint32_t c[4] = {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0};
   uint32_t low = static_cast<uint32_t>(seed), high = static_cast<uint32_t>(seed >> 32);

@@ -1,4 +1,4 @@
-"""From the table of dialect/README.md that begins "| Triton | here |": a C++ file that compiles where all names of its
+"""From the table of dialect/README.md that begins "| Triton | Kiln |": a C++ file that compiles where all names of its
 right column are there. Checked are what is called in a code span, `name(…)`, `x.name(…)` of a Tile, `view.name(…)` of a
 View, `Scope::name`, `{.member = …}`, and every word of a span that is words alone."""
 
@@ -8,9 +8,9 @@ import sys
 CXX = {"for", "if", "static_assert", "return"}  # C++'s own
 
 text = open(sys.argv[1], encoding="utf-8").read()
-table = re.search(r"^\| Triton \| here \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.M)
+table = re.search(r"^\| Triton \| Kiln \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.M)
 if not table:
-    sys.exit(f"{sys.argv[1]}: expected a table with the head '| Triton | here |'")
+    sys.exit(f"{sys.argv[1]}: expected a table with the head '| Triton | Kiln |'")
 names, scoped, methods, members = set(), set(), set(), set()
 for row in table.group(1).splitlines():
     cells = re.split(r"(?<!\\)\|", row)

@@ -1,4 +1,4 @@
-// Functions that may be fast: the error bounds that dialect/README.md states for them, and the results at the ends.
+// Functions that may be fast: the error bounds that dialect/NUMERICS.md states for them, and the results at the ends.
 
 #include "test/runtime/semantics/semantics.h"
 

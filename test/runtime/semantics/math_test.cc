@@ -1,4 +1,4 @@
-// Transcendental functions: the error bounds that dialect/README.md states, and the results at the ends.
+// Transcendental functions: the error bounds that dialect/NUMERICS.md states, and the results at the ends.
 
 #include "test/runtime/semantics/semantics.h"
 

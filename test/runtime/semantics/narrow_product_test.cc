@@ -1,5 +1,5 @@
 // Products of floats of 8 and 4 bits and of factors with scales: exact where numbers are small and whole, and else
-// within the bounds of dialect/README.md.
+// within the bounds of dialect/NUMERICS.md.
 
 #include "test/runtime/semantics/semantics.h"
 

@@ -1,4 +1,4 @@
-// Products of f32 whose factors a precision permits to round: within the bounds of dialect/README.md, and infinite or
+// Products of f32 whose factors a precision permits to round: within the bounds of dialect/NUMERICS.md, and infinite or
 // no number where the product is.
 
 #include "test/runtime/semantics/semantics.h"
