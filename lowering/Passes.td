@@ -1,9 +1,8 @@
 // Every pass of the compiler, in pipeline order: the table of contents of lowering/.
 //
 // A pass `FoldMasks` of the folder tile/ is lowering/tile/FoldMasks.cpp, `--tile-fold-masks`, and
-// test/lowering/tile/fold-masks.mlir. Each folder's passes have a namespace of their own (those of tile/ are
-// kiln::lowering's), which is why the parts of this file are generated from one by one: two targets may both have a
-// `LowerMath`.
+// test/lowering/tile/fold-masks.mlir. Each folder's passes have a namespace; that of tile/
+// is kiln::lowering. So two targets may both have a `LowerMath`, and each part of this file is generated separately.
 
 #ifndef KILN_LOWERING_PASSES_TD
 #define KILN_LOWERING_PASSES_TD
@@ -14,11 +13,11 @@ include "mlir/Pass/PassBase.td"
 // --- tile → tile: on every machine ----------------------------------------------------------------------------------
 
 def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
-  let summary = "rejects what is no kernel, and kernels too large to compile";
+  let summary = "rejects modules that are not kernels, and kernels too large to compile";
   let description = [{
-    The gate of every pipeline. A kernel is a `func.func` with the attribute `tile.kernel` whose arguments are scalars and
-    strided views, which returns nothing, and whose body is structured control flow over scalars and tiles in operations of
-    `tile`, `arith`, `math` and `scf`. Where the target takes them, parts may be lowered already. Nothing is changed.
+    The first pass of every pipeline. A kernel is a `func.func` with the attribute `tile.kernel`. Its arguments are scalars and
+    strided views, and it returns nothing. Its body is structured control flow over scalars and tiles, in operations of `tile`,
+    `arith`, `math` and `scf`. With `lowered`, parts of the kernel may be lowered already. The pass changes nothing.
 
     ```mlir
     %0 = math.isnan %x : f32   // error: expected an operation of the tile language, but got 'math.isnan'
@@ -26,18 +25,18 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "most elements of a tile">,
-    Option<"lowered", "lowered", "bool", "true", "let parts of it be lowered already">,
+    Option<"lowered", "lowered", "bool", "true", "parts of the kernel may be lowered already">,
     Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
-    Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches round an operation">,
+    Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches around an operation">,
     Option<"lanes", "lanes", "UpTo<1 << 30>", "1024", "most elements of a vector, in parts that are lowered already">,
   ];
 }
 
 def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
-  let summary = "declares what `tile.check` and `tile.print` will call, and the texts that they pass";
+  let summary = "declares the functions that `tile.check` and `tile.print` call, and the texts that they pass";
   let description = [{
-    Each text becomes a constant of the module, named by an attribute of the operation (`tile.message` and `tile.where` of a
-    check, `tile.label` of a print). The passes that lower the operations call through lowering/tile/Console.h.
+    Each text becomes a constant of the module. An attribute of the operation names it: `tile.message` and `tile.where` of a
+    check, `tile.label` of a print. The passes that lower the operations emit the calls through lowering/tile/Console.h.
 
     ```mlir
     tile.check %ok, "out of range" : i1
@@ -49,11 +48,11 @@ def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
 }
 
 def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
-  let summary = "counts the iterations of loops whose positions might overflow";
+  let summary = "counts the iterations of loops whose induction variable might overflow";
   let description = [{
-    A loop runs for begin, begin + step, … below end, whatever these are. Where they are known to be far from the ends of
-    their type, as extents and what is made of them are, the loop stays. Any other counts its iterations from 0 and computes
-    the position: the one after the last, which may lie past the largest integer, is never made.
+    A loop runs for begin, begin + step, … below end, for any bounds. If the bounds cannot overflow, as those made of extents, the
+    loop is left unchanged. Any other loop counts its iterations from 0 and computes the position. So the position after the last
+    one, which may overflow, is never computed.
 
     ```mlir
     scf.for %i = %begin to %end step %step : i64 { … }
@@ -67,13 +66,13 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
 }
 
 def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
-  let summary = "spells total integer operations, casts, random numbers and narrow-float arithmetic in arith";
+  let summary = "expands total integer operations, casts, random numbers and narrow-float arithmetic to arith";
   let description = [{
-    `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations with selects
-    that give the results the dialect promises; arithmetic on bf16 and f16 is done in f32 and rounded, but for what the
-    target has instructions for that round once (`native-narrow`). Floats of 8 bits are bytes from here on, and nothing is
-    `tile.unsigned` any more but atomics and prints. They are multiplied as bf16, or where the target multiplies them
-    (`byte-products`) stay bytes of which `tile.factors` says what they are. Tiles stay tensors.
+    `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations, with selects for the
+    results that the dialect defines. Arithmetic on bf16 and f16 is done in f32 and rounded, except operations that the target
+    rounds once itself (`native-narrow`). 8-bit floats are bytes from here on. Only atomics and prints keep `tile.unsigned`.
+    Products of 8-bit floats are computed in bf16; with `byte-products` they stay products of bytes whose types `tile.factors`
+    names. Tiles stay tensors.
 
     ```mlir
     %0 = tile.shl %a, %n : tensor<4xi32>
@@ -87,18 +86,18 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
     Option<"nativeNarrow", "native-narrow", "bool", "false",
            "keep +, −, ×, fma, min and max of bf16 and f16, and conversions to f16">,
     Option<"byteProducts", "byte-products", "bool", "false",
-           "keep products of floats of 8 bits, as products of bytes with `tile.factors`">,
+           "keep products of 8-bit floats, as products of bytes with `tile.factors`">,
     Option<"coarse", "coarse", "bool", "false",
-           "sums of such products have fewer bits than f32: only what has a precision is kept, and `tile.coarse`">,
+           "such products accumulate in fewer bits than f32: keep only those whose precision is not ieee, as `tile.coarse`">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def UnrollLoops : Pass<"tile-unroll-loops", "::mlir::func::FuncOp"> {
-  let summary = "makes one round of several where a loop's `tile.unroll` asks for it";
+  let summary = "unrolls loops with the hint `tile.unroll`";
   let description = [{
-    What is left, fewer rounds than become one, is done by the loop as it was. What comes of it is the same to the bit: each
-    round does what it did, in its order.
+    A remainder loop does the iterations that are left. Results are bitwise equal: each iteration does the same operations, in the
+    same order.
 
     ```mlir
     %r = scf.for %i = %begin to %end step %c1 iter_args(%a = %init) -> (f32) : i64 { … } {tile.unroll = 2 : i64}
@@ -109,17 +108,17 @@ def UnrollLoops : Pass<"tile-unroll-loops", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [
-    Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations that may become of a loop">,
+    Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of an unrolled loop">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
-  let summary = "asks a while's condition before the loop and at the end of each round";
+  let summary = "evaluates the condition of a while before the loop and at the end of each iteration";
   let description = [{
-    What stands in the first region of an `scf.while` is done in front of it, and at the end of each round again, so that
-    the region keeps nothing but the `scf.condition`, of a value that the loop carries. All passes that follow find the
-    rounds of such a loop in one block, as those of an `scf.for` are (lowering/analysis/Rounds.h).
+    The operations in the first region of an `scf.while` move in front of it, and to the end of each iteration. Only the
+    `scf.condition` is left in the region, with a loop-carried value. So all later passes find an iteration in one block, as for
+    an `scf.for` (lowering/analysis/Rounds.h).
 
     ```mlir
     %r = scf.while (%x = %init) : (tensor<8xf32>) -> tensor<8xf32> {
@@ -137,12 +136,12 @@ def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
 }
 
 def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
-  let summary = "gives rounds of a loop that need no mask a loop of their own";
+  let summary = "gives iterations that need no mask a loop of their own";
   let description = [{
-    A mask that compares positions in a tile with a scalar that grows or falls by one with the loop's position is true
-    throughout before some position, or from one on. The innermost loops with such masks become up to three, in the
-    same order and with the same results: that of the rounds in which all masks are true has none of them, and its loads lie
-    inside their views along the dimensions in which they move and those in which they do not.
+    Some masks compare positions in a tile with a scalar that changes by one with the loop's position. Such a mask is true for all
+    elements in the iterations before some position, or from one on. An innermost loop with such masks becomes up to three loops,
+    in the same order and with the same results. In the loop in which all masks are true they are removed, and its loads are in
+    bounds along the known dimensions (`tile.inside`).
 
     ```mlir
     %r = scf.for %n = %c0 to %end step %c64 iter_args(%a = %init) -> (tensor<64xf32>) : i64 {
@@ -160,10 +159,10 @@ def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
 }
 
 def PlaceConstants : Pass<"tile-place-constants", "::mlir::ModuleOp"> {
-  let summary = "puts constant tiles of several values into memory that nobody writes";
+  let summary = "moves constant tiles with several values to constant memory";
   let description = [{
-    Such a tile becomes the load of a constant of the module, one for equal tiles, right before it is first used. The oracle,
-    which has no need of it, keeps the tile.
+    Such a tile becomes a load of a constant of the module, right before its first use. Equal tiles share one constant. The
+    reference backend does not run this pass and keeps the tile.
 
     ```mlir
     %t = arith.constant dense<[1, 2]> : tensor<2xi8>
@@ -179,12 +178,12 @@ def PlaceConstants : Pass<"tile-place-constants", "::mlir::ModuleOp"> {
 #endif // KILN_TILE_PASSES
 
 #ifdef KILN_GENERIC_PASSES
-// --- The oracle: tile → linalg on memrefs → plain loops --------------------------------------------------------------
+// --- The reference backend: tile → linalg on memrefs → plain loops ---------------------------------------------------
 
 def LowerToLinalg : Pass<"generic-lower-to-linalg", "::mlir::func::FuncOp"> {
-  let summary = "gives every tile a buffer of its own and every operation a plain loop nest";
+  let summary = "gives every tile its own buffer and every operation a plain loop nest";
   let description = [{
-    The reference that the fast pipeline is compared with: no tile shares a buffer, nothing is blocked, fused or
+    The reference backend, with which the fast pipeline is compared. No tile shares a buffer. Nothing is blocked, fused or
     vectorised. Buffers are `memref.alloca`; elementwise operations become `linalg.generic` on memrefs.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
@@ -197,38 +196,38 @@ def LowerToLinalg : Pass<"generic-lower-to-linalg", "::mlir::func::FuncOp"> {
 // --- The fast CPU pipeline: tile → loops over native vectors ----------------------------------------------------------
 
 def SplitProducts : Pass<"cpu-split-products", "::mlir::func::FuncOp"> {
-  let summary = "takes factors of f32 for the sum of two bf16 where the precision bf16x3 permits it";
+  let summary = "splits f32 operands into two bf16 where the precision bf16x3 permits it";
   let description = [{
-    AMX multiplies bf16: a product becomes three, of large parts and of a large and a small one either way, the sums of
-    which are left out where they are not finite, as of an infinite factor.
+    AMX multiplies bf16. So an f32 product becomes three: of the large parts, and of the large part of one operand with the small
+    part of the other. Sums with small parts are left out where they are not finite, as for an infinite operand.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def ForwardLoads : Pass<"cpu-forward-loads", "::mlir::func::FuncOp"> {
-  let summary = "marks the loads that may be read again from memory where they are used";
+  let summary = "marks loads that can be read in place where they are used";
   let description = [{
-    A loaded tile is a value. It may stay a view of the memory only when no write that could overlap it lies between the
-    load and its last use; such loads get the unit attribute `cpu.view`, all others are copied into scratch memory.
+    A loaded tile is a value. It can stay a view of memory only if no write that may overlap it is between the load and its last
+    use. Such a load gets the unit attribute `cpu.view`. All others are copied into scratch memory.
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
 }
 
 def PinCarriedTiles : Pass<"cpu-pin-carried-tiles", "::mlir::func::FuncOp"> {
-  let summary = "decides which carried tiles can be updated in place";
+  let summary = "decides which loop-carried tiles are updated in place";
   let description = [{
-    A loop keeps one buffer for each carried tile. The value yielded for it is computed straight into that buffer when the
-    old value has no later use in the body (`cpu.in_place` names the operand); otherwise it is copied at the yield.
+    A loop has one buffer for each loop-carried tile. If the old value has no later use in the body, the yielded value is computed
+    directly in that buffer. `cpu.in_place` marks such operands. Otherwise the yield copies the value.
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
 }
 
 def FuseEpilogues : Pass<"cpu-fuse-epilogues", "::mlir::func::FuncOp"> {
-  let summary = "finds the stores that can run inside the product whose sums they write";
+  let summary = "finds stores that can run in the epilogue of a product";
   let description = [{
-    Where only stores read a product, or the sum of products that a loop carries, and nothing in between touches the same
-    memory, the stores take each block of sums straight from the registers: in the product, or in the loop's last step.
-    `cpu.epilogue` on the product or the loop names such results.
+    A product, or a loop-carried accumulator, may be read only by stores, with no access of that memory in between. Then the
+    stores take each block of the accumulator directly from registers: in the product, or in the last iteration of the loop.
+    `cpu.epilogue` on the product or the loop marks such results.
 
     ```mlir
     %y = scf.for … iter_args(%acc = %zero) -> (tensor<64x64xf32>) { … } {cpu.epilogue = array<i1: true>}
@@ -240,11 +239,11 @@ def FuseEpilogues : Pass<"cpu-fuse-epilogues", "::mlir::func::FuncOp"> {
 }
 
 def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
-  let summary = "decides which instructions compute each product";
+  let summary = "selects the instructions of each product";
   let description = [{
-    `cpu.unit` names instructions that add several products of narrow operands to a sum at a time, where the CPU has them
-    and the product has their types and a depth of whole groups. The operands of all other products are widened to the type
-    of their sums. `cpu.flushes` marks roundings to bf16 that only such instructions read: those take denormals for zeros.
+    `cpu.unit` names instructions that add several products of narrow operands to an accumulator at once. It is set if the CPU has
+    them, and the types and the depth of the product fit. The operands of all other products are widened to the type of their
+    accumulator. `cpu.flushes` marks roundings to bf16 that only such instructions read: they flush denormals to zero.
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.unit = "bf16_pairs"} : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
@@ -261,19 +260,18 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
     Option<"bf16Pairs", "bf16-pairs", "bool", "false", "the CPU adds pairs of products of bf16 (avx512_bf16), faster than "
            "it widens and multiplies them">,
     Option<"i8Quads", "i8-quads", "bool", "false", "the CPU adds four products of i8 at a time (avx512_vnni)">,
-    Option<"tiles", "tiles", "bool", "false", "the CPU multiplies tiles of bf16 and i8 (AMX): they go before the others">,
+    Option<"tiles", "tiles", "bool", "false", "the CPU multiplies tiles of bf16 and i8 (AMX): preferred to the others">,
   ];
 }
 
 def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
   let summary = "decides which tiles get scratch memory";
   let description = [{
-    A tile lies in scratch memory (`cpu.placed` on what makes it) when it is a load that must be copied, when it would cost
-    too much to compute it again, or when its reader wants it in memory. Every other tile is computed where it is used. An
-    epilogue that needs a placed tile is given up: its mark is taken away. What a reshape would read in vectors that lie
-    across rows is copied without gaps between rows (`cpu.dense`), and so lie placed tiles of rows narrower than a vector. A
-    transposed tile, whose vectors would be read element by element, is placed and so turned block by block; products turn
-    their operands themselves. What is one for each row, (64, 1), and follows from as many, (64), is computed as a row.
+    `cpu.placed` on the definition of a tile gives it scratch memory. It is set on loads that must be copied, on tiles that are
+    expensive to recompute, and on tiles that their reader needs in memory. Every other tile is computed where it is used. If an
+    epilogue needs a placed tile, its mark is removed. A reshape whose vectors would cross rows reads a copy without gaps between
+    rows (`cpu.dense`). Placed tiles with rows narrower than a vector are dense too. A transposed tile is placed and transposed
+    block by block; products transpose their operands themselves. A column (64, 1) computed from a row (64) is computed as a row.
 
     ```mlir
     %0 = math.exp %x {cpu.placed} : tensor<64x32xf32>   // read by two products
@@ -291,8 +289,9 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
   let summary = "decides how the operands of products reach the micro-kernel";
   let description = [{
-    `cpu.left` says where the scalars of a are read (`placed`, `view`, `panels` or `copy`), `cpu.right_turned` that b is read
-    by rows and turned while it is packed, `cpu.right_before` before how many of the loops around the product that is done.
+    `cpu.left` says where the scalars of a are read: `placed`, `view`, `panels` or `copy`. `cpu.right_turned` says that b is read
+    by rows and transposed while it is packed. `cpu.right_before` is the number of loops around the product before which b is
+    packed.
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_turned} : …
@@ -306,11 +305,12 @@ def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
 }
 
 def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
-  let summary = "turns tiles into loops over native vectors and scratch memory";
+  let summary = "lowers tiles to loops over native vectors and scratch memory";
   let description = [{
-    Stores, reductions, products, carried tiles and costly values used twice get loops; everything else is computed where
-    it is used. Neighbouring loops over one shape run as one. What is placed, packed and fused is what the attributes of the
-    passes above say. Where tiles may hang over their views' ends, loops come twice: for those inside without masks.
+    Stores, reductions, products, loop-carried tiles and expensive values with several uses get loops. Everything else is computed
+    where it is used. Neighbouring loops over one shape are fused. The attributes of the passes above decide what is placed,
+    packed and fused. Where tiles may cross the ends of their views, loops are generated twice: without masks for tiles in bounds,
+    and with masks.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -323,10 +323,10 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
 }
 
 def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
-  let summary = "does what AMX's instructions do on any CPU";
+  let summary = "emulates AMX instructions on any CPU";
   let description = [{
-    For tests, on machines without AMX, of the code that uses it: the target `cpu:NAME:amx`. A tile becomes a vector of two
-    dimensions, and a product of tiles loops over their elements.
+    The target `cpu:NAME:amx` tests code for AMX on machines without it. A tile becomes a vector of two dimensions. A product of
+    tiles is a loop over their elements.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -335,10 +335,10 @@ def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
 // --- Shared by both CPU pipelines --------------------------------------------------------------------------------------
 
 def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
-  let summary = "spells functions of floats, extrema and bf16 conversions in arithmetic";
+  let summary = "expands functions of floats, extrema and bf16 conversions to arithmetic";
   let description = [{
-    On scalars and vectors. f32 functions are polynomials with the error bounds that dialect/NUMERICS.md states; f64 ones
-    are computed to the same bounds; no call of a mathematical library is left. bf16 is carried as i16 from here on.
+    On scalars and vectors. f32 functions are polynomials with the error bounds of dialect/NUMERICS.md. f64 functions have the
+    bounds stated there too. No call of a mathematical library is left. bf16 is carried as i16 from here on.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::LLVM::LLVMDialect"];
@@ -353,8 +353,8 @@ def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
 def AllocateScratch : Pass<"cpu-allocate-scratch", "::mlir::func::FuncOp"> {
   let summary = "places every scratch buffer in the thread's arena";
   let description = [{
-    Each `memref.alloca` becomes a `memref.view` of a last function argument `memref<?xi8>` at a 64-byte aligned offset;
-    buffers that are never alive together share bytes. The function attribute `cpu.scratch_bytes` holds the size.
+    Each `memref.alloca` becomes a `memref.view` of the last function argument, a `memref<?xi8>`, at an offset aligned to 64
+    bytes. Buffers whose lifetimes do not overlap share bytes. The function attribute `cpu.scratch_bytes` is the size.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
 }
@@ -362,7 +362,7 @@ def AllocateScratch : Pass<"cpu-allocate-scratch", "::mlir::func::FuncOp"> {
 def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"> {
   let summary = "turns the kernel into the C function that lowering/Abi.h describes";
   let description = [{
-    Views are rebuilt from the packed argument block; `tile.program_id`, `tile.num_programs` and `tile.dim` read it.
+    Views are rebuilt from the packed argument block. `tile.program_id`, `tile.num_programs` and `tile.dim` read the block.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
 }
@@ -373,9 +373,9 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 // --- The GPU: tiles get layouts -----------------------------------------------------------------------------------------
 
 def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
-  let summary = "gives sorts powers of two, all of whose elements are wanted";
+  let summary = "pads sorts to powers of two, with all elements as results";
   let description = [{
-    The greatest numbers follow the elements, up to the next power of two; of what is sorted the first are taken.
+    The elements are padded to the next power of two with the largest number. The first elements of the sorted tile are extracted.
 
     ```mlir
     %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32>
@@ -391,8 +391,8 @@ def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
 def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
   let summary = "chooses a layout for each load, store and atomic addition";
   let description = [{
-    Neighbouring threads take neighbouring elements, and a thread as many in a row as one instruction moves: up to 16 bytes
-    where strides, offsets, extents and the view's alignment allow. `simt.layout` and `simt.vector` say what was chosen.
+    Adjacent threads access adjacent elements. A thread accesses as many consecutive elements as one instruction moves: up to 16
+    bytes, if strides, offsets, extents and the view's alignment permit. `simt.layout` and `simt.vector` record the choice.
 
     ```mlir
     %0 = tile.load %x[%m, %k] : … -> tensor<64x64xf16>
@@ -404,29 +404,29 @@ def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
 }
 
 def SelectInstructions : Pass<"gpu-select-instructions", "::mlir::func::FuncOp"> {
-  let summary = "chooses the instructions of products, and with them the layout of their sums";
+  let summary = "selects the instructions of products, and with them the layout of their accumulators";
   let description = [{
-    Products of bf16, f16, i8, floats of 8 bits, and of f32 that may be rounded, go to the tensor cores, when the extents fill
-    their fragments; all others are outer products in registers. `simt.layout` on the product is the layout of its sums.
-    With `groups`, products of bf16 and f16 in a loop that only adds to their sums, both operands loaded in its rounds, get
-    `simt.wgmma`, too: their sums lie as groups of four warps have them that read both from shared memory. So do those of
-    which the right operand alone is loaded in the round, where each warp has rows of its own: these stay in registers.
+    Products of bf16, f16, i8, 8-bit floats, and of f32 that may be rounded, use the tensor cores, if the extents fill their
+    fragments. All others are outer products in registers. `simt.layout` on the product is the layout of its accumulator. With
+    `groups`, some products of bf16 and f16 also get `simt.wgmma`. In one kind, only a loop adds to the accumulator and both
+    operands are loaded in its iterations: a warpgroup reads both from shared memory. In the other kind only the right operand is
+    loaded there, and each warp has rows of its own: the left operand stays in registers.
 
-    The tensor core does not care which rows and columns of a tile an instruction takes, nor in which order it adds terms. So
-    where rows of A or columns of B are neighbours in memory and ldmatrix cannot turn them, an instruction takes every
-    fourth, or second, and a lane reads its own side by side; and a product of f32 whose left factor comes from another's
-    sums takes its terms as these lie (`simt.chained`).
+    A tensor core does not depend on which rows and columns of a tile an instruction takes, nor on the order of its terms. If rows
+    of A or columns of B are adjacent in memory and ldmatrix cannot transpose them, an instruction takes every fourth, or second.
+    So a lane reads its elements as one vector. An f32 product whose left operand is the accumulator of another takes its terms in
+    that order (`simt.chained`).
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
-  let options = [Option<"groups", "groups", "bool", "false", "whether groups of four warps can multiply">];
+  let options = [Option<"groups", "groups", "bool", "false", "whether warpgroups can multiply (wgmma)">];
 }
 
 def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
   let summary = "gives every tile a layout";
   let description = [{
-    From what accesses and products want: forwards along the operations, then backwards, each once. Where two layouts meet
-    there is a `simt.convert`; what is made of constants and positions alone is computed again in each layout that somebody
-    wants, and a few numbers that several threads need are loaded again rather than passed through shared memory.
+    The layouts that accesses and products request are propagated forwards along the operations, then backwards, each once. Where
+    two layouts meet, a `simt.convert` is inserted. A tile computed only from constants and positions is recomputed in each
+    requested layout. A small tile that several threads need is loaded again instead of a conversion through shared memory.
 
     ```mlir
     %0 = arith.addf %x, %y : tensor<64x64xf32>
@@ -439,10 +439,10 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
 }
 
 def AdoptLayouts : Pass<"gpu-adopt-layouts", "::mlir::func::FuncOp"> {
-  let summary = "loads and stores small tiles in the layouts that others want";
+  let summary = "loads and stores small tiles in the layouts of their users";
   let description = [{
-    Where a conversion would go through shared memory, or between lanes, a small tile is loaded once more in the layout that
-    is wanted, and one that is stored is stored as it lies. Memory is asked for a little more, but nobody waits.
+    If a conversion would go through shared memory, or between lanes, a small tile is loaded again in the requested layout. A
+    small tile that is stored is stored in the layout that it has. This costs some memory traffic and saves synchronisation.
 
     ```mlir
     %0 = tile.load %gamma[%c0] {simt.layout = #pairs, …} : memref<768xf32> -> tensor<768xf32, #pairs>
@@ -455,10 +455,10 @@ def AdoptLayouts : Pass<"gpu-adopt-layouts", "::mlir::func::FuncOp"> {
 }
 
 def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
-  let summary = "counts with 32 bits where a loop's bounds fit them";
+  let summary = "counts with 32 bits where a loop's bounds fit";
   let description = [{
-    An end fits that is a constant up to 2^30, or an extent of a view with `tile.fits_32`, or computed of these. The loop
-    begins at 0 or later.
+    A bound fits if it is a constant up to 2^30, an extent of a view with `tile.fits_32`, or computed from these. The loop starts
+    at 0 or later.
 
     ```mlir
     scf.for %k = %c0 to %end step %c64 : i64 {
@@ -475,12 +475,12 @@ def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
 // --- The GPU: memory becomes explicit -----------------------------------------------------------------------------------
 
 def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
-  let summary = "copies the operands of products to shared memory some rounds of their loop ahead";
+  let summary = "prefetches the operands of products to shared memory (software pipelining)";
   let description = [{
-    A load in a loop whose tile is an operand of a product, from a view that nothing writes, becomes an asynchronous copy to
-    one of `tile.stages` slots and a read of the slot that was filled some rounds before. Without the attribute there are 3
-    slots, or as many as fit; with 1 nothing changes. A product with `simt.wgmma` reads its operands, or the right one, from
-    their slots itself: it becomes a `simt.multiply` or a `simt.multiply_rows`.
+    A load in a loop is pipelined if its tile is an operand of a product and nothing writes its view. It becomes an asynchronous
+    copy to one of `tile.stages` slots, and a read of the slot that was filled some iterations before. Without the attribute there
+    are 3 slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads one or both operands directly from
+    their slots: it becomes a `simt.multiply` or a `simt.multiply_rows`.
 
     ```mlir
     scf.for %k = … {
@@ -502,10 +502,10 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
 }
 
 def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
-  let summary = "spells what crosses warps as writes to and reads from shared memory";
+  let summary = "implements transfers between warps by writes to and reads from shared memory";
   let description = [{
-    Conversions between layouts that shuffles within a warp cannot do, or not as cheaply, reductions along an axis that
-    several warps share, operands of outer products, and reshapes that move elements.
+    Such transfers are layout conversions that shuffles within a warp cannot do, or not as cheaply. Others are reductions along an
+    axis that several warps share, operands of outer products, and reshapes that move elements.
 
     ```mlir
     %0 = simt.convert %x : tensor<8x32xf32, #a> -> tensor<8x32xf32, #b>
@@ -516,25 +516,25 @@ def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect"];
-  let options = [Option<"storeMatrix", "store-matrix", "bool", "false", "whether there is stmatrix (from sm_90 on)">];
+  let options = [Option<"storeMatrix", "store-matrix", "bool", "false", "whether the GPU has stmatrix (from sm_90 on)">];
 }
 
 def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
   let summary = "places every buffer in the program's shared memory";
   let description = [{
-    Buffers that are never alive together share bytes. `offset` of each `simt.buffer` is its place, `simt.shared_bytes` of
-    the function the sum; `simt.shared_parts` names them for the PTX: offset, bytes, source line.
+    Buffers whose lifetimes do not overlap share bytes. `offset` of each `simt.buffer` is its offset. `simt.shared_bytes` of the
+    function is the total. `simt.shared_parts` names the buffers for the PTX: offset, bytes, source line.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes that a program may use">];
 }
 
 def InsertBarriers : Pass<"gpu-insert-barriers", "::mlir::func::FuncOp"> {
-  let summary = "puts a barrier between accesses of one program that must not overtake each other";
+  let summary = "inserts a barrier between accesses of one program that must not be reordered";
   let description = [{
-    Between a write and a later access of the same bytes of shared memory, and between accesses of global memory of which
-    one writes and that may touch the same elements from different threads. A tile that a thread wrote by its layout it
-    reads again by the same layout without one. What a barrier guards is its text.
+    In shared memory these are a write and a later access of overlapping bytes. In global memory these are two accesses that may
+    touch one element from different threads, if one of them writes. A thread needs no barrier to read a tile that it wrote in the
+    same layout. The text of a barrier names the hazard.
 
     ```mlir
     simt.write %x, %1 …
@@ -548,11 +548,11 @@ def InsertBarriers : Pass<"gpu-insert-barriers", "::mlir::func::FuncOp"> {
 // --- The GPU: threads -----------------------------------------------------------------------------------------------------
 
 def Distribute : Pass<"gpu-distribute", "::mlir::func::FuncOp"> {
-  let summary = "turns tiles into the vectors of values that one thread holds";
+  let summary = "turns tiles into the vectors of elements that one thread holds";
   let description = [{
-    The only pass that goes from tiles to threads. A tile becomes a vector of as many elements as its layout stores in a
-    thread; elementwise operations stay what they are. Loads, stores, reductions, products and conversions become
-    operations of one thread with addresses, predicates and shuffles.
+    The only pass from tiles to threads. A tile becomes a vector with the elements that its layout stores in a thread. Elementwise
+    operations are kept. Loads, stores, reductions, products and conversions become operations of one thread, with addresses,
+    predicates and shuffles.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -560,10 +560,10 @@ def Distribute : Pass<"gpu-distribute", "::mlir::func::FuncOp"> {
 }
 
 def LowerMath : Pass<"gpu-lower-math", "::mlir::func::FuncOp"> {
-  let summary = "spells functions of floats in arithmetic";
+  let summary = "expands functions of floats to arithmetic";
   let description = [{
-    By the same polynomials as on the CPU, with the bounds that dialect/NUMERICS.md states. What carries `tile.accuracy =
-    "fast"` is an instruction of the GPU's own, and so is `rsqrt`, with a correction that keeps its bound:
+    The polynomials are those of the CPU, with the error bounds of dialect/NUMERICS.md. A function with `tile.accuracy = "fast"`
+    becomes an approximate instruction of the GPU. `rsqrt` does too, with a correction that keeps its bound:
 
     ```mlir
     %0 = math.exp2 %x {tile.accuracy = "fast"} : f32
@@ -577,14 +577,14 @@ def LowerMath : Pass<"gpu-lower-math", "::mlir::func::FuncOp"> {
 def LowerKernelArguments : Pass<"gpu-lower-kernel-arguments", "::mlir::ModuleOp"> {
   let summary = "turns the kernel into the entry function that lowering/Abi.h describes";
   let description = [{
-    One parameter of 8 bytes for each slot of the argument block. `tile.program_id`, `tile.num_programs` and `tile.dim` read
-    them and the special registers.
+    Each slot of the argument block becomes a parameter of 8 bytes. `tile.program_id`, `tile.num_programs` and `tile.dim` read the
+    parameters and the special registers.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
 }
 
 def SpellPtx : Pass<"gpu-spell-ptx", "::mlir::ModuleOp"> {
-  let summary = "spells what one thread does as intrinsics of LLVM and as inline PTX";
+  let summary = "writes the operations of one thread as LLVM intrinsics and inline PTX";
   let description = [{
     ```mlir
     %0 = simt.ld global %address + 16 if %p else %other : vector<2xf32> : i64, vector<2xf32>
