@@ -1,5 +1,5 @@
-// Accesses of memory that other programs of the launch access meanwhile: each element by itself, indivisibly, for the
-// whole device. Subscripts and masks are those of `tile.gather`.
+// Accesses of memory that other programs of the launch access concurrently: each element indivisibly, with device scope.
+// Subscripts and masks are those of `tile.gather`.
 
 #ifndef KILN_DIALECT_TILE_ATOMICOPS_TD
 #define KILN_DIALECT_TILE_ATOMICOPS_TD
@@ -13,7 +13,7 @@ def Tile_AtomicKind : I32EnumAttr<"AtomicKind", "what an atomic leaves of what w
   let cppNamespace = "::kiln::tile";
 }
 
-/// An atomic changes memory even where nobody asks for its result, and reads it anew each time.
+/// An atomic changes memory even if its result is unused, and reads memory each time.
 class Tile_Atomic<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits>
     : Tile_NamedAccess<mnemonic, tile, reads, writes,
                        traits # [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
@@ -24,13 +24,13 @@ class Tile_Atomic<string mnemonic, string tile, bit reads, bit writes, list<Trai
 
 def Tile_AtomicRmwOp : Tile_Atomic<"atomic_rmw", "getValue", /*reads=*/1, /*writes=*/1,
                                    [AllTypesMatch<["value", "result"]>, Tile_MaskLike<"value">]> {
-  let summary = "changes elements of a view by a tile, each indivisibly";
+  let summary = "updates elements of a view by a tile, each indivisibly";
   let description = [{
-    Returns the elements as they were before. Elements outside the view or the mask are left alone and return 0. An
-    element that is named several times changes once for each. `min` and `max` ignore a NaN, in memory as in the tile.
-    An order other than relaxed also orders every other memory operation of the program. Element types of `add`: i32, i64,
-    f16, bf16, f32, f64; of `min` and `max`: i32, i64, f32, f64; of `and`, `or` and `xor`: i32, i64; of `exchange`: those
-    of 2, 4 and 8 bytes. `min` and `max` of integers with `tile.unsigned` are of numbers without a sign.
+    The result is the previous value of each element. Elements out of bounds or masked off are left alone and return 0. An element
+    that is named several times changes once for each. `min` and `max` ignore a NaN, in memory and in the tile. An order other
+    than relaxed also orders every other memory operation of the program. Element types of `add`: i32, i64, f16, bf16, f32, f64;
+    of `min` and `max`: i32, i64, f32, f64; of `and`, `or` and `xor`: i32, i64; of `exchange`: those of 2, 4 and 8 bytes. With
+    `tile.unsigned`, `min` and `max` compare integers as unsigned.
 
     ```mlir
     func.func @example(%x: tensor<64xf32>, %v: memref<?xf32, strided<[1]>>, %n: i64, %at: tensor<64xi32>,
@@ -52,10 +52,10 @@ def Tile_AtomicRmwOp : Tile_Atomic<"atomic_rmw", "getValue", /*reads=*/1, /*writ
 
 def Tile_AtomicCasOp : Tile_Atomic<"atomic_cas", "getDesired", /*reads=*/1, /*writes=*/1,
                                    [AllTypesMatch<["expected", "desired", "result"]>, Tile_MaskLike<"desired">]> {
-  let summary = "writes elements where a view has expected bits, each indivisibly";
+  let summary = "compare-and-exchange of elements of a view, each indivisibly";
   let description = [{
-    Returns the elements as they were before; where that has the bits of `expected`, `desired` has been written. Elements
-    outside the view or the mask are left alone and return 0. Elements have 2, 4 or 8 bytes.
+    The result is the previous value of each element. Where it has the bits of `expected`, `desired` has been written. Elements
+    out of bounds or masked off are left alone and return 0. Elements have 2, 4 or 8 bytes.
 
     ```mlir
     func.func @example(%x: tensor<1xi32>, %y: tensor<1xi32>, %v: memref<?xi32, strided<[1]>>, %n: i64) -> tensor<1xi32> {
@@ -74,9 +74,9 @@ def Tile_AtomicCasOp : Tile_Atomic<"atomic_cas", "getDesired", /*reads=*/1, /*wr
 }
 
 def Tile_AtomicLoadOp : Tile_Atomic<"atomic_load", "getResult", /*reads=*/1, /*writes=*/0, [Tile_MaskLike<"result">]> {
-  let summary = "elements of a view that other programs may be writing, each whole";
+  let summary = "loads elements of a view that other programs may write concurrently, each whole";
   let description = [{
-    Its order is relaxed or acquire. Elements outside the view or the mask are 0.
+    The order is relaxed or acquire. Elements out of bounds or masked off are 0.
 
     ```mlir
     func.func @example(%v: memref<?xi32, strided<[1]>>, %n: i64) -> tensor<1xi32> {
@@ -95,9 +95,9 @@ def Tile_AtomicLoadOp : Tile_Atomic<"atomic_load", "getResult", /*reads=*/1, /*w
 }
 
 def Tile_AtomicStoreOp : Tile_Atomic<"atomic_store", "getValue", /*reads=*/0, /*writes=*/1, [Tile_MaskLike<"value">]> {
-  let summary = "writes elements of a view that other programs may be reading, each whole";
+  let summary = "stores elements of a view that other programs may access concurrently, each whole";
   let description = [{
-    Its order is relaxed or release. Elements outside the view or the mask are left alone.
+    The order is relaxed or release. Elements out of bounds or masked off are left alone.
 
     ```mlir
     func.func @example(%x: tensor<1xi32>, %v: memref<?xi32, strided<[1]>>, %n: i64) {

@@ -1,4 +1,4 @@
-// The element types of ElementTypes.def, as lists that constraints of operations are made of.
+// The element types of ElementTypes.def, as lists for the constraints of operations.
 
 #ifndef KILN_DIALECT_TILE_ELEMENTTYPES_TD
 #define KILN_DIALECT_TILE_ELEMENTTYPES_TD

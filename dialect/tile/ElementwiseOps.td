@@ -1,21 +1,21 @@
-// Programs, conversions, and the elementwise operations whose result `arith` leaves undefined for some inputs.
+// Programs, conversions, and elementwise operations for which `arith` is undefined for some inputs.
 
 #ifndef KILN_DIALECT_TILE_ELEMENTWISEOPS_TD
 #define KILN_DIALECT_TILE_ELEMENTWISEOPS_TD
 
 include "dialect/tile/TileDialect.td"
 
-/// Stands by name in the attribute `tile.accuracy` of functions of `math` and of `arith.divf`; without it they are
-/// computed in full.
+/// The name of a case is the attribute `tile.accuracy` of functions of `math` and of `arith.divf`. Without the attribute
+/// they have full accuracy.
 def Tile_Accuracy : I32EnumAttr<"Accuracy", "how far from the exact result a function may be", [
     I32EnumAttrCase<"Full", 0, "full">, I32EnumAttrCase<"Fast", 1, "fast">]> {
   let cppNamespace = "::kiln::tile";
 }
 
 def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure, Tile_HasRange]> {
-  let summary = "index of this program along one axis of the launch grid";
+  let summary = "index of this program along one axis of the grid";
   let description = [{
-    0 ≤ result < `tile.num_programs` of the same axis. Axis is 0, 1 or 2.
+    0 ≤ result < `tile.num_programs` of this axis. The axis is 0, 1 or 2.
 
     ```mlir
     func.func @example() -> i64 {
@@ -31,9 +31,9 @@ def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure, Tile_HasRange]> {
 }
 
 def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure, Tile_HasRange]> {
-  let summary = "extent of the launch grid along one axis";
+  let summary = "extent of the grid along one axis";
   let description = [{
-    At least 1 in a program that runs: an empty grid runs no program.
+    It is at least 1 in a program that runs: an empty grid runs no program.
 
     ```mlir
     func.func @example() -> i64 {
@@ -49,13 +49,13 @@ def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure, Tile_HasRange]> {
 }
 
 def Tile_CastOp : Tile_Op<"cast", [Pure, SameOperandsAndResultShape, Tile_HasRange]> {
-  let summary = "conversion to another element type, with a result for every input";
+  let summary = "conversion to another element type, defined for every input";
   let description = [{
-    float → float rounds to nearest even; NaN stays NaN, overflow becomes infinity. float → integer truncates toward zero,
-    saturates at the ends of the type, and NaN gives 0. integer → float rounds to nearest even. integer → narrower integer
-    keeps the low bits; a wider integer sign-extends. a boolean widens to 0 or 1; anything → boolean is `x != 0` (NaN is true).
-    To a float of 8 bits nothing overflows: what is beyond its largest number, infinities too, becomes that. With
-    `tile.unsigned` the integer that is converted, or else the one that a float becomes, has no sign.
+    float → float rounds to nearest even; NaN stays NaN, overflow becomes infinity. float → integer truncates toward zero and
+    saturates at the ends of the type; NaN gives 0. integer → float rounds to nearest even. integer → narrower integer keeps the
+    low bits; a wider integer is sign-extended. A boolean widens to 0 or 1. Anything → boolean is `x != 0` (NaN is true). A cast
+    to an 8-bit float does not overflow: values beyond its largest number, infinities too, become that number. With
+    `tile.unsigned` the integer operand is unsigned; if the operand is a float, the integer result is.
 
     ```mlir
     func.func @example(%x: tensor<8xf32>) -> tensor<8xi32> {
@@ -81,10 +81,10 @@ class Tile_IntegerBinaryOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Tile_DivOp : Tile_IntegerBinaryOp<"div", [Tile_HasRange]> {
-  let summary = "signed integer division, total";
+  let summary = "integer division, total";
   let description = [{
-    Truncates toward zero. x / 0 is 0, and INT_MIN / −1 wraps to INT_MIN. Float division is `arith.divf`. With
-    `tile.unsigned` the operands have no sign.
+    Truncates toward zero. x / 0 is 0, and INT_MIN / −1 wraps to INT_MIN. Float division is `arith.divf`. With `tile.unsigned` the
+    operands are unsigned.
 
     ```mlir
     func.func @example(%a: i32, %b: i32) -> i32 {
@@ -96,10 +96,10 @@ def Tile_DivOp : Tile_IntegerBinaryOp<"div", [Tile_HasRange]> {
 }
 
 def Tile_RemOp : Tile_IntegerBinaryOp<"rem", [Tile_HasRange]> {
-  let summary = "signed integer remainder, total";
+  let summary = "integer remainder, total";
   let description = [{
-    `a - div(a, b) * b`: it has the sign of the dividend; x rem 0 is x, and INT_MIN rem −1 is 0. With `tile.unsigned` the
-    operands have no sign.
+    `a - div(a, b) * b`, with the sign of the dividend. x rem 0 is x, and INT_MIN rem −1 is 0. With `tile.unsigned` the operands
+    are unsigned.
 
     ```mlir
     func.func @example(%a: tensor<4xi64>, %b: tensor<4xi64>) -> tensor<4xi64> {
@@ -113,7 +113,7 @@ def Tile_RemOp : Tile_IntegerBinaryOp<"rem", [Tile_HasRange]> {
 def Tile_ShlOp : Tile_IntegerBinaryOp<"shl"> {
   let summary = "left shift, total";
   let description = [{
-    The amount is unsigned; an amount of the width or more gives 0.
+    The amount is unsigned. An amount of at least the width gives 0.
 
     ```mlir
     func.func @example(%a: tensor<4xi32>, %n: tensor<4xi32>) -> tensor<4xi32> {
@@ -127,7 +127,7 @@ def Tile_ShlOp : Tile_IntegerBinaryOp<"shl"> {
 def Tile_ShrOp : Tile_IntegerBinaryOp<"shr"> {
   let summary = "arithmetic right shift, total";
   let description = [{
-    The amount is unsigned; an amount of the width or more gives the sign: 0 or −1. With `tile.unsigned` zeros come in.
+    The amount is unsigned. An amount of at least the width gives the sign: 0 or −1. With `tile.unsigned` the shift is logical.
 
     ```mlir
     func.func @example(%a: tensor<4xi32>, %n: tensor<4xi32>) -> tensor<4xi32> {
@@ -141,10 +141,10 @@ def Tile_ShrOp : Tile_IntegerBinaryOp<"shr"> {
 def Tile_RandomOp : Tile_Op<"random", [Pure]> {
   let summary = "32 random bits for each index, by Philox-4x32-10";
   let description = [{
-    An output word of Philox-4x32-10, the first if none is named, with the counter (low word of the index, high word, 0,
-    0) and the key (low word of the seed, high word). The number depends on the seed and the index alone: a kernel that
-    passes the element's coordinate in the whole tensor gets the same number under every tiling and on every machine.
-    Four words of one index take hardly longer than one.
+    An output word of Philox-4x32-10; the default is the first. The counter is (low word of the index, high word, 0, 0), and the
+    key is (low word of the seed, high word). The number depends on the seed and the index alone. So a kernel that passes an
+    element's coordinate in the whole tensor gets equal numbers for every tile size and on every machine. Four words of one index
+    cost hardly more than one.
 
     ```mlir
     func.func @example(%seed: i64, %index: tensor<8x16xi64>) -> tensor<8x16xi32> {

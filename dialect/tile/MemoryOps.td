@@ -1,5 +1,5 @@
 // Memory through views. A loaded tile is a value: no later store changes it. Memory operations of a program happen in
-// program order. An index outside the view reads the padding value or writes nothing.
+// program order. An out-of-bounds index reads the padding value or writes nothing.
 
 #ifndef KILN_DIALECT_TILE_MEMORYOPS_TD
 #define KILN_DIALECT_TILE_MEMORYOPS_TD
@@ -37,7 +37,7 @@ def Tile_DimOp : Tile_Op<"dim", [Pure, Tile_HasRange]> {
   let hasFolder = 1;
 }
 
-/// An access of a view. `tile` is what is called so.
+/// An access of a view. `tile` is the getter of the tile that is read or written.
 class Tile_Access<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits = []>
     : Tile_Op<mnemonic, traits # [Tile_AccessOp]> {
   code accessMethods = [{
@@ -46,7 +46,7 @@ class Tile_Access<string mnemonic, string tile, bit reads, bit writes, list<Trai
     bool writesView() { return }] # !if(writes, "true", "false") # [{; }
   }];
 }
-/// A block of a view, whole.
+/// An access of a whole block of a view.
 class Tile_BlockAccess<string mnemonic, string tile, bit reads, bit writes>
     : Tile_Access<mnemonic, tile, reads, writes> {
   let extraClassDeclaration = accessMethods # [{
@@ -54,12 +54,12 @@ class Tile_BlockAccess<string mnemonic, string tile, bit reads, bit writes>
   }];
 }
 
-/// A mask is of the shape of the tile `like`.
+/// A mask has the shape of the tile `like`.
 class Tile_MaskLike<string like> : TypesMatchWith<"the mask is a tile of i1 of the tile's shape", like, "mask",
     "::kiln::tile::maskLike($_self)",
     "!::llvm::cast<::kiln::tile::AccessOp>(&$_op).getMaskIfAny() || std::equal_to<>()">;
-/// What names elements of a view one by one, or leaves some out; `$subscripts` are as long as the view's rank, and
-/// `$mask` may be missing.
+/// An access by index tiles, or with a mask. There is one of `$subscripts` for each dimension of the view; `$mask` is
+/// optional.
 class Tile_NamedAccess<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits = []>
     : Tile_Access<mnemonic, tile, reads, writes, traits # [AttrSizedOperandSegments]> {
   code namedMethods = accessMethods # [{
@@ -70,11 +70,11 @@ class Tile_NamedAccess<string mnemonic, string tile, bit reads, bit writes, list
 def Tile_Subscript : AnyTypeOf<[I64, Tile_IntegerTensor], "i64, or a tile of i32 or i64">;
 
 def Tile_LoadOp : Tile_BlockAccess<"load", "getResult", /*reads=*/1, /*writes=*/0> {
-  let summary = "the tile of a view that begins at an element offset";
+  let summary = "loads the tile of a view at an element offset";
   let description = [{
-    Element (i, j, …) of the result is element (offset₀ + i, offset₁ + j, …) of the view, or the padding value where that
-    lies outside the view on either side. Offsets are signed 64-bit element counts. Rank of tile and view agree. A view of
-    i8 may be loaded as a tile of i1: any value but 0 is true.
+    Element (i, j, …) of the result is element (offset₀ + i, offset₁ + j, …) of the view. If that is out of bounds, on either side, it
+    is the padding value. Offsets are signed 64-bit element counts. Tile and view have equal rank. A view of i8 may be loaded as a
+    tile of i1: any value except 0 is true.
 
     ```mlir
     func.func @example(%v: memref<?x?xf32, strided<[?, 1]>>, %m: i64, %k: i64) -> tensor<64x32xf32> {
@@ -94,9 +94,9 @@ def Tile_LoadOp : Tile_BlockAccess<"load", "getResult", /*reads=*/1, /*writes=*/
 }
 
 def Tile_StoreOp : Tile_BlockAccess<"store", "getValue", /*reads=*/0, /*writes=*/1> {
-  let summary = "writes a tile into a view at an element offset";
+  let summary = "stores a tile into a view at an element offset";
   let description = [{
-    Elements that would fall outside the view are dropped. A tile of i1 is stored as 0 or 1 into a view of i8.
+    Out-of-bounds elements are dropped. A tile of i1 is stored as 0 or 1 into a view of i8.
 
     ```mlir
     func.func @example(%x: tensor<64xf32>, %v: memref<?xf32, strided<[1]>>, %n: i64) {
@@ -110,13 +110,12 @@ def Tile_StoreOp : Tile_BlockAccess<"store", "getValue", /*reads=*/0, /*writes=*
 }
 
 def Tile_GatherOp : Tile_NamedAccess<"gather", "getResult", /*reads=*/1, /*writes=*/0, [Tile_MaskLike<"result">]> {
-  let summary = "elements of a view that index tiles name and a mask picks";
+  let summary = "loads elements of a view by index tiles and a mask";
   let description = [{
-    A subscript that is a tile of numbers names positions in its dimension one by one; all such are of one shape, the
-    first dimensions of the result. A number is where a block begins, whose dimension follows behind them, in the view's
-    order. An element with any subscript outside the view reads the padding value, and so does one where the mask is
-    false, of which no memory is touched. Repeated positions are allowed. The types of subscripts are listed up to the
-    last that is a tile; what follows is i64.
+    An index tile names every position in its dimension. All index tiles have one shape, the first dimensions of the result. A
+    scalar subscript is the offset of a block, whose dimension follows, in the view's order. An element with an out-of-bounds
+    subscript reads the padding value. So does an element whose mask is false, for which no memory is accessed. Positions may
+    repeat. The types of subscripts are listed up to the last index tile; the rest are i64.
 
     ```mlir
     func.func @example(%v: memref<?x768xf32, strided<[?, 1]>>, %rows: tensor<16xi32>, %columns: tensor<16xi64>, %c: i64,
@@ -140,10 +139,10 @@ def Tile_GatherOp : Tile_NamedAccess<"gather", "getResult", /*reads=*/1, /*write
 }
 
 def Tile_ScatterOp : Tile_NamedAccess<"scatter", "getValue", /*reads=*/0, /*writes=*/1, [Tile_MaskLike<"value">]> {
-  let summary = "writes elements of a tile where index tiles name and a mask picks";
+  let summary = "stores elements of a tile by index tiles and a mask";
   let description = [{
-    What `tile.gather` would read is written; elements outside the view or the mask are dropped. When an element is named
-    twice, one of the tile's elements is left there, whole.
+    The stored elements are those that `tile.gather` would read. Elements out of bounds or masked off are dropped. If an element
+    is named twice, one of the tile's elements is stored, whole.
 
     ```mlir
     func.func @example(%x: tensor<16x64xf32>, %v: memref<?x64xf32, strided<[?, 1]>>, %rows: tensor<16xi64>, %c: i64,
@@ -166,7 +165,7 @@ def Tile_ScatterOp : Tile_NamedAccess<"scatter", "getValue", /*reads=*/0, /*writ
 def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite<Tile_Console>]>]> {
   let summary = "prints a label and a tile";
   let description = [{
-    One line for each program: the program's number, the label, and the elements in row-major order.
+    One line for each program: the number of the program, the label, and the elements in row-major order.
 
     ```mlir
     func.func @example(%x: tensor<8xf32>) {
@@ -181,10 +180,10 @@ def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite<Tile_Console>]>]> {
 }
 
 def Tile_CheckOp : Tile_Op<"check", [MemoryEffects<[MemWrite<Tile_Console>]>]> {
-  let summary = "reports an error when an element of the condition is false";
+  let summary = "assertion: reports an error if an element of the condition is false";
   let description = [{
-    The program goes on; the launch's next synchronisation fails with the message, the kernel's line, and the first
-    program and element that failed.
+    The program continues. The next synchronisation of the launch fails with the message, the kernel's line, and the first program
+    and element that failed.
 
     ```mlir
     func.func @example(%ok: tensor<8xi1>) {

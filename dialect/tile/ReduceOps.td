@@ -20,13 +20,13 @@ def Tile_Precision : I32EnumAttr<"Precision", "how exactly a product of f32 tile
 }
 
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
-  let summary = "combines the elements along one axis";
+  let summary = "reduces the elements along one axis";
   let description = [{
-    The axis disappears from the shape; reducing the only axis gives a scalar. `sum` of integers wraps; `sum` of floats
-    adds in an order that depends on the extents and the machine's vector width alone. `max` and `min` ignore NaN unless
-    all elements are NaN. `argmax` gives the i32 index of the largest element, the lowest one on ties; NaN counts as
-    smaller than any number. `product` wraps and rounds as `sum` does. `and`, `or` and `xor` are of integers, bit by bit.
-    With `tile.unsigned`, here and in scans, integers are compared as numbers without a sign.
+    The axis is removed from the shape; reducing the only axis gives a scalar. `sum` of integers wraps. `sum` of floats adds in an
+    order that depends on the extents and the target alone. `max` and `min` ignore NaN unless all elements are NaN. `argmax` gives
+    the i32 index of the largest element, the lowest on ties; NaN counts as smaller than any number. `product` wraps and rounds as
+    `sum` does. `and`, `or` and `xor` are bitwise, on integers. With `tile.unsigned`, here and in scans, integers are compared as
+    unsigned.
 
     ```mlir
     func.func @example(%x: tensor<64x768xf32>) -> (tensor<64xf32>, tensor<64xi32>) {
@@ -47,14 +47,15 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
 }
 
 def Tile_ScanOp : Tile_Op<"scan", [Pure, SingleBlock]> {
-  let summary = "combines each element along an axis with those before it";
+  let summary = "prefix scan: combines each element along an axis with those before it";
   let description = [{
-    Element i of the result combines the elements 0 to i along the axis, neighbours in their order; with `reverse` those from
-    the last down to i, the last being the earliest. Kinds combine as `tile.reduce` has them, but for `argmax`, which there
-    is not. `by` a function several tiles of one shape are scanned together: its arguments are a state of each that comes
-    before and then one of each that comes after, and it yields the states of both together. It is made of arithmetic on
-    scalars, may use scalars from outside, and must be associative; only elements are ever combined, whose order is kept. A
-    scan by a function is not reversed.
+    Element i of the result combines the elements 0 to i along the axis, in their order. With `reverse` it combines the last
+    element down to element i; the last is then the earliest. The kinds are those of `tile.reduce`, except `argmax`.
+
+    With `by`, a function scans several tiles of one shape together. Its arguments are an earlier state of each tile and then a
+    later state of each; it yields the combined states. It consists of arithmetic on scalars, may use scalars from outside, and
+    must be associative. Only elements are combined, in their order; there is no identity element. A scan by a function is not
+    reversed.
 
     ```mlir
     func.func @example(%x: tensor<64x768xf32>, %a: tensor<32xf32>, %b: tensor<32xf32>) -> (tensor<64x768xf32>, tensor<32xf32>) {
@@ -84,9 +85,9 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, SingleBlock]> {
 }
 
 def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike]> {
-  let summary = "what a function of two states gives";
+  let summary = "the result of a combine function";
   let description = [{
-    The end of the function of a `tile.scan`.
+    The terminator of the function of a `tile.scan`.
 
     ```mlir
     func.func @example(%x: tensor<32xi32>) -> tensor<32xi32> {
@@ -103,12 +104,12 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike]> {
 }
 
 def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
-  let summary = "matrix product added to an accumulator: a · b + acc";
+  let summary = "matrix product with accumulator: a · b + acc";
   let description = [{
-    a is (…, M, K), b is (…, K, N), acc is (…, M, N), of rank 2 to 5; leading extents are equal in all three and number pairs
-    of matrices, each multiplied by itself. M, N and K are at least 1. f32, f16, bf16 and 8-bit floats accumulate in f32
-    (products of narrow ones are exact), i8 operands in i32, f64 in f64. The order of the sum over K is the machine's;
-    it depends on the extents and the target alone. `precision` matters on f32 operands where tensor cores round them.
+    a is (…, M, K), b is (…, K, N), acc is (…, M, N), of rank 2 to 5. Leading extents are equal in all three: they number the
+    matrices of a batch. M, N and K are at least 1. f32, f16, bf16 and 8-bit floats accumulate in f32 (products of narrow ones are
+    exact), i8 in i32, f64 in f64. The order of the sum over K depends on the extents and the target alone. `precision` applies to
+    f32 operands that tensor cores round.
 
     ```mlir
     func.func @example(%a: tensor<64x32xbf16>, %b: tensor<32x48xbf16>, %c: tensor<64x48xf32>) -> tensor<64x48xf32> {

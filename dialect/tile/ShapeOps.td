@@ -1,4 +1,4 @@
-// Operations that make a tile or change its shape; none of them computes.
+// Operations that create a tile or change its shape, without arithmetic.
 
 #ifndef KILN_DIALECT_TILE_SHAPEOPS_TD
 #define KILN_DIALECT_TILE_SHAPEOPS_TD
@@ -20,7 +20,7 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-/// An operation whose elements are its source's, at other positions.
+/// An operation that moves the elements of its source to other positions.
 class Tile_ElementMove<string mnemonic, list<Trait> traits = []>
     : Tile_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<Tile_MoveOp>]> {
   let extraClassDefinition = [{
@@ -29,7 +29,7 @@ class Tile_ElementMove<string mnemonic, list<Trait> traits = []>
 }
 
 def Tile_SplatOp : Tile_ElementMove<"splat"> {
-  let summary = "a tile whose every element is one scalar";
+  let summary = "a tile with one scalar as every element";
   let description = [{
     ```mlir
     func.func @example(%x: f32) -> tensor<8x16xf32> {
@@ -45,9 +45,9 @@ def Tile_SplatOp : Tile_ElementMove<"splat"> {
 }
 
 def Tile_ReshapeOp : Tile_ElementMove<"reshape"> {
-  let summary = "the same elements in row-major order under another shape";
+  let summary = "gives the elements another shape, in row-major order";
   let description = [{
-    The number of elements stays; a tile of one element may become a scalar and back.
+    The number of elements does not change. A tile of one element may become a scalar, and a scalar such a tile.
 
     ```mlir
     func.func @example(%x: tensor<64xf32>) -> tensor<64x1xf32> {
@@ -64,9 +64,9 @@ def Tile_ReshapeOp : Tile_ElementMove<"reshape"> {
 }
 
 def Tile_BroadcastOp : Tile_ElementMove<"broadcast"> {
-  let summary = "repetition along the dimensions of extent 1";
+  let summary = "repeats dimensions of extent 1";
   let description = [{
-    Rank stays; each extent of the source is 1 or that of the result.
+    The rank does not change. Each extent of the source is 1 or that of the result.
 
     ```mlir
     func.func @example(%x: tensor<64x1xf32>) -> tensor<64x32xf32> {
@@ -83,7 +83,7 @@ def Tile_BroadcastOp : Tile_ElementMove<"broadcast"> {
 }
 
 def Tile_TransposeOp : Tile_ElementMove<"transpose"> {
-  let summary = "dimensions in another order";
+  let summary = "permutes the dimensions";
   let description = [{
     Dimension i of the result is dimension `permutation[i]` of the source.
 
@@ -102,10 +102,9 @@ def Tile_TransposeOp : Tile_ElementMove<"transpose"> {
 }
 
 def Tile_RotateOp : Tile_ElementMove<"rotate", [AllTypesMatch<["source", "result"]>]> {
-  let summary = "elements moved along an axis, those past its end to its begin";
+  let summary = "cyclic shift along an axis";
   let description = [{
-    Element i along the axis of extent n, which is the source's `i`, becomes the result's `(i + by) mod n`; `by` is from 0
-    to n − 1.
+    Element `i` of the source along the axis of extent n becomes element `(i + by) mod n` of the result. `by` is from 0 to n − 1.
 
     ```mlir
     func.func @example(%x: tensor<4x32xf32>) -> tensor<4x32xf32> {
@@ -121,9 +120,10 @@ def Tile_RotateOp : Tile_ElementMove<"rotate", [AllTypesMatch<["source", "result
 }
 
 def Tile_ExtractOp : Tile_ElementMove<"extract"> {
-  let summary = "some elements of a tile, at equal distances along each dimension";
+  let summary = "strided slice of a tile";
   let description = [{
-    Element i along a dimension is the source's `begin + i · step`; steps may be negative but not 0. All lie in the source.
+    Element i along a dimension is element `begin + i · step` of the source. Steps may be negative, but not 0. All elements are in
+    the source.
 
     ```mlir
     func.func @example(%x: tensor<4x32xf32>) -> tensor<4x8xf32> {

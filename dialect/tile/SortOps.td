@@ -1,4 +1,4 @@
-// Operations whose elements find their places by values: sorting, taking and counting.
+// Operations in which values decide positions: sorting, taking and counting.
 
 #ifndef KILN_DIALECT_TILE_SORTOPS_TD
 #define KILN_DIALECT_TILE_SORTOPS_TD
@@ -6,14 +6,15 @@
 include "dialect/tile/TileDialect.td"
 
 def Tile_SortOp : Tile_Op<"sort", [Pure]> {
-  let summary = "the elements in order along an axis, and where they stood";
+  let summary = "sorts the elements along an axis, and returns their positions";
   let description = [{
-    The first of them, as many as the result has along the axis, from the smallest up, or with `descending` from the largest
-    down. NaN stand last either way. With `tile.unsigned` integers have no sign. The second result has the i32 position that each had along the axis: −0 and +0 are
-    equal, and equal ones keep their order. Where nobody uses it, which zero comes first is open, and which bits a NaN has.
+    The result has the first elements of the sorted order, as many as its extent along the axis: ascending, or descending with
+    `descending`. NaN comes last in both orders. With `tile.unsigned` integers are unsigned. The second result is the i32 position
+    of each element along the axis. −0 and +0 are equal, and the sort is stable. If the positions are unused, the order of zeros
+    is unspecified, and so are the bits of a NaN.
 
-    `by` is for what compilers make of it: of integers, in ascending order, those that are equal stand in the order of these
-    i32 numbers, and the second result has them in place of positions.
+    `by` is for compilers: elements are integers in ascending order, equal ones are ordered by these i32 numbers, and the second
+    result has these numbers instead of positions.
 
     ```mlir
     func.func @example(%x: tensor<4x96xf32>, %y: tensor<64xi64>, %z: tensor<64xi32>) -> (tensor<4x8xf32>, tensor<64xi32>) {
@@ -30,20 +31,20 @@ def Tile_SortOp : Tile_Op<"sort", [Pure]> {
     `->` type($result) `,` type($positions)
   }];
   let extraClassDeclaration = [{
-    /// Elements along the axis, and how many of them are left.
+    /// Extents of the source and of the result along the axis.
     int64_t getExtent() { return getSource().getType().getDimSize(getAxis()); }
     int64_t getCount() { return getResult().getType().getDimSize(getAxis()); }
-    /// Whether it is as compilers order it: integers of 32 or 64 bits, ascending, without positions of its own.
+    /// Whether it has the form that compilers sort: integers of 32 or 64 bits, ascending; positions are unused, or those of `by`.
     bool isOfKeys();
   }];
   let hasCanonicalizeMethod = 1;
 }
 
 def Tile_TakeOp : Tile_Op<"take", [Pure]> {
-  let summary = "elements whose positions along an axis a tile names";
+  let summary = "elements by position along an axis";
   let description = [{
-    Element (…, i, …) is the source's (…, index[…, i, …], …); 0 where there is no such position. The extents of source and
-    index agree but along the axis.
+    Element (…, i, …) is element (…, index[…, i, …], …) of the source, or 0 if that is out of bounds. Source and index have equal
+    extents, except along the axis.
 
     ```mlir
     func.func @example(%x: tensor<4x96xf32>, %index: tensor<4x8xi32>) -> tensor<4x8xf32> {
@@ -60,9 +61,9 @@ def Tile_TakeOp : Tile_Op<"take", [Pure]> {
 }
 
 def Tile_HistogramOp : Tile_Op<"histogram", [Pure]> {
-  let summary = "how many elements have each of the values 0, 1, …";
+  let summary = "counts the elements with each of the values 0, 1, …";
   let description = [{
-    Of the elements for which the mask holds, all without one. Other values are not counted; counts wrap.
+    Counts the elements whose mask is true; without a mask, all. Other values are not counted. Counts wrap.
 
     ```mlir
     func.func @example(%x: tensor<4x96xi32>, %mask: tensor<4x96xi1>) -> tensor<64xi32> {

@@ -1,8 +1,9 @@
-// The `tile` dialect: what a kernel means, with no word about the machine that runs it.
+// The `tile` dialect: the meaning of a kernel, independent of the target.
 //
-// Values are builtin tensors of static shape (a *tile*) or builtin scalars (a tile of rank 0); arithmetic on them is
-// `arith` and `math`; loops and branches are `scf`. This dialect adds the program model, shapes, memory through views,
-// reductions, `dot`, random numbers, and those conversions and integer operations that `arith` leaves undefined.
+// A value is a builtin tensor of static shape (a *tile*) or a builtin scalar (a tile of rank 0). Arithmetic is `arith`
+// and `math`; loops and branches are `scf`. This dialect adds the program model (SPMD), shapes, memory through views,
+// reductions, `dot` and random numbers. It also has the conversions and integer operations that are undefined in `arith`
+// for some inputs.
 
 #ifndef KILN_DIALECT_TILE_TILEDIALECT_TD
 #define KILN_DIALECT_TILE_TILEDIALECT_TD
@@ -17,7 +18,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Tile_Dialect : Dialect {
   let name = "tile";
   let cppNamespace = "::kiln::tile";
-  let summary = "tiles, views and programs, free of hardware";
+  let summary = "tiles, views and programs, independent of the target";
   let dependentDialects = ["::mlir::arith::ArithDialect"];
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
@@ -28,7 +29,7 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemo
   let hasVerifier = 1;
 }
 
-/// What is known of the integers that an operation makes.
+/// Known ranges of the integers that an operation returns.
 def Tile_HasRange : DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>;
 
 def Tile_Float : AnyTypeOf<Tile_Floats, "float">;
@@ -47,7 +48,7 @@ def Tile_IntegerValue : AnyTypeOf<[I8, I16, I32, I64, Tile_TensorOf<[I8, I16, I3
 def Tile_IntegerTensor : Tile_TensorOf<[I32, I64], "i32 or i64">;
 def Tile_BoolTensor : Tile_TensorOf<[I1], "i1">;
 def Tile_BoolValue : AnyTypeOf<[I1, Tile_BoolTensor], "boolean tile or scalar">;
-/// A kernel argument: memory with extents and strides, each static or dynamic. a boolean is stored as i8.
+/// A kernel argument: memory with static or dynamic extents and strides. A boolean is stored as i8.
 def Tile_View : StridedMemRefOf<Tile_Stored>;
 
 #endif
