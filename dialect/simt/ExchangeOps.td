@@ -1,4 +1,4 @@
-// Operations on tiles with layouts: elements go from thread to thread.
+// Operations on tiles with layouts: elements move between threads.
 
 #ifndef KILN_DIALECT_SIMT_EXCHANGEOPS_TD
 #define KILN_DIALECT_SIMT_EXCHANGEOPS_TD
@@ -14,14 +14,14 @@ def Simt_Tile : Type<And<[StaticShapeTensorOf<[Tile_Element]>.predicate,
 def Simt_Buffer : Type<And<[MemRefRankOf<[I8], [1]>.predicate,
     CPred<"::llvm::cast<::mlir::MemRefType>($_self).getMemorySpaceAsInt() == 3">]>, "buffer in shared memory",
     "::mlir::MemRefType">;
-/// tile::ReduceKind, whose definition belongs to the other dialect.
+/// tile::ReduceKind, which the other dialect defines.
 def Simt_ReduceKind : Attr<CPred<"::llvm::isa<::kiln::tile::ReduceKindAttr>($_self)">, "kind of reduction"> {
   let storageType = "::kiln::tile::ReduceKindAttr";
   let returnType = "::kiln::tile::ReduceKind";
   let convertFromStorage = "$_self.getValue()";
 }
 
-/// The instructions that move elements between registers and an image; simt::SharedOp (SharedAccess.h) by its own names.
+/// The instructions that move elements between registers and an image: simt::SharedOp (SharedAccess.h).
 def Simt_Movement : I32EnumAttr<"Movement", "instructions on shared memory", [
     I32EnumAttrCase<"Vector", 0, "vectors">, I32EnumAttrCase<"Rows", 1, "rows">,
     I32EnumAttrCase<"Columns", 2, "columns">]> {
@@ -29,10 +29,10 @@ def Simt_Movement : I32EnumAttr<"Movement", "instructions on shared memory", [
 }
 
 def Simt_ConvertOp : Simt_Op<"convert", [Pure]> {
-  let summary = "the same tile in another layout";
+  let summary = "layout conversion of a tile";
   let description = [{
-    Costs nothing where threads keep their elements, in other registers, and a store to and a load from shared memory where
-    they do not.
+    It is free if threads keep their elements, in other registers. Otherwise it costs shuffles, or a store to and a load from
+    shared memory.
 
     ```mlir
     #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
@@ -50,10 +50,10 @@ def Simt_ConvertOp : Simt_Op<"convert", [Pure]> {
 }
 
 def Simt_ReduceOp : Simt_Op<"reduce", [Pure]> {
-  let summary = "combines the elements along an axis that one warp holds";
+  let summary = "reduces the elements along an axis that one warp holds";
   let description = [{
-    The axis keeps an extent: the number of warps that share it, 1 where each warp has all of it. `argmax` takes integers
-    that order as the elements do, and their indices, and gives both of the largest, the lowest index on ties.
+    The axis keeps an extent: the number of warps that share it, or 1 if each warp has all of it. `argmax` takes integers that
+    order as the elements do, and their indices. It gives both of the largest, with the lowest index on ties.
 
     ```mlir
     #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32]>
@@ -78,12 +78,12 @@ class Simt_ScanPart<string mnemonic> : Simt_Op<mnemonic, [SingleBlock, AttrSized
 }
 
 def Simt_ScanOp : Simt_ScanPart<"scan"> {
-  let summary = "combines each element along an axis with those before it, as far as its warp holds them";
+  let summary = "scans the elements along an axis that one warp holds";
   let description = [{
-    As `tile.scan` has it. Where several warps share the axis, its positions fall into parts, each of one warp: the lowest
-    bits of a position, up to the first that stands for warps, count within a part. Then the elements of a part are
-    combined alone, and what all of them give together goes to the buffer, for `simt.carry`: of each tile in turn, of each
-    line along the axis, row-major, one number for each part in its order, beginning at a multiple of 16 bytes.
+    The semantics are those of `tile.scan`. If several warps share the axis, its positions form parts, each of one warp. The
+    lowest bits of a position, up to the first that stands for warps, count within a part. Then the elements of a part are
+    combined alone, and the total of each part is stored in the buffer for `simt.carry`. For each tile in turn, the buffer has one
+    number for each part in its order, for each line along the axis, row-major. A tile's numbers begin at a multiple of 16 bytes.
 
     ```mlir
     #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32]>
@@ -104,9 +104,9 @@ def Simt_ScanOp : Simt_ScanPart<"scan"> {
 }
 
 def Simt_CarryOp : Simt_ScanPart<"carry"> {
-  let summary = "combines the parts of a scan with what the parts before them gave";
+  let summary = "combines the parts of a scan with the totals of the parts before them";
   let description = [{
-    What ends a `simt.scan` that has left totals in the buffer, by the same kind or function.
+    It completes a `simt.scan` that stored totals in the buffer, with the kind or function of that scan.
 
     ```mlir
     #wide = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
@@ -125,9 +125,9 @@ def Simt_CarryOp : Simt_ScanPart<"carry"> {
 }
 
 def Simt_BufferOp : Simt_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "shared memory for a while";
+  let summary = "a buffer in shared memory";
   let description = [{
-    Alive from its first write to its last read. `offset`, from gpu-allocate-shared, is its place in the program's shared
+    It is live from its first write to its last read. `offset`, set by gpu-allocate-shared, is its offset in the program's shared
     memory, in bytes.
 
     ```mlir
@@ -145,10 +145,10 @@ def Simt_BufferOp : Simt_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
 def Simt_WriteOp : Simt_Op<"write"> {
   let summary = "each thread writes its elements of a tile to shared memory";
   let description = [{
-    The element at position (i, j, …) goes to byte i · strides₀ + j · strides₁ + … of the buffer, or to where an image has
-    it, by `vectors` of each thread or by `rows` or `columns` of matrices (`stmatrix`). Of threads that hold the same elements
-    one writes. What lies past the tile's extents, in registers that its layout pads with, is not written by strides, and
-    is 0 in an image.
+    The element at position (i, j, …) goes to byte i · strides₀ + j · strides₁ + … of the buffer, or to its byte in an image. With
+    an image, each thread stores `vectors`, or a warp stores `rows` or `columns` of matrices (`stmatrix`). If several threads hold
+    an element, one of them writes it. Elements beyond the tile's extents, in registers that its layout pads with, are not written
+    by strides, and are 0 in an image.
 
     ```mlir
     #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
@@ -171,9 +171,9 @@ def Simt_WriteOp : Simt_Op<"write"> {
 def Simt_ReadOp : Simt_Op<"read"> {
   let summary = "each thread reads its elements of a tile from shared memory";
   let description = [{
-    The element at position (i, j, …) comes from byte `offset` + i · strides₀ + j · strides₁ + …, or from where an image has
-    it, by `vectors` of each thread or by `rows` or `columns` of matrices (`ldmatrix`), the image beginning at byte `offset`;
-    what the layout pads the tile with is read as 0. `slot` is as `simt.fetch` has it.
+    The element at position (i, j, …) comes from byte `offset` + i · strides₀ + j · strides₁ + …, or from its byte in an image
+    that begins at byte `offset`. With an image, each thread loads `vectors`, or a warp loads `rows` or `columns` of matrices
+    (`ldmatrix`). Elements that the layout pads the tile with are read as 0. `slot` is that of `simt.fetch`.
 
     ```mlir
     #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
@@ -194,10 +194,10 @@ def Simt_ReadOp : Simt_Op<"read"> {
 }
 
 def Simt_PickOp : Simt_Op<"pick"> {
-  let summary = "each thread reads elements from wherever they lie in shared memory";
+  let summary = "each thread reads elements from computed places in shared memory";
   let description = [{
-    The element at position p comes from byte `place`(p), which is a multiple of its size; what the layout pads the tile
-    with is read as 0. Where places are a sum of strides, `simt.read` takes several elements at once.
+    The element at position p comes from byte `place`(p), a multiple of its size. Elements that the layout pads the tile with are
+    read as 0. If places are a sum of strides, `simt.read` is better: it reads several elements at once.
 
     ```mlir
     #row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
@@ -213,14 +213,16 @@ def Simt_PickOp : Simt_Op<"pick"> {
 }
 
 def Simt_FetchOp : Simt_Op<"fetch", [AttrSizedOperandSegments]> {
-  let summary = "begins to copy a tile of a view to shared memory";
+  let summary = "begins an asynchronous copy of a tile of a view to shared memory";
   let description = [{
-    The tile at the offsets goes to where the image has its elements, from byte `at` of the buffer on, while the threads go on:
-    the copy has ended once `simt.wait_copies` has waited for its group. Elements outside the view are zeros. `layout` says
-    which thread copies which elements, `by` so many at a time, 4 to 16 bytes; `whole`: so many lie inside the view or
-    outside of it together. `slot [n, s]`: of s tiles that the buffer has room for it is the one that the loop that holds
-    it, or that comes next, reads n rounds later; when there is no such round the predicate is false, and the slot
-    gets zeros. `slot [n, s, d]`: the loop's own fetches are d rounds ahead, not s - 1.
+    The tile at the offsets is copied to the image that begins at byte `at` of the buffer, while the threads continue. The copy is
+    complete after `simt.wait_copies` has waited for its group. Out-of-bounds elements are zeros. `layout` says which thread
+    copies which elements. `by` is the number of elements of one copy, of 4 to 16 bytes. `whole`: these are in bounds or out of
+    bounds together.
+
+    The buffer is a multi-stage buffer with s slots. `slot [n, s]` is the slot that the loop around it, or the next loop, reads n
+    iterations later. If there is no such iteration, the predicate is false, and the slot gets zeros. `slot [n, s, d]`: the loop's
+    own fetches are d iterations ahead, instead of s - 1.
 
     ```mlir
     #copies = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>
@@ -244,9 +246,9 @@ def Simt_FetchOp : Simt_Op<"fetch", [AttrSizedOperandSegments]> {
 }
 
 def Simt_CommitCopiesOp : Simt_Op<"commit_copies", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "makes a group of the copies that each thread has begun since the last";
+  let summary = "groups the copies that each thread has begun since the last group";
   let description = [{
-    It may be empty.
+    The group may be empty.
 
     ```mlir
     func.func @example() {
@@ -260,10 +262,10 @@ def Simt_CommitCopiesOp : Simt_Op<"commit_copies", [MemoryEffects<[MemRead, MemW
 }
 
 def Simt_WaitCopiesOp : Simt_Op<"wait_copies", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for all groups of the thread's copies but the newest";
+  let summary = "waits for all groups of the thread's copies except the newest `pending`";
   let description = [{
-    `pending` of them may be under way still. What was copied is there for this thread; a barrier makes it so for all, and for
-    what `simt.multiply` reads where the copies are `shown`.
+    The copied elements are then visible to this thread; after a barrier they are visible to all. With `shown`, they are also
+    visible to the reads of `simt.multiply`.
 
     ```mlir
     func.func @example() {
@@ -279,11 +281,11 @@ def Simt_WaitCopiesOp : Simt_Op<"wait_copies", [MemoryEffects<[MemRead, MemWrite
 }
 
 def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
-  let summary = "begins to multiply two matrices in shared memory by the tensor cores of groups of four warps";
+  let summary = "begins a matrix product of two matrices in shared memory by wgmma";
   let description = [{
-    left · right + acc, which has the layout of `wgmmaAcc`. An operand begins at byte `at` of its buffer, where the image has
-    its elements, those of the transposed matrix when it is `turned`. The sums are there once `simt.wait_multiply` has waited
-    for them, and nothing else may touch them until then. `slot` is as `simt.fetch` has it.
+    left · right + acc, which has the layout of `wgmmaAcc`. An operand is the image that begins at byte `at` of its buffer,
+    transposed if it is `turned`. The accumulator is complete after `simt.wait_multiply` has waited for it. Nothing else may
+    access it until then. `slot` is that of `simt.fetch`.
 
     ```mlir
     #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
@@ -308,10 +310,11 @@ def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
 }
 
 def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
-  let summary = "multiplies a tile by a matrix in shared memory by the tensor cores of groups of four warps";
+  let summary = "matrix product of a tile in registers and a matrix in shared memory by wgmma";
   let description = [{
-    left · right + acc, or left · right; the sums have the layout of `wgmmaAcc`, and `left` is its operand A, in registers. They
-    are there at once, and the matrix may be overwritten behind a barrier. What is right is as `simt.multiply` has it.
+    left · right + acc, or left · right. The accumulator has the layout of `wgmmaAcc`, and `left` is its operand A, in registers.
+    The result is complete at once, and the matrix may be overwritten after a barrier. The right operand is as for
+    `simt.multiply`.
 
     ```mlir
     #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
@@ -337,9 +340,9 @@ def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
 
 def Simt_WaitMultiplyOp : Simt_Op<"wait_multiply", [AllTypesMatch<["sums", "result"]>,
                                                     MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for all of the thread's `simt.multiply` but the newest";
+  let summary = "waits for all of the thread's `simt.multiply` except the newest `pending`";
   let description = [{
-    `pending` of them may be under way still, and then the sums may only be passed on to the next one.
+    If `pending` is not 0, the accumulator may only be passed to the next `simt.multiply`.
 
     ```mlir
     #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
@@ -356,10 +359,10 @@ def Simt_WaitMultiplyOp : Simt_Op<"wait_multiply", [AllTypesMatch<["sums", "resu
 }
 
 def Simt_ReserveOp : Simt_Op<"reserve", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "takes room for a line in the console";
+  let summary = "reserves space for a line in the console";
   let description = [{
-    One thread of the program asks; the result, which that thread alone knows, is where the line begins, in bytes from the
-    first line's begin.
+    One thread of the program executes it. The result, which only that thread has, is the offset of the line in bytes from the
+    begin of the first line.
 
     ```mlir
     #all = #simt.layout<1, reg [], lane [* * * * *], warp [* *]>
@@ -378,7 +381,7 @@ def Simt_ReserveOp : Simt_Op<"reserve", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Simt_PrintOp : Simt_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a line into the console";
   let description = [{
-    The record that lowering/Abi.h describes, at `place`, if there is room: label number `label`, extents `shape`, then
+    It writes the record that lowering/Abi.h describes, at `place`, if there is space: label number `label`, extents `shape`, then
     the elements.
 
     ```mlir
@@ -398,10 +401,10 @@ def Simt_PrintOp : Simt_Op<"print", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Simt_BarrierOp : Simt_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "no thread goes on before all have come";
+  let summary = "barrier: no thread continues before all have arrived";
   let description = [{
-    What any of them wrote before it, to shared or global memory, is there for all of them after it. `guards` says what
-    would go wrong without it.
+    Writes of any thread before it, to shared or global memory, are visible to all threads after it. `guards` names the hazard
+    that it prevents.
 
     ```mlir
     func.func @example() {

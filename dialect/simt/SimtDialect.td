@@ -1,10 +1,10 @@
-// The `simt` dialect: what the threads of one program of a GPU do.
+// The `simt` dialect: the operations of the threads of one GPU program.
 //
-// A tile of the `tile` dialect belongs to all threads of a program together. Here it gets a *layout*, the encoding of
-// its tensor type, which says where each element is: in which register of which lane of which warp. Operations on tiles
-// move elements between threads; operations on scalars and small vectors are what one thread does, an instruction or a
-// few. Passes above choose layouts and exchanges; `gpu-distribute` goes from tiles to threads, `gpu-spell-ptx` from
-// threads to PTX.
+// A tile of the `tile` dialect belongs to all threads of a program together. Here it has a *layout*, the encoding of its
+// tensor type, which says in which register of which lane of which warp each element is. Operations on tiles move
+// elements between threads. Operations on scalars and small vectors are the work of one thread, an instruction or a few.
+// Earlier passes choose layouts and exchanges; `gpu-distribute` goes from tiles to threads, `gpu-spell-ptx` from threads
+// to PTX.
 
 #ifndef KILN_DIALECT_SIMT_SIMTDIALECT_TD
 #define KILN_DIALECT_SIMT_SIMTDIALECT_TD
@@ -19,7 +19,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Simt_Dialect : Dialect {
   let name = "simt";
   let cppNamespace = "::kiln::simt";
-  let summary = "tiles spread over the threads of a GPU's program, and what each thread does";
+  let summary = "tiles distributed over the threads of a GPU program, and operations of one thread";
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
 }
@@ -32,10 +32,10 @@ def Simt_LayoutAttr : AttrDef<Simt_Dialect, "Layout", [DeclareAttrInterfaceMetho
   let mnemonic = "layout";
   let summary = "which register of which lane of which warp holds an element";
   let description = [{
-    A linear map over bits: each bit of a register's, lane's and warp's number stands for one bit of a coordinate
-    (`d1:8` is bit 3 of dimension 1), or for none (`*`), when threads that differ in it hold the same elements. Extents
-    that are no power of two are an odd number of repeats of a core that is one; repeats lie in registers.
-    dialect/simt/layout/README.md has the whole of it.
+    A linear map over bits. Each bit of the number of a register, lane or warp stands for one bit of a coordinate (`d1:8` is bit 3
+    of dimension 1). A bit that stands for none (`*`) means that threads hold copies. An extent that is not a power of two is an
+    odd number of repeats of a core, whose extent is a power of two. Repeats are in registers. dialect/simt/layout/README.md has
+    the details.
 
     ```mlir
     #simt.layout<64x96, rep 1x3, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
@@ -51,7 +51,7 @@ def Simt_LayoutAttr : AttrDef<Simt_Dialect, "Layout", [DeclareAttrInterfaceMetho
                  words(layout.bases(Hw::warp)), words(layout.bases(Hw::block)));
   }]>];
   let extraClassDeclaration = [{
-    /// The layout itself, which computes.
+    /// The layout as an object with its algebra.
     ::kiln::simt::TileLayout getLayout() const;
   }];
 }
@@ -60,10 +60,10 @@ def Simt_ImageAttr : AttrDef<Simt_Dialect, "Image"> {
   let mnemonic = "image";
   let summary = "where the elements of a tile lie in shared memory";
   let description = [{
-    For each bit of a coordinate the bytes that it moves an element by, lowest bit first; the place of an element is the
-    exclusive or of those of the bits that are set. So rows can begin where their banks do not meet those of other rows,
-    which others call a swizzle. What the layout of the tile repeats comes core by core, one after the other in row-major
-    order. Here row 1 begins in byte 64 with its pieces of 16 bytes in another order than row 0's:
+    Each bit of a coordinate moves an element by some bytes, lowest bit first. The place of an element is the exclusive or of
+    those of the bits that are set. So rows can begin in different banks (a swizzle). Repeats of the tile's layout follow core by
+    core, in row-major order. In the example row 1 begins at byte 64, with its 16-byte pieces in another order than those of row
+    0:
 
     ```mlir
     #simt.image<8x32xbf16, d0 [80, 160, 256], d1 [2, 4, 8, 16, 32]>
@@ -74,8 +74,7 @@ def Simt_ImageAttr : AttrDef<Simt_Dialect, "Image"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The image of a tile of this shape and type whose core lies as `offset` says, a map from its positions to numbers
-    /// of elements.
+    /// The image of a tile of this shape and type. `offset` maps the positions of its core to offsets in elements.
     static ImageAttr of(::mlir::RankedTensorType tile, const ::kiln::simt::F2Map &offset);
     /// That map.
     ::kiln::simt::F2Map getMap() const;

@@ -1,4 +1,4 @@
-// Operations whose elements find their places by values, on tiles with layouts, and what a thread does for them.
+// Operations in which values decide positions, on tiles with layouts, and the operations of one thread that they need.
 
 #ifndef KILN_DIALECT_SIMT_SORTOPS_TD
 #define KILN_DIALECT_SIMT_SORTOPS_TD
@@ -14,12 +14,13 @@ def Simt_SortedBuffer : Type<And<[MemRefRankOf<[I8], [1]>.predicate,
     "::mlir::MemRefType">;
 
 def Simt_SortOp : Simt_Op<"sort", [Pure]> {
-  let summary = "stages of a bitonic sort along an axis that each warp does alone";
+  let summary = "stages of a bitonic sort along an axis, within each warp";
   let description = [{
-    The extent along the axis is a power of two, 2^m. Stage number l · (l − 1) / 2 + l − 1 − b, for l from 1 to m and b from
-    l − 1 down to 0, compares each element with the one whose position differs in bit b, and leaves the smaller one where
-    bit b of the position is bit l. After all of them, `stages [0, m · (m + 1) / 2]`, elements ascend. `by` a tile of numbers
-    equal elements stand in the order of these, which go with them. No stage is of a bit that stands for warps.
+    The extent along the axis is a power of two, 2^m. Stages are numbered by l from 1 to m and b from l − 1 down to 0: stage l ·
+    (l − 1) / 2 + l − 1 − b compares each element with the one whose position differs in bit b. It leaves the smaller one where
+    bit b of the position equals bit l. After all stages, `stages [0, m · (m + 1) / 2]`, elements are ascending. With a second
+    tile of numbers, equal elements are in the order of these numbers, which move with them. No stage uses a bit that stands for
+    warps.
 
     ```mlir
     #row = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [* *]>
@@ -44,9 +45,9 @@ def Simt_SortOp : Simt_Op<"sort", [Pure]> {
 }
 
 def Simt_LookUpOp : Simt_Op<"look_up"> {
-  let summary = "each thread reads elements from where a tile says that they lie in shared memory";
+  let summary = "each thread reads elements from places in shared memory that a tile names";
   let description = [{
-    From that byte, which is a multiple of the element's size; 0 where it is negative.
+    A place is a byte offset, a multiple of the element's size. A negative place gives 0.
 
     ```mlir
     #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
@@ -64,8 +65,8 @@ def Simt_LookUpOp : Simt_Op<"look_up"> {
 def Simt_CountOp : Simt_Op<"count"> {
   let summary = "adds 1 to counters in shared memory, one for each element";
   let description = [{
-    To the i32 number that lies in the buffer where the tile says, in bytes; to none where that is negative. Threads do so in
-    no order, each addition indivisibly.
+    The counter is the i32 number at the byte offset that the tile names; a negative offset counts nothing. Each addition is
+    indivisible, and the order of threads is unspecified.
 
     ```mlir
     #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
@@ -82,7 +83,7 @@ def Simt_CountOp : Simt_Op<"count"> {
 def Simt_IncrementOp : Simt_Op<"increment", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds 1 to a number of 32 bits in shared memory, indivisibly";
   let description = [{
-    At the address, if the predicate is true.
+    It is done at the address, if the predicate is true.
 
     ```mlir
     func.func @example(%address: i32, %p: i1) {

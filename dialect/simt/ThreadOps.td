@@ -1,4 +1,4 @@
-// What one thread does: operations on scalars and vectors of one dimension, each an instruction or a few of PTX.
+// Operations of one thread, on scalars and vectors of one dimension. Each is one PTX instruction or a few.
 
 #ifndef KILN_DIALECT_SIMT_THREADOPS_TD
 #define KILN_DIALECT_SIMT_THREADOPS_TD
@@ -11,7 +11,7 @@ def Simt_Space : I32EnumAttr<"Space", "memory of a GPU", [
   let cppNamespace = "::kiln::simt";
 }
 
-/// What is loaded or stored at once: a vector of 8 to 128 bits.
+/// The value of one load or store: a vector of 8 to 128 bits.
 def Simt_Packet : VectorOfRankAndType<[1], Tile_Stored>;
 /// An address: 64 bits of global memory, 32 bits of shared memory.
 def Simt_Address : AnyTypeOf<[I32, I64], "address">;
@@ -37,7 +37,7 @@ def Simt_ThreadOp : Simt_Op<"thread", [Pure, DeclareOpInterfaceMethods<InferIntR
 def Simt_SharedBaseOp : Simt_Op<"shared_base", [Pure]> {
   let summary = "the address of the program's shared memory";
   let description = [{
-    A multiple of 128, and of 1024 where `simt.wgmma` or `simt.wgmma_rows` reads it. `bytes` is how much there is of it.
+    A multiple of 128, and of 1024 if `simt.wgmma` or `simt.wgmma_rows` reads it. `bytes` is the size of the shared memory.
 
     ```mlir
     func.func @example() -> i32 {
@@ -53,9 +53,9 @@ def Simt_SharedBaseOp : Simt_Op<"shared_base", [Pure]> {
 }
 
 def Simt_AddressOp : Simt_Op<"address", [Pure, AllTypesMatch<["base", "result"]>]> {
-  let summary = "an address so many strides behind another one";
+  let summary = "an address plus a number of strides";
   let description = [{
-    base + stride · count, where the stride is a number without sign: one instruction, which sums of 64 bits are not.
+    base + stride · count, with an unsigned stride. This is one instruction; a 64-bit sum takes more.
 
     ```mlir
     func.func @example(%base: i64, %stride: i32) -> i64 {
@@ -73,9 +73,9 @@ def Simt_AddressOp : Simt_Op<"address", [Pure, AllTypesMatch<["base", "result"]>
 def Simt_LoadOp : Simt_Op<"ld", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "loads one to sixteen bytes";
   let description = [{
-    From address + `displacement`, which is a multiple of the bytes loaded, if the predicate is true; else the result is
-    `other`. `readonly`: nothing writes there while the kernel runs. `strong`: others may write there meanwhile;
-    then `simt.order = "acquire"` orders what stands behind it.
+    It loads from address + `displacement`, a multiple of the bytes loaded, if the predicate is true; otherwise the result is
+    `other`. `readonly`: nothing writes there while the kernel runs. `strong`: others may write there concurrently; then
+    `simt.order = "acquire"` orders later accesses after it.
 
     ```mlir
     func.func @example(%address: i64, %p: i1, %other: vector<4xf32>) -> vector<4xf32> {
@@ -98,8 +98,8 @@ def Simt_LoadOp : Simt_Op<"ld", [AttrSizedOperandSegments, DeclareOpInterfaceMet
 def Simt_StoreOp : Simt_Op<"st", [MemoryEffects<[MemWrite]>]> {
   let summary = "stores one to sixteen bytes";
   let description = [{
-    To address + `displacement`, which is a multiple of the bytes stored, if the predicate is true. `strong`: others may
-    read or write there meanwhile; then `simt.order = "release"` orders what stands before it.
+    It stores to address + `displacement`, a multiple of the bytes stored, if the predicate is true. `strong`: others may read or
+    write there concurrently; then `simt.order = "release"` orders earlier accesses before it.
 
     ```mlir
     func.func @example(%address: i32, %x: vector<2xf16>, %p: i1) {
@@ -116,11 +116,11 @@ def Simt_StoreOp : Simt_Op<"st", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Simt_LoadMatrixOp : Simt_Op<"ldmatrix", [MemoryEffects<[MemRead]>]> {
-  let summary = "one, two or four matrices of 8 rows of 16 bytes, spread over a warp";
+  let summary = "loads one, two or four matrices of 8 rows of 16 bytes, distributed over a warp";
   let description = [{
-    From shared memory at address + `displacement`: lane 8 i + j gives the address of row j of matrix i. Of each matrix a lane
-    gets one word of 32 bits: word l % 4 of row l / 4 in lane l, or, with `transposed`, the elements l / 4 of rows 2 (l % 4)
-    and 2 (l % 4) + 1, which are of 16 bits.
+    It loads from shared memory at address + `displacement`: lane 8 i + j gives the address of row j of matrix i. A lane gets one
+    32-bit word of each matrix: lane l gets word l % 4 of row l / 4. With `transposed` it gets the 16-bit elements l / 4 of rows 2
+    (l % 4) and 2 (l % 4) + 1.
 
     ```mlir
     func.func @example(%address: i32) -> vector<4xi32> {
@@ -136,9 +136,9 @@ def Simt_LoadMatrixOp : Simt_Op<"ldmatrix", [MemoryEffects<[MemRead]>]> {
 }
 
 def Simt_StoreMatrixOp : Simt_Op<"stmatrix", [MemoryEffects<[MemWrite]>]> {
-  let summary = "stores what `simt.ldmatrix` would load";
+  let summary = "stores the matrices that `simt.ldmatrix` would load";
   let description = [{
-    To shared memory, where no lane may be left out: a predicate is the same in all lanes of a warp.
+    It stores to shared memory. No lane may be left out: a predicate is uniform in the warp.
 
     ```mlir
     func.func @example(%address: i32, %words: vector<4xi32>, %p: i1) {
@@ -156,10 +156,10 @@ def Simt_StoreMatrixOp : Simt_Op<"stmatrix", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Simt_CopyAsyncOp : Simt_Op<"cp_async", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "begins to copy 4, 8 or 16 bytes from global to shared memory";
+  let summary = "begins an asynchronous copy of 4, 8 or 16 bytes from global to shared memory";
   let description = [{
-    If the predicate is true. The first `size` bytes, all of them without it, and zeros in place of the rest; where
-    `inside` is false all are zeros.
+    It copies if the predicate is true. It copies the first `size` bytes (default: all) and zeros for the rest. If `inside` is
+    false, all bytes are zeros.
 
     ```mlir
     func.func @example(%to: i32, %from: i64, %size: i32, %inside: i1, %p: i1) {
@@ -180,7 +180,7 @@ def Simt_CopyAsyncOp : Simt_Op<"cp_async", [AttrSizedOperandSegments, MemoryEffe
   let hasVerifier = 0;
 }
 
-/// tile::AtomicKind, whose definition belongs to the other dialect.
+/// tile::AtomicKind, which the other dialect defines.
 def Simt_AtomicKind : Attr<CPred<"::llvm::isa<::kiln::tile::AtomicKindAttr>($_self)">, "kind of atomic"> {
   let storageType = "::kiln::tile::AtomicKindAttr";
   let returnType = "::kiln::tile::AtomicKind";
@@ -191,9 +191,9 @@ def Simt_Atomic : AnyTypeOf<[I16, I32, I64, F16, BF16, F32, F64]>;
 def Simt_AtomicRmwOp : Simt_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "changes one element of global memory, indivisibly";
   let description = [{
-    At address + `displacement`, if the predicate is true, in no order with other accesses, or in that of `simt.order`:
-    "acquire", "release" or "acq_rel". The result is what was there, or 0. With `simt.fenced` it reads for a fence that stands
-    behind it, though nobody may use the result.
+    It is done at address + `displacement`, if the predicate is true. It is relaxed, or has the order `simt.order`: "acquire",
+    "release" or "acq_rel". The result is the previous value, or 0. With `simt.fenced` its read is kept for a later fence, even if
+    the result is unused.
 
     ```mlir
     func.func @example(%address: i64, %x: f32, %p: i1) -> f32 {
@@ -213,10 +213,10 @@ def Simt_AtomicRmwOp : Simt_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>
 
 def Simt_AtomicCasOp : Simt_Op<"atomic_cas", [AllTypesMatch<["expected", "desired", "result"]>,
                                               MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "writes one element of global memory if it is as expected, indivisibly";
+  let summary = "compare-and-exchange of one element of global memory, indivisibly";
   let description = [{
-    At address + `displacement`, if the predicate is true, in no order with other accesses, or in that of `simt.order`, as
-    `simt.atomic_rmw` has it; bits are compared. The result is what was there, or 0.
+    It is done at address + `displacement`, if the predicate is true, with the orders of `simt.atomic_rmw`. Bits are compared. The
+    result is the previous value, or 0.
 
     ```mlir
     func.func @example(%address: i64, %x: i32, %y: i32, %p: i1) -> i32 {
@@ -251,7 +251,7 @@ def Simt_FenceOp : Simt_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Simt_ConsoleOp : Simt_Op<"console", [Pure]> {
   let summary = "the address of the module's console";
   let description = [{
-    lowering/Abi.h says what is there.
+    lowering/Abi.h describes the memory there.
 
     ```mlir
     func.func @example() -> i64 {
@@ -266,11 +266,10 @@ def Simt_ConsoleOp : Simt_Op<"console", [Pure]> {
 }
 
 def Simt_ReportOp : Simt_Op<"report", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "tells the console of a failed check";
+  let summary = "reports a failed check to the console";
   let description = [{
-    When the condition is true, which it is in all threads of the program or in none, one of them tells. The console keeps
-    the failure of the first launch, of that the lowest program, and of that the first. `message` and `where` are
-    numbers of the module's texts.
+    The condition is uniform in the program. If it is true, one thread reports. The console keeps the failure of the first launch,
+    of its lowest program, and of that program the first. `message` and `where` are numbers of the module's texts.
 
     ```mlir
     func.func @example(%failed: i1, %program: i64, %element: i64) {
@@ -289,7 +288,7 @@ def Simt_ReportOp : Simt_Op<"report", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Simt_ShuffleOp : Simt_Op<"shuffle", [Pure, AllTypesMatch<["value", "result"]>]> {
   let summary = "the value of another lane of the warp";
   let description = [{
-    That whose number differs from the thread's own in the bits of `mask`; all 32 lanes take part.
+    The other lane's number differs from the thread's own in the bits of `mask`. All 32 lanes take part.
 
     ```mlir
     func.func @example(%x: i32) -> i32 {
@@ -305,9 +304,9 @@ def Simt_ShuffleOp : Simt_Op<"shuffle", [Pure, AllTypesMatch<["value", "result"]
 }
 
 def Simt_ShuffleFromOp : Simt_Op<"shuffle_from", [Pure, AllTypesMatch<["value", "result"]>]> {
-  let summary = "the value of the lane with a number of its own";
+  let summary = "the value of the lane that each lane names";
   let description = [{
-    `lane` is from 0 to 31; all 32 lanes take part, each asking whom it likes.
+    `lane` is from 0 to 31, and may differ between lanes. All 32 lanes take part.
 
     ```mlir
     func.func @example(%x: i32, %lane: i32) -> i32 {
@@ -323,7 +322,7 @@ def Simt_ShuffleFromOp : Simt_Op<"shuffle_from", [Pure, AllTypesMatch<["value", 
 }
 
 def Simt_PinOp : Simt_Op<"pin", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the value itself, of which nothing is made before: what is made of it stays in the loop";
+  let summary = "the value itself; operations on the result are not hoisted out of the loop";
   let description = [{
     ```mlir
     func.func @example(%fragment: vector<4xf32>) -> vector<4xf32> {
@@ -344,12 +343,11 @@ def Simt_Part : I32EnumAttr<"Part", "a part of an f32 that is the sum of two num
 }
 
 def Simt_MmaOp : Simt_Op<"mma", [Pure, AllTypesMatch<["acc", "result"]>]> {
-  let summary = "one product of small matrices by a warp's tensor core: a · b + acc";
+  let summary = "one product of small matrices by a warp's tensor core (mma.sync): a · b + acc";
   let description = [{
-    a is 16 × k by rows, b k × 8 by columns, acc 16 × 8; each thread gives its fragments, in the order of PTX's
-    `mma.sync`. k is 16 for f16 and bf16, 8 for f32 (rounded to tf32), 32 for i8. With a part f32 are sums of a `large` number,
-    themselves rounded, and a `small` one, the rest rounded, of which that one is multiplied: as tf32 where k is 8, as bf16 where
-    it is 16.
+    a is 16 × k by rows, b is k × 8 by columns, acc is 16 × 8. Each thread gives its fragments, in the order of PTX's `mma.sync`.
+    k is 16 for f16 and bf16, 8 for f32 (rounded to tf32), 32 for i8. With a part, an f32 operand is split into a `large` number,
+    which is rounded, and a `small` one, the rounded rest. The named part is multiplied: as tf32 if k is 8, as bf16 if it is 16.
 
     ```mlir
     func.func @example(%a: vector<8xbf16>, %b: vector<4xbf16>, %c: vector<4xf32>) -> vector<4xf32> {
@@ -367,11 +365,11 @@ def Simt_MmaOp : Simt_Op<"mma", [Pure, AllTypesMatch<["acc", "result"]>]> {
   }];
 }
 
-/// Sums of a thread.
+/// A thread's elements of an accumulator.
 def Simt_Sums : VectorOfRankAndType<[1], [F32]>;
 
 def Simt_WgmmaFenceOp : Simt_Op<"wgmma_fence", [AllTypesMatch<["sums", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "orders what has written a thread's sums before `simt.wgmma` that add to them";
+  let summary = "orders earlier writes of a thread's accumulator before `simt.wgmma` that add to it";
   let description = [{
     ```mlir
     func.func @example(%sums: vector<4xf32>) -> vector<4xf32> {
@@ -387,10 +385,10 @@ def Simt_WgmmaFenceOp : Simt_Op<"wgmma_fence", [AllTypesMatch<["sums", "result"]
 }
 
 def Simt_WgmmaOp : Simt_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "begins one product of matrices in shared memory by the tensor cores of four warps: a · b + acc";
+  let summary = "begins one product of matrices in shared memory by a warpgroup (wgmma): a · b + acc";
   let description = [{
-    a is 64 × 16, b 16 × n, which descriptors in the form of PTX's `wgmma` describe; they lie by rows and by columns, or
-    `turned`. A thread has n / 2 of the sums.
+    a is 64 × 16, and b is 16 × n. Descriptors in the form of PTX's `wgmma` describe them; they are stored by rows and by columns,
+    or `turned`. A thread has n / 2 elements of the accumulator.
 
     ```mlir
     func.func @example(%a: i64, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
@@ -409,11 +407,11 @@ def Simt_WgmmaOp : Simt_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEff
 }
 
 def Simt_WgmmaRowsOp : Simt_Op<"wgmma_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "products of rows in registers and a matrix in shared memory by the tensor cores of four warps: a · b + acc";
+  let summary = "products of rows in registers and a matrix in shared memory by a warpgroup (wgmma): a · b + acc";
   let description = [{
-    Blocks of 64 rows, one behind the other in `a` and in the sums, of each its fragments of 16 columns; with each of these go 16
-    rows of b, which begin so many pieces of 16 bytes behind the descriptor's as `steps` says. Without `acc` sums begin at 0. They
-    are there at once.
+    `a` and the accumulator have blocks of 64 rows, one after the other. Each block has its fragments of 16 columns. Each fragment
+    is multiplied by 16 rows of b, which begin `steps` pieces of 16 bytes after the descriptor's address. Without `acc` the
+    accumulator starts at 0. The result is complete at once.
 
     ```mlir
     func.func @example(%a: vector<16xbf16>, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
@@ -431,7 +429,7 @@ def Simt_WgmmaRowsOp : Simt_Op<"wgmma_rows", [MemoryEffects<[MemRead, MemWrite]>
     `:` type($a) `->` type($result)
   }];
   let extraClassDeclaration = [{
-    /// Blocks of 64 rows.
+    /// Number of blocks of 64 rows.
     int64_t blocks() {
       return getA().getType().getNumElements() / (8 * static_cast<int64_t>(getSteps().size()));
     }
@@ -440,7 +438,7 @@ def Simt_WgmmaRowsOp : Simt_Op<"wgmma_rows", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 def Simt_WgmmaCommitOp : Simt_Op<"wgmma_commit", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "makes a group of the `simt.wgmma` that the warps have begun since the last";
+  let summary = "groups the `simt.wgmma` that the warps have begun since the last group";
   let description = [{
     ```mlir
     func.func @example() {
@@ -454,7 +452,7 @@ def Simt_WgmmaCommitOp : Simt_Op<"wgmma_commit", [MemoryEffects<[MemRead, MemWri
 }
 
 def Simt_WgmmaWaitOp : Simt_Op<"wgmma_wait", [AllTypesMatch<["sums", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for all groups of `simt.wgmma` but the newest `pending`";
+  let summary = "waits for all groups of `simt.wgmma` except the newest `pending`";
   let description = [{
     ```mlir
     func.func @example(%sums: vector<4xf32>) -> vector<4xf32> {
