@@ -1,4 +1,4 @@
-// The GPU as a backend: lowering/README.md says what its passes do.
+// The GPU as a backend: lowering/gpu/README.md says how its passes generate code.
 
 #pragma once
 
