@@ -1,8 +1,8 @@
 // Every pass of the compiler, in pipeline order: the table of contents of lowering/.
 //
 // A pass `FoldMasks` of the folder tile/ is lowering/tile/FoldMasks.cpp, `--tile-fold-masks`, and
-// test/lowering/tile/fold-masks.mlir. Each folder's passes have a namespace; that of tile/
-// is kiln::lowering. So two targets may both have a `LowerMath`, and each part of this file is generated separately.
+// test/lowering/tile/fold-masks.mlir. Each folder's passes have a namespace; that of tile/ is kiln::lowering.
+// So two targets may both have a `LowerMath`, and C++ is generated from each part of this file separately.
 
 #ifndef KILN_LOWERING_PASSES_TD
 #define KILN_LOWERING_PASSES_TD
