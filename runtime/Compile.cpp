@@ -198,7 +198,8 @@ static Signature signatureOf(const Request &request, const Traced &traced) {
         throw Error(fmt::format("kernel '{}': {} has no strides", kernel.name, kernel.called(i)), Fault::internal);
       parameter = {parameter.name,         fact.isView,     fact.type,
                    slots(view.getShape()), slots(strides),  fact.alignment,
-                   fact.stridesBy16,       fact.extentBy16, fact.fits32};
+                   fact.stridesBy16,       fact.extentBy16, fact.fits32,
+                   traced.written.count(static_cast<int>(i)) > 0};
     }
     signature.parameters.push_back(std::move(parameter));
   }

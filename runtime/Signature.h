@@ -25,6 +25,7 @@ struct Signature {
     Shape extents, strides;
     int64_t alignment = 1;
     bool stridesBy16 = false, extentBy16 = false, fits32 = false;
+    bool written = true; // the kernel may write to it
   };
   std::string where; // the line of the kernel's registration, `file:line`; empty where nobody knows
   std::vector<Parameter> parameters;

@@ -21,6 +21,13 @@
 #include <utility>
 #include <vector>
 
+#ifdef KILN_LANGUAGE // named by the content of the language's headers: a shared object loads only into a program of the same
+extern "C" const char KILN_LANGUAGE;
+namespace kiln::detail {
+[[gnu::used]] inline const char *const language = &KILN_LANGUAGE;
+}
+#endif
+
 namespace kiln {
 
 /// One field of a config struct: its name, what it is, and how `bm=64` is read and printed.

@@ -26,6 +26,7 @@ std::shared_ptr<Context> Context::open(int number) {
 Context::Context(int number)
     : connection(Driver::open(), fmt::format("cuda:{}", number)), gpu(readGpu(connection, number)),
       primary(connection, driver().primaryContextRelease), ownStream(connection, driver().streamDestroy),
+      ordering(connection, driver().eventDestroy),
       pool(connection, driver().poolDestroy), uploads(connection) {
   if (!gpu.isExact())
     say(fmt::format("device '{}': no code is made for compute capability {}.{} of '{}'; it runs that for {}\n",
@@ -36,6 +37,9 @@ Context::Context(int number)
   StreamHandle stream = nullptr;
   connection.call("a stream", driver().streamCreate, &stream, streamNonBlocking);
   ownStream.take(stream);
+  EventHandle event = nullptr;
+  connection.call("an event", driver().eventCreate, &event, eventWithoutTiming);
+  ordering.take(event);
   PoolProperties properties;
   properties.location = gpu.number;
   PoolHandle memory = nullptr;
@@ -56,6 +60,12 @@ Context::Use::Use(Context &context) : lock(context.mutex) {
   context.connection.call("the current context", context.driver().contextGetCurrent, &current);
   if (current != context.handle)
     context.connection.call("to use a context", context.driver().contextSetCurrent, context.handle);
+}
+
+void Context::order(StreamHandle first, StreamHandle second) {
+  const Use use(*this);
+  connection.call("an event", driver().eventRecord, ordering.get(), first);
+  connection.call("a stream to wait for another", driver().streamWaitEvent, second, ordering.get(), 0u);
 }
 
 Address Context::allocate(int64_t bytes) {

@@ -35,6 +35,8 @@ public:
   const Gpu gpu;
   const Driver &driver() const { return connection.driver; }
   StreamHandle stream() const { return ownStream.get(); }
+  /// What `second` is asked for from now on begins after all that `first` was asked for so far. Takes a Use itself.
+  void order(StreamHandle first, StreamHandle second);
 
   // What follows wants a Use.
 
@@ -62,6 +64,7 @@ private:
   Owned<int> primary;
   ContextHandle handle = nullptr;
   Owned<StreamHandle> ownStream;
+  Owned<EventHandle> ordering; // recorded by one stream and waited for by another, one pair at a time
   Owned<PoolHandle> pool;
   Staging uploads;
   LaunchLog log;

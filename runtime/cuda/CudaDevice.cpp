@@ -60,6 +60,8 @@ public:
     return std::make_unique<Graph>(context, std::move(launches));
   }
   void synchronize() override;
+  void after(void *stream) override { context->order(static_cast<StreamHandle>(stream), context->stream()); }
+  void before(void *stream) override { context->order(context->stream(), static_cast<StreamHandle>(stream)); }
 
   std::unique_ptr<DeviceClock> clock() override { return std::make_unique<EventClock>(context); }
   std::optional<int64_t> freeBytes() const override;

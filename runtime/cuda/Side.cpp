@@ -15,26 +15,17 @@ std::unique_ptr<SideStream> sideStreamOf(Device &device) {
 namespace cuda {
 
 Side::Side(std::shared_ptr<Context> given)
-    : context(std::move(given)), stream(context->connection, context->driver().streamDestroy),
-      before(context->connection, context->driver().eventDestroy),
-      after(context->connection, context->driver().eventDestroy) {
+    : context(std::move(given)), stream(context->connection, context->driver().streamDestroy) {
   const Context::Use use(*context);
   const Connection &connection = context->connection;
   StreamHandle made = nullptr;
   connection.call("a second stream", context->driver().streamCreate, &made, streamNonBlocking);
   stream.take(made);
-  for (Owned<EventHandle> *const each : {&before, &after}) {
-    EventHandle event = nullptr;
-    connection.call("an event", context->driver().eventCreate, &event, eventWithoutTiming);
-    each->take(event);
-  }
 }
 
 Side::~Side() {
   try {
     const Context::Use use(*context);
-    before.reset();
-    after.reset();
     stream.reset();
   } catch (const std::exception &error) { // of a context that is lost; what is its, is too
     say(std::string("kiln: warning: ") + error.what() + "\n");
@@ -44,12 +35,6 @@ Side::~Side() {
 void Side::ask(const std::function<void(void *stream)> &asks) {
   const Context::Use use(*context);
   asks(stream.get());
-}
-
-void Side::order(StreamHandle first, EventHandle event, StreamHandle second) {
-  const Context::Use use(*context);
-  context->connection.call("an event", context->driver().eventRecord, event, first);
-  context->connection.call("a stream to wait for another", context->driver().streamWaitEvent, second, event, 0u);
 }
 
 bool Side::isDone() {

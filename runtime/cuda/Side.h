@@ -13,17 +13,13 @@ public:
   ~Side() override;
 
   void ask(const std::function<void(void *stream)> &asks) override;
-  void follow() override { order(context->stream(), before.get(), stream.get()); }
-  void lead() override { order(stream.get(), after.get(), context->stream()); }
+  void follow() override { context->order(context->stream(), stream.get()); }
+  void lead() override { context->order(stream.get(), context->stream()); }
   bool isDone() override;
 
 private:
-  /// `second` waits for what `first` was asked for so far.
-  void order(StreamHandle first, EventHandle event, StreamHandle second);
-
   const std::shared_ptr<Context> context;
   Owned<StreamHandle> stream;
-  Owned<EventHandle> before, after;
 };
 
 } // namespace kiln::cuda

@@ -37,7 +37,7 @@ void *Memory::allocate(int64_t bytes, bool isConstant) {
 bool Memory::release(void *memory) {
   const std::unique_lock lock(mutex);
   const auto at = blocks.find(reinterpret_cast<uint64_t>(memory));
-  if (at == blocks.end())
+  if (at == blocks.end() || !at->second.base)
     return false;
   std::memset(memory, poison, at->second.bytes());
   released.push_back(at->second);
@@ -48,6 +48,21 @@ bool Memory::release(void *memory) {
     std::free(released.front().base);
   }
   return true;
+}
+
+void Memory::lend(void *memory, int64_t bytes) {
+  const uint64_t begin = reinterpret_cast<uint64_t>(memory), end = begin + static_cast<uint64_t>(bytes);
+  const std::unique_lock lock(mutex);
+  const auto after = blocks.lower_bound(begin);
+  if ((after != blocks.end() && after->first < end) ||
+      (after != blocks.begin() && std::prev(after)->second.allocation.end > begin))
+    throw Error(fmt::format("expected {} bytes at {} that are no simulated memory yet, but some are", bytes, memory));
+  blocks[begin] = {{begin, end}, nullptr};
+}
+
+void Memory::takeBack(void *memory) {
+  const std::unique_lock lock(mutex);
+  blocks.erase(reinterpret_cast<uint64_t>(memory));
 }
 
 Allocation Memory::find(uint64_t address) const {

@@ -44,6 +44,9 @@ public:
   void *allocate(int64_t bytes, bool isConstant = false);
   /// Gives memory back. For a while nobody gets it again, and it holds the poison. False when it is no allocation.
   bool release(void *memory);
+  /// Lets kernels touch `bytes` of the host's memory at `memory`, which overlap no other allocation, until takeBack().
+  void lend(void *memory, int64_t bytes);
+  void takeBack(void *memory);
   /// The allocation that holds `address`, or an empty one.
   Allocation find(uint64_t address) const;
   /// Where bytes lie that no allocation holds: "4 bytes beyond an allocation of 64 bytes", "16 bytes into 64 bytes that
@@ -56,7 +59,7 @@ public:
 private:
   struct Block {
     Allocation allocation;
-    void *base;
+    void *base; // null: it was lent
     uint64_t bytes() const { return allocation.end - allocation.begin; }
   };
   Allocation nearest(uint64_t address) const;

@@ -195,6 +195,8 @@ public:
 
   void setSchedule(const std::string &settings) override { schedule = Schedule::named(settings); }
   void setCounting(bool on) override { counting = on; }
+  void lend(void *place, int64_t bytes) override { memory->lend(place, bytes); }
+  void takeBack(void *place) override { memory->takeBack(place); }
   const LaunchCounts &lastLaunch() const override;
 
   std::unique_ptr<DeviceClock> clock() override { return std::make_unique<IssueClock>(*this); }

@@ -31,6 +31,10 @@ public:
   virtual void setSchedule(const std::string &settings) = 0;
   /// From now on counts what launches do, or stops; counting takes about as long again as running.
   virtual void setCounting(bool on) = 0;
+  /// Lets kernels touch `bytes` of the host's memory, such as an array of another library, until takeBack(). Bytes
+  /// round them are found out of bounds as those round an allocation. Throws Error where some are the device's already.
+  virtual void lend(void *memory, int64_t bytes) = 0;
+  virtual void takeBack(void *memory) = 0;
   /// What the last launch did; throws Error when none was counted.
   virtual const LaunchCounts &lastLaunch() const = 0;
 };

@@ -52,13 +52,16 @@ static std::vector<std::string> compilerCommand() {
 /// The path as an argument that no compiler takes for a flag.
 static std::string asArgument(const std::string &path) { return path.starts_with("-") ? "./" + path : path; }
 
-static std::vector<std::string> commandFor(const std::string &path, const std::vector<std::string> &includes) {
+static std::vector<std::string> commandFor(const std::string &path, const std::vector<std::string> &includes,
+                                           const std::string &language) {
   std::vector<std::string> words = compilerCommand();
   // The object's own definitions come before this program's: the file may be a changed copy of a built-in kernel's.
   for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
     words.emplace_back(flag);
   if (::isatty(STDERR_FILENO)) // the compiler itself writes to a file
     words.emplace_back("-fdiagnostics-color=always");
+  if (!language.empty())
+    words.push_back("-DKILN_LANGUAGE=" + language);
   for (const std::string &include : includes)
     words.push_back("-I" + include);
   for (const std::string &word : {std::string("-x"), std::string("c++"), asArgument(path)})
@@ -206,8 +209,9 @@ static void store(DiskCache &cache, const std::string &key, const timespec &begi
 
 // --- Compiling -------------------------------------------------------------------------------------------------------
 
-void compileShared(const std::string &path, const std::vector<std::string> &includes, const std::string &object) {
-  std::vector<std::string> words = commandFor(path, includes);
+void compileShared(const std::string &path, const std::vector<std::string> &includes, const std::string &object,
+                   const std::string &language) {
+  std::vector<std::string> words = commandFor(path, includes, language);
   DiskCache cache = DiskCache::fromEnvironment();
   const std::string key = keyOf(words);
   if (const std::optional<Entry> kept = load(cache, key)) {

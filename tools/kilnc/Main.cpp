@@ -200,6 +200,18 @@ static void launch(const Options &options) {
 
 // --- The program -----------------------------------------------------------------------------------------------------
 
+/// Makes a shared object of all kernels of a C++ file, for libkiln to compile when they are launched.
+static void makeLibrary(const CLI::App &app, const Options &options) {
+  for (const CLI::Option *option : app.get_options())
+    if (option->count() > 0 && !option->get_positional() &&
+        !llvm::is_contained({"--emit", "-o", "--include"}, option->get_name()))
+      throw Error(fmt::format("expected only a C++ file, -o and --include with --emit=library, but got '{}'",
+                              option->get_name()));
+  if (options.file.empty() || options.file.ends_with(".mlir") || options.output == "-")
+    throw Error("expected a C++ file and -o FILE.so with --emit=library");
+  buildLibrary(options.file, options.includes, options.output);
+}
+
 static void compile(const Options &options) {
   const auto backend = backendFor(options.target, options.emit, options.generic);
   if (isBinary(options.emit) && options.output == "-" && ::isatty(1))
@@ -235,7 +247,9 @@ static void run(int argc, char **argv) {
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
   app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");
   app.add_option("--emit", options.emit,
-                 fmt::format("what to print: on CPUs {}; on GPUs {}", stageNames(false), stageNames(true)))
+                 fmt::format("what to print: on CPUs {}; on GPUs {}; or library, a shared object of the file's kernels "
+                             "for libkiln",
+                             stageNames(false), stageNames(true)))
       ->capture_default_str();
   app.add_flag("--explain", options.explain,
                "tell what a GPU makes of the kernel, by its lines: layouts, accesses, products, conversions, barriers")
@@ -274,7 +288,9 @@ static void run(int argc, char **argv) {
     else if (options.list) {
       checkList(app);
       list(options);
-    } else if (options.file.empty() && options.kernel.empty())
+    } else if (options.emit == "library")
+      makeLibrary(app, options);
+    else if (options.file.empty() && options.kernel.empty())
       throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
     else if (options.run)
       launch(options);

@@ -27,6 +27,16 @@ namespace kiln::tools {
 
 // --- Headers ---------------------------------------------------------------------------------------------------------
 
+/// The folder of the shared library that this code is in, or of the program.
+static fs::path ownFolder() {
+  Dl_info info;
+  std::error_code failure;
+  if (::dladdr(reinterpret_cast<const void *>(&languageIdentity), &info) && info.dli_fname &&
+      fs::path(info.dli_fname).extension() == ".so")
+    return fs::canonical(info.dli_fname, failure).parent_path();
+  return fs::read_symlink("/proc/self/exe", failure).parent_path();
+}
+
 /// The folder of the language's headers: one of `includes` or `kiln` in it, else above this program's own place, as in
 /// an installed copy or a build, else where it was built.
 static std::string headerFolder(const std::vector<std::string> &includes) {
@@ -35,8 +45,7 @@ static std::string headerFolder(const std::vector<std::string> &includes) {
     for (const fs::path &candidate : {fs::path(include), fs::path(include) / "kiln"})
       if (fs::exists(candidate / languageHeaders[0], failure))
         return candidate.string();
-  for (fs::path folder = fs::read_symlink("/proc/self/exe", failure).parent_path(); !folder.empty();
-       folder = folder.parent_path()) {
+  for (fs::path folder = ownFolder(); !folder.empty(); folder = folder.parent_path()) {
     for (const fs::path &candidate : {folder, folder / "include/kiln"})
       if (fs::exists(candidate / languageHeaders[0], failure))
         return candidate.string();
@@ -45,7 +54,7 @@ static std::string headerFolder(const std::vector<std::string> &includes) {
   }
   if (fs::exists(fs::path(builtHeaders) / languageHeaders[0], failure))
     return builtHeaders;
-  throw Error(fmt::format("expected '{}' in a folder above kilnc or in '{}', but found neither; name its folder with "
+  throw Error(fmt::format("expected '{}' in a folder above this program or in '{}', but found neither; name its folder with "
                           "--include",
                           languageHeaders[0], builtHeaders),
               Fault::device);
@@ -70,11 +79,14 @@ static void checkHeaders(const std::string &folder) {
     hashes += sha256(asInTree(readInput((fs::path(folder) / header).string()))) + "\n";
   if (sha256(hashes) != languageIdentity)
     throw Error(
-        fmt::format("expected the headers in '{}' to be those that kilnc was built with, but they differ; build "
-                    "kilnc again",
+        fmt::format("expected the headers in '{}' to be those that this program was built with, but they differ; build "
+                    "it again",
                     folder),
         Fault::device);
 }
+
+/// The symbol that a shared object needs of the program that loads it begins with this, and ends with the hash.
+static const std::string languageSymbol = "kiln_language_";
 
 // --- Loading ---------------------------------------------------------------------------------------------------------
 
@@ -94,9 +106,14 @@ static void *load(const std::string &path, const std::string &object) {
   } catch (...) {
     throw Error(fmt::format("'{}' does not load: it threw something that is no std::exception", path));
   }
-  if (!library)
-    throw Error(fmt::format("'{}' does not load: {}", path, ::dlerror()));
-  return library;
+  if (library)
+    return library;
+  const std::string text = ::dlerror();
+  if (text.find(languageSymbol) != std::string::npos)
+    throw Error(fmt::format("'{}' was compiled with the headers of another version of Kiln; make it again with kilnc "
+                            "--emit=library",
+                            path));
+  throw Error(fmt::format("'{}' does not load: {}", path, text));
 }
 
 /// The line that would register `kernel`.
@@ -116,23 +133,38 @@ static void checkReadable(const std::string &path) {
   expectInput(path);
 }
 
-UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {
-  checkReadable(path);
+/// Compiles the file with the language's headers.
+static void build(const std::string &path, const std::vector<std::string> &includes, const std::string &object,
+                  const std::string &language) {
   const fs::path headers = headerFolder(includes);
   checkHeaders(headers);
   std::vector<std::string> folders = includes;
   folders.push_back(headers);       // "dialect/dsl/Kernel.h"
   if (headers.filename() == "kiln") // <kiln/dialect/dsl/Kernel.h>
     folders.push_back(headers.parent_path());
+  compileShared(path, folders, object, language);
+}
+
+UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {
+  checkReadable(path);
   Registrations registrations;
-  const TemporaryFolder folder("kilnc");
-  const std::string object = folder / "unit.so";
-  compileShared(path, folders, object);
-  library.reset(load(path, object));
+  if (path.ends_with(".so")) {
+    library.reset(load(path, fs::absolute(path).string()));
+  } else {
+    const TemporaryFolder folder("kilnc");
+    const std::string object = folder / "unit.so";
+    build(path, includes, object, "");
+    library.reset(load(path, object));
+  }
   registered = std::move(registrations.kernels);
   if (registered.empty())
     throw Error(fmt::format("expected a line that registers a kernel in '{}', such as\n    {}\nbut found none", path,
                             exampleLine(wanted.empty() ? "add" : wanted)));
+}
+
+void buildLibrary(const std::string &path, const std::vector<std::string> &includes, const std::string &output) {
+  checkReadable(path);
+  build(path, includes, output, languageSymbol + languageIdentity);
 }
 
 std::vector<const Kernel *> UserFile::kernels() const {

@@ -1,6 +1,6 @@
 // Kernels out of the user's own C++ file. The system's compiler builds it into a shared object, which finds the
-// language in kilnc itself; loading that object runs its static initialisers, and the kernels are those that it
-// registers meanwhile:
+// language in the program that loads it; loading that object runs its static initialisers, and the kernels are those
+// that it registers meanwhile:
 //
 //     const Kernel addKernel = kernel("add", add, {"x", "y", "out"}, {field("block", &AddConfig::block)});
 
@@ -15,10 +15,11 @@ namespace kiln::tools {
 /// A user's file as code in this process.
 class UserFile {
 public:
-  /// Compiles `path` (HostCompiler.h) and loads it. The language's headers, "dialect/dsl/Kernel.h" or
-  /// <kiln/dialect/dsl/Kernel.h>, are in one of `includes`, else above this program, else where it was built. `wanted`
-  /// is the kernel asked for, for the example in the message about a file without kernels. Throws Error; what the
-  /// compiler says goes to stderr.
+  /// Compiles `path` (HostCompiler.h) and loads it; or loads it, if it is a shared object, `.so`, that buildLibrary()
+  /// made. The language's headers, "dialect/dsl/Kernel.h" or <kiln/dialect/dsl/Kernel.h>, are in one of `includes`, else
+  /// above this program or the shared library with this code, else where it was built. `wanted` is the kernel asked
+  /// for, for the example in the message about a file without kernels. Throws Error; what the compiler says goes to
+  /// stderr.
   UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted);
 
   /// What the file registers, in its order. They live as long as this does.
@@ -31,5 +32,8 @@ private:
   std::unique_ptr<void, Unload> library;
   std::vector<Kernel> registered; // their code is in the library: it must go after them
 };
+
+/// Compiles the kernels of the C++ file `path` to the shared object `output`, for UserFile and libkiln. Throws Error.
+void buildLibrary(const std::string &path, const std::vector<std::string> &includes, const std::string &output);
 
 } // namespace kiln::tools

@@ -1,0 +1,178 @@
+// Tensors of DLPack's form and scalars as arguments of Kiln's.
+
+#include "tools/libkiln/handles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kiln::c {
+
+// --- Types -----------------------------------------------------------------------------------------------------------
+
+namespace {
+/// A type's code in DLPack, and its bits.
+struct Coded {
+  int code, bits;
+  Type type;
+};
+} // namespace
+
+enum : int { codeSigned = 0, codeUnsigned = 1, codeFloat = 2, codeBfloat = 4, codeBool = 6, codeE4m3 = 10, codeE5m2 = 12 };
+
+static constexpr Coded types[] = {
+    {codeSigned, 8, i8},     {codeSigned, 16, i16},   {codeSigned, 32, i32},  {codeSigned, 64, i64},
+    {codeUnsigned, 8, u8},   {codeUnsigned, 16, u16}, {codeUnsigned, 32, u32}, {codeUnsigned, 64, u64},
+    {codeFloat, 16, f16},    {codeFloat, 32, f32},    {codeFloat, 64, f64},   {codeBfloat, 16, bf16},
+    {codeBool, 8, boolean},  {codeE4m3, 8, f8e4m3},   {codeE5m2, 8, f8e5m2},
+};
+
+static Type typeOf(int code, int bits, int lanes, size_t index) {
+  const auto *const found =
+      std::find_if(std::begin(types), std::end(types), [&](const Coded &each) { return each.code == code && each.bits == bits; });
+  if (found != std::end(types) && lanes == 1)
+    return found->type;
+  std::string known;
+  for (const Coded &each : types)
+    known += fmt::format("{}{} ({}, {})", known.empty() ? "" : ", ", nameOf(each.type), each.code, each.bits);
+  throw Error(fmt::format("argument {}: expected a type code and bits out of {} with 1 lane, but got ({}, {}) with {}", index,
+                          known, code, bits, lanes));
+}
+
+// --- Tensors ---------------------------------------------------------------------------------------------------------
+
+/// DLPack's device types.
+enum : int32_t { onHost = 1, onCuda = 2, onPinnedHost = 3, onManaged = 13 };
+
+static void expectPlace(const kiln_device &device, const kiln_tensor &tensor, size_t index) {
+  const bool isHost = tensor.device_type == onHost || tensor.device_type == onPinnedHost;
+  const bool isHere = device.type == onHost ? isHost
+                                            : (tensor.device_type == onCuda && tensor.device_id == device.id) ||
+                                                  tensor.device_type == onManaged;
+  if (!isHere)
+    throw Error(fmt::format("argument {}: expected a tensor on DLPack device ({}, {}), where '{}' computes, but it is on ({}, {})",
+                            index, device.type, device.id, device.device->name(), tensor.device_type, tensor.device_id));
+}
+
+static TensorRef tensorOf(const kiln_device &device, const kiln_tensor &tensor, size_t index) {
+  static constexpr int maxRank = 5;
+  if (tensor.rank < 0 || tensor.rank > maxRank)
+    throw Error(fmt::format("argument {}: expected a tensor of rank 0 to {}, but got rank {}", index, maxRank, tensor.rank));
+  const auto rank = static_cast<size_t>(tensor.rank);
+  if (rank > 0 && !tensor.shape)
+    throw Error(fmt::format("argument {}: expected a shape with a tensor of rank {}, but got null", index, rank));
+  const Type type = typeOf(tensor.type_code, tensor.type_bits, tensor.lanes, index);
+  Shape extents(tensor.shape, tensor.shape + rank);
+  if (rank == 0)
+    extents = {1};
+  for (const int64_t extent : extents)
+    if (extent < 0)
+      throw Error(fmt::format("argument {}: expected extents from 0, but got {}", index, textOf(extents)));
+  const bool isEmpty = std::find(extents.begin(), extents.end(), 0) != extents.end();
+  if (!isEmpty)
+    expectPlace(device, tensor, index);
+  auto *const data = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset);
+  if (!isEmpty && !tensor.data)
+    throw Error(fmt::format("argument {}: expected memory for a tensor of shape {}, but got null", index, textOf(extents)));
+  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(bytesOf(type)))
+    throw Error(fmt::format("argument {}: expected memory at a multiple of {} bytes for {}, but got {}", index, bytesOf(type),
+                            nameOf(type), static_cast<void *>(data)));
+  if (rank == 0 || !tensor.strides)
+    return TensorRef::dense(data, type, std::move(extents));
+  return {data, type, std::move(extents), Shape(tensor.strides, tensor.strides + rank)};
+}
+
+// --- Arguments -------------------------------------------------------------------------------------------------------
+
+static Arg scalarOf(const kiln_argument &argument, size_t index) {
+  const Type type = typeOf(argument.type_code, argument.type_bits, 1, index);
+  if (isFloat(type))
+    return Arg(argument.value.real).as(type);
+  if (isUnsigned(type)) // whose bits an int64_t holds
+    return Arg(static_cast<uint64_t>(argument.value.integer)).as(type);
+  return Arg(argument.value.integer).as(type);
+}
+
+Arguments::Arguments(const kiln_device &device, const kiln_argument *arguments, size_t count) {
+  if (count > 0)
+    expectGiven(arguments, "arguments");
+  for (size_t i = 0; i < count; ++i) {
+    const kiln_argument &argument = arguments[i];
+    readOnly.push_back(argument.is_read_only != 0);
+    if (argument.tensor)
+      given.emplace_back(tensorOf(device, *argument.tensor, i));
+    else if (argument.type_bits)
+      given.emplace_back(scalarOf(argument, i));
+    else
+      given.emplace_back();
+  }
+}
+
+std::vector<Arg> Arguments::all(const std::string &whose) const {
+  std::vector<Arg> arguments;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i])
+      throw Error(fmt::format("{}: expected a tensor or a scalar for argument {}, but got none", whose, i));
+    arguments.push_back(*given[i]);
+  }
+  return arguments;
+}
+
+// --- Loans -----------------------------------------------------------------------------------------------------------
+
+namespace {
+struct Range {
+  uintptr_t begin, end;
+};
+} // namespace
+
+/// The bytes from the first element to the end of the last one. Throws Error where they leave the address space.
+static Range rangeOf(const TensorRef &tensor) {
+  int64_t begin = 0, end = bytesOf(tensor.type);
+  bool overflows = false;
+  for (size_t i = 0; i < tensor.extents.size(); ++i) {
+    int64_t bytes = 0;
+    overflows |= __builtin_mul_overflow(tensor.extents[i] - 1, tensor.strides[i], &bytes);
+    overflows |= __builtin_mul_overflow(bytes, bytesOf(tensor.type), &bytes);
+    overflows |= __builtin_add_overflow(bytes < 0 ? begin : end, bytes, bytes < 0 ? &begin : &end);
+  }
+  const auto at = reinterpret_cast<uintptr_t>(tensor.data);
+  const Range range = {at + static_cast<uintptr_t>(begin), at + static_cast<uintptr_t>(end)};
+  if (overflows || range.begin > at || range.end < at)
+    throw Error(fmt::format("expected a tensor within the address space, but got {} with strides {}",
+                            textOf(tensor.extents), textOf(tensor.strides)));
+  return range;
+}
+
+/// The ranges of all tensors that have elements; those that overlap as one.
+static std::vector<Range> rangesOf(const std::vector<TensorRef> &tensors) {
+  std::vector<Range> ranges, merged;
+  for (const TensorRef &tensor : tensors)
+    ranges.push_back(rangeOf(tensor));
+  std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) { return a.begin < b.begin; });
+  for (const Range &range : ranges) {
+    if (!merged.empty() && range.begin < merged.back().end)
+      merged.back().end = std::max(merged.back().end, range.end);
+    else
+      merged.push_back(range);
+  }
+  return merged;
+}
+
+Loan::Loan(const kiln_device &device, const Arguments &arguments) {
+  if (!device.borrowsHostMemory)
+    return;
+  auto &simulator = static_cast<SimulatorDevice &>(*device.device);
+  std::vector<TensorRef> tensors;
+  for (const std::optional<Arg> &argument : arguments.given)
+    if (argument && argument->kind == Arg::Kind::tensor && argument->ref.count() > 0)
+      tensors.push_back(argument->ref);
+  lent.reserve(tensors.size());
+  for (const Range &range : rangesOf(tensors)) {
+    auto *const begin = reinterpret_cast<void *>(range.begin);
+    simulator.lend(begin, static_cast<int64_t>(range.end - range.begin));
+    lent.emplace_back(begin, TakeBack{&simulator});
+  }
+}
+
+} // namespace kiln::c

@@ -1,0 +1,86 @@
+// What the opaque types of kiln.h are, and how C++ errors become its statuses.
+
+#pragma once
+
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+#include "runtime/simulator/SimulatorDevice.h"
+#include "tools/libkiln/kiln.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// A device that is open; one for each name. Calls take turns at it.
+struct kiln_device {
+  std::shared_ptr<kiln::Device> device;
+  std::mutex mutex;
+  int users = 0;                // guarded by the mutex of all devices
+  bool borrowsHostMemory = false; // a simulator, which is lent the arguments of each launch
+  int32_t type = 1, id = 0;       // DLPack's
+};
+
+/// A kernel, and the texts that are asked for.
+struct kiln_kernel {
+  const kiln::Kernel *kernel;
+  std::string config;
+};
+
+namespace kiln::c {
+
+/// Remembers an error's text for kiln_error(); its status.
+kiln_status failed(const std::exception *error) noexcept;
+
+/// Calls `body`; an exception becomes a status.
+template <class Body> kiln_status guarded(Body &&body) noexcept {
+  try {
+    body();
+    return KILN_OK;
+  } catch (const std::exception &error) {
+    return failed(&error);
+  } catch (...) {
+    return failed(nullptr);
+  }
+}
+
+/// Throws Error unless there is something at `pointer`, which messages call `what`.
+void expectGiven(const void *pointer, const char *what);
+
+/// The arguments of a launch in C++, and the host memory that a simulator is lent for them.
+class Arguments {
+public:
+  /// Throws Error, with the argument's number, for a tensor of another device and for one that Kiln has no type or rank
+  /// for.
+  Arguments(const kiln_device &device, const kiln_argument *arguments, size_t count);
+
+  size_t size() const { return given.size(); }
+  bool isGiven(size_t index) const { return given[index].has_value(); }
+  bool isReadOnly(size_t index) const { return readOnly[index]; }
+  const std::optional<Arg> &operator[](size_t index) const { return given[index]; }
+  /// All of them; throws Error when one is not given.
+  std::vector<Arg> all(const std::string &whose) const;
+
+private:
+  friend class Loan;
+  std::vector<std::optional<Arg>> given;
+  std::vector<bool> readOnly;
+};
+
+/// Memory of the host that a simulator may touch while this lives; nothing on other devices.
+class Loan {
+public:
+  Loan(const kiln_device &device, const Arguments &arguments);
+  Loan(const Loan &) = delete;
+
+private:
+  struct TakeBack {
+    SimulatorDevice *borrower;
+    void operator()(void *memory) const { borrower->takeBack(memory); }
+  };
+  std::vector<std::unique_ptr<void, TakeBack>> lent;
+};
+
+} // namespace kiln::c

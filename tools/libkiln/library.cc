@@ -1,0 +1,103 @@
+// Kernels of users' files, and the built-in ones.
+
+#include "kernels/Registry.h"
+#include "tools/kilnc/UserFile.h"
+#include "tools/libkiln/handles.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <dlfcn.h>
+
+using namespace kiln;
+using namespace kiln::c;
+
+struct kiln_library {
+  std::unique_ptr<tools::UserFile> file; // null: the built-in kernels
+  std::string name;
+  std::vector<kiln_kernel> kernels;
+};
+
+/// Lets the shared objects that are loaded from now on find the language in this library, which a program such as
+/// Python's may have loaded for itself alone.
+static void showLanguage() {
+  Dl_info info;
+  if (::dladdr(reinterpret_cast<const void *>(&kiln_library_open), &info) && info.dli_fname)
+    ::dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
+kiln_status kiln_library_open(const char *path, kiln_library **library) {
+  return guarded([&] {
+    expectGiven(library, "a place for the library");
+    if (path)
+      showLanguage();
+    auto made = std::make_unique<kiln_library>();
+    made->name = path ? path : "Kiln";
+    if (path)
+      made->file = std::make_unique<tools::UserFile>(path, std::vector<std::string>{}, "");
+    for (const Kernel *const kernel : made->file ? made->file->kernels() : kernels())
+      made->kernels.push_back({kernel, kernel->configText("")});
+    *library = made.release();
+  });
+}
+
+void kiln_library_close(kiln_library *library) { delete library; }
+
+size_t kiln_library_size(const kiln_library *library) { return library ? library->kernels.size() : 0; }
+
+const kiln_kernel *kiln_library_kernel(const kiln_library *library, size_t index) {
+  return index < kiln_library_size(library) ? &library->kernels[index] : nullptr;
+}
+
+kiln_status kiln_library_find(const kiln_library *library, const char *name, const kiln_kernel **kernel) {
+  return guarded([&] {
+    expectGiven(library, "a library");
+    expectGiven(name, "a kernel's name");
+    expectGiven(kernel, "a place for the kernel");
+    std::vector<std::string> names;
+    for (const kiln_kernel &each : library->kernels) {
+      if (each.kernel->name == name) {
+        *kernel = &each;
+        return;
+      }
+      names.push_back(each.kernel->name);
+    }
+    throw Error(fmt::format("expected a kernel of '{}' out of {}, but got '{}'", library->name, fmt::join(names, ", "), name));
+  });
+}
+
+const char *kiln_kernel_name(const kiln_kernel *kernel) { return kernel ? kernel->kernel->name.c_str() : nullptr; }
+
+size_t kiln_kernel_arguments(const kiln_kernel *kernel) { return kernel ? kernel->kernel->parameters.size() : 0; }
+
+const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *is_tensor) {
+  if (index >= kiln_kernel_arguments(kernel))
+    return nullptr;
+  const Kernel::Parameter &parameter = kernel->kernel->parameters[index];
+  if (is_tensor)
+    *is_tensor = parameter.isView();
+  return parameter.name.c_str();
+}
+
+const char *kiln_kernel_config(const kiln_kernel *kernel) { return kernel ? kernel->config.c_str() : nullptr; }
+
+kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const int64_t grid[3], const kiln_argument *arguments,
+                        size_t count, const char *config) {
+  return guarded([&] {
+    expectGiven(device, "a device");
+    expectGiven(kernel, "a kernel");
+    expectGiven(grid, "a grid");
+    const Kernel &function = *kernel->kernel;
+    const Arguments given(*device, arguments, count);
+    const std::vector<Arg> args = given.all(fmt::format("kernel '{}'", function.name));
+    const auto executable = compile(*device->device, function, args, config ? config : "");
+    const std::vector<Signature::Parameter> &parameters = executable->signature().parameters;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (parameters[i].isView && parameters[i].written && given.isReadOnly(i))
+        throw Error(fmt::format("kernel '{}': expected memory that may be written for {}, but got a read-only tensor",
+                                function.name, function.called(i)));
+    const std::lock_guard lock(device->mutex);
+    const Loan loan(*device, given);
+    device->device->launch(*executable, Grid(grid[0], grid[1], grid[2]), args);
+  });
+}

@@ -1,0 +1,252 @@
+// One entry for each operator. Checks of shapes and types are the plans'.
+
+#include "tools/libkiln/operators.h"
+
+#include "kernels/adamw.h"
+#include "kernels/add.h"
+#include "kernels/attention.h"
+#include "kernels/column_sums.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/gelu.h"
+#include "kernels/layernorm.h"
+#include "kernels/matmul.h"
+#include "kernels/softmax.h"
+#include "kernels/sum.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace kiln::c {
+
+using Options = OperatorOptions;
+using Tensors = Operator::Tensors;
+
+// --- Operands --------------------------------------------------------------------------------------------------------
+
+/// The operands of `text`: "a, b? -> out": what is read, then what is written; "?" marks those that may be left out.
+static std::vector<Operator::Operand> operandsOf(const std::string &text) {
+  std::vector<Operator::Operand> operands;
+  bool isWritten = false;
+  std::string name;
+  const auto end = [&] {
+    if (name == "->")
+      isWritten = true;
+    else if (!name.empty())
+      operands.push_back({name.substr(0, name.find('?')), isWritten, name.ends_with('?')});
+    name.clear();
+  };
+  for (const char c : text)
+    if (c == ' ' || c == ',')
+      end();
+    else
+      name += c;
+  end();
+  return operands;
+}
+
+/// Whether a matrix is the transposed of one whose rows have no gaps between elements.
+static bool isTransposed(const TensorRef &matrix) {
+  return matrix.strides[1] != 1 && matrix.strides[0] == 1 && matrix.extents[1] > 1;
+}
+
+static void expectMatrix(const char *name, const char *operand, const TensorRef &tensor) {
+  if (tensor.rank() != 2)
+    throw Error(fmt::format("'{}': expected '{}' of rank 2, but got shape {}", name, operand, textOf(tensor.extents)));
+}
+
+namespace {
+/// Two factors as a layout of kernels/matmul.h has them.
+struct Factors {
+  Layout layout;
+  TensorRef a, b;
+};
+} // namespace
+
+/// a (M, K) and b (K, N), each stored by rows or by columns.
+static Factors factorsOf(const char *name, const TensorRef &a, const TensorRef &b) {
+  expectMatrix(name, "a", a);
+  expectMatrix(name, "b", b);
+  const bool ta = isTransposed(a), tb = isTransposed(b);
+  if (ta && tb)
+    throw Error(fmt::format("'{}': expected 'a' or 'b' to be stored by rows, but both are stored by columns", name));
+  return {ta ? Layout::tn : tb ? Layout::nt : Layout::nn, ta ? a.permute({1, 0}) : a, tb ? b.permute({1, 0}) : b};
+}
+
+static Target targetFor(const Device &device, const Options &options) {
+  Target target = device.target();
+  if (options.precision != ProductPrecision::automatic)
+    target.precision = static_cast<Precision>(static_cast<int>(options.precision) - 1);
+  return target;
+}
+
+// --- Operators -------------------------------------------------------------------------------------------------------
+
+static Plan multiply(const Target &target, const TensorRef &a, const TensorRef &b, const TensorRef &out, bool accumulate) {
+  if (a.rank() == 3) // a product for each pair of matrices
+    return vmap(
+        [&](const std::vector<TensorRef> &one) {
+          const Factors factors = factorsOf("matmul", one[0], one[1]);
+          return planMatmul(target, factors.layout, factors.a, factors.b, one[2], accumulate);
+        },
+        {{a, 0}, {b, b.rank() == 3 ? std::optional(0) : std::nullopt}, {out, 0}});
+  const Factors factors = factorsOf("matmul", a, b);
+  return planMatmul(target, factors.layout, factors.a, factors.b, out, accumulate);
+}
+
+/// out = residual + activation(x · weightᵀ + bias), weight (N, K).
+static Plan linear(const Target &target, const Tensors &t, const Options &options) {
+  expectMatrix("linear", "weight", *t[1]);
+  const Factors factors = factorsOf("linear", *t[0], t[1]->permute({1, 0}));
+  LinearEpilogue epilogue;
+  epilogue.bias = t[2];
+  epilogue.residual = t[3];
+  epilogue.activation = options.activation;
+  epilogue.preact = t[5];
+  return planLinear(target, factors.layout, factors.a, factors.b, *t[4], epilogue);
+}
+
+static Plan layerNorm(const Target &target, const Tensors &t, const Options &options) {
+  const TensorRef &x = *t[0];
+  if (t[1].has_value() != t[2].has_value())
+    throw Error("'layernorm': expected 'gamma' and 'beta' or neither, but got one of them");
+  if (x.rank() != 2)
+    throw Error(fmt::format("'layernorm': expected 'x' of rank 2, but got shape {}", textOf(x.extents)));
+  const bool affine = t[1].has_value();
+  const TensorRef none = TensorRef::dense(x.data, x.type, {x.extents[1]}); // which nothing looks at
+  return planLayerNorm(target, x, affine ? *t[1] : none, affine ? *t[2] : none, *t[3], *t[4], *t[5],
+                       {options.epsilon, 0, false, affine});
+}
+
+static float attentionScale(const TensorRef &q, const Options &options) {
+  if (q.rank() != 4)
+    throw Error(fmt::format("'attention': expected 'q' of shape (B, H, T, D), but got {}", textOf(q.extents)));
+  return static_cast<float>(options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.extents[3])));
+}
+
+static AttentionMask maskOf(const std::optional<TensorRef> &mask, const Options &options) {
+  AttentionMask result;
+  result.causal = options.causal;
+  result.mask = mask;
+  return result;
+}
+
+static int64_t columnsOf(const TensorRef &logits, const Options &options) {
+  if (logits.rank() != 2)
+    throw Error(fmt::format("'cross_entropy': expected 'logits' of rank 2, but got shape {}", textOf(logits.extents)));
+  return options.columns ? options.columns : logits.extents[1];
+}
+
+static OperatorPlan adamW(const std::shared_ptr<Device> &device, const Tensors &t, const Options &options) {
+  AdamWSettings settings;
+  settings.beta1 = options.beta1;
+  settings.beta2 = options.beta2;
+  settings.epsilon = options.stability;
+  settings.decay = options.decay;
+  settings.decayed = t[1]->count();
+  const StepRecord numbers = recordOf(settings, {.rate = options.rate, .step = options.step});
+  Tensor record(device, f32, {stepFields});
+  record.upload(numbers.numbers.data(), record.bytes());
+  OperatorPlan made = {planAdamW(device->target(), *t[1], *t[0], *t[2], *t[3], record, settings, t[4])};
+  made.kept.push_back(std::move(record));
+  return made;
+}
+
+/// An operator whose plan reads nothing but its operands.
+static Operator made(const char *name, const char *operands, std::vector<Field> fields,
+                     const std::function<Plan(const Target &, const Tensors &, const Options &)> &plan) {
+  return {name, operandsOf(operands), std::move(fields),
+          [plan](const std::shared_ptr<Device> &device, const Tensors &t, const Options &options) {
+            return OperatorPlan{plan(targetFor(*device, options), t, options)};
+          }};
+}
+
+static std::vector<Operator> all() {
+  const Field accumulate = field("accumulate", &Options::accumulate), epsilon = field("epsilon", &Options::epsilon),
+              causal = field("causal", &Options::causal), scale = field("scale", &Options::scale),
+              columns = field("columns", &Options::columns), ignore = field("ignore", &Options::ignore),
+              precision = field("precision", &Options::precision, {"default", "ieee", "tf32", "tf32x3", "bf16x3"});
+  return {
+      made("add", "x, y -> out", {},
+           [](const Target &target, const Tensors &t, const Options &) { return planAdd(target, *t[0], *t[1], *t[2]); }),
+      made("attention", "q, k, v, mask? -> out, lse", {causal, scale, precision},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             return planAttention(target, *t[0], *t[1], *t[2], *t[4], *t[5], attentionScale(*t[0], o), maskOf(t[3], o));
+           }),
+      made("attention_backward", "q, k, v, out, lse, dout, mask? -> dq, dk, dv", {causal, scale, precision},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             return planAttentionBackward(target, {*t[0], *t[1], *t[2], *t[3], *t[4], *t[5]}, *t[7], *t[8], *t[9],
+                                          attentionScale(*t[0], o), maskOf(t[6], o));
+           }),
+      made("column_sums", "x -> out", {accumulate},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             return planColumnSums(target, *t[0], *t[1], o.accumulate);
+           }),
+      made("cross_entropy", "logits, targets -> losses", {columns, ignore},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             return planCrossEntropyLoss(target, *t[0], *t[1], *t[2], columnsOf(*t[0], o), o.ignore);
+           }),
+      made("cross_entropy_gradient", "targets -> logits, losses", {columns, ignore, scale},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             const float factor = o.scale != 0 ? static_cast<float>(o.scale) : 1;
+             return planCrossEntropy(target, *t[1], *t[0], *t[2], columnsOf(*t[1], o), factor, o.ignore);
+           }),
+      made("embedding", "tokens, table, positions? -> out", {scale, field("length", &Options::length)},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             const int64_t T = o.length ? o.length : t[0]->count();
+             return planEmbeddingSum(target, *t[0], *t[1], *t[3], T,
+                                     {.scale = o.scale != 0 ? static_cast<float>(o.scale) : 1, .places = t[2]});
+           }),
+      made("gelu", "x -> out", {},
+           [](const Target &target, const Tensors &t, const Options &) { return planGelu(target, *t[0], *t[1]); }),
+      made("gelu_backward", "x, dout -> dx", {},
+           [](const Target &target, const Tensors &t, const Options &) {
+             return planGeluBackward(target, *t[0], *t[1], *t[2]);
+           }),
+      made("layernorm", "x, gamma?, beta? -> out, mean, rstd", {epsilon}, layerNorm),
+      made("layernorm_backward", "dout, x, gamma, mean, rstd -> dx, dgamma, dbeta", {epsilon},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             return planLayerNormBackward(target, *t[0], *t[1], *t[2], *t[3], *t[4], *t[5], *t[6], *t[7], {}, {o.epsilon});
+           }),
+      made("linear", "x, weight, bias?, residual? -> out, preact?",
+           {field("activation", &Options::activation, activationNames), precision}, linear),
+      made("matmul", "a, b -> out", {accumulate, precision},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             return multiply(target, *t[0], *t[1], *t[2], o.accumulate);
+           }),
+      made("softmax", "x -> out", {},
+           [](const Target &target, const Tensors &t, const Options &) { return planSoftmax(target, *t[0], *t[1]); }),
+      made("total", "x -> out", {scale},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             return planTotal(target, *t[0], *t[1], o.scale != 0 ? static_cast<float>(o.scale) : 1);
+           }),
+      made("weight_gradient", "x, dout -> dweight, dbias?", {accumulate, precision},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             return planWeightGradient(target, *t[0], *t[1], *t[2], t[3], o.accumulate);
+           }),
+      {"adamw", operandsOf("gradient -> parameters, m, v, copy?"),
+       {field("rate", &Options::rate), field("step", &Options::step), field("beta1", &Options::beta1),
+        field("beta2", &Options::beta2), field("epsilon", &Options::stability), field("decay", &Options::decay)},
+       adamW},
+  };
+}
+
+const std::vector<Operator> &operators() {
+  static const std::vector<Operator> table = all();
+  return table;
+}
+
+const Operator &operatorNamed(const std::string &name) {
+  std::vector<std::string> names;
+  for (const Operator &each : operators()) {
+    if (each.name == name)
+      return each;
+    names.push_back(each.name);
+  }
+  throw Error(fmt::format("expected an operator out of {}, but got '{}'", fmt::join(names, ", "), name));
+}
+
+} // namespace kiln::c

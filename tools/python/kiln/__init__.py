@@ -1,0 +1,189 @@
+"""Kiln's kernels on arrays of PyTorch, NumPy, JAX and whatever else speaks DLPack or has a buffer.
+
+    import kiln, torch
+    x, w = torch.randn(64, 512), torch.randn(512, 256)
+    y = kiln.ops.matmul(x, w)                        # a built-in operator
+    axpy = kiln.load("axpy.cc").axpy                 # a kernel of your own, from C++ or from a shared object
+    axpy[(64,)](a, b, alpha=0.5, block=1024)         # 64 programs; arguments by position or name, config by name
+    with kiln.open("simulator:sm_90a"):              # the same on a GPU that is simulated and checked
+        axpy[(64,)](a, b, alpha=0.5)
+
+Arrays on the host are computed on where they lie, on "cpu" or on the device of the `with`; arrays on a GPU on that GPU,
+in the order of PyTorch's current stream. No array is copied. What a kernel expects and does not get, and a check that
+fails in it, is a kiln.Error with the text that C++ gives.
+"""
+
+import contextlib
+import ctypes
+import sys
+import threading
+
+from . import _c
+from ._c import DeviceError, Error, InternalError
+
+__version__ = _c.library.kiln_version().decode()
+__all__ = ["Device", "DeviceError", "Error", "InternalError", "Kernel", "Library", "load", "open", "ops"]
+
+_local = threading.local()  # .devices: those of the `with` blocks of this thread
+
+
+class Device:
+    """A device by its name: "cpu", "cuda:0", "simulator:sm_90a". In a `with`, arrays on the host are computed on it."""
+
+    def __init__(self, name):
+        self.name = name
+        self._handle = ctypes.c_void_p()
+        _c.check(_c.library.kiln_device_open(name.encode(), ctypes.byref(self._handle)))
+
+    def synchronize(self):
+        """Waits for all launches; raises Error for the first check that failed, or what the simulator found wrong."""
+        _c.check(_c.library.kiln_synchronize(self._handle))
+
+    def set_threads(self, threads):
+        """Threads that run programs on a CPU. Results do not depend on it."""
+        _c.check(_c.library.kiln_device_threads(self._handle, threads))
+
+    def __enter__(self):
+        if not hasattr(_local, "devices"):
+            _local.devices = []
+        _local.devices.append(self)
+        return self
+
+    def __exit__(self, *_):
+        _local.devices.pop()
+
+    def __repr__(self):
+        return f"kiln.open({self.name!r})"
+
+
+_opened = {}
+
+
+def open(name):
+    """The device of this name, opened once in a process."""
+    if name not in _opened:
+        _opened[name] = Device(name)
+    return _opened[name]
+
+
+def _device_of(arrays):
+    """The device that computes on these arrays."""
+    gpus = {each.tensor.device_id for each in arrays if each.tensor.device_type == _c.CUDA}
+    if len(gpus) > 1:
+        raise Error(f"expected arrays on one GPU, but got some on {', '.join(f'cuda:{gpu}' for gpu in sorted(gpus))}")
+    if gpus:
+        return open(f"cuda:{gpus.pop()}")
+    return _local.devices[-1] if getattr(_local, "devices", None) else open("cpu")
+
+
+@contextlib.contextmanager
+def _ordered(device, arrays):
+    """Launches in here are in the order of PyTorch's stream on a GPU, and have ended afterwards elsewhere."""
+    if not device.name.startswith("cuda:"):
+        yield
+        device.synchronize()
+        return
+    torch = sys.modules.get("torch")
+    ours = any(_c.is_torch(each.owner[0]) for each in arrays)
+    stream = torch.cuda.current_stream(int(device.name[5:])).cuda_stream if torch and ours else None
+    _c.check(_c.library.kiln_after(device._handle, stream))
+    yield
+    _c.check(_c.library.kiln_before(device._handle, stream))
+
+
+class Kernel:
+    """A kernel of a library. `kernel[grid](arguments…)` launches it; grid is a number or up to three, or a function that
+    gives them for the config, a dictionary from field to text."""
+
+    def __init__(self, library, handle):
+        self._library, self._handle = library, handle  # the library must live as long
+        self.name = _c.library.kiln_kernel_name(handle).decode()
+        self.arguments = [_c.library.kiln_kernel_argument(handle, i, None).decode()
+                          for i in range(_c.library.kiln_kernel_arguments(handle))]
+        config = _c.library.kiln_kernel_config(handle).decode()
+        self.config = dict(field.split("=", 1) for field in config.split(",") if field)
+
+    def __getitem__(self, grid):
+        return lambda *arguments, **named: self._launch(grid, arguments, named)
+
+    def _values(self, arguments, named):
+        """The arguments in the kernel's order, and what is left of the named ones: its config."""
+        if len(arguments) > len(self.arguments):
+            raise Error(f"kernel '{self.name}': expected {len(self.arguments)} arguments, but got {len(arguments)}")
+        values = dict(enumerate(arguments))
+        config = {}
+        for name, value in named.items():
+            if name in self.config:
+                config[name] = str(int(value) if isinstance(value, bool) else value)
+                continue
+            if not name or name not in self.arguments:
+                known = ", ".join([each for each in self.arguments if each] + list(self.config))
+                raise Error(f"kernel '{self.name}': expected an argument or a field of its config out of {known}, but got "
+                            f"'{name}'")
+            index = self.arguments.index(name)
+            if index in values:
+                raise Error(f"kernel '{self.name}': expected one value for '{name}', but got two")
+            values[index] = value
+        missing = [self.arguments[i] or str(i) for i in range(len(self.arguments)) if i not in values]
+        if missing:
+            raise Error(f"kernel '{self.name}': expected a value for each argument, but got none for {', '.join(missing)}")
+        return [values[i] for i in range(len(self.arguments))], config
+
+    def _launch(self, grid, arguments, named):
+        values, config = self._values(arguments, named)
+        if callable(grid):
+            grid = grid({**self.config, **config})
+        grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+        if not 1 <= len(grid) <= 3:
+            raise Error(f"kernel '{self.name}': expected a grid of 1 to 3 extents, but got {len(grid)}")
+        extents = (ctypes.c_int64 * 3)(*grid, *[1] * (3 - len(grid)))
+        packed, arrays = _c.arguments_of(values)
+        device = _device_of(arrays)
+        text = ",".join(f"{name}={value}" for name, value in config.items()).encode()
+        with _ordered(device, arrays):
+            _c.check(_c.library.kiln_launch(device._handle, self._handle, extents, packed, len(values), text))
+
+    def __repr__(self):
+        return f"kernel {self.name}({', '.join(self.arguments)})"
+
+
+class Library:
+    """The kernels of a C++ file, as attributes and by name."""
+
+    def __init__(self, path):
+        self.path = path
+        self._handle = ctypes.c_void_p()
+        _c.check(_c.library.kiln_library_open(path and path.encode(), ctypes.byref(self._handle)))
+        self._kernels = {}
+        for i in range(_c.library.kiln_library_size(self._handle)):
+            kernel = Kernel(self, _c.library.kiln_library_kernel(self._handle, i))
+            self._kernels[kernel.name] = kernel
+
+    def __getitem__(self, name):
+        if name not in self._kernels:
+            raise Error(f"expected a kernel of '{self.path or 'Kiln'}' out of {', '.join(self._kernels)}, but got '{name}'")
+        return self._kernels[name]
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except Error as error:
+            raise AttributeError(str(error)) from None
+
+    def __iter__(self):
+        return iter(self._kernels.values())
+
+    def __len__(self):
+        return len(self._kernels)
+
+
+def load(path=None):
+    """The kernels that a C++ file registers: `path` is a shared object that `kilnc FILE.cc --emit=library -o FILE.so` made,
+    or the C++ file itself, for which this machine needs a C++ compiler ($CXX, else c++). None: the built-in kernels. They
+    stay loaded as long as the process lives."""
+    return Library(None if path is None else str(path))
+
+
+from . import ops  # noqa: E402

@@ -1,0 +1,271 @@
+"""The C interface, kiln.h, by ctypes; and arrays of other libraries as its tensors."""
+
+import ctypes
+import os
+import sys
+from ctypes import POINTER, Structure, Union, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint64, c_void_p
+
+
+class Error(RuntimeError):
+    """Kiln expected something else, or a check in a kernel failed; the text says what, and what it got."""
+
+
+class DeviceError(Error):
+    """The machine lacks something: memory, a driver, a file."""
+
+
+class InternalError(Error):
+    """A fault of Kiln."""
+
+
+class Tensor(Structure):
+    """kiln_tensor, which is DLPack's DLTensor."""
+    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("rank", c_int32), ("type_code", c_uint8),
+                ("type_bits", c_uint8), ("lanes", c_uint16), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
+                ("byte_offset", c_uint64)]
+
+
+class _Value(Union):
+    _fields_ = [("integer", c_int64), ("real", c_double)]
+
+
+class Argument(Structure):
+    """kiln_argument."""
+    _fields_ = [("tensor", POINTER(Tensor)), ("is_read_only", c_int32), ("type_code", c_uint8), ("type_bits", c_uint8),
+                ("lanes", c_uint16), ("value", _Value)]
+
+
+SIGNED, UNSIGNED, FLOAT, BFLOAT, BOOL, E4M3, E5M2 = 0, 1, 2, 4, 6, 10, 12
+HOST, CUDA = 1, 2
+
+# DLPack's code and bits by the name that NumPy, ml_dtypes, PyTorch and JAX give a type.
+TYPES = {"bool": (BOOL, 8), "int8": (SIGNED, 8), "int16": (SIGNED, 16), "int32": (SIGNED, 32), "int64": (SIGNED, 64),
+         "uint8": (UNSIGNED, 8), "uint16": (UNSIGNED, 16), "uint32": (UNSIGNED, 32), "uint64": (UNSIGNED, 64),
+         "float16": (FLOAT, 16), "bfloat16": (BFLOAT, 16), "float32": (FLOAT, 32), "float64": (FLOAT, 64),
+         "float8_e4m3fn": (E4M3, 8), "float8_e5m2": (E5M2, 8)}
+# The same by the letters of the buffer protocol.
+_LETTERS = {"?": "bool", "b": "int8", "h": "int16", "i": "int32", "q": "int64", "l": "int64", "B": "uint8", "H": "uint16",
+            "I": "uint32", "Q": "uint64", "L": "uint64", "e": "float16", "f": "float32", "d": "float64"}
+
+# --- The library -----------------------------------------------------------------------------------------------------
+
+_DECLARATIONS = {
+    "kiln_error": (c_char_p, []),
+    "kiln_version": (c_char_p, []),
+    "kiln_device_open": (c_int, [c_char_p, POINTER(c_void_p)]),
+    "kiln_device_close": (None, [c_void_p]),
+    "kiln_device_place": (None, [c_void_p, POINTER(c_int32), POINTER(c_int32)]),
+    "kiln_device_threads": (c_int, [c_void_p, c_int]),
+    "kiln_synchronize": (c_int, [c_void_p]),
+    "kiln_after": (c_int, [c_void_p, c_void_p]),
+    "kiln_before": (c_int, [c_void_p, c_void_p]),
+    "kiln_library_open": (c_int, [c_char_p, POINTER(c_void_p)]),
+    "kiln_library_close": (None, [c_void_p]),
+    "kiln_library_size": (c_size_t, [c_void_p]),
+    "kiln_library_kernel": (c_void_p, [c_void_p, c_size_t]),
+    "kiln_kernel_name": (c_char_p, [c_void_p]),
+    "kiln_kernel_arguments": (c_size_t, [c_void_p]),
+    "kiln_kernel_argument": (c_char_p, [c_void_p, c_size_t, POINTER(c_int)]),
+    "kiln_kernel_config": (c_char_p, [c_void_p]),
+    "kiln_launch": (c_int, [c_void_p, c_void_p, POINTER(c_int64), POINTER(Argument), c_size_t, c_char_p]),
+    "kiln_operators": (c_char_p, []),
+    "kiln_operate": (c_int, [c_void_p, c_char_p, POINTER(Argument), c_size_t, c_char_p]),
+}
+
+
+def _load():
+    """The library that KILN_LIBRARY names, else the one in this package."""
+    path = os.environ.get("KILN_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libkiln.so")
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"expected Kiln's library at '{path}' (KILN_LIBRARY names another), but: {error}") from None
+    for name, (result, arguments) in _DECLARATIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+library = _load()
+
+
+def check(status):
+    """Raises what the C interface returned as an error."""
+    if status:
+        kind = {2: Error, 3: DeviceError}.get(status, InternalError)
+        raise kind(library.kiln_error().decode(errors="replace"))
+
+
+# --- Arrays ----------------------------------------------------------------------------------------------------------
+
+
+class Array:
+    """An array of another library as a tensor. Holds what the tensor points at: use it before the array goes."""
+    __slots__ = ("tensor", "is_read_only", "owner")
+
+    def __init__(self, owner, data, place, kind, shape, strides, is_read_only, byte_offset=0):
+        rank = len(shape)
+        extents = (c_int64 * rank)(*shape)
+        steps = None if strides is None else (c_int64 * rank)(*strides)
+        code, bits = kind
+        self.tensor = Tensor(data, place[0], place[1], rank, code, bits, 1, ctypes.cast(extents, POINTER(c_int64)),
+                             None if steps is None else ctypes.cast(steps, POINTER(c_int64)), byte_offset)
+        self.is_read_only = is_read_only
+        self.owner = (owner, extents, steps)
+
+
+def _kind(name, what):
+    if name not in TYPES:
+        raise Error(f"expected {what} of a type out of {', '.join(TYPES)}, but got {name}")
+    return TYPES[name]
+
+
+def is_torch(x):
+    return type(x).__module__.split(".", 1)[0] == "torch" and hasattr(x, "data_ptr")
+
+
+def _of_torch(x):
+    kind = _kind(str(x.dtype)[len("torch."):], "a PyTorch tensor")
+    if x.device.type not in ("cpu", "cuda"):
+        raise Error(f"expected a PyTorch tensor on cpu or cuda, but it is on {x.device}")
+    place = (HOST, 0) if x.device.type == "cpu" else (CUDA, x.device.index)
+    return Array(x, x.data_ptr(), place, kind, x.shape, x.stride(), False)
+
+
+def _of_numpy(x):
+    kind = _kind(x.dtype.name, "a NumPy array")
+    if not x.dtype.isnative:
+        raise Error(f"expected a NumPy array in the machine's byte order, but got dtype {x.dtype}")
+    size = x.dtype.itemsize
+    if any(step % size for step in x.strides):
+        raise Error(f"expected strides of whole elements of {size} bytes, but got {x.strides} bytes")
+    return Array(x, x.__array_interface__["data"][0], (HOST, 0), kind, x.shape, [step // size for step in x.strides],
+                 not x.flags.writeable)
+
+
+class _Managed(Structure):
+    """DLManagedTensor up to the tensor."""
+    _fields_ = [("tensor", Tensor)]
+
+
+class _Versioned(Structure):
+    """DLManagedTensorVersioned."""
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", c_void_p), ("deleter", c_void_p),
+                ("flags", c_uint64), ("tensor", Tensor)]
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = c_int, [ctypes.py_object, c_char_p]
+
+
+def _of_dlpack(x):
+    """By a capsule, which is not consumed: what it points at lives as long as the capsule does, and goes with it."""
+    device = x.__dlpack_device__()
+    options = {"stream": 2} if device[0] == CUDA else {}  # 2: the per-thread default stream; after() orders ours
+    try:
+        capsule = x.__dlpack__(max_version=(1, 1), **options)
+    except TypeError:  # before version 1
+        capsule = x.__dlpack__(**options)
+    if _is_valid(capsule, b"dltensor_versioned"):
+        managed = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
+        if managed.major != 1:
+            raise Error(f"expected a DLPack tensor of version 1, but got {managed.major}.{managed.minor}")
+        is_read_only = bool(managed.flags & 1)
+    else:
+        managed = _Managed.from_address(_pointer(capsule, b"dltensor"))
+        is_read_only = False
+    is_read_only = is_read_only or type(x).__module__.split(".", 1)[0] in ("jax", "jaxlib")  # whose arrays never change
+    tensor = managed.tensor
+    result = Array.__new__(Array)
+    result.tensor = Tensor.from_buffer_copy(tensor)
+    result.is_read_only, result.owner = is_read_only, (x, capsule, managed)
+    return result
+
+
+class _Buffer(Structure):
+    """Py_buffer."""
+    _fields_ = [("data", c_void_p), ("object", c_void_p), ("bytes", ctypes.c_ssize_t), ("size", ctypes.c_ssize_t),
+                ("is_read_only", c_int), ("rank", c_int), ("format", c_char_p), ("shape", POINTER(ctypes.c_ssize_t)),
+                ("strides", POINTER(ctypes.c_ssize_t)), ("suboffsets", c_void_p), ("internal", c_void_p)]
+
+
+def _of_buffer(x):
+    view = memoryview(x)
+    if view.format.lstrip("@=<") not in _LETTERS:
+        raise Error(f"expected a buffer with a format out of {' '.join(_LETTERS)}, but got '{view.format}'")
+    kind = TYPES[_LETTERS[view.format.lstrip("@=<")]]
+    if any(step % view.itemsize for step in view.strides):
+        raise Error(f"expected strides of whole elements of {view.itemsize} bytes, but got {view.strides} bytes")
+    buffer = _Buffer()
+    records_ro = 0x0018 | 0x0004  # PyBUF_STRIDES | PyBUF_FORMAT
+    ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(view), byref(buffer), records_ro)
+    data = buffer.data
+    ctypes.pythonapi.PyBuffer_Release(byref(buffer))
+    return Array(view, data, (HOST, 0), kind, view.shape, [step // view.itemsize for step in view.strides], view.readonly)
+
+
+def is_number(x):
+    """Whether x is a number of Python's or NumPy's and no array."""
+    numpy = sys.modules.get("numpy")
+    return isinstance(x, (bool, int, float)) or numpy is not None and isinstance(x, numpy.generic)
+
+
+def array_of(x):
+    """The tensor that lies in an array of PyTorch, NumPy, JAX, any library with DLPack, or any buffer."""
+    if is_torch(x):
+        return _of_torch(x)
+    module = type(x).__module__.split(".", 1)[0]
+    if module == "numpy" and hasattr(x, "__array_interface__"):
+        return _of_numpy(x)
+    if hasattr(x, "__dlpack__"):
+        return _of_dlpack(x)
+    try:
+        return _of_buffer(x)
+    except TypeError:
+        raise Error(f"expected an array or a number, but got {type(x).__name__}") from None
+
+
+# --- Arguments -------------------------------------------------------------------------------------------------------
+
+
+def _scalar(x):
+    """A Python bool, int (i64) or float (f32), or a number of NumPy's of its own type."""
+    argument = Argument()
+    if isinstance(x, bool):
+        kind, argument.value.integer = TYPES["bool"], int(x)
+    elif isinstance(x, int):
+        if not -2**63 <= x < 2**64:
+            raise Error(f"expected an integer of 64 bits, but got {x}")
+        kind = TYPES["int64" if x < 2**63 else "uint64"]
+        argument.value.integer = x if x < 2**63 else x - 2**64
+    elif hasattr(x, "dtype"):
+        kind = _kind(str(x.dtype), "a scalar")
+        if kind[0] in (FLOAT, BFLOAT, E4M3, E5M2):
+            argument.value.real = float(x)
+        else:
+            argument.value.integer = int(x) if int(x) < 2**63 else int(x) - 2**64
+    else:
+        kind, argument.value.real = TYPES["float32"], x
+    argument.type_code, argument.type_bits = kind
+    argument.lanes = 1
+    return argument
+
+
+def arguments_of(values):
+    """What the C interface takes for arrays, numbers and None; and the arrays, which must live as long."""
+    arguments, arrays = (Argument * len(values))(), []
+    for i, value in enumerate(values):
+        if is_number(value):
+            arguments[i] = _scalar(value)
+        elif value is not None:
+            each = array_of(value)
+            arrays.append(each)
+            arguments[i].tensor = ctypes.pointer(each.tensor)
+            arguments[i].is_read_only = each.is_read_only
+    return arguments, arrays
+
+
+if sys.byteorder != "little":
+    raise ImportError("expected a machine of little-endian byte order")

@@ -1,0 +1,215 @@
+"""The built-in operators, on arrays of any library. Results are new arrays of the first argument's library, unless an
+operator says that it changes its operands. On PyTorch tensors they are PyTorch operators with a backward pass
+(kiln.torch), so that autograd and torch.compile know them."""
+
+import math
+import sys
+
+from . import _c
+
+
+def _torch_of(*values):
+    """kiln.torch where one of the values is a PyTorch tensor."""
+    torch = sys.modules.get("torch")
+    if torch is None or not any(isinstance(value, torch.Tensor) for value in values):
+        return None
+    from . import torch as operators
+    return operators
+
+
+def run(name, operands, **options):
+    """The operator of the C interface (kiln_operate) on these operands, None where one is left out."""
+    import kiln
+    packed, arrays = _c.arguments_of(operands)
+    device = kiln._device_of(arrays)
+    text = ",".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in options.items()
+                    if value is not None)
+    with kiln._ordered(device, arrays):
+        _c.check(_c.library.kiln_operate(device._handle, name.encode(), packed, len(operands), text.encode()))
+
+
+def operators():
+    """A line for each operator: its operands and its options with their defaults."""
+    return _c.library.kiln_operators().decode()
+
+
+# --- Arrays ----------------------------------------------------------------------------------------------------------
+
+_LETTERS = {name: letter for letter, name in _c._LETTERS.items()}
+
+
+def _is_numpy(x):
+    return type(x).__module__.split(".", 1)[0] == "numpy"
+
+
+def _is_jax(x):
+    return type(x).__module__.split(".", 1)[0] in ("jax", "jaxlib")
+
+
+def _type_name(x):
+    return str(x.dtype).removeprefix("torch.") if hasattr(x, "dtype") else _c._LETTERS[memoryview(x).format]
+
+
+def _shape(x):
+    return tuple(x.shape) if hasattr(x, "shape") else memoryview(x).shape
+
+
+def _new(x, shape, name=None):
+    """An array of x's library and place: of its type, or the one that is named. Its content is undefined."""
+    name = name or _type_name(x)
+    if _c.is_torch(x):
+        import torch
+        return torch.empty(shape, dtype=getattr(torch, name), device=x.device)
+    if _is_numpy(x) or _is_jax(x):
+        import numpy
+        return numpy.empty(shape, dtype=x.dtype if name == _type_name(x) else name)
+    if name not in _LETTERS:
+        raise _c.Error(f"expected a result of a type that buffers have, but it is {name}")
+    count = math.prod(shape)
+    bits = _c.TYPES[name][1]
+    view = memoryview(bytearray(max(1, count * bits // 8)))[:count * bits // 8]
+    return view.cast(_LETTERS[name], shape) if count and len(shape) > 0 else view.cast(_LETTERS[name])
+
+
+def _given(x, result):
+    """The result as x's library has arrays: JAX's cannot be written to, and are made of NumPy's."""
+    if _is_jax(x):
+        import jax
+        return jax.numpy.asarray(result)
+    return result
+
+
+def _reshaped(x, shape):
+    """x with another shape: a view where its memory is row-major without gaps, else a copy."""
+    if tuple(shape) == _shape(x):
+        return x
+    if hasattr(x, "reshape"):
+        return x.reshape(shape)
+    view = memoryview(x)
+    return view.cast("B").cast(view.format, shape)
+
+
+def _rows(x):
+    """x, or a copy of it where the elements of a row have gaps."""
+    if _c.is_torch(x):
+        return x if x.dim() == 0 or x.stride(-1) == 1 or x.shape[-1] <= 1 else x.contiguous()
+    if _is_numpy(x):
+        import numpy
+        return x if x.ndim == 0 or x.strides[-1] == x.itemsize or x.shape[-1] <= 1 else numpy.ascontiguousarray(x)
+    return x
+
+
+def _as_matrix(x):
+    """x (…, C) as (N, C)."""
+    shape = _shape(x)
+    if not shape:
+        raise _c.Error("expected an array of rank 1 or more, but got one of rank 0")
+    return _rows(_reshaped(x, (math.prod(shape[:-1]), shape[-1])))
+
+
+# --- Operators -------------------------------------------------------------------------------------------------------
+
+
+def _multiply(a, b, out, precision=None):
+    """out = a · b. Of two factors that are both stored by columns, one is copied."""
+    def by_columns(x):
+        each = _c.array_of(x).tensor
+        return each.rank == 2 and each.strides and each.strides[1] != 1 and each.strides[0] == 1 and each.shape[1] > 1
+    if len(_shape(a)) == 2 and by_columns(a) and by_columns(b):
+        b = _rows(b)
+    a = a if by_columns(a) else _rows(a)
+    b = b if by_columns(b) else _rows(b)
+    run("matmul", [a, b, out], precision=precision)
+
+
+def matmul(a, b, precision=None):
+    """a · b: a (…, K) and b (K, N); or a (B, M, K) and b (B, K, N). Sums are in f32. `precision` of products of f32:
+    "ieee", "tf32", "tf32x3" or "bf16x3"; by default as the device has it, ieee on CPUs and tf32 on GPUs."""
+    if torch := _torch_of(a, b):
+        return torch.matmul(a, b, precision)
+    out = _new(a, _shape(a)[:-1] + _shape(b)[-1:])
+    if len(_shape(b)) == 3:
+        _multiply(a, b, out, precision)
+    else:
+        _multiply(_as_matrix(a) if len(_shape(a)) != 2 else a, b, _as_matrix(out), precision)
+    return _given(a, out)
+
+
+def linear(x, weight, bias=None, activation="none"):
+    """activation(x · weightᵀ + bias): x (…, K), weight (N, K), bias (N). Activations: none, gelu (tanh), gelu_erf, relu,
+    relu2, silu; on PyTorch tensors none and gelu."""
+    if torch := _torch_of(x, weight):
+        return torch.linear(x, weight, bias, activation)
+    out = _new(x, _shape(x)[:-1] + _shape(weight)[:1])
+    run("linear", [_as_matrix(x), weight, bias, None, _as_matrix(out), None], activation=activation)
+    return _given(x, out)
+
+
+def softmax(x):
+    """Softmax over the last dimension."""
+    if torch := _torch_of(x):
+        return torch.softmax(x)
+    out = _new(x, _shape(x))
+    run("softmax", [_as_matrix(x), _as_matrix(out)])
+    return _given(x, out)
+
+
+def gelu(x):
+    """GELU in its tanh form, elementwise."""
+    if torch := _torch_of(x):
+        return torch.gelu(x)
+    out = _new(x, _shape(x))
+    run("gelu", [_reshaped(x, (math.prod(_shape(x)),)), _reshaped(out, (math.prod(_shape(x)),))])
+    return _given(x, out)
+
+
+def layernorm(x, gamma=None, beta=None, epsilon=1e-5):
+    """LayerNorm over the last dimension C: gamma and beta (C), or neither."""
+    if torch := _torch_of(x, gamma, beta):
+        return torch.layernorm(x, gamma, beta, epsilon)
+    out = _new(x, _shape(x))
+    rows = math.prod(_shape(x)[:-1])
+    run("layernorm", [_as_matrix(x), gamma, beta, _as_matrix(out), _new(x, (rows,), "float32"), _new(x, (rows,), "float32")],
+        epsilon=epsilon)
+    return _given(x, out)
+
+
+def attention(q, k, v, mask=None, causal=True, scale=None):
+    """softmax(q · kᵀ · scale) · v by FlashAttention-2: q (B, H, Tq, D), k and v (B, Hk, Tk, D), where Hk divides H (grouped
+    queries). `causal`: query i sees keys up to i + Tk − Tq. `mask` (B or 1, H or 1, Tq, Tk) of int8: keys that are not 0
+    are seen. `scale` is 1 / √D by default."""
+    if torch := _torch_of(q, k, v):
+        return torch.attention(q, k, v, mask, causal, scale)
+    out, lse = _new(q, _shape(q)), _new(q, _shape(q)[:3], "float32")
+    run("attention", [_rows(q), _rows(k), _rows(v), mask, out, lse], causal=causal, scale=scale)
+    return _given(q, out)
+
+
+def cross_entropy(logits, targets, ignore=-100):
+    """The loss of each row, (N) f32: logits (N, V), targets (N) int32. Rows whose target is `ignore` have loss 0."""
+    if torch := _torch_of(logits):
+        return torch.cross_entropy(logits, targets, ignore)
+    losses = _new(logits, _shape(logits)[:1], "float32")
+    run("cross_entropy", [_rows(logits), targets, losses], ignore=ignore)
+    return _given(logits, losses)
+
+
+def embedding(tokens, table):
+    """Rows of table (V, C) for tokens (…) of int32."""
+    out = _new(table, _shape(tokens) + _shape(table)[1:])
+    run("embedding", [_reshaped(tokens, (math.prod(_shape(tokens)),)), table, None, _as_matrix(out)])
+    return _given(table, out)
+
+
+def add(x, y):
+    """x + y, elementwise, of equal shapes."""
+    out = _new(x, _shape(x))
+    count = (math.prod(_shape(x)),)
+    run("add", [_reshaped(x, count), _reshaped(y, count), _reshaped(out, count)])
+    return _given(x, out)
+
+
+def adamw(parameters, gradient, m, v, step, rate=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=0.01):
+    """One step of AdamW, numbered from 1: changes parameters, m and v. All have one shape and no gaps; m and v are f32."""
+    flat = [_reshaped(x, (math.prod(_shape(x)),)) for x in (gradient, parameters, m, v)]
+    run("adamw", [*flat, None], step=step, rate=rate, beta1=beta1, beta2=beta2, epsilon=epsilon, decay=decay)

@@ -1,0 +1,299 @@
+"""Kiln's operators as PyTorch operators, torch.ops.kiln.…: with a backward pass where there is one, for CPU and CUDA
+tensors, and known to torch.compile. kiln.ops calls them for PyTorch tensors."""
+
+import math
+from typing import Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from . import ops
+from ._c import Error
+
+
+def _operator(name):
+    return torch.library.custom_op(f"kiln::{name}", mutates_args=())
+
+
+def _contiguous(x):
+    return x if x.is_contiguous() else x.contiguous()
+
+
+# --- Products --------------------------------------------------------------------------------------------------------
+
+
+@_operator("matmul")
+def _matmul(a: Tensor, b: Tensor, precision: Optional[str]) -> Tensor:
+    out = a.new_empty(a.shape[:-1] + b.shape[-1:])
+    ops._multiply(a, b, out, precision)
+    return out
+
+
+@_matmul.register_fake
+def _(a, b, precision):
+    return a.new_empty(a.shape[:-1] + b.shape[-1:])
+
+
+def _matmul_context(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:2])
+    ctx.precision = inputs[2]
+
+
+def _matmul_backward(ctx, dout):
+    a, b = ctx.saved_tensors
+    dout = _contiguous(dout)
+    da = _matmul(dout, b.mT, ctx.precision) if ctx.needs_input_grad[0] else None
+    db = _matmul(a.mT, dout, ctx.precision) if ctx.needs_input_grad[1] else None
+    return da, db, None
+
+
+_matmul.register_autograd(_matmul_backward, setup_context=_matmul_context)
+
+
+def matmul(a, b, precision=None):
+    """kiln.ops.matmul."""
+    if b.dim() == 3:
+        return _matmul(a, b, precision)
+    return _matmul(a.reshape(-1, a.shape[-1]), b, precision).reshape(a.shape[:-1] + b.shape[-1:])
+
+
+@_operator("linear")
+def _linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str) -> Tuple[Tensor, Tensor]:
+    out = x.new_empty(x.shape[0], weight.shape[0])
+    keeps = activation != "none"
+    preact = torch.empty_like(out) if keeps else x.new_empty(0)
+    ops.run("linear", [ops._rows(x), ops._rows(weight), bias, None, out, preact if keeps else None], activation=activation)
+    return out, preact
+
+
+@_linear.register_fake
+def _(x, weight, bias, activation):
+    out = x.new_empty(x.shape[0], weight.shape[0])
+    return out, torch.empty_like(out) if activation != "none" else x.new_empty(0)
+
+
+def _linear_context(ctx, inputs, output):
+    x, weight, bias, ctx.activation = inputs
+    ctx.has_bias = bias is not None
+    ctx.save_for_backward(x, weight, output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _linear_backward(ctx, dout, _):
+    x, weight, preact = ctx.saved_tensors
+    dout = _contiguous(dout)
+    if ctx.activation == "gelu":
+        dout = torch.ops.kiln.gelu_backward(preact, dout)
+    dx = _matmul(dout, weight, None) if ctx.needs_input_grad[0] else None
+    dweight = _matmul(dout.mT, x, None) if ctx.needs_input_grad[1] else None
+    dbias = dout.sum(0) if ctx.has_bias and ctx.needs_input_grad[2] else None
+    return dx, dweight, dbias, None
+
+
+_linear.register_autograd(_linear_backward, setup_context=_linear_context)
+
+
+def linear(x, weight, bias=None, activation="none"):
+    """kiln.ops.linear."""
+    if activation not in ("none", "gelu"):
+        raise Error(f"expected activation 'none' or 'gelu' for PyTorch tensors, but got '{activation}'")
+    out, _ = _linear(x.reshape(-1, x.shape[-1]), weight, bias, activation)
+    return out.reshape(x.shape[:-1] + weight.shape[:1])
+
+
+# --- Elementwise and rows --------------------------------------------------------------------------------------------
+
+
+@_operator("gelu")
+def gelu(x: Tensor) -> Tensor:
+    x = _contiguous(x)
+    out = torch.empty_like(x)
+    ops.run("gelu", [x.view(-1), out.view(-1)])
+    return out
+
+
+@_operator("gelu_backward")
+def _gelu_backward(x: Tensor, dout: Tensor) -> Tensor:
+    x, dout = _contiguous(x), _contiguous(dout)
+    dx = torch.empty_like(x)
+    ops.run("gelu_backward", [x.view(-1), dout.view(-1), dx.view(-1)])
+    return dx
+
+
+@gelu.register_fake
+def _(x):
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+@_gelu_backward.register_fake
+def _(x, dout):
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+gelu.register_autograd(lambda ctx, dout: _gelu_backward(ctx.saved_tensors[0], dout),
+                       setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]))
+
+
+@_operator("softmax")
+def softmax(x: Tensor) -> Tensor:
+    x = _contiguous(x)
+    out = torch.empty_like(x)
+    ops.run("softmax", [ops._as_matrix(x), ops._as_matrix(out)])
+    return out
+
+
+@softmax.register_fake
+def _(x):
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _softmax_backward(ctx, dout):
+    p, = ctx.saved_tensors
+    return p * (dout - (dout * p).sum(-1, keepdim=True))
+
+
+softmax.register_autograd(_softmax_backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output))
+
+# --- LayerNorm -------------------------------------------------------------------------------------------------------
+
+
+@_operator("layernorm")
+def _layernorm(x: Tensor, gamma: Optional[Tensor], beta: Optional[Tensor], epsilon: float) -> Tuple[Tensor, Tensor, Tensor]:
+    x = _contiguous(x)
+    out = torch.empty_like(x)
+    mean, rstd = (x.new_empty(x.shape[0], dtype=torch.float32) for _ in range(2))
+    ops.run("layernorm", [x, gamma, beta, out, mean, rstd], epsilon=epsilon)
+    return out, mean, rstd
+
+
+@_layernorm.register_fake
+def _(x, gamma, beta, epsilon):
+    rows = [x.new_empty(x.shape[0], dtype=torch.float32) for _ in range(2)]
+    return torch.empty_like(x, memory_format=torch.contiguous_format), *rows
+
+
+@_operator("layernorm_backward")
+def _layernorm_backward(dout: Tensor, x: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor,
+                        epsilon: float) -> Tuple[Tensor, Tensor, Tensor]:
+    dout, x = _contiguous(dout), _contiguous(x)
+    results = torch.empty_like(x), torch.empty_like(gamma), torch.empty_like(gamma)
+    ops.run("layernorm_backward", [dout, x, gamma, mean, rstd, *results], epsilon=epsilon)
+    return results
+
+
+@_layernorm_backward.register_fake
+def _(dout, x, gamma, mean, rstd, epsilon):
+    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(gamma), torch.empty_like(gamma)
+
+
+def _layernorm_context(ctx, inputs, output):
+    x, gamma, _, ctx.epsilon = inputs
+    ctx.affine = gamma is not None
+    ctx.save_for_backward(x, gamma if ctx.affine else torch.ones(x.shape[-1], dtype=x.dtype, device=x.device), *output[1:])
+    ctx.mark_non_differentiable(*output[1:])
+
+
+def _layernorm_gradient(ctx, dout, *_):
+    dx, dgamma, dbeta = _layernorm_backward(dout, *ctx.saved_tensors, ctx.epsilon)
+    return (dx, dgamma, dbeta, None) if ctx.affine else (dx, None, None, None)
+
+
+_layernorm.register_autograd(_layernorm_gradient, setup_context=_layernorm_context)
+
+
+def layernorm(x, gamma=None, beta=None, epsilon=1e-5):
+    """kiln.ops.layernorm."""
+    return _layernorm(x.reshape(-1, x.shape[-1]), gamma, beta, epsilon)[0].reshape(x.shape)
+
+
+# --- Attention -------------------------------------------------------------------------------------------------------
+
+
+@_operator("attention")
+def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], causal: bool, scale: float) -> Tuple[Tensor, Tensor]:
+    out = q.new_empty(q.shape)
+    lse = q.new_empty(q.shape[:3], dtype=torch.float32)
+    ops.run("attention", [ops._rows(q), ops._rows(k), ops._rows(v), mask, out, lse], causal=causal, scale=scale)
+    return out, lse
+
+
+@_attention.register_fake
+def _(q, k, v, mask, causal, scale):
+    return q.new_empty(q.shape), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@_operator("attention_backward")
+def _attention_backward(q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, dout: Tensor, mask: Optional[Tensor],
+                        causal: bool, scale: float) -> Tuple[Tensor, Tensor, Tensor]:
+    results = q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
+    ops.run("attention_backward", [ops._rows(q), ops._rows(k), ops._rows(v), out, lse, _contiguous(dout), mask, *results],
+            causal=causal, scale=scale)
+    return results
+
+
+@_attention_backward.register_fake
+def _(q, k, v, out, lse, dout, mask, causal, scale):
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
+
+
+def _attention_context(ctx, inputs, output):
+    q, k, v, mask, ctx.causal, ctx.scale = inputs
+    ctx.save_for_backward(q, k, v, *output, mask)
+    ctx.mark_non_differentiable(output[1])
+
+
+def _attention_gradient(ctx, dout, _):
+    q, k, v, out, lse, mask = ctx.saved_tensors
+    return *_attention_backward(q, k, v, out, lse, dout, mask, ctx.causal, ctx.scale), None, None, None
+
+
+_attention.register_autograd(_attention_gradient, setup_context=_attention_context)
+
+
+def attention(q, k, v, mask=None, causal=True, scale=None):
+    """kiln.ops.attention."""
+    return _attention(q, k, v, mask, causal, 1 / math.sqrt(q.shape[-1]) if scale is None else scale)[0]
+
+
+# --- Loss ------------------------------------------------------------------------------------------------------------
+
+
+@_operator("cross_entropy")
+def _cross_entropy(logits: Tensor, targets: Tensor, ignore: int) -> Tensor:
+    losses = logits.new_empty(logits.shape[0], dtype=torch.float32)
+    ops.run("cross_entropy", [ops._rows(logits), targets, losses], ignore=ignore)
+    return losses
+
+
+@_cross_entropy.register_fake
+def _(logits, targets, ignore):
+    return logits.new_empty(logits.shape[0], dtype=torch.float32)
+
+
+@_operator("cross_entropy_backward")
+def _cross_entropy_backward(logits: Tensor, targets: Tensor, dlosses: Tensor, ignore: int) -> Tensor:
+    gradient = logits.clone(memory_format=torch.contiguous_format)
+    ops.run("cross_entropy_gradient", [targets, gradient, torch.empty_like(dlosses)], ignore=ignore)
+    return gradient.mul_(dlosses.unsqueeze(-1))
+
+
+@_cross_entropy_backward.register_fake
+def _(logits, targets, dlosses, ignore):
+    return torch.empty_like(logits, memory_format=torch.contiguous_format)
+
+
+def _cross_entropy_context(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:2])
+    ctx.ignore = inputs[2]
+
+
+def _cross_entropy_gradient(ctx, dlosses):
+    return _cross_entropy_backward(*ctx.saved_tensors, _contiguous(dlosses), ctx.ignore), None, None
+
+
+_cross_entropy.register_autograd(_cross_entropy_gradient, setup_context=_cross_entropy_context)
+
+
+def cross_entropy(logits, targets, ignore=-100):
+    """kiln.ops.cross_entropy; targets may be of any integer type."""
+    return _cross_entropy(logits, targets.to(torch.int32), ignore)
