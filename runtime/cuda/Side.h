@@ -1,4 +1,4 @@
-// A second stream of a GPU, tied to the device's by events.
+// A second stream of a GPU, ordered with the device's stream by events.
 
 #pragma once
 
@@ -18,7 +18,7 @@ public:
   bool isDone() override;
 
 private:
-  /// `second` waits for what `first` was asked for so far.
+  /// `second` waits for all present work of `first`.
   void order(StreamHandle first, EventHandle event, StreamHandle second);
 
   const std::shared_ptr<Context> context;
