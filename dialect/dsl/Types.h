@@ -68,7 +68,7 @@ constexpr Loc here(const char *file = __builtin_FILE(), int line = __builtin_LIN
 /// The source of an error: the caller, the machine or file system, or Kiln itself.
 enum class Fault { user, device, internal };
 
-/// The exception of the runtime, the models and the language. The text says what was expected and what it got.
+/// The exception of the runtime, the models and the language. The text has the expected and the actual value.
 class Error : public std::runtime_error {
 public:
   explicit Error(const std::string &text, Fault fault = Fault::user) : std::runtime_error(text), fault(fault) {}

@@ -70,7 +70,7 @@ public:
   /// Remedies if nothing in the launch can move; they return whether lanes were released (Warp.h).
   bool letGoAtJoins();
   bool letGoAlone();
-  /// Reports which lanes wait for what.
+  /// Reports the waiting lanes and the events that they wait for.
   void reportDeadlock();
   /// Completes the pending work after all threads have exited.
   void finish() { bulk.finish(); }
