@@ -1,4 +1,4 @@
-// The contract between generated code and whoever runs it, the same on all machines.
+// The ABI: the contract between generated code and its caller, on all machines.
 //
 // A kernel `k` is one function. Its argument block is a packed little-endian struct of 8-byte slots:
 //
@@ -7,22 +7,24 @@
 //       view:   void *data; then each dynamic extent (int64); then each dynamic stride (int64, in elements)
 //       scalar: one slot; a narrower value lies in its low bytes
 //
-// On a CPU it is called once for each program:
+// On a CPU it is called once per program:
 //
 //     void k(const void *args, int64_t program, void *scratch);
 //
-// with program = x + grid[0] * (y + grid[1] * z), and `scratch` 64-byte aligned memory of the thread, as many bytes as
-// the object's constant `int64_t k_scratch_bytes` says. The functions below are all that an object may call.
+// Here program = x + grid[0] * (y + grid[1] * z). `scratch` is 64-byte aligned memory of the thread. Its size is the
+// object's constant `int64_t k_scratch_bytes`. An object may call only the functions below.
 //
-// On a GPU it is an entry of a PTX module with one 8-byte parameter for each slot, in the same order. A program is a
-// block, of as many threads as `.reqntid` says; its coordinates are %ctaid. Beside the shared variables of the module
-// it has as many bytes of dynamic shared memory as the module's constant `k_shared_bytes` (.b64) says, none without
-// one; comments of the module say which buffers lie where in it. A module whose kernel checks or prints has a variable
-// `kiln_console`, a GpuConsole, and its texts, variables `text_N` of bytes that end with a zero. Constants of several
-// values are variables `table_N`.
+// On a GPU it is an entry of a PTX module with one 8-byte parameter per slot, in this order. A program is a CTA with as
+// many threads as `.reqntid`; its coordinates are %ctaid. A module may also have:
 //
-// The code that a device loads is an ELF object for a CPU and the module's text for a GPU. A target that makes cubins,
-// such as sm_80:cubin, appends a zero byte and the cubin of that text, for a driver that would else translate it.
+// - `k_shared_bytes` (.b64): the bytes of dynamic shared memory, in addition to the shared variables of the module.
+//   Comments of the module name the buffers in it.
+// - `kiln_console`, a GpuConsole, and texts, variables `text_N` of zero-terminated bytes, if the kernel checks or
+// prints.
+// - `table_N`: constants of several values.
+//
+// A device loads an ELF object for a CPU, and the text of the module for a GPU. A target that makes cubins, such as
+// sm_80:cubin, appends a zero byte and the cubin of that text; otherwise the driver compiles the PTX.
 
 #pragma once
 
@@ -32,8 +34,8 @@
 
 namespace kiln::abi {
 inline constexpr int64_t gridSlots = 3;
-/// What a slot after the grid holds: the pointer, an extent or a stride of a view, or a scalar. Slots.h lists a
-/// kernel's.
+/// The content of a slot after the grid: pointer, extent or stride of a view, or a scalar. Slots.h lists the slots of a
+/// kernel.
 struct Slot {
   enum Kind : uint8_t { pointer, extent, stride, scalar } kind = pointer;
   int argument = 0;
@@ -43,27 +45,27 @@ inline constexpr int64_t scratchAlignment = 64;
 using CpuKernel = void (*)(const void *args, int64_t program, void *scratch);
 inline constexpr const char *scratchSuffix = "_scratch_bytes";
 inline constexpr const char *sharedSuffix = "_shared_bytes";
-/// Begins a comment that names a part of a kernel's shared memory; then come KERNEL OFFSET BYTES NAME.
+/// Begins a comment that names a buffer in a kernel's shared memory; KERNEL OFFSET BYTES NAME follow.
 inline constexpr const char *sharedPart = "// kiln.shared ";
 inline constexpr const char *checkFailed = "kiln_check_failed";
 inline constexpr const char *printTile = "kiln_print";
 
 inline constexpr const char *consoleVariable = "kiln_console", *textPrefix = "text_", *tablePrefix = "table_";
-/// What programs of a GPU say, in memory of the device, until the host reads it. All zero at first.
+/// Output of GPU programs in device memory, until the host reads it. All zero at first.
 struct GpuConsole {
   static constexpr uint64_t lineBytes = 1 << 20;
-  uint64_t launch = 0; // the number of the launch that runs, from 1; the host writes it before
-  // The check that failed first: in the first launch, of that in the lowest program.
-  uint32_t lock = 0, unused = 0; // 1 while a program writes what follows
+  uint64_t launch = 0; // number of the running launch, from 1; the host writes it before the launch
+  // The failed check of the earliest launch, and there of the lowest program.
+  uint32_t lock = 0, unused = 0; // 1 while a program writes the next fields
   uint64_t failedLaunch = 0;     // 0: none
   uint64_t program = 0, element = 0;
-  uint32_t message = 0, where = 0; // numbers of texts
-  /// Bytes of lines that there was or would have been room for: GpuLine, then its elements, dense, then up to a
-  /// multiple of 8.
+  uint32_t message = 0, where = 0; // indices of texts
+  /// Bytes that all lines needed, including those for which there was no room. A line is a GpuLine, then its elements,
+  /// dense, padded to a multiple of 8.
   uint64_t printed = 0;
   char lines[lineBytes] = {};
 };
-/// The head of a line.
+/// The header of a line.
 struct GpuLine {
   uint64_t launch, program;
   uint32_t label, type, rank, bytes; // bytes: of the whole line; type: kiln::Type as a number

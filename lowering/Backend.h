@@ -1,5 +1,5 @@
-// What a target gives the compiler: the compile half of a machine. Its run half is a Device (runtime/Device.h); several
-// devices may share a backend. lowering/Driver.h does what all backends share and calls these.
+// A target as the compiler sees it: its passes and its code generation. The device that runs the code is a Device
+// (runtime/Device.h); several devices may share a backend. lowering/Driver.h has the parts that all backends share.
 
 #pragma once
 
@@ -23,77 +23,78 @@ namespace kiln::lowering {
 /// Called after each stage (see Backend::stages) with its text.
 using StageSink = std::function<void(const std::string &stage, const std::string &text)>;
 
-/// Which facts of a launch's arguments and config a backend's passes read, beside types, ranks, the extents that a
-/// kernel asks for and which arguments lie apart. Every other fact is in no module and no key, where it would only make
-/// the same code twice.
+/// The facts about a launch's arguments and config that a backend's passes read. Types, ranks, the extents that a
+/// kernel reads as constants, and disjoint arguments are always facts. A fact that no pass reads is in no module and no
+/// cache key, because it would only compile equal code twice.
 struct FactKinds {
-  int64_t innerStrides = 1; // an innermost stride from 1 to this one is known; any other is not
+  int64_t innerStrides = 1; // innermost strides from 1 to this one are facts; others are not
   bool alignment = false;   // of the first element
   bool stridesBy16 = false; // whether 16 divides the other strides
   bool extentBy16 = false;  // whether 16 divides the last extent
   bool fits32 = false;      // whether extents and strides fit 32 bits: see `tile.fits_32` in dialect/README.md
   bool warps = false;       // the config's field `warps`
   bool stages = false;      // the config's field `stages`
-  bool problems = false;    // how many problems a launch has: it has all at once
+  bool problems = false;    // the number of problems of a grouped launch, which the target runs at once
 };
 
-/// Which kernels a backend takes.
+/// Limits on kernels for a backend.
 struct KernelLimits {
-  int64_t elements = 1 << 24; // most of a tile
-  bool lowered = true;        // parts of a module may be lowered already
+  int64_t elements = 1 << 24; // maximum number of elements of a tile
+  bool lowered = true;        // accepts modules of which parts are already lowered
 };
 
-/// A stage of a compilation: its name, and the pass after which the module is its text. Stages that a backend prints
-/// itself, in emit(), have no pass; nor has the last, the code.
+/// A stage of a compilation: its name, and the pass whose output it is. Stages that a backend prints itself, in emit(),
+/// have no pass; nor does the last one, the code.
 struct Stage {
   const char *name;
   const char *after = nullptr;
 };
 
-/// Immutable; from any thread.
+/// Immutable and thread-safe.
 class Backend {
 public:
   virtual ~Backend() = default;
 
   /// The target as flags spell it, such as "cpu", "cpu:generic" or "cpu:x86-64-v3".
   virtual const std::string &name() const = 0;
-  /// All that the code depends on besides the module and the compiler.
+  /// Everything that determines the code, except the module and the compiler: a part of the cache key.
   virtual const std::string &key() const = 0;
   virtual FactKinds facts() const = 0;
   virtual KernelLimits limits() const = 0;
-  /// Whether the code tells the source line of each instruction, so that it depends on these lines, too.
+  /// Whether the code has line information, and so depends on the source lines, too.
   virtual bool tellsLines() const = 0;
-  /// Whether it adds, subtracts, multiplies, fuses and compares bf16 and f16, and converts to f16, rounding once.
+  /// Whether the target has arithmetic of bf16 and f16 with one rounding: add, subtract, multiply, FMA, compare, and
+  /// conversion to f16.
   virtual bool hasNarrowArithmetic() const = 0;
-  /// How it multiplies floats of 8 bits: as bf16; as they are, with sums that are as exact as those of bf16; or with
-  /// coarser ones.
+  /// How the target multiplies 8-bit floats: widened to bf16; directly, with sums as exact as those of bf16; or
+  /// directly, with coarser sums.
   enum class ByteProducts { widened, exact, coarse };
   virtual ByteProducts byteProducts() const { return ByteProducts::widened; }
-  /// Its stages in the order they come, after "tile", which all have.
+  /// Its stages in order, after "tile", which all backends have.
   virtual llvm::ArrayRef<Stage> stages() const = 0;
 
-  /// The dialects that its passes make, and their translations to LLVM.
+  /// Registers the dialects that its passes create, and their translations to LLVM IR.
   virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
-  /// Registers its passes by their flags; once for each process.
+  /// Registers its passes by their flags; once per process.
   virtual void registerPasses() const = 0;
-  /// Adds its passes, from a module of the tile dialect as the shared ones leave it to one that translates to LLVM;
-  /// only those up to the stage `until`, one of stages() with a pass, when it is not empty.
+  /// Adds its passes, from a module of the tile dialect after the shared passes to one that translates to LLVM IR. With
+  /// a stage `until`, which has a pass, only the passes up to it.
   virtual void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const = 0;
-  /// Adds what there is to tell people of the module as it is after a stage that passes make.
+  /// Adds explanations of the module after a stage, for the user.
   virtual void explain(llvm::StringRef stage, mlir::ModuleOp module, Explanation &explanation) const = 0;
-  /// The code that a device loads; `sink`, when set, gets the stages on the way. Throws BackendError (FatalErrors.h).
+  /// Generates the code that a device loads; `sink`, if set, gets the stages. Throws BackendError (FatalErrors.h).
   virtual std::vector<char> emit(llvm::Module &module, const StageSink &sink) const = 0;
-  /// The command that does what emit() does, on LLVM's text from standard input.
+  /// A command that does the work of emit() on LLVM IR from standard input.
   virtual std::string emitCommand() const = 0;
 };
 
-/// The backend of a target: "cpu" or "native" (this machine), "cpu:NAME" or NAME for a CPU by LLVM's name, each
-/// followed by ":generic" for the oracle, or by ":amx" for products on AMX's tiles, which are emulated where the
-/// processor has none; "sm_80" or another architecture for a GPU. Throws Error for a name that is
-/// none, and for a machine that Kiln does not run on.
+/// Opens the backend of a target. Throws Error for an unknown name, and for a machine that Kiln does not support.
+/// - "cpu" or "native": this machine. "cpu:NAME" or NAME: a CPU by LLVM's name.
+/// - ":generic" after one of these: the reference backend. ":amx": matmuls on AMX tiles, emulated without AMX.
+/// - "sm_80" or another architecture: a GPU.
 std::shared_ptr<const Backend> openBackend(const std::string &name);
 
-/// Every kind of backend there is, one of each: what registries are filled from.
+/// One backend of every kind, to fill registries.
 std::vector<std::shared_ptr<const Backend>> allBackends();
 
 } // namespace kiln::lowering

@@ -1,4 +1,4 @@
-// LLVM's half of every backend: passes over a module, then what its target makes of it.
+// The part of code generation that LLVM does for every backend: passes over a module, then assembly or an object.
 
 #pragma once
 
@@ -19,15 +19,14 @@
 
 namespace kiln::lowering {
 
-/// Collects the errors that LLVM reports without stopping, in a context while it lives; remarks and warnings are
-/// dropped.
+/// Collects the errors that LLVM reports in a context during its lifetime. Remarks and warnings are dropped.
 class LlvmErrors {
 public:
   explicit LlvmErrors(llvm::LLVMContext &context);
   ~LlvmErrors();
   LlvmErrors(const LlvmErrors &) = delete;
   LlvmErrors &operator=(const LlvmErrors &) = delete;
-  /// Throws BackendError when there were any.
+  /// Throws BackendError if there were errors.
   void check() const;
 
 private:
@@ -35,14 +34,14 @@ private:
   std::string text;
 };
 
-/// Target machines at rest, each for code of one kind, such as one processor's: to make one and let it see its first
-/// function takes LLVM a millisecond. Safe from any thread; a machine that is out serves one compilation.
+/// Idle target machines, each for one kind of code, such as that of one processor. Creating and warming up a machine
+/// takes LLVM a millisecond. Thread-safe; a machine serves one compilation at a time.
 class MachinePool {
 public:
-  /// One that is at rest, else what `create` makes.
+  /// An idle machine, or a new one from `create`.
   std::unique_ptr<llvm::TargetMachine> take(const std::string &kind,
                                             llvm::function_ref<std::unique_ptr<llvm::TargetMachine>()> create);
-  /// Takes one back that has come to its end: one that an error stopped may be in any state.
+  /// Returns a machine after a successful compilation. After an error its state is unknown, so it must not come back.
   void give(const std::string &kind, std::unique_ptr<llvm::TargetMachine> machine);
 
 private:
@@ -50,13 +49,13 @@ private:
   std::map<std::string, std::vector<std::unique_ptr<llvm::TargetMachine>>> atRest;
 };
 
-/// Runs a pipeline of passes as `opt -passes=` spells it. `library`: which functions of C there are; null: what LLVM
-/// thinks that the target has.
+/// Runs a pipeline of passes in the syntax of `opt -passes=`. `library` lists the available C functions; null: LLVM's
+/// assumptions about the target.
 void runPasses(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef pipeline,
                const llvm::TargetLibraryInfoImpl *library = nullptr);
 
-/// An object or its assembly. Changes the module. `without`: passes of the target that are left out, as llc's flags
-/// spell them. Throws BackendError when the target cannot write that.
+/// Generates an object or assembly. Changes the module. `without`: passes of the target to skip, in the spelling of
+/// llc's flags. Throws BackendError if the target cannot generate it.
 llvm::SmallVector<char, 0> generate(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType type,
                                     const llvm::TargetLibraryInfoImpl *library = nullptr,
                                     llvm::ArrayRef<llvm::StringRef> without = {});

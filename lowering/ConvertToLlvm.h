@@ -1,4 +1,4 @@
-// The last step that all targets share: the upstream dialects become LLVM's.
+// The last lowering, shared by all targets: from the upstream dialects to the LLVM dialect.
 
 #pragma once
 
@@ -10,11 +10,11 @@ class DialectRegistry;
 
 namespace kiln::lowering {
 
-/// Registers the dialects that every target's code consists of then, with what each becomes.
+/// Registers the dialects that remain before this lowering, with their conversions.
 void registerLlvmConversions(mlir::DialectRegistry &registry);
 
-/// Adds the pass that converts all dialects registered with such a conversion, a backend's own ones too, in one walk:
-/// a pass for each would build and then remove casts wherever two of them meet.
+/// Adds one pass that converts all dialects registered with a conversion, also those of a backend, in one walk.
+/// Separate passes would insert and then remove casts between them.
 void addConvertToLlvm(mlir::OpPassManager &pm);
 
 } // namespace kiln::lowering

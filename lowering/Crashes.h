@@ -1,5 +1,5 @@
-// Crashes of the compiler as something to recover from: a failed assertion, a bad access or an exhausted stack must not
-// take the program with it that uses Kiln.
+// Recovery from crashes of the compiler. A failed assertion, a bad access or a stack overflow must not end the program
+// that uses Kiln.
 
 #pragma once
 
@@ -9,18 +9,17 @@
 
 namespace kiln::lowering {
 
-/// Runs `body` on this thread. 0 when it came to its end; when it crashed instead, the signal (SIGABRT, SIGSEGV,
-/// SIGBUS, SIGFPE, SIGILL or SIGTRAP). Its frames are then gone without their destructors having run: what it held is
-/// leaked, and whatever it was changing must not be used again. Exceptions pass through.
+/// Runs `body` on this thread. Returns 0 on success, or after a crash the signal (SIGABRT, SIGSEGV, SIGBUS, SIGFPE,
+/// SIGILL or SIGTRAP). After a crash its stack frames are dropped without destructors: memory is leaked, and data that
+/// it was changing must not be used. Exceptions pass through.
 ///
-/// Handlers stand while at least one thread is in here. A signal of a thread that is not, or one sent by another
-/// process, goes to the handler that was there before, or does what it did by default; once the last thread has left,
-/// that handler is in its place again, unless somebody has put another one there meanwhile. Threads may be in here at
-/// once, and a body may call this again.
+/// Signal handlers are installed while at least one thread is in this function. A signal of another thread, or sent by
+/// another process, goes to the previous handler or has its default effect. The last thread restores the previous
+/// handler, unless a new one was installed meanwhile. Concurrent and nested calls are allowed.
 int crashOf(llvm::function_ref<void()> body);
 
-/// Whether so many more bytes of addresses can be had. LLVM and MLIR go on with null pointers where malloc gave none,
-/// so that a lack of memory (a limit on addresses, mostly) looks like a crash.
+/// Whether that many more bytes of address space are available. LLVM and MLIR use null pointers if malloc fails, so a
+/// lack of memory (mostly a limit on addresses) looks like a crash.
 bool hasRoom(size_t bytes);
 
 } // namespace kiln::lowering

@@ -1,4 +1,4 @@
-// Errors of the compiler as text, and the two kinds there are.
+// Compiler errors as text: user errors and internal errors.
 
 #pragma once
 
@@ -10,32 +10,32 @@
 
 namespace kiln::lowering {
 
-/// An error that the kernel's author can cure: a limit exceeded, something not supported. Every other error that a pass
-/// reports is taken for a mistake of the compiler. It stands at the operation's line; where that is lost, as it is when
-/// equal constants become one, at that of the first operation that uses it.
+/// Reports an error that the kernel's author can fix: a limit is exceeded, or something is not supported. Every other
+/// error of a pass is an internal error. Its line is that of the operation, or of its first user if the operation has
+/// lost its line, for example when equal constants are merged.
 mlir::InFlightDiagnostic emitUserError(mlir::Operation *op);
 
-/// `file:line` of the first source line that a location knows, `?` without one.
+/// `file:line` of the first source line in a location, `?` without one.
 std::string sourceLine(mlir::Location loc);
-/// Whether it knows one.
+/// Whether a location has a source line.
 bool hasLine(mlir::Location loc);
 
-/// Collects the errors of this thread in a context while it lives, with notes, one a line: `file:line: error: …`. The
-/// operation itself is not printed behind each, as MLIR does by default: it can be thousands of lines.
+/// Collects the errors of this thread in a context during its lifetime, with notes, one per line: `file:line: error:
+/// …`. It does not print the operation, as MLIR does by default, because that can be thousands of lines.
 class ErrorCollector {
 public:
   explicit ErrorCollector(mlir::MLIRContext *context);
   ~ErrorCollector();
   const std::string &text() const { return collected; }
-  /// The warnings, one a line: `file:line: warning: …`.
+  /// The warnings, one per line: `file:line: warning: …`.
   const std::string &warnings() const { return warned; }
-  /// Whether all of them came from emitUserError.
+  /// Whether all errors came from emitUserError.
   bool onlyUserErrors() const { return userErrors > 0 && internalErrors == 0; }
 
 private:
   void collect(mlir::Diagnostic &diagnostic);
   mlir::MLIRContext *const context;
-  const bool printedOps; // what the context did before
+  const bool printedOps; // the context's setting before
   std::string collected, warned;
   int userErrors = 0, internalErrors = 0;
   mlir::ScopedDiagnosticHandler handler;

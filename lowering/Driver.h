@@ -1,5 +1,4 @@
-// The compiler as functions: from a module of the tile dialect to a backend's code, with every stage open to
-// inspection.
+// The compiler as functions: from a module of the tile dialect to a backend's code. Every stage can be inspected.
 
 #pragma once
 
@@ -7,28 +6,28 @@
 
 namespace kiln::lowering {
 
-/// Registers what every backend needs (dialects, translations) in a registry; call once for each context.
+/// Registers the dialects and translations of every backend; once per context.
 void registerDialects(mlir::DialectRegistry &registry);
 
-/// Registers all passes of ours by their flags; once for each process.
+/// Registers all passes of Kiln by their flags; once per process.
 void registerPasses();
 
-/// Adds all passes from a kernel as it was traced to a module that translates to LLVM, the shared ones and the
-/// backend's; only those that lead to the stage `until` when it is not empty (see Backend::addPasses).
+/// Adds all passes, from a traced kernel to a module that translates to LLVM IR: the shared ones and the backend's.
+/// With a stage `until`, only those up to it (see Backend::addPasses).
 void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::StringRef until = "");
-/// Registers it as `--kiln="target=NAME until=STAGE"` for kiln-opt; once for each process.
+/// Registers the pipeline as `--kiln="target=NAME until=STAGE"` for kiln-opt; once per process.
 void registerPipeline();
 
-/// The text of an operation as stages show it: arguments are called by their names.
+/// The text of an operation in stages: arguments have their names.
 std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags = {});
 
-/// Runs everything and returns the backend's code (lowering/Abi.h says what it looks like from outside); `module` stays
-/// as it is. On failure throws kiln::Error (user or internal) with the diagnostics. LLVM's fatal errors, failed
-/// assertions and crashes are turned into such an error too, and the process lives on (Crashes.h says what it does with
-/// signals meanwhile). From any thread, a context each.
+/// Compiles `module`, which stays unchanged, to the backend's code (its form is in lowering/Abi.h). On failure it
+/// throws kiln::Error (user or internal) with the diagnostics. Fatal errors, failed assertions and crashes of LLVM also
+/// become such an error, and the process continues; Crashes.h describes the signal handlers. Thread-safe with one
+/// context per thread.
 std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const StageSink &sink = {});
 
-/// What the backend makes of a kernel, told to people; empty where it has nothing to tell. Throws as compile does.
+/// An explanation of the backend's choices for a kernel, for the user; may be empty. Throws as compile() does.
 std::string explain(mlir::ModuleOp module, const Backend &backend);
 
 } // namespace kiln::lowering

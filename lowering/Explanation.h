@@ -1,4 +1,4 @@
-// What a target made of a kernel, told to people: by the kernel's lines.
+// A target's choices for a kernel (layouts, instructions), explained to the user at the kernel's lines.
 
 #pragma once
 
@@ -11,13 +11,13 @@ namespace kiln::lowering {
 
 class Explanation {
 public:
-  /// Something about the kernel as a whole, a line of text.
+  /// Adds a line about the whole kernel.
   void add(const std::string &text) { general.push_back(text); }
-  /// Something about what stands at a line of the kernel.
+  /// Adds text about a line of the kernel.
   void add(mlir::Location where, const std::string &text);
 
   bool empty() const { return general.empty() && lines.empty(); }
-  /// What is said of the kernel, then what is said of each line, lines in their order.
+  /// The text about the kernel, then that about each line, in order.
   std::string text() const;
 
 private:
@@ -27,7 +27,7 @@ private:
     std::vector<std::string> texts;
   };
   std::vector<std::string> general;
-  std::vector<Line> lines; // by file in the order of their first mention, then by number
+  std::vector<Line> lines; // by file in the order of first mention, then by number
 };
 
 } // namespace kiln::lowering

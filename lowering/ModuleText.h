@@ -1,7 +1,7 @@
-// What the text of a module must be before MLIR's parser gets it.
+// Checks of a module's text before MLIR's parser sees it.
 //
-// The parser recurses with every bracket, operator and alias of its input, and ends the program when its stack does, or
-// on the few spellings that it trusts nobody to write. One pass over the characters finds both.
+// The parser recurses on every bracket, operator and alias of its input. Deep input overflows the stack and ends the
+// program, and so do a few rare spellings. One pass over the characters finds both.
 
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace kiln::lowering {
 
-/// The largest module that is read, in bytes.
+/// Maximum size of a module in bytes.
 inline constexpr int64_t mostModuleBytes = int64_t(64) << 20;
-/// How deep brackets may lie within each other: loops, lists, types, all together.
+/// Maximum nesting of brackets: loops, lists and types together.
 inline constexpr int mostNesting = 256;
-/// How many words and signs may stand between two commas or brackets, outside of a loop's or a function's body.
+/// Maximum number of words and signs between two commas or brackets, outside of the body of a loop or function.
 inline constexpr int mostWords = 1024;
 
-/// Throws Error (user), `path:line: error: …`, when `text` is not UTF-8, or is a module that the parser must not see.
-/// Passing says nothing else of it.
+/// Throws Error (user), `path:line: error: …`, if `text` is not UTF-8 or is a module that the parser must not see. A
+/// text that passes may still be invalid.
 void checkModuleText(llvm::StringRef text, const std::string &path);
 
 } // namespace kiln::lowering

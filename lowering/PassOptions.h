@@ -1,9 +1,9 @@
-// Types of the options of passes that not every number fits. A value that does not is refused where the option is read,
-// before any pass runs:
+// Types of pass options that accept only some numbers. Other values are an error when the option is parsed, before any
+// pass runs:
 //
 //     kiln-opt: for the --registers option: expected 16 or 32, but got '0'
 //
-// Everywhere else such an option is the number that it holds.
+// Elsewhere such an option behaves as its number.
 
 #pragma once
 
@@ -46,12 +46,12 @@ template <int64_t most> llvm::raw_ostream &operator<<(llvm::raw_ostream &out, co
   return out << number.value;
 }
 
-/// Reads one of the types above for llvm::cl.
+/// Parses one of the types above for llvm::cl.
 template <class Number> class NumberParser : public llvm::cl::basic_parser<Number> {
 public:
   using llvm::cl::basic_parser<Number>::basic_parser;
 
-  /// True when the text does not fit, as llvm::cl has it.
+  /// Returns true on error, as llvm::cl requires.
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, Number &number) {
     int64_t value = 0;
     if (text.getAsInteger(10, value) || !Number::allows(value))

@@ -1,8 +1,8 @@
-// Files that repeat a compilation which failed by a mistake of the compiler's.
+// Reproducers: files that repeat a compilation that failed because of a bug in the compiler.
 //
-// They go to KILN_DUMP, else to the temporary folder, which others may share: a file is made, never opened, for this
-// user alone. They stay few and small, however often a program runs into a mistake: one for each distinct error, so
-// many in a process, so many in a folder.
+// They are written to KILN_DUMP, otherwise to the temporary folder, which other users may share. So a file is always
+// created new, and readable by this user alone. Their number is limited: one per distinct error, and a maximum per
+// process and per folder. Their size is limited, too.
 
 #pragma once
 
@@ -17,9 +17,9 @@ namespace kiln::lowering {
 inline constexpr int mostReproducersOfAProcess = 8, mostReproducersInAFolder = 32;
 inline constexpr int64_t mostReproducerBytes = int64_t(4) << 20;
 
-/// Writes the module `original` and the pipeline of `pm` for the failure that said `error`, unless this process has for
-/// the same error. Returns the line that runs it, `run it again with: kiln-opt --run-reproducer FILE`, or why there is
-/// none, `no reproducer was written: …`.
+/// Writes the module `original` and the pipeline of `pm` for a failure with the message `error`, once per message in a
+/// process. Returns the command, `run it again with: kiln-opt --run-reproducer FILE`, or the reason why there is none,
+/// `no reproducer was written: …`.
 std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp original, const std::string &kernel,
                             const std::string &error);
 

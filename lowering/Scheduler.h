@@ -1,5 +1,5 @@
-// Which of LLVM's schedulers orders the instructions of a block, where somebody asks for one: what a kernel computes
-// must not depend on it, and what registers it takes tells how much of that is chance.
+// Selects LLVM's instruction scheduler, for experiments. Results of kernels must not depend on it. Differences in
+// register counts show how much of them is chance.
 
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace kiln::lowering {
 
-/// The scheduler that KILN_SCHEDULER names, which LLVM is told of before anything is compiled; empty when it names
-/// none. Code depends on it. Throws Error (user) for a name that is none.
+/// The scheduler that KILN_SCHEDULER names; empty without one. LLVM gets it before the first compilation, and code
+/// depends on it. Throws Error (user) for an unknown name.
 const std::string &chosenScheduler();
 
 } // namespace kiln::lowering

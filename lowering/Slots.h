@@ -1,5 +1,5 @@
-// The order of the slots of an argument block: stated here, and nowhere else. Backends read slots in this order, the
-// runtime writes them.
+// The order of the slots of an argument block. It is defined only here: backends read slots in this order, and the
+// runtime writes them in this order.
 
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace kiln::lowering {
 
-/// The slots after the grid of a kernel whose arguments, scalars and strided views, have these types: a view's pointer,
-/// its dynamic extents and its dynamic strides, or a scalar, for one argument after the other.
+/// The slots after the grid for arguments of these types, scalars and strided views. For each argument in turn: a
+/// view's pointer, dynamic extents and dynamic strides, or a scalar.
 std::vector<abi::Slot> slotsOf(mlir::TypeRange arguments);
 
 } // namespace kiln::lowering

@@ -1,4 +1,4 @@
-// Where temporary files go.
+// The folder of temporary files.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-/// The folder that TMPDIR names; an empty one counts as none.
+/// The folder that TMPDIR names; if it is unset or empty, /tmp.
 inline std::string temporaryPath() {
   const char *const asked = std::getenv("TMPDIR");
   return asked && *asked ? asked : "/tmp";

@@ -1,4 +1,4 @@
-// The arguments of a launch, laid out as the argument block of lowering/Abi.h.
+// Packs the arguments of a launch into the argument block of lowering/Abi.h.
 
 #pragma once
 
@@ -11,32 +11,33 @@ namespace kiln {
 /// The slots of an argument block, 8 bytes each.
 using ArgumentBlock = llvm::SmallVector<uint64_t, 96>;
 
-/// The programs of the grid that a block begins with.
+/// The number of programs in the grid at the begin of a block.
 inline int64_t programsOf(const uint64_t *block) { return static_cast<int64_t>(block[0] * block[1] * block[2]); }
 
-/// First byte of an argument's memory; a workspace region lies in `workspace`.
+/// The first byte of an argument's memory; a workspace region is inside `workspace`.
 inline char *dataOf(const Arg &arg, void *workspace) {
   return arg.kind == Arg::Kind::workspace ? static_cast<char *>(workspace) + arg.workspaceOffset
                                           : static_cast<char *>(arg.ref.data);
 }
 
-/// Throws Error unless these can be arguments of the kernel: as many, tensors and scalars where it wants them, and
-/// every tensor with a stride for each extent, extents from 0, memory unless it has no elements, and no byte count or
-/// address beyond 64 bits. Nothing else may be computed from arguments before this has looked at them.
+/// Validates arguments before anything else is computed from them. Throws Error unless all of these hold:
+/// - There are as many as the kernel has, with tensors and scalars in the right places.
+/// - Every tensor has a stride for each extent, extents of at least 0, and memory unless it has no elements.
+/// - Byte counts and addresses fit 64 bits.
 void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *workspace);
 
-/// The argument block of a launch of `kernel`. Throws Error for a grid with negative extents, one beyond 2^40, or 2^63
-/// programs, and where an argument cannot be one or does not fit the signature.
+/// The argument block of a launch of `kernel`. Throws Error for negative grid extents or extents beyond 2^40, for 2^63
+/// programs or more, and for an argument that is invalid or does not fit the signature.
 ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
                    void *workspace);
 
-/// The block of a launch, of all of its problems where it has several. Throws Error as pack() for one does.
+/// The block of a launch with all of its problems. Throws Error as the other pack().
 ArgumentBlock pack(const Signature &signature, const Launch &launch, void *workspace);
 
-/// Throws Error for a block whose grid no GPU takes.
+/// Throws Error for a grid that no GPU can launch.
 void checkGpuGrid(const Executable &executable, const uint64_t *block);
 
-/// `f32[64x32]`, or the scalar's type: an argument as messages name it.
+/// An argument in messages: `f32[64x32]`, or the type of a scalar.
 std::string textOf(const Arg &arg);
 
 } // namespace kiln

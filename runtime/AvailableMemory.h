@@ -1,4 +1,4 @@
-// How much memory may be asked for. The system promises more than it has, and ends the program that uses it.
+// How much memory a program may allocate. Linux promises more than it has and kills the program that uses it.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-/// Bytes that this machine can give without swapping; the largest number where it does not say.
+/// Bytes available without swapping; the largest number if the system does not say.
 inline int64_t availableMemory() {
   int64_t kibibytes = std::numeric_limits<int64_t>::max() >> 10;
   if (std::FILE *const file = std::fopen("/proc/meminfo", "re")) {
@@ -21,7 +21,7 @@ inline int64_t availableMemory() {
   return kibibytes << 10;
 }
 
-/// Whether there is that much. Small requests are not asked for.
+/// Whether that much memory is available. Small requests are always granted.
 inline bool isMemoryFor(int64_t bytes) {
   constexpr int64_t large = int64_t{1} << 28;
   return bytes < large || bytes <= availableMemory();

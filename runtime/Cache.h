@@ -1,10 +1,11 @@
-// Compiled objects on disk, so that a program's second start compiles nothing.
+// The compile cache on disk, so that a second start of a program compiles nothing.
 //
-// One file an entry, kiln-KEY.kernel. It is written under another name in the same folder and renamed, so that a reader
-// sees all of an entry or none, whichever process dies. It carries its key, length and a hash of its content; an entry
-// that does not agree with them is dropped. Entries are executable code: they and their folder must belong to the
-// user and be closed to the writes of others (PrivateFolder.h). Other files in the folder are neither touched nor
-// counted.
+// Each entry is a file, kiln-KEY.kernel. It is written under a temporary name in that folder and renamed. So a reader
+// sees a complete entry or none, even if a process dies. An entry has its key, length and a hash of its content;
+// entries that do not match are dropped.
+//
+// Entries are executable code, so they and their folder must belong to the user, and others must not be able to write
+// them (PrivateFolder.h). Other files in the folder are neither touched nor counted.
 
 #pragma once
 
@@ -19,27 +20,28 @@
 
 namespace kiln {
 
-/// Tells this compiler's objects from another's: a hash of the sources that decide what a traced module becomes.
+/// The version of the compiler in cache keys: a hash of the sources that determine the code of a traced module.
 extern const char *const compilerIdentity;
 
 /// BLAKE3 as 64 hexadecimal digits.
 std::string digestOf(std::string_view text);
 
-/// The cache of a folder. From any thread and any number of processes. What goes wrong with the folder is said once on
-/// stderr and the cache is done without; when only writing goes wrong, on a full disk say, what is there still serves.
+/// The cache in one folder. Safe for any number of threads and processes. A problem with the folder is reported once on
+/// stderr, and the program runs without the cache. If only writing fails, such as on a full disk, existing entries are
+/// used.
 class DiskCache {
 public:
-  /// The folder `path` is made, with its parents, when it is not there; empty turns the cache off. `capacity` is in
-  /// bytes, of entries.
+  /// Creates the folder `path` and its parents if they are missing; an empty path turns the cache off. `capacity` is
+  /// the size limit of all entries in bytes.
   DiskCache(std::string path, int64_t capacity);
-  /// KILN_CACHE, else XDG_CACHE_HOME/kiln, else ~/.cache/kiln; KILN_CACHE_BYTES, else 256 MiB. XDG_CACHE_HOME counts
-  /// when it is absolute, as its specification says.
+  /// KILN_CACHE, else XDG_CACHE_HOME/kiln if that is absolute, else ~/.cache/kiln. The capacity is KILN_CACHE_BYTES,
+  /// else 256 MiB.
   static DiskCache fromEnvironment();
 
-  /// The content stored under `key` (from digestOf), if it is there and whole.
+  /// The content stored under `key` (from digestOf); nothing if it is missing or damaged.
   std::optional<std::vector<char>> load(const std::string &key);
-  /// Stores it. After every capacity / 32 bytes stored, the folder is listed, and the entries used longest ago are
-  /// removed until it is within its capacity: it may exceed it by a thirty-second in between.
+  /// Stores an entry. After every capacity / 32 stored bytes it lists the folder and removes the least recently used
+  /// entries down to the capacity. In between the folder may exceed the capacity by a thirty-second.
   void store(const std::string &key, const std::vector<char> &content);
 
 private:
@@ -50,10 +52,10 @@ private:
 
   const std::string path;
   const int64_t capacity;
-  std::optional<PrivateFolder> folder; // none when the cache is off
+  std::optional<PrivateFolder> folder; // none if the cache is off
   std::atomic<bool> writable;
-  /// Bytes stored since the folder was last listed. It begins at a random number: so many processes that store little
-  /// list the folder as often as one that stores much.
+  /// Bytes stored since the last listing. It begins at a random number, so that many processes that store little list
+  /// the folder as often as one that stores much.
   std::atomic<int64_t> unseen;
 };
 

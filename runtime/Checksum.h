@@ -1,4 +1,4 @@
-// A fast hash that finds damage: XXH3 of 64 bits, several bytes a cycle. Not one that an attacker cannot meet.
+// A fast hash that detects damage: XXH3 of 64 bits, several bytes per cycle. It does not resist attackers.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-/// XXH3 (64 bits, seed 0) of `bytes`, as 16 hexadecimal digits: what `xxhsum -H3` prints.
+/// XXH3 (64 bits, seed 0) of `bytes` as 16 hexadecimal digits, as `xxhsum -H3` prints it.
 std::string checksum(std::string_view bytes);
 
 } // namespace kiln

@@ -1,6 +1,6 @@
-// One compilation in its two halves, so that several can be on the way at once. The first half finds the executable in
-// memory or traces the kernel; tracing one kernel tells which later requests it serves too. The second half, which
-// takes nearly all of the time, makes the code; it is the business of whoever began.
+// A JIT compilation in two halves, so that several can run concurrently. The first half finds the executable in memory
+// or traces the kernel. A trace shows which later requests its executable serves. The second half generates the code;
+// it takes nearly all of the time and runs on the thread that began the compilation.
 
 #pragma once
 
@@ -11,32 +11,34 @@
 
 namespace kiln {
 
-/// What an executable is asked for with. Refers to what the asker holds.
+/// A request for an executable. It refers to the caller's objects.
 struct Request {
   Device &device;
   const Kernel &kernel;
   const std::vector<Arg> &args;
   const std::string &config;
-  void *workspace = nullptr;                    // where regions of a workspace begin
-  std::span<const Launch::Problem> others = {}; // that it has arguments for besides, of a device that has all at once
+  void *workspace = nullptr; // begin of workspace regions
+  std::span<const Launch::Problem> others =
+      {}; // further problems of a grouped launch, for a device that runs all at once
 };
 
 struct TracedKernel;
 
-/// An executable that is there or being made, and, for the one who has to make it, what to make it from.
+/// An executable that is ready or being compiled, and the input of its compilation for the thread that has to finish
+/// it.
 struct Begun {
   PendingExecutable executable;
   std::shared_ptr<Source> source;
-  std::shared_ptr<TracedKernel> traced; // null unless it is for us to finish
+  std::shared_ptr<TracedKernel> traced; // null unless this thread has to finish it
 };
 
-/// The executable if it is in memory or being made, else null.
+/// The executable if it is in memory or being compiled, else null.
 PendingExecutable findCompiled(const Request &request);
-/// Finds it, or traces the kernel and enters it among those being made. Throws Error when the arguments do not fit, the
-/// kernel has a mistake, or nothing may be compiled any more.
+/// Finds the executable, or traces the kernel and registers it as being compiled. Throws Error if the arguments do not
+/// fit, the kernel has a mistake, or freeze() forbids compiling.
 Begun beginCompiling(const Request &request);
-/// Makes what beginCompiling() left to us. What goes wrong is thrown to everyone who waits for the executable; returns
-/// whether all went well.
+/// Compiles if beginCompiling() left it to this thread. An error is thrown in every thread that waits for the
+/// executable; returns whether there was none.
 bool finishCompiling(const Request &request, Begun &begun);
 
 } // namespace kiln

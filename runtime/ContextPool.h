@@ -1,5 +1,5 @@
-// MLIR contexts to compile in. Making one takes longer than tracing a small kernel, so a context that served a
-// compilation well serves others; one that an error passed through is dropped.
+// MLIR contexts for compilations. Creating one takes longer than tracing a small kernel, so contexts are reused. A
+// context is dropped after an exception.
 
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace kiln {
 
-/// Contexts that no thread is using. From any thread; a context belongs to one thread from take() to give().
+/// Idle contexts. Thread-safe; a context belongs to one thread from take() to give().
 class ContextPool {
 public:
   struct Context {
     Context();
     mlir::MLIRContext context;
-    int served = 0; // compilations: types and attributes stay in a context, so none serves for ever
+    int served = 0; // compilations; types and attributes stay in a context, so it is retired after some
   };
   /// A context with the dialects that tracing needs.
   std::unique_ptr<Context> take();
-  /// Takes a context back whose module is gone.
+  /// Takes a context back after its module was destroyed.
   void give(std::unique_ptr<Context> context);
 
 private:

@@ -1,4 +1,4 @@
-// A kernel made ready to run on a device.
+// A compiled kernel, loaded on a device.
 
 #pragma once
 
@@ -6,13 +6,13 @@
 
 namespace kiln {
 
-/// A compiled kernel. Immutable; shared by every launch with the same specialisation on devices of one name.
+/// Immutable. Every launch with the executable's specialisation shares it, on devices of one name.
 class Executable {
 public:
   Executable(std::string device, std::string kernel, Signature signature)
       : deviceName(std::move(device)), kernelName(std::move(kernel)), parameters(std::move(signature)) {}
   virtual ~Executable() = default;
-  /// The name of the device that it was made for.
+  /// The name of its device.
   const std::string &device() const { return deviceName; }
   const std::string &kernel() const { return kernelName; }
   const Signature &signature() const { return parameters; }

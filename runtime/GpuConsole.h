@@ -1,4 +1,4 @@
-// The console of a GPU's module, read by the host: what its programs have printed, and the check that failed first.
+// Reads the console of a GPU module on the host: printed lines and the first failed check.
 
 #pragma once
 
@@ -17,8 +17,8 @@ struct FailedCheck {
   std::string text;
 };
 
-/// Prints the lines of the console, those of an earlier launch and a lower program first, and returns the first
-/// failure. `textOf` gives the module's texts by their numbers; `gridOf` the grid of a launch of `kernel`.
+/// Prints the lines of the console, ordered by launch and then by program. Returns the first failed check. `textOf`
+/// gives the module's texts by index, `gridOf` the grid of a launch of `kernel`.
 std::optional<FailedCheck> readConsole(const abi::GpuConsole &console, const std::string &kernel,
                                        const std::function<std::string(uint32_t number)> &textOf,
                                        const std::function<Grid(int64_t launch)> &gridOf);

@@ -1,5 +1,5 @@
-// A regular file that is read: a text, a model, an array. It stays what it was when it was opened, though another
-// process remove or replace it.
+// A regular file for reading: a text, a model, an array. Its content stays that of the opened file, even if another
+// process removes or replaces it.
 
 #pragma once
 
@@ -9,20 +9,20 @@
 
 namespace kiln {
 
-/// `a folder`, `a pipe`, `a socket` or `a device`: what a file of `mode` is that is no regular one.
+/// The kind of a file that is not regular: `a folder`, `a pipe`, `a socket` or `a device`.
 const char *kindOf(mode_t mode);
 
 class InputFile {
 public:
-  /// Throws Error: (user) when there is no such file, or it is none but a folder, a pipe or a device, which is not
-  /// waited for; (device) when it cannot be opened.
+  /// Throws Error (user) if there is no such file, or if it is a folder, a pipe or a device; it does not wait for
+  /// those. Throws Error (device) if it cannot be opened.
   explicit InputFile(const std::string &path);
   ~InputFile();
   InputFile(const InputFile &) = delete;
 
-  /// Bytes that it had when it was opened.
+  /// The size in bytes when it was opened.
   int64_t size() const { return bytes; }
-  /// Copies `count` bytes from `offset` on. Throws Error (device) when they cannot be read or there are not so many.
+  /// Copies `count` bytes from `offset` on. Throws Error (device) if they cannot be read or are beyond the end.
   void read(int64_t offset, void *to, int64_t count) const;
 
 private:

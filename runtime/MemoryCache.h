@@ -1,9 +1,9 @@
-// The executables of this process, found by kernel, config, device and the facts of the arguments.
+// The compile cache in memory: executables by kernel, config, device and facts of the arguments.
 //
-// Which extents a kernel makes static is known only after tracing it. So a source (one kernel with one config on one
-// device) remembers every extent that any trace of it asked for, and a lookup reads just these from the arguments. When
-// a later trace asks for more, the executables made so far stay good for arguments that agree in what *they* asked for.
-// So it is with what a trace writes: which of the other arguments overlap says nothing.
+// Only a trace shows which extents a kernel reads as constants. So a source (one kernel with one config on one device)
+// keeps the set of extents that any of its traces has read, and a lookup reads just these from the arguments. If a
+// later trace reads more extents, older executables stay valid for arguments that agree in the extents that they read.
+// Likewise, overlap matters only for pairs of views of which the kernel writes at least one.
 
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace kiln {
 
-/// An executable that is there or being made by some thread.
+/// An executable that is ready or being compiled by some thread.
 struct Pending {
   std::promise<std::shared_ptr<const Executable>> promise;
   const std::shared_future<std::shared_ptr<const Executable>> executable = promise.get_future().share();
@@ -34,20 +34,20 @@ public:
 
   /// The executable for these arguments, or null.
   PendingExecutable find(const FactWords &facts, const std::vector<Arg> &args);
-  /// Adds one that is being made; `asked` is what its trace asked for, `written` the arguments that it writes.
+  /// Adds an executable that is being compiled. Its trace read the extents `asked`; it writes the arguments `written`.
   void add(const FactWords &facts, const std::vector<Arg> &args, const Asked &asked, const std::set<int> &written,
            PendingExecutable pending);
-  /// Forgets one that could not be made.
+  /// Removes one whose compilation failed.
   void remove(const PendingExecutable &pending);
 
-  /// Held while tracing, so that one key is traced by one thread.
+  /// Held while tracing, so that only one thread traces a key.
   std::mutex tracing;
 
 private:
   friend class MemoryCache;
   struct Variant {
-    FactWords telling, facts; // the bits that say something to its trace, and these of its facts
-    std::vector<std::pair<std::pair<int, int>, int64_t>> extents; // what its trace asked for, and got
+    FactWords telling, facts; // the bits that are relevant to its trace, and their values
+    std::vector<std::pair<std::pair<int, int>, int64_t>> extents; // the extents that its trace read
     PendingExecutable pending;
   };
   struct HashWords {
@@ -56,16 +56,16 @@ private:
   FactWords keyOf(const FactWords &facts, const std::vector<Arg> &args) const;
   PendingExecutable findAmong(const FactWords &facts, const std::vector<Arg> &args) const;
 
-  std::shared_ptr<const char> kernel; // keeps the identity from being given to another kernel
+  std::shared_ptr<const char> kernel; // keeps the address of the identity from being reused
   std::string device, config;
   std::mutex mutex;
   Asked asked;
-  FactWords telling; // the bits that say something to any of the variants
+  FactWords telling; // the bits that are relevant to any of the variants
   std::list<Variant> variants;
   std::unordered_map<FactWords, PendingExecutable, HashWords> known;
 };
 
-/// All sources. From any thread.
+/// All sources. Thread-safe.
 class MemoryCache {
 public:
   std::shared_ptr<Source> source(const std::string &device, const Kernel &kernel, const std::string &config);

@@ -1,5 +1,4 @@
-// What a device tells of its work and its memory, for those who look at a run: when launches ran, and what is free.
-// Nothing that a run computes depends on it.
+// Measurements of a device for profiling: the times of launches and the free memory. Results never depend on them.
 
 #pragma once
 
@@ -12,36 +11,36 @@ namespace kiln {
 
 class Device;
 
-/// Marks in the order of what a device is asked for. Belongs to one thread at a time; the device must outlive it.
+/// Time stamps in a device's stream. Belongs to one thread at a time; the device must outlive it.
 class DeviceClock {
 public:
   virtual ~DeviceClock() = default;
-  /// Marks the time when all that was asked for before has ended, and what is asked for next begins.
+  /// Records a time stamp after everything enqueued so far and before everything enqueued later.
   virtual void mark() = 0;
-  /// Waits for the marks since the last call, and gives their times in their order, in seconds of
-  /// std::chrono::steady_clock. The first of them is right to the time that the host takes to ask the device; those
-  /// behind it are as far from it as the device says.
+  /// Waits for the time stamps since the last call and returns them in order, in seconds of std::chrono::steady_clock.
+  /// The first one is exact up to the time of a call to the device. The others have the device's distance from the
+  /// first.
   virtual std::vector<double> take() = 0;
-  /// What it counts: `time`, `the driver's events`, `cycles at 10 MHz …`.
+  /// The unit of the clock: `time`, `the driver's events`, `cycles at 10 MHz …`.
   virtual const char *what() const = 0;
-  /// Whether its seconds are those of a clock on the wall.
+  /// Whether its seconds are wall clock time.
   virtual bool isTime() const { return true; }
 };
 
-/// A device with meters of its own.
+/// A device with its own clock and memory.
 class Metered {
 public:
   virtual std::unique_ptr<DeviceClock> clock() = 0;
-  /// Bytes that could be allocated; none: it does not know.
+  /// Bytes that can be allocated; nothing if the device does not know.
   virtual std::optional<int64_t> freeBytes() const = 0;
 
 protected:
   ~Metered() = default;
 };
 
-/// The device's own clock; the host's of a device whose launches have ended when they return.
+/// The device's own clock. A device whose launches end before they return has the host's clock.
 std::unique_ptr<DeviceClock> clockOf(Device &device);
-/// Bytes of the device's own memory that could be allocated; none for one whose memory is the host's.
+/// Bytes of the device's own memory that can be allocated; nothing for a device that uses host memory.
 std::optional<int64_t> freeBytesOf(const Device &device);
 
 /// Now, in seconds of std::chrono::steady_clock.

@@ -1,10 +1,11 @@
-// Arrays in files, as NumPy's `np.save` writes and `np.load` reads them (.npy, versions 1 to 3): a header that is the
-// text of a Python dictionary, then the elements.
+// NumPy files (.npy, versions 1 to 3), as `np.save` writes and `np.load` reads them: a header with the text of a Python
+// dictionary, then the elements. A file must be little-endian, row-major, and as long as its header says.
 //
-// Kiln's types are NumPy's of the same name, `boolean` is `bool_`. NumPy has no bf16: its elements are raw pairs of
-// bytes, `V2`, which is also what ml_dtypes saves; `np.load(f).view(ml_dtypes.bfloat16)` reads them. So it is with
-// floats of 8 bits: f8e4m3 is `<V1`, as ml_dtypes saves it, and f8e5m2 `|V1`, which NumPy takes for the same, or `<f1`,
-// which ml_dtypes saves. A file must be little-endian, row-major, and as long as its header says.
+// Types have their NumPy names; `boolean` is `bool_`. NumPy lacks some types, so their elements are raw bytes, as in
+// files of ml_dtypes:
+// - bf16 is `V2`; `np.load(f).view(ml_dtypes.bfloat16)` reads it.
+// - f8e4m3 is `<V1`.
+// - f8e5m2 is `|V1`, which NumPy does not distinguish from `<V1`, or `<f1`, which ml_dtypes writes.
 
 #pragma once
 
@@ -19,19 +20,18 @@ namespace kiln {
 /// A dense row-major array in host memory.
 struct NpyArray {
   Type type = Type::f32;
-  Shape extents; // empty for a single number
+  Shape extents; // empty for a scalar
   std::vector<char> data;
 };
 
-/// The array whose file's bytes are `file`. Throws Error, which begins with 'name', where they are no such file: with
-/// what was expected there and what is.
+/// Parses the bytes of a file. Throws Error that begins with 'name' for an invalid file, with the expected and the
+/// actual content.
 NpyArray parseNpy(std::string_view file, const std::string &name);
 
-/// The array in the file `path`. Throws Error: as parseNpy() and InputFile, and (device) when the machine has not the
-/// memory for it.
+/// Reads the file `path`. Throws Error as parseNpy() and InputFile do, and (device) if there is not enough memory.
 NpyArray readNpy(const std::string &path);
 
-/// The bytes of a file that holds the array; throws Error unless `data` is as long as the extents say.
+/// The bytes of a file with the array. Throws Error unless the size of `data` matches the extents.
 std::string npyFile(const NpyArray &array);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// A file that a program is told to write its result to.
+// Writes a result to a file that the user names.
 
 #pragma once
 
@@ -6,12 +6,11 @@
 
 namespace kiln {
 
-/// Writes to a file, aside first and renamed when whole, or to standard output for `-`. A file that is no regular one,
-/// such as /dev/null, is written to as it is; a symbolic link to a file stays one. Throws Error (device) when it
-/// cannot.
+/// Writes to a temporary file and renames it, or writes to standard output for `-`. A file that is not regular, such as
+/// /dev/null, is written directly; a symbolic link stays a link. Throws Error (device) on failure.
 void writeOutput(const std::string &path, const std::string &content);
 
-/// Throws Error unless `path` is a regular file or nothing yet: for results that only a file can hold, before they are
+/// Throws Error unless `path` is a regular file or does not exist. For results that need a file, before they are
 /// computed.
 void expectFile(const std::string &path);
 

@@ -1,10 +1,11 @@
-// A folder that nobody but its owner can have put a file into, held open.
+// An open folder into which only its owner can have put files.
 //
-// Its path is walked from the root, one name at a time, each looked up in the folder that the last one opened. Whoever
-// may change the names of a folder on the way could put another in this one's place: so each must belong to this user
-// or to root and be closed to the writes of others, or be sticky, as /tmp is, when others can only add names. Symbolic
-// links on the way are followed as such names; the last name must be the folder itself. From then on the descriptor is
-// all that is used: renaming the folder or changing the working directory makes no difference.
+// Its path is resolved from the root, one name at a time, each relative to the folder opened before. A user who may
+// change names in a folder on the way could replace the rest of the path. So each of these folders must belong to this
+// user or to root. It must also be closed to writes of others, or be sticky, as /tmp is, which lets others only add
+// names. Symbolic links on the way are resolved by these rules; the last name must be the folder itself.
+//
+// Afterwards only the descriptor is used. Renaming the folder or changing the working directory has no effect.
 
 #pragma once
 
@@ -18,7 +19,7 @@
 
 namespace kiln {
 
-/// A file descriptor that closes itself; negative holds none.
+/// A file descriptor that closes itself; negative means none.
 class Descriptor {
 public:
   explicit Descriptor(int number = -1) : number(number) {}
@@ -35,16 +36,16 @@ private:
 
 class PrivateFolder {
 public:
-  /// Opens the folder at `path`. What is missing of it is made, open to this user alone whatever the umask. Throws
-  /// Error (device) that says what is wrong with the folder, or with one above it.
+  /// Opens the folder at `path`. Missing folders are created for this user alone, whatever the umask. Throws Error
+  /// (device) that names the problem with the folder or with one above it.
   explicit PrivateFolder(const std::string &path);
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder &) = delete;
 
-  /// As open(2), closed on exec, for a name in the folder that is no symbolic link; none, with errno, when it fails. A
-  /// file that is made is open to this user alone.
+  /// Like open(2) with close-on-exec, for a name in the folder that is not a symbolic link. A new file is open to this
+  /// user alone. Returns no descriptor, with errno, on failure.
   Descriptor open(const std::string &name, int flags) const;
-  /// As rename(2) and unlink(2) within the folder; false, with errno, when it fails.
+  /// Like rename(2) and unlink(2) within the folder; false, with errno, on failure.
   bool rename(const std::string &from, const std::string &to) const;
   bool remove(const std::string &name) const;
 
@@ -53,11 +54,11 @@ public:
     int64_t bytes;
     std::pair<time_t, long> modified; // seconds and nanoseconds since 1970
   };
-  /// The regular files that belong to this user, in no order. Those that cannot be looked at are left out.
+  /// The regular files that belong to this user, in no order. Files that cannot be examined are skipped.
   std::vector<Entry> files() const;
 
 private:
-  /// Whether the descriptor is still the folder: a program may close descriptors that it does not know.
+  /// Whether the descriptor is still the folder; a program may close descriptors that it does not know.
   bool isOpen() const;
 
   Descriptor folder;

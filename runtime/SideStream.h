@@ -1,6 +1,5 @@
-// A second queue of a device's work, for those who ask the device's driver for something themselves: a library that
-// moves memory between GPUs while kernels run. What is asked of it runs beside what the device is asked for, but for
-// the order that follow() and lead() make.
+// A second stream of a device, for libraries that call the driver themselves, such as NCCL. Its work runs concurrently
+// with the device's stream. follow() and lead() order the two.
 
 #pragma once
 
@@ -11,23 +10,24 @@ namespace kiln {
 
 class Device;
 
-/// Belongs to one thread at a time; the device must outlive it. Each throws Error (device) as the device's calls do.
+/// Belongs to one thread at a time; the device must outlive it. All calls throw Error (device) as those of the device
+/// do.
 class SideStream {
 public:
   virtual ~SideStream() = default;
 
-  /// Calls `asks` with the driver's own handle of the stream (NVIDIA: a `CUstream`), the device's context being
-  /// current. Nobody else asks the device for anything meanwhile.
+  /// Calls `asks` with the driver's handle of the stream (NVIDIA: a `CUstream`) while the device's context is current.
+  /// No other thread uses the device meanwhile.
   virtual void ask(const std::function<void(void *stream)> &asks) = 0;
-  /// What is asked of this stream from now on begins after all that the device was asked for so far.
+  /// Later work of this stream waits for all present work of the device's stream.
   virtual void follow() = 0;
-  /// What the device is asked for from now on begins after all that this stream was asked for so far.
+  /// Later work of the device's stream waits for all present work of this stream.
   virtual void lead() = 0;
-  /// Whether all that was asked of this stream has ended. Does not wait.
+  /// Whether all work of this stream has ended. Does not wait.
   virtual bool isDone() = 0;
 };
 
-/// A device that has one.
+/// A device with a second stream.
 class SideStreamed {
 public:
   virtual std::unique_ptr<SideStream> sideStream() = 0;
@@ -36,7 +36,7 @@ protected:
   ~SideStreamed() = default;
 };
 
-/// The device's; null where it has none.
+/// A second stream of the device; null if it has none.
 std::unique_ptr<SideStream> sideStreamOf(Device &device);
 
 } // namespace kiln

@@ -1,7 +1,7 @@
-// What a compiled kernel expects of its arguments.
+// The arguments that a compiled kernel accepts.
 //
-// A dimension or stride that the specialisation fixed has no slot in the argument block of lowering/Abi.h; it, and
-// every fact that the code was made for, is compared with the argument's own when a launch packs its arguments.
+// An extent or stride that is fixed by the specialisation has no slot in the argument block (lowering/Abi.h). A launch
+// compares it, and every fact that the code relies on, with the arguments when it packs them.
 
 #pragma once
 
@@ -14,28 +14,28 @@ namespace kiln {
 
 /// The parameters of one compiled kernel.
 struct Signature {
-  /// An extent or stride that is known only at launch and has a slot.
+  /// Marks an extent or stride that is known only at launch and has a slot.
   static constexpr int64_t dynamic = std::numeric_limits<int64_t>::min();
 
+  /// One parameter; `name` is empty if the registration names no arguments.
   struct Parameter {
-    std::string name; // empty when the kernel's registration names no arguments
+    std::string name;
     bool isView = true;
     Type type = Type::f32;
-    // Views only: these, and what else the code may rely on (see ArgFacts in dialect/dsl/Trace.h).
+    // Views only: the facts that the code may rely on (ArgFacts in dialect/dsl/Trace.h).
     Shape extents, strides;
     int64_t alignment = 1;
     bool stridesBy16 = false, extentBy16 = false, fits32 = false;
     bool written = true; // the kernel may write to it
   };
-  std::string where; // the line of the kernel's registration, `file:line`; empty where nobody knows
+  std::string where; // the registration's `file:line`; empty if unknown
   std::vector<Parameter> parameters;
-  std::vector<abi::Slot> slots;              // of a problem's argument block, after the grid
+  std::vector<abi::Slot> slots;              // of one problem, after the grid
   std::vector<std::pair<int, int>> disjoint; // views that must not overlap
-  int problems = 1;                          // that a launch has arguments for
+  int problems = 1;                          // problems of a grouped launch
 
-  /// The slots of a launch's whole block. That of several problems, on a GPU, begins with the launch's grid, all
-  /// programs along x, and then has the block of each problem in turn; the programs of a problem are in the order of
-  /// their numbers.
+  /// The number of slots of a whole block. On a GPU a block of several problems begins with the launch's grid, with all
+  /// programs along x. The block of each problem follows. Programs of a problem are numbered in order.
   size_t words() const {
     const size_t each = abi::gridSlots + slots.size();
     return problems == 1 ? each : abi::gridSlots + static_cast<size_t>(problems) * each;

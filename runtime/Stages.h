@@ -1,4 +1,4 @@
-// Each stage of a compilation as a file for people to read (KILN_DUMP).
+// Writes each stage of a compilation to a file (KILN_DUMP).
 
 #pragma once
 
@@ -6,11 +6,11 @@
 
 namespace kiln {
 
-/// The folder that KILN_DUMP names, empty without it.
+/// The folder that KILN_DUMP names; empty without it.
 std::string dumpFolder();
 
-/// Writes the stages of one compilation to `dumpFolder()/<kernel>-<key>/00-tile.mlir` and so on, in the order they
-/// come. Throws Error (device) when it cannot.
+/// Writes the stages of one compilation to `dumpFolder()/<kernel>-<key>/00-tile.mlir` and so on, in order. Throws Error
+/// (device) on failure.
 lowering::StageSink dumpStages(const std::string &kernel, const std::string &key);
 
 } // namespace kiln

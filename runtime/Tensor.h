@@ -6,7 +6,8 @@
 
 namespace kiln {
 
-/// Dense row-major memory of one element type on a device, 256-byte aligned, zeroed when made. Moves, does not copy.
+/// Dense row-major memory of one element type on a device, 256-byte aligned, zeroed at first. It can be moved and not
+/// copied.
 class Tensor {
 public:
   Tensor() = default;
@@ -23,10 +24,10 @@ public:
   int64_t bytes() const { return memory.count() * bytesOf(memory.type); }
   void *data() const { return memory.data; }
 
-  /// Copies from or to `count()` host elements of the tensor's own type; throws Error when `bytes` differs.
+  /// Copies `count()` elements of the tensor's own type from or to the host. Throws Error if `bytes` differs.
   void upload(const void *host, int64_t bytes);
   void download(void *host, int64_t bytes) const;
-  /// The same with conversion from and to f32 (or f64) on the host.
+  /// Copies with conversion between the tensor's type and f32 on the host.
   void uploadFloats(const std::vector<float> &values);
   std::vector<float> downloadFloats() const;
   void fillZero();
@@ -36,7 +37,7 @@ private:
   TensorRef memory;
 };
 
-/// Elements of a dense host buffer of `type` as doubles, and back with rounding to nearest even.
+/// Elements of a dense host buffer of `type` as doubles, and the inverse, with rounding to nearest even.
 std::vector<double> toDoubles(const void *data, Type type, int64_t count);
 void fromDoubles(const std::vector<double> &values, Type type, void *data);
 

@@ -1,12 +1,12 @@
-// How many threads of the host to use.
+// The number of host threads.
 
 #pragma once
 
 namespace kiln {
 
-/// KILN_THREADS, else the cores this process may use. Throws Error when KILN_THREADS is no number of threads.
+/// KILN_THREADS, else the cores that this process may use. Throws Error if KILN_THREADS is not a number of threads.
 int threadsAsked();
-/// Throws Error unless so many threads can be asked for.
+/// Throws Error if the number of threads is not allowed.
 void checkThreads(int threads);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Which Kiln a program is: what its --version prints.
+// The version of Kiln, as --version prints it.
 
 #pragma once
 
@@ -6,12 +6,11 @@
 
 namespace kiln {
 
-/// The commit of the sources, shortened, with ` and changes` when some were not committed; empty where they were no git
-/// checkout. The build writes it: see tools/cmake/Commit.cmake.
+/// The short commit of the sources, with ` and changes` if some were not committed; empty without a git checkout. The
+/// build writes it (tools/cmake/Commit.cmake).
 extern const char *const commit;
 
-/// `kilnc of Kiln 0.1, commit 0123456789ab, LLVM 22.1.8`. LLVM's version is that of the library that the program runs
-/// with.
+/// `kilnc of Kiln 0.1, commit 0123456789ab, LLVM 22.1.8`. The LLVM version is that of the loaded library.
 std::string versionText(const std::string &program);
 
 } // namespace kiln

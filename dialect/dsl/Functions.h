@@ -1,4 +1,4 @@
-// Verbs that are spelt from others, and rarer functions. Tile.h includes this.
+// Composite and less common functions of the kernel API. Tile.h includes this.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 namespace kiln {
 
 namespace detail {
-/// A function of two states, each a scalar of every tile that is reduced or scanned.
+/// A combine function of two states. A state has one scalar for each tile that is reduced or scanned.
 using Combine = std::function<std::vector<Tile>(const std::vector<Tile> &earlier, const std::vector<Tile> &later)>;
 std::vector<Tile> fold(const char *verb, const std::vector<At> &xs, int axis, bool isScan, bool reverse,
                        const Combine &combine, Loc loc);
@@ -41,30 +41,35 @@ Tile &operator<<=(Tile &a, At b);
 Tile &operator>>=(Tile &a, At b);
 
 // --- Memory: rows by their numbers -----------------------------------------------------------------------------------
+//     Tile e = gather(table, tokens, {0}, {768});   // (T, 768): rows `tokens` of the table
 
-/// Rows `rows[…]` of the view; `offsets` begin the other dimensions and `shape` is theirs.
+/// Loads rows `rows[…]` of the view. `offsets` and `shape` are the begin and the extents in the other dimensions.
+/// gather() here loads from memory, like a load with a tensor of pointers in Triton; Triton's `gather` is take().
 Tile gather(View view, At rows, Offsets offsets, TileExtents shape, Padding padding = Padding::zero, Loc loc = here());
+/// Stores rows of `value` to rows `rows[…]` of the view.
 void scatter(View view, At rows, Offsets offsets, At value, Loc loc = here());
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
+//     Tile total = reduce(x, -1, [](Tile a, Tile b) { return a + b; });
 
-/// The largest or smallest element, as reduce_max and reduce_min give it, and its i32 index, as argmax and argmin do.
+/// The largest or smallest element (reduce_max, reduce_min) and its i32 index (argmax, argmin).
 std::array<Tile, 2> max_at(At x, Axes axes = -1, bool keep = false);
 std::array<Tile, 2> min_at(At x, Axes axes = -1, bool keep = false);
-/// Whether any, or every, element of a boolean tile is true.
+/// Whether any element, or every element, of a boolean tile is true.
 Tile any(At x, Axes axes = -1, bool keep = false);
 Tile all(At x, Axes axes = -1, bool keep = false);
 
-/// Combines the elements along an axis by a function of two scalars, `Tile combine(Tile a, Tile b)`, which is traced
-/// once: in an order and grouping of the machine's, so that it is associative as far as the caller minds; neighbours
-/// keep their order, and nothing but elements is combined. It may use scalars from outside, but no other tiles, memory
-/// or loops. bf16 and f16 are given to it as f32, and its result is rounded once.
+/// Reduces along an axis with a function of two scalars, `Tile combine(Tile a, Tile b)`, like `tl.reduce`.
+/// - The function is traced once. It may use scalars from outside, and no other tiles, memory or loops.
+/// - The machine chooses the grouping, so the function should be associative. Elements keep their order. The function
+///   only sees elements, never an identity element.
+/// - bf16 and f16 are passed as f32, and the result is rounded once.
 template <class F>
   requires std::is_invocable_r_v<Tile, F, Tile, Tile>
 Tile reduce(At x, int axis, F combine, Loc loc = here()) {
   return detail::fold("reduce", {x}, axis, false, false, detail::combineOf<1>(combine), loc)[0];
 }
-/// The same of several tiles at once, `reduce({x, y}, axis, combine)`, which broadcast to one shape:
+/// Reduces several tiles together, `reduce({x, y}, axis, combine)`. They broadcast to one shape. The function is
 /// `std::array<Tile, 2> combine(std::array<Tile, 2> a, std::array<Tile, 2> b)`.
 template <size_t N, class F> std::array<Tile, N> reduce(const At (&xs)[N], int axis, F combine, Loc loc = here()) {
   return detail::arrayOf<N>(
@@ -72,18 +77,19 @@ template <size_t N, class F> std::array<Tile, N> reduce(const At (&xs)[N], int a
 }
 
 // --- Scans: element i combines elements 0 to i along the axis, or with `reverse` the last down to i -----------------
+//     Tile offsets = cumsum(counts) - counts;
 
-/// Small integers are summed, and multiplied, as sum() has it; narrow floats in f32, each element rounded once.
+/// Accumulator types are those of sum() and prod(). Narrow floats accumulate in f32; each element is rounded once.
 Tile cumsum(At x, int axis = -1, bool reverse = false);
 Tile cumprod(At x, int axis = -1, bool reverse = false);
-/// NaN is passed over, as by max and min.
+/// NaN is ignored, as by max and min.
 Tile cummax(At x, int axis = -1, bool reverse = false);
 Tile cummin(At x, int axis = -1, bool reverse = false);
 /// Bitwise on integers, logical on boolean.
 Tile cumand(At x, int axis = -1, bool reverse = false);
 Tile cumor(At x, int axis = -1, bool reverse = false);
 Tile cumxor(At x, int axis = -1, bool reverse = false);
-/// By a function, as reduce() has it.
+/// A scan with a function of two scalars, under the rules of reduce(), like `tl.associative_scan`.
 template <class F>
   requires std::is_invocable_r_v<Tile, F, Tile, Tile>
 Tile scan(At x, int axis, F combine, bool reverse = false, Loc loc = here()) {
@@ -96,27 +102,30 @@ std::array<Tile, N> scan(const At (&xs)[N], int axis, F combine, bool reverse = 
 }
 
 // --- Parts of tiles --------------------------------------------------------------------------------------------------
+//     Tile top = extract(x, {0, 0}, {8, 64});
 
-/// Elements begin[d] + i · steps[d] of each dimension, which all lie in x; steps may be negative, and are 1 without
-/// them.
+/// Elements begin[d] + i · steps[d] of each dimension d. All of them must be inside x. Steps may be negative; without
+/// `steps` they are 1.
 Tile extract(At x, Shape begin, TileExtents shape, Shape steps = {});
+/// Reverses the elements along the axis.
 Tile flip(At x, int axis = -1);
-/// Those of the last dimension, of extent 2, which disappears.
+/// The two elements of the last dimension, of extent 2, which disappears, like `tl.split`.
 std::array<Tile, 2> split(At x);
-/// Two tiles beside each other along a new last dimension.
+/// Two tiles along a new last dimension, like `tl.join`.
 Tile join(At a, At b);
 /// a[0], b[0], a[1], b[1], … along the last dimension.
 Tile interleave(At a, At b);
-/// Tiles of one type one behind the other along an axis; their other extents agree.
+/// Concatenates tiles of one type along an axis. Their other extents must be equal.
 Tile concat(const std::vector<At> &parts, int axis = 0, Loc loc = here());
-/// So many elements `value` before and after those of each dimension.
+/// Adds `before[d]` and `after[d]` elements `value` to each dimension d.
 Tile pad(At x, Shape before, Shape after, At value);
-/// x with a part of it, which begins there, replaced.
+/// x with the part at `begin` replaced by `part`.
 Tile insert(At x, At part, Shape begin);
 
 // --- NaN -------------------------------------------------------------------------------------------------------------
+//     Tile m = max(a, b, Nans::propagate);
 
-/// What the least and the greatest make of a NaN: without this, the other operand.
+/// How minima and maxima treat NaN. `ignore`, the default, gives the other operand; `propagate` gives NaN.
 enum class Nans { ignore, propagate };
 Tile min(At a, At b, Nans nans);
 Tile max(At a, At b, Nans nans);
@@ -126,44 +135,46 @@ Tile reduce_min(At x, Axes axes, Nans nans, bool keep = false);
 Tile cummax(At x, int axis, Nans nans, bool reverse = false);
 Tile cummin(At x, int axis, Nans nans, bool reverse = false);
 
-/// boolean tiles; of integers none is NaN or infinite.
+/// These give boolean. Integers are never NaN or infinite.
 Tile isnan(At x);
 Tile isinf(At x);
 Tile isfinite(At x);
 
 // --- Functions -------------------------------------------------------------------------------------------------------
+//     Tile g = silu(x);
 
-/// To the nearest whole number, ties to even; towards zero. Integers are their own.
+/// round() goes to the nearest integer, ties to even; trunc() goes towards zero. Integers stay unchanged.
 Tile round(At x);
 Tile trunc(At x);
-/// The size of x with the sign of `sign`, of floats.
+/// The magnitude of x with the sign of `sign`, on floats.
 Tile copysign(At x, At sign);
-/// The same bits as a number of another type of the same width; not of boolean.
+/// The bits of x as another type of that width; not for boolean. Like `tl.cast` with `bitcast=True`.
 Tile bitcast(At x, Type type);
 
-/// The upper half of a product's bits, of integers of one type; `*` gives the lower one.
+/// The upper half of the product of two integers of one type, like `tl.umulhi`; `*` gives the lower half.
 Tile mulhi(At a, At b);
-/// −1, 0 or 1 by the sign, of x's type; ±0 and NaN are their own.
+/// −1, 0 or 1 by the sign, in x's type. ±0 and NaN stay unchanged.
 Tile sign(At x);
-/// 1 / (1 + e^−x), which no x overflows.
+/// 1 / (1 + e^−x), without overflow for any x.
 Tile sigmoid(At x);
 /// x · sigmoid(x).
 Tile silu(At x);
-/// log(1 + e^x), which no x overflows.
+/// log(1 + e^x), without overflow for any x.
 Tile softplus(At x);
-/// e^x / Σ e^x along an axis, from numbers less the largest.
+/// e^x / Σ e^x along an axis; the maximum is subtracted first.
 Tile softmax(At x, int axis = -1);
 
 // --- Random numbers --------------------------------------------------------------------------------------------------
+//     Tile kept = random(seed, row * columns + iota(64, i64)) >= rate;
 
-/// 32 random bits for each i64 index, by Philox-4x32-10: one number for one (seed, index) under every tiling.
+/// 32 random bits for each i64 index, by Philox-4x32-10. One (seed, index) gives one number under every tiling.
 Tile random_bits(At seed, At index);
-/// The four words of that number, of which random_bits() is the first: they take hardly longer than one.
+/// The four Philox words of an index; random_bits() is the first. Four words cost hardly more than one.
 std::array<Tile, 4> random_words(At seed, At index);
-/// Uniform f32 in [0, 1), with 24 random bits.
+/// Uniform f32 in [0, 1) with 24 random bits.
 Tile random(At seed, At index);
-/// Normal f32 of mean 0 and deviation 1, none beyond ±6.8, by Box and Muller from the first two words of the number:
-/// √(−2 · log u) · cos(v), where u = (word 0 + ½) · 2⁻³² and v = word 1 (signed) · 2π · 2⁻³², the words as f32.
+/// Normal f32 with mean 0 and standard deviation 1, at most ±6.8, by the Box-Muller method from the first two words.
+/// It is √(−2 · log u) · cos(v) with u = (word 0 + ½) · 2⁻³² and v = word 1 (signed) · 2π · 2⁻³². Words count as f32.
 Tile random_normal(At seed, At index);
 
 } // namespace kiln

@@ -1,10 +1,10 @@
-// Registration of a kernel: its name, its arguments by name, and the fields of its config.
+// Registers a C++ function as a kernel: its name, the names of its arguments, and the fields of its config.
 //
 //     const Kernel addKernel = kernel("add", add, {"x (N)", "y (N)", "out (N), their sum"},
 //                                     {field("block", &AddConfig::block, "elements a program adds")});
 //
-// A kernel's parameters are views and scalar tiles, in any order, and then at most one config struct. Messages, stages
-// and `kilnc --list` call an argument by its name; a kernel registered without names has arguments 0, 1, ….
+// A kernel's parameters are views and scalar tiles in any order, then at most one config struct. Messages, stages and
+// `kilnc --list` use the names of arguments. Without names the arguments are 0, 1, ….
 
 #pragma once
 
@@ -30,37 +30,37 @@ namespace kiln::detail {
 
 namespace kiln {
 
-/// One field of a config struct: its name, what it is, and how `bm=64` is read and printed.
+/// One field of a config struct: name, description, and conversion to and from text such as `bm=64`.
 struct Field {
   std::string name, about;
-  std::string byDefault; // its text in a config that does not name it; set by kernel()
-  const void *of;        // marks the config struct that it is a field of
+  std::string byDefault; // its default value as text; set by kernel()
+  const void *of;        // identifies the config struct of the field
   std::function<std::string(const void *config)> print;
-  std::function<void(void *config, const std::string &text)> parse; // throws Error on text that is no value
+  std::function<void(void *config, const std::string &text)> parse; // throws Error on invalid text
 };
 
 std::string printField(int64_t value);
-/// The shortest text that reads back as the same number.
+/// The shortest text that gives this number when parsed.
 std::string printField(double value);
 std::string printField(float value);
-/// Reads an integer from `least` to `most`, a bool (0, 1, true, false) or a number that the type of `value` holds;
-/// throws Error with the field's name.
+/// Parses an integer from `least` to `most`, a bool (0, 1, true, false), or a number of the type of `value`. Throws
+/// Error with the field's name.
 int64_t parseInteger(const std::string &field, const std::string &text, int64_t least, int64_t most);
 void parseReal(const std::string &field, const std::string &text, double &value);
 void parseReal(const std::string &field, const std::string &text, float &value);
-/// The place of `text` among `choices`; throws Error with the field's name and the choices when it is none of them.
+/// The index of `text` in `choices`. Throws Error with the field's name and the choices if it is not there.
 size_t parseChoice(const std::string &field, const std::string &text, const std::vector<std::string> &choices);
-/// The precision called `text`; throws Error for another text.
+/// The precision with the spelling `text`; throws Error if there is none.
 Precision precisionNamed(const std::string &text);
 
 namespace detail {
-/// Its address tells one config struct from another.
+/// Its address identifies a config struct.
 template <class Config> inline constexpr char configMark = 0;
 template <class T, class... Any> inline constexpr bool isOneOf = (std::is_same_v<T, Any> || ...);
 } // namespace detail
 
-/// The field `member` of a config struct, called `name` (letters, digits and '_'): an int, int64_t, bool, double or
-/// float. `about` is what `kilnc --list` says of it.
+/// Registers the field `member` of a config struct as `name` (letters, digits and '_'). It is an int, int64_t, bool,
+/// double or float. `kilnc --list` prints `about`.
 template <class Config, class T> Field field(const char *name, T Config::*member, const char *about = "") {
   constexpr bool isNumber = detail::isOneOf<T, int, int64_t, bool, double, float>;
   static_assert(
@@ -90,7 +90,7 @@ template <class Config, class T> Field field(const char *name, T Config::*member
   return f;
 }
 
-/// The field `member` of a config struct that is an enum, whose values 0, 1, … are spelled as `choices`.
+/// Registers an enum field of a config struct. Its values 0, 1, … have the spellings `choices`.
 template <class Config, class Enum>
   requires std::is_enum_v<Enum>
 Field field(const char *name, Enum Config::*member, const std::vector<std::string> &choices, const char *about = "") {
@@ -107,7 +107,7 @@ Field field(const char *name, Enum Config::*member, const std::vector<std::strin
   return f;
 }
 
-/// Refused: names of values for what is no enum, and what is no place in a struct.
+/// Static errors: spellings for a field that is not an enum, and an argument that is not a member pointer.
 template <class Config, class T>
   requires(!std::is_enum_v<T>)
 Field field(const char *, T Config::*, const std::vector<std::string> &, const char * = "") {
@@ -127,44 +127,44 @@ Field field(const char *, T, About...) {
 struct Batches;
 std::shared_ptr<Batches> noBatches();
 
-/// How messages call an argument: `'b'`, or `argument 1` where it has no name.
+/// The name of an argument in messages: `'b'`, or `argument 1` without a name.
 std::string calledArgument(const std::string &name, size_t index);
 
-/// A kernel as written: what `compile` specialises.
+/// A kernel before specialisation, the input of compile().
 struct Kernel {
-  /// An argument: a view of a tensor, or a scalar.
+  /// An argument: a view or a scalar.
   struct Parameter {
     enum class Kind { view, scalar } kind = Kind::view;
-    std::string name;  // empty when the registration names no arguments
-    std::string about; // what the registration says after the name, such as its shape
+    std::string name;  // empty if the registration names no arguments
+    std::string about; // the registration's text after the name, such as a shape
 
     bool isView() const { return kind == Kind::view; }
   };
 
   std::string name;
-  Loc loc; // the registration line
+  Loc loc; // the line of the registration
   std::vector<Parameter> parameters;
   std::vector<Field> fields;
-  /// Calls the function: `views` and `scalars` hold one entry for each parameter of their kind, in order. `config` is
-  /// `name=value,…` text; fields that it does not name keep their defaults. Called by Trace only.
+  /// Calls the function. `views` and `scalars` hold one entry for each parameter of their kind, in order. `config` is
+  /// `name=value,…`; other fields keep their defaults. Only Trace calls it.
   std::function<void(const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &config)> call;
-  /// The config text with every field, in registration order, after `overrides`: the form used in keys.
+  /// The config text with every field, in registration order, after `overrides`. Cache keys use this form.
   std::function<std::string(const std::string &overrides)> configText;
-  /// One address for a kernel and its copies, for as long as anyone holds it: what caches know a kernel by.
+  /// One address for a kernel and its copies. Caches identify a kernel by it as long as anyone holds it.
   std::shared_ptr<const char> identity = std::make_shared<const char>('k');
-  /// Of what vmap() has made: for each batch the dimension of each argument along which its examples lie. A launch
-  /// wants one extent of them all.
+  /// For a kernel made by vmap(): per batch and argument, the dimension of the examples. Each batch has one number of
+  /// examples per launch.
   std::vector<std::vector<std::optional<int>>> batches;
-  /// What vmap() has made of this kernel and its copies.
+  /// The kernels that vmap() has made of this kernel and its copies.
   std::shared_ptr<Batches> made = noBatches();
 
-  /// How messages call argument `index`, which may be one too many.
+  /// The name of argument `index` in messages; `index` may be one too large.
   std::string called(size_t index) const {
     return calledArgument(index < parameters.size() ? parameters[index].name : "", index);
   }
 };
 
-/// Text of a config struct, for compile() and plans: `bm=128,bn=128`.
+/// The text of a config struct for compile() and plans: `bm=128,bn=128`.
 template <class Config> std::string textOf(const std::vector<Field> &fields, const Config &config) {
   std::string text;
   for (const Field &f : fields)
@@ -172,11 +172,11 @@ template <class Config> std::string textOf(const std::vector<Field> &fields, con
   return text;
 }
 
-/// Sets the fields named in `text`; throws Error on an unknown name, with the names there are.
+/// Sets the fields named in `text`. Throws Error on an unknown name and lists the known ones.
 void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config);
 
 namespace detail {
-/// What a parameter of a kernel's function is: the first three are right, the others have a message each.
+/// Classes of kernel parameters. The first three are valid; each of the others has an error message.
 enum class Fit { view, scalar, config, reference, pointer, number, early, opaque };
 
 template <class P, bool isLast> consteval Fit fitOf() {
@@ -219,7 +219,7 @@ template <class... P> struct Signature {
   }
 };
 
-/// Hands out what a kernel's function is called with, from left to right.
+/// Supplies the arguments of a kernel's function, from left to right.
 struct Arguments {
   const std::vector<View> &views;
   const std::vector<Tile> &scalars;
@@ -235,9 +235,9 @@ struct Arguments {
   }
 };
 
-/// Completes the registration of `kernel`: checks its names, takes those of its arguments out of their texts, and hands
-/// a copy to the thread's Registrations, if any. `config` marks its config struct. Throws Error at the registration
-/// line.
+/// Completes the registration of `kernel`: checks its names, splits the texts of its arguments into name and
+/// description, and gives a copy to the thread's Registrations, if any. `config` identifies its config struct. Throws
+/// Error at the registration line.
 void enrol(Kernel &kernel, const std::vector<std::string> &arguments, const void *config);
 
 template <class... P>
@@ -282,8 +282,8 @@ Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<st
 }
 } // namespace detail
 
-/// Registers `function`. The kernel's name and those of its arguments are of letters, digits and '_'; `arguments` has a
-/// text for each view and scalar: its name, and after a space what it is. Throws Error on a name that will not do.
+/// Registers `function`. Names of kernels and arguments consist of letters, digits and '_'. `arguments` has one text
+/// for each view and scalar: its name, a space and a description. Throws Error on an invalid name.
 template <class... P, size_t N>
 Kernel kernel(const char *name, void (*function)(P...), const char *const (&arguments)[N],
               std::vector<Field> fields = {}, Loc loc = here()) {
@@ -292,17 +292,19 @@ Kernel kernel(const char *name, void (*function)(P...), const char *const (&argu
   return detail::makeKernel(name, function, {std::begin(arguments), std::end(arguments)}, std::move(fields), loc);
 }
 
-/// Registers `function`, whose arguments are known by their positions.
+/// Registers `function` without names of arguments.
 template <class... P>
 Kernel kernel(const char *name, void (*function)(P...), std::vector<Field> fields = {}, Loc loc = here()) {
   return detail::makeKernel(name, function, {}, std::move(fields), loc);
 }
 
-/// The kernel for a batch of examples: `axes` has an entry for each argument, the dimension along which its examples
-/// lie, or nothing where all examples have it together. A scalar with examples becomes a view of rank 1. What it does
-/// is what a launch for each example would do: a launch has as many times the programs along grid axis 2. It reads what
-/// examples have together, and changes it by atomics only. One kernel for any number of examples, and of one kernel and
-/// one list of axes there is one kernel. Throws Error for axes that do not fit the arguments.
+/// The batched form of a kernel, as `jax.vmap`. `axes` has an entry for each argument: the dimension of the examples,
+/// or nothing for an argument that all examples share.
+/// - A batched launch gives the results of one launch per example. Its programs are multiplied along grid axis 2.
+/// - A scalar with examples becomes a view of rank 1.
+/// - The kernel may read memory that all examples share, and change it by atomics only.
+/// - One kernel serves any number of examples; the call returns one kernel per kernel and list of axes.
+/// Throws Error if `axes` do not fit the arguments.
 Kernel vmap(const Kernel &kernel, std::vector<std::optional<int>> axes, Loc loc = here());
 
 } // namespace kiln

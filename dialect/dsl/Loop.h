@@ -1,4 +1,4 @@
-// What a `for` over range() or repeat_while() goes through. Tile.h, which has these, includes it.
+// The range of a C++ `for` over range() or repeat_while(). Tile.h includes this.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-/// What `range` and `repeat_while` return; its iterators open and close the traced body.
+/// The result of `range` and `repeat_while`. Its iterators open and close the traced body.
 class Loop {
 public:
   struct State;

@@ -1,6 +1,6 @@
-// Functions of floats: Functions.def lists all of them, with what they are and how far each may be off; of NaN,
-// infinities and ±0 they are what C's functions of these names are, as dialect/NUMERICS.md says. Those that may be fast
-// are declared in Tile.h, which includes this.
+// Math functions of floats. Functions.def lists all of them with their error bounds. For NaN, infinities and ±0 they
+// behave as the C functions of these names (dialect/NUMERICS.md). Functions that also have Accuracy::fast are in Tile.h,
+// which includes this.
 
 #pragma once
 

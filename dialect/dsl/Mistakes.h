@@ -1,5 +1,5 @@
-// Operands that no verb takes: overloads that say so in a sentence, where C++ would answer in many lines about
-// templates. Tile.h includes this; nothing here can be used.
+// Overloads for likely mistakes, such as a mask in the wrong place. Each is a static_assert with one clear sentence,
+// instead of many lines about templates. Tile.h includes this; none of it can be used.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-/// What stands where other languages have a mask, and where a list of offsets belongs.
+/// An argument where other languages have a mask, and where a list of offsets belongs.
 template <class T>
 concept NoList = std::same_as<T, Tile> || std::is_arithmetic_v<T>;
 

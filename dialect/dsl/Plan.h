@@ -1,5 +1,5 @@
-// Plans: what an operator launches. A plan is a pure function from shapes, types, config and Target to launches and
-// workspace bytes; it is plain data that the runtime runs. No MLIR, no runtime here.
+// Plans: the launches of an operator. A plan is a pure function of shapes, types, config and Target. Its result is
+// plain data, launches and workspace bytes, which the runtime runs. This header knows neither MLIR nor the runtime.
 
 #pragma once
 
@@ -10,60 +10,60 @@
 
 namespace kiln {
 
-/// Whether tensor cores multiply factors of f32 as sums of two numbers, by three products.
+/// Whether tensor cores multiply f32 operands as sums of two numbers, by three MMAs.
 inline bool isSplit(Precision precision) { return precision == Precision::tf32x3 || precision == Precision::bf16x3; }
 
-/// What is known of a CPU.
+/// Facts about a CPU.
 struct CpuFacts {
   int vectorBits = 256;                       // width of a native vector
   int registers = 16;                         // native vector registers
-  bool tiles = false;                         // it multiplies tiles of bf16 and i8 (AMX)
+  bool tiles = false;                         // has AMX: MMAs of bf16 and i8 tiles
   int64_t l1Bytes = 32768, l2Bytes = 1 << 20; // data caches of a core
-  int cores = 1;                              // programs that run at once
+  int cores = 1;                              // programs that run concurrently
 };
 
-/// What is known of a GPU.
+/// Facts about a GPU.
 struct GpuFacts {
-  int architecture = 80;               // compute capability, times ten
+  int architecture = 80;               // compute capability times ten
   int sms = 108;                       // streaming multiprocessors
-  int64_t ctaSharedBytes = 163 << 10;  // shared memory that a program may use
-  int64_t smSharedBytes = 164 << 10;   // shared memory of an SM, which its programs divide
+  int64_t ctaSharedBytes = 163 << 10;  // maximum shared memory of a CTA
+  int64_t smSharedBytes = 164 << 10;   // shared memory of an SM, divided among its resident CTAs
   int registers = 65536;               // 4-byte registers of an SM
   int64_t l2Bytes = int64_t{40} << 20; // level-2 cache
 
-  /// Whether it is made for graphics: tensor cores that sum in f32 have a quarter of the rate of others then.
+  /// Whether it is a consumer GPU. Its tensor cores have a quarter of the throughput when they accumulate in f32.
   bool isForGraphics() const { return architecture == 86 || architecture == 89 || architecture == 120; }
 };
 
 struct Arg;
 
-/// What a plan may know of the machine: the facts of its kind. A plan visits them, so that it has an answer for every
-/// kind there is, and compares no names.
+/// The facts about a machine that a plan may use. A plan visits them, so it handles every kind of machine and compares
+/// no names.
 struct Target {
-  std::string name; // for people
+  std::string name; // for messages only
   std::variant<CpuFacts, GpuFacts> facts;
-  std::optional<Precision> precision = {}; // of products of f32, where somebody asks for one
-  bool elastic = false;  // rows and lengths vary from plan to plan: what is picked depends on their buckets alone
-  int64_t leastRows = 1; // of an elastic target: fewer are of the same bucket
+  std::optional<Precision> precision = {}; // requested precision of f32 matmuls, if any
+  bool elastic = false;                    // dynamic-shape mode: configs depend only on the shape bucket
+  int64_t leastRows = 1;                   // smallest bucket of rows in dynamic-shape mode
 
-  /// The precision of products of `type` that a plan chooses: the one asked for, else tf32 on GPUs, which have no other
-  /// fast one, and ieee on CPUs. Where tensor cores are made for graphics, three products take longer than
-  /// multiply-adds: tf32x3 and bf16x3 are ieee there. Products of other types are exact, and so ieee.
+  /// The precision of matmuls of `type` that a plan uses. For f32 it is the requested one; the default is tf32 on GPUs,
+  /// their only fast precision, and ieee on CPUs. On consumer GPUs three MMAs take longer than FMAs, so tf32x3 and
+  /// bf16x3 become ieee there. Matmuls of other types are exact, and so ieee.
   Precision precisionOf(Type type) const;
 
-  /// So many rows as a plan that picks tiles sees them: on an elastic target the next power of two from `leastRows` on,
-  /// so that few configs serve all numbers of rows, else as they are. Launches have the real numbers.
+  /// The number of rows from which a plan chooses tiles. In dynamic-shape mode it is the next power of two from
+  /// `leastRows` on, so few configs serve all numbers of rows. Otherwise it is `rows`. Launches get the real number.
   int64_t bucket(int64_t rows) const;
-  /// The same of the length of a sequence, of which a tile is as long as there are few: powers of two from 16 on, and
-  /// on a GPU from 32.
+  /// The bucket of a sequence length: a power of two from 16 on, and on a GPU from 32 on, as a tile has at least that
+  /// extent.
   int64_t lengthBucket(int64_t length) const;
-  /// From how many rows on the next part of a buffer begins that has at least as many in each: on an elastic target a
-  /// multiple of 64, so that all parts are aligned as the first is, whatever a row takes.
+  /// The distance in rows between parts of a buffer that have at least `rows` rows each. In dynamic-shape mode it is a
+  /// multiple of 64, so all parts have the alignment of the first for any row size.
   int64_t rowsApart(int64_t rows) const;
-  /// An argument whose last extents are numbers of rows or lengths: on an elastic target one that is not told.
+  /// An argument whose last extents are dynamic (rows or lengths). In dynamic-shape mode it sets `told` to false.
   Arg varying(Arg argument) const;
 
-  /// The result of the visitor that takes facts of this kind, one for each kind.
+  /// Calls the visitor for this kind of facts; there is one visitor for each kind.
   template <class... Visitors> auto visit(Visitors... visitors) const {
     struct All : Visitors... {
       using Visitors::operator()...;
@@ -72,7 +72,7 @@ struct Target {
   }
 };
 
-/// Memory with a type, extents and strides, owned elsewhere. Strides count elements.
+/// Memory with a type, extents and strides, not owned. Strides count elements.
 struct TensorRef {
   void *data = nullptr;
   Type type = Type::f32;
@@ -80,37 +80,36 @@ struct TensorRef {
   Shape strides;
 
   int rank() const { return static_cast<int>(extents.size()); }
-  /// Elements, and the bytes that so many take; both throw Error for negative extents and beyond 64 bits.
+  /// The number of elements, and their bytes. Both throw Error for negative extents and beyond 64 bits.
   int64_t count() const;
   int64_t bytes() const;
-  /// Whether the elements lie in row-major order without gaps.
+  /// Whether the elements are row-major without gaps.
   bool isDense() const;
   /// Dense row-major memory at `data`. Throws Error for extents below 0 and bytes beyond 64 bits.
   static TensorRef dense(void *data, Type type, Shape extents);
-  /// Rows `begin` … `begin + extent` of dimension `axis`.
+  /// Indices `begin` to `begin + extent` − 1 of dimension `axis`.
   TensorRef slice(int axis, int64_t begin, int64_t extent) const;
   /// Index `at` of dimension `axis`, which disappears.
   TensorRef select(int axis, int64_t at) const;
-  /// Dimensions in another order.
+  /// A permutation of the dimensions.
   TensorRef permute(std::vector<int> order) const;
-  /// Other extents over the same elements; throws Error unless the memory is dense.
+  /// Other extents over these elements; throws Error unless the memory is dense.
   TensorRef reshape(Shape extents) const;
 };
 
 /// One argument of a launch: a tensor, a region of the plan's workspace, or a scalar.
 ///
-/// Whatever converts to a TensorRef is a tensor, so that `{x, y, 2.0f}` is a list of arguments. A C++ number is a
-/// scalar of the type nearest to its own: float gives f32, double and long double f64, bool a boolean, and every
-/// integer i64, but u64 from 2^63 on. Nothing is guessed from the kernel: with an f32 view, write `2.0f` and not `2.0`,
-/// or as().
+/// Any type that converts to a TensorRef is a tensor, so `{x, y, 2.0f}` is a list of arguments. A C++ number is a
+/// scalar: float is f32, double and long double f64, bool boolean, every integer i64, except u64 from 2^63 on. The type
+/// does not follow from the kernel: with an f32 view, write `2.0f` and not `2.0`, or use as().
 struct Arg {
   enum class Kind { tensor, workspace, scalar } kind = Kind::tensor;
-  TensorRef ref;               // a workspace region has no data here …
-  int64_t workspaceOffset = 0; // … but begins this many bytes into the workspace
-  bool told = true;            // whether the compiler may know that 16 divides extents and strides
+  TensorRef ref;               // null data for a workspace region …
+  int64_t workspaceOffset = 0; // … which begins this many bytes into the workspace
+  bool told = true;            // false: the compiler may not specialise on extents and strides that 16 divides
   Type scalarType = Type::i64;
   union {
-    int64_t integer = 0; // of boolean and the integer types; the bits of one that is unsigned
+    int64_t integer = 0; // of boolean and the integer types; for unsigned types their bits
     double real;         // of the floating-point types
   };
 
@@ -132,16 +131,16 @@ struct Arg {
   }
   static Arg workspace(int64_t offset, Type type, Shape extents);
 
-  /// This scalar as one of another type: `Arg(3).as(i32)`, `Arg(0.5).as(bf16)`. Floats are rounded to nearest. Throws
-  /// Error for a tensor, and for a number that an integer type does not have.
+  /// This scalar with another type: `Arg(3).as(i32)`, `Arg(0.5).as(bf16)`. Floats round to nearest. Throws Error for a
+  /// tensor, and for a number that the integer type cannot represent.
   Arg as(Type type) const;
 };
 
-/// Extents of a launch grid, from 0: `8`, `{8, 4}` or `{8, 4, 2}`. Axes that are not named have one program.
+/// Extents of a launch grid: `8`, `{8, 4}` or `{8, 4, 2}`. Other axes have one program. An extent may be 0.
 struct Grid : std::array<int64_t, 3> {
   constexpr Grid(int64_t x = 1, int64_t y = 1, int64_t z = 1) : array{x, y, z} {}
 };
-/// The same where a type must be named.
+/// A Grid, for places where C++ needs a type.
 constexpr Grid programs(int64_t x, int64_t y = 1, int64_t z = 1) { return {x, y, z}; }
 
 /// One launch: `grid` programs of a kernel specialised by `config`.
@@ -150,53 +149,55 @@ struct Launch {
   std::string config; // `name=value,…`
   Grid grid;
   std::vector<Arg> args; // in the order of the kernel's parameters
-  double flops = 0;      // of its matrix products: two for each multiply-add
-  std::string label;     // its place in a network, for people: nothing else depends on it
+  double flops = 0;      // of its matmuls: two per FMA
+  std::string label;     // its place in a network, for messages only
 
-  /// Programs, their arguments, and the operations of their products, which those of the launch include.
+  /// A grid, its arguments, and the FLOPs of its matmuls. The fields of the launch include those of all problems.
   struct Problem {
     Grid grid;
     std::vector<Arg> args;
     double flops = 0;
   };
-  /// What it does besides, with the same kernel and config: see grouped().
+  /// Further problems of a grouped launch, with this kernel and config: see grouped().
   std::vector<Problem> others = {};
 
-  /// Bytes of all views and regions that it is given, each as often as it is: what it moves when it goes through every
-  /// one of them once.
+  /// Bytes of all views and regions, each counted as often as it is passed: the traffic of one pass over all of them.
   int64_t bytes() const;
 };
 
-/// Launches that run one after the other, and the bytes of scratch memory that they share.
+/// Launches that run in order, and the size of the workspace (scratch memory) that they share.
 struct Plan {
   std::vector<Launch> launches;
   int64_t workspaceBytes = 0;
 
-  /// Appends another plan; both use the same workspace, one after the other.
+  /// Appends another plan. Both use one workspace, one after the other.
   Plan &operator+=(const Plan &other);
 };
 
-/// Launches of which none reads or writes what another writes, as few: those with the same kernel and config, and
-/// arguments of the same types and ranks, become one that does the work of all, whose label and place are the first
-/// one's, as long as their arguments fit a GPU's launch. A GPU has the programs of all at once, and those of the last
-/// do not wait for the slowest of the first; a CPU launches them one after the other. Extents that the kernel asks for
-/// (View::extent) must be the same in all.
+/// Grouped launches: merges independent launches into fewer. No launch may read or write memory that another writes.
+/// - Launches with one kernel, config, and argument types and ranks become one, as long as their arguments fit a GPU
+///   launch. It has the label and the position of the first.
+/// - A GPU has the programs of all problems in one grid, so no launch waits for the slowest program of the one before.
+/// A
+///   CPU runs the problems in order.
+/// - Extents that the kernel reads by View::extent must be equal in all.
 std::vector<Launch> grouped(const std::vector<Launch> &launches);
-/// The plan with a launch of its own for all that its launches do.
+/// The inverse of grouped(): a plan with one launch per problem.
 Plan ungrouped(const Plan &plan);
 
-/// The examples of a batch: `all` of them along dimension `axis`, or without one what they have together.
+/// The examples of a batch: `all` has them along dimension `axis`. Without an axis all examples share the tensor.
 struct Batched {
   TensorRef all;
   std::optional<int> axis;
 };
 
-/// The plan for a batch of examples. `one` makes that of one example from its tensors, and is asked for the first one;
-/// what its launches do with memory of an example's tensors, or of the workspace, they do for each example. All
-/// launches for one step of the plan are one launch, and each example has a workspace of its own. Nothing is launched
-/// for no examples. Throws Error unless all batched tensors have as many examples, where a tensor that all examples
-/// have together begins within the first example of another, and where a launch has memory of several batched tensors
-/// whose examples lie differently.
+/// The batched plan. `one` makes the plan of one example from its tensors; it is called for the first example.
+/// - Each launch of that plan becomes one launch for all examples. Each example has its own workspace.
+/// - A batch of no examples launches nothing.
+/// Throws Error:
+/// - unless all batched tensors have equally many examples;
+/// - if a shared tensor begins within the first example of a batched one;
+/// - if a launch uses several batched tensors whose examples have different layouts.
 Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const std::vector<Batched> &tensors,
           Loc loc = here());
 

@@ -1,8 +1,8 @@
-// The kernels that a piece of code registers, for programs that load such code while they run.
+// Collects the kernels that a piece of code registers, for programs that load code at run time.
 //
 //     Registrations registrations;
 //     void *library = dlopen(path, RTLD_NOW);     // its static initialisers call kernel()
-//     registrations.kernels                       // what they made, in their order
+//     registrations.kernels                       // these kernels, in order
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-/// Receives a copy of every kernel that this thread's calls of kernel() make while it lives; of several the youngest
-/// does. The copies call into the code that made them: they must go before it is unloaded.
+/// Receives a copy of every kernel that this thread registers with kernel() during its lifetime. If several exist, the
+/// youngest receives it. The copies call into the loaded code: destroy them before it is unloaded.
 class Registrations {
 public:
   Registrations();

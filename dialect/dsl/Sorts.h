@@ -1,4 +1,5 @@
-// Verbs whose elements find their places by values: sorting, taking and counting. Tile.h includes this.
+// Sorting, top-k, take and histogram. Tile.h includes this.
+//     Tile rank = sort_at(x)[1];
 
 #pragma once
 
@@ -6,19 +7,19 @@
 
 namespace kiln {
 
-/// The elements along an axis, smallest first, or largest first with `descending`; NaN stand last either way.
+/// Sorts the elements along an axis, ascending, or descending with `descending`. NaN come last either way.
 Tile sort(At x, int axis = -1, bool descending = false);
-/// The same, and the i32 position that each had: −0 and +0 are equal, and equal elements keep their order.
+/// The sorted elements and the i32 index that each had. The sort is stable; −0 and +0 are equal.
 std::array<Tile, 2> sort_at(At x, int axis = -1, bool descending = false);
-/// The k largest elements, largest first, and their positions; of equal ones the first.
+/// The k largest elements, in descending order, and their indices. Of equal elements the first comes first.
 std::array<Tile, 2> topk(At x, int64_t k, int axis = -1);
 
-/// Element (…, index[…, i, …], …) of x; 0 where there is no such position. `index`, of integers, has x's rank, and its
-/// extents but along the axis, or 1 there.
+/// Element (…, index[…, i, …], …) of x, like Triton's `gather`; 0 if the index is out of bounds. `index` is a tile of
+/// integers of x's rank. Its extents equal those of x, or are 1, except along the axis.
 Tile take(At x, At index, int axis = 0);
 
-/// How many elements of a tile of integers are 0, 1, …, bins − 1, i32; other values are not counted, nor are elements
-/// for which the mask is false.
+/// Counts, as i32, how many elements of a tile of integers are 0, 1, …, bins − 1. Other values are ignored, as are
+/// elements for which the mask is false.
 Tile histogram(At x, int64_t bins, At mask = true);
 
 } // namespace kiln

@@ -1,20 +1,29 @@
-// The tile language: all that a kernel may say.
+// The kernel API of the tile language.
 //
-// A kernel is a C++ function over views and tiles. Calling it once, *tracing* it, records its operations as MLIR in the
-// `tile` dialect. Host values (int, bool, config structs) are compile-time parameters: a host `for` unrolls and a host
-// `if` chooses while tracing; `range` stays a loop, `when` stays a branch. A `Tile` is a variable: assignment rebinds
-// it, and a tile that a loop body changes is carried from one iteration to the next. `auto x = acc;` is a snapshot.
+// A kernel is a C++ function over views (memory) and tiles (values). Calling the function once *traces* it: each call
+// below records an operation of the MLIR dialect `tile`.
 //
 //     void add(View x, View y, View out, AddConfig cfg) {
 //       Tile n = program_id(0) * cfg.block;
 //       store(out, {n}, load(x, {n}, {cfg.block}) + load(y, {n}, {cfg.block}));
 //     }
 //
-// Mixed operands are promoted: an integer tile with a float gives the float; boolean < i8, u8 < … < i64, u64 < bf16,
-// f16 < f32 < f64, but what has not all numbers of the other needs a cast. A C++ literal takes the tile's type (a float
-// literal with an integer tile gives f32). Shapes broadcast as in NumPy. The meaning of each operation, in every
-// corner, is in dialect/SEMANTICS.md. Verbs that are spelt from others, such as +=, and rarer ones, such as scans, are
-// in Functions.h, sorts in Sorts.h, angles in MathFunctions.h and products with scales in Scaled.h, which come with it.
+// Compile time and run time:
+// - Host values (int, bool, config structs) are compile-time constants, like `tl.constexpr` in Triton.
+// - A C++ `for` unrolls and a C++ `if` is decided while tracing. `range` and `when` make a loop and a branch in the IR.
+// - A `Tile` is a variable: assignment rebinds it. A tile that a loop body assigns is loop-carried.
+// - `auto x = acc;` copies the present value.
+//
+// Types and shapes:
+// - Mixed operands are promoted: boolean < i8, u8 < … < i64, u64 < bf16, f16 < f32 < f64. An integer tile with a float
+//   tile gives the float type.
+// - If neither type can represent the other exactly (f16 and bf16), use cast().
+// - A C++ literal takes the tile's type. A float literal with an integer tile gives f32.
+// - Shapes broadcast as in NumPy.
+//
+// dialect/SEMANTICS.md defines each operation exactly. Tile.h includes the other headers of the API: Functions.h
+// (composite and less common functions, such as scans), Sorts.h, MathFunctions.h (sin, atan2, …) and Scaled.h (block
+// scales).
 
 #pragma once
 
@@ -36,17 +45,21 @@ class At;
 class Tile;
 class Loop;
 
-/// A kernel argument: memory with a type, extents and strides. An index outside it reads the padding or writes nothing.
+// --- Views and tiles -------------------------------------------------------------------------------------------------
+//     Tile last = x.dim(0) - 1;        // x is a View; `last` is an i64 scalar
+
+/// A kernel argument: memory with a type, extents and strides. A load out of bounds reads the padding; a store out of
+/// bounds writes nothing.
 class View {
 public:
   Type type() const;
   int rank() const;
-  /// Extent of dimension `axis` as an i64 scalar of the program, known when it runs.
+  /// Extent of dimension `axis` as an i64 scalar, known at run time.
   Tile dim(int axis, Loc loc = here()) const;
-  /// Extent of dimension `axis` as a host integer: makes that extent part of the specialisation.
+  /// Extent of dimension `axis` as a compile-time constant. Each value of the extent compiles its own specialisation.
   int64_t extent(int axis, Loc loc = here()) const;
-  /// The view of what lies at `index`, an integer scalar, of dimension `axis`, which disappears. Where there is no such
-  /// index all elements lie outside the view.
+  /// The view at `index`, an integer scalar, of dimension `axis`; the result lacks that dimension. If `index` is out of
+  /// bounds, all elements of the result are.
   View select(int axis, At index, Loc loc = here()) const;
   /// Index of the argument in the kernel's parameter list.
   int index() const { return argument; }
@@ -62,15 +75,15 @@ private:
   friend class Tracer;
   explicit View(int argument) : argument(argument) {}
   int argument;
-  std::shared_ptr<const struct Selection> selection; // null where every dimension is left
+  std::shared_ptr<const struct Selection> selection; // null if every dimension is left
 };
 
-/// A traced value: a tile of elements, or a scalar when its rank is 0.
+/// A traced value: a tile of elements, or a scalar if its rank is 0.
 class Tile {
 public:
   /// An unset tile; reading it before an assignment is an error.
   Tile(Loc loc = here());
-  /// A scalar, `Tile n = 0;`: i64 of an integer, f32 of a float, boolean of a bool.
+  /// A scalar, `Tile n = 0;`: an integer gives i64, a float f32, a bool boolean.
   template <class Number>
     requires std::is_arithmetic_v<Number>
   Tile(Number number, Loc loc = here());
@@ -81,10 +94,10 @@ public:
   /// Extents; empty for a scalar.
   Shape shape(Loc loc = here()) const;
   int rank(Loc loc = here()) const { return static_cast<int>(shape(loc).size()); }
-  /// Extent of dimension `axis`, a host integer; negative axes count from the end.
+  /// Extent of dimension `axis`, a compile-time constant; negative axes count from the end.
   int64_t extent(int axis, Loc loc = here()) const;
 
-  /// A traced condition has no C++ truth value: choose with where(), branch with when(), or use a host bool.
+  /// A traced condition has no C++ truth value: select with where(), branch with when(), or use a host bool.
   template <class T = bool> explicit operator bool() const {
     static_assert(sizeof(T) == 0, "a traced condition has no C++ truth value: use where(), when(), or a host bool");
     return false;
@@ -98,12 +111,12 @@ public:
 private:
   friend class Tracer;
   void hold(const At &number);
-  void *value = nullptr; // the MLIR value now bound to this cell; null when unset
+  void *value = nullptr; // the MLIR value that is bound to this cell; null if unset
   Loc declared;
   size_t cell = 0; // position in the tracer's list of live cells
 };
 
-/// An operand with the line where it was written: a tile, or a C++ number that becomes a constant.
+/// An operand: a tile, or a C++ number that becomes a constant. It keeps the source line where it was written.
 class At {
 public:
   At(const Tile &tile, Loc loc = here()) : tile(tile), loc(loc) {}
@@ -124,9 +137,9 @@ public:
 private:
   friend class Tracer;
   enum class Kind { tile, integer, real, truth } kind = Kind::tile;
-  std::optional<Tile> tile; // a snapshot: what the tile held when it was passed
-  bool isTemporary = false; // the tile is what another verb of the same C++ expression has just given
-  bool isHuge = false;      // the integer is unsigned, from 2^63 on: 2^64 more than `integer` says
+  std::optional<Tile> tile; // a snapshot of the tile at the call
+  bool isTemporary = false; // the tile is a temporary of this C++ expression
+  bool isHuge = false;      // the value is unsigned and at least 2^63: 2^64 more than `integer`
   int64_t integer = 0;
   double real = 0;
 
@@ -142,7 +155,7 @@ Tile::Tile(Number number, Loc loc) : Tile(loc) {
 
 using Offsets = std::vector<At>;
 
-/// The extents of a tile, in braces or as a Shape: host integers, known while tracing.
+/// The extents of a tile, in braces or as a Shape: compile-time integers.
 class TileExtents : public Shape {
   struct Extent {
     template <class T> Extent(T extent) {
@@ -163,7 +176,7 @@ public:
   }
 };
 
-/// One axis, several, or `everywhere`, all there are; negative ones count from the end.
+/// One axis, several axes, or `everywhere` (all axes); negative axes count from the end.
 class Axes {
 public:
   Axes(int axis) : numbers{axis} {}
@@ -172,41 +185,44 @@ public:
   std::vector<int> numbers;
 };
 inline constexpr int everywhere = INT_MIN;
-/// What a reduction may do with its axes: `sum(x, -1, keep)` leaves them at extent 1.
+/// `sum(x, -1, keep)` leaves the reduced axes at extent 1, like `keepdims` in NumPy.
 inline constexpr bool keep = true;
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 // --- Programs --------------------------------------------------------------------------------------------------------
+//     Tile n = program_id(0) * 64;     // a program is a CTA on a GPU
 
-/// Index of this program along a grid axis (0, 1, 2): i64.
+/// i64 index of this program along grid axis 0, 1 or 2.
 Tile program_id(int axis = 0, Loc loc = here());
-/// Extent of the grid along an axis: i64.
+/// i64 number of programs along a grid axis.
 Tile num_programs(int axis = 0, Loc loc = here());
 
 // --- Creation --------------------------------------------------------------------------------------------------------
+//     Tile acc = zeros(f32, {64, 64});
 
 Tile zeros(Type type, TileExtents shape, Loc loc = here());
-/// Every element `value` (a number or a scalar tile), cast to `type`.
+/// Every element is `value` (a number or a scalar tile), cast to `type`.
 Tile full(Type type, TileExtents shape, At value, Loc loc = here());
-/// These numbers, which `type` has or rounds to, in row-major order: `constant(f32, {2, 2}, {1, 0, 0, 1})`.
+/// A constant from these numbers in row-major order, rounded to `type`: `constant(f32, {2, 2}, {1, 0, 0, 1})`.
 Tile constant(Type type, TileExtents shape, const std::vector<double> &numbers, Loc loc = here());
-/// 0, 1, …, count − 1 as i32 or i64.
+/// 0, 1, …, count − 1 as i32 or i64, like `tl.arange`.
 Tile iota(int64_t count, Type type = Type::i32, Loc loc = here());
 
 // --- Arithmetic: elementwise, with promotion and broadcasting --------------------------------------------------------
+//     Tile y = max(x * 2 + 1, 0);
 
 Tile operator+(At a, At b);
 Tile operator-(At a, At b);
 Tile operator*(At a, At b);
-/// Float: IEEE. Integer: truncates; x / 0 is 0 and INT_MIN / −1 wraps.
+/// Float: IEEE division. Integer: truncates; x / 0 is 0 and INT_MIN / −1 wraps.
 Tile operator/(At a, At b);
-/// The remainder, with the dividend's sign. Float: exact, as C's fmod. Integer: x % 0 is x.
+/// The remainder with the sign of the dividend. Float: exact, as fmod in C. Integer: x % 0 is x.
 Tile operator%(At a, At b);
 Tile operator-(At a);
 
-/// Comparisons give boolean; with NaN all are false but `!=`.
+/// Comparisons give boolean. Comparisons with NaN are false, except `!=`.
 Tile operator==(At a, At b);
 Tile operator!=(At a, At b);
 Tile operator<(At a, At b);
@@ -214,14 +230,14 @@ Tile operator<=(At a, At b);
 Tile operator>(At a, At b);
 Tile operator>=(At a, At b);
 
-/// Bitwise on integers, logical on boolean. `&&` and `||` are deleted: tiles cannot short-circuit.
+/// Bitwise on integers, logical on boolean. `&&` and `||` are deleted, because tiles cannot short-circuit.
 Tile operator&(At a, At b);
 Tile operator|(At a, At b);
 Tile operator^(At a, At b);
 Tile operator~(At a);
-/// Logical not; a mistake is reported at the line that computed `a` (an `At` here would clash with C++'s own `!`).
+/// Logical not. A mistake is reported at the line that computed `a`; an `At` here would clash with the `!` of C++.
 Tile operator!(const Tile &a);
-/// Shifts by the width or more give 0 (left, and right of unsigned numbers) or the sign (right).
+/// A shift by the width or more gives 0, except that a right shift of signed numbers gives the sign (0 or −1).
 Tile operator<<(At a, At b);
 Tile operator>>(At a, At b);
 template <class A, class B>
@@ -232,7 +248,7 @@ template <class A, class B>
 Tile operator||(const A &, const B &) = delete;
 
 Tile abs(At x);
-/// The other operand where one is NaN.
+/// The minimum and maximum. If one operand is NaN, the result is the other one.
 Tile min(At a, At b);
 Tile max(At a, At b);
 /// a · b + c with one rounding.
@@ -243,12 +259,12 @@ Tile floor(At x);
 Tile ceil(At x);
 Tile sqrt(At x);
 
-/// How far a function may be off: within the bounds of every machine, or as far as a GPU's own instruction for it.
-/// dialect/NUMERICS.md has both.
+/// Accuracy of a function: `full` is the bound of the language on every machine, `fast` the error of a GPU's own
+/// instruction. dialect/NUMERICS.md has both bounds.
 enum class Accuracy { full, fast };
-/// Their names, in this order.
+/// The spellings of Accuracy, in its order.
 inline const std::vector<std::string> accuracyNames = {"full", "fast"};
-/// a / b of floats.
+/// a / b on floats.
 Tile divide(At a, At b, Accuracy accuracy);
 /// 1 / sqrt(x).
 Tile rsqrt(At x, Accuracy accuracy = Accuracy::full);
@@ -257,28 +273,29 @@ Tile exp2(At x, Accuracy accuracy = Accuracy::full);
 Tile log(At x, Accuracy accuracy = Accuracy::full);
 Tile log2(At x, Accuracy accuracy = Accuracy::full);
 Tile tanh(At x, Accuracy accuracy = Accuracy::full);
-/// `a` where the condition holds, else `b`; both are evaluated.
+/// `a` where the condition holds, else `b`, like `tl.where`. Both operands are evaluated.
 Tile where(At condition, At a, At b);
-/// Conversion: float → integer truncates and saturates, NaN gives 0; narrowing floats round to nearest even.
+/// Conversion. Float to integer truncates and saturates; NaN gives 0. Float to a narrower float rounds to nearest even.
 Tile cast(At x, Type type);
 
 // --- Shape -----------------------------------------------------------------------------------------------------------
+//     Tile t = transpose(x);           // (N, M) of (M, N)
 
 Tile reshape(At x, TileExtents shape);
-/// Dimension i of the result is dimension order[i] of x; without an order the last two dimensions change places.
+/// Dimension i of the result is dimension order[i] of x. Without an order, the last two dimensions are swapped.
 Tile transpose(At x, std::vector<int> order = {});
-/// Repeats dimensions of extent 1, and adds leading ones, up to `shape`.
+/// Repeats dimensions of extent 1, and adds leading dimensions, up to `shape`.
 Tile broadcast(At x, TileExtents shape);
-/// Inserts a dimension of extent 1 before `axis` (negative counts from the end: −1 appends).
+/// Inserts a dimension of extent 1 before `axis`, like `expand_dims` in Triton; −1 appends.
 Tile expand(At x, int axis);
-/// The elements moved on by `by` positions along the axis, or back where that is negative; what leaves one end comes in
-/// at the other, as numpy.roll has it.
+/// Rotates the elements by `by` positions along the axis, backwards if `by` is negative, as numpy.roll does.
 Tile roll(At x, int64_t by, int axis = -1);
 
 // --- Reductions: the axes disappear, or stay at extent 1 with `keep` -------------------------------------------------
+//     Tile rowMax = reduce_max(x, -1); // (M) of (M, N)
 
-/// boolean, i8 and i16 are summed, and multiplied, in i32, u8 and u16 in u32, and the results are of these types;
-/// floats below 32 bits in f32, and the results are rounded to their own type.
+/// Accumulator types of sum() and prod(): i32 for boolean, i8 and i16; u32 for u8 and u16. The result has that type.
+/// Floats below 32 bits accumulate in f32, and the result is rounded to their own type.
 Tile sum(At x, Axes axes = -1, bool keep = false);
 Tile prod(At x, Axes axes = -1, bool keep = false);
 Tile reduce_max(At x, Axes axes = -1, bool keep = false);
@@ -287,56 +304,64 @@ Tile reduce_min(At x, Axes axes = -1, bool keep = false);
 Tile reduce_and(At x, Axes axes = -1, bool keep = false);
 Tile reduce_or(At x, Axes axes = -1, bool keep = false);
 Tile reduce_xor(At x, Axes axes = -1, bool keep = false);
-/// i32 index of the largest or smallest element, the lowest one on ties, NaN last; along several axes it counts in
-/// row-major order.
+/// i32 index of the largest or smallest element. Ties give the lowest index; NaN comes last. Along several axes the
+/// index counts in row-major order.
 Tile argmax(At x, Axes axes = -1, bool keep = false);
 Tile argmin(At x, Axes axes = -1, bool keep = false);
 
 // --- Matrix product --------------------------------------------------------------------------------------------------
+//     acc = dot(a, b, acc);            // (M, N) of (M, K), (K, N)
 
-/// How far products of f32 may be rounded, for the sake of tensor cores: not at all, their operands to tf32, or to sums
-/// of two tf32 or two bf16. Any but `ieee` permits coarse sums of floats of 8 bits. dialect/NUMERICS.md has the bounds.
+/// Rounding that an f32 matmul permits for the sake of tensor cores. `ieee`: none. `tf32`: operands are rounded to
+/// tf32. `tf32x3`, `bf16x3`: operands are sums of two tf32 or two bf16. Any value except `ieee` permits coarse sums of
+/// 8-bit floats. dialect/NUMERICS.md has the bounds.
 enum class Precision { ieee, tf32, tf32x3, bf16x3 };
-/// Their names, in this order.
+/// The spellings of Precision, in its order.
 inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3", "bf16x3"};
-/// a (…, M, K) · b (…, K, N) + acc (…, M, N), of equal leading extents: one product for each pair of matrices, rank at
-/// most 5. f32, bf16, f16 and floats of 8 bits accumulate in f32, i8 in i32, f64 in f64.
+/// a (…, M, K) · b (…, K, N) + acc (…, M, N). Leading extents are equal (batched matmul); the rank is at most 5.
+/// f32, bf16, f16 and 8-bit floats accumulate in f32, i8 in i32, f64 in f64.
 Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);
-/// The same from an accumulator of zeros.
+/// a · b with an accumulator of zeros.
 Tile dot(At a, At b, Precision precision = Precision::ieee);
 
 // --- Memory ----------------------------------------------------------------------------------------------------------
+//     Tile a = load(x, {m, k}, {64, 32});   // rows m to m + 63, columns k to k + 31
+//     Tile r = load(x, {rows, 0}, {32});    // a gather: `rows` is a tile of row numbers
 
-/// What an index outside a view reads.
+/// The value that a load out of bounds reads.
 enum class Padding { zero, neg_zero, inf, neg_inf, nan };
-/// How an atomic orders the memory operations round it.
+/// Memory order of an atomic, as in the memory models of C++ and PTX.
 enum class Order { relaxed, acquire, release, acq_rel };
-/// When memory is wanted again: as is usual, not soon, or soon, by other programs too. It changes no result.
+/// Cache eviction hint: default, evict_first, or evict_last (other programs read the memory, too). It changes no
+/// result.
 enum class Cache { usual, stream, keep };
-/// What a load does besides: `load(x, {n}, {64}, {.mask = m})`. Where the mask, a boolean that broadcasts to the
-/// result, is false, it reads the padding and touches no memory.
+/// Options of a load: `load(x, {n}, {64}, {.mask = m})`. The mask is boolean and broadcasts to the result. Where it is
+/// false, the load reads the padding and touches no memory.
 struct Reading {
   Padding padding = Padding::zero;
   At mask = true;
   Cache cache = Cache::usual;
 };
-/// What a store or atomic does besides: nothing where the mask is false; an atomic returns 0 there, and has no cache.
+/// Options of a store or atomic. Where the mask is false, nothing is written, and an atomic returns 0. A cache
+/// hint on an atomic is an error.
 struct Writing {
   At mask = true;
   Cache cache = Cache::usual;
 };
 
-/// Elements of `view` by its subscripts, one for each dimension. A number or scalar is where a block of the result
-/// begins, with its extent in `shape`; missing leading ones are 1 and dropped. Tiles of integers name positions one by
-/// one: they broadcast together, and their shape comes before the blocks. Outside the view reads the padding.
+/// Reads elements of `view`. `at` has one subscript per dimension, of one of two kinds:
+/// - A number or scalar is the begin of a block; its extent is in `shape`. Missing leading extents are 1 and dropped.
+/// - A tile of integers names positions one by one (a gather). Such tiles broadcast together, and their shape comes
+///   before the blocks.
+/// Elements out of bounds read the padding.
 Tile load(View view, Offsets at, TileExtents shape = {}, Reading how = {}, Loc loc = here());
 Tile load(View view, Offsets at, TileExtents shape, Padding padding, Loc loc = here());
-/// Writes a tile (or a scalar) there; the value is cast by the caller, its shape may drop leading ones of the blocks.
-/// An element that is named several times gets one of the values.
+/// Writes a tile or a scalar to the elements that `at` names, as in load(). The caller casts the value; its shape may
+/// drop leading extents of 1. If `at` names an element several times, the element gets one of the values.
 void store(View view, Offsets at, At value, Writing how = {}, Loc loc = here());
 
-/// Each changes the elements there indivisibly and returns them as they were. An element that is named several times
-/// changes once for each. dialect/SEMANTICS.md has the types.
+/// Atomic read-modify-write of the elements that `at` names; the result has their old values. An element that is named
+/// several times changes once for each. dialect/SEMANTICS.md has the types.
 Tile atomic_add(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
 Tile atomic_min(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
 Tile atomic_max(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
@@ -344,46 +369,49 @@ Tile atomic_and(View view, Offsets at, At value, Order order = Order::relaxed, W
 Tile atomic_or(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
 Tile atomic_xor(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
 Tile atomic_exchange(View view, Offsets at, At value, Order order = Order::acq_rel, Writing how = {}, Loc loc = here());
-/// Writes `desired` where the element has the bits of `expected`.
+/// Writes `desired` if the element has the bits of `expected`; returns the old value.
 Tile atomic_compare_exchange(View view, Offsets at, At expected, At desired, Order order = Order::acq_rel,
                              Writing how = {}, Loc loc = here());
-/// Loads and stores of elements that other programs access meanwhile, each whole.
+/// Loads and stores of elements that other programs access concurrently. Each element is atomic.
 Tile atomic_load(View view, Offsets at, TileExtents shape = {}, Order order = Order::acquire, Loc loc = here());
 void atomic_store(View view, Offsets at, At value, Order order = Order::release, Writing how = {}, Loc loc = here());
 
 // --- Debugging -------------------------------------------------------------------------------------------------------
+//     check(n < limit, "n is below the limit");
 
-/// Prints a line for each program: its number, the label, the elements.
+/// Prints one line per program: its number, the label and the elements.
 void print(const std::string &label, At value);
-/// The launch's next synchronisation fails with `message` when an element is false.
+/// A device assert: if an element is false, the next synchronize() throws an Error with `message`.
 void check(At condition, const std::string &message);
 
 // --- Control flow ----------------------------------------------------------------------------------------------------
+//     for (Tile k : range(0, x.dim(1), 32)) acc += load(x, {m, k}, {64, 32});
 
-/// How a loop is to be compiled. No result depends on it; dialect/SEMANTICS.md says what each target makes of it.
+/// Compilation hints for a loop. They change no result; dialect/SEMANTICS.md says how each target uses them.
 struct Hints {
-  int unroll = 1; // so many rounds become one of the program's loop
-  int stages = 0; // rounds whose tiles a GPU has under way at once, in place of the config's; 0: as the config says
-  bool pipeline = true; // whether tiles of later rounds may be copied ahead at all
+  int unroll = 1;       // unroll factor
+  int stages = 0;       // pipeline stages on a GPU, instead of the config's `stages`; 0: the config's
+  bool pipeline = true; // whether tiles of later iterations may be prefetched (software pipelining)
 };
 
-/// A loop in the program: `for (Tile k : range(0, n, step))` with i64 k from `begin` below `end`; a step that the
-/// program computes counts as 1 where it is below.
+/// A loop in the IR: `for (Tile k : range(0, n, step))` counts k, an i64, from `begin` to below `end`. A step computed
+/// at run time counts as 1 if it is below 1.
 Loop range(At begin, At end, At step = 1, Loc loc = here());
 Loop range(At begin, At end, At step, Hints hints, Loc loc = here());
 Loop range(At end, Loc loc = here());
-/// A loop for as long as the condition holds, a boolean scalar that is asked before each round and changes no tile:
-/// `for (Tile n : repeat_while([&] { return any(x > 1); }))`, where n counts from 0. That it ends is up to the caller.
+/// A while loop in the IR: `for (Tile n : repeat_while([&] { return any(x > 1); }))`. The condition is a boolean
+/// scalar, evaluated before each iteration; it must not assign to a tile. n counts from 0. The caller ensures that the
+/// loop ends.
 Loop repeat_while(const std::function<Tile()> &condition, Loc loc = here());
 
-/// Where the condition, a boolean scalar, holds, the innermost loop goes on with its next round, the innermost loop
-/// ends, or the program does: what follows is not done, wherever this stands, be it in a side of a `when`.
+/// Where the condition, a boolean scalar, holds: continue the innermost loop, break out of it, or end the program. The
+/// rest of the body is skipped, also if the call is inside a side of a `when`.
 void continue_when(At condition);
 void break_when(At condition);
 void return_when(At condition);
 
-/// A branch in the program: only the chosen side runs. `condition` is a boolean scalar. Tiles assigned in either side
-/// keep the type and shape they had before.
+/// A branch in the IR: only the chosen side runs. `condition` is a boolean scalar. Tiles assigned in either side keep
+/// their type and shape.
 void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise = {},
           Loc loc = here());
 

@@ -1,11 +1,9 @@
-// What a trace keeps while a kernel runs: where the next operation goes, which `Tile` variables (cells) are
-// alive, and which loop and branch bodies are open. Internal to dialect/dsl; users see Tile.h, callers see
-// Trace.h.
+// The state of a trace: the insertion point, the live `Tile` variables (*cells*), and the open loop and branch bodies.
+// Internal to dialect/dsl. Users see Tile.h, callers see Trace.h.
 //
-// Loops use eager iteration arguments. When a `range` body opens, every live cell that holds a value gets its
-// own block argument in a detached block; when it closes, the cells that no longer hold their argument are
-// carried and the others get their old value back. Since each cell has its own argument, aliases and swaps
-// come out right without any analysis.
+// Loops use eager iteration arguments. When a `range` body opens, every live cell with a value gets its own block
+// argument in a detached block. When the body closes, a cell that no longer holds its argument is loop-carried; the
+// others get their old value back. Each cell has its own argument, so aliases and swaps are correct without analysis.
 
 #pragma once
 
@@ -18,46 +16,46 @@
 
 namespace kiln {
 
-/// Ends a trace that cannot go on; its error has been reported.
+/// Thrown to end a trace that cannot continue; its error has been reported.
 struct Abandoned {};
 
-/// A C++ number among a verb's operands.
+/// A C++ number among the operands.
 struct Literal {
   bool isReal = false, isTruth = false;
-  bool isHuge = false; // an integer of 2^63 or more: 2^64 more than `integer` says
+  bool isHuge = false; // an integer of at least 2^63: 2^64 more than `integer`
   int64_t integer = 0;
   double real = 0;
-  /// The integer, or boolean, all of whose bits are set.
+  /// The integer or boolean with all bits set.
   static Literal allOnes(Type type);
   double asReal() const;
   std::string text() const;
 };
 
-/// What an expression of C++ has done to memory: the views, by their numbers, that its loads and atomics worked on.
+/// Memory effects of a C++ expression: the views, by number, that its loads and atomics accessed.
 struct Effects {
   llvm::SmallVector<int, 2> read, changed;
   void add(const Effects &other) {
     read.append(other.read);
     changed.append(other.changed);
   }
-  /// Whether it matters which of the two comes first.
+  /// Whether the order of the two matters.
   bool clashes(const Effects &other) const;
 };
 
-/// A cell as it was when a body opened.
+/// The state of a cell when a body opened.
 struct FrameCell {
-  Tile *tile = nullptr; // null when there is none, and when it was destroyed inside the body
+  Tile *tile = nullptr; // null if there is none, or if it was destroyed inside the body
   Loc declared;
-  void *content = nullptr;      // what it held outside, be it unset, poison or out of scope
-  mlir::Value before;           // the same where it may be used
-  mlir::BlockArgument argument; // loops: what it holds when an iteration begins
+  void *content = nullptr;      // the value outside, also if unset, poison or out of scope
+  mlir::Value before;           // the value outside, if it may be used
+  mlir::BlockArgument argument; // loops: the value at the begin of an iteration
 };
 
-/// What ends before its end where the program leaves it: a round of the innermost loop, that loop, or all.
+/// Early exits: from an iteration (continue), from the innermost loop (break), or from the program (return).
 enum class Leave { round, loop, program };
 inline constexpr Leave everyLeave[] = {Leave::round, Leave::loop, Leave::program};
 
-/// Whether the program has left, in each way: booleans, null where it cannot have.
+/// Booleans that say whether each kind of early exit was taken; null if it cannot have been.
 struct Leaves {
   mlir::Value &operator[](Leave kind) { return flags[static_cast<size_t>(kind)]; }
   mlir::Value operator[](Leave kind) const { return flags[static_cast<size_t>(kind)]; }
@@ -67,8 +65,8 @@ struct Leaves {
   bool always = false; // the end is never reached
 };
 
-/// What a block that is being traced is: of a loop; a side of a branch; the condition of a loop; the function of a
-/// scan; or the rest of such a body behind where the program may leave it, which ends with the body.
+/// Kinds of blocks that are traced: a loop body, a side of a branch, the condition of a loop, the function of a scan,
+/// or a *rest*. A rest is the part of such a body after a possible early exit; it ends with the body.
 enum class Body { loop, branch, condition, function, rest };
 
 /// An open body.
@@ -76,13 +74,13 @@ struct Frame {
   mlir::Block *body = nullptr;
   Body kind = Body::branch;
   Loc loc;
-  mlir::Value left;             // of a rest: whether the program has left before it
-  Leaves leaves;                // of a rest: how, where it has
-  std::vector<FrameCell> cells; // by position in the list of live cells
-  std::vector<Loc> destroyed;   // where cells were declared that died inside the body
+  mlir::Value left;             // of a rest: whether the program has exited before it
+  Leaves leaves;                // of a rest: how the program has exited
+  std::vector<FrameCell> cells; // by index in the list of live cells
+  std::vector<Loc> destroyed;   // declarations of cells that were destroyed inside the body
 };
 
-/// What a loop or branch did to the cells that there were before it.
+/// The effect of a loop or branch on the cells declared before it.
 struct Outcome {
   bool isLoop = false;
   struct Change {
@@ -91,38 +89,38 @@ struct Outcome {
     bool isUnsigned;
   };
   std::vector<Change> changed;
-  bool leaves[3] = {};     // how the program may have left in it, as later results say
-  bool isLeft = false;     // a loop that may end before its end
+  bool leaves[3] = {};     // possible kinds of early exit, as further results say
+  bool isLeft = false;     // a loop that may break
   bool keepsTiles = false; // a tile of its body outlived it
 };
-/// The outcomes of a trace: of the loops and branches that stand at each depth, in program order.
+/// The outcomes of a trace, for each depth the loops and branches in program order.
 using Outcomes = std::vector<std::vector<Outcome>>;
 
-/// What select() has left of an argument: for each of its dimensions the index that is fixed, or nothing.
+/// The result of View::select(): for each dimension of the argument the fixed index, or nothing.
 struct Selection {
   std::vector<std::optional<Tile>> at;
 };
 
-/// While it lives the kernel that is traced runs for one example of a batch (vmap): the programs along grid axis 2 are
-/// those of the example.
+/// During its lifetime the kernel is traced for one example of a batch (vmap). Programs along grid axis 2 are those of
+/// the example.
 class Example {
 public:
-  /// `program` of `programs`; `shared` are the arguments that all examples have together.
+  /// `program` of `programs`; `shared` are the arguments that all examples share.
   Example(const Tile &program, const Tile &programs, llvm::SmallVector<int> shared);
   ~Example();
   Example(const Example &) = delete;
 
   Tile program, programs;
   const llvm::SmallVector<int> shared;
-  const Example *const outer; // of which this is one of several
+  const Example *const outer; // the enclosing batch
 };
 
 class Tracer {
 public:
-  /// How loop and branch bodies are traced.
+  /// How to trace loop and branch bodies.
   struct Bodies {
-    bool twice = false;                     // each two times, and the second is kept
-    const Outcomes *withoutThose = nullptr; // not at all at `depth`: the trace goes on with these outcomes
+    bool twice = false;                     // trace each body twice and keep the second trace
+    const Outcomes *withoutThose = nullptr; // do not trace bodies at `depth`; use these outcomes
     size_t depth = 0;
   };
 
@@ -133,100 +131,99 @@ public:
 
   /// The tracer of this thread; null when no kernel is being traced.
   static Tracer *active();
-  /// The same; throws Error when there is none.
+  /// The tracer of this thread; throws Error if there is none.
   static Tracer &current();
 
-  /// Calls the kernel and completes the function. False when an error was reported.
+  /// Calls the kernel and completes the function. False if an error was reported.
   bool run(const std::string &config);
 
   mlir::Location at(Loc loc);
   mlir::InFlightDiagnostic error(Loc loc);
-  /// Counts one more use of the language, at `loc`. Throws Abandoned, reported, when there are more than any kernel
-  /// needs or the kernel's functions call each other too deeply: such a trace would not end.
+  /// Counts an API call at `loc`. Throws Abandoned, reported, for more calls than any kernel needs and for too deep
+  /// recursion: such a trace would not end.
   void countVerb(Loc loc);
   void fail() { failed = true; }
 
   // Cells.
   void enlist(Tile &tile);
   void dismiss(Tile &tile);
-  /// A new cell that holds `value`; a null value makes it poison, which any verb passes on in silence.
+  /// A new cell with `value`. A null value makes it poison, which every operation propagates silently.
   Tile make(mlir::Value value, Loc loc);
-  /// What a tile holds. Null, reported unless the tile is poison, when there is nothing that may be used
-  /// here.
+  /// The value of a tile. Null if it has no usable value here; that is reported unless the tile is poison.
   mlir::Value read(const Tile &tile, Loc loc);
   static std::optional<Literal> literalOf(const At &operand);
   static const Tile &tileOf(const At &operand) { return *operand.tile; }
-  /// What the operand, if it is the result of another verb of the same C++ expression, did to memory on its way.
+  /// The memory effects of an operand that is a temporary of this C++ expression; null for others.
   const Effects *effectsOf(const At &operand) const;
-  /// The operand as one that no other verb has just given.
+  /// The operand, no longer marked as a temporary.
   static At lasting(At operand) {
     operand.isTemporary = false;
     return operand;
   }
   void noteEffects(mlir::Value value, const Effects &done) { effects[value].add(done); }
-  /// The value that a tile holds, wherever it is valid; null when unset or poison.
+  /// The value of a tile, wherever it is valid; null if unset or poison.
   static mlir::Value held(const Tile &tile);
   static Loc declaredAt(const Tile &tile) { return tile.declared; }
   static void rebind(Tile &tile, mlir::Value value);
-  /// Whether the cell, of a branch, holds something else than when the body opened.
+  /// Whether a branch changed the cell since the body opened.
   static bool isChanged(const FrameCell &cell) { return cell.tile->value != cell.content; }
-  /// Gives the cell back what it held when the body opened.
+  /// Resets the cell to its value when the body opened.
   static void restore(const FrameCell &cell) { cell.tile->value = cell.content; }
-  /// Every live cell that holds a key of `map` holds the value from now on.
+  /// Replaces values in all live cells: a key of `map` becomes its value.
   void replaceInCells(const llvm::DenseMap<mlir::Value, mlir::Value> &map);
 
-  // Element types. MLIR's integers have no sign: which values are unsigned is noted here.
+  // Element types. MLIR integers are signless; the set `naturals` has the unsigned values.
   Type elementOf(mlir::Value value) const;
-  /// Notes the type of a value's elements.
+  /// Records the element type of a value.
   void note(mlir::Value value, Type type) {
     if (isUnsigned(type))
       naturals.insert(value);
     else
       naturals.erase(value);
   }
-  /// Notes that `to` is of `from`'s type.
+  /// Gives `to` the element type of `from`.
   void noteLike(mlir::Value to, mlir::Value from) { note(to, elementOf(from)); }
-  /// Notes of what an operation gives that it is unsigned where an operand of the same integer type is.
+  /// Marks the results of an operation as unsigned if an operand of that integer type is.
   void noteResults(mlir::Operation *op);
 
   // Bodies.
-  /// Opens a body, the insertion point at its end. A loop's, and its condition's, gets an i64 argument and one for each
-  /// cell that holds a value.
+  /// Opens a body with the insertion point at its end. A loop body and a condition have an i64 argument and one
+  /// argument for each cell with a value.
   size_t open(Body kind, Loc loc);
-  /// Opens a body and calls `trace` in it, as often as bodyTraces() says; the last one stays open. Gives its depth.
-  /// What `trace` throws ends the body, and the loop or branch that was begun last.
+  /// Opens a body and calls `trace` in it, bodyTraces() times. The last one stays open; returns its depth. An exception
+  /// from `trace` ends the body and the innermost loop or branch.
   size_t openTraced(Body kind, Loc loc, llvm::function_ref<void()> trace);
   Frame &innermost() { return frames.back(); }
-  /// Takes the innermost body off the stack; its operations stay in the frame's block, which the caller owns.
+  /// Pops the innermost body. Its operations stay in the frame's block, which the caller owns.
   Frame close();
-  /// Opens the rest of the innermost body, which is not run where one of the `leaves` is true.
+  /// Opens the rest of the innermost body. It is skipped if one of the `leaves` is true.
   void leave(const Leaves &leaves, Loc loc);
-  /// Closes the rests above the first `open` bodies, for the last of these or, without any, the program. Gives how the
-  /// program may have left at its end.
+  /// Closes the rests above the first `open` bodies and returns the possible early exits of the last of these bodies,
+  /// or of the program if there is none.
   Leaves closeRests(size_t open);
-  /// Where the program can be left in this way, if it cannot be from here; empty when all is well.
+  /// The reason why this kind of early exit is not allowed here; empty if it is allowed.
   const char *whyNoLeave(Leave kind) const;
-  /// Gives up all bodies from `depth` on: cells hold again what they held before.
+  /// Drops all bodies from `depth` on; cells get their old values back.
   void discard(size_t depth);
   void bury(mlir::Block *block) { graveyard.push_back(block); }
   /// Whether values of `block` may be used at the insertion point.
   bool isOpen(mlir::Block *block) const;
-  /// Whether this is the trace that speaks: the others, which bodies() asks for, repeat it.
+  /// Whether this trace reports warnings. The others, which bodies() asks for, repeat it.
   bool isFirst() const { return !bodies.twice && !bodies.withoutThose; }
 
-  /// How often a body that begins now is to be traced. Inside a rehearsal once will do: the real trace follows, and a
-  /// nest of depth d costs d + 1 traces of its innermost body instead of 2 to the power d.
+  /// How often a body that begins now is traced. Inside a rehearsal once is enough, because the real trace follows. So
+  /// a nest of depth d costs d + 1 traces of its innermost body instead of 2^d.
   int bodyTraces() const { return bodies.twice && rehearsals == 0 ? 2 : 1; }
 
-  /// Begins a loop or branch. Gives its outcome when its bodies are to be left out: rebind() the cells to results then.
-  /// Throws Abandoned, reported, when this trace has come to another place than the one that it should repeat.
+  /// Begins a loop or branch. Returns its outcome if its bodies are not to be traced; the caller then rebinds the cells
+  /// to results. Throws Abandoned, reported, if this trace deviates from the one that it repeats.
   const Outcome *beginBodies(bool isLoop, Loc loc);
-  /// Ends what beginBodies began: `changed` are the cells that hold its results, `before` is how many cells there were,
-  /// and `leaves` are further results. What follows is a rest if there are any.
+  /// Ends a loop or branch. `changed` are the cells that hold its results, `before` is the number of cells before it,
+  /// and `leaves` are further results; with them, a rest follows.
   Outcome &endBodies(llvm::ArrayRef<Tile *> changed, size_t before, const Leaves &leaves, Loc loc);
-  /// Ends it where one of its bodies was left before its end.
+  /// Ends a loop or branch whose body was left by an exception.
   void abandonBodies() { begun.pop_back(); }
-  /// Notes that an exception left the body of the loop or branch at `loc`: an error unless it ends the kernel.
+  /// Records that an exception left the body of the loop or branch at `loc`: an error unless it ends the kernel.
   void noteThrown(Loc loc) { thrownOutOf = loc; }
   size_t cellCount() const { return cells.size(); }
   Tile &cellAt(size_t position) { return *cells[position]; }
@@ -234,9 +231,9 @@ public:
   // Views.
   const ArgFacts &factsOf(const View &view) const { return facts.args[view.index()]; }
   mlir::Value valueOf(const View &view);
-  /// The dimensions of its argument that a view has.
+  /// The dimensions of its argument that a view still has.
   llvm::SmallVector<int> dimensionsOf(const View &view) const;
-  /// The index at which a dimension of its argument is fixed; null where the view has it.
+  /// The fixed index of a dimension of its argument; null if the view has the dimension.
   static const Tile *fixedAt(const View &view, int dimension);
   static View selected(const View &view, Selection selection);
   bool readsStages() const { return facts.stages; }
@@ -246,8 +243,8 @@ public:
   const Bodies bodies;
   mlir::OpBuilder builder;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  const Example *example = nullptr; // the innermost
-  int rehearsals = 0;               // open bodies that will be traced once more
+  const Example *example = nullptr; // the innermost one
+  int rehearsals = 0;               // open bodies that will be traced again
   std::set<std::pair<int, int>> asked;
   Outcomes outcomes;
 
@@ -262,26 +259,26 @@ private:
 
   const Specialisation &facts;
   mlir::func::FuncOp function;
-  llvm::SmallDenseMap<const char *, mlir::StringAttr, 4> files; // names of those that lines lie in
-  std::vector<Tile *> cells; // live cells in order of declaration; null where one has gone
+  llvm::SmallDenseMap<const char *, mlir::StringAttr, 4> files; // file names of source lines
+  std::vector<Tile *> cells;                                    // live cells in order of declaration; null if destroyed
   std::vector<Frame> frames;
-  std::vector<mlir::Block *> graveyard; // bodies that were given up; cells may still point into them
-  std::vector<size_t> begun;            // loops and branches that have not ended: their places among the outcomes
+  std::vector<mlir::Block *> graveyard; // dropped bodies; cells may still point into them
+  std::vector<size_t> begun;            // open loops and branches: their indices among the outcomes
   std::optional<Loc> thrownOutOf;
   llvm::DenseMap<mlir::Value, Effects> effects; // of expressions, by their values
-  llvm::DenseSet<mlir::Value> naturals;         // those whose elements are unsigned
+  llvm::DenseSet<mlir::Value> naturals;         // values with unsigned elements
   int64_t verbs = 0;
-  const char *stack = nullptr; // where the kernel was called
+  const char *stack = nullptr; // stack address of the call of the kernel
   bool failed = false;
 };
 
-/// Operands and numbers of one function, all at the line where the user wrote it.
+/// Operands and numbers of one API function, all at the user's line.
 struct Line {
   Loc loc;
   template <class T> At operator()(T operand) const { return At(operand, loc); }
 };
 
-/// One use of a verb of the language: its name, its line, and the operations that it emits.
+/// One API call: its name, its line, and the operations that it emits.
 class Verb {
 public:
   Verb(const char *name, Loc loc);
@@ -296,75 +293,75 @@ public:
     tracer.noteResults(op);
     return op;
   }
-  /// A value whose elements are of a type that its operation does not tell.
+  /// Records the element type of a value that its operation does not determine.
   mlir::Value of(Type type, mlir::Value value) {
     tracer.note(value, type);
     return value;
   }
 
-  /// The value of an operand that is a tile; null, reported unless it is poison, where there is none.
+  /// The value of a tile operand. Null if it has none; that is reported unless the tile is poison.
   mlir::Value read(const At &operand);
-  /// Notes what operands that C++ computes one after the other, or one alone, did to memory before: together with what
-  /// other operands did it may be in another order than it seems.
+  /// Adds the memory effects of operands that C++ evaluates in order, or of one operand. With effects of other
+  /// operands, their order may be unspecified.
   void follow(llvm::ArrayRef<At> operands);
-  /// The value of an operand; a number alone is boolean, i32 (i64 where it does not fit) or f32.
+  /// The value of an operand. A number alone is boolean, i32 (i64 if it does not fit) or f32.
   mlir::Value value(const At &operand);
-  /// The value of an operand, a number as a scalar of `type`.
+  /// The value of an operand; a number becomes a scalar of `type`.
   mlir::Value valueAs(const At &operand, Type type);
-  /// An integer scalar: `what` names it in messages.
+  /// An integer scalar; messages call it `what`.
   mlir::Value integer(const At &operand, const char *what);
-  /// The same as i64, for offsets and bounds, as position() has it.
+  /// An integer scalar as i64 by position(), for offsets and bounds.
   mlir::Value index(const At &operand, const char *what);
-  /// A boolean scalar; false where there is none, which is reported: `what` names it in messages.
+  /// A boolean scalar; messages call it `what`. Null, reported, if it is not one.
   mlir::Value truth(const At &operand, const char *what);
-  /// A constant of `type`, for each element of `shape`. Null, reported, when the number does not fit.
+  /// A constant of `type`, repeated over `shape`. Null, reported, if the number does not fit.
   mlir::Value constant(Literal number, Type type, const Shape &shape);
-  /// A constant with a number for each element. Null, reported, when one does not fit.
+  /// A constant with one number per element. Null, reported, if one does not fit.
   mlir::Value constants(llvm::ArrayRef<double> numbers, Type type, const Shape &shape);
 
   mlir::Value cast(mlir::Value value, Type type);
-  /// Integers as i64, in which unsigned ones from 2^63 on are 2^63 - 1.
+  /// Integers as i64. Unsigned ones from 2^63 on become 2^63 − 1.
   mlir::Value position(mlir::Value value);
   mlir::Value reshape(mlir::Value value, const Shape &shape);
-  /// As NumPy: leading extents of 1, then repetition. The shapes fit.
+  /// NumPy broadcasting: leading extents of 1, then repetition. The shapes fit.
   mlir::Value broadcast(mlir::Value value, const Shape &shape);
-  /// Reports unless every extent is at least 1 and the rank at most 5.
+  /// Reports an error unless every extent is at least 1 and the rank at most 5.
   bool checkShape(const Shape &shape);
 
   Tracer &tracer;
   const char *name;
   Loc loc;
   mlir::Location location;
-  Effects effects; // of its operands and itself
+  Effects effects; // of its operands and of itself
   bool warned = false;
 };
 
-/// Operands brought to one element type and one shape.
+/// Operands converted to one element type and one shape.
 struct Operands {
-  llvm::SmallVector<mlir::Value, 3> values; // empty when an operand was poison or an error was reported
+  llvm::SmallVector<mlir::Value, 3> values; // empty if an operand was poison or an error was reported
   Type type = Type::f32;
   Shape shape;
   explicit operator bool() const { return !values.empty(); }
 };
 Operands unify(Verb &verb, llvm::ArrayRef<const At *> operands);
 
-/// Shape that operands of these shapes broadcast to; nothing when they do not.
+/// The shape that operands of these shapes broadcast to; nothing if they do not broadcast.
 std::optional<Shape> broadcastShape(const Shape &a, const Shape &b);
 
-/// What integers, and booleans, are summed in: 32 bits at least.
+/// The accumulator type of sums of integers and booleans: at least 32 bits.
 Type totalOf(Type type);
-/// `axis` counted from the front of a tile; nothing, reported, when there is none such.
+/// `axis` counted from the front; nothing, reported, if the tile has no such axis.
 std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis);
-/// The mask for a tile of `shape`, that of the operation in `full`: null where all elements are wanted; nothing,
-/// reported, when it is no mask for it.
+/// The mask for a tile of `shape`; the operation has shape `full`. Null if all elements are accessed; nothing,
+/// reported, if the mask does not fit.
 std::optional<mlir::Value> maskOf(Verb &verb, const At &written, const Shape &shape, const Shape &full);
 
-/// A constant of the type of another value, with zeros.
+/// A constant of zeros of the type of another value.
 mlir::Value zeroOf(mlir::OpBuilder &builder, mlir::Value like);
 
-/// Reports unless a tile may become `now` in a body that it had the value of `cell` before.
+/// Reports an error unless a tile may change from the value of `cell` to `now` in a body.
 bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const char *body);
-/// Reports the cells that died in a body although they were there before it.
+/// Reports cells declared before a body that were destroyed in it.
 void reportDestroyed(Tracer &tracer, const Frame &frame, const char *body, Loc loc);
 
 Type elementOf(mlir::Value value);

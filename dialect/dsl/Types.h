@@ -1,5 +1,4 @@
-// Element types, shapes, source locations and errors: the plain data that the language, the plans and the runtime
-// share.
+// Element types, shapes, source locations and errors: plain data shared by the language, the plans and the runtime.
 
 #pragma once
 
@@ -25,20 +24,20 @@ inline constexpr Type everyType[] = {
 #include "dialect/tile/ElementTypes.def"
 };
 
-/// What ElementTypes.def says of a type.
+/// The properties of a type, from ElementTypes.def.
 struct TypeInfo {
   enum Kind { truth, integer, natural, real };
   const char *spelling; // in messages, flags and files: `f32`, `boolean`
-  int64_t bytes;        // of an element in memory
+  int64_t bytes;        // of one element in memory
   Kind kind;
-  const char *numPy, *safetensors; // its spellings in these formats
+  const char *numPy, *safetensors; // the spellings in these formats
 };
 inline constexpr TypeInfo allTypes[] = {
 #define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors)                                               \
   {spelling, bytes, TypeInfo::kind, NumPy, safetensors},
 #include "dialect/tile/ElementTypes.def"
 };
-/// Throws Error for a number that is no type's.
+/// Throws Error for a number that is not a type.
 const TypeInfo &infoOf(Type type);
 
 inline int64_t bytesOf(Type type) { return infoOf(type).bytes; }
@@ -46,11 +45,11 @@ inline const char *nameOf(Type type) { return infoOf(type).spelling; }
 inline bool isFloat(Type type) { return infoOf(type).kind == TypeInfo::real; }
 inline bool isUnsigned(Type type) { return infoOf(type).kind == TypeInfo::natural; }
 inline bool isInteger(Type type) { return isUnsigned(type) || infoOf(type).kind == TypeInfo::integer; }
-/// The unsigned type of as many bytes as a signed one.
+/// The unsigned type with as many bytes as a signed one.
 Type unsignedOf(Type type);
-/// The type spelt `name`; throws Error when there is none.
+/// The type with the spelling `name`; throws Error if there is none.
 Type typeNamed(const std::string &name);
-/// The type whose `spelling`, a member of TypeInfo, is `name`, if there is one.
+/// The type whose `spelling`, a member of TypeInfo, is `name`; nothing if there is none.
 std::optional<Type> typeSpelt(const char *TypeInfo::*spelling, std::string_view name);
 
 /// Extents of a tile or tensor, outermost first; empty for a scalar.
@@ -63,13 +62,13 @@ struct Loc {
   const char *file = "";
   int line = 0;
 };
-/// The caller's line, as a default argument.
+/// The caller's line, for use as a default argument.
 constexpr Loc here(const char *file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 
-/// Whose fault an error is: the caller's, the machine's or file system's, or Kiln's own.
+/// The source of an error: the caller, the machine or file system, or Kiln itself.
 enum class Fault { user, device, internal };
 
-/// What the runtime, the models and the language throw. The text says what was expected and what it got.
+/// The exception of the runtime, the models and the language. The text has the expected and the actual value.
 class Error : public std::runtime_error {
 public:
   explicit Error(const std::string &text, Fault fault = Fault::user) : std::runtime_error(text), fault(fault) {}

@@ -1,4 +1,4 @@
-// A driver and the device that errors speak of; and what the driver made, to be given back.
+// Calls of the CUDA driver with errors, and RAII owners of its objects.
 
 #pragma once
 
@@ -17,15 +17,15 @@ public:
   const Driver &driver;
   const std::string device; // "cuda:0"
 
-  /// Calls the driver for `wanted`, words such as "a stream". Throws failure() unless it succeeds.
+  /// Calls the driver to get `wanted`, such as "a stream". Throws failure() unless it succeeds.
   template <class... P, class... A> void call(const char *wanted, const Call<P...> &call, A... arguments) const {
     if (const Result result = call(arguments...); result != Result::success)
       throw failure(result, call.name, wanted);
   }
   /// An Error (device): `device 'cuda:0': expected WANTED, but CALL returned CUDA_ERROR_…: …`.
   Error failure(Result result, const char *call, const std::string &wanted) const;
-  /// Calls the driver to give something back. What goes wrong is said on standard error, but not after a fault of a
-  /// kernel, when nothing goes right any more, nor while the process ends.
+  /// Calls the driver to release something. A failure is reported on standard error, except after a fault of a kernel,
+  /// when every call fails, and while the process ends.
   template <class... P, class... A> void giveBack(const Call<P...> &call, A... arguments) const noexcept {
     if (const Result result = call(arguments...); result != Result::success)
       sayNotGivenBack(result, call.name);
@@ -33,10 +33,10 @@ public:
 
 private:
   void sayNotGivenBack(Result result, const char *call) const noexcept;
-  mutable std::atomic<bool> faulty = false; // a kernel did something that the context does not survive
+  mutable std::atomic<bool> faulty = false; // a kernel has put the context into an error state
 };
 
-/// Something that the driver made, or nothing yet.
+/// An object of the driver, or nothing.
 template <class Handle> class Owned {
 public:
   Owned(const Connection &connection, const Call<Handle> &destroy) : connection(connection), destroy(destroy) {}

@@ -1,5 +1,5 @@
-// A GPU as this process uses it: the driver's primary context, one stream, a pool of memory. All devices of one name
-// share it, as they share executables.
+// A GPU in this process: the driver's primary context, one stream, a memory pool. All devices of one name share it and
+// their executables.
 
 #pragma once
 
@@ -17,12 +17,12 @@ class LoadedKernel;
 
 class Context {
 public:
-  /// The context of GPU `number`: the one there is, or a new one. Throws Error (device).
+  /// The context of GPU `number`, existing or new. Throws Error (device).
   static std::shared_ptr<Context> open(int number);
   explicit Context(int number);
   ~Context();
 
-  /// Held while the driver is called: one thread at a time, with the context as its current one.
+  /// A lock for calls of the driver: one thread at a time, with this context current.
   class Use {
   public:
     explicit Use(Context &context);
@@ -38,23 +38,23 @@ public:
   /// What `second` is asked for from now on begins after all that `first` was asked for so far. Takes a Use itself.
   void order(StreamHandle first, StreamHandle second);
 
-  // What follows wants a Use.
+  // The following functions require a Use.
 
   Address allocate(int64_t bytes);
   Staging &staging() { return uploads; }
-  /// Numbers the launch, from 1, and notes it for the case of a fault.
+  /// Returns the number of a new launch, from 1, and logs the launch for reports of faults.
   int64_t number(const LaunchLog::Label &label, const uint64_t *grid) {
     log.add(label, grid);
     return ++launches;
   }
-  /// Waits for the stream. Throws Error (device), with the launches since the last wait, for a fault of one of them.
+  /// Waits for the stream. After a fault of a kernel it throws Error (device) with the launches since the last wait.
   void wait();
-  /// `kernel` was launched and may have something to say; its console is read at the next readConsoles().
+  /// Marks that `kernel` was launched and may have output. The next readConsoles() reads its console.
   void expectWords(const LoadedKernel &kernel);
-  /// Prints what programs have printed; the text of the first check that failed, when there is one.
+  /// Prints the output of programs. Returns the text of the first failed check, if any.
   std::optional<std::string> readConsoles();
-  /// Unloads a kernel, after its launches have ended and its console was read. What goes wrong is said on standard
-  /// error. Takes a Use itself.
+  /// Unloads a kernel after its launches have ended and its console was read. Failures are reported on standard error.
+  /// It takes a Use itself.
   void forget(LoadedKernel &kernel) noexcept;
 
 private:
@@ -68,9 +68,9 @@ private:
   Owned<PoolHandle> pool;
   Staging uploads;
   LaunchLog log;
-  int64_t launches = 0, waited = 0;           // so many, and so many of them before the last wait()
-  std::vector<const LoadedKernel *> speaking; // in the order of their first launches since they were read
-  std::optional<FailedCheck> failed;          // of the launch with the lowest number
+  int64_t launches = 0, waited = 0;           // number of launches, and number at the last wait()
+  std::vector<const LoadedKernel *> speaking; // kernels with unread consoles, in the order of their first launches
+  std::optional<FailedCheck> failed;          // in the launch with the lowest number
 };
 
 } // namespace kiln::cuda

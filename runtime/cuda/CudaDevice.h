@@ -1,4 +1,4 @@
-// NVIDIA's GPUs as devices, "cuda:0" and on: what runtime/simulator/SimulatorDevice.h simulates.
+// NVIDIA's GPUs as devices, "cuda:0" and on. runtime/simulator/SimulatorDevice.h simulates them.
 
 #pragma once
 
@@ -6,13 +6,13 @@
 
 namespace kiln {
 
-/// The names of GPUs that messages give as examples: how many there are the driver alone knows.
+/// Names of GPUs as examples in messages; only the driver knows their number.
 std::vector<std::string> cudaDevices();
-/// The GPU called `name`; null for a name that is not "cuda:" and a number. Throws Error (device) when the driver or
-/// the GPU is not there.
+/// The GPU with the name `name`; null unless it is "cuda:" and a number. Throws Error (device) without the driver or
+/// the GPU.
 std::shared_ptr<Device> openCuda(const std::string &name);
 
-/// How many GPUs the driver has. Throws Error (device) without a driver.
+/// The number of GPUs. Throws Error (device) without a driver.
 int cudaCount();
 
 } // namespace kiln

@@ -1,5 +1,5 @@
-// The CUDA driver's interface, as far as Kiln uses it (NVIDIA's "CUDA Driver API"). Nothing of NVIDIA's is needed to
-// build: its types are declared here, and its calls are looked up in the driver's library when a device is opened.
+// The part of NVIDIA's "CUDA Driver API" that Kiln uses. Building needs nothing from NVIDIA: types are declared here,
+// and calls are looked up in the driver's library when a device is opened.
 
 #pragma once
 
@@ -26,9 +26,9 @@ using FunctionHandle = CUfunc_st *;
 using GraphHandle = CUgraph_st *;
 using GraphExecHandle = CUgraphExec_st *;
 using PoolHandle = CUmemPoolHandle_st *;
-using Address = unsigned long long; // of memory of the device
+using Address = unsigned long long; // in device memory
 
-/// CUresult; those that Kiln tells apart.
+/// CUresult: the values that Kiln distinguishes.
 enum class Result : int {
   success = 0,
   invalidValue = 1,
@@ -49,7 +49,7 @@ enum class Attribute : int {
   capabilityMinor = 76,
   smSharedBytes = 81,
   smRegisters = 82,
-  ctaSharedBytes = 97, // with the consent of cuFuncSetAttribute
+  ctaSharedBytes = 97, // requires cuFuncSetAttribute
   memoryPools = 115,
 };
 /// CUfunction_attribute.
@@ -63,7 +63,7 @@ enum class CaptureMode : int { threadLocal = 1 };
 
 inline constexpr unsigned streamNonBlocking = 1, eventTiming = 0, eventWithoutTiming = 2;
 
-/// CUmemPoolProps: memory of a device that no other process gets.
+/// CUmemPoolProps: device memory that is not shared with other processes.
 struct PoolProperties {
   int allocationType = 1; // CU_MEM_ALLOCATION_TYPE_PINNED
   int handleTypes = 0;
@@ -75,25 +75,25 @@ struct PoolProperties {
   unsigned char reserved[54] = {};
 };
 
-/// The entries of cuLaunchKernel's last parameter: the bytes of all parameters in one buffer, and how many.
+/// The entries of cuLaunchKernel's last parameter: one buffer with all parameters, and its size.
 inline void *const launchParameterBuffer = reinterpret_cast<void *>(1);
 inline void *const launchParameterBytes = reinterpret_cast<void *>(2);
 
-/// A call of the driver and its name.
+/// A driver call and its name.
 template <class... Parameters> struct Call {
   const char *name;
   Result (*function)(Parameters...) = nullptr;
   Result operator()(Parameters... arguments) const { return function(arguments...); }
 };
 
-/// The driver's library, and a Call for each entry of DriverCalls.def. Immutable; from any thread.
+/// The driver's library, with a Call for each entry of DriverCalls.def. Immutable and thread-safe.
 struct Driver {
 #define KILN_DRIVER_CALL(member, symbol, ...) Call<__VA_ARGS__> member{#symbol};
 #include "runtime/cuda/DriverCalls.def"
-  std::string library; // as it was asked for
+  std::string library; // as requested
 
-  /// The driver: `libcuda.so.1`, or what KILN_CUDA_DRIVER names. Opened once, and never closed. Throws Error (device)
-  /// when there is none, or it lacks a call.
+  /// The driver: `libcuda.so.1`, or the library that KILN_CUDA_DRIVER names. It is loaded once and stays loaded. Throws
+  /// Error (device) if there is none or a call is missing.
   static const Driver &open();
   /// `CUDA_ERROR_OUT_OF_MEMORY: out of memory`.
   std::string textOf(Result result) const;

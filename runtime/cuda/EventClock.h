@@ -1,4 +1,4 @@
-// The time of a stream, by events of the driver's between its launches.
+// A clock of a stream, from CUDA events between launches.
 
 #pragma once
 
@@ -22,9 +22,9 @@ private:
   EventHandle record();
 
   const std::shared_ptr<Context> context;
-  std::deque<Owned<EventHandle>> events; // made once; the first of them is where the others are counted from
-  size_t used = 0;                       // of them, since the last take()
-  double begin = 0;                      // when the first one was reached
+  std::deque<Owned<EventHandle>> events; // created once; times count from the first one
+  size_t used = 0;                       // number of events used since the last take()
+  double begin = 0;                      // time of the first event
 };
 
 } // namespace kiln::cuda

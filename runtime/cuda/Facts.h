@@ -1,4 +1,4 @@
-// What is known of a GPU, and which code it gets.
+// The facts about a GPU, and the code that it runs.
 
 #pragma once
 
@@ -10,23 +10,23 @@ namespace kiln::cuda {
 
 struct Gpu {
   std::string name;                               // "NVIDIA H200"
-  int number = 0;                                 // the driver's, of the device
-  int capability = 0;                             // compute capability, times ten
-  const lowering::gpu::GpuTarget *code = nullptr; // what it runs
-  GpuFacts facts;                                 // of this GPU, with the architecture of `code`
+  int number = 0;                                 // the device number of the driver
+  int capability = 0;                             // compute capability times ten
+  const lowering::gpu::GpuTarget *code = nullptr; // the code that it runs
+  GpuFacts facts;                                 // with the architecture of `code`
 
-  /// Whether `code` is made for just this capability, so that a GPU takes it assembled.
+  /// Whether `code` is for exactly this compute capability, so that the GPU accepts a cubin.
   bool isExact() const { return code->capability == capability; }
 };
 
-/// How many GPUs the driver has. Throws Error (device).
+/// The number of GPUs. Throws Error (device).
 int countGpus(const Connection &connection);
 
-/// The GPU with this number. Throws Error (device) when there is none, or it is older than all code that Kiln makes.
+/// The GPU with this number. Throws Error (device) if there is none, or if it is older than all targets of Kiln.
 Gpu readGpu(const Connection &connection, int number);
 
-/// The code for a GPU of this compute capability, times ten: that made for it, else the newest for an older one that it
-/// runs, too; what is made for one capability alone, sm_90a say, runs on no other. Null when there is none.
+/// The target for a GPU of this compute capability times ten: its own, otherwise the newest older one that it runs.
+/// Architecture-specific code, such as sm_90a, runs on no other capability. Null if there is none.
 const lowering::gpu::GpuTarget *codeFor(int capability);
 
 } // namespace kiln::cuda

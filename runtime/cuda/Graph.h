@@ -1,4 +1,4 @@
-// The launches of a plan as a graph of the driver's, so that asking for all of them costs little more than for one.
+// The launches of a plan as a CUDA graph: launching all of them costs little more than one launch.
 
 #pragma once
 
@@ -7,10 +7,10 @@
 
 namespace kiln::cuda {
 
-/// The first run launches one after the other, for many a plan runs once; the second makes the graph.
+/// The first run launches one kernel after the other, because many plans run only once. The second run makes the graph.
 class Graph : public LaunchList {
 public:
-  /// `launches` are of kernels of this context.
+  /// The kernels of `launches` belong to this context.
   Graph(std::shared_ptr<Context> context, std::vector<Ready> launches);
   ~Graph() override;
   void run() override;

@@ -1,4 +1,5 @@
-// The launches since somebody last waited: a fault of one shows only then, and does not say whose it was.
+// The launches since the last wait. A fault of a kernel appears only at a wait, and the driver does not name the
+// launch.
 
 #pragma once
 
@@ -13,7 +14,7 @@ namespace kiln::cuda {
 /// Belongs to one thread at a time.
 class LaunchLog {
 public:
-  /// Words for a launch but its grid: "kernel 'softmax' at kernels/softmax.cc:20".
+  /// The text of a launch without its grid: "kernel 'softmax' at kernels/softmax.cc:20".
   using Label = std::shared_ptr<const std::string>;
 
   void add(const Label &label, const uint64_t *grid) {
@@ -21,7 +22,7 @@ public:
   }
   void clear() { count = 0; }
   bool empty() const { return count == 0; }
-  /// The last ones, the latest first, and how many there were before them.
+  /// The last launches, the latest first, and the number of earlier ones.
   std::string text() const;
 
 private:

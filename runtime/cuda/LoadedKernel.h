@@ -1,4 +1,4 @@
-// A kernel in a GPU's memory.
+// A kernel that is loaded on a GPU.
 
 #pragma once
 
@@ -12,17 +12,17 @@ namespace kiln::cuda {
 
 class LoadedKernel : public Executable {
 public:
-  /// Loads the code of lowering/Abi.h: the cubin behind the PTX where there is one that the driver takes, else the PTX,
-  /// which the driver compiles. Throws Error (device) with the driver's log.
+  /// Loads code in the form of lowering/Abi.h: the cubin behind the PTX if there is one that the driver accepts,
+  /// otherwise the PTX, which the driver compiles. Throws Error (device) with the driver's log.
   LoadedKernel(std::shared_ptr<Context> context, const std::string &kernel, Signature signature,
                const std::vector<char> &code);
   ~LoadedKernel() override { context->forget(*this); }
 
-  // These want a Context::Use.
+  // The following functions require a Context::Use.
 
-  /// Asks for a launch with an argument block of this kernel's; `captured`: one that becomes a part of a graph.
+  /// Enqueues a launch with an argument block of this kernel. `captured`: the launch becomes a part of a graph.
   void launch(const uint64_t *block, bool captured = false) const;
-  /// A graph with captured launches of this kernel is asked for, as launch `number`.
+  /// Records that a graph with launches of this kernel runs as launch `number`.
   void noteReplay(int64_t number) const;
 
 private:
@@ -36,12 +36,13 @@ private:
   const LaunchLog::Label label;
   Owned<ModuleHandle> module;
   FunctionHandle function = nullptr;
-  int threads = 0; // of a program
+  int threads = 0; // of a CTA
   uint32_t dynamicShared = 0;
-  Address console = 0; // of a kernel that checks or prints
+  Address console = 0; // of a kernel with checks or prints
 
-  // Its launches, guarded by the context: the number of the last one and, of a kernel with a console, the grids of
-  // those since it was read, each from a launch's number on, and of those that were captured, which keep their number.
+  // Launches, guarded by the context. `lastLaunch` is the number of the last one. For a kernel with a console: the
+  // grids of the launches since it was read, each from a launch number on, and those of captured launches, which keep
+  // their numbers.
   mutable int64_t lastLaunch = 0;
   mutable std::map<int64_t, Grid> grids, capturedGrids;
 };

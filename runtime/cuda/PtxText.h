@@ -1,5 +1,5 @@
-// What a module says of itself beside its code (lowering/Abi.h), read from its PTX. The host needs it: a GPU's code has
-// neither the texts of checks, which nothing refers to, nor how many threads a program has.
+// Reads facts about a module from its PTX (lowering/Abi.h) on the host. Loaded code lacks them: the texts of checks, to
+// which no instruction refers, and the number of threads of a CTA.
 
 #pragma once
 
@@ -11,15 +11,15 @@ namespace kiln::cuda {
 
 class PtxText {
 public:
-  /// The text of a module with one kernel, as the compiler for GPUs writes it.
+  /// The text of a module with one kernel, from Kiln's compiler.
   explicit PtxText(std::string text) : text(std::move(text)) {}
 
   const std::string &whole() const { return text; }
-  /// Threads of a program; 0 when the text does not say.
+  /// Threads of a CTA; 0 if the text does not say.
   int threads() const;
-  /// The constant called `name`; 0 without one.
+  /// The constant with this name; 0 if there is none.
   int64_t constant(std::string_view name) const;
-  /// The bytes of the variable called `name` up to a zero, or its end; empty without one.
+  /// The bytes of the variable with this name, up to a zero or its end; empty if there is none.
   std::string bytes(std::string_view name) const;
 
 private:

@@ -1,4 +1,4 @@
-// A second stream of a GPU, tied to the device's by events.
+// A second stream of a GPU, ordered with the device's stream by events.
 
 #pragma once
 

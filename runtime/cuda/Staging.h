@@ -1,5 +1,5 @@
-// The way of an upload: through page-locked memory of our own. A copy from memory of the caller's would either wait for
-// all that the stream has to do before, or read that memory after the call has returned.
+// Uploads through page-locked staging memory. A direct copy from pageable memory of the caller would wait for all work
+// of the stream, or read that memory after the call has returned.
 
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace kiln::cuda {
 
-/// Belongs to one thread at a time. The stream has done its copies when this is destroyed.
+/// Belongs to one thread at a time. Before it is destroyed, the stream must have done its copies.
 class Staging {
 public:
   explicit Staging(const Connection &connection);
 
-  /// Asks the stream to copy `bytes` of the host's memory, which may be overwritten when this returns. Waits only where
-  /// more than `pieces` copies are under way.
+  /// Enqueues a copy of `bytes` of host memory. The caller may overwrite that memory when the call returns. It waits
+  /// only if more than `pieces` copies are in flight.
   void upload(Address to, const void *from, int64_t bytes, StreamHandle stream);
 
 private:
@@ -25,9 +25,9 @@ private:
   static constexpr int pieces = 16;
   static constexpr int64_t pieceBytes = 1 << 20;
   const Connection &connection;
-  Owned<void *> memory;                  // made by the first upload, `pieces` of `pieceBytes`
-  std::deque<Owned<EventHandle>> copied; // for each piece that was used, whether its last copy is done
-  int64_t uploads = 0;                   // of pieces
+  Owned<void *> memory;                  // allocated by the first upload: `pieces` of `pieceBytes`
+  std::deque<Owned<EventHandle>> copied; // for each piece in use, the event after its last copy
+  int64_t uploads = 0;                   // number of pieces uploaded
 };
 
 } // namespace kiln::cuda

@@ -1,4 +1,4 @@
-// The GPUs that can be simulated: an architecture by the compiler's name, with what a plan may know of one GPU of it.
+// The simulated GPUs: for each architecture of the compiler, the facts about one GPU of it.
 
 #pragma once
 
@@ -10,15 +10,15 @@ namespace kiln::simulator {
 
 struct Architecture {
   const char *name; // "sm_80"
-  const char *gpu;  // whose facts these are, from its data sheet
+  const char *gpu;  // the GPU of these facts, from its data sheet
   GpuFacts facts;
 };
 
 std::span<const Architecture> architectures();
-/// The architecture called `name`, or null.
+/// The architecture with this name, or null.
 const Architecture *architectureNamed(std::string_view name);
-/// Whether a GPU of this architecture takes PTX with this `.target`: one as old or older; with a letter at the end, its
-/// own only.
+/// Whether a GPU of this architecture accepts PTX with this `.target`: an equal or older one. A target with a letter at
+/// the end must be equal.
 bool takes(const Architecture &architecture, std::string_view target);
 
 } // namespace kiln::simulator

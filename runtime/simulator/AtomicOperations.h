@@ -1,4 +1,4 @@
-// What memory holds after an atomic operation, for atom, red and the bulk reductions.
+// The arithmetic of atomic operations, for atom, red and the bulk reductions.
 
 #pragma once
 
@@ -9,17 +9,16 @@
 
 namespace kiln::simulator {
 
-/// What an atomic instruction does to memory.
 enum class AtomicOperation : uint8_t { add, min, max, and_, or_, xor_, exchange, compare, increment, decrement };
 
-/// What memory holds after an operation on `old` with b (and c).
+/// The new value of memory that holds `old`, after an operation with b (and c).
 template <class T> T updated(AtomicOperation operation, T old, T b, T c) {
   using Op = AtomicOperation;
   if constexpr (std::is_floating_point_v<T>) {
     switch (operation) {
     case Op::add:
       return old + b;
-    case Op::min: // of a number and NaN, the number
+    case Op::min: // with one NaN operand, the other one
       return std::fmin(old, b);
     case Op::max:
       return std::fmax(old, b);
@@ -57,7 +56,7 @@ template <class T> T updated(AtomicOperation operation, T old, T b, T c) {
   }
 }
 
-/// A number that memory holds as a word of its own width.
+/// A number that memory holds as a word of its width.
 template <class T> struct AtomicWord {
   using Word = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
   static T number(Word word) { return fromWord<T>(word); }
@@ -67,7 +66,7 @@ template <class T> struct AtomicWord {
   }
 };
 
-/// A narrow float; an operation on it is rounded once, from double, which holds it exactly or nearly so.
+/// A narrow float. An operation is rounded once, from double, which holds its result exactly or nearly so.
 template <bool IsBf16> struct NarrowWord {
   using Word = uint16_t;
   static float number(Word word) { return IsBf16 ? fromBf16(word) : fromHalf(word); }
@@ -79,7 +78,7 @@ template <bool IsBf16> struct NarrowWord {
   }
 };
 
-/// Two of them in a word.
+/// Two narrow floats in a word.
 template <bool IsBf16> struct NarrowPair {
   using Word = uint32_t;
   static Word next(AtomicOperation operation, Word old, Word b) {

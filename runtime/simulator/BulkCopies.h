@@ -1,4 +1,4 @@
-// What the files of asynchronous instructions share: their operands, which lie in a step's list, and reductions.
+// Shared by the files of asynchronous instructions: operands in a step's list, and reductions.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kiln::simulator {
 
-/// `cp.async.bulk…` and `cp.reduce.async.bulk…`, without and with a tensor.
+/// `cp.async.bulk…` and `cp.reduce.async.bulk…`, without and with a tensor map.
 void decodeBulkCopy(Decoder &decoder, bool reduces);
 void decodeTensorCopy(Decoder &decoder, bool reduces);
 void decodeTensorPrefetch(Decoder &decoder);
@@ -16,10 +16,10 @@ void decodeTensorPrefetch(Decoder &decoder);
 void decodeCopyArrival(Decoder &decoder);
 void decodeAsyncStore(Decoder &decoder);
 void decodeAsyncReduction(Decoder &decoder);
-/// `fence.proxy.tensormap::generic`, of which the proxy has been taken.
+/// `fence.proxy.tensormap::generic`; the modifier of the proxy has been taken.
 void decodeTensorMapFence(Decoder &decoder);
 
-/// An address operand that a list holds, for one lane at a time.
+/// An address operand in a list, for one lane at a time.
 struct AddressOperand {
   static constexpr size_t words = 5;
   static void append(const Decoder::Address &address, std::vector<uint32_t> &list);
@@ -27,21 +27,21 @@ struct AddressOperand {
   static uint64_t of(Warp &warp, const uint32_t *list, int lane);
 };
 
-/// Takes the spaces of a bulk instruction: of the destination and of the source. One of them is shared memory.
+/// Takes the state spaces of a bulk instruction: destination and source. One of them is shared memory.
 std::pair<ptx::Space, ptx::Space> takeSpaces(Decoder &decoder);
-/// Takes the modifier that says how completion is told: at an mbarrier for what goes to shared memory, else by groups.
+/// Takes the completion mechanism: an mbarrier for copies to shared memory, otherwise groups.
 void decodeCompletion(Decoder &decoder, bool intoShared);
-/// Takes the name of a reduction off the modifiers; throws without one.
+/// Takes the name of a reduction from the modifiers; throws without one.
 AtomicOperation takeReduction(Decoder &decoder);
-/// What updates memory so, element by element, each indivisible; null when the type has no such reduction.
+/// The function that updates memory element by element, each atomically; null if the type has no such reduction.
 Combine combineFor(AtomicOperation reduction, ptx::Type type);
 
-/// Fills in whose the operation is, and where it stands.
+/// Fills in the thread and the place of an operation.
 BulkOperation operationOf(Warp &warp, const Step &step, int lane);
-/// Makes it complete `bytes` bytes at the mbarrier whose address operand is in `list`; false when that is no place for
-/// one, which is reported.
+/// Lets the operation complete `bytes` bytes at the mbarrier whose address operand is in `list`. False, reported, if
+/// there cannot be an mbarrier.
 bool completeAt(Warp &warp, const Step &step, int lane, const uint32_t *list, uint32_t bytes, BulkOperation &operation);
-/// Complains about a mask of the cluster's blocks that has others than the only one.
+/// Reports a mask of CTAs of the cluster that names others than the only one.
 void expectOnlyBlock(Warp &warp, const Step &step, int lane, uint32_t slot);
 
 } // namespace kiln::simulator

@@ -1,4 +1,4 @@
-// What a call passes, and where it lies in local memory.
+// The parameters and results of calls, and their place in local memory.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace kiln::simulator {
 
-/// Bytes of each result and parameter of a function, with the number of results before them.
+/// The bytes of each result and parameter of a function, preceded by the number of results.
 std::vector<uint32_t> signatureOf(const ptx::Function &function);
 
 } // namespace kiln::simulator

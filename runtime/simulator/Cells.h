@@ -1,14 +1,12 @@
-// What is known of each byte of memory: which threads wrote and read it last, whether it has a value, whether an
-// asynchronous copy is on its way to it or from it.
+// Shadow memory: for each byte the last writer and reader, whether it has a value, and asynchronous copies to or from
+// it.
 //
-// A cell stands for 4 bytes, which threads mostly access together. At the first access to a part of them it is split
-// into two cells, one for each half, or four, one a byte; a store of all of them makes it whole again. Several readers
-// that are not ordered among each other are a list.
+// A cell stands for a word of 4 bytes, because threads mostly access whole words. An access to a part of a word splits
+// the cell into halves or bytes. A store of the whole word makes it whole again. Unordered readers are kept in a list.
 //
-// Rows of 16 bytes, in turn, mostly have one thing to be said of them: one lane has touched all of it, or four lanes
-// that follow each other a word each, or two of them two words each, or as many as it has halves of words, or bytes,
-// one of these each. Then the row has one cell, and those of its words count for nothing. Whoever wants a word's own
-// cell takes the row apart; it comes together again when its words agree.
+// A row is 16 bytes. One cell describes a whole row in the usual cases: one lane has touched all of it, or consecutive
+// lanes have touched one word (or pair of words, half word, byte) each. The cells of its words are then unused. An
+// access to a single word takes the row apart; when its words agree, they are merged again.
 
 #pragma once
 
@@ -21,33 +19,33 @@
 
 namespace kiln::simulator {
 
-/// A lane of an agent, in the low bits; `allOfThem` means several or all of them.
+/// The low bits hold the lane of an agent; `allOfThem` means several lanes or all.
 inline constexpr int laneBits = 6;
 inline constexpr uint32_t allOfThem = (1u << laneBits) - 1;
 
 struct Cell {
   enum State : uint16_t {
-    valid = 0xf,          // the bytes that have a value
-    landing = 0xf0,       // the bytes that an asynchronous copy will write
-    isSplit = 0x100,      // into parts, of `leaving` bytes each; nothing else holds
-    manyReaders = 0x200,  // `reader` is the index of their list, `read` the latest time
-    strongWrite = 0x400,  // the last write was an atomic or strong one
-    strongRead = 0x800,   // all reads were
-    engineWrote = 0x1000, // an asynchronous engine wrote last
-    manyBlocks = 0x4000,  // several blocks have read it, of which `reader` is one
-    readerMask = 0x2000,  // `reader` is a bit for each warp of the block that read it at the time `read`
-    engineRead = 0x8000,  // of shared memory: an asynchronous engine is among the readers
+    valid = 0xf,          // bytes that have a value
+    landing = 0xf0,       // bytes that an asynchronous copy will write
+    isSplit = 0x100,      // split into parts of `leaving` bytes each; no other bit applies
+    manyReaders = 0x200,  // `reader` is the index of a list, `read` the latest time
+    strongWrite = 0x400,  // the last write was atomic or strong
+    strongRead = 0x800,   // all reads were atomic or strong
+    engineWrote = 0x1000, // the last writer was an asynchronous engine
+    manyBlocks = 0x4000,  // several CTAs have read it; `reader` is one of them
+    readerMask = 0x2000,  // `reader` is a bit mask of the warps of the CTA that read it at time `read`
+    engineRead = 0x8000,  // shared memory: an asynchronous engine is among the readers
   };
   Time written = 0, read = 0;           // 0: never
   uint32_t writer = 0, reader = 0;      // agent of the launch << laneBits | lane
-  uint16_t writeLine = 0, readLine = 0; // of the PTX text; 0: beyond what these hold
-  uint16_t state = 0;                   // of State
-  uint16_t leaving = 0;                 // asynchronous reads under way
+  uint16_t writeLine = 0, readLine = 0; // of the PTX text; 0: too large for 16 bits
+  uint16_t state = 0;                   // bits of State
+  uint16_t leaving = 0;                 // asynchronous reads in flight
 
-  /// State and `leaving`, as one number says them that is compared at once.
+  /// State and `leaving` as one number, for fast comparison.
   static constexpr uint32_t joint(uint32_t state, uint32_t leaving) { return state | leaving << 16; }
   uint32_t joint() const { return joint(state, leaving); }
-  /// Of a split cell: its parts, by their first bytes; they stay where they are.
+  /// The parts of a split cell, by their first bytes; they do not move.
   Cell *parts() const { return std::bit_cast<Cell *>(std::array{written, read}); }
   static Cell splitInto(Cell *parts, uint32_t bytes) {
     const auto [low, high] = std::bit_cast<std::array<Time, 2>>(parts);
@@ -56,45 +54,44 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == 24);
 
-/// How the lanes that touched a row's bytes differ: not at all, or by one from one word, pair of words, half of a word,
-/// or byte, to the next.
+/// The pattern of the lanes that touched a row: one lane, or consecutive lanes with one word, pair of words, half word
+/// or byte each.
 enum class Spread : uint8_t { none, words, pairs, halves, bytes };
 
-/// 16 bytes.
+/// The cell of 16 bytes.
 struct alignas(32) Row {
-  Cell all; // of all words, with the first one's lanes; it has no list of readers, and is not split
+  Cell all; // of all words, with the first lane; never split and without a list of readers
   Spread writers = Spread::none, readers = Spread::none;
-  bool isApart = false; // the words have cells of their own
+  bool isApart = false; // the words have their own cells
   uint8_t unused[5] = {};
 };
 static_assert(sizeof(Row) == 32);
 
-/// The cells of consecutive memory.
+/// The cells of contiguous memory.
 class Cells {
 public:
-  /// `bytes` of memory, uninitialised unless `hasValues`; lists hold up to `readers` readers, further ones are not
-  /// kept.
+  /// For `bytes` of memory, uninitialised unless `hasValues`. Lists hold at most `readers` readers.
   Cells(uint64_t bytes, bool hasValues, uint32_t readers);
   Cells(Cells &&) = default;
 
-  /// A word's own cell, and those of the words behind it in the same row.
+  /// A word's own cell; the cells of later words in its row follow it.
   Cell &operator[](uint64_t word) {
     Row &row = rows[word / 4];
     if (!row.isApart)
       takeApart(row);
     return cells.get()[word];
   }
-  /// All words' cells, null while no row is apart; the states of those whose row is not are 0.
+  /// The cells of all words; null while no row is apart. Words of other rows have state 0.
   Cell *words() { return cells.get(); }
   Row &row(uint64_t number) { return rows[number]; }
-  /// Makes one cell of a row's four, if they agree; whether they do.
+  /// Merges the four cells of a row if they agree; returns whether they do.
   bool bringTogether(Row &row);
-  /// How many bytes each part of a split cell has: 1 or 2.
+  /// The bytes of each part of a split cell: 1 or 2.
   static uint32_t partBytes(const Cell &cell) { return cell.leaving; }
   /// Splits a cell into halves (`bytes` 2) or bytes (1).
   void split(Cell &cell, uint32_t bytes);
-  /// Calls function(part, its bytes as a mask of a word's first) for the parts of a split cell that the mask `bytes`
-  /// has; halves are split once more where it has one byte of theirs.
+  /// Calls function(part, mask of its bytes, as if at the begin of a word) for the parts of a split cell in the mask
+  /// `bytes`. A half is split further if the mask has only one of its bytes.
   template <class Function> void forParts(Cell &cell, unsigned bytes, Function function) {
     if (partBytes(cell) == 2 && ((bytes ^ bytes >> 1) & 5))
       splitHalves(cell);
@@ -104,12 +101,12 @@ public:
       if (bytes >> byte & whole)
         function(cell.parts()[byte], whole);
   }
-  /// Makes a split cell whole; the caller sets what it holds.
+  /// Makes a split cell whole; the caller sets its contents.
   void unite(Cell &cell);
   /// The readers of a cell with manyReaders, up to the first without a time.
   Epoch *readersOf(const Cell &cell) { return lists.data() + size_t{cell.reader} * capacity; }
   uint32_t mostReaders() const { return capacity; }
-  /// Turns a cell's one reader into a list.
+  /// Turns the single reader of a cell into a list.
   void listReaders(Cell &cell);
   void forgetReaders(Cell &cell);
 
@@ -123,8 +120,8 @@ private:
   Cell *cellsOf(const Row &row) { return cells.get() + 4 * (&row - rows.data()); }
   std::vector<Row> rows;
   std::unique_ptr<Cell, Free> cells;     // of rows that are apart
-  std::deque<std::array<Cell, 4>> parts; // of halves the first and the third
-  std::vector<Epoch> lists;              // whose agents are agent << laneBits | lane
+  std::deque<std::array<Cell, 4>> parts; // halves use the first and the third
+  std::vector<Epoch> lists;              // their agents are agent << laneBits | lane
   std::vector<Cell *> freeParts;
   std::vector<uint32_t> freeLists;
   uint32_t capacity;

@@ -1,11 +1,11 @@
-// Who has seen what: vector clocks.
+// Vector clocks: which accesses happen before others.
 //
-// The threads of a block are counted as its *agents*: its warps, then the engines that copy asynchronously. A block has
-// one time, which a release moves on, so that an access is an epoch (agent, time), and it comes before what a warp does
-// now if the warp has seen that agent up to that time. Within a warp it is the lanes that see (Causality.h).
+// The *agents* of a CTA are its warps and its asynchronous copy engines. A CTA has one time, which each release
+// advances. An access is an epoch (agent, time). It happens before a warp's present accesses if the warp has seen that
+// agent up to that time. Within a warp each lane has its own view (Causality.h).
 //
-// Whatever threads synchronise by (a barrier, an mbarrier, a word that atomics update) carries a clock: they release
-// into it and acquire from it.
+// Every synchronisation object (a barrier, an mbarrier, an atomic word) has a clock: threads release into it and
+// acquire from it. The README has an example.
 
 #pragma once
 
@@ -17,20 +17,20 @@ namespace kiln::simulator {
 
 using Time = uint32_t;
 
-/// What an agent of the launch did up to a time.
+/// An access, or all accesses of an agent of the launch up to a time.
 struct Epoch {
   uint32_t agent = 0;
   Time time = 0;
   friend auto operator<=>(const Epoch &, const Epoch &) = default;
 };
-/// Of other blocks' agents, in order; shared, since most clocks have the same. Null: nothing.
+/// Epochs of agents of other CTAs, in order; shared, because most clocks have equal ones. Null: none.
 using Others = std::shared_ptr<const std::vector<Epoch>>;
 Others join(const Others &a, const Others &b);
 
 struct Clock {
-  /// By agent of the block: the time up to which what it did has happened before. Empty: nothing.
+  /// By agent of the CTA: the time up to which its accesses happen before the present. Empty: none.
   std::vector<Time> seen;
-  /// The same with a proxy fence since: what asynchronous engines may read, too.
+  /// By agent: the time up to which asynchronous engines may rely on its accesses, through a proxy fence.
   std::vector<Time> fenced;
   Others others;
 

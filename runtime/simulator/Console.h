@@ -1,4 +1,4 @@
-// What kernels print.
+// The output of kernels.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kiln::simulator {
 
-/// Takes what the threads of a launch print, each printf in one piece. Thread-safe.
+/// Receives the output of the threads of a launch, one printf at a time. Thread-safe.
 class Console {
 public:
   using Sink = std::function<void(std::string_view text)>;

@@ -1,7 +1,7 @@
-// What decoding an instruction needs: its modifiers, each of which must be asked for, and places for its operands.
+// Decodes one instruction: takes its modifiers, and assigns slots to its operands.
 //
-// A family of instructions is a file with handlers and the functions that decode to them; each adds its opcodes to the
-// table. A modifier that nobody asked for is an error: what is not understood is not run.
+// A family of instructions is a file with handlers and decode functions; each family adds its opcodes to the table. A
+// modifier that no decode function takes is an error, so the simulator never runs an instruction that it misreads.
 
 #pragma once
 
@@ -22,23 +22,23 @@ public:
   Decoder(CodeBuilder &builder, const ptx::Instruction &instruction);
 
   // --- Modifiers ---------------------------------------------------------------------------------------------------
-  /// Takes `name` off the modifiers; false when it is not there.
+  /// Takes the modifier `name`; false if it is not there.
   bool take(std::string_view name);
-  /// Takes the one of `names` that is there: its number, or `otherwise`.
+  /// Takes the first of `names` that is there and returns its index, or `otherwise`.
   int takeOne(std::initializer_list<std::string_view> names, int otherwise = -1);
-  /// Takes the next modifier that is a type, in the text's order; throws without one.
+  /// Takes the next modifier that is a type, in textual order; throws without one.
   ptx::Type type();
   std::optional<ptx::Type> optionalType();
   /// Takes a state space with or without `::cta` or `::cluster`; generic without one.
   ptx::Space space();
-  /// The modifiers that are left, in order.
+  /// The remaining modifiers, in order.
   std::vector<std::string_view> rest() const;
   /// Throws for a modifier that was not taken.
   void finish() const;
-  /// Throws: this instruction is not known.
+  /// Throws: this instruction is not supported.
   [[noreturn]] void unsupported(const std::string &why = "") const;
   [[noreturn]] void wrong(const std::string &expected) const;
-  /// Throws unless the text's `.target` and `.version` are at least these: 90 is sm_90, 81 version 8.1.
+  /// Throws unless the text's `.target` and `.version` are at least these: 90 is sm_90, 81 is version 8.1.
   void expectTarget(int target, int version) const;
   std::string spelling() const;
 
@@ -48,34 +48,34 @@ public:
   void expectCount(size_t least, size_t most) const;
   const ptx::Operand &operand(size_t i) const;
   std::span<const ptx::Operand> elements(const ptx::Operand &group) const;
-  /// Frame offset of a source read as `type`: a register, or a constant made for it.
+  /// The frame offset of a source operand of `type`: a register, or a constant.
   uint32_t source(const ptx::Operand &operand, ptx::Type type);
   uint32_t source(size_t i, ptx::Type type) { return source(operand(i), type); }
-  /// Frame offset of a register to be written as `type`; a sink gets one that nobody reads.
+  /// The frame offset of a result register of `type`; a sink (`_`) gets an unused register.
   uint32_t result(const ptx::Operand &operand, ptx::Type type);
   uint32_t result(size_t i, ptx::Type type) { return result(operand(i), type); }
-  /// Frame offset of a predicate to be read; `negated` says that it must be inverted.
+  /// The frame offset of a source predicate; `negated` says whether it must be inverted.
   uint32_t predicate(const ptx::Operand &operand, bool &negated);
   /// A constant of 32 equal lanes of `bytes` bytes (4 or 8).
   uint32_t constant(uint64_t bits, int bytes);
-  /// The declared type of a register operand; throws when it is none.
+  /// The declared type of a register operand; throws for other operands.
   ptx::Type registerType(const ptx::Operand &operand) const;
-  /// Where the lanes' addresses come from, and what is added to them.
+  /// The source of the lanes' addresses, and an offset.
   struct Address {
-    uint32_t slot = Step::none; // none: the offset is all
+    uint32_t slot = Step::none; // none: the offset is the whole address
     bool wide = false;          // 8-byte lanes
     int64_t offset = 0;
     ptx::Space space = ptx::Space::generic;
   };
   Address address(const ptx::Operand &operand, ptx::Space space);
-  /// The address of a variable in its space (`isGeneric`: as a generic address).
+  /// The address of a variable in its state space (`isGeneric`: as a generic address).
   int64_t variableAddress(const ptx::Operand &operand, bool isGeneric);
-  /// Whether a variable lies in the function's own part of local memory, so that its address depends on the call.
+  /// Whether a variable is in the function's own part of local memory, so that its address depends on the call.
   bool isInFrame(const ptx::Operand &operand) const;
 
-  /// Adds a step; the guard is set for it.
+  /// Appends a step with the instruction's guard.
   Step &emit(Handler handler, std::initializer_list<uint32_t> slots = {}, uint64_t detail = 0);
-  /// Adds slots to the code's lists and gives them to the step.
+  /// Appends slots to the code's lists and assigns them to the step.
   void giveList(Step &step, const std::vector<uint32_t> &slots);
   const ptx::Instruction &instruction;
   CodeBuilder &builder;
@@ -84,13 +84,13 @@ private:
   void expectWhole(const ptx::Operand &operand) const;
   std::span<const ptx::Operand> list;
   std::span<const std::string_view> modifiers;
-  uint32_t taken = 0; // a bit a modifier
+  uint32_t taken = 0; // one bit per modifier
 };
 
 using DecodeFunction = void (*)(Decoder &);
 using InstructionTable = std::unordered_map<std::string_view, DecodeFunction>;
 
-// One of each family.
+// One function per family.
 void addArithmetic(InstructionTable &table);
 void addFloatFunctions(InstructionTable &table);
 void addLogic(InstructionTable &table);
@@ -113,9 +113,9 @@ void addTensorMaps(InstructionTable &table);
 void addWgmma(InstructionTable &table);
 void addClusters(InstructionTable &table);
 
-/// The constant that a number means as `type`: integers as they are, floats converted to its width.
+/// The constant for a number of `type`: integers unchanged, floats converted to its width.
 uint64_t constantBits(const ptx::Operand &number, ptx::Type type);
-/// Bytes that a lane of a register of this type takes: 4 or 8; 0 for a predicate.
+/// Bytes per lane of a register of this type: 4 or 8; 0 for a predicate.
 inline int laneBytes(ptx::Type type) { return type == ptx::Type::pred ? 0 : ptx::bitsOf(type) <= 32 ? 4 : 8; }
 
 } // namespace kiln::simulator

@@ -1,5 +1,5 @@
-// What a launch did wrong, collected from all threads: each kind at each place of the source once, with the first case
-// and how often it came.
+// The findings of a launch, from all threads. Each kind of finding at a place of the source is kept once, with its
+// first case and a count.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace kiln::simulator {
 
-/// Names of the checks, as `--check` and reports spell them.
+/// The checks; nameOf() gives their spelling in `--check` and reports.
 enum class Check : uint8_t {
   bounds,
   alignment,
@@ -42,10 +42,10 @@ public:
   void set(Check check, bool on) {
     bits = on ? bits | 1u << static_cast<int>(check) : bits & ~(1u << static_cast<int>(check));
   }
-  /// Whether any needs to know what happened to memory before.
+  /// Whether any check needs the history of memory (shadow memory).
   bool needShadow() const;
-  /// Names with commas, taken in order; `all` is all, `-race` or `-all` takes away: "all,-race", "bounds,alignment". A
-  /// text that begins with `-` takes away from all. Throws Error for a name that is no check's.
+  /// Parses names with commas, in order. `all` adds all checks; `-race` or `-all` removes: "all,-race",
+  /// "bounds,alignment". A text that begins with `-` starts from all checks. Throws Error for an unknown name.
   static Checks named(const std::string &text);
 
 private:
@@ -64,7 +64,7 @@ class Findings {
 public:
   void add(Check check, const ptx::Place &place, const std::string &text);
   bool empty() const;
-  /// By place in the text.
+  /// Sorted by place in the text.
   std::vector<Finding> list() const;
   void clear();
 

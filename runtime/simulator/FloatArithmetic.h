@@ -1,4 +1,4 @@
-// Floating-point arithmetic on scalar and packed types, in every rounding mode.
+// Floating-point arithmetic on scalar and packed types in every rounding mode.
 
 #pragma once
 
@@ -23,17 +23,17 @@ enum class FloatOperation : uint8_t {
 struct FloatModifiers {
   Rounding rounding = Rounding::nearest;
   bool flush = false, saturate = false;
-  bool nan = false;        // a NaN operand makes the extremum NaN
+  bool nan = false;        // a NaN operand makes min and max NaN
   bool relu = false;       // negative results become 0
-  bool xorsign = false;    // an extremum of magnitudes, with the product's sign
-  bool magnitudes = false; // an extremum of three of them
+  bool xorsign = false;    // min or max of magnitudes, with the sign of the product
+  bool magnitudes = false; // min or max of three magnitudes
 };
 
 /// Takes the rounding mode and `.ftz`.
 FloatModifiers takeFloatModifiers(Decoder &decoder, bool saturate);
 
-/// Emits d = operation(a, b, c) on `type`; throws Error for what that type has not. A further type among the modifiers
-/// is that of a, and of b in an fma, beside f32: they are widened first, which is exact.
+/// Emits d = operation(a, b, c) on `type`. Throws Error if the type lacks the operation. A second type among the
+/// modifiers, with f32, is that of a, and of b in an fma; those operands are widened first, which is exact.
 void emitFloat(Decoder &decoder, FloatOperation operation, ptx::Type type, const FloatModifiers &modifiers);
 
 } // namespace kiln::simulator

@@ -1,4 +1,4 @@
-// What instructions on matrices share: shapes, fragments of registers, and that the whole warp takes part.
+// Shared by matrix instructions: shapes, register fragments, and the check that the whole warp takes part.
 
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace kiln::simulator {
 
-/// Complains when lanes of the warp are missing.
+/// Reports missing lanes of the warp.
 void expectWholeWarp(Warp &warp, const Step &step);
 
-/// Takes `m16n8k16` off the modifiers: M, N, K; throws without one.
+/// Takes `m16n8k16` from the modifiers: M, N, K; throws without one.
 std::array<int, 3> takeShape(Decoder &decoder);
 
-/// Appends the registers of a fragment operand, which must be `count`.
+/// Appends the registers of a fragment operand; throws unless there are `count`.
 void addFragment(Decoder &decoder, const ptx::Operand &operand, size_t count, ptx::Type type, bool isResult,
                  std::vector<uint32_t> &slots);
 

@@ -1,5 +1,5 @@
-// The usual accesses, judged at a glance: nothing is under way there, and it was last touched by this
-// lane or before what all lanes of the warp have seen. Of all others nothing is noted: Shadow looks at them closely.
+// The fast path of the race detector. An access takes it if nothing is in flight there, and the last access was by this
+// lane or happened before, for all lanes of the warp. Other accesses change nothing here; Shadow handles them.
 
 #pragma once
 
@@ -8,44 +8,44 @@
 
 namespace kiln::simulator {
 
-/// Memory of which the cells lie together: a block's shared memory, or a page.
+/// Memory with contiguous cells: a CTA's shared memory, or a page.
 struct Window {
   Cells &cells;
   const char *begin;
   uint64_t bytes;
 };
 
-/// What a warp knows, and how it is about to access memory.
+/// The view of a warp, and the kind of its access.
 struct Glance {
   const Time *seen;
   const Time now;
-  const uint32_t first, agents; // of the block
+  const uint32_t first, agents; // of the CTA
   const uint16_t line;
-  const uint16_t landing; // the state's bits that a write sets
+  const uint16_t landing; // the state bits that a write sets
   const bool together;
-  const bool blocksAreApart; // nothing has ordered blocks so far
+  const bool blocksAreApart; // nothing has ordered CTAs so far
   const bool writes;
-  Time floor = 0; // of memory that only this block has
+  Time floor = 0; // for memory that only this CTA has
 
-  /// A word, by `self`; whether it is noted.
+  /// Records an access of a word by `self`; false if it is not usual.
   bool word(Cells &cells, Cell &cell, uint32_t self) const;
-  /// A read of a row that says the same of its words; `self` reads the first.
+  /// Records a read of a row whose cell describes all its words; `self` reads the first word.
   bool readRow(Row &row, uint32_t self, Spread spread) const;
-  /// Of `lanes`, lanes of `agent`, each accesses `bytes` bytes, 1, 2, 4, 8 or 16, at a multiple of that; the lanes that
-  /// are left from the first one on of which not all is noted, or which lies elsewhere.
+  /// Records accesses of `lanes`, lanes of `agent`, to `bytes` aligned bytes each (1, 2, 4, 8 or 16). Returns the lanes
+  /// from the first one on that were not recorded completely, or that are outside the window.
   Mask lanes(const Window &window, const std::array<char *, lanesOfWarp> &at, Mask lanes, uint32_t bytes,
              uint32_t agent) const;
-  /// Eight rows, of which the lanes from `self` on access a word or two each, as `spread` says, and which say the same
-  /// of theirs.
+  /// Records accesses to eight rows. The lanes from `self` on access one or two words each, as `spread` says, and each
+  /// row's cell describes all its words.
   bool stretch(Row *rows, uint32_t self, Spread spread) const;
 
 private:
-  /// What has become of a cell's reader: it is as it was, it is the one who reads, or they are several.
+  /// The new reader of a cell: unchanged, this lane, several, or a list is needed.
   enum class Outcome : uint8_t { notUsual, asBefore, mine, several, needsList };
-  /// Whether what is noted may be looked at, and noted, once more: then a part of an access may be.
+  /// Whether recording an access twice is harmless, so that a part of an access may be recorded.
   bool mayRepeat() const { return !together && !landing; }
   bool isBefore(Time time, uint32_t who, uint32_t self, bool alike) const;
-  /// `all`: the state of a cell whose bytes all have a value.
+  /// `all`: the state of a cell whose bytes are all initialised.
   Outcome readAlone(Cell &cell, uint32_t self, bool writersAlike, bool readersAlike, unsigned all = Cell::valid) const;
   bool writeAlone(Cell &cell, uint32_t self, bool writersAlike, bool readersAlike, unsigned all = Cell::valid) const;
   bool readRowHere(Row &row, uint32_t self, Spread spread) const;

@@ -1,6 +1,6 @@
-// What all blocks of a launch know of global memory: cells by page, made when a page is first touched, and the clocks
-// of the words that threads synchronise by. Blocks run on several of the host's threads: a page is held while its cells
-// are looked at, and found without holding anything.
+// Shadow memory of global memory, shared by all CTAs of a launch: cells by page, created at the first access, and the
+// clocks of words used for synchronisation. CTAs run on several host threads. A page is locked while its cells are
+// examined; looking up a page needs no lock.
 
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace kiln::simulator {
 
-/// Held for a few instructions at a time, by threads that ask again at once: to sleep, as a mutex does, would cost more
-/// than all that it guards.
+/// A spin lock for a few instructions. Threads try again at once, because sleeping, as in a mutex, would cost more than
+/// the guarded work.
 class BriefLock {
 public:
   void lock() {
     for (int tries = 0; held.test_and_set(std::memory_order_acquire); ++tries)
-      if (tries % 64 == 63) // its holder may have no core
+      if (tries % 64 == 63) // the holder may not be running
         std::this_thread::yield();
   }
   void unlock() { held.clear(std::memory_order_release); }
@@ -32,28 +32,28 @@ class GlobalShadow {
 public:
   static constexpr int pageBits = 14;
   struct Page {
-    /// Two readers that nothing orders are enough to find whoever writes with nothing between, mostly.
+    /// Two unordered readers suffice to find nearly every unordered write.
     Page() : cells(uint64_t{1} << pageBits, true, 2) {}
     Cells cells;
     BriefLock held;
   };
 
-  /// `hasThreads`: several of the host's look at it.
+  /// `hasThreads`: several host threads use it.
   explicit GlobalShadow(bool hasThreads) : hasThreads(hasThreads) {}
 
   const bool hasThreads;
-  /// The page of an address; it stays where it is.
+  /// The page of an address; it does not move.
   Page &pageOf(uint64_t address);
-  /// Adds what a thread releases to the clock of a word.
+  /// Joins a released clock into the clock of a word.
   void publish(uint64_t address, const Others &released);
-  /// Whether anything orders blocks so far.
+  /// Whether anything has ordered CTAs so far.
   bool ordersBlocks() const { return anyWords; }
   /// The clock of a word.
   Others clockOf(uint64_t address) const;
 
 private:
-  /// A level of the page table, as processors have it: nine bits of a page's number pick an entry, which is made when
-  /// it is first asked for and then stays.
+  /// One level of a page table, as in processors: nine bits of a page number select an entry. Entries are created at
+  /// the first use and never removed.
   template <class Entry> class Level {
   public:
     Level() = default;
@@ -76,7 +76,7 @@ private:
   private:
     std::array<std::atomic<Entry *>, 512> entries{};
   };
-  Level<Level<Level<Level<Page>>>> pages; // the host's addresses have 48 bits
+  Level<Level<Level<Level<Page>>>> pages; // host addresses have 48 bits
 
   mutable BriefLock wordsLock;
   std::unordered_map<uint64_t, Others> words;

@@ -1,5 +1,5 @@
-// Handlers of elementwise instructions, made from functions of one lane: what an instruction computes is written once,
-// for one lane, and the loop over 32 lanes, with its mask, is here.
+// Handlers of elementwise instructions. An instruction is written once, as a function of one lane; the loop over 32
+// lanes and the mask are here.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace kiln::simulator {
 
-/// The word in which a lane of type T lies.
+/// The word that holds a lane of type T.
 template <class T> using WordOf = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
 
 template <class T> T fromWord(WordOf<T> word) {
@@ -51,7 +51,7 @@ inline void forLanes(Warp &warp, const Step &step, Function function, std::index
       result[lane] = toWord<Result>(function(fromWord<Sources>(std::get<I>(sources)[lane])...));
 }
 
-/// A handler: `function` from Sources to Result, which must have no state.
+/// A handler from a stateless `function` from Sources to Result.
 template <class Result, class... Sources, class Function> constexpr Handler elementwise(Function) {
   static_assert(std::is_empty_v<Function>);
   return [](Warp &warp, const Step &step) {
@@ -59,7 +59,7 @@ template <class Result, class... Sources, class Function> constexpr Handler elem
   };
 }
 
-/// A handler that sets a predicate: `function` from Sources to bool.
+/// A handler that sets a predicate, from a `function` from Sources to bool.
 template <class... Sources, class Function> constexpr Handler testing(Function) {
   static_assert(std::is_empty_v<Function>);
   return []<size_t... I>(std::index_sequence<I...>) -> Handler {

@@ -1,4 +1,4 @@
-// Running a kernel of a PTX text: parse once, then launch with a parameter block.
+// Runs a kernel of a PTX text with a parameter block.
 
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace kiln::simulator {
 
-/// Runs `grid` blocks of `block` threads; `parameters` is the kernel's parameter block, of program.parameterBytes
-/// bytes. What the kernel does wrong goes to `findings`, what it did to `metrics`, what it prints to `console`, and to
-/// standard output without one. Throws Error for a launch that no GPU takes.
+/// Runs `grid` CTAs of `block` threads. `parameters` is the parameter block of program.parameterBytes bytes. Findings
+/// go to `findings`, counts to `metrics`, and output to `console` (standard output without one). Throws Error for a
+/// launch that no GPU accepts.
 void launch(const Program &program, const Extents &grid, const Extents &block, uint32_t dynamicShared,
             const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule = {},
             Metrics *metrics = nullptr, Console *console = nullptr);

@@ -1,4 +1,4 @@
-// Instructions of the PTX ISA that the simulator leaves out.
+// Instructions of the PTX ISA that the simulator refuses.
 
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace kiln::simulator {
 
-/// Their names, as the ISA's headings have them: an opcode, or an opcode with the modifiers that tell it from others
-/// (`mma.sp`). README.md lists the same.
+/// Their names as in the ISA's headings: an opcode, or an opcode with distinguishing modifiers (`mma.sp`). README.md
+/// has this list, too.
 std::span<const std::string_view> leftOut();
 
-/// Whether an instruction with these modifiers is left out.
+/// Whether an instruction with these modifiers is refused.
 bool isLeftOut(std::string_view opcode, std::span<const std::string_view> modifiers);
 
 } // namespace kiln::simulator

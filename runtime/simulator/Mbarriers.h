@@ -1,7 +1,7 @@
-// mbarrier objects: counts of arrivals and of bytes, and phases that end when both are complete.
+// mbarrier objects: counts of arrivals and of bytes (tx-count), and phases that end when both are complete.
 //
-// An object is 8 bytes of shared memory to the program, which must touch them with mbarrier instructions alone; its
-// state is kept here. A phase ends when no arrival and no byte is pending; then the next one expects as many arrivals.
+// For the program an object is 8 bytes of shared memory, which only mbarrier instructions may touch; its state is kept
+// here. A phase ends when no arrival and no byte is pending. The next phase expects as many arrivals.
 
 #pragma once
 
@@ -19,25 +19,25 @@ public:
   static constexpr int64_t mostCount = (1 << 20) - 1;
   struct Object {
     int64_t expected = 0, pending = 0; // arrivals
-    int64_t transactions = 0;          // bytes that are expected and have not come
-    uint64_t phase = 0;                // phases that have ended
-    uint32_t came = 0;                 // warps that have arrived in this one
+    int64_t transactions = 0;          // pending bytes (tx-count)
+    uint64_t phase = 0;                // number of completed phases
+    uint32_t came = 0;                 // warps that have arrived in this phase
     bool live = false;                 // false: invalidated
-    Clock clock, ended;                // of those who have arrived; of the last phase that has ended
+    Clock clock, ended;                // of the arrivals; of the last completed phase
     Epoch made;                        // its init
-    bool madeFenced = false;           // fence.mbarrier_init has come since
-    /// What a waiting thread is given as the phase's name, and mbarrier.pending_count reads.
+    bool madeFenced = false;           // fence.mbarrier_init has run since
+    /// The state that a waiting thread gets, and that mbarrier.pending_count reads.
     uint64_t state() const { return phase << 20 | static_cast<uint64_t>(pending); }
     static uint64_t phaseOf(uint64_t state) { return state >> 20; }
     static uint64_t pendingOf(uint64_t state) { return state & mostCount; }
   };
 
-  /// The object at a place of shared memory that may be used now; null when none was made, or it was invalidated.
+  /// The live object at a place of shared memory; null if there is none or it was invalidated.
   Object *find(uint32_t place);
-  /// Why `find` gave nothing.
+  /// The reason why `find` returned null.
   const char *absence(uint32_t place) const;
 
-  // Each says what was wrong, or nothing; a wrong operation does as much as makes sense.
+  // Each returns an error message or an empty text. An invalid operation has as much effect as makes sense.
   std::string init(uint32_t place, int64_t count);
   std::string invalidate(uint32_t place);
   std::string arrive(Object &object, int64_t count, bool drops);
@@ -45,22 +45,22 @@ public:
   std::string complete(Object &object, int64_t bytes) { return expect(object, -bytes); }
   /// fence.mbarrier_init of an agent of the launch.
   void fenceInits(uint32_t agent);
-  /// Ends the phase when nothing is pending.
+  /// Ends the phase if nothing is pending.
   void endIfDue(Object &object);
 
-  /// Place of a live object that overlaps these bytes.
+  /// The place of a live object that overlaps these bytes.
   std::optional<uint32_t> overlapping(uint32_t place, uint32_t bytes) const;
-  /// Whether `overlapping` may find one there: quickly.
+  /// A quick test: false if `overlapping` finds nothing.
   bool mayOverlap(uint64_t place, uint64_t bytes) const {
     return live > 0 && place < last + 8 && place + bytes > first;
   }
-  /// Phases that have ended, of all objects.
+  /// The number of completed phases of all objects.
   int64_t ended() const { return ends; }
 
 private:
   std::map<uint32_t, Object> objects;
   int live = 0;
-  uint64_t first = ~uint64_t{0}, last = 0; // places of objects lie from here to there
+  uint64_t first = ~uint64_t{0}, last = 0; // the range of places of objects
   int64_t ends = 0;
 };
 

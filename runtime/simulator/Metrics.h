@@ -1,14 +1,16 @@
-// What a launch did, by step of the program: instructions, and the memory traffic that hardware would make of its
-// accesses. It is no time: latencies, caches and occupancy are not modelled.
+// Counts per step of a program: instructions and memory traffic of hardware. Times, latencies, caches and occupancy are
+// not modelled.
 //
-// Shared memory has 32 banks of 4 bytes. Accesses of 4 bytes a lane or less go in one pass of 32 lanes, of 8 bytes in
-// two of 16, of 16 bytes (and the rows of ldmatrix and stmatrix) in passes of 8. A pass takes as many *wavefronts* as
-// the most distinct words that it wants of one bank. Global memory moves *sectors* of 32 bytes: those that the lanes
-// touch. Bytes are those that the lanes of an access touch, each counted once: 128 of them fill a wavefront. Local
-// memory moves sectors, too: words at one offset in the memory of 32 lanes lie together.
+// Shared memory has 32 banks of 4 bytes. A warp access takes one pass of 32 lanes for up to 4 bytes per lane, two
+// passes of 16 for 8 bytes, and passes of 8 lanes for 16 bytes and for rows of ldmatrix and stmatrix. A pass takes as
+// many *wavefronts* as the maximum number of distinct words in one bank (bank conflicts). Each distinct byte counts
+// once; 128 bytes fill a wavefront.
 //
-// What asynchronous units move is counted in bytes, at the instruction that begins it: bulk copies and reductions, and
-// boxes of tensors, as they cross global memory; the operands that wgmma reads from shared memory, B once a warpgroup.
+// Global memory moves *sectors* of 32 bytes: those that the lanes touch (coalescing). Local memory moves sectors, too:
+// words at one offset are adjacent for the 32 lanes.
+//
+// Asynchronous engines are counted in bytes at the issuing instruction: bulk copies, reductions and tensor boxes as
+// they cross global memory, and the operands that wgmma reads from shared memory, B once per warpgroup.
 
 #pragma once
 
@@ -20,34 +22,35 @@ namespace kiln::simulator {
 
 /// Counts of one step.
 struct StepMetrics {
-  int64_t instructions = 0;   // of warps
-  int64_t sharedAccesses = 0; // of warps
+  int64_t instructions = 0;   // warp instructions
+  int64_t sharedAccesses = 0; // warp accesses
   int64_t wavefronts = 0, idealWavefronts = 0;
   int64_t sharedBytes = 0;
   int64_t globalAccesses = 0;
   int64_t sectors = 0, idealSectors = 0;
   int64_t localAccesses = 0, localSectors = 0;
-  int64_t bulkBytes = 0;    // copied between global and shared memory by asynchronous units
-  int64_t operandBytes = 0; // of shared memory that wgmma reads
+  int64_t bulkBytes = 0;    // between global and shared memory, by asynchronous engines
+  int64_t operandBytes = 0; // read from shared memory by wgmma
   int64_t globalBytes = 0;
-  /// Of a wait for asynchronous copies: bytes that lanes have still under way behind it.
+  /// For a wait for asynchronous copies: bytes that remain in flight after it.
   int64_t bytesInFlight = 0;
 
   void add(const StepMetrics &other);
 };
 
-/// The lanes' addresses of one instruction.
+/// The lanes' addresses in one instruction.
 using LaneAddresses = std::array<char *, lanesOfWarp>;
-/// Wavefronts that `lanes` take for `bytes` bytes each at these places of shared memory; and if they met no conflict.
+/// Wavefronts of `lanes` for `bytes` bytes each at these places of shared memory; and the number without bank
+/// conflicts.
 int wavefrontsOf(const LaneAddresses &at, Mask lanes, int bytes);
 int idealWavefrontsOf(const LaneAddresses &at, Mask lanes, int bytes);
-/// Sectors that they touch of global memory; and the fewest that hold as many distinct bytes.
+/// Sectors of global memory; and the minimum for as many distinct bytes.
 int sectorsOf(const LaneAddresses &at, Mask lanes, int bytes);
 int idealSectorsOf(const LaneAddresses &at, Mask lanes, int bytes);
-/// Distinct bytes that they touch.
+/// The number of distinct bytes.
 int bytesOf(const LaneAddresses &at, Mask lanes, int bytes);
 
-/// Counts of all steps of a program. A thread of the host has its own, which is added to the launch's at the end.
+/// The counts of all steps of a program. Each host thread has its own; they are added at the end of the launch.
 class Metrics {
 public:
   explicit Metrics(const Program &program);
@@ -56,7 +59,7 @@ public:
     return steps[static_cast<size_t>(code)][static_cast<size_t>(step)];
   }
   void addAccess(StepMetrics &step, bool isShared, const LaneAddresses &at, Mask lanes, int bytes);
-  /// Of local memory, which begins at `begin`, every lane's `stride` bytes behind the one before.
+  /// Counts an access of local memory, which begins at `begin` with `stride` bytes per lane.
   void addLocalAccess(StepMetrics &step, const char *begin, uint64_t stride, const LaneAddresses &at, Mask lanes,
                       int bytes);
   StepMetrics total() const;

@@ -1,4 +1,4 @@
-// The device's vprintf: C's formats, with the arguments that a kernel has laid into memory.
+// The device's vprintf: the formats of C, with the arguments that a kernel has stored in memory.
 
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace kiln::simulator {
 
-/// Where the values of a format come from.
+/// The source of the values for a format.
 struct PrintedValues {
-  /// The next argument, of 4 or 8 bytes; nothing when it cannot be read.
+  /// The next argument, of 4 or 8 bytes; nothing if it cannot be read.
   std::function<std::optional<uint64_t>(int bytes)> next;
-  /// The text at an address, without its final zero; nothing when it cannot be read.
+  /// The text at an address without its final zero; nothing if it cannot be read.
   std::function<std::optional<std::string>(uint64_t address)> text;
 };
 
-/// What `format` makes of its values, and how many it took. Conversions: `d i o u x X c p s a A e E f F g G` with C's
-/// flags, widths, precisions and sizes; a conversion that is none stands as it is. Nothing when a value cannot be read.
+/// The formatted text, and the number of values used. Conversions: `d i o u x X c p s a A e E f F g G` with C's flags,
+/// widths, precisions and sizes. An invalid conversion is copied unchanged. Nothing if a value cannot be read.
 struct Printed {
   std::string text;
   int values = 0;

@@ -1,22 +1,25 @@
-// What the host's threads that run a launch know of each other: whether anything has changed, and whether anybody can
-// still go on.
+// Forward progress: the host threads of a launch agree on whether anything can still move.
 //
-// A moment of the launch is a number of changes: each thread counts its own, after it has made them and before the
-// turn of the block ends that made them. Counts never fall, so that whoever finds the same moment twice knows that
-// nobody has counted anything between.
+// A *moment* of the launch is a count of changes. Each thread counts its own changes after it has made them, and before
+// the turn of the CTA that made them ends. Counts never fall. So if a thread reads one moment twice, nobody has counted
+// a change in between.
 //
-// Who may say that nothing can move? A thread reads the moment M, and gives a block a turn *at M*. The block is stuck
-// at M when, in a turn at M, each of its paths waits for what only its own block does, or has come round a loop to the
-// state that was kept since M was read, or has asked in vain many times in turns at M. So all that it has loaded since
-// shows what M counts, and it will load the same again as long as M lasts. A thread is *quiet* at M when all its blocks
-// have been stuck in turns at M, one after the other, and none is left to begin; from then on it gives no turn until
-// the moment has passed, so it changes nothing that is not counted. Hence when each thread has said so of M, and the
-// moment is M still (`quiet` looks, and nobody else speaks meanwhile), then no change is under way, none has been made
-// since the paths have loaded, and none can be: nothing in the launch can move. Nobody concludes that from less: a turn
-// asks about one moment only, that which its thread will speak of.
+// A thread reads the moment M and gives a CTA a turn *at M*. The CTA is *stuck* at M if each of its paths does one of
+// these in turns at M:
+// - It waits for an event that only its own CTA can cause.
+// - It has gone round a loop to a state that was kept since M was read.
+// - It has polled in vain many times.
+// All values that it has loaded since show the changes counted in M, and it will load equal values as long as M lasts.
 //
-// Then lanes that wait at a join for others are let go, then those that wait at an instruction to be done together; and
-// if no thread has either, it is a deadlock. Whoever finds any, moves the launch on.
+// A thread is *quiet* at M if all its CTAs have been stuck in turns at M and none is left to begin. It gives no further
+// turn until the moment has passed, so it makes no uncounted change.
+//
+// Suppose that every thread has reported quiet at M, and that the moment is still M (`quiet` checks it under a lock).
+// Then no change is in progress, none was made since the paths have loaded, and none can follow: nothing in the launch
+// can move. Weaker evidence is never enough, because a turn concerns exactly one moment.
+//
+// Then lanes that wait at a join are released. After that, lanes that wait at an instruction for others are released.
+// If no thread has either, the launch is deadlocked. The thread that releases a lane advances the moment.
 
 #pragma once
 
@@ -33,18 +36,19 @@ class Progress {
 public:
   explicit Progress(size_t threads) : threads(threads) {}
 
-  /// A thread's blocks have changed something that others can see; after they have done it.
+  /// Counts a change by a CTA of the thread that others can see; called after the change.
   void note(size_t thread) { threads[thread].changes.fetch_add(1); }
-  /// The moment.
+  /// The present moment.
   uint64_t now() const;
 
   enum class Answer : uint8_t { goOn, wait, deadlock };
-  /// A thread is quiet at a moment, and stays so until it has passed. Each of `remedies` (which says whether it did
-  /// anything) is tried once all threads are quiet and the ones before it have helped none of them.
+  /// Reports a thread as quiet at a moment; it stays so until the moment has passed. Once all threads are quiet,
+  /// `remedies` are tried in order, each after the ones before have helped no thread. A remedy returns whether it did
+  /// anything.
   Answer quiet(size_t thread, uint64_t moment, const std::vector<std::function<bool()>> &remedies);
-  /// A thread has no blocks any more.
+  /// The thread has no CTAs any more.
   void leave(size_t thread);
-  /// The launch is given up.
+  /// Gives up the launch.
   void giveUp() { given = true; }
   bool isGivenUp() const { return given; }
 
@@ -52,7 +56,7 @@ private:
   struct alignas(64) Thread {
     std::atomic<uint64_t> changes = 0;
     uint64_t quietAt = 0; // 1 + the moment
-    size_t tried = 0;     // remedies that did not help then
+    size_t tried = 0;     // number of remedies that did not help then
     bool hasLeft = false;
   };
   std::vector<Thread> threads;

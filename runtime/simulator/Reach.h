@@ -1,4 +1,4 @@
-// Which functions of a module a kernel can reach.
+// Finds the functions of a module that a kernel can reach.
 
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace kiln::simulator {
 
-/// The kernel, and the functions that it names, or that the variables which it names hold, and what these name: by
-/// their index in the module, the kernel first.
+/// The kernel, then the functions that it names directly or through initialised variables, transitively: by index in
+/// the module.
 std::vector<int> reachableFrom(const ptx::Module &module, int entry);
 
 } // namespace kiln::simulator

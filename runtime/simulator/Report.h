@@ -1,4 +1,4 @@
-// What is said after a launch: what it did wrong, and its instructions and memory traffic by line of the source.
+// Reports after a launch: findings, and instructions and memory traffic by source line.
 
 #pragma once
 
@@ -9,16 +9,15 @@
 
 namespace kiln::simulator {
 
-/// A line for each finding: the place in the source, the check, what happened and to whom first, how often.
+/// One line per finding: place in the source, check, description with the first thread, count.
 std::string textOf(const Findings &findings, const Program &program);
 
-/// A table with a row for each line of the source (of the PTX where the text has no `.loc`), in their order: the
-/// instructions that warps ran, by class; wavefronts of shared memory and sectors of global memory beside the fewest
-/// that would do; local memory, and bytes that asynchronous units move. Below a line with several instructions that
-/// touch memory each of these has a row of its own.
+/// A table with a row per source line (per PTX line without `.loc`), in order: warp instructions by class; wavefronts
+/// of shared memory and sectors of global memory with their minimum; local memory; bytes moved by asynchronous engines.
+/// If a line has several instructions that touch memory, each has a row below it.
 std::string reportTable(const Program &program, const Metrics &metrics);
 
-/// A picture (SVG) of the lines that lose most wavefronts and sectors: bars of what is needed and what is lost.
+/// An SVG picture of the lines with the most wasted wavefronts and sectors: bars of needed and wasted ones.
 std::string reportPicture(const Program &program, const Metrics &metrics);
 
 } // namespace kiln::simulator

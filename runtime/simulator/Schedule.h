@@ -1,4 +1,4 @@
-// How a launch is run: what a GPU leaves open, and what to look for. Each setting has a name, which is a flag of
+// The schedule of a launch, where a GPU is free to choose, and the enabled checks. Each setting has a name: a flag of
 // kiln-sim and a word of KILN_SIM.
 
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace kiln::simulator {
 
-/// In which order blocks and the warps of a block get their turns.
+/// The order in which CTAs, and the warps of a CTA, get their turns.
 enum class Order : uint8_t { forward, reverse, random };
 
 struct Schedule {
@@ -20,16 +20,16 @@ struct Schedule {
   Delivery delivery = Delivery::late;
   uint64_t seed = 0;
   Checks checks = {};
-  /// Approximate f32 instructions err by up to so many times what the PTX ISA allows; 0: not at all.
+  /// Injected error of approximate f32 instructions, as a multiple of the bound in the PTX ISA; 0: none.
   int errorTimes = 0;
-  int threads = 0; // of the host; 0: as many as there are cores
-  /// Instructions of a warp after which a launch that has not ended is given up; 0: none.
+  int threads = 0; // host threads; 0: one per core
+  /// Maximum instructions of a warp; then the launch is given up; 0: unlimited.
   int64_t mostSteps = 0;
-  /// The coordinates of the blocks that run, all others are left out; empty: all run. No setting: a tool's business.
+  /// The coordinates of the CTAs to run; empty: all. For tools; not a setting.
   std::vector<std::array<int, 3>> only = {};
 
-  /// Reads settings such as "order=reverse check=all,-race-lanes seed=3"; what it does not name stays as it is without.
-  /// Throws Error for a name or value that is none, with those there are.
+  /// Parses settings such as "order=reverse check=all,-race-lanes seed=3". Other settings keep their defaults. Throws
+  /// Error for an unknown name or value and lists the known ones.
   static Schedule named(const std::string &text);
 };
 
@@ -37,7 +37,7 @@ struct Schedule {
 struct Setting {
   const char *name;
   const char *help;
-  /// Throws Error for a value that is none of this setting's.
+  /// Throws Error for an invalid value.
   void (*set)(Schedule &schedule, const std::string &value);
 };
 std::span<const Setting> settings();

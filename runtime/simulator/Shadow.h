@@ -1,8 +1,9 @@
-// The checks of memory accesses of a block: races, bytes without a value, bytes in flight, missing proxy fences.
+// Checks the memory accesses of a CTA: races, uninitialised bytes, bytes in flight, missing proxy fences.
 //
-// Each access is held against what its bytes' cells say (Cells.h) and what the thread has seen (Causality.h), then
-// noted there. Asynchronous copies have two ends: from the first on, their bytes are in flight, and whoever touches
-// them is wrong; at the second they count as accesses of a thread or an engine. When they move data is another matter.
+// Each access is compared with the cells of its bytes (Cells.h) and with the thread's vector clock (Causality.h), then
+// recorded in the cells. An asynchronous copy has two ends. From its begin its bytes are in flight, and any access to
+// them is an error. At its end it counts as an access of a thread or an engine. The time at which data moves is
+// independent of this.
 //
 //     barrier                      order.release(warp, clock) … order.acquire(warp, lanes, clock)
 //     cp.async                     beginWrite(…) at its issue, endWrite(…, the warp, lane) when its thread has waited
@@ -18,7 +19,7 @@
 
 namespace kiln::simulator {
 
-/// One instruction's accesses: `bytes` bytes at each lane, or as many of them as `sizes` says.
+/// The accesses of one instruction: `bytes` bytes per lane, or as many as `sizes` says.
 struct Accesses {
   Warp &warp;
   const Step &step;
@@ -27,37 +28,37 @@ struct Accesses {
   uint32_t bytes = 0;
   AccessKind kind = AccessKind::read;
   const std::array<uint32_t, lanesOfWarp> *sizes = nullptr;
-  /// Of a store: byte `byte` of what a lane writes. Threads that write the same value do not race.
+  /// For a store: byte `byte` of a lane's value. Threads that write equal values do not race.
   const StoredBytes *stored = nullptr;
 };
 
 class Shadow {
 public:
-  /// `number`: of the block in its launch. `shared`: its shared memory.
+  /// `number` is the index of the CTA in its launch, `shared` its shared memory.
   Shadow(GlobalShadow &global, uint32_t number, int threads, char *shared, uint32_t sharedBytes);
 
   Causality order;
 
-  /// Accesses to shared or global memory, which lies there and is aligned.
+  /// Checks and records accesses to shared or global memory that are in bounds and aligned.
   void access(const Accesses &accesses);
-  /// A strong read or write of words publishes or collects: `publish` before the access itself, `collect` after it.
+  /// A strong read or write of words. Call `publish` before the access and `collect` after it.
   void publish(Warp &warp, const LanePointers &words, Ordering ordering);
   void collect(Warp &warp, const LanePointers &words, Ordering ordering);
 
   // --- Asynchronous copies -----------------------------------------------------------------------------------------
-  // `bytes` bytes at `at` of shared or global memory; both are multiples of 4, or the bytes lie in one word.
+  // `bytes` bytes at `at` in shared or global memory. Both are multiples of 4, or the bytes are in one word.
 
   /// A lane starts a copy to these bytes.
   void beginWrite(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes);
-  /// It has landed: they were written, with values, by a lane of a warp or (lane 0) by an engine.
+  /// The copy has landed: a lane of a warp or (lane 0) an engine has written the bytes.
   void endWrite(int agent, int lane, char *at, uint32_t bytes);
-  /// A lane starts an asynchronous read of these bytes, by another proxy than loads and stores; an engine does it, or
-  /// (−1) the lane's warp.
+  /// A lane starts an asynchronous read of these bytes through another proxy than loads and stores. The reader is an
+  /// engine, or (−1) the lane's warp.
   void beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes, int engine = -1);
-  /// It is done; what this lane of a warp, or (lane 0) the engine, does from here on comes after it.
+  /// The read is done. Later accesses of this lane of a warp, or (lane 0) of the engine, come after it.
   void endRead(int agent, int lane, char *at, uint32_t bytes);
-  /// The same of many rows of 16 bytes that lane 0 of a warp reads: where in shared memory they begin. Those that lie
-  /// outside count for nothing.
+  /// Asynchronous reads of rows of 16 bytes by lane 0 of a warp; `rows` are offsets in shared memory. Rows out of
+  /// bounds are ignored.
   void beginReads(Warp &warp, const Step &step, const std::vector<uint32_t> &rows);
   void endReads(int warp, const std::vector<uint32_t> &rows);
 
@@ -67,8 +68,8 @@ private:
     const Accesses *accesses;
     Warp &warp;
     const Step &step;
-    int lane = 0;      // that is reported
-    int agent = 0;     // of the block: a warp
+    int lane = 0;      // for reports
+    int agent = 0;     // a warp of the CTA
     uint32_t self = 0; // agent of the launch << laneBits | lane or allOfThem
     AccessKind kind = AccessKind::read;
     bool reads = false, writes = false, strong = false;
@@ -87,7 +88,7 @@ private:
   bool allReadBefore(const Visit &visit, const Cell &cell) const;
   void noteWrite(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes);
   void listMask(Cells &cells, Cell &cell) const;
-  /// A warp of the block as a reader, any of its lanes.
+  /// A warp of the CTA as a reader: any of its lanes.
   uint32_t readerOf(uint32_t warp) const { return (order.firstAgent() + warp) << laneBits | allOfThem; }
   void noteRead(const Visit &visit, Cells &cells, Cell &cell);
   bool isBefore(const Visit &visit, Time time, uint32_t who) const;
@@ -104,7 +105,7 @@ private:
   char *sharedMemory;
   uint32_t sharedBytes;
   Cells shared;
-  std::unordered_map<const char *, Clock> sharedWords; // that strong accesses synchronise by
+  std::unordered_map<const char *, Clock> sharedWords; // used for synchronisation by strong accesses
   std::array<std::pair<uint64_t, GlobalShadow::Page *>, 512> recentPages{};
 };
 

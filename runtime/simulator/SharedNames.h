@@ -1,13 +1,13 @@
-// Names for parts of shared memory, which findings give beside an address.
+// Names for buffers in shared memory, which findings print after an address.
 //
-// Whoever made the text says what lies where, one line a part, in comments of the PTX or in a file of its own
-// (`kiln-sim --names`):
+// The author of the PTX text adds one line per buffer, in comments of the PTX or in a separate file (`kiln-sim
+// --names`):
 //
 //     // kiln.shared KERNEL OFFSET BYTES NAME
 //
-// Comments stay with a text that is edited or sent to somebody, and all who read PTX skip them. OFFSET counts bytes
-// from the beginning of a block's shared memory, static variables first; NAME is the rest of the line, such as `stage 1
-// of a`. Parts may overlap, as buffers do that are never in use together.
+// Comments stay with a text that is edited or copied, and all readers of PTX skip them. OFFSET counts bytes from the
+// begin of a CTA's shared memory, static variables first. NAME is the rest of the line, such as `stage 1 of a`. Buffers
+// may overlap, as they do if they are never in use together.
 
 #pragma once
 
@@ -20,10 +20,10 @@ namespace kiln::simulator {
 
 class SharedNames {
 public:
-  /// Adds a kernel's parts that the lines of a text name; all other lines are skipped. Throws Error for a line that
-  /// begins as these do and is none, with its number behind `source`, say "PTX line".
+  /// Adds the buffers of a kernel that the lines of a text name; other lines are skipped. Throws Error for a malformed
+  /// line, with its number after `source`, such as "PTX line".
   void read(std::string_view text, std::string_view kernel, std::string_view source);
-  /// The parts that hold a byte: " ('a' + 128)", " ('a' + 128 or 'b')"; nothing when it has no name.
+  /// The buffers that contain a byte: " ('a' + 128)", " ('a' + 128 or 'b')"; empty if it has no name.
   std::string at(uint32_t offset) const;
 
 private:

@@ -1,4 +1,4 @@
-// The targets and versions that PTX texts may be for, as far as NVIDIA has told of them.
+// The published targets and versions of PTX.
 
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace kiln::simulator {
 
-/// The shared memory that a block may have on the GPUs of the module's `.target`, static and dynamic. Throws Error
-/// unless the text has a `.version` and a `.target`, and both are known.
+/// The maximum shared memory of a CTA, static and dynamic, on GPUs of the module's `.target`. Throws Error unless the
+/// text has a known `.version` and a known `.target`.
 int64_t checkTarget(const ptx::Module &module);
 
 } // namespace kiln::simulator

@@ -1,5 +1,5 @@
-// What the four warps of a warpgroup do together: the same instructions with the same operands, in the same order. Each
-// warp runs by itself; the first to come notes what it did, and the others are compared with it.
+// Warpgroups: four warps must execute equal wgmma instructions with equal operands, in one order. Each warp runs alone.
+// The first warp at an instruction records it; the others are compared with the record.
 
 #pragma once
 
@@ -21,26 +21,26 @@ using GroupColumns = std::variant<ColumnOperand<float>, ColumnOperand<int32_t>>;
 struct GroupInstruction {
   int line = 0;                   // of the PTX text
   uint64_t first = 0, second = 0; // operands that must be equal: descriptors, a number
-  int left = warpsOfGroup;        // warps that have not come to it
-  GroupColumns columns;           // B, once it has been read
+  int left = warpsOfGroup;        // warps that have not reached it
+  GroupColumns columns;           // B, once it was read
   bool hasColumns = false;
 };
 
 class Warpgroup {
 public:
-  /// The instruction that a warp (0 to 3 in the group) comes to next, as the first of them noted it; `isFirst` when
-  /// this one is.
+  /// The record of the next instruction of a warp (0 to 3 in the group). `isFirst` is set if this warp is the first at
+  /// it.
   GroupInstruction &next(int warp, bool &isFirst);
-  /// The warp has done it. Instructions that all have done are forgotten.
+  /// The warp has executed it. Instructions that all warps have executed are dropped.
   void done(int warp);
-  /// Instructions that a warp has done.
+  /// The number of instructions that a warp has executed.
   uint64_t count(int warp) const { return counts[static_cast<size_t>(warp)]; }
-  /// Whether others are still to do what the warp has done.
+  /// Whether other warps have not yet executed an instruction that this warp has.
   bool isAhead(int warp) const { return count(warp) > *std::min_element(counts.begin(), counts.end()); }
 
 private:
-  std::deque<GroupInstruction> instructions; // from number `begin`
-  GroupColumns spare;                        // memory of the last that was forgotten
+  std::deque<GroupInstruction> instructions; // numbered from `begin`
+  GroupColumns spare;                        // memory of the last dropped instruction, for reuse
   uint64_t begin = 0;
   std::array<uint64_t, warpsOfGroup> counts{};
 };

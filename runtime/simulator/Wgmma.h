@@ -1,4 +1,4 @@
-// What other files need of wgmma.
+// Functions of wgmma for other files.
 
 #pragma once
 
@@ -6,11 +6,11 @@
 
 namespace kiln::simulator {
 
-/// Runs a step that touches registers of a wgmma, after the rules for these have been asked.
+/// Runs a step that touches registers of a wgmma, after checking WgmmaRules.
 void runWatched(Warp &warp, const Step &step);
 
-/// Compares an instruction of a warpgroup with what its other warps did there: `first` and `second` are what must be
-/// equal. Reports what is not, or that the warp is not whole.
+/// Compares an instruction of a warpgroup with the record of its other warps. `first` and `second` must be equal.
+/// Reports differences, and missing lanes of the warp.
 struct GroupInstruction;
 GroupInstruction &agree(Warp &warp, const Step &step, uint64_t first, uint64_t second);
 

@@ -1,6 +1,6 @@
-// The operands of wgmma: matrices in shared memory that a 64-bit descriptor describes, and fragments in registers.
+// The operands of wgmma: matrices in shared memory with a 64-bit descriptor, and register fragments.
 //
-// Elements become float, or int32_t for integer types, in the order in which the product reads them.
+// Elements become float, or int32_t for integer types, in the order in which the arithmetic reads them.
 
 #pragma once
 
@@ -12,30 +12,30 @@
 
 namespace kiln::simulator {
 
-/// A matrix descriptor: where the matrix begins, and the distances, in bytes, between its 8×16-byte cores.
+/// A matrix descriptor: the begin of the matrix, and the distances in bytes between its 8×16-byte core matrices.
 struct MatrixDescriptor {
   uint32_t start = 0, leading = 0, stride = 0, baseOffset = 0;
   Swizzle swizzle = Swizzle::none;
 
   explicit MatrixDescriptor(uint64_t bits);
-  /// What of it the simulator does not take, or that is wrong; nothing when it is good.
+  /// The error in the descriptor, or the part that the simulator does not support; empty if it is good.
   std::string fault() const;
 };
 
-/// Which elements of a matrix are wanted: `rows` of M or N from `first`, and K columns; `turned`: M or N runs fastest.
+/// A part of a matrix: `rows` of M or N from `first`, and K columns. `turned`: M or N is the fastest dimension.
 struct MatrixPart {
   ptx::Type type = ptx::Type::f16;
   int first = 0, rows = 0, K = 0;
   bool turned = false, negated = false;
 };
 
-/// Shared memory as wgmma reads it.
+/// The shared memory that wgmma reads.
 struct SharedBytes {
   const char *data = nullptr;
   uint32_t size = 0;
 };
 
-/// Calls `visit(row, column, place)` for each 16 bytes of the part: the place of its first element.
+/// Calls `visit(row, column, place)` for each 16 bytes of the part, with the place of its first element.
 template <class Visit> void forEachChunk(const MatrixDescriptor &matrix, const MatrixPart &part, Visit visit) {
   const int perChunk = 128 / ptx::bitsOf(part.type), bytes = 16 / perChunk;
   const auto width = static_cast<int>(bytesOf(matrix.swizzle)); // of a swizzled row
@@ -60,22 +60,21 @@ template <class Visit> void forEachChunk(const MatrixDescriptor &matrix, const M
                   : at(start + row / 8 * stride + int64_t{k % 8} * 16 + k / 8 * leading));
 }
 
-/// A, for one warp: element (row, k) for each lane and each half of the 16 rows, [half][k][lane].
+/// A for one warp: element (row, k) for each lane and each half of the 16 rows, as [half][k][lane].
 template <class T> struct RowOperand {
   static constexpr int mostK = 32;
   alignas(32) T values[2][mostK][32];
 };
-/// B, for all warps: element (k, column) as [column / 8][column % 2][k][column / 2 % 4], which is one column pair's
-/// lanes.
+/// B for all warps: element (k, column) as [column / 8][column % 2][k][column / 2 % 4]: the lanes of one column pair.
 template <class T> using ColumnOperand = std::vector<T>;
 
-/// Reads the part from shared memory; false when some of it lies outside, which reads as 0.
+/// Reads the part from shared memory. Bytes out of bounds read as 0; then the result is false.
 template <class T>
 bool readRows(const SharedBytes &shared, const MatrixDescriptor &matrix, const MatrixPart &part, RowOperand<T> &rows);
 template <class T>
 bool readColumns(const SharedBytes &shared, const MatrixDescriptor &matrix, const MatrixPart &part,
                  ColumnOperand<T> &columns);
-/// Takes A from the four words that each lane has.
+/// Reads A from the four words of each lane.
 template <class T> void readFragment(const uint32_t *const (&words)[4], const MatrixPart &part, RowOperand<T> &rows);
 
 } // namespace kiln::simulator
