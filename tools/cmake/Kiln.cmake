@@ -173,6 +173,28 @@ function(kiln_program name)
   endif()
 endfunction()
 
+# kiln_link_whole(TARGET): links Kiln's libraries, LLVM and fmt into the target itself, so that it needs no library but the
+# system's. LLVM's archives are named by their paths: its own targets would bring its shared library along, and with it a
+# second LLVM.
+function(kiln_link_whole target)
+  foreach(library runtime streams kernels simulator lowering dsl simt layout tile)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:kiln_${library}>)
+  endforeach()
+  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tools/cmake/fmt_library.cc)
+  file(GLOB mlir ${LLVM_LIBRARY_DIR}/libMLIR*.a)
+  list(FILTER mlir EXCLUDE REGEX "CAPI|Test|Runner|ExecutionEngine|JitRunner")
+  execute_process(
+    COMMAND ${KILN_LLVM_BIN}/llvm-config --link-static --libfiles
+      nvptx x86 passes bitreader bitwriter linker core support targetparser ipo orcjit
+    OUTPUT_VARIABLE llvm OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(llvm)
+  find_library(KILN_STATIC_ZSTD libzstd.a REQUIRED)
+  find_library(KILN_STATIC_Z libz.a REQUIRED)
+  target_link_libraries(${target} PRIVATE -Wl,--start-group ${mlir} ${llvm} -Wl,--end-group
+    ${KILN_STATIC_ZSTD} ${KILN_STATIC_Z} Threads::Threads ${CMAKE_DL_LIBS} m)
+  target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,--icf=all -Wl,-s)
+endfunction()
+
 # kiln_install_package(): the headers of an installed copy, what find_package(Kiln) reads of it, and its pages.
 include(CMakePackageConfigHelpers)
 function(kiln_install_package)

@@ -1,0 +1,76 @@
+/* A C program that launches a kernel of its own and an operator, and looks at the errors: `library KERNELS DEVICE`. Ends
+ * with the number of the line that saw something else than it expected, in stderr. */
+#include <kiln/kiln.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define EXPECT(condition)                                                                                              \
+  if (!(condition)) {                                                                                                  \
+    fprintf(stderr, "%d: %s\n", __LINE__, kiln_error());                                                               \
+    return 1;                                                                                                          \
+  }
+#define EXPECT_ERROR(call, text) EXPECT((call) == KILN_USER && strstr(kiln_error(), text))
+
+enum { N = 1000 };
+
+static kiln_tensor vector(float *data, int64_t *extent) {
+  kiln_tensor tensor = {0};
+  tensor.data = data;
+  tensor.device_type = 1;
+  tensor.rank = 1;
+  tensor.type_code = 2;
+  tensor.type_bits = 32;
+  tensor.lanes = 1;
+  tensor.shape = extent;
+  return tensor;
+}
+
+int main(int argc, char **argv) {
+  static float x[N], y[N], sum[N];
+  int64_t extent = N, grid[3] = {1, 1, 1};
+  kiln_tensor tx = vector(x, &extent), ty = vector(y, &extent), tsum = vector(sum, &extent);
+  const kiln_argument arguments[3] = {kiln_read(&tx), kiln_write(&ty), kiln_real(32, 0.5)};
+  const kiln_argument operands[3] = {kiln_read(&tx), kiln_read(&ty), kiln_write(&tsum)};
+  kiln_device *device = NULL, *again = NULL;
+  kiln_library *library = NULL;
+  const kiln_kernel *kernel = NULL;
+  kiln_plan *plan = NULL;
+  int32_t place = 0;
+  int i, is_tensor = 0;
+  if (argc != 3)
+    return 2;
+  for (i = 0; i < N; ++i)
+    x[i] = (float)i, y[i] = 1;
+  EXPECT(kiln_device_open(argv[2], &device) == KILN_OK && kiln_device_open(argv[2], &again) == KILN_OK);
+  EXPECT(device == again);
+  kiln_device_close(again);
+  kiln_device_place(device, &place, NULL);
+  EXPECT(place == 1);
+  EXPECT(kiln_library_open(argv[1], &library) == KILN_OK && kiln_library_size(library) == 1);
+  EXPECT(kiln_library_find(library, "axpy", &kernel) == KILN_OK && kernel == kiln_library_kernel(library, 0));
+  EXPECT(strcmp(kiln_kernel_name(kernel), "axpy") == 0 && kiln_kernel_arguments(kernel) == 3);
+  EXPECT(strcmp(kiln_kernel_argument(kernel, 1, &is_tensor), "y") == 0 && is_tensor);
+  EXPECT(strcmp(kiln_kernel_argument(kernel, 2, &is_tensor), "alpha") == 0 && !is_tensor);
+  EXPECT(strcmp(kiln_kernel_config(kernel), "block=1024") == 0 && !kiln_kernel_argument(kernel, 3, NULL));
+  EXPECT(kiln_launch(device, kernel, grid, arguments, 3, NULL) == KILN_OK && kiln_synchronize(device) == KILN_OK);
+  for (i = 0; i < N; ++i)
+    EXPECT(y[i] == 1 + 0.5f * (float)i);
+  EXPECT(kiln_operate(device, "add", operands, 3, NULL) == KILN_OK && kiln_synchronize(device) == KILN_OK);
+  EXPECT(sum[N - 1] == x[N - 1] + y[N - 1]);
+  EXPECT(kiln_plan_make(device, "add", operands, 3, NULL, &plan) == KILN_OK);
+  for (x[3] = 0; x[3] < 3; ++x[3]) {
+    EXPECT(kiln_plan_run(plan) == KILN_OK && kiln_synchronize(device) == KILN_OK && sum[3] == x[3] + y[3]);
+  }
+  kiln_plan_close(plan);
+  EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 2, NULL), "expected 3 arguments, but got 2");
+  EXPECT_ERROR(kiln_launch(device, kernel, grid, operands, 3, NULL), "'alpha'");
+  EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 3, "blok=1"), "'blok'");
+  EXPECT_ERROR(kiln_launch(device, NULL, grid, arguments, 3, NULL), "expected a kernel, but got a null pointer");
+  EXPECT_ERROR(kiln_operate(device, "ad", operands, 3, NULL), "expected an operator out of");
+  EXPECT_ERROR(kiln_library_find(library, "axp", &kernel), "out of axpy, but got 'axp'");
+  kiln_library_close(library);
+  kiln_device_close(device);
+  printf("%s on %s\n", kiln_version(), argv[2]);
+  return 0;
+}

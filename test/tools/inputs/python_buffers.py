@@ -1,0 +1,54 @@
+"""The Python package on buffers alone: launches, operators, and the texts of errors. `python_buffers.py KERNELS`."""
+
+import array
+import sys
+
+import kiln
+
+N = 3000
+x, y = array.array("f", range(N)), array.array("f", [1] * N)
+axpy = kiln.load(sys.argv[1]).axpy
+assert axpy.arguments == ["x", "y", "alpha"] and axpy.config == {"block": "1024"}, (axpy.arguments, axpy.config)
+axpy[lambda config: -(-N // int(config["block"]))](x, y, alpha=0.5)
+assert y[N - 1] == 1 + 0.5 * (N - 1), y[N - 1]
+with kiln.open("simulator:sm_80"):
+    axpy[6](x, alpha=0.5, y=y, block=512)
+assert y[N - 1] == N, y[N - 1]
+
+# A view with strides, and one of rank 2.
+matrix = memoryview(x).cast("B").cast("f", (1000, 3))
+rows = kiln.ops.softmax(matrix)
+assert rows.shape == (1000, 3) and abs(sum(rows[7, i] for i in range(3)) - 1) < 1e-6
+assert kiln.ops.add(memoryview(x)[::2], memoryview(y)[::2])[5] == x[10] + y[10]
+product = kiln.ops.matmul(matrix, memoryview(array.array("f", [1, 0, 0, 1, 1, 1])).cast("B").cast("f", (3, 2)))
+assert [product[2, 0], product[2, 1]] == [6 + 8, 7 + 8], product.tolist()[2]
+parameters, m, v = (array.array("f", [1.0, 2.0]) for _ in range(3))
+kiln.ops.adamw(parameters, array.array("f", [0.5, -0.5]), m, v, step=1, rate=0.1)
+assert parameters[0] < 1 and parameters[1] > 1.9, parameters
+
+
+def fails(call, text, kind=kiln.Error):
+    """Expects an error of this kind whose text has `text`."""
+    try:
+        call()
+    except kind as error:
+        assert text in str(error), str(error)
+    else:
+        raise AssertionError(f"expected an error with: {text}")
+
+
+fails(lambda: axpy[3](x, y), "got none for alpha")
+fails(lambda: axpy[3](x, y, 0.5, 3), "expected 3 arguments, but got 4")
+fails(lambda: axpy[3](x, bytes(y), 0.5), "may be written for 'y', but got a read-only tensor")
+fails(lambda: axpy[3](x, y, 0.5, blok=3), "out of x, y, alpha, block, but got 'blok'")
+fails(lambda: axpy[3](x, y, 0.5, alpha=0.5), "one value for 'alpha'")
+fails(lambda: axpy[3](x, "y", 0.5), "an array or a number, but got str")
+fails(lambda: axpy[1, 1, 1, 1](x, y, 0.5), "a grid of 1 to 3 extents, but got 4")
+fails(lambda: axpy[-1](x, y, 0.5), "grid")
+fails(lambda: axpy[3](x, y, 2**64), "64 bits")
+fails(lambda: kiln.open("gpu"), "expected a device out of cpu")
+fails(lambda: kiln.load("no.so"), "expected to read 'no.so'", kiln.DeviceError)
+fails(lambda: kiln.load(sys.argv[1])["axpi"], "out of axpy, but got 'axpi'")
+fails(lambda: kiln.ops.softmax(array.array("i", [1, 2])), "softmax")
+fails(lambda: kiln.ops.matmul(matrix, matrix), "matmul")
+assert "matmul: a, b -> out; accumulate=0, precision=default" in kiln.ops.operators().splitlines()

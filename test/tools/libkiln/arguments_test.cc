@@ -1,0 +1,217 @@
+// How libkiln takes tensors in DLPack's form: each field that is wrong is an error that names it, and each form that a
+// tensor may have gives the same result.
+
+#include "tools/libkiln/kiln.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+/// A device that is open while this lives.
+struct Opened {
+  kiln_device *device = nullptr;
+  explicit Opened(const char *name) { EXPECT_EQ(kiln_device_open(name, &device), KILN_OK) << kiln_error(); }
+  ~Opened() { kiln_device_close(device); }
+};
+
+/// An f32 tensor of the host.
+struct Floats {
+  std::vector<int64_t> shape, strides;
+  kiln_tensor tensor = {};
+
+  Floats(float *data, std::vector<int64_t> extents, std::vector<int64_t> steps = {})
+      : shape(std::move(extents)), strides(std::move(steps)) {
+    tensor = {data, 1, 0, static_cast<int32_t>(shape.size()), 2, 32, 1, shape.data(), strides.empty() ? nullptr : strides.data(), 0};
+  }
+  Floats(const Floats &) = delete;
+};
+
+/// The status of `softmax` of x into out, after which all launches have ended.
+kiln_status softmax(kiln_device *device, const kiln_tensor &x, const kiln_tensor &out) {
+  const std::array arguments = {kiln_read(&x), kiln_write(&out)};
+  const kiln_status status = kiln_operate(device, "softmax", arguments.data(), arguments.size(), nullptr);
+  return status ? status : kiln_synchronize(device);
+}
+
+class ArgumentsTest : public testing::TestWithParam<const char *> {
+protected:
+  Opened opened{GetParam()};
+  kiln_device *device = opened.device;
+};
+
+/// Expects an error whose text holds `text`.
+void expectError(kiln_status status, const std::string &text) {
+  EXPECT_EQ(status, KILN_USER);
+  EXPECT_NE(std::string(kiln_error()).find(text), std::string::npos) << kiln_error();
+}
+
+// An offset in bytes, rows that lie apart, and a row-major tensor with its strides written out are the same numbers.
+TEST_P(ArgumentsTest, FormsOfATensorGiveTheSameResult) {
+  std::vector<float> x(6 * 8 + 3);
+  std::iota(x.begin(), x.end(), -7.0f);
+  std::vector<float> want(12), got(12);
+  std::vector<float> dense;
+  for (int row = 0; row < 3; ++row)
+    dense.insert(dense.end(), x.begin() + 3 + row * 16, x.begin() + 3 + row * 16 + 4);
+  ASSERT_EQ(softmax(device, Floats(dense.data(), {3, 4}).tensor, Floats(want.data(), {3, 4}, {4, 1}).tensor), KILN_OK)
+      << kiln_error();
+  Floats strided(x.data(), {3, 4}, {16, 1});
+  strided.tensor.byte_offset = 12;
+  ASSERT_EQ(softmax(device, strided.tensor, Floats(got.data(), {3, 4}).tensor), KILN_OK) << kiln_error();
+  EXPECT_EQ(got, want);
+}
+
+// A tensor without elements needs no memory, and nothing is written.
+TEST_P(ArgumentsTest, EmptyTensorsNeedNoMemory) {
+  EXPECT_EQ(softmax(device, Floats(nullptr, {0, 4}).tensor, Floats(nullptr, {0, 4}).tensor), KILN_OK) << kiln_error();
+}
+
+// A tensor of rank 0 is one number.
+TEST_P(ArgumentsTest, RankZeroIsOneNumber) {
+  float x = 3, y = 4, out = 0;
+  const Floats fx(&x, {}), fy(&y, {}), fout(&out, {});
+  const std::array arguments = {kiln_read(&fx.tensor), kiln_read(&fy.tensor), kiln_write(&fout.tensor)};
+  ASSERT_EQ(kiln_operate(device, "add", arguments.data(), 3, nullptr), KILN_OK) << kiln_error();
+  ASSERT_EQ(kiln_synchronize(device), KILN_OK) << kiln_error();
+  EXPECT_EQ(out, 7);
+}
+
+// Each field that is wrong is named, and nothing runs.
+TEST_P(ArgumentsTest, WrongFieldsAreNamed) {
+  std::vector<float> x(16, 1.0f), out(16, 5.0f);
+  const Floats good(out.data(), {4, 4});
+  const auto with = [&](auto change) {
+    Floats wrong(x.data(), {4, 4}, {4, 1});
+    change(wrong.tensor);
+    return softmax(device, wrong.tensor, good.tensor);
+  };
+  expectError(with([](kiln_tensor &t) { t.device_type = 2; }), "argument 0: expected a tensor on DLPack device (1, 0)");
+  expectError(with([](kiln_tensor &t) { t.rank = 6; }), "rank 0 to 5, but got rank 6");
+  expectError(with([](kiln_tensor &t) { t.rank = -1; }), "but got rank -1");
+  expectError(with([](kiln_tensor &t) { t.shape = nullptr; }), "expected a shape");
+  expectError(with([](kiln_tensor &t) { t.type_code = 5; }), "but got (5, 32)");
+  expectError(with([](kiln_tensor &t) { t.type_bits = 24; }), "but got (2, 24)");
+  expectError(with([](kiln_tensor &t) { t.lanes = 4; }), "with 1 lane");
+  expectError(with([](kiln_tensor &t) { t.data = nullptr; }), "expected memory");
+  expectError(with([](kiln_tensor &t) { t.byte_offset = 2; }), "at a multiple of 4 bytes");
+  expectError(with([](kiln_tensor &t) { t.shape[0] = -4; }), "extents from 0");
+  expectError(with([](kiln_tensor &t) { t.shape[0] = 3; }), "'out'");
+  EXPECT_EQ(out, std::vector<float>(16, 5.0f));
+}
+
+// A read-only tensor is no result, of an operator or of a kernel; the message names the operand.
+TEST_P(ArgumentsTest, ReadOnlyTensorsAreNotWritten) {
+  std::vector<float> x(8, 1.0f), out(8, 5.0f);
+  const Floats fx(x.data(), {8}), fout(out.data(), {8});
+  const std::array arguments = {kiln_read(&fx.tensor), kiln_read(&fx.tensor), kiln_read(&fout.tensor)};
+  expectError(kiln_operate(device, "add", arguments.data(), 3, nullptr), "may be written for 'out'");
+  kiln_library *builtIn = nullptr;
+  const kiln_kernel *kernel = nullptr;
+  ASSERT_EQ(kiln_library_open(nullptr, &builtIn), KILN_OK) << kiln_error();
+  ASSERT_EQ(kiln_library_find(builtIn, "add", &kernel), KILN_OK) << kiln_error();
+  const std::array<int64_t, 3> grid = {1, 1, 1};
+  expectError(kiln_launch(device, kernel, grid.data(), arguments.data(), 3, nullptr), "may be written for 'out'");
+  EXPECT_EQ(out, std::vector<float>(8, 5.0f));
+  kiln_library_close(builtIn);
+}
+
+// Whatever stands in the fields of a tensor and in a call, the call returns. Memory of the right size is behind data.
+TEST_P(ArgumentsTest, DrawnTensorsEndInAStatus) {
+  std::mt19937 random(17);
+  const auto draw = [&](std::initializer_list<int64_t> values) {
+    return values.begin()[random() % values.size()];
+  };
+  std::vector<float> memory(4096, 0.5f);
+  int good = 0;
+  for (int n = 0; n < 2500; ++n) {
+    std::array<std::vector<int64_t>, 3> shapes, strides;
+    std::array<kiln_tensor, 3> tensors = {};
+    std::array<kiln_argument, 3> arguments = {};
+    for (size_t i = 0; i < 3; ++i) {
+      const auto rank = static_cast<size_t>(draw({0, 1, 1, 2, 2, 3, 4, 5}));
+      for (size_t d = 0; d < rank; ++d) {
+        shapes[i].push_back(draw({0, 1, 2, 3, 4, 4, 4, n % 50 ? 4 : INT64_MAX, n % 50 ? 4 : -1}));
+        strides[i].push_back(draw({0, 1, 1, 4, 4, 16, n % 50 ? 1 : INT64_MAX / 2, n % 50 ? 1 : INT64_MIN}));
+      }
+      tensors[i] = {draw({0, 1, 1, 1, 1, 1, 1, 1}) ? memory.data() + 1024 * i : nullptr,
+                    static_cast<int32_t>(draw({1, 1, 1, 1, 1, 1, 2, 3})),
+                    0,
+                    static_cast<int32_t>(n % 31 ? static_cast<int64_t>(rank) : draw({-1, 6, 1 << 30})),
+                    static_cast<uint8_t>(draw({2, 2, 2, 2, 2, 2, 0, 4, 255})),
+                    static_cast<uint8_t>(draw({32, 32, 32, 32, 32, 16, 7})),
+                    1,
+                    shapes[i].data(),
+                    draw({0, 1}) ? strides[i].data() : nullptr,
+                    static_cast<uint64_t>(draw({0, 0, 0, 4, 1}))};
+      // The last byte that the strides reach may lie outside of the memory: such tensors are for looking at alone.
+      int64_t last = 0;
+      for (size_t d = 0; d < rank && tensors[i].strides; ++d)
+        last += shapes[i][d] > 1 && shapes[i][d] < 8 && strides[i][d] >= 0 && strides[i][d] < 32 ? (shapes[i][d] - 1) * strides[i][d]
+                : shapes[i][d] > 1                                                               ? 4096
+                                                                                                 : 0;
+      if (last > 900 || (!tensors[i].strides && rank == 5))
+        tensors[i].type_code = 255;
+      arguments[i] = draw({0, 1}) ? kiln_write(&tensors[i]) : kiln_read(&tensors[i]);
+    }
+    const char *const name = std::array{"add", "softmax", "gelu", "matmul", "total", "column_sums"}[random() % 6];
+    const auto count = static_cast<size_t>(draw({2, 2, 3, 3, 3}));
+    const kiln_status status = kiln_operate(device, name, arguments.data(), count, nullptr);
+    good += status == KILN_OK;
+    ASSERT_TRUE(status == KILN_OK || status == KILN_USER || status == KILN_DEVICE) << status << ": " << kiln_error();
+    (void)kiln_synchronize(device);
+  }
+  EXPECT_GT(good, 10); // some were fine
+}
+
+// Threads that launch on one device at a time get their own results.
+TEST_P(ArgumentsTest, ThreadsMayLaunchAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      std::vector<float> x(100, static_cast<float>(t)), y(100, 1.0f), out(100);
+      const Floats fx(x.data(), {100}), fy(y.data(), {100}), fout(out.data(), {100});
+      const std::array arguments = {kiln_read(&fx.tensor), kiln_read(&fy.tensor), kiln_write(&fout.tensor)};
+      for (int n = 0; n < 10; ++n) {
+        if (kiln_operate(device, "add", arguments.data(), 3, nullptr) || kiln_synchronize(device))
+          ++wrong;
+        if (out != std::vector<float>(100, static_cast<float>(t + 1)))
+          ++wrong;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0) << kiln_error();
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ArgumentsTest, testing::Values("cpu", "simulator:sm_80"), [](const auto &info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), ':', '_');
+  return name;
+});
+
+// A kernel that leaves the memory it was lent is told so, and the memory is the host's again afterwards.
+TEST(Simulator, FindsAccessesBeyondTheArraysOfTheHost) {
+  const Opened simulator("simulator:sm_80");
+  std::vector<float> memory(64, 2.0f);
+  Floats x(memory.data(), {8}), out(memory.data() + 32, {8});
+  x.tensor.strides = x.strides.data();
+  const std::array arguments = {kiln_read(&x.tensor), kiln_read(&x.tensor), kiln_write(&out.tensor)};
+  for (int n = 0; n < 2; ++n) {
+    ASSERT_EQ(kiln_operate(simulator.device, "add", arguments.data(), 3, nullptr), KILN_OK) << kiln_error();
+    ASSERT_EQ(kiln_synchronize(simulator.device), KILN_OK) << kiln_error();
+  }
+  EXPECT_EQ(memory[39], 4);
+  EXPECT_EQ(memory[40], 2);
+}
+
+} // namespace
