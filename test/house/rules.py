@@ -183,7 +183,7 @@ MEASURED = re.compile(r"kernels of nvcc")
 
 
 def readme(files):
-    """What a README names is there: programs, scripts, and the files that it links to, or the build writes them. It does
+    """What a page names is there: programs, scripts, and the files that it links to, or the build writes them. It does
     not count what changes with every commit."""
     programs, pages = set(), set()
     for path, file in files.items():
@@ -193,7 +193,7 @@ def readme(files):
             if "kiln_passes(" in file.text:
                 pages.add("build/reference/passes.md")
     for path, file in files.items():
-        if not path.endswith("README.md"):
+        if not path.endswith(".md"):
             continue
         for name in re.findall(r"(?<![\w/])build/bin/([\w-]+)", file.text):
             if name not in programs:

@@ -1,5 +1,5 @@
-# Installs the READMEs and the reference pages in the folder FOLDER, relative to the prefix, with links that lead to what
-# is installed: of READMES, their PICTURES and the LICENSE by their paths in the tree SOURCE, of pages in REFERENCE as
+# Installs the pages and the reference pages in the folder FOLDER, relative to the prefix, with links that lead to what
+# is installed: of PAGES, their PICTURES and the LICENSE by their paths in the tree SOURCE, of pages in REFERENCE as
 # reference/, of HEADERS below INCLUDE. Other links, to sources, become plain text. The changed copies are made in COPIES.
 # Included by an installation, which gives file(INSTALL) its settings.
 cmake_policy(VERSION 3.25)
@@ -10,8 +10,8 @@ cmake_path(ABSOLUTE_PATH INCLUDE BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX})
 # nothing when it is not installed.
 function(place_of target folder result)
   set(found "")
-  list(TRANSFORM READMES REPLACE "/?README.md$" "" OUTPUT_VARIABLE folders)
-  if(target IN_LIST READMES OR target IN_LIST PICTURES OR target IN_LIST folders OR target STREQUAL LICENSE)
+  list(TRANSFORM PAGES REPLACE "/?README.md$" "" OUTPUT_VARIABLE folders)
+  if(target IN_LIST PAGES OR target IN_LIST PICTURES OR target IN_LIST folders OR target STREQUAL LICENSE)
     set(found ${FOLDER}/${target})
   elseif(target MATCHES "^build/(reference/.*)$")
     set(found ${FOLDER}/${CMAKE_MATCH_1})
@@ -31,7 +31,7 @@ function(install_at file folder)
   file(INSTALL DESTINATION ${place} TYPE FILE FILES ${folder}/${file})
 endfunction()
 
-foreach(page ${READMES})
+foreach(page ${PAGES})
   file(READ ${SOURCE}/${page} text)
   cmake_path(GET page PARENT_PATH folder)
   set(targets "")

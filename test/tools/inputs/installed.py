@@ -1,6 +1,6 @@
 """Complaints about an installed copy: `installed.py ROOT PREFIX`.
 
-Its headers are those of the tree ROOT but for the spelling of includes, and its pages are the READMEs, with links that lead
+Its headers are those of the tree ROOT but for the spelling of includes, and its pages are the tree's, with links that lead
 to something.
 """
 
@@ -29,8 +29,8 @@ def main():
     for header in files(headers, r"\.(h|def)$"):
         if re.sub(r"#include <kiln/(.*)>", r'#include "\1"', read(headers, header)) != read(root, header):
             complaints.append(f"{header}: differs from the tree's")
-    wanted = subprocess.run(["git", "-C", root, "ls-files", "*README.md"], check=True, capture_output=True, text=True).stdout.split()
-    found = set(files(pages, r"^README\.md$"))
+    wanted = subprocess.run(["git", "-C", root, "ls-files", "*.md"], check=True, capture_output=True, text=True).stdout.split()
+    found = set(files(pages, r"\.md$"))
     complaints += [f"{page}: is not installed" for page in wanted if page not in found]
     for page in files(pages, r"\.md$"):
         for link in re.findall(r"\]\(([^)#: ]+)(?:#[^)]*)?\)", read(pages, page)):
