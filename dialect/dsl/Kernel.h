@@ -21,7 +21,8 @@
 #include <utility>
 #include <vector>
 
-#ifdef KILN_LANGUAGE // named by the content of the language's headers: a shared object loads only into a program of the same
+#ifdef KILN_LANGUAGE // named by the content of the language's headers: a shared object loads only into a program of the
+                     // same
 extern "C" const char KILN_LANGUAGE;
 namespace kiln::detail {
 [[gnu::used]] inline const char *const language = &KILN_LANGUAGE;

@@ -205,7 +205,8 @@ def readme(files):
             for count in re.findall(r"\b\d[\d,.]* (?:of \d[\d,.]* )?(?:tests?|passes|kernels|operations|pass)\b", line):
                 if not MEASURED.search(line):
                     yield f"{path}:{number}: counts '{count}', which the next commit makes wrong: name the command alone"
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.text):
+        prose = re.sub(r"^```.*?^```", "", file.text, flags=re.M | re.S)
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", re.sub(r"`[^`\n]*`", "", prose)):
             target = os.path.normpath(os.path.join(os.path.dirname(path), link))
             if target not in files and target not in pages and not any(other.startswith(target + "/") for other in files):
                 yield f"{path}: links to '{link}', which does not exist"
@@ -228,7 +229,8 @@ def variables(files):
 
 
 # Modules that are there when they are needed: lit's own, and those of peers, which somebody installs to measure beside them.
-OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"},
+OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/python/kiln/ops.py": {"jax", "numpy", "torch"},
+                 "tools/python/kiln/torch.py": {"torch"}, "test/tools/inputs/python_arrays.py": {"jax", "numpy", "torch"}, "tools/kiln-gpu/peers.py": {"torch"},
                  "tools/seed_tables/peer_vmap.py": {"torch", "jax"},
                  "tools/kiln-bench/triton_static.py": {"triton"}, "tools/kiln-bench/triton_users.py": {"triton"},
                  "test/oracles/tokens.py": {"tiktoken", "tokenizers"}, "test/oracles/words.py": {"tokenizers"},
@@ -246,12 +248,13 @@ OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"
 def modules(files):
     """Scripts in Python import nothing but its standard library and each other: tools/setup installs no module."""
     own = {os.path.basename(path)[:-3] for path in files if path.endswith(".py")}
+    own |= {os.path.basename(os.path.dirname(path)) for path in files if path.endswith("/__init__.py")}
     for path, file in files.items():
         if not path.endswith(".py") and not re.match(r"#!.*python", file.text):
             continue
         for node in ast.walk(ast.parse(file.text)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else \
-                [node.module] if isinstance(node, ast.ImportFrom) else []
+                [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
             for name in {name.split(".")[0] for name in names} - sys.stdlib_module_names - own:
                 if name not in OTHER_MODULES.get(path, ()):
                     yield f"{path}:{node.lineno}: imports '{name}', which tools/setup does not install"

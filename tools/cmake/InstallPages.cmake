@@ -1,4 +1,4 @@
-# Installs the tree's pages and the reference pages in the folder FOLDER, relative to the prefix, with links that lead to what
+# Installs the pages and the reference pages in the folder FOLDER, relative to the prefix, with links that lead to what
 # is installed: of PAGES, their PICTURES and the LICENSE by their paths in the tree SOURCE, of pages in REFERENCE as
 # reference/, of HEADERS below INCLUDE. Other links, to sources, become plain text. The changed copies are made in COPIES.
 # Included by an installation, which gives file(INSTALL) its settings.

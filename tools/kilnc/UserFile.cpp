@@ -54,10 +54,11 @@ static std::string headerFolder(const std::vector<std::string> &includes) {
   }
   if (fs::exists(fs::path(builtHeaders) / languageHeaders[0], failure))
     return builtHeaders;
-  throw Error(fmt::format("expected '{}' in a folder above this program or in '{}', but found neither; name its folder with "
-                          "--include",
-                          languageHeaders[0], builtHeaders),
-              Fault::device);
+  throw Error(
+      fmt::format("expected '{}' in a folder above this program or in '{}', but found neither; name its folder with "
+                  "--include",
+                  languageHeaders[0], builtHeaders),
+      Fault::device);
 }
 
 /// The text of a header as it is in the tree: an installed one includes others by <kiln/…>, which is all that differs.

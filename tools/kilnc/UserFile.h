@@ -16,10 +16,10 @@ namespace kiln::tools {
 class UserFile {
 public:
   /// Compiles `path` (HostCompiler.h) and loads it; or loads it, if it is a shared object, `.so`, that buildLibrary()
-  /// made. The language's headers, "dialect/dsl/Kernel.h" or <kiln/dialect/dsl/Kernel.h>, are in one of `includes`, else
-  /// above this program or the shared library with this code, else where it was built. `wanted` is the kernel asked
-  /// for, for the example in the message about a file without kernels. Throws Error; what the compiler says goes to
-  /// stderr.
+  /// made. The language's headers, "dialect/dsl/Kernel.h" or <kiln/dialect/dsl/Kernel.h>, are in one of `includes`,
+  /// else above this program or the shared library with this code, else where it was built. `wanted` is the kernel
+  /// asked for, for the example in the message about a file without kernels. Throws Error; what the compiler says goes
+  /// to stderr.
   UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted);
 
   /// What the file registers, in its order. They live as long as this does.

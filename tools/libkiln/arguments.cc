@@ -18,25 +18,33 @@ struct Coded {
 };
 } // namespace
 
-enum : int { codeSigned = 0, codeUnsigned = 1, codeFloat = 2, codeBfloat = 4, codeBool = 6, codeE4m3 = 10, codeE5m2 = 12 };
+enum : int {
+  codeSigned = 0,
+  codeUnsigned = 1,
+  codeFloat = 2,
+  codeBfloat = 4,
+  codeBool = 6,
+  codeE4m3 = 10,
+  codeE5m2 = 12
+};
 
 static constexpr Coded types[] = {
-    {codeSigned, 8, i8},     {codeSigned, 16, i16},   {codeSigned, 32, i32},  {codeSigned, 64, i64},
-    {codeUnsigned, 8, u8},   {codeUnsigned, 16, u16}, {codeUnsigned, 32, u32}, {codeUnsigned, 64, u64},
-    {codeFloat, 16, f16},    {codeFloat, 32, f32},    {codeFloat, 64, f64},   {codeBfloat, 16, bf16},
-    {codeBool, 8, boolean},  {codeE4m3, 8, f8e4m3},   {codeE5m2, 8, f8e5m2},
+    {codeSigned, 8, i8},    {codeSigned, 16, i16},   {codeSigned, 32, i32},   {codeSigned, 64, i64},
+    {codeUnsigned, 8, u8},  {codeUnsigned, 16, u16}, {codeUnsigned, 32, u32}, {codeUnsigned, 64, u64},
+    {codeFloat, 16, f16},   {codeFloat, 32, f32},    {codeFloat, 64, f64},    {codeBfloat, 16, bf16},
+    {codeBool, 8, boolean}, {codeE4m3, 8, f8e4m3},   {codeE5m2, 8, f8e5m2},
 };
 
 static Type typeOf(int code, int bits, int lanes, size_t index) {
-  const auto *const found =
-      std::find_if(std::begin(types), std::end(types), [&](const Coded &each) { return each.code == code && each.bits == bits; });
+  const auto *const found = std::find_if(std::begin(types), std::end(types),
+                                         [&](const Coded &each) { return each.code == code && each.bits == bits; });
   if (found != std::end(types) && lanes == 1)
     return found->type;
   std::string known;
   for (const Coded &each : types)
     known += fmt::format("{}{} ({}, {})", known.empty() ? "" : ", ", nameOf(each.type), each.code, each.bits);
-  throw Error(fmt::format("argument {}: expected a type code and bits out of {} with 1 lane, but got ({}, {}) with {}", index,
-                          known, code, bits, lanes));
+  throw Error(fmt::format("argument {}: expected a type code and bits out of {} with 1 lane, but got ({}, {}) with {}",
+                          index, known, code, bits, lanes));
 }
 
 // --- Tensors ---------------------------------------------------------------------------------------------------------
@@ -50,14 +58,16 @@ static void expectPlace(const kiln_device &device, const kiln_tensor &tensor, si
                                             : (tensor.device_type == onCuda && tensor.device_id == device.id) ||
                                                   tensor.device_type == onManaged;
   if (!isHere)
-    throw Error(fmt::format("argument {}: expected a tensor on DLPack device ({}, {}), where '{}' computes, but it is on ({}, {})",
-                            index, device.type, device.id, device.device->name(), tensor.device_type, tensor.device_id));
+    throw Error(fmt::format(
+        "argument {}: expected a tensor on DLPack device ({}, {}), where '{}' computes, but it is on ({}, {})", index,
+        device.type, device.id, device.device->name(), tensor.device_type, tensor.device_id));
 }
 
 static TensorRef tensorOf(const kiln_device &device, const kiln_tensor &tensor, size_t index) {
   static constexpr int maxRank = 5;
   if (tensor.rank < 0 || tensor.rank > maxRank)
-    throw Error(fmt::format("argument {}: expected a tensor of rank 0 to {}, but got rank {}", index, maxRank, tensor.rank));
+    throw Error(
+        fmt::format("argument {}: expected a tensor of rank 0 to {}, but got rank {}", index, maxRank, tensor.rank));
   const auto rank = static_cast<size_t>(tensor.rank);
   if (rank > 0 && !tensor.shape)
     throw Error(fmt::format("argument {}: expected a shape with a tensor of rank {}, but got null", index, rank));
@@ -73,10 +83,11 @@ static TensorRef tensorOf(const kiln_device &device, const kiln_tensor &tensor, 
     expectPlace(device, tensor, index);
   auto *const data = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset);
   if (!isEmpty && !tensor.data)
-    throw Error(fmt::format("argument {}: expected memory for a tensor of shape {}, but got null", index, textOf(extents)));
+    throw Error(
+        fmt::format("argument {}: expected memory for a tensor of shape {}, but got null", index, textOf(extents)));
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(bytesOf(type)))
-    throw Error(fmt::format("argument {}: expected memory at a multiple of {} bytes for {}, but got {}", index, bytesOf(type),
-                            nameOf(type), static_cast<void *>(data)));
+    throw Error(fmt::format("argument {}: expected memory at a multiple of {} bytes for {}, but got {}", index,
+                            bytesOf(type), nameOf(type), static_cast<void *>(data)));
   if (rank == 0 || !tensor.strides)
     return TensorRef::dense(data, type, std::move(extents));
   return {data, type, std::move(extents), Shape(tensor.strides, tensor.strides + rank)};

@@ -18,7 +18,7 @@
 struct kiln_device {
   std::shared_ptr<kiln::Device> device;
   std::mutex mutex;
-  int users = 0;                // guarded by the mutex of all devices
+  int users = 0;                  // guarded by the mutex of all devices
   bool borrowsHostMemory = false; // a simulator, which is lent the arguments of each launch
   int32_t type = 1, id = 0;       // DLPack's
 };

@@ -4,12 +4,13 @@
  *     kiln_device *cpu;
  *     kiln_library *mine;
  *     const kiln_kernel *axpy;
- *     if (kiln_device_open("cpu", &cpu) || kiln_library_open("axpy.cc", &mine) || kiln_library_find(mine, "axpy", &axpy))
- *       return puts(kiln_error());
+ *     kiln_device_open("cpu", &cpu);
+ *     kiln_library_open("axpy.cc", &mine);
+ *     kiln_library_find(mine, "axpy", &axpy);
  *     const kiln_argument arguments[] = {kiln_read(&x), kiln_write(&y), kiln_real(32, 0.5)};
  *     const int64_t grid[3] = {(n + 1023) / 1024, 1, 1};
  *     if (kiln_launch(cpu, axpy, grid, arguments, 3, "block=1024") || kiln_synchronize(cpu))
- *       return puts(kiln_error());
+ *       puts(kiln_error());
  *
  * C99 and C++. Every function is thread-safe; calls for one device take turns. No C++ exception leaves a function: it
  * returns a status, and kiln_error() is the text of the calling thread's last error. A pointer that must not be null

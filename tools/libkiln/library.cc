@@ -62,7 +62,8 @@ kiln_status kiln_library_find(const kiln_library *library, const char *name, con
       }
       names.push_back(each.kernel->name);
     }
-    throw Error(fmt::format("expected a kernel of '{}' out of {}, but got '{}'", library->name, fmt::join(names, ", "), name));
+    throw Error(
+        fmt::format("expected a kernel of '{}' out of {}, but got '{}'", library->name, fmt::join(names, ", "), name));
   });
 }
 
@@ -81,8 +82,8 @@ const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *i
 
 const char *kiln_kernel_config(const kiln_kernel *kernel) { return kernel ? kernel->config.c_str() : nullptr; }
 
-kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const int64_t grid[3], const kiln_argument *arguments,
-                        size_t count, const char *config) {
+kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const int64_t grid[3],
+                        const kiln_argument *arguments, size_t count, const char *config) {
   return guarded([&] {
     expectGiven(device, "a device");
     expectGiven(kernel, "a kernel");

@@ -85,7 +85,8 @@ static Target targetFor(const Device &device, const Options &options) {
 
 // --- Operators -------------------------------------------------------------------------------------------------------
 
-static Plan multiply(const Target &target, const TensorRef &a, const TensorRef &b, const TensorRef &out, bool accumulate) {
+static Plan multiply(const Target &target, const TensorRef &a, const TensorRef &b, const TensorRef &out,
+                     bool accumulate) {
   if (a.rank() == 3) // a product for each pair of matrices
     return vmap(
         [&](const std::vector<TensorRef> &one) {
@@ -170,8 +171,9 @@ static std::vector<Operator> all() {
               columns = field("columns", &Options::columns), ignore = field("ignore", &Options::ignore),
               precision = field("precision", &Options::precision, {"default", "ieee", "tf32", "tf32x3", "bf16x3"});
   return {
-      made("add", "x, y -> out", {},
-           [](const Target &target, const Tensors &t, const Options &) { return planAdd(target, *t[0], *t[1], *t[2]); }),
+      made(
+          "add", "x, y -> out", {},
+          [](const Target &target, const Tensors &t, const Options &) { return planAdd(target, *t[0], *t[1], *t[2]); }),
       made("attention", "q, k, v, mask? -> out, lse", {causal, scale, precision},
            [](const Target &target, const Tensors &t, const Options &o) {
              return planAttention(target, *t[0], *t[1], *t[2], *t[4], *t[5], attentionScale(*t[0], o), maskOf(t[3], o));
@@ -209,7 +211,8 @@ static std::vector<Operator> all() {
       made("layernorm", "x, gamma?, beta? -> out, mean, rstd", {epsilon}, layerNorm),
       made("layernorm_backward", "dout, x, gamma, mean, rstd -> dx, dgamma, dbeta", {epsilon},
            [](const Target &target, const Tensors &t, const Options &o) {
-             return planLayerNormBackward(target, *t[0], *t[1], *t[2], *t[3], *t[4], *t[5], *t[6], *t[7], {}, {o.epsilon});
+             return planLayerNormBackward(target, *t[0], *t[1], *t[2], *t[3], *t[4], *t[5], *t[6], *t[7], {},
+                                          {o.epsilon});
            }),
       made("linear", "x, weight, bias?, residual? -> out, preact?",
            {field("activation", &Options::activation, activationNames), precision}, linear),
@@ -227,7 +230,8 @@ static std::vector<Operator> all() {
            [](const Target &target, const Tensors &t, const Options &o) {
              return planWeightGradient(target, *t[0], *t[1], *t[2], t[3], o.accumulate);
            }),
-      {"adamw", operandsOf("gradient -> parameters, m, v, copy?"),
+      {"adamw",
+       operandsOf("gradient -> parameters, m, v, copy?"),
        {field("rate", &Options::rate), field("step", &Options::step), field("beta1", &Options::beta1),
         field("beta2", &Options::beta2), field("epsilon", &Options::stability), field("decay", &Options::decay)},
        adamW},

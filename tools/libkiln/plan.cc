@@ -41,8 +41,8 @@ static Operator::Tensors tensorsOf(const Operator &op, const Arguments &argument
 }
 
 /// The plan, with the device's mutex held.
-static std::unique_ptr<kiln_plan> makePlan(kiln_device *device, const char *name, const kiln_argument *arguments, size_t count,
-                                           const char *options) {
+static std::unique_ptr<kiln_plan> makePlan(kiln_device *device, const char *name, const kiln_argument *arguments,
+                                           size_t count, const char *options) {
   const Operator &op = operatorNamed(name);
   auto plan = std::make_unique<kiln_plan>(kiln_plan{device, Arguments(*device, arguments, count), {}, {}, {}});
   OperatorOptions chosen;

@@ -1,7 +1,7 @@
 """Complaints about an installed copy: `installed.py ROOT PREFIX`.
 
-Its headers are those of the tree ROOT but for the spelling of includes, and its pages are those of the tree, with links
-that lead to something.
+Its headers are those of the tree ROOT but for the spelling of includes, and its pages are the tree's, with links that lead
+to something.
 """
 
 import os

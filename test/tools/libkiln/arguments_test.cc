@@ -30,7 +30,16 @@ struct Floats {
 
   Floats(float *data, std::vector<int64_t> extents, std::vector<int64_t> steps = {})
       : shape(std::move(extents)), strides(std::move(steps)) {
-    tensor = {data, 1, 0, static_cast<int32_t>(shape.size()), 2, 32, 1, shape.data(), strides.empty() ? nullptr : strides.data(), 0};
+    tensor = {data,
+              1,
+              0,
+              static_cast<int32_t>(shape.size()),
+              2,
+              32,
+              1,
+              shape.data(),
+              strides.empty() ? nullptr : strides.data(),
+              0};
   }
   Floats(const Floats &) = delete;
 };
@@ -127,9 +136,7 @@ TEST_P(ArgumentsTest, ReadOnlyTensorsAreNotWritten) {
 // Whatever stands in the fields of a tensor and in a call, the call returns. Memory of the right size is behind data.
 TEST_P(ArgumentsTest, DrawnTensorsEndInAStatus) {
   std::mt19937 random(17);
-  const auto draw = [&](std::initializer_list<int64_t> values) {
-    return values.begin()[random() % values.size()];
-  };
+  const auto draw = [&](std::initializer_list<int64_t> values) { return values.begin()[random() % values.size()]; };
   std::vector<float> memory(4096, 0.5f);
   int good = 0;
   for (int n = 0; n < 2500; ++n) {
@@ -155,9 +162,10 @@ TEST_P(ArgumentsTest, DrawnTensorsEndInAStatus) {
       // The last byte that the strides reach may lie outside of the memory: such tensors are for looking at alone.
       int64_t last = 0;
       for (size_t d = 0; d < rank && tensors[i].strides; ++d)
-        last += shapes[i][d] > 1 && shapes[i][d] < 8 && strides[i][d] >= 0 && strides[i][d] < 32 ? (shapes[i][d] - 1) * strides[i][d]
-                : shapes[i][d] > 1                                                               ? 4096
-                                                                                                 : 0;
+        last += shapes[i][d] > 1 && shapes[i][d] < 8 && strides[i][d] >= 0 && strides[i][d] < 32
+                    ? (shapes[i][d] - 1) * strides[i][d]
+                : shapes[i][d] > 1 ? 4096
+                                   : 0;
       if (last > 900 || (!tensors[i].strides && rank == 5))
         tensors[i].type_code = 255;
       arguments[i] = draw({0, 1}) ? kiln_write(&tensors[i]) : kiln_read(&tensors[i]);
