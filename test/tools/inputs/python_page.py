@@ -1,5 +1,5 @@
-"""Runs what tools/python/README.md shows, in the order of the page: its C++ file is compiled, and its Python is run where
-PyTorch is installed. `python_page.py PAGE`."""
+"""Runs what pages show, in their order: a C++ block that begins with its file's name is compiled, and Python is run where
+PyTorch is installed. `python_page.py PAGE...`."""
 
 import importlib.util
 import re
@@ -7,10 +7,12 @@ import sys
 
 import kiln
 
-blocks = re.findall(r"^```(\w+)\n(.*?)^```", open(sys.argv[1], encoding="utf-8").read(), re.M | re.S)
+blocks = [block for page in sys.argv[1:]
+          for block in re.findall(r"^```(\w+)\n(.*?)^```", open(page, encoding="utf-8").read(), re.M | re.S)]
 for kind, text in blocks:
-    if kind == "cpp":
-        with open(re.match(r"// (\S+)\n", text).group(1), "w", encoding="utf-8") as file:
+    name = re.match(r"// (\w+\.cc)\n", text)
+    if kind == "cpp" and name:
+        with open(name.group(1), "w", encoding="utf-8") as file:
             file.write(text)
 assert [kernel.name for kernel in kiln.load("axpy.cc")] == ["axpy"]
 if importlib.util.find_spec("torch"):
@@ -18,6 +20,6 @@ if importlib.util.find_spec("torch"):
     for kind, text in blocks:
         if kind == "py":
             exec(text, names)  # later blocks use what earlier ones have defined
-    print("the page's Python ran")
+    print("the pages' Python ran")
 else:
     print("skipped: torch is not installed")
