@@ -53,19 +53,19 @@ static std::vector<std::string> compilerCommand() {
 static std::string asArgument(const std::string &path) { return path.starts_with("-") ? "./" + path : path; }
 
 static std::vector<std::string> commandFor(const std::string &path, const std::vector<std::string> &includes,
-                                           const std::string &language) {
+                                           const std::vector<std::string> &more) {
   std::vector<std::string> words = compilerCommand();
   // The object's own definitions come before this program's: the file may be a changed copy of a built-in kernel's.
   for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
     words.emplace_back(flag);
   if (::isatty(STDERR_FILENO)) // the compiler itself writes to a file
     words.emplace_back("-fdiagnostics-color=always");
-  if (!language.empty())
-    words.push_back("-DKILN_LANGUAGE=" + language);
   for (const std::string &include : includes)
     words.push_back("-I" + include);
-  for (const std::string &word : {std::string("-x"), std::string("c++"), asArgument(path)})
+  for (const std::string &word :
+       {std::string("-x"), std::string("c++"), asArgument(path), std::string("-x"), std::string("none")})
     words.push_back(word);
+  words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 
@@ -210,8 +210,8 @@ static void store(DiskCache &cache, const std::string &key, const timespec &begi
 // --- Compiling -------------------------------------------------------------------------------------------------------
 
 void compileShared(const std::string &path, const std::vector<std::string> &includes, const std::string &object,
-                   const std::string &language) {
-  std::vector<std::string> words = commandFor(path, includes, language);
+                   const std::vector<std::string> &more) {
+  std::vector<std::string> words = commandFor(path, includes, more);
   DiskCache cache = DiskCache::fromEnvironment();
   const std::string key = keyOf(words);
   if (const std::optional<Entry> kept = load(cache, key)) {

@@ -8,10 +8,10 @@
 
 namespace kiln::tools {
 
-/// Makes the shared object `object` out of the C++ file `path` with $CXX, which may name flags too, or c++. It loads
-/// only into a program that knows the symbol `language` (dialect/dsl/Kernel.h), unless that is empty. What the compiler
-/// says goes to stderr, also when the object comes from the cache. Throws Error when it does not compile.
+/// Makes the shared object `object` out of the C++ file `path` with $CXX, which may name flags too, or c++. `more` are
+/// further words of the command. What the compiler says goes to stderr, also when the object comes from the cache.
+/// Throws Error when it does not compile.
 void compileShared(const std::string &path, const std::vector<std::string> &includes, const std::string &object,
-                   const std::string &language = "");
+                   const std::vector<std::string> &more);
 
 } // namespace kiln::tools

@@ -27,14 +27,19 @@ namespace kiln::tools {
 
 // --- Headers ---------------------------------------------------------------------------------------------------------
 
-/// The folder of the shared library that this code is in, or of the program.
-static fs::path ownFolder() {
+/// The shared library that this code is in; empty: it is in a program.
+static fs::path ownLibrary() {
   Dl_info info;
   std::error_code failure;
-  if (::dladdr(reinterpret_cast<const void *>(&languageIdentity), &info) && info.dli_fname &&
-      fs::path(info.dli_fname).extension() == ".so")
-    return fs::canonical(info.dli_fname, failure).parent_path();
-  return fs::read_symlink("/proc/self/exe", failure).parent_path();
+  const bool isLibrary = ::dladdr(reinterpret_cast<const void *>(&languageIdentity), &info) && info.dli_fname &&
+                         fs::path(info.dli_fname).extension() == ".so";
+  return isLibrary ? fs::canonical(info.dli_fname, failure) : fs::path();
+}
+
+static fs::path ownFolder() {
+  std::error_code failure;
+  const fs::path library = ownLibrary();
+  return (library.empty() ? fs::read_symlink("/proc/self/exe", failure) : library).parent_path();
 }
 
 /// The folder of the language's headers: one of `includes` or `kiln` in it, else above this program's own place, as in
@@ -134,16 +139,18 @@ static void checkReadable(const std::string &path) {
   expectInput(path);
 }
 
-/// Compiles the file with the language's headers.
+/// Compiles the file with the language's headers. The object finds the language in `library`, unless that is empty.
 static void build(const std::string &path, const std::vector<std::string> &includes, const std::string &object,
-                  const std::string &language) {
+                  const fs::path &library) {
   const fs::path headers = headerFolder(includes);
   checkHeaders(headers);
-  std::vector<std::string> folders = includes;
+  std::vector<std::string> folders = includes, more;
   folders.push_back(headers);       // "dialect/dsl/Kernel.h"
   if (headers.filename() == "kiln") // <kiln/dialect/dsl/Kernel.h>
     folders.push_back(headers.parent_path());
-  compileShared(path, folders, object, language);
+  if (!library.empty())
+    more = {"-DKILN_LANGUAGE=" + languageSymbol + languageIdentity, "-Wl,--no-as-needed", library.string()};
+  compileShared(path, folders, object, more);
 }
 
 UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {
@@ -154,7 +161,7 @@ UserFile::UserFile(const std::string &path, const std::vector<std::string> &incl
   } else {
     const TemporaryFolder folder("kilnc");
     const std::string object = folder / "unit.so";
-    build(path, includes, object, "");
+    build(path, includes, object, ownLibrary());
     library.reset(load(path, object));
   }
   registered = std::move(registrations.kernels);
@@ -163,9 +170,20 @@ UserFile::UserFile(const std::string &path, const std::vector<std::string> &incl
                             exampleLine(wanted.empty() ? "add" : wanted)));
 }
 
+/// libkiln next to this program, in a build or an installed copy.
+static fs::path findLibrary() {
+  std::error_code failure;
+  for (const char *folder : {"lib", KILN_LIBDIR})
+    if (const fs::path library = ownFolder().parent_path() / folder / "libkiln.so"; fs::exists(library, failure))
+      return library;
+  throw Error(fmt::format("expected libkiln.so in '{}', but it is not there",
+                          (ownFolder().parent_path() / KILN_LIBDIR).string()),
+              Fault::device);
+}
+
 void buildLibrary(const std::string &path, const std::vector<std::string> &includes, const std::string &output) {
   checkReadable(path);
-  build(path, includes, output, languageSymbol + languageIdentity);
+  build(path, includes, output, findLibrary());
 }
 
 std::vector<const Kernel *> UserFile::kernels() const {

@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <dlfcn.h>
-
 using namespace kiln;
 using namespace kiln::c;
 
@@ -18,19 +16,9 @@ struct kiln_library {
   std::vector<kiln_kernel> kernels;
 };
 
-/// Lets the shared objects that are loaded from now on find the language in this library, which a program such as
-/// Python's may have loaded for itself alone.
-static void showLanguage() {
-  Dl_info info;
-  if (::dladdr(reinterpret_cast<const void *>(&kiln_library_open), &info) && info.dli_fname)
-    ::dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
-}
-
 kiln_status kiln_library_open(const char *path, kiln_library **library) {
   return guarded([&] {
     expectGiven(library, "a place for the library");
-    if (path)
-      showLanguage();
     auto made = std::make_unique<kiln_library>();
     made->name = path ? path : "Kiln";
     if (path)

@@ -3,7 +3,9 @@
 
 #include "lowering/Backend.h"
 #include "runtime/Compile.h"
+#include "runtime/SideStream.h"
 #include "runtime/Tensor.h"
+#include "runtime/cuda/Driver.h"
 #include "test/expect_error.h"
 #include "test/runtime/cuda/stub_driver.h"
 #include "test/runtime/kernels.h"
@@ -231,6 +233,35 @@ TEST_F(CudaDevice, NamesTheLaunchesThatAFaultMayBeOf) {
   EXPECT_THROW(launch(*device, scaleKernel, 1, {x, 2.0f}), Error);
   forgetCompiled();
   testing::internal::GetCapturedStderr();
+}
+
+// Work of a stream that another library made and work of the device's wait for each other where they are told to. On
+// the stub nothing runs before somebody waits for it.
+TEST_F(CudaDevice, TakesItsTurnWithAnothersStream) {
+  const std::shared_ptr<Device> device = open();
+  const cuda::Driver &driver = cuda::Driver::open();
+  const Tensor x(device, i8, {64}), y(device, i8, {64});
+  device->synchronize();
+  const std::unique_ptr<SideStream> other = sideStreamOf(*device);
+  cuda::StreamHandle theirs = nullptr;
+  other->ask([&](void *stream) { theirs = static_cast<cuda::StreamHandle>(stream); });
+  const auto addressOf = [](const Tensor &tensor) { return reinterpret_cast<cuda::Address>(tensor.data()); };
+  const auto firstOf = [&](const Tensor &tensor) {
+    std::vector<int8_t> bytes(64);
+    tensor.download(bytes.data(), 64);
+    return static_cast<int>(bytes[0]);
+  };
+
+  other->ask([&](void *) { driver.fillBytes(addressOf(x), 7, 64, theirs); });
+  device->after(theirs);
+  device->copy(y.data(), x.data(), 64);
+  EXPECT_EQ(firstOf(y), 7);
+
+  device->fillZero(x.data(), 64);
+  device->before(theirs);
+  other->ask([&](void *) { driver.copyWithin(addressOf(y), addressOf(x), 64, theirs); });
+  device->after(theirs);
+  EXPECT_EQ(firstOf(y), 0);
 }
 
 TEST_F(CudaDevice, ShowsTheDriversLogForPtxThatItRefuses) {

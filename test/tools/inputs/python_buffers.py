@@ -39,7 +39,7 @@ def fails(call, text, kind=kiln.Error):
 
 fails(lambda: axpy[3](x, y), "got none for alpha")
 fails(lambda: axpy[3](x, y, 0.5, 3), "expected 3 arguments, but got 4")
-fails(lambda: axpy[3](x, bytes(y), 0.5), "may be written for 'y', but got a read-only tensor")
+fails(lambda: axpy[3](x, memoryview(bytes(y)).cast("f"), 0.5), "may be written for 'y', but got a read-only tensor")
 fails(lambda: axpy[3](x, y, 0.5, blok=3), "out of x, y, alpha, block, but got 'blok'")
 fails(lambda: axpy[3](x, y, 0.5, alpha=0.5), "one value for 'alpha'")
 fails(lambda: axpy[3](x, "y", 0.5), "an array or a number, but got str")

@@ -163,7 +163,7 @@ _is_valid.restype, _is_valid.argtypes = c_int, [ctypes.py_object, c_char_p]
 def _of_dlpack(x):
     """By a capsule, which is not consumed: what it points at lives as long as the capsule does, and goes with it."""
     device = x.__dlpack_device__()
-    options = {"stream": 2} if device[0] == CUDA else {}  # 2: the per-thread default stream; after() orders ours
+    options = {"stream": 1} if device[0] == CUDA else {}  # the default stream, after which the launch is ordered
     try:
         capsule = x.__dlpack__(max_version=(1, 1), **options)
     except TypeError:  # before version 1
