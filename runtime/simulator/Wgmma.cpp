@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <memory>
 #include <utility>
 
 namespace kiln::simulator {
@@ -272,7 +273,9 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
                   readColumns(shared, matrix, product.partOfB(), std::get<ColumnOperand<T>>(common.columns)));
   }
   beginReading(warp, step, MatrixDescriptor(bitsOfB), product.partOfB());
-  static thread_local RowOperand<T> rows;
+  // Not in the thread's own storage, of which a library that is loaded late gets little.
+  static thread_local const auto operand = std::make_unique<RowOperand<T>>();
+  RowOperand<T> &rows = *operand;
   if (product.aInRegisters) {
     const uint32_t *words[4];
     for (size_t i = 0; i < 4; ++i)
