@@ -50,7 +50,7 @@ Plan planActivate(const Target &target, Activation activation, const TensorRef &
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
   return {.launches = {{&activateKernel, textOf(activateKernel.fields, chosen),
-                        programs(ceildiv(x.extents[0], chosen.rows), ceildiv(x.extents[1], chosen.columns)), args}}};
+                        programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args}}};
 }
 
 } // namespace kiln

@@ -29,7 +29,7 @@ struct Attended {
 static Tile scoresOf(const Tile &query, const Tile &key, const AttentionConfig &cfg) {
   if (!cfg.rows)
     return dot(query, transpose(key), cfg.precision);
-  return expand(sum(cast(query, f32) * cast(key, f32)), 0); // (1, BN)
+  return unsqueeze(sum(cast(query, f32) * cast(key, f32)), 0); // (1, BN)
 }
 
 /// out + p · v, (BM, D).
@@ -63,11 +63,12 @@ static Attended attend(const Block &of, int64_t D, const Tile &first, const Tile
     //    has no maximum, and anything is as good.
     Tile higher = max(top, reduce_max(where(seen, s, -infinity)) * scale2); // (BM)
     Tile base = mayBeBlind(cfg) ? where(higher == -infinity, 0.0, higher) : higher;
-    Tile p = exp2(fma(s, scale2, -expand(base, -1)), Accuracy::fast); // (BM, BN)
+    Tile p = exp2(fma(s, scale2, -unsqueeze(base, -1)), Accuracy::fast); // (BM, BN)
     p = where(seen, p, 0.0);
     Tile shrink = exp2(top - base, Accuracy::fast); // (BM)
     if (cfg.sums > 1)
-      total = fma(total, expand(shrink, -1), sum(reshape(p, {cfg.bm, cfg.bn / cfg.sums, cfg.sums}), 1)); // (BM, sums)
+      total =
+          fma(total, unsqueeze(shrink, -1), sum(reshape(p, {cfg.bm, cfg.bn / cfg.sums, cfg.sums}), 1)); // (BM, sums)
     else
       total = fma(total, shrink, sum(p)); // (BM)
     top = higher;
@@ -75,8 +76,8 @@ static Attended attend(const Block &of, int64_t D, const Tile &first, const Tile
     // 3. Output, of the weights that are kept. The sum is that of all.
     p = masked(keptWeights(m, n, of.h, of.dropout, cfg), p);
     if (!cfg.rows)
-      value = load(of.v, {of.b, hk, n, 0}, {cfg.bn, D});      // (BN, D)
-    out = addValues(p, value, out * expand(shrink, -1), cfg); // (BM, D)
+      value = load(of.v, {of.b, hk, n, 0}, {cfg.bn, D});         // (BN, D)
+    out = addValues(p, value, out * unsqueeze(shrink, -1), cfg); // (BM, D)
   }
   if (cfg.sums > 1)
     total = sum(total);                               // (BM)
@@ -85,7 +86,7 @@ static Attended attend(const Block &of, int64_t D, const Tile &first, const Tile
     share = where(total > 0.0, share, 0.0);
     sums = where(total > 0.0, sums, infinity);
   }
-  return {out * expand(scaled(share, of.dropout, cfg), -1), sums};
+  return {out * unsqueeze(scaled(share, of.dropout, cfg), -1), sums};
 }
 
 /// What the queries of `of` may see.
@@ -139,11 +140,11 @@ static void attentionJoin(View os, View lses, View o, View lse, AttentionConfig 
   Tile each = reshape(load(os, {0, n, m, 0}, {cfg.parts, 1, cfg.bm, D}), {cfg.parts, cfg.bm, D}); // (P, BM, D)
   Tile isBlind = sums == infinity;                                                                // (P, BM)
   Tile top = reduce_max(where(isBlind, -infinity, sums), 0);                                      // (BM)
-  Tile weight = where(isBlind, 0.0, exp2(sums - expand(top, 0), Accuracy::fast));                 // (P, BM)
+  Tile weight = where(isBlind, 0.0, exp2(sums - unsqueeze(top, 0), Accuracy::fast));              // (P, BM)
   Tile total = sum(weight, 0);                                                                    // (BM)
-  Tile out = sum(each * expand(weight, -1), 0);                                                   // (BM, D)
+  Tile out = sum(each * unsqueeze(weight, -1), 0);                                                // (BM, D)
   Tile seesNone = total == 0.0;                                                                   // (BM)
-  store(o, {b, h, m, 0}, cast(out * expand(where(seesNone, 0.0, 1.0 / total), -1), o.type()));
+  store(o, {b, h, m, 0}, cast(out * unsqueeze(where(seesNone, 0.0, 1.0 / total), -1), o.type()));
   store(lse, {b, h, m}, where(seesNone, infinity, top + log2(total)));
 }
 
@@ -239,8 +240,8 @@ static int gpuPartsOf(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
   int best = 1;
   double least = 0;
   for (int64_t parts = 1; parts <= std::min(blocks, mostParts); ++parts) {
-    const int64_t waves = ceildiv(programs * parts, gpu.sms * together);
-    const double cycles = static_cast<double>(waves * ceildiv(blocks, parts)) * block + (parts > 1 ? launch : 0);
+    const int64_t waves = cdiv(programs * parts, gpu.sms * together);
+    const double cycles = static_cast<double>(waves * cdiv(blocks, parts)) * block + (parts > 1 ? launch : 0);
     if (least == 0 || cycles < least)
       least = cycles, best = static_cast<int>(parts);
   }
@@ -250,11 +251,11 @@ static int gpuPartsOf(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
 int pickAttentionParts(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk) {
   if (target.elastic || 2 * Tq > Tk || heads < 1)
     return 1;
-  const int64_t programs = ceildiv(Tq, config.bm) * heads, blocks = ceildiv(Tk, config.bn);
+  const int64_t programs = cdiv(Tq, config.bm) * heads, blocks = cdiv(Tk, config.bn);
   return target.visit(
       [=](const CpuFacts &) {
         return static_cast<int>(
-            std::clamp<int64_t>(ceildiv(enoughPrograms, programs), 1, std::max<int64_t>(1, blocks / leastBlocks)));
+            std::clamp<int64_t>(cdiv(enoughPrograms, programs), 1, std::max<int64_t>(1, blocks / leastBlocks)));
       },
       [=](const GpuFacts &gpu) { return gpuPartsOf(gpu, programs, blocks); });
 }
@@ -272,7 +273,7 @@ static Plan planParts(const TensorRef &o, const TensorRef &lse, const AttentionC
   joined.parts = config.parts;
   joined.warps = 2;
   return {.launches = {{&attentionPartKernel, textOf(attentionPartKernel.fields, config),
-                        programs(P * ceildiv(s.Tq, config.bm), s.H, s.B), std::move(args)},
+                        programs(P * cdiv(s.Tq, config.bm), s.H, s.B), std::move(args)},
                        {&attentionJoinKernel,
                         textOf(attentionJoinKernel.fields, joined),
                         programs(s.Tq, s.H, s.B),
@@ -324,7 +325,7 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
   if (chosen.parts > 1)
     return planParts(o, lse, chosen, s, std::move(args));
   return {.launches = {{&attentionKernel, textOf(attentionKernel.fields, chosen),
-                        turnsOf(chosen, ceildiv(s.Tq, chosen.bm), s.H, s.B), args}}};
+                        turnsOf(chosen, cdiv(s.Tq, chosen.bm), s.H, s.B), args}}};
 }
 
 } // namespace kiln

@@ -119,7 +119,7 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
         Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
         Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
         Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
-        auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), scale,
+        auto [p, ds] = scoresOf(query, key, grad, value, unsqueeze(base, -1), unsqueeze(own, -1), scale,
                                 {m, n, here, dropout, cfg}, /*byBlocks=*/false, /*turned=*/false); // (BM, BN)
 
         // 3. dV and dK, and this block of keys' share of dQ. The order of the shares is that of the outer loop.
@@ -166,7 +166,7 @@ static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, V
       Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
       Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
       Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
-      auto [p, ds] = scoresOf(key, query, value, grad, expand(base, 0), expand(own, 0), scale,
+      auto [p, ds] = scoresOf(key, query, value, grad, unsqueeze(base, 0), unsqueeze(own, 0), scale,
                               {m, n, here, dropout, cfg}, /*byBlocks=*/true, /*turned=*/true); // (BN, BM)
       dvalue = dot(cast(p, dout.type()), grad, dvalue, cfg.precision);                         // (BN, D)
       dkey = dot(cast(ds, q.type()), query, dkey, cfg.precision);                              // (BN, D)
@@ -197,7 +197,7 @@ static void attentionBackwardQueries(View q, View k, View v, View o, View dout, 
   for (Tile n : range(first, end, cfg.bn)) {
     Tile key = load(k, {b, hk, n, 0}, keys);   // (BN, D)
     Tile value = load(v, {b, hk, n, 0}, keys); // (BN, D)
-    auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), scale,
+    auto [p, ds] = scoresOf(query, key, grad, value, unsqueeze(base, -1), unsqueeze(own, -1), scale,
                             {m, n, sight, dropout, cfg}, /*byBlocks=*/true, /*turned=*/false); // (BM, BN)
     dquery = dot(cast(ds, q.type()), key, dquery, cfg.precision);                              // (BM, D)
   }
@@ -342,9 +342,9 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
     appendDropout(*args, mask, to.lse);
   const AttentionConfig &queries = blocks.queries;
   return {.launches = {{&attentionBackwardQueriesKernel, textOf(attentionFields(), queries),
-                        turnsOf(queries, ceildiv(s.Tq, queries.bm), s.H, s.B), ofQueries},
+                        turnsOf(queries, cdiv(s.Tq, queries.bm), s.H, s.B), ofQueries},
                        {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
-                        programs(ceildiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys}},
+                        programs(cdiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys}},
           .workspaceBytes = lse.count() * bytesOf(f32)};
 }
 

@@ -68,7 +68,7 @@ AttentionConfig configFor(const std::optional<AttentionConfig> &given, Attention
                           const AttentionExtents &extents, const AttentionMask &mask) {
   const Drop drop = dropOf(mask.dropout);
   if (drop == Drop::chance)
-    picked.bn = static_cast<int>(ceildiv(picked.bn, fewestOfChances)) * fewestOfChances;
+    picked.bn = static_cast<int>(cdiv(picked.bn, fewestOfChances)) * fewestOfChances;
   // What chooses among scores takes registers beside them: a warp then has 16 rows, those of an instruction.
   if (drop == Drop::chance || mask.mask)
     picked.warps = std::clamp(picked.bm / 16, picked.warps, 2 * picked.warps);

@@ -75,7 +75,7 @@ Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile thr
   Tile least = cast(threshold, i32);
   if (piece < lanes) {                                                                   // a number for each element
     Tile c = column + iota(columns, i64);                                                // (C)
-    Tile number = (expand(row, -1) * units + c / unit) * lanes + c % lanes;              // (R, C)
+    Tile number = (unsqueeze(row, -1) * units + c / unit) * lanes + c % lanes;           // (R, C)
     return halvesOf(random_words(key, number), cast(c % unit / lanes, i32), 1) >= least; // (R, C)
   }
   // Pieces that lie in a unit each, so that their numbers are 16, and how far into it they begin.

@@ -45,7 +45,7 @@ Plan planDropout(const Target &target, const TensorRef &x, const TensorRef &out,
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
   return {.launches = {{&dropoutKernel, textOf(dropoutKernel.fields, chosen),
-                        programs(ceildiv(x.extents[0], chosen.rows), ceildiv(x.extents[1], chosen.columns)), args}}};
+                        programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args}}};
 }
 
 } // namespace kiln

@@ -35,10 +35,13 @@ inline Bounds rangesOf(View ranges, Tile b, Tile at, int64_t rows, Tile limit) {
   const Shape shape = {rows, 1};
   const auto column = [&](const Tile &from, int which) { return load(ranges, {b, from, which}, shape); };
   Bounds own = {column(at, 0), column(at, 1)};
-  Tile next = at + 1, isLast = expand(iota(rows), -1) + 1 >= cast(min(ranges.dim(1) - at, rows + 1), i32); // (rows, 1)
-  check((own.from >= 0) & (own.from <= own.to) & (cast(own.to, i64) <= limit),
-        "expected ranges that lie within the rows or columns that there are, and end no sooner than they begin");
-  check(isLast | ((column(next, 0) >= own.from) & (column(next, 1) >= own.to)), "expected ranges that do not fall");
+  Tile next = at + 1,
+       isLast = unsqueeze(iota(rows), -1) + 1 >= cast(min(ranges.dim(1) - at, rows + 1), i32); // (rows, 1)
+  device_assert(
+      (own.from >= 0) & (own.from <= own.to) & (cast(own.to, i64) <= limit),
+      "expected ranges that lie within the rows or columns that there are, and end no sooner than they begin");
+  device_assert(isLast | ((column(next, 0) >= own.from) & (column(next, 1) >= own.to)),
+                "expected ranges that do not fall");
   return {max(own.from, 0), max(own.to, 0)};
 }
 
@@ -64,8 +67,8 @@ inline Tile shiftOf(Tile Tq, Tile Tk, const AttentionConfig &cfg) { return cfg.s
 /// from Tk on do not exist; with `causal` a query sees its own key and those before it, and queries from Tq on, which
 /// do not exist either, are not stored. Positions are counted from the tile's corner, so that 32 bits hold them.
 inline std::optional<Tile> visible(Tile m, Tile n, const Sight &sight, const AttentionConfig &cfg) {
-  Tile row = expand(iota(cfg.bm), -1);   // (BM, 1)
-  Tile column = expand(iota(cfg.bn), 0); // (1, BN)
+  Tile row = unsqueeze(iota(cfg.bm), -1);   // (BM, 1)
+  Tile column = unsqueeze(iota(cfg.bn), 0); // (1, BN)
   std::optional<Tile> seen;
   const auto also = [&](const Tile &part) { seen = seen ? *seen & part : part; };
   if (cfg.causal) { // n + column ≤ m + row + shift
@@ -198,7 +201,7 @@ inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) {
     if (T < 8)
       return static_cast<int>(std::max<int64_t>(T, 1));
     const int64_t tiles = std::max<int64_t>(1, (T + about / 2) / about);
-    return static_cast<int>(std::max<int64_t>(1, ceildiv(ceildiv(T, tiles), 8)) * 8);
+    return static_cast<int>(std::max<int64_t>(1, cdiv(cdiv(T, tiles), 8)) * 8);
   };
   AttentionConfig config;
   config.bm = evenly(bm, Tq);

@@ -29,12 +29,12 @@ static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, Lay
 
   // 1. Mean and variance; the variance of centred values, not E[x²] − mean², which cancels.
   Tile mean = sum(row) / C;                                // (BN)
-  Tile centred = row - expand(mean, -1);                   // (BN, C)
+  Tile centred = row - unsqueeze(mean, -1);                // (BN, C)
   Tile variance = sum(centred * centred) / (C - cfg.ddof); // (BN)
   Tile rstd = rstdOf(variance, epsilon, cfg);              // (BN)
 
   // 2. Scale and shift.
-  Tile y = centred * expand(rstd, -1); // (BN, C)
+  Tile y = centred * unsqueeze(rstd, -1); // (BN, C)
   if (cfg.affine) {
     Tile scale = cast(load(gamma, {0}, {C}), f32); // (C)
     Tile shift = cast(load(beta, {0}, {C}), f32);  // (C)
@@ -78,8 +78,8 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
 
   for (Tile n : range(begin, end, cfg.block)) {
     // 1. The row again, normalised. Rows past the end read zeros and add nothing.
-    Tile mu = expand(load(mean, {n}, {cfg.block}), -1);       // (BN, 1)
-    Tile r = expand(load(rstd, {n}, {cfg.block}), -1);        // (BN, 1)
+    Tile mu = unsqueeze(load(mean, {n}, {cfg.block}), -1);    // (BN, 1)
+    Tile r = unsqueeze(load(rstd, {n}, {cfg.block}), -1);     // (BN, 1)
     Tile xhat = (cast(load(x, {n, 0}, block), f32) - mu) * r; // (BN, C)
     Tile d = cast(load(dout, {n, 0}, block), f32);            // (BN, C)
 
@@ -90,9 +90,9 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
     }
 
     // 3. dx = (g − mean(g) − x̂ · mean(g · x̂) · q) · rstd
-    Tile g = cfg.affine ? d * scale : d;                      // (BN, C)
-    Tile gMean = expand(sum(g) / C, -1);                      // (BN, 1)
-    Tile gxMean = expand(sum(g * xhat) / (C - cfg.ddof), -1); // (BN, 1)
+    Tile g = cfg.affine ? d * scale : d;                         // (BN, C)
+    Tile gMean = unsqueeze(sum(g) / C, -1);                      // (BN, 1)
+    Tile gxMean = unsqueeze(sum(g * xhat) / (C - cfg.ddof), -1); // (BN, 1)
     if (cfg.outside) {                    // 1 − ε · rstd is the share of the deviation in 1 / rstd; without one x̂ is 0
       Tile deviation = 1.0 - epsilon * r; // (BN, 1)
       gxMean = where(deviation > 0.0, gxMean / deviation, 0.0);
@@ -191,7 +191,7 @@ LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, i
   return target.visit([](const CpuFacts &) { return LayerNormBackwardConfig{}; },
                       [=](const GpuFacts &gpu) {
                         const int block = C <= 1024 ? 4 : C <= 2048 ? 2 : 1, programs = C <= 768 && type != f32 ? 3 : 2;
-                        const int64_t share = ceildiv(ceildiv(N, int64_t{programs} * gpu.sms), block) * block;
+                        const int64_t share = cdiv(cdiv(N, int64_t{programs} * gpu.sms), block) * block;
                         return LayerNormBackwardConfig{.block = block,
                                                        .rows = static_cast<int>(std::clamp<int64_t>(share, 8, 1 << 20)),
                                                        .programs = programs};
@@ -210,7 +210,7 @@ Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &ga
   const LayerNormConfig chosen = choose(target, x, options, config);
   return {.launches = {{&layernormKernel,
                         textOf(layernormKernel.fields, chosen),
-                        programs(ceildiv(x.extents[0], chosen.rows)),
+                        programs(cdiv(x.extents[0], chosen.rows)),
                         {x, gamma, beta, out, target.varying(mean), target.varying(rstd), options.epsilon}}}};
 }
 
@@ -230,7 +230,7 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
   return {
       .launches = {{&residualLayernormKernel,
                     textOf(residualLayernormKernel.fields, chosen),
-                    programs(ceildiv(x.extents[0], chosen.rows)),
+                    programs(cdiv(x.extents[0], chosen.rows)),
                     {x, delta, gamma, beta, sum, out, target.varying(mean), target.varying(rstd), options.epsilon}}}};
 }
 
@@ -253,8 +253,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
                 std::to_string(chosen.rows) + " and " + std::to_string(chosen.block));
 
   // One partial row a program; the second launch adds them in the order of the programs.
-  const int64_t C = x.extents[1], P = ceildiv(x.extents[0], chosen.rows),
-                bytes = target.rowsApart(P) * C * bytesOf(f32);
+  const int64_t C = x.extents[1], P = cdiv(x.extents[0], chosen.rows), bytes = target.rowsApart(P) * C * bytesOf(f32);
   chosen.accumulate = accumulate.dx;
   chosen.apart = accumulate.residual && accumulate.residual->data != dx.data;
   chosen.ddof = options.ddof;
@@ -283,7 +282,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
 }
 
 int64_t layerNormParts(const Target &target, int64_t N, int64_t C, Type type) {
-  return ceildiv(N, pickLayerNormBackward(target, N, C, type).rows);
+  return cdiv(N, pickLayerNormBackward(target, N, C, type).rows);
 }
 
 std::vector<Launch> launchLayerNormSums(const Target &target, const TensorRef &parts, const TensorRef &dgamma,

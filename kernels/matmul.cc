@@ -36,12 +36,12 @@ static Tile streamed(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
     }
     for (size_t i = 0; i < left.size(); ++i) {
       Tile &row = acc[i % BM];
-      row = fma(expand(cast(left[i], f32), cfg.tb ? 0 : -1), cast(right[i / BM], f32), row); // (P, BN)
+      row = fma(unsqueeze(cast(left[i], f32), cfg.tb ? 0 : -1), cast(right[i / BM], f32), row); // (P, BN)
     }
   }
-  Tile y = expand(sum(acc[0], cfg.tb ? -1 : 0), 0); // (1, BN)
+  Tile y = unsqueeze(sum(acc[0], cfg.tb ? -1 : 0), 0); // (1, BN)
   for (int64_t row = 1; row < BM; ++row)
-    y = where(expand(iota(BM), -1) == row, expand(sum(acc[row], cfg.tb ? -1 : 0), 0), y); // (BM, BN)
+    y = where(unsqueeze(iota(BM), -1) == row, unsqueeze(sum(acc[row], cfg.tb ? -1 : 0), 0), y); // (BM, BN)
   return y;
 }
 
@@ -168,7 +168,7 @@ static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) 
   // 3. Column sums of dy, by the programs of the first row of tiles, which have just read these columns.
   if (!cfg.keep)
     return;
-  when(m == 0, [&] {
+  if_(m == 0, [&] {
     Tile columns = zeros(f32, {BN}); // (BN)
     if (cfg.accumulate)
       columns = loadFloat(db, {s, n}, {BN});

@@ -13,7 +13,7 @@
 namespace kiln {
 
 /// a rounded up to a multiple of b.
-static int64_t roundUp(int64_t a, int64_t b) { return ceildiv(a, b) * b; }
+static int64_t roundUp(int64_t a, int64_t b) { return cdiv(a, b) * b; }
 
 /// What a CPU core does in a cycle, and the cycles that the rest takes. Estimates: they rank tiles of a product, they
 /// do not predict times.
@@ -35,14 +35,14 @@ static CpuRates ratesOf(const CpuFacts &cpu, Type type) {
 static double tileCycles(const CpuRates &rates, const MatmulConfig &c, int64_t bm, int64_t bn, int64_t K) {
   const double sums = static_cast<double>(bm) * bn;
   const double fetched = rates.b * bn + (c.ta ? rates.turnedA : rates.a) * bm;
-  return sums * K / rates.multiplyAdds + K * fetched + rates.sum * sums * (ceildiv(K, c.bk) + 1);
+  return sums * K / rates.multiplyAdds + K * fetched + rates.sum * sums * (cdiv(K, c.bk) + 1);
 }
 
 /// Modelled cycles of the product on `cores`: tiles in turn, the last ones no larger than what is left of the matrix.
 static double productCycles(const CpuRates &rates, const MatmulConfig &c, int64_t M, int64_t N, int64_t K,
                             int64_t cores) {
   // All tiles are alike but those of the last row and of the last column: no loop, for there may be billions.
-  const int64_t rows = ceildiv(M, c.bm), columns = ceildiv(N, c.bn), tiles = rows * columns;
+  const int64_t rows = cdiv(M, c.bm), columns = cdiv(N, c.bn), tiles = rows * columns;
   if (tiles == 0)
     return 0;
   const int64_t lastM = M - (rows - 1) * c.bm, lastN = std::min<int64_t>(c.bn, roundUp(N - (columns - 1) * c.bn, 32));
@@ -51,13 +51,13 @@ static double productCycles(const CpuRates &rates, const MatmulConfig &c, int64_
   };
   const double total = static_cast<double>(rows - 1) * across(c.bm) + across(lastM);
   const double largest = tileCycles(rates, c, std::min<int64_t>(c.bm, M), std::min<int64_t>(c.bn, roundUp(N, 32)), K);
-  return tiles <= 4 * cores ? largest * ceildiv(tiles, cores) : total / cores + largest / 2;
+  return tiles <= 4 * cores ? largest * cdiv(tiles, cores) : total / cores + largest / 2;
 }
 
 /// About `size`, a multiple of `unit`: what cuts `extent` into equal parts, so that no sliver is left at its end.
 static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
-  const int64_t parts = std::max<int64_t>(1, ceildiv(extent, size + unit));
-  return roundUp(std::max<int64_t>(1, ceildiv(extent, parts)), unit);
+  const int64_t parts = std::max<int64_t>(1, cdiv(extent, size + unit));
+  return roundUp(std::max<int64_t>(1, cdiv(extent, parts)), unit);
 }
 
 /// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles
@@ -189,8 +189,8 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
 
 /// One launch over the tiles of C.
 static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, std::vector<Arg> args) {
-  return {.launches = {{&kernel, textOf(kernel.fields, config),
-                        programs(ceildiv(e.M, config.bm), ceildiv(e.N, config.bn)), std::move(args),
+  return {.launches = {{&kernel, textOf(kernel.fields, config), programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn)),
+                        std::move(args),
                         2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K)}}};
 }
 
@@ -330,7 +330,7 @@ static constexpr int64_t shortestPart = 1024;
 
 /// Rows a program sums, 0 for all.
 static int64_t rowsOf(const Extents &e, int64_t parts, const MatmulConfig &config) {
-  return parts > 1 ? roundUp(ceildiv(e.K, parts), config.bk) : 0;
+  return parts > 1 ? roundUp(cdiv(e.K, parts), config.bk) : 0;
 }
 
 /// Splits K. On a CPU where fewer than 8 tiles of 256 × 128 would leave cores idle: a property of the shape alone, so
@@ -342,8 +342,8 @@ static void pickSplit(const Target &target, const std::vector<Extents> &all, Epi
   target.visit(
       [&](const CpuFacts &) {
         constexpr int64_t enough = 8;
-        const int64_t tiles = ceildiv(e.M, 256) * ceildiv(e.N, 128);
-        config.split = rowsOf(e, std::min(ceildiv(enough, std::max<int64_t>(tiles, 1)), most), config);
+        const int64_t tiles = cdiv(e.M, 256) * cdiv(e.N, 128);
+        config.split = rowsOf(e, std::min(cdiv(enough, std::max<int64_t>(tiles, 1)), most), config);
       },
       [&](const GpuFacts &gpu) {
         Product product = {e.M, e.N, e.K, e.type, epilogue};
@@ -414,7 +414,7 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
   chosen.keep = all.front().db.has_value();
 
   // All of K in one program: straight into dw and db.
-  const int64_t parts = chosen.split > 0 ? ceildiv(K, chosen.split) : 1;
+  const int64_t parts = chosen.split > 0 ? cdiv(K, chosen.split) : 1;
   Plan plan;
   if (parts == 1) {
     chosen.split = 0;

@@ -132,7 +132,7 @@ static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef
   config.sums = heads.sums;
   return {.launches = {{&headProductKernel,
                         textOf(headProductKernel.fields, config),
-                        programs(ceildiv(M, config.bm), ceildiv(N, config.bn), c.extents[0] * c.extents[1]),
+                        programs(cdiv(M, config.bm), cdiv(N, config.bn), c.extents[0] * c.extents[1]),
                         {inA.value_or(a), b, inC.value_or(c), scale}}}};
 }
 
@@ -161,7 +161,7 @@ Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRe
   appendDropout(args, mask, weights);
   Plan all = planHeadProduct(target, Layout::nt, q, k, weights, scale, {s.H / s.Hk});
   all += Plan{.launches = {{&maskedSoftmaxKernel, textOf(maskedSoftmaxKernel.fields, rows),
-                            programs(ceildiv(s.Tq, rows.bm), s.H, s.B), args}},
+                            programs(cdiv(s.Tq, rows.bm), s.H, s.B), args}},
               .workspaceBytes = drops ? weights.bytes() : 0};
   all += planHeadProduct(target, Layout::nn, weights, v, o, 1, {s.H / s.Hk}, dropped);
   return all;
@@ -183,7 +183,7 @@ Plan planPlainAttentionBackward(const Target &target, const PlainAttentionSaved 
   appendDropout(args, mask, weights);
   Plan all = planHeadProduct(target, Layout::nt, dout, v, weights, 1, {group}, {}, dweights);
   all += Plan{.launches = {{&maskedSoftmaxBackwardKernel, textOf(maskedSoftmaxBackwardKernel.fields, rows),
-                            programs(ceildiv(s.Tq, rows.bm), s.H, s.B), args}},
+                            programs(cdiv(s.Tq, rows.bm), s.H, s.B), args}},
               .workspaceBytes = weights.bytes()};
   all += planHeadProduct(target, Layout::nn, weights, k, dq, scale, {group}, dweights);
   all += planHeadProduct(target, Layout::tn, weights, q, dk, scale, {group, /*sums=*/true}, dweights);

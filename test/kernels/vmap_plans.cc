@@ -223,7 +223,7 @@ static void addAttention(std::vector<PlanOf> &all, int64_t T, int64_t D) {
 }
 
 std::vector<PlanOf> everyPlan(int64_t unit) {
-  const auto size = [unit](int64_t least) { return ceildiv(least, unit) * unit; };
+  const auto size = [unit](int64_t least) { return cdiv(least, unit) * unit; };
   std::vector<PlanOf> all;
   addRows(all, size(10), size(21));
   addTables(all, 2 * size(5), size(13));
