@@ -1,4 +1,4 @@
-// Every kernel of this folder, for tools that find kernels by name.
+// Registry of the kernels of this folder, for tools that find kernels by name.
 
 #pragma once
 
@@ -8,7 +8,7 @@ namespace kiln {
 
 /// All kernels, in alphabetical order of their names.
 const std::vector<const Kernel *> &kernels();
-/// The kernel called `name`; throws Error with the names there are when there is none.
+/// The kernel called `name`. Throws Error with all names if there is none.
 const Kernel &kernelNamed(const std::string &name);
 
 } // namespace kiln

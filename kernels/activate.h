@@ -1,5 +1,5 @@
-// An activation and dropout of a matrix, elementwise: what the epilogue of a product makes of its pre-activation, made
-// again of that.
+// An activation and dropout over a matrix, elementwise. It recomputes the output of a GEMM's epilogue from the saved
+// pre-activation (activation checkpointing).
 //
 //     out = drop(activation(x))
 
@@ -11,18 +11,18 @@
 namespace kiln {
 
 struct ActivateConfig {
-  int rows = 8, columns = 512;              // of a tile; columns is at most 128 where numbers are dropped by chance
-  Activation activation = Activation::none; // set by the plan, as the next
+  int rows = 8, columns = 512;              // of a tile; at most 128 columns with random dropout
+  Activation activation = Activation::none; // both set by the plan
   Drop drop = Drop::no;
 };
 
 extern const Kernel activateKernel;
 
-/// The tile for rows of C elements.
+/// Default config for rows of C elements.
 ActivateConfig pickActivate(const Target &target, int64_t C, Drop drop);
 
-/// out = drop(activation(x)). x, out (N, C) f32, bf16 or f16; `out` may be `x`. Where planLinear left `x` as the
-/// pre-activation, `out` is to the bit what it made of it.
+/// out = drop(activation(x)). x, out (N, C) f32, bf16 or f16; `out` may be `x`. If planLinear stored `x` as its
+/// pre-activation, `out` equals its output to the bit.
 Plan planActivate(const Target &target, Activation activation, const TensorRef &x, const TensorRef &out,
                   const std::optional<Dropout> &dropout = {}, const std::optional<ActivateConfig> &config = {});
 

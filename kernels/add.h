@@ -1,4 +1,4 @@
-// out = x + y: the smallest kernel, and the first to read.
+// out = x + y: the smallest kernel, and the first one to read.
 
 #pragma once
 
@@ -14,10 +14,10 @@ struct AddConfig {
 
 extern const Kernel addKernel;
 
-/// The block for n elements on a machine.
+/// Default config for n elements.
 AddConfig pickAdd(const Target &target, int64_t n);
 
-/// out = x + y, elementwise over vectors of one length. `out` may be `x` or `y`.
+/// out = x + y, elementwise over vectors of equal length. `out` may be `x` or `y`.
 Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const TensorRef &out,
              const std::optional<AddConfig> &config = {});
 

@@ -1,14 +1,13 @@
-// Flash attention: softmax(q · kᵀ · scale) · v without ever holding the (T, T) matrix. Dao,
-// "FlashAttention-2", 2023: algorithm 1 forward, algorithm 2 backward with its loops exchanged so that no
-// atomics are needed.
+// Flash attention: softmax(q · kᵀ · scale) · v without the (T, T) matrix in memory. Dao, "FlashAttention-2", 2023:
+// algorithm 1 forward. The backward pass is algorithm 2 with exchanged loops, so that it needs no atomics.
 //
-// q, o and their gradients are (B, H, Tq, D), k, v and theirs (B, Hk, Tk, D), with any strides whose last is 1:
-// contiguous heads, or views into a packed (B, T, 3, H, D). Hk divides H: so many heads of queries in a row share one
-// of keys and values. Lengths and D are any numbers ≥ 1. `lse` (B, H, Tq) f32 is the base-2 logarithm of the softmax's
-// denominator, log2 Σ_j exp(s_ij), with which the backward pass makes the probabilities again.
+// q, o and their gradients are (B, H, Tq, D); k, v and theirs are (B, Hk, Tk, D). Strides are arbitrary except that the
+// last is 1: contiguous heads, or views into a packed (B, T, 3, H, D). Hk divides H (GQA): H / Hk consecutive query
+// heads share one key head. Lengths and D are any numbers ≥ 1. `lse` (B, H, Tq) f32 is the base-2 logarithm of the
+// softmax's denominator, log2 Σ_j exp(s_ij). The backward pass recomputes the probabilities from it.
 //
-// A query that sees no key has o = 0, lse = ∞ and gradients of 0. (An implementation that fills scores with a large
-// negative number gives the mean of v there instead; such rows are padding, and no loss should see them.)
+// A query without any visible key has o = 0, lse = ∞ and zero gradients. (Implementations that mask with a large
+// negative score return the mean of v for such rows. They are padding, and no loss should use them.)
 
 #pragma once
 
@@ -20,90 +19,86 @@
 
 namespace kiln {
 
-/// How attention is computed: without its matrix of weights in memory, as here, or with it (plain_attention.h).
+/// How attention is computed: flash, without the weight matrix in memory, or plain, with it (plain_attention.h).
 enum class AttentionForm { flash, plain };
 inline constexpr std::array<const char *, 2> attentionNames = {"flash", "plain"};
 
 struct AttentionConfig {
-  int bm = 64, bn = 32;                  // rows of q, rows of k and v a tile
-  Precision precision = Precision::ieee; // of products of f32
-  int warps = 4;                         // of a program, on a GPU
-  int stages = 2;                        // blocks of keys and values in flight or in use, on a GPU
-  int programs = 1;                      // that an SM is to hold at least
-  int sums =
-      1; // of a row's probabilities, which the forward pass adds up side by side and together at the end; divides bn
-  bool rows = false; // a query, bm = 1, is multiplied by keys and values elementwise in place of products of tiles
-  int parts = 1;     // programs that share the keys of a query, and leave what a last launch joins: forward pass alone
-  bool whole = true; // the backward pass has one program for a whole head; it chooses launches and is no field
-  bool longest = false; // blocks of queries are taken from the last on, each of all heads: which see the most keys
+  int bm = 64, bn = 32;                  // block of queries, block of keys
+  Precision precision = Precision::ieee; // of fp32 operands of `dot`
+  int warps = 4;                         // warps of a CTA, on a GPU
+  int stages = 2;                        // pipeline stages of key and value blocks, on a GPU
+  int programs = 1;                      // minimum resident CTAs per SM
+  int sums = 1;      // partial row sums of the softmax in the forward pass, added once at the end; divides bn
+  bool rows = false; // decode path, bm = 1: the query is multiplied elementwise, without `dot`
+  int parts = 1;     // split-KV (flash-decoding), forward only: programs that share the keys of a query; a last launch
+                     // combines them
+  bool whole = true; // backward: one program for a whole head. Selects launches; no kernel field
+  bool longest = false; // blocks of queries are launched from the last one on, which see most keys
   // Set by the plan:
-  bool causal = true;   // row i sees columns up to i + Tk − Tq
-  bool shifted = false; // Tk is not Tq, or need not be it
-  bool ranged = false;  // with ranges
-  bool masked = false;  // with a mask
-  int group = 1;        // heads of queries that share one of keys and values
-  Drop drop = Drop::no; // of the weights
+  bool causal = true;   // query i sees keys up to i + Tk − Tq
+  bool shifted = false; // Tk may differ from Tq
+  bool ranged = false;  // `ranges` are given (varlen, sliding window)
+  bool masked = false;  // a byte mask is given
+  int group = 1;        // query heads per key head (GQA)
+  Drop drop = Drop::no; // of the attention weights
 
-  /// Whether rows see all columns, or all up to their own, and all weights are kept: what else there is takes
-  /// registers.
+  /// Whether only causality masks scores, and all weights are kept. Other options need registers.
   bool isPlain() const { return !shifted && !ranged && !masked && group == 1 && drop == Drop::no; }
-  /// Whether what says which scores count, or which weights are kept, or whose keys they are, takes registers in every
-  /// block.
+  /// Whether masks, dropout or GQA need registers in every block.
   bool chooses() const { return ranged || masked || group > 1 || drop == Drop::chance; }
 };
 
-/// Which keys a query sees: those that all of this lets it see. And which weights of those are dropped.
+/// Which keys a query sees: those that all given masks allow. And which attention weights are dropped.
 struct AttentionMask {
-  bool causal = true; // query i sees keys j ≤ i + Tk − Tq: the last one sees all
-  /// (B, Tq, 2) i32: query i sees keys from [0] and below [1]. Neither falls from one query to the next, and one that
-  /// sees none has both alike. Blocks of scores outside are not computed, so that sequences packed into one cost the
-  /// sum of their squares; causal, padding, packing, windows and prefixes are all ranges. A kernel checks them.
+  bool causal = true; // query i sees keys j ≤ i + Tk − Tq, so the last query sees all
+  /// (B, Tq, 2) i32: query i sees keys in [start, end). Both are non-decreasing in i; start = end if it sees none.
+  /// Blocks of scores outside are skipped, so a packed sequence costs the sum of its documents' squared lengths. Causal
+  /// masks, padding, packed documents (varlen), sliding windows and prefixes are all ranges. The kernels check them.
   std::optional<TensorRef> ranges = {};
-  /// (B, Tk, 2) i32: the same from the keys' side, which the backward pass takes beside `ranges`; columnRanges() makes
-  /// it.
+  /// (B, Tk, 2) i32: the queries in [start, end) that see key j. The backward pass needs them with `ranges`;
+  /// columnRanges() computes them.
   std::optional<TensorRef> columnRanges = {};
-  /// (B or 1, H or 1, Tq, Tk) i8: query i sees the keys j that are not 0. Every block of scores is computed.
+  /// (B or 1, H or 1, Tq, Tk) i8: query i sees key j if the byte is not 0. Every block of scores is computed.
   std::optional<TensorRef> mask = {};
-  /// Dropout of the weights softmax(q · kᵀ · scale): weight j of query i of head h is column j of row
-  /// (s · H + h) · most + i, as kernels/chances.h numbers them. Nothing is stored: the backward pass finds the same
-  /// ones.
+  /// Dropout of the weights softmax(q · kᵀ · scale). kernels/chances.h numbers weight j of query i of head h as column
+  /// j of row (s · H + h) · most + i. No mask is stored; the backward pass recomputes it.
   std::optional<Dropout> dropout = {};
 };
 
-/// Of the ranges of keys that each of Tq queries sees, (B, Tq, 2), the ranges of queries that see each of Tk keys,
-/// (B, Tk, 2). Throws Error for ranges that fall, whose begin is above their end, or that leave the keys.
+/// Converts ranges of keys for each of Tq queries, (B, Tq, 2), into ranges of queries for each of Tk keys, (B, Tk, 2).
+/// Throws Error for ranges that decrease, whose start is above their end, or that exceed the keys.
 std::vector<int32_t> columnRanges(const std::vector<int32_t> &ranges, int64_t Tq, int64_t Tk);
 
 extern const Kernel attentionKernel, attentionPartKernel, attentionJoinKernel, attentionBackwardKernel,
     attentionBackwardKeysKernel, attentionBackwardQueriesKernel;
 
-/// Tile sizes and precision of the two passes for Tq queries, and Tk keys if these are not as many, and heads of size
-/// D.
+/// Default configs of the forward and the backward pass for Tq queries, Tk keys (default: Tq) and heads of size D.
 AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type type = Type::f32,
                               const std::optional<int64_t> &Tk = {});
 AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t D, Type type = Type::f32,
                                       const std::optional<int64_t> &Tk = {});
 
-/// Parts of the keys, for so many heads of all sequences together: several where queries are few beside the keys, as in
-/// a text that grows, and programs would be few.
+/// Number of split-KV parts for `heads` heads of all sequences together. It is above 1 if queries are few compared with
+/// the keys, as in decoding, and there would be few programs.
 int pickAttentionParts(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk);
 
-/// o and lse from q, k, v. `scale`, which is positive, multiplies the scores; 1 / √D is usual. With config.parts above
-/// 1 two launches: each part gives o and lse of the keys that it has, of which a query sees an equal share in each, and
-/// the second adds these in order. Workspace then: parts · B · H · Tq · (D + 1) f32. How many parts there are is for
-/// the shapes and the config to say; how long they are, for the ranges.
+/// o and lse from q, k, v. `scale` is positive and multiplies the scores, usually 1 / √D. With config.parts above 1
+/// there are two launches. Each part computes o and lse over an equal share of a query's keys; the second launch
+/// combines them in order. Its workspace is parts · B · H · Tq · (D + 1) f32. Shapes and config determine the number of
+/// parts; the ranges determine their lengths.
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
                    const TensorRef &lse, float scale, const AttentionMask &mask = {},
                    const std::optional<AttentionConfig> &config = {});
 
-/// The forward pass's operands and results, and the gradient of its result.
+/// Operands and results of the forward pass, and the gradient of o.
 struct AttentionSaved {
   TensorRef q, k, v, o, lse, dout;
 };
 
-/// dq, dk, dv, all written; dk and dv add what the heads of a group give in their order. With config.whole one launch,
-/// one program a (batch, head of keys); else two launches, by blocks of rows. dq, dk and dv overlap none of the
-/// operands. Workspace: B · H · Tq f32, and, with config.whole, B · H · Tq · D f32 more when dq is not f32.
+/// Writes dq, dk and dv. dk and dv sum over the query heads of a group in order. With config.whole there is one launch
+/// with a program for each (batch, key head), otherwise two launches by blocks of rows. dq, dk and dv overlap none of
+/// the operands. Workspace: B · H · Tq f32; with config.whole and dq not f32, B · H · Tq · D f32 more.
 Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk,
                            const TensorRef &dv, float scale, const AttentionMask &mask = {},
                            const std::optional<AttentionConfig> &config = {});

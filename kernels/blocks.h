@@ -1,4 +1,4 @@
-// How much of a vector or of rows a program takes, for the kernels whose only choice that is.
+// Default tile sizes for kernels whose only choice is the number of elements or rows a program.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace kiln {
 
-/// Elements of n that a program takes: on a CPU `onCpu`, so that fetching the next program costs little beside it. On a
-/// GPU 8 a thread of 4 warps, which is 16 bytes at a time even of bf16, and fewer where SMs would be without work.
+/// Elements a program, of n. On a CPU `onCpu`, so that fetching the next program is cheap in comparison. On a GPU 8
+/// elements a thread of 4 warps (16 bytes of bf16), and fewer if SMs would be idle.
 inline int pickBlock(const Target &target, int64_t n, int onCpu) {
   return target.visit([=](const CpuFacts &) { return onCpu; },
                       [=](const GpuFacts &gpu) {
@@ -19,17 +19,17 @@ inline int pickBlock(const Target &target, int64_t n, int onCpu) {
                       });
 }
 
-/// Rows that a program takes: on a CPU `onCpu`, so that fetching the next program costs little beside them; on a GPU
-/// one, which its threads share.
+/// Rows a program. On a CPU `onCpu`, so that fetching the next program is cheap in comparison. On a GPU one row, which
+/// all threads share.
 inline int pickRows(const Target &target, int onCpu) {
   return target.visit([=](const CpuFacts &) { return onCpu; }, [](const GpuFacts &) { return 1; });
 }
 
-/// The widest row that a warp holds by itself, 64 values a lane. It reduces such a row without waiting for others.
+/// The widest row that one warp holds, 64 elements a lane, and reduces without waiting for other warps.
 inline constexpr int64_t mostOfWarp = 2048;
 
-/// Rows of a program that reduces each of them, C wide: on a GPU one for each of its four warps, and more of short
-/// ones, so that a lane has 16 bytes at a time.
+/// Rows a program of a kernel that reduces each row of C elements. On a GPU one for each of four warps, and more if
+/// rows are short, so that a lane loads 16 bytes at a time.
 inline int pickWholeRows(const Target &target, int onCpu, int64_t C) {
   return target.visit([=](const CpuFacts &) { return onCpu; },
                       [=](const GpuFacts &) {

@@ -1,14 +1,13 @@
-// Which numbers dropout keeps: nothing is stored, each kernel that needs to know works it out again.
+// Random numbers of dropout. No mask is stored; each kernel recomputes which elements are kept.
 //
-// Elements are numbered by where they stand in a training step, not by where they lie in memory: row i of sequence s,
-// of at most `most` rows each, is row s · most + i; a row of C elements takes ⌈C / 128⌉ units of 128. Element e = unit
-// · 128
-// + part · 16 + lane is kept unless its 16 random bits are below the threshold. They are those that `part` chooses
-// among the eight halves of the Philox number unit · 16 + lane under the site's key, so that one number serves eight
-// elements. Neither micro-batches nor tiles nor padding show in it.
+// Elements are numbered by their position in a training step, not by their address. Row i of sequence s, of at most
+// `most` rows each, is row s · most + i. A row of C elements has ⌈C / 128⌉ units of 128. Element e = unit · 128 + part
+// · 16 + lane is kept unless its 16 random bits are below the threshold. Those bits are the half that `part` selects of
+// the eight halves of Philox number unit · 16 + lane under the site's key. So one Philox number serves eight elements.
+// Micro-batches, tiles and padding do not affect the result.
 //
-// Attention's weights are rows of keys: row (s · H + h) · most + i, and `most` columns, for sequences of at most as
-// many queries and keys.
+// For attention weights a row is (s · H + h) · most + i with `most` columns, for sequences of at most `most` queries
+// and keys.
 
 #pragma once
 
@@ -18,66 +17,66 @@
 
 namespace kiln {
 
-/// How numbers that are kept make up for those that are not: by being divided by their share, or, plain, not at all.
-/// Plain dropout multiplies by that share where nothing is dropped, in evaluations.
+/// How kept elements are scaled. Inverted dropout divides them by the keep probability. Plain dropout leaves them and
+/// multiplies by the keep probability in evaluation.
 enum class DropoutKind { inverted, plain };
-/// Their names, in this order.
+/// Names of the kinds, in the order of the enumeration.
 inline const std::vector<std::string> dropoutKindNames = {"inverted", "plain"};
 /// The kind called `text`; throws Error for another text.
 DropoutKind dropoutKindNamed(const std::string &text);
 
-/// The chance that a number is dropped. There are 65536 chances: it is the nearest of these.
+/// The dropout probability, rounded to the nearest multiple of 1/65536.
 struct DropoutRate {
   double asked = 0; // at least 0 and below 1
   DropoutKind kind = DropoutKind::inverted;
 
-  /// Of 65536 chances, those that drop.
+  /// Dropped values out of 65536.
   int64_t threshold() const;
-  /// The share of the numbers that are kept, exactly.
+  /// The keep probability, exactly.
   double share() const { return 1 - static_cast<double>(threshold()) / 65536; }
-  /// What kept numbers are multiplied by.
+  /// Multiplies the kept elements.
   double scale() const { return kind == DropoutKind::inverted ? 1 / share() : 1; }
-  /// What all numbers are multiplied by where nothing is dropped.
+  /// Multiplies all elements in evaluation.
   double evaluationScale() const { return kind == DropoutKind::inverted ? 1 : share(); }
   bool operator==(const DropoutRate &) const = default;
 };
-/// Throws Error unless the chance is at least 0 and below 1.
+/// Throws Error unless the probability is at least 0 and below 1.
 void verify(const DropoutRate &rate);
 
-/// Dropout of one site in one micro-batch: what a plan is given. What changes from step to step is in memory.
+/// Dropout at one site in one micro-batch, as plans take it. Values that change from step to step are in device memory.
 struct Dropout {
   DropoutRate rate;
-  /// (2) i64: the key of the site in this step, and the number in the step of the micro-batch's first sequence. Without
-  /// it nothing is dropped, and all numbers are multiplied as an evaluation does.
+  /// (2) i64: the key of the site in this step, and the index in the step of the micro-batch's first sequence. Without
+  /// it nothing is dropped, and elements are scaled as in evaluation.
   std::optional<TensorRef> site = {};
   int64_t time = 1; // rows of a sequence
-  int64_t most = 1; // rows that a sequence may have; at least `time`
+  int64_t most = 1; // largest number of rows of any sequence; at least `time`
 };
 
-/// What a kernel does about it, as a field of its config.
+/// Dropout mode of a kernel, a field of its config: none, only scale (evaluation), random.
 enum class Drop { no, scale, chance };
-/// Their names, in this order.
+/// Names of the modes, in the order of the enumeration.
 inline const std::vector<std::string> dropNames = {"no", "scale", "chance"};
 Drop dropOf(const std::optional<Dropout> &dropout);
 
-/// The same as arguments of a kernel, in this order.
+/// Dropout as arguments of a kernel, in this order.
 struct DropoutArgs {
   View site;
   Tile time, most, threshold, scale;
 };
-/// Adds the five to those of a launch; where its kernel does not look at them, `unused` stands in for a tensor.
+/// Appends these five arguments to a launch. `unused` stands for the tensor if the kernel does not read it.
 void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused);
-/// Throws Error unless `site`, when there, is (2) i64, and N rows are whole sequences.
+/// Throws Error unless `site`, if given, is (2) i64, and the N rows are whole sequences.
 void expectDropout(const char *plan, const Dropout &dropout, int64_t N);
 
-/// Units of a row of C elements.
+/// Number of 128-element units of a row of C elements.
 Tile unitsOf(Tile C);
-/// Which elements of a site are kept: (R, columns) boolean, of rows `row` (R) i64, which are `units` long, from
-/// `column` on, a multiple of the largest power of two, up to 128, that divides `columns`.
+/// Keep mask (R, columns) boolean of the rows `row` (R) i64, each `units` long, from `column` on. `column` is a
+/// multiple of the largest power of two, up to 128, that divides `columns`.
 Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile threshold);
-/// The same of rows n … n + rows of an activation of C columns.
+/// Keep mask of rows n … n + rows of an activation with C columns.
 Tile kept(const DropoutArgs &args, Tile n, int64_t rows, Tile C, Tile column, int64_t columns);
-/// `x` (rows, columns) f32, the tile at (n, column) of an activation of C columns, after dropout.
+/// Applies dropout to `x` (rows, columns) f32, the tile at (n, column) of an activation with C columns.
 Tile dropped(Tile x, Drop drop, const DropoutArgs &args, Tile n, Tile C, Tile column);
 
 } // namespace kiln

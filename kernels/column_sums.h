@@ -1,4 +1,4 @@
-// Sums of columns, in a written order: the gradient of a bias whose weights' kernel has none of its own to give.
+// Column sums in a fixed order: the gradient of a bias whose weight-gradient kernel does not compute it.
 
 #pragma once
 
@@ -9,14 +9,14 @@
 namespace kiln {
 
 struct ColumnSumsConfig {
-  int rows = 64;     // rows a program, which leaves one partial sum of each of its columns
+  int rows = 64;     // rows a program, which writes one partial sum for each of its columns
   int columns = 256; // columns a program
-  int block = 4;     // rows that are added side by side
+  int block = 4;     // rows added in parallel
 };
 
 extern const Kernel columnSumsKernel;
 
-/// The part of (N, C) that a program sums on a machine.
+/// Default config for (N, C).
 ColumnSumsConfig pickColumnSums(const Target &target, int64_t N, int64_t C);
 
 /// out[c] (+)= Σ_n x[n, c], in f32. x (N, C) with any row stride, out (C). Workspace: ⌈N / config.rows⌉ · C f32.

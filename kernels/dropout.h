@@ -1,4 +1,4 @@
-// Dropout alone, for what no product comes before: gradients on their way back to one, above all.
+// Dropout as a kernel of its own, for places without a GEMM before them, such as gradients on their way back.
 
 #pragma once
 
@@ -13,11 +13,10 @@ struct DropoutConfig {
 
 extern const Kernel dropoutKernel;
 
-/// The tile for rows of C elements on a machine.
+/// Default config for rows of C elements.
 DropoutConfig pickDropout(const Target &target, int64_t C);
 
-/// out = x ∘ mask · scale. x, out (N, C); `out` may be `x`. The gradient of a result of dropout becomes that of what it
-/// was made of in the same way.
+/// out = x ∘ mask · scale. x, out (N, C); `out` may be `x`. The backward pass of dropout is this plan too.
 Plan planDropout(const Target &target, const TensorRef &x, const TensorRef &out, const Dropout &dropout,
                  const std::optional<DropoutConfig> &config = {});
 

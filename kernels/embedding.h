@@ -1,8 +1,8 @@
-// Token and position embedding: forward gathers rows, backward sums them in a written order.
+// Token and position embedding: the forward pass gathers rows, the backward pass sums them in a fixed order.
 //
-// The backward pass walks an index that the data loader prepares: for each token of the batch the positions
-// where it occurs, in ascending order. One program sums the rows of one token, so no two programs write one
-// row: no atomics, and two runs agree to the bit.
+// The backward pass walks an index that the data loader prepares: for each token of the batch, the positions where it
+// occurs, in ascending order. One program sums the rows of one token, so no two programs write one row. It needs no
+// atomics, and two runs agree to the bit.
 
 #pragma once
 
@@ -12,14 +12,14 @@ namespace kiln {
 
 struct EmbeddingConfig {
   int rows = 4;            // rows a program
-  int block = 1;           // rows that the token table's gradient gathers at once
-  bool accumulate = false; // gradients are added to what the tables hold; set by the plan
-  bool scaled = false;     // a token's gradient is multiplied by a scale; set by the plan
+  int block = 1;           // rows gathered at once in the token table's gradient
+  bool accumulate = false; // adds gradients to the tables; set by the plan
+  bool scaled = false;     // multiplies a token's gradient by a scale; set by the plan
 };
 
-/// Whether rows of a table of positions are added, and which.
+/// Which rows of a position table are added: none, row n mod T, or given ones.
 enum class Places { none, in_order, given };
-/// Their names, in this order.
+/// Names of the values, in the order of the enumeration.
 inline const std::vector<std::string> placesNames = {"none", "in_order", "given"};
 
 struct EmbeddingSumConfig {
@@ -31,39 +31,37 @@ struct EmbeddingSumConfig {
 
 /// Where each token of a batch of N positions occurs. All i32.
 struct EmbeddingIndex {
-  TensorRef tokens;    // (U) the distinct tokens; entries that are not needed hold −1
+  TensorRef tokens;    // (U) distinct tokens; unused entries are −1
   TensorRef starts;    // (U + 1) token u occurs at positions[starts[u] … starts[u + 1])
   TensorRef positions; // (N) positions in the batch, grouped by token, ascending in each group
 };
 
 extern const Kernel embeddingKernel, embeddingSumKernel, tokenGradientKernel, positionGradientKernel;
 
-/// The rows of a program on a machine.
+/// Default config.
 EmbeddingConfig pickEmbedding(const Target &target);
 
-/// out[n] = wte[tokens[n]] + wpe[n mod T].
-/// tokens (N) i32, wte (V, C), wpe (T', C) with T' ≥ T, out (N, C). A token outside the vocabulary fails a
-/// check.
+/// out[n] = wte[tokens[n]] + wpe[n mod T]. tokens (N) i32, wte (V, C), wpe (T', C) with T' ≥ T, out (N, C). A token
+/// outside the vocabulary fails a check.
 Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &wpe,
                    const TensorRef &out, int64_t T, const std::optional<EmbeddingConfig> &config = {});
 
-/// What an embedding may be made of beside rows of tokens.
+/// Optional terms of an embedding.
 struct EmbeddingTerms {
-  float scale = 1;                         // what those are multiplied by
-  std::optional<TensorRef> places = {};    // (T', C), a row for each position
-  std::optional<TensorRef> positions = {}; // (N) i32, which of these; −1 adds nothing; without it row n mod T
+  float scale = 1;                         // multiplies the token rows
+  std::optional<TensorRef> places = {};    // (T', C), the position table
+  std::optional<TensorRef> positions = {}; // (N) i32, rows of it; −1 adds nothing; default: row n mod T
   std::optional<Dropout> dropout = {};     // of the sum
 };
 
-/// out[n] = drop(scale · wte[tokens[n]] + places[position]), where token −1 reads zeros. Other tokens outside of the
-/// vocabulary, and positions outside of the table, fail a check.
+/// out[n] = drop(scale · wte[tokens[n]] + places[position]); token −1 reads zeros. Other tokens outside the vocabulary,
+/// and positions outside the table, fail a check.
 Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &out,
                       int64_t T, const EmbeddingTerms &terms, const std::optional<EmbeddingSumConfig> &config = {});
 
-/// dwte[v] (+)= Σ dout[n] over the positions n of token v. dout (N, C), dwte (V, C).
-/// With `accumulate` the sums are added to what the rows hold (a table tied to the output layer already holds that
-/// layer's gradient); without it they replace it. Rows of tokens that are not in the index are left alone either way.
-/// `scale` multiplies the sums.
+/// dwte[v] (+)= Σ dout[n] over the positions n of token v. dout (N, C), dwte (V, C). With `accumulate` the sums are
+/// added to the rows, for instance to the gradient of a tied head; otherwise they replace them. Rows of tokens outside
+/// the index are not written. `scale` multiplies the sums.
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
                        bool accumulate, const std::optional<EmbeddingConfig> &config = {}, float scale = 1);
 

@@ -1,4 +1,4 @@
-// What plans ask of their arguments: one line for each operand, one wording for every mistake.
+// Checks of plan arguments: one line for each operand, one wording for each error.
 //
 //     expectShape("layernorm", "gamma", gamma, {C});
 //     'layernorm': expected 'gamma' of shape 768, but got 512
@@ -17,7 +17,7 @@ void expectShape(const char *plan, const char *operand, const TensorRef &tensor,
 void expectRank(const char *plan, const char *operand, const TensorRef &tensor, int rank);
 /// Throws Error unless the elements of `tensor` have one of these types.
 void expectType(const char *plan, const char *operand, const TensorRef &tensor, std::initializer_list<Type> types);
-/// The same with the storage types of activations and parameters: f32, bf16 or f16.
+/// Throws Error unless `tensor` is f32, bf16 or f16, the storage types of activations and parameters.
 void expectFloat(const char *plan, const char *operand, const TensorRef &tensor);
 
 } // namespace kiln

@@ -1,10 +1,10 @@
-// GELU in its tanh form, as GPT-2 has it, and its derivative: as formulas that other kernels put in their
-// epilogues, and as kernels of their own.
+// GELU in its tanh form, as in GPT-2, and its derivative: as formulas for the epilogues of other kernels, and as
+// kernels.
 //
 //     gelu(x) = x/2 · (1 + tanh u) = x · σ(2u),   u = √(2/π) · (x + 0.044715 x³)
 //
-// Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016, §2. The logistic form costs one exponential and
-// one division.
+// Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016, §2. The logistic form costs one exponential and one
+// division.
 
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace kiln {
 
-/// How accurate a formula in f32 is to be whose result `to` holds: a narrow type keeps 8 or 11 bits of it, which fast
-/// functions leave as they are, but for results halfway between two of its numbers.
+/// Accuracy of an f32 formula whose result is stored in `to`. A narrow type keeps 8 or 11 bits; fast functions change
+/// them only for results halfway between two of its numbers.
 inline Accuracy enoughFor(View to) { return to.type() == f32 ? Accuracy::full : Accuracy::fast; }
 
 /// gelu(x), elementwise; x is an f32 tile of any shape.
@@ -29,13 +29,13 @@ struct GeluConfig {
 
 extern const Kernel geluKernel, geluBackwardKernel;
 
-/// The block for n elements on a machine.
+/// Default config for n elements.
 GeluConfig pickGelu(const Target &target, int64_t n);
 
-/// out = gelu(x) over vectors of one length. `out` may be `x`.
+/// out = gelu(x) over vectors of equal length. `out` may be `x`.
 Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out,
               const std::optional<GeluConfig> &config = {});
-/// dx = dout · gelu'(x) over vectors of one length. `dx` may be `dout`.
+/// dx = dout · gelu'(x) over vectors of equal length. `dx` may be `dout`.
 Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef &dout, const TensorRef &dx,
                       const std::optional<GeluConfig> &config = {});
 

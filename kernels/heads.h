@@ -1,4 +1,4 @@
-// What attention's two passes share: which scores count, tiles, and the operands.
+// Parts that the forward and the backward pass of attention share: masks, tile sizes and checks of operands.
 
 #pragma once
 
@@ -9,28 +9,28 @@
 
 namespace kiln {
 
-/// Keys of a block: fewer where a factor is two of tf32, a register each.
+/// Keys of a block. tf32x3 takes fewer, because it splits each operand into two numbers, a register each.
 inline int keysOfBlock(const AttentionConfig &config) {
   return config.precision == Precision::tf32x3 ? std::min(config.bn, 32) : config.bn;
 }
 
-/// The operands that say which scores count, of one batch and head of queries. Views that a config does not ask for
-/// are not looked at.
+/// The operands of masking, for one batch and query head. Views that the config does not use are not read.
 struct Sight {
   View mask;      // (B, H, Tq, Tk) i8, when masked
   Tile b, h;      // scalars
   Tile Tq, Tk;    // scalars
   Tile from, to;  // when ranged: (BM, 1), the keys that each query sees, or (1, BN), the queries that see each key
-  bool byQueries; // which of the two
-  bool anyKeys = false; // keys from Tk on may count, for the caller stores nothing of theirs
+  bool byQueries; // whether `from` and `to` belong to queries
+  bool anyKeys = false; // keys from Tk on may be unmasked, because the caller stores none of their results
 };
 
-/// A pair of ranges, or the begin and the end of a block of them.
+/// A pair of ranges, or begin and end of a block of them.
 struct Bounds {
   Tile from, to;
 };
 
-/// The ranges of `rows` rows from `at` on, (rows, 1) each, checked: within [0, limit], from ≤ to, and none falls.
+/// The ranges of `rows` rows from `at` on, (rows, 1) each. Checks that they are within [0, limit], from ≤ to, and
+/// non-decreasing.
 inline Bounds rangesOf(View ranges, Tile b, Tile at, int64_t rows, Tile limit) {
   const Shape shape = {rows, 1};
   const auto column = [&](const Tile &from, int which) { return load(ranges, {b, from, which}, shape); };
@@ -45,14 +45,14 @@ inline Bounds rangesOf(View ranges, Tile b, Tile at, int64_t rows, Tile limit) {
   return {max(own.from, 0), max(own.to, 0)};
 }
 
-/// What the rows from `at` on, `rows` of them, see together: from the first one's begin to the last one's end.
+/// The span of the ranges of `rows` rows from `at` on: from the first begin to the last end.
 inline Bounds spanOf(View ranges, Tile b, Tile at, int64_t rows) {
   Tile last = min(at + rows, ranges.dim(1)) - 1; // scalar
   Tile from = cast(load(ranges, {b, at, 0}, {}), i64), to = cast(load(ranges, {b, last, 1}, {}), i64);
   return {max(from, 0), to};
 }
 
-/// What keys the queries from m on see, in `sight`.
+/// Loads into `sight` the keys that the queries from m on see.
 inline void lookByQueries(Sight &sight, View ranges, Tile m, const AttentionConfig &cfg) {
   if (!cfg.ranged)
     return;
@@ -60,12 +60,12 @@ inline void lookByQueries(Sight &sight, View ranges, Tile m, const AttentionConf
   sight.from = from, sight.to = to;
 }
 
-/// How far behind its own number the last key is that a query sees, with `causal`.
+/// Offset of the causal diagonal: Tk − Tq.
 inline Tile shiftOf(Tile Tq, Tile Tk, const AttentionConfig &cfg) { return cfg.shifted ? Tk - Tq : zeros(i64, {}); }
 
-/// Which of the scores of queries m … and keys n … count, (BM, BN) or what is repeated to it; nothing when all do. Keys
-/// from Tk on do not exist; with `causal` a query sees its own key and those before it, and queries from Tq on, which
-/// do not exist either, are not stored. Positions are counted from the tile's corner, so that 32 bits hold them.
+/// The mask of scores of queries m … and keys n …, (BM, BN) or broadcastable to it; nothing if all scores count. Keys
+/// from Tk on do not exist. With `causal` a query sees its own key and earlier ones. Queries from Tq on do not exist
+/// either, and are not stored. Positions are counted from the tile's origin, so that 32 bits hold them.
 inline std::optional<Tile> visible(Tile m, Tile n, const Sight &sight, const AttentionConfig &cfg) {
   Tile row = unsqueeze(iota(cfg.bm), -1);   // (BM, 1)
   Tile column = unsqueeze(iota(cfg.bn), 0); // (1, BN)
@@ -87,15 +87,15 @@ inline std::optional<Tile> visible(Tile m, Tile n, const Sight &sight, const Att
   return seen;
 }
 
-/// x where `mask` allows it, else 0. Without a mask, x.
+/// x where `mask` is true, otherwise 0. Without a mask, x.
 inline Tile masked(const std::optional<Tile> &mask, Tile x) { return mask ? where(*mask, x, 0.0) : x; }
 
-/// Whether a query may see no key at all, of those that a program has.
+/// Whether a query may see none of the keys of a program (a fully masked row).
 inline bool mayBeBlind(const AttentionConfig &cfg) {
   return cfg.ranged || cfg.masked || (cfg.causal && cfg.shifted) || cfg.parts > 1;
 }
 
-/// The keys that the queries m … see together: those of [from, to).
+/// The range [from, to) of keys that the queries m … see together.
 inline Bounds keysOf(Tile m, View ranges, const Sight &sight, const AttentionConfig &cfg) {
   Bounds keys = {zeros(i64, {}), sight.Tk};
   if (cfg.causal) // beyond the block's last row
@@ -103,13 +103,12 @@ inline Bounds keysOf(Tile m, View ranges, const Sight &sight, const AttentionCon
   if (!cfg.ranged)
     return keys;
   Bounds own = spanOf(ranges, sight.b, m, cfg.bm);
-  if (cfg.drop == Drop::chance) // which are numbered by whole blocks
+  if (cfg.drop == Drop::chance) // whose random numbers come in whole blocks
     own.from = own.from / cfg.bn * cfg.bn;
   return {own.from, min(keys.to, own.to)};
 }
 
-/// The queries that see some of the keys n …: those of [from, to). With `causal` they begin at the block on the
-/// diagonal.
+/// The range [from, to) of queries that see some of the keys n …. With `causal` it begins at the block on the diagonal.
 inline Bounds queriesOf(Tile n, View columnRanges, const Sight &sight, const AttentionConfig &cfg) {
   Bounds queries = {zeros(i64, {}), sight.Tq};
   if (cfg.causal) {
@@ -122,13 +121,13 @@ inline Bounds queriesOf(Tile n, View columnRanges, const Sight &sight, const Att
   return {max(queries.from, own.from), min(queries.to, own.to)};
 }
 
-/// Dropout of weights, as chances.h has it of rows.
+/// Dropout of attention weights, in terms of the rows of chances.h.
 struct WeightDropout {
-  Tile key, head; // of the site; the number in the step of head 0 of sequence b: with chances alone
+  Tile key, head; // of the site; row number of head 0 of sequence b in the step. Only with random dropout
   Tile most, threshold, scale;
 };
 
-/// The same of a kernel's arguments, for sequence b, of H heads.
+/// Reads WeightDropout from a kernel's arguments, for sequence b of H heads.
 inline WeightDropout dropoutFrom(View site, Tile most, Tile threshold, Tile scale, Tile b, Tile H,
                                  const AttentionConfig &cfg) {
   WeightDropout dropout = {.most = most, .threshold = threshold, .scale = scale};
@@ -137,7 +136,8 @@ inline WeightDropout dropoutFrom(View site, Tile most, Tile threshold, Tile scal
   return dropout;
 }
 
-/// Which weights of queries m … and keys n …, a multiple of BN, are kept, (BM, BN), of head h; nothing where all are.
+/// The keep mask (BM, BN) of the weights of queries m … and keys n … of head h; nothing if all are kept. n is a
+/// multiple of BN.
 inline std::optional<Tile> keptWeights(Tile m, Tile n, Tile h, const WeightDropout &dropout,
                                        const AttentionConfig &cfg) {
   if (cfg.drop != Drop::chance)
@@ -146,47 +146,47 @@ inline std::optional<Tile> keptWeights(Tile m, Tile n, Tile h, const WeightDropo
   return kept(dropout.key, row, unitsOf(dropout.most), n, cfg.bn, dropout.threshold); // (BM, BN)
 }
 
-/// `x`, a number for each weight or a sum of them, as dropout scales what it keeps.
+/// Scales `x`, an element for each weight or a sum of them, as dropout scales kept weights.
 inline Tile scaled(Tile x, const WeightDropout &dropout, const AttentionConfig &cfg) {
   return cfg.drop == Drop::no ? x : x * dropout.scale;
 }
 
-/// How many keys there are; where they are as many as the queries the compiler knows it.
+/// Number of keys. If it equals the number of queries, the compiler knows so.
 inline Tile keysIn(View k, View q, const AttentionConfig &cfg) { return cfg.shifted ? k.dim(2) : q.dim(2); }
 
-/// The head of keys of a head of queries.
+/// The key head of a query head (GQA).
 inline Tile keyHeadOf(Tile h, const AttentionConfig &cfg) { return cfg.group == 1 ? h : h / cfg.group; }
 
-/// Extents of a problem.
+/// Extents of an attention problem.
 struct AttentionExtents {
   int64_t B, H, Hk, Tq, Tk, D;
   Shape queries() const { return {B, H, Tq, D}; }
   Shape keys() const { return {B, Hk, Tk, D}; }
 };
 
-/// What a program is to do: a block of queries of a head.
+/// The work of a program: a block of queries of one head.
 struct Turn {
   Tile block, h, b; // scalars
 };
 
-/// The turn of this program, of those that `turnsOf` makes: with `longest` a block of each head in turn, the last ones,
-/// which see most keys, first; else a head after the other.
+/// The block of this program in the grid of `turnsOf`. With `longest`, the last blocks of all heads come first, because
+/// they see most keys. Otherwise heads come one after the other.
 inline Turn turnOf(const AttentionConfig &cfg) {
   if (!cfg.longest)
     return {program_id(0), program_id(1), program_id(2)};
   return {max(num_programs(2) - 1 - program_id(2), 0), program_id(0), program_id(1)};
 }
 
-/// The grid of a program for each block of each head.
+/// The grid with a program for each block of each head.
 inline Grid turnsOf(const AttentionConfig &cfg, int64_t blocks, int64_t H, int64_t B) {
   return cfg.longest ? programs(H, B, blocks) : programs(blocks, H, B);
 }
 
-/// Whether a GPU takes the longest blocks of all heads first: programs begin in order, and all SMs wait for a long one
-/// that begins when others end. Keys and values of all heads are in use then, and so are to fit the
-/// second-level cache; where they do not there are many programs beside the last ones.
+/// Whether a GPU launches the longest blocks of all heads first. CTAs start in order, and a long one that starts last
+/// keeps the other SMs waiting. Keys and values of all heads are then in use at once and must fit the L2 cache. If they
+/// do not, there are many more programs than the last ones.
 inline bool longestFirst(const Target &target, const AttentionExtents &e, Type type, bool causal) {
-  constexpr int64_t most = 65535; // programs of a GPU's grid, but in its first dimension
+  constexpr int64_t most = 65535; // programs of a GPU's grid, except along its first dimension
   const int64_t bytes = 2 * e.B * e.Hk * e.Tk * e.D * bytesOf(type);
   return target.visit([](const CpuFacts &) { return false; },
                       [&](const GpuFacts &gpu) {
@@ -194,8 +194,8 @@ inline bool longestFirst(const Target &target, const AttentionExtents &e, Type t
                       });
 }
 
-/// Tiles of about bm queries and about bn keys that split the sequences evenly, so that little of the last one lies
-/// past the end. They are multiples of 8: a product computes so many rows at a time, where there are as many.
+/// Tiles of about bm queries and about bn keys that split the sequences evenly, so that little of the last tile is out
+/// of bounds. They are multiples of 8 if there are as many rows, because `dot` computes 8 at a time.
 inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) {
   const auto evenly = [](int64_t about, int64_t T) {
     if (T < 8)
@@ -209,9 +209,9 @@ inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) {
   return config;
 }
 
-/// On a GPU: squares of a power of two, which instructions fit, no larger than the sequence, and so that six f32 tiles
-/// of D columns fit a program's shared memory. So many warps that a thread holds 16 numbers of such a tile: several
-/// are in use at once.
+/// On a GPU: square tiles of a power of two, which tensor-core instructions fit. They are no larger than the sequence,
+/// and six f32 tiles of D columns fit a CTA's shared memory. The number of warps gives a thread 16 elements of such a
+/// tile, because several tiles are live at once.
 inline AttentionConfig gpuTilesOf(const GpuFacts &gpu, int64_t T, int64_t D) {
   AttentionConfig config;
   config.bm = D <= 64 ? 64 : 32;
@@ -222,39 +222,36 @@ inline AttentionConfig gpuTilesOf(const GpuFacts &gpu, int64_t T, int64_t D) {
   return config;
 }
 
-/// Checks q, k, v and o, of one type, the mask's operands and the scale.
+/// Checks q, k, v and o, which have one type, the mask's operands and the scale.
 AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
                              const TensorRef &o, const AttentionMask &mask, float scale);
-/// Checks lse beside them.
+/// Checks lse against these extents.
 void expectSums(const char *plan, const TensorRef &lse, const AttentionExtents &extents);
 
-/// The config of a problem: the tiles that are given, or else those picked, and what the mask and the extents ask for
-/// beside them.
+/// The config of a problem: the given tiles or the picked ones, completed by the flags that mask and extents require.
 AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
                           const AttentionExtents &extents, const AttentionMask &mask);
 
-/// The mask as (B, H, Tq, Tk), what it has one of repeated; `other` where there is none.
+/// The mask broadcast to (B, H, Tq, Tk); `other` without a mask.
 TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, const TensorRef &other);
 
-/// Adds what dropout takes to the arguments of a launch; where its kernel does not look at it, `unused` stands in for a
-/// tensor.
+/// Appends the dropout arguments to a launch. `unused` stands for the tensor if the kernel does not read it.
 void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const Arg &unused);
 
-/// Whether groups of four warps read the right operands of their products, of rows of `D` numbers, from shared memory.
+/// Whether warpgroups (wgmma) read the right operands of their products, with rows of `D` elements, from shared memory.
 inline bool isForGroups(const GpuFacts &gpu, int64_t D, Type type) {
   const auto isPowerOf2 = (D & (D - 1)) == 0;
   return gpu.architecture == 90 && bytesOf(type) == 2 && isPowerOf2 && D >= 16 && D <= 64;
 }
 
-/// Whether each warp of a GPU multiplies on tensor cores by itself, with all that it multiplies in registers: what
-/// chooses among scores then takes registers that are scarce.
+/// Whether each warp uses tensor cores by itself, with all operands in registers. Masks then take scarce registers.
 inline bool isByWarps(const Target &target, const AttentionConfig &config, int64_t D, Type type) {
   const bool isExact = type == f32 && config.precision == Precision::ieee;
   return target.visit([](const CpuFacts &) { return false; },
                       [=](const GpuFacts &gpu) { return !isExact && !isForGroups(gpu, D, type); });
 }
 
-/// What kernels say of these arguments.
+/// Texts of these arguments in the registrations.
 inline constexpr const char *ofSite = "site (2) i64, read by chance: the key and the number of the first sequence",
                             *ofMost = "most i64, queries and keys that a sequence may have",
                             *ofThreshold = "threshold i64, of 65536 chances those that drop",

@@ -1,4 +1,4 @@
-// How tiles of products are chosen: shared by their plans.
+// Heuristics for GEMM tile sizes, shared by the plans.
 
 #pragma once
 
@@ -6,8 +6,7 @@
 
 namespace kiln {
 
-/// The most bands of rows of tiles, and rows of a band: so many programs a GPU has along an axis of a grid, and along
-/// the first.
+/// Limits of a GPU's grid: bands of row tiles along a later axis, and row tiles of a band along the first.
 constexpr int64_t mostBands = 65535, mostRows = INT32_MAX;
 
 /// A product of (M, K) by (K, N) elements of `type`.
@@ -15,18 +14,18 @@ struct Product {
   int64_t M, N, K;
   Type type;
   Epilogue epilogue = Epilogue::light;
-  int64_t parts = 1;                                    // programs that share a tile's K
-  std::vector<std::pair<int64_t, int64_t>> beside = {}; // M and N of further products of the same launch
+  int64_t parts = 1;                                    // split-K: programs that share a tile's K
+  std::vector<std::pair<int64_t, int64_t>> beside = {}; // M and N of further GEMMs of the launch
 };
 
-/// Sets the tile, warps and stages that the model finds fastest among those that fit; `config` says the precision.
-/// Returns the modelled cycles, sums of the parts included, which rank products of one shape and are no prediction.
+/// Sets tile, warps and stages to the fastest fitting ones by the cost model; `config` gives the precision. Returns the
+/// modelled cycles, including split-K's sums. They rank configs for one shape and are no prediction.
 double pickGpuTile(const GpuFacts &gpu, const Product &product, MatmulConfig &config);
 
-/// The most rows of A that are multiplied without tensor cores.
+/// Most rows of A for the skinny GEMM path, without tensor cores.
 constexpr int64_t mostFewRows = 8;
 
-/// Sets what a product of a few rows takes; config.tb says how B lies.
+/// Sets the config of a skinny GEMM; config.tb says whether B is transposed.
 void pickFewRows(const GpuFacts &gpu, const Product &product, MatmulConfig &config);
 
 } // namespace kiln

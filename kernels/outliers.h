@@ -1,7 +1,6 @@
-// Steps whose loss or gradient stands out from those before: a step's record says of both how many deviations they are
-// above the mean of the last ones, and leaves the update out where that is more than a limit. As llm.c's outlier
-// detector has it: the window holds the new value too, whether the step is applied or not, and nothing stands out
-// before it is full.
+// Skips steps whose loss or gradient norm is an outlier. The record of a step tells how many standard deviations each
+// is above its recent mean, and a limit skips the update. As in llm.c's outlier detector, the window includes the new
+// value, whether or not the step is applied, and nothing is an outlier before the window is full.
 
 #pragma once
 
@@ -11,27 +10,27 @@
 
 namespace kiln {
 
-/// Values of a window, and its shape: losses, norms, and in the third row, at 0, where the next values go: so many
-/// values while there is room, then 128 more than their place. All zeros is an empty window.
+/// Length of the window, and the shape of its tensor: a row of losses, a row of norms, and in [2, 0] the number of
+/// values so far. After 128 values that counter is 128 plus the next index. All zeros is an empty window.
 inline constexpr int64_t outlierWindow = 128;
 inline const Shape outlierWindowShape = {3, outlierWindow};
 
 struct OutlierConfig {
-  int window = outlierWindow; // values of a window, a power of two
+  int window = outlierWindow; // length of the window, a power of two
 };
 
 extern const Kernel outliersKernel;
 
-/// What is left out: deviations above the mean; infinity: nothing.
+/// Limits in standard deviations above the mean; infinity: never skip.
 struct OutlierLimits {
   double loss = std::numeric_limits<double>::infinity(), norm = std::numeric_limits<double>::infinity();
 };
 
-/// Adds the loss and the norm of a step, which planGradNorm has completed the record of, to `window`, and puts lossZ
-/// and normZ into `record` (stepFields) f32: (x − mean) / √(mean of squares of differences), over the window with x in
-/// it; 0 before that is full, and where all are the same. Where one is above its limit, `applied` becomes 0. A step
-/// that is not applied anyway leaves the window as it is. The record's loss is a sum that times `lossFactor` · weight ·
-/// unscale is the mean over the step's targets. window (3, 128) f32.
+/// Adds the loss and the gradient norm of a step, whose record planGradNorm has completed, to `window`. Writes lossZ
+/// and normZ into `record` (stepFields) f32: (x − mean) / √(mean of squared differences) over the window including x.
+/// Both are 0 before the window is full, and if all its values are equal. Above a limit, `applied` becomes 0. A step
+/// that is already skipped leaves the window alone. loss · `lossFactor` · weight · unscale is the mean loss of the
+/// step's targets. window (3, 128) f32.
 Plan planOutliers(const TensorRef &record, const TensorRef &window, double lossFactor, const OutlierLimits &limits);
 
 } // namespace kiln

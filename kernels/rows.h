@@ -1,5 +1,5 @@
-// Whole rows as tiles. A tile that is as wide as its view never hangs over the side of it; when the width is part of
-// the specialisation the compiler knows, and no load or store of a row is masked.
+// Whole rows as tiles. A tile as wide as its view is never partly out of bounds. If the width is part of the
+// specialisation the compiler knows this, and masks no load or store of a row.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-/// The width (last extent) that these views share, made part of the specialisation of each of them.
+/// The common width (last extent) of these views, made part of the specialisation of each.
 inline int64_t width(std::initializer_list<View> views, Loc loc = here()) {
   int64_t extent = 0;
   for (const View &view : views)

@@ -14,8 +14,8 @@ struct SoftmaxConfig {
 
 extern const Kernel softmaxKernel;
 
-/// The rows of a program on a machine.
-SoftmaxConfig pickSoftmax(const Target &target, int64_t C); // of rows C wide
+/// Default config for rows of C elements.
+SoftmaxConfig pickSoftmax(const Target &target, int64_t C);
 
 /// out[n, c] = exp(x[n, c]) / Σ_c exp(x[n, c]). x, out (N, C), f32, bf16 or f16; `out` may be `x`.
 Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,

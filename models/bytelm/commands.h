@@ -1,4 +1,4 @@
-// What `bytelm` does. Each throws Error.
+// The commands of `bytelm`. Each throws Error.
 
 #pragma once
 
@@ -8,7 +8,7 @@ namespace kiln::bytelm {
 
 /// Trains a model, from the first step or from a run's newest checkpoint.
 void train(const TrainOptions &options);
-/// Prints the prompt and what the model goes on with.
+/// Prints the prompt and its continuation.
 void sample(const SampleOptions &options);
 /// Prints each parameter with its size, and the memory of a step.
 void info(const InfoOptions &options);

@@ -1,4 +1,4 @@
-// The size of a model of bytes, and the names of the usual ones with settings that train them.
+// The config of a byte-level model, and presets with training settings.
 
 #pragma once
 
@@ -9,27 +9,27 @@
 
 namespace kiln {
 
-/// How the tables of bytes and positions begin: normal numbers of deviation 1, as PyTorch's, or 0.01.
+/// Initialisation of the byte and position tables: normal with deviation 1, as in PyTorch, or 0.01.
 enum class TableInit { torch, jax };
 
-/// How linear layers begin: weights and biases uniform within ±1/√in; the same but for attention as
-/// nn.TransformerEncoderLayer has it, by Xavier and without biases; or as GPT-2's.
+/// Initialisation of linear layers: weights and biases uniform within ±1/√in; with attention as in
+/// nn.TransformerEncoderLayer, by Xavier and without biases; or as in GPT-2.
 enum class LinearStart { uniform, pytorch, normal };
 inline constexpr std::array<const char *, 3> linearStartNames = {"uniform", "pytorch", "normal"};
 
 struct ByteConfig {
-  int64_t layers = 0, heads = 0, width = 0, inner = 0; // inner: of the feed-forward layers
-  int64_t context = 0;                                 // bytes of a sequence, all of which are predicted
+  int64_t layers = 0, heads = 0, width = 0, inner = 0; // inner: width of the MLP
+  int64_t context = 0;                                 // bytes of a sequence, all of which are targets
   Type type = f32;
   DropoutOptions dropout = {};
   AttentionForm attention = AttentionForm::flash;
   TableInit tables = TableInit::torch;
   LinearStart linears = LinearStart::uniform;
   DecayOn decayOn = DecayOn::matrices;
-  double smoothing = 0; // of labels, in the loss to train by
+  double smoothing = 0; // label smoothing in the training loss
 
   static constexpr int64_t vocab = 256;
-  /// Whether the other computes the same; neither dropout, nor the form of attention, nor how it begins decides that.
+  /// Whether both are one model; dropout, the form of attention and initialisation do not matter.
   bool sameModel(const ByteConfig &other) const;
 };
 
@@ -40,19 +40,19 @@ std::string textOf(const ByteConfig &config);
 /// Floating-point operations of one training step, as gpt2/config.h counts them.
 double flopsOfStep(const ByteConfig &config, int64_t sequences, int64_t length);
 
-/// What a checkpoint's config.json says of the model, and back. Throws Error for a field that is missing or another.
+/// The model's config.json, and back. Throws Error for a missing or unsuitable field.
 nlohmann::ordered_json configJson(const ByteConfig &config);
 ByteConfig readByteConfig(const std::string &folder);
 
-/// A size with a name, and settings that train it.
+/// A preset.
 struct NamedByteModel {
   std::string name;
   ByteConfig config;
   TrainSettings settings;
 };
-/// seed000; pytorch, which is that with attention as nn.TransformerEncoderLayer begins it and drops its weights; small.
+/// seed000; pytorch, which is seed000 with attention initialised and dropped as in nn.TransformerEncoderLayer; small.
 const std::vector<NamedByteModel> &byteModels();
-/// Throws Error with the names there are.
+/// The preset of that name. Throws Error with all names for another one.
 const NamedByteModel &byteModelNamed(const std::string &name);
 
 } // namespace kiln

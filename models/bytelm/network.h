@@ -1,6 +1,5 @@
-// A model of bytes as layers: each byte is predicted from those before it in its sequence, the first from none. A
-// sequence's bytes stand one place on, behind a vector of zeros; there is no norm behind the last block, relu in the
-// feed-forward layers, and a head of its own with a bias.
+// A byte-level model as layers. Each byte of a sequence is predicted from those before it: inputs are shifted right by
+// one, and position 0 gets a vector of zeros. It has no final norm, ReLU in the MLP, and an untied head with a bias.
 
 #pragma once
 

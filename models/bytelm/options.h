@@ -11,9 +11,9 @@
 
 namespace kiln::bytelm {
 
-/// Sizes given by name, by numbers, or by name with some numbers replaced.
+/// A size by name, by numbers, or by name with some numbers replaced.
 struct ModelOptions {
-  std::optional<std::string> model; // seed000 when not given
+  std::optional<std::string> model; // default: seed000
   std::optional<int64_t> layers, heads, width, inner, context;
 };
 
@@ -21,7 +21,7 @@ struct TrainOptions : RunOptions, SettingOptions {
   std::string data;
   ModelOptions model;
   TableInit tables = TableInit::torch;
-  std::optional<LinearStart> linears; // the model's when not given
+  std::optional<LinearStart> linears; // default: the model's
 };
 
 struct SampleOptions {
@@ -32,20 +32,20 @@ struct SampleOptions {
 
 struct InfoOptions {
   ModelOptions model;
-  SettingOptions settings; // batch, accumulate, dtype and master of them
+  SettingOptions settings; // those that decide the memory of a step
   MachineOptions machine;
-  std::optional<MemoryBudget> memory; // that the settings are to fit, and a table of what takes how much
+  std::optional<MemoryBudget> memory; // budget to fit; prints a table of the candidates
 };
 
 using Command = std::variant<TrainOptions, SampleOptions, InfoOptions, PlotOptions>;
 
-/// Reads the command line. Throws Error for a flag, a command or a value that it does not know, with the nearest one.
-/// For --help it prints the help, for --version the text given, and returns nothing.
+/// Reads the command line. Throws Error for an unknown flag, command or value, with the nearest one. For --help it
+/// prints the help, for --version the given text, and returns nothing.
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version = "");
 
-/// The model that the options describe; what they do not give comes from `base`, or from the named model.
+/// The model of the options; missing sizes come from `base`, or from the preset.
 ByteConfig modelOf(const ModelOptions &options, const std::optional<ByteConfig> &base = {});
-/// The named model's settings, or seed000's.
+/// The preset's settings, by default seed000's.
 TrainSettings settingsOf(const ModelOptions &options);
 
 } // namespace kiln::bytelm

@@ -1,4 +1,4 @@
-// Sequences of bytes as a model of bytes sees them: each predicted from those before it alone.
+// Shifts sequences right by one, so that each byte is predicted from those before it in its sequence.
 
 #pragma once
 
@@ -6,14 +6,14 @@
 
 namespace kiln {
 
-/// Of sequences of tokens and those that follow them: what stands before each token of a sequence, −1 before the first,
-/// and the token as the target. Where what follows is missing, so is what follows that.
+/// From sequences of tokens and their successors: the inputs are the tokens before each token, −1 before the first, and
+/// the targets are the tokens. If the successor of a token is missing, the targets after it are missing too.
 HostBatch shifted(const HostBatch &batch, int64_t context);
 
-/// Other data's sequences, shifted.
+/// Data with shifted sequences.
 class ShiftedData : public TrainData {
 public:
-  /// Of sequences of `context`; the other data must outlive it.
+  /// Shifts sequences of `context` tokens; the other data must outlive it.
   ShiftedData(TrainData &data, int64_t context) : data(data), context(context) {}
 
   DataIdentity identity() const override { return data.identity(); }

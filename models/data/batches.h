@@ -1,5 +1,5 @@
-// Which tokens a training step sees: sequences of a stream, pass after pass, in an order that each pass draws anew.
-// Sequence number n is a function of the order's seed and n alone.
+// Batches of a token stream: sequences in an order that each pass (epoch) shuffles anew. Seed and number of a sequence
+// determine it.
 
 #pragma once
 
@@ -12,28 +12,29 @@
 
 namespace kiln {
 
-/// Sequences of `context` tokens each with the tokens that follow them.
+/// Sequences of `context` tokens, each with the tokens that follow.
 struct Batch {
   std::vector<int32_t> tokens, targets; // (sequences, context)
-  // Of packed documents (models/data/documents.h): the place in the document (sequences, context); which places each
-  // one sees, and which ones see it, as first and behind the last (sequences, context, 2). Neither number ever falls.
+  // Of packed documents (models/data/documents.h): positions in the document (sequences, context); and for each
+  // position the range of positions that it sees, and the range that sees it, as [begin, end) (sequences, context, 2).
+  // Neither number ever decreases.
   std::vector<int32_t> positions = {}, ranges = {}, columnRanges = {};
 };
 
-/// How passes go through a stream.
+/// The order of the sequences of a stream.
 struct PassOrder {
   int64_t sequences = 0; // of a pass, at least one
-  /// The first token of each sequence of pass number `pass`, from 0 on.
+  /// The first token of each sequence of pass `pass`, counted from 0.
   std::function<std::vector<int64_t>(int64_t pass)> draw;
 };
 
-/// A pass cuts `tokens` of them, from a random first one, into sequences that do not overlap, and takes them in random
-/// order.
+/// Each pass cuts `tokens` tokens, from a random first one, into sequences that do not overlap, and takes them in
+/// random order.
 PassOrder shuffledOrder(int64_t tokens, int64_t context, uint64_t seed);
 
-/// As llm.c's loader goes through files of tokens, which end at `ends`: each is cut into windows of `rows` sequences,
-/// one behind the other; a pass takes the files in random order, and of each all windows in random order. Throws Error
-/// for a file that is too short for a window and the token behind it.
+/// The order of llm.c's loader over token files, which end at `ends`. Each file is cut into consecutive windows of
+/// `rows` sequences. A pass takes the files in random order, and the windows of each file in random order. Throws Error
+/// for a file that is too short for a window and the token after it.
 PassOrder llmcOrder(std::vector<int64_t> ends, int64_t context, int64_t rows);
 
 class TrainBatches {
@@ -42,19 +43,19 @@ public:
 
   /// Sequences `first` … `first + count` of the endless stream.
   Batch sequences(int64_t first, int64_t count);
-  /// Sequences that one pass over the text takes.
+  /// Sequences of one pass over the text.
   int64_t sequencesPerPass() const { return order.sequences; }
 
 private:
   std::shared_ptr<const TokenStream> text;
   int64_t context;
   PassOrder order;
-  int64_t drawn = -1;          // pass that `begins` belongs to
+  int64_t drawn = -1;          // the pass of `begins`
   std::vector<int64_t> begins; // first token of each sequence of that pass
 };
 
-/// The sequences of a validation text, one after the other. The last one may be short: its missing targets are
-/// `ignoredTarget`, so that a loss summed over all sequences counts every token but the first once.
+/// The sequences of a validation text, in order. The last one may be short: its missing targets are `ignoredTarget`. So
+/// a loss summed over all sequences counts every token except the first once.
 inline constexpr int32_t ignoredTarget = -1;
 int64_t validationSequences(int64_t tokens, int64_t context);
 Batch validationBatch(const TokenStream &text, int64_t context, int64_t first, int64_t count);

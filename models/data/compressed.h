@@ -1,4 +1,4 @@
-// Texts in files that may be compressed.
+// Reads text files that may be compressed.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace kiln {
 
-/// All of a regular file, unpacked where its name ends in .gz or .bz2, of several parts too. Throws Error when there is
-/// none, it is torn or no such file, or it has more than `most` bytes once it is unpacked, of which no more are made.
+/// Reads a regular file, and unpacks it if its name ends in .gz or .bz2, also with several members. Throws Error if it
+/// is missing, damaged or not such a file, or has more than `most` bytes unpacked; it unpacks no more than these.
 std::string readUnpacked(const std::string &path, int64_t most = std::numeric_limits<int64_t>::max());
 
 } // namespace kiln

@@ -1,5 +1,5 @@
-// Documents of a stream of tokens as the rows of batches: each alone in its row, or several packed into one. No text is
-// seen behind another one: what is shorter than a row is padded, and packed ones say what each place may see.
+// Documents of a token stream as rows of batches: one in each row, padded, or several packed into a row, each with the
+// range of positions that its tokens see (varlen). No document sees another.
 
 #pragma once
 
@@ -10,25 +10,25 @@ namespace kiln {
 
 /// How documents share rows.
 struct Packing {
-  /// A row takes one document more while less than this share of it is full; 0: each is alone.
+  /// A row takes another document while less than this share of it is full; 0: one document a row.
   double share = 0;
-  /// Draws the order in which they are packed; none: that of the stream.
+  /// Shuffles the documents before packing; none: the order of the stream.
   std::optional<uint64_t> seed = {};
 };
 
-/// The rows, each once, in a fixed order. A document that does not fit what is left of a row is cut, and goes on in the
-/// next one, so that every target is in one row.
+/// The rows, each once, in a fixed order. A document that does not fit the rest of a row is cut and continues in the
+/// next row, so every target is in one row.
 class Documents {
 public:
   Documents(std::shared_ptr<const TokenStream> stream, const std::vector<DocumentPlace> &places, int64_t context,
             const Packing &packing = {});
 
   int64_t sequences() const { return std::ssize(firstPart) - 1; }
-  /// Targets of a row, 1 to the context.
+  /// Number of targets of a row, 1 to the context.
   int64_t targets(int64_t sequence) const;
-  /// Puts a row into row `row` of a batch whose rows are made for it.
+  /// Writes a row into row `row` of a batch, which must have been sized for it.
   void read(int64_t sequence, Batch &batch, int64_t row) const;
-  /// A batch of so many rows of padding, with positions and ranges where documents are packed.
+  /// A batch of padding rows, with positions and ranges if documents are packed.
   Batch padding(int64_t rows) const;
 
 private:
@@ -38,25 +38,25 @@ private:
   int64_t context;
   bool isPacked;
   std::vector<DocumentPlace> parts; // of documents, in the order of the rows
-  std::vector<int64_t> firstPart;   // of each row, and behind the last one
+  std::vector<int64_t> firstPart;   // of each row, and one more for the end
 };
 
-/// Rows in random order, each once in a pass. Row number n is a function of seed and n alone.
+/// Rows in random order, each once in a pass. Seed and number n determine row n.
 class DocumentBatches {
 public:
   DocumentBatches(std::shared_ptr<const Documents> documents, uint64_t seed);
 
   Batch sequences(int64_t first, int64_t count);
-  /// The targets that these have together.
+  /// Total number of targets of these rows.
   int64_t targets(int64_t first, int64_t count);
 
 private:
-  /// The row that is number n.
+  /// The index of row number n.
   int64_t at(int64_t n);
 
   std::shared_ptr<const Documents> documents;
   Random random;
-  int64_t drawn = -1; // pass that `order` belongs to
+  int64_t drawn = -1; // the pass of `order`
   std::vector<int64_t> order;
 };
 

@@ -1,5 +1,4 @@
-// Files that are whole or not there: written aside, synced, renamed. Every error names the file and what the system
-// said.
+// Atomic files: written to a temporary name, synced, renamed. Every error names the file and the system's reason.
 
 #pragma once
 
@@ -11,27 +10,27 @@
 
 namespace kiln {
 
-/// A run of bytes in memory.
+/// A range of bytes in memory.
 struct Bytes {
   const void *data;
   int64_t size;
 };
 
-/// Writes `size` bytes to an open file, however often that is interrupted; 0, or what the system said.
+/// Writes `size` bytes to an open file, with retries after interruptions. Returns 0 or the system's error number.
 int writeAll(int file, const char *data, int64_t size);
-/// Writes `parts` one after the other to a new file `path` and syncs it. Throws Error (device), with the file removed,
-/// when the disk is full or the folder unwritable.
+/// Writes `parts` in order to a new file `path` and syncs it. Throws Error (device), and removes the file, if the disk
+/// is full or the folder is not writable.
 void writeSynced(const std::string &path, const std::vector<Bytes> &parts);
-/// The same for parts that are made one after the other: `part(i)`, from 0 to below `count`, holds until the next is
-/// asked for.
+/// As above, for parts that are produced one after the other: `part(i)`, 0 ≤ i < `count`, must be valid until the next
+/// call.
 void writeSynced(const std::string &path, int64_t count, const std::function<Bytes(int64_t)> &part);
-/// Writes `path` aside, then renames it over the old file.
+/// Writes to a temporary file, then renames it over `path`.
 void replaceFile(const std::string &path, const std::string &text);
-/// The same of parts that are made one after the other, as writeSynced takes them.
+/// As above, for parts that are produced one after the other, as in writeSynced.
 void replaceFile(const std::string &path, int64_t count, const std::function<Bytes(int64_t)> &part);
 /// Makes a folder's entries durable.
 void syncFolder(const std::string &path);
-/// All of a regular file; throws Error when there is none, it cannot be read, or it has more than `most` bytes.
+/// Reads a regular file. Throws Error if it is missing, unreadable, or longer than `most` bytes.
 std::string readFile(const std::string &path, int64_t most = std::numeric_limits<int64_t>::max());
 
 } // namespace kiln

@@ -1,5 +1,5 @@
-// One owner a folder: who writes into a folder holds the lock on a file in it. The lock is the system's own and goes
-// with the process that holds it, however that ends; the file says who that is.
+// Exclusive use of a folder: a process that writes to it holds a lock on a file in it. The system releases the lock
+// when the process ends, however it ends. The file names the process.
 
 #pragma once
 
@@ -8,18 +8,18 @@
 
 namespace kiln {
 
-/// A folder that this process alone writes to while the object lives. Reading takes no lock.
+/// A folder that only this process writes to while the object lives. Readers need no lock.
 class FolderLock {
 public:
-  /// Makes `folder` with its parents where it is missing, and takes its lock. Throws Error: (user) when another process
-  /// has it, which is named, or no folder can have that name; (device) when there can be no lock file. Where the file
-  /// system has no locks, that is said as a warning and the folder used without.
+  /// Creates `folder` with its parents if needed, and takes its lock. Throws Error: (user) if another process holds it,
+  /// which is named, or if the path cannot be a folder; (device) if there can be no lock file. On a file system without
+  /// locks it warns and continues without one.
   explicit FolderLock(const std::string &folder);
-  /// Gives the lock back. A folder that was made for it and is empty goes too.
+  /// Releases the lock. A folder that was created for it and is empty is removed.
   ~FolderLock();
   FolderLock(const FolderLock &) = delete;
 
-  /// Whether the folder's name still leads to the folder that was locked. It does not when that was removed or renamed.
+  /// Whether the folder's path still leads to the locked folder. It does not after a removal or a renaming.
   bool holds() const;
 
 private:
@@ -28,7 +28,7 @@ private:
   void release();
 
   const std::string folder, path; // of the lock file
-  std::vector<std::string> made;  // folders that were not there, outermost first
+  std::vector<std::string> made;  // folders that were created, outermost first
   int file = -1;
 };
 

@@ -1,5 +1,5 @@
-// HellaSwag's tasks: a context, four endings, and which one is right. Zellers et al., "HellaSwag: Can a Machine Really
-// Finish Your Sentence?", 2019.
+// HellaSwag tasks: a context, four endings, and the index of the right one. Zellers et al., "HellaSwag: Can a Machine
+// Really Finish Your Sentence?", 2019.
 
 #pragma once
 
@@ -16,8 +16,8 @@ struct HellaSwagTask {
   int right = 0; // from 0
 };
 
-/// Reads tasks of six lines (the context, the number of the right ending, four endings), or a line of JSON each
-/// (.jsonl: ctx, label, endings), either packed (.gz, .bz2). Throws Error where a file is none.
+/// Reads tasks of six lines (the context, the number of the right ending, four endings), or one line of JSON each
+/// (.jsonl: ctx, label, endings), either compressed (.gz, .bz2). Throws Error for a file of another form.
 std::vector<HellaSwagTask> readHellaSwag(const std::string &path);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// What a micro-batch brings to a device, on the host: arrays by their names, and how large it is.
+// The arrays of a micro-batch on the host, by name, and its shape.
 
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace kiln {
 
-/// Elements of one type, one after the other.
+/// Consecutive elements of one type.
 class HostArray {
 public:
   HostArray() = default;
-  /// The numbers as elements of `type`, which is as wide as Number.
+  /// Constructs it from numbers as elements of `type`, which has the width of Number.
   template <class Number>
   HostArray(Type type, const std::vector<Number> &numbers) : element(type), held(numbers.size() * sizeof(Number)) {
     std::memcpy(held.data(), numbers.data(), held.size());
@@ -25,7 +25,7 @@ public:
 
   Type type() const { return element; }
   const std::vector<char> &bytes() const { return held; }
-  /// A copy of the elements as numbers of the same width.
+  /// A copy of the elements as numbers of equal width.
   template <class Number> std::vector<Number> numbers() const {
     std::vector<Number> all(held.size() / sizeof(Number));
     std::memcpy(all.data(), held.data(), held.size());
@@ -37,24 +37,24 @@ private:
   std::vector<char> held;
 };
 
-/// The size of a micro-batch: how many sequences, and how long the longest may be.
+/// The shape of a micro-batch: number of sequences, and length of the longest.
 struct BatchShape {
   int64_t sequences = 0;
-  int64_t target = 0; // places of a sequence, each of which has room for a target
-  int64_t source = 0; // places of the sequence that it is made from; 0 where there is none
-  /// Targets that a micro-batch has room for, each of which has a loss.
+  int64_t target = 0; // positions of a sequence, each with room for a target
+  int64_t source = 0; // positions of the source sequence, in an encoder-decoder; 0: none
+  /// Number of targets that a micro-batch has room for, each with a loss.
   int64_t targets() const { return sequences * target; }
-  /// Places of all sources.
+  /// Positions of all sources.
   int64_t sources() const { return sequences * source; }
   auto operator<=>(const BatchShape &) const = default;
 };
 
 struct HostBatch : std::map<std::string, HostArray> {
   using std::map<std::string, HostArray>::map;
-  std::optional<BatchShape> shape = {}; // the one that a trainer was made for, if not given
+  std::optional<BatchShape> shape = {}; // default: the shape that the trainer was made for
 };
 
-/// What a model of language learns from: tokens, and the tokens that follow them, both i32.
+/// A micro-batch of a language model: tokens, and the tokens that follow, both i32.
 inline HostBatch languageBatch(const std::vector<int32_t> &tokens, const std::vector<int32_t> &targets) {
   return {{"tokens", tokens}, {"targets", targets}};
 }

@@ -1,6 +1,6 @@
-// JSON files with a known set of fields. What a file lacks, or has of another kind, ends in an error that names the
-// file, the field, what was expected there and what was found; the JSON library's own words never reach a user. Size
-// and nesting are bounded while a text is read, so that no file takes the memory or the stack of the program.
+// JSON files with a known set of fields. For a missing field or one of another kind the error names the file, the
+// field, the expected and the actual value; messages of the JSON library never reach a user. Size and nesting are
+// bounded during reading, so no file exhausts the program's memory or stack.
 
 #pragma once
 
@@ -12,21 +12,21 @@
 
 namespace kiln {
 
-/// Bytes of the largest text, and levels of the deepest nesting, that are read as JSON. The header of a safetensors
-/// file with a thousand blocks has 2 MiB and three levels, a tokenizer.json of 250,000 tokens 35 MiB.
+/// Limits of size and nesting of JSON texts. The header of a safetensors file with a thousand blocks has 2 MiB and
+/// three levels; a tokenizer.json of 250,000 tokens has 35 MiB.
 inline constexpr int64_t mostJsonBytes = int64_t{64} << 20;
 inline constexpr int mostJsonLevels = 64;
 
-/// One object of a JSON file. Fields are asked for by name and kind; each throws Error when there is no such field, or
-/// its value is of another kind.
+/// An object of a JSON file. Fields are read by name and kind; each accessor throws Error if the field is missing or of
+/// another kind.
 class JsonObject {
 public:
   /// Parses `text`, read from `path`, which must be one object within the bounds above.
   JsonObject(const std::string &path, const std::string &text);
 
-  /// Whether there is such a field and it is not null.
+  /// Whether the field exists and is not null.
   bool has(const std::string &name) const;
-  /// Whether it is exactly this.
+  /// Whether it equals this value.
   bool is(const std::string &name, const nlohmann::json &value) const;
   bool isTextList(const std::string &name) const;
   bool isNumber(const std::string &name) const { return at(name).is_number(); }
@@ -44,7 +44,7 @@ public:
   JsonObject object(const std::string &name) const;
   std::vector<JsonObject> objects(const std::string &name) const;
   std::vector<std::string> names() const;
-  /// Throws that the field was expected to be `expected`, with what it is.
+  /// Throws Error with the expected and the actual value of the field.
   [[noreturn]] void reject(const std::string &name, const std::string &expected) const;
 
 private:
@@ -55,10 +55,11 @@ private:
   nlohmann::json json;
 };
 
-/// The JSON file `path`, which must be one object.
+/// Reads the JSON file `path`, which must be one object.
 JsonObject readJsonObject(const std::string &path);
 
-/// JSON as files hold it: a text that is no UTF-8 (a path may be) keeps its valid parts. Negative `indent`: one line.
+/// JSON as text for a file. Of a string that is not UTF-8, such as a path, the valid parts are kept. Negative `indent`:
+/// one line.
 std::string textOf(const nlohmann::ordered_json &json, int indent = -1);
 
 } // namespace kiln

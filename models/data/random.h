@@ -1,5 +1,5 @@
-// Random numbers that depend on a seed, a stream and a counter only (Philox 4x32-10, Salmon et al. 2011). Nothing is
-// carried from one draw to the next, so that the state of a run is its seed and how far it has counted.
+// Random numbers that depend only on a seed, a stream and a counter (Philox 4x32-10, Salmon et al. 2011). Draws have no
+// state, so the random state of a run is its seed and its counters.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-/// What a stream of random numbers is for; streams of one seed are independent.
+/// The use of a stream of random numbers; streams of one seed are independent.
 enum class Stream : uint32_t { weights = 1, batches = 2, sampling = 3, packing = 4, dropout = 5 };
 
 class Random {
@@ -24,7 +24,7 @@ public:
   double uniform(uint64_t index) const;
   /// `count` normal deviates of mean 0 for (`lane`), by Box and Muller's transform.
   std::vector<float> normals(int64_t count, double deviation, uint32_t lane) const;
-  /// `count` numbers in [−bound, bound) for (`lane`), of 2³² that are evenly spaced.
+  /// `count` numbers in [−bound, bound) for (`lane`), out of 2³² evenly spaced ones.
   std::vector<float> uniforms(int64_t count, double bound, uint32_t lane) const;
 
 private:
@@ -32,7 +32,7 @@ private:
   uint32_t stream;
 };
 
-/// 0 … count − 1 in random order (Fisher and Yates), drawn with numbers from `counter` on, of which it takes `count`.
+/// The numbers 0 … count − 1 in random order (Fisher and Yates), drawn with `count` numbers from `counter` on.
 void shuffle(std::vector<int64_t> &order, int64_t count, const Random &random, uint64_t counter);
 
 } // namespace kiln

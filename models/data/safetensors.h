@@ -1,5 +1,5 @@
 // The safetensors format: eight bytes with the header's length, a JSON header (name → dtype, shape, data_offsets), then
-// the tensors' bytes without gaps. Written from host memory and read back with every size checked.
+// the tensors' bytes without gaps. Written from host memory, and read with every size checked.
 
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace kiln {
 
-/// A tensor to be written, in host memory or wherever it can be read from, one at a time.
+/// A tensor to write, in host memory or anywhere it can be read from, one at a time.
 struct HostTensor {
-  /// Its bytes, which may be put into `place`; what that held before does not count.
+  /// Returns its bytes, which may be written into `place`; the old contents of `place` do not matter.
   using Read = std::function<const void *(std::vector<char> &place)>;
   HostTensor(std::string name, Type type, Shape extents, const void *data)
       : HostTensor(std::move(name), type, std::move(extents), [data](std::vector<char> &) { return data; }) {}
@@ -29,24 +29,24 @@ struct HostTensor {
   Read read;
 };
 
-/// Metadata with a checksum for each of `tensors`. Safetensors compares what it reads with those that a file has.
+/// Metadata with a checksum for each of `tensors`. Safetensors verifies the checksums of a file when it reads.
 std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &tensors);
 
-/// Writes and syncs `path`, in the order given. No two tensors that are read are in memory at once.
+/// Writes and syncs `path`, in the given order. At most one tensor that is read is in memory at a time.
 void writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
                       const std::map<std::string, std::string> &metadata = {});
 
-/// A file opened for reading. Opening checks that it is whole; throws Error that names the file, what the format
-/// expects there and what it got.
+/// A file opened for reading. Opening checks that it is complete. Throws Error that names the file, the expected and
+/// the actual value.
 class Safetensors {
 public:
   explicit Safetensors(const std::string &path);
 
-  /// Copies the tensor `name` to `to` as `type`: floating-point numbers of another type are converted, rounding to
-  /// nearest even. Throws Error when it is missing, has another shape, or is of a type that is not converted.
+  /// Copies the tensor `name` to `to` as `type`; floating-point numbers of another type are converted, rounding to
+  /// nearest even. Throws Error if it is missing, has another shape, or is of a type without conversion.
   void read(const std::string &name, Type type, const Shape &extents, void *to) const;
   bool has(const std::string &name) const { return entries.count(name) > 0; }
-  /// Reads every tensor that has a checksum; throws Error that names the first one that is damaged.
+  /// Reads every tensor that has a checksum. Throws Error that names the first damaged one.
   void verify() const;
   std::vector<std::string> names() const;
   const std::map<std::string, std::string> &metadata() const { return texts; }

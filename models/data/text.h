@@ -1,4 +1,4 @@
-// A text as bytes, one token a byte: the first nine tenths to train on, the last tenth to validate on.
+// A text as bytes, one token each: the first nine tenths are for training, the last tenth is the validation set.
 
 #pragma once
 
@@ -12,15 +12,15 @@ struct Text {
   std::vector<uint8_t> train, validation;
 };
 
-/// The longest text that is read: a quarter of the machine's memory.
+/// Limit of the size of a text: a quarter of the machine's memory.
 int64_t mostTextBytes();
 
-/// All of `path`, a regular file, or a pipe until its end. Throws Error as readText does, and for JSON lines and packed
-/// files.
+/// Reads `path`, a regular file, or a pipe until its end. Throws Error as readText does, and for JSON lines and
+/// compressed files.
 std::vector<uint8_t> readWholeText(const std::string &path, int64_t most = mostTextBytes());
-/// Reads `path`, a regular file, or a pipe until its end. Throws Error when it is missing, something else (a folder, a
-/// device), empty, longer than `most` bytes, of which it reads no more, or when either part is too short for one
-/// sequence of `context` bytes and the byte after it.
+/// Reads `path`, a regular file, or a pipe until its end. Throws Error if it is missing, not a file (a folder, a
+/// device), empty, or longer than `most` bytes, of which it reads no more. It also throws if either part is too short
+/// for one sequence of `context` bytes and the byte after it.
 Text readText(const std::string &path, int64_t context, int64_t most = mostTextBytes());
 
 } // namespace kiln

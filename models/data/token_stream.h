@@ -1,4 +1,4 @@
-// A long row of tokens, of which batches are cut: bytes of a text, tokens in memory, or those of files.
+// A long sequence of tokens from which batches are cut: bytes of a text, tokens in memory, or token files.
 
 #pragma once
 
@@ -13,7 +13,7 @@ class TokenStream {
 public:
   virtual ~TokenStream() = default;
   virtual int64_t size() const = 0;
-  /// Copies tokens `begin` … `begin + count`, which are there.
+  /// Copies tokens `begin` … `begin + count`, which must exist.
   virtual void read(int64_t begin, int64_t count, int32_t *to) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Choosing the next token from a model's logits, on the host: it is no arithmetic of a training step.
+// Sampling: the next token from a model's logits, on the host.
 
 #pragma once
 
@@ -8,24 +8,24 @@
 
 namespace kiln {
 
-/// How a token is chosen, in this order, as Hugging Face's generate() has it.
+/// Sampling parameters, applied in this order, as in Hugging Face's generate().
 struct Choice {
-  double repetitionPenalty = 1; // logits of tokens that are there already are divided by it, or multiplied below 0
-  double temperature = 0.8;     // logits are divided by it; 0: the likeliest token, the lowest of several alike
-  int64_t topK = 0;             // the k likeliest, and those as likely as the last of them, are left (0: all)
-  double topP = 1;              // those are left before which less than so much probability lies, one at least
-  double minP = 0;              // those are left that are at least so likely as this share of the likeliest
+  double repetitionPenalty = 1; // logits of tokens in the text are divided by it, or multiplied if negative
+  double temperature = 0.8;     // divides the logits; 0: greedy, the lowest number on a tie
+  int64_t topK = 0;             // keeps the k most likely tokens, and those tied with the last of them (0: all)
+  double topP = 1;              // nucleus: keeps tokens until their probability reaches this, at least one
+  double minP = 0;              // keeps tokens of at least this share of the largest probability
 };
 
-/// Throws Error for a choice that makes no sense.
+/// Throws Error for parameters out of range.
 void verify(const Choice &choice);
 
-/// A token drawn by `uniform`, in [0, 1), from the softmax of the logits that the choice leaves; `seen` are the tokens
-/// that are there already. There is at least one logit. Infinite ones share alike, and NaN is never chosen; throws
-/// Error where there is nothing else.
+/// The token drawn by `uniform`, in [0, 1), from the softmax of the logits that the filters keep; `seen` are the tokens
+/// of the text. There is at least one logit. Infinite logits share the probability, and NaN is never chosen. Throws
+/// Error if no other logit is left.
 int64_t choose(std::span<const float> logits, std::span<const int32_t> seen, const Choice &choice, double uniform);
 
-/// The tokens that the choice leaves with their probabilities, the likeliest first, the lowest first of several alike.
+/// The tokens that the filters keep, with their probabilities, most likely first, lowest number first on a tie.
 struct Likely {
   int64_t token;
   double probability;

@@ -1,5 +1,5 @@
-// Texts that grow token by token: a language model with a cache of the keys and values of all places so far, so that a
-// token costs one pass over the weights and one over the cache.
+// Incremental decoding: a language model with a KV cache, so that a token costs one pass over the weights and one over
+// the cache.
 //
 //     Generator generator(device, network, weights, {.sequences = 1});
 //     generator.append(0, prompt);
@@ -19,34 +19,35 @@ namespace kiln {
 class Generator {
 public:
   struct Options {
-    int64_t sequences = 1;                  // texts that grow side by side
-    std::optional<int32_t> front = {};      // a token that stands in front of every text, and at each new beginning
-    std::function<void()> restarts = {};    // called where a text has become longer than the context
-    std::vector<CrossPast> crossPasts = {}; // what blocks know that look at an encoder's memory, for all texts
+    int64_t sequences = 1; // texts that are generated as a batch
+    std::optional<int32_t> front =
+        {}; // a token put in front of every text, and of every continuation after an overflow
+    std::function<void()> restarts = {};    // called when a text has become longer than the context
+    std::vector<CrossPast> crossPasts = {}; // encoder keys and values of blocks with cross-attention, for all texts
   };
 
   /// `weights` is the flat buffer of the network's parameters, on the device. It and the network must outlive it.
   Generator(std::shared_ptr<Device> device, const DecoderNetwork &network, const TensorRef &weights, Options options);
 
-  /// Puts tokens behind a text.
+  /// Appends tokens to a text.
   void append(int64_t sequence, std::span<const int32_t> tokens);
-  /// Logits (vocab) of what may come next in each text, of one that has grown since the last time, or has none yet; of
-  /// the others nothing. A text that has become longer than the context goes on from its last half, which is read anew;
-  /// one that begins longer than the context, from the end that fits. Throws Error for a text without any token.
+  /// Logits (vocab) of the next token of each text that has grown since the last call or has none yet; empty for the
+  /// others. A text that has become longer than the context continues from its last half, which is read again. One that
+  /// starts longer than the context continues from the end that fits. Throws Error for an empty text.
   std::vector<std::vector<float>> next();
-  /// Forgets a text, so that another may begin.
+  /// Forgets a text, so that another may start.
   void clear(int64_t sequence);
 
-  /// Bytes of the cache.
+  /// Size of the KV cache in bytes.
   int64_t cacheBytes() const { return cache.bytes(); }
 
 private:
-  /// A text: what is not in the cache yet, and how much is.
+  /// A text: tokens, and the number that the cache holds.
   struct Text {
-    std::vector<int32_t> tokens; // all that the cache holds or should
+    std::vector<int32_t> tokens; // all tokens that belong into the cache
     int64_t cached = 0;
   };
-  /// The launches that read `places` tokens of each text, made ready once.
+  /// The launches that read `places` tokens of each text, prepared once.
   struct Pass {
     int64_t places;
     Tensor numbers; // i32: tokens, positions, ranges, starts
@@ -54,14 +55,14 @@ private:
     PreparedPlan run;
   };
 
-  /// Tokens of a text that are not in the cache.
+  /// Number of tokens that are not in the cache yet.
   static int64_t pending(const Text &text) { return std::ssize(text.tokens) - text.cached; }
-  /// Makes room for what is pending.
+  /// Makes room for the pending tokens.
   void fit(Text &text);
-  /// The pass of so many places, which gives logits where there is but one.
+  /// The pass for this many positions. Only the one for a single position computes logits.
   Pass &pass(int64_t places);
   Plan plan(Arena &arena, int64_t places, const TensorRef &numbers) const;
-  /// Reads up to as many places of each text as `of` says.
+  /// Reads as many positions of each text as `of` says, at most `places`.
   void read(int64_t places, const std::function<int64_t(const Text &)> &of);
 
   std::shared_ptr<Device> device;

@@ -1,4 +1,4 @@
-// Text on its way to a reader, piece by piece: whole characters of UTF-8, and nothing of what ends the text.
+// Streams text to a reader: whole UTF-8 characters, and no part of a stop text.
 
 #pragma once
 
@@ -10,19 +10,19 @@ namespace kiln {
 
 class TextStream {
 public:
-  /// A text that ends in front of the first of these that occurs in it; none is empty.
+  /// Ends the text before the first stop that occurs in it. No stop is empty.
   explicit TextStream(std::vector<std::string> stops = {}) : stops(std::move(stops)) {}
 
-  /// Takes the next bytes; gives those that may be shown by now. What may yet become a stop, or is the beginning of a
-  /// character, waits. Bytes that are no UTF-8 pass as they are.
+  /// Takes the next bytes, and returns those that can be shown now. Bytes that may become a stop, or that begin a
+  /// character, are held back. Bytes that are not UTF-8 pass unchanged.
   std::string push(std::string_view bytes);
-  /// What still waits, when no more comes.
+  /// The bytes still held back, at the end of the text.
   std::string finish();
-  /// Whether a stop has come; whatever follows is left out.
+  /// Whether a stop has occurred; the rest is discarded.
   bool isStopped() const { return stopped; }
 
 private:
-  /// Bytes at the end of what waits that must go on waiting.
+  /// Number of bytes at the end that must still be held back.
   size_t held() const;
 
   std::vector<std::string> stops;

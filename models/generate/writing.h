@@ -1,4 +1,4 @@
-// Texts that a trained model writes for a reader: what `sample` does, whatever the model.
+// The `sample` command, for any model: writes texts of a trained model for a reader.
 
 #pragma once
 
@@ -7,18 +7,18 @@
 
 namespace kiln {
 
-/// What tokens are.
+/// The tokens of a model.
 struct TextForm {
   std::function<std::vector<int32_t>(const std::string &)> encode;
   std::function<std::string(std::span<const int32_t>)> decode;
-  int64_t size = 0;               // logits from there on are padding
+  int64_t size = 0;               // logits from here on are padding
   std::vector<int32_t> ends = {}; // each ends a text
-  bool beginsAlone = false;       // a prompt may be empty
+  bool beginsAlone = false;       // the prompt may be empty
 };
 
-/// Writes the prompt and what the model goes on with to standard output: one text as it grows, by whole characters;
-/// several one after the other when all are there, with a line of dashes behind each. What is chosen depends on the
-/// seed, the number of the text and the place in it alone. `program` is named in messages. Throws Error.
+/// Writes the prompt and its continuation to standard output. One text is streamed by whole characters. Several are
+/// written one after the other when all are complete, each followed by a line of dashes. Seed, number of the text and
+/// position determine each draw. `program` is named in messages. Throws Error.
 void write(const std::string &program, const std::function<Generator(Generator::Options)> &make, const TextForm &form,
            const WritingOptions &options);
 

@@ -1,4 +1,4 @@
-// What a user may say about the texts that a model writes.
+// Options of `sample`.
 
 #pragma once
 
@@ -15,20 +15,19 @@ class App;
 namespace kiln {
 
 struct WritingOptions {
-  std::optional<std::string> prompt;     // text to go on from
+  std::optional<std::string> prompt;     // text to continue
   std::optional<std::string> promptFile; // a file with it; `-`: standard input
-  int64_t tokens = 256;                  // to write, at most
-  int64_t texts = 1;                     // how many, from one prompt
+  int64_t tokens = 256;                  // tokens to generate, at most
+  int64_t texts = 1;                     // number of texts from one prompt
   Choice choice = {};
   uint64_t seed = 1;
-  std::vector<std::string> stops = {}; // a text ends in front of the first of these
-  bool speed = false;                  // say how fast it was
+  std::vector<std::string> stops = {}; // each ends the text before it
+  bool speed = false;                  // prints the speed
 };
 
-/// The flags of all of them; `unit` is what one token is called: `token`, `byte`; `without` is
-/// what happens without a prompt.
+/// Adds the flags. `unit` names a token: `token`, `byte`; `without` says what happens without a prompt.
 void addWritingFlags(CLI::App *app, WritingOptions &options, const std::string &unit, const std::string &without);
-/// Throws Error for what makes no sense.
+/// Throws Error for options that contradict each other or are out of range.
 void verify(const WritingOptions &options);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// The size of a GPT-2, and what it does otherwise than others of its kind.
+// The config of a GPT-2 and its variants.
 
 #pragma once
 
@@ -8,54 +8,54 @@
 
 namespace kiln {
 
-/// What Hugging Face's GPT-2 has one way and relatives of it another.
+/// Differences from Hugging Face's GPT-2.
 struct Gpt2Form {
-  int ddof = 0;               // LayerNorm divides by the root of the variance over the width less that
-  bool scalesTokens = false;  // rows of the token table, by √width
-  bool projectionBias = true; // of attention's projections
+  int ddof = 0;               // LayerNorm: the variance divides by the width minus this
+  bool scalesTokens = false;  // multiplies token embeddings by √width
+  bool projectionBias = true; // biases of attention's projections
   bool headBias = false;
-  bool mlpFirst = false;  // in a block, before attention
-  bool lecunInit = false; // of products, which otherwise begin with GPT-2's deviations
+  bool mlpFirst = false;  // the MLP comes before attention in a block
+  bool lecunInit = false; // initialises linear weights by LeCun; otherwise with GPT-2's deviations
   bool operator==(const Gpt2Form &) const = default;
 };
 
-/// Sizes of a model.
+/// The config of a model.
 struct Gpt2Config {
   int64_t layers = 0, heads = 0, width = 0;
   int64_t context = 0;        // positions
-  int64_t vocab = 256;        // tokens: one a byte, or a tokenizer's
+  int64_t vocab = 256;        // tokens: 256 bytes, or a tokenizer's
   Type type = f32;            // of weights and activations
-  double epsilon = 1e-5;      // LayerNorm adds it to the variance
-  bool scalesScores = true;   // attention's, by 1/√headWidth
-  bool scalesByLayer = false; // attention's scores, by 1/(block, counted from 1)
+  double epsilon = 1e-5;      // of LayerNorm, added to the variance
+  bool scalesScores = true;   // scales attention scores by 1/√headWidth
+  bool scalesByLayer = false; // scales attention scores by 1/(number of the block, from 1)
   DropoutOptions dropout = {};
   AttentionForm attention = AttentionForm::flash;
-  bool givesRanges = false, givesPositions = false; // a batch says what its places see, and where they are
+  bool givesRanges = false, givesPositions = false; // batches carry visible ranges, and positions
   DecayOn decayOn = DecayOn::matrices;
-  double smoothing = 0; // of labels, in the loss to train by
-  int64_t inner = 0;    // of the feed-forward layers; 0: four times the width
-  bool tied = true;     // the head is the table of tokens
+  double smoothing = 0; // label smoothing in the training loss
+  int64_t inner = 0;    // of the MLP; 0: four times the width
+  bool tied = true;     // the head is the token table
   Gpt2Form form = {};
 
   int64_t innerWidth() const { return inner == 0 ? 4 * width : inner; }
   int64_t headWidth() const { return width / heads; }
-  /// What attention's scores are multiplied by in block `layer`, counted from 0.
+  /// The scale of attention scores in block `layer`, counted from 0.
   double scaleOf(int64_t layer) const;
   bool operator==(const Gpt2Config &) const = default;
 };
 
-/// Throws Error unless every size is positive, the heads divide the width, and the epsilon is above 0 (or 0, which
-/// Hugging Face's form divides by) and at most 1.
+/// Throws Error unless every size is positive, the heads divide the width, and epsilon is in (0, 1], or 0 for a form
+/// that Hugging Face does not have.
 void verify(const Gpt2Config &config);
-/// Throws Error unless there is a token for each byte and no other. Text needs that where there is no tokenizer.
+/// Throws Error unless the vocabulary is the 256 bytes. Text without a tokenizer needs that.
 void verifyBytes(const Gpt2Config &config);
 /// `4 layers, 4 heads, width 128, context 64, vocabulary 256`.
 std::string textOf(const Gpt2Config &config);
 
-/// Parameters of the model, embeddings included.
+/// Number of parameters, embeddings included.
 int64_t parameterCount(const Gpt2Config &config);
-/// Floating-point operations of one training step on `batch` sequences: 6 a parameter and token in matrix products (the
-/// head included, the embeddings not) and the causal half of attention's products, forward and backward.
+/// Floating-point operations of one training step on `batch` sequences, forward and backward: 6 per parameter and token
+/// in GEMMs (with the head, without embeddings), and the causal half of attention's products.
 double flopsOfStep(const Gpt2Config &config, int64_t sequences, int64_t length);
 inline double flopsOfStep(const Gpt2Config &config, int64_t sequences) {
   return flopsOfStep(config, sequences, config.context);

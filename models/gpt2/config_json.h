@@ -1,4 +1,4 @@
-// config.json, the file beside a model's weights in which Hugging Face's library writes and reads what the model is.
+// config.json, the file next to a model's weights that describes the model, as in Hugging Face's library.
 
 #pragma once
 
@@ -8,17 +8,16 @@
 
 namespace kiln {
 
-/// What config.json of such a model says beside weights of type `saved`. A form that is not Hugging Face's, and a model
-/// of plain dropout, which evaluations scale for, has a type of its own, which their library refuses.
+/// The config.json of a model with weights of type `saved`. A variant, and a model of plain dropout, which scales in
+/// evaluation, have a model_type of their own, which Hugging Face's library refuses.
 nlohmann::ordered_json configJson(const Gpt2Config &config, Type saved = f32);
 
-/// The model that config.json in `folder`, a checkpoint or a model from Hugging Face, describes. What it asks for is
-/// done, or refused with an Error that names the field; a field that is not known is refused too. The type of the
-/// weights there decides nothing.
+/// Reads the model of config.json in `folder`, a checkpoint or a Hugging Face model. Throws Error that names the field
+/// for unsupported values and unknown fields. The type of the weights there is ignored.
 Gpt2Config readConfig(const std::string &folder);
 
-/// The dropout that config.json in `folder` asks for while training: its embd_pdrop, resid_pdrop and attn_pdrop, 0
-/// where it has none, and Kiln's own mlp_pdrop and dropout_kind.
+/// Reads the training dropout of config.json in `folder`: embd_pdrop, resid_pdrop and attn_pdrop, 0 if missing, and
+/// Kiln's own mlp_pdrop and dropout_kind.
 DropoutOptions dropoutIn(const std::string &folder);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// `gpt2 eval`: what a trained model makes of a text that it has not seen, and of HellaSwag's tasks.
+// `gpt2 eval`: evaluates a trained model on validation text and on HellaSwag.
 
 #pragma once
 
@@ -9,23 +9,23 @@
 
 namespace kiln {
 
-/// How many tasks a model answers rightly. Its answer is the ending whose tokens have the smallest loss behind the
-/// context: in all, or on average, which long endings do not lose by.
+/// HellaSwag score of a model. Its answer is the ending whose tokens have the smallest loss after the context: by sum,
+/// or by mean, which does not favour short endings.
 struct HellaSwagScore {
   int64_t tasks = 0, bySum = 0, byMean = 0;
   int64_t cut = 0, skipped = 0; // endings that lost their beginning; tasks without a context, which are not counted
-  std::vector<std::array<double, 4>> sums = {};    // of each task's endings, in order
-  std::vector<std::array<int64_t, 4>> judged = {}; // so many tokens each sum is of
+  std::vector<std::array<double, 4>> sums = {};    // sums of the losses of each task's endings, in order
+  std::vector<std::array<int64_t, 4>> judged = {}; // number of tokens of each sum
 };
-/// The model sees the last tokens of context and ending, as many as it has places for, and the one behind them: a
-/// context that is too long loses its beginning, and so does an ending.
+/// The model sees the last `context` tokens of context and ending, and predicts the token after them. A long context
+/// loses its beginning, and so does a long ending.
 HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
                               const std::vector<HellaSwagTask> &tasks);
 
-/// A line of JSON for each task that has a context: the sum of each ending's losses, and how many tokens it is of.
+/// A line of JSON for each task with a context: the sum of each ending's losses, and its number of tokens.
 std::string scoresOf(const HellaSwagScore &score);
 
-/// Prints what the options ask for, and writes the file of scores. Throws Error.
+/// Prints the requested results, and writes the file of scores. Throws Error.
 void evaluate(const EvalOptions &options);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Losses of a trained model: of every token alone, and whether it was the likeliest.
+// Losses of single tokens with a trained model, and whether each was the most likely token.
 
 #pragma once
 
@@ -10,13 +10,13 @@ namespace kiln {
 
 class Evaluator {
 public:
-  /// Puts `weights`, laid out as the network's parameters and of its type, on the device, for batches of `sequences`
-  /// as long as the context. The network must outlive it.
+  /// Uploads `weights`, which have the network's type and layout, for batches of `sequences` of full context. The
+  /// network must outlive it.
   Evaluator(std::shared_ptr<Device> device, const Network &network, const std::vector<char> &weights,
             int64_t sequences);
 
   struct Result {
-    std::vector<float> losses, hits; // (sequences · context), 0 where a target is missing
+    std::vector<float> losses, hits; // (sequences · context), 0 for missing targets
   };
   /// Of a batch of so many sequences.
   Result evaluate(const HostBatch &batch);

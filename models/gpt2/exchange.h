@@ -1,4 +1,4 @@
-// The commands `import` and `export`: models and runs in the files of llm.c.
+// The commands `import` and `export` for llm.c's files.
 
 #pragma once
 
@@ -6,12 +6,12 @@
 
 namespace kiln {
 
-/// Makes a run's folder of a model, and of its state: one checkpoint, from which training goes on and text is written.
-/// Throws Error for files that are no such thing, and a folder that has checkpoints.
+/// Makes a run's folder with one checkpoint from a model and its state, for further training and sampling. Throws Error
+/// for files of another form, and for a folder that has checkpoints.
 void importModel(const ImportOptions &options);
 
-/// Writes the model of a run, a checkpoint or a folder in Hugging Face's layout, and the state of a checkpoint. Throws
-/// Error for a model of a form that llm.c does not have.
+/// Writes the model of a run, a checkpoint or a Hugging Face folder, and the state of a checkpoint. Throws Error for a
+/// model that llm.c does not support.
 void exportModel(const ExportOptions &options);
 
 } // namespace kiln

@@ -1,5 +1,4 @@
-// What a model in training makes of the beginnings of texts that it does not train on, as it is: always the likeliest
-// token next.
+// Sample texts of a model in training: greedy continuations of validation text.
 
 #pragma once
 
@@ -10,8 +9,8 @@
 
 namespace kiln {
 
-/// `count` texts, from places spread evenly over what `data` holds out and the same each time: a few tokens that are
-/// there, `→`, and those that the trainer's network goes on with, up to the end of a document.
+/// `count` texts from positions that are evenly spread over the validation set and equal each time: a few of its
+/// tokens, `→`, and the greedy continuation, up to the end of a document.
 std::vector<std::string> greedyTexts(Trainer &trainer, const Network &network, const TrainData &data,
                                      const Tokenizer &tokenizer, int64_t count);
 

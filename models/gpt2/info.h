@@ -1,4 +1,4 @@
-// `gpt2 info`: what a model costs, before anything is allocated.
+// `gpt2 info`: the cost of a model, before anything is allocated.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-/// Prints parameters, the memory plan and the operations of a step.
+/// Prints parameters, the memory plan and the FLOPs of a step.
 void info(const InfoOptions &options);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// How a run that is not resumed begins: with random weights, or with those that --init names.
+// The start of a new run: random weights, or those of --init.
 
 #pragma once
 
@@ -13,22 +13,22 @@ namespace kiln {
 
 class Beginning {
 public:
-  /// Throws Error when --init contradicts another flag names no model, or one for other tokens.
+  /// Throws Error if --init contradicts another flag, names no model, or a model for other tokens.
   explicit Beginning(const TrainOptions &options);
 
-  /// The model's sizes: those of the folder that --init names, which flags may repeat and not change; for a file or
-  /// without --init those of the flags.
+  /// The model's config: that of the --init folder, which flags may repeat and not change; for a file or without --init
+  /// that of the flags.
   const Gpt2Config &config() const { return sizes; }
-  /// The tokenizer; nothing where tokens are bytes, or numbers in files.
+  /// The tokenizer; none for bytes, and for token files without one.
   const std::optional<Vocabulary> &vocabulary() const { return tokens; }
-  /// The settings that the flags describe. What they do not give is the named model's, which for a folder without
-  /// --model is the one nearest in size.
+  /// The settings of the flags. The rest come from the named preset; for a folder without --model from the preset
+  /// nearest in size.
   TrainSettings settings() const;
-  /// The file of the weights that it begins with; empty when they are random.
+  /// The file of the initial weights; empty if they are random.
   std::string weights() const { return source ? source->weights : ""; }
-  /// Gives the trainer of `network` its weights, and an optimiser that has seen nothing.
+  /// Gives the trainer of `network` its weights, with a fresh optimizer state.
   void fill(Trainer &trainer, const Network &network, uint64_t seed) const;
-  /// What there is to say about it, a line each.
+  /// Notes about the start, a line each.
   std::vector<std::string> notes() const;
 
 private:

@@ -1,10 +1,15 @@
-// llm.c's files. Each begins with 256 numbers of 32 bits. A model's (20240326; version 3: f32, 5: bf16) go on with
-// context, vocabulary, layers, heads, width, and the rows of its table of tokens, which is filled up with zeros to a
-// multiple of 128; then come its weights, kind by kind in the order of the network, each kind for all layers, matrices
-// as (out, in). A state's (20240527, version 1) say the processes, the rank, whether there are masters, and in the 11th
-// number the steps; then come AdamW's first moments, its second, and the masters, as f32 laid out like the weights. A
-// debug state's (20240327, version 2) say sequences and their length; then come tokens and targets (i32), logits of
-// every place, the mean loss and its gradient, as f32.
+// llm.c's files. Each begins with a header of 256 numbers of 32 bits.
+//
+// A model (20240326; version 3: f32, 5: bf16) has in its header context, vocabulary, layers, heads, width, and the rows
+// of its token table, which is padded with zeros to a multiple of 128. The weights follow, kind by kind in the order of
+// the network, each kind for all layers, matrices as (out, in).
+//
+// A state (20240527, version 1) has in its header the number of processes, the rank, whether there are master weights,
+// and in the 11th number the steps. AdamW's first moments, second moments and the master weights follow, as f32 in the
+// layout of the weights.
+//
+// A debug state (20240327, version 2) has in its header the number of sequences and their length. Tokens and targets
+// (i32), logits of every position, the mean loss and its gradient follow, as f32.
 
 #pragma once
 
@@ -17,40 +22,40 @@
 
 namespace kiln {
 
-/// Throws Error, which says what differs, for a model of another form than llm.c's.
+/// Throws Error, which names the difference, for a model that llm.c does not support.
 void verifyLlmc(const Gpt2Config &config);
 
-/// What the model in the file `path` is, with the type of its weights. Throws Error for another file, or one that is
-/// not as long as it says.
+/// The config of the model in the file `path`, with the type of its weights. Throws Error for another kind of file, or
+/// one of the wrong length.
 Gpt2Config readLlmcConfig(const std::string &path);
 
-/// A model in training: weights as f32 (the masters of a narrow one, where there are), moments, steps taken.
+/// A model in training: weights as f32 (master weights of a narrow model, if present), moments, steps so far.
 struct LlmcTraining {
   HostBuffers buffers;
   int64_t steps = 0;
 };
-/// The weights in the file `model`, laid out as `list`, the parameters of its config, which may have a shorter context;
-/// moments and steps from the file `state`, or none. Throws Error for a state that is not such a model's, or of several
-/// processes.
+/// Reads the weights in the file `model`, laid out as `list`, the parameters of its config, which may have a shorter
+/// context. Reads moments and steps from the file `state`, if given. Throws Error for a state of another model, or of
+/// several processes.
 LlmcTraining readLlmc(const std::string &model, const std::optional<std::string> &state, const Gpt2Config &config,
                       const ParameterList &list);
 
-/// What llm.c's debug state says that a model makes of a batch.
+/// llm.c's debug state: a model's results for a batch.
 struct LlmcDebugState {
   int64_t sequences = 0, length = 0;
   std::vector<int32_t> tokens, targets;
   std::vector<float> logits; // (sequences, length, vocab)
   double loss = 0;           // mean
 };
-/// The one in `path` of a model with this config. Throws Error for another file.
+/// Reads the debug state in `path` of a model with this config. Throws Error for another file.
 LlmcDebugState readLlmcDebugState(const std::string &path, const Gpt2Config &config);
-/// The gradient in it, laid out as `list`, the parameters of the model in the file `model` with a context of `length`.
+/// Reads its gradient, laid out as `list`, the parameters of the model in the file `model` with a context of `length`.
 std::vector<float> readLlmcGradient(const std::string &path, const std::string &model, const ParameterList &list);
 
-/// Writes a model whose weights have `config.type`, f32 or bf16, aside and over what was there; `buffers` are f32.
+/// Writes a model whose weights have `config.type`, f32 or bf16, atomically; `buffers` are f32.
 void writeLlmcModel(const std::string &path, const Gpt2Config &config, const ParameterList &list,
                     const HostBuffers &buffers);
-/// The same of its state after so many steps, with masters for bf16.
+/// Writes its state after this many steps, with master weights for bf16.
 void writeLlmcState(const std::string &path, const Gpt2Config &config, const ParameterList &list,
                     const HostBuffers &buffers, int64_t steps);
 

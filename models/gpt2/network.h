@@ -1,4 +1,4 @@
-// GPT-2 as a decoder: the options that make it, and Hugging Face's names of its parameters.
+// GPT-2 as a decoder: its options, and Hugging Face's names of its parameters.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-/// What Hugging Face's names of all but the head begin with where there is a head, and the head's.
+/// The prefix of Hugging Face's names of all parameters except the head, in models with a head, and the head's name.
 inline const std::string transformerPrefix = "transformer.", headWeight = "lm_head.weight";
 
 class Network : public DecoderNetwork {

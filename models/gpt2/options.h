@@ -11,71 +11,71 @@
 
 namespace kiln {
 
-/// Sizes given by name, by numbers, or by name with some numbers replaced.
+/// A size by name, by numbers, or by name with some numbers replaced.
 struct ModelOptions {
-  std::optional<std::string> model; // nano when not given
+  std::optional<std::string> model; // default: nano
   std::optional<int64_t> layers, heads, width, inner, context, vocab;
   std::optional<bool> tied;
 };
 
 struct TrainOptions : RunOptions, SettingOptions {
   std::string data;
-  std::optional<std::string> validation; // files of tokens
-  std::optional<std::string> tokens;     // bytes, a tokenizer's folder or file
+  std::optional<std::string> validation; // token files
+  std::optional<std::string> tokens;     // bytes, or the folder or file of a tokenizer
   ModelOptions model;
-  std::optional<std::string> init; // weights to begin with: a run's or a model's folder, or a safetensors file
+  std::optional<std::string> init; // initial weights: folder of a run or model, or a safetensors file
 };
 
 struct SampleOptions {
   std::string folder; // a run's folder, a checkpoint, or a Hugging Face model
   MachineOptions machine;
   WritingOptions writing;
-  std::optional<std::string> dtype; // what it computes in; fp32 when not given
+  std::optional<std::string> dtype; // type to compute in; default: fp32
 };
 
 struct EvalOptions {
   std::string folder; // a run's folder, a checkpoint, or a Hugging Face model
   MachineOptions machine;
-  std::optional<std::string> data, validation; // as of TrainOptions; what is held out is looked at
-  std::optional<std::string> hellaSwag;        // its tasks
-  int64_t tasks = 0;                           // as many of them; 0: all
-  std::optional<std::string> scores;           // file for what each ending scores
+  std::optional<std::string> data, validation; // as in TrainOptions; the validation part is evaluated
+  std::optional<std::string> hellaSwag;        // file of tasks
+  int64_t tasks = 0;                           // number of tasks; 0: all
+  std::optional<std::string> scores;           // file for the scores of the endings
   int64_t batch = 8;                           // sequences at once, four for each task
-  std::optional<std::string> dtype;            // what it computes in; fp32 when not given
+  std::optional<std::string> dtype;            // type to compute in; default: fp32
 };
 
 struct TestOptions {
   ModelOptions model;
-  MachineOptions machine;              // what is tested
+  MachineOptions machine;              // device to test
   std::string against = "cpu:generic"; // what it is compared with
-  std::optional<std::string> dtype;    // fp32 when not given
+  std::optional<std::string> dtype;    // default: fp32
   int64_t batch = 2;
   uint64_t seed = 1;
-  std::optional<std::string> llmc, debugState; // files of llm.c: a model, and what it makes of a batch
+  std::optional<std::string> llmc, debugState; // llm.c's files: a model, and its debug state
 };
 
 struct InfoOptions {
   ModelOptions model;
-  SettingOptions settings; // batch, accumulate, dtype and master of them
+  SettingOptions settings; // those that decide the memory of a step
   MachineOptions machine;
-  std::optional<MemoryBudget> memory;    // that the settings are to fit, and a table of what takes how much
-  bool buffers = false;                  // list every buffer of the plan
-  bool launches = false;                 // and every launch of a step
-  int64_t ranks = 1;                     // that train together
-  std::optional<MemoryBudget> bandwidth; // what one of them sends in a second; assumed when not given
+  std::optional<MemoryBudget> memory;    // budget to fit; prints a table of the candidates
+  bool buffers = false;                  // lists every buffer of the plan
+  bool launches = false;                 // lists every launch of a step
+  int64_t ranks = 1;                     // number of ranks that train together
+  std::optional<MemoryBudget> bandwidth; // bytes a second that a rank sends; default: assumed
 };
 
 struct ProfileOptions {
   ModelOptions model;
-  SettingOptions settings; // batch, accumulate, dtype and master of them
+  SettingOptions settings; // those that decide the memory of a step
   MachineOptions machine;
   int64_t steps = 3;
-  std::optional<std::string> trace; // the file for Perfetto
+  std::optional<std::string> trace; // file for Perfetto
 };
 
 struct ImportOptions {
-  std::string model;                 // a file of llm.c
-  std::optional<std::string> state;  // the one beside it
+  std::string model;                 // llm.c's model file
+  std::optional<std::string> state;  // its state file
   std::optional<std::string> tokens; // as of TrainOptions
   std::string out;                   // the run's folder
 };
@@ -83,22 +83,22 @@ struct ImportOptions {
 struct ExportOptions {
   std::string folder;               // a run's folder, a checkpoint, or a Hugging Face model
   std::string model;                // the file to write
-  std::optional<std::string> state; // the same of moments and steps
-  std::optional<std::string> dtype; // of the weights: fp32 or bf16; the run's when not given
+  std::optional<std::string> state; // file for moments and steps
+  std::optional<std::string> dtype; // of the weights: fp32 or bf16; default: the run's
 };
 
 using Command = std::variant<TrainOptions, SampleOptions, EvalOptions, TestOptions, InfoOptions, PlotOptions,
                              ProfileOptions, ImportOptions, ExportOptions>;
 
-/// Reads the command line. Throws Error for a flag, a command or a value that it does not know, with the nearest one.
-/// For --help it prints the help, for --version the text given, and returns nothing.
+/// Reads the command line. Throws Error for an unknown flag, command or value, with the nearest one. For --help it
+/// prints the help, for --version the given text, and returns nothing.
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version = "");
 
-/// The name that the options give, or nano.
+/// The preset's name, by default nano.
 std::string nameOf(const ModelOptions &options);
-/// The model that the options describe; what they do not give comes from `base`, or from the named model.
+/// The model of the options; missing sizes come from `base`, or from the preset.
 Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> &base = {});
-/// The settings that the options describe; what they do not give comes from `base`, or from the named model.
+/// The settings of the options; missing ones come from `base`, or from the preset.
 TrainSettings settingsOf(const TrainOptions &options, const std::optional<TrainSettings> &base = {});
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Models by name, with settings that train them.
+// Presets: models by name, with training settings.
 
 #pragma once
 
@@ -7,18 +7,18 @@
 
 namespace kiln {
 
-/// A model with a name, and settings that train it reasonably.
+/// A preset.
 struct NamedGpt2 {
   Gpt2Config config;
   TrainSettings settings;
 };
-/// `nano`; `d2` … `d48` by depth (d12, d24, d36 and d48 are OpenAI's four); `llmc-124m`, which is d12 as llm.c trains
-/// it; `seed001`, `seed004` and the same `-small`, whose layers are not Hugging Face's. Throws Error with the names
-/// there are.
+/// The preset `nano`; `d2` … `d48` by depth (d12, d24, d36 and d48 are OpenAI's four sizes); `llmc-124m`, d12 with
+/// llm.c's settings; `seed001`, `seed004` and their `-small` forms, GPT-2 variants. Throws Error with all names for
+/// another one.
 NamedGpt2 gpt2Named(const std::string &name);
-/// The name of that of nano … d48 whose number of parameters is nearest, by ratio.
+/// The name of the preset among nano … d48 with the nearest number of parameters, by ratio.
 std::string nearestGpt2(const Gpt2Config &config);
-/// All names that gpt2Named knows.
+/// All names of presets.
 std::vector<std::string> gpt2Names();
 
 } // namespace kiln

@@ -1,5 +1,4 @@
-// A model that is trained already, as a user names it: a run's folder, a checkpoint, a folder in Hugging Face's layout,
-// or a safetensors file alone.
+// A trained model as a user names it: a run's folder, a checkpoint, a Hugging Face folder, or a safetensors file.
 
 #pragma once
 
@@ -10,14 +9,14 @@ namespace kiln {
 
 struct Pretrained {
   std::string weights;               // the safetensors file
-  std::optional<std::string> folder; // with config.json and the weights; none for a file alone
+  std::optional<std::string> folder; // with config.json and the weights; none for a single file
 };
 
-/// What `path` names: of a run's folder its newest checkpoint. Throws Error when there is no model, or one in a form
-/// that is not read (in shards, or pickled), with what makes one that is.
+/// The model that `path` names; for a run's folder its newest checkpoint. Throws Error if there is none, or one in
+/// shards or pickled, with a hint how to convert it.
 Pretrained pretrainedAt(const std::string &path);
 
-/// Throws Error where the folder is a checkpoint, with all its files, and one of them is not as it was written.
+/// Throws Error if the folder is a checkpoint and one of its files has changed.
 void verifyWhole(const Pretrained &model);
 
 } // namespace kiln

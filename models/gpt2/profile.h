@@ -1,4 +1,4 @@
-// The command `gpt2 profile`: where the time of a training step goes.
+// `gpt2 profile`: shows where the time of a training step goes.
 
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-/// Takes steps of a model of random weights on random tokens, prints where their time went, and writes a trace. The
-/// first step, which compiles, is not among them. Throws Error.
+/// Runs steps of a model with random weights on random tokens, prints their times by kernel and label, and writes a
+/// trace. A first step, which compiles, is excluded. Throws Error.
 void profile(const ProfileOptions &options);
 
 } // namespace kiln

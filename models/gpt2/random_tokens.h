@@ -1,4 +1,4 @@
-// A batch for those who look at a model without data.
+// Random batches, for commands without data.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// `gpt2 sample`: text from a trained model, a token at a time.
+// `gpt2 sample`: generates text with a trained model.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-/// Prints the prompt and what the model goes on with. Throws Error.
+/// Prints the prompt and its continuation. Throws Error.
 void sample(const SampleOptions &options);
 
 } // namespace kiln

@@ -1,5 +1,4 @@
-// `gpt2 test`: whether two devices, or a device and llm.c, compute the same, from the forward pass to the gradient of
-// every tensor.
+// `gpt2 test`: compares two devices, or a device and llm.c, from the forward pass to the gradient of every tensor.
 
 #pragma once
 
@@ -7,8 +6,8 @@
 
 namespace kiln {
 
-/// Prints a table of what differs by how much, relative to its norm, beside the bound that rounding has. Returns
-/// whether all of it is within. Throws Error.
+/// Prints a table of differences relative to the norm, each with its rounding bound. Returns whether all are within
+/// their bounds. Throws Error.
 bool compare(const TestOptions &options);
 
 } // namespace kiln

@@ -1,5 +1,4 @@
-// Which tokens a model of GPT-2's kind reads and writes: those of a tokenizer in its run's folder or beside its
-// weights, else bytes.
+// The tokens of a GPT-2 model: those of a tokenizer in its run's folder or next to its weights, otherwise bytes.
 
 #pragma once
 
@@ -10,15 +9,15 @@
 
 namespace kiln {
 
-/// The tokenizer beside a model: in its folder, or for a checkpoint in its run's. Nothing where there is none: then
-/// tokens are bytes. Throws Error for one that is not read.
+/// The tokenizer of a model: in its folder, or for a checkpoint in its run's folder. None: tokens are bytes. Throws
+/// Error for an unreadable one.
 std::optional<Vocabulary> vocabularyBeside(const Pretrained &model);
 
-/// The tokens that documents begin and end with: <|endoftext|>, or <s> and </s>, or the vocabulary's only special
-/// token. Throws Error where there is none.
+/// The special tokens of documents: <|endoftext|>, or <s> and </s>, or the vocabulary's only special token. Throws
+/// Error if there is none.
 DocumentMarks documentMarks(const std::optional<Vocabulary> &vocabulary);
 
-/// Throws Error unless the model has a number for every token. Where these are bytes it has no others.
+/// Throws Error unless the model's vocabulary covers every token. For bytes it must be exactly 256.
 void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &vocabulary);
 
 } // namespace kiln

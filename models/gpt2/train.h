@@ -1,4 +1,4 @@
-// `gpt2 train`: which model a run trains, what it begins with, and on which text.
+// `gpt2 train`: chooses model, initial weights and data of a run.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-/// Trains as the options say (models/train/loop.h), alone in its folder. Throws Error.
+/// Trains as the options say (models/train/loop.h), with a lock on the run's folder. Throws Error.
 void train(const TrainOptions &options);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// A trained model in host memory, read from what a user names.
+// A trained model in host memory.
 
 #pragma once
 
@@ -15,9 +15,9 @@ struct TrainedModel {
   std::optional<Vocabulary> vocabulary = {}; // none: tokens are bytes
 };
 
-/// The model in a run's folder, a checkpoint, or a folder in Hugging Face's layout, as `dtype` (fp32 when not given). A
-/// run that goes on may remove its newest checkpoint while it is read: then there is a newer one. Where it is damaged,
-/// the error names one before it that is not.
+/// Reads the model in a run's folder, a checkpoint, or a Hugging Face folder, as `dtype` (default fp32). If a running
+/// trainer removes the newest checkpoint meanwhile, the next one is read. For a damaged checkpoint the error names an
+/// earlier undamaged one.
 TrainedModel readTrained(const std::string &folder, const std::optional<std::string> &dtype);
 
 } // namespace kiln

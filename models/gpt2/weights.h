@@ -6,11 +6,10 @@
 
 namespace kiln {
 
-/// The weights in the safetensors file `path`, as a flat buffer of `type`. Names may have Hugging Face's prefix
-/// `transformer.`. Beside the parameters there may be the masks that GPT-2's older files hold (h.0.attn.bias,
-/// h.0.attn.masked_bias), which are constants, and, where the model has no head of its own, a `lm_head.weight` that
-/// equals wte.weight. Throws Error with the
-/// names of tensors that are missing, or that are not the model's.
+/// Reads the weights of the safetensors file `path` into a flat buffer of `type`. Names may have Hugging Face's prefix
+/// `transformer.`. Two kinds of extra tensors are accepted: the constant masks of older GPT-2 files (h.0.attn.bias,
+/// h.0.attn.masked_bias), and for a tied model a `lm_head.weight` that equals wte.weight. Throws Error with the names
+/// of missing or unknown tensors.
 std::vector<char> readWeights(const std::string &path, const ParameterList &list, Type type);
 
 } // namespace kiln

@@ -1,6 +1,6 @@
-// Memory for activations, planned before anything runs: building a model's plans takes and releases buffers in the
-// order of the step. A first build measures how long each is needed; that gives every buffer its place in the one that
-// backs them all. A second build, over that and real memory, gets the addresses.
+// Memory for activations, planned before anything runs. Building a model's plans takes and releases buffers in the
+// order of the step. A first build measures the lifetime of each buffer, and so gives each one its offset in a common
+// block of memory. A second build, with that plan and real memory, gets the addresses.
 
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace kiln {
 
-/// Where buffers lie that a build takes, and for how long.
+/// Offsets and lifetimes of the buffers of a build.
 struct ArenaPlan {
-  /// One buffer, in the order taken; `begin` and `end` count takes: the buffer is in use from its own until the one
-  /// numbered `end`.
+  /// One buffer, in the order of take(). `begin` and `end` count calls of take(): the buffer is live from its own call
+  /// until the call numbered `end`.
   struct Entry {
     std::string name;
     Type type;
@@ -20,28 +20,28 @@ struct ArenaPlan {
     int64_t begin, end;
   };
   std::vector<Entry> entries;
-  int64_t bytes = 0; // largest end of any
+  int64_t bytes = 0; // end of the last buffer
 };
 
-/// The places of buffers that are as large as the larger of each two. Throws Error (internal) for plans of builds that
-/// take and release differently.
+/// A plan for two builds: each buffer has the larger of its two sizes. Throws Error (internal) if the builds take and
+/// release differently.
 ArenaPlan united(const ArenaPlan &one, const ArenaPlan &other);
 
 class Arena {
 public:
-  /// For measuring: what it gives out tells buffers apart, and is no memory.
+  /// For measuring: the tensors that it returns have distinct addresses and no memory.
   Arena() = default;
-  /// The places of `plan` at `base`, for a build that takes and releases as the one that was measured, the same or
-  /// less.
+  /// Offsets of `plan` from `base`, for a build that takes and releases as the measured one did, with equal or smaller
+  /// sizes.
   Arena(const ArenaPlan &plan, void *base) : planned(&plan), base(reinterpret_cast<uintptr_t>(base)) {}
 
-  /// Dense memory at a multiple of 256 bytes. `name` is for the printed plan. Throws Error (internal) for a buffer
-  /// larger than the planned one.
+  /// Dense memory at a multiple of 256 bytes. `name` appears in the printed plan. Throws Error (internal) for a buffer
+  /// larger than planned.
   TensorRef take(const std::string &name, Type type, Shape extents);
-  /// Gives back what take() returned. Throws Error (internal) for what is not in use.
+  /// Releases a buffer of take(). Throws Error (internal) if it is not in use.
   void release(const TensorRef &tensor);
 
-  /// What was taken so far, each buffer in its place; those that were not released stay to the end.
+  /// The plan of all buffers taken so far; unreleased ones live to the end.
   ArenaPlan plan() const;
 
 private:

@@ -1,5 +1,5 @@
-// Multi-head causal self-attention: the projection to queries, keys and values, attention over heads, flash or plain,
-// and the projection back, which adds the residual.
+// Multi-head causal self-attention: the projection to queries, keys and values, attention (flash or plain), and the
+// output projection, which adds the residual.
 
 #pragma once
 
@@ -22,15 +22,14 @@ struct AttentionOptions {
   LinearOptions linear = {};
 };
 
-/// What a layer has seen of some sequences, and what new places of theirs see of it: for those who write a text place
-/// by place.
+/// A layer's KV cache of some sequences, and what their new positions see of it, for incremental decoding.
 struct Past {
-  TensorRef keys, values; // (B, H, T, D), a cache of at most T places each
-  TensorRef starts;       // (B) i32, where a sequence's new places go; T: nowhere
-  TensorRef ranges;       // (B, n, 2) i32, which places each new one sees, as kernels/attention.h has it
+  TensorRef keys, values; // (B, H, T, D), the KV cache, T positions a sequence
+  TensorRef starts;       // (B) i32, the index of a sequence's first new position; T: skip
+  TensorRef ranges;       // (B, n, 2) i32, the visible range of each new position, as in kernels/attention.h
 };
 
-/// Ranges (B, 2), which all places of a sequence have, as those of `time` places each, (B, time, 2).
+/// Broadcasts ranges (B, 2), common to all positions of a sequence, to (B, time, 2).
 inline TensorRef repeatedRanges(TensorRef ranges, int64_t time) {
   ranges.extents = {ranges.extents[0], time, 2};
   ranges.strides = {ranges.strides[0], 0, 1};
@@ -39,37 +38,37 @@ inline TensorRef repeatedRanges(TensorRef ranges, int64_t time) {
 
 class Attention {
 public:
-  /// Projections (C → 3C) and (C → C), in a model of sequences of at most `context` places.
+  /// Projections (C → 3C) and (C → C), in a model of sequences of at most `context` positions.
   Attention(ParameterList &list, const AttentionNames &names, int64_t width, const AttentionOptions &options,
             const Inits &inits, const DropoutOptions &dropout, int64_t context);
 
-  /// What the backward pass needs.
+  /// Activations saved for the backward pass.
   struct Saved {
-    Reader x;   // (N, C) what came in
+    Reader x;   // (N, C) the input
     Kept qkv;   // (N, 3C)
-    Kept mixed; // (N, C) attention's result, before the projection
+    Kept mixed; // (N, C) attention's output, before the projection
     Kept sums;  // (B, H, T) log-sum-exps; plain: (B, H, T, T) weights
   };
 
-  /// y = residual + attention(x). x, residual, y (N, C) with N = batch · time: begin() does all up to the second
-  /// projection, finish() that; it may be repeated.
+  /// y = residual + attention(x). x, residual, y (N, C) with N = batch · time. begin() computes all up to the output
+  /// projection, finish() the projection; finish() may be repeated.
   void begin(Build &build, const Reader &x, int64_t batch, int64_t time, Saved &saved) const;
   void finish(Build &build, const TensorRef &residual, Saved &saved, const TensorRef &y) const;
   void drop(Build &build, Saved &saved) const;
-  /// The same without what only the backward pass needs.
+  /// Both without the activations that only the backward pass needs.
   void infer(Build &build, const TensorRef &x, const TensorRef &residual, int64_t batch, int64_t time,
              const TensorRef &y) const;
-  /// The same for the n new places of each sequence alone, whose keys and values join the past. x, residual, y (B · n,
-  /// C); y may be `residual`.
+  /// infer() for the n new positions of each sequence only; their keys and values are appended to the KV cache. x,
+  /// residual, y (B · n, C); y may be `residual`.
   void extend(Build &build, const TensorRef &x, const TensorRef &residual, const Past &past, const TensorRef &y) const;
-  /// dx from dy, or dx += with `add`; releases `saved` on the way.
+  /// dx from dy, or dx += with `add`. Releases `saved` as it goes.
   void backward(Build &build, const TensorRef &dy, Saved &saved, const TensorRef &dx, bool add) const;
 
 private:
-  /// Attention itself, from the projection to its result.
+  /// Attention itself, from the projected queries, keys and values to its output.
   void mix(Build &build, Saved &saved) const;
   void release(Build &build, Saved &saved) const;
-  /// Which places see which, and which weights are dropped.
+  /// Masks and dropout of the attention weights.
   AttentionMask maskIn(const Build &build) const;
   /// Part 0 (q), 1 (k) or 2 (v) of a (N, 3C) matrix, as (B, H, T, D).
   TensorRef part(const TensorRef &qkv, const TensorRef &sums, int which) const;

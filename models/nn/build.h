@@ -1,6 +1,6 @@
-// What a layer needs to plan its part of a step: the machine, the arena, the parameters, and the plan to append to.
-// Layers hold no tensors. forward() and backward() append launches; the caller owns the activations, takes them from
-// the arena and releases them after their last use.
+// The context in which layers plan their part of a step: the target, the arena, the parameters, and the plan to append
+// to. Layers hold no tensors. forward() and backward() append launches. The caller owns the activations, takes them
+// from the arena and releases them after their last use.
 
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace kiln {
 
-/// What an encoder made of the sequences that a build's are made from, for the layers that look at it.
+/// The encoder's output for the sequences of a build, for cross-attention.
 struct EncoderMemory {
-  TensorRef states;                           // (B · S, C), of S places each
-  TensorRef ranges;                           // (B, 2) i32: which of these are there
-  std::optional<TensorRef> columnRanges = {}; // (B, S, 2) i32: by which places of its sequence each of them is seen
-  std::optional<TensorRef> gradient = {};     // by the states, (B · S, C), once a layer has one to add
+  TensorRef states;                           // (B · S, C), S positions a sequence
+  TensorRef ranges;                           // (B, 2) i32: the range of existing positions of each sequence
+  std::optional<TensorRef> columnRanges = {}; // (B, S, 2) i32: the range of decoder positions that see each position
+  std::optional<TensorRef> gradient = {};     // of the states, (B · S, C), once a layer has added to it
 };
 
 struct Build {
@@ -27,48 +27,48 @@ struct Build {
   const ParameterList &list;
   ParameterBuffers buffers;
   Type type;                 // of activations
-  bool accumulate = false;   // parameter gradients are added to what their buffer holds
-  TensorRef lossWeight = {}; // (1) f32, what the losses' sum is multiplied by before its gradient is taken
-  /// Of dropout, (sites, siteNumbers) i64: a site's key, the number of the first sequence, and what fills a line of
-  /// memory, so that all sites are aligned alike and one kernel serves them; evaluations: none.
+  bool accumulate = false;   // adds parameter gradients to their buffer (gradient accumulation)
+  TensorRef lossWeight = {}; // (1) f32, multiplies the sum of the losses before the backward pass
+  /// Dropout sites, (sites, siteNumbers) i64: the key of a site, the index of the first sequence, and padding to a line
+  /// of memory, so that all sites have equal alignment and one kernel serves them. None in evaluation.
   std::optional<TensorRef> sites = {};
   static constexpr int64_t siteNumbers = 8;
-  int64_t time = 1; // places of a sequence, which dropout counts by
-  /// Which places each place of the batch sees, and by which it is seen, (B, T, 2) i32 each, as attention takes them;
-  /// none: those up to its own.
+  int64_t time = 1; // positions of a sequence, for the numbering of dropout
+  /// Visible ranges of each position of the batch, and the ranges of positions that see it, (B, T, 2) i32 each, as
+  /// attention takes them. None: causal.
   std::optional<TensorRef> ranges = {}, columnRanges = {};
   std::optional<EncoderMemory> memory = {};
-  Recompute recompute = {}; // what the backward pass makes again
-  int64_t block = 0;        // number of the block whose launches are appended
-  int64_t lossChunks = 1;   // parts of the rows whose logits are in memory one after the other
+  Recompute recompute = {}; // activations that the backward pass recomputes
+  int64_t block = 0;        // index of the block whose launches are appended
+  int64_t lossChunks = 1;   // chunks of the rows; the logits of one are in memory at a time
   Plan plan = {};
-  Gathered gathered = {}; // gradients of parameters that wait
+  Gathered gathered = {}; // deferred parameter gradients
 
   TensorRef value(int parameter) const { return buffers.value(list[parameter]); }
   TensorRef gradient(int parameter) const { return buffers.gradient(list[parameter]); }
   TensorRef take(const std::string &name, Shape extents) { return arena.take(name, type, std::move(extents)); }
   TensorRef takeStatistics(const std::string &name, Shape extents) { return arena.take(name, f32, std::move(extents)); }
-  /// Gives a buffer back, once no gradient that waits reads it.
+  /// Releases a buffer, once no deferred gradient reads it.
   void release(const TensorRef &tensor) { gathered.reads(tensor) ? gathered.hold(tensor) : arena.release(tensor); }
 
-  /// The gradients of a weight and its bias: now, or together with others.
+  /// The gradients of a weight and its bias: now, or deferred.
   void weightGradient(const WeightGradient &gradient);
-  /// Launches those of all weights that wait.
+  /// Launches all deferred weight gradients.
   void launchWeights();
-  /// Launches all that waits: nothing does any more.
+  /// Launches all deferred work.
   void launchGathered();
 };
 
-/// Rows whose logits are in memory one after the other: where they begin and how many. These are `chunks`, of which the
-/// last ones may be empty; where the target is not elastic, so that no other plan has to take as many buffers, empty
-/// ones are left out.
+/// Chunks of rows whose logits are in memory one after the other: begin and count of each. There are `chunks`, of which
+/// the last ones may be empty. Empty ones are left out unless the target is elastic, where all plans must take equally
+/// many buffers.
 std::vector<std::pair<int64_t, int64_t>> lossChunksOf(const Target &target, int64_t rows, int64_t chunks);
 
-/// The plan with `name` before its launches' labels.
+/// The plan with `name` in front of its launches' labels.
 Plan labelled(Plan plan, const std::string &name);
 
-/// While it lives, what is appended to the build's plan is a part of `name`: that word comes before the launches'
-/// labels. Scopes within scopes make labels such as `block 3 attention backward`.
+/// While it lives, launches appended to the build's plan belong to `name`: the word is put in front of their labels.
+/// Nested scopes make labels such as `block 3 attention backward`.
 class Scope {
 public:
   Scope(Build &build, std::string name) : build(build), name(std::move(name)), begin(build.plan.launches.size()) {}

@@ -1,6 +1,6 @@
-// A language model as layers: embeddings, blocks whose places see those before them, a norm or none, and a head. What
-// GPT-2 and its relatives differ in are the options; the launches of a training micro-batch, of an evaluation and of a
-// prediction are the same for all.
+// A decoder-only language model as layers: embeddings, causal blocks, a final norm or none, and a head. Options express
+// the differences between GPT-2 and its relatives. All have equal launches for a training micro-batch, an evaluation
+// and a prediction.
 
 #pragma once
 
@@ -21,45 +21,45 @@ struct DecoderNames {
 struct DecoderOptions {
   int64_t layers = 0, width = 0, context = 0, vocab = 0;
   BlockOptions block = {};
-  std::function<double(int64_t)> scaleOf = {}; // of attention's scores in each block; 1/√(width/heads) without
+  std::function<double(int64_t)> scaleOf = {}; // scale of attention scores in each block; default 1/√(width/heads)
   EmbeddingOptions embedding = {};
-  bool lastNorm = true; // as block.norm says
-  /// A batch says which places each one sees (`ranges`, `column ranges`); else those up to its own.
+  bool lastNorm = true; // final norm, with the options of block.norm
+  /// The batch gives visible ranges (`ranges`, `column ranges`); otherwise attention is causal.
   bool givesRanges = false;
-  double smoothing = 0; // of labels, in the loss to train by (kernels/cross_entropy.h)
+  double smoothing = 0; // label smoothing in the training loss (kernels/cross_entropy.h)
   HeadOptions head = {};
-  LinearInit headInit = {{Init::Kind::normal, 0.02}}; // of one that is not tied
+  LinearInit headInit = {{Init::Kind::normal, 0.02}}; // of an untied head
   Inits inits = {};
   DropoutOptions dropout = {};
 };
 
-/// The blocks of a model of these options.
+/// The blocks of a model with these options.
 std::vector<Block> makeBlocks(ParameterList &list, const DecoderNames &names, const DecoderOptions &options);
 
 class Decoder {
 public:
-  /// Adds its parameters to the list, in the order: tables, blocks, last norm, head.
+  /// Adds its parameters to the list, in the order: tables, blocks, final norm, head.
   Decoder(ParameterList &list, const DecoderNames &names, const DecoderOptions &options);
 
   const DecoderOptions &options() const { return sizes; }
-  /// Tokens and targets (N) of N = sequences · length, and what embeddings take beside them.
+  /// Tokens and targets (N) with N = sequences · length, and further inputs of the embeddings.
   std::vector<Input> inputs(const BatchShape &shape) const;
   void derive(HostBatch &batch) const { embedding.derive(batch); }
-  /// Makes again what the build's policy says, and has the logits of some of the rows at a time in memory where it asks
-  /// for several chunks: then gradients are sums over these.
+  /// Recomputes activations as the build's policy says. With several loss chunks it has the logits of one chunk in
+  /// memory at a time; gradients are then sums over the chunks.
   void gradient(Build &build, const MicroBatch &batch) const;
-  /// Targets below 0 are missing.
+  /// Targets below 0 are ignored.
   void losses(Build &build, const MicroBatch &batch) const;
 
-  /// The last block's output (N, width), taken from the arena, of whole sequences of `time`. `inputs` has the tokens
-  /// (N), and the positions and ranges where the batch gives them.
+  /// The last block's output (N, width), taken from the arena, for whole sequences of `time` positions. `inputs` has
+  /// the tokens (N), and positions and ranges if the batch gives them.
   TensorRef hidden(Build &build, const Embedding::Inputs &inputs, int64_t rows, int64_t time) const;
-  /// The same of new places of B sequences, behind those that each block has seen: `tokens` and `positions` (B · n)
-  /// i32, of which −1 adds nothing, and a past for each block; of those that look at an encoder's memory what they know
-  /// of it, too.
+  /// hidden() for new positions of B sequences (incremental decoding): `tokens` and `positions` (B · n) i32, where −1
+  /// adds nothing, and a KV cache for each block. Blocks with cross-attention also take their keys and values of the
+  /// encoder memory.
   TensorRef extend(Build &build, const TensorRef &tokens, const TensorRef &positions, const std::vector<Past> &pasts,
                    const std::vector<CrossPast> &crossPasts = {}) const;
-  /// What extend() takes as the last of each block that looks at an encoder's memory, from the build's.
+  /// Computes the last argument of extend() for each block with cross-attention, from the build's encoder memory.
   void remember(Build &build, const std::vector<CrossPast> &crossPasts) const;
   /// Logits (N, vocab) of rows of hidden() or extend().
   void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const;

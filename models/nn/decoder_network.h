@@ -1,5 +1,5 @@
-// A language model that is a decoder: its parameters, the launches of a training micro-batch, of an evaluation and of a
-// prediction. Which options and names it has, what it costs and how a file describes it is for the model to say.
+// A language model that is a decoder: its parameters, and the launches of a training micro-batch, an evaluation and a
+// prediction. The derived model chooses options and names, counts its FLOPs and describes itself in a file.
 
 #pragma once
 
@@ -12,20 +12,20 @@ public:
   const ParameterList &parameters() const override { return list; }
   Type type() const override { return element; }
 
-  /// Sequences as long as the context. Shorter ones do as well: they have the first positions.
+  /// Sequences as long as the context. Shorter ones are allowed and use the first positions.
   BatchShape shape(int64_t sequences) const override { return {sequences, context()}; }
-  /// Tokens and targets (N) of N = sequences · length, and the three arrays of the tokens' index.
+  /// Tokens and targets (N) with N = sequences · length, and the three arrays of the token index.
   std::vector<Input> inputs(const BatchShape &shape) const override { return decoder.inputs(shape); }
   void derive(HostBatch &batch, const BatchShape &) const override { decoder.derive(batch); }
   void gradient(Build &build, const MicroBatch &batch) const override { decoder.gradient(build, batch); }
-  /// Targets of ignoredTarget are missing.
+  /// Targets equal to ignoredTarget are ignored.
   void losses(Build &build, const MicroBatch &batch) const override { decoder.losses(build, batch); }
 
   int64_t blocks() const override { return decoder.options().layers; }
 
   int64_t context() const { return decoder.options().context; }
   int64_t vocab() const { return decoder.options().vocab; }
-  /// The last block's output (N, width), taken from the arena; tokens (N), whole sequences of `time`.
+  /// The last block's output (N, width), taken from the arena, for tokens (N), whole sequences of `time` positions.
   TensorRef hidden(Build &build, const TensorRef &tokens, int64_t time) const;
   /// Logits (N, vocab) of rows of hidden().
   void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const {
@@ -35,9 +35,9 @@ public:
   const Decoder &layers() const { return decoder; }
 
 protected:
-  /// Of weights and activations of `type`.
+  /// With weights and activations of `type`.
   DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type, DecayOn decayOn);
-  /// The same of a model that adds more to the list, and then places it.
+  /// As above, for a model that adds more parameters to the list and then places it.
   DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type);
 
   ParameterList list;
@@ -47,7 +47,7 @@ private:
   Decoder decoder;
 };
 
-/// Weights from the host, of the network's type and laid out as its parameters, on the device.
+/// Uploads host weights of the network's type, laid out as its parameters.
 Tensor uploaded(const std::shared_ptr<Device> &device, const DecoderNetwork &network, const std::vector<char> &weights);
 
 } // namespace kiln

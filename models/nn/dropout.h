@@ -1,4 +1,4 @@
-// Where a model drops numbers: sites, each with a number in the step's table of keys.
+// Dropout sites of a model, each with a row in the step's table of keys.
 
 #pragma once
 
@@ -7,12 +7,12 @@
 
 namespace kiln {
 
-/// The chances of a model's kinds of sites.
+/// Dropout rates by kind of site.
 struct DropoutOptions {
-  double embedding = 0;  // of the sum of embeddings
-  double residual = 0;   // of what is added to the stream
-  double activation = 0; // of what comes out of an activation
-  double attention = 0;  // of attention's weights
+  double embedding = 0;  // on the embedding output
+  double residual = 0;   // on each residual branch
+  double activation = 0; // on the output of the MLP's activation
+  double attention = 0;  // on attention weights
   DropoutKind kind = DropoutKind::inverted;
   DropoutRate of(double chance) const { return {chance, kind}; }
   bool operator==(const DropoutOptions &) const = default;
@@ -20,11 +20,11 @@ struct DropoutOptions {
 
 class DropoutSite {
 public:
-  /// Drops with `rate` among sequences of at most `most` rows; without a chance it is no site.
+  /// A site that drops with `rate` in sequences of at most `most` rows. With rate 0 no site is added.
   DropoutSite(ParameterList &list, const DropoutRate &rate, int64_t most);
   /// Whether anything is dropped.
   bool drops() const { return number >= 0; }
-  /// What a plan is given in this build, if anything.
+  /// The dropout argument of plans in this build, if any.
   std::optional<Dropout> in(const Build &build) const;
 
 private:

@@ -1,4 +1,4 @@
-// Token and position embedding: rows of a table of tokens, and of one of positions, and dropout of their sum.
+// Token and position embedding: rows of a token table and of a position table, and dropout of their sum.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-/// Names of the two tables, whole.
+/// Full names of the two tables.
 struct EmbeddingNames {
   std::string tokens, positions;
 };
@@ -18,18 +18,18 @@ struct EmbeddingSizes {
   int64_t vocab = 0, context = 0, width = 0;
 };
 
-/// Where the rows of positions come from: nowhere, a table that is learned, or fixed sinusoids.
+/// Source of the position rows: none, a learned table, or fixed sinusoids.
 enum class PositionTable { none, learned, sinusoids };
 
 struct EmbeddingOptions {
-  double scale = 1; // of the tokens' rows
+  double scale = 1; // multiplies the token rows
   PositionTable positions = PositionTable::learned;
-  bool givesPositions = false; // a batch says which position each token has; else they are counted from 0
+  bool givesPositions = false; // the batch gives the position of each token; otherwise they count from 0
   Init tokenInit = {Init::Kind::normal, 0.02}, positionInit = {Init::Kind::normal, 0.02};
-  /// Whether the token table holds the head's gradient when embeddings add theirs: rows of tokens that do not occur are
-  /// then left as they are.
+  /// Whether the token table's gradient already holds that of the tied head. Rows of tokens that do not occur are then
+  /// left alone.
   bool tied = true;
-  int table = -1; // of tokens, where another layer has made it; -1: its own
+  int table = -1; // index of a token table that another layer created; -1: its own
 };
 
 class Embedding {
@@ -38,22 +38,22 @@ public:
   Embedding(ParameterList &list, const EmbeddingNames &names, const EmbeddingSizes &sizes,
             const EmbeddingOptions &options, const DropoutOptions &dropout);
 
-  /// Arrays of a micro-batch of so many rows beside its tokens: which positions, and the indices for the gradients.
+  /// Arrays of a micro-batch in addition to its tokens: positions, and the indices for the gradients.
   struct Array {
     std::string name;
     Shape extents;
   };
   std::vector<Array> arrays(int64_t rows) const;
-  /// The indices, from the tokens and positions of the batch.
+  /// Computes the indices from the tokens and positions of the batch.
   void derive(HostBatch &batch) const;
 
-  /// The arrays of arrays() by their names.
+  /// Maps names of arrays() to tensors.
   using Inputs = std::function<const TensorRef &(const std::string &)>;
   /// x[n] = drop(scale · token table[tokens[n]] + position table[n mod time]).
   void forward(Build &build, const Inputs &inputs, int64_t time, const TensorRef &x) const;
-  /// The same of tokens and positions (N) i32; −1 of either adds nothing.
+  /// forward() for tokens and positions (N) i32; −1 of either adds nothing.
   void forwardAt(Build &build, const TensorRef &tokens, const TensorRef &positions, const TensorRef &x) const;
-  /// Gradients of both tables. That of the token table is added to what a tied head left there. dx (N, width) becomes
+  /// Gradients of both tables. That of the token table is added to the gradient of a tied head. dx (N, width) becomes
   /// the gradient of the sum before dropout.
   void backward(Build &build, const Inputs &inputs, const TensorRef &dx, int64_t time) const;
 
@@ -64,13 +64,13 @@ private:
 
   EmbeddingSizes sizes;
   EmbeddingOptions options;
-  int tokens, positions = 0; // the second if there are any
+  int tokens, positions = 0; // positions only if there is a table
   DropoutSite site;
 };
 
-/// Where each token of a batch occurs, as host arrays of fixed size: distinct = min(vocab, tokens), or, with `every`,
-/// the vocabulary, of which those that do not occur own no positions. Unused entries of `tokens` are −1 and own none
-/// either; nor does a token of −1.
+/// The positions of each token of a batch, as host arrays of fixed size: distinct = min(vocab, tokens), or with `every`
+/// the whole vocabulary. Unused entries of `tokens` are −1. They have no positions, nor have tokens that do not occur,
+/// nor token −1.
 struct HostEmbeddingIndex {
   std::vector<int32_t> tokens, starts, positions;
 };

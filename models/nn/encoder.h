@@ -1,5 +1,5 @@
-// An encoder: embeddings, blocks whose places see all of their sequence, and a norm or none. What it makes of a source
-// is the memory that a decoder looks at.
+// An encoder: embeddings, blocks with bidirectional attention, and a final norm or none. Its output is the memory of a
+// decoder's cross-attention.
 
 #pragma once
 
@@ -9,25 +9,26 @@ namespace kiln {
 
 class Encoder {
 public:
-  /// Adds its parameters to the list. Of names and options those of the head are not read; an embedding whose table
-  /// another layer has made adds its gradient to what that has.
+  /// Adds its parameters to the list. Names and options of the head are ignored. An embedding that shares another
+  /// layer's table adds its gradient to that table's.
   Encoder(ParameterList &list, const DecoderNames &names, const DecoderOptions &options);
 
-  /// `source tokens` (B · S); `source ranges` (B, 2), 0 and how many places of each are there; and what derive() adds.
+  /// `source tokens` (B · S); `source ranges` (B, 2), 0 and the number of positions of each sequence; and the arrays of
+  /// derive().
   std::vector<Input> inputs(const BatchShape &shape) const;
-  /// Indices, and by which places those of the source are seen: in the encoder, and in the decoder.
+  /// Adds indices, and the ranges of positions that see each source position: in the encoder, and in the decoder.
   void derive(HostBatch &batch, const BatchShape &shape) const;
 
   struct Saved {
     std::vector<Block::Saved> blocks;
     LayerNorm::Saved norm;
-    TensorRef last; // (M, C), of which the norm is
+    TensorRef last; // (M, C), input of the final norm
   };
-  /// The memory, whose states are taken from the arena.
+  /// The encoder memory, whose states are taken from the arena.
   EncoderMemory forward(Build &build, const MicroBatch &batch, Saved &saved) const;
-  /// The same with nothing kept, of B sequences of S places; `inputs` has the tokens and ranges alone.
+  /// forward() without saved activations, for B sequences of S positions; `inputs` has tokens and ranges only.
   EncoderMemory infer(Build &build, const Embedding::Inputs &inputs, int64_t batch, int64_t source) const;
-  /// From the gradient by the memory, which becomes something else. Releases `saved` and both.
+  /// Backward pass from the gradient of the memory, which it overwrites. Releases `saved` and both buffers.
   void backward(Build &build, const MicroBatch &batch, const EncoderMemory &memory, Saved &saved) const;
 
 private:

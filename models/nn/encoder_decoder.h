@@ -1,5 +1,5 @@
-// A model of sequences that are made from others: an encoder, and a decoder that looks at what it makes of them. Which
-// options and names it has, what it costs and how a file describes it is for the model to say.
+// An encoder-decoder model. The derived model chooses options and names, counts its FLOPs and describes itself in a
+// file.
 
 #pragma once
 
@@ -9,23 +9,23 @@
 namespace kiln {
 
 struct EncoderDecoderOptions {
-  DecoderOptions encoder, decoder; // of one width; the decoder's blocks have `cross`
-  bool sharesTable = false;        // of tokens, by encoder and decoder
+  DecoderOptions encoder, decoder; // of equal width; the decoder's blocks have `cross`
+  bool sharesTable = false;        // encoder and decoder share the token table
 };
 
 class EncoderDecoderNetwork : public DecoderNetwork {
 public:
-  /// Sequences and sources as long as the contexts. Shorter ones do as well.
+  /// Target and source sequences as long as the contexts; shorter ones are allowed.
   BatchShape shape(int64_t sequences) const override { return {sequences, context(), source.context}; }
-  /// The decoder's inputs and the encoder's.
+  /// The inputs of the decoder and of the encoder.
   std::vector<Input> inputs(const BatchShape &shape) const override;
   void derive(HostBatch &batch, const BatchShape &shape) const override;
   void gradient(Build &build, const MicroBatch &batch) const override;
-  /// Targets of ignoredTarget are missing.
+  /// Targets equal to ignoredTarget are ignored.
   void losses(Build &build, const MicroBatch &batch) const override;
 
-  /// Appends what a decoder knows of sources, for each of its blocks, to be given to extend(): of B sources of S places
-  /// whose `source tokens` (B · S) and `source ranges` (B, 2) `inputs` has.
+  /// Computes the cross-attention keys and values of each decoder block for extend(), from B sources of S positions.
+  /// `inputs` has `source tokens` (B · S) and `source ranges` (B, 2).
   void read(Build &build, const Embedding::Inputs &inputs, int64_t sources, int64_t length,
             const std::vector<CrossPast> &pasts) const;
 

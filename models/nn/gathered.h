@@ -1,5 +1,5 @@
-// Gradients of parameters that wait for each other: nobody reads them before a step's end, and a GPU computes many
-// together in less time and fewer launches. What they are made of stays in the arena until then.
+// Deferred parameter gradients. Nothing reads them before the end of a step, and a GPU computes many together in less
+// time and fewer launches. Their operands stay in the arena until then.
 
 #pragma once
 
@@ -11,26 +11,26 @@ namespace kiln {
 
 class Gathered {
 public:
-  /// Whether gradients wait: on a GPU, from begin() until takeSums().
+  /// Whether gradients are deferred: on a GPU, from begin() until takeSums().
   bool isOn() const { return on; }
   void begin(const Target &target);
-  /// Gradients do not wait until resume(), which is given what this returns.
+  /// Stops deferring until resume(), which takes the value returned here.
   bool pause() { return std::exchange(on, false); }
   void resume(bool wasOn) { on = wasOn; }
 
   void add(const WeightGradient &gradient) { weights.push_back(gradient); }
-  /// Launches that add up parts, which lie in a buffer of the arena.
+  /// Defers launches that add up partial sums, which lie in a buffer of the arena.
   void add(const std::vector<Launch> &launches, const TensorRef &parts);
-  /// Whether a gradient that waits is made of what this buffer holds, so that it must stay as it is.
+  /// Whether a deferred gradient reads this buffer, which must then stay unchanged.
   bool reads(const TensorRef &buffer) const;
-  /// Keeps a buffer that is read until its gradient is taken.
+  /// Keeps a buffer until the gradients that read it are launched.
   void hold(const TensorRef &buffer) { held.push_back(buffer); }
 
-  /// Whether so many weights wait that more would only take memory.
+  /// Whether so many weights are deferred that more would only use memory.
   bool isFull() const { return weights.size() >= mostWeights; }
-  /// The launches of the weights that wait, and the buffers that nobody reads behind them. None waits any more.
+  /// The launches of all deferred weights, and the buffers that are free after them.
   Plan takeWeights(const Target &target, bool accumulate, std::vector<TensorRef> &released);
-  /// The launches that add up parts; the same of these.
+  /// The launches of all deferred sums, and the buffers that are free after them.
   Plan takeSums(std::vector<TensorRef> &released);
 
 private:

@@ -1,5 +1,5 @@
-// An activation that the backward pass reads: kept from the forward pass on, or made again when it is needed, by the
-// launches that made it first or by others that give the same bits.
+// A saved activation: kept from the forward pass on, or recomputed when the backward pass needs it. The launches that
+// recompute it are the original ones, or others with bit-equal results.
 
 #pragma once
 
@@ -9,26 +9,26 @@ namespace kiln {
 
 class Kept {
 public:
-  /// Appends the launches that write it; what they read they get() themselves. It refers to the layer and to what was
-  /// saved of it, which stay where they are while a plan is built.
+  /// Appends the launches that write it; they get() their own inputs. It refers to the layer and to its saved
+  /// activations, which must not move while a plan is built.
   using Fill = std::function<void(Build &)>;
 
   Kept() = default;
-  Kept(const Kept &) = delete; // fills refer to it
+  Kept(const Kept &) = delete; // because fills refer to it
 
-  /// Takes memory, which the launches that follow write. Where the build makes `site` again, drop() gives it back, and
-  /// get() takes memory anew and has `fill` write that.
+  /// Takes memory for the launches that follow. If the build recomputes `site`, drop() releases it, and get() takes
+  /// memory again and has `fill` write it.
   const TensorRef &take(Build &build, Site site, const std::string &name, Shape extents, Fill fill) {
     return take(build, site, name, build.type, std::move(extents), std::move(fill));
   }
   const TensorRef &take(Build &build, Site site, const std::string &name, Type type, Shape extents, Fill fill);
-  /// After its last reader in the forward pass.
+  /// To be called after its last reader in the forward pass.
   void drop(Build &build);
-  /// What it holds, made again if it was dropped.
+  /// Its contents, recomputed if it was dropped.
   const TensorRef &get(Build &build);
-  /// Takes memory again if it was dropped, for the fill of another that writes both.
+  /// Takes memory again if it was dropped, for another activation's fill that writes both.
   const TensorRef &place(Build &build);
-  /// Its memory, which it has.
+  /// Its memory, which must be present.
   const TensorRef &operator*() const;
   void release(Build &build);
 
@@ -39,7 +39,7 @@ private:
   bool isThere = false, isMadeAgain = false;
 };
 
-/// What gives a layer its input, made again if need be.
+/// A function that gives a layer its input, recomputed if needed.
 using Reader = std::function<TensorRef(Build &)>;
 
 } // namespace kiln

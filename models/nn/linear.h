@@ -1,4 +1,4 @@
-// y = x · W + b with W stored (in, out), and what a transformer fuses with it.
+// y = x · W + b with W stored (in, out), and its fused epilogues.
 
 #pragma once
 
@@ -17,15 +17,15 @@ public:
   Linear(ParameterList &list, const LayerNames &names, int64_t in, int64_t out, const LinearInit &init,
          LinearOptions options = {});
 
-  /// y = residual + drop(activation(x · W + b)); the epilogue says which of these there are, but for the bias. x (N,
-  /// in), y (N, out).
+  /// y = residual + drop(activation(x · W + b)), of which the epilogue selects parts; the layer decides about the bias.
+  /// x (N, in), y (N, out).
   void forward(Build &build, const TensorRef &x, const TensorRef &y, LinearEpilogue epilogue = {}) const;
 
-  /// dW (+)= xᵀ · dy, db (+)= Σ dy. They may wait for others (Build::gathered): x and dy must stay as they are then.
+  /// dW (+)= xᵀ · dy, db (+)= Σ dy. They may be deferred (Build::gathered); then x and dy must stay unchanged.
   void weightGradient(Build &build, const TensorRef &x, const TensorRef &dy) const;
   /// dx = dy · Wᵀ, or dx += with `add`.
   void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, bool add = false) const;
-  /// dx = (dy · Wᵀ) ∘ the derivative of drop(activation(·)), from which x came; dx may be `slope.from`.
+  /// dx = (dy · Wᵀ) ∘ the derivative of drop(activation(·)), the function that produced x; dx may be `slope.from`.
   void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, const LinearSlope &slope) const;
 
 private:

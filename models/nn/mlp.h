@@ -1,4 +1,4 @@
-// The feed-forward half of a block: C → inner, an activation, inner → C, plus the residual.
+// The MLP of a block: C → inner, an activation, inner → C, plus the residual.
 
 #pragma once
 
@@ -21,30 +21,30 @@ struct MlpOptions {
 
 class Mlp {
 public:
-  /// Layers (C → inner) and (inner → C), in a model of sequences of at most `context` places.
+  /// Layers (C → inner) and (inner → C), in a model of sequences of at most `context` positions.
   Mlp(ParameterList &list, const MlpNames &names, int64_t width, const MlpOptions &options, const Inits &inits,
       const DropoutOptions &dropout, int64_t context);
 
-  /// What the backward pass needs.
+  /// Activations saved for the backward pass.
   struct Saved {
-    Reader x;    // (N, C) what came in
-    Kept preact; // (N, inner) before the activation, where its derivative needs that
-    Kept active; // (N, inner) after it, and after dropout
+    Reader x;    // (N, C) the input
+    Kept preact; // (N, inner) pre-activation, if the derivative needs it
+    Kept active; // (N, inner) after the activation and dropout
   };
 
-  /// y = residual + mlp(x). x, residual, y (N, C): begin() does all up to the second product, of the N rows that `x`
-  /// gives, finish() that; it may be repeated.
+  /// y = residual + mlp(x). x, residual, y (N, C). begin() computes all up to the second GEMM from the N rows of `x`,
+  /// finish() that GEMM; finish() may be repeated.
   void begin(Build &build, const Reader &x, int64_t rows, Saved &saved) const;
   void finish(Build &build, const TensorRef &residual, Saved &saved, const TensorRef &y) const;
   void drop(Build &build, Saved &saved) const;
-  /// The same without what only the backward pass needs.
+  /// Both without the activations that only the backward pass needs.
   void infer(Build &build, const TensorRef &x, const TensorRef &residual, const TensorRef &y) const;
-  /// dx from dy, or dx += with `add`; releases `saved` on the way.
+  /// dx from dy, or dx += with `add`. Releases `saved` as it goes.
   void backward(Build &build, const TensorRef &dy, Saved &saved, const TensorRef &dx, bool add) const;
 
 private:
   bool keepsPreact() const { return needsArgument(activation); }
-  /// The first product and what follows it, from the layer's input.
+  /// The first GEMM and its epilogue, from the layer's input.
   void activate(Build &build, Saved &saved) const;
 
   int64_t inner;

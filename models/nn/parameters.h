@@ -1,5 +1,6 @@
-// A model's parameters: where each lies in the flat buffers of values, gradients and optimiser state. Tensors that
-// decay come first, so that one launch over the buffers knows which is which; each begins at a multiple of 64 elements.
+// A model's parameters and their layout in the flat buffers of weights, gradients and optimizer state. Tensors with
+// weight decay come first, so that one AdamW launch covers the buffers. Each tensor begins at a multiple of 64
+// elements.
 
 #pragma once
 
@@ -9,28 +10,28 @@
 
 namespace kiln {
 
-/// How a parameter begins: zeros, ones, normal with a deviation, uniform from −bound to bound, a constant, or the
-/// sinusoids of positions (Vaswani et al. 2017, §3.5), sines and cosines interleaved.
+/// Initialisation of a parameter: zeros, ones, normal with a deviation, uniform from −bound to bound, a constant, or
+/// sinusoidal positions (Vaswani et al. 2017, §3.5), sines and cosines interleaved.
 struct Init {
   enum class Kind { zeros, ones, normal, uniform, constant, sinusoids } kind = Kind::zeros;
   double size = 0; // the deviation, the bound, the constant
 };
 
-/// How a linear layer begins.
+/// Initialisation of a linear layer.
 struct LinearInit {
   Init weight, bias = {};
 };
 
-/// How the linear layers of a model begin.
+/// Initialisation of the linear layers of a model.
 struct Inits {
   double deviation = 0.02;         // of normal weights …
-  double residualDeviation = 0.02; // … and of those of layers whose results are added to the stream
-  bool byWidth = false;            // instead weights and biases uniform within ±1/√in, as PyTorch has them
+  double residualDeviation = 0.02; // … and of those of layers that feed the residual stream
+  bool byWidth = false;            // instead weights and biases uniform within ±1/√in, as in PyTorch
   bool lecun = false;              // or weights normal with deviation 1/√in (LeCun et al. 1998, (16))
   bool xavierAttention = false;    // queries, keys and values by Glorot and Bengio 2010 (16), attention's biases zero
   LinearInit inner(int64_t in) const { return of(in, deviation); }
   LinearInit residual(int64_t in) const { return of(in, residualDeviation); }
-  /// Of attention's projections: to queries, keys and values together, and back.
+  /// Attention's projections: the joint one to queries, keys and values, and the output projection.
   LinearInit attentionInput(int64_t in, int64_t out) const;
   LinearInit attentionOutput(int64_t in) const;
 
@@ -38,7 +39,7 @@ private:
   LinearInit of(int64_t in, double deviation) const;
 };
 
-/// One parameter: its name in files, its shape and its place.
+/// A parameter: its name in files, its shape and its offset.
 struct Parameter {
   std::string name;
   Shape shape;
@@ -49,29 +50,30 @@ struct Parameter {
   int64_t count() const;
 };
 
-/// The numbers that `parameter` begins with; those that are drawn are a function of the random numbers and `lane`.
+/// The initial values of `parameter`. Random ones are a function of the random numbers and `lane`.
 std::vector<float> firstNumbers(const Parameter &parameter, const Random &random, uint32_t lane);
 
-/// Names of the two parameters that most layers have, whole. That of one that a layer does not have is not read.
+/// Full names of the two parameters that most layers have. The name of a missing parameter is ignored.
 struct LayerNames {
   std::string weight, bias;
 };
 
-/// The list of parameters, in the order of their making, and the layout over the flat buffers.
+/// The parameters in the order of their creation, and their layout in the flat buffers.
 class ParameterList {
 public:
-  /// Adds a parameter; returns its number.
+  /// Adds a parameter; returns its index.
   int add(std::string name, Shape shape, Init init, Role role);
-  /// Gives every parameter its offset, those that decay first; nothing may be added afterwards.
+  /// Sets the offset of every parameter, those with weight decay first. Nothing may be added afterwards.
   void place(DecayOn policy = DecayOn::matrices);
-  /// Adds a site of dropout; returns its number.
+  /// Adds a dropout site; returns its index.
   int addSite() { return siteCount++; }
-  /// Sites of dropout that the model has.
+  /// Number of dropout sites.
   int sites() const { return siteCount; }
 
   const std::vector<Parameter> &all() const { return list; }
   const Parameter &operator[](int index) const { return list[index]; }
-  /// Elements of a flat buffer, and of its first part, which decays. Gaps between tensors are counted; they stay zero.
+  /// Elements of a flat buffer, and of its first part, which has weight decay. Padding between tensors is counted; it
+  /// stays zero.
   int64_t count() const { return total; }
   int64_t decayedCount() const { return decayed; }
 
@@ -81,7 +83,7 @@ private:
   int siteCount = 0;
 };
 
-/// The flat buffers on a device. Made without memory, they have null addresses and serve to plan with.
+/// The flat buffers on a device. Without memory they have null addresses and serve for planning.
 struct ParameterBuffers {
   TensorRef values, gradients;
   TensorRef value(const Parameter &p) const;

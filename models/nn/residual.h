@@ -1,4 +1,4 @@
-// How a layer's result joins the stream: y = residual + drop(result), and the gradient's way back through the mask.
+// The residual connection: y = residual + drop(result), and the gradient through the dropout mask.
 
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace kiln {
 
-/// The gradient of what was dropped at `site` from that of the result, `dy`: in memory of its own, or `dy` itself where
-/// nothing is dropped. To be given back by releaseDropped().
+/// The gradient at the input of dropout `site` from `dy`, that at its output: in new memory, or `dy` itself without
+/// dropout. Release it with releaseDropped().
 inline TensorRef takeDropped(Build &b, const DropoutSite &site, const TensorRef &dy) {
   const std::optional<Dropout> dropout = site.in(b);
   if (!dropout)

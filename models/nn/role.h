@@ -1,4 +1,4 @@
-// What a parameter is to the optimiser.
+// The role of a parameter in the optimizer.
 
 #pragma once
 
@@ -6,13 +6,14 @@
 
 namespace kiln {
 
-/// What a parameter is, from which follows whether it decays. A fixed one is no parameter at all, but a table that
-/// comes with the model: no gradient reaches it and no update moves it.
+/// The role of a parameter, which decides its weight decay. A fixed one is a constant table of the model: it gets no
+/// gradient and no update.
 enum class Role { matrix, table, gain, bias, fixed };
 
-/// Which parameters decay: matrices and tables; those and gains, hence all but what begins at zero; or all.
+/// Which parameters have weight decay: matrices and embedding tables; those and LayerNorm gains (all that are not
+/// initialised to zero); or all.
 enum class DecayOn { matrices, seed001, all };
-/// Their names, in this order.
+/// Names of the values, in the order of the enumeration.
 inline constexpr std::array<const char *, 3> decayOnNames = {"matrices", "seed001", "all"};
 bool decays(Role role, DecayOn policy);
 

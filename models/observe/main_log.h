@@ -1,7 +1,7 @@
-// The lines of llm.c's main.log, which its plotting scripts read:
+// Lines of llm.c's main.log, which its plotting scripts read:
 //
-//     s:0 tel:10.9891                           the validation loss after so many steps
-//     s:0 trl:10.9894 lr:0.000300 norm:15.91    the loss, learning rate and gradient norm of step 0, counted from 0
+//     s:0 tel:10.9891                           validation loss after this many steps
+//     s:0 trl:10.9894 lr:0.000300 norm:15.91    loss, learning rate and gradient norm of step 0, counted from 0
 
 #pragma once
 
@@ -14,7 +14,7 @@ std::string mainLogLines(const StepRow &row);
 
 class MainLog : public RowSink {
 public:
-  /// Lines of a file that is there stay where they are of the `step` steps that were taken.
+  /// Opens a log. Of an existing file it keeps the lines of the first `step` steps.
   MainLog(const std::string &path, int64_t step);
   ~MainLog() override;
   MainLog(const MainLog &) = delete;

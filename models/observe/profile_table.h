@@ -1,4 +1,4 @@
-// Where the time of steps went, for people: launches by kernel and by label.
+// Tables that show where the time of steps went: launches by kernel and by label.
 
 #pragma once
 
@@ -14,13 +14,13 @@ struct ProfileRow {
   void add(const ProfileRow &other);
 };
 
-/// The launches among the stretches, together by kernel or by label, the longest first; of more than `most` the rest is
-/// one row behind them, whose name says of how many. Their sums are those of all launches.
+/// Groups launches by kernel or by label, longest first. Beyond `most` groups, one last row sums the rest, and its name
+/// says how many there are. The rows add up to all launches.
 enum class ProfileBy { kernel, label };
 std::vector<ProfileRow> profileRows(const std::vector<Stretch> &stretches, ProfileBy by, size_t most = 20);
 
-/// The tables, with the sum of all, and what of the steps, the host's stretches called `step …`, they make up.
-/// `isTime`: the device's seconds are those of the host.
+/// The tables, their total, and its share of the steps, which are the host's stretches called `step …`. `isTime`: the
+/// device's seconds are comparable with the host's.
 std::string profileText(const std::vector<Stretch> &stretches, const TraceFacts &facts, bool isTime = true);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Some steps of a run, profiled: `--profile A:B`.
+// Profiling of some steps of a run: `--profile A:B`.
 
 #pragma once
 
@@ -9,15 +9,15 @@ namespace kiln {
 
 class ProfiledSteps {
 public:
-  /// All that it is given must outlive it. The trace goes to `trace`.
+  /// All arguments must outlive it. The trace is written to `trace`.
   ProfiledSteps(Trainer &trainer, const StepRange &steps, std::string trace)
       : trainer(trainer), steps(steps), trace(std::move(trace)) {}
 
-  /// Who watches step `number`, from before it begins; nobody where that is none of the steps.
+  /// The profiler for step `number`, from before it begins; none if that step is not profiled.
   Profiler *at(int64_t number);
-  /// After step `number`, or where the run ends behind it: the tables, once the last of the steps is among those taken.
-  /// Then the trace is written. Throws Error (device) where it cannot be. Where the run ends and took none of the
-  /// steps, that is said.
+  /// To be called after step `number`, or at the end of the run. Returns the tables once the last of the steps is done,
+  /// and writes the trace. Throws Error (device) if it cannot be written. If the run ended without any of the steps, it
+  /// says so.
   std::optional<std::string> after(int64_t number, bool ends);
 
 private:
@@ -26,7 +26,7 @@ private:
   const std::string trace;
   Roof roof;
   std::optional<Profiler> profiler;
-  bool isTold = false; // what there was to tell
+  bool isTold = false; // the result was returned
 };
 
 } // namespace kiln

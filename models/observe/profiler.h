@@ -1,4 +1,4 @@
-// Watching a trainer: when each launch of its steps ran, and what the host did meanwhile.
+// Profiling of a trainer: when each launch of its steps ran, and the work of the host meanwhile.
 
 #pragma once
 
@@ -8,27 +8,28 @@
 
 namespace kiln {
 
-/// What the device does at best, measured now: products or multiply-adds of `type`, and bytes that a sum of two arrays
-/// moves. Takes a second or so, and 192 MB of its memory meanwhile. Nothing for a device whose clock is no time.
+/// Measures the peaks of the device: GEMMs or multiply-adds of `type`, and bytes a second of a sum of two arrays. Takes
+/// about a second, and 192 MB of device memory. Nothing for a device whose clock does not measure time.
 Roof roofOf(Device &device, Type type, std::optional<Precision> precision);
 
 class Profiler {
 public:
-  /// From now on the trainer's launches are noted, which it asks for one by one. The trainer must outlive it.
+  /// From now on the trainer runs its launches one by one and records them. The trainer must outlive it.
   explicit Profiler(Trainer &trainer);
   ~Profiler();
   Profiler(const Profiler &) = delete;
 
-  /// What `work` gives; the time that it takes is noted.
+  /// Returns the result of `work`, and records its time.
   template <class Work> auto note(Track track, const std::string &name, Work work) {
     const Mark mark{*this, track, name};
     return work();
   }
-  /// Takes the times of the launches since the last call from the device, which has ended them: after each step.
+  /// To be called after each step: reads the times of the launches since the last call from the device, which has
+  /// finished them.
   void endStep();
 
   const std::vector<Stretch> &stretches() const { return noted; }
-  /// What chromeTrace() and profileText() need to know.
+  /// The facts that chromeTrace() and profileText() need.
   TraceFacts facts(const Roof &roof) const;
   bool isTime() const { return clock->isTime(); }
 
@@ -46,11 +47,11 @@ private:
   Trainer &trainer;
   const std::unique_ptr<DeviceClock> clock;
   std::vector<Stretch> noted;
-  std::vector<Stretch> asked; // launches without their times, and marks before the first of each list
-  std::vector<size_t> lists;  // where in these each list ends
+  std::vector<Stretch> asked; // launches without their times, and marks before the first launch of each list
+  std::vector<size_t> lists;  // end of each list in these
 };
 
-/// What `work` gives, noted where there is a profiler.
+/// Returns the result of `work`, recorded if there is a profiler.
 template <class Work> auto noted(Profiler *profiler, Track track, const std::string &name, Work work) {
   return profiler ? profiler->note(track, name, work) : work();
 }

@@ -1,4 +1,4 @@
-// Who takes the rows of a run's log besides the log itself.
+// Receivers of the rows of a run's log, in addition to the log itself.
 
 #pragma once
 
@@ -12,11 +12,11 @@ namespace kiln {
 class RowSink {
 public:
   virtual ~RowSink() = default;
-  /// Throws Error (device) where the row cannot be written.
+  /// Throws Error (device) if the row cannot be written.
   virtual void write(const StepRow &row) = 0;
 };
 
-/// Those that the options ask for, of a run that goes on from `step`. Throws Error (device) where one cannot write.
+/// The sinks that the options ask for, for a run that continues from `step`. Throws Error (device) if one cannot write.
 std::vector<std::unique_ptr<RowSink>> rowSinks(const RunOptions &options, int64_t step);
 
 } // namespace kiln

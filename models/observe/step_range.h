@@ -1,4 +1,4 @@
-// Which steps of a run somebody wants to see.
+// A range of steps of a run.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-// What a run records as TensorBoard reads it: one file of events for each time that the run begins or goes on.
+// The log of a run in TensorBoard's format: one event file each time that the run starts or resumes.
 //
-// A file is records of TFRecord's format: the length as 8 bytes, its masked CRC-32C, the bytes, and theirs, all
-// little-endian. Each is an Event of TensorFlow's event.proto in the wire format of protocol buffers: the version
-// `brain.Event:2`; where a run goes on a SessionLog that begins, which hides what an earlier file says of that step and
-// later ones; then a Summary for each row, a Value for each of its scalars.
+// A file is a sequence of TFRecords: the length as 8 bytes, its masked CRC-32C, the bytes, and their masked CRC-32C,
+// all little-endian. Each record is an Event of TensorFlow's event.proto in the protocol buffers wire format. The first
+// is the version `brain.Event:2`. A resumed run then has a SessionLog with START, which hides this step and later ones
+// of earlier files. Then each row is a Summary with a Value for each of its scalars.
 
 #pragma once
 
@@ -23,15 +23,15 @@ std::string tfRecord(std::string_view bytes);
 /// The tag of a scalar of a log's row: `train/loss`, `validation/loss` for val_loss, `train_details/grad_norm_h.0`.
 std::string tensorBoardTag(const std::string &name);
 
-/// The events of a file, without TFRecord's frame. `wall` is the time in seconds since 1970. Numbers are f32,
-/// texts the text plugin's.
+/// Events of a file, without TFRecord's frame. `wall` is the time in seconds since 1970. Numbers are f32; texts belong
+/// to the text plugin.
 std::string versionEvent(double wall);
 std::string beginEvent(double wall, int64_t step);
 std::string rowEvent(double wall, const StepRow &row);
 
 class TensorBoardLog : public RowSink {
 public:
-  /// A new file in `folder`, which is made where it is missing, for a run that goes on from `step`.
+  /// A new file in `folder`, which is created if missing, for a run that continues from `step`.
   TensorBoardLog(const std::string &folder, int64_t step);
   ~TensorBoardLog() override;
   TensorBoardLog(const TensorBoardLog &) = delete;

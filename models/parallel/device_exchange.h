@@ -1,4 +1,4 @@
-// Exchanges between ranks of what lies on their devices.
+// Collective operations on device memory.
 
 #pragma once
 
@@ -7,32 +7,32 @@
 
 namespace kiln {
 
-/// What Collective does for memory of a device. Each follows the launches before it, and those after it see what it
-/// brought. Throws Error as Collective does, and as finish() says.
+/// The operations of Collective for memory of a device. Each runs after earlier launches, and later launches see its
+/// result. Throws Error as Collective does, and as described at finish().
 class DeviceExchange {
 public:
-  /// For dense memory of `device`: between GPUs by NCCL where it can be (models/parallel/nccl_exchange.h), else through
-  /// the host's memory. All ranks. Both must outlive it.
+  /// For dense memory of `device`: NCCL between GPUs if possible (models/parallel/nccl_exchange.h), otherwise through
+  /// host memory. All ranks call it. Both arguments must outlive it.
   static std::unique_ptr<DeviceExchange> of(Device &device, Collective &ranks);
   virtual ~DeviceExchange() = default;
 
-  /// Piece r of `from` (ranks · n) goes to rank r; piece r of `to` (ranks · n) is what rank r sent here.
+  /// All-to-all: piece r of `from` (ranks · n) goes to rank r; piece r of `to` (ranks · n) comes from rank r.
   virtual void exchange(const TensorRef &from, const TensorRef &to) = 0;
-  /// The same, but beside launches asked for after it, which neither write `from` nor use `to` before join(). One at a
-  /// time.
+  /// As exchange(), but concurrent with launches after it, which must neither write `from` nor use `to` before join().
+  /// One at a time.
   virtual void begin(const TensorRef &from, const TensorRef &to) { exchange(from, to); }
-  /// Whether begin() lets launches run meanwhile.
+  /// Whether launches can run during begin().
   virtual bool overlaps() const { return false; }
-  /// What is asked of the device from now on sees what begin() brings.
+  /// Later operations on the device see the result of begin().
   virtual void join() {}
-  /// Piece r of `all` (ranks · n) is rank r's, and comes from there.
+  /// All-gather: piece r of `all` (ranks · n) is rank r's, and is sent to all.
   virtual void gather(const TensorRef &all) = 0;
-  /// Waits until all that was exchanged is there. To be called before the host waits for the device: a rank that no
-  /// longer takes part shows here alone.
+  /// Waits for the end of all exchanges. To be called before the host waits for the device, because only here a missing
+  /// rank is detected.
   virtual void finish() {}
 };
 
-/// Through the host's memory, which waits for the device each time.
+/// Exchanges through host memory, which waits for the device each time.
 std::unique_ptr<DeviceExchange> stagedExchange(Device &device, Collective &ranks);
 
 } // namespace kiln

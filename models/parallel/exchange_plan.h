@@ -1,4 +1,4 @@
-// What ranks send each other in a step, and how long that takes, by a model of the network that is told, not measured.
+// The traffic of a rank in a step and its time, by a network model with given parameters, not measured ones.
 
 #pragma once
 
@@ -8,22 +8,22 @@
 
 namespace kiln {
 
-/// What a rank sends in a step, and receives; and how often it waits for the others.
+/// The traffic of a rank in a step, in each direction, and the number of exchanges.
 struct ExchangePlan {
   int64_t gradients = 0, weights = 0; // bytes
   int64_t rounds = 0;                 // exchanges, each of a message to every other rank
 
   int64_t bytes() const { return gradients + weights; }
-  /// Seconds: `bandwidth` bytes a second that a rank sends while it receives as many, and `latency` seconds before an
-  /// exchange moves anything. Nothing overlaps.
+  /// Seconds, with `bandwidth` bytes a second in each direction, and `latency` seconds before an exchange moves
+  /// anything. Nothing overlaps.
   double seconds(double bandwidth, double latency) const;
 };
 
-/// Of gradients in f32, and of weights whose elements have `weightBytes`: each rank sends (R − 1) / R of both.
+/// For gradients in f32, and weights whose elements have `weightBytes`: each rank sends (R − 1) / R of both.
 ExchangePlan exchangePlan(const Shards &shards, int64_t weightBytes);
 
-/// What seconds() takes where nobody says better: ten gigabits a second less what protocols take, and the time of a
-/// small message over TCP.
+/// Default parameters of seconds(): ten gigabits a second minus protocol overhead, and the time of a small message over
+/// TCP.
 inline constexpr double assumedBandwidth = 1e9, assumedLatency = 50e-6;
 
 } // namespace kiln

@@ -1,6 +1,6 @@
-// What the module `libkiln_mpi.so` exports: the few calls of MPI that ranks need, as a table. The module is the only
-// thing that is built with MPI, and is opened where a launcher started the process, so that no program depends on it.
-// It includes nothing else of Kiln, and MPI's types stay inside: another MPI is another module.
+// The interface of the module `libkiln_mpi.so`: the few MPI calls that ranks need, as a table. Only the module is built
+// with MPI. It is opened if a launcher started the process, so no program depends on MPI. It includes nothing else of
+// Kiln, and MPI's types stay inside; another MPI needs another module.
 
 #pragma once
 
@@ -8,17 +8,17 @@
 
 namespace kiln {
 
-/// Where this process is among those of its job.
+/// The place of this process in its job.
 struct MpiPlace {
   int rank, size, localRank, localSize;
 };
 
-/// Each call returns null, or what went wrong. All from one thread.
+/// Each call returns null, or an error message. All calls must come from one thread.
 struct MpiModule {
   int version; // of this table
   /// `MPI_Init_thread`.
   const char *(*open)(MpiPlace *place);
-  /// As Collective has them; any number of bytes.
+  /// As in Collective; any number of bytes.
   const char *(*exchange)(const void *from, void *to, int64_t bytes);
   const char *(*gather)(void *all, int64_t bytes);
   const char *(*broadcast)(void *data, int64_t bytes);
@@ -29,7 +29,7 @@ struct MpiModule {
 };
 inline constexpr int mpiModuleVersion = 1;
 
-/// The name of the function that gives the table, and its type.
+/// The name of the function that returns the table, and its type.
 inline constexpr const char *mpiModuleEntry = "kilnMpiModule";
 using MpiModuleEntry = const MpiModule *();
 

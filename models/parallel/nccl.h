@@ -1,5 +1,5 @@
-// NCCL's interface, as far as Kiln uses it (NVIDIA's "NCCL API"). Nothing of NVIDIA's is needed to build: its types are
-// declared here, and its calls are looked up in its library when ranks train on several GPUs.
+// NCCL's interface, as far as Kiln uses it (NVIDIA's "NCCL API"). The build needs nothing of NVIDIA's: types are
+// declared here, and calls are looked up in the library when ranks train on several GPUs.
 
 #pragma once
 
@@ -14,19 +14,19 @@ namespace kiln::nccl {
 using CommHandle = ncclComm *;
 using StreamHandle = CUstream_st *;
 
-/// ncclUniqueId: what ranks of one communicator have in common.
+/// ncclUniqueId: the common identity of the ranks of a communicator.
 struct UniqueId {
   char bytes[128];
 };
-/// ncclResult_t; those that Kiln tells apart.
+/// ncclResult_t; the values that Kiln distinguishes.
 enum class Result : int { success = 0, inProgress = 7 };
-/// ncclDataType_t; what is moved is bytes.
+/// ncclDataType_t; data is moved as bytes.
 enum class DataType : int { bytes = 0 };
 
-/// The oldest version that Kiln takes, 2.7.0, the first with ncclSend, as ncclGetVersion codes it: thousands and
+/// The oldest version that Kiln accepts, 2.7.0, the first with ncclSend, in ncclGetVersion's coding: thousands and
 /// hundreds up to 2.8, ten thousands and hundreds from 2.9 on.
 inline constexpr int oldestVersion = 2700;
-/// `2.7.0` of such a code.
+/// The text `2.7.0` for such a code.
 std::string versionText(int code);
 
 /// A call of the library and its name.
@@ -41,12 +41,12 @@ struct Nccl {
 #define KILN_NCCL_CALL(member, symbol, ...) Call<__VA_ARGS__> member{#symbol};
 #include "models/parallel/nccl_calls.def"
   const char *(*getErrorString)(Result) = nullptr;
-  std::string library; // as it was asked for
-  int version = 0;     // its code
+  std::string library; // as it was named
+  int version = 0;     // its version code
 
-  /// `libnccl.so.2`, or what KILN_NCCL names. Opened once, and never closed. Null where there is none, with the reason
-  /// in `why`; also where KILN_NCCL is empty. Throws Error (device) for a library that KILN_NCCL names and that cannot
-  /// be opened, one that lacks a call, and one older than oldestVersion.
+  /// Opens `libnccl.so.2`, or the library that KILN_NCCL names, once, and never closes it. Null if there is none or
+  /// KILN_NCCL is empty, with the reason in `why`. Throws Error (device) for a library that KILN_NCCL names and that
+  /// cannot be opened, one without a needed call, and one older than oldestVersion.
   static const Nccl *open(std::string &why);
 };
 

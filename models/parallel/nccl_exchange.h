@@ -1,4 +1,4 @@
-// Exchanges between GPUs by NCCL, beside the kernels that run meanwhile.
+// Exchanges between GPUs by NCCL, concurrent with kernels.
 
 #pragma once
 
@@ -8,17 +8,16 @@
 
 namespace kiln {
 
-/// How long a rank waits for the others, by the clock on the wall: as long as others may take to compile their first
-/// step, or to write a checkpoint.
+/// How long a rank waits for the others, in wall-clock time. Others may need that long to compile their first step, or
+/// to write a checkpoint.
 inline constexpr std::chrono::milliseconds longestWait = std::chrono::minutes(10);
 
-/// By NCCL, where every rank has a GPU of its own and the library; null where not, which the first rank says in a line
-/// on standard error with the reason. Pieces are sent and received as they are, and nothing is added on the way: sums
-/// are the same as those of any other exchange, to the bit. All ranks call it, and what it makes. Both must outlive it.
+/// Exchanges by NCCL, if every rank has a GPU of its own and the library. Otherwise null, and the first rank prints the
+/// reason on standard error. Pieces are sent unchanged, without any reduction on the way, so sums are bit-equal to
+/// those of any other exchange. All ranks call it and its functions. Both arguments must outlive it.
 ///
-/// An exchange that goes wrong, or that a rank does not take part in for `limit`, is an Error (device) of finish(),
-/// which ends NCCL's part in it. Throws Error (device) where NCCL refuses to begin, or is too old, or counts the ranks
-/// differently.
+/// A failed exchange, or one in which a rank takes no part for `limit`, is an Error (device) of finish(), which ends
+/// this rank's use of NCCL. Throws Error (device) if NCCL does not start, is too old, or has another number of ranks.
 std::unique_ptr<DeviceExchange> ncclExchange(Device &device, Collective &ranks,
                                              std::chrono::milliseconds limit = longestWait);
 

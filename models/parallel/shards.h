@@ -1,9 +1,9 @@
-// How ranks share what an optimiser keeps (ZeRO-1; Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
-// Trillion Parameter Models", 2020). A flat buffer is cut into buckets, one behind the other, and each of these into as
-// many pieces as there are ranks: a rank has the moments of its piece of every bucket, one behind the other.
+// Sharding of the optimizer state over ranks (ZeRO-1; Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
+// Trillion Parameter Models", 2020). A flat buffer is cut into consecutive buckets, and each bucket into one piece for
+// each rank. A rank has the moments of its piece of every bucket, one after the other.
 //
 //     elements  0        …  2 ranks, 2 buckets
-//     buckets  |      0      |    1    |        a bucket is exchanged as soon as its gradient is there
+//     buckets  |      0      |    1    |        a bucket is exchanged as soon as its gradient is complete
 //     ranks    |  0   |  1   | 0  | 1  |        rank 1 has |  1   | 1  |
 
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-/// A piece of a flat buffer, and where it begins in what its rank has.
+/// A piece of a flat buffer, and its offset in the rank's own memory.
 struct Piece {
   int64_t begin = 0, count = 0, local = 0;
 };
@@ -20,26 +20,26 @@ struct Piece {
 struct Shards {
   int64_t count = 0; // elements of the flat buffer
   int64_t ranks = 1;
-  int64_t padded = 0; // the same with elements that are 0 behind them, which all ranks have as many of
+  int64_t padded = 0; // with zero padding, a multiple of the ranks
   int64_t bucket = 0; // elements of a bucket; the last one may have fewer
 
-  /// Elements of a bucket, about, where nobody says another number, or 0: 16 MiB of gradients, so that an exchange is
-  /// long beside what it takes to begin one.
+  /// Default number of elements of a bucket, about: 16 MiB of gradients, so that an exchange takes long compared with
+  /// its start.
   static constexpr int64_t usualBucket = int64_t{1} << 22;
-  /// Of so many elements. A piece begins at a multiple of `adamwUnit` of them; one rank has one bucket and no padding.
+  /// Shards of `count` elements. Pieces begin at multiples of `adamwUnit`; one rank has one bucket and no padding.
   static Shards of(int64_t count, int64_t ranks, int64_t bucket = 0);
 
   int64_t buckets() const { return padded == 0 ? 0 : (padded + bucket - 1) / bucket; }
-  /// Elements that a rank has.
+  /// Elements of one rank.
   int64_t own() const { return padded / ranks; }
-  /// Of the largest piece.
+  /// Elements of the largest piece.
   int64_t largest() const { return (padded < bucket ? padded : bucket) / ranks; }
-  /// Bucket `b`, of all ranks, and the piece of `rank`.
+  /// Bucket `b` of all ranks, and the piece of `rank`.
   Piece whole(int64_t b) const;
   Piece piece(int64_t b, int64_t rank) const;
 
-  /// Calls `each(begin, local, count)` for every part of the elements [begin, begin + number) that `rank` has: where it
-  /// is in the flat buffer, where in what the rank has, and how long.
+  /// Calls `each(begin, local, count)` for every part of the elements [begin, begin + number) that `rank` has: its
+  /// offset in the flat buffer, its offset in the rank's memory, and its length.
   template <class Each> void parts(int64_t rank, int64_t begin, int64_t number, Each each) const {
     for (int64_t b = number > 0 ? begin / bucket : 0; number > 0 && b < buckets(); ++b) {
       const Piece p = piece(b, rank);

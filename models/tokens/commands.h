@@ -1,4 +1,4 @@
-// The command line of `tokens`: learning a vocabulary, encoding and decoding, and what there is to say about them.
+// The command line of `tokens`: training a tokenizer, encoding, decoding, and information.
 
 #pragma once
 
@@ -10,29 +10,29 @@
 
 namespace kiln {
 
-/// Which documents: a text is one; of JSON lines each has one in a field; both may be packed (.gz, .bz2).
+/// Input documents: a text file is one; each JSON line has one in a field; both may be compressed (.gz, .bz2).
 struct DocumentOptions {
   std::vector<std::string> files;
   std::string field = "text";
-  int threads = 0; // 0: as many as there are cores
+  int threads = 0; // 0: all cores
 };
 
 struct LearnOptions : DocumentOptions {
   std::string out;             // folder of the tokenizer
   std::string style = "bytes"; // words, whole-words
   int64_t merges = 30000, words = 30000, leastCount = 2;
-  std::optional<std::string> split;                 // of bytes; gpt2 when not given
-  std::optional<std::vector<std::string>> specials; // <|endoftext|> of bytes; words have theirs already
+  std::optional<std::string> split;                 // of style bytes; default: gpt2
+  std::optional<std::vector<std::string>> specials; // of style bytes, default <|endoftext|>; words have their own
 };
 
 struct EncodeOptions : DocumentOptions {
-  std::string tokenizer;            // bytes, a folder or a file
-  std::string out;                  // files of tokens; none: numbers to standard output
-  int64_t shardTokens = 0;          // of each file; 0: all in one
-  bool validationFirst = false;     // the first file validates
-  bool specials = false;            // their names in a text are they
-  std::optional<std::string> begin; // special token before each document; in files documentMark()
-  std::optional<std::string> end;   // and behind it; in files documentEnd()
+  std::string tokenizer;            // bytes, or a folder or file
+  std::string out;                  // token file; none: prints numbers
+  int64_t shardTokens = 0;          // tokens of each file; 0: one file
+  bool validationFirst = false;     // the first file is the validation set
+  bool specials = false;            // names of special tokens in a text become these tokens
+  std::optional<std::string> begin; // special token before each document; default in files: documentMark()
+  std::optional<std::string> end;   // special token after each document; default in files: documentEnd()
 };
 
 struct DecodeOptions {
@@ -40,7 +40,7 @@ struct DecodeOptions {
 };
 
 struct AboutOptions {
-  std::string path; // a tokenizer, or files of tokens
+  std::string path; // a tokenizer, or token files
 };
 
 using TokensCommand = std::variant<LearnOptions, EncodeOptions, DecodeOptions, AboutOptions>;
@@ -48,7 +48,7 @@ using TokensCommand = std::variant<LearnOptions, EncodeOptions, DecodeOptions, A
 /// Reads the command line; see models/train/flags.h.
 std::optional<TokensCommand> parseTokensCommand(int argc, const char *const *argv, const std::string &version = "");
 
-/// Each does what its options say. Throws Error.
+/// Each command does as its options say. Throws Error.
 void learn(const LearnOptions &options);
 void encode(const EncodeOptions &options);
 void decode(const DecodeOptions &options);

@@ -1,4 +1,4 @@
-// Tokenizers as Hugging Face's tokenizer.json has them.
+// Hugging Face's tokenizer.json.
 
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace kiln {
 
-/// The file as a vocabulary. Throws Error for what is torn, and, by the field's name, for what is not done here.
+/// Reads the file as a vocabulary. Throws Error for a damaged file, and, by the field's name, for unsupported features.
 Vocabulary readTokenizerJson(const std::string &path);
-/// What such a file says of the vocabulary.
+/// The vocabulary as tokenizer.json.
 nlohmann::ordered_json tokenizerJson(const Vocabulary &vocabulary);
 
-/// The tokens and their numbers, as the file, and vocab.json, have them.
+/// The tokens and their numbers, as in tokenizer.json and vocab.json.
 nlohmann::ordered_json tokenList(const Vocabulary &vocabulary);
-/// A token there: of bytes in GPT-2's letters.
+/// A token as these files show it; style bytes uses GPT-2's letters.
 std::string shownToken(const Vocabulary &vocabulary, int32_t id);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// How often the pieces of texts occur, which is all that learning a vocabulary needs of them.
+// Counts of the pieces of texts, the input of BPE training.
 
 #pragma once
 
@@ -9,20 +9,20 @@
 
 namespace kiln {
 
-/// The expression that a name of namedSplits() stands for; another text is one itself.
+/// The regular expression of a name of namedSplits(); another text is an expression itself.
 std::string expressionOf(const std::string &split);
 
 class PieceCounts {
 public:
-  /// Of pieces cut by an expression, or its name.
+  /// Pieces cut by an expression, or by its name.
   explicit PieceCounts(const std::string &split) : PieceCounts(TokenStyle::bytes, split) {}
-  /// Of words in lower case, for styles of words, of which `split` is none.
+  /// Lower-case words, for the styles of words, which have no `split`.
   PieceCounts(TokenStyle style, const std::string &split);
   /// Adds a text's pieces.
   void add(std::string_view text, int threads);
 
   TokenStyle style() const { return kind; }
-  std::vector<std::pair<std::string, int64_t>> sorted() const; // by piece
+  std::vector<std::pair<std::string, int64_t>> sorted() const; // in the order of the pieces
   int64_t different() const { return std::ssize(counts); }
 
 private:

@@ -1,4 +1,4 @@
-// Pieces of texts that were met before, with their tokens.
+// A cache of the tokens of pieces.
 
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace kiln {
 
-/// Tokens of pieces that were met before; as many as fit the caches of a core, then it begins anew.
+/// Tokens of earlier pieces, as many as fit the caches of a core; when it is full it starts anew.
 class SeenPieces {
 public:
-  /// The tokens of the piece; nullptr where it is new.
+  /// The tokens of the piece; nullptr if it is new.
   const std::vector<int32_t> *find(std::string_view piece, uint64_t hash) const {
     if (slots.empty())
       return nullptr;

@@ -1,4 +1,4 @@
-// Independent pieces of work on several threads.
+// Parallel execution of independent tasks.
 
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace kiln {
 
-/// Does `count` pieces of work, each on the first of `threads` threads that is free. Each thread asks `worker` once for
-/// the function that does them. What one of them throws is thrown here, when all threads are done.
+/// Runs `count` tasks, each on the first free one of `threads` threads. Each thread calls `worker` once for the
+/// function that runs its tasks. An exception of a task is rethrown when all threads are done.
 void workTogether(int threads, size_t count, const std::function<std::function<void(size_t)>()> &worker);
 
 } // namespace kiln

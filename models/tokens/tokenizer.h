@@ -1,5 +1,5 @@
-// Text to tokens and back: byte pair encoding as GPT-2 does it (Sennrich, Haddow & Birch 2016, on bytes), which gives
-// any bytes back as they were; the same on the characters of lower-case words; or whole words.
+// Text to tokens and back, by byte-level BPE as in GPT-2 (Sennrich, Haddow & Birch 2016, on bytes), which is lossless
+// for any bytes; by BPE on the characters of lower-case words; or by whole words.
 //
 //     const Tokenizer tokenizer(readVocabulary("gpt2-folder"));
 //     const std::vector<int32_t> ids = tokenizer.encode("To be, or not");
@@ -17,33 +17,33 @@ namespace kiln {
 
 class Tokenizer {
 public:
-  /// Throws Error where the vocabulary is none (verify) or its expression.
+  /// Throws Error for an invalid vocabulary (verify) or expression.
   explicit Tokenizer(Vocabulary vocabulary);
 
   const Vocabulary &vocabulary() const { return words; }
   int64_t size() const { return words.size(); }
 
-  /// The tokens of a text, or of any bytes. With `specials` the names of special tokens in it are these tokens;
-  /// without, they are text like any other. Any number of threads may encode.
+  /// The tokens of a text, or of any bytes. With `specials`, names of special tokens become these tokens; without, they
+  /// are ordinary text. Thread-safe.
   std::vector<int32_t> encode(std::string_view text, bool specials = false) const;
-  /// The same with several threads, where the expression lets a text be cut.
+  /// As above with several threads, if the expression lets a text be cut.
   std::vector<int32_t> encode(std::string_view text, bool specials, int threads) const;
-  /// The bytes of tokens, of words with a space behind each. Throws Error for a number that is no token.
+  /// The bytes of tokens; words have a space after each. Throws Error for a number that is no token.
   std::string decode(std::span<const int32_t> ids) const;
 
 private:
   class Encoding;
   /// Whether a text may be cut at lines.
   bool cuts() const;
-  /// `take` for the text between special tokens, and `special` for these.
+  /// Calls `take` for text between special tokens, and `special` for these.
   void walk(std::string_view text, bool specials, const std::function<void(std::string_view)> &take,
             const std::function<void(int32_t)> &special) const;
 
   Vocabulary words;
   Splitter splitter;
   std::vector<int32_t> bytes;                             // the token of each
-  std::map<std::string, int32_t, std::less<>> characters; // of words: the token of each
-  int32_t unknown = -1;                                   // of words: what is no token
+  std::map<std::string, int32_t, std::less<>> characters; // of words: the token of each character
+  int32_t unknown = -1;                                   // of words: the token <unk>
   MergeTable merges;
   std::vector<std::pair<std::string, int32_t>> whole; // tokens by their bytes, sorted; for whole pieces and words
 };

@@ -1,5 +1,5 @@
-// What a tokenizer is made of, as its files say it: the bytes of every token, the pairs that are merged, in the order
-// of their ranks, and the expression that cuts a text into the pieces which are tokenized one by one.
+// The data of a tokenizer, as in its files: the bytes of every token, the merges by rank, and the expression that cuts
+// a text into pieces, each tokenized separately.
 
 #pragma once
 
@@ -12,57 +12,56 @@
 
 namespace kiln {
 
-/// Two tokens that become one. Of all pairs that stand side by side in a piece the one of the lowest rank is merged
-/// first.
+/// Two tokens that become one. Of all adjacent pairs in a piece, the one of lowest rank is merged first.
 struct Merge {
   int32_t left, right, result;
   bool operator==(const Merge &) const = default;
 };
 
-/// What a text is cut into, and what its tokens are made of.
+/// How a text is cut, and the units of its tokens.
 enum class TokenStyle {
-  bytes,     // pieces by an expression; pairs of bytes: any bytes come back as they were
+  bytes,     // pieces by an expression; pairs of bytes; lossless for any bytes
   words,     // lower-case words between spaces; pairs of characters, and an end of each word (models/tokens/words.h)
-  wholeWords // the same words, each a token
+  wholeWords // lower-case words, each a token
 };
 
 struct Vocabulary {
   TokenStyle style = TokenStyle::bytes;
-  std::vector<std::string> tokens;         // the bytes of each, by id; empty where an id is none
+  std::vector<std::string> tokens;         // the bytes of each, by id; empty for an unused id
   std::vector<Merge> merges;               // by rank
-  std::map<std::string, int32_t> specials; // such as <|endoftext|>: whole, never made by merges
+  std::map<std::string, int32_t> specials; // such as <|endoftext|>: never made by merges
   std::string split;                       // the expression of style bytes; empty: a text is one piece
-  bool wholePieces = false;                // a piece that is a token is not merged at all
+  bool wholePieces = false;                // a piece that is a token is never merged
 
-  /// Ids, which are below this number.
+  /// Bound of the ids.
   int64_t size() const { return std::ssize(tokens); }
-  /// Whether both are the same to every text. What merges and specials say follows from the tokens.
+  /// Whether both tokenize every text alike. Merges and specials follow from the tokens.
   bool operator==(const Vocabulary &) const = default;
 };
 
-/// The token of each byte. Throws Error where the vocabulary has none.
+/// The token of each byte. Throws Error if one is missing.
 std::vector<int32_t> byteTokens(const Vocabulary &vocabulary);
-/// Throws Error unless merges are of tokens and make what their parts are, specials are tokens, and there is what any
-/// text needs: a token for every byte; of words one for what is in no vocabulary.
+/// Throws Error unless merges join tokens into their concatenation, specials are tokens, and any text can be encoded:
+/// with a token for every byte, or <unk> for words.
 void verify(const Vocabulary &vocabulary);
-/// The special token for words and characters that are no tokens.
+/// The special token for unknown words and characters.
 inline constexpr const char *unknownToken = "<unk>";
-/// The special token that begins a document: <|endoftext|>, <s>, or the only one there is.
+/// The special token at the beginning of a document: <|endoftext|>, <s>, or the only one there is.
 std::optional<int32_t> documentMark(const Vocabulary &vocabulary);
-/// The special token that ends one: </s>.
+/// The special token at the end of a document: </s>.
 std::optional<int32_t> documentEnd(const Vocabulary &vocabulary);
-/// FNV-1a of all of it, which tells one vocabulary from another.
+/// FNV-1a of all of it.
 uint64_t hashOf(const Vocabulary &vocabulary);
 
 /// One token a byte, with no merges.
 Vocabulary byteVocabulary();
-/// The 256 bytes in the order of GPT-2's vocabulary: those that can be seen, then the others.
+/// The 256 bytes in the order of GPT-2's vocabulary: visible ones first.
 const std::vector<uint8_t> &bytesInOrder();
 
-/// GPT-2's way to write bytes as letters, so that a token is a word of JSON and of a line: those that can be seen are
-/// themselves, the others letters from U+0100 on.
+/// GPT-2's representation of bytes as letters, so that a token is one word of JSON or of a line. Visible bytes are
+/// themselves, others are letters from U+0100 on.
 std::string lettersOf(std::string_view bytes);
-/// The bytes again; nothing where a letter stands for none.
+/// Converts letters back to bytes; false if a letter stands for none.
 bool bytesOf(std::string_view letters, std::string &bytes);
 
 /// Expressions by name: gpt2, gpt4, llama3.

@@ -1,13 +1,14 @@
 // Checkpoints: a folder `checkpoint-00000100` in the run's folder, with
-//   config.json            what the model is
-//   model.safetensors      the weights, by the names and shapes of its parameters
-//   optimizer.safetensors  AdamW's two moments, as exp_avg.NAME and exp_avg_sq.NAME; and the weights as master.NAME,
-//   where
-//                          the type that they are saved in above does not hold them
-//   training.json          step, settings, random state, loss scale, data and the position in it
-// It is written under another name, synced and renamed: a folder of that name is whole. Reading checks every
-// size and every tensor's checksum, and that the parts are of one checkpoint.
-// Links in the run's folder show the newest one's model there.
+//
+//     config.json            the model
+//     model.safetensors      the weights, by the names and shapes of its parameters
+//     optimizer.safetensors  AdamW's two moments, as exp_avg.NAME and exp_avg_sq.NAME; and the master weights as
+//                            master.NAME, if the type of model.safetensors does not hold them
+//     training.json          step, settings, random state, loss scale, data and the position in it
+//
+// It is written under another name, synced and renamed, so a folder with this name is complete. Reading checks every
+// size, every tensor's checksum, and that all parts belong to one checkpoint. Links in the run's folder show the newest
+// checkpoint's model there.
 
 #pragma once
 
@@ -21,29 +22,31 @@ namespace kiln {
 
 /// Flat buffers in host memory, laid out as a ParameterList says.
 struct HostBuffers {
-  std::vector<char> values;         // the weights that updates change
+  std::vector<char> values;         // the weights that AdamW updates
   std::vector<float> first, second; // AdamW's moments
   Type type = f32;                  // of `values`
 };
 
-/// The same wherever they lie, read a part at a time: `count` elements of one of them, from number `first` on.
+/// Names the flat buffers, wherever their memory is. They are read in parts: `count` elements of one buffer, from
+/// element `first` on.
 enum class FlatBuffer { values, first, second };
 struct BufferSource {
   Type type = f32; // of the values
   std::function<void(FlatBuffer which, int64_t first, int64_t count, void *to)> read;
 };
 BufferSource sourceOf(const HostBuffers &buffers);
-/// Takes `count` elements of one of them, from number `first` on.
+/// Receives `count` elements of a buffer, from element `first` on.
 using BufferSink = std::function<void(FlatBuffer which, int64_t first, int64_t count, const void *from)>;
 
-/// Which checkpoints stay: the newest `newest`, and those of multiples of `every` steps (0: no others).
+/// Which checkpoints to keep: the newest `newest`, and those of multiples of `every` steps (0: no others).
 struct KeptCheckpoints {
   int64_t newest, every;
   KeptCheckpoints(int64_t newest, int64_t every = 0) : newest(newest), every(every) {}
 };
 
-/// Writes the checkpoint of `state.step` below `folder`, links the newest, then removes all but those to keep and the
-/// best. On an error the old ones stay. Beside the buffers it takes the memory of one tensor. Returns its path.
+/// Writes the checkpoint of `state.step` below `folder` and links it as the newest. Then it removes all except those to
+/// keep and the best. On an error the old ones stay. It needs the memory of one tensor in addition to the buffers.
+/// Returns the checkpoint's path.
 std::string saveCheckpoint(const std::string &folder, const KeptCheckpoints &keep, const RunState &state,
                            const Model &model, const BufferSource &buffers);
 
@@ -53,10 +56,10 @@ std::string checkpointPath(const std::string &folder, int64_t step);
 /// Path of the newest checkpoint below `folder`, if there is one.
 std::optional<std::string> newestCheckpoint(const std::string &folder);
 
-/// Where `checkpoint` is damaged: the newest one before it in its folder that is not. Reads all of them.
+/// For a damaged `checkpoint`: the newest undamaged one before it in its folder. Reads all of them.
 std::optional<std::string> wholeCheckpointBefore(const std::string &checkpoint);
 
-/// Removes the checkpoints in the folder of `checkpoint` that are newer.
+/// Removes the newer checkpoints in the folder of `checkpoint`.
 void removeCheckpointsAfter(const std::string &checkpoint);
 
 /// Points the links in `folder` (model_links.h) at the newest checkpoint there.
@@ -65,9 +68,9 @@ void linkNewest(const std::string &folder);
 /// Removes all checkpoints below `folder`, and the links to them.
 void removeCheckpoints(const std::string &folder);
 
-/// Weights of `model` in `type`, and moments. Throws Error where they are not its own.
+/// Reads the weights of `model` in `type`, and the moments. Throws Error if they do not fit the model.
 HostBuffers readBuffers(const std::string &checkpoint, const Model &model, Type type = f32);
-/// The same brought to where they go, in the memory of one tensor.
+/// As above, but passes them on in parts, with the memory of one tensor.
 void readBuffers(const std::string &checkpoint, const Model &model, Type type, const BufferSink &to);
 
 } // namespace kiln

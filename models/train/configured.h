@@ -1,4 +1,4 @@
-// What a run's settings, and options that say sizes, decide about a model of any kind.
+// Applies a run's settings and size flags to the config of any model.
 
 #pragma once
 
@@ -7,14 +7,14 @@
 
 namespace kiln {
 
-/// The chances of dropout that the settings ask for: where one is below 0 it is the general one.
+/// The dropout rates of the settings; a rate below 0 is replaced by the general one.
 inline DropoutOptions dropoutOf(const TrainSettings &s) {
   const auto orGeneral = [&](double chance) { return chance < 0 ? s.dropout : chance; };
   return {orGeneral(s.dropoutEmbedding), orGeneral(s.dropoutResidual), s.dropoutActivation, s.dropoutAttention,
           s.dropoutKind};
 }
 
-/// The same model, with the type and all that training decides from the settings.
+/// The config with its type and all that the settings decide.
 template <class Config> Config configured(Config config, const TrainSettings &settings) {
   config.type = settings.type;
   config.dropout = dropoutOf(settings);
@@ -24,7 +24,7 @@ template <class Config> Config configured(Config config, const TrainSettings &se
   return config;
 }
 
-/// The sizes that options give, in place of the model's.
+/// Replaces the config's sizes by those that the options give.
 template <class Config, class Options> void replaceSizes(Config &config, const Options &options) {
   config.layers = options.layers.value_or(config.layers);
   config.heads = options.heads.value_or(config.heads);
@@ -33,8 +33,7 @@ template <class Config, class Options> void replaceSizes(Config &config, const O
   config.context = options.context.value_or(config.context);
 }
 
-/// The sizes and the form of another model, a named one, say, in place of the model's: what remains is its vocabulary,
-/// and what training decides.
+/// Takes sizes and form from another config, such as a preset's. Vocabulary and training settings stay.
 template <class Config> void takeSizes(Config &config, const Config &other) {
   config.layers = other.layers;
   config.heads = other.heads;

@@ -1,5 +1,5 @@
-// The curves of several runs as one picture (SVG): losses, or another number of their logs, over steps, seconds or
-// tokens above, and below, on a finer scale, by how much each run differs from the first.
+// Loss curves of several runs as one picture (SVG): losses, or another number of their logs, over steps, seconds or
+// tokens. Below, on a finer scale, the difference of each run from the first.
 
 #pragma once
 
@@ -10,36 +10,35 @@
 
 namespace kiln {
 
-/// What curves go along: steps, seconds that a run took, all of its parts together, or tokens that it has seen.
+/// The horizontal axis: steps, seconds of training over all sessions of a run, or tokens.
 enum class Over { steps, seconds, tokens };
 inline constexpr std::array<const char *, 3> overNames = {"steps", "seconds", "tokens"};
 
-/// What is drawn: numbers of the log's rows, and those that have `val_` before their name, which stand out as dots.
+/// The quantity drawn: numbers of the log's rows as lines, and those with `val_` before their name as dots.
 struct CurveOf {
   std::string tag = "loss";
   Over over = Over::steps;
 };
 
-/// A loss after so many steps, seconds or tokens.
+/// A value after some steps, seconds or tokens.
 struct CurvePoint {
   double at = 0;
   double loss = 0;
 };
 
-/// What a run's log says of its losses, in the order of the steps.
+/// The curve of a run, in the order of the steps.
 struct Curve {
   std::string name;
   std::vector<CurvePoint> training, validation;
 };
 
-/// The curve of the run in `folder`, named as that. A last line that breaks off is left out. Throws Error where there
-/// is no log, no step in it that says what is asked for, or a line that is no step.
+/// Reads the curve of the run in `folder` and names it after the folder. An incomplete last line is skipped. Throws
+/// Error if there is no log, no step with the quantity, or a line that is not a step.
 Curve readCurve(const std::string &folder, const CurveOf &of = {});
 
-/// The picture. Training losses are means over a hundredth of the longest run; validation losses are dots, the last of
-/// which stands beside the run's name. Runs differ at the same steps; at the same seconds or tokens, where the first
-/// one is between two of its points, it is taken to lie on the line between them. Long names are shown by their ends.
-/// Throws Error for no curve.
+/// The picture. Training losses are means over a hundredth of the longest run. Validation losses are dots; the last one
+/// is printed next to the run's name. Differences are taken at equal steps, or at equal seconds or tokens with linear
+/// interpolation of the first run. Long names are cut at the front. Throws Error without a curve.
 std::string pictureOf(const std::vector<Curve> &curves, const CurveOf &of = {});
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Flags that every trainer has, by CLI11, and what it says to flags that it does not have.
+// Flags that all trainers have, by CLI11, and hints for unknown ones.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-/// A flag with a number of type T; text that is none is told in our words.
+/// Adds a flag with a number of type T, with our message for a text that is not one.
 template <class T, class Target>
 CLI::Option *addNumber(CLI::App *app, const std::string &flag, Target &target, const std::string &text) {
   return app->add_option(flag, target, text)->check([flag](const std::string &got) {
@@ -20,17 +20,17 @@ CLI::Option *addNumber(CLI::App *app, const std::string &flag, Target &target, c
 
 /// --device and --threads.
 void addMachineFlags(CLI::App *app, MachineOptions &options);
-/// --out and all about the checkpoints in it, and the machine's.
+/// --out, the flags of checkpoints, and those of the machine.
 void addRunFlags(CLI::App *app, RunOptions &options);
 /// The flags of all settings.
 void addSettingFlags(CLI::App *app, SettingOptions &options);
 /// --memory.
 void addBudgetFlag(CLI::App *app, std::optional<MemoryBudget> &budget);
-/// Those of the settings that decide how much memory a step takes.
+/// The flags of the settings that decide the memory of a step.
 void addMemoryFlags(CLI::App *app, SettingOptions &options);
 
-/// Reads the command line; whether there is something to do, after --help and --version there is not. Throws Error for
-/// a flag, a command or a value that is not known, with the nearest one, and for a flag that is missing.
+/// Reads the command line. Returns whether there is something to do, which is false after --help and --version. Throws
+/// Error for an unknown flag, command or value, with the nearest one, and for a missing flag.
 bool parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc, const char *const *argv);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Norms of the gradients of a model's parts, for its log: of a step that was taken, in a plan of its own.
+// Gradient norms by part of a model, for the log, computed after a step by a plan of its own.
 
 #pragma once
 
@@ -8,8 +8,8 @@ namespace kiln {
 
 class GroupNorms {
 public:
-  /// Of the trainer's model, whose parameters are a group where their names begin alike: up to the first dot, or up to
-  /// the one behind a number (`h.0`). The trainer must outlive it.
+  /// Groups the parameters of the trainer's model by the beginning of their names: up to the first dot, or up to the
+  /// dot after a number (`h.0`). The trainer must outlive it.
   explicit GroupNorms(Trainer &trainer);
 
   /// The names of the groups, in the order of their first parameters.

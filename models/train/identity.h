@@ -1,5 +1,5 @@
-// Which checkpoint a file is a part of. Every part of a checkpoint names it by a hash of all of them, so that parts of
-// two, or one that was changed, are found however that came to be.
+// The identity of a checkpoint. Every part names the checkpoint by a hash of all parts. So a mixture of two
+// checkpoints, or an edited one, is found whatever caused it.
 
 #pragma once
 
@@ -13,22 +13,20 @@ namespace kiln {
 /// The metadata of a safetensors file.
 using Metadata = std::map<std::string, std::string>;
 
-/// The texts of a checkpoint's JSON files and the metadata of its weights and moments, each with the checkpoint's
-/// identity in it.
+/// The texts of a checkpoint's JSON files and the metadata of its weights and moments, each with the identity in it.
 struct IdentifiedParts {
   std::string config, training;
   Metadata weights, moments;
 };
 
-/// Puts the identity into the parts: into `training`, the text of a JSON object, as its field `checkpoint`, which it
-/// must have as noIdentity; and into both metadata, beside the checksums of the tensors that are there, with `step` and
-/// `seed`.
+/// Puts the identity into the parts. `training`, the text of a JSON object, must have noIdentity in its field
+/// `checkpoint`, which is replaced. Both metadata, which hold the tensors' checksums, also get `step` and `seed`.
 void identify(IdentifiedParts &parts, int64_t step, uint64_t seed);
-/// In place of an identity that is not known yet.
+/// Placeholder of an identity that is not known yet.
 inline const std::string noIdentity(16, '0');
 
-/// Throws Error unless the parts of `checkpoint` belong together and are as they were written; the tensors themselves
-/// are checked when they are read. Checkpoints of format 1 had no identity and pass.
+/// Throws Error unless the parts of `checkpoint` belong together and are unchanged. The tensors themselves are checked
+/// when they are read. Checkpoints of format 1 have no identity and pass.
 void verifyParts(const std::string &checkpoint);
 
 } // namespace kiln

@@ -8,31 +8,29 @@
 
 namespace kiln {
 
-/// What a run is made of. All that it refers to must outlive it.
+/// The parts of a run. All that it refers to must outlive it.
 struct Run {
   const RunOptions &options;
   RunFolder &folder;
   const Model &model;
   TrainData &data;
-  /// Of a run that goes on from a checkpoint what that says, with the settings that go for the rest; of a new one the
-  /// settings.
+  /// The state of the checkpoint to resume, with the settings for the rest; for a new run the settings.
   RunState state;
-  /// Gives a new run's model what it begins with.
+  /// Initialises the model of a new run.
   std::function<void(Trainer &)> begin;
-  /// What there is to say before the first step, a line each.
+  /// Lines to print before the first step.
   std::vector<std::string> notes;
-  /// As many texts that the model makes as it is, which an evaluation shows; nothing where a model makes none.
+  /// Generates this many sample texts with the current model, for an evaluation; none if the model cannot.
   std::function<std::vector<std::string>(Trainer &, int64_t)> samples = {};
-  /// What an evaluation is the better for, the less of it (`val_loss`) or the more (`val_accuracy`): the checkpoint of
-  /// the best one so far is kept, and the link `best` in the folder points at it. None: the newest are kept alone.
+  /// The tag that chooses the best checkpoint: least `val_loss`, or largest `val_accuracy`. That checkpoint is kept,
+  /// and the link `best` in the folder points at it. None: only the newest are kept.
   std::optional<std::string> best = {};
 };
 
-/// Trains, and shows, records and saves it in the run's folder. Once it takes steps, SIGINT, SIGTERM, SIGHUP and
-/// SIGPIPE end it after the micro-batch that it is at, with a checkpoint of the last whole step. So does a log that
-/// cannot be written, or the folder when it was removed, or a loss or gradient that is not finite, but with an error; a
-/// gradient that overflows f16 skips its update while there is a smaller scale of the loss to try. A save on the way
-/// that fails is told, and the run goes on. Throws Error.
+/// Trains, prints progress, logs and saves to the run's folder. During the steps, SIGINT, SIGTERM, SIGHUP and SIGPIPE
+/// end the run after the current micro-batch, with a checkpoint of the last whole step. A log that cannot be written, a
+/// removed folder, and a non-finite loss or gradient do so too, with an error. An overflow of f16 skips the update
+/// while the loss scale can shrink. A failed save before the last one is reported, and the run continues. Throws Error.
 void train(Run run);
 
 } // namespace kiln

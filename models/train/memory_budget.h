@@ -1,4 +1,4 @@
-// How much memory a run may take, as users say it.
+// The memory budget of a run, as users give it.
 
 #pragma once
 
@@ -10,7 +10,7 @@ namespace kiln {
 
 class Device;
 
-/// Bytes; or `auto`: nine tenths of what the machine has free.
+/// Bytes; or `auto`: nine tenths of the machine's free memory.
 struct MemoryBudget {
   std::optional<int64_t> bytes;
   bool operator==(const MemoryBudget &) const = default;
@@ -22,11 +22,11 @@ MemoryBudget budgetNamed(const std::string &flag, const std::string &text);
 /// `512 MiB`, `3.25 GiB`: rounded up.
 std::string sizeText(int64_t bytes);
 
-/// Bytes that this process has in memory now.
+/// Resident memory of this process.
 int64_t residentBytes();
-/// Bytes that it could have beside these: what the system calls available, and what its control group leaves.
+/// Memory that it could have in addition: what the system calls available, within the limit of its control group.
 int64_t availableBytes();
-/// Whether what is allocated on the device is memory of this process.
+/// Whether the device's allocations are memory of this process.
 bool isHostMemory(const Device &device);
 
 } // namespace kiln

@@ -1,6 +1,5 @@
-// What models/train trains: any model that says which parameters it has, what a micro-batch of it brings to the device,
-// and which launches give its losses and their gradient. There is no memory and no device in a model; a Build brings
-// both as addresses. models/gpt2/network.h is one.
+// The interface of models: parameters, inputs of a micro-batch, and the launches of its losses and their gradient. A
+// model has no memory and no device; a Build brings both as addresses. models/gpt2/network.h is an example.
 
 #pragma once
 
@@ -22,10 +21,10 @@ struct Input {
 /// A micro-batch on the device, and where its losses go.
 struct MicroBatch {
   BatchShape shape;
-  std::map<std::string, TensorRef> inputs; // those of Model::inputs()
+  std::map<std::string, TensorRef> inputs; // as listed by Model::inputs()
   TensorRef losses;                        // f32, as many as the shape has targets
-  std::optional<TensorRef> hits = {};      // the same of losses(): 1 where the target is the likeliest, else 0
-  /// The input of that name. Throws Error (internal) where the model has none.
+  std::optional<TensorRef> hits = {}; // argument of losses(): 1 if the target is the most likely token, otherwise 0
+  /// The input of that name. Throws Error (internal) if the model has none.
   const TensorRef &operator[](const std::string &name) const;
 };
 
@@ -38,28 +37,27 @@ public:
   /// Of weights and activations.
   virtual Type type() const = 0;
 
-  /// The shape of so many sequences that are as long as the model takes.
+  /// The shape of this many sequences of full length.
   virtual BatchShape shape(int64_t sequences) const = 0;
-  /// What a micro-batch brings to the device: what TrainData gives, and what derive() adds.
+  /// The arrays that a micro-batch brings to the device: those of TrainData, and those that derive() adds.
   virtual std::vector<Input> inputs(const BatchShape &shape) const = 0;
-  /// Adds what the gradient needs beside a batch and the host makes of it: indices, never arithmetic of the step.
+  /// Adds the arrays that the gradient needs and the host computes from a batch: indices, never arithmetic of the step.
   virtual void derive(HostBatch &, const BatchShape &) const {}
 
-  /// Appends the launches that give the losses, and the gradient of their sum times the build's lossWeight by every
-  /// parameter. Targets that are missing from a batch have a loss of 0, and no gradient comes from them.
+  /// Appends the launches that compute the losses, and the gradient of their sum times the build's lossWeight by every
+  /// parameter. Missing targets have loss 0 and no gradient.
   virtual void gradient(Build &build, const MicroBatch &batch) const = 0;
-  /// The losses alone, from what TrainData gives.
+  /// Appends the launches of the losses only, from the arrays of TrainData.
   virtual void losses(Build &build, const MicroBatch &batch) const = 0;
 
-  /// Blocks whose activations the gradient makes again where the build asks for that.
+  /// Number of blocks whose activations can be recomputed.
   virtual int64_t blocks() const { return 0; }
 
   /// Floating-point operations of a training step on a micro-batch.
   virtual double flops(const BatchShape &shape) const = 0;
-  /// What the model is, in a few words: `4 layers, 4 heads, …`.
+  /// A short description of the model: `4 layers, 4 heads, …`.
   virtual std::string text() const = 0;
-  /// The same as a checkpoint's config.json says it beside weights of type `saved`, with all that making the model
-  /// again takes.
+  /// The model's config.json for a checkpoint with weights of type `saved`, complete enough to construct it again.
   virtual nlohmann::ordered_json configJson(Type saved) const = 0;
 };
 

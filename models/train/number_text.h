@@ -11,7 +11,7 @@
 
 namespace kiln {
 
-/// What is wrong with `text` as a T, or nothing.
+/// The reason why `text` is no T; empty if it is one.
 template <class T> std::string complaint(const std::string &text) {
   T value{};
   const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -23,7 +23,7 @@ template <class T> std::string complaint(const std::string &text) {
     return failure == std::errc() ? "" : fmt::format("a whole number that fits into {} bits", 8 * sizeof(T));
 }
 
-/// The number of type T that `text`, the value of `flag`, is. Throws Error when it is none.
+/// Parses `text`, the value of `flag`, as a T. Throws Error if it is none.
 template <class T> T numberIn(const std::string &flag, const std::string &text) {
   if (const std::string expected = complaint<T>(text); !expected.empty())
     throw Error(fmt::format("expected '{}' to be {}, but got '{}'", flag, expected, text));

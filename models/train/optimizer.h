@@ -1,6 +1,6 @@
-// What changes a model's weights: flat buffers of weights, gradients and AdamW's moments, and the launches that end a
-// step. Ranks that train together have each a part of the moments and of the masters (models/parallel/shards.h), and
-// all of the weights: they exchange gradients before the norm, and what they made of their weights after the update.
+// The optimizer: flat buffers of weights, gradients and AdamW's moments, and the launches that end a step. With several
+// ranks each has a part of the moments and master weights (ZeRO-1, models/parallel/shards.h) and all weights. They
+// exchange gradients before the norm, and updated weights after the update.
 
 #pragma once
 
@@ -20,12 +20,12 @@ namespace kiln {
 
 class Optimizer {
 public:
-  /// Of the settings it takes the optimiser's, and what decides about types. `record` is the step's, `lossFactor` what
-  /// planOutliers calls so. The model must outlive it.
+  /// Uses the optimizer's settings, and those that decide about types. `record` is the step's, `lossFactor` as in
+  /// planOutliers. The model must outlive it.
   Optimizer(std::shared_ptr<Device> device, const Target &target, const Model &model, const TrainSettings &settings,
             const TensorRef &record, double lossFactor, std::shared_ptr<Collective> ranks);
 
-  /// The weights that the model computes with, and where their gradients go.
+  /// The weights that the model computes with, and their gradients.
   ParameterBuffers buffers() const { return {values(), gradients()}; }
   TensorRef values() const { return value.ref().slice(0, 0, shards.count); }
   TensorRef gradients() const { return gradient.ref().slice(0, 0, shards.count); }
@@ -34,49 +34,49 @@ public:
 
   /// Random weights, zero moments.
   void initialize(uint64_t seed);
-  /// Takes weights that updates change, and moments, a part at a time: all of them, of which it keeps its own.
+  /// Receives updated weights and moments in parts. It is given all of them, and keeps its own.
   BufferSink sink();
-  /// Calls `save` with a source of all of them, on the first rank; the others give it their parts meanwhile. Whether
-  /// `save` came to its end; on the first rank what it throws is thrown.
+  /// Calls `save` with a source of all of them, on the first rank; the others send it their parts. Returns whether
+  /// `save` succeeded; the first rank throws what `save` throws.
   bool share(const std::function<void(const BufferSource &)> &save) const;
 
-  /// Whether steps are left out for what stands out, by the loss that the record holds before update(); and the last
-  /// losses and norms then (kernels/outliers.h). Nothing to set them to is an empty window.
+  /// Whether outliers are skipped, by the loss in the record before update(); and the window of the last losses and
+  /// norms (kernels/outliers.h). Setting nothing means an empty window.
   bool leavesOut() const { return outliers.has_value(); }
   std::vector<float> outlierWindow() const;
   void setOutlierWindow(const std::vector<float> &window);
 
   /// All of its launches, in order.
   Plan plan() const;
-  /// Makes them ready by `ready`. Ranks exchange buckets in the order in which `backward`, the launches of a
-  /// micro-batch, leaves them whole; it is the same on all.
+  /// Prepares its launches with `ready`. Ranks exchange buckets in the order in which `backward`, the launches of a
+  /// micro-batch, completes them; the order is equal on all ranks.
   void prepare(const std::function<PreparedPlan(const Plan &)> &ready, const Plan &backward);
   /// Whether prepare() was called.
   bool isReady() const { return prepared; }
-  /// Whether ranks exchange gradients while launches run. Then the launches of a micro-batch are run in these parts,
-  /// and behind those of the last micro-batch's that leave buckets whole, exchangeNext() is called for each.
+  /// Whether ranks exchange gradients while launches run. Then a micro-batch is run in these parts. In
+  /// the last micro-batch exchangeNext() is called for each bucket that a part has completed.
   bool overlaps() const { return between && between->overlaps(); }
   std::vector<PlanPart> cut(const Plan &backward) const {
     return cutAtBuckets(backward, gradient.ref(), shards, order);
   }
-  /// Begins to exchange the next bucket, once the one before it is there.
+  /// Begins to exchange the next bucket, after the one before it has arrived.
   void exchangeNext();
-  /// Exchanges what is not yet, and waits until all is there; update() does so, but for the waiting.
+  /// Exchanges the remaining buckets and waits for all. update() does this without the wait.
   void exchangeAll();
-  /// Asks for norm and update with the gradients of all ranks.
+  /// Launches norm and update with the gradients of all ranks.
   void update();
-  /// Brings the sums of all ranks' gradients, of which each has its part after update(), to all.
+  /// Gathers the summed gradients on all ranks; after update() each has its part of them.
   void gatherGradients();
 
 private:
-  /// The pieces of this rank.
+  /// The piece of this rank.
   Piece mine(int64_t bucket) const { return shards.piece(bucket, ranks->rank()); }
   TensorRef whole(const Tensor &of, int64_t bucket) const;
   void addReceived();
   Plan planSum(int64_t bucket) const;
   Plan planSquaresOfMine() const;
   Plan planUpdate() const;
-  /// Where a sharded buffer lies, and the bytes of an element.
+  /// The memory of a sharded buffer, and the bytes of an element.
   const Tensor &held(FlatBuffer which) const;
   void read(FlatBuffer which, int64_t begin, int64_t count, void *to) const;
   /// Bucket `bucket` of all ranks, in host memory.
@@ -94,23 +94,23 @@ private:
   TensorRef record;
   Tensor value, gradient;         // flat, laid out as model.parameters(), and padding
   Tensor first, second;           // of this rank's pieces
-  std::optional<Tensor> master;   // the same of what `value` is a copy of
+  std::optional<Tensor> master;   // fp32 master weights of this rank's pieces
   std::optional<Tensor> outliers; // the window of the last losses and norms
   // With several ranks:
   std::unique_ptr<DeviceExchange> between;
-  Tensor received;                // a bucket's gradients of every rank, of this rank's piece
+  Tensor received;                // a bucket's gradients from every rank, for this rank's piece
   Tensor partials;                // (ranks · P) f32, sums of squares
-  std::vector<PreparedPlan> sums; // of each bucket
-  std::vector<int64_t> order;     // of buckets, as they are exchanged
-  size_t begun = 0;               // of them, in this step
+  std::vector<PreparedPlan> sums; // for each bucket
+  std::vector<int64_t> order;     // of buckets, in exchange order
+  size_t begun = 0;               // number of them, in this step
   std::optional<int64_t> exchanging;
-  PreparedPlan squares, step; // `step` alone where there is one rank
+  PreparedPlan squares, step; // `step` only with one rank
   bool prepared = false;
-  mutable std::vector<char> bucketHeld; // what collect() brought
+  mutable std::vector<char> bucketHeld; // result of collect()
   mutable std::optional<std::pair<FlatBuffer, int64_t>> bucketOf;
 };
 
-/// Bytes that several ranks take on a device besides: for their exchanges.
+/// Additional device memory of several ranks, for their exchanges.
 int64_t exchangeBytes(const Target &target, const Shards &shards);
 
 } // namespace kiln

@@ -1,5 +1,5 @@
-// The rate of multiply-adds that a device reaches by the unit that products of a type use, measured by a kernel that
-// does nothing else: the yardstick of the trainer's progress bar.
+// The multiply-add rate that a device reaches with the unit that GEMMs of a type use, measured by a kernel that does
+// nothing else. The progress bar compares with it.
 
 #pragma once
 
@@ -11,38 +11,37 @@
 
 namespace kiln {
 
-/// The best of several samples of a rate: as many as it takes until the two best agree. Where other processes take the
-/// cores away now and then, most samples are too low, by any factor, and none is too high.
+/// The best of several samples of a rate, until the two best agree. If other processes take cores away, most samples
+/// are too low and none is too high.
 double bestRate(const std::function<double()> &sample);
 
-/// A sampler of a device's rate, and what it does.
+/// A sampler of a device's rate, and its description.
 struct PeakSampler {
   std::function<double()> sample;
   std::string what; // `f32 multiply-adds`, `bf16 products`
 };
 
-/// A sampler of the device's rate for steps whose products are of `type`: floating-point operations a second (two a
-/// multiply-add), over all of its threads. For f32 on a CPU these are chains of multiply-adds; narrow types, and all of
-/// a GPU's, have units of their own, which a dense product keeps busy. Making it takes some 20 ms, a sample 2 ms, after
-/// which the device is idle. The device must outlive it.
+/// A sampler of floating-point operations a second (two a multiply-add), over all threads, for steps with GEMMs of
+/// `type`. For f32 on a CPU it runs chains of multiply-adds. For narrow types, and on a GPU, it runs a dense GEMM,
+/// which keeps their special units busy. Creating it takes some 20 ms, a sample 2 ms; the device is idle afterwards and
+/// must outlive it.
 PeakSampler peakSampler(Device &device, Type type, std::optional<Precision> precision = {});
 
-/// The same of bytes a second: what adding two arrays, beyond any cache, reads and writes. Its three arrays take 192
+/// A sampler of bytes a second: reads and writes of adding two arrays that exceed any cache. Its three arrays take 192
 /// MB.
 PeakSampler memorySampler(Device &device);
 
-/// The highest rate seen so far: at the beginning, by samples spread over the run, and by the run itself. A machine
-/// that was busy or slow when the run began does not make the share of its peak misleading for long, and no share is
-/// over 1.
+/// The highest rate seen so far: from samples at the start and during the run, and from the run itself. So a machine
+/// that was busy when the run started does not distort the share for long, and no share exceeds 1.
 class Peak {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// Takes samples now: about 50 ms, and up to half a second where other processes use the cores.
+  /// Takes samples now: about 50 ms, and up to half a second if other processes use the cores.
   explicit Peak(PeakSampler sampler);
 
-  /// The share of the peak that `rate`, which was reached just now, is. At times it takes a sample before it answers;
-  /// they cost the run at most one part in two hundred.
+  /// The share of the peak that `rate`, reached just now, is. It sometimes takes a sample first; these cost a run at
+  /// most one part in two hundred.
   double shareOf(double rate, Clock::time_point now = Clock::now());
   /// Floating-point operations a second.
   double best() const { return highest; }

@@ -17,7 +17,7 @@ struct PlotOptions {
   std::vector<std::string> runs; // folders
   std::string out;               // the picture; `-`: standard output
   CurveOf of = {};
-  bool follow = false; // write it anew while a run writes to one of the folders
+  bool follow = false; // rewrites it while a run writes to one of the folders
 };
 
 /// Adds the command, with its flags.

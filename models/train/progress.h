@@ -1,4 +1,4 @@
-// What a run shows: a bar that is redrawn on a terminal, plain lines elsewhere.
+// Progress of a run: a bar that is redrawn on a terminal, plain lines elsewhere.
 
 #pragma once
 
@@ -13,21 +13,21 @@ namespace kiln {
 
 /// `3:07`, `1:02:45`.
 std::string clockText(double seconds);
-/// A bar of `width` characters, `done` of it (0 … 1) filled.
+/// A bar of `width` characters with the share `done` (0 … 1) filled.
 std::string barText(double done, int width);
 
-/// Shows a run. Output that cannot be written is lost; the run goes on.
+/// Prints a run's progress. Output that cannot be written is lost; the run continues.
 class Progress {
 public:
   /// Steps go from `first` to `last`; `terminal` says whether the output can be redrawn. Without output nothing is
-  /// shown.
+  /// printed.
   Progress(int64_t first, int64_t last, bool terminal, std::FILE *out = stdout);
   ~Progress();
 
-  /// From now on shows the losses so far as a curve: on a terminal under the bar, and in any case at the end.
+  /// From now on also draws the losses so far as a curve: below the bar on a terminal, and in any case at the end.
   void showCurve() { curve.emplace(); }
   void show(const StepRow &row);
-  /// A line of text above the bar.
+  /// Prints a line of text above the bar.
   void note(const std::string &text);
 
 private:

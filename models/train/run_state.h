@@ -1,4 +1,4 @@
-// Where a run is, and training.json, the file of a checkpoint that says it.
+// The state of a run, and training.json, its file in a checkpoint.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-/// Which file a run trains on. Without a path none yet: the checkpoint is of another program's training.
+/// Identifies the data of a run. Without a path: none yet, because the checkpoint comes from another program.
 struct DataIdentity {
   std::string path;
   int64_t bytes = 0;
@@ -18,34 +18,34 @@ struct DataIdentity {
 };
 uint64_t hashOf(const std::vector<uint8_t> &bytes);
 
-/// What multiplies the loss, for the sake of f16's small gradients.
+/// The loss scale, against underflow of f16 gradients.
 struct LossScale {
   double scale = 1; // of the next step
   int64_t good = 0; // updates applied since it last changed
 };
-/// The one that training a model of `type` begins with: that of the settings in f16, else 1.
+/// The initial loss scale for a model of `type`: the settings' in f16, otherwise 1.
 LossScale firstLossScale(Type type, const TrainSettings &settings);
 
-/// All of a run that is no tensor, beside what its model is.
+/// All of a run except tensors and the model.
 struct RunState {
   TrainSettings settings;
   int64_t step = 0;      // steps taken
-  int64_t updates = 0;   // of those, the ones that were not skipped
-  int64_t sequences = 0; // training sequences seen: the position in the data and in the random stream
+  int64_t updates = 0;   // steps that were not skipped
+  int64_t sequences = 0; // training sequences so far: the position in the data and in the random stream
   LossScale lossScale;
-  std::vector<float> outliers = {}; // the window of kernels/outliers.h, where outliers are left out
+  std::vector<float> outliers = {}; // the window of kernels/outliers.h, if outliers are skipped
   DataIdentity data;
-  std::string init; // the weights that the run began with, when they were not random
+  std::string init; // the file of initial weights, if they were not random
 };
 
-/// Sets the settings of a run that is resumed. The loss scale begins anew where they have another type or another first
-/// scale, and not where they repeat what the run has. What there is to say of it.
+/// Sets the settings of a resumed run. The loss scale restarts if the type or the initial scale changes, and not if
+/// flags repeat the run's values. Returns notes about it.
 std::vector<std::string> goOnWith(RunState &state, const TrainSettings &settings);
 
-/// The state as training.json holds it, with noIdentity for the checkpoint's.
+/// The state as JSON for training.json, with noIdentity as the checkpoint's identity.
 nlohmann::ordered_json stateJson(const RunState &state);
 
-/// What training.json of a checkpoint says. Throws Error too when the checkpoint's parts do not belong together.
+/// Reads training.json of a checkpoint. Throws Error also if the checkpoint's parts do not belong together.
 RunState readRunState(const std::string &checkpoint);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// When and how a run in progress is saved.
+// Saving of a run in progress.
 
 #pragma once
 
@@ -8,32 +8,32 @@
 
 namespace kiln {
 
-/// Of several ranks the first writes, and the others give it what they have: all make the same calls.
+/// With several ranks the first writes, and the others send it their parts; all make equal calls.
 class Saves {
 public:
-  /// All that it refers to must outlive it. `state` is where the run is, whenever it saves.
+  /// Its arguments must outlive it. `state` is read at each save.
   Saves(RunFolder &folder, const RunOptions &options, const Model &model, const RunState &state, const Trainer &trainer)
       : folder(folder), options(options), model(model), state(state), trainer(trainer) {}
 
-  /// Says that the state is in the folder already.
+  /// Marks the present state as saved.
   void isSaved() { saved = state.step; }
-  /// Saves, unless that was done or there is no step yet.
+  /// Saves, unless it was done already or there is no step yet.
   void save();
-  /// A save on the way: when it fails (a full disk, say) the run goes on, and the next save is the next chance.
+  /// Saves during the run. If that fails, for instance on a full disk, the run continues, and the next save tries
+  /// again.
   void saveOnTheWay(Progress &progress);
-  /// Has the best checkpoint kept by what rows of the log say under `tag`, of those after this one, and those that are
-  /// there.
+  /// Keeps the best checkpoint by the values of `tag` in later rows of the log, and in the existing ones.
   void keepBest(const std::string &tag);
-  /// Saves the step of this row, and says which checkpoint is the best now, where the row says more under that tag, or
-  /// of a loss less, than any before it.
+  /// If this row's value of the tag is the best so far (for a loss the least), saves its step and makes it the best
+  /// checkpoint.
   void judge(const StepRow &row, Progress &progress);
-  /// Saves what can be saved, in a folder made anew if need be, and says what came of it.
+  /// Saves what can be saved, in a new folder if needed, and describes the outcome.
   std::string rescue();
-  /// Says which steps are lost where nothing can be saved.
+  /// Describes the steps that are lost if nothing can be saved.
   std::string lost() const;
 
 private:
-  /// Whether this is better than the best that is kept.
+  /// Whether this value is better than that of the best checkpoint.
   bool isBetter(double value) const;
 
   RunFolder &folder;

@@ -1,6 +1,5 @@
-// Every setting of a run, once: how users and checkpoints call it, what it may be, and where it lies. Flags, the JSON
-// of checkpoints, and the checks are loops over this table, so that a new setting is a member of TrainSettings and a
-// line here.
+// All settings of a run, once: their flags, fields, ranges and members. Flags, the JSON of checkpoints and the checks
+// are loops over this table. So a new setting is a member of TrainSettings and a line here.
 
 #pragma once
 
@@ -16,18 +15,19 @@ namespace kiln {
 class JsonObject;
 
 struct Setting {
-  std::string flag;  // without its dashes; errors call the setting so
-  std::string field; // of a checkpoint's settings
+  std::string flag;  // without dashes; errors name the setting so
+  std::string field; // of the settings in a checkpoint
   std::string help;  // for the flag
-  std::string kind;  // of its value, as --help names it: INT, UINT, FLOAT, TEXT
-  /// Takes the value of the flag. Throws Error for a text that is none.
+  std::string kind;  // type of the value in --help: INT, UINT, FLOAT, TEXT
+  /// Parses the flag's value. Throws Error for an invalid text.
   std::function<void(TrainSettings &, const std::string &)> take;
-  /// The setting as a checkpoint holds it, and back. A field that came later than the first checkpoints may be missing.
+  /// Writes the setting for a checkpoint, and reads it back. A field that is newer than the first checkpoints may be
+  /// missing.
   std::function<nlohmann::ordered_json(const TrainSettings &)> json;
   std::function<void(TrainSettings &, const JsonObject &)> read;
   /// Throws Error for a value out of its range.
   std::function<void(const TrainSettings &)> verify;
-  bool decidesMemory = false; // how much of it a step takes
+  bool decidesMemory = false; // whether it changes the memory of a step
 };
 
 /// In the order in which checkpoints hold them.

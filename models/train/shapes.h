@@ -1,4 +1,4 @@
-// What a trainer asks of all the shapes that its micro-batches have.
+// Properties of all shapes that a trainer's micro-batches have.
 
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace kiln {
 
-/// The most targets that one of them has.
+/// The largest number of targets of a shape.
 int64_t mostTargets(const std::vector<BatchShape> &shapes);
-/// One shape of each kind that what plans pick for `target` may depend on, where losses are taken in so many chunks:
-/// the kernels of these are those of all.
+/// One representative of each class of shapes for which plans on `target` pick equal configs, with this many loss
+/// chunks. Their kernels serve all shapes.
 std::vector<BatchShape> oneOfEachKind(const std::vector<BatchShape> &shapes, const Target &target, int64_t lossChunks);
 
 } // namespace kiln

@@ -1,5 +1,5 @@
-// How a run starts, before its first step: what it may be made of is checked, its settings are made to fit, and
-// weights, moments and the loss scale come from the checkpoint that it goes on from, or are new.
+// The start of a run, before its first step. It checks the parts, fits the settings to the memory budget, and takes
+// weights, moments and loss scale from a checkpoint or initialises them.
 
 #pragma once
 
@@ -12,21 +12,21 @@ namespace kiln {
 /// The shapes of a run's micro-batches.
 std::vector<BatchShape> shapesOf(const Run &run);
 
-/// The settings of the run, once they fit into the memory that it may take, if that is bounded: what was chosen is a
-/// note of the run then. Throws Error where nothing fits, and for micro-batches of several shapes. All ranks.
+/// The settings of the run, after they were fitted to its memory budget if it has one; the choice becomes a note of the
+/// run. Throws Error if nothing fits, and for micro-batches of several shapes. All ranks call it.
 const TrainSettings &fitToMemory(Run &run, const Device &device);
 
-/// Has the state name the run's data. Throws Error where the checkpoint was trained on other data.
+/// Records the run's data in the state. Throws Error if the checkpoint was trained on other data.
 void expectSameData(Run &run);
 
-/// Throws Error unless all ranks train the same model on the same data from the same place. All ranks.
+/// Throws Error unless all ranks train one model on one data set from one position. All ranks call it.
 void expectAgreement(const Run &run);
 
-/// Brings weights, moments, loss scale and the window of outliers to the trainer: of the run's checkpoint, or what the
-/// run begins with. Checkpoints that the run does not go on from are removed. All ranks.
+/// Brings weights, moments, loss scale and the outlier window to the trainer, from the checkpoint or as initialised.
+/// Removes checkpoints that the run does not continue from. All ranks call it.
 void restore(Run &run, Trainer &trainer, Saves &saves);
 
-/// What there is to say before the first step, a line each: model, machine, types, checkpoint, and the run's notes.
+/// The lines to print before the first step: model, machine, types, checkpoint, and the run's notes.
 std::vector<std::string> introduction(const Run &run, const Device &device, const Trainer &trainer, const Peak &peak);
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// The rows of a run: to its log and to those who take them besides.
+// Writes the rows of a run to its log and to other sinks.
 
 #pragma once
 
@@ -9,16 +9,16 @@
 
 namespace kiln {
 
-/// Of several ranks the first writes. All make the same calls.
+/// With several ranks the first writes; all make equal calls.
 class StepLog {
 public:
-  /// Opens the log in the run's folder, and what `options` ask for besides, of a run that goes on from `step`. `rescue`
-  /// saves what can be saved, and says what came of it. What it refers to must outlive it. Throws Error (device) where
-  /// one of them cannot be written.
+  /// Opens the log in the run's folder, and the sinks of `options`, for a run that continues from `step`. `rescue`
+  /// saves what can be saved, and describes the outcome. Arguments must outlive it. Throws Error (device) if one of
+  /// them cannot be written.
   StepLog(RunFolder &folder, const RunOptions &options, int64_t step, std::function<std::string()> rescue);
 
-  /// Writes the row. When that cannot be done, or the folder went away, throws Error (device) after a rescue, of which
-  /// that tells, on all ranks; the row is left where the next run finds it, if there is a place for it.
+  /// Writes the row. If that fails, or the folder has gone, it throws Error (device) on all ranks after a rescue, whose
+  /// outcome the error tells. The row is left where the next session finds it, if possible.
   void write(const StepRow &row);
 
 private:

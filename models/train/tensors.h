@@ -1,4 +1,4 @@
-// A model's tensors in a safetensors file: all of its parameters, by their names.
+// A model's tensors in a safetensors file: all of its parameters, by name.
 
 #pragma once
 
@@ -9,17 +9,17 @@
 
 namespace kiln {
 
-/// What a file calls a parameter of this name.
+/// Maps the name of a parameter to its name in a file.
 using NameInFile = std::function<std::string(const std::string &)>;
-/// `prefix` and the name.
+/// Prepends `prefix` to the name.
 NameInFile prefixed(const std::string &prefix);
 
 /// Copies every parameter of `list` to its place in the flat buffer `to` of `type`. Throws Error that names the first
-/// tensor that is missing or other than the model wants it.
+/// missing or unsuitable tensor.
 void readTensors(const Safetensors &file, const ParameterList &list, const NameInFile &nameOf, Type type, void *to);
 
-/// Throws Error unless `held`, the names in the file `path`, are those of the parameters of `list`, and beside them
-/// only names that `mayBeThere`.
+/// Throws Error unless `held`, the names in the file `path`, are those of the parameters of `list`, and otherwise only
+/// names that `mayBeThere` accepts.
 void verifyNames(const std::string &path, const std::vector<std::string> &held, const ParameterList &list,
                  const NameInFile &nameOf, const std::function<bool(const std::string &)> &mayBeThere = {});
 

@@ -1,4 +1,4 @@
-// What a run trains on: sequences, as the first inputs of a model.
+// The training data of a run: sequences, as the first inputs of a model.
 
 #pragma once
 
@@ -11,22 +11,23 @@ class TrainData {
 public:
   virtual ~TrainData() = default;
 
-  /// What tells this data from other data.
+  /// Distinguishes this data from other data.
   virtual DataIdentity identity() const = 0;
-  /// The shapes that its micro-batches may have, to train and to validate on; none: all have the model's. Batches of
-  /// several shapes say theirs.
+  /// The shapes of its micro-batches, for training and validation; none: all have the model's. Batches of several
+  /// shapes carry theirs.
   virtual std::vector<BatchShape> shapes() const { return {}; }
-  /// What a micro-batch of `batch` sequences takes of them. Data that cuts its micro-batches itself counts these: one.
+  /// Units of a micro-batch of `batch` sequences. Data that cuts its micro-batches itself counts micro-batches: one.
   virtual int64_t perBatch(int64_t batch) const { return batch; }
-  /// Sequences `first` … `first + count` of the endless stream to train on. Which they are is a function of the run's
-  /// seed and their numbers alone.
+  /// Sequences `first` … `first + count` of the endless training stream, a function of the run's seed and their numbers
+  /// only.
   virtual HostBatch training(int64_t first, int64_t count) = 0;
-  /// The targets in these that are there: a step's loss is the mean over those. Cheap: it is asked for before a step.
+  /// Number of existing targets in these; a step's loss is the mean over them. It is called before a step and must be
+  /// cheap.
   virtual int64_t trainingTargets(int64_t first, int64_t count) = 0;
-  /// Sequences to validate on, and the targets in `count` of them from number `first` on.
+  /// Number of validation sequences, and of targets in `count` of them from number `first` on.
   virtual int64_t validationSequences() const = 0;
   virtual int64_t validationTargets(int64_t first, int64_t count) const = 0;
-  /// `count` of them from number `first` on; targets behind the last are missing.
+  /// `count` of them from number `first` on; targets after the last are missing.
   virtual HostBatch validation(int64_t first, int64_t count) const = 0;
 };
 

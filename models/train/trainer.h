@@ -1,5 +1,5 @@
-// A model on a device, being trained: its flat buffers, its activation arena, and the plans of a step, made ready once
-// and then run every step without looking anything up.
+// A model in training on a device: its flat buffers, its activation arena, and the plans of a step, prepared once and
+// then run every step without any lookup.
 
 #pragma once
 
@@ -11,32 +11,32 @@
 
 namespace kiln {
 
-/// What a step reports.
+/// The report of a step.
 struct StepResult {
-  double loss = 0;             // mean over the step's targets that are there, before the update
+  double loss = 0;             // mean over the step's existing targets, before the update
   double gradientNorm = 0;     // before clipping
-  bool applied = true;         // the update; it is left out where the norm is not finite
+  bool applied = true;         // whether the update was applied; a non-finite norm skips it
   double lossScale = 1;        // of this step
-  bool isOutlier = false;      // it is left out for its loss or its norm, though these are numbers
-  double lossZ = 0, normZ = 0; // how many deviations they are above the last ones' mean; 0 before there are enough
+  bool isOutlier = false;      // the update was skipped for an outlying loss or norm
+  double lossZ = 0, normZ = 0; // standard deviations above the recent mean; 0 until there are enough values
 };
 
-/// What a trainer plans for, with micro-batches of so many shapes: the device's target with the precision that the
-/// settings ask for, elastic where there are several. Micro-batches that would not fill a GPU are of one bucket there.
+/// The target of a trainer's plans, for micro-batches of these shapes: the device's target with the settings'
+/// precision, elastic if there are several shapes. On a GPU, micro-batches too small to fill it share a bucket.
 Target targetOf(const Device &device, const TrainSettings &settings, size_t shapes);
 
 class Trainer {
 public:
-  /// Every step takes `settings.accumulate` micro-batches of `settings.batch` sequences. Of the settings it takes the
-  /// optimiser's too, and what decides about types beside the model's own. The model must outlive it.
+  /// Every step takes `settings.accumulate` micro-batches of `settings.batch` sequences. It also uses the optimizer's
+  /// settings, and those that decide about types, apart from the model's own. The model must outlive it.
   Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings);
-  /// The same for micro-batches of another shape than `model.shape(settings.batch)`, which says the sequences too.
+  /// As above, for micro-batches of another shape than `model.shape(settings.batch)`; the shape also gives the number
+  /// of sequences.
   Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings, const BatchShape &shape)
       : Trainer(std::move(device), model, settings, std::vector{shape}) {}
-  /// The same for micro-batches of any of these shapes, which say theirs where there are several. Their kernels are
-  /// picked for an elastic target: few serve them all, and prepare() makes them.
-  /// `ranks` train it together, each with some of the micro-batches of a step; what follows says which of its calls all
-  /// of them make.
+  /// As above, for micro-batches of several shapes, each of which carries its shape. Their kernels are picked for an
+  /// elastic target: a few kernels serve all shapes, and prepare() compiles them. `ranks` train together, each with
+  /// some of the micro-batches of a step; comments below say which calls all ranks make.
   Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings,
           const std::vector<BatchShape> &shapes, std::shared_ptr<Collective> ranks = aloneCollective());
 
@@ -45,74 +45,71 @@ public:
   /// Weights of keptType(), and moments.
   void upload(const HostBuffers &buffers);
   HostBuffers download() const;
-  /// Has all of them saved; see Optimizer. All ranks.
+  /// Saves all of them; see Optimizer. All ranks call it.
   bool share(const std::function<void(const BufferSource &)> &save) const { return optimizer.share(save); }
-  /// Takes them a part at a time; weights are of keptType().
+  /// Receives them in parts; weights are of keptType().
   BufferSink sink() { return optimizer.sink(); }
   void uploadWeights(const std::vector<char> &values);
-  /// The type of the weights that updates change; those that the model computes with follow from them.
+  /// The type of the weights that AdamW updates; those that the model computes with follow from them.
   Type keptType() const { return optimizer.bufferTypes().kept; }
-  /// Whether the loss is scaled, and what the next step multiplies it by.
+  /// Whether the loss is scaled, and the loss scale of the next step.
   bool scalesLoss() const { return model.type() == f16; }
   const LossScale &lossScale() const { return scale; }
   void setLossScale(const LossScale &next) { scale = next; }
-  /// Whether steps are left out for what stands out, and the last losses and norms then (kernels/outliers.h); nothing
-  /// to set them to is an empty window.
+  /// Whether outliers are skipped, and the window of the last losses and norms (kernels/outliers.h). Setting nothing
+  /// means an empty window.
   bool leavesOut() const { return optimizer.leavesOut(); }
   std::vector<float> outlierWindow() const { return optimizer.outlierWindow(); }
   void setOutlierWindow(const std::vector<float> &window) { optimizer.setOutlierWindow(window); }
-  /// How products of f32 are computed.
+  /// The precision of fp32 GEMMs.
   Precision precision() const { return target.precisionOf(model.type()); }
   /// The gradient buffer, times the loss scale, for tests.
   std::vector<float> gradients() const;
-  /// Brings the sums of all ranks' gradients to all, once they were updated with. All ranks.
+  /// Gathers the summed gradients on all ranks, after their update. All ranks call it.
   void gatherGradients() { optimizer.gatherGradients(); }
 
-  /// Makes the launches of a training step and of an evaluation ready, their kernels compiled several at a time, so
-  /// that none of these compiles anything. Without it the first one does. Of several shapes it makes the kernels of all
-  /// ready; what compiles after that throws Error, which names the shape.
+  /// Prepares the launches of a training step and of an evaluation, and compiles their kernels in parallel, so that
+  /// none of these calls compiles. Otherwise the first one does. With several shapes it prepares the kernels of all; a
+  /// later compilation throws Error, which names the shape.
   void prepare();
 
-  /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it. Its
-  /// micro-batches, those of all ranks, have `targets` in all; when that is not given, every one that they have room
-  /// for. What is dropped follows from `step`, the update's number unless that is given: one that is taken again, after
-  /// a step that was skipped, drops others.
+  /// Begins update `number`, counted from 1, with the learning rate `rate`. Its micro-batches, over all ranks, have
+  /// `targets` in total; default: all that they have room for. Dropout follows from `step`, by default the update's
+  /// number. A step that is repeated after a skipped one has other dropout.
   void beginStep(double rate, int64_t number, std::optional<int64_t> targets = {}, std::optional<int64_t> step = {});
-  /// Adds micro-batch number `micro` of a step to the gradients; number 0, and the first after beginStep(), replaces
-  /// what they hold. Behind the last one of a rank, that with which those of all are `settings.accumulate`, comes
-  /// update(): GPUs exchange gradients while it runs.
+  /// Adds micro-batch number `micro` of a step to the gradients. Number 0, and the first one after beginStep(),
+  /// replaces their contents. After a rank's last one, which completes `settings.accumulate` over all ranks, update()
+  /// must follow, because GPUs exchange gradients while it runs.
   void addGradient(const HostBatch &batch, int64_t micro);
-  /// Leaves out a micro-batch of so many sequences that another rank takes: what is dropped of a sequence depends on
-  /// its number in the step.
+  /// Skips a micro-batch of this many sequences that another rank takes. Dropout depends on the number of a sequence in
+  /// the step.
   void leaveOut(int64_t others) { sequences += others; }
-  /// Clips and applies the gradients, and waits for the end of the step, where alone the device is read. Where their
-  /// norm is not finite, nothing changes but the loss scale. All ranks, each of which has added a micro-batch.
+  /// Clips and applies the gradients, and waits for the end of the step; only then the device is read. A non-finite
+  /// norm changes only the loss scale. All ranks call it, after each has added a micro-batch.
   StepResult update();
   /// One launch of the step and its kernel's name.
   struct NamedLaunch {
     std::string label, kernel;
     PreparedPlan run;
-    double flops = 0;        // of its matrix products
-    int64_t bytes = 0;       // that it goes through
+    double flops = 0;        // of its GEMMs
+    int64_t bytes = 0;       // moved by it
     std::string shapes = {}; // of its arguments
   };
-  /// The launches that a step of one micro-batch consists of, in order, each ready by itself: for those who measure
-  /// them. Run after addGradient(), which brings a batch to the device.
+  /// The launches of a step with one micro-batch, in order, each prepared separately, for measuring. Run after
+  /// addGradient(), which brings a batch to the device.
   std::vector<NamedLaunch> launches();
-  /// From now on hands the launches of gradients and updates to `watcher`, which asks for all of them in their order,
-  /// instead of asking for them itself; none: no more. What a step computes is the same.
+  /// From now on passes the launches of gradients and updates to `watcher`, which must run all of them in order; none:
+  /// stop. The results do not change.
   using Watcher = std::function<void(const std::vector<NamedLaunch> &)>;
   void watch(Watcher watcher);
-  /// Over the targets of a batch, of which missing ones count nothing: the sum of the losses, and how many the model
-  /// holds likeliest.
+  /// Over the existing targets of a batch: the sum of the losses, and the number of targets that the model ranks first.
   struct Sums {
     double losses = 0, hits = 0;
   };
   Sums sums(const HostBatch &batch);
   double lossSum(const HostBatch &batch) { return sums(batch).losses; }
 
-  /// What it runs on and trains, and where its weights, gradients and the step's record are, for those who look at them
-  /// between steps.
+  /// The device, and the tensors of weights, gradients and the step's record, for inspection between steps.
   const std::shared_ptr<Device> &machine() const { return device; }
   const Model &trained() const { return model; }
   TensorRef weights() const { return optimizer.values(); }
@@ -120,20 +117,19 @@ public:
   TensorRef stepRecord() const { return record.ref(); }
 
 private:
-  /// What a micro-batch is run for.
+  /// The purpose of a micro-batch.
   enum class Pass { first, later, evaluation };
-  /// Launches, and the buckets that ranks exchange behind them.
+  /// Launches, and the number of buckets that ranks exchange after them.
   struct ReadyPart {
     PreparedPlan run;
     int64_t buckets = 0;
   };
-  /// A micro-batch of a shape, whose arrays lie where those of all do, and its launches, made ready when it first
-  /// comes.
+  /// The launches of a micro-batch of a shape, prepared when the shape first occurs. All shapes share their arrays.
   struct Passes {
     MicroBatch batch;
     std::array<std::vector<ReadyPart>, 3> ready;   // by Pass
-    std::array<std::vector<NamedLaunch>, 3> apart; // the same one by one, for a watcher
-    int64_t used = 0;                              // when it last was
+    std::array<std::vector<NamedLaunch>, 3> apart; // the launches one by one, for a watcher
+    int64_t used = 0;                              // when it was last used
   };
 
   Plan planGradient(const MicroBatch &batch, bool adds) const;
@@ -143,43 +139,43 @@ private:
   TensorRef field(StepField name) const { return record.ref().slice(0, static_cast<int64_t>(name), 1); }
   MicroBatch batchOf(const BatchShape &shape) const;
   void uploadInputs(const MicroBatch &to, const HostBatch &batch);
-  /// What sites of dropout need to know of a micro-batch whose first sequence is number `first` of the step.
+  /// Uploads the dropout sites' data for a micro-batch whose first sequence is number `first` of the step.
   void uploadSites(int64_t first);
   PreparedPlan ready(const Plan &plan);
   std::vector<NamedLaunch> apart(const Plan &plan);
   const std::vector<NamedLaunch> &apartOf(Passes &of, Pass pass);
   Passes &passesOf(const HostBatch &batch);
   std::vector<ReadyPart> readyParts(const Plan &plan, Pass pass);
-  /// `isLast` where the gradients are those of the step when it has run: then ranks exchange them meanwhile.
+  /// `isLast`: afterwards the gradients are those of the step, and ranks exchange them meanwhile.
   void run(Passes &passes, Pass pass, bool isLast = false);
 
   std::shared_ptr<Device> device;
-  const Target target; // the device's, with the precision that the settings ask for
+  const Target target; // the device's, with the settings' precision
   const Model &model;
   TrainSettings settings;
   const std::vector<BatchShape> shapes;
   const std::shared_ptr<Collective> ranks;
   LossScale scale;
   std::map<std::string, Tensor> inputs; // each as large as the largest shape's
-  std::optional<Tensor> sites; // (sites, 2) i64: of each site of dropout its key in this step, and the first sequence
+  std::optional<Tensor> sites; // (sites, 2) i64: for each dropout site its key in this step, and the first sequence
   Tensor losses, hits;         // of a micro-batch
   Tensor sum, hitSum;          // of an evaluation, (1)
   Tensor record;               // (stepFields)
   Optimizer optimizer;
-  int64_t targets = 0;   // of the step that was begun
-  int64_t draw = 0;      // the number that what it drops follows from
-  int64_t sequences = 0; // that its micro-batches so far had
-  bool isFresh = true;   // it has no gradient yet
+  int64_t targets = 0;   // of the present step
+  int64_t draw = 0;      // the step that dropout follows from
+  int64_t sequences = 0; // of its micro-batches so far
+  bool isFresh = true;   // there is no gradient yet
   MemoryPlan memory;
   Tensor arena;
-  std::vector<Tensor> workspaces;     // the last one is taken; those before it are of launches that have them
-  std::vector<NamedLaunch> stepApart; // the optimiser's, for a watcher
+  std::vector<Tensor> workspaces;     // only the last one is in use; launches still need the earlier ones
+  std::vector<NamedLaunch> stepApart; // the optimizer's, for a watcher
   Watcher watcher;
   std::map<BatchShape, Passes> passes;
-  int64_t uses = 0; // of passes
+  int64_t uses = 0; // counts uses of passes
 };
 
-/// The bytes of `from` into a tensor of i32.
+/// Uploads the elements of `from` to a tensor of i32.
 void uploadAll(Tensor &to, const std::vector<int32_t> &from);
 
 } // namespace kiln

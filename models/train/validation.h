@@ -1,4 +1,4 @@
-// The loss, and the accuracy, on what a run does not train on.
+// Loss and accuracy on the validation set.
 
 #pragma once
 
@@ -13,13 +13,12 @@ namespace kiln {
 /// Means over targets.
 struct Validation {
   double loss = 0;
-  double accuracy = 0; // the share that the model holds likeliest
+  double accuracy = 0; // the share that the model ranks first
 };
 
-/// Over the targets of `most` batches to validate on, spread evenly over all there are and the same each time, or of
-/// every one (0); nothing when `stop` said so before it was known. A batch is `parts` micro-batches of `batch`
-/// sequences, so that the sequences are the same into however many parts it is cut. Each of `ranks` takes some of them,
-/// and all know the means.
+/// Validates on the targets of `most` batches, evenly spread and equal each time, or of all batches (0). Returns
+/// nothing if `stop` asked for an early end. A batch is `parts` micro-batches of `batch` sequences, so that the
+/// sequences do not depend on the cut. Each of `ranks` takes some of them, and all know the means.
 std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t parts, int64_t most,
                                    const std::function<bool()> &stop, Collective &ranks = *aloneCollective());
 

@@ -1,4 +1,4 @@
-// What `translate` does. Each throws Error.
+// The commands of `translate`. Each throws Error.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// A translation model as layers: an encoder of sources, and a decoder of what they become, that looks at it. Positions
-// are sinusoids beside rows of the token tables times √width.
+// A translation model as layers: an encoder of sources, and a decoder with cross-attention. Sinusoidal positions are
+// added to the token rows times √width.
 
 #pragma once
 
@@ -10,7 +10,7 @@ namespace kiln {
 
 class TranslationNetwork : public EncoderDecoderNetwork {
 public:
-  /// Throws Error for a config that is none.
+  /// Throws Error for an invalid config.
   explicit TranslationNetwork(const TranslationConfig &config);
 
   const TranslationConfig &config() const { return sizes; }

@@ -1,4 +1,4 @@
-// Two texts whose lines are translations of each other, as what a run trains on.
+// Training data of translation: two texts whose lines translate each other.
 
 #pragma once
 
@@ -12,25 +12,25 @@ namespace kiln {
 struct PairTokenizers {
   Tokenizer source, target;
 };
-/// The marks of sequences: the special token that begins a document, and the one that ends it, or else the same. Throws
-/// Error where a tokenizer has none.
+/// The special tokens of sequences: the one that begins a document, and the one that ends it or else the first again.
+/// Throws Error if a tokenizer has none.
 PairMarks marksOf(const PairTokenizers &tokenizers);
 
-/// The lines of a text file, packed ones too. Throws Error for one that is none or has no line.
+/// The lines of a text file, which may be compressed. Throws Error if it is unreadable or has no line.
 std::vector<std::string> readLines(const std::string &path);
-/// The same of two files. Throws Error unless both have as many lines.
+/// The lines of two files. Throws Error unless both have equally many.
 std::pair<std::vector<std::string>, std::vector<std::string>> readLinePairs(const std::string &source,
                                                                             const std::string &target);
 
-/// Where the lines are.
+/// The files of the lines.
 struct PairFiles {
   std::string source, target;
 };
 
 class PairData : public TrainData {
 public:
-  /// Pairs to train on, and to validate on, of at most `context` places on either side: longer ones are left out of the
-  /// first, and cut in the others. Throws Error where a file is none, and where no pair is left.
+  /// Pairs for training and validation, of at most `context` positions on either side. Longer ones are excluded from
+  /// training, and cut in validation. Throws Error for an unreadable file, or if no pair is left.
   PairData(const PairFiles &train, const PairFiles &held, const PairTokenizers &tokenizers, int64_t context,
            const PairLimits &limits, uint64_t seed);
 
@@ -43,16 +43,16 @@ public:
   int64_t validationTargets(int64_t first, int64_t count) const override;
   HostBatch validation(int64_t first, int64_t) const override { return held->batch(first); }
 
-  /// Micro-batches of a pass over the pairs to train on.
+  /// Micro-batches of an epoch.
   int64_t batchesOfPass() const { return batches->batches(); }
-  /// What there is to say about the pairs, a line each.
+  /// Notes about the pairs, a line each.
   std::vector<std::string> notes() const;
 
 private:
   DataIdentity known;
   int64_t pairs = 0, leftOut = 0;
   std::optional<PairBatches> batches;
-  std::unique_ptr<PairBatches> held; // draws nothing
+  std::unique_ptr<PairBatches> held; // without a random order
 };
 
 } // namespace kiln

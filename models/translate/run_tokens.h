@@ -1,4 +1,4 @@
-// The tokenizers of a run, which its folder keeps: one of both sides, or `target` in the folder and `source` below it.
+// The tokenizers of a run, kept in its folder: one for both sides, or `target` in the folder and `source` below it.
 
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace kiln::translate {
 
-/// Puts them into a new run's folder, in the place of those that are there.
+/// Writes them into a new run's folder, and replaces older ones.
 void writeRunTokens(const std::string &folder, const PairTokenizers &tokenizers);
-/// Those of a run's folder, or of a checkpoint in one. Throws Error where there are none.
+/// Reads those of a run's folder, or of a checkpoint in one. Throws Error if there are none.
 PairTokenizers readRunTokens(const std::string &folder);
 
 } // namespace kiln::translate

@@ -1,5 +1,4 @@
-// A trained model that translates: each source is read once, and a translation grows by the likeliest token each time,
-// with a cache of what it has so far.
+// Greedy translation with a trained model: each source is encoded once, and the target is generated with a KV cache.
 
 #pragma once
 
@@ -17,8 +16,8 @@ public:
       : device(std::move(device)), network(network), weights(weights), tokenizers(tokenizers),
         marks(marksOf(tokenizers)) {}
 
-  /// A translation of each line, all of them side by side; of one without tokens none. What is longer than the model's
-  /// context is cut.
+  /// A translation of each line, in one batch; an empty one for a line without tokens. Lines longer than the model's
+  /// context are cut.
   std::vector<std::string> translate(std::span<const std::string> lines) const;
 
 private:
