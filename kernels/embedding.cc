@@ -91,7 +91,7 @@ static std::vector<Field> sumFields() {
   return {
       field("rows", &EmbeddingSumConfig::rows, "rows a program"),
       field("places", &EmbeddingSumConfig::places, placesNames, "rows of wpe that are added: none, in_order, given"),
-      field("drop", &EmbeddingSumConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance")};
+      field("drop", &EmbeddingSumConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")};
 }
 const Kernel embeddingKernel =
     kernel("embedding", embedding,
@@ -161,7 +161,7 @@ Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const Tenso
     expectDropout(plan, *terms.dropout, N);
   EmbeddingSumConfig chosen = config.value_or(EmbeddingSumConfig{.rows = pickEmbedding(target).rows});
   chosen.places = !terms.places ? Places::none : terms.positions ? Places::given : Places::in_order;
-  chosen.drop = dropOf(terms.dropout);
+  chosen.drop = dropoutModeOf(terms.dropout);
   std::vector<Arg> args = {target.varying(tokens),
                            wte,
                            target.varying(terms.positions.value_or(tokens)),

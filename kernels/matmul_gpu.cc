@@ -200,17 +200,17 @@ void pickFewRows(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {
   const int64_t size = bytesOf(e.type);
   if (config.tb) {
     config.bn = config.bm <= 2 ? 2 * warps : warps;
-    config.side = static_cast<int>(lanes * vector / size);
+    config.kUnroll = static_cast<int>(lanes * vector / size);
   } else {
     int64_t piece = line;
     while (piece > sector && 2 * cdiv(e.N, piece / size) < gpu.sms)
       piece /= 2;
     config.bn = static_cast<int>(piece / size);
-    config.side = static_cast<int>(warps * lanes * vector / piece);
+    config.kUnroll = static_cast<int>(warps * lanes * vector / piece);
   }
   // A thread holds bm sums of each number of a vector, and a number of each row for each of its vectors.
   const int64_t most = config.bm <= 4 ? 8 : 4;
-  config.bk = static_cast<int>(std::clamp<int64_t>(cdiv(e.K, config.side), 1, most) * config.side);
+  config.bk = static_cast<int>(std::clamp<int64_t>(cdiv(e.K, config.kUnroll), 1, most) * config.kUnroll);
 }
 
 } // namespace kiln

@@ -54,7 +54,7 @@ static void maskedSoftmax(View weights, View dropped, View ranges, View mask, Vi
   Tile total = sum(e, -1, keep);                              // (BM, 1)
   Tile p = e * where(total > 0.0, 1.0 / total, 0.0);          // (BM, Tk)
   store(weights, {b, h, m, 0}, p);
-  if (cfg.drop == Drop::no)
+  if (cfg.drop == DropoutMode::off)
     return;
   const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, weights.dim(1), cfg);
   const auto kept = keptWeights(m, first, h, dropout, cfg);
@@ -74,7 +74,7 @@ static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile m
   Tile p = load(weights, {b, h, m, 0}, block);         // (BM, Tk)
   Tile dp = drop(load(dweights, {b, h, m, 0}, block)); // (BM, Tk)
   store(dweights, {b, h, m, 0}, p * (dp - sum(p * dp, -1, keep)));
-  if (cfg.drop != Drop::no)
+  if (cfg.drop != DropoutMode::off)
     store(weights, {b, h, m, 0}, drop(p));
 }
 
@@ -96,7 +96,7 @@ const Kernel headProductKernel =
 const Kernel maskedSoftmaxKernel = kernel(
     "masked_softmax", maskedSoftmax,
     {"weights (B, H, Tq, Tk) f32, scores, then their softmax", "dropped (B, H, Tq, Tk) f32, the same after dropout",
-     "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
+     "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
      "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", ofSite, ofMost, ofThreshold,
      ofKeptScale},
     attentionFields());
@@ -155,7 +155,7 @@ Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRe
   const AttentionExtents s = expectHeads(plan, q, k, v, o, mask, scale);
   expectWeights(plan, weights, s);
   const AttentionConfig rows = rowsOf(target, s, mask);
-  const bool drops = rows.drop != Drop::no;
+  const bool drops = rows.drop != DropoutMode::off;
   const Arg dropped = drops ? Arg::workspace(0, f32, weights.extents) : Arg(weights);
   std::vector<Arg> args = {weights, dropped, mask.ranges.value_or(weights), wholeMask(mask, s, weights)};
   appendDropout(args, mask, weights);

@@ -284,7 +284,7 @@ void Tracer::attachFacts(const std::string &config) {
       function->setAttr(attribute, builder.getI64IntegerAttr(*value));
   };
   attach(facts.warps, "warps", "tile.warps");
-  attach(facts.warps, "programs", "tile.programs");
+  attach(facts.warps, "min_ctas_per_sm", "tile.programs");
   attach(facts.stages, "stages", "tile.stages");
   if (facts.problems > 1)
     function->setAttr("tile.problems", builder.getI64IntegerAttr(facts.problems));
