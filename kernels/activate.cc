@@ -25,11 +25,11 @@ const Kernel activateKernel = kernel(
     {field("rows", &ActivateConfig::rows, "rows of a tile"),
      field("columns", &ActivateConfig::columns, "columns of a tile"),
      field("activation", &ActivateConfig::activation, activationNames, "what is applied to each number"),
-     field("drop", &ActivateConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance")});
+     field("drop", &ActivateConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
 
 /// About as many elements as hide the fetching of a program; on a GPU eight for each thread of four warps.
-ActivateConfig pickActivate(const Target &target, int64_t C, Drop drop) {
-  const int columns = drop == Drop::chance ? 128 : 512;
+ActivateConfig pickActivate(const Target &target, int64_t C, DropoutMode drop) {
+  const int columns = drop == DropoutMode::random ? 128 : 512;
   return {.rows = target.visit([=](const CpuFacts &) { return static_cast<int>(std::clamp<int64_t>(8192 / C, 1, 32)); },
                                [=](const GpuFacts &) { return 1024 / columns; }),
           .columns = columns};
@@ -44,13 +44,13 @@ Plan planActivate(const Target &target, Activation activation, const TensorRef &
   expectFloat(plan, "out", out);
   if (dropout)
     expectDropout(plan, *dropout, x.extents[0]);
-  ActivateConfig chosen = config.value_or(pickActivate(target, x.extents[1], dropOf(dropout)));
+  ActivateConfig chosen = config.value_or(pickActivate(target, x.extents[1], dropoutModeOf(dropout)));
   chosen.activation = activation;
-  chosen.drop = dropOf(dropout);
+  chosen.drop = dropoutModeOf(dropout);
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
   return {.launches = {{&activateKernel, textOf(activateKernel.fields, chosen),
-                        programs(ceildiv(x.extents[0], chosen.rows), ceildiv(x.extents[1], chosen.columns)), args}}};
+                        programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args}}};
 }
 
 } // namespace kiln

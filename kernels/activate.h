@@ -13,13 +13,13 @@ namespace kiln {
 struct ActivateConfig {
   int rows = 8, columns = 512;              // of a tile; at most 128 columns with random dropout
   Activation activation = Activation::none; // both set by the plan
-  Drop drop = Drop::no;
+  DropoutMode drop = DropoutMode::off;
 };
 
 extern const Kernel activateKernel;
 
 /// Default config for rows of C elements.
-ActivateConfig pickActivate(const Target &target, int64_t C, Drop drop);
+ActivateConfig pickActivate(const Target &target, int64_t C, DropoutMode drop);
 
 /// out = drop(activation(x)). x, out (N, C) f32, bf16 or f16; `out` may be `x`. If planLinear stored `x` as its
 /// pre-activation, `out` equals its output to the bit.

@@ -44,7 +44,7 @@ static bool roundsByChance(Type type, const AdamWConfig &cfg) {
 
 /// Elements of a program: a block, or as many units as hold one.
 static int64_t elementsOf(Type type, const AdamWConfig &cfg) {
-  return roundsByChance(type, cfg) ? ceildiv(cfg.block, Chances::unit) * Chances::unit : cfg.block;
+  return roundsByChance(type, cfg) ? cdiv(cfg.block, Chances::unit) * Chances::unit : cfg.block;
 }
 
 /// One block of elements a program. Scalars come ready for use: keep = β, fresh = 1 − β.
@@ -77,7 +77,7 @@ static void adamw(View p, View copy, View g, View m, View v, View record, Tile k
 
   const int64_t block = elementsOf(p.type(), cfg);
   Tile n = program_id() * block;
-  when(field(record, StepField::applied) > 0.0, [&] {
+  if_(field(record, StepField::applied) > 0.0, [&] {
     if (!roundsByChance(p.type(), cfg))
       return update(n, block, [&](Tile weight) { return cast(weight, p.type()); });
     for (Tile unit : range(n, n + block, Chances::unit)) {
@@ -207,7 +207,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
   return {.launches = {
               {&adamwKernel,
                textOf(adamwKernel.fields, chosen),
-               programs(ceildiv(p.extents[0], elementsOf(p.type, chosen))),
+               programs(cdiv(p.extents[0], elementsOf(p.type, chosen))),
                {p, copy.value_or(p), g, m, v, record, scalar(settings.beta1), scalar(1 - settings.beta1),
                 scalar(settings.beta2), scalar(1 - settings.beta2), scalar(settings.epsilon), scalar(settings.decay),
                 settings.decayed, std::bit_cast<int64_t>(settings.seed), settings.offset}}}};
@@ -218,7 +218,7 @@ static SquaresConfig configOf(const Target &target, const std::optional<SquaresC
   return config.value_or(pickSquares(target));
 }
 
-int64_t squaresOf(const Target &target, int64_t n) { return ceildiv(n, pickSquares(target).chunk); }
+int64_t squaresOf(const Target &target, int64_t n) { return cdiv(n, pickSquares(target).chunk); }
 
 Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
                  const std::optional<SquaresConfig> &config) {
@@ -226,7 +226,7 @@ Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
   expectRank(plan, "g", g, 1);
   expectFloat(plan, "g", g);
   const SquaresConfig chosen = configOf(target, config);
-  const int64_t P = ceildiv(g.extents[0], chosen.chunk);
+  const int64_t P = cdiv(g.extents[0], chosen.chunk);
   expectShape(plan, "partials", partials.ref, {P});
   expectType(plan, "partials", partials.ref, {f32});
   return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, chosen), programs(P), {g, partials}}}};
@@ -246,7 +246,7 @@ Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &rec
                   const std::optional<SquaresConfig> &config) {
   expectRank("grad_norm", "g", g, 1);
   expectRecord("grad_norm", record);
-  const int64_t P = ceildiv(g.extents[0], configOf(target, config).chunk);
+  const int64_t P = cdiv(g.extents[0], configOf(target, config).chunk);
   const Arg partials = Arg::workspace(0, f32, {P});
   Plan plan = planSquares(target, g, partials, config);
   plan += planNorm(target, partials, record, config);

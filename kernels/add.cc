@@ -28,7 +28,7 @@ Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const
   expectShape(plan, "y", y, x.extents);
   expectShape(plan, "out", out, x.extents);
   const AddConfig chosen = config.value_or(pickAdd(target, x.extents[0]));
-  const int64_t count = ceildiv(x.extents[0], chosen.block);
+  const int64_t count = cdiv(x.extents[0], chosen.block);
   return {.launches = {{&addKernel, textOf(addKernel.fields, chosen), programs(count), {x, y, out}}}};
 }
 

@@ -1,6 +1,6 @@
 // Flash attention, forward. A program holds a block of queries and walks the keys and values, keeping for each query a
 // running maximum and sum of the softmax and a running output. Where blocks of queries are few, several programs share
-// the keys of one, and another launch joins what they have.
+// the keys of one, and another launch combines their results (flash-decoding).
 
 #include "kernels/heads.h"
 #include "kernels/rows.h"
@@ -27,14 +27,14 @@ struct Attended {
 
 /// q · kᵀ, (BM, BN).
 static Tile scoresOf(const Tile &query, const Tile &key, const AttentionConfig &cfg) {
-  if (!cfg.rows)
+  if (!cfg.decode)
     return dot(query, transpose(key), cfg.precision);
-  return expand(sum(cast(query, f32) * cast(key, f32)), 0); // (1, BN)
+  return unsqueeze(sum(cast(query, f32) * cast(key, f32)), 0); // (1, BN)
 }
 
 /// out + p · v, (BM, D).
 static Tile addValues(const Tile &p, const Tile &value, const Tile &out, const AttentionConfig &cfg) {
-  if (!cfg.rows)
+  if (!cfg.decode)
     return dot(cast(p, value.type()), value, out, cfg.precision);
   return out + sum(transpose(p) * cast(value, f32), 0, keep); // (1, D)
 }
@@ -46,15 +46,16 @@ static Attended attend(const Block &of, int64_t D, const Tile &first, const Tile
   Tile m = of.m, hk = keyHeadOf(of.h, cfg);
   Tile query = load(of.q, {of.b, of.h, m, 0}, {cfg.bm, D}); // (BM, D)
   Tile top = full(f32, {cfg.bm}, -infinity);                // (BM) running maximum of the scores, times scale2
-  Tile total = zeros(f32, cfg.sums > 1 ? Shape{cfg.bm, cfg.sums} : Shape{cfg.bm}); // (BM) or (BM, sums) running sums
-  Tile out = zeros(f32, {cfg.bm, D}); // (BM, D) running output, times total
+  Tile total = zeros(f32, cfg.rowSumLanes > 1 ? Shape{cfg.bm, cfg.rowSumLanes}
+                                              : Shape{cfg.bm}); // (BM) or (BM, sums) running sums
+  Tile out = zeros(f32, {cfg.bm, D});                           // (BM, D) running output, times total
 
   // Columns that no row of the block sees are never visited.
   for (Tile n : range(first, end, cfg.bn)) {
     // 1. Scores. Of a single query keys and values are all there is to wait for, and so asked for together.
     Tile key = load(of.k, {of.b, hk, n, 0}, {cfg.bn, D}); // (BN, D)
     Tile value;
-    if (cfg.rows)
+    if (cfg.decode)
       value = load(of.v, {of.b, hk, n, 0}, {cfg.bn, D}); // (BN, D)
     Tile s = scoresOf(query, key, cfg);                  // (BM, BN)
     Tile seen = *visible(m, n, sight, cfg);              // (BM, BN)
@@ -63,29 +64,30 @@ static Attended attend(const Block &of, int64_t D, const Tile &first, const Tile
     //    has no maximum, and anything is as good.
     Tile higher = max(top, reduce_max(where(seen, s, -infinity)) * scale2); // (BM)
     Tile base = mayBeBlind(cfg) ? where(higher == -infinity, 0.0, higher) : higher;
-    Tile p = exp2(fma(s, scale2, -expand(base, -1)), Accuracy::fast); // (BM, BN)
+    Tile p = exp2(fma(s, scale2, -unsqueeze(base, -1)), Accuracy::fast); // (BM, BN)
     p = where(seen, p, 0.0);
     Tile shrink = exp2(top - base, Accuracy::fast); // (BM)
-    if (cfg.sums > 1)
-      total = fma(total, expand(shrink, -1), sum(reshape(p, {cfg.bm, cfg.bn / cfg.sums, cfg.sums}), 1)); // (BM, sums)
+    if (cfg.rowSumLanes > 1)
+      total = fma(total, unsqueeze(shrink, -1),
+                  sum(reshape(p, {cfg.bm, cfg.bn / cfg.rowSumLanes, cfg.rowSumLanes}), 1)); // (BM, sums)
     else
       total = fma(total, shrink, sum(p)); // (BM)
     top = higher;
 
     // 3. Output, of the weights that are kept. The sum is that of all.
     p = masked(keptWeights(m, n, of.h, of.dropout, cfg), p);
-    if (!cfg.rows)
-      value = load(of.v, {of.b, hk, n, 0}, {cfg.bn, D});      // (BN, D)
-    out = addValues(p, value, out * expand(shrink, -1), cfg); // (BM, D)
+    if (!cfg.decode)
+      value = load(of.v, {of.b, hk, n, 0}, {cfg.bn, D});         // (BN, D)
+    out = addValues(p, value, out * unsqueeze(shrink, -1), cfg); // (BM, D)
   }
-  if (cfg.sums > 1)
+  if (cfg.rowSumLanes > 1)
     total = sum(total);                               // (BM)
   Tile share = 1.0 / total, sums = top + log2(total); // (BM)
   if (mayBeBlind(cfg)) {
     share = where(total > 0.0, share, 0.0);
     sums = where(total > 0.0, sums, infinity);
   }
-  return {out * expand(scaled(share, of.dropout, cfg), -1), sums};
+  return {out * unsqueeze(scaled(share, of.dropout, cfg), -1), sums};
 }
 
 /// What the queries of `of` may see.
@@ -113,15 +115,16 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
 
 /// The same of one part of the keys that a block of queries sees: as many in each, in whole blocks, from the first on.
 /// o (P, N, Tq, D), lse (P, N, Tq), with N = B · H.
-static void attentionPart(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
-                          Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
+static void attentionSplit(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
+                           Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o});
-  Tile part = program_id(0) % cfg.parts, m = program_id(0) / cfg.parts * cfg.bm, h = program_id(1), b = program_id(2);
+  Tile part = program_id(0) % cfg.kvSplits, m = program_id(0) / cfg.kvSplits * cfg.bm, h = program_id(1),
+       b = program_id(2);
   const Block of = {q,    k, v, ranges, mask, m, h, b, dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg),
                     scale};
   const Sight sight = sightOf(of, cfg);
   auto [first, end] = keysOf(m, ranges, sight, cfg);
-  const int64_t share = cfg.parts * cfg.bn;
+  const int64_t share = cfg.kvSplits * cfg.bn;
   Tile each = (max(end - first, 0) + (share - 1)) / share * cfg.bn;
   Tile begin = first + part * each;
   const auto [out, sums] = attend(of, D, begin, min(begin + each, end), sight, cfg);
@@ -132,18 +135,18 @@ static void attentionPart(View q, View k, View v, View o, View lse, View ranges,
 
 /// o and lse of all keys from those of each part: weights relative to the largest, and sums in the parts' order. One
 /// that a query sees nothing of has an lse of ∞ and weighs nothing.
-static void attentionJoin(View os, View lses, View o, View lse, AttentionConfig cfg) {
+static void attentionCombine(View os, View lses, View o, View lse, AttentionConfig cfg) {
   const int64_t D = width({os, o});
   Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), n = b * o.dim(1) + h;
-  Tile sums = reshape(load(lses, {0, n, m}, {cfg.parts, 1, cfg.bm}), {cfg.parts, cfg.bm});        // (P, BM)
-  Tile each = reshape(load(os, {0, n, m, 0}, {cfg.parts, 1, cfg.bm, D}), {cfg.parts, cfg.bm, D}); // (P, BM, D)
-  Tile isBlind = sums == infinity;                                                                // (P, BM)
-  Tile top = reduce_max(where(isBlind, -infinity, sums), 0);                                      // (BM)
-  Tile weight = where(isBlind, 0.0, exp2(sums - expand(top, 0), Accuracy::fast));                 // (P, BM)
-  Tile total = sum(weight, 0);                                                                    // (BM)
-  Tile out = sum(each * expand(weight, -1), 0);                                                   // (BM, D)
-  Tile seesNone = total == 0.0;                                                                   // (BM)
-  store(o, {b, h, m, 0}, cast(out * expand(where(seesNone, 0.0, 1.0 / total), -1), o.type()));
+  Tile sums = reshape(load(lses, {0, n, m}, {cfg.kvSplits, 1, cfg.bm}), {cfg.kvSplits, cfg.bm});        // (P, BM)
+  Tile each = reshape(load(os, {0, n, m, 0}, {cfg.kvSplits, 1, cfg.bm, D}), {cfg.kvSplits, cfg.bm, D}); // (P, BM, D)
+  Tile isBlind = sums == infinity;                                                                      // (P, BM)
+  Tile top = reduce_max(where(isBlind, -infinity, sums), 0);                                            // (BM)
+  Tile weight = where(isBlind, 0.0, exp2(sums - unsqueeze(top, 0), Accuracy::fast));                    // (P, BM)
+  Tile total = sum(weight, 0);                                                                          // (BM)
+  Tile out = sum(each * unsqueeze(weight, -1), 0);                                                      // (BM, D)
+  Tile seesNone = total == 0.0;                                                                         // (BM)
+  store(o, {b, h, m, 0}, cast(out * unsqueeze(where(seesNone, 0.0, 1.0 / total), -1), o.type()));
   store(lse, {b, h, m}, where(seesNone, infinity, top + log2(total)));
 }
 
@@ -151,25 +154,25 @@ const Kernel attentionKernel =
     kernel("attention", attention,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), softmax(q · kᵀ · scale) · v",
             "lse (B, H, Tq) f32, base-2 logarithms of the sums of exponentials",
-            "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
+            "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
             "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", "scale f32", ofSite,
             ofMost, ofThreshold, ofKeptScale},
            attentionFields());
-const Kernel attentionPartKernel =
-    kernel("attention_part", attentionPart,
+const Kernel attentionSplitKernel =
+    kernel("attention_split", attentionSplit,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)",
             "o (P, N, Tq, D) f32, attention of each part, N = B · H",
             "lse (P, N, Tq) f32, base-2 logarithms of the sums of exponentials of each part",
-            "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
+            "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
             "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", "scale f32", ofSite,
             ofMost, ofThreshold, ofKeptScale},
            attentionFields());
-const Kernel attentionJoinKernel =
-    kernel("attention_join", attentionJoin,
+const Kernel attentionCombineKernel =
+    kernel("attention_combine", attentionCombine,
            {"os (P, N, Tq, D) f32, attention of each part, N = B · H", "lses (P, N, Tq) f32, and its sums",
             "o (B, H, Tq, D), attention of all", "lse (B, H, Tq) f32"},
            {field("bm", &AttentionConfig::bm, "rows of q a program"),
-            field("parts", &AttentionConfig::parts, "parts of the keys"),
+            field("kv_splits", &AttentionConfig::kvSplits, "splits of the keys"),
             field("warps", &AttentionConfig::warps, "warps of a program, on a GPU")});
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
@@ -181,9 +184,9 @@ const Kernel attentionJoinKernel =
 /// four warps read keys and values from there, no warp has fragments of them to multiply twice: it has 16 rows, and a
 /// program one group, which leaves registers for four programs.
 static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_t Tk, int64_t D, Type type) {
-  AttentionConfig config{.bm = 128, .bn = 64, .warps = D * bytesOf(type) <= 128 ? 4 : 8, .sums = 8};
+  AttentionConfig config{.bm = 128, .bn = 64, .warps = D * bytesOf(type) <= 128 ? 4 : 8, .rowSumLanes = 8};
   if (isForGroups(gpu, D, type))
-    config.bm = 64, config.programs = 4;
+    config.bm = 64, config.minCtasPerSm = 4;
   if (gpu.isForGraphics()) // its tensor cores take longer than what more rounds cost, and no register is spilled
     config.bn = 32;
   const auto bytes = [&] { return (config.bm + 2 * config.stages * config.bn) * D * bytesOf(type); };
@@ -199,7 +202,7 @@ static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_
 
 /// Of a single query, where no tensor cores multiply: others of its block would be multiplied in vain.
 static AttentionConfig rowsOf(int64_t Tk) {
-  AttentionConfig config = {.bm = 1, .bn = 64, .warps = 4, .rows = true};
+  AttentionConfig config = {.bm = 1, .bn = 64, .warps = 4, .decode = true};
   while (config.bn > 16 && config.bn / 2 >= Tk)
     config.bn /= 2;
   return config;
@@ -223,7 +226,7 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
                    });
   config.precision = precision;
   config.bn = keysOfBlock(config);
-  config.shifted = target.elastic;
+  config.unequalLengths = target.elastic;
   return config;
 }
 
@@ -233,48 +236,48 @@ static constexpr int64_t leastBlocks = 4, enoughPrograms = 8;
 
 /// On a GPU what takes least, where a block costs about what memory takes to answer and its arithmetic, and a launch as
 /// much as several: programs run in waves, of as many as SMs hold.
-static int gpuPartsOf(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
+static int gpuKvSplitsOf(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
   constexpr double block = 600, launch = 4000;
   constexpr int64_t together = 4, mostParts = 64;
   int best = 1;
   double least = 0;
   for (int64_t parts = 1; parts <= std::min(blocks, mostParts); ++parts) {
-    const int64_t waves = ceildiv(programs * parts, gpu.sms * together);
-    const double cycles = static_cast<double>(waves * ceildiv(blocks, parts)) * block + (parts > 1 ? launch : 0);
+    const int64_t waves = cdiv(programs * parts, gpu.sms * together);
+    const double cycles = static_cast<double>(waves * cdiv(blocks, parts)) * block + (parts > 1 ? launch : 0);
     if (least == 0 || cycles < least)
       least = cycles, best = static_cast<int>(parts);
   }
   return best;
 }
 
-int pickAttentionParts(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk) {
+int pickKvSplits(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk) {
   if (target.elastic || 2 * Tq > Tk || heads < 1)
     return 1;
-  const int64_t programs = ceildiv(Tq, config.bm) * heads, blocks = ceildiv(Tk, config.bn);
+  const int64_t programs = cdiv(Tq, config.bm) * heads, blocks = cdiv(Tk, config.bn);
   return target.visit(
       [=](const CpuFacts &) {
         return static_cast<int>(
-            std::clamp<int64_t>(ceildiv(enoughPrograms, programs), 1, std::max<int64_t>(1, blocks / leastBlocks)));
+            std::clamp<int64_t>(cdiv(enoughPrograms, programs), 1, std::max<int64_t>(1, blocks / leastBlocks)));
       },
-      [=](const GpuFacts &gpu) { return gpuPartsOf(gpu, programs, blocks); });
+      [=](const GpuFacts &gpu) { return gpuKvSplitsOf(gpu, programs, blocks); });
 }
 
-/// A launch for the parts, and one that joins them.
-static Plan planParts(const TensorRef &o, const TensorRef &lse, const AttentionConfig &config,
-                      const AttentionExtents &s, std::vector<Arg> args) {
-  const int64_t P = config.parts, sums = P * s.B * s.H * s.Tq * s.D * bytesOf(f32);
+/// A launch for the splits of the keys, and one that combines their results.
+static Plan planSplits(const TensorRef &o, const TensorRef &lse, const AttentionConfig &config,
+                       const AttentionExtents &s, std::vector<Arg> args) {
+  const int64_t P = config.kvSplits, sums = P * s.B * s.H * s.Tq * s.D * bytesOf(f32);
   const Arg os = Arg::workspace(0, f32, {P, s.B * s.H, s.Tq, s.D}),
             lses = Arg::workspace(sums, f32, {P, s.B * s.H, s.Tq});
   args[3] = os;
   args[4] = lses;
   AttentionConfig joined;
   joined.bm = 1;
-  joined.parts = config.parts;
+  joined.kvSplits = config.kvSplits;
   joined.warps = 2;
-  return {.launches = {{&attentionPartKernel, textOf(attentionPartKernel.fields, config),
-                        programs(P * ceildiv(s.Tq, config.bm), s.H, s.B), std::move(args)},
-                       {&attentionJoinKernel,
-                        textOf(attentionJoinKernel.fields, joined),
+  return {.launches = {{&attentionSplitKernel, textOf(attentionSplitKernel.fields, config),
+                        programs(P * cdiv(s.Tq, config.bm), s.H, s.B), std::move(args)},
+                       {&attentionCombineKernel,
+                        textOf(attentionCombineKernel.fields, joined),
                         programs(s.Tq, s.H, s.B),
                         {os, lses, o, lse}}},
           .workspaceBytes = sums + P * s.B * s.H * s.Tq * bytesOf(f32)};
@@ -284,10 +287,10 @@ static Plan planParts(const TensorRef &o, const TensorRef &lse, const AttentionC
 /// which a warp multiplies most at once, and where a factor is two numbers. Where weights are dropped by chance, many
 /// keys share a number of Philox, and more keys are worth more.
 static void makeRoom(AttentionConfig &config, Type type) {
-  const bool drops = config.drop == Drop::chance, isSmall = bytesOf(type) <= 2;
+  const bool drops = config.drop == DropoutMode::random, isSmall = bytesOf(type) <= 2;
   if (drops && !isSmall)
-    config.sums = 1;
-  if (drops && config.ranged && config.precision == Precision::tf32x3)
+    config.rowSumLanes = 1;
+  if (drops && config.hasBounds && config.precision == Precision::tf32x3)
     config.bn = std::min(config.bn, 16);
   else if ((isSmall && !drops) || isSplit(config.precision))
     config.bn = std::min(config.bn, 32);
@@ -299,19 +302,19 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
   const AttentionExtents s = expectHeads("attention", q, k, v, o, mask, scale);
   expectSums("attention", lse, s);
   AttentionConfig picked = pickAttention(target, s.Tq, s.D, q.type, s.Tk);
-  picked.parts = pickAttentionParts(target, picked, s.B * s.H, s.Tq, s.Tk);
+  picked.kvSplits = pickKvSplits(target, picked, s.B * s.H, s.Tq, s.Tk);
   AttentionConfig chosen = configFor(config, picked, s, mask);
-  chosen.longest = chosen.longest || (!config && longestFirst(target, s, q.type, mask.causal));
-  if (chosen.parts > 1)
-    chosen.longest = false;
+  chosen.longestFirst = chosen.longestFirst || (!config && takesLongestFirst(target, s, q.type, mask.causal));
+  if (chosen.kvSplits > 1)
+    chosen.longestFirst = false;
   if (!config && !chosen.isPlain())
-    chosen.programs = 1;
-  if (!config && chosen.parts == 1 && chosen.chooses() && isByWarps(target, chosen, s.D, q.type))
+    chosen.minCtasPerSm = 1;
+  if (!config && chosen.kvSplits == 1 && chosen.chooses() && isByWarps(target, chosen, s.D, q.type))
     makeRoom(chosen, q.type);
-  if (chosen.parts < 1)
-    throw Error("'attention': expected 'parts' to be above 0, but got " + std::to_string(chosen.parts));
-  if (chosen.rows && chosen.bm != 1)
-    throw Error("'attention': expected 'bm' to be 1 with 'rows', but got " + std::to_string(chosen.bm));
+  if (chosen.kvSplits < 1)
+    throw Error("'attention': expected 'kv_splits' to be above 0, but got " + std::to_string(chosen.kvSplits));
+  if (chosen.decode && chosen.bm != 1)
+    throw Error("'attention': expected 'bm' to be 1 with 'decode', but got " + std::to_string(chosen.bm));
   std::vector<Arg> args = {q,
                            k,
                            v,
@@ -321,10 +324,10 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
                            target.varying(wholeMask(mask, s, lse)),
                            scale};
   appendDropout(args, mask, target.varying(lse));
-  if (chosen.parts > 1)
-    return planParts(o, lse, chosen, s, std::move(args));
+  if (chosen.kvSplits > 1)
+    return planSplits(o, lse, chosen, s, std::move(args));
   return {.launches = {{&attentionKernel, textOf(attentionKernel.fields, chosen),
-                        turnsOf(chosen, ceildiv(s.Tq, chosen.bm), s.H, s.B), args}}};
+                        turnsOf(chosen, cdiv(s.Tq, chosen.bm), s.H, s.B), args}}};
 }
 
 } // namespace kiln

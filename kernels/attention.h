@@ -28,25 +28,25 @@ struct AttentionConfig {
   Precision precision = Precision::ieee; // of fp32 operands of `dot`
   int warps = 4;                         // warps of a CTA, on a GPU
   int stages = 2;                        // pipeline stages of key and value blocks, on a GPU
-  int programs = 1;                      // minimum resident CTAs per SM
-  int sums = 1;      // partial row sums of the softmax in the forward pass, added once at the end; divides bn
-  bool rows = false; // decode path, bm = 1: the query is multiplied elementwise, without `dot`
-  int parts = 1;     // split-KV (flash-decoding), forward only: programs that share the keys of a query; a last launch
+  int minCtasPerSm = 1;                  // minimum resident CTAs per SM
+  int rowSumLanes = 1; // partial row sums of the softmax in the forward pass, added once at the end; divides bn
+  bool decode = false; // decode path, bm = 1: the query is multiplied elementwise, without `dot`
+  int kvSplits = 1;  // split-KV (flash-decoding), forward only: programs that share the keys of a query; a last launch
                      // combines them
   bool whole = true; // backward: one program for a whole head. Selects launches; no kernel field
-  bool longest = false; // blocks of queries are launched from the last one on, which see most keys
+  bool longestFirst = false; // blocks of queries are launched from the last one on, which see most keys
   // Set by the plan:
-  bool causal = true;   // query i sees keys up to i + Tk − Tq
-  bool shifted = false; // Tk may differ from Tq
-  bool ranged = false;  // `ranges` are given (varlen, sliding window)
-  bool masked = false;  // a byte mask is given
-  int group = 1;        // query heads per key head (GQA)
-  Drop drop = Drop::no; // of the attention weights
+  bool causal = true;                  // query i sees keys up to i + Tk − Tq
+  bool unequalLengths = false;         // Tk may differ from Tq
+  bool hasBounds = false;              // `ranges` are given (varlen, sliding window)
+  bool masked = false;                 // a byte mask is given
+  int group = 1;                       // query heads per key head (GQA)
+  DropoutMode drop = DropoutMode::off; // of the attention weights
 
   /// Whether only causality masks scores, and all weights are kept. Other options need registers.
-  bool isPlain() const { return !shifted && !ranged && !masked && group == 1 && drop == Drop::no; }
+  bool isPlain() const { return !unequalLengths && !hasBounds && !masked && group == 1 && drop == DropoutMode::off; }
   /// Whether masks, dropout or GQA need registers in every block.
-  bool chooses() const { return ranged || masked || group > 1 || drop == Drop::chance; }
+  bool chooses() const { return hasBounds || masked || group > 1 || drop == DropoutMode::random; }
 };
 
 /// Which keys a query sees: those that all given masks allow. And which attention weights are dropped.
@@ -70,7 +70,7 @@ struct AttentionMask {
 /// Throws Error for ranges that decrease, whose start is above their end, or that exceed the keys.
 std::vector<int32_t> columnRanges(const std::vector<int32_t> &ranges, int64_t Tq, int64_t Tk);
 
-extern const Kernel attentionKernel, attentionPartKernel, attentionJoinKernel, attentionBackwardKernel,
+extern const Kernel attentionKernel, attentionSplitKernel, attentionCombineKernel, attentionBackwardKernel,
     attentionBackwardKeysKernel, attentionBackwardQueriesKernel;
 
 /// Default configs of the forward and the backward pass for Tq queries, Tk keys (default: Tq) and heads of size D.
@@ -81,9 +81,9 @@ AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t 
 
 /// Number of split-KV parts for `heads` heads of all sequences together. It is above 1 if queries are few compared with
 /// the keys, as in decoding, and there would be few programs.
-int pickAttentionParts(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk);
+int pickKvSplits(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk);
 
-/// o and lse from q, k, v. `scale` is positive and multiplies the scores, usually 1 / √D. With config.parts above 1
+/// o and lse from q, k, v. `scale` is positive and multiplies the scores, usually 1 / √D. With config.kvSplits above 1
 /// there are two launches. Each part computes o and lse over an equal share of a query's keys; the second launch
 /// combines them in order. Its workspace is parts · B · H · Tq · (D + 1) f32. Shapes and config determine the number of
 /// parts; the ranges determine their lengths.

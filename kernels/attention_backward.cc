@@ -78,7 +78,7 @@ template <class Body> static void forHeads(Tile hk, const AttentionConfig &cfg, 
 
 /// What queries see the keys from n on, in `sight`.
 static void look(Sight &sight, View columnRanges, Tile n, const AttentionConfig &cfg) {
-  if (!cfg.ranged)
+  if (!cfg.hasBounds)
     return;
   auto [from, to] = rangesOf(columnRanges, sight.b, n, cfg.bn, sight.Tq); // (BN, 1)
   sight.from = transpose(from), sight.to = transpose(to);                 // (1, BN)
@@ -119,7 +119,7 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
         Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
         Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
         Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
-        auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), scale,
+        auto [p, ds] = scoresOf(query, key, grad, value, unsqueeze(base, -1), unsqueeze(own, -1), scale,
                                 {m, n, here, dropout, cfg}, /*byBlocks=*/false, /*turned=*/false); // (BM, BN)
 
         // 3. dV and dK, and this block of keys' share of dQ. The order of the shares is that of the outer loop.
@@ -166,7 +166,7 @@ static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, V
       Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
       Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
       Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
-      auto [p, ds] = scoresOf(key, query, value, grad, expand(base, 0), expand(own, 0), scale,
+      auto [p, ds] = scoresOf(key, query, value, grad, unsqueeze(base, 0), unsqueeze(own, 0), scale,
                               {m, n, here, dropout, cfg}, /*byBlocks=*/true, /*turned=*/true); // (BN, BM)
       dvalue = dot(cast(p, dout.type()), grad, dvalue, cfg.precision);                         // (BN, D)
       dkey = dot(cast(ds, q.type()), query, dkey, cfg.precision);                              // (BN, D)
@@ -197,7 +197,7 @@ static void attentionBackwardQueries(View q, View k, View v, View o, View dout, 
   for (Tile n : range(first, end, cfg.bn)) {
     Tile key = load(k, {b, hk, n, 0}, keys);   // (BN, D)
     Tile value = load(v, {b, hk, n, 0}, keys); // (BN, D)
-    auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), scale,
+    auto [p, ds] = scoresOf(query, key, grad, value, unsqueeze(base, -1), unsqueeze(own, -1), scale,
                             {m, n, sight, dropout, cfg}, /*byBlocks=*/true, /*turned=*/false); // (BM, BN)
     dquery = dot(cast(ds, q.type()), key, dquery, cfg.precision);                              // (BM, D)
   }
@@ -205,9 +205,9 @@ static void attentionBackwardQueries(View q, View k, View v, View o, View dout, 
 }
 
 static const char *const ofRanges =
-                             "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
+                             "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
                          *const ofColumns =
-                             "column_ranges (B, Tk, 2) i32, read when ranged: the rows that see a column",
+                             "column_ranges (B, Tk, 2) i32, read with has_bounds: the rows that see a column",
                          *const ofMask =
                              "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0",
                          *const ofLse = "lse (B, H, Tq) f32, the forward pass's";
@@ -249,7 +249,7 @@ static AttentionConfig gpuBackwardTilesOf(const GpuFacts &gpu, int64_t T, int64_
       config.bm /= 2;
     config.bn = config.bm;
     config.warps = config.bm / 16;
-    config.programs = isForGroups(gpu, D, type) ? 3 : 1;
+    config.minCtasPerSm = isForGroups(gpu, D, type) ? 3 : 1;
   }
   config.whole = false;
   return config;
@@ -267,7 +267,7 @@ AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t 
   config.bn = keysOfBlock(config);
   if (isSplit(config.precision) && D <= 64) // such a program fills an SM by its registers: what else it holds is free
     config.stages = 3;
-  config.shifted = target.elastic;
+  config.unequalLengths = target.elastic;
   return config;
 }
 
@@ -313,16 +313,16 @@ struct Blocks {
 static Blocks blocksOf(const Target &target, const AttentionConfig &config, int64_t D, Type type) {
   Blocks blocks = {config, config};
   auto &[queries, keys] = blocks;
-  keys.programs = 1;
+  keys.minCtasPerSm = 1;
   if (!config.isPlain())
-    queries.programs = 1;
-  const bool isFull = config.drop == Drop::chance || config.group > 1, slow = isSlow(target, config, type),
+    queries.minCtasPerSm = 1;
+  const bool isFull = config.drop == DropoutMode::random || config.group > 1, slow = isSlow(target, config, type),
              tight = bytesOf(type) <= 2 && isByWarps(target, config, D, type) && config.chooses();
   if (isFull || slow || tight)
     queries.bn = std::min(config.bn, 32);
-  if (isFull || slow || tight || config.ranged)
+  if (isFull || slow || tight || config.hasBounds)
     keys.bm = std::min(config.bm, 32);
-  if ((isSplit(config.precision) && (isFull || slow || config.ranged)) || (slow && config.group > 1) ||
+  if ((isSplit(config.precision) && (isFull || slow || config.hasBounds)) || (slow && config.group > 1) ||
       (tight && isFull))
     keys.bm = std::min(config.bm, 16);
   if (config.group > 1) // whose loop over heads leaves no register for one more block
@@ -335,16 +335,16 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
                        const AttentionMask &mask, const Blocks &blocks) {
   const auto &[q, k, v, o, lse, dout] = saved;
   AttentionConfig keys = blocks.keys;
-  keys.longest = false; // these are in order of what they have to do
+  keys.longestFirst = false; // these are in order of what they have to do
   std::vector<Arg> ofKeys = {q, k, v, dout, to.lse, to.columnRanges, to.mask, to.delta, to.dk, to.dv, scale};
   std::vector<Arg> ofQueries = {q, k, v, o, dout, to.lse, to.ranges, to.mask, to.delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
     appendDropout(*args, mask, to.lse);
   const AttentionConfig &queries = blocks.queries;
   return {.launches = {{&attentionBackwardQueriesKernel, textOf(attentionFields(), queries),
-                        turnsOf(queries, ceildiv(s.Tq, queries.bm), s.H, s.B), ofQueries},
+                        turnsOf(queries, cdiv(s.Tq, queries.bm), s.H, s.B), ofQueries},
                        {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
-                        programs(ceildiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys}},
+                        programs(cdiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys}},
           .workspaceBytes = lse.count() * bytesOf(f32)};
 }
 
@@ -362,7 +362,7 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   if (mask.ranges.has_value() != mask.columnRanges.has_value())
     throw Error("'attention_backward': expected 'columnRanges' beside 'ranges', but got only one of them");
   AttentionConfig chosen = configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);
-  chosen.longest = chosen.longest || (!config && longestFirst(target, s, saved.q.type, mask.causal));
+  chosen.longestFirst = chosen.longestFirst || (!config && takesLongestFirst(target, s, saved.q.type, mask.causal));
   const TensorRef &none = saved.lse;
   const Gradients to = {dq,
                         dk,

@@ -66,17 +66,17 @@ static constexpr int fewestOfChances = 16;
 
 AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
                           const AttentionExtents &extents, const AttentionMask &mask) {
-  const Drop drop = dropOf(mask.dropout);
-  if (drop == Drop::chance)
-    picked.bn = static_cast<int>(ceildiv(picked.bn, fewestOfChances)) * fewestOfChances;
+  const DropoutMode drop = dropoutModeOf(mask.dropout);
+  if (drop == DropoutMode::random)
+    picked.bn = static_cast<int>(cdiv(picked.bn, fewestOfChances)) * fewestOfChances;
   // What chooses among scores takes registers beside them: a warp then has 16 rows, those of an instruction.
-  if (drop == Drop::chance || mask.mask)
+  if (drop == DropoutMode::random || mask.mask)
     picked.warps = std::clamp(picked.bm / 16, picked.warps, 2 * picked.warps);
   AttentionConfig tiles = given.value_or(picked);
   tiles.drop = drop;
   tiles.causal = mask.causal;
-  tiles.shifted = extents.Tq != extents.Tk || (picked.shifted && !mask.causal);
-  tiles.ranged = mask.ranges.has_value();
+  tiles.unequalLengths = extents.Tq != extents.Tk || (picked.unequalLengths && !mask.causal);
+  tiles.hasBounds = mask.ranges.has_value();
   tiles.masked = mask.mask.has_value();
   tiles.group = static_cast<int>(extents.H / extents.Hk);
   return tiles;

@@ -14,7 +14,7 @@ namespace kiln {
 inline int pickBlock(const Target &target, int64_t n, int onCpu) {
   return target.visit([=](const CpuFacts &) { return onCpu; },
                       [=](const GpuFacts &gpu) {
-                        const auto share = static_cast<uint64_t>(ceildiv(std::max<int64_t>(n, 1), gpu.sms));
+                        const auto share = static_cast<uint64_t>(cdiv(std::max<int64_t>(n, 1), gpu.sms));
                         return static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(share), 128, 1024));
                       });
 }

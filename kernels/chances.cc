@@ -24,12 +24,12 @@ void verify(const DropoutRate &rate) {
     throw Error("expected a chance of dropout of at least 0 and below 1, but got " + std::to_string(rate.asked));
 }
 
-Drop dropOf(const std::optional<Dropout> &dropout) {
+DropoutMode dropoutModeOf(const std::optional<Dropout> &dropout) {
   if (!dropout || dropout->rate.threshold() == 0)
-    return Drop::no;
+    return DropoutMode::off;
   if (dropout->site)
-    return Drop::chance;
-  return dropout->rate.evaluationScale() == 1 ? Drop::no : Drop::scale;
+    return DropoutMode::random;
+  return dropout->rate.evaluationScale() == 1 ? DropoutMode::off : DropoutMode::scale_only;
 }
 
 void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused) {
@@ -75,7 +75,7 @@ Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile thr
   Tile least = cast(threshold, i32);
   if (piece < lanes) {                                                                   // a number for each element
     Tile c = column + iota(columns, i64);                                                // (C)
-    Tile number = (expand(row, -1) * units + c / unit) * lanes + c % lanes;              // (R, C)
+    Tile number = (unsqueeze(row, -1) * units + c / unit) * lanes + c % lanes;           // (R, C)
     return halvesOf(random_words(key, number), cast(c % unit / lanes, i32), 1) >= least; // (R, C)
   }
   // Pieces that lie in a unit each, so that their numbers are 16, and how far into it they begin.
@@ -95,10 +95,10 @@ Tile kept(const DropoutArgs &args, Tile n, int64_t rows, Tile C, Tile column, in
   return kept(load(args.site, {0}, {}), row, unitsOf(C), column, columns, args.threshold);
 }
 
-Tile dropped(Tile x, Drop drop, const DropoutArgs &args, Tile n, Tile C, Tile column) {
-  if (drop == Drop::no)
+Tile dropped(Tile x, DropoutMode drop, const DropoutArgs &args, Tile n, Tile C, Tile column) {
+  if (drop == DropoutMode::off)
     return x;
-  if (drop == Drop::scale)
+  if (drop == DropoutMode::scale_only)
     return x * args.scale;
   return where(kept(args, n, x.extent(0), C, column, x.extent(1)), x * args.scale, 0.0);
 }

@@ -54,10 +54,10 @@ struct Dropout {
 };
 
 /// Dropout mode of a kernel, a field of its config: none, only scale (evaluation), random.
-enum class Drop { no, scale, chance };
+enum class DropoutMode { off, scale_only, random };
 /// Names of the modes, in the order of the enumeration.
-inline const std::vector<std::string> dropNames = {"no", "scale", "chance"};
-Drop dropOf(const std::optional<Dropout> &dropout);
+inline const std::vector<std::string> dropoutModeNames = {"off", "scale_only", "random"};
+DropoutMode dropoutModeOf(const std::optional<Dropout> &dropout);
 
 /// Dropout as arguments of a kernel, in this order.
 struct DropoutArgs {
@@ -77,6 +77,6 @@ Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile thr
 /// Keep mask of rows n … n + rows of an activation with C columns.
 Tile kept(const DropoutArgs &args, Tile n, int64_t rows, Tile C, Tile column, int64_t columns);
 /// Applies dropout to `x` (rows, columns) f32, the tile at (n, column) of an activation with C columns.
-Tile dropped(Tile x, Drop drop, const DropoutArgs &args, Tile n, Tile C, Tile column);
+Tile dropped(Tile x, DropoutMode drop, const DropoutArgs &args, Tile n, Tile C, Tile column);
 
 } // namespace kiln

@@ -15,8 +15,8 @@ static void columnSums(View x, View partials, ColumnSumsConfig cfg) {
   Tile begin = p * cfg.rows, end = min(begin + cfg.rows, x.dim(0));
   Tile running = zeros(f32, block); // (BN, BC)
   for (Tile n : range(begin, end, cfg.block)) {
-    Tile inside = expand(iota(cfg.block), -1) < cast(min(end - n, cfg.block), i32); // (BN, 1)
-    running += where(inside, cast(load(x, {n, c}, block), f32), 0.0);               // (BN, BC)
+    Tile inside = unsqueeze(iota(cfg.block), -1) < cast(min(end - n, cfg.block), i32); // (BN, 1)
+    running += where(inside, cast(load(x, {n, c}, block), f32), 0.0);                  // (BN, BC)
   }
   store(partials, {p, c}, sum(running, 0));
 }
@@ -31,7 +31,7 @@ const Kernel columnSumsKernel =
 ColumnSumsConfig pickColumnSums(const Target &target, int64_t N, int64_t) {
   N = target.bucket(N);
   ColumnSumsConfig config;
-  config.rows = static_cast<int>(std::max<int64_t>(config.rows, ceildiv(ceildiv(N, 64), config.block) * config.block));
+  config.rows = static_cast<int>(std::max<int64_t>(config.rows, cdiv(cdiv(N, 64), config.block) * config.block));
   return config;
 }
 
@@ -44,10 +44,10 @@ Plan planColumnSums(const Target &target, const TensorRef &x, const TensorRef &o
   expectShape(plan, "out", out, {C});
   expectFloat(plan, "out", out);
   const ColumnSumsConfig chosen = config.value_or(pickColumnSums(target, N, C));
-  const int64_t parts = ceildiv(N, chosen.rows);
+  const int64_t parts = cdiv(N, chosen.rows);
   return {.launches = {{&columnSumsKernel,
                         textOf(columnSumsKernel.fields, chosen),
-                        programs(parts, ceildiv(C, chosen.columns)),
+                        programs(parts, cdiv(C, chosen.columns)),
                         {x, Arg::workspace(0, f32, {parts, C})}},
                        launchSum(target, Arg::workspace(0, f32, {parts, 1, C}), out.reshape({1, C}), accumulate)},
           .workspaceBytes = parts * C * bytesOf(f32)};

@@ -69,7 +69,8 @@ static void look(Beside &beside, Tile x, Tile v, Tile V, Tile top, const CrossEn
 /// The target of row n, checked. i64 scalar.
 static Tile targetOf(View targets, Tile n, Tile V, Tile ignore) {
   Tile target = cast(load(targets, {n}, {}), i64);
-  check((target == ignore) | ((target >= 0) & (target < V)), "expected a target of the vocabulary, or the ignored one");
+  device_assert((target == ignore) | ((target >= 0) & (target < V)),
+                "expected a target of the vocabulary, or the ignored one");
   return target;
 }
 
@@ -119,8 +120,8 @@ static Row readOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) 
     if (cfg.smoothed)
       sums += sum(reshape(where(areReal(v, V, cfg), reshape(x, {cfg.block}), 0.0), block), 0);
     if (cfg.counted) {
-      Tile column = reshape(cast(v, i32) + iota(cfg.block), block);                     // (BV / BU, BU)
-      Tile foremost = reduce_min(where(x == expand(here, 0), column, cast(V, i32)), 0); // (BU)
+      Tile column = reshape(cast(v, i32) + iota(cfg.block), block);                        // (BV / BU, BU)
+      Tile foremost = reduce_min(where(x == unsqueeze(here, 0), column, cast(V, i32)), 0); // (BU)
       first = where(here > top, foremost, first);
     }
     top = higher;
@@ -343,7 +344,7 @@ Plan planCrossEntropy(const Target &target, const TensorRef &logits, const Tenso
   const auto [read, padding] = operandsOf(logits, V, chosen);
   return {.launches = {{&crossEntropyKernel,
                         textOf(crossEntropyKernel.fields, chosen),
-                        programs(ceildiv(logits.extents[0], chosen.rows)),
+                        programs(cdiv(logits.extents[0], chosen.rows)),
                         {read, padding, target.varying(targets), target.varying(losses),
                          target.varying(lossScale.value_or(losses)), target.varying(options.hits.value_or(losses)),
                          scale, ignore, options.smoothing}}}};
@@ -357,7 +358,7 @@ Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const T
   const auto [read, padding] = operandsOf(logits, V, chosen);
   return {.launches = {{&crossEntropyLossKernel,
                         textOf(crossEntropyLossKernel.fields, chosen),
-                        programs(ceildiv(logits.extents[0], chosen.rows)),
+                        programs(cdiv(logits.extents[0], chosen.rows)),
                         {read, padding, target.varying(targets), target.varying(losses),
                          target.varying(options.hits.value_or(losses)), ignore, options.smoothing}}}};
 }

@@ -23,7 +23,7 @@ const Kernel dropoutKernel =
             "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop", "scale f32"},
            {field("rows", &DropoutConfig::rows, "rows of a tile"),
             field("columns", &DropoutConfig::columns, "columns of a tile"),
-            field("drop", &DropoutConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance")});
+            field("drop", &DropoutConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
 
 /// About as many elements as hide the fetching of a program; on a GPU eight for each thread of four warps.
 DropoutConfig pickDropout(const Target &target, int64_t C) {
@@ -41,11 +41,11 @@ Plan planDropout(const Target &target, const TensorRef &x, const TensorRef &out,
   expectFloat(plan, "out", out);
   expectDropout(plan, dropout, x.extents[0]);
   DropoutConfig chosen = config.value_or(pickDropout(target, x.extents[1]));
-  chosen.drop = dropOf(dropout);
+  chosen.drop = dropoutModeOf(dropout);
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
   return {.launches = {{&dropoutKernel, textOf(dropoutKernel.fields, chosen),
-                        programs(ceildiv(x.extents[0], chosen.rows), ceildiv(x.extents[1], chosen.columns)), args}}};
+                        programs(cdiv(x.extents[0], chosen.rows), cdiv(x.extents[1], chosen.columns)), args}}};
 }
 
 } // namespace kiln

@@ -7,8 +7,8 @@
 namespace kiln {
 
 struct DropoutConfig {
-  int rows = 8, columns = 128; // of a tile
-  Drop drop = Drop::chance;    // set by the plan
+  int rows = 8, columns = 128;            // of a tile
+  DropoutMode drop = DropoutMode::random; // set by the plan
 };
 
 extern const Kernel dropoutKernel;

@@ -14,11 +14,11 @@ static void embedding(View tokens, View wte, View wpe, View out, Tile T, Embeddi
   const int64_t C = width({wte, wpe, out});
   Tile n = program_id() * cfg.rows;
   Tile token = load(tokens, {n}, {cfg.rows}); // (BN)
-  check((token >= 0) & (token < wte.dim(0)), "expected a token of the vocabulary");
+  device_assert((token >= 0) & (token < wte.dim(0)), "expected a token of the vocabulary");
 
-  Tile position = (n + iota(cfg.rows, i64)) % T;           // (BN)
-  Tile word = cast(gather(wte, token, {0}, {C}), f32);     // (BN, C)
-  Tile place = cast(gather(wpe, position, {0}, {C}), f32); // (BN, C)
+  Tile position = (n + iota(cfg.rows, i64)) % T;         // (BN)
+  Tile word = cast(load(wte, {token, 0}, {C}), f32);     // (BN, C)
+  Tile place = cast(load(wpe, {position, 0}, {C}), f32); // (BN, C)
   store(out, {n, 0}, cast(word + place, out.type()));
 }
 
@@ -28,15 +28,15 @@ static void embeddingSum(View tokens, View wte, View positions, View wpe, View o
   const int64_t C = width({wte, out});
   Tile n = program_id() * cfg.rows;
   Tile token = load(tokens, {n}, {cfg.rows}); // (BN)
-  check((token >= -1) & (token < wte.dim(0)), "expected a token of the vocabulary, or -1");
-  Tile sum = cast(gather(wte, token, {0}, {C}), f32) * scale; // (BN, C)
+  device_assert((token >= -1) & (token < wte.dim(0)), "expected a token of the vocabulary, or -1");
+  Tile sum = cast(load(wte, {token, 0}, {C}), f32) * scale; // (BN, C)
 
   if (cfg.places != Places::none) {
     Tile position = (n + iota(cfg.rows, i64)) % T; // (BN)
     if (cfg.places == Places::given)
       position = cast(load(positions, {n}, {cfg.rows}), i64);
-    check((position >= -1) & (position < wpe.dim(0)), "expected a position of the table, or -1");
-    sum += cast(gather(wpe, position, {0}, {C}), f32); // (BN, C)
+    device_assert((position >= -1) & (position < wpe.dim(0)), "expected a position of the table, or -1");
+    sum += cast(load(wpe, {position, 0}, {C}), f32); // (BN, C)
   }
   sum = dropped(sum, cfg.drop, {site, time, most, threshold, dropScale}, n, out.dim(1), 0); // (BN, C)
   store(out, {n, 0}, cast(sum, out.type()));
@@ -54,12 +54,12 @@ static void tokenGradient(View tokens, View starts, View positions, View dout, V
   Tile slot = iota(cfg.block);               // (BI)
   Tile running = zeros(f32, {cfg.block, C}); // (BI, C)
   if (cfg.accumulate)
-    running = cast(gather(dwte, where(slot == 0, token, -1), {0}, {C}), f32);
+    running = cast(load(dwte, {where(slot == 0, token, -1), 0}, {C}), f32);
   for (Tile i : range(begin, end, cfg.block)) {
     Tile n = load(positions, {i}, {cfg.block}); // (BI)
     if (cfg.block > 1)                          // the last block need not be full
       n = where(slot < cast(min(end - i, cfg.block), i32), n, -1);
-    Tile rows = cast(gather(dout, n, {0}, {C}), f32); // (BI, C)
+    Tile rows = cast(load(dout, {n, 0}, {C}), f32); // (BI, C)
     running += cfg.scaled ? rows * scale : rows;
   }
   Tile total = sum(running, 0);                      // (C)
@@ -91,7 +91,7 @@ static std::vector<Field> sumFields() {
   return {
       field("rows", &EmbeddingSumConfig::rows, "rows a program"),
       field("places", &EmbeddingSumConfig::places, placesNames, "rows of wpe that are added: none, in_order, given"),
-      field("drop", &EmbeddingSumConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance")};
+      field("drop", &EmbeddingSumConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")};
 }
 const Kernel embeddingKernel =
     kernel("embedding", embedding,
@@ -138,7 +138,7 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
   const EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   return {.launches = {{&embeddingKernel,
                         textOf(configFields(), chosen),
-                        programs(ceildiv(N, chosen.rows)),
+                        programs(cdiv(N, chosen.rows)),
                         {target.varying(tokens), wte, wpe, out, T}}}};
 }
 
@@ -161,7 +161,7 @@ Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const Tenso
     expectDropout(plan, *terms.dropout, N);
   EmbeddingSumConfig chosen = config.value_or(EmbeddingSumConfig{.rows = pickEmbedding(target).rows});
   chosen.places = !terms.places ? Places::none : terms.positions ? Places::given : Places::in_order;
-  chosen.drop = dropOf(terms.dropout);
+  chosen.drop = dropoutModeOf(terms.dropout);
   std::vector<Arg> args = {target.varying(tokens),
                            wte,
                            target.varying(terms.positions.value_or(tokens)),
@@ -170,8 +170,8 @@ Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const Tenso
                            T,
                            terms.scale};
   appendArgs(args, terms.dropout, out);
-  return {.launches = {{&embeddingSumKernel, textOf(embeddingSumKernel.fields, chosen),
-                        programs(ceildiv(N, chosen.rows)), args}}};
+  return {.launches = {
+              {&embeddingSumKernel, textOf(embeddingSumKernel.fields, chosen), programs(cdiv(N, chosen.rows)), args}}};
 }
 
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
@@ -210,7 +210,7 @@ Plan planPositionGradient(const Target &target, const TensorRef &dout, const Ten
   const TensorRef written = accumulate ? dwpe.slice(0, 0, T) : dwpe; // behind T an earlier step's gradient is replaced
   return {.launches = {{&positionGradientKernel,
                         textOf(configFields(), chosen),
-                        programs(ceildiv(written.extents[0], chosen.rows)),
+                        programs(cdiv(written.extents[0], chosen.rows)),
                         {dout.reshape({N / T, T, C}), written}}}};
 }
 

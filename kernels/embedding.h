@@ -26,7 +26,7 @@ struct EmbeddingSumConfig {
   int rows = 4; // rows a program
   // Set by the plan:
   Places places = Places::none;
-  Drop drop = Drop::no;
+  DropoutMode drop = DropoutMode::off;
 };
 
 /// Where each token of a batch of N positions occurs. All i32.

@@ -55,7 +55,7 @@ Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, co
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, x.extents);
   const GeluConfig chosen = config.value_or(pickGelu(target, x.extents[0]));
-  const int64_t count = ceildiv(x.extents[0], chosen.block);
+  const int64_t count = cdiv(x.extents[0], chosen.block);
   return {.launches = {{&geluKernel, textOf(geluKernel.fields, chosen), programs(count), {x, out}}}};
 }
 
@@ -67,7 +67,7 @@ Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef 
   expectShape(plan, "dout", dout, x.extents);
   expectShape(plan, "dx", dx, x.extents);
   const GeluConfig chosen = config.value_or(pickGelu(target, x.extents[0]));
-  const int64_t count = ceildiv(x.extents[0], chosen.block);
+  const int64_t count = cdiv(x.extents[0], chosen.block);
   return {
       .launches = {{&geluBackwardKernel, textOf(geluBackwardKernel.fields, chosen), programs(count), {x, dout, dx}}}};
 }

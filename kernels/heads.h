@@ -19,7 +19,7 @@ struct Sight {
   View mask;      // (B, H, Tq, Tk) i8, when masked
   Tile b, h;      // scalars
   Tile Tq, Tk;    // scalars
-  Tile from, to;  // when ranged: (BM, 1), the keys that each query sees, or (1, BN), the queries that see each key
+  Tile from, to;  // with hasBounds: (BM, 1), the keys that each query sees, or (1, BN), the queries that see each key
   bool byQueries; // whether `from` and `to` belong to queries
   bool anyKeys = false; // keys from Tk on may be unmasked, because the caller stores none of their results
 };
@@ -35,10 +35,13 @@ inline Bounds rangesOf(View ranges, Tile b, Tile at, int64_t rows, Tile limit) {
   const Shape shape = {rows, 1};
   const auto column = [&](const Tile &from, int which) { return load(ranges, {b, from, which}, shape); };
   Bounds own = {column(at, 0), column(at, 1)};
-  Tile next = at + 1, isLast = expand(iota(rows), -1) + 1 >= cast(min(ranges.dim(1) - at, rows + 1), i32); // (rows, 1)
-  check((own.from >= 0) & (own.from <= own.to) & (cast(own.to, i64) <= limit),
-        "expected ranges that lie within the rows or columns that there are, and end no sooner than they begin");
-  check(isLast | ((column(next, 0) >= own.from) & (column(next, 1) >= own.to)), "expected ranges that do not fall");
+  Tile next = at + 1,
+       isLast = unsqueeze(iota(rows), -1) + 1 >= cast(min(ranges.dim(1) - at, rows + 1), i32); // (rows, 1)
+  device_assert(
+      (own.from >= 0) & (own.from <= own.to) & (cast(own.to, i64) <= limit),
+      "expected ranges that lie within the rows or columns that there are, and end no sooner than they begin");
+  device_assert(isLast | ((column(next, 0) >= own.from) & (column(next, 1) >= own.to)),
+                "expected ranges that do not fall");
   return {max(own.from, 0), max(own.to, 0)};
 }
 
@@ -51,30 +54,32 @@ inline Bounds spanOf(View ranges, Tile b, Tile at, int64_t rows) {
 
 /// Loads into `sight` the keys that the queries from m on see.
 inline void lookByQueries(Sight &sight, View ranges, Tile m, const AttentionConfig &cfg) {
-  if (!cfg.ranged)
+  if (!cfg.hasBounds)
     return;
   auto [from, to] = rangesOf(ranges, sight.b, m, cfg.bm, sight.Tk); // (BM, 1)
   sight.from = from, sight.to = to;
 }
 
 /// Offset of the causal diagonal: Tk − Tq.
-inline Tile shiftOf(Tile Tq, Tile Tk, const AttentionConfig &cfg) { return cfg.shifted ? Tk - Tq : zeros(i64, {}); }
+inline Tile shiftOf(Tile Tq, Tile Tk, const AttentionConfig &cfg) {
+  return cfg.unequalLengths ? Tk - Tq : zeros(i64, {});
+}
 
 /// The mask of scores of queries m … and keys n …, (BM, BN) or broadcastable to it; nothing if all scores count. Keys
 /// from Tk on do not exist. With `causal` a query sees its own key and earlier ones. Queries from Tq on do not exist
 /// either, and are not stored. Positions are counted from the tile's origin, so that 32 bits hold them.
 inline std::optional<Tile> visible(Tile m, Tile n, const Sight &sight, const AttentionConfig &cfg) {
-  Tile row = expand(iota(cfg.bm), -1);   // (BM, 1)
-  Tile column = expand(iota(cfg.bn), 0); // (1, BN)
+  Tile row = unsqueeze(iota(cfg.bm), -1);   // (BM, 1)
+  Tile column = unsqueeze(iota(cfg.bn), 0); // (1, BN)
   std::optional<Tile> seen;
   const auto also = [&](const Tile &part) { seen = seen ? *seen & part : part; };
   if (cfg.causal) { // n + column ≤ m + row + shift
-    Tile limit = cfg.shifted ? m - n + shiftOf(sight.Tq, sight.Tk, cfg) : m - n;
+    Tile limit = cfg.unequalLengths ? m - n + shiftOf(sight.Tq, sight.Tk, cfg) : m - n;
     also(column - row <= cast(limit, i32)); // (BM, BN)
-  } else if (!cfg.ranged && !cfg.masked && !sight.anyKeys) {
+  } else if (!cfg.hasBounds && !cfg.masked && !sight.anyKeys) {
     also(column < cast(sight.Tk - n, i32)); // (1, BN)
   }
-  if (cfg.ranged) {
+  if (cfg.hasBounds) {
     Tile position = sight.byQueries ? column : row, corner = cast(sight.byQueries ? n : m, i32);
     also(position >= sight.from - corner); // (BM, BN)
     also(position < sight.to - corner);    // (BM, BN)
@@ -89,18 +94,18 @@ inline Tile masked(const std::optional<Tile> &mask, Tile x) { return mask ? wher
 
 /// Whether a query may see none of the keys of a program (a fully masked row).
 inline bool mayBeBlind(const AttentionConfig &cfg) {
-  return cfg.ranged || cfg.masked || (cfg.causal && cfg.shifted) || cfg.parts > 1;
+  return cfg.hasBounds || cfg.masked || (cfg.causal && cfg.unequalLengths) || cfg.kvSplits > 1;
 }
 
 /// The range [from, to) of keys that the queries m … see together.
 inline Bounds keysOf(Tile m, View ranges, const Sight &sight, const AttentionConfig &cfg) {
   Bounds keys = {zeros(i64, {}), sight.Tk};
   if (cfg.causal) // beyond the block's last row
-    keys.to = min(cfg.shifted ? m + cfg.bm + shiftOf(sight.Tq, sight.Tk, cfg) : m + cfg.bm, sight.Tk);
-  if (!cfg.ranged)
+    keys.to = min(cfg.unequalLengths ? m + cfg.bm + shiftOf(sight.Tq, sight.Tk, cfg) : m + cfg.bm, sight.Tk);
+  if (!cfg.hasBounds)
     return keys;
   Bounds own = spanOf(ranges, sight.b, m, cfg.bm);
-  if (cfg.drop == Drop::chance) // whose random numbers come in whole blocks
+  if (cfg.drop == DropoutMode::random) // whose random numbers come in whole blocks
     own.from = own.from / cfg.bn * cfg.bn;
   return {own.from, min(keys.to, own.to)};
 }
@@ -109,10 +114,10 @@ inline Bounds keysOf(Tile m, View ranges, const Sight &sight, const AttentionCon
 inline Bounds queriesOf(Tile n, View columnRanges, const Sight &sight, const AttentionConfig &cfg) {
   Bounds queries = {zeros(i64, {}), sight.Tq};
   if (cfg.causal) {
-    Tile first = cfg.shifted ? max(n - shiftOf(sight.Tq, sight.Tk, cfg), 0) : n;
+    Tile first = cfg.unequalLengths ? max(n - shiftOf(sight.Tq, sight.Tk, cfg), 0) : n;
     queries.from = first / cfg.bm * cfg.bm;
   }
-  if (!cfg.ranged)
+  if (!cfg.hasBounds)
     return queries;
   Bounds own = spanOf(columnRanges, sight.b, n, cfg.bn);
   return {max(queries.from, own.from), min(queries.to, own.to)};
@@ -128,7 +133,7 @@ struct WeightDropout {
 inline WeightDropout dropoutFrom(View site, Tile most, Tile threshold, Tile scale, Tile b, Tile H,
                                  const AttentionConfig &cfg) {
   WeightDropout dropout = {.most = most, .threshold = threshold, .scale = scale};
-  if (cfg.drop == Drop::chance)
+  if (cfg.drop == DropoutMode::random)
     dropout.key = load(site, {0}, {}), dropout.head = (load(site, {1}, {}) + b) * H;
   return dropout;
 }
@@ -137,7 +142,7 @@ inline WeightDropout dropoutFrom(View site, Tile most, Tile threshold, Tile scal
 /// multiple of BN.
 inline std::optional<Tile> keptWeights(Tile m, Tile n, Tile h, const WeightDropout &dropout,
                                        const AttentionConfig &cfg) {
-  if (cfg.drop != Drop::chance)
+  if (cfg.drop != DropoutMode::random)
     return {};
   Tile row = (dropout.head + h) * dropout.most + m + iota(cfg.bm, i64);               // (BM)
   return kept(dropout.key, row, unitsOf(dropout.most), n, cfg.bn, dropout.threshold); // (BM, BN)
@@ -145,11 +150,11 @@ inline std::optional<Tile> keptWeights(Tile m, Tile n, Tile h, const WeightDropo
 
 /// Scales `x`, an element for each weight or a sum of them, as dropout scales kept weights.
 inline Tile scaled(Tile x, const WeightDropout &dropout, const AttentionConfig &cfg) {
-  return cfg.drop == Drop::no ? x : x * dropout.scale;
+  return cfg.drop == DropoutMode::off ? x : x * dropout.scale;
 }
 
 /// Number of keys. If it equals the number of queries, the compiler knows so.
-inline Tile keysIn(View k, View q, const AttentionConfig &cfg) { return cfg.shifted ? k.dim(2) : q.dim(2); }
+inline Tile keysIn(View k, View q, const AttentionConfig &cfg) { return cfg.unequalLengths ? k.dim(2) : q.dim(2); }
 
 /// The key head of a query head (GQA).
 inline Tile keyHeadOf(Tile h, const AttentionConfig &cfg) { return cfg.group == 1 ? h : h / cfg.group; }
@@ -166,23 +171,23 @@ struct Turn {
   Tile block, h, b; // scalars
 };
 
-/// The block of this program in the grid of `turnsOf`. With `longest`, the last blocks of all heads come first, because
-/// they see most keys. Otherwise heads come one after the other.
+/// The block of this program in the grid of `turnsOf`. With `longestFirst`, the last blocks of all heads come first,
+/// because they see most keys. Otherwise heads come one after the other.
 inline Turn turnOf(const AttentionConfig &cfg) {
-  if (!cfg.longest)
+  if (!cfg.longestFirst)
     return {program_id(0), program_id(1), program_id(2)};
   return {max(num_programs(2) - 1 - program_id(2), 0), program_id(0), program_id(1)};
 }
 
 /// The grid with a program for each block of each head.
 inline Grid turnsOf(const AttentionConfig &cfg, int64_t blocks, int64_t H, int64_t B) {
-  return cfg.longest ? programs(H, B, blocks) : programs(blocks, H, B);
+  return cfg.longestFirst ? programs(H, B, blocks) : programs(blocks, H, B);
 }
 
 /// Whether a GPU launches the longest blocks of all heads first. CTAs start in order, and a long one that starts last
 /// keeps the other SMs waiting. Keys and values of all heads are then in use at once and must fit the L2 cache. If they
 /// do not, there are many more programs than the last ones.
-inline bool longestFirst(const Target &target, const AttentionExtents &e, Type type, bool causal) {
+inline bool takesLongestFirst(const Target &target, const AttentionExtents &e, Type type, bool causal) {
   constexpr int64_t most = 65535; // programs of a GPU's grid, except along its first dimension
   const int64_t bytes = 2 * e.B * e.Hk * e.Tk * e.D * bytesOf(type);
   return target.visit([](const CpuFacts &) { return false; },
@@ -198,7 +203,7 @@ inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) {
     if (T < 8)
       return static_cast<int>(std::max<int64_t>(T, 1));
     const int64_t tiles = std::max<int64_t>(1, (T + about / 2) / about);
-    return static_cast<int>(std::max<int64_t>(1, ceildiv(ceildiv(T, tiles), 8)) * 8);
+    return static_cast<int>(std::max<int64_t>(1, cdiv(cdiv(T, tiles), 8)) * 8);
   };
   AttentionConfig config;
   config.bm = evenly(bm, Tq);
@@ -259,20 +264,20 @@ inline std::vector<Field> attentionFields() {
   return {field("bm", &AttentionConfig::bm, "rows of q a tile"),
           field("bn", &AttentionConfig::bn, "rows of k and v a tile"),
           field("causal", &AttentionConfig::causal, "row i sees columns up to i + Tk − Tq only"),
-          field("shifted", &AttentionConfig::shifted, "Tk is not Tq"),
-          field("ranged", &AttentionConfig::ranged, "ranges say what rows see"),
+          field("unequal_lengths", &AttentionConfig::unequalLengths, "Tk is not Tq"),
+          field("has_bounds", &AttentionConfig::hasBounds, "ranges say what rows see"),
           field("masked", &AttentionConfig::masked, "a mask says what rows see"),
           field("group", &AttentionConfig::group, "heads of q that share one of k and v"),
-          field("drop", &AttentionConfig::drop, dropNames, "whether weights are left, scaled, or dropped by chance"),
+          field("drop", &AttentionConfig::drop, dropoutModeNames, "dropout: off, scale_only or random"),
           field("precision", &AttentionConfig::precision, precisionNames,
                 "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
           field("warps", &AttentionConfig::warps, "warps of a program, on a GPU"),
-          field("sums", &AttentionConfig::sums, "of a row's probabilities, side by side"),
-          field("rows", &AttentionConfig::rows, "a query is multiplied elementwise, bm = 1"),
-          field("parts", &AttentionConfig::parts, "programs that share the keys of a query (attention_part)"),
-          field("longest", &AttentionConfig::longest, "the longest blocks of all heads come first"),
+          field("row_sum_lanes", &AttentionConfig::rowSumLanes, "of a row's probabilities, side by side"),
+          field("decode", &AttentionConfig::decode, "a query is multiplied elementwise, bm = 1"),
+          field("kv_splits", &AttentionConfig::kvSplits, "programs that share the keys of a query (attention_split)"),
+          field("longest_first", &AttentionConfig::longestFirst, "the longest blocks of all heads come first"),
           field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU"),
-          field("programs", &AttentionConfig::programs, "that an SM is to hold at least")};
+          field("min_ctas_per_sm", &AttentionConfig::minCtasPerSm, "minimum resident CTAs per SM")};
 }
 
 } // namespace kiln

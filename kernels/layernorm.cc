@@ -18,8 +18,8 @@ struct LayerNormOutputs {
 
 /// rstd of rows (BN).
 static Tile rstdOf(Tile variance, Tile epsilon, const LayerNormConfig &cfg) {
-  Tile rstd = cfg.outside ? 1.0 / (sqrt(variance) + epsilon) : rsqrt(variance + epsilon);
-  return cfg.bare ? where(variance > 0.0, rstd, 0.0) : rstd;
+  Tile rstd = cfg.epsOutsideSqrt ? 1.0 / (sqrt(variance) + epsilon) : rsqrt(variance + epsilon);
+  return cfg.epsIsZero ? where(variance > 0.0, rstd, 0.0) : rstd;
 }
 
 /// Normalises the rows from `n` on. row (BN, C).
@@ -29,12 +29,12 @@ static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, Lay
 
   // 1. Mean and variance; the variance of centred values, not E[x²] − mean², which cancels.
   Tile mean = sum(row) / C;                                // (BN)
-  Tile centred = row - expand(mean, -1);                   // (BN, C)
+  Tile centred = row - unsqueeze(mean, -1);                // (BN, C)
   Tile variance = sum(centred * centred) / (C - cfg.ddof); // (BN)
   Tile rstd = rstdOf(variance, epsilon, cfg);              // (BN)
 
   // 2. Scale and shift.
-  Tile y = centred * expand(rstd, -1); // (BN, C)
+  Tile y = centred * unsqueeze(rstd, -1); // (BN, C)
   if (cfg.affine) {
     Tile scale = cast(load(gamma, {0}, {C}), f32); // (C)
     Tile shift = cast(load(beta, {0}, {C}), f32);  // (C)
@@ -78,8 +78,8 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
 
   for (Tile n : range(begin, end, cfg.block)) {
     // 1. The row again, normalised. Rows past the end read zeros and add nothing.
-    Tile mu = expand(load(mean, {n}, {cfg.block}), -1);       // (BN, 1)
-    Tile r = expand(load(rstd, {n}, {cfg.block}), -1);        // (BN, 1)
+    Tile mu = unsqueeze(load(mean, {n}, {cfg.block}), -1);    // (BN, 1)
+    Tile r = unsqueeze(load(rstd, {n}, {cfg.block}), -1);     // (BN, 1)
     Tile xhat = (cast(load(x, {n, 0}, block), f32) - mu) * r; // (BN, C)
     Tile d = cast(load(dout, {n, 0}, block), f32);            // (BN, C)
 
@@ -90,16 +90,16 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
     }
 
     // 3. dx = (g − mean(g) − x̂ · mean(g · x̂) · q) · rstd
-    Tile g = cfg.affine ? d * scale : d;                      // (BN, C)
-    Tile gMean = expand(sum(g) / C, -1);                      // (BN, 1)
-    Tile gxMean = expand(sum(g * xhat) / (C - cfg.ddof), -1); // (BN, 1)
-    if (cfg.outside) {                    // 1 − ε · rstd is the share of the deviation in 1 / rstd; without one x̂ is 0
+    Tile g = cfg.affine ? d * scale : d;                         // (BN, C)
+    Tile gMean = unsqueeze(sum(g) / C, -1);                      // (BN, 1)
+    Tile gxMean = unsqueeze(sum(g * xhat) / (C - cfg.ddof), -1); // (BN, 1)
+    if (cfg.epsOutsideSqrt) {             // 1 − ε · rstd is the share of the deviation in 1 / rstd; without one x̂ is 0
       Tile deviation = 1.0 - epsilon * r; // (BN, 1)
       gxMean = where(deviation > 0.0, gxMean / deviation, 0.0);
     }
     Tile grad = (g - gMean - xhat * gxMean) * r; // (BN, C)
     if (cfg.accumulate)
-      grad += cast(load(cfg.apart ? residual : dx, {n, 0}, block), f32);
+      grad += cast(load(cfg.separateResidual ? residual : dx, {n, 0}, block), f32);
     store(dx, {n, 0}, cast(grad, dx.type()));
   }
   if (!cfg.affine)
@@ -110,20 +110,21 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
 
 static std::vector<Field> forwardFields() {
   return {field("rows", &LayerNormConfig::rows, "rows a program"),
-          field("programs", &LayerNormConfig::programs, "that an SM is to hold at least"),
+          field("min_ctas_per_sm", &LayerNormConfig::minCtasPerSm, "minimum resident CTAs per SM"),
           field("ddof", &LayerNormConfig::ddof, "what the variance's divisor is less than the width"),
-          field("outside", &LayerNormConfig::outside, "epsilon is added to the root"),
-          field("bare", &LayerNormConfig::bare, "epsilon is 0: rows without variance become zeros"),
+          field("eps_outside_sqrt", &LayerNormConfig::epsOutsideSqrt, "epsilon is added to the root"),
+          field("eps_is_zero", &LayerNormConfig::epsIsZero, "epsilon is 0: rows without variance become zeros"),
           field("affine", &LayerNormConfig::affine, "times gamma, plus beta")};
 }
 static std::vector<Field> backwardFields() {
   return {field("block", &LayerNormBackwardConfig::block, "rows a tile"),
           field("rows", &LayerNormBackwardConfig::rows, "rows a program, which leaves one partial row of the sums"),
-          field("programs", &LayerNormBackwardConfig::programs, "that an SM is to hold at least"),
+          field("min_ctas_per_sm", &LayerNormBackwardConfig::minCtasPerSm, "minimum resident CTAs per SM"),
           field("accumulate", &LayerNormBackwardConfig::accumulate, "adds to what dx holds, or residual"),
-          field("apart", &LayerNormBackwardConfig::apart, "adds residual, which is other memory than dx"),
+          field("separate_residual", &LayerNormBackwardConfig::separateResidual,
+                "adds residual, which is other memory than dx"),
           field("ddof", &LayerNormBackwardConfig::ddof, "what the variance's divisor is less than the width"),
-          field("outside", &LayerNormBackwardConfig::outside, "epsilon was added to the root"),
+          field("eps_outside_sqrt", &LayerNormBackwardConfig::epsOutsideSqrt, "epsilon was added to the root"),
           field("affine", &LayerNormBackwardConfig::affine, "with gamma and the sums")};
 }
 const Kernel layernormKernel = kernel("layernorm", layernorm,
@@ -138,8 +139,8 @@ const Kernel residualLayernormKernel =
 const Kernel layernormBackwardKernel = kernel(
     "layernorm_backward", layernormBackward,
     {"dout (N, C)", "x (N, C)", "gamma (C)", "mean (N) f32, the forward pass's", "rstd (N) f32, the forward pass's",
-     "residual (N, C), read when apart", "dx (N, C)", "dgamma (P, C) f32, a partial sum of each program",
-     "dbeta (P, C) f32, a partial sum of each program", "epsilon f32, read when outside"},
+     "residual (N, C), read with separate_residual", "dx (N, C)", "dgamma (P, C) f32, a partial sum of each program",
+     "dbeta (P, C) f32, a partial sum of each program", "epsilon f32, read with eps_outside_sqrt"},
     backwardFields());
 
 /// The operands that all three plans share.
@@ -170,8 +171,8 @@ static LayerNormConfig choose(const Target &target, const TensorRef &x, const La
                               const std::optional<LayerNormConfig> &config) {
   LayerNormConfig chosen = config.value_or(pickLayerNorm(target, x.extents[1], x.type));
   chosen.ddof = options.ddof;
-  chosen.outside = options.outside;
-  chosen.bare = options.epsilon == 0;
+  chosen.epsOutsideSqrt = options.outside;
+  chosen.epsIsZero = options.epsilon == 0;
   chosen.affine = options.affine;
   return chosen;
 }
@@ -180,7 +181,7 @@ static LayerNormConfig choose(const Target &target, const TensorRef &x, const La
 LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type) {
   const int programs = type != f32 && C <= 768 ? 8 : C <= 1024 ? 4 : 0;
   return {.rows = pickWholeRows(target, 4, C),
-          .programs = target.visit([](const CpuFacts &) { return 0; }, [=](const GpuFacts &) { return programs; })};
+          .minCtasPerSm = target.visit([](const CpuFacts &) { return 0; }, [=](const GpuFacts &) { return programs; })};
 }
 
 /// 32 rows a program on a CPU: a partial row costs the memory traffic of two rows. On a GPU as many as give each SM the
@@ -191,10 +192,10 @@ LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, i
   return target.visit([](const CpuFacts &) { return LayerNormBackwardConfig{}; },
                       [=](const GpuFacts &gpu) {
                         const int block = C <= 1024 ? 4 : C <= 2048 ? 2 : 1, programs = C <= 768 && type != f32 ? 3 : 2;
-                        const int64_t share = ceildiv(ceildiv(N, int64_t{programs} * gpu.sms), block) * block;
+                        const int64_t share = cdiv(cdiv(N, int64_t{programs} * gpu.sms), block) * block;
                         return LayerNormBackwardConfig{.block = block,
                                                        .rows = static_cast<int>(std::clamp<int64_t>(share, 8, 1 << 20)),
-                                                       .programs = programs};
+                                                       .minCtasPerSm = programs};
                       });
 }
 
@@ -210,7 +211,7 @@ Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &ga
   const LayerNormConfig chosen = choose(target, x, options, config);
   return {.launches = {{&layernormKernel,
                         textOf(layernormKernel.fields, chosen),
-                        programs(ceildiv(x.extents[0], chosen.rows)),
+                        programs(cdiv(x.extents[0], chosen.rows)),
                         {x, gamma, beta, out, target.varying(mean), target.varying(rstd), options.epsilon}}}};
 }
 
@@ -230,7 +231,7 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
   return {
       .launches = {{&residualLayernormKernel,
                     textOf(residualLayernormKernel.fields, chosen),
-                    programs(ceildiv(x.extents[0], chosen.rows)),
+                    programs(cdiv(x.extents[0], chosen.rows)),
                     {x, delta, gamma, beta, sum, out, target.varying(mean), target.varying(rstd), options.epsilon}}}};
 }
 
@@ -253,12 +254,11 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
                 std::to_string(chosen.rows) + " and " + std::to_string(chosen.block));
 
   // One partial row a program; the second launch adds them in the order of the programs.
-  const int64_t C = x.extents[1], P = ceildiv(x.extents[0], chosen.rows),
-                bytes = target.rowsApart(P) * C * bytesOf(f32);
+  const int64_t C = x.extents[1], P = cdiv(x.extents[0], chosen.rows), bytes = target.rowsApart(P) * C * bytesOf(f32);
   chosen.accumulate = accumulate.dx;
-  chosen.apart = accumulate.residual && accumulate.residual->data != dx.data;
+  chosen.separateResidual = accumulate.residual && accumulate.residual->data != dx.data;
   chosen.ddof = options.ddof;
-  chosen.outside = options.outside && options.epsilon > 0;
+  chosen.epsOutsideSqrt = options.outside && options.epsilon > 0;
   chosen.affine = options.affine;
   if (accumulate.residual)
     expectShape(plan, "residual", *accumulate.residual, x.extents);
@@ -283,7 +283,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
 }
 
 int64_t layerNormParts(const Target &target, int64_t N, int64_t C, Type type) {
-  return ceildiv(N, pickLayerNormBackward(target, N, C, type).rows);
+  return cdiv(N, pickLayerNormBackward(target, N, C, type).rows);
 }
 
 std::vector<Launch> launchLayerNormSums(const Target &target, const TensorRef &parts, const TensorRef &dgamma,

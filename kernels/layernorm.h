@@ -18,25 +18,25 @@
 namespace kiln {
 
 struct LayerNormConfig {
-  int rows = 4;     // rows a program
-  int programs = 0; // minimum resident CTAs per SM; 0: the compiler decides
+  int rows = 4;         // rows a program
+  int minCtasPerSm = 0; // minimum resident CTAs per SM; 0: the compiler decides
   // Set by the plan:
-  int ddof = 0;         // delta degrees of freedom: the variance divides by C − ddof
-  bool outside = false; // ε is added to the root
-  bool bare = false;    // ε is 0: a row without variance has rstd 0
-  bool affine = true;   // with gamma and beta
+  int ddof = 0;                // delta degrees of freedom: the variance divides by C − ddof
+  bool epsOutsideSqrt = false; // ε is added to the root
+  bool epsIsZero = false;      // ε is 0: a row without variance has rstd 0
+  bool affine = true;          // with gamma and beta
 };
 
 struct LayerNormBackwardConfig {
-  int block = 4;    // rows a tile
-  int rows = 32;    // rows a program; each program leaves one partial row of dgamma and of dbeta
-  int programs = 0; // minimum resident CTAs per SM; 0: the compiler decides
+  int block = 4;        // rows a tile
+  int rows = 32;        // rows a program; each program leaves one partial row of dgamma and of dbeta
+  int minCtasPerSm = 0; // minimum resident CTAs per SM; 0: the compiler decides
   // Set by the plan:
-  bool accumulate = false; // dx += …
-  bool apart = false;      // dx = residual + …, where residual is other memory than dx
-  int ddof = 0;            // as in the forward pass
-  bool outside = false;    // as in the forward pass; false if ε is 0
-  bool affine = true;      // as in the forward pass
+  bool accumulate = false;       // dx += …
+  bool separateResidual = false; // dx = residual + …, where residual is other memory than dx
+  int ddof = 0;                  // as in the forward pass
+  bool epsOutsideSqrt = false;   // as in the forward pass; false if ε is 0
+  bool affine = true;            // as in the forward pass
 };
 
 /// Options of LayerNorm. For the C elements of a row

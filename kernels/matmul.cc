@@ -23,7 +23,7 @@ static Tile product(View a, View b, Tile m, Tile n, Tile begin, Tile end, Tile a
 /// The same for a few rows, whose sums are kept in `side` parts, each over every side-th step of K, and added at the
 /// end. Each row is multiplied by itself: what a thread needs of it is as little as possible.
 static Tile streamed(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
-  const int64_t BM = cfg.bm, BN = cfg.bn, P = cfg.side;
+  const int64_t BM = cfg.bm, BN = cfg.bn, P = cfg.kUnroll;
   std::vector<Tile> acc(BM);
   for (Tile &row : acc)
     row = zeros(f32, cfg.tb ? Shape{BN, P} : Shape{P, BN}); // (P, BN), or turned as B is
@@ -36,12 +36,12 @@ static Tile streamed(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
     }
     for (size_t i = 0; i < left.size(); ++i) {
       Tile &row = acc[i % BM];
-      row = fma(expand(cast(left[i], f32), cfg.tb ? 0 : -1), cast(right[i / BM], f32), row); // (P, BN)
+      row = fma(unsqueeze(cast(left[i], f32), cfg.tb ? 0 : -1), cast(right[i / BM], f32), row); // (P, BN)
     }
   }
-  Tile y = expand(sum(acc[0], cfg.tb ? -1 : 0), 0); // (1, BN)
+  Tile y = unsqueeze(sum(acc[0], cfg.tb ? -1 : 0), 0); // (1, BN)
   for (int64_t row = 1; row < BM; ++row)
-    y = where(expand(iota(BM), -1) == row, expand(sum(acc[row], cfg.tb ? -1 : 0), 0), y); // (BM, BN)
+    y = where(unsqueeze(iota(BM), -1) == row, unsqueeze(sum(acc[row], cfg.tb ? -1 : 0), 0), y); // (BM, BN)
   return y;
 }
 
@@ -63,7 +63,7 @@ static Type sumsOf(View view) { return view.type() == i8 ? i32 : f32; }
 
 /// The tile at (m, n), over all of K.
 static Tile product(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
-  if (cfg.side > 0)
+  if (cfg.kUnroll > 0)
     return streamed(a, b, m, n, cfg);
   Tile K = a.dim(cfg.ta ? 0 : 1);
   return product(a, b, m, n, zeros(i64, {}), K, zeros(sumsOf(a), {cfg.bm, cfg.bn}), cfg);
@@ -97,7 +97,7 @@ static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulCon
   const auto [m, n] = corner(cfg);
   Tile y = product(a, b, m, n, cfg);   // (BM, BN)
   y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
-  if (cfg.keep)
+  if (cfg.storePreact)
     store(preact, {m, n}, cast(y, preact.type()));
   store(c, {m, n}, cast(gelu(asHeld(y, c), enoughFor(c)), c.type()));
 }
@@ -126,7 +126,7 @@ static void matmulLinear(View a, View b, View bias, View preact, View residual, 
   Tile y = product(a, b, m, n, cfg); // (BM, BN)
   if (cfg.biased)
     y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
-  if (cfg.keep)
+  if (cfg.storePreact)
     store(preact, {m, n}, cast(y, preact.type()));
   if (needsArgument(cfg.activation))
     y = asHeld(y, c);
@@ -166,9 +166,9 @@ static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) 
   store(dw, {s, m, n}, cast(y, dw.type()));
 
   // 3. Column sums of dy, by the programs of the first row of tiles, which have just read these columns.
-  if (!cfg.keep)
+  if (!cfg.storeBiasGrad)
     return;
-  when(m == 0, [&] {
+  if_(m == 0, [&] {
     Tile columns = zeros(f32, {BN}); // (BN)
     if (cfg.accumulate)
       columns = loadFloat(db, {s, n}, {BN});
@@ -186,12 +186,20 @@ static std::vector<Field> fields() {
       field("split", &MatmulConfig::split, "rows of A and B that a program of weight_gradient sums (0: all)"),
       field("ta", &MatmulConfig::ta, "A is stored transposed, (K, M)"),
       field("tb", &MatmulConfig::tb, "B is stored transposed, (N, K)"),
-      field("keep", &MatmulConfig::keep, "matmul_gelu stores preact; weight_gradient stores db"),
       field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold"),
       field("precision", &MatmulConfig::precision, precisionNames, "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
       field("warps", &MatmulConfig::warps, "warps of a program, on a GPU"),
       field("stages", &MatmulConfig::stages, "steps whose operands a GPU holds in shared memory (0: up to 3, as fit)"),
-      field("side", &MatmulConfig::side, "steps of K that few rows are multiplied by side by side (0: by tiles)")};
+      field("k_unroll", &MatmulConfig::kUnroll,
+            "steps of K that few rows are multiplied by side by side (0: by tiles)")};
+}
+static std::vector<Field> with(Field stored) {
+  std::vector<Field> all = fields();
+  all.push_back(std::move(stored));
+  return all;
+}
+static Field storePreactField() {
+  return field("store_preact", &MatmulConfig::storePreact, "stores the pre-activation");
 }
 const Kernel matmulKernel = kernel("matmul", matmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"}, fields());
 const Kernel matmulBiasKernel =
@@ -199,7 +207,7 @@ const Kernel matmulBiasKernel =
 const Kernel matmulGeluKernel = kernel(
     "matmul_gelu", matmulGelu,
     {"a (M, K)", "b (K, N)", "bias (N)", "preact (M, N), a · b + bias when kept", "c (M, N), gelu(a · b + bias)"},
-    fields());
+    with(storePreactField()));
 const Kernel matmulResidualKernel =
     kernel("matmul_residual", matmulResidual,
            {"a (M, K)", "b (K, N)", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields());
@@ -207,13 +215,12 @@ const Kernel matmulGeluBackwardKernel = kernel(
     "matmul_gelu_backward", matmulGeluBackward,
     {"a (M, K)", "b (K, N)", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"}, fields());
 static std::vector<Field> linearFields() {
-  std::vector<Field> all = fields();
+  std::vector<Field> all = with(storePreactField());
   all.push_back(field("biased", &MatmulConfig::biased, "adds bias"));
   all.push_back(field("residual", &MatmulConfig::residual, "adds residual at the end"));
   all.push_back(
       field("activation", &MatmulConfig::activation, activationNames, "none, gelu, gelu_erf, relu, relu2 or silu"));
-  all.push_back(
-      field("drop", &MatmulConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance"));
+  all.push_back(field("drop", &MatmulConfig::drop, dropoutModeNames, "dropout: off, scale_only or random"));
   return all;
 }
 const Kernel matmulLinearKernel =
@@ -235,6 +242,6 @@ const Kernel matmulLinearBackwardKernel =
 const Kernel weightGradientKernel = kernel(
     "weight_gradient", weightGradient,
     {"x (K, M)", "dy (K, N)", "dw (S, M, N), xᵀ · dy of each part of the rows", "db (S, N), the column sums of dy"},
-    fields());
+    with(field("store_bias_grad", &MatmulConfig::storeBiasGrad, "stores db")));
 
 } // namespace kiln

@@ -27,18 +27,19 @@ enum class Layout { nn, nt, tn };
 /// Tile sizes and variants of all GEMM kernels.
 struct MatmulConfig {
   int bm = 64, bn = 64, bk = 64;
-  int side = 0;                // skinny GEMM: steps of K unrolled for a few rows of A, divides bk; 0: tiles and `dot`
+  int kUnroll = 0;             // skinny GEMM: steps of K unrolled for a few rows of A, divides bk; 0: tiles and `dot`
   int64_t split = 0;           // split-K, tn only: rows of A and B a program sums; 0: all
   bool ta = false, tb = false; // A, B are stored transposed; set by the plan
   bool accumulate = false;     // C += …; set by the plan
-  bool keep = false;           // matmul_gelu stores the pre-activation; weight_gradient the bias gradient
+  bool storePreact = false;    // matmul_gelu and matmul_linear store the pre-activation; set by the plan
+  bool storeBiasGrad = false;  // weight_gradient stores the bias gradient; set by the plan
   Precision precision = Precision::ieee; // of f32 operands
   int warps = 4;                         // warps of a CTA, on a GPU
   int stages = 0;                        // pipeline stages in shared memory, on a GPU; 0: up to 3, as fit
   // The epilogue of matmul_linear and of its backward kernel; set by their plans.
   bool biased = false, residual = false;
   Activation activation = Activation::none;
-  Drop drop = Drop::no;
+  DropoutMode drop = DropoutMode::off;
 };
 
 extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResidualKernel, matmulGeluBackwardKernel,

@@ -95,7 +95,7 @@ static bool hasRegistersFor(const Product &e, const Shape2 &shape, bool isGroupe
 
 /// Registers of a thread.
 static int64_t registersOf(const Shape2 &shape) {
-  return std::min(mostRegisters, ceildiv(shape.bm * shape.bn, 32 * shape.warps) + otherRegisters);
+  return std::min(mostRegisters, cdiv(shape.bm * shape.bn, 32 * shape.warps) + otherRegisters);
 }
 
 /// Modelled cycles to write the sums of each part, in f32, and to add them. They stay in the cache where they fit.
@@ -153,9 +153,9 @@ static double cyclesOf(const GpuFacts &gpu, SmRates rates, const Product &e, con
   const double sums = static_cast<double>(shape.bm) * shape.bn,
                work = isGrouped && e.epilogue >= Epilogue::activated ? workEach * sums / 128 : 0;
   const double written = 4 * sums / (isGrouped ? rates.cache : rates.memory) + work;
-  const auto rounds = static_cast<double>(ceildiv(ceildiv(e.K, e.parts), config.bk));
+  const auto rounds = static_cast<double>(cdiv(cdiv(e.K, e.parts), config.bk));
   const double tile = rounds * (round + exposed) + (toBegin + written) / static_cast<double>(programs);
-  const auto tilesOf = [&](int64_t M, int64_t N) { return ceildiv(M, shape.bm) * ceildiv(N, shape.bn) * e.parts; };
+  const auto tilesOf = [&](int64_t M, int64_t N) { return cdiv(M, shape.bm) * cdiv(N, shape.bn) * e.parts; };
   int64_t tiles = tilesOf(e.M, e.N);
   for (const auto &[M, N] : e.beside)
     tiles += tilesOf(M, N);
@@ -163,7 +163,7 @@ static double cyclesOf(const GpuFacts &gpu, SmRates rates, const Product &e, con
   config.bn = shape.bn;
   config.warps = shape.warps;
   config.stages = static_cast<int>(stages);
-  return static_cast<double>(ceildiv(tiles, gpu.sms)) * tile + sumsOf(gpu, rates, e);
+  return static_cast<double>(cdiv(tiles, gpu.sms)) * tile + sumsOf(gpu, rates, e);
 }
 
 double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {
@@ -200,17 +200,17 @@ void pickFewRows(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {
   const int64_t size = bytesOf(e.type);
   if (config.tb) {
     config.bn = config.bm <= 2 ? 2 * warps : warps;
-    config.side = static_cast<int>(lanes * vector / size);
+    config.kUnroll = static_cast<int>(lanes * vector / size);
   } else {
     int64_t piece = line;
-    while (piece > sector && 2 * ceildiv(e.N, piece / size) < gpu.sms)
+    while (piece > sector && 2 * cdiv(e.N, piece / size) < gpu.sms)
       piece /= 2;
     config.bn = static_cast<int>(piece / size);
-    config.side = static_cast<int>(warps * lanes * vector / piece);
+    config.kUnroll = static_cast<int>(warps * lanes * vector / piece);
   }
   // A thread holds bm sums of each number of a vector, and a number of each row for each of its vectors.
   const int64_t most = config.bm <= 4 ? 8 : 4;
-  config.bk = static_cast<int>(std::clamp<int64_t>(ceildiv(e.K, config.side), 1, most) * config.side);
+  config.bk = static_cast<int>(std::clamp<int64_t>(cdiv(e.K, config.kUnroll), 1, most) * config.kUnroll);
 }
 
 } // namespace kiln

@@ -13,7 +13,7 @@
 namespace kiln {
 
 /// a rounded up to a multiple of b.
-static int64_t roundUp(int64_t a, int64_t b) { return ceildiv(a, b) * b; }
+static int64_t roundUp(int64_t a, int64_t b) { return cdiv(a, b) * b; }
 
 /// What a CPU core does in a cycle, and the cycles that the rest takes. Estimates: they rank tiles of a product, they
 /// do not predict times.
@@ -35,14 +35,14 @@ static CpuRates ratesOf(const CpuFacts &cpu, Type type) {
 static double tileCycles(const CpuRates &rates, const MatmulConfig &c, int64_t bm, int64_t bn, int64_t K) {
   const double sums = static_cast<double>(bm) * bn;
   const double fetched = rates.b * bn + (c.ta ? rates.turnedA : rates.a) * bm;
-  return sums * K / rates.multiplyAdds + K * fetched + rates.sum * sums * (ceildiv(K, c.bk) + 1);
+  return sums * K / rates.multiplyAdds + K * fetched + rates.sum * sums * (cdiv(K, c.bk) + 1);
 }
 
 /// Modelled cycles of the product on `cores`: tiles in turn, the last ones no larger than what is left of the matrix.
 static double productCycles(const CpuRates &rates, const MatmulConfig &c, int64_t M, int64_t N, int64_t K,
                             int64_t cores) {
   // All tiles are alike but those of the last row and of the last column: no loop, for there may be billions.
-  const int64_t rows = ceildiv(M, c.bm), columns = ceildiv(N, c.bn), tiles = rows * columns;
+  const int64_t rows = cdiv(M, c.bm), columns = cdiv(N, c.bn), tiles = rows * columns;
   if (tiles == 0)
     return 0;
   const int64_t lastM = M - (rows - 1) * c.bm, lastN = std::min<int64_t>(c.bn, roundUp(N - (columns - 1) * c.bn, 32));
@@ -51,13 +51,13 @@ static double productCycles(const CpuRates &rates, const MatmulConfig &c, int64_
   };
   const double total = static_cast<double>(rows - 1) * across(c.bm) + across(lastM);
   const double largest = tileCycles(rates, c, std::min<int64_t>(c.bm, M), std::min<int64_t>(c.bn, roundUp(N, 32)), K);
-  return tiles <= 4 * cores ? largest * ceildiv(tiles, cores) : total / cores + largest / 2;
+  return tiles <= 4 * cores ? largest * cdiv(tiles, cores) : total / cores + largest / 2;
 }
 
 /// About `size`, a multiple of `unit`: what cuts `extent` into equal parts, so that no sliver is left at its end.
 static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
-  const int64_t parts = std::max<int64_t>(1, ceildiv(extent, size + unit));
-  return roundUp(std::max<int64_t>(1, ceildiv(extent, parts)), unit);
+  const int64_t parts = std::max<int64_t>(1, cdiv(extent, size + unit));
+  return roundUp(std::max<int64_t>(1, cdiv(extent, parts)), unit);
 }
 
 /// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles
@@ -76,7 +76,7 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
     const int64_t longest = M <= 1 ? 768 : 256;
     config.bm = static_cast<int>(std::max<int64_t>(M, 1));
     config.bn = static_cast<int>(std::clamp<int64_t>(N / std::max(1, cpu.cores) / 16 * 16, 16, 64));
-    config.side = side;
+    config.kUnroll = side;
     config.bk = static_cast<int>(std::clamp<int64_t>(roundUp(K, side), side, longest));
     return;
   }
@@ -87,7 +87,7 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
     config.bm = static_cast<int>(std::max<int64_t>(M, 1));
     config.bn =
         static_cast<int>(evenly(N, std::clamp<int64_t>(N / std::max(1, cpu.cores), 64, longest / config.bm), 32));
-    config.side = 1;
+    config.kUnroll = 1;
     config.bk = M <= 2 ? 8 : 4;
     return;
   }
@@ -161,8 +161,9 @@ static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a
 }
 
 /// That of an activation whose result `type` holds, of dropout and of a residual.
-static Epilogue epilogueOf(Activation activation, Type type, Drop drop, const std::optional<TensorRef> &residual = {}) {
-  if (drop == Drop::chance)
+static Epilogue epilogueOf(Activation activation, Type type, DropoutMode drop,
+                           const std::optional<TensorRef> &residual = {}) {
+  if (drop == DropoutMode::random)
     return Epilogue::chances;
   const bool isAccurate = activation == Activation::gelu_erf || (activation != Activation::none && type == f32);
   if (isAccurate || (residual && residual->type == f32))
@@ -177,20 +178,20 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
   chosen.ta = layout == Layout::tn;
   chosen.tb = layout == Layout::nt;
   chosen.accumulate = epilogue == Epilogue::accumulate;
-  chosen.keep = false;
-  if (chosen.side != 0 && (layout == Layout::tn || e.type == i8))
-    throw Error("'matmul': expected 'side' to be 0 for a product of i8 or of a turned 'a', but got " +
-                std::to_string(chosen.side));
-  if (chosen.side < 0 || (chosen.side > 0 && chosen.bk % chosen.side != 0))
-    throw Error("'matmul': expected 'side' to divide 'bk', but got " + std::to_string(chosen.side) + " and " +
+  chosen.storePreact = chosen.storeBiasGrad = false;
+  if (chosen.kUnroll != 0 && (layout == Layout::tn || e.type == i8))
+    throw Error("'matmul': expected 'k_unroll' to be 0 for a product of i8 or of a turned 'a', but got " +
+                std::to_string(chosen.kUnroll));
+  if (chosen.kUnroll < 0 || (chosen.kUnroll > 0 && chosen.bk % chosen.kUnroll != 0))
+    throw Error("'matmul': expected 'k_unroll' to divide 'bk', but got " + std::to_string(chosen.kUnroll) + " and " +
                 std::to_string(chosen.bk));
   return chosen;
 }
 
 /// One launch over the tiles of C.
 static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, std::vector<Arg> args) {
-  return {.launches = {{&kernel, textOf(kernel.fields, config),
-                        programs(ceildiv(e.M, config.bm), ceildiv(e.N, config.bn)), std::move(args),
+  return {.launches = {{&kernel, textOf(kernel.fields, config), programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn)),
+                        std::move(args),
                         2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K)}}};
 }
 
@@ -242,8 +243,8 @@ Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, con
   expectShape("matmul_gelu", "bias", bias, {e.N});
   if (preact)
     expectShape("matmul_gelu", "preact", *preact, {e.M, e.N});
-  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type, Drop::no));
-  chosen.keep = preact.has_value();
+  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type, DropoutMode::off));
+  chosen.storePreact = preact.has_value();
   return tiles(target, matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
 }
 
@@ -253,7 +254,7 @@ Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a,
   const Extents e = expectProduct("matmul_residual", layout, a, b, c);
   expectShape("matmul_residual", "bias", bias, {e.N});
   expectShape("matmul_residual", "residual", residual, {e.M, e.N});
-  const Epilogue epilogue = epilogueOf(Activation::none, c.type, Drop::no, residual);
+  const Epilogue epilogue = epilogueOf(Activation::none, c.type, DropoutMode::off, residual);
   return tiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue), {a, b, bias, residual, c});
 }
 
@@ -262,21 +263,22 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
   const Extents e = expectProduct("matmul_gelu_backward", layout, a, b, c);
   expectShape("matmul_gelu_backward", "preact", preact, {e.M, e.N});
   return tiles(target, matmulGeluBackwardKernel, e,
-               choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type, Drop::no)), {a, b, preact, c});
+               choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type, DropoutMode::off)),
+               {a, b, preact, c});
 }
 
 Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 const LinearEpilogue &epilogue, const std::optional<MatmulConfig> &config) {
   const auto &[bias, activation, preact, dropout, residual] = epilogue;
-  const Drop drop = dropOf(dropout);
-  if (drop == Drop::no && activation == Activation::none && !preact) {
+  const DropoutMode drop = dropoutModeOf(dropout);
+  if (drop == DropoutMode::off && activation == Activation::none && !preact) {
     if (!bias && !residual)
       return planMatmul(target, layout, a, b, c, false, config);
     if (bias)
       return residual ? planMatmulResidual(target, layout, a, b, *bias, *residual, c, config)
                       : planMatmulBias(target, layout, a, b, *bias, c, config);
   }
-  if (drop == Drop::no && activation == Activation::gelu && bias && !residual)
+  if (drop == DropoutMode::off && activation == Activation::gelu && bias && !residual)
     return planMatmulGelu(target, layout, a, b, *bias, preact, c, config);
 
   const char *plan = "matmul_linear";
@@ -289,7 +291,7 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
   if (dropout)
     expectDropout(plan, *dropout, e.M);
   MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(activation, c.type, drop, residual));
-  chosen.keep = preact.has_value();
+  chosen.storePreact = preact.has_value();
   chosen.biased = bias.has_value();
   chosen.residual = residual.has_value();
   chosen.activation = activation;
@@ -302,10 +304,10 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
 Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                         const LinearSlope &slope, const std::optional<MatmulConfig> &config) {
   const auto &[activation, from, dropout] = slope;
-  const Drop drop = dropOf(dropout);
-  if (drop == Drop::no && activation == Activation::none)
+  const DropoutMode drop = dropoutModeOf(dropout);
+  if (drop == DropoutMode::off && activation == Activation::none)
     return planMatmul(target, layout, a, b, c, false, config);
-  if (drop == Drop::no && activation == Activation::gelu && from)
+  if (drop == DropoutMode::off && activation == Activation::gelu && from)
     return planMatmulGeluBackward(target, layout, a, b, *from, c, config);
 
   const char *plan = "matmul_linear_backward";
@@ -319,7 +321,8 @@ Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a,
     expectDropout(plan, *dropout, e.M);
   MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(activation, c.type, drop));
   chosen.activation = activation;
-  chosen.drop = drop == Drop::chance && isKnownByResult(activation) ? Drop::scale : drop; // a result says what is kept
+  chosen.drop = drop == DropoutMode::random && isKnownByResult(activation) ? DropoutMode::scale_only
+                                                                           : drop; // a result says what is kept
   std::vector<Arg> args = {a, b, from.value_or(c), c};
   appendArgs(args, dropout, c);
   return tiles(target, matmulLinearBackwardKernel, e, chosen, std::move(args));
@@ -330,7 +333,7 @@ static constexpr int64_t shortestPart = 1024;
 
 /// Rows a program sums, 0 for all.
 static int64_t rowsOf(const Extents &e, int64_t parts, const MatmulConfig &config) {
-  return parts > 1 ? roundUp(ceildiv(e.K, parts), config.bk) : 0;
+  return parts > 1 ? roundUp(cdiv(e.K, parts), config.bk) : 0;
 }
 
 /// Splits K. On a CPU where fewer than 8 tiles of 256 × 128 would leave cores idle: a property of the shape alone, so
@@ -342,8 +345,8 @@ static void pickSplit(const Target &target, const std::vector<Extents> &all, Epi
   target.visit(
       [&](const CpuFacts &) {
         constexpr int64_t enough = 8;
-        const int64_t tiles = ceildiv(e.M, 256) * ceildiv(e.N, 128);
-        config.split = rowsOf(e, std::min(ceildiv(enough, std::max<int64_t>(tiles, 1)), most), config);
+        const int64_t tiles = cdiv(e.M, 256) * cdiv(e.N, 128);
+        config.split = rowsOf(e, std::min(cdiv(enough, std::max<int64_t>(tiles, 1)), most), config);
       },
       [&](const GpuFacts &gpu) {
         Product product = {e.M, e.N, e.K, e.type, epilogue};
@@ -411,10 +414,10 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
   if (chosen.split % chosen.bk != 0)
     throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " +
                 std::to_string(chosen.split) + " and " + std::to_string(chosen.bk));
-  chosen.keep = all.front().db.has_value();
+  chosen.storeBiasGrad = all.front().db.has_value();
 
   // All of K in one program: straight into dw and db.
-  const int64_t parts = chosen.split > 0 ? ceildiv(K, chosen.split) : 1;
+  const int64_t parts = chosen.split > 0 ? cdiv(K, chosen.split) : 1;
   Plan plan;
   if (parts == 1) {
     chosen.split = 0;

@@ -24,7 +24,7 @@ static void outliers(View record, View window, Tile lossFactor, Tile lossLimit, 
     Tile known = isFull & sound & (variance > 0.0);                   // scalar
     Tile z = where(known, (value - mean) / sqrt(variance), 0.0);      // scalar
     store(record, {static_cast<int>(to)}, z);
-    when(sound, [&] { store(window, {row, 0}, values); });
+    if_(sound, [&] { store(window, {row, 0}, values); });
     return z > limit; // scalar
   };
   Tile scale = field(record, StepField::weight) * field(record, StepField::unscale);       // scalar
@@ -33,7 +33,7 @@ static void outliers(View record, View window, Tile lossFactor, Tile lossLimit, 
                 standsOut(1, field(record, StepField::norm), normLimit, StepField::normZ); // scalar
   Tile after = place + 1.0;                                                                // scalar
   Tile now = where(after >= float(W), float(W), where(isFull, after + float(W), after));   // scalar
-  when(sound, [&] { store(window, {2, 0}, now); });
+  if_(sound, [&] { store(window, {2, 0}, now); });
   store(record, {static_cast<int>(StepField::applied)}, where(either, 0.0, cast(sound, f32)));
 }
 

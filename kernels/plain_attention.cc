@@ -54,7 +54,7 @@ static void maskedSoftmax(View weights, View dropped, View ranges, View mask, Vi
   Tile total = sum(e, -1, keep);                              // (BM, 1)
   Tile p = e * where(total > 0.0, 1.0 / total, 0.0);          // (BM, Tk)
   store(weights, {b, h, m, 0}, p);
-  if (cfg.drop == Drop::no)
+  if (cfg.drop == DropoutMode::off)
     return;
   const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, weights.dim(1), cfg);
   const auto kept = keptWeights(m, first, h, dropout, cfg);
@@ -74,7 +74,7 @@ static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile m
   Tile p = load(weights, {b, h, m, 0}, block);         // (BM, Tk)
   Tile dp = drop(load(dweights, {b, h, m, 0}, block)); // (BM, Tk)
   store(dweights, {b, h, m, 0}, p * (dp - sum(p * dp, -1, keep)));
-  if (cfg.drop != Drop::no)
+  if (cfg.drop != DropoutMode::off)
     store(weights, {b, h, m, 0}, drop(p));
 }
 
@@ -96,7 +96,7 @@ const Kernel headProductKernel =
 const Kernel maskedSoftmaxKernel = kernel(
     "masked_softmax", maskedSoftmax,
     {"weights (B, H, Tq, Tk) f32, scores, then their softmax", "dropped (B, H, Tq, Tk) f32, the same after dropout",
-     "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
+     "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
      "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", ofSite, ofMost, ofThreshold,
      ofKeptScale},
     attentionFields());
@@ -132,7 +132,7 @@ static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef
   config.sums = heads.sums;
   return {.launches = {{&headProductKernel,
                         textOf(headProductKernel.fields, config),
-                        programs(ceildiv(M, config.bm), ceildiv(N, config.bn), c.extents[0] * c.extents[1]),
+                        programs(cdiv(M, config.bm), cdiv(N, config.bn), c.extents[0] * c.extents[1]),
                         {inA.value_or(a), b, inC.value_or(c), scale}}}};
 }
 
@@ -155,13 +155,13 @@ Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRe
   const AttentionExtents s = expectHeads(plan, q, k, v, o, mask, scale);
   expectWeights(plan, weights, s);
   const AttentionConfig rows = rowsOf(target, s, mask);
-  const bool drops = rows.drop != Drop::no;
+  const bool drops = rows.drop != DropoutMode::off;
   const Arg dropped = drops ? Arg::workspace(0, f32, weights.extents) : Arg(weights);
   std::vector<Arg> args = {weights, dropped, mask.ranges.value_or(weights), wholeMask(mask, s, weights)};
   appendDropout(args, mask, weights);
   Plan all = planHeadProduct(target, Layout::nt, q, k, weights, scale, {s.H / s.Hk});
   all += Plan{.launches = {{&maskedSoftmaxKernel, textOf(maskedSoftmaxKernel.fields, rows),
-                            programs(ceildiv(s.Tq, rows.bm), s.H, s.B), args}},
+                            programs(cdiv(s.Tq, rows.bm), s.H, s.B), args}},
               .workspaceBytes = drops ? weights.bytes() : 0};
   all += planHeadProduct(target, Layout::nn, weights, v, o, 1, {s.H / s.Hk}, dropped);
   return all;
@@ -183,7 +183,7 @@ Plan planPlainAttentionBackward(const Target &target, const PlainAttentionSaved 
   appendDropout(args, mask, weights);
   Plan all = planHeadProduct(target, Layout::nt, dout, v, weights, 1, {group}, {}, dweights);
   all += Plan{.launches = {{&maskedSoftmaxBackwardKernel, textOf(maskedSoftmaxBackwardKernel.fields, rows),
-                            programs(ceildiv(s.Tq, rows.bm), s.H, s.B), args}},
+                            programs(cdiv(s.Tq, rows.bm), s.H, s.B), args}},
               .workspaceBytes = weights.bytes()};
   all += planHeadProduct(target, Layout::nn, weights, k, dq, scale, {group}, dweights);
   all += planHeadProduct(target, Layout::tn, weights, q, dk, scale, {group, /*sums=*/true}, dweights);

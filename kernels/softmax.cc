@@ -32,7 +32,7 @@ Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, x.extents);
   const SoftmaxConfig chosen = config.value_or(pickSoftmax(target, x.extents[1]));
-  const int64_t count = ceildiv(x.extents[0], chosen.rows);
+  const int64_t count = cdiv(x.extents[0], chosen.rows);
   return {.launches = {{&softmaxKernel, textOf(softmaxKernel.fields, chosen), programs(count), {x, out}}}};
 }
 

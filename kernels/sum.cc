@@ -26,7 +26,7 @@ static void sumPartials(View partials, View out, SumConfig cfg) {
 static void sumPair(View partials, View out, View morePartials, View moreOut, SumConfig cfg) {
   Tile p = program_id();
   Tile first = (out.dim(1) + (cfg.block - 1)) / cfg.block;
-  when(
+  if_(
       p < first, [&] { sumBlock(partials, out, 0, p * cfg.block, cfg); },
       [&] { sumBlock(morePartials, moreOut, 0, (p - first) * cfg.block, cfg); });
 }
@@ -67,7 +67,7 @@ Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out
   chosen.accumulate = accumulate;
   return {&sumPartialsKernel,
           textOf(sumPartialsKernel.fields, chosen),
-          programs(ceildiv(N, chosen.block), ceildiv(M, chosen.rows)),
+          programs(cdiv(N, chosen.block), cdiv(M, chosen.rows)),
           {partials, out}};
 }
 
@@ -92,7 +92,7 @@ std::vector<Launch> launchSums(const Target &target, const PartialSum &first, co
   chosen.accumulate = accumulate;
   return {{&sumPairKernel,
            textOf(sumPairKernel.fields, chosen),
-           programs(ceildiv(N, chosen.block) + ceildiv(M, chosen.block)),
+           programs(cdiv(N, chosen.block) + cdiv(M, chosen.block)),
            {one.partials, one.out, other.partials, other.out}}};
 }
 

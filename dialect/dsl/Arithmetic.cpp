@@ -1,4 +1,4 @@
-// Elementwise verbs: arithmetic, comparisons, bits, math functions, selection and casts.
+// Elementwise functions: arithmetic, comparisons, bits, math functions, selection and casts.
 
 #include "dialect/dsl/MathFunctions.h"
 #include "dialect/dsl/Tracer.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// Which element types a verb takes; anything else is an error with the hint to cast.
+/// Which element types a function takes; anything else is an error with the hint to cast.
 enum class Takes { numbers, integers, floats, bits };
 
 static bool accepts(Takes takes, Type type) {
@@ -33,39 +33,39 @@ static const char *nameOf(Takes takes) {
   return names[static_cast<int>(takes)];
 }
 
-static Operands unifyAs(Verb &verb, Takes takes, ArrayRef<const At *> operands) {
-  Operands result = unify(verb, operands);
+static Operands unifyAs(Call &call, Takes takes, ArrayRef<const At *> operands) {
+  Operands result = unify(call, operands);
   if (!result || accepts(takes, result.type))
     return result;
-  verb.expected() << nameOf(takes) << ", but got " << nameOf(result.type) << "; use cast()";
+  call.expected() << nameOf(takes) << ", but got " << nameOf(result.type) << "; use cast()";
   return {};
 }
 
 /// Emits an operation of the dialect that says whether integers have a sign, or one for which that does not matter.
-template <class Op> static mlir::Value emitIntegers(Verb &verb, const Operands &operands) {
-  auto op = verb.emit<Op>(operands.values[0], operands.values[1]);
+template <class Op> static mlir::Value emitIntegers(Call &call, const Operands &operands) {
+  auto op = call.emit<Op>(operands.values[0], operands.values[1]);
   if constexpr (std::is_same_v<Op, tile::DivOp> || std::is_same_v<Op, tile::RemOp> || std::is_same_v<Op, tile::ShrOp>)
     tile::setUnsigned(op, isUnsigned(operands.type));
   return op;
 }
 
-/// A verb on two operands: `Real` on floats, `Integer` on integers, `Natural` on those without a sign.
+/// A function of two operands: `Real` on floats, `Integer` on integers, `Natural` on those without a sign.
 template <class Real, class Integer, class Natural = Integer>
 static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
-  Verb verb(name, a.loc);
-  Operands operands = unifyAs(verb, takes, {&a, &b});
+  Call call(name, a.loc);
+  Operands operands = unifyAs(call, takes, {&a, &b});
   if (!operands)
-    return verb.poison();
+    return call.poison();
   if (isFloat(operands.type))
-    return verb.result(verb.emit<Real>(operands.values[0], operands.values[1]));
-  return verb.result(isUnsigned(operands.type) ? emitIntegers<Natural>(verb, operands)
-                                               : emitIntegers<Integer>(verb, operands));
+    return call.result(call.emit<Real>(operands.values[0], operands.values[1]));
+  return call.result(isUnsigned(operands.type) ? emitIntegers<Natural>(call, operands)
+                                               : emitIntegers<Integer>(call, operands));
 }
 
 template <class Integer> static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
-  Verb verb(name, a.loc);
-  Operands operands = unifyAs(verb, takes, {&a, &b});
-  return operands ? verb.result(emitIntegers<Integer>(verb, operands)) : verb.poison();
+  Call call(name, a.loc);
+  Operands operands = unifyAs(call, takes, {&a, &b});
+  return operands ? call.result(emitIntegers<Integer>(call, operands)) : call.poison();
 }
 
 Tile operator+(At a, At b) { return binary<arith::AddFOp, arith::AddIOp>("+", Takes::numbers, a, b); }
@@ -82,52 +82,52 @@ Tile min(At a, At b) { return binary<arith::MinNumFOp, arith::MinSIOp, arith::Mi
 Tile max(At a, At b) { return binary<arith::MaxNumFOp, arith::MaxSIOp, arith::MaxUIOp>("max", Takes::numbers, a, b); }
 
 Tile operator-(At a) {
-  Verb verb("-", a.loc);
-  Operands operands = unifyAs(verb, Takes::numbers, {&a});
+  Call call("-", a.loc);
+  Operands operands = unifyAs(call, Takes::numbers, {&a});
   if (!operands)
-    return verb.poison();
+    return call.poison();
   if (isFloat(operands.type))
-    return verb.result(verb.emit<arith::NegFOp>(operands.values[0]));
-  mlir::Value zero = verb.constant({}, operands.type, operands.shape);
-  return verb.result(verb.emit<arith::SubIOp>(zero, operands.values[0]));
+    return call.result(call.emit<arith::NegFOp>(operands.values[0]));
+  mlir::Value zero = call.constant({}, operands.type, operands.shape);
+  return call.result(call.emit<arith::SubIOp>(zero, operands.values[0]));
 }
 
 /// Every bit the other way round.
-static Tile complement(Verb &verb, Takes takes, const At &a) {
-  Operands operands = unifyAs(verb, takes, {&a});
+static Tile complement(Call &call, Takes takes, const At &a) {
+  Operands operands = unifyAs(call, takes, {&a});
   if (!operands)
-    return verb.poison();
-  mlir::Value ones = verb.constant(Literal::allOnes(operands.type), operands.type, operands.shape);
-  return verb.result(verb.emit<arith::XOrIOp>(operands.values[0], ones));
+    return call.poison();
+  mlir::Value ones = call.constant(Literal::allOnes(operands.type), operands.type, operands.shape);
+  return call.result(call.emit<arith::XOrIOp>(operands.values[0], ones));
 }
 
 Tile operator~(At a) {
-  Verb verb("~", a.loc);
-  return complement(verb, Takes::bits, a);
+  Call call("~", a.loc);
+  return complement(call, Takes::bits, a);
 }
 
 Tile operator!(const Tile &a) {
-  Verb verb("!", Tracer::declaredAt(a));
-  mlir::Value value = verb.value(At(a, verb.loc));
+  Call call("!", Tracer::declaredAt(a));
+  mlir::Value value = call.value(At(a, call.loc));
   if (value && elementOf(value) != boolean) {
-    verb.expected() << "boolean, but got " << describe(value) << "; compare it with 0";
-    return verb.poison();
+    call.expected() << "boolean, but got " << describe(value) << "; compare it with 0";
+    return call.poison();
   }
-  return value ? complement(verb, Takes::bits, At(a, verb.loc)) : verb.poison();
+  return value ? complement(call, Takes::bits, At(a, call.loc)) : call.poison();
 }
 
 // --- Comparisons -----------------------------------------------------------------------------------------------------
 
 static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredicate real, arith::CmpIPredicate integer,
                     arith::CmpIPredicate natural) {
-  Verb verb(name, a.loc);
-  Operands operands = unify(verb, {&a, &b});
+  Call call(name, a.loc);
+  Operands operands = unify(call, {&a, &b});
   if (!operands)
-    return verb.poison();
+    return call.poison();
   if (isFloat(operands.type))
-    return verb.result(verb.emit<arith::CmpFOp>(real, operands.values[0], operands.values[1]));
+    return call.result(call.emit<arith::CmpFOp>(real, operands.values[0], operands.values[1]));
   auto predicate = isInteger(operands.type) && !isUnsigned(operands.type) ? integer : natural; // a signed true is -1
-  return verb.result(verb.emit<arith::CmpIOp>(predicate, operands.values[0], operands.values[1]));
+  return call.result(call.emit<arith::CmpIOp>(predicate, operands.values[0], operands.values[1]));
 }
 
 using F = arith::CmpFPredicate;
@@ -149,27 +149,27 @@ static mlir::Value permit(mlir::Value result, Accuracy accuracy) {
 
 template <class Op> static Tile unary(const char *name, const At &x, Accuracy accuracy = Accuracy::full) {
   static_assert(static_cast<int>(Accuracy::fast) == static_cast<int>(tile::Accuracy::Fast));
-  Verb verb(name, x.loc);
+  Call call(name, x.loc);
   At operand = x;
   if (auto number = Tracer::literalOf(x))
     operand = At(number->asReal(), x.loc);
-  Operands operands = unifyAs(verb, Takes::floats, {&operand});
-  return operands ? verb.result(permit(verb.emit<Op>(operands.values[0]), accuracy)) : verb.poison();
+  Operands operands = unifyAs(call, Takes::floats, {&operand});
+  return operands ? call.result(permit(call.emit<Op>(operands.values[0]), accuracy)) : call.poison();
 }
 
 template <class Op> static Tile binaryOfFloats(const char *name, const At &a, const At &b) {
-  Verb verb(name, a.loc);
-  Operands operands = unifyAs(verb, Takes::floats, {&a, &b});
-  return operands ? verb.result(verb.emit<Op>(operands.values[0], operands.values[1])) : verb.poison();
+  Call call(name, a.loc);
+  Operands operands = unifyAs(call, Takes::floats, {&a, &b});
+  return operands ? call.result(call.emit<Op>(operands.values[0], operands.values[1])) : call.poison();
 }
 
 /// A rounding function: integers are their own result.
 template <class Op> static Tile rounding(const char *name, const At &x) {
-  Verb verb(name, x.loc);
-  Operands operands = unifyAs(verb, Takes::numbers, {&x});
+  Call call(name, x.loc);
+  Operands operands = unifyAs(call, Takes::numbers, {&x});
   if (!operands)
-    return verb.poison();
-  return verb.result(isFloat(operands.type) ? verb.emit<Op>(operands.values[0]).getResult() : operands.values[0]);
+    return call.poison();
+  return call.result(isFloat(operands.type) ? call.emit<Op>(operands.values[0]).getResult() : operands.values[0]);
 }
 
 Tile sqrt(At x) { return unary<math::SqrtOp>("sqrt", x); }
@@ -182,10 +182,10 @@ Tile sqrt(At x) { return unary<math::SqrtOp>("sqrt", x); }
 #include "dialect/tile/Functions.def"
 
 Tile divide(At a, At b, Accuracy accuracy) {
-  Verb verb("divide", a.loc);
-  Operands operands = unifyAs(verb, Takes::floats, {&a, &b});
-  return operands ? verb.result(permit(verb.emit<arith::DivFOp>(operands.values[0], operands.values[1]), accuracy))
-                  : verb.poison();
+  Call call("divide", a.loc);
+  Operands operands = unifyAs(call, Takes::floats, {&a, &b});
+  return operands ? call.result(permit(call.emit<arith::DivFOp>(operands.values[0], operands.values[1]), accuracy))
+                  : call.poison();
 }
 
 Tile round(At x) { return rounding<math::RoundEvenOp>("round", x); }
@@ -196,85 +196,85 @@ Tile ceil(At x) { return rounding<math::CeilOp>("ceil", x); }
 Tile copysign(At x, At sign) { return binaryOfFloats<math::CopySignOp>("copysign", x, sign); }
 
 Tile abs(At x) {
-  Verb verb("abs", x.loc);
-  Operands operands = unifyAs(verb, Takes::numbers, {&x});
+  Call call("abs", x.loc);
+  Operands operands = unifyAs(call, Takes::numbers, {&x});
   if (!operands)
-    return verb.poison();
+    return call.poison();
   if (isUnsigned(operands.type))
-    return verb.result(operands.values[0]);
+    return call.result(operands.values[0]);
   if (isFloat(operands.type))
-    return verb.result(verb.emit<math::AbsFOp>(operands.values[0]));
-  return verb.result(verb.emit<math::AbsIOp>(operands.values[0]));
+    return call.result(call.emit<math::AbsFOp>(operands.values[0]));
+  return call.result(call.emit<math::AbsIOp>(operands.values[0]));
 }
 
 Tile fma(At a, At b, At c) {
-  Verb verb("fma", a.loc);
-  Operands operands = unifyAs(verb, Takes::numbers, {&a, &b, &c});
+  Call call("fma", a.loc);
+  Operands operands = unifyAs(call, Takes::numbers, {&a, &b, &c});
   if (!operands)
-    return verb.poison();
+    return call.poison();
   auto &v = operands.values;
   if (isFloat(operands.type))
-    return verb.result(verb.emit<math::FmaOp>(v[0], v[1], v[2]));
-  return verb.result(verb.emit<arith::AddIOp>(verb.emit<arith::MulIOp>(v[0], v[1]), v[2]));
+    return call.result(call.emit<math::FmaOp>(v[0], v[1], v[2]));
+  return call.result(call.emit<arith::AddIOp>(call.emit<arith::MulIOp>(v[0], v[1]), v[2]));
 }
 
 Tile clamp(At x, At low, At high) {
-  Verb verb("clamp", x.loc);
-  Operands operands = unifyAs(verb, Takes::numbers, {&x, &low, &high});
+  Call call("clamp", x.loc);
+  Operands operands = unifyAs(call, Takes::numbers, {&x, &low, &high});
   if (!operands)
-    return verb.poison();
+    return call.poison();
   auto &v = operands.values;
   if (isFloat(operands.type))
-    return verb.result(verb.emit<arith::MinNumFOp>(verb.emit<arith::MaxNumFOp>(v[0], v[1]), v[2]));
+    return call.result(call.emit<arith::MinNumFOp>(call.emit<arith::MaxNumFOp>(v[0], v[1]), v[2]));
   if (isUnsigned(operands.type))
-    return verb.result(verb.emit<arith::MinUIOp>(verb.emit<arith::MaxUIOp>(v[0], v[1]), v[2]));
-  return verb.result(verb.emit<arith::MinSIOp>(verb.emit<arith::MaxSIOp>(v[0], v[1]), v[2]));
+    return call.result(call.emit<arith::MinUIOp>(call.emit<arith::MaxUIOp>(v[0], v[1]), v[2]));
+  return call.result(call.emit<arith::MinSIOp>(call.emit<arith::MaxSIOp>(v[0], v[1]), v[2]));
 }
 
 Tile where(At condition, At a, At b) {
-  Verb verb("where", condition.loc);
-  mlir::Value chosen = verb.value(condition);
+  Call call("where", condition.loc);
+  mlir::Value chosen = call.value(condition);
   if (chosen && elementOf(chosen) != boolean) {
-    verb.expected() << "a boolean condition, but got " << describe(chosen);
+    call.expected() << "a boolean condition, but got " << describe(chosen);
     chosen = {};
   }
-  Operands operands = unify(verb, {&a, &b});
+  Operands operands = unify(call, {&a, &b});
   if (!chosen || !operands)
-    return verb.poison();
+    return call.poison();
   auto shape = broadcastShape(shapeOf(chosen), operands.shape);
   if (!shape) {
-    verb.expected() << "shapes that broadcast, but got a condition of shape " << textOf(shapeOf(chosen))
+    call.expected() << "shapes that broadcast, but got a condition of shape " << textOf(shapeOf(chosen))
                     << " and values of shape " << textOf(operands.shape);
-    return verb.poison();
+    return call.poison();
   }
-  return verb.result(verb.emit<arith::SelectOp>(verb.broadcast(chosen, *shape),
-                                                verb.broadcast(operands.values[0], *shape),
-                                                verb.broadcast(operands.values[1], *shape)));
+  return call.result(call.emit<arith::SelectOp>(call.broadcast(chosen, *shape),
+                                                call.broadcast(operands.values[0], *shape),
+                                                call.broadcast(operands.values[1], *shape)));
 }
 
 Tile cast(At x, Type type) {
-  Verb verb("cast", x.loc);
-  mlir::Value value = verb.value(x);
-  return value ? verb.result(verb.cast(value, type)) : verb.poison();
+  Call call("cast", x.loc);
+  mlir::Value value = call.value(x);
+  return value ? call.result(call.cast(value, type)) : call.poison();
 }
 
 Tile bitcast(At x, Type type) {
-  Verb verb("bitcast", x.loc);
-  mlir::Value value = verb.value(x);
+  Call call("bitcast", x.loc);
+  mlir::Value value = call.value(x);
   if (!value)
-    return verb.poison();
+    return call.poison();
   const Type from = elementOf(value);
   if (from == boolean || type == boolean || bytesOf(from) != bytesOf(type)) {
-    verb.expected() << "a type of " << bytesOf(from) << (bytesOf(from) == 1 ? " byte" : " bytes")
+    call.expected() << "a type of " << bytesOf(from) << (bytesOf(from) == 1 ? " byte" : " bytes")
                     << " that is not boolean for " << describe(value) << ", but got " << nameOf(type);
-    return verb.poison();
+    return call.poison();
   }
   if (isInteger(from) && isInteger(type))
-    return verb.result(verb.cast(value, type));
+    return call.result(call.cast(value, type));
   if (from == type)
-    return verb.result(value);
-  return verb.result(
-      verb.of(type, verb.emit<arith::BitcastOp>(typeOf(value.getContext(), type, shapeOf(value)), value)));
+    return call.result(value);
+  return call.result(
+      call.of(type, call.emit<arith::BitcastOp>(typeOf(value.getContext(), type, shapeOf(value)), value)));
 }
 
 } // namespace kiln

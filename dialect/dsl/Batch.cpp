@@ -80,11 +80,11 @@ private:
     return static_cast<size_t>(llvm::find_if(all, [](const auto &axis) { return axis.has_value(); }) - all.begin());
   }
   void checkRanks(const std::vector<View> &views) const {
-    Verb verb("vmap", loc);
+    Call call("vmap", loc);
     bool isFine = true;
     for (auto [view, axis] : llvm::zip(views, axesOfViews())) {
       if (axis && *axis >= view.rank()) {
-        verb.expected() << verb.tracer.kernel.called(view.index()) << " to have a dimension " << *axis
+        call.expected() << call.tracer.kernel.called(view.index()) << " to have a dimension " << *axis
                         << " with its examples, but got rank " << view.rank();
         isFine = false;
       }

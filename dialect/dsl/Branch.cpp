@@ -129,10 +129,10 @@ static void endSide(Tracer &tracer, Location loc, const Side &side, SmallVector<
   region.push_back(side.frame.body);
 }
 
-void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise, Loc loc) {
-  Verb verb("when", loc);
-  Tracer &tracer = verb.tracer;
-  mlir::Value chosen = verb.truth(condition, "condition");
+void if_(At condition, const std::function<void()> &then, const std::function<void()> &otherwise, Loc loc) {
+  Call call("if_", loc);
+  Tracer &tracer = call.tracer;
+  mlir::Value chosen = call.truth(condition, "condition");
   const size_t cellsBefore = tracer.cellCount();
   if (const Outcome *outcome = tracer.beginBodies(/*isLoop=*/false, loc))
     return branchWithoutSides(tracer, loc, chosen, *outcome, cellsBefore);
@@ -151,10 +151,10 @@ void when(At condition, const std::function<void()> &then, const std::function<v
   const auto kinds =
       llvm::filter_to_vector(everyLeave, [&](Leave kind) { return first.leaves[kind] || second.leaves[kind]; });
   types.append(kinds.size(), tracer.builder.getI1Type());
-  auto branch = scf::IfOp::create(tracer.builder, verb.location, types, chosen, false, false);
-  endSide(tracer, verb.location, first, thenValues, kinds, branch.getThenRegion());
+  auto branch = scf::IfOp::create(tracer.builder, call.location, types, chosen, false, false);
+  endSide(tracer, call.location, first, thenValues, kinds, branch.getThenRegion());
   if (!types.empty() || !second.frame.body->empty())
-    endSide(tracer, verb.location, second, otherwiseValues, kinds, branch.getElseRegion());
+    endSide(tracer, call.location, second, otherwiseValues, kinds, branch.getElseRegion());
   else
     tracer.bury(second.frame.body);
   endBranch(tracer, loc, branch, tiles, elements, kinds, cellsBefore);

@@ -1,8 +1,10 @@
-// Verbs that are spelt from others. Each passes on the line that it was written at.
+// Functions that are composed of others. Each passes on the line of its call.
 
 #include "dialect/dsl/MathFunctions.h"
 #include "dialect/dsl/Tracer.h"
 
+#include <functional>
+#include <numeric>
 #include <optional>
 
 namespace kiln {
@@ -20,9 +22,9 @@ Tile &operator>>=(Tile &a, At b) { return a = At(a, b.loc) >> b; }
 
 /// x as a tile, so that a number has a type.
 static Tile tileOf(const char *name, const At &x) {
-  Verb verb(name, x.loc);
-  mlir::Value value = verb.value(x);
-  return value ? verb.result(value) : verb.poison();
+  Call call(name, x.loc);
+  mlir::Value value = call.value(x);
+  return value ? call.result(value) : call.poison();
 }
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ Tile sign(At x) {
 
 /// Operands as tiles of one type and shape; none, reported, where these are not floats, or with `whole` not integers.
 static std::vector<Tile> unified(const char *name, std::initializer_list<const At *> operands, bool whole = false) {
-  Verb verb(name, (*operands.begin())->loc);
+  Call call(name, (*operands.begin())->loc);
   llvm::SmallVector<At, 2> numbers; // alone a number is real
   llvm::SmallVector<const At *, 2> places;
   for (const At *operand : operands) {
@@ -137,19 +139,19 @@ static std::vector<Tile> unified(const char *name, std::initializer_list<const A
   }
   for (const At &number : numbers)
     places.push_back(&number);
-  const Operands values = unify(verb, places);
+  const Operands values = unify(call, places);
   if (values && (whole ? !isInteger(values.type) : !isFloat(values.type)))
-    verb.expected() << (whole ? "integers" : "floats") << ", but got " << nameOf(values.type) << "; use cast()";
+    call.expected() << (whole ? "integers" : "floats") << ", but got " << nameOf(values.type) << "; use cast()";
   else if (values) {
     std::vector<Tile> tiles;
     for (const mlir::Value value : values.values)
-      tiles.push_back(verb.result(value));
+      tiles.push_back(call.result(value));
     return tiles;
   }
   return {};
 }
 
-static Tile poison(const At &x) { return Verb("", x.loc).poison(); }
+static Tile poison(const At &x) { return Call("", x.loc).poison(); }
 
 static bool isNarrow(Type type) { return isFloat(type) && bytesOf(type) < 4; }
 
@@ -213,6 +215,16 @@ static Tile upperHalf(const Line &at, const Tile &a, const Tile &b) {
   return sum(sum(times(high(a), high(b)), high(middle)), high(other));
 }
 
+Tile cdiv(At a, At b) {
+  const Line at{a.loc};
+  const std::vector<Tile> numbers = unified("cdiv", {&a, &b}, /*whole=*/true);
+  if (numbers.empty())
+    return poison(a);
+  const Tile quotient = at(numbers[0]) / at(numbers[1]), rest = at(numbers[0]) % at(numbers[1]);
+  const Tile isMore = at(rest) > at(0);
+  return at(quotient) + at(cast(at(isMore), quotient.type(a.loc)));
+}
+
 Tile mulhi(At a, At b) {
   const Line at{a.loc};
   const std::vector<Tile> factors = unified("mulhi", {&a, &b}, /*whole=*/true);
@@ -259,6 +271,37 @@ Tile softplus(At x) {
     return *narrow;
   const Tile linear = max(at(value), at(0), Nans::propagate), small = smallPower(at, value);
   return at(linear) + at(log(at(at(1) + at(small))));
+}
+
+/// The mean of floats of 32 or 64 bits.
+static Tile meanOf(const Line &at, const Tile &value, const Axes &axes, bool keep) {
+  const Tile total = sum(at(value), axes, keep);
+  const auto countOf = [&](const Tile &tile) {
+    const Shape shape = tile.shape(at.loc);
+    return std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
+  };
+  return at(total) / at(countOf(value) / countOf(total));
+}
+
+Tile mean(At x, Axes axes, bool keep) {
+  const Line at{x.loc};
+  const std::vector<Tile> operands = unified("mean", {&x});
+  if (operands.empty())
+    return poison(x);
+  if (const auto narrow = inF32(at, operands[0], [&](At wide) { return mean(wide, axes, keep); }))
+    return *narrow;
+  return meanOf(at, operands[0], axes, keep);
+}
+
+Tile var(At x, Axes axes, bool keep) {
+  const Line at{x.loc};
+  const std::vector<Tile> operands = unified("var", {&x});
+  if (operands.empty())
+    return poison(x);
+  if (const auto narrow = inF32(at, operands[0], [&](At wide) { return var(wide, axes, keep); }))
+    return *narrow;
+  const Tile centred = at(operands[0]) - at(meanOf(at, operands[0], axes, kiln::keep));
+  return meanOf(at, at(centred) * at(centred), axes, keep);
 }
 
 Tile softmax(At x, int axis) {

@@ -9,7 +9,7 @@ namespace kiln {
 namespace detail {
 /// A combine function of two states. A state has one scalar for each tile that is reduced or scanned.
 using Combine = std::function<std::vector<Tile>(const std::vector<Tile> &earlier, const std::vector<Tile> &later)>;
-std::vector<Tile> fold(const char *verb, const std::vector<At> &xs, int axis, bool isScan, bool reverse,
+std::vector<Tile> fold(const char *name, const std::vector<At> &xs, int axis, bool isScan, bool reverse,
                        const Combine &combine, Loc loc);
 
 template <size_t N> std::array<Tile, N> arrayOf(const std::vector<Tile> &tiles) {
@@ -40,15 +40,6 @@ Tile &operator^=(Tile &a, At b);
 Tile &operator<<=(Tile &a, At b);
 Tile &operator>>=(Tile &a, At b);
 
-// --- Memory: rows by their numbers -----------------------------------------------------------------------------------
-//     Tile e = gather(table, tokens, {0}, {768});   // (T, 768): rows `tokens` of the table
-
-/// Loads rows `rows[…]` of the view. `offsets` and `shape` are the begin and the extents in the other dimensions.
-/// gather() here loads from memory, like a load with a tensor of pointers in Triton; Triton's `gather` is take().
-Tile gather(View view, At rows, Offsets offsets, TileExtents shape, Padding padding = Padding::zero, Loc loc = here());
-/// Stores rows of `value` to rows `rows[…]` of the view.
-void scatter(View view, At rows, Offsets offsets, At value, Loc loc = here());
-
 // --- Reductions ------------------------------------------------------------------------------------------------------
 //     Tile total = reduce(x, -1, [](Tile a, Tile b) { return a + b; });
 
@@ -58,6 +49,11 @@ std::array<Tile, 2> min_at(At x, Axes axes = -1, bool keep = false);
 /// Whether any element, or every element, of a boolean tile is true.
 Tile any(At x, Axes axes = -1, bool keep = false);
 Tile all(At x, Axes axes = -1, bool keep = false);
+/// The mean, Σ x / n, of floats.
+Tile mean(At x, Axes axes = -1, bool keep = false);
+/// The population variance, Σ (x − mean(x))² / n, of floats, in two passes. f32 computes in f32, f64 in f64, and
+/// narrower floats in f32 with one rounding of the result.
+Tile var(At x, Axes axes = -1, bool keep = false);
 
 /// Reduces along an axis with a function of two scalars, `Tile combine(Tile a, Tile b)`, like `tl.reduce`.
 /// - The function is traced once. It may use scalars from outside, and no other tiles, memory or loops.
@@ -151,6 +147,9 @@ Tile copysign(At x, At sign);
 /// The bits of x as another type of that width; not for boolean. Like `tl.cast` with `bitcast=True`.
 Tile bitcast(At x, Type type);
 
+/// a / b rounded up, for b ≥ 1, without overflow. The overload of host integers gives a host integer.
+Tile cdiv(At a, At b);
+constexpr int64_t cdiv(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 /// The upper half of the product of two integers of one type, like `tl.umulhi`; `*` gives the lower half.
 Tile mulhi(At a, At b);
 /// −1, 0 or 1 by the sign, in x's type. ±0 and NaN stay unchanged.

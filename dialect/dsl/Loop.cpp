@@ -32,14 +32,14 @@ static void closeBody(Loop::State &state) {
 }
 
 /// Reports unless the cells hold what they held before the condition, which is open, and has them hold it again.
-static void checkCells(Verb &verb) {
-  for (FrameCell &cell : verb.tracer.innermost().cells) {
+static void checkCells(Call &call) {
+  for (FrameCell &cell : call.tracer.innermost().cells) {
     if (!cell.tile)
       continue;
     if (cell.argument ? Tracer::held(*cell.tile) != cell.argument : Tracer::isChanged(cell)) {
-      auto error = verb.expected();
+      auto error = call.expected();
       error << "a condition that changes no tile";
-      error.attachNote(verb.tracer.at(cell.declared)) << "declared here";
+      error.attachNote(call.tracer.at(cell.declared)) << "declared here";
     }
     Tracer::restore(cell);
   }
@@ -47,61 +47,61 @@ static void checkCells(Verb &verb) {
 
 /// Traces the condition, with arguments in place of the cells.
 static void traceCondition(Loop::State &state) {
-  Verb verb("repeat_while", state.loc);
+  Call call("repeat_while", state.loc);
   Tracer &tracer = state.tracer;
   tracer.openTraced(Body::condition, state.loc,
-                    [&] { state.holds = verb.truth(At(state.condition(), state.loc), "condition"); });
-  checkCells(verb);
+                    [&] { state.holds = call.truth(At(state.condition(), state.loc), "condition"); });
+  checkCells(call);
   const Frame frame = tracer.close();
   reportDestroyed(tracer, frame, "condition", state.loc);
   state.test = frame.body;
 }
 
 /// A step below 1 would never end: a constant one is an error, any other counts as 1.
-static mlir::Value checkStep(Verb &verb, mlir::Value step) {
+static mlir::Value checkStep(Call &call, mlir::Value step) {
   Literal one;
   one.integer = 1;
   IntegerAttr constant;
   if (step && !matchPattern(step, m_Constant(&constant)))
-    return verb.emit<arith::MaxSIOp>(step, verb.constant(one, i64, {}));
+    return call.emit<arith::MaxSIOp>(step, call.constant(one, i64, {}));
   if (step && constant.getInt() >= 1)
     return step;
   if (step)
-    verb.expected() << "a step of at least 1, but got " << constant.getInt();
-  return verb.constant(one, i64, {});
+    call.expected() << "a step of at least 1, but got " << constant.getInt();
+  return call.constant(one, i64, {});
 }
 
 /// The largest number of rounds that may become one, and of stages.
 static constexpr int mostUnrolled = 64, mostStages = 64;
 
-static Hints checkHints(Verb &verb, Hints hints) {
+static Hints checkHints(Call &call, Hints hints) {
   if (hints.unroll < 1 || hints.unroll > mostUnrolled)
-    verb.expected() << "to be unrolled from 1 to " << mostUnrolled << " times, but got " << hints.unroll;
+    call.expected() << "to be unrolled from 1 to " << mostUnrolled << " times, but got " << hints.unroll;
   else if (hints.stages < 0 || hints.stages > mostStages)
-    verb.expected() << "from 0 to " << mostStages << " stages, but got " << hints.stages;
+    call.expected() << "from 0 to " << mostStages << " stages, but got " << hints.stages;
   else if (hints.stages > 1 && !hints.pipeline)
-    verb.expected() << "no stages without a pipeline, but got " << hints.stages;
+    call.expected() << "no stages without a pipeline, but got " << hints.stages;
   else
     return hints;
   return {};
 }
 
 Loop range(At begin, At end, At step, Hints hints, Loc loc) {
-  Verb verb("range", loc);
-  auto state = std::make_unique<Loop::State>(Loop::State{.tracer = verb.tracer,
+  Call call("range", loc);
+  auto state = std::make_unique<Loop::State>(Loop::State{.tracer = call.tracer,
                                                          .loc = loc,
-                                                         .begin = verb.index(begin, "begin"),
-                                                         .end = verb.index(end, "end"),
-                                                         .step = verb.index(step, "step"),
+                                                         .begin = call.index(begin, "begin"),
+                                                         .end = call.index(end, "end"),
+                                                         .step = call.index(step, "step"),
                                                          .condition = {},
-                                                         .hints = checkHints(verb, hints),
-                                                         .outside = verb.tracer.builder.getInsertionBlock()});
+                                                         .hints = checkHints(call, hints),
+                                                         .outside = call.tracer.builder.getInsertionBlock()});
   // After a mistake in the bounds the body is still traced, for its own mistakes.
   if (!state->begin)
-    state->begin = verb.constant({}, i64, {});
+    state->begin = call.constant({}, i64, {});
   if (!state->end)
-    state->end = verb.constant({}, i64, {});
-  state->step = checkStep(verb, state->step);
+    state->end = call.constant({}, i64, {});
+  state->step = checkStep(call, state->step);
   state->exceptions = std::uncaught_exceptions();
   return Loop(std::move(state));
 }
@@ -111,15 +111,15 @@ Loop range(At begin, At end, At step, Loc loc) { return range(begin, end, step, 
 Loop range(At end, Loc loc) { return range(At(0, end.loc), end, At(1, end.loc), loc); }
 
 Loop repeat_while(const std::function<Tile()> &condition, Loc loc) {
-  Verb verb("repeat_while", loc);
-  auto state = std::make_unique<Loop::State>(Loop::State{.tracer = verb.tracer,
+  Call call("repeat_while", loc);
+  auto state = std::make_unique<Loop::State>(Loop::State{.tracer = call.tracer,
                                                          .loc = loc,
                                                          .begin = {},
                                                          .end = {},
                                                          .step = {},
                                                          .condition = condition,
                                                          .hints = {},
-                                                         .outside = verb.tracer.builder.getInsertionBlock()});
+                                                         .outside = call.tracer.builder.getInsertionBlock()});
   state->exceptions = std::uncaught_exceptions();
   return Loop(std::move(state));
 }
@@ -133,7 +133,7 @@ Loop::~Loop() {
     return;
   if (std::uncaught_exceptions() <= state->exceptions)
     state->tracer.error(state->loc) << "expected the body of a traced loop to reach its end, but it was left by "
-                                       "break or return; use break_when() or return_when()";
+                                       "break or return; use break_if() or return_if()";
   else
     state->tracer.noteThrown(state->loc);
   state->tracer.abandonBodies();

@@ -1,5 +1,5 @@
-// Overloads for likely mistakes, such as a mask in the wrong place. Each is a static_assert with one clear sentence,
-// instead of many lines about templates. Tile.h includes this; none of it can be used.
+// Overloads for likely mistakes, such as a mask in the wrong place, or a former name. Each is a static_assert with one
+// clear sentence, instead of many lines about templates. Tile.h includes this; none of it can be used.
 
 #pragma once
 
@@ -27,14 +27,10 @@ template <class T> void refuseOffset() {
 template <NoList T, class... More> Tile load(View, Offsets, TileExtents, T, More...) {
   return refuseMaskOfLoad<T>(), 0;
 }
-template <NoList T, class... More> Tile gather(View, At, Offsets, TileExtents, T, More...) {
-  return refuseMaskOfLoad<T>(), 0;
-}
 template <NoList T, class... More> void store(View, Offsets, At, T, More...) { refuseMaskOfStore<T>(); }
 template <NoList T, class... More> void store(View, Offsets, std::initializer_list<int64_t>, T, More...) {
   refuseMaskOfStore<T>();
 }
-template <NoList T, class... More> void scatter(View, At, Offsets, At, T, More...) { refuseMaskOfStore<T>(); }
 template <NoList T, class... More> Tile atomic_add(View, Offsets, At, T, More...) { return refuseMaskOfStore<T>(), 0; }
 
 template <NoList T, class... More> Tile load(View, T, TileExtents, More...) { return refuseOffset<T>(), 0; }
@@ -45,6 +41,50 @@ template <std::same_as<Tile> T> Tile iota(const T &count, Type = Type::i32, Loc 
   static_assert(sizeof(T) == 0, "iota counts to an integer that is known while tracing, such as a config's field, or "
                                 "view.extent(i) in place of view.dim(i)");
   return count;
+}
+
+// --- Former names ----------------------------------------------------------------------------------------------------
+
+/// An argument of any type. A kernel's own function of such a name is a better match than a template of these.
+struct AnyArgument {
+  AnyArgument() = default;
+  template <class T> AnyArgument(const T &) {}
+  AnyArgument(std::initializer_list<AnyArgument>) {}
+};
+
+template <class T = Tile> T expand(AnyArgument, AnyArgument) {
+  static_assert(sizeof(T) == 0, "the name of expand() is unsqueeze()");
+  return T();
+}
+template <class T = Tile> T take(AnyArgument, AnyArgument, AnyArgument = {}) {
+  static_assert(sizeof(T) == 0, "the name of take() is gather()");
+  return T();
+}
+template <class T = Tile> T gather(View, AnyArgument, AnyArgument, AnyArgument, AnyArgument = {}, AnyArgument = {}) {
+  static_assert(sizeof(T) == 0, "gather() is for tiles: load(view, {rows, 0}, {C}) reads rows of a view");
+  return T();
+}
+template <class T = Tile> void scatter(View, AnyArgument, AnyArgument, AnyArgument, AnyArgument = {}) {
+  static_assert(sizeof(T) == 0, "store(view, {rows, 0}, x) writes rows of a view");
+}
+template <class T = Tile> void when(AnyArgument, AnyArgument, AnyArgument = {}) {
+  static_assert(sizeof(T) == 0, "the name of when() is if_()");
+}
+template <class T = Tile> void continue_when(AnyArgument) {
+  static_assert(sizeof(T) == 0, "the name of continue_when() is continue_if()");
+}
+template <class T = Tile> void break_when(AnyArgument) {
+  static_assert(sizeof(T) == 0, "the name of break_when() is break_if()");
+}
+template <class T = Tile> void return_when(AnyArgument) {
+  static_assert(sizeof(T) == 0, "the name of return_when() is return_if()");
+}
+template <class T = Tile> void check(AnyArgument, AnyArgument) {
+  static_assert(sizeof(T) == 0, "the name of check() is device_assert()");
+}
+template <class T = int64_t> T ceildiv(AnyArgument, AnyArgument) {
+  static_assert(sizeof(T) == 0, "the name of ceildiv() is cdiv()");
+  return T();
 }
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Verbs that take tiles apart and put them together: all are spelt from `tile.extract`, broadcasts and choices.
+// Functions that take tiles apart and put them together: all are composed of `tile.extract`, broadcasts and choices.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -8,58 +8,58 @@ namespace kiln {
 
 /// x as a tile of rank 1 or more, and the axis counted from the front; nothing, reported, when there is none such.
 static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x, int axis) {
-  Verb verb(name, x.loc);
-  mlir::Value value = verb.value(x);
+  Call call(name, x.loc);
+  mlir::Value value = call.value(x);
   if (!value)
     return {};
   const int rank = static_cast<int>(shapeOf(value).size());
   if (rank == 0)
-    verb.expected() << "a tile of rank 1 or more, but got " << describe(value);
+    call.expected() << "a tile of rank 1 or more, but got " << describe(value);
   else if (axis < -rank || axis >= rank)
-    verb.expected() << "an axis from " << -rank << " to " << rank - 1 << ", but got " << axis;
+    call.expected() << "an axis from " << -rank << " to " << rank - 1 << ", but got " << axis;
   else
-    return std::pair(verb.result(value), axis < 0 ? axis + rank : axis);
+    return std::pair(call.result(value), axis < 0 ? axis + rank : axis);
   return {};
 }
 
 /// Of a tile.
 static constexpr size_t mostDimensions = 5;
 
-static Tile poisonOf(const char *name, Loc loc) { return Verb(name, loc).poison(); }
+static Tile poisonOf(const char *name, Loc loc) { return Call(name, loc).poison(); }
 
 Tile extract(At x, Shape begin, TileExtents shape, Shape steps) {
-  Verb verb("extract", x.loc);
-  mlir::Value value = verb.value(x);
-  if (!value || !verb.checkShape(shape))
-    return verb.poison();
+  Call call("extract", x.loc);
+  mlir::Value value = call.value(x);
+  if (!value || !call.checkShape(shape))
+    return call.poison();
   const Shape from = shapeOf(value);
   if (steps.empty())
     steps.assign(from.size(), 1);
   for (const size_t count : {begin.size(), shape.size(), steps.size()})
     if (count != from.size() || from.empty()) {
-      verb.expected() << "a begin, an extent and a step for each dimension of " << describe(value) << ", but got "
+      call.expected() << "a begin, an extent and a step for each dimension of " << describe(value) << ", but got "
                       << count;
-      return verb.poison();
+      return call.poison();
     }
   for (size_t dim = 0; dim < from.size(); ++dim) {
     if (steps[dim] == 0) {
-      verb.expected() << "steps that are not 0, but got one in dimension " << dim;
-      return verb.poison();
+      call.expected() << "steps that are not 0, but got one in dimension " << dim;
+      return call.poison();
     }
     int64_t last = 0;
     if (llvm::MulOverflow(shape[dim] - 1, steps[dim], last) || llvm::AddOverflow(begin[dim], last, last)) {
-      verb.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
+      call.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
                       << begin[dim] << " and " << shape[dim] - 1 << " steps of " << steps[dim];
-      return verb.poison();
+      return call.poison();
     }
     if (std::min(begin[dim], last) < 0 || std::max(begin[dim], last) >= from[dim]) {
-      verb.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
+      call.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
                       << begin[dim] << " to " << last;
-      return verb.poison();
+      return call.poison();
     }
   }
   const mlir::Type type = typeOf(value.getContext(), elementOf(value), shape);
-  return verb.result(verb.emit<tile::ExtractOp>(type, value, ArrayRef<int64_t>(begin), ArrayRef<int64_t>(steps)));
+  return call.result(call.emit<tile::ExtractOp>(type, value, ArrayRef<int64_t>(begin), ArrayRef<int64_t>(steps)));
 }
 
 Tile flip(At x, int axis) {
@@ -77,10 +77,10 @@ Tile flip(At x, int axis) {
 std::array<Tile, 2> split(At x) {
   const auto along = alongOf("split", x, -1);
   if (!along || along->first.extent(-1, x.loc) != 2) {
-    Verb verb("split", x.loc);
+    Call call("split", x.loc);
     if (along)
-      verb.expected() << "a last extent of 2, but got " << textOf(along->first.shape(x.loc));
-    return {verb.poison(), verb.poison()};
+      call.expected() << "a last extent of 2, but got " << textOf(along->first.shape(x.loc));
+    return {call.poison(), call.poison()};
   }
   const auto &[tile, at] = *along;
   Shape shape = tile.shape(x.loc);
@@ -94,18 +94,18 @@ std::array<Tile, 2> split(At x) {
 }
 
 /// Reports unless the parts agree in type, and in extents but along `axis`.
-static bool checkParts(Verb &verb, ArrayRef<Tile> parts, size_t axis) {
-  const Shape first = parts[0].shape(verb.loc);
+static bool checkParts(Call &call, ArrayRef<Tile> parts, size_t axis) {
+  const Shape first = parts[0].shape(call.loc);
   for (const Tile &part : parts) {
-    Shape shape = part.shape(verb.loc);
+    Shape shape = part.shape(call.loc);
     const bool fits = shape.size() == first.size();
     if (fits)
       shape[axis] = first[axis];
-    if (fits && shape == first && part.type(verb.loc) == parts[0].type(verb.loc))
+    if (fits && shape == first && part.type(call.loc) == parts[0].type(call.loc))
       continue;
-    verb.expected() << "parts of one type, and of one shape but along axis " << static_cast<int64_t>(axis)
-                    << ", but got " << nameOf(parts[0].type(verb.loc)) << "[" << textOf(first) << "] and "
-                    << nameOf(part.type(verb.loc)) << "[" << textOf(part.shape(verb.loc)) << "]";
+    call.expected() << "parts of one type, and of one shape but along axis " << static_cast<int64_t>(axis)
+                    << ", but got " << nameOf(parts[0].type(call.loc)) << "[" << textOf(first) << "] and "
+                    << nameOf(part.type(call.loc)) << "[" << textOf(part.shape(call.loc)) << "]";
     return false;
   }
   return true;
@@ -125,7 +125,7 @@ static Tile spread(const Line &at, const Tile &part, int axis, int64_t begin, in
   Shape more = shape;
   more.insert(more.begin() + folded, copies);
   const Tile once = shape.size() == whole.size() ? part : reshape(at(part), shape);
-  const Tile repeated = reshape(at(broadcast(at(expand(at(once), folded)), more)), whole);
+  const Tile repeated = reshape(at(broadcast(at(unsqueeze(at(once), folded)), more)), whole);
   whole[axis] = count;
   return roll(at(extract(at(repeated), Shape(whole.size(), 0), whole)), begin, axis);
 }
@@ -138,37 +138,37 @@ static Tile positionsAlong(const Line &at, int axis, size_t rank, int64_t extent
 }
 
 Tile concat(const std::vector<At> &parts, int axis, Loc loc) {
-  Verb verb("concat", loc);
+  Call call("concat", loc);
   const Line at{loc};
   std::vector<Tile> tiles;
   int along = 0;
   for (const At &part : parts) {
-    const auto found = alongOf("concat", at(verb.result(verb.value(part))), axis);
+    const auto found = alongOf("concat", at(call.result(call.value(part))), axis);
     if (!found)
-      return verb.poison();
+      return call.poison();
     tiles.push_back(found->first);
     along = found->second;
   }
   if (tiles.empty()) {
-    verb.expected() << "a part at least";
-    return verb.poison();
+    call.expected() << "a part at least";
+    return call.poison();
   }
-  if (!checkParts(verb, tiles, along))
-    return verb.poison();
+  if (!checkParts(call, tiles, along))
+    return call.poison();
   int64_t count = 0, begin = 0;
   for (const Tile &tile : tiles)
     count += tile.extent(along, loc);
   Shape whole = tiles[0].shape(loc);
   whole[along] = count;
-  if (!verb.checkShape(whole) || tiles.size() == 1)
-    return tiles.size() == 1 ? tiles[0] : verb.poison();
+  if (!call.checkShape(whole) || tiles.size() == 1)
+    return tiles.size() == 1 ? tiles[0] : call.poison();
   if (whole.size() < 5 && llvm::all_of(tiles, [&](const Tile &tile) { return tile.shape() == tiles[0].shape(); })) {
     // Parts of one shape lie beside each other along a dimension of their own.
     const auto number = static_cast<int64_t>(tiles.size());
     const Tile which = positionsAlong(at, along, whole.size() + 1, number);
-    Tile result = expand(at(tiles[0]), along);
+    Tile result = unsqueeze(at(tiles[0]), along);
     for (int64_t part = 1; part < number; ++part)
-      result = where(at(at(which) == at(part)), at(expand(at(tiles[part]), along)), at(result));
+      result = where(at(at(which) == at(part)), at(unsqueeze(at(tiles[part]), along)), at(result));
     return reshape(at(result), whole);
   }
   const Tile position = positionsAlong(at, along, whole.size(), count);
@@ -182,30 +182,30 @@ Tile concat(const std::vector<At> &parts, int axis, Loc loc) {
 }
 
 Tile join(At a, At b) {
-  Verb verb("join", a.loc);
-  Operands both = unify(verb, {&a, &b});
+  Call call("join", a.loc);
+  Operands both = unify(call, {&a, &b});
   if (!both)
-    return verb.poison();
+    return call.poison();
   const Line at{a.loc};
-  const Tile left = verb.result(both.values[0]), right = verb.result(both.values[1]);
+  const Tile left = call.result(both.values[0]), right = call.result(both.values[1]);
   if (left.shape(a.loc).size() == mostDimensions) {
-    verb.expected() << "tiles of rank " << mostDimensions - 1 << " or less, but got " << textOf(left.shape(a.loc));
-    return verb.poison();
+    call.expected() << "tiles of rank " << mostDimensions - 1 << " or less, but got " << textOf(left.shape(a.loc));
+    return call.poison();
   }
-  return where(at(at(iota(2, i32, a.loc)) == at(0)), at(expand(at(left), -1)), at(expand(at(right), -1)));
+  return where(at(at(iota(2, i32, a.loc)) == at(0)), at(unsqueeze(at(left), -1)), at(unsqueeze(at(right), -1)));
 }
 
 Tile interleave(At a, At b) {
-  Verb verb("interleave", a.loc);
+  Call call("interleave", a.loc);
   const Line at{a.loc};
-  const Operands both = unify(verb, {&a, &b});
+  const Operands both = unify(call, {&a, &b});
   if (!both)
-    return verb.poison();
-  Tile left = verb.result(both.values[0]), right = verb.result(both.values[1]);
+    return call.poison();
+  Tile left = call.result(both.values[0]), right = call.result(both.values[1]);
   Shape shape = left.shape(a.loc);
   if (shape.empty()) {
-    verb.expected() << "tiles of rank 1 or more";
-    return verb.poison();
+    call.expected() << "tiles of rank 1 or more";
+    return call.poison();
   }
   if (shape.size() == mostDimensions) { // join() needs one more
     const Shape rows = {llvm::product_of(ArrayRef<int64_t>(shape).drop_back()), shape.back()};
@@ -217,20 +217,20 @@ Tile interleave(At a, At b) {
 }
 
 Tile pad(At x, Shape before, Shape after, At value) {
-  Verb verb("pad", x.loc);
+  Call call("pad", x.loc);
   const Line at{x.loc};
-  mlir::Value from = verb.value(x);
+  mlir::Value from = call.value(x);
   if (!from)
-    return verb.poison();
-  Tile tile = verb.result(from);
+    return call.poison();
+  Tile tile = call.result(from);
   const size_t rank = shapeOf(from).size();
   const auto isCount = [](int64_t n) { return n >= 0 && n <= std::numeric_limits<int32_t>::max(); };
   if (before.size() != rank || after.size() != rank || !llvm::all_of(before, isCount) ||
       !llvm::all_of(after, isCount)) {
-    verb.expected() << "numbers of elements, from 0 to 2147483647, before and after each of "
+    call.expected() << "numbers of elements, from 0 to 2147483647, before and after each of "
                     << static_cast<int64_t>(rank) << " dimensions, but got " << textOf(before) << " and "
                     << textOf(after);
-    return verb.poison();
+    return call.poison();
   }
   for (size_t dim = 0; dim < rank; ++dim) {
     if (before[dim] == 0 && after[dim] == 0)
@@ -245,21 +245,21 @@ Tile pad(At x, Shape before, Shape after, At value) {
 }
 
 Tile insert(At x, At part, Shape begin) {
-  Verb verb("insert", x.loc);
+  Call call("insert", x.loc);
   const Line at{x.loc};
-  mlir::Value whole = verb.value(x), piece = verb.value(part);
+  mlir::Value whole = call.value(x), piece = call.value(part);
   if (!whole || !piece)
-    return verb.poison();
+    return call.poison();
   const Shape shape = shapeOf(whole), inner = shapeOf(piece);
   bool fits = begin.size() == shape.size() && inner.size() == shape.size() && elementOf(whole) == elementOf(piece);
   for (size_t dim = 0; fits && dim < shape.size(); ++dim)
     fits = begin[dim] >= 0 && begin[dim] <= shape[dim] - inner[dim];
   if (!fits) {
-    verb.expected() << "a part of the type of " << describe(whole) << " that lies in it, but got " << describe(piece)
+    call.expected() << "a part of the type of " << describe(whole) << " that lies in it, but got " << describe(piece)
                     << " at " << textOf(begin);
-    return verb.poison();
+    return call.poison();
   }
-  Tile moved = verb.result(piece), inside;
+  Tile moved = call.result(piece), inside;
   for (size_t dim = 0; dim < shape.size(); ++dim) {
     const int axis = static_cast<int>(dim);
     moved = spread(at, moved, axis, begin[dim], shape[dim]);
@@ -267,7 +267,7 @@ Tile insert(At x, At part, Shape begin) {
     const Tile here = (at(position) >= at(begin[dim])) & at(at(position) < at(begin[dim] + inner[dim]));
     inside = dim == 0 ? here : at(inside) & at(here);
   }
-  return where(at(inside), at(moved), at(verb.result(whole)));
+  return where(at(inside), at(moved), at(call.result(whole)));
 }
 
 } // namespace kiln

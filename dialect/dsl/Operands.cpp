@@ -1,4 +1,4 @@
-// Operands of verbs: numbers become constants, element types are promoted, shapes broadcast.
+// Operands of functions: numbers become constants, element types are promoted, shapes broadcast.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -34,8 +34,8 @@ std::string describe(mlir::Value value) {
   return shape.empty() ? element + " scalar" : element + "[" + textOf(shape) + "]";
 }
 
-Verb::Verb(const char *name, Loc loc) : tracer(Tracer::current()), name(name), loc(loc), location(tracer.at(loc)) {
-  tracer.countVerb(loc);
+Call::Call(const char *name, Loc loc) : tracer(Tracer::current()), name(name), loc(loc), location(tracer.at(loc)) {
+  tracer.countCall(loc);
 }
 
 bool Effects::clashes(const Effects &other) const {
@@ -45,13 +45,13 @@ bool Effects::clashes(const Effects &other) const {
   return (!changed.empty() && !other.changed.empty()) || hits(changed, other.read) || hits(other.changed, read);
 }
 
-Tile Verb::result(mlir::Value value) {
+Tile Call::result(mlir::Value value) {
   if (value && (!effects.read.empty() || !effects.changed.empty()))
     tracer.noteEffects(value, effects);
   return tracer.make(value, loc);
 }
 
-void Verb::follow(ArrayRef<At> operands) {
+void Call::follow(ArrayRef<At> operands) {
   Effects before;
   for (const At &operand : operands)
     if (const Effects *done = tracer.effectsOf(operand))
@@ -63,12 +63,12 @@ void Verb::follow(ArrayRef<At> operands) {
   effects.add(before);
 }
 
-mlir::Value Verb::read(const At &operand) {
+mlir::Value Call::read(const At &operand) {
   follow(operand);
   return tracer.read(Tracer::tileOf(operand), operand.loc);
 }
 
-InFlightDiagnostic Verb::expected() { return std::move(tracer.error(loc) << "'" << name << "' expected "); }
+InFlightDiagnostic Call::expected() { return std::move(tracer.error(loc) << "'" << name << "' expected "); }
 
 // --- Numbers ---------------------------------------------------------------------------------------------------------
 
@@ -136,10 +136,10 @@ static double roundedTo(FloatType type, double number) {
 }
 
 /// The number as an attribute of `type`; null, reported, when it does not fit.
-static TypedAttr attributeOf(Verb &verb, Literal number, Type type) {
-  MLIRContext *context = verb.tracer.builder.getContext();
+static TypedAttr attributeOf(Call &call, Literal number, Type type) {
+  MLIRContext *context = call.tracer.builder.getContext();
   if (!fits(context, number, type)) {
-    auto diagnostic = verb.expected() << "a number that fits " << nameOf(type) << ", but got " << number.text();
+    auto diagnostic = call.expected() << "a number that fits " << nameOf(type) << ", but got " << number.text();
     if (number.isHuge)
       diagnostic << "; write the signed number of the same bits, or use cast() to compute in u64";
     return {};
@@ -152,7 +152,7 @@ static TypedAttr attributeOf(Verb &verb, Literal number, Type type) {
                           APInt(scalar.getIntOrFloatBitWidth(), bits, /*isSigned=*/false, /*implicitTrunc=*/true));
 }
 
-mlir::Value Verb::constant(Literal number, Type type, const Shape &shape) {
+mlir::Value Call::constant(Literal number, Type type, const Shape &shape) {
   TypedAttr attr = attributeOf(*this, number, type);
   if (!attr)
     return {};
@@ -161,7 +161,7 @@ mlir::Value Verb::constant(Literal number, Type type, const Shape &shape) {
   return of(type, emit<arith::ConstantOp>(attr));
 }
 
-mlir::Value Verb::constants(ArrayRef<double> numbers, Type type, const Shape &shape) {
+mlir::Value Call::constants(ArrayRef<double> numbers, Type type, const Shape &shape) {
   SmallVector<Attribute> elements;
   for (double number : numbers) {
     Literal literal;
@@ -183,19 +183,19 @@ mlir::Value Verb::constants(ArrayRef<double> numbers, Type type, const Shape &sh
   return of(type, emit<arith::ConstantOp>(DenseElementsAttr::get(RankedTensorType::get(shape, scalar), elements)));
 }
 
-mlir::Value Verb::value(const At &operand) {
+mlir::Value Call::value(const At &operand) {
   if (auto number = Tracer::literalOf(operand))
     return constant(*number, naturalType(*number), {});
   return read(operand);
 }
 
-mlir::Value Verb::valueAs(const At &operand, Type type) {
+mlir::Value Call::valueAs(const At &operand, Type type) {
   if (auto number = Tracer::literalOf(operand))
     return constant(*number, type, {});
   return read(operand);
 }
 
-mlir::Value Verb::truth(const At &operand, const char *what) {
+mlir::Value Call::truth(const At &operand, const char *what) {
   mlir::Value found = value(operand);
   if (found && elementOf(found) == boolean && shapeOf(found).empty())
     return found;
@@ -204,12 +204,12 @@ mlir::Value Verb::truth(const At &operand, const char *what) {
   return constant({}, boolean, {});
 }
 
-mlir::Value Verb::index(const At &operand, const char *what) {
+mlir::Value Call::index(const At &operand, const char *what) {
   mlir::Value value = integer(operand, what);
   return value ? position(value) : value;
 }
 
-mlir::Value Verb::integer(const At &operand, const char *what) {
+mlir::Value Call::integer(const At &operand, const char *what) {
   mlir::Value value = valueAs(operand, i64);
   if (!value)
     return {};
@@ -221,7 +221,7 @@ mlir::Value Verb::integer(const At &operand, const char *what) {
   return value;
 }
 
-mlir::Value Verb::position(mlir::Value value) {
+mlir::Value Call::position(mlir::Value value) {
   if (elementOf(value) != u64)
     return cast(value, i64);
   Literal last;
@@ -232,7 +232,7 @@ mlir::Value Verb::position(mlir::Value value) {
 
 // --- Types and shapes ------------------------------------------------------------------------------------------------
 
-mlir::Value Verb::cast(mlir::Value value, Type type) {
+mlir::Value Call::cast(mlir::Value value, Type type) {
   const Type from = elementOf(value);
   if (from == type)
     return value;
@@ -244,13 +244,13 @@ mlir::Value Verb::cast(mlir::Value value, Type type) {
   return of(type, op);
 }
 
-mlir::Value Verb::reshape(mlir::Value value, const Shape &shape) {
+mlir::Value Call::reshape(mlir::Value value, const Shape &shape) {
   if (shapeOf(value) == shape)
     return value;
   return emit<tile::ReshapeOp>(typeOf(value.getContext(), elementOf(value), shape), value);
 }
 
-mlir::Value Verb::broadcast(mlir::Value value, const Shape &shape) {
+mlir::Value Call::broadcast(mlir::Value value, const Shape &shape) {
   Shape from = shapeOf(value);
   if (from == shape)
     return value;
@@ -262,7 +262,7 @@ mlir::Value Verb::broadcast(mlir::Value value, const Shape &shape) {
   return from == shape ? value : emit<tile::BroadcastOp>(type, value);
 }
 
-bool Verb::checkShape(const Shape &shape) {
+bool Call::checkShape(const Shape &shape) {
   for (int64_t extent : shape)
     if (extent < 1) {
       expected() << "extents of at least 1, but got shape " << textOf(shape);
@@ -298,7 +298,7 @@ static bool holdsAll(Type type, Type smaller) {
   return isUnsigned(type) ? isUnsigned(smaller) : !isUnsigned(smaller) || bytesOf(smaller) < bytesOf(type);
 }
 
-Operands unify(Verb &verb, ArrayRef<const At *> operands) {
+Operands unify(Call &call, ArrayRef<const At *> operands) {
   Operands result;
   SmallVector<mlir::Value, 3> values;
   bool hasTile = false, hasReal = false, isPoison = false;
@@ -311,7 +311,7 @@ Operands unify(Verb &verb, ArrayRef<const At *> operands) {
       number = std::max(number, naturalType(*literal));
       continue;
     }
-    mlir::Value value = values.emplace_back(verb.read(*operand));
+    mlir::Value value = values.emplace_back(call.read(*operand));
     isPoison |= !value;
     if (!value)
       continue;
@@ -320,7 +320,7 @@ Operands unify(Verb &verb, ArrayRef<const At *> operands) {
     auto shape = hasTile ? broadcastShape(result.shape, shapeOf(value)) : shapeOf(value);
     hasTile = true;
     if (!shape) {
-      verb.expected() << "shapes that broadcast, but got " << textOf(result.shape) << " and " << textOf(shapeOf(value));
+      call.expected() << "shapes that broadcast, but got " << textOf(result.shape) << " and " << textOf(shapeOf(value));
       return {};
     }
     result.shape = *shape;
@@ -329,7 +329,7 @@ Operands unify(Verb &verb, ArrayRef<const At *> operands) {
     return {};
   for (Type type : types)
     if (!holdsAll(result.type, type)) {
-      verb.expected() << "operands of one type, but got " << nameOf(type) << " and " << nameOf(result.type)
+      call.expected() << "operands of one type, but got " << nameOf(type) << " and " << nameOf(result.type)
                       << ", neither of which has all numbers of the other; use cast()";
       return {};
     }
@@ -338,8 +338,8 @@ Operands unify(Verb &verb, ArrayRef<const At *> operands) {
   else if (hasReal && !isFloat(result.type))
     result.type = f32;
   for (auto [operand, value] : llvm::zip(operands, values)) {
-    mlir::Value operandValue = value ? verb.broadcast(verb.cast(value, result.type), result.shape)
-                                     : verb.constant(*Tracer::literalOf(*operand), result.type, result.shape);
+    mlir::Value operandValue = value ? call.broadcast(call.cast(value, result.type), result.shape)
+                                     : call.constant(*Tracer::literalOf(*operand), result.type, result.shape);
     if (!operandValue)
       return {};
     result.values.push_back(operandValue);

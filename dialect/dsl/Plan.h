@@ -201,7 +201,4 @@ struct Batched {
 Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const std::vector<Batched> &tensors,
           Loc loc = here());
 
-/// a / b rounded up.
-constexpr int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 } // namespace kiln

@@ -1,8 +1,8 @@
-// `continue_when`, `break_when` and `return_when`: what follows them in their body, its *rest*, becomes the side of an
+// `continue_if`, `break_if` and `return_if`: what follows them in their body, its *rest*, becomes the side of an
 // scf.if, which closes with the body. The branch gives what the rest leaves in tiles, and how the program left, for
 // whatever the body stands in.
 //
-//     break_when(c);      %stays = xori %c, true
+//     break_if(c);      %stays = xori %c, true
 //     acc = acc + 1;      %acc2, %left = scf.if %stays { … scf.yield %acc1, false } else { scf.yield %acc, %c }
 //   }                     // the end of the loop's body: no further round where %left is true
 
@@ -139,7 +139,7 @@ Leaves Tracer::closeRests(size_t open) {
   return leaves;
 }
 
-// --- The verbs -------------------------------------------------------------------------------------------------------
+// --- Functions ------------------------------------------------------------------------------------------------------
 
 const char *Tracer::whyNoLeave(Leave kind) const {
   for (const Frame &frame : llvm::reverse(frames)) {
@@ -154,19 +154,19 @@ const char *Tracer::whyNoLeave(Leave kind) const {
 }
 
 static void leaveWhen(const char *name, Leave kind, const At &condition) {
-  Verb verb(name, condition.loc);
-  mlir::Value holds = verb.truth(condition, "condition");
-  if (const StringRef where = verb.tracer.whyNoLeave(kind); !where.empty()) {
-    verb.expected() << "to stand " << where;
+  Call call(name, condition.loc);
+  mlir::Value holds = call.truth(condition, "condition");
+  if (const StringRef where = call.tracer.whyNoLeave(kind); !where.empty()) {
+    call.expected() << "to stand " << where;
     return;
   }
   Leaves leaves;
   leaves[kind] = holds;
-  verb.tracer.leave(leaves, condition.loc);
+  call.tracer.leave(leaves, condition.loc);
 }
 
-void continue_when(At condition) { leaveWhen("continue_when", Leave::round, condition); }
-void break_when(At condition) { leaveWhen("break_when", Leave::loop, condition); }
-void return_when(At condition) { leaveWhen("return_when", Leave::program, condition); }
+void continue_if(At condition) { leaveWhen("continue_if", Leave::round, condition); }
+void break_if(At condition) { leaveWhen("break_if", Leave::loop, condition); }
+void return_if(At condition) { leaveWhen("return_if", Leave::program, condition); }
 
 } // namespace kiln

@@ -19,42 +19,42 @@ struct Factor {
 } // namespace
 
 /// Nothing, reported, when elements and scales do not belong together.
-static std::optional<Factor> factorOf(Verb &verb, const At &elements, const At &scales, bool isRight) {
-  mlir::Value x = verb.value(elements), s = verb.value(scales);
+static std::optional<Factor> factorOf(Call &call, const At &elements, const At &scales, bool isRight) {
+  mlir::Value x = call.value(elements), s = call.value(scales);
   if (!x || !s)
     return {};
   const Type type = elementOf(x);
   if (type != f8e4m3 && type != f8e5m2 && type != u8) {
-    verb.expected() << "factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in each, but got "
+    call.expected() << "factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in each, but got "
                     << describe(x);
     return {};
   }
   if (elementOf(s) != u8) {
-    verb.expected() << "scales of u8, but got " << describe(s);
+    call.expected() << "scales of u8, but got " << describe(s);
     return {};
   }
   Factor factor{.shape = shapeOf(x)};
   const size_t rank = factor.shape.size();
   if (rank < 2 || rank > 4) {
-    verb.expected() << "factors of rank 2 to 4, but got " << describe(x);
+    call.expected() << "factors of rank 2 to 4, but got " << describe(x);
     return {};
   }
   factor.axis = rank - (isRight ? 2 : 1);
   int64_t &K = factor.shape[factor.axis];
   K *= type == u8 ? 2 : 1;
   if (K % blockLength != 0) {
-    verb.expected() << "blocks of " << blockLength << " elements along the sum, but got " << K;
+    call.expected() << "blocks of " << blockLength << " elements along the sum, but got " << K;
     return {};
   }
   Shape wanted = factor.shape;
   wanted[factor.axis] = K / blockLength;
   if (shapeOf(s) != wanted) {
-    verb.expected() << "scales of shape " << textOf(wanted) << ", one for each " << blockLength
+    call.expected() << "scales of shape " << textOf(wanted) << ", one for each " << blockLength
                     << " elements along the sum, but got " << textOf(shapeOf(s));
     return {};
   }
-  factor.elements = verb.result(x);
-  factor.scales = verb.result(s);
+  factor.elements = call.result(x);
+  factor.scales = call.result(s);
   return factor;
 }
 
@@ -63,7 +63,7 @@ static Tile repeated(const Line &at, const Tile &x, size_t axis, int64_t count) 
   Shape shape = x.shape(at.loc), merged = shape;
   merged[axis] *= count;
   shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, count);
-  return reshape(at(broadcast(at(expand(at(x), static_cast<int>(axis) + 1)), shape)), merged);
+  return reshape(at(broadcast(at(unsqueeze(at(x), static_cast<int>(axis) + 1)), shape)), merged);
 }
 
 /// 2^(s − 127) as bf16, whose exponent s is: 0 stands for a denormal, and 255 for NaN.
@@ -97,14 +97,14 @@ static Tile scaled(const Line &at, const Factor &factor) {
 
 /// Both factors as bf16; nothing, reported, when one is wrong.
 static std::optional<std::array<Tile, 2>> scaledFactors(const At &a, const At &scaleA, const At &b, const At &scaleB) {
-  Verb verb("dot_scaled", a.loc);
-  const auto left = factorOf(verb, a, scaleA, false), right = factorOf(verb, b, scaleB, true);
+  Call call("dot_scaled", a.loc);
+  const auto left = factorOf(call, a, scaleA, false), right = factorOf(call, b, scaleB, true);
   if (!left || !right)
     return {};
   const size_t rank = left->shape.size();
   if (right->shape.size() != rank || left->shape[rank - 1] != right->shape[rank - 2] ||
       !std::equal(left->shape.begin(), left->shape.end() - 2, right->shape.begin())) {
-    verb.expected() << "leading and inner extents to match, but got " << textOf(left->shape) << " and "
+    call.expected() << "leading and inner extents to match, but got " << textOf(left->shape) << " and "
                     << textOf(right->shape);
     return {};
   }
@@ -115,13 +115,13 @@ static std::optional<std::array<Tile, 2>> scaledFactors(const At &a, const At &s
 Tile dot_scaled(At a, At scaleA, At b, At scaleB, At acc) {
   const Line at{a.loc};
   const auto factors = scaledFactors(a, scaleA, b, scaleB);
-  return factors ? dot(at((*factors)[0]), at((*factors)[1]), acc) : Verb("dot_scaled", a.loc).poison();
+  return factors ? dot(at((*factors)[0]), at((*factors)[1]), acc) : Call("dot_scaled", a.loc).poison();
 }
 
 Tile dot_scaled(At a, At scaleA, At b, At scaleB) {
   const Line at{a.loc};
   const auto factors = scaledFactors(a, scaleA, b, scaleB);
-  return factors ? dot(at((*factors)[0]), at((*factors)[1])) : Verb("dot_scaled", a.loc).poison();
+  return factors ? dot(at((*factors)[0]), at((*factors)[1])) : Call("dot_scaled", a.loc).poison();
 }
 
 } // namespace kiln

@@ -8,12 +8,12 @@ using namespace mlir;
 
 namespace kiln {
 
-std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis) {
+std::optional<int64_t> axisOf(Call &call, mlir::Value tile, int axis) {
   const auto rank = static_cast<int64_t>(shapeOf(tile).size());
   if (rank == 0)
-    verb.expected() << "a tile of rank 1 or more, but got " << describe(tile);
+    call.expected() << "a tile of rank 1 or more, but got " << describe(tile);
   else if (axis < -rank || axis >= rank)
-    verb.expected() << "an axis from " << -rank << " to " << rank - 1 << ", but got " << axis;
+    call.expected() << "an axis from " << -rank << " to " << rank - 1 << ", but got " << axis;
   else
     return axis < 0 ? axis + rank : axis;
   return {};
@@ -23,27 +23,27 @@ std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis) {
 
 static Tile scanBy(const char *name, tile::ReduceKind kind, const At &x, int axis, bool reverse) {
   using tile::ReduceKind;
-  Verb verb(name, x.loc);
-  mlir::Value value = verb.value(x);
-  const auto at = value ? axisOf(verb, value, axis) : std::nullopt;
+  Call call(name, x.loc);
+  mlir::Value value = call.value(x);
+  const auto at = value ? axisOf(call, value, axis) : std::nullopt;
   if (!at)
-    return verb.poison();
+    return call.poison();
   const Type from = elementOf(value);
   const bool isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;
   const bool isBitwise = kind == ReduceKind::And || kind == ReduceKind::Or || kind == ReduceKind::Xor;
   if (isBitwise && isFloat(from)) {
-    verb.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
-    return verb.poison();
+    call.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
+    return call.poison();
   }
   if (isTotal && !isFloat(from))
-    value = verb.cast(value, totalOf(from));
+    value = call.cast(value, totalOf(from));
   else if (from == boolean)
-    value = verb.cast(value, i8);
+    value = call.cast(value, i8);
   const bool compares = kind == ReduceKind::Max || kind == ReduceKind::Min;
-  auto scan = verb.emit<tile::ScanOp>(kind, value, *at, reverse);
+  auto scan = call.emit<tile::ScanOp>(kind, value, *at, reverse);
   tile::setUnsigned(scan, compares && isUnsigned(from));
   value = scan.getResult(0);
-  return verb.result(isTotal && !isFloat(from) ? value : verb.cast(value, from));
+  return call.result(isTotal && !isFloat(from) ? value : call.cast(value, from));
 }
 
 Tile cumsum(At x, int axis, bool reverse) { return scanBy("cumsum", tile::ReduceKind::Sum, x, axis, reverse); }
@@ -64,30 +64,30 @@ struct Scanned {
 };
 } // namespace
 
-static std::optional<Scanned> operandsOf(Verb &verb, const std::vector<At> &operands) {
+static std::optional<Scanned> operandsOf(Call &call, const std::vector<At> &operands) {
   Scanned scanned;
   Shape shape;
   for (const At &operand : operands) {
-    mlir::Value value = verb.value(operand);
+    mlir::Value value = call.value(operand);
     if (!value)
       return {};
     const auto common = broadcastShape(shape, shapeOf(value));
     if (!common) {
-      verb.expected() << "shapes that broadcast, but got " << textOf(shape) << " and " << textOf(shapeOf(value));
+      call.expected() << "shapes that broadcast, but got " << textOf(shape) << " and " << textOf(shapeOf(value));
       return {};
     }
     shape = *common;
     scanned.types.push_back(elementOf(value));
     const bool isNarrow = tile::isNarrowFloat(getElementTypeOrSelf(value.getType()));
-    scanned.tiles.push_back(isNarrow ? verb.cast(value, f32) : value);
+    scanned.tiles.push_back(isNarrow ? call.cast(value, f32) : value);
   }
   for (mlir::Value &tile : scanned.tiles)
-    tile = verb.broadcast(tile, shape);
+    tile = call.broadcast(tile, shape);
   return scanned;
 }
 
 /// Reports unless the function's body is arithmetic on scalars.
-static bool checkBody(Verb &verb, Block &body) {
+static bool checkBody(Call &call, Block &body) {
   for (Operation &op : body) {
     const bool isArithmetic = isa<tile::CastOp, tile::DivOp, tile::RemOp, tile::ShlOp, tile::ShrOp>(op) ||
                               isa<arith::ArithDialect>(op.getDialect()) || op.getName().getDialectNamespace() == "math";
@@ -96,23 +96,23 @@ static bool checkBody(Verb &verb, Block &body) {
     if (isArithmetic && !hasTile)
       continue;
     auto error = mlir::emitError(op.getLoc());
-    error << "'" << verb.name
+    error << "'" << call.name
           << "' expected a function that computes with scalars, and neither reads tiles nor memory, "
           << "but got '" << op.getName() << "'";
-    verb.tracer.fail();
+    call.tracer.fail();
     return false;
   }
   return true;
 }
 
 /// Reports what the function did to tiles from outside, and puts it right; whether there was nothing.
-static bool checkCells(Verb &verb) {
+static bool checkCells(Call &call) {
   bool isFree = true;
-  for (FrameCell &cell : verb.tracer.innermost().cells)
+  for (FrameCell &cell : call.tracer.innermost().cells)
     if (cell.tile && Tracer::isChanged(cell)) {
-      auto error = verb.expected();
+      auto error = call.expected();
       error << "a function that changes no tile from outside";
-      error.attachNote(verb.tracer.at(cell.declared)) << "declared here";
+      error.attachNote(call.tracer.at(cell.declared)) << "declared here";
       Tracer::restore(cell);
       isFree = false;
     }
@@ -121,19 +121,19 @@ static bool checkCells(Verb &verb) {
 
 /// The results of the function on two states, a scalar of each tile's element type each; empty, reported, when they are
 /// of other types.
-static SmallVector<mlir::Value> callOf(Verb &verb, const detail::Combine &combine, ArrayRef<mlir::Value> states) {
+static SmallVector<mlir::Value> callOf(Call &call, const detail::Combine &combine, ArrayRef<mlir::Value> states) {
   const size_t count = states.size() / 2;
   std::vector<Tile> earlier, later;
   for (auto [number, state] : llvm::enumerate(states))
-    (number < count ? earlier : later).push_back(verb.tracer.make(state, verb.loc));
+    (number < count ? earlier : later).push_back(call.tracer.make(state, call.loc));
   const std::vector<Tile> results = combine(earlier, later);
   SmallVector<mlir::Value> values;
   for (auto [result, state] : llvm::zip(results, states)) {
-    mlir::Value value = verb.tracer.read(result, verb.loc);
+    mlir::Value value = call.tracer.read(result, call.loc);
     if (!value)
       return {};
     if (value.getType() != state.getType() || elementOf(value) != elementOf(state)) {
-      verb.expected() << "a function that gives " << describe(state) << ", as it gets, but got " << describe(value);
+      call.expected() << "a function that gives " << describe(state) << ", as it gets, but got " << describe(value);
       return {};
     }
     values.push_back(value);
@@ -142,77 +142,77 @@ static SmallVector<mlir::Value> callOf(Verb &verb, const detail::Combine &combin
 }
 
 /// The function's body, with its end; null, reported, when it is none.
-static Block *traceFunction(Verb &verb, const detail::Combine &combine, ArrayRef<mlir::Value> tiles) {
-  Tracer &tracer = verb.tracer;
-  const size_t depth = tracer.open(Body::function, verb.loc);
+static Block *traceFunction(Call &call, const detail::Combine &combine, ArrayRef<mlir::Value> tiles) {
+  Tracer &tracer = call.tracer;
+  const size_t depth = tracer.open(Body::function, call.loc);
   Block *const body = tracer.innermost().body;
   SmallVector<mlir::Value> states;
   for (int side = 0; side < 2; ++side)
     for (mlir::Value tile : tiles)
       states.push_back(
-          verb.of(elementOf(tile), body->addArgument(getElementTypeOrSelf(tile.getType()), verb.location)));
+          call.of(elementOf(tile), body->addArgument(getElementTypeOrSelf(tile.getType()), call.location)));
   SmallVector<mlir::Value> results;
   try {
-    results = callOf(verb, combine, states);
+    results = callOf(call, combine, states);
   } catch (...) {
     tracer.discard(depth);
     throw;
   }
-  if (!checkCells(verb) || results.empty() || !checkBody(verb, *body)) {
+  if (!checkCells(call) || results.empty() || !checkBody(call, *body)) {
     tracer.discard(depth);
     return nullptr;
   }
-  tile::YieldOp::create(tracer.builder, verb.location, results);
+  tile::YieldOp::create(tracer.builder, call.location, results);
   return tracer.close().body;
 }
 
 /// Some of the elements along an axis, from `begin` on in steps.
-static mlir::Value extractAlong(Verb &verb, mlir::Value tile, int64_t axis, int64_t begin, int64_t step,
+static mlir::Value extractAlong(Call &call, mlir::Value tile, int64_t axis, int64_t begin, int64_t step,
                                 int64_t count) {
   Shape shape = shapeOf(tile);
   SmallVector<int64_t> begins(shape.size(), 0), steps(shape.size(), 1);
   begins[axis] = begin;
   steps[axis] = step;
   shape[axis] = count;
-  return verb.emit<tile::ExtractOp>(typeOf(tile.getContext(), elementOf(tile), shape), tile, begins, steps);
+  return call.emit<tile::ExtractOp>(typeOf(tile.getContext(), elementOf(tile), shape), tile, begins, steps);
 }
 
 std::vector<Tile> detail::fold(const char *name, const std::vector<At> &operands, int axis, bool isScan, bool reverse,
                                const Combine &combine, Loc loc) {
-  Verb verb(name, loc);
+  Call call(name, loc);
   std::vector<Tile> results;
   const auto fail = [&] {
     while (results.size() < operands.size())
-      results.push_back(verb.poison());
+      results.push_back(call.poison());
     return results;
   };
-  auto scanned = operandsOf(verb, operands);
-  const auto at = scanned ? axisOf(verb, scanned->tiles[0], axis) : std::nullopt;
+  auto scanned = operandsOf(call, operands);
+  const auto at = scanned ? axisOf(call, scanned->tiles[0], axis) : std::nullopt;
   if (!at)
     return fail();
   Shape shape = shapeOf(scanned->tiles[0]);
   const int64_t extent = shape[*at];
   const auto turned = [&](mlir::Value tile) { // a scan by a function begins at the begin
-    return reverse ? extractAlong(verb, tile, *at, extent - 1, -1, extent) : tile;
+    return reverse ? extractAlong(call, tile, *at, extent - 1, -1, extent) : tile;
   };
   for (mlir::Value &tile : scanned->tiles)
     tile = turned(tile);
-  Block *const body = traceFunction(verb, combine, scanned->tiles);
+  Block *const body = traceFunction(call, combine, scanned->tiles);
   if (!body)
     return fail();
   SmallVector<mlir::Type> types;
   for (mlir::Value tile : scanned->tiles)
     types.push_back(tile.getType());
-  auto scan = verb.emit<tile::ScanOp>(types, tile::ReduceKindAttr(), scanned->tiles,
-                                      verb.tracer.builder.getI64IntegerAttr(*at), UnitAttr());
+  auto scan = call.emit<tile::ScanOp>(types, tile::ReduceKindAttr(), scanned->tiles,
+                                      call.tracer.builder.getI64IntegerAttr(*at), UnitAttr());
   for (auto [result, tile] : llvm::zip(scan.getResults(), scanned->tiles))
-    verb.tracer.noteLike(result, tile);
+    call.tracer.noteLike(result, tile);
   scan.getBy().push_back(body);
   shape.erase(shape.begin() + *at);
   for (auto [value, type] : llvm::zip(scan.getResults(), scanned->types)) {
     mlir::Value result = value;
-    result = isScan ? turned(result) : verb.reshape(extractAlong(verb, result, *at, extent - 1, 1, 1), shape);
-    results.push_back(verb.result(verb.cast(result, type)));
+    result = isScan ? turned(result) : call.reshape(extractAlong(call, result, *at, extent - 1, 1, 1), shape);
+    results.push_back(call.result(call.cast(result, type)));
   }
   return results;
 }

@@ -9,25 +9,25 @@ using namespace mlir;
 namespace kiln {
 
 /// An axis of the launch grid; reports and gives nothing when there is none such.
-static bool checkGridAxis(Verb &verb, int axis) {
+static bool checkGridAxis(Call &call, int axis) {
   if (axis >= 0 && axis <= 2)
     return true;
-  verb.expected() << "a grid axis from 0 to 2, but got " << axis;
+  call.expected() << "a grid axis from 0 to 2, but got " << axis;
   return false;
 }
 
 Tile program_id(int axis, Loc loc) {
-  Verb verb("program_id", loc);
-  if (axis == 2 && verb.tracer.example)
-    return verb.result(verb.tracer.read(verb.tracer.example->program, loc));
-  return checkGridAxis(verb, axis) ? verb.result(verb.emit<tile::ProgramIdOp>(axis)) : verb.poison();
+  Call call("program_id", loc);
+  if (axis == 2 && call.tracer.example)
+    return call.result(call.tracer.read(call.tracer.example->program, loc));
+  return checkGridAxis(call, axis) ? call.result(call.emit<tile::ProgramIdOp>(axis)) : call.poison();
 }
 
 Tile num_programs(int axis, Loc loc) {
-  Verb verb("num_programs", loc);
-  if (axis == 2 && verb.tracer.example)
-    return verb.result(verb.tracer.read(verb.tracer.example->programs, loc));
-  return checkGridAxis(verb, axis) ? verb.result(verb.emit<tile::NumProgramsOp>(axis)) : verb.poison();
+  Call call("num_programs", loc);
+  if (axis == 2 && call.tracer.example)
+    return call.result(call.tracer.read(call.tracer.example->programs, loc));
+  return checkGridAxis(call, axis) ? call.result(call.emit<tile::NumProgramsOp>(axis)) : call.poison();
 }
 
 static int64_t countOf(const Shape &shape) {
@@ -40,73 +40,73 @@ static int64_t countOf(const Shape &shape) {
 // --- Creation --------------------------------------------------------------------------------------------------------
 
 Tile zeros(Type type, TileExtents shape, Loc loc) {
-  Verb verb("zeros", loc);
-  return verb.checkShape(shape) ? verb.result(verb.constant({}, type, shape)) : verb.poison();
+  Call call("zeros", loc);
+  return call.checkShape(shape) ? call.result(call.constant({}, type, shape)) : call.poison();
 }
 
 Tile full(Type type, TileExtents shape, At value, Loc loc) {
-  Verb verb("full", loc);
-  if (!verb.checkShape(shape))
-    return verb.poison();
+  Call call("full", loc);
+  if (!call.checkShape(shape))
+    return call.poison();
   auto number = Tracer::literalOf(value);
   if (number && (isFloat(type) || !number->isReal))
-    return verb.result(verb.constant(*number, type, shape));
-  mlir::Value scalar = verb.value(value);
+    return call.result(call.constant(*number, type, shape));
+  mlir::Value scalar = call.value(value);
   if (scalar && !shapeOf(scalar).empty()) {
-    verb.expected() << "a number or a scalar to fill with, but got " << describe(scalar) << "; use broadcast()";
-    return verb.poison();
+    call.expected() << "a number or a scalar to fill with, but got " << describe(scalar) << "; use broadcast()";
+    return call.poison();
   }
-  return scalar ? verb.result(verb.broadcast(verb.cast(scalar, type), shape)) : verb.poison();
+  return scalar ? call.result(call.broadcast(call.cast(scalar, type), shape)) : call.poison();
 }
 
 Tile constant(Type type, TileExtents shape, const std::vector<double> &numbers, Loc loc) {
-  Verb verb("constant", loc);
-  if (!verb.checkShape(shape))
-    return verb.poison();
+  Call call("constant", loc);
+  if (!call.checkShape(shape))
+    return call.poison();
   if (static_cast<int64_t>(numbers.size()) != countOf(shape)) {
-    verb.expected() << countOf(shape) << (countOf(shape) == 1 ? " number" : " numbers") << " for shape "
+    call.expected() << countOf(shape) << (countOf(shape) == 1 ? " number" : " numbers") << " for shape "
                     << textOf(shape) << ", but got " << numbers.size();
-    return verb.poison();
+    return call.poison();
   }
-  return verb.result(verb.constants(numbers, type, shape));
+  return call.result(call.constants(numbers, type, shape));
 }
 
 Tile iota(int64_t count, Type type, Loc loc) {
-  Verb verb("iota", loc);
-  if (!verb.checkShape({count}))
-    return verb.poison();
+  Call call("iota", loc);
+  if (!call.checkShape({count}))
+    return call.poison();
   if (type != i32 && type != i64) {
-    verb.expected() << "type i32 or i64, but got " << nameOf(type);
-    return verb.poison();
+    call.expected() << "type i32 or i64, but got " << nameOf(type);
+    return call.poison();
   }
-  return verb.result(verb.emit<tile::IotaOp>(typeOf(verb.tracer.builder.getContext(), type, {count})));
+  return call.result(call.emit<tile::IotaOp>(typeOf(call.tracer.builder.getContext(), type, {count})));
 }
 
 // --- Shape -----------------------------------------------------------------------------------------------------------
 
 Tile reshape(At x, TileExtents shape) {
-  Verb verb("reshape", x.loc);
-  mlir::Value value = verb.value(x);
-  if (!value || !verb.checkShape(shape))
-    return verb.poison();
+  Call call("reshape", x.loc);
+  mlir::Value value = call.value(x);
+  if (!value || !call.checkShape(shape))
+    return call.poison();
   if (countOf(shapeOf(value)) != countOf(shape)) {
-    verb.expected() << "a shape of " << countOf(shapeOf(value)) << " elements for " << describe(value) << ", but got "
+    call.expected() << "a shape of " << countOf(shapeOf(value)) << " elements for " << describe(value) << ", but got "
                     << textOf(shape);
-    return verb.poison();
+    return call.poison();
   }
-  return verb.result(verb.reshape(value, shape));
+  return call.result(call.reshape(value, shape));
 }
 
 Tile transpose(At x, std::vector<int> order) {
-  Verb verb("transpose", x.loc);
-  mlir::Value value = verb.value(x);
+  Call call("transpose", x.loc);
+  mlir::Value value = call.value(x);
   if (!value)
-    return verb.poison();
+    return call.poison();
   Shape from = shapeOf(value), to;
   int rank = static_cast<int>(from.size());
   if (order.empty() && rank < 2) {
-    verb.expected() << "a tile of rank 2 or more, but got " << describe(value);
-    return verb.poison();
+    call.expected() << "a tile of rank 2 or more, but got " << describe(value);
+    return call.poison();
   }
   if (order.empty()) {
     for (int axis = 0; axis < rank; ++axis)
@@ -122,76 +122,91 @@ Tile transpose(At x, std::vector<int> order) {
     std::string text;
     for (int axis : order)
       text += (text.empty() ? "" : ", ") + std::to_string(axis);
-    verb.expected() << "each of the " << rank << " dimensions once, but got order [" << text << "]";
-    return verb.poison();
+    call.expected() << "each of the " << rank << " dimensions once, but got order [" << text << "]";
+    return call.poison();
   }
   for (int axis : order)
     to.push_back(from[axis]);
   SmallVector<int64_t> permutation(order.begin(), order.end());
-  return verb.result(
-      verb.emit<tile::TransposeOp>(typeOf(value.getContext(), elementOf(value), to), value, permutation));
+  return call.result(
+      call.emit<tile::TransposeOp>(typeOf(value.getContext(), elementOf(value), to), value, permutation));
 }
 
 Tile broadcast(At x, TileExtents shape) {
-  Verb verb("broadcast", x.loc);
-  mlir::Value value = verb.value(x);
-  if (!value || !verb.checkShape(shape))
-    return verb.poison();
+  Call call("broadcast", x.loc);
+  mlir::Value value = call.value(x);
+  if (!value || !call.checkShape(shape))
+    return call.poison();
   auto common = broadcastShape(shapeOf(value), shape);
   if (!common || *common != shape) {
-    verb.expected() << "a tile that broadcasts to " << textOf(shape) << ", but got " << describe(value);
-    return verb.poison();
+    call.expected() << "a tile that broadcasts to " << textOf(shape) << ", but got " << describe(value);
+    return call.poison();
   }
-  return verb.result(verb.broadcast(value, shape));
+  return call.result(call.broadcast(value, shape));
 }
 
 /// `axis` counted from the front, among `count` positions; nothing, reported, when it is outside.
-static std::optional<int64_t> normalAxis(Verb &verb, int64_t axis, int64_t count) {
+static std::optional<int64_t> normalAxis(Call &call, int64_t axis, int64_t count) {
   if (axis >= -count && axis < count)
     return axis < 0 ? axis + count : axis;
-  verb.expected() << "an axis from " << -count << " to " << count - 1 << ", but got " << axis;
+  call.expected() << "an axis from " << -count << " to " << count - 1 << ", but got " << axis;
   return {};
 }
 
-Tile expand(At x, int axis) {
-  Verb verb("expand", x.loc);
-  mlir::Value value = verb.value(x);
+Tile unsqueeze(At x, int axis) {
+  Call call("unsqueeze", x.loc);
+  mlir::Value value = call.value(x);
   if (!value)
-    return verb.poison();
+    return call.poison();
   Shape shape = shapeOf(value);
-  auto at = normalAxis(verb, axis, shape.size() + 1);
+  auto at = normalAxis(call, axis, shape.size() + 1);
   if (!at)
-    return verb.poison();
+    return call.poison();
   shape.insert(shape.begin() + *at, 1);
-  return verb.checkShape(shape) ? verb.result(verb.reshape(value, shape)) : verb.poison();
+  return call.checkShape(shape) ? call.result(call.reshape(value, shape)) : call.poison();
+}
+
+Tile squeeze(At x, int axis) {
+  Call call("squeeze", x.loc);
+  mlir::Value value = call.value(x);
+  const auto at = value ? axisOf(call, value, axis) : std::nullopt;
+  if (!at)
+    return call.poison();
+  Shape shape = shapeOf(value);
+  if (shape[*at] != 1) {
+    call.expected() << "an axis of extent 1, but got axis " << axis << " of " << describe(value);
+    return call.poison();
+  }
+  shape.erase(shape.begin() + *at);
+  return call.result(call.reshape(value, shape));
 }
 
 Tile roll(At x, int64_t by, int axis) {
-  Verb verb("roll", x.loc);
-  mlir::Value value = verb.value(x);
+  Call call("roll", x.loc);
+  mlir::Value value = call.value(x);
   if (!value)
-    return verb.poison();
+    return call.poison();
   const Shape shape = shapeOf(value);
   if (shape.empty()) {
-    verb.expected() << "a tile of rank 1 or more, but got " << describe(value);
-    return verb.poison();
+    call.expected() << "a tile of rank 1 or more, but got " << describe(value);
+    return call.poison();
   }
-  const auto at = normalAxis(verb, axis, shape.size());
+  const auto at = normalAxis(call, axis, shape.size());
   if (!at)
-    return verb.poison();
-  return verb.result(verb.emit<tile::RotateOp>(value, llvm::mod(by, shape[*at]), *at));
+    return call.poison();
+  return call.result(call.emit<tile::RotateOp>(value, llvm::mod(by, shape[*at]), *at));
 }
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
 
 /// The axes of a tile of `rank`, counted from the front, in order; nothing, reported, when they are not different ones.
-static std::optional<SmallVector<int64_t>> normalAxes(Verb &verb, const Axes &axes, int64_t rank) {
+static std::optional<SmallVector<int64_t>> normalAxes(Call &call, const Axes &axes, int64_t rank) {
   SmallVector<int64_t> normal;
   if (axes.numbers == std::vector{everywhere})
     normal = llvm::to_vector(llvm::seq(rank));
   else
     for (int axis : axes.numbers) {
-      auto at = normalAxis(verb, axis, rank);
+      auto at = normalAxis(call, axis, rank);
       if (!at)
         return {};
       normal.push_back(*at);
@@ -202,24 +217,24 @@ static std::optional<SmallVector<int64_t>> normalAxes(Verb &verb, const Axes &ax
   std::string text;
   for (int axis : axes.numbers)
     text += (text.empty() ? "" : ", ") + std::to_string(axis);
-  verb.expected() << "different axes, at least one, but got [" << text << "]";
+  call.expected() << "different axes, at least one, but got [" << text << "]";
   return {};
 }
 
 /// One axis reduced.
-static mlir::Value reduceAxis(Verb &verb, tile::ReduceKind kind, mlir::Value value, int64_t axis) {
+static mlir::Value reduceAxis(Call &call, tile::ReduceKind kind, mlir::Value value, int64_t axis) {
   mlir::Type type = tile::ReduceOp::resultType(kind, cast<RankedTensorType>(value.getType()), axis);
   const Type from = elementOf(value);
   const bool compares = kind == tile::ReduceKind::Max || kind == tile::ReduceKind::Min;
   const bool isIndex = kind == tile::ReduceKind::ArgMax;
   const bool isNatural = isUnsigned(from) && (compares || isIndex);
-  auto op = verb.emit<tile::ReduceOp>(type, kind, value, axis);
+  auto op = call.emit<tile::ReduceOp>(type, kind, value, axis);
   tile::setUnsigned(op, isNatural);
-  return verb.of(isIndex ? i32 : from, op);
+  return call.of(isIndex ? i32 : from, op);
 }
 
 /// The tile with these axes, in order, made one: the last.
-static mlir::Value mergeAxes(Verb &verb, mlir::Value value, ArrayRef<int64_t> axes) {
+static mlir::Value mergeAxes(Call &call, mlir::Value value, ArrayRef<int64_t> axes) {
   Shape from = shapeOf(value), turned, merged;
   SmallVector<int64_t> order;
   for (int64_t axis = 0; axis < static_cast<int64_t>(from.size()); ++axis)
@@ -232,8 +247,8 @@ static mlir::Value mergeAxes(Verb &verb, mlir::Value value, ArrayRef<int64_t> ax
     turned.push_back(from[axis]);
   merged.push_back(countOf(Shape(turned.end() - axes.size(), turned.end())));
   if (!llvm::is_sorted(order))
-    value = verb.emit<tile::TransposeOp>(typeOf(value.getContext(), elementOf(value), turned), value, order);
-  return verb.reshape(value, merged);
+    value = call.emit<tile::TransposeOp>(typeOf(value.getContext(), elementOf(value), turned), value, order);
+  return call.reshape(value, merged);
 }
 
 static bool isBitwise(tile::ReduceKind kind) {
@@ -241,59 +256,59 @@ static bool isBitwise(tile::ReduceKind kind) {
 }
 
 /// All axes reduced, the last one first. Sums and products are rounded to a narrow type once.
-static mlir::Value reduceAxes(Verb &verb, tile::ReduceKind kind, mlir::Value value, ArrayRef<int64_t> axes) {
+static mlir::Value reduceAxes(Call &call, tile::ReduceKind kind, mlir::Value value, ArrayRef<int64_t> axes) {
   using tile::ReduceKind;
   const Type from = elementOf(value);
   const bool isSeveral = axes.size() > 1, isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;
   // boolean is compared as 0 and 1, and totals of small integers need room.
   if (isTotal && !isFloat(from))
-    value = verb.cast(value, totalOf(from));
+    value = call.cast(value, totalOf(from));
   else if (from == boolean)
-    value = verb.cast(value, i8);
+    value = call.cast(value, i8);
   else if (isTotal && isSeveral && isFloat(from))
-    value = verb.cast(value, std::max(from, f32));
+    value = call.cast(value, std::max(from, f32));
   if (kind == ReduceKind::ArgMax && isSeveral) {
-    value = mergeAxes(verb, value, axes);
-    return reduceAxis(verb, kind, value, shapeOf(value).size() - 1);
+    value = mergeAxes(call, value, axes);
+    return reduceAxis(call, kind, value, shapeOf(value).size() - 1);
   }
   for (int64_t axis : llvm::reverse(axes))
-    value = reduceAxis(verb, kind, value, axis);
+    value = reduceAxis(call, kind, value, axis);
   const bool keepsType = kind != ReduceKind::ArgMax && (!isTotal || isFloat(from));
-  return keepsType ? verb.cast(value, from) : value;
+  return keepsType ? call.cast(value, from) : value;
 }
 
 /// Numbers that are in the opposite order: the least of x is the greatest of them. NaN stays.
-static mlir::Value reversed(Verb &verb, mlir::Value value) {
+static mlir::Value reversed(Call &call, mlir::Value value) {
   const Type type = elementOf(value);
   if (isFloat(type) && bytesOf(type) == 1) // whose own arithmetic leaves no infinity
-    value = verb.cast(value, f32);
+    value = call.cast(value, f32);
   if (isFloat(type))
-    return verb.emit<arith::NegFOp>(value);
-  return verb.emit<arith::XOrIOp>(value, verb.constant(Literal::allOnes(type), type, shapeOf(value)));
+    return call.emit<arith::NegFOp>(value);
+  return call.emit<arith::XOrIOp>(value, call.constant(Literal::allOnes(type), type, shapeOf(value)));
 }
 
 static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, const Axes &axes, bool keep,
                    bool ofReversed = false) {
-  Verb verb(name, x.loc);
-  mlir::Value value = verb.value(x);
+  Call call(name, x.loc);
+  mlir::Value value = call.value(x);
   if (!value)
-    return verb.poison();
+    return call.poison();
   Shape shape = shapeOf(value);
   if (shape.empty()) {
-    verb.expected() << "a tile of rank 1 or more, but got " << describe(value);
-    return verb.poison();
+    call.expected() << "a tile of rank 1 or more, but got " << describe(value);
+    return call.poison();
   }
   if (isBitwise(kind) && isFloat(elementOf(value))) {
-    verb.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
-    return verb.poison();
+    call.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
+    return call.poison();
   }
-  auto at = normalAxes(verb, axes, shape.size());
+  auto at = normalAxes(call, axes, shape.size());
   if (!at)
-    return verb.poison();
-  mlir::Value result = reduceAxes(verb, kind, ofReversed ? reversed(verb, value) : value, *at);
+    return call.poison();
+  mlir::Value result = reduceAxes(call, kind, ofReversed ? reversed(call, value) : value, *at);
   for (int64_t axis : *at)
     shape[axis] = 1;
-  return verb.result(keep ? verb.reshape(result, shape) : result);
+  return call.result(keep ? call.reshape(result, shape) : result);
 }
 
 Tile sum(At x, Axes axes, bool keep) { return reduce("sum", tile::ReduceKind::Sum, x, axes, keep); }
@@ -309,31 +324,31 @@ Tile argmin(At x, Axes axes, bool keep) { return reduce("argmin", tile::ReduceKi
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
 /// Reports unless `a` and `b` can be multiplied; gives the type of the sum.
-static std::optional<Type> checkFactors(Verb &verb, mlir::Value a, mlir::Value b) {
+static std::optional<Type> checkFactors(Call &call, mlir::Value a, mlir::Value b) {
   Shape left = shapeOf(a), right = shapeOf(b);
   const size_t rank = left.size();
   if (rank < 2 || right.size() != rank) {
-    verb.expected() << "tiles of one rank from 2 on, but got " << describe(a) << " and " << describe(b);
+    call.expected() << "tiles of one rank from 2 on, but got " << describe(a) << " and " << describe(b);
     return {};
   }
   if (!std::equal(left.begin(), left.end() - 2, right.begin())) {
-    verb.expected() << "leading extents to match, but got " << textOf(left) << " and " << textOf(right)
+    call.expected() << "leading extents to match, but got " << textOf(left) << " and " << textOf(right)
                     << "; use broadcast()";
     return {};
   }
   if (left[rank - 1] != right[rank - 2]) {
-    verb.expected() << "inner extents to match, but got " << textOf(left) << " and " << textOf(right);
+    call.expected() << "inner extents to match, but got " << textOf(left) << " and " << textOf(right);
     return {};
   }
   const auto isByte = [](mlir::Value x) { return tile::isByteFloat(getElementTypeOrSelf(x.getType())); };
   if (elementOf(a) != elementOf(b) && !(isByte(a) && isByte(b))) {
-    verb.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and " << nameOf(elementOf(b))
+    call.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and " << nameOf(elementOf(b))
                     << "; use cast()";
     return {};
   }
   mlir::Type type = tile::sumTypeOf(getElementTypeOrSelf(a.getType()));
   if (!type || isUnsigned(elementOf(a))) {
-    verb.expected() << "operands of type " << tile::dotOperands << ", but got " << nameOf(elementOf(a));
+    call.expected() << "operands of type " << tile::dotOperands << ", but got " << nameOf(elementOf(a));
     return {};
   }
   return static_cast<Type>(*tile::numberOf(type));
@@ -346,36 +361,36 @@ static Shape sumsOf(mlir::Value a, mlir::Value b) {
   return shape;
 }
 
-static Tile product(Verb &verb, mlir::Value a, mlir::Value b, mlir::Value acc, Precision precision) {
+static Tile product(Call &call, mlir::Value a, mlir::Value b, mlir::Value acc, Precision precision) {
   static_assert(static_cast<int>(Precision::bf16x3) == static_cast<int>(tile::Precision::BF16x3));
-  return verb.result(verb.emit<tile::DotOp>(a, b, acc, static_cast<tile::Precision>(precision)));
+  return call.result(call.emit<tile::DotOp>(a, b, acc, static_cast<tile::Precision>(precision)));
 }
 
 Tile dot(At a, At b, At acc, Precision precision) {
-  Verb verb("dot", a.loc);
-  mlir::Value left = verb.value(a), right = verb.value(b), sum = verb.value(acc);
+  Call call("dot", a.loc);
+  mlir::Value left = call.value(a), right = call.value(b), sum = call.value(acc);
   if (!left || !right || !sum)
-    return verb.poison();
-  auto type = checkFactors(verb, left, right);
+    return call.poison();
+  auto type = checkFactors(call, left, right);
   if (!type)
-    return verb.poison();
+    return call.poison();
   Shape shape = sumsOf(left, right);
   if (shapeOf(sum) != shape || elementOf(sum) != *type) {
-    verb.expected() << "an accumulator " << nameOf(*type) << "[" << textOf(shape) << "], but got " << describe(sum);
-    return verb.poison();
+    call.expected() << "an accumulator " << nameOf(*type) << "[" << textOf(shape) << "], but got " << describe(sum);
+    return call.poison();
   }
-  return product(verb, left, right, sum, precision);
+  return product(call, left, right, sum, precision);
 }
 
 Tile dot(At a, At b, Precision precision) {
-  Verb verb("dot", a.loc);
-  mlir::Value left = verb.value(a), right = verb.value(b);
+  Call call("dot", a.loc);
+  mlir::Value left = call.value(a), right = call.value(b);
   if (!left || !right)
-    return verb.poison();
-  auto type = checkFactors(verb, left, right);
+    return call.poison();
+  auto type = checkFactors(call, left, right);
   if (!type)
-    return verb.poison();
-  return product(verb, left, right, verb.constant({}, *type, sumsOf(left, right)), precision);
+    return call.poison();
+  return product(call, left, right, call.constant({}, *type, sumsOf(left, right)), precision);
 }
 
 } // namespace kiln

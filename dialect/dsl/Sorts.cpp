@@ -1,4 +1,4 @@
-// Verbs whose elements find their places by values.
+// Functions whose elements find their places by values.
 
 #include "dialect/dsl/Sorts.h"
 
@@ -13,22 +13,22 @@ namespace kiln {
 /// The first `count` in order, all where there is no count, and their positions.
 static std::array<Tile, 2> ordered(const char *name, const At &x, std::optional<int64_t> count, int axis,
                                    bool descending) {
-  Verb verb(name, x.loc);
-  mlir::Value value = verb.value(x);
-  const auto at = value ? axisOf(verb, value, axis) : std::nullopt;
+  Call call(name, x.loc);
+  mlir::Value value = call.value(x);
+  const auto at = value ? axisOf(call, value, axis) : std::nullopt;
   if (!at)
-    return {verb.poison(), verb.poison()};
+    return {call.poison(), call.poison()};
   Shape shape = shapeOf(value);
   if (count && (*count < 1 || *count > shape[*at])) {
-    verb.expected() << "a number of elements from 1 to " << shape[*at] << ", but got " << *count;
-    return {verb.poison(), verb.poison()};
+    call.expected() << "a number of elements from 1 to " << shape[*at] << ", but got " << *count;
+    return {call.poison(), call.poison()};
   }
   shape[*at] = count.value_or(shape[*at]);
   MLIRContext *const context = value.getContext();
-  auto sort = verb.emit<tile::SortOp>(typeOf(context, elementOf(value), shape), typeOf(context, i32, shape), value,
+  auto sort = call.emit<tile::SortOp>(typeOf(context, elementOf(value), shape), typeOf(context, i32, shape), value,
                                       mlir::Value(), *at, descending);
   tile::setUnsigned(sort, isUnsigned(elementOf(value)));
-  return {verb.result(sort.getResult()), verb.result(verb.of(i32, sort.getPositions()))};
+  return {call.result(sort.getResult()), call.result(call.of(i32, sort.getPositions()))};
 }
 
 Tile sort(At x, int axis, bool descending) { return ordered("sort", x, {}, axis, descending)[0]; }
@@ -36,24 +36,24 @@ std::array<Tile, 2> sort_at(At x, int axis, bool descending) { return ordered("s
 std::array<Tile, 2> topk(At x, int64_t k, int axis) { return ordered("topk", x, k, axis, /*descending=*/true); }
 
 /// An integer tile as i32, or as i64 where that may not hold its numbers; null, reported, when it is none.
-static mlir::Value wholeNumbers(Verb &verb, const At &operand, const char *what) {
-  mlir::Value value = verb.value(operand);
+static mlir::Value wholeNumbers(Call &call, const At &operand, const char *what) {
+  mlir::Value value = call.value(operand);
   if (!value)
     return {};
   const Type type = elementOf(value);
   if (isFloat(type) || shapeOf(value).empty()) {
-    verb.expected() << what << ", but got " << describe(value);
+    call.expected() << what << ", but got " << describe(value);
     return {};
   }
-  return verb.cast(value, bytesOf(type) > 4 ? i64 : i32);
+  return call.cast(value, bytesOf(type) > 4 ? i64 : i32);
 }
 
-Tile take(At x, At index, int axis) {
-  Verb verb("take", x.loc);
-  mlir::Value source = verb.value(x), places = source ? wholeNumbers(verb, index, "positions of integers") : source;
-  const auto at = places ? axisOf(verb, source, axis) : std::nullopt;
+Tile gather(At x, At index, int axis) {
+  Call call("gather", x.loc);
+  mlir::Value source = call.value(x), places = source ? wholeNumbers(call, index, "positions of integers") : source;
+  const auto at = places ? axisOf(call, source, axis) : std::nullopt;
   if (!at)
-    return verb.poison();
+    return call.poison();
   Shape from = shapeOf(source), to = shapeOf(places);
   const int64_t extent = from[*at];
   bool fits = from.size() == to.size();
@@ -64,30 +64,30 @@ Tile take(At x, At index, int axis) {
     from = to = both.value_or(Shape());
   }
   if (!fits) {
-    verb.expected() << "extents that agree but along axis " << *at << ", but got " << textOf(shapeOf(source)) << " and "
+    call.expected() << "extents that agree but along axis " << *at << ", but got " << textOf(shapeOf(source)) << " and "
                     << textOf(shapeOf(places));
-    return verb.poison();
+    return call.poison();
   }
   from[*at] = extent;
-  source = verb.broadcast(source, from);
-  places = verb.broadcast(places, to);
+  source = call.broadcast(source, from);
+  places = call.broadcast(places, to);
   const mlir::Type type = typeOf(source.getContext(), elementOf(source), to);
-  return verb.result(verb.emit<tile::TakeOp>(type, source, places, *at));
+  return call.result(call.emit<tile::TakeOp>(type, source, places, *at));
 }
 
 Tile histogram(At x, int64_t bins, At mask) {
-  Verb verb("histogram", x.loc);
-  mlir::Value value = wholeNumbers(verb, x, "a tile of integers");
+  Call call("histogram", x.loc);
+  mlir::Value value = wholeNumbers(call, x, "a tile of integers");
   if (!value)
-    return verb.poison();
+    return call.poison();
   if (bins < 1) {
-    verb.expected() << "1 bin or more, but got " << bins;
-    return verb.poison();
+    call.expected() << "1 bin or more, but got " << bins;
+    return call.poison();
   }
-  const auto counted = maskOf(verb, mask, shapeOf(value), shapeOf(value));
+  const auto counted = maskOf(call, mask, shapeOf(value), shapeOf(value));
   if (!counted)
-    return verb.poison();
-  return verb.result(verb.emit<tile::HistogramOp>(typeOf(value.getContext(), i32, {bins}), value, *counted));
+    return call.poison();
+  return call.result(call.emit<tile::HistogramOp>(typeOf(value.getContext(), i32, {bins}), value, *counted));
 }
 
 } // namespace kiln

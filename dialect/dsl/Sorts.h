@@ -16,7 +16,7 @@ std::array<Tile, 2> topk(At x, int64_t k, int axis = -1);
 
 /// Element (…, index[…, i, …], …) of x, like Triton's `gather`; 0 if the index is out of bounds. `index` is a tile of
 /// integers of x's rank. Its extents equal those of x, or are 1, except along the axis.
-Tile take(At x, At index, int axis = 0);
+Tile gather(At x, At index, int axis = 0);
 
 /// Counts, as i32, how many elements of a tile of integers are 0, 1, …, bins − 1. Other values are ignored, as are
 /// elements for which the mask is false.

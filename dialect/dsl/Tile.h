@@ -10,7 +10,7 @@
 //
 // Compile time and run time:
 // - Host values (int, bool, config structs) are compile-time constants, like `tl.constexpr` in Triton.
-// - A C++ `for` unrolls and a C++ `if` is decided while tracing. `range` and `when` make a loop and a branch in the IR.
+// - A C++ `for` unrolls and a C++ `if` is decided while tracing. `range` and `if_` make a loop and a branch in the IR.
 // - A `Tile` is a variable: assignment rebinds it. A tile that a loop body assigns is loop-carried.
 // - `auto x = acc;` copies the present value.
 //
@@ -97,13 +97,13 @@ public:
   /// Extent of dimension `axis`, a compile-time constant; negative axes count from the end.
   int64_t extent(int axis, Loc loc = here()) const;
 
-  /// A traced condition has no C++ truth value: select with where(), branch with when(), or use a host bool.
+  /// A traced condition has no C++ truth value: select with where(), branch with if_(), or use a host bool.
   template <class T = bool> explicit operator bool() const {
-    static_assert(sizeof(T) == 0, "a traced condition has no C++ truth value: use where(), when(), or a host bool");
+    static_assert(sizeof(T) == 0, "a traced condition has no C++ truth value: use where(), if_(), or a host bool");
     return false;
   }
   template <class Index> Index operator[](Index index) const {
-    static_assert(sizeof(Index) == 0, "a tile has no elements in C++: verbs compute with all of them at once, and "
+    static_assert(sizeof(Index) == 0, "a tile has no elements in C++: functions compute with all of them at once, and "
                                       "load(view, {tile, ...}) reads those elements of a view that a tile names");
     return index;
   }
@@ -286,8 +286,10 @@ Tile reshape(At x, TileExtents shape);
 Tile transpose(At x, std::vector<int> order = {});
 /// Repeats dimensions of extent 1, and adds leading dimensions, up to `shape`.
 Tile broadcast(At x, TileExtents shape);
-/// Inserts a dimension of extent 1 before `axis`, like `expand_dims` in Triton; −1 appends.
-Tile expand(At x, int axis);
+/// Inserts a dimension of extent 1 before `axis`, like `torch.unsqueeze`; −1 appends.
+Tile unsqueeze(At x, int axis);
+/// Removes dimension `axis`, whose extent is 1, like `torch.squeeze`.
+Tile squeeze(At x, int axis);
 /// Rotates the elements by `by` positions along the axis, backwards if `by` is negative, as numpy.roll does.
 Tile roll(At x, int64_t by, int axis = -1);
 
@@ -332,21 +334,21 @@ Tile dot(At a, At b, Precision precision = Precision::ieee);
 enum class Padding { zero, neg_zero, inf, neg_inf, nan };
 /// Memory order of an atomic, as in the memory models of C++ and PTX.
 enum class Order { relaxed, acquire, release, acq_rel };
-/// Cache eviction hint: default, evict_first, or evict_last (other programs read the memory, too). It changes no
-/// result.
-enum class Cache { usual, stream, keep };
+/// Cache eviction hint: `evict_first` for memory that is not used again soon, `evict_last` for memory that other
+/// programs read soon, too. It changes no result.
+enum class Cache { evict_normal, evict_first, evict_last };
 /// Options of a load: `load(x, {n}, {64}, {.mask = m})`. The mask is boolean and broadcasts to the result. Where it is
 /// false, the load reads the padding and touches no memory.
-struct Reading {
+struct LoadOptions {
   Padding padding = Padding::zero;
   At mask = true;
-  Cache cache = Cache::usual;
+  Cache cache = Cache::evict_normal;
 };
 /// Options of a store or atomic. Where the mask is false, nothing is written, and an atomic returns 0. A cache
 /// hint on an atomic is an error.
-struct Writing {
+struct StoreOptions {
   At mask = true;
-  Cache cache = Cache::usual;
+  Cache cache = Cache::evict_normal;
 };
 
 /// Reads elements of `view`. `at` has one subscript per dimension, of one of two kinds:
@@ -354,35 +356,37 @@ struct Writing {
 /// - A tile of integers names positions one by one (a gather). Such tiles broadcast together, and their shape comes
 ///   before the blocks.
 /// Elements out of bounds read the padding.
-Tile load(View view, Offsets at, TileExtents shape = {}, Reading how = {}, Loc loc = here());
+Tile load(View view, Offsets at, TileExtents shape = {}, LoadOptions how = {}, Loc loc = here());
 Tile load(View view, Offsets at, TileExtents shape, Padding padding, Loc loc = here());
 /// Writes a tile or a scalar to the elements that `at` names, as in load(). The caller casts the value; its shape may
 /// drop leading extents of 1. If `at` names an element several times, the element gets one of the values.
-void store(View view, Offsets at, At value, Writing how = {}, Loc loc = here());
+void store(View view, Offsets at, At value, StoreOptions how = {}, Loc loc = here());
 
 /// Atomic read-modify-write of the elements that `at` names; the result has their old values. An element that is named
 /// several times changes once for each. dialect/SEMANTICS.md has the types.
-Tile atomic_add(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
-Tile atomic_min(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
-Tile atomic_max(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
-Tile atomic_and(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
-Tile atomic_or(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
-Tile atomic_xor(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
-Tile atomic_exchange(View view, Offsets at, At value, Order order = Order::acq_rel, Writing how = {}, Loc loc = here());
+Tile atomic_add(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
+Tile atomic_min(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
+Tile atomic_max(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
+Tile atomic_and(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
+Tile atomic_or(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
+Tile atomic_xor(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
+Tile atomic_exchange(View view, Offsets at, At value, Order order = Order::acq_rel, StoreOptions how = {},
+                     Loc loc = here());
 /// Writes `desired` if the element has the bits of `expected`; returns the old value.
 Tile atomic_compare_exchange(View view, Offsets at, At expected, At desired, Order order = Order::acq_rel,
-                             Writing how = {}, Loc loc = here());
+                             StoreOptions how = {}, Loc loc = here());
 /// Loads and stores of elements that other programs access concurrently. Each element is atomic.
 Tile atomic_load(View view, Offsets at, TileExtents shape = {}, Order order = Order::acquire, Loc loc = here());
-void atomic_store(View view, Offsets at, At value, Order order = Order::release, Writing how = {}, Loc loc = here());
+void atomic_store(View view, Offsets at, At value, Order order = Order::release, StoreOptions how = {},
+                  Loc loc = here());
 
 // --- Debugging -------------------------------------------------------------------------------------------------------
-//     check(n < limit, "n is below the limit");
+//     device_assert(n < limit, "n is below the limit");
 
 /// Prints one line per program: its number, the label and the elements.
 void print(const std::string &label, At value);
-/// A device assert: if an element is false, the next synchronize() throws an Error with `message`.
-void check(At condition, const std::string &message);
+/// If an element is false, the next synchronize() throws an Error with `message`.
+void device_assert(At condition, const std::string &message);
 
 // --- Control flow ----------------------------------------------------------------------------------------------------
 //     for (Tile k : range(0, x.dim(1), 32)) acc += load(x, {m, k}, {64, 32});
@@ -405,15 +409,15 @@ Loop range(At end, Loc loc = here());
 Loop repeat_while(const std::function<Tile()> &condition, Loc loc = here());
 
 /// Where the condition, a boolean scalar, holds: continue the innermost loop, break out of it, or end the program. The
-/// rest of the body is skipped, also if the call is inside a side of a `when`.
-void continue_when(At condition);
-void break_when(At condition);
-void return_when(At condition);
+/// rest of the body is skipped, also if the call is inside a side of an `if_`.
+void continue_if(At condition);
+void break_if(At condition);
+void return_if(At condition);
 
 /// A branch in the IR: only the chosen side runs. `condition` is a boolean scalar. Tiles assigned in either side keep
 /// their type and shape.
-void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise = {},
-          Loc loc = here());
+void if_(At condition, const std::function<void()> &then, const std::function<void()> &otherwise = {},
+         Loc loc = here());
 
 } // namespace kiln
 

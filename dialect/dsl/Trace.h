@@ -43,8 +43,9 @@ struct Specialisation {
 ///
 /// Function attributes:
 /// - `tile.disjoint`: an array of index pairs (i64 arrays); the kernel writes at least one of each pair.
-/// - `tile.warps`, `tile.programs`, `tile.stages` (i64): config fields of these names, if the kernel has them and the
-///   target reads them.
+/// - `tile.warps`, `tile.programs`, `tile.stages` (i64): the config fields `warps`, `min_ctas_per_sm` and `stages`, if
+/// the
+///   kernel has them and the target reads them.
 /// - `tile.problems` (i64): if more than 1.
 struct Traced {
   mlir::OwningOpRef<mlir::ModuleOp> module;

@@ -16,7 +16,7 @@ static constexpr size_t unlisted = SIZE_MAX;
 static char poisonMark; // its address is what a poison cell holds
 
 /// How far a kernel may go: many times what compiles in a moment, and a fraction of the smallest usual stack.
-static constexpr int64_t mostVerbs = 1 << 14, mostStack = 2 << 20;
+static constexpr int64_t mostCalls = 1 << 14, mostStack = 2 << 20;
 
 // --- Tile: a registered cell -----------------------------------------------------------------------------------------
 
@@ -56,15 +56,15 @@ int64_t Tile::extent(int axis, Loc loc) const {
   int rank = static_cast<int>(extents.size());
   if (axis >= -rank && axis < rank)
     return extents[axis < 0 ? axis + rank : axis];
-  Verb("extent", loc).expected() << "an axis of a tile of shape " << textOf(extents) << ", but got " << axis;
+  Call("extent", loc).expected() << "an axis of a tile of shape " << textOf(extents) << ", but got " << axis;
   throw Abandoned();
 }
 
 void Tile::hold(const At &number) {
-  Verb verb("Tile", number.loc);
+  Call call("Tile", number.loc);
   auto literal = *Tracer::literalOf(number);
   const kiln::Type type = literal.isReal ? f32 : literal.isTruth ? boolean : i64;
-  *this = verb.result(verb.constant(literal, type, {}));
+  *this = call.result(call.constant(literal, type, {}));
 }
 
 void Tracer::enlist(Tile &tile) {
@@ -166,10 +166,10 @@ Location Tracer::at(Loc loc) {
 /// An address in the caller's frame. Stacks grow downwards.
 static const char *stackHere() { return static_cast<const char *>(__builtin_frame_address(0)); }
 
-void Tracer::countVerb(Loc loc) {
-  verbs += rehearsals == 0;
-  if (verbs > mostVerbs)
-    error(loc) << "kernel '" << kernel.name << "' has more than " << mostVerbs
+void Tracer::countCall(Loc loc) {
+  calls += rehearsals == 0;
+  if (calls > mostCalls)
+    error(loc) << "kernel '" << kernel.name << "' has more than " << mostCalls
                << " operations: use range() in place of host loops, which unroll";
   else if (stack - stackHere() > mostStack)
     error(loc) << "kernel '" << kernel.name << "' calls its functions more than " << mostStack
@@ -284,7 +284,7 @@ void Tracer::attachFacts(const std::string &config) {
       function->setAttr(attribute, builder.getI64IntegerAttr(*value));
   };
   attach(facts.warps, "warps", "tile.warps");
-  attach(facts.warps, "programs", "tile.programs");
+  attach(facts.warps, "min_ctas_per_sm", "tile.programs");
   attach(facts.stages, "stages", "tile.stages");
   if (facts.problems > 1)
     function->setAttr("tile.problems", builder.getI64IntegerAttr(facts.problems));

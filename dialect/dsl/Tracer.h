@@ -141,7 +141,7 @@ public:
   mlir::InFlightDiagnostic error(Loc loc);
   /// Counts an API call at `loc`. Throws Abandoned, reported, for more calls than any kernel needs and for too deep
   /// recursion: such a trace would not end.
-  void countVerb(Loc loc);
+  void countCall(Loc loc);
   void fail() { failed = true; }
 
   // Cells.
@@ -267,7 +267,7 @@ private:
   std::optional<Loc> thrownOutOf;
   llvm::DenseMap<mlir::Value, Effects> effects; // of expressions, by their values
   llvm::DenseSet<mlir::Value> naturals;         // values with unsigned elements
-  int64_t verbs = 0;
+  int64_t calls = 0;
   const char *stack = nullptr; // stack address of the call of the kernel
   bool failed = false;
 };
@@ -279,9 +279,9 @@ struct Line {
 };
 
 /// One API call: its name, its line, and the operations that it emits.
-class Verb {
+class Call {
 public:
-  Verb(const char *name, Loc loc);
+  Call(const char *name, Loc loc);
 
   /// Reports `'name' expected …` at the user's line.
   mlir::InFlightDiagnostic expected();
@@ -343,7 +343,7 @@ struct Operands {
   Shape shape;
   explicit operator bool() const { return !values.empty(); }
 };
-Operands unify(Verb &verb, llvm::ArrayRef<const At *> operands);
+Operands unify(Call &call, llvm::ArrayRef<const At *> operands);
 
 /// The shape that operands of these shapes broadcast to; nothing if they do not broadcast.
 std::optional<Shape> broadcastShape(const Shape &a, const Shape &b);
@@ -351,10 +351,10 @@ std::optional<Shape> broadcastShape(const Shape &a, const Shape &b);
 /// The accumulator type of sums of integers and booleans: at least 32 bits.
 Type totalOf(Type type);
 /// `axis` counted from the front; nothing, reported, if the tile has no such axis.
-std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis);
+std::optional<int64_t> axisOf(Call &call, mlir::Value tile, int axis);
 /// The mask for a tile of `shape`; the operation has shape `full`. Null if all elements are accessed; nothing,
 /// reported, if the mask does not fit.
-std::optional<mlir::Value> maskOf(Verb &verb, const At &written, const Shape &shape, const Shape &full);
+std::optional<mlir::Value> maskOf(Call &call, const At &written, const Shape &shape, const Shape &full);
 
 /// A constant of zeros of the type of another value.
 mlir::Value zeroOf(mlir::OpBuilder &builder, mlir::Value like);

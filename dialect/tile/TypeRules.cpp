@@ -36,7 +36,7 @@ Type typeNumbered(MLIRContext *context, unsigned number) {
 }
 
 std::optional<unsigned> numberOf(Type type) {
-  // Asked for each verb of a kernel that is traced: without a look at the context.
+  // Asked for each function call of a kernel that is traced: without a look at the context.
   const auto integer = dyn_cast<IntegerType>(type);
   const unsigned width = integer && integer.isSignless() ? integer.getWidth() : 0;
   const bool isI1 = width == 1, isI8 = width == 8, isI16 = width == 16, isI32 = width == 32, isI64 = width == 64;

@@ -32,7 +32,7 @@ struct Growing {
 
 std::vector<std::string> greedyTexts(Trainer &trainer, const Network &network, const TrainData &data,
                                      const Tokenizer &tokenizer, int64_t count) {
-  const int64_t context = network.config().context, given = std::min(mostGiven, ceildiv(context, 2));
+  const int64_t context = network.config().context, given = std::min(mostGiven, cdiv(context, 2));
   const std::optional<int32_t> mark = documentMark(tokenizer.vocabulary()), end = documentEnd(tokenizer.vocabulary());
   Generator generator(trainer.machine(), network, trainer.weights(), {.sequences = count});
   std::vector<Growing> texts;

@@ -11,7 +11,7 @@ namespace kiln {
 static constexpr int64_t alignment = 256;
 
 TensorRef Arena::take(const std::string &name, Type type, Shape extents) {
-  const int64_t bytes = ceildiv(TensorRef::dense(nullptr, type, extents).bytes(), alignment) * alignment;
+  const int64_t bytes = cdiv(TensorRef::dense(nullptr, type, extents).bytes(), alignment) * alignment;
   const size_t now = taken.size();
   int64_t offset = static_cast<int64_t>(now) * alignment; // a name for the buffer, while there are no places
   if (planned) {

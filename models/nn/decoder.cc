@@ -49,7 +49,7 @@ std::vector<Input> Decoder::inputs(const BatchShape &shape) const {
 /// Logits (rows, vocab), taken from the arena: columns of a matrix whose rows begin at multiples of 64 elements, so
 /// that vectors of them are aligned whatever the vocabulary.
 static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
-  return b.take("logits", {rows, ceildiv(vocab, 64) * 64});
+  return b.take("logits", {rows, cdiv(vocab, 64) * 64});
 }
 
 /// Calls `visit(begin, count)` for the chunks of so many rows. For an empty one it takes the buffers of a row, as plans

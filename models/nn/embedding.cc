@@ -57,7 +57,7 @@ void Embedding::forward(Build &b, const Inputs &inputs, int64_t time, const Tens
   const Scope scope(b, "embedding");
   const std::optional<Dropout> dropout = site.in(b);
   if (options.scale == 1 && learnsPositions() && !options.givesPositions && options.tied &&
-      dropOf(dropout) == Drop::no) {
+      dropoutModeOf(dropout) == DropoutMode::off) {
     b.plan += planEmbedding(b.target, inputs("tokens"), b.value(tokens), b.value(positions), x, time);
     return;
   }

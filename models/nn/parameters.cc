@@ -79,7 +79,7 @@ void ParameterList::place(DecayOn policy) {
     for (Parameter &p : list)
       if (decays(p.role, policy) == first) {
         p.offset = total;
-        total += ceildiv(p.count(), 64) * 64;
+        total += cdiv(p.count(), 64) * 64;
       }
     if (first)
       decayed = total;

@@ -12,7 +12,7 @@ Shards Shards::of(int64_t count, int64_t ranks, int64_t bucket) {
   if (ranks == 1)
     return {count, 1, count, std::max<int64_t>(count, 1)};
   const int64_t unit = adamwUnit * ranks;
-  return {count, ranks, ceildiv(count, unit) * unit, ceildiv(bucket > 0 ? bucket : usualBucket, unit) * unit};
+  return {count, ranks, cdiv(count, unit) * unit, cdiv(bucket > 0 ? bucket : usualBucket, unit) * unit};
 }
 
 Piece Shards::whole(int64_t b) const {

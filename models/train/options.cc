@@ -61,7 +61,7 @@ static void cut(TrainSettings &settings, int64_t parts) {
 std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool isCut) {
   if (settings.accumulate >= ranks)
     return {};
-  const int64_t each = ceildiv(ranks, settings.accumulate);
+  const int64_t each = cdiv(ranks, settings.accumulate);
   if (!isCut || settings.order == DataOrder::llmc || settings.batch % each != 0)
     throw Error(
         fmt::format("expected at least as many micro-batches in a step (--accumulate) as there are ranks{}, but "

@@ -120,7 +120,7 @@ int64_t bytesBeside(const Device &device, const Model &model) {
   int64_t largest = 0;
   for (const Parameter &p : model.parameters().all())
     largest = std::max(largest, p.count() * bytesOf(f32));
-  return ceildiv(residentBytes(), grain) * grain + compilingBytes + largest;
+  return cdiv(residentBytes(), grain) * grain + compilingBytes + largest;
 }
 
 /// The bytes of a budget on a device.

@@ -8,7 +8,7 @@ namespace kiln {
 
 std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t parts, int64_t most,
                                    const std::function<bool()> &stop, Collective &ranks) {
-  const int64_t all = data.validationSequences(), whole = batch * parts, batches = ceildiv(all, whole);
+  const int64_t all = data.validationSequences(), whole = batch * parts, batches = cdiv(all, whole);
   const int64_t taken = most > 0 ? std::min(most, batches) : batches;
   Validation sums;
   int64_t targets = 0;

@@ -56,7 +56,7 @@ static Start resume(const TrainOptions &o, const RunFolder &folder) {
 /// say otherwise.
 static void setSteps(TrainSettings &settings, const TrainOptions &o, int64_t batches) {
   const int64_t epochs = o.epochs.value_or(o.has("steps") ? 0 : named(o.model).epochs);
-  const int64_t each = ceildiv(batches, settings.accumulate);
+  const int64_t each = cdiv(batches, settings.accumulate);
   if (o.epochs)
     expectBetween("epochs", epochs, largestSize);
   if (o.epochs && o.has("steps"))

@@ -103,7 +103,7 @@ void lastAdds(View x, View sums, View count, View out) {
   Tile p = program_id();
   store(sums, {p, 0}, load(x, {p, 0}, {128}) + load(x, {p, 128}, {128})); // (128)
   Tile before = atomic_add(count, {0}, 1, Order::acq_rel);                // scalar
-  when(before == num_programs() - 1, [&] { store(out, {0}, sum(load(sums, {0, 0}, {4, 128}), 0)); });
+  if_(before == num_programs() - 1, [&] { store(out, {0}, sum(load(sums, {0, 0}, {4, 128}), 0)); });
 }
 const Kernel lastAddsKernel = kernel("last_adds", lastAdds);
 
@@ -126,7 +126,7 @@ void lastAddsColumns(View x, View sums, View counts, View out) {
   Tile p = program_id();
   store(sums, {p, 0}, load(x, {p, 0}, {512}) + load(x, {p, 512}, {512}));     // (512)
   Tile before = atomic_add(counts, {0}, full(i32, {512}, 1), Order::acq_rel); // (512)
-  when(all(before == num_programs() - 1), [&] { store(out, {0}, sum(load(sums, {0, 0}, {4, 512}), 0)); });
+  if_(all(before == num_programs() - 1), [&] { store(out, {0}, sum(load(sums, {0, 0}, {4, 512}), 0)); });
 }
 const Kernel lastAddsColumnsKernel = kernel("last_adds_columns", lastAddsColumns);
 

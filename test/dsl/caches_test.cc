@@ -8,9 +8,10 @@ namespace kiln::testing {
 namespace {
 
 void caches(View a, View n) {
-  Tile ids = load(n, {0}, {4}, {.cache = Cache::keep});
-  store(a, {3, ids}, load(a, {ids, 5}, {}, {.mask = ids == 7, .cache = Cache::stream}), {.cache = Cache::keep});
-  store(a, {1, 2}, load(a, {1, 2}, {8}, {.cache = Cache::usual}), {.cache = Cache::stream});
+  Tile ids = load(n, {0}, {4}, {.cache = Cache::evict_last});
+  store(a, {3, ids}, load(a, {ids, 5}, {}, {.mask = ids == 7, .cache = Cache::evict_first}),
+        {.cache = Cache::evict_last});
+  store(a, {1, 2}, load(a, {1, 2}, {8}, {.cache = Cache::evict_normal}), {.cache = Cache::evict_first});
 }
 TEST(Caches, HintsAreKept) {
   EXPECT_EQ(programOf(kernel("k", caches), {view(f32, {64, 32}), view(i32, {64})}), R"(%c2_i64 = arith.constant 2 : i64

@@ -70,7 +70,7 @@ void spelled(View n) {
   Tile x = load(n, {0, 0}, {8}), y = load(n, {1, 0}, {8});
   store(n, {0, 0}, ((((((x % y) & y) | 5) ^ y) << 2) >> y));
 }
-TEST(Scalars, CompoundAssignmentIsTheVerbAndTheAssignment) {
+TEST(Scalars, CompoundAssignmentIsTheFunctionAndTheAssignment) {
   const std::string text = program(compound, {integers});
   EXPECT_NE(text.find("tile.shr"), std::string::npos) << text;
   EXPECT_EQ(text, program(spelled, {integers}));

@@ -24,9 +24,9 @@ std::string warningsOf(void (*function)(View, View), int first) {
   return text;
 }
 
-/// The warning of a verb, so many lines below.
-std::string warning(int below, const std::string &verb) {
-  return "+" + std::to_string(below) + ": '" + verb +
+/// The warning of a function, so many lines below.
+std::string warning(int below, const std::string &function) {
+  return "+" + std::to_string(below) + ": '" + function +
          "' has operands that read and change memory in an order that C++ leaves open: give each effect a statement of "
          "its own\n";
 }

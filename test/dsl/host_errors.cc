@@ -62,7 +62,7 @@ const ErrorCase hostStageCase("HostState", "StageFlipsInBody", hostStage, {row})
 
 void hostBranch(View a) {
   bool seen = false;
-  when(program_id() == 0, [&] { seen = !seen; });
+  if_(program_id() == 0, [&] { seen = !seen; });
   // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
   store(a, {0}, seen);
 }
@@ -119,7 +119,7 @@ const ErrorCase hostViewCase("HostState", "ViewChangesInLoop", hostView, {row, r
 // Tracing takes every branch; the program may not.
 void flagAfter(View a) {
   bool found = false;
-  when(program_id() == 0, [&] { found = true; });
+  if_(program_id() == 0, [&] { found = true; });
   if (found)
     store(a, {0}, 1); // expected-error {{different when a body is left out; use a tile for what changes}}
 }
@@ -127,7 +127,7 @@ const ErrorCase flagAfterCase("HostState", "FlagReadAfterBranch", flagAfter, {ro
 
 void viewAfter(View a, View b) {
   View chosen = a;
-  when(program_id() == 0, [&] { chosen = b; });
+  if_(program_id() == 0, [&] { chosen = b; });
   store(chosen, {0}, 1); // expected-error {{different when a body is left out}}
 }
 const ErrorCase viewAfterCase("HostState", "ViewChosenInBranch", viewAfter, {row, row});
@@ -146,7 +146,7 @@ void nestedAfter(View a, Tile n) {
   // expected-note@+1 {{in the body of this loop or branch}}
   for (Tile k : range(8)) {
     int which = 1;
-    when(k < n, [&] { which = 2; });
+    if_(k < n, [&] { which = 2; });
     store(a, {k}, which); // expected-error {{different when a body is left out}}
   }
 }
@@ -155,7 +155,7 @@ const ErrorCase nestedAfterCase("HostState", "ValueReadInOuterBody", nestedAfter
 // Without the first body there is no second one.
 void loopAfter(View a) {
   bool found = false;
-  when(program_id() == 0, [&] { found = true; });
+  if_(program_id() == 0, [&] { found = true; });
   if (found)
     for (Tile k : range(8)) // expected-error {{different when a body is left out}}
       store(a, {k}, 1);
@@ -186,7 +186,7 @@ const ErrorCase caughtInLoopCase("Exceptions", "CaughtOutsideItsLoop", caughtInL
 void caughtInBranch(View a) {
   try {
     // expected-error@+1 {{reach its end, but it was left by an exception that the kernel caught}}
-    when(program_id() == 0, [&] {
+    if_(program_id() == 0, [&] {
       store(a, {0}, 1);
       throw 1;
     });

@@ -145,23 +145,23 @@ const ErrorCase whileTypeCase("Loops", "WhileChangesAShape", whileType, {row});
 // --- What leaves -----------------------------------------------------------------------------------------------------
 
 void leaveNothing(View a) {
-  // expected-error@+1 {{'break_when' expected to stand in the body of a traced loop, 'range' or 'repeat_while'}}
-  break_when(program_id() == 0);
-  // expected-error@+1 {{'continue_when' expected to stand in the body of a traced loop, 'range' or 'repeat_while'}}
-  when(program_id() == 1, [&] { continue_when(program_id() == 0); });
+  // expected-error@+1 {{'break_if' expected to stand in the body of a traced loop, 'range' or 'repeat_while'}}
+  break_if(program_id() == 0);
+  // expected-error@+1 {{'continue_if' expected to stand in the body of a traced loop, 'range' or 'repeat_while'}}
+  if_(program_id() == 1, [&] { continue_if(program_id() == 0); });
   store(a, {0}, 1);
 }
 const ErrorCase leaveNothingCase("Leaves", "NoLoopAround", leaveNothing, {row});
 
 void leaveKinds(View a) {
   for (Tile k : range(8)) {
-    // expected-error@+1 {{'break_when' expected a boolean scalar as condition, but got i64 scalar}}
-    break_when(k);
-    // expected-error@+1 {{'continue_when' expected a boolean scalar as condition, but got boolean[4]}}
-    continue_when(iota(4) == 0);
+    // expected-error@+1 {{'break_if' expected a boolean scalar as condition, but got i64 scalar}}
+    break_if(k);
+    // expected-error@+1 {{'continue_if' expected a boolean scalar as condition, but got boolean[4]}}
+    continue_if(iota(4) == 0);
   }
-  // expected-error@+1 {{'return_when' expected a boolean scalar as condition, but got f32 scalar}}
-  return_when(0.5);
+  // expected-error@+1 {{'return_if' expected a boolean scalar as condition, but got f32 scalar}}
+  return_if(0.5);
   store(a, {0}, 1);
 }
 const ErrorCase leaveKindsCase("Leaves", "ConditionIsBoolScalar", leaveKinds, {row});
@@ -169,10 +169,10 @@ const ErrorCase leaveKindsCase("Leaves", "ConditionIsBoolScalar", leaveKinds, {r
 void leaveCondition(View a) {
   for (Tile i : range(8))
     for (Tile k : repeat_while([&] {
-           // expected-error@+1 {{'break_when' expected to stand outside the condition of a loop}}
-           break_when(i == 0);
-           // expected-error@+1 {{'return_when' expected to stand outside the condition of a loop}}
-           return_when(i == 1);
+           // expected-error@+1 {{'break_if' expected to stand outside the condition of a loop}}
+           break_if(i == 0);
+           // expected-error@+1 {{'return_if' expected to stand outside the condition of a loop}}
+           return_if(i == 1);
            return i < 4;
          }))
       store(a, {k}, 1);
@@ -181,8 +181,8 @@ const ErrorCase leaveConditionCase("Leaves", "InACondition", leaveCondition, {ro
 
 void leaveFunction(View a) {
   Tile x = scan(load(a, {0}, {8}), 0, [&](Tile left, Tile right) {
-    // expected-error@+1 {{'return_when' expected to stand outside the function of a scan or reduction}}
-    return_when(left > right);
+    // expected-error@+1 {{'return_if' expected to stand outside the function of a scan or reduction}}
+    return_if(left > right);
     return left + right;
   });
   store(a, {0}, x);
@@ -193,7 +193,7 @@ const ErrorCase leaveFunctionCase("Leaves", "InAFunction", leaveFunction, {row})
 void leaveType(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8)) {
-    break_when(k == 3);
+    break_if(k == 3);
     // expected-error@+1 {{expected a tile that a loop body changes to stay f32[4], but got bf16[4]}}
     x = cast(x, bf16);
   }
@@ -205,7 +205,7 @@ const ErrorCase leaveTypeCase("Leaves", "TypeChangesBehindOne", leaveType, {row}
 void leaveUnset(View a) {
   Tile x;
   for (Tile k : range(8)) {
-    break_when(k == 3);
+    break_if(k == 3);
     x = zeros(f32, {4}); // expected-note {{computed here}}
   }
   // expected-error@+1 {{expected a tile that is in scope}}
@@ -216,7 +216,7 @@ const ErrorCase leaveUnsetCase("Leaves", "TileSetBehindOne", leaveUnset, {row});
 void leaveTooOften(View a) {
   for (int i = 0; i < 100; ++i)
     // expected-error@+1 {{kernel 'LeavesNest' nests loops and branches more than 64 deep}}
-    return_when(program_id() == i);
+    return_if(program_id() == i);
   store(a, {0}, 1);
 }
 const ErrorCase leaveTooOftenCase("Leaves", "LeavesNest", leaveTooOften, {row});
@@ -235,7 +235,7 @@ void hints(View a) {
     store(a, {k}, 1);
   // expected-error@+1 {{'range' expected no hints for a loop that may be left before its end}}
   for (Tile k : range(0, 8, 1, {.unroll = 2}))
-    break_when(k == 3);
+    break_if(k == 3);
 }
 const ErrorCase hintsCase("Hints", "OutsideTheirRange", hints, {row});
 
@@ -363,7 +363,7 @@ const ErrorCase capturedCase("Loops", "TileCapturedBeyondItsLoop", captured, {ro
 void branchType(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   // expected-error@+1 {{expected a tile that a branch changes to stay f32[4], but got f32[2]}}
-  when(program_id() == 0, [&] { x = zeros(f32, {2}); });
+  if_(program_id() == 0, [&] { x = zeros(f32, {2}); });
   store(a, {0}, x);
 }
 const ErrorCase branchTypeCase("Branches", "ChangedShape", branchType, {row});
@@ -371,7 +371,7 @@ const ErrorCase branchTypeCase("Branches", "ChangedShape", branchType, {row});
 void branchUnset(View a) {
   Tile x;
   // expected-note@+1 {{computed here}}
-  when(program_id() == 0, [&] { x = zeros(f32, {4}); });
+  if_(program_id() == 0, [&] { x = zeros(f32, {4}); });
   // expected-error@+1 {{expected a tile that is in scope}}
   store(a, {0}, x);
 }
@@ -379,7 +379,7 @@ const ErrorCase branchUnsetCase("Branches", "TileSetOnOneSide", branchUnset, {ro
 
 void branchKinds(View a) {
   Tile x; // expected-note {{declared here}}
-  when(
+  if_(
       program_id() == 0, [&] { x = zeros(f32, {4}); },
       // expected-error@+1 {{expected a tile that a branch changes to stay f32[4], but got i32[4]}}
       [&] { x = zeros(i32, {4}); });
@@ -390,16 +390,16 @@ const ErrorCase branchKindsCase("Branches", "SidesDisagree", branchKinds, {row})
 void branchDestroys(View a) {
   std::optional<Tile> x = zeros(f32, {4}); // expected-note {{declared here}}
   // expected-error@+1 {{expected tiles declared before a branch body to outlive it, but one was destroyed in it}}
-  when(program_id() == 0, [&] { x.reset(); });
+  if_(program_id() == 0, [&] { x.reset(); });
   store(a, {0}, 1);
 }
 const ErrorCase branchDestroysCase("Branches", "TileDestroyedInSide", branchDestroys, {row});
 
 void branchCondition(View a) {
-  // expected-error@+1 {{'when' expected a boolean scalar as condition, but got i64 scalar}}
-  when(program_id(), [&] { store(a, {0}, 1); });
-  // expected-error@+1 {{'when' expected a boolean scalar as condition, but got boolean[4]}}
-  when(iota(4) < 2, [&] { store(a, {0}, 1); });
+  // expected-error@+1 {{'if_' expected a boolean scalar as condition, but got i64 scalar}}
+  if_(program_id(), [&] { store(a, {0}, 1); });
+  // expected-error@+1 {{'if_' expected a boolean scalar as condition, but got boolean[4]}}
+  if_(iota(4) < 2, [&] { store(a, {0}, 1); });
 }
 const ErrorCase branchConditionCase("Branches", "ConditionIsBoolScalar", branchCondition, {row});
 
@@ -409,7 +409,7 @@ const ErrorCase branchConditionCase("Branches", "ConditionIsBoolScalar", branchC
 Tile countDown(Tile x, Tile n) {
   Tile result = x;
   // expected-error@+1 {{kernel 'RecursionInBranch' nests loops and branches more than 64 deep}}
-  when(n > 0, [&] { result = countDown(x + 1, n - 1); });
+  if_(n > 0, [&] { result = countDown(x + 1, n - 1); });
   return result;
 }
 void recursionInBranch(View a) { store(a, {0}, countDown(load(a, {0}, {4}), program_id())); }

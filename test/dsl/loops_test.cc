@@ -259,7 +259,7 @@ scf.for %arg2 = %c0_i64 to %c8_i64 step %0  : i64 {
 
 void oneSide(View v) {
   Tile a = program_id(0), b = program_id(1);
-  when(a == 0, [&] { b = b + 1; });
+  if_(a == 0, [&] { b = b + 1; });
   store(v, {a}, b);
 }
 TEST(Branches, OtherSideKeepsTheValue) {
@@ -281,7 +281,7 @@ tile.store %4, %arg0[%0] : tensor<1xi64>, memref<?xi64, strided<[1]>>
 
 void bothSides(View v) {
   Tile a = program_id(0), b, c = program_id(1);
-  when(
+  if_(
       a == 0,
       [&] {
         b = a + 1;
@@ -318,11 +318,11 @@ tile.store %7, %arg0[%3] : tensor<1xi64>, memref<?xi64, strided<[1]>>
 // A tile without a value serves each branch anew: what one left there is out of scope for the next, and no change.
 void unsetInBranches(View v) {
   Tile t;
-  when(program_id(0) > 1, [&] {
+  if_(program_id(0) > 1, [&] {
     t = load(v, {0}, {8});
     store(v, {8}, t);
   });
-  when(
+  if_(
       program_id(0) > 2,
       [&] {
         t = load(v, {1}, {4});
@@ -330,19 +330,19 @@ void unsetInBranches(View v) {
       },
       [&] { store(v, {24}, 1); });
   for (Tile k : range(4))
-    when(k > 2, [&] {
+    if_(k > 2, [&] {
       t = load(v, {k}, {8});
       store(v, {k}, t);
     });
-  when(program_id(0) > 3, [&] { t = program_id(1); }, [&] { t = program_id(2); });
+  if_(program_id(0) > 3, [&] { t = program_id(1); }, [&] { t = program_id(2); });
   store(v, {t}, t);
 }
 void ownInBranches(View v) {
-  when(program_id(0) > 1, [&] {
+  if_(program_id(0) > 1, [&] {
     Tile t = load(v, {0}, {8});
     store(v, {8}, t);
   });
-  when(
+  if_(
       program_id(0) > 2,
       [&] {
         Tile t = load(v, {1}, {4});
@@ -350,12 +350,12 @@ void ownInBranches(View v) {
       },
       [&] { store(v, {24}, 1); });
   for (Tile k : range(4))
-    when(k > 2, [&] {
+    if_(k > 2, [&] {
       Tile t = load(v, {k}, {8});
       store(v, {k}, t);
     });
   Tile t;
-  when(program_id(0) > 3, [&] { t = program_id(1); }, [&] { t = program_id(2); });
+  if_(program_id(0) > 3, [&] { t = program_id(1); }, [&] { t = program_id(2); });
   store(v, {t}, t);
 }
 TEST(Branches, AnUnsetTileMayLiveInOneAfterTheOther) {
@@ -365,7 +365,7 @@ TEST(Branches, AnUnsetTileMayLiveInOneAfterTheOther) {
 }
 
 void effectOnly(View v) {
-  when(program_id() == 0, [&] { store(v, {0}, 1); });
+  if_(program_id() == 0, [&] { store(v, {0}, 1); });
 }
 TEST(Branches, NoResultNoElse) {
   EXPECT_EQ(program(effectOnly), R"(%cst = arith.constant dense<1> : tensor<1xi64>
@@ -382,7 +382,7 @@ void branchInLoop(View v) {
   Tile best = program_id(), unused = best;
   for (Tile k : range(v.dim(0))) {
     Tile x = load(v, {k}, {});
-    when(x > best, [&] {
+    if_(x > best, [&] {
       best = x;
       for (Tile j : range(k))
         best = best + j;
@@ -423,7 +423,7 @@ void visited(View v) {
   ++visits[0];
   for (Tile k : range(4)) {
     ++visits[1];
-    when(k > 1, [&] {
+    if_(k > 1, [&] {
       ++visits[2];
       store(v, {k}, 1);
     });
@@ -440,7 +440,7 @@ void nestTo(View a, int depth) {
   if (depth == 0)
     store(a, {0}, 1);
   else if (depth % 2)
-    when(program_id() > depth, [&] { nestTo(a, depth - 1); });
+    if_(program_id() > depth, [&] { nestTo(a, depth - 1); });
   else
     for (Tile k : range(depth))
       nestTo(a, depth - 1);

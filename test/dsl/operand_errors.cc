@@ -1,4 +1,4 @@
-// Mistakes with types, shapes and numbers in the verbs that compute.
+// Mistakes with types, shapes and numbers in functions that compute.
 
 #include "test/dsl/ErrorCases.h"
 
@@ -188,8 +188,8 @@ void conditions(View) {
   Tile x = zeros(f32, {4});
   // expected-error@+1 {{'where' expected a boolean condition, but got f32[4]}}
   where(x, x, x);
-  // expected-error@+1 {{'check' expected a boolean condition, but got f32[4]}}
-  check(x, "expected a number");
+  // expected-error@+1 {{'device_assert' expected a boolean condition, but got f32[4]}}
+  device_assert(x, "expected a number");
   // expected-error@+1 {{'!' expected boolean, but got i32[4]; compare it with 0}}
   !iota(4);
 }
@@ -257,14 +257,28 @@ void reshaping(View) {
   broadcast(x, {4, 9});
   // expected-error@+1 {{'broadcast' expected a tile that broadcasts to 8, but got f32[4x8]}}
   broadcast(x, {8});
-  // expected-error@+1 {{'expand' expected an axis from -3 to 2, but got 3}}
-  expand(x, 3);
+  // expected-error@+1 {{'unsqueeze' expected an axis from -3 to 2, but got 3}}
+  unsqueeze(x, 3);
+  // expected-error@+1 {{'squeeze' expected an axis from -2 to 1, but got 2}}
+  squeeze(x, 2);
+  // expected-error@+1 {{'squeeze' expected an axis of extent 1, but got axis -1 of f32[4x8]}}
+  squeeze(x, -1);
   // expected-error@+1 {{'roll' expected an axis from -2 to 1, but got 2}}
   roll(x, 1, 2);
   // expected-error@+1 {{'roll' expected a tile of rank 1 or more, but got f32 scalar}}
   roll(sum(sum(x)), 1);
 }
 const ErrorCase reshapingCase("Shapes", "Reshaping", reshaping, {row});
+
+void moments(View) {
+  // expected-error@+1 {{'mean' expected floats, but got i32; use cast()}}
+  mean(iota(4));
+  // expected-error@+1 {{'var' expected floats, but got i32; use cast()}}
+  var(iota(4));
+  // expected-error@+1 {{'cdiv' expected integers, but got f32; use cast()}}
+  cdiv(zeros(f32, {4}), 2);
+}
+const ErrorCase momentsCase("Shapes", "Moments", moments, {row});
 
 void reductions(View) {
   Tile x = zeros(f32, {4, 8});

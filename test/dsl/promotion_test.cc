@@ -51,7 +51,7 @@ void naturals(View x, Tile n) {
   for (Tile i : range(4)) {
     EXPECT_EQ(most.type(), u32);
     most = max(most, a);
-    when(i == 2, [&] { total = total + 1; });
+    if_(i == 2, [&] { total = total + 1; });
   }
   EXPECT_EQ(most.type(), u32);
   EXPECT_EQ(total.type(), u8);

@@ -35,7 +35,7 @@ void kept(View a) {
 }
 void expanded(View a) {
   Tile x = load(a, {0, 0, 0}, {4, 8});
-  store(a, {0, 0, 0}, x - expand(reduce_max(x), -1));
+  store(a, {0, 0, 0}, x - unsqueeze(reduce_max(x), -1));
 }
 TEST(Reductions, KeepIsAnExpansionBehind) { EXPECT_EQ(program(kept, {cube}), program(expanded, {cube})); }
 

@@ -91,14 +91,14 @@ void sorts(View a) {
   topk(x, 5);
   // expected-error@+1 {{'topk' expected a number of elements from 1 to 4, but got 0}}
   topk(x, 0);
-  // expected-error@+1 {{'take' expected positions of integers, but got f32[4]}}
-  take(x, x);
-  // expected-error@+1 {{'take' expected positions of integers, but got i32 scalar}}
-  take(x, 3);
-  // expected-error@+1 {{'take' expected an axis from -1 to 0, but got 1}}
-  take(x, iota(3), 1);
-  // expected-error@+1 {{'take' expected extents that agree but along axis 0, but got 4 and 3x1}}
-  take(x, expand(iota(3), 1));
+  // expected-error@+1 {{'gather' expected positions of integers, but got f32[4]}}
+  gather(x, x);
+  // expected-error@+1 {{'gather' expected positions of integers, but got i32 scalar}}
+  gather(x, 3);
+  // expected-error@+1 {{'gather' expected an axis from -1 to 0, but got 1}}
+  gather(x, iota(3), 1);
+  // expected-error@+1 {{'gather' expected extents that agree but along axis 0, but got 4 and 3x1}}
+  gather(x, unsqueeze(iota(3), 1));
   // expected-error@+1 {{'histogram' expected a tile of integers, but got f32[4]}}
   histogram(x, 8);
   // expected-error@+1 {{'histogram' expected 1 bin or more, but got 0}}

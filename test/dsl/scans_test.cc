@@ -71,11 +71,21 @@ void sorts(View) {
   EXPECT_EQ(both[0].type(), bf16);
   EXPECT_EQ(both[1].type(), i32);
   EXPECT_EQ(both[1].shape(), (Shape{3, 4}));
-  EXPECT_EQ(take(x, zeros(i8, {1, 7}), 1).shape(), (Shape{3, 7}));
-  EXPECT_EQ(take(zeros(f32, {1, 5}), zeros(i64, {2, 7}), -1).shape(), (Shape{2, 7}));
+  EXPECT_EQ(gather(x, zeros(i8, {1, 7}), 1).shape(), (Shape{3, 7}));
+  EXPECT_EQ(gather(zeros(f32, {1, 5}), zeros(i64, {2, 7}), -1).shape(), (Shape{2, 7}));
   EXPECT_EQ(histogram(zeros(i8, {3, 4, 5}), 9).type(), i32);
   EXPECT_EQ(histogram(zeros(boolean, {3}), 2, zeros(boolean, {1})).shape(), (Shape{2}));
 }
+void moments(View) {
+  EXPECT_EQ(squeeze(zeros(f32, {3, 1, 5}), 1).shape(), (Shape{3, 5}));
+  EXPECT_EQ(squeeze(zeros(f32, {1}), -1).shape(), Shape{});
+  EXPECT_EQ(mean(zeros(bf16, {3, 5})).type(), bf16);
+  EXPECT_EQ(var(zeros(f64, {3, 5, 7}), {0, -1}, keep).shape(), (Shape{1, 5, 1}));
+  EXPECT_EQ(cdiv(iota(4), 3).type(), i32);
+  EXPECT_EQ(cdiv(iota(4), iota(4, i64)).type(), i64);
+}
+TEST(Moments, TypesAndShapes) { EXPECT_EQ(program(moments, {plane}), ""); }
+
 TEST(Sorts, TypesAndShapes) { EXPECT_EQ(program(sorts, {plane}), ""); }
 
 } // namespace

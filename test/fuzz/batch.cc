@@ -73,7 +73,7 @@ void Batch::findUses(const std::vector<Op> &ops, const std::vector<bool> &isUsed
   for (const Op &op : ops) {
     findUses(op.body, isUsed, uses);
     findUses(op.otherwise, isUsed, uses);
-    if (op.window < 0 || op.verb == Verb::load || op.verb == Verb::gather || op.verb == Verb::atomicLoad ||
+    if (op.window < 0 || op.verb == Verb::load || op.verb == Verb::loadRows || op.verb == Verb::atomicLoad ||
         op.verb == Verb::dim)
       continue;
     const int buffer = program.windows[op.window].buffer;
@@ -87,7 +87,7 @@ static void findLoaded(const Program &program, const std::vector<Op> &ops, std::
   for (const Op &op : ops) {
     findLoaded(program, op.body, isLoaded);
     findLoaded(program, op.otherwise, isLoaded);
-    if (op.verb == Verb::load || op.verb == Verb::gather || op.verb == Verb::atomicLoad)
+    if (op.verb == Verb::load || op.verb == Verb::loadRows || op.verb == Verb::atomicLoad)
       isLoaded[program.windows[op.window].buffer] = true;
   }
 }

@@ -131,10 +131,10 @@ TEST(Generate, DrawsTheWholeLanguage) {
                                     "Order::acq_rel",
                                     "Order::release",
                                     "Order::relaxed",
-                                    "take(",
+                                    "gather(",
                                     "histogram(",
-                                    "Cache::stream",
-                                    "Cache::keep",
+                                    "Cache::evict_first",
+                                    "Cache::evict_last",
                                     "extract(",
                                     "split(",
                                     "join(",
@@ -209,13 +209,13 @@ TEST(Difference, KeepsToTheBound) {
 
 // Shrinking keeps what the failure needs and nothing else.
 TEST(Shrink, LeavesTheOperationsThatMatter) {
-  const auto scatters = [](const Program &program) { return listing(program).find("scatter(") != std::string::npos; };
+  const auto counts = [](const Program &program) { return listing(program).find("histogram(") != std::string::npos; };
   const auto statements = [](const Program &program) { return std::ranges::count(listing(program), ';'); };
   int number = 0;
-  while (!scatters(generate(9, number)) || statements(generate(9, number)) < 40)
+  while (!counts(generate(9, number)) || statements(generate(9, number)) < 40)
     ++number;
-  const Program small = shrink(generate(9, number), scatters);
-  EXPECT_TRUE(scatters(small));
+  const Program small = shrink(generate(9, number), counts);
+  EXPECT_TRUE(counts(small));
   EXPECT_LT(statements(small), 15) << listing(small);
   EXPECT_LE(small.windows.size(), 2U);
 }

@@ -77,9 +77,8 @@ Shape Generator::drawShape(int rank) {
 }
 
 bool givesValue(Verb verb) {
-  return verb != Verb::store && verb != Verb::scatter && verb != Verb::atomicStore && verb != Verb::check &&
-         verb != Verb::assign && verb != Verb::loop && verb != Verb::repeat && verb != Verb::when &&
-         verb != Verb::leave;
+  return verb != Verb::store && verb != Verb::storeRows && verb != Verb::atomicStore && verb != Verb::deviceAssert &&
+         verb != Verb::assign && verb != Verb::loop && verb != Verb::repeat && verb != Verb::if_ && verb != Verb::leave;
 }
 
 void Generator::use(const std::vector<Operand> &operands) {
@@ -126,10 +125,10 @@ void Generator::statement() {
                                    {4, &Generator::repeatStatement},
                                    {5, &Generator::whenStatement},
                                    {4, &Generator::leaveStatement},
-                                   {3, &Generator::gather},
+                                   {3, &Generator::loadRows},
                                    {4, &Generator::loadNamed},
                                    {3, &Generator::storeNamed},
-                                   {3, &Generator::scatter},
+                                   {3, &Generator::storeRows},
                                    {4, &Generator::atomic},
                                    {4, &Generator::checkStatement},
                                    {6, &Generator::sweep},

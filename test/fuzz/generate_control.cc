@@ -204,7 +204,7 @@ bool Generator::whenStatement() {
   if (depth > 2)
     return false;
   const std::vector<Known> changed = variables();
-  Op when{.verb = Verb::when, .type = boolean, .operands = {branchCondition().operand()}};
+  Op when{.verb = Verb::if_, .type = boolean, .operands = {branchCondition().operand()}};
   scope(when.body, [&] { drawBody(changed); });
   if (chance(50))
     scope(when.otherwise, [&] { drawBody(changed); });

@@ -187,7 +187,7 @@ bool Generator::dotLoop() {
     const Operand at = openLoop(loop, static_cast<double>(length)).operand();
     const Known left = factor(type, {m, k}, &at, 1), right = factor(mateOf(type), {k, n}, &at, 0);
     Op op{.verb = Verb::dot, .type = sums, .shape = {m, n}, .precision = precisionFor(type)};
-    const int64_t terms = ceildiv(std::max<int64_t>(1, length), k) * k;
+    const int64_t terms = cdiv(std::max<int64_t>(1, length), k) * k;
     ends = *productOf(type, left.facts, right.facts, start.facts, terms, op.precision);
     op.operands = {left.operand(), right.operand(), acc.operand()};
     assign(acc, emit(op, ends));

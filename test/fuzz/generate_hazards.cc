@@ -18,7 +18,7 @@ bool Generator::sweep() {
   const Facts facts = program.buffers[program.windows[target].buffer].facts;
   const size_t dropped = program.windows[target].extents.size() - tile.size(), axis = dropped + below(tile.size());
   const int64_t length = program.windows[target].extents[axis], extent = tile[axis - dropped];
-  const int64_t step = std::max(chance(70) ? extent : between(1, 2 * extent), ceildiv(length, 6));
+  const int64_t step = std::max(chance(70) ? extent : between(1, 2 * extent), cdiv(length, 6));
   const Operand begin = Operand::number(chance(70) ? 0 : between(-3, 3)), by = Operand::number(step);
   Operand end = Operand::number(length);
   if (chance(60))
@@ -63,7 +63,7 @@ bool Generator::handOver() {
   const Known read = loadAt(shared, value->shape, zeros(shared));
   const Known left = number(value->type, value->shape); // the same in every program: any may be the last
   const Known isLast = countPrograms();
-  Op when{.verb = Verb::when, .type = boolean, .operands = {isLast.operand()}};
+  Op when{.verb = Verb::if_, .type = boolean, .operands = {isLast.operand()}};
   isAnyones = true;
   scope(when.body, [&] { storeAt(shared, fit(left, facts), zeros(shared)); });
   isAnyones = false;
@@ -120,7 +120,7 @@ bool Generator::lastProgram() {
   const size_t rank = program.windows[rows].extents.size();
   all.insert(all.begin() + 1, rank - all.size(), 1);
   const int result = claimed(newWindow(Access::atomic, value->type, all));
-  Op when{.verb = Verb::when, .type = boolean, .operands = {isLast.operand()}};
+  Op when{.verb = Verb::if_, .type = boolean, .operands = {isLast.operand()}};
   isAnyones = true;
   scope(when.body, [&] { storeAt(result, loadAt(rows, all, zeros(rows)), zeros(result)); });
   isAnyones = false;

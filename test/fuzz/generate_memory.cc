@@ -294,20 +294,20 @@ Known Generator::rows(int64_t count, int64_t extent, bool unique) {
                wholeNumbers(static_cast<double>(3 * count + extent)));
 }
 
-bool Generator::gather() {
+bool Generator::loadRows() {
   const Type type = pick(types);
   const Shape shape = drawShape(static_cast<int>(between(1, 3)));
   const int index = newWindow(Access::read, type, shape);
   const Window window = program.windows[index];
   const int dropped = static_cast<int>(window.extents.size() - shape.size());
-  Op op{.verb = Verb::gather, .type = type, .shape = shape, .which = padding(type), .window = index};
+  Op op{.verb = Verb::loadRows, .type = type, .shape = shape, .which = padding(type), .window = index};
   op.offsets = offsets(index, {shape.begin() + 1, shape.end()}, 1);
   op.operands = {rows(shape[0], window.extents[0], false).operand()};
   emit(op, padded(program.buffers[window.buffer].facts, op.which));
   return dropped >= 0;
 }
 
-bool Generator::scatter() {
+bool Generator::storeRows() {
   if (program.grid > 1)
     return false; // rows are not a program's own
   const auto value = find([](const Known &k) { return k.facts.exact() && !k.shape.empty() && k.shape.size() <= 4; });
@@ -316,7 +316,7 @@ bool Generator::scatter() {
   const int index = newWindow(Access::write, value->type, value->shape);
   const Window window = program.windows[index];
   const Known stored = fit(*value, program.buffers[window.buffer].facts);
-  Op op{.verb = Verb::scatter, .type = value->type, .shape = value->shape, .window = index};
+  Op op{.verb = Verb::storeRows, .type = value->type, .shape = value->shape, .window = index};
   op.offsets = offsets(index, {value->shape.begin() + 1, value->shape.end()}, 1);
   op.operands = {rows(value->shape[0], window.extents[0], true).operand(), stored.operand()};
   emit(op, {});

@@ -37,7 +37,7 @@ bool Generator::reshapeStatement() {
         op.shape.push_back(part), left /= part;
     op.shape.insert(op.shape.begin() + below(op.shape.size() + 1), left);
   } else if (rank <= 3) {
-    op.verb = Verb::expand;
+    op.verb = Verb::unsqueeze;
     const int axis = static_cast<int>(below(rank + 1));
     op.axes = {axis};
     op.shape.insert(op.shape.begin() + axis, 1);
@@ -144,7 +144,7 @@ bool Generator::lookUpStatement() {
   if (rank > 4)
     return false;
   const Known places = numbers(shape, found->shape[axis], false);
-  emit({.verb = Verb::take,
+  emit({.verb = Verb::gather,
         .type = found->type,
         .shape = shape,
         .operands = {found->operand(), places.operand()},

@@ -127,7 +127,7 @@ Known Generator::mask(const Shape &shape) {
       line = apply("$0 + $1", {line.operand(), Operand::number(between(-9, 17))}, type, {count}, wholeNumbers(1e4));
     else if (chance(30))
       line = apply("$0 + $1", {line.operand(), cast(scalar(), type).operand()}, type, {count}, anything(type));
-    Op op{.verb = Verb::expand, .type = type, .shape = {count, 1}, .operands = {line.operand()}, .axes = {1 - side}};
+    Op op{.verb = Verb::unsqueeze, .type = type, .shape = {count, 1}, .operands = {line.operand()}, .axes = {1 - side}};
     if (side == 1)
       op.shape = {1, count};
     sides[side] = emit(op, line.facts);
@@ -230,7 +230,7 @@ bool Generator::checkStatement() {
   const Operand most =
       isFloat(value->type) ? Operand::number(limit) : Operand::number(static_cast<int64_t>(std::min(limit, 127.0)));
   const Known holds = apply("$0 <= $1", {value->operand(), most}, boolean, value->shape, anything(boolean));
-  emit({.verb = Verb::check, .operands = {holds.operand()}}, {});
+  emit({.verb = Verb::deviceAssert, .operands = {holds.operand()}}, {});
   checks = true;
   return true;
 }

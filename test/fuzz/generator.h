@@ -83,8 +83,8 @@ private:
   Known loadAt(int window, const Shape &shape, std::vector<Operand> offsets);
   bool store(const Known &value);
   void storeAt(int window, const Known &value, std::vector<Operand> offsets);
-  bool gather();
-  bool scatter();
+  bool loadRows();
+  bool storeRows();
   Known rows(int64_t count, int64_t extent, bool unique);
 
   // --- generate_access.cc

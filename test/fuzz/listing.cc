@@ -54,7 +54,7 @@ static std::string viewOf(const Op &op) {
 
 /// What an access does besides, with that padding.
 static std::string besides(const Op &op, const std::string &padding) {
-  static const char *const hints[] = {"", "Cache::stream", "Cache::keep"};
+  static const char *const hints[] = {"", "Cache::evict_first", "Cache::evict_last"};
   std::vector<std::string> parts;
   if (!padding.empty())
     parts.push_back(".padding = " + padding.substr(2));
@@ -85,17 +85,23 @@ static const char *orderOf(const Op &op) {
   return orders[op.which];
 }
 
+/// The subscripts of rows by their numbers.
+static std::string rowsOf(const Op &op) {
+  const std::string offsets = textOf(op.offsets);
+  return list(textOf(op.operands[0]) + (offsets.empty() ? "" : ", ") + offsets);
+}
+
 static std::string accessText(const Op &op) {
   const std::string place = viewOf(op) + ", ", offsets = list(textOf(op.offsets)), x = textOf(op.operands);
   const std::string blocks = list(Shape(op.shape.begin() + op.index, op.shape.end()));
   switch (op.verb) {
   case Verb::load:
     return "load(" + place + offsets + ", " + blocks + readingOf(op) + ")";
-  case Verb::gather:
-    return "gather(" + place + x + ", " + offsets + ", " + list(Shape(op.shape.begin() + 1, op.shape.end())) +
-           paddingOf(op) + ")";
-  case Verb::scatter:
-    return "scatter(" + place + textOf(op.operands[0]) + ", " + offsets + ", " + textOf(op.operands[1]) + ")";
+  case Verb::loadRows:
+    return "load(" + place + rowsOf(op) + ", " + list(Shape(op.shape.begin() + 1, op.shape.end())) + paddingOf(op) +
+           ")";
+  case Verb::storeRows:
+    return "store(" + place + rowsOf(op) + ", " + textOf(op.operands[1]) + ")";
   case Verb::store:
     return "store(" + place + offsets + ", " + x + maskOf(op) + ")";
   case Verb::atomicLoad:
@@ -172,8 +178,8 @@ static std::string expression(const Op &op) {
     return fmt::format("{}({}, {})", op.verb == Verb::reshape ? "reshape" : "broadcast", x, list(op.shape));
   case Verb::transpose:
     return fmt::format("transpose({}, {{{}}})", x, fmt::join(op.axes, ", "));
-  case Verb::expand:
-    return fmt::format("expand({}, {})", x, op.axes[0]);
+  case Verb::unsqueeze:
+    return fmt::format("unsqueeze({}, {})", x, op.axes[0]);
   case Verb::roll:
     return fmt::format("roll({}, {}, {})", x, op.which, op.axes[0]);
   case Verb::bitcast:
@@ -191,8 +197,8 @@ static std::string expression(const Op &op) {
     return fmt::format("softmax({}, {})", x, op.axes[0]);
   case Verb::reduce:
     return reduction(op, reductions()[op.which], ", keep)");
-  case Verb::take:
-    return fmt::format("take({}, {})", x, op.axes[0]);
+  case Verb::gather:
+    return fmt::format("gather({}, {})", x, op.axes[0]);
   case Verb::histogram:
     return fmt::format("histogram({}, {}{})", x, op.shape[0], op.mask < 0 ? "" : fmt::format(", t{}", op.mask));
   case Verb::scan:
@@ -219,12 +225,12 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
   for (const Op &op : ops) {
     switch (op.verb) {
     case Verb::store:
-    case Verb::scatter:
+    case Verb::storeRows:
     case Verb::atomicStore:
       text += indent + accessText(op) + ";\n";
       break;
-    case Verb::check:
-      text += indent + fmt::format("check({}, \"as drawn\");\n", textOf(op.operands[0]));
+    case Verb::deviceAssert:
+      text += indent + fmt::format("device_assert({}, \"as drawn\");\n", textOf(op.operands[0]));
       break;
     case Verb::assign:
       text += indent + fmt::format("t{} = {};\n", op.result, textOf(op.operands[0]));
@@ -246,8 +252,8 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
     case Verb::leave:
       text += indent + fmt::format("{}({});\n", leaveNames[op.which], textOf(op.operands[0]));
       break;
-    case Verb::when:
-      text += indent + fmt::format("when({}, [&] {{\n", textOf(op.operands[0]));
+    case Verb::if_:
+      text += indent + fmt::format("if_({}, [&] {{\n", textOf(op.operands[0]));
       write(text, op.body, depth + 1);
       if (!op.otherwise.empty()) {
         text += indent + "}, [&] {\n";

@@ -54,8 +54,8 @@ enum class Verb {
   reshape,
   transpose,
   broadcast,
-  expand, // `axes` is the order, or the axis
-  roll,   // `which` is by how much, axes[0] along what
+  unsqueeze, // `axes` is the order, or the axis
+  roll,      // `which` is by how much, axes[0] along what
   bitcast,
   extract,    // from `begin` in `steps`
   split,      // the half of that number, `which`
@@ -68,14 +68,14 @@ enum class Verb {
   softmax,    // along axes[0]
   reduce,     // `which` is the row of reductions(); `axes` stay at extent 1 where `keeps` is set
   scan,       // `which` is the row of scans(), along axes[0]; `keeps`: the other way
-  take,       // along axes[0]
+  gather,     // along axes[0]
   histogram,  // of operands[0] where the mask says, of shape[0] bins
   dot,
   dotScaled,
   load,
   store,
-  gather,
-  scatter,
+  loadRows,  // at the rows operands[0]
+  storeRows, // operands[1] at the rows operands[0]
   atomicLoad,
   atomicStore,
   atomic,          // axes[0] is the row of atomicNames
@@ -83,13 +83,13 @@ enum class Verb {
   randomBits,
   random,
   randomNormal,
-  check,  // that all of operands[0] hold
-  copy,   // a variable of its own that begins as operands[0]
-  assign, // operands[0] becomes the value of `result`, which has one already
-  loop,   // `result` runs from operands[0] below operands[1] in steps of operands[2] through `body`
+  deviceAssert, // that all of operands[0] hold
+  copy,         // a variable of its own that begins as operands[0]
+  assign,       // operands[0] becomes the value of `result`, which has one already
+  loop,         // `result` runs from operands[0] below operands[1] in steps of operands[2] through `body`
   repeat, // `result` counts the rounds of `body`, as many as operands[0] at most, while operands[1], if any, holds
   leave,  // where operands[0] holds; `which` is the row of leaveNames
-  when    // `body` where operands[0] holds, else `otherwise`
+  if_     // `body` where operands[0] holds, else `otherwise`
 };
 
 /// A dimension of a view and the index there.
@@ -102,7 +102,7 @@ struct Selected {
 inline constexpr std::array atomicNames = {"add", "min", "max", "and", "or", "xor", "exchange"};
 
 /// What leaves a round, a loop or the program.
-inline constexpr std::array leaveNames = {"continue_when", "break_when", "return_when"};
+inline constexpr std::array leaveNames = {"continue_if", "break_if", "return_if"};
 
 struct Op {
   Verb verb = Verb::full;

@@ -70,7 +70,7 @@ static void dropUnused(std::vector<Op> &ops, const std::vector<bool> &used) {
     dropUnused(op.otherwise, used);
   }
   std::erase_if(ops, [&](const Op &op) {
-    const bool isEmpty = (op.verb == Verb::loop || op.verb == Verb::repeat || op.verb == Verb::when) &&
+    const bool isEmpty = (op.verb == Verb::loop || op.verb == Verb::repeat || op.verb == Verb::if_) &&
                          op.body.empty() && op.otherwise.empty();
     return isEmpty || (givesValue(op.verb) && !changesMemory(op.verb) && !used[op.result]);
   });

@@ -1,4 +1,4 @@
-// Tracing a random program: each operation calls its verb of the language.
+// Tracing a random program: each operation calls its function of the language.
 
 #include "test/fuzz/elementwise.h"
 #include "test/fuzz/program.h"
@@ -62,6 +62,7 @@ private:
   Tile accessed(const Op &op) const;
   View viewOf(const Op &op) const;
   At maskOf(const Op &op) const;
+  Offsets rowsOf(const Op &op) const;
 };
 
 } // namespace
@@ -75,9 +76,16 @@ View Tracing::viewOf(const Op &op) const {
 
 At Tracing::maskOf(const Op &op) const { return op.mask < 0 ? At(true) : At(*values[op.mask]); }
 
+/// The subscripts of rows by their numbers.
+Offsets Tracing::rowsOf(const Op &op) const {
+  Offsets subscripts = at(op.offsets);
+  subscripts.insert(subscripts.begin(), at(op.operands[0]));
+  return subscripts;
+}
+
 /// Operations that read or write memory and give a tile.
 Tile Tracing::accessed(const Op &op) const {
-  using Change = Tile (*)(View, Offsets, At, Order, Writing, Loc);
+  using Change = Tile (*)(View, Offsets, At, Order, StoreOptions, Loc);
   static constexpr std::array<Change, atomicNames.size()> changes = {atomic_add, atomic_min, atomic_max,     atomic_and,
                                                                      atomic_or,  atomic_xor, atomic_exchange};
   const View view = viewOf(op);
@@ -87,8 +95,8 @@ Tile Tracing::accessed(const Op &op) const {
   switch (op.verb) {
   case Verb::load:
     return load(view, at(op.offsets), blocks, {padding, maskOf(op), static_cast<Cache>(op.cache)});
-  case Verb::gather:
-    return gather(view, at(op.operands[0]), at(op.offsets), Shape(op.shape.begin() + 1, op.shape.end()), padding);
+  case Verb::loadRows:
+    return load(view, rowsOf(op), Shape(op.shape.begin() + 1, op.shape.end()), padding);
   case Verb::atomicLoad:
     return atomic_load(view, at(op.offsets), blocks, order);
   case Verb::atomic:
@@ -123,8 +131,8 @@ Tile Tracing::resultOf(const Op &op) const {
     return transpose(x[0], op.axes);
   case Verb::broadcast:
     return broadcast(x[0], op.shape);
-  case Verb::expand:
-    return expand(x[0], op.axes[0]);
+  case Verb::unsqueeze:
+    return unsqueeze(x[0], op.axes[0]);
   case Verb::roll:
     return roll(x[0], op.which, op.axes[0]);
   case Verb::bitcast:
@@ -151,8 +159,8 @@ Tile Tracing::resultOf(const Op &op) const {
     return reductions()[op.which].trace(x[0], op.axes, op.keeps);
   case Verb::scan:
     return scans()[op.which].trace(x[0], op.axes, op.keeps);
-  case Verb::take:
-    return take(x[0], x[1], op.axes[0]);
+  case Verb::gather:
+    return gather(x[0], x[1], op.axes[0]);
   case Verb::histogram:
     return histogram(x[0], op.shape[0], maskOf(op));
   case Verb::dot:
@@ -176,10 +184,10 @@ void Tracing::run(const Op &op) {
     return store(viewOf(op), at(op.offsets), at(op.operands[0]), {maskOf(op), static_cast<Cache>(op.cache)});
   case Verb::atomicStore:
     return atomic_store(viewOf(op), at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which), {maskOf(op)});
-  case Verb::scatter:
-    return scatter(viewOf(op), at(op.operands[0]), at(op.offsets), at(op.operands[1]));
-  case Verb::check:
-    return check(at(op.operands[0]), "as drawn");
+  case Verb::storeRows:
+    return store(viewOf(op), rowsOf(op), at(op.operands[1]));
+  case Verb::deviceAssert:
+    return device_assert(at(op.operands[0]), "as drawn");
   case Verb::copy:
   case Verb::assign:
     values[op.result] = *values[op.operands[0].value];
@@ -206,13 +214,13 @@ void Tracing::run(const Op &op) {
     return;
   }
   case Verb::leave: {
-    static constexpr std::array<void (*)(At), leaveNames.size()> leaves = {continue_when, break_when, return_when};
+    static constexpr std::array<void (*)(At), leaveNames.size()> leaves = {continue_if, break_if, return_if};
     return leaves[op.which](at(op.operands[0]));
   }
-  case Verb::when:
+  case Verb::if_:
     if (op.otherwise.empty())
-      return when(at(op.operands[0]), [&] { runBody(op.body); });
-    return when(at(op.operands[0]), [&] { runBody(op.body); }, [&] { runBody(op.otherwise); });
+      return if_(at(op.operands[0]), [&] { runBody(op.body); });
+    return if_(at(op.operands[0]), [&] { runBody(op.body); }, [&] { runBody(op.otherwise); });
   default:
     values[op.result] = resultOf(op);
   }

@@ -141,7 +141,7 @@ TEST_P(AttentionTest, UnequalTiles) {
 TEST_P(AttentionTest, LongestBlocksFirst) {
   AttentionConfig config = tiles(16, 16);
   config.whole = false;
-  config.longest = true;
+  config.longestFirst = true;
   for (const bool causal : {true, false}) {
     Problem p = problem({2, 3, 70, 16}, causal);
     check(p, config);

@@ -37,7 +37,7 @@ protected:
     std::vector<Arg> args = {out};
     appendArgs(args, Dropout{{chance}, site.ref(), time, most}, out);
     KernelTest::run({.launches = {{&keptAllKernel, textOf(keptAllKernel.fields, tile),
-                                   programs(ceildiv(N, tile.rows), ceildiv(C, tile.columns)), args}}});
+                                   programs(cdiv(N, tile.rows), cdiv(C, tile.columns)), args}}});
     return out.read();
   }
 };

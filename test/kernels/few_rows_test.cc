@@ -18,7 +18,7 @@ protected:
   /// Two steps of K in each round, of eight, or four, side by side.
   static MatmulConfig few(int64_t M, int side = 8) {
     MatmulConfig config;
-    config.bm = static_cast<int>(M), config.bn = 16, config.bk = 16, config.side = side;
+    config.bm = static_cast<int>(M), config.bn = 16, config.bk = 16, config.kUnroll = side;
     return config;
   }
   std::vector<Want> product(const Array &a, const Array &b, bool turned, Size s) {
@@ -177,37 +177,37 @@ TensorRef tensor(Shape extents, Type type) { return TensorRef::dense(nullptr, ty
 TEST(FewRows, AreForExactProductsOnGpus) {
   const Target cpu = {"cpu", CpuFacts{}}, exact = {"gpu", GpuFacts{}, Precision::ieee}, gpu = {"gpu", GpuFacts{}};
   for (const Layout layout : layouts) {
-    EXPECT_EQ(pickMatmul(exact, layout, 9, 768, 768).side, 0);
-    EXPECT_EQ(pickMatmul(gpu, layout, 1, 768, 768).side, 0);
-    EXPECT_EQ(pickMatmul(exact, layout, 1, 768, 768, bf16).side, 0);
+    EXPECT_EQ(pickMatmul(exact, layout, 9, 768, 768).kUnroll, 0);
+    EXPECT_EQ(pickMatmul(gpu, layout, 1, 768, 768).kUnroll, 0);
+    EXPECT_EQ(pickMatmul(exact, layout, 1, 768, 768, bf16).kUnroll, 0);
     for (const int64_t M : {1, 5, 8}) {
       const MatmulConfig config = pickMatmul(exact, layout, M, 768, 768);
-      EXPECT_GT(config.side, 0);
+      EXPECT_GT(config.kUnroll, 0);
       EXPECT_EQ(config.bm, M == 5 ? 8 : M);
-      EXPECT_EQ(config.bk % config.side, 0);
+      EXPECT_EQ(config.bk % config.kUnroll, 0);
     }
     for (const Type type : {f32, bf16}) {
-      EXPECT_GT(pickMatmul(cpu, layout, 1, 768, 768, type).side, 0);
-      EXPECT_GT(pickMatmul(cpu, layout, 4, 768, 768, type).side, 0);
-      EXPECT_EQ(pickMatmul(cpu, layout, 5, 768, 768, type).side, 0);
+      EXPECT_GT(pickMatmul(cpu, layout, 1, 768, 768, type).kUnroll, 0);
+      EXPECT_GT(pickMatmul(cpu, layout, 4, 768, 768, type).kUnroll, 0);
+      EXPECT_EQ(pickMatmul(cpu, layout, 5, 768, 768, type).kUnroll, 0);
     }
   }
-  EXPECT_EQ(pickMatmul(exact, Layout::tn, 1, 768, 768).side, 0);
-  EXPECT_EQ(pickMatmul(exact, Layout::nn, 1, 768, 768, i8).side, 0);
+  EXPECT_EQ(pickMatmul(exact, Layout::tn, 1, 768, 768).kUnroll, 0);
+  EXPECT_EQ(pickMatmul(exact, Layout::nn, 1, 768, 768, i8).kUnroll, 0);
 }
 
 TEST(FewRows, NameWhatDoesNotFit) {
   const Target gpu = {"gpu", GpuFacts{}};
   MatmulConfig config;
-  config.side = 48;
+  config.kUnroll = 48;
   const auto planned = [&](Layout layout, Type type) {
     return [&, layout, type] {
       planMatmul(gpu, layout, tensor({8, 8}, type), tensor({8, 8}, type), tensor({8, 8}, type == i8 ? i32 : type),
                  false, config);
     };
   };
-  expectError(planned(Layout::nn, f32), {"'matmul': expected 'side' to divide 'bk', but got 48 and 64"});
-  const char *const none = "'matmul': expected 'side' to be 0 for a product of i8 or of a turned 'a', but got 48";
+  expectError(planned(Layout::nn, f32), {"'matmul': expected 'k_unroll' to divide 'bk', but got 48 and 64"});
+  const char *const none = "'matmul': expected 'k_unroll' to be 0 for a product of i8 or of a turned 'a', but got 48";
   expectError(planned(Layout::tn, f32), {none});
   expectError(planned(Layout::nn, i8), {none});
 }

@@ -152,7 +152,7 @@ Array KernelTest::unwritten(Shape extents, Type type) {
 void KernelTest::run(const Plan &plan) {
   Array workspace;
   if (plan.workspaceBytes > 0)
-    workspace = unwritten({ceildiv(plan.workspaceBytes, bytesOf(f32))}, f32);
+    workspace = unwritten({cdiv(plan.workspaceBytes, bytesOf(f32))}, f32);
   kiln::run(*device, plan, workspace.ref());
   device->synchronize();
 }

@@ -347,7 +347,7 @@ TEST(Plan, ProgramsThatRunAtOnceReadFewOperands) {
     const Target target = {"gpu", GpuFacts{}};
     const Plan plan = planMatmul(target, Layout::nn, tensor({M, K}, bf16), tensor({K, N}, bf16), tensor({M, N}, bf16));
     const MatmulConfig c = pickMatmul(target, Layout::nn, M, N, K, bf16);
-    const Grid grid = plan.launches[0].grid, inTurn = programs(ceildiv(M, c.bm), ceildiv(N, c.bn));
+    const Grid grid = plan.launches[0].grid, inTurn = programs(cdiv(M, c.bm), cdiv(N, c.bn));
     EXPECT_EQ(grid[0] * grid[1] * grid[2], inTurn[0] * inTurn[1]);
     const int64_t wave = int64_t{108} * (c.warps <= 4 ? 2 : 1);
     const auto bytes = [&, &c = c](const Grid &of) {

@@ -40,7 +40,7 @@ protected:
   std::vector<double> run(const std::vector<double> &x, const std::vector<double> &uniform) {
     const int64_t n = std::ssize(x);
     Array from = array({n}, f32, x), chances = array({n}, f32, uniform), to = unwritten({n}, type());
-    KernelTest::run({.launches = {{&roundAllKernel, "", programs(ceildiv(n, block)), {from, chances, to}}}});
+    KernelTest::run({.launches = {{&roundAllKernel, "", programs(cdiv(n, block)), {from, chances, to}}}});
     return to.read();
   }
 };

@@ -192,9 +192,9 @@ static void addAttention(std::vector<PlanOf> &all, int64_t T, int64_t D) {
                                         {.ranges = t[5], .mask = t[6], .dropout = Dropout{{0.25}, t[7], T, T}});
                  }});
   all.push_back(
-      {"attention_parts", {heads, heads, shared(heads), heads, rows}, [](const Target &target, const Tensors &t) {
+      {"attention_splits", {heads, heads, shared(heads), heads, rows}, [](const Target &target, const Tensors &t) {
          AttentionConfig config = pickAttention(target, t[0].extents[2], t[0].extents[3], t[0].type);
-         config.parts = 2;
+         config.kvSplits = 2;
          return planAttention(target, t[0], t[1], t[2], t[3], t[4], 0.25f, {}, config);
        }});
   for (const bool whole : {true, false})
@@ -223,7 +223,7 @@ static void addAttention(std::vector<PlanOf> &all, int64_t T, int64_t D) {
 }
 
 std::vector<PlanOf> everyPlan(int64_t unit) {
-  const auto size = [unit](int64_t least) { return ceildiv(least, unit) * unit; };
+  const auto size = [unit](int64_t least) { return cdiv(least, unit) * unit; };
   std::vector<PlanOf> all;
   addRows(all, size(10), size(21));
   addTables(all, 2 * size(5), size(13));

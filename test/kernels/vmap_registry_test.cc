@@ -327,7 +327,7 @@ std::vector<Examples> tensorsOf(const std::shared_ptr<Device> &device, const tes
 }
 
 void runWith(Device &device, const Plan &plan, const std::shared_ptr<Device> &owner) {
-  const Tensor workspace(owner, f32, {ceildiv(plan.workspaceBytes, 4)});
+  const Tensor workspace(owner, f32, {cdiv(plan.workspaceBytes, 4)});
   run(device, plan, workspace.ref());
   device.synchronize();
 }

@@ -132,8 +132,8 @@ struct ScaleConfig {
 void scale(View x, View out, View total, Tile by, ScaleConfig cfg) {
   Tile row = program_id(0), column = program_id(1) * cfg.block;
   Tile y = load(x, {row, column}, {cfg.block}) * by + cast(program_id(2) + 10 * num_programs(2), f32);
-  when(program_id(2) == num_programs(2) - 1, [&] { store(out, {row, column}, y); });
-  when(program_id(2) == 0, [&] { atomic_add(total, {0}, 1); });
+  if_(program_id(2) == num_programs(2) - 1, [&] { store(out, {row, column}, y); });
+  if_(program_id(2) == 0, [&] { atomic_add(total, {0}, 1); });
 }
 const Kernel scaleKernel =
     kernel("scale", scale, {"x (M, N)", "out (M, N)", "total (1)", "by"}, {field("block", &ScaleConfig::block)});

@@ -89,7 +89,7 @@ pid_t compileInChild(const std::string &folder, const std::string &report) {
     std::iota(values.begin(), values.end(), 0.0f);
     y.uploadFloats(values);
     for (const char *block : {"1", "3", "16", "33"})
-      launch(*device, test::addKernel, {ceildiv(33, std::stoi(block)), 1, 1}, {x.ref(), y.ref()},
+      launch(*device, test::addKernel, {cdiv(33, std::stoi(block)), 1, 1}, {x.ref(), y.ref()},
              std::string("block=") + block);
     for (float &value : values)
       value *= 4;

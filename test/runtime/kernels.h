@@ -34,7 +34,7 @@ inline const Kernel rowSumsKernel = kernel("row_sums", rowSums, {"x (M, N)", "y 
 /// Fails where an element of x is negative.
 inline void checkPositive(View x) {
   Tile n = program_id(0) * 4;
-  check(load(x, {n}, {4}) >= 0.0, "x is negative");
+  device_assert(load(x, {n}, {4}) >= 0.0, "x is negative");
 }
 inline const Kernel checkKernel = kernel("check_positive", checkPositive, {"x"});
 

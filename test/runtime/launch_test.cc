@@ -42,7 +42,7 @@ std::vector<float> counting(int64_t count, float first = 0) {
 TEST_P(Launches, AddsVectorsInPlaceAtEveryRaggedExtent) {
   for (const int64_t count : {1, 15, 16, 17, 33, 1000}) {
     Tensor x = tensor(counting(count)), y = tensor(counting(count, 7));
-    launch(*device, addKernel, {ceildiv(count, 16), 1, 1}, {x.ref(), y.ref()});
+    launch(*device, addKernel, {cdiv(count, 16), 1, 1}, {x.ref(), y.ref()});
     device->synchronize();
     const std::vector<float> got = x.downloadFloats();
     for (int64_t i = 0; i < count; ++i)
@@ -71,7 +71,7 @@ TEST_P(Launches, DoesSeveralProblems) {
   std::vector<float> want = counting(400);
   for (const auto &[begin, count] : parts) {
     launches.push_back(
-        {&addKernel, "", ceildiv(count, 16), {x.ref().slice(0, begin, count), y.ref().slice(0, begin, count)}});
+        {&addKernel, "", cdiv(count, 16), {x.ref().slice(0, begin, count), y.ref().slice(0, begin, count)}});
     for (int64_t i = begin; i < begin + count; ++i)
       want[i] = static_cast<float>(2 * i + 7);
   }

@@ -204,7 +204,7 @@ static bool isReal(const Device &device) { return device.name().starts_with("cud
 
 /// Bytes that are numbers in (−1, 1) as bf16 and as f32; as f16 they are finite.
 static std::vector<uint16_t> someNumbers(int64_t bytes) {
-  std::vector<uint16_t> numbers(static_cast<size_t>(ceildiv(bytes, 2)));
+  std::vector<uint16_t> numbers(static_cast<size_t>(cdiv(bytes, 2)));
   std::minstd_rand random(1);
   for (uint16_t &number : numbers) {
     const auto bits = static_cast<uint32_t>(random());

@@ -31,7 +31,7 @@ struct Asked {
 static constexpr double unit = 1024;
 
 static Asked askedBy(const UserProblem &user, const StaticRow &row) {
-  const double warps = static_cast<double>(ceildiv(row.sample.threads, 32));
+  const double warps = static_cast<double>(cdiv(row.sample.threads, 32));
   Asked asked;
   asked.registers = row.registers.value_or(0);
   asked.spillBytes = row.spillBytes;

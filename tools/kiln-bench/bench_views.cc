@@ -113,12 +113,12 @@ static void flattenRagged(View x, View y) { // x (16 P, 60), y (960 P)
 static void gatherPages(View x, View pages, View y) { // x (P, 16, 64), pages (P), y (16 P, 64)
   Tile p = program_id(0) * 4;
   Tile named = load(pages, {p}, {4});
-  store(y, {p * 16, 0}, reshape(gather(x, named, {0, 0}, {16, 64}), {64, 64}));
+  store(y, {p * 16, 0}, reshape(load(x, {named, 0, 0}, {16, 64}), {64, 64}));
 }
 static void join(View x, View y) { // x (P, 2, 512), y (1024 P): elements of both rows take turns
   Tile p = program_id(0);
   Tile low = reshape(load(x, {p, 0, 0}, {1, 1, 512}), {512}), high = reshape(load(x, {p, 1, 0}, {1, 1, 512}), {512});
-  store(y, {p * 1024}, reshape(where(iota(2) == 0, expand(low, -1), expand(high, -1)), {1024}));
+  store(y, {p * 1024}, reshape(where(iota(2) == 0, unsqueeze(low, -1), unsqueeze(high, -1)), {1024}));
 }
 static void turnBlocks(View x, View y) { // x (64 B, 64), y (B, 64, 64): blocks of 64 rows, transposed
   Tile b = program_id(0);
@@ -139,7 +139,7 @@ static void addPoints(View x, View y) { // x (N, 3), y (P, 3)
 static void checked(View x, View y) { // x, y (P, 16, 64)
   Tile p = program_id(0) * 4;
   Tile tile = load(x, {p, 0, 0}, {4, 16, 64});
-  check(tile < 100, "expected small numbers");
+  device_assert(tile < 100, "expected small numbers");
   store(y, {p, 0, 0}, tile);
 }
 

@@ -102,9 +102,9 @@ static std::pair<int, int> residentsOf(int architecture) {
 Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, int threads) {
   constexpr int64_t registersUnit = 256, sharedUnit = 128, systemShared = 1024; // of a warp; of a program
   const auto [mostWarps, mostPrograms] = residentsOf(gpu.architecture);
-  const int warps = static_cast<int>(ceildiv(threads, 32));
-  const int64_t ofWarp = ceildiv(std::max(registers, 1) * int64_t{32}, registersUnit) * registersUnit;
-  const int64_t ofProgram = ceildiv(sharedBytes + systemShared, sharedUnit) * sharedUnit;
+  const int warps = static_cast<int>(cdiv(threads, 32));
+  const int64_t ofWarp = cdiv(std::max(registers, 1) * int64_t{32}, registersUnit) * registersUnit;
+  const int64_t ofProgram = cdiv(sharedBytes + systemShared, sharedUnit) * sharedUnit;
   const std::pair<int64_t, const char *> limits[] = {{mostPrograms, "programs"},
                                                      {mostWarps / warps, "warps"},
                                                      {gpu.registers / ofWarp / warps, "registers"},

@@ -169,7 +169,7 @@ static Plan defaultProducts(const Target &target, Type type, bench::Operands &ma
 static Plan defaultRows(const Target &target, Type type, bench::Operands &make) {
   const TensorRef x = make({N, C}, type), out = make({N, C}, type), gamma = make({C}, type), beta = make({C}, type);
   const TensorRef mean = make({N}, f32), rstd = make({N}, f32), losses = make({N}, f32), targets = make({N}, i32);
-  const TensorRef logits = make({N, ceildiv(V, 64) * 64}, type);
+  const TensorRef logits = make({N, cdiv(V, 64) * 64}, type);
   Plan plan = planLayerNorm(target, x, gamma, beta, out, mean, rstd, 1e-5f, LayerNormConfig());
   plan += planResidualLayerNorm(target, x, make({N, C}, type), gamma, beta, make({N, C}, type), out, mean, rstd, 1e-5f,
                                 LayerNormConfig());
@@ -276,7 +276,7 @@ std::vector<bench::Problem> bench::tileProblems(const Target &target, Operands &
       AttentionConfig config;
       config.bm = bm;
       config.bn = 64;
-      config.causal = config.longest = causal; // as plans have it
+      config.causal = config.longestFirst = causal; // as plans have it
       config.warps = warps;
       config.whole = false;
       return config;

@@ -284,7 +284,7 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
   sample.sharedBytes = int64_t{program->sharedBytes} + dynamic;
   const Code &code = program->codes[0];
   const Counted counted{code, module->functions[static_cast<size_t>(module->find(code.name))], metrics,
-                        static_cast<double>(ceildiv(sample.threads, 32)), static_cast<double>(places.size())};
+                        static_cast<double>(cdiv(sample.threads, 32)), static_cast<double>(places.size())};
   const Loop whole{0, code.steps.size()};
   addSteps(counted, whole, counted.programs, sample.program, sample.ofProgram);
   for (size_t step = 0; step < code.steps.size(); ++step)

@@ -42,7 +42,7 @@ static double unrolledBy(const Work &loop, const Work &round, double warps) {
 }
 
 double instructionsOfRound(const StaticRow &row) {
-  const double warps = static_cast<double>(ceildiv(row.sample.threads, 32));
+  const double warps = static_cast<double>(cdiv(row.sample.threads, 32));
   if (row.sample.rounds == 0 || row.sass->loop.counts.total() == 0)
     return row.sass->whole.counts.total();
   return row.sass->loop.counts.total() / unrolledBy(row.sass->loop, row.sample.round, warps);
@@ -51,7 +51,7 @@ double instructionsOfRound(const StaticRow &row) {
 /// The simulator's counts, with instructions as the machine code has them: those of the main loop as often as it runs,
 /// the others as often as the text's others do on average.
 static void putInstructions(LaunchWork &launch, const SassCounts &sass, const Sample &sample) {
-  const double warps = static_cast<double>(ceildiv(sample.threads, 32));
+  const double warps = static_cast<double>(cdiv(sample.threads, 32));
   if (sample.rounds > 0 && sass.loop.counts.total() > 0) {
     const double unrolled = unrolledBy(sass.loop, sample.round, warps);
     launch.round.counts = {};

@@ -36,7 +36,7 @@ static Tile part(const Tile &pair, int which) {
 /// Two parts side by side along a new axis 2, by rows of `width` in all.
 static Tile join(const Tile &first, const Tile &second, int64_t rows, int64_t width) {
   Tile isFirst = reshape(iota(2), {1, 1, 2, 1}) == 0;
-  return reshape(where(isFirst, expand(first, 2), expand(second, 2)), {rows, width});
+  return reshape(where(isFirst, unsqueeze(first, 2), unsqueeze(second, 2)), {rows, width});
 }
 
 static void fft(View re, View im, View reOut, View imOut) {

@@ -129,7 +129,7 @@ static Problem problemOf(const Options &options, const std::shared_ptr<Device> &
   } else if (options.function == "matmul") {
     const int64_t K = options.extents.size() == 1 ? N : options.extents[1];
     add({N, K}), add({K, D}), add({N, D});
-    const int64_t rows = ceildiv(N, tile), columns = ceildiv(D, tile);
+    const int64_t rows = cdiv(N, tile), columns = cdiv(D, tile);
     problem.one = [=](const Tensors &t) {
       return Plan{{Launch{&multiplyKernel, "", {rows, columns}, {t[0], t[1], t[2]}}}};
     };
@@ -195,7 +195,7 @@ static Way wayOf(const std::string &how, const Options &options, const Problem &
                  const std::shared_ptr<Device> &device) {
   Way way;
   for (const Plan &plan : plansOf(how, options, problem)) {
-    way.workspaces.emplace_back(device, f32, Shape{ceildiv(plan.workspaceBytes, 4)});
+    way.workspaces.emplace_back(device, f32, Shape{cdiv(plan.workspaceBytes, 4)});
     way.prepared.push_back(prepare(*device, plan, way.workspaces.back().ref()));
   }
   return way;

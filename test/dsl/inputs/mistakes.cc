@@ -1,4 +1,4 @@
-// Operands that no verb takes, one a CASE; without a CASE what each takes.
+// Operands that no function takes, one a CASE. Without a CASE: operands that each takes.
 
 #include "dialect/dsl/Kernel.h"
 
@@ -16,13 +16,13 @@ void takes(View a, View b) {
 #elif CASE == 2
   x = load(a, {n, 0}, {4, 8}, 0.0);
 #elif CASE == 3
-  x = gather(a, iota(4), {0}, {8}, mask, 0);
+  x = load(a, {iota(4), 0}, {8}, mask, 0);
 #elif CASE == 4
   store(a, {n, 0}, x, mask);
 #elif CASE == 5
   store(a, {n, 0}, {4, 8}, x);
 #elif CASE == 6
-  scatter(a, iota(4), {0}, x, mask);
+  store(a, {iota(4), 0}, x, mask);
 #elif CASE == 7
   x = atomic_add(a, {n, 0}, x, mask);
 #elif CASE == 8
@@ -43,16 +43,49 @@ void takes(View a, View b) {
   store(a, n, x);
 #elif CASE == 16
   x = atomic_add(a, 0, x);
+#elif CASE == 17
+  x = expand(x, 0);
+#elif CASE == 18
+  x = take(x, iota(4), 1);
+#elif CASE == 19
+  x = gather(a, iota(4), {0}, {8});
+#elif CASE == 20
+  scatter(a, iota(4), {}, x);
+#elif CASE == 21
+  when(n > 0, [&] { x = x + 1; }, [&] { x = x + 2; });
+#elif CASE == 22
+  break_when(n > 0);
+#elif CASE == 23
+  check(mask, "expected numbers below 0");
+#elif CASE == 24
+  x = zeros(f32, {ceildiv(17, 4)});
 #endif
 
   x = load(a, {n, 0}, shape, Padding::inf) + load(a, offsets, {height, width}) +
       load(a, {0, 0}, {}, Padding::nan, here());
   x = zeros(f32, Shape(2, 8)) + full(f32, {8}, n) + iota(width, i64) + constant(f32, {2}, {1, 2});
-  x = gather(a, iota(4), {0}, {8}) + reshape(x, {2, 16}) + broadcast(x, {4, 8});
+  x = load(a, {iota(4), 0}, {8}) + reshape(x, {2, 16}) + broadcast(x, {4, 8});
   store(a, {n, 0}, 1);
   store(a, offsets, x, {}, here());
   store(a, {n, 0}, x, {.mask = mask});
   x = load(a, {n, 0}, {4, 8}, {.mask = mask}) + load(a, {n, 0}, {4, 8}, {Padding::nan, mask});
-  scatter(a, iota(4), {0}, x);
+  store(a, {iota(4), 0}, x);
   x = atomic_add(a, {n, 0}, 1, Order::acquire);
 }
+
+#ifndef CASE
+// A kernel may have functions of its own with a former name.
+namespace own {
+void check(const Tile &value, int limit) { device_assert(value < limit, "expected a small number"); }
+Tile expand(At x, At axes) { return x + axes; }
+template <class F> void when(bool holds, F f) {
+  if (holds)
+    f();
+}
+void uses(View a) {
+  Tile x = load(a, {0, 0}, {4, 8});
+  check(x, 4);
+  when(true, [&] { x = expand(x, 1); });
+}
+} // namespace own
+#endif

@@ -76,7 +76,7 @@ std::string nameOfCase(const testing::TestParamInfo<Triangles::ParamType> &info)
 
 INSTANTIATE_TEST_SUITE_P(Attention, Triangles,
                          testing::Combine(testing::ValuesIn(subjects), testing::Values(f32, bf16),
-                                          testing::Values("no", "chance")),
+                                          testing::Values("off", "random")),
                          nameOfCase);
 
 } // namespace

@@ -89,7 +89,7 @@ TEST_P(DropoutTest, MasksTakeNoMemory) {
   const BatchShape shape = {4, 9};
   const int64_t more = planMemory(target, DecoderModel(dropping()), shape).training.bytes -
                        planMemory(target, DecoderModel(without), shape).training.bytes;
-  EXPECT_LE(more, ceildiv(4 * 9 * 12 * 4, 256) * 256);
+  EXPECT_LE(more, cdiv(4 * 9 * 12 * 4, 256) * 256);
 }
 
 KILN_ON_DEVICES(DropoutTest);

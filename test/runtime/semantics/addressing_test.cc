@@ -206,7 +206,7 @@ TEST_P(Addressing, TilesNameSomeDimensionsAndNumbersBeginBlocksInOthers) {
 /// The rows of a matrix at positions that are counted, as a pointer's arithmetic has it.
 void countPositions(View x, View y, IndexConfig cfg) {
   Tile n = program_id(0) * cfg.a + iota(cfg.a), m = iota(cfg.b);
-  Tile rows = expand(n, 1), columns = expand(m, 0);
+  Tile rows = unsqueeze(n, 1), columns = unsqueeze(m, 0);
   store(y, {rows, columns}, load(x, {rows, columns}) + load(x, {program_id(0) * cfg.a, 0}, {cfg.a, cfg.b}),
         {.mask = rows < x.dim(0)});
 }
@@ -317,7 +317,7 @@ void overwriteNumbers(View x, View ids, View picks, View out) {
   store(ids, {0}, full(i32, {64}, 0));
   store(picks, {0}, full(boolean, {64}, true));
   store(out, {0, 0}, rows);
-  store(out, {0, 3}, expand(some, -1));
+  store(out, {0, 3}, unsqueeze(some, -1));
 }
 const Kernel overwriteNumbersKernel = kernel("overwrite_numbers", overwriteNumbers);
 

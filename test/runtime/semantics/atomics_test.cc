@@ -40,7 +40,7 @@ struct VerbConfig {
 const std::vector<Field> verbFields = {field("verb", &VerbConfig::verb), field("extent", &VerbConfig::extent),
                                        field("order", &VerbConfig::order)};
 
-Tile change(Verb verb, View x, const Offsets &at, const Tile &value, Order order, const Writing &how) {
+Tile change(Verb verb, View x, const Offsets &at, const Tile &value, Order order, const StoreOptions &how) {
   switch (verb) {
   case Verb::add:
     return atomic_add(x, at, value, order, how);
@@ -293,9 +293,9 @@ TEST_P(Atomics, LoadsAndStoresHaveEdgesAndMasks) {
 void relay(View data, View flags, View got, Tile rounds) {
   Tile p = program_id(0), seen = 0;
   for (Tile k : range(0, rounds)) {
-    when(seen == 0, [&] { seen = cast(atomic_load(flags, {p}), i64); });
+    if_(seen == 0, [&] { seen = cast(atomic_load(flags, {p}), i64); });
   }
-  when(seen != 0, [&] {
+  if_(seen != 0, [&] {
     Tile now = load(data, {p}, {}) + 1;
     store(got, {p}, now);
     store(data, {p + 1}, now);

@@ -99,7 +99,7 @@ void printInOrder(View x, Tile n) {
   store(x, {0}, a + 10);
   print("before", a);
   for (Tile k : range(n)) {
-    when(k % 2 == 1, [&] { print("odd", k); }, [&] { a = a + 1; });
+    if_(k % 2 == 1, [&] { print("odd", k); }, [&] { a = a + 1; });
     print("k", a);
   }
   print("after", load(x, {0}, {2}));
@@ -120,7 +120,7 @@ TEST_P(Console, PrintsInProgramOrder) {
 
 void checkRow(View x, View y, ExtentConfig cfg) {
   Tile a = load(x, {0}, {cfg.extent});
-  check(a != 0, "is not zero");
+  device_assert(a != 0, "is not zero");
   store(y, {0}, a + 1);
 }
 const Kernel checkRowKernel = kernel("check_row", checkRow, extentField());
@@ -157,17 +157,17 @@ TEST_P(Console, CheckSeesEveryElement) {
 
 void checkShapes(View x, Tile which) {
   Tile a = load(x, {0, 0}, {3, 5}); // one element past each edge of a 2 x 4 view
-  when(which == 0, [&] { check(a < 7, "matrix"); });
-  when(which == 1, [&] { check(transpose(a) < 7, "turned"); });
-  when(which == 2, [&] { check(sum(a, 1) < 10, "sums"); });
-  when(which == 3, [&] { check(which < 0, "scalar"); });
-  when(which == 4, [&] { check(sum(sum(a)) < 0, "sum"); });
-  when(which == 5, [&] { check(a > 0, "padding"); });
-  when(which == 6, [&] { check(full(boolean, {3}, which < 0), "splat"); });
-  when(which == 7, [&] { check(false, "literal"); });
-  when(which == 8, [&] {
-    check(a >= 0, "holds");
-    check(true, "holds");
+  if_(which == 0, [&] { device_assert(a < 7, "matrix"); });
+  if_(which == 1, [&] { device_assert(transpose(a) < 7, "turned"); });
+  if_(which == 2, [&] { device_assert(sum(a, 1) < 10, "sums"); });
+  if_(which == 3, [&] { device_assert(which < 0, "scalar"); });
+  if_(which == 4, [&] { device_assert(sum(sum(a)) < 0, "sum"); });
+  if_(which == 5, [&] { device_assert(a > 0, "padding"); });
+  if_(which == 6, [&] { device_assert(full(boolean, {3}, which < 0), "splat"); });
+  if_(which == 7, [&] { device_assert(false, "literal"); });
+  if_(which == 8, [&] {
+    device_assert(a >= 0, "holds");
+    device_assert(true, "holds");
   });
 }
 const Kernel checkShapesKernel = kernel("check_shapes", checkShapes);
@@ -188,8 +188,8 @@ TEST_P(Console, CheckTakesTilesAndScalars) {
 
 void checkBoth(View x, View y, Tile limit) {
   Tile a = load(x, {0, 0, 0}, {2, 3, 20});
-  check(a < 7, "is small");
-  check(a != limit, "is another");
+  device_assert(a < 7, "is small");
+  device_assert(a != limit, "is another");
   store(y, {0, 0, 0}, a);
 }
 const Kernel checkBothKernel = kernel("check_both", checkBoth);
@@ -206,16 +206,16 @@ TEST_P(Console, TheFirstOfTwoChecksTells) {
 
 void checkTwice(View x, Tile n) {
   for (Tile k : range(n)) {
-    check(k < 4, "the loop");
-    check(load(x, {program_id(0), k}, {}) > 0, "the element");
+    device_assert(k < 4, "the loop");
+    device_assert(load(x, {program_id(0), k}, {}) > 0, "the element");
   }
-  check(n < 0, "the end");
+  device_assert(n < 0, "the end");
 }
 const Kernel checkTwiceKernel = kernel("check_twice", checkTwice);
 
 void checkGrid(View x) {
   Tile row = program_id(0) + 4 * (program_id(1) + 5 * program_id(2));
-  check(load(x, {row, 0}, {3}) > 0, "a row");
+  device_assert(load(x, {row, 0}, {3}) > 0, "a row");
 }
 const Kernel checkGridKernel = kernel("check_grid", checkGrid);
 

@@ -73,11 +73,11 @@ void uses(View x, View out, View product) {
   store(out, {5, 0}, reduce_max(table, 0));
   Tile last = table;
   for (Tile k : range(3)) {
-    when(k == 1, [&] { last = last + constant(type, {6, 1}, {1, 2, 3, 4, 5, 6}); });
+    if_(k == 1, [&] { last = last + constant(type, {6, 1}, {1, 2, 3, 4, 5, 6}); });
     store(out, {6 + k, 0}, reshape(last, {30}));
   }
-  store(out, {9, 0}, reshape(gather(x, constant(i32, {3}, {4, 0, 5}), {0}, {5}), {15}));
-  scatter(out, constant(i64, {2}, {11, 10}), {0}, broadcast(constant(type, {2, 1}, {7, 8}), {2, 30}));
+  store(out, {9, 0}, reshape(load(x, {constant(i32, {3}, {4, 0, 5}), 0}, {5}), {15}));
+  store(out, {constant(i64, {2}, {11, 10}), 0}, broadcast(constant(type, {2, 1}, {7, 8}), {2, 30}));
   store(product, {0, 0}, dot(a, transpose(table)) + dot(table, constant(type, {5, 6}, numbersOf(type, 30))));
 }
 const Kernel usesKernel = kernel("uses", uses);

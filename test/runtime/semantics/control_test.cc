@@ -76,7 +76,7 @@ void nested(View out, Tile n) {
     row = row + 1;
     for (Tile j : range(i)) {
       acc = acc + row;
-      when(j == 1, [&] { acc = acc * 2; }, [&] { row = row + cast(i, i32); });
+      if_(j == 1, [&] { acc = acc * 2; }, [&] { row = row + cast(i, i32); });
     }
   }
   store(out, {0, 0}, acc);
@@ -105,7 +105,7 @@ TEST_P(Control, LoopsAndBranchesNest) {
 
 void branch(View x, View out) {
   Tile a = load(x, {program_id(0), 0}, {1, 17}), b = a;
-  when(sum(reshape(a, {17})) > 0.0, [&] { a = a * 2.0; }, [&] { b = b - 1.0; });
+  if_(sum(reshape(a, {17})) > 0.0, [&] { a = a * 2.0; }, [&] { b = b - 1.0; });
   store(out, {program_id(0), 0}, a + b);
 }
 const Kernel branchKernel = kernel("branch", branch);

@@ -173,10 +173,10 @@ TEST_P(Epilogues, OfFactorsByRowsAndByColumns) {
 
 /// A factor of which two halves are joined, one that the program makes, and their product turned.
 void multiplyJoined(View x, View y, View out) {
-  Tile halves = join(load(x, {0, 0}, {32, 16}), load(x, {0, 16}, {32, 16}));           // (32, 16, 2)
-  Tile left = reshape(halves, {32, 32});                                               // interleaved
-  const auto [even, odd] = split(reshape(load(y, {0, 0}, {32, 64}), {32, 32, 2}));     // (32, 32)
-  Tile made = cast((expand(iota(32), 1) + expand(iota(32) * 3, 0)) % 5 - 2, x.type()); // (32, 32)
+  Tile halves = join(load(x, {0, 0}, {32, 16}), load(x, {0, 16}, {32, 16}));                 // (32, 16, 2)
+  Tile left = reshape(halves, {32, 32});                                                     // interleaved
+  const auto [even, odd] = split(reshape(load(y, {0, 0}, {32, 64}), {32, 32, 2}));           // (32, 32)
+  Tile made = cast((unsqueeze(iota(32), 1) + unsqueeze(iota(32) * 3, 0)) % 5 - 2, x.type()); // (32, 32)
   store(out, {0, 0}, dot(left, even, dot(left, made)));
   store(out, {32, 0}, transpose(dot(transpose(odd), transpose(left))));
 }

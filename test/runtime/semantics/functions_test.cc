@@ -1,4 +1,4 @@
-// Verbs that are spelt from others: exact where they are, and within the bounds of what they are made of.
+// Functions that are composed of others: exact where those are, and within the bounds of those.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -289,6 +289,31 @@ TEST_P(Functions, MulhiIsTheUpperHalfOfTheProduct) {
               ? static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b) >> bits)
               : (a * b) >> bits;
       ASSERT_EQ(got[i], rawOfInteger(type, static_cast<int64_t>(product)))
+          << nameOf(type) << " " << left[i] << ", " << right[i];
+    }
+  }
+}
+
+void quotientsUp(View x, View y, View out, ExtentConfig cfg) {
+  store(out, {0}, cdiv(load(x, {0}, {cfg.extent}), load(y, {0}, {cfg.extent})));
+}
+const Kernel quotientsUpKernel = kernel("quotients_up", quotientsUp, extentField());
+
+TEST_P(Functions, CdivRoundsQuotientsUp) {
+  static_assert(cdiv(7, 2) == 4 && cdiv(8, 2) == 4 && cdiv(-7, 2) == -3 && cdiv(INT64_MAX, 1) == INT64_MAX);
+  for (const Type type : integerTypes) {
+    const int64_t count = 300;
+    const Raw left = words(type, count, 1, 3);
+    Raw right = words(type, count, specialWords(type).size(), 4);
+    for (uint64_t &divisor : right)
+      if (wideOf(type, divisor) < 1)
+        divisor = 3;
+    const Tensor x = tensor(type, {count}, left), y = tensor(type, {count}, right), out(device, type, {count});
+    launch(quotientsUpKernel, {x.ref(), y.ref(), out.ref()}, extentText(count));
+    const Raw got = read(out);
+    for (int64_t i = 0; i < count; ++i) {
+      const __int128 a = wideOf(type, left[i]), b = wideOf(type, right[i]), want = a > 0 ? (a + b - 1) / b : a / b;
+      ASSERT_EQ(got[i], rawOfInteger(type, static_cast<int64_t>(want)))
           << nameOf(type) << " " << left[i] << ", " << right[i];
     }
   }

@@ -47,12 +47,12 @@ void addSome(View x, View before, const Tile &at, const Tile &number, const Tile
 }
 
 Tile numbersOf(const PlaceConfig &cfg) {
-  return expand(iota(cfg.rows) * cfg.columns, 1) + expand(iota(cfg.columns), 0); // (rows, columns)
+  return unsqueeze(iota(cfg.rows) * cfg.columns, 1) + unsqueeze(iota(cfg.columns), 0); // (rows, columns)
 }
 
 void addShared(View x, View before, PlaceConfig cfg) {
   Tile number = numbersOf(cfg);
-  Tile at = cfg.shifted ? expand(iota(cfg.rows), 1) + expand(iota(cfg.columns), 0) : number / cfg.step;
+  Tile at = cfg.shifted ? unsqueeze(iota(cfg.rows), 1) + unsqueeze(iota(cfg.columns), 0) : number / cfg.step;
   addSome(x, before, at, number, full(boolean, {}, true));
 }
 const Kernel addSharedKernel = kernel("add_shared", addShared, {"x", "before"}, placeFields);
@@ -93,7 +93,7 @@ TEST_P(Idioms, ElementsThatShareAPlaceAllAddToIt) {
 
 void addMasked(View x, View before, PlaceConfig cfg) {
   Tile number = numbersOf(cfg);
-  Tile turned = expand(iota(cfg.rows), 1) + expand(iota(cfg.columns) * cfg.rows, 0);
+  Tile turned = unsqueeze(iota(cfg.rows), 1) + unsqueeze(iota(cfg.columns) * cfg.rows, 0);
   addSome(x, before, cfg.turned ? turned : number, number, number % cfg.step == 0);
 }
 const Kernel addMaskedKernel = kernel("add_masked", addMasked, {"x", "before"}, placeFields);
@@ -121,7 +121,7 @@ TEST_P(Idioms, AtomicsAddInAnyOrderUnderAMask) {
 
 void mostOfSome(View x, Tile limit) {
   Tile p = program_id(0);
-  when(p < limit, [&] { atomic_max(x, {0}, cast(p, x.type())); });
+  if_(p < limit, [&] { atomic_max(x, {0}, cast(p, x.type())); });
 }
 const Kernel mostOfSomeKernel = kernel("most_of_some", mostOfSome, {"x", "limit"});
 
@@ -134,7 +134,7 @@ TEST_P(Idioms, OnlyProgramsInTheBranchChangeTheMaximum) {
   }
 }
 
-using Atomic = Tile (*)(View, Offsets, At, Order, Writing, Loc);
+using Atomic = Tile (*)(View, Offsets, At, Order, StoreOptions, Loc);
 const Atomic everyAtomic[] = {atomic_add, atomic_min, atomic_max, atomic_and, atomic_or, atomic_xor, atomic_exchange};
 
 struct BlockConfig {
@@ -145,7 +145,7 @@ constexpr int64_t blockRows = 5, blockColumns = 12;
 /// A block that hangs over the view's edges, where the mask lets it; what was there.
 void changeBlock(View x, View values, View before, Tile m, Tile n, BlockConfig cfg) {
   Tile value = load(values, {0, 0}, {blockRows, blockColumns});
-  Tile mask = (expand(iota(blockRows), 1) + expand(iota(blockColumns), 0)) % 3 < 2;
+  Tile mask = (unsqueeze(iota(blockRows), 1) + unsqueeze(iota(blockColumns), 0)) % 3 < 2;
   store(before, {0, 0}, everyAtomic[cfg.verb](x, {m, n}, value, Order::relaxed, {.mask = mask}, here()));
 }
 const Kernel changeBlockKernel =
@@ -384,7 +384,7 @@ void splitPair(View x, View out) {
   store(out, {0}, b);
   store(out, {1}, a);
   store(out, {2}, join(b, a));
-  store(out, {4}, interleave(expand(a, 0), expand(b, 0)));
+  store(out, {4}, interleave(unsqueeze(a, 0), unsqueeze(b, 0)));
 }
 const Kernel splitPairKernel = kernel("split_pair", splitPair, {"x", "out"});
 
@@ -396,8 +396,8 @@ void cube(View x, View y, View out, View turned) {
     Shape more = shape;
     more[axis] = 2;
     const Offsets at{axis, 0, 0, 0};
-    store(out, at, expand(concat({a, load(y, {0, 0, 0}, more)}, axis), 0));
-    store(turned, at, expand(flip(a, axis - 3), 0)); // counted from the end
+    store(out, at, unsqueeze(concat({a, load(y, {0, 0, 0}, more)}, axis), 0));
+    store(turned, at, unsqueeze(flip(a, axis - 3), 0)); // counted from the end
   }
 }
 const Kernel cubeKernel = kernel("cube", cube, {"x", "y", "out", "turned"});

@@ -77,7 +77,7 @@ TEST_P(Joined, EachPartIsComputedByItself) {
 void repeat(View x, View twice, View thrice, JoinedConfig cfg) {
   const Tile t = load(x, {0, 0}, {cfg.rows, cfg.width});
   store(twice, {0, 0}, interleave(t, t));
-  store(thrice, {0, 0}, reshape(broadcast(expand(t, -1), {cfg.rows, cfg.width, 3}), {cfg.rows, cfg.width * 3}));
+  store(thrice, {0, 0}, reshape(broadcast(unsqueeze(t, -1), {cfg.rows, cfg.width, 3}), {cfg.rows, cfg.width * 3}));
 }
 const Kernel repeatKernel = kernel("repeat", repeat, joinedFields);
 

@@ -239,7 +239,7 @@ TEST_P(Language, ViewsAreHostVariables) {
 void earlyReturn(View out, Tile n) {
   Tile x = zeros(f32, {4});
   const bool isVector = out.rank() == 1;
-  when(n > 0, [&] {
+  if_(n > 0, [&] {
     x = x + 1;
     if (isVector)
       return; // ends this side only
@@ -256,11 +256,11 @@ TEST_P(Language, AReturnEndsOneSideOfABranch) {
 
 void byValue(View out, Tile n) {
   Tile x = full(f32, {}, 1), y = x;
-  when(n > 0, [=]() mutable {
+  if_(n > 0, [=]() mutable {
     x = x + 1; // the lambda's own copy
     store(out, {0}, x);
   });
-  when(n > 0, [x, &y]() { y = x * 10; });
+  if_(n > 0, [x, &y]() { y = x * 10; });
   store(out, {1}, x);
   store(out, {2}, y);
 }
@@ -273,14 +273,14 @@ TEST_P(Language, ATileCapturedByValueIsACopy) {
 
 void chain(View out, Tile n) {
   Tile x = full(f32, {}, -1);
-  when(
+  if_(
       n < 0, [&] { x = x * 2; },
       [&] {
-        when(
+        if_(
             n == 0, [&] { x = x * 3; },
             [&] {
               for (Tile k : range(n))
-                when(k % 2 == 0, [&] { x = x - 1; });
+                if_(k % 2 == 0, [&] { x = x - 1; });
             });
       });
   store(out, {0}, x);
@@ -295,8 +295,8 @@ TEST_P(Language, BranchesChainAndNestInLoops) {
 
 void constantCondition(View out, Tile n) {
   Tile x = cast(n, f32);
-  when(true, [&] { x = x + 1; }, [&] { x = x + 100; });
-  when(false, [&] { x = x * 100; });
+  if_(true, [&] { x = x + 1; }, [&] { x = x + 100; });
+  if_(false, [&] { x = x * 100; });
   for (Tile k : range(0))
     x = x * 1000;
   for (Tile k : range(5, 3))

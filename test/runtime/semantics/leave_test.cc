@@ -21,18 +21,18 @@ Raw numbers(const std::vector<int64_t> &values) { return {values.begin(), values
 void primes(View out, Tile end) {
   Tile count = 0;
   for (Tile n : range(2, end)) {
-    continue_when(n % 5 == 3);
+    continue_if(n % 5 == 3);
     Tile isPrime = n > 0;
     for (Tile d : range(2, n)) {
-      continue_when(n % d != 0);
+      continue_if(n % d != 0);
       isPrime = n < 0;
-      break_when(n > 0);
+      break_if(n > 0);
       store(out, {0}, -1); // never
     }
-    continue_when(!isPrime);
+    continue_if(!isPrime);
     store(out, {count}, n);
     count = count + 1;
-    break_when(count == 6);
+    break_if(count == 6);
   }
   store(out, {15}, count);
 }
@@ -61,17 +61,17 @@ void changed(View out, Tile stop, Tile skip) {
   Tile x = zeros(f32, {3, 17}), y = zeros(i32, {5});
   for (Tile k : range(10)) {
     x = x + 1.0;
-    when(k == skip, [&] {
+    if_(k == skip, [&] {
       x = x + 100.0;
-      continue_when(k > 0);
+      continue_if(k > 0);
       x = x + 1000.0;
     });
     y = y + 1;
-    when(
+    if_(
         k < stop, [&] { x = x + 10.0; },
         [&] {
           y = y + 100;
-          break_when(k == stop);
+          break_if(k == stop);
           y = y + 1000;
         });
     x = x + 0.5;
@@ -119,7 +119,7 @@ void collect(View out, Tile begin, Tile end, Tile step, Tile rounds) {
   for (Tile i : range(begin, end, step)) {
     store(out, {at}, i);
     at = at + 1;
-    break_when(at == rounds);
+    break_if(at == rounds);
   }
 }
 const Kernel collectKernel = kernel("collect_some", collect);
@@ -153,9 +153,9 @@ void leaveWhile(View out, Tile stop, Tile end) {
   Tile total = zeros(i64, {17}), asked = 0;
   for (Tile n : repeat_while([&] { return reduce_max(total) < end; })) {
     asked = n;
-    continue_when(n % 3 == 1);
+    continue_if(n % 3 == 1);
     total = total + n;
-    when(n == stop, [&] { break_when(n >= 0); });
+    if_(n == stop, [&] { break_if(n >= 0); });
     total = total + 100;
   }
   store(out, {0}, total);
@@ -188,7 +188,7 @@ TEST_P(Leave, WhilesEnd) {
 void askedOnce(View counts, Tile stop) {
   for (Tile n : repeat_while([&] { return atomic_add(counts, {0}, 1) < 10; })) {
     atomic_add(counts, {1}, 1);
-    break_when(n == stop);
+    break_if(n == stop);
   }
 }
 const Kernel askedOnceKernel = kernel("asked_once", askedOnce);
@@ -207,20 +207,20 @@ TEST_P(Leave, AConditionIsAskedOnceARound) {
 /// Of Triton's test of nested ifs that return.
 void returns(View out, Tile a, Tile b) {
   Tile p = program_id(0), x = full(i64, {17}, 1);
-  return_when(p == 3);
-  when(
+  return_if(p == 3);
+  if_(
       a > 0,
       [&] {
         x = x + 1;
-        when(b > 0, [&] { return_when(p < 2); }, [&] { x = x + 10; });
+        if_(b > 0, [&] { return_if(p < 2); }, [&] { x = x + 10; });
         x = x + 100;
       },
-      [&] { return_when(b == 0); });
+      [&] { return_if(b == 0); });
   store(out, {p, 0}, x);
   for (Tile i : range(3)) {
     x = x + 1000;
     for (Tile j : range(3))
-      return_when((i == 1) & (j == p));
+      return_if((i == 1) & (j == p));
     store(out, {p, 0}, x);
   }
   store(out, {p, 0}, x + 5);
@@ -250,11 +250,11 @@ TEST_P(Leave, ProgramsEnd) {
 /// A tile gets its first value in sides of branches that end some programs.
 void firstValues(View out, Tile a) {
   Tile x, y;
-  when(a == 0, [&] { return_when(true); }, [&] { x = full(f32, {17}, 2.0); });
-  when(
+  if_(a == 0, [&] { return_if(true); }, [&] { x = full(f32, {17}, 2.0); });
+  if_(
       a == 1,
       [&] {
-        return_when(program_id(0) == 0);
+        return_if(program_id(0) == 0);
         y = x * 2.0;
       },
       [&] { y = x; });
@@ -277,9 +277,9 @@ void returnsFromProducts(View x, View out, Tile end) {
   Tile p = program_id(0), sum = zeros(f32, {32, 32});
   for (Tile k : range(0, x.dim(1), 16)) {
     Tile a = load(x, {0, k}, {32, 16});
-    return_when(p * 16 == k);
+    return_if(p * 16 == k);
     sum = dot(a, transpose(a), sum);
-    break_when(k == end);
+    break_if(k == end);
   }
   store(out, {p, 0, 0}, sum + kiln::sum(sum, 1, keep));
 }
@@ -332,7 +332,7 @@ void hinted(View x, View out, Tile begin, Tile end, Tile step, HintConfig cfg) {
     Tile a = load(x, {0, k}, {32, 16});
     sum = dot(a, transpose(a), sum);
     total = total * 0.7 + cast(k, f32) * 0.1;
-    when(k % 3 == 0, [&] { count = count + k; });
+    if_(k % 3 == 0, [&] { count = count + k; });
   }
   store(out, {0, 0}, sum);
   store(out, {32, 0}, total);

@@ -61,7 +61,7 @@ constexpr int wide = 64;
 /// Program 0 reads x, counts itself with an order that releases, and stores what it has read. The others overwrite x
 /// once they have acquired its count.
 void overwriteReleased(View x, View flag, View other, View y, Tile rounds, OrderConfig cfg) {
-  when(
+  if_(
       program_id(0) == 0,
       [&] {
         Tile t = load(x, {0}, {wide});
@@ -72,7 +72,7 @@ void overwriteReleased(View x, View flag, View other, View y, Tile rounds, Order
       [&] {
         for (Tile k : range(0, rounds)) {
           Tile seen = atomic_add(flag, {0}, full(i32, {1}, 0), Order::acquire);
-          when(reshape(seen, {}) > 0, [&] { store(x, {0}, full(i32, {wide}, 5)); });
+          if_(reshape(seen, {}) > 0, [&] { store(x, {0}, full(i32, {wide}, 5)); });
         }
       });
 }
@@ -92,7 +92,7 @@ TEST_P(Litmus, ALoadStaysBeforeARelease) {
 /// Program 0 multiplies, acquires the flag and then stores the product. Program 1 reads there and then releases the
 /// flag.
 void storeAcquired(View a, View flag, View other, View y, View out, Tile rounds, OrderConfig cfg) {
-  when(
+  if_(
       program_id(0) == 0,
       [&] {
         Tile t = load(a, {0, 0}, {16, 16}), d = dot(t, t);
@@ -133,8 +133,7 @@ void passOn(View data, View flags, View got, View other, Tile rounds) {
   pause(other, rounds * p);
   Tile seen = atomic_add(flags, {p - 1}, full(i32, {1}, 0), Order::acquire);
   Tile begun = load(data, {p, 0}, {1, wide}) * 0;
-  when(
-      reshape(seen, {}) > 0, [&] { begun = load(data, {p - 1, 0}, {1, wide}); }, [&] { begun = begun + cast(p, i32); });
+  if_(reshape(seen, {}) > 0, [&] { begun = load(data, {p - 1, 0}, {1, wide}); }, [&] { begun = begun + cast(p, i32); });
   store(data, {p, 0}, begun + 1);
   atomic_add(flags, {p}, one, Order::release);
   store(got, {p, 0}, begun);
@@ -194,7 +193,7 @@ TEST_P(Litmus, WhoWaitsForAFlagSeesWhatWasStoredBeforeIt) {
 /// stands behind that of program 0, whatever it finds.
 void changeAndForget(View x, View told, View y, ChainConfig cfg) {
   Tile p = program_id(0);
-  when(
+  if_(
       p == 0,
       [&] {
         store(x, {0}, full(i32, {wide}, 7));
@@ -267,7 +266,7 @@ TEST_P(Litmus, OneOfTwoSeesTheOther) {
 void scatterStored(View index, View y) {
   store(index, {0}, wide - 1 - iota(wide));
   Tile rows = load(index, {1}, {wide});
-  scatter(y, rows, {}, iota(wide) + 1);
+  store(y, {rows}, iota(wide) + 1);
 }
 const Kernel scatterStoredKernel = kernel("scatter_stored", scatterStored);
 

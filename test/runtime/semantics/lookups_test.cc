@@ -26,9 +26,9 @@ void takeAlong(View x, View index, View out, PlaneConfig cfg) {
   if (cfg.one)
     places[1 - cfg.axis] = 1;
   const Tile a = load(x, {0, 0}, shape), at = load(index, {0, 0}, places);
-  store(out, {0, 0}, take(a, at, cfg.axis));
+  store(out, {0, 0}, gather(a, at, cfg.axis));
   places[1 - cfg.axis] = shape[1 - cfg.axis];
-  store(out, {places[0], 0}, take(cast(a, out.type()), at, cfg.axis - 2)); // as the caller counts axes
+  store(out, {places[0], 0}, gather(cast(a, out.type()), at, cfg.axis - 2)); // as the caller counts axes
 }
 const Kernel takeKernel = kernel("take_along", takeAlong,
                                  {field("rows", &PlaneConfig::rows), field("columns", &PlaneConfig::columns),

@@ -123,7 +123,7 @@ void moveInBounds(View x, View y, View sums, Tile begin, Tile low, Tile high, Bo
   if (cfg.isNear)
     for (Tile *number : {&begin, &low, &high})
       *number = min(max(*number, -farthest), farthest);
-  const Tile mask = expand(inBounds(begin, low, high, cfg), 0) & (expand(iota(cfg.rows), -1) < cfg.rows - 1);
+  const Tile mask = unsqueeze(inBounds(begin, low, high, cfg), 0) & (unsqueeze(iota(cfg.rows), -1) < cfg.rows - 1);
   store(y, {0, 0}, load(x, {0, 0}, shape, {.mask = mask}), {.mask = mask});
   store(sums, {0}, sum(cast(load(x, {0, 0}, shape, {.mask = mask}), i32)));
 }

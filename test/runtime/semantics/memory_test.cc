@@ -256,13 +256,13 @@ struct RowsConfig {
 };
 
 void gatherRows(View x, View rows, View y, Tile column, RowsConfig cfg) {
-  store(y, {0, 0}, gather(x, load(rows, {0}, {cfg.rows}), {column}, {cfg.columns}, Padding::zero));
+  store(y, {0, 0}, load(x, {load(rows, {0}, {cfg.rows}), column}, {cfg.columns}, Padding::zero));
 }
 const Kernel gatherKernel =
     kernel("gather_rows", gatherRows, {field("rows", &RowsConfig::rows), field("columns", &RowsConfig::columns)});
 
 void scatterRows(View x, View rows, View y, Tile column, RowsConfig cfg) {
-  scatter(y, load(rows, {0}, {cfg.rows}), {column}, load(x, {0, 0}, {cfg.rows, cfg.columns}));
+  store(y, {load(rows, {0}, {cfg.rows}), column}, load(x, {0, 0}, {cfg.rows, cfg.columns}));
 }
 const Kernel scatterKernel =
     kernel("scatter_rows", scatterRows, {field("rows", &RowsConfig::rows), field("columns", &RowsConfig::columns)});

@@ -78,11 +78,11 @@ TEST_P(Moves, EveryPermutationOfUpToFourDimensions) {
 
 void outer(View x, View y, View out) {
   Tile a = load(x, {0}, {3}), b = load(y, {0}, {5}); // (3), (5)
-  store(out, {0, 0, 0}, expand(a, 1) * 10 + b);
-  store(out, {1, 0, 0}, expand(a, -1) * 10 + expand(b, 0));
-  store(out, {2, 0, 0}, transpose(expand(b, -1) + expand(a * 10, -2)));
-  store(out, {3, 0, 0}, broadcast(expand(a, 1), {3, 5}) * 10 + broadcast(b, {3, 5}));
-  store(out, {4, 0, 0}, where(expand(a, 1) > 1, b, expand(a, 1))); // the condition is broadcast, too
+  store(out, {0, 0, 0}, unsqueeze(a, 1) * 10 + b);
+  store(out, {1, 0, 0}, unsqueeze(a, -1) * 10 + unsqueeze(b, 0));
+  store(out, {2, 0, 0}, transpose(unsqueeze(b, -1) + unsqueeze(a * 10, -2)));
+  store(out, {3, 0, 0}, broadcast(unsqueeze(a, 1), {3, 5}) * 10 + broadcast(b, {3, 5}));
+  store(out, {4, 0, 0}, where(unsqueeze(a, 1) > 1, b, unsqueeze(a, 1))); // the condition is broadcast, too
   store(out, {5, 0, 0}, full(i32, {1, 5}, 7) - full(i32, {3, 1}, 3));
 }
 const Kernel outerKernel = kernel("outer", outer);
@@ -253,11 +253,11 @@ void products(View a, View b, View c, ProductConfig cfg) {
     result = dot(cast(dot(left, right), left.type()), ones);
     break;
   case 4:
-    result =
-        dot(full(left.type(), {cfg.m, cfg.k}, 2), cast(expand(iota(cfg.k), 1) + zeros(i32, {1, cfg.n}), left.type()));
+    result = dot(full(left.type(), {cfg.m, cfg.k}, 2),
+                 cast(unsqueeze(iota(cfg.k), 1) + zeros(i32, {1, cfg.n}), left.type()));
     break;
   case 5:
-    result = dot(left, right, broadcast(expand(sum(dot(left, right), 0), 0), {cfg.m, cfg.n}), Precision::tf32);
+    result = dot(left, right, broadcast(unsqueeze(sum(dot(left, right), 0), 0), {cfg.m, cfg.n}), Precision::tf32);
     break;
   default:
     result = transpose(dot(left, right, Precision::tf32x3)) * 2;

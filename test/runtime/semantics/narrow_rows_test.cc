@@ -24,7 +24,7 @@ void eachElement(View x, View column, View row, View plain, View mixed, View twi
   const Tile of = reshape(load(column, {0, 0}, {cfg.rows, 1}), {1, cfg.rows, 1}),
              by = reshape(load(row, {0}, {cfg.width}), {1, 1, cfg.width});
   store(mixed, {0, 0, 0}, a * 2 + of - by + cast(reshape(iota(cfg.width), {1, 1, cfg.width}), x.type()));
-  store(twice, {0, 0, 0, 0}, expand(a * 3, 0));
+  store(twice, {0, 0, 0, 0}, unsqueeze(a * 3, 0));
 }
 const Kernel eachKernel = kernel("each_element", eachElement, rowsFields);
 

@@ -36,7 +36,7 @@ void hanging(View a, View b, View c, Tile m, Tile n, Tile k, HangingConfig cfg) 
   Tile left = cfg.ta ? transpose(load(a, {k, m}, {TK, TM})) : load(a, {m, k}, {TM, TK});  // (TM, TK)
   Tile right = cfg.tb ? transpose(load(b, {n, k}, {TN, TK})) : load(b, {k, n}, {TK, TN}); // (TK, TN)
   Tile product = dot(left, right);                                                        // (TM, TN)
-  store(c, {0, 0}, cfg.total ? expand(sum(product), -1) : product);
+  store(c, {0, 0}, cfg.total ? unsqueeze(sum(product), -1) : product);
 }
 const Kernel hangingKernel = kernel("hanging", hanging, hangingFields);
 

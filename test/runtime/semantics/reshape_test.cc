@@ -34,9 +34,9 @@ void reshaped(View x, View rows, View y, Tile from, Config cfg) {
   const auto &[before, after] = shapes[cfg.number];
   Offsets at(before.size(), 0);
   at[0] = from;
-  Tile tile = cfg.form == gathered
-                  ? gather(x, load(rows, {0}, {before[0]}), Offsets(before.size() - 1, 0), rest(before))
-                  : load(x, at, before);
+  if (cfg.form == gathered)
+    at[0] = load(rows, {0}, {before[0]});
+  Tile tile = load(x, at, cfg.form == gathered ? rest(before) : before);
   if (cfg.form == computed)
     tile = x.type() == boolean ? !tile : tile + 1;
   Tile result = reshape(tile, after);

@@ -19,7 +19,7 @@ void moves(View x, View reshaped, View transposed, View broadcasted, View permut
   store(transposed, {0, 0, 0}, transpose(a));
   store(permuted, {0, 0, 0}, transpose(reshape(transpose(a, {2, 0, 1}), {5, 8, 3}), {1, 2, 0}));
   Tile column = reshape(load(x, {1, 2, 0}, {1, 1, 8}), {8, 1});
-  store(broadcasted, {0, 0}, broadcast(column, {8, 6}) + expand(iota(6), 0) * 1000);
+  store(broadcasted, {0, 0}, broadcast(column, {8, 6}) + unsqueeze(iota(6), 0) * 1000);
 }
 const Kernel movesKernel = kernel("moves", moves);
 

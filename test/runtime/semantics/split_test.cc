@@ -19,12 +19,12 @@ struct SplitConfig {
 };
 
 Tile maskOf(Tile m, Tile n, Tile T, Tile huge, int form) {
-  Tile row = expand(iota(rows), -1), column = expand(iota(columns), 0); // (ROWS, 1), (1, COLUMNS)
+  Tile row = unsqueeze(iota(rows), -1), column = unsqueeze(iota(columns), 0); // (ROWS, 1), (1, COLUMNS)
   switch (form) {
   case Extent:
     return column < cast(T - n, i32);
   case WideExtent:
-    return n + expand(iota(columns, i64), 0) < T;
+    return n + unsqueeze(iota(columns, i64), 0) < T;
   case Causal:
     return column - row <= cast(m - n, i32);
   case Turned:
@@ -68,7 +68,7 @@ void underLoop(View x, View large, View y, SplitConfig cfg) {
   Tile acc = zeros(i32, {rows, columns}); // (ROWS, COLUMNS)
   for (Tile n : range(cfg.begin, T, cfg.step)) {
     Tile mask = broadcast(maskOf(m, n, T, huge, cfg.form), {rows, columns}); // (ROWS, COLUMNS)
-    Tile value = expand(load(x, {n}, {columns}), 0);                         // (1, COLUMNS)
+    Tile value = unsqueeze(load(x, {n}, {columns}), 0);                      // (1, COLUMNS)
     acc = acc * 3 + where(mask, value, -1 - cast(n, i32));                   // (ROWS, COLUMNS)
   }
   store(y, {m, 0}, acc);

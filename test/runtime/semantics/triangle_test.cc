@@ -21,7 +21,7 @@ struct MaskConfig {
 const std::vector<Field> maskFields = {field("form", &MaskConfig::form)};
 
 Tile maskOf(Tile limit, MaskConfig cfg) {
-  Tile row = expand(iota(M), -1), column = expand(iota(N), 0); // (M, 1), (1, N)
+  Tile row = unsqueeze(iota(M), -1), column = unsqueeze(iota(N), 0); // (M, 1), (1, N)
   Tile distance = cast(cfg.form < 3 ? column - row : row - column, limit.type());
   switch (cfg.form) {
   case 1:
@@ -62,7 +62,7 @@ const Kernel withAndWithoutKernel = kernel("with_and_without", withAndWithout, m
 /// Nothing but the masked store reads the product.
 void onlyMasked(View a, View b, View masked, Tile limit, MaskConfig) {
   Tile s = dot(load(a, {0, 0}, {M, K}), load(b, {0, 0}, {K, 64})); // (M, 64)
-  Tile row = expand(iota(M), -1), column = expand(iota(64), 0);
+  Tile row = unsqueeze(iota(M), -1), column = unsqueeze(iota(64), 0);
   store(masked, {0, 0}, where(column - row <= limit, s, -1.0));
 }
 const Kernel onlyMaskedKernel = kernel("only_masked", onlyMasked, maskFields);

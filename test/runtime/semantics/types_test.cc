@@ -66,7 +66,7 @@ void carryUnsigned(View x, View out, Tile n) {
   Tile a = load(x, {0}, {16}), most = zeros(x.type(), {16});
   for (Tile i : range(0, 3)) {
     most = max(most, a);
-    when(i == 1, [&] { a = a / 3; }, [&] { a = a >> 1; });
+    if_(i == 1, [&] { a = a / 3; }, [&] { a = a >> 1; });
   }
   store(out, {0, 0}, most);
   store(out, {1, 0}, a);
@@ -156,9 +156,9 @@ TEST_P(Types, ProductsOfBytesAreExact) {
 
 void sumBytes(View x, View out) {
   Tile tile = load(x, {0}, {64});
-  store(out, {0}, expand(sum(tile), 0));
-  store(out, {1}, expand(reduce_max(tile), 0));
-  store(out, {2}, expand(abs(reduce_min(tile)), 0));
+  store(out, {0}, unsqueeze(sum(tile), 0));
+  store(out, {1}, unsqueeze(reduce_max(tile), 0));
+  store(out, {2}, unsqueeze(abs(reduce_min(tile)), 0));
 }
 const Kernel sumBytesKernel = kernel("sum_bytes", sumBytes);
 

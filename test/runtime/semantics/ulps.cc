@@ -64,7 +64,7 @@ const Kernel sweepKernel =
 } // namespace
 
 static bool isWithin(const std::shared_ptr<Device> &device, size_t function, int every) {
-  const int64_t programs = ceildiv(int64_t(1) << 32, int64_t(block) * rounds * every); // the last ones go round again
+  const int64_t programs = cdiv(int64_t(1) << 32, int64_t(block) * rounds * every); // the last ones go round again
   const Tensor errors(device, f64, {programs}), words(device, i32, {programs});
   launch(*device, sweepKernel, {programs, 1, 1}, {errors.ref(), words.ref()},
          fmt::format("function={},every={}", function, every));

@@ -105,7 +105,8 @@ void bitonicSort(View x, View y) {
     for (int j = k / 2; j > 0; j /= 2) {
       const Shape pairs{rows, n / (2 * j), 2, j};
       Tile p = reshape(t, pairs), side = reshape(iota(2), {1, 1, 2, 1});
-      Tile low = broadcast(expand(reduce_min(p, 2), 2), pairs), high = broadcast(expand(reduce_max(p, 2), 2), pairs);
+      Tile low = broadcast(unsqueeze(reduce_min(p, 2), 2), pairs),
+           high = broadcast(unsqueeze(reduce_max(p, 2), 2), pairs);
       Tile rises = ((reshape(iota(n / (2 * j)), {1, n / (2 * j), 1, 1}) * (2 * j)) & k) == 0;
       t = reshape(where(rises == (side == 0), low, high), {rows, n});
     }

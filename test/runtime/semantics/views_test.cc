@@ -80,7 +80,7 @@ void extentsOf(View x, View out) {
   }
   for (int axis = 0; axis < 3; ++axis) {
     store(out, {2, axis}, num_programs(axis));
-    when(program_id(axis) == num_programs(axis) - 1, [&] { store(out, {3, axis}, program_id(axis)); });
+    if_(program_id(axis) == num_programs(axis) - 1, [&] { store(out, {3, axis}, program_id(axis)); });
   }
 }
 const Kernel extentsOfKernel = kernel("extents_of", extentsOf);
@@ -139,13 +139,13 @@ TEST_P(Views, AnyStridesWillDo) {
 
 void turnRows(View x, View rows, View y, View z, ExtentConfig cfg) {
   Tile index = load(rows, {0}, {5});
-  Tile picked = gather(x, index, {1}, {cfg.extent});
+  Tile picked = load(x, {index, 1}, {cfg.extent});
   store(y, {0, 0}, picked);
-  scatter(z, index, {-1}, picked);
+  store(z, {index, -1}, picked);
 }
 const Kernel turnRowsKernel = kernel("turn_rows", turnRows, extentField());
 
-// gather and scatter of every type and extent, from and to any strides; each index once.
+// Gathers and scatters of every type and extent, from and to any strides; each index once.
 TEST_P(Views, RowsOfEveryTypeAreGatheredAndScattered) {
   const int64_t index[] = {3, -1, 0, 6, 2};
   for (const Type type : everyType)
@@ -212,9 +212,9 @@ struct OrderConfig {
 
 void addBlocks(View total, View before, OrderConfig cfg) {
   const Order order = static_cast<Order>(cfg.order);
-  when(program_id() % 3 != 0, [&] {
+  if_(program_id() % 3 != 0, [&] {
     Tile old = atomic_add(total, {-1, 2}, reshape(iota(15, i32) + 1, {3, 5}), order);
-    when(program_id() == 1, [&] { store(before, {0, 0}, old); });
+    if_(program_id() == 1, [&] { store(before, {0, 0}, old); });
   });
   atomic_add(total, {3, 7}, 1, order); // a scalar
 }
@@ -249,7 +249,7 @@ TEST_P(Views, AtomicsAddTilesAtTheEdgesInEveryOrder) {
 void copyAround(View x, View y, Tile from, ExtentConfig cfg) {
   store(y, {from}, load(x, {from}, {cfg.extent}));
   atomic_add(y, {from}, full(y.type(), {cfg.extent}, 0));
-  scatter(y, iota(cfg.extent) + from, {}, gather(x, iota(cfg.extent, i64) + from, {}, {}));
+  store(y, {iota(cfg.extent) + from}, load(x, {iota(cfg.extent, i64) + from}));
 }
 const Kernel copyAroundKernel = kernel("copy_around", copyAround, extentField());
 

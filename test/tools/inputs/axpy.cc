@@ -12,7 +12,7 @@ const Kernel axpyKernel = kernel("axpy", axpy, {"x (N)", "y (N)", "alpha"});
 
 static void root(View x, View y) {
   Tile value = load(x, {0}, {4});
-  check(value >= 0.0, "x is negative");
+  device_assert(value >= 0.0, "x is negative");
   store(y, {0}, sqrt(value));
 }
 const Kernel rootKernel = kernel("root", root, {"x", "y"});

@@ -17,12 +17,12 @@ struct Online {
   /// Takes scores (BM, BN), in powers of two, and their values (BN, D).
   void add(const Tile &s, const Tile &value) {
     Tile higher = max(top, reduce_max(s)), shrink = exp2(top - higher, Accuracy::fast);
-    Tile p = exp2(s - expand(higher, -1), Accuracy::fast); // (BM, BN)
+    Tile p = exp2(s - unsqueeze(higher, -1), Accuracy::fast); // (BM, BN)
     total = fma(total, shrink, sum(p));
-    out = dot(cast(p, value.type()), value, out * expand(shrink, -1));
+    out = dot(cast(p, value.type()), value, out * unsqueeze(shrink, -1));
     top = higher;
   }
-  Tile result() const { return divide(out, expand(total, -1), Accuracy::fast); }
+  Tile result() const { return divide(out, unsqueeze(total, -1), Accuracy::fast); }
 };
 } // namespace
 
@@ -31,7 +31,7 @@ static void windowAttention(View q, View k, View v, View slopes, View o, Tile sc
   Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), shared = h / cfg.group;
   Tile slope = load(slopes, {h}, {}) * std::numbers::log2e, unit = scale * std::numbers::log2e;
   Tile query = load(q, {b, h, m, 0}, {cfg.bm, D}); // (BM, D)
-  Tile rows = expand(cast(m, i32) + iota(cfg.bm), -1);
+  Tile rows = unsqueeze(cast(m, i32) + iota(cfg.bm), -1);
   Online online(cfg.bm, D);
   Tile first = max(m - cfg.window + 1, 0) / cfg.bn * cfg.bn;
   for (Tile n : range(first, min(m + cfg.bm, k.dim(2)), cfg.bn)) {
@@ -57,8 +57,8 @@ static void pagedAttention(View q, View k, View v, View table, View lengths, Vie
   Online online(cfg.group, D);
   for (Tile n : range(0, cast(length, i64), bn)) {
     Tile blocks = load(table, {b, n / cfg.page}, {cfg.pages});
-    Tile key = reshape(gather(k, blocks, {h, 0, 0}, {1, cfg.page, D}), {bn, D}); // (BN, D)
-    Tile value = reshape(gather(v, blocks, {h, 0, 0}, {1, cfg.page, D}), {bn, D});
+    Tile key = reshape(load(k, {blocks, h, 0, 0}, {1, cfg.page, D}), {bn, D}); // (BN, D)
+    Tile value = reshape(load(v, {blocks, h, 0, 0}, {1, cfg.page, D}), {bn, D});
     Tile s = where(iota(bn) < length - cast(n, i32), dot(query, transpose(key)) * unit, -infinity); // (group, BN)
     online.add(s, value);
   }

@@ -22,7 +22,7 @@ static void bags(View ids, View table, View y, BagConfig cfg) {
   Tile b = program_id(0) * cfg.bags, acc = zeros(f32, {cfg.bags, D}); // (bags, D)
   for (Tile l : range(0, ids.dim(1), 1)) {
     Tile rows = reshape(load(ids, {b, l}, {cfg.bags, 1}), {cfg.bags});
-    acc += cast(gather(table, rows, {0}, {D}), f32);
+    acc += cast(load(table, {rows, 0}, {D}), f32);
   }
   store(y, {b, 0}, cast(acc / cast(ids.dim(1), f32), y.type()));
 }
@@ -33,9 +33,9 @@ const Kernel bagsKernel = kernel(
 static void histogram(View x, View counts, HistogramConfig cfg) {
   Tile begin = program_id(0) * cfg.chunk, total = zeros(i32, {cfg.bins});
   for (Tile n : range(begin, min(begin + cfg.chunk, x.dim(0)), cfg.block)) {
-    Tile isHere = cast(n, i32) + iota(cfg.block) < cast(x.dim(0), i32);  // behind the end there is no bin
-    Tile bin = expand(where(isHere, load(x, {n}, {cfg.block}), -1), -1); // (block, 1)
-    total += sum(cast(bin == iota(cfg.bins), i32), 0);                   // (bins)
+    Tile isHere = cast(n, i32) + iota(cfg.block) < cast(x.dim(0), i32);     // behind the end there is no bin
+    Tile bin = unsqueeze(where(isHere, load(x, {n}, {cfg.block}), -1), -1); // (block, 1)
+    total += sum(cast(bin == iota(cfg.bins), i32), 0);                      // (bins)
   }
   atomic_add(counts, {0}, total);
 }

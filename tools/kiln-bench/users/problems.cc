@@ -38,9 +38,9 @@ private:
 static void addRows(List &list) {
   constexpr int64_t N = 4096, C = 1024, ragged = 1000, vocabulary = 32000;
   const RowsConfig rows;
-  list.add(rmsNormKernel, rows, bf16, programs(ceildiv(N, rows.rows)),
+  list.add(rmsNormKernel, rows, bf16, programs(cdiv(N, rows.rows)),
            {list({N, C}, bf16), list({C}, bf16), list({N, C}, bf16)}, static_cast<double>(rows.rows * C));
-  list.add(userSoftmaxKernel, rows, bf16, programs(ceildiv(N, rows.rows)),
+  list.add(userSoftmaxKernel, rows, bf16, programs(cdiv(N, rows.rows)),
            {list({N, ragged}, bf16), list({N, ragged}, bf16)}, static_cast<double>(rows.rows * ragged));
   const GroupNormConfig group{.warps = 1};
   list.add(groupNormKernel, group, bf16, programs(32, 16),

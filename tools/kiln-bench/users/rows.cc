@@ -31,8 +31,8 @@ static void groupNorm(View x, View gamma, View beta, View y, GroupNormConfig cfg
   Tile v = cast(load(x, {n, c, 0}, {cfg.channels, S}), f32); // (channels, S)
   Tile centred = v - sum(v, everywhere) * (1.0 / static_cast<double>(count));
   Tile scale = rsqrt(sum(centred * centred, everywhere) * (1.0 / static_cast<double>(count)) + 1e-5, Accuracy::fast);
-  Tile factor = expand(cast(load(gamma, {c}, {cfg.channels}), f32), -1); // (channels, 1)
-  Tile shift = expand(cast(load(beta, {c}, {cfg.channels}), f32), -1);
+  Tile factor = unsqueeze(cast(load(gamma, {c}, {cfg.channels}), f32), -1); // (channels, 1)
+  Tile shift = unsqueeze(cast(load(beta, {c}, {cfg.channels}), f32), -1);
   store(y, {n, c, 0}, cast(fma(centred * scale, factor, shift), y.type()));
 }
 const Kernel groupNormKernel = kernel("group_norm", groupNorm, {"x (N, C, S)", "gamma (C)", "beta (C)", "y (N, C, S)"},

@@ -9,8 +9,8 @@ static void selectiveScan(View x, View delta, View a, View b, View c, View y, Sc
   Tile d = program_id(0) * cfg.bd, n = program_id(1);
   Tile decay = load(a, {d, 0}, {cfg.bd, S}), state = zeros(f32, {cfg.bd, S}); // (BD, S)
   for (Tile t : range(0, x.dim(1), 1)) {
-    Tile step = expand(load(delta, {n, t, d}, {cfg.bd}), -1),
-         input = expand(load(x, {n, t, d}, {cfg.bd}), -1); // (BD, 1)
+    Tile step = unsqueeze(load(delta, {n, t, d}, {cfg.bd}), -1),
+         input = unsqueeze(load(x, {n, t, d}, {cfg.bd}), -1); // (BD, 1)
     state = fma(state, exp2(step * decay, Accuracy::fast), step * input * load(b, {n, t, 0}, {S}));
     store(y, {n, t, d}, sum(state * load(c, {n, t, 0}, {S})));
   }

@@ -20,17 +20,18 @@ static const Kernel ordersKernel = kernel("orders", orders, {"flags", "x"});
 static void caches(View a, View b, View c, View d) {
   Tile acc = zeros(f32, {64, 64});
   for (Tile k : range(0, a.dim(1), 32))
-    acc = dot(load(a, {0, k}, {64, 32}, {.cache = Cache::stream}), load(b, {k, 0}, {32, 64}, {.cache = Cache::keep}),
-              acc);
-  store(c, {0, 0}, acc + load(d, {0, 0}, {64, 64}, {.cache = Cache::keep}), {.cache = Cache::stream});
+    acc = dot(load(a, {0, k}, {64, 32}, {.cache = Cache::evict_first}),
+              load(b, {k, 0}, {32, 64}, {.cache = Cache::evict_last}), acc);
+  store(c, {0, 0}, acc + load(d, {0, 0}, {64, 64}, {.cache = Cache::evict_last}), {.cache = Cache::evict_first});
 }
 static const Kernel cachesKernel = kernel("caches", caches, {"a", "b", "c", "d"});
 
 static void widths(View x, View ids, View y) {
-  Tile named = load(ids, {0}, {256}, {.cache = Cache::stream});
-  Tile some = load(x, {named}, {}, {.mask = named > 3, .cache = Cache::keep});
-  store(y, {named}, some, {.mask = named < 99, .cache = Cache::stream});
-  store(y, {0}, load(y, {1000}, {256}, {.cache = Cache::stream}), {.cache = Cache::keep}); // read and written
+  Tile named = load(ids, {0}, {256}, {.cache = Cache::evict_first});
+  Tile some = load(x, {named}, {}, {.mask = named > 3, .cache = Cache::evict_last});
+  store(y, {named}, some, {.mask = named < 99, .cache = Cache::evict_first});
+  store(y, {0}, load(y, {1000}, {256}, {.cache = Cache::evict_first}),
+        {.cache = Cache::evict_last}); // read and written
 }
 static const Kernel widthsKernel = kernel("widths", widths, {"x", "ids", "y"});
 

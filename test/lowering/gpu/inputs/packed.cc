@@ -7,7 +7,7 @@ static void packed(View x, View v) {
   Tile rows = load(x, {0}, {2});
   for (int i = 0; i < 5; ++i) // more than is done once more in another layout
     rows = rows ^ (rows >> 1);
-  scatter(v, rows, {0}, cast(expand(rows, -1) ^ iota(16, i64), i8));
+  store(v, {rows, 0}, cast(unsqueeze(rows, -1) ^ iota(16, i64), i8));
 }
 
 static const Kernel packedKernel = kernel("packed", packed, {"x", "v"});

@@ -1,5 +1,5 @@
-// What the verbs emit: promotion, broadcasting, numbers, short shapes, memory, random numbers, specialisation. Each
-// test is a kernel and the program that it becomes after canonicalisation.
+// The operations that functions emit: promotion, broadcasting, numbers, short shapes, memory, random numbers,
+// specialisation. Each test is a kernel and the program that it becomes after canonicalisation.
 
 #include "test/dsl/Tracing.h"
 
@@ -288,12 +288,12 @@ void shapes(View a) {
   Tile x = load(a, {0, 0}, {4, 8});
   store(a, {0, 0}, transpose(x));
   store(a, {0, 0}, reshape(transpose(reshape(x, {2, 2, 8}), {2, 0, 1}), {32}));
-  const Tile sums = expand(sum(x, -1), -1), least = expand(reduce_min(x, 0), 0);
+  const Tile sums = unsqueeze(sum(x, -1), -1), least = unsqueeze(reduce_min(x, 0), 0);
   store(a, {0, 0}, sums + least);
   store(a, {0, 0}, cast(argmax(x, -2), f32));
   store(a, {0, 0}, cast(iota(8), f32));
 }
-TEST(Shapes, TransposeExpandReduce) {
+TEST(Shapes, TransposeUnsqueezeReduce) {
   EXPECT_EQ(program(shapes, {matrix}), R"(%c0_i64 = arith.constant 0 : i64
 %0 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
 %1 = tile.transpose %0 [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
@@ -379,7 +379,7 @@ tile.store %6, %arg0[%c0_i64, %c0_i64] : tensor<4x4xf32>, memref<?x?xf32, stride
 void shortShapes(View a, View n) {
   Tile rows = load(n, {0}, {4});
   store(a, {1, 2}, load(a, {3, 4}, {8}, Padding::neg_inf));
-  scatter(a, rows, {5}, gather(a, rows, {6}, {}, Padding::nan));
+  store(a, {rows, 5}, load(a, {rows, 6}, {}, Padding::nan));
   store(a, {0, 0}, atomic_add(a, {7, 8}, load(a, {0, 0}, {}), Order::acq_rel));
 }
 TEST(Memory, ShortShapesDropLeadingDimensions) {
@@ -462,7 +462,7 @@ tile.store %0, %arg0[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
 void debugging(View a) {
   Tile x = load(a, {0}, {8});
   print("x", x);
-  check(x > 0, "expected a positive number");
+  device_assert(x > 0, "expected a positive number");
 }
 TEST(Memory, PrintAndCheck) {
   EXPECT_EQ(program(debugging, {vector}), R"(%cst = arith.constant dense<0.000000e+00> : tensor<8xf32>

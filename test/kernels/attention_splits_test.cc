@@ -7,24 +7,24 @@
 namespace kiln {
 namespace {
 
-class AttentionPartsTest : public AttentionProblemTest {
+class AttentionSplitsTest : public AttentionProblemTest {
 protected:
   AttentionConfig shared(int parts, int bm = 16, int bn = 16) const {
     AttentionConfig config = tiles(true, bm, bn);
-    config.parts = parts;
+    config.kvSplits = parts;
     return config;
   }
   AttentionConfig alone(int parts, int bn = 16) const {
     AttentionConfig config = shared(parts, 1, bn);
-    config.rows = true;
+    config.decode = true;
     return config;
   }
   /// The forward pass, and the backward pass of what it saved.
   void checkForward(const Problem &p, const std::optional<AttentionConfig> &config) {
     const ProblemSize &s = p.s;
     SCOPED_TRACE(testing::Message() << s.B << " x " << s.H << " of " << s.Hk << ", " << s.Tq << " see " << s.Tk
-                                    << (config ? ", parts " + std::to_string(config->parts) : "")
-                                    << (config && config->rows ? " by rows" : ""));
+                                    << (config ? ", parts " + std::to_string(config->kvSplits) : "")
+                                    << (config && config->decode ? " decode" : ""));
     run(planAttention(target(), p.q, p.k, p.v, p.o, p.lse, p.scale(), p.mask, config));
     const AttentionSaved saved = {p.q, p.k, p.v, p.o, p.lse, p.dout};
     run(planAttentionBackward(target(), saved, p.dq, p.dk, p.dv, p.scale(), p.mask));
@@ -40,7 +40,7 @@ protected:
 };
 
 // More parts than blocks of keys, fewer, and as many; keys that fill blocks, and that do not.
-TEST_P(AttentionPartsTest, EveryNumberOfParts) {
+TEST_P(AttentionSplitsTest, EveryNumberOfParts) {
   for (const auto &[parts, Tk] : taken<std::pair<int, int>>(GetParam(), {{3, 50}, {4, 64}, {5, 129}, {2, 1}}, 1))
     for (const bool causal : taken<char>(GetParam(), {false, true}, 1)) {
       checkForward(problem({1, 2, 2, 5, Tk, 8}, causal), shared(parts));
@@ -49,13 +49,13 @@ TEST_P(AttentionPartsTest, EveryNumberOfParts) {
 }
 
 // A query alone, in one program.
-TEST_P(AttentionPartsTest, ASingleQueryByRows) {
+TEST_P(AttentionSplitsTest, ASingleQueryByRows) {
   for (const auto &[Tk, D] : taken<std::pair<int, int>>(GetParam(), {{70, 64}, {1, 8}, {16, 16}, {37, 7}}, 2))
     checkForward(problem({2, 2, 2, 1, Tk, D}, false), alone(1));
 }
 
 // Texts that grow: each sees as much of its cache as is filled, one nothing.
-TEST_P(AttentionPartsTest, CachesThatAreFilledDifferently) {
+TEST_P(AttentionSplitsTest, CachesThatAreFilledDifferently) {
   for (const AttentionConfig &config : {alone(4), shared(4, 1)}) {
     Problem p = problem({4, 2, 1, 1, 70, 16}, false);
     setRanges(p, upTo({70, 33, 1, 0}));
@@ -64,7 +64,7 @@ TEST_P(AttentionPartsTest, CachesThatAreFilledDifferently) {
 }
 
 // Blocks of queries some of which begin behind others' ends, free masks and the triangle.
-TEST_P(AttentionPartsTest, EveryKindOfMask) {
+TEST_P(AttentionSplitsTest, EveryKindOfMask) {
   Problem windows = problem({1, 2, 1, 20, 53, 8}, false);
   Ranges ranges;
   for (int32_t i = 0; i < 20; ++i)
@@ -87,7 +87,7 @@ TEST_P(AttentionPartsTest, EveryKindOfMask) {
 }
 
 // Weights are dropped as in one program, and scaled in evaluations.
-TEST_P(AttentionPartsTest, DropsWhatOneProgramDrops) {
+TEST_P(AttentionSplitsTest, DropsWhatOneProgramDrops) {
   Problem p = problem({1, 2, 2, 9, 90, 8}, true), one = problem({2, 2, 2, 1, 90, 8}, false);
   setDropout(p, {0.3}, 77, 3, 128);
   checkForward(p, shared(3));
@@ -98,14 +98,14 @@ TEST_P(AttentionPartsTest, DropsWhatOneProgramDrops) {
 }
 
 // With what plans pick for a text that grows: on a GPU several parts, of a cache of several blocks.
-TEST_P(AttentionPartsTest, AsPlansPick) {
+TEST_P(AttentionSplitsTest, AsPlansPick) {
   Problem p = problem({2, 1, 1, 1, 300, 64}, false);
   setRanges(p, upTo({299, 150}));
   checkForward(p, {});
 }
 
 // A score of ∞ and one that is none make what they make in one program: NaN.
-TEST_P(AttentionPartsTest, NaNsArePassedOn) {
+TEST_P(AttentionSplitsTest, NaNsArePassedOn) {
   Problem p = problem({1, 1, 1, 1, 40, 8}, false);
   p.k.values[20 * 8] = NAN;
   p.k.reset();
@@ -115,12 +115,12 @@ TEST_P(AttentionPartsTest, NaNsArePassedOn) {
 }
 
 // Parts are joined in order: the same bits on any number of threads.
-TEST_P(AttentionPartsTest, IsDeterministic) {
+TEST_P(AttentionSplitsTest, IsDeterministic) {
   Problem p = problem({1, 2, 2, 1, 100, 16}, false);
   expectSameBits(planAttention(target(), p.q, p.k, p.v, p.o, p.lse, p.scale(), p.mask, alone(5)), {&p.o, &p.lse});
 }
 
-KILN_ON_PRODUCT_MACHINES(AttentionPartsTest);
+KILN_ON_PRODUCT_MACHINES(AttentionSplitsTest);
 
 TensorRef tensor(Shape extents) { return TensorRef::dense(nullptr, bf16, std::move(extents)); }
 
@@ -133,7 +133,7 @@ std::vector<Launch> launchesOf(const Target &target, int64_t B, int64_t H, int64
 
 // One token of a text has several programs for each head on a GPU, whose SMs would have nothing to do else; many texts,
 // prompts as long as the cache, short caches and elastic targets have one. A CPU's cores have enough with eight heads.
-TEST(AttentionParts, AreForFewQueriesOfManyKeys) {
+TEST(AttentionSplits, AreForFewQueriesOfManyKeys) {
   const Target cpu = {"cpu", CpuFacts{}}, gpu = {"gpu", GpuFacts{}};
   Target elastic = gpu;
   elastic.elastic = true;
@@ -148,14 +148,14 @@ TEST(AttentionParts, AreForFewQueriesOfManyKeys) {
   EXPECT_EQ(programsOf(launchesOf(cpu, 1, 3, 1, 1024)), 3);
 }
 
-TEST(AttentionParts, NameWhatDoesNotFit) {
+TEST(AttentionSplits, NameWhatDoesNotFit) {
   const Target cpu = {"cpu", CpuFacts{}};
   const TensorRef q = tensor({1, 2, 4, 8}), lse = TensorRef::dense(nullptr, f32, {1, 2, 4});
   const auto planned = [&](const AttentionConfig &config) {
     return [&, config] { planAttention(cpu, q, q, q, q, lse, 1, {}, config); };
   };
-  expectError(planned({.parts = 0}), {"'attention': expected 'parts' to be above 0, but got 0"});
-  expectError(planned({.rows = true}), {"'attention': expected 'bm' to be 1 with 'rows', but got 64"});
+  expectError(planned({.kvSplits = 0}), {"'attention': expected 'kv_splits' to be above 0, but got 0"});
+  expectError(planned({.decode = true}), {"'attention': expected 'bm' to be 1 with 'decode', but got 64"});
 }
 
 } // namespace
