@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What Triton's compiler makes of the problems of a GPT-2 step: `triton_static.py --bench PROGRAM OUT.json`.
+"""What Triton's compiler makes of the problems of a GPT-2 step, or of users' kernels, beside Kiln's:
 
-Compiles the kernels below with Triton, without a GPU, and writes a row for each: the problem, its tiles, registers, stack
-and shared memory, and the instructions of its main loop by class. `kiln-bench static` prints these rows beside Kiln's.
-Needs a Python with triton, whose wheel brings NVIDIA's ptxas, nvdisasm and cuobjdump. PROGRAM is a built kiln-bench: it
-reads the disassembly of both compilers' kernels, so that they are counted alike.
+    triton_static.py static|users [--bench PROGRAM] [--only TEXT] [FLAG OF kiln-bench...]
+
+Compiles the kernels below, or those of triton_users.py, with Triton, without a GPU, and runs `kiln-bench static|users` with a
+row for each: the problem, its tiles, registers, stack and shared memory, and the instructions of its main loop by class. Needs a
+Python with triton, whose wheel brings NVIDIA's ptxas, nvdisasm and cuobjdump. PROGRAM is a built kiln-bench, which reads the
+disassembly of both compilers' kernels, so that they are counted alike.
 
 Arguments are what Triton's own launcher would say of aligned tensors whose extents are multiples of 16. A problem is named
-as kiln-bench names it. `--only TEXT` compiles the problems that contain TEXT and prints them; `--keep FOLDER` leaves the
-disassembly there.
+as kiln-bench names it. `--only TEXT` compiles the problems that contain TEXT.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -325,37 +327,70 @@ def compile_to_cubin(kernel, signature, constants, arch, warps, stages):
     return triton.compile(source, target=GPUTarget("cuda", arch, 32), options={"num_warps": warps, "num_stages": stages})
 
 
-def row(problem, dtype, kernel, signature, constants, options, arch, bench, keep):
+MOVES = re.compile(r"\b(ld\.global|st\.global|cp\.async\.c[ag]|mma\.sync|wgmma\.mma_async)")
+
+
+def moves_of_loop(ptx):
+    """Products, else accesses of global memory, of the innermost loop that has most of the former, then of the latter."""
+    lines = ptx.splitlines()
+    labels = {line.split(":")[0].strip(): i for i, line in enumerate(lines) if re.match(r"\$\w+:", line)}
+    loops = []
+    for i, line in enumerate(lines):
+        target = re.search(r"\bbra(?:\.uni)?\s+(\$\w+)", line)
+        if target and labels.get(target[1], i) < i:
+            loops.append((labels[target[1]], i))
+    inner = [loop for loop in loops if not any(loop != o and loop[0] <= o[0] and o[1] <= loop[1] for o in loops)]
+    found = [MOVES.findall("\n".join(lines[begin:end])) for begin, end in inner]
+    counts = [(sum("mma" in each for each in names), len(names) - sum("mma" in each for each in names)) for names in found]
+    return max(counts, default=(0, 0))
+
+
+def unrolled(ptx, loop):
+    """How many rounds of Triton's loop one round of the machine code does, for ptxas unrolls."""
+    products, accesses = moves_of_loop(ptx)
+    if products:
+        return loop.get("mma", 0) / products
+    return sum(loop.get(name, 0) for name in ("ldg", "stg", "ldgsts")) / accesses if accesses else 1
+
+
+def row(bench, arch, problem, dtype, kernel, signature, constants, options, elements=None):
+    """`elements` is what a round of the main loop works on, or the program where there is no loop."""
     made = compile_to_cubin(kernel, signature, constants, arch, *options)
-    tiles = {name.lower(): value for name, value in constants.items() if name in ("BM", "BN", "BK", "BLOCK", "ROWS")}
+    tiles = {name.lower(): value for name, value in constants.items() if isinstance(value, int) and not isinstance(value, bool)}
+    tiles |= {"warps": options[0], "stages": options[1]}
     with tempfile.TemporaryDirectory() as folder:
-        cubin, text = Path(folder, "k.cubin"), Path(keep or folder, f"{problem}-{dtype}-{arch}-{options}-{tiles}.sass")
+        cubin, text = Path(folder, "k.cubin"), Path(folder, "k.sass")
         cubin.write_bytes(made.asm["cubin"])
         usage = tool("cuobjdump", "--dump-resource-usage", cubin)
         text.write_text(tool("nvdisasm", "-c", cubin))
         counted = json.loads(subprocess.run([bench, "static", "--read", text], capture_output=True, text=True, check=True).stdout)
-    return {"problem": problem, "dtype": dtype, "arch": f"sm_{arch}", **tiles, "warps": options[0], "stages": options[1],
+    if elements:
+        counted |= {"elements": elements(constants), "unrolled": unrolled(made.asm["ptx"], counted["loop"]) if "loop" in counted else 1}
+    return {"problem": problem, "dtype": dtype, "arch": f"sm_{arch}", "tiles": " ".join(f"{k}={v}" for k, v in tiles.items()), **tiles,
             "registers": int(re.search(r"REG:(\d+)", usage)[1]), "stack": int(re.search(r"STACK:(\d+)", usage)[1]),
             "shared": made.metadata.shared, **counted}
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("out")
-    options.add_argument("--bench", required=True, help="a built kiln-bench")
-    options.add_argument("--arch", type=int, nargs="+", default=[80, 90])
+    options.add_argument("what", choices=["static", "users"])
+    options.add_argument("--bench", default=Path(__file__).parents[2] / "build/bin/kiln-bench")
     options.add_argument("--only", default="", help="problems that contain this text")
-    options.add_argument("--keep", help="a folder for the disassembly")
-    chosen = options.parse_args()
+    options.add_argument("--device", default="simulator:sm_80")
+    chosen, flags = options.parse_known_args()
     driver.set_active(NoGpu())
-    rows = []
-    for arch in chosen.arch:
-        for problem, dtype, *rest in [*products(), *attentions(), *others()]:
-            if chosen.only in f"{problem} {dtype}":
-                rows.append(row(problem, dtype, *rest, arch, chosen.bench, chosen.keep))
-                print(json.dumps(rows[-1]), flush=True)
-    lines = ",\n".join(json.dumps(each) for each in rows)
-    Path(chosen.out).write_text(f'{{"triton": "{triton.__version__}", "rows": [\n{lines}\n]}}\n')
+    if chosen.what == "users":
+        import triton_users
+        problems = triton_users.problems()
+    else:
+        problems = [*products(), *attentions(), *others()]
+    arch = 90 if re.search("sm_(90|1[01])", chosen.device) else 80
+    rows = [row(chosen.bench, arch, *problem) for problem in problems if chosen.only in f"{problem[0]} {problem[1]}"]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as out:
+        json.dump({"triton": triton.__version__, "rows": rows}, out)
+        out.flush()
+        sys.exit(subprocess.run([chosen.bench, chosen.what, "--device", chosen.device, "--triton", out.name, "--nvdisasm",
+                                 PROGRAMS / "nvdisasm", *flags]).returncode)
 
 
 if __name__ == "__main__":
