@@ -159,37 +159,6 @@ def layernorm(x, gamma, beta, out, mean, rstd, C, epsilon, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def layernorm_backward(dout, x, gamma, mean, rstd, dx, dgamma, dbeta, C, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """dx of ROWS rows, and a partial row of dgamma and of dbeta."""
-    c = tl.arange(0, BLOCK)
-    inside = c < C
-    scale = tl.load(gamma + c, mask=inside, other=0).to(tl.float32)
-    dscale = tl.zeros((BLOCK,), tl.float32)
-    dshift = tl.zeros((BLOCK,), tl.float32)
-    for row in range(tl.program_id(0) * ROWS, min(tl.program_id(0) * ROWS + ROWS, N)):
-        r = tl.load(rstd + row)
-        xhat = tl.where(inside, (tl.load(x + row * C + c, mask=inside, other=0).to(tl.float32) - tl.load(mean + row)) * r, 0.0)
-        d = tl.load(dout + row * C + c, mask=inside, other=0).to(tl.float32)
-        dscale += d * xhat
-        dshift += d
-        g = d * scale
-        grad = (g - tl.sum(g, axis=0) / C - xhat * (tl.sum(g * xhat, axis=0) / C)) * r
-        grad += tl.load(dx + row * C + c, mask=inside, other=0).to(tl.float32)
-        tl.store(dx + row * C + c, grad.to(dx.dtype.element_ty), mask=inside)
-    tl.store(dgamma + tl.program_id(0) * C + c, dscale, mask=inside)
-    tl.store(dbeta + tl.program_id(0) * C + c, dshift, mask=inside)
-
-
-@triton.jit
-def softmax(x, out, C, BLOCK: tl.constexpr):
-    row, c = tl.program_id(0), tl.arange(0, BLOCK)
-    inside = c < C
-    v = tl.load(x + row * C + c, mask=inside, other=-float("inf")).to(tl.float32)
-    e = tl.exp(v - tl.max(v, axis=0))
-    tl.store(out + row * C + c, (e / tl.sum(e, axis=0)).to(out.dtype.element_ty), mask=inside)
-
-
-@triton.jit
 def cross_entropy(logits, targets, losses, V, pitch, scale, BLOCK: tl.constexpr):
     """One row: online maximum and sum, then the gradient in the logits' place."""
     row = logits + tl.program_id(0).to(tl.int64) * pitch
@@ -210,30 +179,6 @@ def cross_entropy(logits, targets, losses, V, pitch, scale, BLOCK: tl.constexpr)
         v = tl.load(row + start + c, mask=start + c < V).to(tl.float32)
         g = (tl.exp(v - most) / whole - tl.where(start + c == target, 1.0, 0.0)) * scale
         tl.store(row + start + c, g.to(logits.dtype.element_ty), mask=start + c < V)
-
-
-@triton.jit
-def gelu(x, out, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    v = tl.load(x + i, mask=i < n).to(tl.float32)
-    y = v * tl.sigmoid(1.5957691216057308 * (v + 0.044715 * v * v * v))
-    tl.store(out + i, y.to(out.dtype.element_ty), mask=i < n)
-
-
-@triton.jit
-def adamw(p, copy, g, m, v, record, beta1, beta2, epsilon, decay, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = i < n
-    factor, rate, unbias1, unbias2 = tl.load(record), tl.load(record + 1), tl.load(record + 2), tl.load(record + 3)
-    grad = tl.load(g + i, mask=inside).to(tl.float32) * factor
-    first = tl.load(m + i, mask=inside) * beta1 + grad * (1 - beta1)
-    second = tl.load(v + i, mask=inside) * beta2 + grad * grad * (1 - beta2)
-    old = tl.load(p + i, mask=inside)
-    new = old - rate * (first * unbias1 / (tl.sqrt(second * unbias2) + epsilon) + decay * old)
-    tl.store(m + i, first, mask=inside)
-    tl.store(v + i, second, mask=inside)
-    tl.store(p + i, new, mask=inside)
-    tl.store(copy + i, new.to(copy.dtype.element_ty), mask=inside)
 
 
 # --- Problems --------------------------------------------------------------------------------------------------------
@@ -288,17 +233,10 @@ def attentions():
 def others():
     for dtype in ("bf16", "f32"):
         for c in (768, 1024, 1600):
-            block = triton.next_power_of_2(c)
             yield (f"layernorm C={c}", dtype, layernorm, pointers("x gamma beta out", dtype) | pointers("mean rstd", "f32")
-                   | {"C": "i32", "epsilon": "fp32"}, dict(BLOCK=block), (4, 3))
-            yield (f"layernorm_backward C={c}", dtype, layernorm_backward, pointers("dout x gamma dx", dtype)
-                   | pointers("mean rstd dgamma dbeta", "f32") | numbers("C N"), dict(ROWS=8, BLOCK=block), (4, 3))
-        yield "softmax C=768", dtype, softmax, pointers("x out", dtype) | {"C": "i32"}, dict(BLOCK=1024), (4, 3)
+                   | {"C": "i32", "epsilon": "fp32"}, dict(BLOCK=triton.next_power_of_2(c)), (4, 3))
         yield ("cross_entropy", dtype, cross_entropy, pointers("logits", dtype) | {"targets": "*i32"} | pointers("losses", "f32")
                | numbers("V pitch") | {"scale": "fp32"}, dict(BLOCK=4096), (8, 3))
-        yield "gelu", dtype, gelu, pointers("x out", dtype) | {"n": "i32"}, dict(BLOCK=1024), (4, 3)
-        yield ("adamw", dtype, adamw, pointers("p m v record", "f32") | pointers("copy g", dtype)
-               | numbers("beta1 beta2 epsilon decay", "fp32") | {"n": "i32"}, dict(BLOCK=1024), (4, 3))
 
 
 # --- Compiling and counting ------------------------------------------------------------------------------------------
