@@ -230,17 +230,16 @@ def variables(files):
 
 # Modules that are there when they are needed: lit's own, and those of peers, which somebody installs to measure beside them.
 OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/python/kiln/ops.py": {"jax", "numpy", "torch"},
-                 "tools/python/kiln/torch.py": {"torch"}, "test/tools/inputs/python_arrays.py": {"jax", "numpy", "torch"}, "tools/kiln-gpu/peers.py": {"torch"},
-                 "tools/seed_tables/peer_vmap.py": {"torch", "jax"},
+                 "tools/python/kiln/torch.py": {"torch"},
+                 "test/tools/inputs/python_arrays.py": {"jax", "numpy", "torch"}, "tools/kiln-gpu/peers.py": {"torch"},
                  "tools/kiln-bench/triton_static.py": {"triton"}, "tools/kiln-bench/triton_users.py": {"triton"},
                  "test/oracles/tokens.py": {"tiktoken", "tokenizers"}, "test/oracles/words.py": {"tokenizers"},
                  "test/oracles/hellaswag.py": {"torch", "transformers"}, "test/oracles/bytelm.py": {"torch"},
                  "test/oracles/draws.py": {"numpy", "torch"}, "test/oracles/seed001.py": {"torch"},
                  "test/oracles/bleu.py": {"sacrebleu"}, "test/oracles/translation.py": {"torch"},
-                 "tools/seed_tables/peer_torch.py": {"torch"}, "tools/seed_tables/peer_generate.py": {"torch", "transformers"},
+                 "tools/seed_tables/peer_torch.py": {"torch", "transformers"},
                  "tools/seed_tables/peer_tokens.py": {"tiktoken", "tokenizers"},
-                 "tools/seed_tables/peer_jax.py": {"jax"}, "tools/seed_tables/peer_pairs_jax.py": {"jax"},
-                 "tools/seed_tables/peer_pairs_torch.py": {"torch"},
+                 "tools/seed_tables/peer_jax.py": {"jax"},
                  "test/oracles/tensorboard_events.py": {"tensorboard"},
                  "test/oracles/choices.py": {"torch", "transformers"}, "test/oracles/llmc.py": {"numpy"}}
 

@@ -1,7 +1,7 @@
 """What the simulator notices: deletes each instruction that synchronises from the kernels of a corpus, one at a time.
 
 `mutations.py --sim build/bin/kiln-sim CORPUS [--only NAME...] [--jobs N]`, where CORPUS has a folder a case, as
-`kiln-sim --case` takes them. A deletion is *reported* when a run in some order and delivery says what is wrong, *wrong*
+case.py describes them. A deletion is *reported* when a run in some order and delivery says what is wrong, *wrong*
 when only the numbers show it, *silent* otherwise. What is silent must be harmless: it is deleted all together, as long
 as nothing is reported, and what is left must be right in nine schedules without checks. Prints a table by kind and the
 deletions that are wrong; the exit status is 1 when there is one, or when what is left is not right.
@@ -15,6 +15,9 @@ import re
 import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True
+import case as corpus  # noqa: E402
 
 ORDERS = ("forward", "reverse", "random")
 # The first that is in the line names the kind.
@@ -56,19 +59,14 @@ class Case:
 
     def run(self, without, order, delivery, checks):
         """Exit status and what is said when the lines `without` are empty."""
-        with tempfile.TemporaryDirectory() as place:
-            for name in os.listdir(self.folder):
-                if name != "kernel.ptx":
-                    os.symlink(os.path.join(self.folder, name), os.path.join(place, name))
-            with open(os.path.join(place, "kernel.ptx"), "w") as stream:
-                stream.write("\n".join("" if i in without else line for i, line in enumerate(self.lines)))
-            words = [self.sim, "--case", place, "--order", order, "--delivery", delivery, "--seed", "7", "--check=" + checks,
-                     "--threads", "1", "--steps", "20000000"]
+        with tempfile.NamedTemporaryFile("w", suffix=".ptx") as text:
+            text.write("\n".join("" if i in without else line for i, line in enumerate(self.lines)))
+            text.flush()
+            flags = ["--order", order, "--delivery", delivery, "--seed", "7", "--check=" + checks, "--threads", "1", "--steps", "20000000"]
             try:
-                done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+                return corpus.run(self.sim, self.folder, flags, text.name)
             except subprocess.TimeoutExpired:
                 return 5, "no end"
-            return done.returncode, done.stdout
 
     def judge(self, without):
         """reported, wrong or silent, by the first schedule that is not silent; and what it said."""

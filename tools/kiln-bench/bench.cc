@@ -23,6 +23,14 @@ Tensor bench::zeroTensor(const Setting &setting, const Shape &extents, Type type
   return Tensor(setting.device, type, extents);
 }
 
+bench::Space bench::spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held) {
+  return {[&](int64_t bytes) {
+            held.push_back(std::make_unique<Tensor>(setting.device, i8, Shape{std::max<int64_t>(1, bytes)}));
+            return held.back()->data();
+          },
+          [&](void *to, const void *from, int64_t bytes) { setting.device->upload(to, from, bytes); }};
+}
+
 bench::Contender bench::copyOf(const Setting &setting, const Tensor &from, Tensor &to) {
   if (!setting.isHost())
     return [&] { setting.device->copy(to.data(), from.data(), from.bytes()); };

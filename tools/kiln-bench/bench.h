@@ -5,6 +5,7 @@
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 #include "tools/kiln-bench/measure.h"
+#include "tools/kiln-bench/problems.h"
 #include "tools/kiln-bench/report.h"
 
 namespace kiln::bench {
@@ -20,6 +21,7 @@ struct Setting {
   Type type = Type::f32;                   // of operands
   std::string nvdisasm = {};               // NVIDIA's disassembler; empty: none
   std::string read = {};                   // a disassembly to count, and nothing else
+  std::string triton = {};                 // a file of Triton's rows
   std::string ratchet = {};                // numbers that may not get worse
   bool accepts = false;                    // they are written anew
 
@@ -73,6 +75,9 @@ void benchSimulator(Setting &setting);
 Tensor randomTensor(const Setting &setting, const Shape &extents, uint64_t seed);
 /// A tensor of zeros.
 Tensor zeroTensor(const Setting &setting, const Shape &extents, Type type = Type::f32);
+
+/// The device's memory, zeroed, for operands that `held` keeps.
+Space spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held);
 
 /// A copy of all that `from` holds to `to`, as large: what the machine moves at best.
 Contender copyOf(const Setting &setting, const Tensor &from, Tensor &to);

@@ -12,18 +12,9 @@
 
 using namespace kiln;
 
-/// Memory of the device, zeroed.
-static bench::Space spaceOf(const bench::Setting &setting, std::vector<std::unique_ptr<Tensor>> &held) {
-  return {[&](int64_t bytes) {
-            held.push_back(std::make_unique<Tensor>(setting.device, i8, Shape{std::max<int64_t>(1, bytes)}));
-            return held.back()->data();
-          },
-          [&](void *to, const void *from, int64_t bytes) { setting.device->upload(to, from, bytes); }};
-}
-
 static void measureToken(bench::Setting &setting, const Gpt2Config &config, int64_t texts) {
   std::vector<std::unique_ptr<Tensor>> held;
-  bench::Operands make(spaceOf(setting, held));
+  bench::Operands make(bench::spaceOf(setting, held));
   const Plan plan = bench::tokenPlan(setting.target(), config, texts, make);
   const Tensor workspace(setting.device, i8, {std::max<int64_t>(1, plan.workspaceBytes)});
   const PreparedPlan token = prepare(*setting.device, plan, workspace);
@@ -72,9 +63,7 @@ static void measureToken(bench::Setting &setting, const Gpt2Config &config, int6
 
 void bench::benchToken(Setting &setting) {
   setting.report.section(fmt::format("one more token in {}, beside a copy", nameOf(setting.type)));
-  Gpt2Config config = config124M(setting.type);
-  if (setting.quick)
-    config = {.layers = 1, .heads = 2, .width = 64, .context = 32, .type = setting.type};
+  const Gpt2Config config = setting.quick ? tinyModel(setting.type) : config124M(setting.type);
   for (const int64_t texts : {1, 4})
     measureToken(setting, config, texts);
 }

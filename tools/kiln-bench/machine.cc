@@ -26,62 +26,29 @@ template <class Lane, class Vector> static float sumOf(const Vector (&sums)[chai
   return static_cast<float>(std::accumulate(std::begin(lanes), std::end(lanes), Lane()));
 }
 
-__attribute__((target("avx512f"))) static float multiplyAdds512(int64_t rounds) {
-  __m512 sums[chains];
-  for (int i = 0; i < chains; ++i)
-    sums[i] = _mm512_set1_ps(1.0f + 0.001f * static_cast<float>(i));
-  __m512 factor = _mm512_set1_ps(0.999f), addend = _mm512_set1_ps(1e-3f);
-  for (int64_t round = 0; round < rounds; ++round)
-#pragma GCC unroll 16
-    for (int u = 0; u < unrolled; ++u)
-#pragma GCC unroll 12
-      for (__m512 &sum : sums)
-        sum = _mm512_fmadd_ps(sum, factor, addend);
-  return sumOf<float>(sums);
-}
-
-__attribute__((target("avx2,fma"))) static float multiplyAdds256(int64_t rounds) {
-  __m256 sums[chains];
-  for (int i = 0; i < chains; ++i)
-    sums[i] = _mm256_set1_ps(1.0f + 0.001f * static_cast<float>(i));
-  __m256 factor = _mm256_set1_ps(0.999f), addend = _mm256_set1_ps(1e-3f);
-  for (int64_t round = 0; round < rounds; ++round)
-#pragma GCC unroll 16
-    for (int u = 0; u < unrolled; ++u)
-#pragma GCC unroll 12
-      for (__m256 &sum : sums)
-        sum = _mm256_fmadd_ps(sum, factor, addend);
-  return sumOf<float>(sums);
-}
-
+// One function a unit: its name, the features that it wants, lanes and vectors of its sums, what sum `i` begins with,
+// and what follows from a `sum`.
+#define KILN_RATE(name, features, Lane, Vector, first, next)                                                           \
+  __attribute__((target(features))) static float name(int64_t rounds) {                                                \
+    Vector sums[chains];                                                                                               \
+    for (int i = 0; i < chains; ++i)                                                                                   \
+      sums[i] = first;                                                                                                 \
+    for (int64_t round = 0; round < rounds; ++round)                                                                   \
+      _Pragma("GCC unroll 16") for (int u = 0; u < unrolled; ++u) _Pragma("GCC unroll 12") for (Vector &sum : sums)    \
+          sum = next;                                                                                                  \
+    return sumOf<Lane>(sums);                                                                                          \
+  }
+KILN_RATE(multiplyAdds512, "avx512f", float, __m512, _mm512_set1_ps(1.0f + 0.001f * static_cast<float>(i)),
+          _mm512_fmadd_ps(sum, _mm512_set1_ps(0.999f), _mm512_set1_ps(1e-3f)))
+KILN_RATE(multiplyAdds256, "avx2,fma", float, __m256, _mm256_set1_ps(1.0f + 0.001f * static_cast<float>(i)),
+          _mm256_fmadd_ps(sum, _mm256_set1_ps(0.999f), _mm256_set1_ps(1e-3f)))
 // Sums of narrow products grow slowly enough to stay numbers, or wrap.
-__attribute__((target("avx512f,avx512bf16"))) static float pairs512(int64_t rounds) {
-  __m512 sums[chains];
-  for (__m512 &sum : sums)
-    sum = _mm512_setzero_ps();
-  const __m512bh ones = _mm512_cvtne2ps_pbh(_mm512_set1_ps(1), _mm512_set1_ps(1));
-  for (int64_t round = 0; round < rounds; ++round)
-#pragma GCC unroll 16
-    for (int u = 0; u < unrolled; ++u)
-#pragma GCC unroll 12
-      for (__m512 &sum : sums)
-        sum = _mm512_dpbf16_ps(sum, ones, ones);
-  return sumOf<float>(sums);
-}
-
-__attribute__((target("avx512f,avx512vnni"))) static float quads512(int64_t rounds) {
-  __m512i sums[chains];
-  for (__m512i &sum : sums)
-    sum = _mm512_setzero_si512();
-  const __m512i ones = _mm512_set1_epi8(1);
-  for (int64_t round = 0; round < rounds; ++round)
-#pragma GCC unroll 16
-    for (int u = 0; u < unrolled; ++u)
-#pragma GCC unroll 12
-      for (__m512i &sum : sums)
-        sum = _mm512_dpbusd_epi32(sum, ones, ones);
-  return sumOf<uint32_t>(sums); // which may wrap
-}
+KILN_RATE(pairs512, "avx512f,avx512bf16", float, __m512, _mm512_setzero_ps(),
+          _mm512_dpbf16_ps(sum, _mm512_cvtne2ps_pbh(_mm512_set1_ps(1), _mm512_set1_ps(1)),
+                           _mm512_cvtne2ps_pbh(_mm512_set1_ps(1), _mm512_set1_ps(1))))
+KILN_RATE(quads512, "avx512f,avx512vnni", uint32_t, __m512i, _mm512_setzero_si512(),
+          _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(1), _mm512_set1_epi8(1)))
+#undef KILN_RATE
 
 // What AMX is told of its tiles: all are of 16 rows of 64 bytes.
 struct alignas(64) TileShapes {
@@ -125,33 +92,24 @@ __attribute__((target("amx-tile,amx-bf16"))) static float bf16Tiles(int64_t roun
 __attribute__((target("amx-tile,amx-int8"))) static float i8Tiles(int64_t rounds) { KILN_TILE_PRODUCTS(_tile_dpbssd); }
 #undef KILN_TILE_PRODUCTS
 
-__attribute__((target("avx512f"))) static void copy512(float *to, const float *from, int64_t count) {
-  int64_t i = 0;
-  for (; i + 64 <= count; i += 64) {
-    __m512 a = _mm512_loadu_ps(from + i), b = _mm512_loadu_ps(from + i + 16);
-    __m512 c = _mm512_loadu_ps(from + i + 32), d = _mm512_loadu_ps(from + i + 48);
-    _mm512_storeu_ps(to + i, a);
-    _mm512_storeu_ps(to + i + 16, b);
-    _mm512_storeu_ps(to + i + 32, c);
-    _mm512_storeu_ps(to + i + 48, d);
+// Four vectors at a time.
+#define KILN_COPY(name, features, Vector, load, store)                                                                 \
+  __attribute__((target(features))) static void name(float *to, const float *from, int64_t count) {                    \
+    constexpr int64_t lanes = sizeof(Vector) / sizeof(float);                                                          \
+    int64_t i = 0;                                                                                                     \
+    for (; i + 4 * lanes <= count; i += 4 * lanes) {                                                                   \
+      Vector parts[4];                                                                                                 \
+      for (int part = 0; part < 4; ++part)                                                                             \
+        parts[part] = load(from + i + part * lanes);                                                                   \
+      for (int part = 0; part < 4; ++part)                                                                             \
+        store(to + i + part * lanes, parts[part]);                                                                     \
+    }                                                                                                                  \
+    for (; i < count; ++i)                                                                                             \
+      to[i] = from[i];                                                                                                 \
   }
-  for (; i < count; ++i)
-    to[i] = from[i];
-}
-
-__attribute__((target("avx2"))) static void copy256(float *to, const float *from, int64_t count) {
-  int64_t i = 0;
-  for (; i + 32 <= count; i += 32) {
-    __m256 a = _mm256_loadu_ps(from + i), b = _mm256_loadu_ps(from + i + 8);
-    __m256 c = _mm256_loadu_ps(from + i + 16), d = _mm256_loadu_ps(from + i + 24);
-    _mm256_storeu_ps(to + i, a);
-    _mm256_storeu_ps(to + i + 8, b);
-    _mm256_storeu_ps(to + i + 16, c);
-    _mm256_storeu_ps(to + i + 24, d);
-  }
-  for (; i < count; ++i)
-    to[i] = from[i];
-}
+KILN_COPY(copy512, "avx512f", __m512, _mm512_loadu_ps, _mm512_storeu_ps)
+KILN_COPY(copy256, "avx2", __m256, _mm256_loadu_ps, _mm256_storeu_ps)
+#undef KILN_COPY
 
 static bool isWide() { return __builtin_cpu_supports("avx512f"); }
 

@@ -2,7 +2,7 @@
 //
 //     kiln-bench matmul|attention|layernorm|views|step|token|launch|compile|ptxas|static|users|simulator
 //         [--device D] [--dtype T] [--precision P] [--threads N] [--json F] [--quick]
-//     kiln-bench static [--nvdisasm P] [--ratchet F [--accept]] [--read F]
+//     kiln-bench static [--nvdisasm P] [--triton F] [--ratchet F [--accept]] [--read F]
 
 #include "dialect/dsl/Nearest.h"
 #include "runtime/Streams.h"
@@ -109,7 +109,7 @@ static Type typeFor(const Bench &bench, const std::string &name) {
 namespace {
 /// What the command line says.
 struct Wishes {
-  std::string device, type, precision, json, nvdisasm, read, ratchet;
+  std::string device, type, precision, json, nvdisasm, read, ratchet, triton;
   int threads = 0;
   bool quick = false, accepts = false;
 };
@@ -136,6 +136,7 @@ static void runBench(const Bench &bench, const Wishes &wishes) {
   setting.type = type;
   setting.nvdisasm = wishes.nvdisasm;
   setting.read = wishes.read;
+  setting.triton = wishes.triton;
   setting.ratchet = wishes.ratchet;
   setting.accepts = wishes.accepts;
   if (bench.measuresMachine)
@@ -160,6 +161,7 @@ static void runProgram(int argc, char **argv) {
   app.add_option("--json", wishes.json, "also write the rows to this file");
   app.add_flag("--quick", wishes.quick, "small shapes, measured once: whether it works, not how fast");
   app.add_option("--nvdisasm", wishes.nvdisasm, "static, users: NVIDIA's disassembler, to count machine code");
+  app.add_option("--triton", wishes.triton, "static, users: rows that triton_static.py wrote, to stand beside ours");
   app.add_option("--ratchet", wishes.ratchet, "static: only compare a step with this file; worse is an error");
   app.add_flag("--accept", wishes.accepts, "static: write that file anew");
   app.add_option("--read", wishes.read, "static: only count the kernel of this file, which 'nvdisasm -c' wrote");
@@ -170,8 +172,8 @@ static void runProgram(int argc, char **argv) {
     app.parse(argc, argv);
     for (const std::string &word : app.remaining())
       rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')),
-                 {"--device", "--dtype", "--precision", "--threads", "--json", "--quick", "--nvdisasm", "--ratchet",
-                  "--accept", "--read", "--version", "--help"});
+                 {"--device", "--dtype", "--precision", "--threads", "--json", "--quick", "--nvdisasm", "--triton",
+                  "--ratchet", "--accept", "--read", "--version", "--help"});
     if (limit->count() && wishes.threads < 1)
       throw Error(fmt::format("expected --threads to be at least 1, but got {}", wishes.threads));
     if (name.empty())

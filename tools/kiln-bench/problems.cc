@@ -20,6 +20,7 @@
 #include <fmt/ranges.h>
 #include <map>
 #include <numeric>
+#include <sstream>
 
 using namespace kiln;
 
@@ -107,6 +108,50 @@ TensorRef bench::Operands::operator()(const Shape &extents, Type type) {
   TensorRef tensor = TensorRef::dense(nullptr, type, extents);
   tensor.data = space.allocate(tensor.bytes());
   return tensor;
+}
+
+/// "N", "4", "D / 2", "M + 1", with the letters' extents.
+static int64_t extentOf(const std::string &text, const std::map<std::string, int64_t> &extents) {
+  std::istringstream terms(text);
+  int64_t value = 0;
+  char operation = '+';
+  for (std::string term; terms >> term; terms >> operation) {
+    const bool isNumber = std::isdigit(static_cast<unsigned char>(term[0]));
+    if (!isNumber && !extents.contains(term))
+      throw Error(fmt::format("expected an extent for '{}', but got none", term));
+    const int64_t next = isNumber ? std::stoll(term) : extents.at(term);
+    value = operation == '/' ? value / next : value + next;
+  }
+  return value;
+}
+
+std::vector<Arg> bench::Operands::of(const Kernel &kernel, const std::map<std::string, int64_t> &extents, Type type,
+                                     const Content &content) {
+  std::vector<Arg> args;
+  size_t scalar = 0;
+  for (const Kernel::Parameter &parameter : kernel.parameters) {
+    if (!parameter.isView()) {
+      args.push_back(content.scalars.at(scalar++));
+      continue;
+    }
+    const size_t end = parameter.about.find(')');
+    std::istringstream dimensions(parameter.about.substr(1, end - 1)), rest(parameter.about.substr(end + 1));
+    Shape shape;
+    for (std::string dimension; std::getline(dimensions, dimension, ',');)
+      shape.push_back(extentOf(dimension, extents));
+    std::string word;
+    rest >> word;
+    const TensorRef tensor =
+        (*this)(shape, typeSpelt(&TypeInfo::spelling, word.substr(0, word.find(','))).value_or(type));
+    if (const auto at = content.integers.find(parameter.name); at != content.integers.end()) {
+      std::vector<int32_t> numbers(static_cast<size_t>(tensor.count()), at->second.first);
+      for (size_t i = 1; i < numbers.size(); ++i)
+        numbers[i] = numbers[i - 1] + at->second.second;
+      space.write(tensor.data, numbers.data(), tensor.bytes());
+    }
+    args.push_back(tensor);
+  }
+  return args;
 }
 
 /// A step that is applied.

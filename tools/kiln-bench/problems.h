@@ -8,17 +8,19 @@
 #include "runtime/simulator/Memory.h"
 
 #include <functional>
+#include <map>
 
 namespace kiln::bench {
 
 struct Problem {
-  std::string set;  // "step", "token", "form", "default" or "tile"
+  std::string set;  // "step", "token", "form", "default", "tile" or "users"
   std::string name; // of kernel and shapes: "matmul_bias 8192x768 768x2304"
-  std::string peer; // what triton_static.json calls the same problem: "matmul nn"; empty: nothing like it is there
+  std::string peer; // what triton_static.py calls the same problem: "matmul nn"; empty: nothing like it is there
   Type type = f32;
   Launch launch;
   int64_t times = 1; // that a step launches it
   int64_t workspaceBytes = 0;
+  double elements = 0; // that a round of the main loop works on, or a program without one; 0: products are counted
 
   /// The number that the config gives a field, 0 when it has none.
   int64_t field(const std::string &name) const;
@@ -35,6 +37,12 @@ struct Space {
   static Space imagined();
 };
 
+/// What arguments hold, in place of zeros: scalars in order, and integers of tensors by name, as first and step.
+struct Content {
+  std::vector<Arg> scalars = {};
+  std::map<std::string, std::pair<int32_t, int32_t>> integers = {};
+};
+
 /// Dense tensors of a space.
 class Operands {
 public:
@@ -42,6 +50,10 @@ public:
   TensorRef operator()(const Shape &extents, Type type);
   /// The record of a step that is applied: all ones.
   TensorRef record();
+  /// A kernel's arguments as its registration describes them: "mean (N) f32", "starts (M + 1) i32 of rows"; those of
+  /// which it names no type are of `type`. Throws Error for an extent that is not given.
+  std::vector<Arg> of(const Kernel &kernel, const std::map<std::string, int64_t> &extents, Type type,
+                      const Content &content = {});
   /// A dense tensor with these numbers.
   template <class Number> TensorRef of(const Shape &extents, Type type, const std::vector<Number> &numbers) {
     const TensorRef tensor = (*this)(extents, type);

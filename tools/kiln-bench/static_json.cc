@@ -1,15 +1,15 @@
-// Rows as JSON, and those of the other compiler, which are a part of the program.
+// Rows as JSON, beside those of the other compiler, and tables of them.
 
 #include "tools/kiln-bench/static_rows.h"
 
 #include <cmath>
 #include <fmt/format.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace kiln::bench {
 
-/// tools/kiln-bench/triton_static.json, put here by the build.
-extern const char *const tritonStatic;
+static double rounded(double value) { return std::round(value * 100) / 100; }
 
 // --- Counts --------------------------------------------------------------------------------------------------------
 
@@ -19,6 +19,8 @@ static nlohmann::ordered_json jsonOf(const Work &work) {
     if (work.counts.of[i] != 0)
       json[classNames[i]] = std::llround(work.counts.of[i]);
   json["total"] = std::llround(work.counts.total());
+  if (const double products = work.counts[Class::mma])
+    json["per_mma"] = rounded(work.counts.total() / products);
   if (work.mmaOperations > 0) {
     json["operations"] = std::llround(work.mmaOperations);
     if (work.groupOperations > 0)
@@ -37,69 +39,49 @@ nlohmann::ordered_json jsonOf(const SassCounts &counts) {
   return json;
 }
 
-static Work workFrom(const nlohmann::json &json) {
-  Work work;
-  for (size_t i = 0; i < classCount; ++i)
-    work.counts.of[i] = json.value(classNames[i], 0.0);
-  work.mmaOperations = json.value("operations", 0.0);
-  work.groupOperations = json.value("by_groups", 0.0);
-  work.mmaType = json.value("type", "");
-  work.wavefronts = json.value("wavefronts", 0.0);
-  work.bytes = json.value("bytes", 0.0);
-  return work;
-}
-
 // --- The peer ------------------------------------------------------------------------------------------------------
 
-std::vector<PeerRow> peerRows() {
-  std::vector<PeerRow> rows;
-  const nlohmann::json all = nlohmann::json::parse(tritonStatic);
-  for (const nlohmann::json &json : all.at("rows")) {
-    PeerRow row;
-    row.problem = json.at("problem");
-    row.dtype = json.at("dtype");
-    row.architecture = json.at("arch");
-    for (const auto &[name, place] :
-         {std::pair("bm", &row.bm), {"bn", &row.bn}, {"bk", &row.bk}, {"warps", &row.warps}})
-      *place = json.value(name, int64_t{0});
-    for (const char *name : {"bm", "bn", "bk", "block", "rows", "warps", "stages"})
-      if (json.contains(name))
-        row.tiles += fmt::format("{}{}={}", row.tiles.empty() ? "" : " ", name, json.at(name).get<int64_t>());
-    row.registers = json.at("registers");
-    row.stack = json.at("stack");
-    row.shared = json.at("shared");
-    row.sass.whole = workFrom(json.at("whole"));
-    if (json.contains("loop"))
-      row.sass.loop = workFrom(json.at("loop"));
-    rows.push_back(std::move(row));
-  }
-  return rows;
+nlohmann::json peerRows(const std::string &file) {
+  if (file.empty())
+    return nlohmann::json::array();
+  std::ifstream stream(file);
+  const nlohmann::json all = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!all.is_object() || !all.contains("rows"))
+    throw Error(fmt::format("expected '{}' to be a file that triton_static.py wrote, but it is not", file));
+  return all.at("rows");
 }
 
-/// How far a peer's tile is from the problem's: 0 when they are the same, then by instructions a product.
-static double distanceOf(const PeerRow &row, const Problem &problem) {
-  const bool isSame = row.bm == problem.field("bm") && row.bn == problem.field("bn") && row.bk == problem.field("bk") &&
-                      row.warps == problem.field("warps");
-  const Counts &counts = row.sass.loop.counts;
-  return isSame ? 0 : 1 + counts.total() / std::max(1.0, counts[Class::mma]);
+/// Warp instructions for 1024 elements, or for a product.
+static double costOf(const nlohmann::json &peer) {
+  const nlohmann::json &counts = peer.contains("loop") ? peer.at("loop") : peer.at("whole");
+  const double total = counts.at("total");
+  if (!peer.contains("elements"))
+    return total / std::max(1.0, counts.value("mma", 0.0));
+  return total * peer.at("warps").get<double>() / peer.at("unrolled").get<double>() * 1024 /
+         peer.at("elements").get<double>();
 }
 
-const PeerRow *peerOf(const std::vector<PeerRow> &peers, const Problem &problem, int architecture) {
+const nlohmann::json *peerOf(const nlohmann::json &peers, const Problem &problem, int architecture) {
   const std::string wanted = architecture >= 90 && architecture < 120 ? "sm_90" : "sm_80";
-  const PeerRow *best = nullptr;
-  for (const PeerRow &row : peers) {
-    if (problem.peer.empty() || row.problem != problem.peer || row.dtype != nameOf(problem.type) ||
-        row.architecture != wanted)
+  const nlohmann::json *best = nullptr;
+  double least = 0;
+  for (const nlohmann::json &peer : peers) {
+    if (problem.peer.empty() || peer.at("problem") != problem.peer || peer.at("dtype") != nameOf(problem.type) ||
+        peer.at("arch") != wanted)
       continue;
-    if (!best || distanceOf(row, problem) < distanceOf(*best, problem))
-      best = &row;
+    bool isSame = problem.elements == 0;
+    for (const char *field : {"bm", "bn", "bk", "warps"})
+      isSame &= peer.value(field, int64_t{0}) == problem.field(field);
+    const double cost = isSame ? 0 : 1 + costOf(peer);
+    if (!best || cost < least) {
+      best = &peer;
+      least = cost;
+    }
   }
   return best;
 }
 
 // --- A row ---------------------------------------------------------------------------------------------------------
-
-static double rounded(double value) { return std::round(value * 100) / 100; }
 
 static nlohmann::ordered_json jsonOf(const Traffic &traffic) {
   return {{"wavefronts", rounded(traffic.wavefronts)},
@@ -115,25 +97,45 @@ static nlohmann::ordered_json jsonOf(const Traffic &traffic) {
           {"bytes_in_flight", rounded(traffic.bytesInFlight)}};
 }
 
-static nlohmann::ordered_json jsonOf(const MachineRates &machine, const Prediction &prediction) {
+static nlohmann::ordered_json jsonOf(const Prediction &prediction, double rounds) {
   nlohmann::ordered_json round = nlohmann::ordered_json::object();
   for (size_t i = 0; i < prediction.round.clocks.size(); ++i)
     round[Pipes::names[i]] = rounded(prediction.round.clocks[i]);
-  return {{"machine", machine.name},
-          {"round", round},
-          {"binds", Pipes::names[prediction.round.binding()]},
+  const char *const binds = Pipes::names[prediction.round.binding()];
+  const double tensor = prediction.round.clocks[Pipes::tensor], all = prediction.round.most() + prediction.exposed;
+  return {{"round", round},
+          {"binds", prediction.isMemoryBound ? "memory"
+                    : rounds > 0             ? binds
+                                             : ""},
+          {"tensor_share", tensor > 0 ? fmt::format("{:.0f} %", 100 * tensor / all) : ""},
           {"exposed", rounded(prediction.exposed)},
           {"waves", rounded(prediction.waves)},
-          {"memory_bound", prediction.isMemoryBound},
-          {"predicted_us", rounded(prediction.seconds * 1e6)}};
+          {"us", rounded(prediction.seconds * 1e6)}};
 }
 
-nlohmann::ordered_json jsonOf(const StaticRow &row, const PeerRow *peer) {
-  nlohmann::ordered_json json{{"set", row.problem.set},
-                              {"kernel", row.problem.name},
-                              {"dtype", nameOf(row.problem.type)},
-                              {"config", row.problem.launch.config},
-                              {"times", row.problem.times}};
+/// What stands beside a row of ours.
+static nlohmann::ordered_json jsonOf(const nlohmann::json &peer) {
+  const nlohmann::json &counts = peer.contains("loop") ? peer.at("loop") : peer.at("whole");
+  nlohmann::ordered_json json{{"tiles", peer.at("tiles")},
+                              {"registers", peer.at("registers")},
+                              {"stack", peer.at("stack")},
+                              {"total", counts.at("total")}};
+  if (counts.contains("per_mma"))
+    json["per_mma"] = counts.at("per_mma");
+  if (peer.contains("elements")) {
+    json["per_1024"] = rounded(costOf(peer));
+    json["barriers"] = rounded(counts.value("bar", 0.0) / peer.at("unrolled").get<double>());
+  }
+  return json;
+}
+
+nlohmann::ordered_json jsonOf(const StaticRow &row, const nlohmann::json *peer) {
+  const Problem &problem = row.problem;
+  nlohmann::ordered_json json{{"set", problem.set},
+                              {"kernel", problem.name},
+                              {"dtype", nameOf(problem.type)},
+                              {"config", problem.launch.config},
+                              {"times", problem.times}};
   if (!row.error.empty()) {
     json["error"] = row.error;
     return json;
@@ -143,27 +145,60 @@ nlohmann::ordered_json jsonOf(const StaticRow &row, const PeerRow *peer) {
     json["spill_bytes"] = row.spillBytes;
     json["warned"] = row.warned;
   }
+  if (row.sass)
+    json["sass"] = jsonOf(*row.sass);
+  if (peer)
+    json["triton"] = jsonOf(*peer);
+  if (row.predictions.empty())
+    return json;
+  const bool hasLoop = row.sample.rounds > 0;
+  const Traffic &shown = hasLoop ? row.sample.ofRound : row.sample.ofProgram;
   json["shared_bytes"] = row.sample.sharedBytes;
   json["warps_per_sm"] = row.occupancy.warps;
   json["limit"] = row.occupancy.limit;
-  if (row.sass)
-    json["sass"] = jsonOf(*row.sass);
   json["rounds"] = rounded(row.sample.rounds);
+  json["barriers"] = rounded(shown.barriers);
+  json["kb_in_flight"] = rounded(shown.bytesInFlight / 1024);
+  if (shown.idealWavefronts > 0)
+    json["wavefronts_by_bytes"] = rounded(shown.wavefronts / shown.idealWavefronts);
   json["program"] = jsonOf(row.sample.ofProgram);
-  if (row.sample.rounds > 0)
+  if (hasLoop)
     json["round"] = jsonOf(row.sample.ofRound);
-  json["predicted"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < row.predictions.size(); ++i)
-    json["predicted"].push_back(jsonOf(machines()[i], row.predictions[i]));
+    json["predicted"][machines()[i].name] = jsonOf(row.predictions[i], row.sample.rounds);
   if (row.measured)
     json["measured_us"] = rounded(*row.measured * 1e6);
-  if (peer) {
-    const Counts &counts = (peer->sass.loop.counts.total() > 0 ? peer->sass.loop : peer->sass.whole).counts;
-    json["triton"] = {{"tiles", peer->tiles}, {"registers", peer->registers}, {"total", std::llround(counts.total())}};
-    if (const double products = counts[Class::mma])
-      json["triton"]["per_mma"] = rounded(counts.total() / products);
+  if (row.sass && problem.elements > 0) {
+    const double warps = static_cast<double>(ceildiv(row.sample.threads, 32));
+    json["per_1024"] = rounded(instructionsOfRound(row) * warps * 1024 / problem.elements);
+    if (peer)
+      json["ratio"] = json["per_1024"].get<double>() / json["triton"]["per_1024"].get<double>();
   }
   return json;
+}
+
+// --- A table -------------------------------------------------------------------------------------------------------
+
+std::string tableOf(const std::vector<nlohmann::ordered_json> &rows, std::span<const Column> columns) {
+  std::string text = fmt::format("{:<54}", "kernel");
+  for (const Column &column : columns)
+    text += fmt::format(" {:>{}}", column.title, column.width);
+  for (const nlohmann::ordered_json &row : rows) {
+    text += fmt::format("\n{:<54}",
+                        fmt::format("{} {}", row.at("kernel").get<std::string>(), row.at("dtype").get<std::string>()));
+    if (row.contains("error"))
+      text += " " + row.at("error").get<std::string>();
+    else
+      for (const Column &column : columns) {
+        const nlohmann::ordered_json::json_pointer path(column.path);
+        const nlohmann::ordered_json value = row.contains(path) ? row.at(path) : nlohmann::ordered_json("");
+        const std::string cell = value.is_string()         ? value.get<std::string>()
+                                 : value.is_number_float() ? fmt::format("{:.2f}", value.get<double>())
+                                                           : value.dump();
+        text += fmt::format(" {:>{}}", cell, column.width);
+      }
+  }
+  return text + "\n";
 }
 
 } // namespace kiln::bench

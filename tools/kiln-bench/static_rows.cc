@@ -6,7 +6,7 @@
 #include "runtime/Streams.h"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <map>
 #include <set>
 
 namespace kiln::bench {
@@ -106,13 +106,15 @@ static LaunchWork launchWorkOf(const StaticRow &row) {
 
 static void examineOne(StaticRow &row, const Instruments &instruments, void *workspace, const GpuFacts &gpu) {
   constexpr int mostRegisters = 255;
-  row.sample = sampleOf(*instruments.device, row.problem.launch, row.assembly.ptx, instruments.memory, workspace,
-                        instruments.programs);
   if (!instruments.ptxas.empty()) {
     row.registers = registersOf(row.assembly);
     row.spillBytes = spillBytesOf(row.assembly);
     row.warned = isWarnedOf(row.assembly);
   }
+  if (instruments.programs == 0)
+    return;
+  row.sample = sampleOf(*instruments.device, row.problem.launch, row.assembly.ptx, instruments.memory, workspace,
+                        instruments.programs);
   if (!row.assembly.sass.empty())
     row.sass = countsOf(row.assembly.sass);
   const int threads = row.sample.threads;
@@ -140,30 +142,33 @@ std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instr
     bytes = std::max(bytes, problem.workspaceBytes);
   void *const workspace = instruments.memory.allocate(bytes);
   std::vector<StaticRow> rows;
-  std::vector<Assembly> texts;
+  std::vector<Assembly> texts; // each once
+  std::map<std::string, size_t> known;
+  std::vector<size_t> textsOfRows;
   for (const Problem &problem : problems) {
-    StaticRow row{.problem = problem};
-    Assembly text{problem.name, problem.launch.config, {}, {}, {}};
+    StaticRow &row = rows.emplace_back(StaticRow{.problem = problem});
+    textsOfRows.push_back(texts.size());
     try {
-      text.ptx = ptxOf(codeOf(*instruments.device, problem.launch, workspace));
-      texts.push_back(std::move(text));
+      const std::string ptx = ptxOf(codeOf(*instruments.device, problem.launch, workspace));
+      const auto [at, isNew] = known.try_emplace(ptx, texts.size());
+      textsOfRows.back() = at->second;
+      if (isNew)
+        texts.push_back({problem.name, problem.launch.config, ptx, {}, {}});
     } catch (const Error &error) {
       row.error = error.what();
     }
-    rows.push_back(std::move(row));
   }
   if (!instruments.ptxas.empty())
     assemble(texts, instruments.ptxas, architectureOf(instruments.device->backend().name()),
              instruments.device->threads(), instruments.nvdisasm);
-  auto text = texts.begin();
-  for (StaticRow &row : rows) {
-    if (!row.error.empty())
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].error.empty())
       continue;
-    row.assembly = std::move(*text++);
+    rows[i].assembly = texts[textsOfRows[i]];
     try {
-      examineOne(row, instruments, workspace, gpu);
+      examineOne(rows[i], instruments, workspace, gpu);
     } catch (const Error &error) {
-      row.error = error.what();
+      rows[i].error = error.what();
     }
   }
   instruments.memory.release(workspace);

@@ -10,6 +10,7 @@
 #include "tools/kiln-bench/sass.h"
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 
 namespace kiln::bench {
 
@@ -41,11 +42,12 @@ struct StaticRow {
 
 /// What there is to look with.
 struct Instruments {
-  std::shared_ptr<Device> device;
+  const std::shared_ptr<Device> &device;
   simulator::Memory &memory;   // that holds the problems' operands
   std::string ptxas, nvdisasm; // empty: none
-  int programs = 4;            // of a launch that are run
+  int programs = 4;            // of a launch that are run; 0: there is no sample, and nothing that follows from one
 };
+/// Looks at all of them. Throws Error where the device is no GPU.
 std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instruments &instruments);
 /// Tells which of NVIDIA's programs are not there.
 void tellWhatIsMissing(const Instruments &instruments);
@@ -53,20 +55,23 @@ void tellWhatIsMissing(const Instruments &instruments);
 /// none.
 double instructionsOfRound(const StaticRow &row);
 
-/// Another compiler's kernel for a problem, as tools/kiln-bench/triton_static.py wrote it down.
-struct PeerRow {
-  std::string problem, dtype, architecture, tiles; // "bm=128 bn=128 bk=64 warps=4 stages=3"
-  int64_t bm = 0, bn = 0, bk = 0, warps = 0;
-  int registers = 0, stack = 0, shared = 0;
-  SassCounts sass;
-};
-std::vector<PeerRow> peerRows();
+/// Another compiler's kernels, as tools/kiln-bench/triton_static.py writes them to a file: an array, empty for no file.
+/// Throws Error for a file that is none of its.
+nlohmann::json peerRows(const std::string &file);
 /// The one to compare with: that of the same problem, type and architecture, with the same tile if there is one, else
-/// with the fewest instructions a product; null when there is none.
-const PeerRow *peerOf(const std::vector<PeerRow> &peers, const Problem &problem, int architecture);
+/// with the fewest instructions for its work; null when there is none.
+const nlohmann::json *peerOf(const nlohmann::json &peers, const Problem &problem, int architecture);
 
-/// A row as JSON, and counts as triton_static.json has them.
-nlohmann::ordered_json jsonOf(const StaticRow &row, const PeerRow *peer);
+/// All that is known of a row, and of the peer that stands beside it unless it is null; and counts alone.
+nlohmann::ordered_json jsonOf(const StaticRow &row, const nlohmann::json *peer);
 nlohmann::ordered_json jsonOf(const SassCounts &counts);
+
+/// A column of a table: what stands above it, where its value stands in a row's JSON, and its width.
+struct Column {
+  const char *title, *path;
+  int width;
+};
+/// A line for each row, by its kernel and type; rows with an error have that instead.
+std::string tableOf(const std::vector<nlohmann::ordered_json> &rows, std::span<const Column> columns);
 
 } // namespace kiln::bench

@@ -18,6 +18,8 @@ Gpt2Config bench::config124M(Type type, int64_t layers, int64_t context) {
   return config;
 }
 
+Gpt2Config bench::tinyModel(Type type) { return {.layers = 1, .heads = 2, .width = 64, .context = 32, .type = type}; }
+
 Plan bench::stepPlan(const Target &target, const Model &model, const TrainSettings &settings, const Regions &regions,
                      bool evaluates) {
   const auto tensor = [&](int region, Type type, const Shape &extents) {

@@ -21,6 +21,9 @@ inline constexpr int recordRegion = 4, distinctRegion = 12, startsRegion = 13;
 /// GPT-2 124M, of so many layers, whose weights and activations are of a type.
 Gpt2Config config124M(Type type, int64_t layers = 12, int64_t context = 1024);
 
+/// A model for a quick look.
+Gpt2Config tinyModel(Type type);
+
 /// What a trainer with these settings launches: the gradient, replaced and added to; the losses, if it evaluates; the
 /// update.
 Plan stepPlan(const Target &target, const Model &model, const TrainSettings &settings, const Regions &regions,

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What Triton's compiler makes of the problems of a GPT-2 step: `triton_static.py --bench PROGRAM OUT.json`.
+"""What Triton's compiler makes of the problems of a GPT-2 step, or of users' kernels, beside Kiln's:
 
-Compiles the kernels below with Triton, without a GPU, and writes a row for each: the problem, its tiles, registers, stack
-and shared memory, and the instructions of its main loop by class. `kiln-bench static` prints these rows beside Kiln's.
-Needs a Python with triton, whose wheel brings NVIDIA's ptxas, nvdisasm and cuobjdump. PROGRAM is a built kiln-bench: it
-reads the disassembly of both compilers' kernels, so that they are counted alike.
+    triton_static.py static|users [--bench PROGRAM] [--only TEXT] [FLAG OF kiln-bench...]
+
+Compiles the kernels below, or those of triton_users.py, with Triton, without a GPU, and runs `kiln-bench static|users` with a
+row for each: the problem, its tiles, registers, stack and shared memory, and the instructions of its main loop by class. Needs a
+Python with triton, whose wheel brings NVIDIA's ptxas, nvdisasm and cuobjdump. PROGRAM is a built kiln-bench, which reads the
+disassembly of both compilers' kernels, so that they are counted alike.
 
 Arguments are what Triton's own launcher would say of aligned tensors whose extents are multiples of 16. A problem is named
-as kiln-bench names it. `--only TEXT` compiles the problems that contain TEXT and prints them; `--keep FOLDER` leaves the
-disassembly there.
+as kiln-bench names it. `--only TEXT` compiles the problems that contain TEXT.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -157,37 +159,6 @@ def layernorm(x, gamma, beta, out, mean, rstd, C, epsilon, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def layernorm_backward(dout, x, gamma, mean, rstd, dx, dgamma, dbeta, C, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """dx of ROWS rows, and a partial row of dgamma and of dbeta."""
-    c = tl.arange(0, BLOCK)
-    inside = c < C
-    scale = tl.load(gamma + c, mask=inside, other=0).to(tl.float32)
-    dscale = tl.zeros((BLOCK,), tl.float32)
-    dshift = tl.zeros((BLOCK,), tl.float32)
-    for row in range(tl.program_id(0) * ROWS, min(tl.program_id(0) * ROWS + ROWS, N)):
-        r = tl.load(rstd + row)
-        xhat = tl.where(inside, (tl.load(x + row * C + c, mask=inside, other=0).to(tl.float32) - tl.load(mean + row)) * r, 0.0)
-        d = tl.load(dout + row * C + c, mask=inside, other=0).to(tl.float32)
-        dscale += d * xhat
-        dshift += d
-        g = d * scale
-        grad = (g - tl.sum(g, axis=0) / C - xhat * (tl.sum(g * xhat, axis=0) / C)) * r
-        grad += tl.load(dx + row * C + c, mask=inside, other=0).to(tl.float32)
-        tl.store(dx + row * C + c, grad.to(dx.dtype.element_ty), mask=inside)
-    tl.store(dgamma + tl.program_id(0) * C + c, dscale, mask=inside)
-    tl.store(dbeta + tl.program_id(0) * C + c, dshift, mask=inside)
-
-
-@triton.jit
-def softmax(x, out, C, BLOCK: tl.constexpr):
-    row, c = tl.program_id(0), tl.arange(0, BLOCK)
-    inside = c < C
-    v = tl.load(x + row * C + c, mask=inside, other=-float("inf")).to(tl.float32)
-    e = tl.exp(v - tl.max(v, axis=0))
-    tl.store(out + row * C + c, (e / tl.sum(e, axis=0)).to(out.dtype.element_ty), mask=inside)
-
-
-@triton.jit
 def cross_entropy(logits, targets, losses, V, pitch, scale, BLOCK: tl.constexpr):
     """One row: online maximum and sum, then the gradient in the logits' place."""
     row = logits + tl.program_id(0).to(tl.int64) * pitch
@@ -208,30 +179,6 @@ def cross_entropy(logits, targets, losses, V, pitch, scale, BLOCK: tl.constexpr)
         v = tl.load(row + start + c, mask=start + c < V).to(tl.float32)
         g = (tl.exp(v - most) / whole - tl.where(start + c == target, 1.0, 0.0)) * scale
         tl.store(row + start + c, g.to(logits.dtype.element_ty), mask=start + c < V)
-
-
-@triton.jit
-def gelu(x, out, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    v = tl.load(x + i, mask=i < n).to(tl.float32)
-    y = v * tl.sigmoid(1.5957691216057308 * (v + 0.044715 * v * v * v))
-    tl.store(out + i, y.to(out.dtype.element_ty), mask=i < n)
-
-
-@triton.jit
-def adamw(p, copy, g, m, v, record, beta1, beta2, epsilon, decay, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = i < n
-    factor, rate, unbias1, unbias2 = tl.load(record), tl.load(record + 1), tl.load(record + 2), tl.load(record + 3)
-    grad = tl.load(g + i, mask=inside).to(tl.float32) * factor
-    first = tl.load(m + i, mask=inside) * beta1 + grad * (1 - beta1)
-    second = tl.load(v + i, mask=inside) * beta2 + grad * grad * (1 - beta2)
-    old = tl.load(p + i, mask=inside)
-    new = old - rate * (first * unbias1 / (tl.sqrt(second * unbias2) + epsilon) + decay * old)
-    tl.store(m + i, first, mask=inside)
-    tl.store(v + i, second, mask=inside)
-    tl.store(p + i, new, mask=inside)
-    tl.store(copy + i, new.to(copy.dtype.element_ty), mask=inside)
 
 
 # --- Problems --------------------------------------------------------------------------------------------------------
@@ -286,17 +233,10 @@ def attentions():
 def others():
     for dtype in ("bf16", "f32"):
         for c in (768, 1024, 1600):
-            block = triton.next_power_of_2(c)
             yield (f"layernorm C={c}", dtype, layernorm, pointers("x gamma beta out", dtype) | pointers("mean rstd", "f32")
-                   | {"C": "i32", "epsilon": "fp32"}, dict(BLOCK=block), (4, 3))
-            yield (f"layernorm_backward C={c}", dtype, layernorm_backward, pointers("dout x gamma dx", dtype)
-                   | pointers("mean rstd dgamma dbeta", "f32") | numbers("C N"), dict(ROWS=8, BLOCK=block), (4, 3))
-        yield "softmax C=768", dtype, softmax, pointers("x out", dtype) | {"C": "i32"}, dict(BLOCK=1024), (4, 3)
+                   | {"C": "i32", "epsilon": "fp32"}, dict(BLOCK=triton.next_power_of_2(c)), (4, 3))
         yield ("cross_entropy", dtype, cross_entropy, pointers("logits", dtype) | {"targets": "*i32"} | pointers("losses", "f32")
                | numbers("V pitch") | {"scale": "fp32"}, dict(BLOCK=4096), (8, 3))
-        yield "gelu", dtype, gelu, pointers("x out", dtype) | {"n": "i32"}, dict(BLOCK=1024), (4, 3)
-        yield ("adamw", dtype, adamw, pointers("p m v record", "f32") | pointers("copy g", dtype)
-               | numbers("beta1 beta2 epsilon decay", "fp32") | {"n": "i32"}, dict(BLOCK=1024), (4, 3))
 
 
 # --- Compiling and counting ------------------------------------------------------------------------------------------
@@ -325,37 +265,70 @@ def compile_to_cubin(kernel, signature, constants, arch, warps, stages):
     return triton.compile(source, target=GPUTarget("cuda", arch, 32), options={"num_warps": warps, "num_stages": stages})
 
 
-def row(problem, dtype, kernel, signature, constants, options, arch, bench, keep):
+MOVES = re.compile(r"\b(ld\.global|st\.global|cp\.async\.c[ag]|mma\.sync|wgmma\.mma_async)")
+
+
+def moves_of_loop(ptx):
+    """Products, else accesses of global memory, of the innermost loop that has most of the former, then of the latter."""
+    lines = ptx.splitlines()
+    labels = {line.split(":")[0].strip(): i for i, line in enumerate(lines) if re.match(r"\$\w+:", line)}
+    loops = []
+    for i, line in enumerate(lines):
+        target = re.search(r"\bbra(?:\.uni)?\s+(\$\w+)", line)
+        if target and labels.get(target[1], i) < i:
+            loops.append((labels[target[1]], i))
+    inner = [loop for loop in loops if not any(loop != o and loop[0] <= o[0] and o[1] <= loop[1] for o in loops)]
+    found = [MOVES.findall("\n".join(lines[begin:end])) for begin, end in inner]
+    counts = [(sum("mma" in each for each in names), len(names) - sum("mma" in each for each in names)) for names in found]
+    return max(counts, default=(0, 0))
+
+
+def unrolled(ptx, loop):
+    """How many rounds of Triton's loop one round of the machine code does, for ptxas unrolls."""
+    products, accesses = moves_of_loop(ptx)
+    if products:
+        return loop.get("mma", 0) / products
+    return sum(loop.get(name, 0) for name in ("ldg", "stg", "ldgsts")) / accesses if accesses else 1
+
+
+def row(bench, arch, problem, dtype, kernel, signature, constants, options, elements=None):
+    """`elements` is what a round of the main loop works on, or the program where there is no loop."""
     made = compile_to_cubin(kernel, signature, constants, arch, *options)
-    tiles = {name.lower(): value for name, value in constants.items() if name in ("BM", "BN", "BK", "BLOCK", "ROWS")}
+    tiles = {name.lower(): value for name, value in constants.items() if isinstance(value, int) and not isinstance(value, bool)}
+    tiles |= {"warps": options[0], "stages": options[1]}
     with tempfile.TemporaryDirectory() as folder:
-        cubin, text = Path(folder, "k.cubin"), Path(keep or folder, f"{problem}-{dtype}-{arch}-{options}-{tiles}.sass")
+        cubin, text = Path(folder, "k.cubin"), Path(folder, "k.sass")
         cubin.write_bytes(made.asm["cubin"])
         usage = tool("cuobjdump", "--dump-resource-usage", cubin)
         text.write_text(tool("nvdisasm", "-c", cubin))
         counted = json.loads(subprocess.run([bench, "static", "--read", text], capture_output=True, text=True, check=True).stdout)
-    return {"problem": problem, "dtype": dtype, "arch": f"sm_{arch}", **tiles, "warps": options[0], "stages": options[1],
+    if elements:
+        counted |= {"elements": elements(constants), "unrolled": unrolled(made.asm["ptx"], counted["loop"]) if "loop" in counted else 1}
+    return {"problem": problem, "dtype": dtype, "arch": f"sm_{arch}", "tiles": " ".join(f"{k}={v}" for k, v in tiles.items()), **tiles,
             "registers": int(re.search(r"REG:(\d+)", usage)[1]), "stack": int(re.search(r"STACK:(\d+)", usage)[1]),
             "shared": made.metadata.shared, **counted}
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("out")
-    options.add_argument("--bench", required=True, help="a built kiln-bench")
-    options.add_argument("--arch", type=int, nargs="+", default=[80, 90])
+    options.add_argument("what", choices=["static", "users"])
+    options.add_argument("--bench", default=Path(__file__).parents[2] / "build/bin/kiln-bench")
     options.add_argument("--only", default="", help="problems that contain this text")
-    options.add_argument("--keep", help="a folder for the disassembly")
-    chosen = options.parse_args()
+    options.add_argument("--device", default="simulator:sm_80")
+    chosen, flags = options.parse_known_args()
     driver.set_active(NoGpu())
-    rows = []
-    for arch in chosen.arch:
-        for problem, dtype, *rest in [*products(), *attentions(), *others()]:
-            if chosen.only in f"{problem} {dtype}":
-                rows.append(row(problem, dtype, *rest, arch, chosen.bench, chosen.keep))
-                print(json.dumps(rows[-1]), flush=True)
-    lines = ",\n".join(json.dumps(each) for each in rows)
-    Path(chosen.out).write_text(f'{{"triton": "{triton.__version__}", "rows": [\n{lines}\n]}}\n')
+    if chosen.what == "users":
+        import triton_users
+        problems = triton_users.problems()
+    else:
+        problems = [*products(), *attentions(), *others()]
+    arch = 90 if re.search("sm_(90|1[01])", chosen.device) else 80
+    rows = [row(chosen.bench, arch, *problem) for problem in problems if chosen.only in f"{problem[0]} {problem[1]}"]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as out:
+        json.dump({"triton": triton.__version__, "rows": rows}, out)
+        out.flush()
+        sys.exit(subprocess.run([chosen.bench, chosen.what, "--device", chosen.device, "--triton", out.name, "--nvdisasm",
+                                 PROGRAMS / "nvdisasm", *flags]).returncode)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,8 @@
-#!/usr/bin/env python3
-"""What Triton's compiler makes of users' kernels: `triton_users.py --bench PROGRAM OUT.json`.
+"""Users' kernels in Triton, for triton_static.py: the same problems as in tools/kiln-bench/users, each with four configs."""
 
-The same problems as in tools/kiln-bench/users, each with four configs, compiled and counted as triton_static.py does.
-`elements` is what a round of the main loop works on, or the program where there is no loop; `unrolled` says how many rounds of
-Triton's loop one round of the machine code does, for ptxas unrolls.
-"""
-
-import argparse
-import json
-import re
-import subprocess
-import tempfile
-from pathlib import Path
-
-from triton_static import NoGpu, compile_to_cubin, numbers, pointers, tool
+from triton_static import TYPES, numbers, pointers
 import triton
 import triton.language as tl
-from triton.runtime import driver
 
 LOG2E = tl.constexpr(1.4426950408889634)
 
@@ -365,7 +351,7 @@ def tiles(several, **more):
     return [(dict(zip(("BM", "BN", "BK"), tile[:-1])) | more, tile[-1]) for tile in several]
 
 
-def problems():
+def configured():
     """(kernel, signature, [(constants, (warps, stages) or warps)], elements of a round or program by the constants)."""
     b16, f32, i32 = (lambda names: pointers(names, "bf16")), (lambda names: pointers(names, "f32")), lambda names: dict.fromkeys(names.split(), "*i32")
     yield rms_norm, b16("x gamma y") | numbers("C"), over([1, 2, 4, 8], BLOCK=1024), lambda c: 1024
@@ -412,66 +398,9 @@ def problems():
            lambda c: c["BLOCK"] * 256)
 
 
-# --- Counting --------------------------------------------------------------------------------------------------------
-
-MOVES = re.compile(r"\b(ld\.global|st\.global|cp\.async\.c[ag]|mma\.sync|wgmma\.mma_async)")
-
-
-def moves_of_loop(ptx):
-    """Products, else accesses of global memory, of the innermost loop that has most of the former, then of the latter."""
-    lines = ptx.splitlines()
-    labels = {line.split(":")[0].strip(): i for i, line in enumerate(lines) if re.match(r"\$\w+:", line)}
-    loops = []
-    for i, line in enumerate(lines):
-        target = re.search(r"\bbra(?:\.uni)?\s+(\$\w+)", line)
-        if target and labels.get(target[1], i) < i:
-            loops.append((labels[target[1]], i))
-    inner = [loop for loop in loops if not any(loop != o and loop[0] <= o[0] and o[1] <= loop[1] for o in loops)]
-    found = [MOVES.findall("\n".join(lines[begin:end])) for begin, end in inner]
-    counts = [(sum("mma" in each for each in names), len(names) - sum("mma" in each for each in names)) for names in found]
-    return max(counts, default=(0, 0))
-
-
-def unrolled(ptx, loop):
-    products, accesses = moves_of_loop(ptx)
-    if products:
-        return loop.get("mma", 0) / products
-    return sum(loop.get(name, 0) for name in ("ldg", "stg", "ldgsts")) / accesses if accesses else 1
-
-
-def row(kernel, signature, constants, options, elements, bench, keep):
-    warps, stages = options if isinstance(options, tuple) else (options, 3)
-    made = compile_to_cubin(kernel, signature, constants, 80, warps, stages)
-    name = kernel.fn.__name__
-    with tempfile.TemporaryDirectory() as folder:
-        words = " ".join(f"{key.lower()}={value}" for key, value in constants.items())
-        cubin, text = Path(folder, "k.cubin"), Path(keep or folder, f"{name} {words} warps={warps}.sass")
-        cubin.write_bytes(made.asm["cubin"])
-        usage = tool("cuobjdump", "--dump-resource-usage", cubin)
-        text.write_text(tool("nvdisasm", "-c", cubin))
-        counted = json.loads(subprocess.run([bench, "static", "--read", text], capture_output=True, text=True, check=True).stdout)
-    return {"problem": name, "tiles": f"{words} warps={warps}", "warps": warps, "elements": elements(constants),
-            "unrolled": unrolled(made.asm["ptx"], counted["loop"]) if "loop" in counted else 1,
-            "registers": int(re.search(r"REG:(\d+)", usage)[1]), "stack": int(re.search(r"STACK:(\d+)", usage)[1]), **counted}
-
-
-def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("out")
-    options.add_argument("--bench", required=True, help="a built kiln-bench")
-    options.add_argument("--only", default="", help="kernels whose names contain this text")
-    options.add_argument("--keep", help="a folder for the disassembly")
-    chosen = options.parse_args()
-    driver.set_active(NoGpu())
-    rows = []
-    for kernel, signature, configs, elements in problems():
-        if chosen.only in kernel.fn.__name__:
-            for constants, how in configs:
-                rows.append(row(kernel, signature, constants, how, elements, chosen.bench, chosen.keep))
-                print(json.dumps(rows[-1]), flush=True)
-    lines = ",\n".join(json.dumps(each) for each in rows)
-    Path(chosen.out).write_text(f'{{"triton": "{triton.__version__}", "rows": [\n{lines}\n]}}\n')
-
-
-if __name__ == "__main__":
-    main()
+def problems():
+    """As triton_static.py's: (problem, type, kernel, signature, constants, (warps, stages), elements)."""
+    for kernel, signature, configs, elements in configured():
+        dtype = next((name for name in ("bf16", "f32") if TYPES[name] in signature.values()), "i32")
+        for constants, how in configs:
+            yield (kernel.fn.__name__, dtype, kernel, signature, constants, how if isinstance(how, tuple) else (how, 3), elements)

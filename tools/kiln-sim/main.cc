@@ -11,8 +11,6 @@
 //     tensormap 0 f16 dims=64x32 strides=128 box=32x8
 //                       a tensor map of argument 0's array (tensor_map.h), as the parameter or in memory
 //
-// `kiln-sim --case FOLDER` runs a case of a corpus (case.h) and compares what comes out.
-//
 // Exit status: 0; 1 when the kernel did something wrong; 2, 3, 4 as all programs have.
 
 #include "runtime/OutputFile.h"
@@ -24,7 +22,6 @@
 #include "runtime/simulator/ptx/Parser.h"
 #include "tools/files/Files.h"
 #include "tools/kiln-sim/arguments.h"
-#include "tools/kiln-sim/case.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -34,7 +31,7 @@ using namespace kiln::simulator;
 
 namespace {
 struct Options {
-  std::string file, caseFolder, kernel, args, names;
+  std::string file, kernel, args, names;
   std::vector<int> grid = {1}, block = {1};
   uint32_t shared = 0;
   std::string report;
@@ -83,17 +80,6 @@ static bool runKernel(const Options &options, const Program &program, const Exte
   return !findings.empty();
 }
 
-static int simulateCase(const Options &options) {
-  Case item = readCase(options.caseFolder);
-  Memory memory;
-  const auto program = buildProgram(std::make_shared<ptx::Module>(ptx::parse(item.text)), item.kernel, memory);
-  const std::vector<char> block = placeCase(item, *program, memory);
-  const bool isWrong = runKernel(options, *program, item.grid, item.block, item.shared, block, memory);
-  const std::string differences = compareCase(item);
-  writeResult(differences);
-  return isWrong || !differences.empty() ? 1 : 0;
-}
-
 static int simulate(const Options &options) {
   const auto module = std::make_shared<ptx::Module>(ptx::parse(tools::readInput(options.file)));
   Memory memory;
@@ -120,10 +106,7 @@ static int runProgram(int argc, char **argv) {
       "Runs a kernel of a PTX file without a GPU, and says what it did wrong.\n"
       "Example: kiln-sim scale.ptx --kernel scale --grid 4 --block 128 --args 'x.npy, f32[500]->y.npy, 500, 2.5'",
       "kiln-sim");
-  CLI::Option *const file = app.add_option("file", options.file, "PTX text");
-  CLI::Option *const folder =
-      app.add_option("--case", options.caseFolder, "run a case of a corpus, and compare what comes out");
-  file->excludes(folder);
+  app.add_option("file", options.file, "PTX text");
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--grid", options.grid, "blocks: 4 or 4,2,1")->delimiter(',');
   app.add_option("--block", options.block, "threads of a block: 128 or 32,4")->delimiter(',');
@@ -150,10 +133,8 @@ static int runProgram(int argc, char **argv) {
     options.reports = picture->count() > 0;
     if (!options.report.empty() && !options.report.ends_with(".svg"))
       throw Error(fmt::format("expected a name that ends in .svg after --report, but got '{}'", options.report));
-    if (!options.caseFolder.empty())
-      return simulateCase(options);
     if (options.file.empty())
-      throw Error("expected a file of PTX text or --case, but got neither");
+      throw Error("expected a file of PTX text, but got none");
     return simulate(options);
   } catch (const CLI::Success &asked) {
     try {

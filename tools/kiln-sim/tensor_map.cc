@@ -1,4 +1,4 @@
-// Words and fields of tensor maps.
+// Words of tensor maps.
 
 #include "tools/kiln-sim/tensor_map.h"
 
@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace kiln::simulator {
@@ -69,20 +68,6 @@ NamedTensorMap tensorMapNamed(const std::string &text) {
           fmt::format("expected dims=, strides=, box=, steps=, swizzle= or fill= in a tensor map, but got '{}'", word));
   }
   return map;
-}
-
-TensorMapDescription tensorMapOf(const nlohmann::json &json) {
-  TensorMapDescription description;
-  description.element = tensorElementNamed(json.at("dtype").get<std::string>());
-  description.dims = json.at("dims").get<std::vector<uint64_t>>();
-  description.strides = json.at("strides").get<std::vector<uint64_t>>();
-  description.box = json.at("box").get<std::vector<uint32_t>>();
-  description.elementStrides = json.value("element_strides", std::vector<uint32_t>());
-  description.swizzle = swizzleOf(json.value("swizzle", uint64_t{0}));
-  description.nanFill = isNanFill(json.value("oob_fill", "zero"));
-  if (json.value("interleave", 0) != 0)
-    throw Error("expected a tensor map without interleaving, which is all that the simulator knows");
-  return description;
 }
 
 std::string tensorMapBytes(TensorMapDescription description, uint64_t address) {

@@ -1,10 +1,8 @@
-// Tensor maps from text, and from the description of a case.
+// Tensor maps from text.
 
 #pragma once
 
 #include "runtime/simulator/TensorMap.h"
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace kiln::simulator {
 
@@ -17,10 +15,6 @@ struct NamedTensorMap {
 /// From `tensormap 0 f16 dims=64x32 strides=128 box=32x8`, and if wanted `swizzle=128`, `steps=1x2`, `fill=nan`:
 /// innermost first; strides in bytes from the second dimension. Throws Error for another text.
 NamedTensorMap tensorMapNamed(const std::string &text);
-
-/// From a case's argument of kind `tensormap`, whose fields are `dtype`, `dims`, `strides`, `box`, `element_strides`,
-/// `swizzle`, `interleave`, `oob_fill`, without the array. Throws Error or nlohmann's exception for what is none.
-TensorMapDescription tensorMapOf(const nlohmann::json &json);
 
 /// The bytes of the map of an array at `address`. Throws Error for what the driver refuses, too.
 std::string tensorMapBytes(TensorMapDescription description, uint64_t address);

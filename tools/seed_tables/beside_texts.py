@@ -17,26 +17,18 @@ import children
 from tables import markdown
 
 
-class Peer:
+class Peer(children.Child):
     """A child that does what it is told."""
 
     def __init__(self, options, tokenizer=None):
-        path = os.path.join(children.ROOT, "tools", "seed_tables", "peer_tokens.py")
-        environment = {**os.environ, "RAYON_NUM_THREADS": str(options.threads), "TOKENIZERS_PARALLELISM": "true"}
-        self.child = subprocess.Popen([options.python, path, json.dumps({"tokenizer": tokenizer})], env=environment,
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        said = self.child.stdout.readline().strip()
-        if said != "ready":
-            wanted = "tiktoken and tokenizers" if said == "absent" else f"tokenizers that read '{tokenizer}'"
+        super().__init__(options.python, "peer_tokens.py", {"tokenizer": tokenizer}, RAYON_NUM_THREADS=str(options.threads),
+                         TOKENIZERS_PARALLELISM="true")
+        if self.why != "ready":
+            wanted = "tiktoken and tokenizers" if self.why == "absent" else f"tokenizers that read '{tokenizer}'"
             sys.exit(f"tools/beside: expected {wanted} in {options.python}, but got none")
 
     def __call__(self, **task):
-        self.child.stdin.write(json.dumps(task) + "\n")
-        self.child.stdin.flush()
-        answer = self.child.stdout.readline()
-        if not answer:
-            sys.exit(f"tools/beside: expected tiktoken and tokenizers to take {task}, but they ended")
-        return json.loads(answer)
+        return super().__call__(json.dumps(task))
 
 
 def ran(arguments):

@@ -6,6 +6,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -59,29 +60,55 @@ TORCH = {"eager": {"compile": False}, "compile": {"compile": True, "dynamic": Fa
          "dynamic": {"compile": True, "dynamic": True}}
 
 
-class Peer:
-    """A column of a peer: a script of this folder that gets what to compute as JSON, says `ready`, or why it is not, and then
-    answers each line, a number of steps, with the seconds that these took."""
+class Child:
+    """A peer: a script of this folder that gets what to compute as JSON, says `ready`, or why it is not, and then answers each
+    line."""
 
-    def __init__(self, options, name, model, sequences):
-        script, model = ("peer_torch.py", {**model, **TORCH[name]}) if name in TORCH else (f"peer_{name}.py", model)
-        path = os.path.join(ROOT, "tools", "seed_tables", script)
-        print("tools/seeds:", script, json.dumps(model), file=sys.stderr)
-        self.child = subprocess.Popen([options.python, path, json.dumps(model)], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, text=True)
-        self.sequences, self.rates, self.peak = sequences, [], 0
+    def __init__(self, python, script, task, **environment):
+        print("tools/seeds:", script, json.dumps(task), file=sys.stderr)
+        self.script = script
+        self.child = subprocess.Popen([python, os.path.join(ROOT, "tools", "seed_tables", script), json.dumps(task)],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
         self.why = self.child.stdout.readline().strip()  # ready, absent, or nothing when it failed
 
-    def measure(self, steps):
-        if self.why != "ready":
-            return
-        self.child.stdin.write(f"{steps}\n")
+    def __call__(self, line):
+        self.child.stdin.write(line + "\n")
         self.child.stdin.flush()
-        self.rates.append(steps * self.sequences / float(self.child.stdout.readline()))
+        answer = self.child.stdout.readline()
+        if not answer:
+            sys.exit(f"expected an answer to '{line}' of {self.script}, but it ended with {self.child.wait()}")
+        return json.loads(answer)
 
     def end(self):
+        """Its peak of memory."""
         self.child.stdin.close()
-        _, self.peak = ended(self.child)
+        return ended(self.child)[1]
+
+
+# What a model of a peer is unless it says otherwise: a decoder on tokens by chance.
+MODEL = {"task": "train", "seed": 1, "encoder_layers": 0, "bessel": False, "norm_epsilon": 1e-5, "attention_bias": True, "xavier": False,
+         "flash": True, "activation": "relu", "last_norm": True, "waves": False, "scale": False, "shift": False, "tied": True,
+         "smoothing": 0, "compile": False}
+
+
+def library(name, model):
+    """The script of a peer by its name, and what it gets."""
+    return f"peer_{'torch' if name in TORCH else name}.py", {**MODEL, **model, **TORCH.get(name, {})}
+
+
+class Peer:
+    """A column of a peer that trains: measured as Ours."""
+
+    def __init__(self, options, name, model, sequences):
+        self.child = Child(options.python, *library(name, model))
+        self.sequences, self.rates, self.peak, self.why = sequences, [], 0, self.child.why
+
+    def measure(self, steps):
+        if self.why == "ready":
+            self.rates.append(steps * self.sequences / self.child(str(steps)))
+
+    def end(self):
+        self.peak = self.child.end()
 
 
 def measured(options, columns, steps):
@@ -104,6 +131,22 @@ def rate(column, digits=2):
 def ratio(column, other):
     both = column and other and column.rates and other.rates
     return f"{statistics.median(column.rates) / statistics.median(other.rates):.2f}" if both else ""
+
+
+def spread(task, call, held):
+    """A line of CSV, as kiln-bench's of vmap: means and deviations of time and of resident memory, and more, over calls behind
+    the first; `held` is what a device holds."""
+    times, memory = [], []
+    for _ in range(task["calls"] + 1):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+        with open("/proc/self/statm", encoding="utf-8") as file:
+            memory.append(int(file.read().split()[1]) * 4096)
+    cold, times, memory = times[0], sorted(times[1:]), memory[1:]
+    numbers = (statistics.fmean(times), statistics.pstdev(times), *(times[int(part * (len(times) - 1))] for part in (0.5, 0.99)))
+    return ",".join([task["how"], task["function"], task["device"], *(f"{number:.4g}" for number in numbers),
+                     f"{statistics.fmean(memory):.0f}", f"{statistics.pstdev(memory):.0f}", str(held()), f"{cold:.4g}"])
 
 
 def machine(options):

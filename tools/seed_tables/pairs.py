@@ -2,7 +2,10 @@
 many as a number of places allows. For peers of seed002.py, which need nothing but Python for it."""
 
 import json
+import math
 import random
+import sys
+import time
 
 
 def read(path):
@@ -56,3 +59,45 @@ class Batches:
 
     def all(self):
         return map(self.batch, self.parts(self.pairs))
+
+
+class Training:
+    """What a peer does with the model and the pairs that it is told: a pass over the pairs, a look at others, translations."""
+
+    def __init__(self, model):
+        self.model, self.data = model, read(model["data"])
+        self.batches = {name: Batches(self.data[name], self.data["begin"], self.data["end"], model["batch"], model["places"])
+                        for name in ("train", "val")}
+        self.steps = self.epochs = 0
+
+    def rate(self):
+        warmup = min(self.model["warmup"], self.model["epochs"] * len(self.batches["train"]))
+        return self.model["rate"] * (min(self.steps / warmup, math.sqrt(warmup / self.steps)) if warmup else 1)
+
+    def __call__(self, what, step, judged, compiles, translated=None):
+        """`step` gives the loss of a rate and a micro-batch, `judged` its targets, those that are right, and the sum of their
+        losses, `compiles` how many there were, `translated` the tokens for a few sources."""
+        if what == "validate":
+            count, right, loss = (sum(column) for column in zip(*map(judged, self.batches["val"].all())))
+            return {"loss": loss / count, "accuracy": right / count}
+        if what == "translate":
+            sources = [source for source, _ in self.data["test"]]
+            order, lines = sorted(range(len(sources)), key=lambda i: len(sources[i])), {}
+            for some in (order[first : first + 50] for first in range(0, len(order), 50)):
+                lines |= zip(some, translated([sources[i] for i in some]))
+            return {"tokens": [lines[i] for i in range(len(sources))]}
+        begin, tokens, losses = time.perf_counter(), 0, []
+        for batch in self.batches["train"].epoch(self.epochs):
+            self.steps += 1
+            losses.append(step(self.rate(), batch))
+            tokens += sum(target >= 0 for row in batch[3] for target in row)
+        self.epochs += 1
+        return {"seconds": time.perf_counter() - begin, "tokens": tokens, "loss": sum(losses) / len(losses),
+                "compiles": compiles(), "shapes": len(self.batches["train"].shapes())}
+
+
+def answer(act):
+    """Says that the peer is ready, and answers each line."""
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(json.dumps(act(line.strip())), flush=True)

@@ -13,6 +13,8 @@ import re
 import sys
 import time
 
+from pairs import answer
+
 try:
     import tiktoken
     import tokenizers
@@ -75,13 +77,14 @@ def learn(text, count):
 def main():
     wanted = json.loads(sys.argv[1])
     encoders = Encoders(wanted["tokenizer"]) if wanted["tokenizer"] else None
-    print("ready", flush=True)
-    for line in sys.stdin:
+
+    def act(line):
         task = json.loads(line)
         with open(task["file"], encoding="utf-8", newline="") as file:
             text = file.read()
-        answer = learn(text, task["merges"]) if task["do"] == "merges" else encoders(task["do"], text)
-        print(json.dumps(answer), flush=True)
+        return learn(text, task["merges"]) if task["do"] == "merges" else encoders(task["do"], text)
+
+    answer(act)
 
 
 main()

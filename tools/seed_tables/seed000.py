@@ -16,8 +16,7 @@ def run(options, folder):
     bytelm = program("bytelm")
     layers, batch, micro, steps = (2, 4, 1, 2) if options.quick else (8, 20, 5, 2)
     size = {"layers": layers, "heads": 8, "width": 512, "inner": 2048, "context": 256, "vocab": 256, "batch": batch,
-            "micro": micro, "shift": True, "activation": "relu", "tied": False, "head_bias": True,
-            "attention_bias": True, "last_norm": False, "dropout": 0.1, "epsilon": 1e-5}
+            "micro": micro, "shift": True, "tied": False, "last_norm": False, "dropout": 0.1}
     ours = [bytelm, "train", "--data", options.data, "--device", options.device, "--layers", str(layers), "--batch",
             str(batch), "--accumulate", str(micro)]
 

@@ -17,9 +17,8 @@ def run(options, folder):
     tokens = ["--tokens", options.tokens] if options.tokens else [] if options.quick else ["--vocab", "256"]
     ours = [program("gpt2"), "train", "--data", options.data, "--device", options.device, "--model", model, *tokens]
     what = {"layers": layers, "heads": heads, "width": width, "inner": 4 * width, "context": context, "vocab": vocab,
-            "batch": batch, "micro": micro, "shift": False, "activation": "gelu", "tied": True, "head_bias": True,
-            "attention_bias": False, "last_norm": True, "dropout": 0.1, "attention_dropout": 0.1, "epsilon": 0,
-            "scale": True, "dtype": "float32", "flash": True}
+            "batch": batch, "micro": micro, "activation": "gelu", "attention_bias": False, "dropout": 0.1, "attention_dropout": 0.1,
+            "bessel": True, "norm_epsilon": 0, "scale": True, "dtype": "float32"}
     short = [*ours, *(["--accumulate", "2"] if not options.quick else [])]  # a step is long; its micro-batches are alike
     columns = {"kiln": Ours(short, os.path.join(folder, "rates"), batch * context)}
     for peer in options.peers.split(","):

@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 
-from children import TORCH, ROOT, ended, program, train
+from children import Child, library, program, train
 from tables import curves, table
 
 # What presets.cc says of each, as peers need it.
@@ -24,32 +24,16 @@ MODELS = {
 }
 
 
-class PairPeer:
-    """A script of this folder that gets the model and a file of tokens as JSON, says `ready`, or why it is not, and then
-    answers each line with JSON: `epoch` trains for a pass over the pairs (seconds, tokens, mean loss, compilations so far
-    and shapes), `validate` gives loss and accuracy, `translate` the tokens of the test's translations."""
+class PairPeer(Child):
+    """A peer that trains on pairs: `epoch` trains for a pass over the pairs (seconds, tokens, mean loss, compilations so far and
+    shapes), `validate` gives loss and accuracy, `translate` the tokens of the test's translations, which JAX does not."""
 
     def __init__(self, options, name, model):
-        script, model = ("peer_pairs_torch.py", {**model, **TORCH[name]}) if name in TORCH else \
-            (f"peer_pairs_{name}.py", model)
-        print("tools/seeds:", script, json.dumps(model), file=sys.stderr)
-        path = os.path.join(ROOT, "tools", "seed_tables", script)
-        environment = {**os.environ, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}  # what was compiled before does not count
-        self.child = subprocess.Popen([options.python, path, json.dumps(model)], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, text=True, env=environment)
-        self.why = self.child.stdout.readline().strip()
-
-    def __call__(self, what):
-        self.child.stdin.write(what + "\n")
-        self.child.stdin.flush()
-        answer = self.child.stdout.readline()
-        if not answer:
-            sys.exit(f"tools/seeds: expected an answer to '{what}' of a peer, but it ended with {self.child.wait()}")
-        return json.loads(answer)
-
-    def end(self):
-        self.child.stdin.close()
-        ended(self.child)
+        small = model["name"] == "small"  # else tables and a head of its own, PyTorch's weights to begin with
+        more = {"task": "pairs", "waves": True, "scale": True, "xavier": small, "tied": small}
+        more |= {} if small else {"bessel": True, "norm_epsilon": 1e-6}
+        # What was compiled before does not count.
+        super().__init__(options.python, *library(name, {**model, **more}), TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
 
 
 def output(*command, **more):

@@ -3,6 +3,7 @@ Each row is a child of its own, so that its memory is its own; the rows of a rou
 round with the least mean time counts. A GPU's rows are those of `--device cuda:0`, of which nobody has measured any."""
 
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -35,7 +36,9 @@ def row(framework, function, options, calls, folder):
         command = [os.path.join(ROOT, "build", "bin", "kiln-vmap"), "--device", options.device,
                    "--how", framework.split()[1], *flags]
         return measured(command, KILN_CACHE=os.path.join(folder, "no-cache"), KILN_CACHE_BYTES="0")
-    return measured([options.python, os.path.join(HERE, "peer_vmap.py"), "--how", framework, "--device", options.device, *flags])
+    task = {"task": "vmap", "how": framework, "device": options.device, "function": name, "batch": batch, "extents": extents, "calls": calls}
+    script = "peer_torch.py" if framework.startswith("torch") else "peer_jax.py"
+    return measured([options.python, os.path.join(HERE, script), json.dumps(task)])
 
 
 def best(framework, function, options, folder):

@@ -3,8 +3,8 @@
 `commands.py ROOT BUILD README FOLDER [PART]` takes the lines of every ```sh block, and the inline code that calls one of the
 programs with flags, in the README's order, and runs them in the new folder FOLDER, in which `build` and `tools` are the
 real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, lines DE and EN, HELD_DE and
-HELD_EN, HellaSwag's TASKS, a kernel FILE.cc, arrays a.npy, b.npy and x.npy, modules FILE.mlir and k.mlir, PTX FILE.ptx, a
-case CASE, REPRODUCER; DIR and run are theirs to make. Long work is made short by flags that SHORTER adds; stub libraries
+HELD_EN, HellaSwag's TASKS, a kernel FILE.cc, arrays a.npy, b.npy and x.npy, modules FILE.mlir and k.mlir, PTX FILE.ptx,
+REPRODUCER; DIR and run are theirs to make. Long work is made short by flags that SHORTER adds; stub libraries
 stand for two GPUs; nothing else is changed. Ends with a message at the first command that fails; a README without commands
 is a failure, too.
 
@@ -105,13 +105,6 @@ def prepare(root, build, folder):
         npy.write(os.path.join(folder, name), "<f4", "256x256", *range(256 * 256))
     npy.write(os.path.join(folder, "x.npy"), "<f4", "5", *range(5))
     shutil.copy(os.path.join(root, "test/tools/inputs/scale.ptx"), os.path.join(folder, "FILE.ptx"))
-    case = os.path.join(folder, "CASE")
-    os.mkdir(case)
-    shutil.copy(os.path.join(root, "test/tools/inputs/scale.ptx"), os.path.join(case, "kernel.ptx"))
-    shutil.copy(os.path.join(root, "test/tools/inputs/case.json"), case)
-    for name, code, values in (("in0", "<f4", (1, 2, 3, 4, 5)), ("in1", "<f4", (0,) * 5),
-                               ("want1", "<f8", (2.5, 5, 7.5, 10, 12.5))):
-        npy.write(os.path.join(case, f"{name}.npy"), code, "5", *values)
     for name, tail in {"FILE.mlir": "", "k.mlir": "", "REPRODUCER": PIPELINE}.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
             stream.write(module + tail)

@@ -44,7 +44,7 @@ static void windowAttention(View q, View k, View v, View slopes, View o, Tile sc
 }
 const Kernel windowAttentionKernel = kernel(
     "window_attention", windowAttention,
-    {"q (B, H, T, D)", "k (B, H / group, T, D)", "v (B, H / group, T, D)", "slopes (H)", "o (B, H, T, D)", "scale"},
+    {"q (B, H, T, D)", "k (B, H / group, T, D)", "v (B, H / group, T, D)", "slopes (H) f32", "o (B, H, T, D)", "scale"},
     {field("bm", &WindowConfig::bm, "queries of a program"), field("bn", &WindowConfig::bn, "keys of a round"),
      field("window", &WindowConfig::window, "keys that a query sees"),
      field("group", &WindowConfig::group, "heads that share keys"),
@@ -66,8 +66,8 @@ static void pagedAttention(View q, View k, View v, View table, View lengths, Vie
 }
 const Kernel pagedAttentionKernel = kernel(
     "paged_attention", pagedAttention,
-    {"q (B, H, group, D)", "k (blocks, H, page, D)", "v (blocks, H, page, D)", "blocks (B, pages) of a sequence",
-     "lengths (B)", "o (B, H, group, D)", "scale"},
+    {"q (B, H, group, D)", "k (blocks, H, page, D)", "v (blocks, H, page, D)", "blocks (B, pages) i32 of a sequence",
+     "lengths (B) i32", "o (B, H, group, D)", "scale"},
     {field("group", &PagedConfig::group, "queries that share keys"),
      field("page", &PagedConfig::page, "keys of a page"), field("pages", &PagedConfig::pages, "pages of a round"),
      field("warps", &PagedConfig::warps, "warps of a program")});

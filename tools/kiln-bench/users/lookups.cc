@@ -13,9 +13,9 @@ static void sparseRows(View starts, View columns, View values, View x, View y, B
   }
   store(y, {m, d}, acc);
 }
-const Kernel sparseRowsKernel =
-    kernel("sparse_rows", sparseRows,
-           {"starts (M + 1) of rows", "columns (entries)", "values (entries)", "x (K, D)", "y (M, D)"}, blockFields());
+const Kernel sparseRowsKernel = kernel(
+    "sparse_rows", sparseRows,
+    {"starts (M + 1) i32 of rows", "columns (entries) i32", "values (entries)", "x (K, D)", "y (M, D)"}, blockFields());
 
 static void bags(View ids, View table, View y, BagConfig cfg) {
   const int64_t D = table.extent(1);
@@ -27,7 +27,7 @@ static void bags(View ids, View table, View y, BagConfig cfg) {
   store(y, {b, 0}, cast(acc / cast(ids.dim(1), f32), y.type()));
 }
 const Kernel bagsKernel = kernel(
-    "bags", bags, {"ids (B, L)", "table (V, D)", "y (B, D), means of a bag's rows"},
+    "bags", bags, {"ids (B, L) i32", "table (V, D)", "y (B, D), means of a bag's rows"},
     {field("bags", &BagConfig::bags, "bags of a program"), field("warps", &BagConfig::warps, "warps of a program")});
 
 static void histogram(View x, View counts, HistogramConfig cfg) {

@@ -24,7 +24,7 @@ static void rope(View x, View cosines, View sines, View y, RopeConfig cfg) {
   store(y, {b, h, t, half}, cast(fma(right, c, left * s), y.type()));
 }
 const Kernel ropeKernel = kernel(
-    "rope", rope, {"x (B, H, T, D)", "cosines (T, D / 2)", "sines (T, D / 2)", "y (B, H, T, D)"},
+    "rope", rope, {"x (B, H, T, D)", "cosines (T, D / 2) f32", "sines (T, D / 2) f32", "y (B, H, T, D)"},
     {field("bt", &RopeConfig::bt, "positions of a program"), field("warps", &RopeConfig::warps, "warps of a program")});
 
 static void stencil(View x, View y, Tile centre, Tile side, StencilConfig cfg) {

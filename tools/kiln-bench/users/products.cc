@@ -29,8 +29,9 @@ static void scaledProduct(View x, View w, View scales, View y, ProductConfig cfg
   }
   store(y, {m, n}, cast(acc, y.type()));
 }
-const Kernel scaledProductKernel = kernel(
-    "scaled_product", scaledProduct, {"x (M, K)", "w (K, N)", "scales (K / BK, N) of w", "y (M, N)"}, productFields());
+const Kernel scaledProductKernel =
+    kernel("scaled_product", scaledProduct, {"x (M, K)", "w (K, N) i8", "scales (K / BK, N) f32 of w", "y (M, N)"},
+           productFields());
 
 static void lstmStep(View x, View h, View cell, View wx, View wh, View bias, View hNext, View cellNext,
                      ProductConfig cfg) {
@@ -53,8 +54,8 @@ static void lstmStep(View x, View h, View cell, View wx, View wh, View bias, Vie
   store(hNext, {m, n}, cast(sigmoid(gates[3]) * tanh(now, Accuracy::fast), hNext.type()));
 }
 const Kernel lstmStepKernel = kernel("lstm_step", lstmStep,
-                                     {"x (M, X)", "h (M, H)", "cell (M, H)", "wx (4, X, H)", "wh (4, H, H)",
-                                      "bias (4, H)", "hNext (M, H)", "cellNext (M, H)"},
+                                     {"x (M, X)", "h (M, H)", "cell (M, H) f32", "wx (4, X, H)", "wh (4, H, H)",
+                                      "bias (4, H) f32", "hNext (M, H)", "cellNext (M, H) f32"},
                                      productFields());
 
 static void persistentProduct(View a, View b, View c, ProductConfig cfg) {

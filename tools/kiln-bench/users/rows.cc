@@ -53,7 +53,7 @@ static void klLoss(View logP, View logQ, View losses, View gradient, Tile scale,
   store(losses, {n}, sum(total));
 }
 const Kernel klLossKernel = kernel("kl_loss", klLoss,
-                                   {"p (N, C) as logarithms", "q (N, C) as logarithms", "losses (N)",
+                                   {"p (N, C) as logarithms", "q (N, C) as logarithms", "losses (N) f32",
                                     "gradient (N, C) by the former", "scale of the gradient"},
                                    blockFields());
 
@@ -70,7 +70,7 @@ static void largest(View x, View values, View places, LargestConfig cfg) {
     row = where(iota(C) == place, -infinity, row);
   }
 }
-const Kernel largestKernel = kernel("largest", largest, {"x (N, C)", "values (N, k)", "places (N, k)"},
+const Kernel largestKernel = kernel("largest", largest, {"x (N, C)", "values (N, k)", "places (N, k) i32"},
                                     {field("rows", &LargestConfig::rows, "rows of a program"),
                                      field("k", &LargestConfig::k, "elements of a row that are wanted"),
                                      field("warps", &LargestConfig::warps, "warps of a program")});

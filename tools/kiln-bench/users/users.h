@@ -70,13 +70,7 @@ extern const Kernel windowAttentionKernel, pagedAttentionKernel;                
 extern const Kernel selectiveScanKernel, runningSumKernel, sortRowsKernel;                          // sequences.cc
 extern const Kernel sparseRowsKernel, bagsKernel, histogramKernel;                                  // lookups.cc
 
-/// A launch of one of them.
-struct UserProblem {
-  Problem problem; // `peer` is what triton_users.json calls it
-  /// What a round of the main loop works on, in elements as triton_users.json counts them; where there is no loop, what
-  /// a program does.
-  double elements = 1;
-};
-std::vector<UserProblem> userProblems(Operands &make, const Space &space);
+/// A launch of each; `peer` is what triton_users.py calls it.
+std::vector<Problem> userProblems(Operands &make);
 
 } // namespace kiln::bench
