@@ -108,37 +108,30 @@ static Type typeFor(const Bench &bench, const std::string &name) {
 
 namespace {
 /// What the command line says.
-struct Wishes {
-  std::string device, type, precision, json, nvdisasm, read, ratchet, triton;
+struct Wishes : bench::Options {
+  std::string device, type, precision, json;
   int threads = 0;
-  bool quick = false, accepts = false;
 };
 } // namespace
 
 static void runBench(const Bench &bench, const Wishes &wishes) {
   const std::string name = wishes.device.empty() ? bench.device : wishes.device;
   const Type type = typeFor(bench, wishes.type.empty() ? bench.type : wishes.type);
-  int threads = wishes.threads;
-  std::shared_ptr<Device> device = Device::open(name);
-  if (threads > 0) {
-    device->setThreads(threads);
-    setCompileThreads(threads);
+  const std::shared_ptr<Device> device = Device::open(name);
+  if (wishes.threads > 0) {
+    device->setThreads(wishes.threads);
+    setCompileThreads(wishes.threads);
   }
-  threads = device->threads();
+  const int threads = device->threads();
   bench::setPeerThreads(threads);
   bench::Report report(threads, wishes.json);
   if (wishes.read.empty())
     writeResult(fmt::format("kiln-bench {} on {} ({}), {} thread{}\n", bench.name, name, device->target().name, threads,
                             threads == 1 ? "" : "s"));
-  bench::Setting setting{device, threads, report, wishes.quick};
+  bench::Setting setting(wishes, device, report);
   if (!wishes.precision.empty())
     setting.precision = precisionNamed(wishes.precision);
   setting.type = type;
-  setting.nvdisasm = wishes.nvdisasm;
-  setting.read = wishes.read;
-  setting.triton = wishes.triton;
-  setting.ratchet = wishes.ratchet;
-  setting.accepts = wishes.accepts;
   if (bench.measuresMachine)
     benchMachine(setting);
   bench.run(setting);
@@ -170,10 +163,12 @@ static void runProgram(int argc, char **argv) {
   app.allow_extras();
   try {
     app.parse(argc, argv);
+    std::vector<std::string> flags;
+    for (const CLI::Option *option : app.get_options())
+      if (!option->get_lnames().empty())
+        flags.push_back("--" + option->get_lnames().front());
     for (const std::string &word : app.remaining())
-      rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')),
-                 {"--device", "--dtype", "--precision", "--threads", "--json", "--quick", "--nvdisasm", "--triton",
-                  "--ratchet", "--accept", "--read", "--version", "--help"});
+      rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')), flags);
     if (limit->count() && wishes.threads < 1)
       throw Error(fmt::format("expected --threads to be at least 1, but got {}", wishes.threads));
     if (name.empty())
