@@ -19,6 +19,7 @@ struct Options {
   std::string triton;   // a file of Triton's rows
   std::string ratchet;  // numbers that may not get worse
   bool accepts = false; // they are written anew
+  std::string only;     // the rows whose names contain this
 };
 
 /// What every benchmark gets.
@@ -58,6 +59,8 @@ void benchLayerNorm(Setting &setting);
 /// Sums and copies of rows by the stride of their elements, beside rows of stride 1; reshapes, gathered pages, a check,
 /// masks, additions, running sums, beside a copy; elements that positions name.
 void benchViews(Setting &setting);
+/// A batch of examples as a loop of launches, as one launch of what vmap makes, and by kernels batched by hand.
+void benchVmap(Setting &setting);
 /// Training steps of GPT-2 124M, beside the multiply-add peak; peak memory beside the plan.
 void benchStep(Setting &setting);
 /// A token more of GPT-2 124M: the bytes that it reads over time, beside a copy of as many.

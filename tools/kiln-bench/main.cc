@@ -1,6 +1,6 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|views|step|token|launch|compile|ptxas|static|users|simulator
+//     kiln-bench matmul|attention|layernorm|views|vmap|step|token|launch|compile|ptxas|static|users|simulator
 //         [--device D] [--dtype T] [--precision P] [--threads N] [--json F] [--quick]
 //     kiln-bench static [--nvdisasm P] [--triton F] [--ratchet F [--accept]] [--read F]
 
@@ -56,6 +56,7 @@ static const Bench benches[] = {
      {bf16, f16}},
     {"views", "rows by the stride of their elements, beside stride 1; reshapes and checks, beside a copy",
      bench::benchViews},
+    {"vmap", "a batch by vmap and as a loop, beside kernels batched by hand", bench::benchVmap, {}, false},
     {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep, {bf16, f16}},
     {"token", "one more token of GPT-2 124M behind 1024, beside a copy", bench::benchToken, {bf16, f16}},
     {"launch", "host time of a launch, beside its budget", bench::benchLaunch, {}, false},
@@ -152,6 +153,7 @@ static void runProgram(int argc, char **argv) {
   CLI::Option *limit = app.add_option("--threads", wishes.threads,
                                       "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
   app.add_option("--json", wishes.json, "also write the rows to this file");
+  app.add_option("--only", wishes.only, "vmap: the rows whose names contain this");
   app.add_flag("--quick", wishes.quick, "small shapes, measured once: whether it works, not how fast");
   app.add_option("--nvdisasm", wishes.nvdisasm, "static, users: NVIDIA's disassembler, to count machine code");
   app.add_option("--triton", wishes.triton, "static, users: rows that triton_static.py wrote, to stand beside ours");
