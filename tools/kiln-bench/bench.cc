@@ -4,6 +4,7 @@
 
 #include "tools/kiln-bench/machine.h"
 
+#include <algorithm>
 #include <random>
 
 using namespace kiln;
@@ -23,12 +24,43 @@ Tensor bench::zeroTensor(const Setting &setting, const Shape &extents, Type type
   return Tensor(setting.device, type, extents);
 }
 
-bench::Space bench::spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held) {
-  return {[&](int64_t bytes) {
-            held.push_back(std::make_unique<Tensor>(setting.device, i8, Shape{std::max<int64_t>(1, bytes)}));
-            return held.back()->data();
-          },
-          [&](void *to, const void *from, int64_t bytes) { setting.device->upload(to, from, bytes); }};
+/// Bytes that are numbers in (−1, 1) as bf16 and as f32; as f16 they are finite.
+static std::vector<uint16_t> someNumbers(int64_t bytes) {
+  std::vector<uint16_t> numbers(static_cast<size_t>(cdiv(bytes, 2)));
+  std::minstd_rand random(1);
+  for (uint16_t &number : numbers) {
+    const auto bits = static_cast<uint32_t>(random());
+    number = static_cast<uint16_t>((bits & 0x8000) | (0x3a00 + (bits >> 16) % 0x580)); // of 2⁻¹¹ and more
+  }
+  return numbers;
+}
+
+bench::Space bench::spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held, bool zeroed) {
+  static constexpr int64_t large = 1 << 20;
+  const auto allocate = [&held, &setting, numbers = someNumbers(zeroed ? 0 : large)](int64_t bytes) {
+    held.push_back(std::make_unique<Tensor>(setting.device, i8, Shape{std::max<int64_t>(1, bytes)}));
+    char *const data = static_cast<char *>(held.back()->data());
+    for (int64_t at = 0; !numbers.empty() && bytes >= large && at < bytes; at += large)
+      setting.device->upload(data + at, numbers.data(), std::min(large, bytes - at));
+    return data;
+  };
+  return {allocate, [&](void *to, const void *from, int64_t bytes) { setting.device->upload(to, from, bytes); }};
+}
+
+void bench::addByKernel(Setting &setting, Row row, const std::map<std::string, double> &milliseconds, const char *whole,
+                        double all) {
+  std::vector<std::pair<double, std::string>> times;
+  for (const auto &[kernel, time] : milliseconds)
+    times.emplace_back(time, kernel);
+  std::sort(times.rbegin(), times.rend());
+  row.metric = "ms";
+  row.peer = whole;
+  row.peerValue = all;
+  for (const std::string shape = row.shape; const auto &[time, kernel] : times) {
+    row.shape = shape + ": " + kernel;
+    row.value = time;
+    setting.report.add(row);
+  }
 }
 
 bench::Contender bench::copyOf(const Setting &setting, const Tensor &from, Tensor &to) {

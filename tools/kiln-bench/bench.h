@@ -10,20 +10,28 @@
 
 namespace kiln::bench {
 
-/// What every benchmark gets.
-struct Setting {
-  std::shared_ptr<Device> device;
-  int threads = 1;
-  Report &report;
+/// What the command line asks for besides.
+struct Options {
   /// Small shapes, measured once: that every row comes, not how fast anything is.
   bool quick = false;
+  std::string nvdisasm; // NVIDIA's disassembler; empty: none
+  std::string read;     // a disassembly to count, and nothing else
+  std::string triton;   // a file of Triton's rows
+  std::string ratchet;  // numbers that may not get worse
+  bool accepts = false; // they are written anew
+  std::string only;     // the rows whose names contain this
+};
+
+/// What every benchmark gets.
+struct Setting : Options {
+  Setting(const Options &options, std::shared_ptr<Device> device, Report &report)
+      : Options(options), device(std::move(device)), threads(this->device->threads()), report(report) {}
+
+  std::shared_ptr<Device> device;
+  int threads;
+  Report &report;
   std::optional<Precision> precision = {}; // of products of f32, where one is asked for
   Type type = Type::f32;                   // of operands
-  std::string nvdisasm = {};               // NVIDIA's disassembler; empty: none
-  std::string read = {};                   // a disassembly to count, and nothing else
-  std::string triton = {};                 // a file of Triton's rows
-  std::string ratchet = {};                // numbers that may not get worse
-  bool accepts = false;                    // they are written anew
 
   /// The device's target, with that precision.
   Target target() const {
@@ -51,6 +59,8 @@ void benchLayerNorm(Setting &setting);
 /// Sums and copies of rows by the stride of their elements, beside rows of stride 1; reshapes, gathered pages, a check,
 /// masks, additions, running sums, beside a copy; elements that positions name.
 void benchViews(Setting &setting);
+/// A batch of examples as a loop of launches, as one launch of what vmap makes, and by kernels batched by hand.
+void benchVmap(Setting &setting);
 /// Training steps of GPT-2 124M, beside the multiply-add peak; peak memory beside the plan.
 void benchStep(Setting &setting);
 /// A token more of GPT-2 124M: the bytes that it reads over time, beside a copy of as many.
@@ -76,8 +86,13 @@ Tensor randomTensor(const Setting &setting, const Shape &extents, uint64_t seed)
 /// A tensor of zeros.
 Tensor zeroTensor(const Setting &setting, const Shape &extents, Type type = Type::f32);
 
-/// The device's memory, zeroed, for operands that `held` keeps.
-Space spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held);
+/// The device's memory for operands that `held` keeps, zeroed; or what is large holds numbers, for a GPU multiplies
+/// zeros faster, and tokens and records are zeros.
+Space spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held, bool zeroed = true);
+
+/// A row for each kernel, the longest first: its milliseconds beside those of `whole`, which together are so many.
+void addByKernel(Setting &setting, Row row, const std::map<std::string, double> &milliseconds, const char *whole,
+                 double all);
 
 /// A copy of all that `from` holds to `to`, as large: what the machine moves at best.
 Contender copyOf(const Setting &setting, const Tensor &from, Tensor &to);

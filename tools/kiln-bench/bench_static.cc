@@ -16,7 +16,6 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <set>
 
 using namespace kiln;
@@ -107,30 +106,10 @@ static void printWhole(const std::vector<StaticRow> &rows, const std::string &wh
 
 static bool isReal(const Device &device) { return device.name().starts_with("cuda"); }
 
-/// Bytes that are numbers in (−1, 1) as bf16 and as f32; as f16 they are finite.
-static std::vector<uint16_t> someNumbers(int64_t bytes) {
-  std::vector<uint16_t> numbers(static_cast<size_t>(cdiv(bytes, 2)));
-  std::minstd_rand random(1);
-  for (uint16_t &number : numbers) {
-    const auto bits = static_cast<uint32_t>(random());
-    number = static_cast<uint16_t>((bits & 0x8000) | (0x3a00 + (bits >> 16) % 0x580)); // of 2⁻¹¹ and more
-  }
-  return numbers;
-}
-
-/// Times each launch on the device, on memory of its own. What is large holds numbers, for a GPU multiplies zeros
-/// faster; tokens and records are zeros.
+/// Times each launch on the device, on memory of its own.
 static void measureRows(Setting &setting, const Gpt2Config &model, std::vector<StaticRow> &rows) {
-  constexpr int64_t large = 1 << 20;
-  const std::vector<uint16_t> numbers = someNumbers(large);
-  std::vector<std::unique_ptr<Tensor>> tensors;
-  Space space = spaceOf(setting, tensors);
-  space.allocate = [&, zeroed = space.allocate](int64_t bytes) {
-    char *const data = static_cast<char *>(zeroed(bytes));
-    for (int64_t at = 0; bytes >= large && at < bytes; at += large)
-      setting.device->upload(data + at, numbers.data(), std::min(large, bytes - at));
-    return data;
-  };
+  std::vector<std::unique_ptr<Tensor>> held;
+  const Space space = spaceOf(setting, held, /*zeroed=*/false);
   const std::vector<Problem> problems = stepProblems(setting.target(), model, sequences, space);
   for (size_t i = 0; i < rows.size(); ++i)
     if (rows[i].error.empty())

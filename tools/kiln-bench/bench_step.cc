@@ -9,8 +9,8 @@
 #include "models/train/trainer.h"
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/machine.h"
+#include "tools/kiln-bench/step_plans.h"
 
-#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <fstream>
@@ -19,10 +19,6 @@
 #include <random>
 
 using namespace kiln;
-
-static Gpt2Config config124M(int64_t context) {
-  return {.layers = 12, .heads = 12, .width = 768, .context = context, .vocab = 50257};
-}
 
 /// Tokens that differ as much as text does, and the ones that follow them.
 static HostBatch randomBatch(int64_t tokens, int64_t vocab) {
@@ -95,21 +91,12 @@ static void reportKernels(bench::Setting &setting, const std::string &shape, Ste
   for (int round = 0; round < setting.rounds(); ++round)
     for (const auto &[kernel, seconds] : steps.byKernel(*setting.device))
       found[kernel].push_back(seconds);
-  std::vector<std::pair<double, std::string>> times;
+  std::map<std::string, double> times;
   double all = 0;
-  for (const auto &[kernel, seconds] : found) {
-    times.emplace_back(1e3 * bench::median(seconds), kernel);
-    all += times.back().first;
-  }
-  std::sort(times.rbegin(), times.rend());
-  for (const auto &[milliseconds, kernel] : times)
-    setting.report.add({.bench = "step",
-                        .shape = fmt::format("{}: {}", shape, kernel),
-                        .metric = "ms",
-                        .value = milliseconds,
-                        .peer = "step",
-                        .peerValue = all,
-                        .dtype = nameOf(setting.type)});
+  for (const auto &[kernel, seconds] : found)
+    all += times[kernel] = 1e3 * bench::median(seconds);
+  addByKernel(setting, {.bench = "step", .shape = shape, .metric = "", .dtype = nameOf(setting.type)}, times, "step",
+              all);
 }
 
 static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Config config, int64_t B) {
@@ -164,6 +151,6 @@ void bench::benchStep(Setting &setting) {
       fmt::format("training step of GPT-2 124M in {}, beside the multiply-add peak", nameOf(setting.type)));
   if (setting.quick)
     return measureStep(setting, "nano", gpt2Named("nano").config, 4);
-  measureStep(setting, "124M", config124M(64), 4);
-  measureStep(setting, "124M", config124M(1024), 1);
+  measureStep(setting, "124M", config124M(f32, 12, 64), 4);
+  measureStep(setting, "124M", config124M(f32), 1);
 }

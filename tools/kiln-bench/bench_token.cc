@@ -6,7 +6,6 @@
 #include "tools/kiln-bench/problems.h"
 #include "tools/kiln-bench/step_plans.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 
@@ -47,18 +46,11 @@ static void measureToken(bench::Setting &setting, const Gpt2Config &config, int6
                       .peer = "copy",
                       .peerValue = 8.0 * static_cast<double>(count) / seconds[1] / 1e9,
                       .dtype = dtype});
-  std::vector<std::pair<double, std::string>> times;
+  std::map<std::string, double> times;
   for (const auto &[kernel, part] : byKernel)
-    times.emplace_back(1e3 * seconds[2 + times.size()], kernel);
-  std::sort(times.rbegin(), times.rend());
-  for (const auto &[milliseconds, kernel] : times)
-    setting.report.add({.bench = "token",
-                        .shape = fmt::format("{}: {}", shape, kernel),
-                        .metric = "ms",
-                        .value = milliseconds,
-                        .peer = "token",
-                        .peerValue = 1e3 * seconds[0],
-                        .dtype = dtype});
+    times.emplace(kernel, 1e3 * seconds[2 + times.size()]);
+  addByKernel(setting, {.bench = "token", .shape = shape, .metric = "", .dtype = dtype}, times, "token",
+              1e3 * seconds[0]);
 }
 
 void bench::benchToken(Setting &setting) {

@@ -1,25 +1,31 @@
 // Views whose lanes lie apart, and tiles whose elements do: by how much they are slower than what lies side by side.
+// The data stay in a core's caches, so that instructions are measured and not memory.
 //
-// Reading: sums of rows, by the stride of their elements, beside the same sums of rows
-// whose elements lie side by side. The data stay in a core's caches, so that reading is measured and not memory. Lanes
-// up to 8 apart are read by vectors and shuffles, others one by one. A view of f32 with stride s touches s times the
-// cache lines, up to one for each element, so that 1/s is what to expect of it. The turned view has the lanes of a row
-// in lines of their own, 64 elements apart: in f32 and bf16 they lie in so few sets of the first cache that the next
-// row finds none of them there.
+// Reading: sums of rows, by the stride of their elements, beside the same sums of rows whose elements lie side by side.
+// Lanes up to 8 apart are read by vectors and shuffles, others one by one. A view of f32 with stride s touches s times
+// the cache lines, up to one for each element, so that 1/s is what to expect of it. The turned view has the lanes of a
+// row in lines of their own, 64 elements apart: in f32 and bf16 they lie in so few sets of the first cache that the
+// next row finds none of them there. Writing: copies to such rows.
+//
+// Then reshapes, gathered pages, masks, additions, running sums and turns, beside a copy that reads and writes as many
+// bytes; and elements that positions name.
 
-#include "tools/kiln-bench/views.h"
+#include "tools/kiln-bench/bench.h"
 
 #include <fmt/format.h>
 
 using namespace kiln;
+using namespace kiln::bench;
 
-static constexpr int64_t columns = 512;
+// --- Rows by the stride of their elements --------------------------------------------------------------------------
+
+static constexpr int64_t columns = 512, rows = 64;
 
 /// y[m] = Σ x[m, ·] of 8 rows a program. x (M, 512), y (M).
 static void sumRows(View x, View y) {
   Tile m = program_id(0) * 8;
-  Tile rows = cast(load(x, {m, 0}, {8, columns}), f32); // (8, 512)
-  store(y, {m}, sum(rows));
+  Tile tile = cast(load(x, {m, 0}, {8, columns}), f32); // (8, 512)
+  store(y, {m}, sum(tile));
 }
 static const Kernel sumRowsKernel = kernel("sum_rows", sumRows);
 
@@ -30,25 +36,17 @@ static void copyRows(View x, View y) {
 }
 static const Kernel copyRowsKernel = kernel("copy_rows", copyRows);
 
-/// Rows whose elements lie `stride` apart; as many stay in use whatever the stride is.
-static TensorRef rowsOf(const Tensor &memory, int64_t rows, int64_t stride) {
-  TensorRef view = memory.ref();
-  view.extents = {rows, columns};
-  view.strides = {columns * stride, stride};
-  return view;
-}
+static int64_t repeats(const Setting &setting) { return setting.quick ? 1 : 8; }
 
-bench::Runner bench::repeated(const Setting &setting, const Kernel &kernel, int64_t count,
-                              const std::vector<Arg> &args) {
+/// A kernel's launch, often enough that the host's part of it does not count.
+static Runner repeated(const Setting &setting, const Kernel &kernel, const Grid &grid, const std::vector<Arg> &args) {
   Plan plan;
-  for (int64_t again = 0; again < repeats(setting); ++again)
-    plan.launches.push_back({&kernel, "", programs(count), args});
+  plan.launches.assign(repeats(setting), {&kernel, "", grid, args});
   return Runner(setting, std::move(plan));
 }
 
-int64_t bench::repeats(const Setting &setting) { return setting.quick ? 1 : 8; }
-
-void bench::addRow(Setting &setting, const std::string &shape, const std::vector<double> &seconds, const char *peer,
+/// The time of the first, and that of what stands beside it; the ratio is the second's share of it.
+static void addRow(Setting &setting, const std::string &shape, const std::vector<double> &seconds, const char *peer,
                    Type type) {
   setting.report.add({.bench = "views",
                       .shape = shape,
@@ -60,144 +58,244 @@ void bench::addRow(Setting &setting, const std::string &shape, const std::vector
                       .dtype = nameOf(type)});
 }
 
-static void measureType(bench::Setting &setting, Type type) {
-  const int64_t rows = 64, widest = 8;
-  const Tensor memory = bench::zeroTensor(setting, {rows * columns * widest}, type);
-  const Tensor sums = bench::zeroTensor(setting, {rows});
-  const auto summing = [&](const TensorRef &view) {
-    return bench::repeated(setting, sumRowsKernel, rows / 8, {view, sums.ref()});
+static void measureStrides(Setting &setting, Type type) {
+  const Tensor memory = zeroTensor(setting, {rows * columns * 8}, type), sums = zeroTensor(setting, {rows}),
+               dense = zeroTensor(setting, {rows, columns}, type);
+  const auto strided = [&](const Shape &strides) {
+    TensorRef view = memory.ref();
+    view.extents = {rows, columns};
+    view.strides = strides;
+    return view;
   };
-  TensorRef turned = memory.ref();
-  turned.extents = {rows, columns};
-  turned.strides = {1, rows};
-  std::vector<std::pair<std::string, TensorRef>> views = {{"turned", turned}};
+  std::vector<std::pair<std::string, TensorRef>> views = {{"turned", strided({1, rows})}};
   for (const int64_t stride : {2, 3, 4, 5, 8})
-    views.emplace_back(fmt::format("stride {}", stride), rowsOf(memory, rows, stride));
-  for (const auto &[name, view] : views) {
-    const std::vector<double> seconds = setting.measure({summing(view), summing(rowsOf(memory, rows, 1))});
-    bench::addRow(setting, fmt::format("{} {}x{}", name, rows, columns), seconds, "stride_1", type);
-  }
-  const Tensor dense = bench::zeroTensor(setting, {rows, columns}, type);
-  const auto copying = [&](const TensorRef &view) {
-    return bench::repeated(setting, copyRowsKernel, rows / 8, {dense.ref(), view});
-  };
-  for (const int64_t stride : {2, 3, 4, 5, 8}) {
-    const std::vector<double> seconds =
-        setting.measure({copying(rowsOf(memory, rows, stride)), copying(rowsOf(memory, rows, 1))});
-    bench::addRow(setting, fmt::format("store, stride {} {}x{}", stride, rows, columns), seconds, "stride_1", type);
-  }
+    views.emplace_back(fmt::format("stride {}", stride), strided({columns * stride, stride}));
+  for (const bool stores : {false, true})
+    for (const auto &[name, view] : views) {
+      if (stores && name == "turned")
+        continue;
+      const auto of = [&](const TensorRef &each) {
+        return stores ? repeated(setting, copyRowsKernel, programs(rows / 8), {dense.ref(), each})
+                      : repeated(setting, sumRowsKernel, programs(rows / 8), {each, sums.ref()});
+      };
+      addRow(setting, fmt::format("{}{} {}x{}", stores ? "store, " : "", name, rows, columns),
+             setting.measure({of(view), of(strided({columns, 1}))}), "stride_1", type);
+    }
 }
 
-// --- Moves beside a copy ---------------------------------------------------------------------------------------------
+// --- Moves and accesses beside a copy ------------------------------------------------------------------------------
 
-static void copyPages(View x, View y) { // x, y (P, 16, 64)
-  Tile p = program_id(0) * 4;
-  store(y, {p, 0, 0}, load(x, {p, 0, 0}, {4, 16, 64}));
+namespace {
+/// A kernel on arguments as its registration describes them, N elements in all, P pages of 16 rows of 64.
+struct Move {
+  const char *name;
+  int64_t programs;
+  Kernel kernel;
+  Content content = {};
+};
+} // namespace
+
+static constexpr int64_t N = 1 << 15, P = N / 1024, block = 1024;
+
+/// y = x. x, y (N).
+static void copyBlocks(View x, View y) {
+  Tile n = program_id(0) * block;
+  store(y, {n}, load(x, {n}, {block}));
 }
-static void mergePages(View x, View y) { // x (P, 16, 64), y (16 P, 64)
-  Tile p = program_id(0) * 4;
-  store(y, {p * 16, 0}, reshape(load(x, {p, 0, 0}, {4, 16, 64}), {64, 64}));
-}
-static void splitRows(View x, View y) { // x (16 P, 64), y (P, 16, 64)
-  Tile p = program_id(0) * 4;
-  store(y, {p, 0, 0}, reshape(load(x, {p * 16, 0}, {64, 64}), {4, 16, 64}));
-}
-static void flatten(View x, View y) { // x (16 P, 64), y (1024 P)
-  Tile p = program_id(0) * 4;
-  store(y, {p * 1024}, reshape(load(x, {p * 16, 0}, {64, 64}), {4096}));
-}
-static void flattenRagged(View x, View y) { // x (16 P, 60), y (960 P)
-  Tile p = program_id(0) * 4;
-  store(y, {p * 960}, reshape(load(x, {p * 16, 0}, {64, 60}), {3840}));
-}
-static void gatherPages(View x, View pages, View y) { // x (P, 16, 64), pages (P), y (16 P, 64)
-  Tile p = program_id(0) * 4;
-  Tile named = load(pages, {p}, {4});
-  store(y, {p * 16, 0}, reshape(load(x, {named, 0, 0}, {16, 64}), {64, 64}));
-}
-static void join(View x, View y) { // x (P, 2, 512), y (1024 P): elements of both rows take turns
+static const Kernel copyKernel = kernel("copy_blocks", copyBlocks);
+
+/// Two rows of a page of (P, 2, 512).
+static std::pair<Tile, Tile> halvesOf(const View &x) {
   Tile p = program_id(0);
-  Tile low = reshape(load(x, {p, 0, 0}, {1, 1, 512}), {512}), high = reshape(load(x, {p, 1, 0}, {1, 1, 512}), {512});
-  store(y, {p * 1024}, reshape(where(iota(2) == 0, unsqueeze(low, -1), unsqueeze(high, -1)), {1024}));
-}
-static void turnBlocks(View x, View y) { // x (64 B, 64), y (B, 64, 64): blocks of 64 rows, transposed
-  Tile b = program_id(0);
-  store(y, {b, 0, 0}, reshape(transpose(load(x, {b * 64, 0}, {64, 64})), {1, 64, 64}));
-}
-static void scalePoints(View x, View y) { // x, y (N, 3)
-  Tile n = program_id(0) * 256;
-  store(y, {n, 0}, load(x, {n, 0}, {256, 3}) * 2);
-}
-static void addPairs(View x, View y) { // x (N, 2), y (N)
-  Tile n = program_id(0) * 512;
-  store(y, {n}, cast(sum(load(x, {n, 0}, {512, 2}), 1), y.type()));
-}
-static void addPoints(View x, View y) { // x (N, 3), y (P, 3)
-  Tile p = program_id(0);
-  store(y, {p, 0}, cast(sum(load(x, {p * 256, 0}, {256, 3}), 0, keep), y.type()));
-}
-static void checked(View x, View y) { // x, y (P, 16, 64)
-  Tile p = program_id(0) * 4;
-  Tile tile = load(x, {p, 0, 0}, {4, 16, 64});
-  device_assert(tile < 100, "expected small numbers");
-  store(y, {p, 0, 0}, tile);
+  return {reshape(load(x, {p, 0, 0}, {1, 1, 512}), {512}), reshape(load(x, {p, 1, 0}, {1, 1, 512}), {512})};
 }
 
-static const Kernel copyPagesKernel = kernel("copy_pages", copyPages), mergeKernel = kernel("merge", mergePages),
-                    splitKernel = kernel("split", splitRows), flattenKernel = kernel("flatten", flatten),
-                    raggedKernel = kernel("flatten_ragged", flattenRagged),
-                    gatherKernel = kernel("gather_pages", gatherPages), joinKernel = kernel("join", join),
-                    turnKernel = kernel("turn", turnBlocks), pointsKernel = kernel("points", scalePoints),
-                    pairsKernel = kernel("pairs", addPairs), sumKernel = kernel("sum_of_points", addPoints),
-                    checkedKernel = kernel("checked", checked);
-
-TensorRef bench::shaped(const Tensor &memory, const Shape &extents) {
-  TensorRef view = memory.ref();
-  view.extents = extents;
-  view.strides.assign(extents.size(), 1);
-  for (size_t axis = extents.size(); axis-- > 1;)
-    view.strides[axis - 1] = view.strides[axis] * extents[axis];
-  return view;
+/// Running sums of 64 rows of a matrix along its columns.
+static void sumColumns(View x, View y) {
+  Tile m = program_id(0) * 64;
+  store(y, {m, 0}, cast(cumsum(load(x, {m, 0}, {64, x.extent(1)}), 0), y.type()));
 }
 
-static void measureMoves(bench::Setting &setting, Type type) {
-  const int64_t pages = 64, count = pages * 16 * 64, programs = pages / 4;
-  const Tensor from = bench::zeroTensor(setting, {count}, type), to = bench::zeroTensor(setting, {count}, type);
-  Tensor names = bench::zeroTensor(setting, {pages}, i32);
-  std::vector<int32_t> order;
-  for (int32_t page = 0; page < pages; ++page)
-    order.push_back(page * 37 % pages);
-  names.upload(order.data(), names.bytes());
-  const Shape paged = {pages, 16, 64}, rows = {16 * pages, 64}, flat = {count};
-  struct Move {
-    const char *name;
-    const Kernel &kernel;
-    int64_t programs;
-    std::vector<Arg> args;
-  };
-  const auto of = [&](const Shape &x, const Shape &y) {
-    return std::vector<Arg>{bench::shaped(from, x), bench::shaped(to, y)};
-  };
-  const Move moves[] = {
-      {"merge", mergeKernel, programs, of(paged, rows)},
-      {"split", splitKernel, programs, of(rows, paged)},
-      {"flatten", flattenKernel, programs, of(rows, flat)},
-      {"flatten rows of 60", raggedKernel, programs, of({16 * pages, 60}, {960 * pages})},
+static const std::vector<Move> &reshapes() {
+  static const std::vector<Move> all = {
+      {"merge", P / 4,
+       kernel("merge",
+              +[](View x, View y) {
+                Tile p = program_id(0) * 4;
+                store(y, {p * 16, 0}, reshape(load(x, {p, 0, 0}, {4, 16, 64}), {64, 64}));
+              },
+              {"x (P, 16, 64)", "y (R, 64)"})},
+      {"split", P / 4,
+       kernel("split",
+              +[](View x, View y) {
+                Tile p = program_id(0) * 4;
+                store(y, {p, 0, 0}, reshape(load(x, {p * 16, 0}, {64, 64}), {4, 16, 64}));
+              },
+              {"x (R, 64)", "y (P, 16, 64)"})},
+      {"flatten", P / 4,
+       kernel("flatten",
+              +[](View x, View y) {
+                Tile p = program_id(0) * 4;
+                store(y, {p * 1024}, reshape(load(x, {p * 16, 0}, {64, 64}), {4096}));
+              },
+              {"x (R, 64)", "y (N)"})},
+      {"flatten rows of 60", P / 4,
+       kernel("flatten_ragged",
+              +[](View x, View y) {
+                Tile p = program_id(0) * 4;
+                store(y, {p * 960}, reshape(load(x, {p * 16, 0}, {64, 60}), {3840}));
+              },
+              {"x (R, 60)", "y (ragged)"})},
       {"gather pages, merge",
-       gatherKernel,
-       programs,
-       {bench::shaped(from, paged), names.ref(), bench::shaped(to, rows)}},
-      {"join", joinKernel, pages, of({pages, 2, 512}, flat)},
-      {"transpose", turnKernel, count / 4096, of(rows, {count / 4096, 64, 64})},
-      {"rows of 3, doubled", pointsKernel, count / 768, of({count / 768 * 256, 3}, {count / 768 * 256, 3})},
-      {"rows of 2, summed", pairsKernel, count / 1024, of({count / 2, 2}, {count / 2})},
-      {"rows of 3, columns summed", sumKernel, count / 768, of({count / 768 * 256, 3}, {count / 768, 3})},
-      {"check", checkedKernel, programs, of(paged, paged)}};
+       P / 4,
+       kernel("gather_pages",
+              +[](View x, View pages, View y) {
+                Tile p = program_id(0) * 4;
+                store(y, {p * 16, 0}, reshape(gather(x, load(pages, {p}, {4}), {0, 0}, {16, 64}), {64, 64}));
+              },
+              {"x (P, 16, 64)", "pages (P) i32", "y (R, 64)"}),
+       {{}, {{"pages", {0, 37, P}}}}},
+      {"join", P,
+       kernel("join",
+              +[](View x, View y) { // elements of both rows take turns
+                const auto [low, high] = halvesOf(x);
+                store(y, {program_id(0) * 1024},
+                      reshape(where(iota(2) == 0, unsqueeze(low, -1), unsqueeze(high, -1)), {1024}));
+              },
+              {"x (P, 2, 512)", "y (N)"})},
+      {"interleave", P,
+       kernel("interleave",
+              +[](View x, View y) {
+                const auto [low, high] = halvesOf(x);
+                store(y, {program_id(0) * 1024}, interleave(low, high));
+              },
+              {"x (P, 2, 512)", "y (N)"})},
+      {"transpose", N / 4096,
+       kernel("turn",
+              +[](View x, View y) {
+                Tile b = program_id(0);
+                store(y, {b, 0, 0}, reshape(transpose(load(x, {b * 64, 0}, {64, 64})), {1, 64, 64}));
+              },
+              {"x (R, 64)", "y (blocks, 64, 64)"})}};
+  return all;
+}
+
+static const std::vector<Move> &sums() {
+  static const std::vector<Move> all = {
+      {"rows of 3, doubled", N / 768,
+       kernel("points",
+              +[](View x, View y) {
+                Tile n = program_id(0) * 256;
+                store(y, {n, 0}, load(x, {n, 0}, {256, 3}) * 2);
+              },
+              {"x (points, 3)", "y (points, 3)"})},
+      {"rows of 2, summed", N / 1024,
+       kernel("pairs",
+              +[](View x, View y) {
+                Tile n = program_id(0) * 512;
+                store(y, {n}, cast(sum(load(x, {n, 0}, {512, 2}), 1), y.type()));
+              },
+              {"x (pairs, 2)", "y (pairs)"})},
+      {"rows of 3, columns summed", N / 768,
+       kernel("sum_of_points",
+              +[](View x, View y) {
+                Tile p = program_id(0);
+                store(y, {p, 0}, cast(sum(load(x, {p * 256, 0}, {256, 3}), 0, keep), y.type()));
+              },
+              {"x (points, 3)", "y (sums, 3)"})},
+      {"addition", N / block,
+       kernel("add_blocks",
+              +[](View x, View z, View y) {
+                Tile n = program_id(0) * block;
+                store(y, {n}, load(x, {n}, {block}) + load(z, {n}, {block}));
+              },
+              {"x (N)", "z (N)", "y (N)"})},
+      {"sums of 512 columns", N / 512 / 64, kernel("sum_wide", sumColumns, {"x (wide, 512)", "y (wide, 512)"})},
+      {"sums of 128 columns", N / 128 / 64, kernel("sum_narrow", sumColumns, {"x (narrow, 128)", "y (narrow, 128)"})},
+      {"check", P / 4,
+       kernel("checked",
+              +[](View x, View y) {
+                Tile p = program_id(0) * 4;
+                Tile tile = load(x, {p, 0, 0}, {4, 16, 64});
+                device_assert(tile < 100, "expected small numbers");
+                store(y, {p, 0, 0}, tile);
+              },
+              {"x (P, 16, 64)", "y (P, 16, 64)"})},
+      {"mask of positions",
+       N / block,
+       kernel("copy_below",
+              +[](View x, View y, Tile count) {
+                Tile n = program_id(0) * block, below = n + iota(block, i64) < count;
+                store(y, {n}, load(x, {n}, {block}, {.mask = below}), {.mask = below});
+              },
+              {"x (N)", "y (N)", "count"}),
+       {{N}}},
+      {"mask in memory",
+       N / block,
+       kernel("copy_chosen",
+              +[](View x, View chosen, View y) {
+                Tile n = program_id(0) * block, mask = load(chosen, {n}, {block});
+                store(y, {n}, load(x, {n}, {block}, {.mask = mask}), {.mask = mask});
+              },
+              {"x (N)", "chosen (N) boolean", "y (N)"}),
+       {{}, {{"chosen", {1, 0}}}}}};
+  return all;
+}
+
+/// Of f32 alone.
+static const std::vector<Move> &turns() {
+  static const std::vector<Move> all = {
+      {"rotated pairs", N / 2048,
+       kernel("rotate",
+              +[](View x, View cosines, View sines, View y) {
+                Tile t = program_id(0) * 32;
+                auto [a, b] = split(reshape(load(x, {t, 0}, {32, 64}), {32, 32, 2}));
+                Tile cosine = load(cosines, {t, 0}, {32, 32}), sine = load(sines, {t, 0}, {32, 32});
+                store(y, {t, 0}, interleave(a * cosine - b * sine, a * sine + b * cosine));
+              },
+              {"x (wide, 64)", "cosines (wide, 32)", "sines (wide, 32)", "y (wide, 64)"})}};
+  return all;
+}
+
+static void measureMoves(Setting &setting, Type type, const std::vector<Move> &moves) {
+  const std::map<std::string, int64_t> extents = {
+      {"N", N},         {"P", P},          {"R", 16 * P},     {"ragged", 960 * P}, {"blocks", N / 4096},
+      {"pairs", N / 2}, {"sums", N / 768}, {"wide", N / 512}, {"narrow", N / 128}, {"points", N / 768 * 256}};
   for (const Move &move : moves) {
-    const std::vector<double> seconds =
-        setting.measure({bench::repeated(setting, move.kernel, move.programs, move.args),
-                         bench::repeated(setting, copyPagesKernel, programs, of(paged, paged))});
-    bench::addRow(setting, fmt::format("{}, {} elements", move.name, count), seconds, "copy", type);
+    std::vector<std::unique_ptr<Tensor>> held;
+    Operands make(spaceOf(setting, held));
+    const std::vector<Arg> args = make.of(move.kernel, extents, type, move.content);
+    int64_t bytes = 0;
+    for (const Arg &arg : args)
+      bytes += arg.kind == Arg::Kind::tensor ? arg.ref.bytes() : 0;
+    const int64_t copied = bytes / 2 / bytesOf(type) / block * block;
+    addRow(setting, fmt::format("{}, {} elements", move.name, N),
+           setting.measure(
+               {repeated(setting, move.kernel, programs(move.programs), args),
+                repeated(setting, copyKernel, programs(copied / block), {make({copied}, type), make({copied}, type)})}),
+           "copy", type);
+  }
+}
+
+/// Time for an element that a tile of positions names.
+static void measureTakes(Setting &setting) {
+  static const Kernel take = kernel("take",
+                                    +[](View x, View positions, View y) {
+                                      Tile n = program_id(0) * block;
+                                      store(y, {n}, load(x, {load(positions, {n}, {block})}));
+                                    },
+                                    {"x (N)", "positions (N) i32", "y (N)"});
+  for (const int64_t count : {int64_t(1) << 11, int64_t(1) << 20}) {
+    std::vector<std::unique_ptr<Tensor>> held;
+    Operands make(spaceOf(setting, held));
+    // Spread over [0, count), each once: count is a power of two, the step odd.
+    const Content scattered = {{}, {{"positions", {0, 2654435761 % count, count}}}};
+    const std::vector<double> seconds = setting.measure(
+        {repeated(setting, take, programs(count / block), make.of(take, {{"N", count}}, f32, scattered))});
+    setting.report.add({.bench = "views",
+                        .shape = fmt::format("take {} elements", count),
+                        .metric = "ns_per_element",
+                        .value = seconds[0] * 1e9 / static_cast<double>(count * repeats(setting))});
   }
 }
 
@@ -205,11 +303,13 @@ void bench::benchViews(Setting &setting) {
   for (const Type type : {f32, bf16, i8}) {
     setting.report.section(
         fmt::format("time of sums of {} rows, beside rows whose elements lie side by side", nameOf(type)));
-    measureType(setting, type);
-    setting.report.section(fmt::format("time of moves of {}, beside a copy", nameOf(type)));
-    measureMoves(setting, type);
-    setting.report.section(fmt::format("time of accesses of {}, beside a copy of as many bytes", nameOf(type)));
-    measureAccesses(setting, type);
+    measureStrides(setting, type);
+    setting.report.section(
+        fmt::format("time of moves and accesses of {}, beside a copy of as many bytes", nameOf(type)));
+    measureMoves(setting, type, reshapes());
+    measureMoves(setting, type, sums());
+    if (type == f32)
+      measureMoves(setting, type, turns());
   }
   setting.report.section("time for an element of f32 that a tile of positions names");
   measureTakes(setting);

@@ -1,6 +1,6 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|views|step|token|launch|compile|ptxas|static|users|simulator
+//     kiln-bench matmul|attention|layernorm|views|vmap|step|token|launch|compile|ptxas|static|users|simulator
 //         [--device D] [--dtype T] [--precision P] [--threads N] [--json F] [--quick]
 //     kiln-bench static [--nvdisasm P] [--triton F] [--ratchet F [--accept]] [--read F]
 
@@ -56,6 +56,7 @@ static const Bench benches[] = {
      {bf16, f16}},
     {"views", "rows by the stride of their elements, beside stride 1; reshapes and checks, beside a copy",
      bench::benchViews},
+    {"vmap", "a batch by vmap and as a loop, beside kernels batched by hand", bench::benchVmap, {}, false},
     {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep, {bf16, f16}},
     {"token", "one more token of GPT-2 124M behind 1024, beside a copy", bench::benchToken, {bf16, f16}},
     {"launch", "host time of a launch, beside its budget", bench::benchLaunch, {}, false},
@@ -108,37 +109,30 @@ static Type typeFor(const Bench &bench, const std::string &name) {
 
 namespace {
 /// What the command line says.
-struct Wishes {
-  std::string device, type, precision, json, nvdisasm, read, ratchet, triton;
+struct Wishes : bench::Options {
+  std::string device, type, precision, json;
   int threads = 0;
-  bool quick = false, accepts = false;
 };
 } // namespace
 
 static void runBench(const Bench &bench, const Wishes &wishes) {
   const std::string name = wishes.device.empty() ? bench.device : wishes.device;
   const Type type = typeFor(bench, wishes.type.empty() ? bench.type : wishes.type);
-  int threads = wishes.threads;
-  std::shared_ptr<Device> device = Device::open(name);
-  if (threads > 0) {
-    device->setThreads(threads);
-    setCompileThreads(threads);
+  const std::shared_ptr<Device> device = Device::open(name);
+  if (wishes.threads > 0) {
+    device->setThreads(wishes.threads);
+    setCompileThreads(wishes.threads);
   }
-  threads = device->threads();
+  const int threads = device->threads();
   bench::setPeerThreads(threads);
   bench::Report report(threads, wishes.json);
   if (wishes.read.empty())
     writeResult(fmt::format("kiln-bench {} on {} ({}), {} thread{}\n", bench.name, name, device->target().name, threads,
                             threads == 1 ? "" : "s"));
-  bench::Setting setting{device, threads, report, wishes.quick};
+  bench::Setting setting(wishes, device, report);
   if (!wishes.precision.empty())
     setting.precision = precisionNamed(wishes.precision);
   setting.type = type;
-  setting.nvdisasm = wishes.nvdisasm;
-  setting.read = wishes.read;
-  setting.triton = wishes.triton;
-  setting.ratchet = wishes.ratchet;
-  setting.accepts = wishes.accepts;
   if (bench.measuresMachine)
     benchMachine(setting);
   bench.run(setting);
@@ -159,6 +153,7 @@ static void runProgram(int argc, char **argv) {
   CLI::Option *limit = app.add_option("--threads", wishes.threads,
                                       "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
   app.add_option("--json", wishes.json, "also write the rows to this file");
+  app.add_option("--only", wishes.only, "vmap: the rows whose names contain this");
   app.add_flag("--quick", wishes.quick, "small shapes, measured once: whether it works, not how fast");
   app.add_option("--nvdisasm", wishes.nvdisasm, "static, users: NVIDIA's disassembler, to count machine code");
   app.add_option("--triton", wishes.triton, "static, users: rows that triton_static.py wrote, to stand beside ours");
@@ -170,10 +165,12 @@ static void runProgram(int argc, char **argv) {
   app.allow_extras();
   try {
     app.parse(argc, argv);
+    std::vector<std::string> flags;
+    for (const CLI::Option *option : app.get_options())
+      if (!option->get_lnames().empty())
+        flags.push_back("--" + option->get_lnames().front());
     for (const std::string &word : app.remaining())
-      rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')),
-                 {"--device", "--dtype", "--precision", "--threads", "--json", "--quick", "--nvdisasm", "--triton",
-                  "--ratchet", "--accept", "--read", "--version", "--help"});
+      rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')), flags);
     if (limit->count() && wishes.threads < 1)
       throw Error(fmt::format("expected --threads to be at least 1, but got {}", wishes.threads));
     if (name.empty())

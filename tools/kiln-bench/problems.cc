@@ -3,15 +3,8 @@
 #include "tools/kiln-bench/problems.h"
 
 #include "kernels/adamw.h"
-#include "kernels/add.h"
 #include "kernels/attention.h"
-#include "kernels/cross_entropy.h"
-#include "kernels/embedding.h"
-#include "kernels/gelu.h"
-#include "kernels/layernorm.h"
 #include "kernels/matmul.h"
-#include "kernels/softmax.h"
-#include "kernels/sum.h"
 #include "tools/kiln-bench/step_plans.h"
 
 #include <cmath>
@@ -144,10 +137,15 @@ std::vector<Arg> bench::Operands::of(const Kernel &kernel, const std::map<std::s
     const TensorRef tensor =
         (*this)(shape, typeSpelt(&TypeInfo::spelling, word.substr(0, word.find(','))).value_or(type));
     if (const auto at = content.integers.find(parameter.name); at != content.integers.end()) {
-      std::vector<int32_t> numbers(static_cast<size_t>(tensor.count()), at->second.first);
-      for (size_t i = 1; i < numbers.size(); ++i)
-        numbers[i] = numbers[i - 1] + at->second.second;
-      space.write(tensor.data, numbers.data(), tensor.bytes());
+      const Progression &numbers = at->second;
+      const int64_t each = bytesOf(tensor.type);
+      std::string bytes;
+      for (int64_t i = 0; i < tensor.count(); ++i) {
+        const int64_t next = numbers.first + i * numbers.step;
+        const auto number = static_cast<int32_t>(numbers.modulus ? next % numbers.modulus : next);
+        bytes.append(reinterpret_cast<const char *>(&number), static_cast<size_t>(each)); // little-endian
+      }
+      space.write(tensor.data, bytes.data(), tensor.bytes());
     }
     args.push_back(tensor);
   }
@@ -192,73 +190,18 @@ std::vector<bench::Problem> bench::stepProblems(const Target &target, const Gpt2
 
 // --- Defaults ------------------------------------------------------------------------------------------------------
 
-static constexpr int64_t N = 4096, C = 768, B = 4, T = 1024, H = 12, D = 64, V = 50257;
+static constexpr int64_t T = 1024;
 
 /// A part of a packed (B, T, parts, H, D), as (B, H, T, D).
 static TensorRef headsOf(const TensorRef &packed, int part) { return packed.select(2, part).permute({0, 2, 1, 3}); }
 
-static Plan defaultProducts(const Target &target, Type type, bench::Operands &make) {
-  MatmulConfig config;
-  config.precision = target.precisionOf(type);
-  const TensorRef x = make({N, C}, type), w = make({C, 4 * C}, type), bias = make({4 * C}, type);
-  const TensorRef y = make({N, 4 * C}, type), back = make({4 * C, C}, type), out = make({N, C}, type);
-  Plan plan = planMatmul(target, Layout::nn, x, w, y, false, config);
-  plan += planMatmulBias(target, Layout::nn, x, w, bias, y, config);
-  plan += planMatmulGelu(target, Layout::nn, x, w, bias, make({N, 4 * C}, type), y, config);
-  plan += planMatmulResidual(target, Layout::nn, y, back, make({C}, type), x, out, config);
-  plan += planMatmulGeluBackward(target, Layout::nt, x, back, make({N, 4 * C}, type), y, config);
-  plan += planWeightGradient(target, x, y, make({C, 4 * C}, type), make({4 * C}, type), false, config);
-  return plan;
-}
-
-static Plan defaultRows(const Target &target, Type type, bench::Operands &make) {
-  const TensorRef x = make({N, C}, type), out = make({N, C}, type), gamma = make({C}, type), beta = make({C}, type);
-  const TensorRef mean = make({N}, f32), rstd = make({N}, f32), losses = make({N}, f32), targets = make({N}, i32);
-  const TensorRef logits = make({N, cdiv(V, 64) * 64}, type);
-  Plan plan = planLayerNorm(target, x, gamma, beta, out, mean, rstd, 1e-5f, LayerNormConfig());
-  plan += planResidualLayerNorm(target, x, make({N, C}, type), gamma, beta, make({N, C}, type), out, mean, rstd, 1e-5f,
-                                LayerNormConfig());
-  plan += planLayerNormBackward(target, out, x, gamma, mean, rstd, make({N, C}, type), make({C}, type), make({C}, type),
-                                {.dx = true}, {}, LayerNormBackwardConfig());
-  plan += planSoftmax(target, x, out, SoftmaxConfig());
-  plan += planCrossEntropy(target, logits, targets, losses, V, 1.0f / N, ignoreIndex, {}, {}, CrossEntropyConfig());
-  plan += planCrossEntropyLoss(target, logits, targets, losses, V, ignoreIndex, {}, CrossEntropyConfig());
-  plan += planTotal(target, losses, make({1}, f32), 1, false, TotalConfig());
-  const TensorRef table = make({V, C}, type), places = make({T, C}, type);
-  plan += planEmbedding(target, targets, table, places, x, T, EmbeddingConfig());
-  plan += planTokenGradient(target, {targets, make({N + 1}, i32), make({N}, i32)}, x, table, true, EmbeddingConfig());
-  plan += planPositionGradient(target, x, places, T, false, EmbeddingConfig());
-  return plan;
-}
-
-static Plan defaultOthers(const Target &target, Type type, bench::Operands &make) {
-  AttentionConfig config;
-  config.precision = target.precisionOf(type);
-  const TensorRef qkv = make({B, T, 3, H, D}, type), dqkv = make({B, T, 3, H, D}, type), lse = make({B, H, T}, f32);
-  const TensorRef o = make({B, T, H, D}, type).permute({0, 2, 1, 3}), q = headsOf(qkv, 0), k = headsOf(qkv, 1),
-                  v = headsOf(qkv, 2);
-  Plan plan = planAttention(target, q, k, v, o, lse, 0.125f, {}, config);
-  const AttentionSaved saved{q, k, v, o, lse, make({B, T, H, D}, type).permute({0, 2, 1, 3})};
-  for (const bool whole : {false, true}) {
-    config.whole = whole;
-    plan +=
-        planAttentionBackward(target, saved, headsOf(dqkv, 0), headsOf(dqkv, 1), headsOf(dqkv, 2), 0.125f, {}, config);
-  }
-  const TensorRef flat = make({N * C}, type), other = make({N * C}, type), record = make.record();
-  plan += planGelu(target, flat, other, GeluConfig());
-  plan += planGeluBackward(target, flat, other, other, GeluConfig());
-  plan += planAdd(target, flat, other, other, AddConfig());
-  plan += planAdamW(target, make({N * C}, f32), flat, make({N * C}, f32), make({N * C}, f32), record, {.decayed = C},
-                    type == f32 ? std::nullopt : std::optional(other), AdamWConfig());
-  plan += planGradNorm(target, flat, record, SquaresConfig());
-  return plan;
-}
-
 std::vector<bench::Problem> bench::defaultProblems(const Target &target, Type type, Operands &make) {
-  Plan plan = defaultProducts(target, type, make);
-  plan += defaultRows(target, type, make);
-  plan += defaultOthers(target, type, make);
-  return problemsOf("default", plan, type);
+  constexpr int64_t N = 4 * T;
+  return problemsOf(
+      "default",
+      kernelPlans(target, type,
+                  {.N = N, .T = T, .losses = N, .activations = N * 768, .weights = N * 768, .defaults = true}, make),
+      type);
 }
 
 // --- Tiles ---------------------------------------------------------------------------------------------------------
@@ -321,7 +264,7 @@ std::vector<bench::Problem> bench::tileProblems(const Target &target, Operands &
       AttentionConfig config;
       config.bm = bm;
       config.bn = 64;
-      config.causal = config.longestFirst = causal; // as plans have it
+      config.causal = config.longest = causal; // as plans have it
       config.warps = warps;
       config.whole = false;
       return config;

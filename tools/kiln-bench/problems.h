@@ -37,10 +37,14 @@ struct Space {
   static Space imagined();
 };
 
-/// What arguments hold, in place of zeros: scalars in order, and integers of tensors by name, as first and step.
+/// Integers in a row: the first, how far the next is, and what they are the remainders by, if by anything.
+struct Progression {
+  int64_t first, step, modulus = 0;
+};
+/// What arguments hold, in place of zeros: scalars in order, and integers of 4 bytes or of one, by the tensor's name.
 struct Content {
   std::vector<Arg> scalars = {};
-  std::map<std::string, std::pair<int32_t, int32_t>> integers = {};
+  std::map<std::string, Progression> integers = {};
 };
 
 /// Dense tensors of a space.
@@ -74,6 +78,25 @@ Plan tokenPlan(const Target &target, const Gpt2Config &config, int64_t texts, Op
 double bytesOfToken(const Gpt2Config &config, int64_t texts);
 /// Each of its launches that differs from the others.
 std::vector<Problem> tokenProblems(const Target &target, const Gpt2Config &config, int64_t texts, Operands &make);
+/// How large operands are: N rows of C, of which T make a sequence, in H heads; V tokens; rows of losses; elements of
+/// activations and of weights.
+struct KernelSizes {
+  int64_t N, T, C = 768, H = 12, V = 50257, losses, activations, weights;
+  bool defaults = false; // each kernel at its default config, else at what its plan picks
+};
+/// A kernel's launches by what rows call them, and the bytes that they move at least; 0: other things bound them.
+struct KernelPlan {
+  std::string name;
+  double bytes;
+  Plan plan;
+};
+std::vector<KernelPlan> rowPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make);
+std::vector<KernelPlan> flatPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make);
+Plan productPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make);
+Plan attentionPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make);
+/// All of these.
+Plan kernelPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make);
+
 /// Every kernel at the config that `kilnc --kernel=NAME` compiles without --config, at sizes of such a step.
 std::vector<Problem> defaultProblems(const Target &target, Type type, Operands &make);
 /// Both passes of attention in the forms that a step of GPT-2 has not: packed documents, a free mask, dropout of the

@@ -169,7 +169,7 @@ nlohmann::ordered_json jsonOf(const StaticRow &row, const nlohmann::json *peer) 
   if (row.measured)
     json["measured_us"] = rounded(*row.measured * 1e6);
   if (row.sass && problem.elements > 0) {
-    const double warps = static_cast<double>(ceildiv(row.sample.threads, 32));
+    const double warps = static_cast<double>(cdiv(row.sample.threads, 32));
     json["per_1024"] = rounded(instructionsOfRound(row) * warps * 1024 / problem.elements);
     if (peer)
       json["ratio"] = json["per_1024"].get<double>() / json["triton"]["per_1024"].get<double>();

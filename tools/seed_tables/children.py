@@ -65,7 +65,7 @@ class Child:
     line."""
 
     def __init__(self, python, script, task, **environment):
-        print("tools/seeds:", script, json.dumps(task), file=sys.stderr)
+        print(f"tools/{os.path.basename(sys.argv[0])}:", script, json.dumps(task), file=sys.stderr)
         self.script = script
         self.child = subprocess.Popen([python, os.path.join(ROOT, "tools", "seed_tables", script), json.dumps(task)],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
@@ -133,20 +133,17 @@ def ratio(column, other):
     return f"{statistics.median(column.rates) / statistics.median(other.rates):.2f}" if both else ""
 
 
-def spread(task, call, held):
-    """A line of CSV, as kiln-bench's of vmap: means and deviations of time and of resident memory, and more, over calls behind
-    the first; `held` is what a device holds."""
-    times, memory = [], []
+def spread(task, call):
+    """The numbers of kiln-bench's rows of vmap, as JSON: the median call behind the first, the first, and what is resident
+    behind them."""
+    times = []
     for _ in range(task["calls"] + 1):
         begin = time.perf_counter()
         call()
         times.append(time.perf_counter() - begin)
-        with open("/proc/self/statm", encoding="utf-8") as file:
-            memory.append(int(file.read().split()[1]) * 4096)
-    cold, times, memory = times[0], sorted(times[1:]), memory[1:]
-    numbers = (statistics.fmean(times), statistics.pstdev(times), *(times[int(part * (len(times) - 1))] for part in (0.5, 0.99)))
-    return ",".join([task["how"], task["function"], task["device"], *(f"{number:.4g}" for number in numbers),
-                     f"{statistics.fmean(memory):.0f}", f"{statistics.pstdev(memory):.0f}", str(held()), f"{cold:.4g}"])
+    with open("/proc/self/statm", encoding="utf-8") as file:
+        resident = int(file.read().split()[1]) * 4096
+    return json.dumps({"us": 1e6 * statistics.median(times[1:]), "cold_ms": 1e3 * times[0], "resident_mb": resident / 1e6})
 
 
 def machine(options):

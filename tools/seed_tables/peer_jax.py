@@ -204,7 +204,7 @@ def vmap():
     tensors = [jax.random.uniform(key, (model["batch"], *model["extents"])) - 0.5 for key in keys]
     mapped = jax.vmap(one)
     mapped = jax.jit(mapped) if model["how"].startswith("jit") else mapped
-    print(spread(model, lambda: jax.block_until_ready(mapped(*tensors)), lambda: 0))
+    print(spread(model, lambda: jax.block_until_ready(mapped(*tensors))))
 
 
 if __name__ == "__main__":

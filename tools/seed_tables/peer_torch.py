@@ -2,7 +2,7 @@
 
     train     seed000.py's and seed001.py's model on random tokens; a line is a number of steps, the answer their seconds
     pairs     seed002.py's encoder and decoder on pairs; seed002.PairPeer says what it answers
-    vmap      seed003.py's functions on a batch; prints the line that children.spread() makes, and ends
+    vmap      seed003.py's functions on a batch; prints what children.spread() makes, and ends
     generate  Hugging Face's `generate` with a GPT-2 from a folder, always the likeliest token. A line is two numbers, tokens to
               begin with and tokens to write; the answer is the seconds of each but the first, whose time reads the others
 """
@@ -244,7 +244,7 @@ def vmap():
         if gpu:
             torch.cuda.synchronize()
 
-    print(spread(model, call, lambda: torch.cuda.memory_allocated() if gpu else 0))
+    print(spread(model, call))
 
 
 @torch.inference_mode()

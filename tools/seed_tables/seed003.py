@@ -1,50 +1,52 @@
 """Seed 003: dot products and attention for a batch of examples, as a loop and by vmap, beside torch.vmap and jax.vmap.
 Each row is a child of its own, so that its memory is its own; the rows of a round run one after the other, and a row's
-round with the least mean time counts. A GPU's rows are those of `--device cuda:0`, of which nobody has measured any."""
+round with the least median time counts. A GPU's rows are those of `--device cuda:0`, of which nobody has measured any."""
 
-import csv
 import json
 import os
 import subprocess
 import sys
 
+from children import program
+from tables import markdown, table
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
 
 # The functions, examples, extents of one, and how many calls the seed made; its attention is of 10 examples, the heads
 # are those of GPT-2.
 FUNCTIONS = [("dot", 100, [10000], 1000), ("attention", 10, [10, 512], 1000), ("attention", 12, [1024, 64], 100)]
-FIELDS = ["framework", "function", "device", "mean_s", "std_s", "p50_s", "p99_s", "mean_rss_bytes", "std_rss_bytes",
-          "device_bytes", "cold_s"]
+FIELDS = ["us", "resident_mb", "cold_ms"]
 PEERS = ["torch loop", "torch.vmap", "jax.vmap", "jit(jax.vmap)"]
 ROUNDS = 3
 
 
-def measured(command, **environment):
-    """The line that a child prints, by its fields; None where it says that it is absent."""
+def output(command, **environment):
     result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
     if result.returncode != 0:
         sys.exit(f"tools/seeds: '{' '.join(command)}' ended with {result.returncode}: {result.stderr.strip()}")
-    line = result.stdout.strip()
-    return None if line == "absent" else dict(zip(FIELDS, line.split(",")))
+    return result.stdout.strip()
 
 
 def row(framework, function, options, calls, folder):
+    """The numbers of a child, by their names; None where a peer is absent."""
     name, batch, extents, _ = function
-    flags = ["--function", name, "--batch", str(batch), "--extents", ",".join(map(str, extents)), "--calls", str(calls)]
     if framework.startswith("kiln "):
-        command = [os.path.join(ROOT, "build", "bin", "kiln-vmap"), "--device", options.device,
-                   "--how", framework.split()[1], *flags]
-        return measured(command, KILN_CACHE=os.path.join(folder, "no-cache"), KILN_CACHE_BYTES="0")
-    task = {"task": "vmap", "how": framework, "device": options.device, "function": name, "batch": batch, "extents": extents, "calls": calls}
+        only, rows = f"{name} {batch} x {'x'.join(map(str, extents))}, {framework.split()[1]}", os.path.join(folder, "rows.json")
+        output([program("kiln-bench"), "vmap", "--device", options.device, "--only", only, "--json", rows,
+                *(["--quick"] if options.quick else [])], KILN_CACHE=os.path.join(folder, "no-cache"), KILN_CACHE_BYTES="0")
+        with open(rows, encoding="utf-8") as made:
+            return {each["metric"]: each["value"] for each in json.load(made)}
+    task = {"task": "vmap", "how": framework, "device": options.device, "function": name, "batch": batch, "extents": extents,
+            "calls": calls}
     script = "peer_torch.py" if framework.startswith("torch") else "peer_jax.py"
-    return measured([options.python, os.path.join(HERE, script), json.dumps(task)])
+    said = output([options.python, os.path.join(HERE, script), json.dumps(task)])
+    return None if said == "absent" else json.loads(said)
 
 
 def best(framework, function, options, folder):
     calls = 20 if options.quick else function[3]
     rounds = [row(framework, function, options, calls, folder) for _ in range(1 if options.quick else ROUNDS)]
-    return None if None in rounds else min(rounds, key=lambda one: float(one["mean_s"]))
+    return None if None in rounds else min(rounds, key=lambda one: one["us"])
 
 
 def bars(title, unit, values):
@@ -71,25 +73,15 @@ def run(options, folder):
         rows = [(framework, best(framework, function, options, folder))
                 for framework in ["kiln loop", "kiln vmap", *PEERS]]
         found = [(framework, one) for framework, one in rows if one]
-        every += [{**one, "framework": framework, "function": f"{name} {shape}"} for framework, one in found]
-        text += f"\n## {name}, {shape}\n\n"
-        text += "| | mean, µs | deviation, µs | median, µs | 99 %, µs | memory, MB | deviation, MB | cold, ms |\n"
-        text += "|" + "---|" * 8 + "\n"
-        for framework, one in rows:
-            cells = ["absent"] + [""] * 6 if one is None else [
-                *(f"{float(one[field]) * 1e6:.2f}" for field in ("mean_s", "std_s", "p50_s", "p99_s")),
-                *(f"{float(one[field]) / 1e6:.1f}" for field in ("mean_rss_bytes", "std_rss_bytes")),
-                f"{float(one['cold_s']) * 1e3:.1f}"]
-            text += f"| {framework} | " + " | ".join(cells) + " |\n"
+        every += [[framework, f"{name} {shape}", *(one[field] for field in FIELDS)] for framework, one in found]
+        text += f"\n## {name}, {shape}\n\n" + markdown(["", "median, µs", "memory, MB", "cold, ms"], [
+            [framework, *(f"{one[field]:.1f}" for field in FIELDS)] if one else [framework, "absent", "", ""] for framework, one in rows])
         file = f"{name}-{'x'.join(map(str, [batch, *extents]))}"
-        for what, field, unit, scale in (("time", "mean_s", "µs a call", 1e6), ("memory", "mean_rss_bytes", "MB", 1e-6)):
+        for what, field, unit in (("time", "us", "µs a call"), ("memory", "resident_mb", "MB")):
             with open(os.path.join(folder, f"{file}-{what}.svg"), "w", encoding="utf-8") as out:
-                out.write(bars(f"{name}, {shape}", unit, [(framework, float(one[field]) * scale) for framework, one in found]))
+                out.write(bars(f"{name}, {shape}", unit, [(framework, one[field]) for framework, one in found]))
         text += f"\n![time]({file}-time.svg)\n![memory]({file}-memory.svg)\n"
-    with open(os.path.join(folder, "vmap.csv"), "w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, FIELDS)
-        writer.writeheader()
-        writer.writerows(every)
-    text += "\nTimes are of a call behind the first, which is the cold one; memory is what is resident after each call. "
+    table(os.path.join(folder, "vmap.csv"), ["framework", "function", *FIELDS], every)
+    text += "\nTimes are of a call behind the first, which is the cold one; memory is what is resident behind the last. "
     text += "The seed told of no numbers, and left its GPU's as work in progress: `--device cuda:0` fills them in.\n"
-    return text + ("\nThis was `--quick`: 20 calls, once.\n" if options.quick else "")
+    return text + ("\nThis was `--quick`: 20 calls of peers, once.\n" if options.quick else "")

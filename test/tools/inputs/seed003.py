@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(root, "tools", "seed_tables"))
 import seed003  # noqa: E402
 
 os.makedirs(folder, exist_ok=True)
-seed003.FUNCTIONS = [("dot", 2, [100], 2)]
+seed003.FUNCTIONS = [("dot", 100, [10000], 2)]
 seed003.PEERS = ["torch loop"]
 alone = os.path.join(folder, "alone")
 with open(alone, "w", encoding="utf-8") as script:
