@@ -28,11 +28,9 @@ struct Run {
   std::optional<std::string> best = {};
 };
 
-/// Trains, and shows, records and saves it in the run's folder. Once it takes steps, SIGINT, SIGTERM, SIGHUP and
-/// SIGPIPE end it after the micro-batch that it is at, with a checkpoint of the last whole step. So does a log that
-/// cannot be written, or the folder when it was removed, or a loss or gradient that is not finite, but with an error; a
-/// gradient that overflows f16 skips its update while there is a smaller scale of the loss to try. A save on the way
-/// that fails is told, and the run goes on. Throws Error.
+/// Trains, and shows, records and saves it in the run's folder, until its last step or another way out (ways_out.h says
+/// which there are, and what is saved). A gradient that overflows f16 skips its update while there is a smaller scale
+/// of the loss to try. A save on the way that fails is told, and the run goes on. Throws Error.
 void train(Run run);
 
 } // namespace kiln

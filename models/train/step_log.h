@@ -5,25 +5,22 @@
 #include "models/observe/row_sink.h"
 #include "models/train/run_folder.h"
 
-#include <functional>
-
 namespace kiln {
 
 /// Of several ranks the first writes. All make the same calls.
 class StepLog {
 public:
-  /// Opens the log in the run's folder, and what `options` ask for besides, of a run that goes on from `step`. `rescue`
-  /// saves what can be saved, and says what came of it. What it refers to must outlive it. Throws Error (device) where
-  /// one of them cannot be written.
-  StepLog(RunFolder &folder, const RunOptions &options, int64_t step, std::function<std::string()> rescue);
+  /// Opens the log in the run's folder, and what `options` ask for besides, of a run that goes on from `step`. What it
+  /// refers to must outlive it. Throws Error (device) where one of them cannot be written.
+  StepLog(RunFolder &folder, const RunOptions &options, int64_t step);
 
-  /// Writes the row. When that cannot be done, or the folder went away, throws Error (device) after a rescue, of which
-  /// that tells, on all ranks; the row is left where the next run finds it, if there is a place for it.
+  /// Writes the row. When that cannot be done, or the folder went away, throws Error (device) on all ranks.
   void write(const StepRow &row);
+  /// Leaves a row that is not written where the next run finds it, if there is a place for it.
+  void leave(const StepRow &row) noexcept;
 
 private:
   RunFolder &folder;
-  const std::function<std::string()> rescue;
   std::optional<RunLog> log;
   std::vector<std::unique_ptr<RowSink>> sinks;
 };
