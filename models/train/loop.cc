@@ -71,6 +71,7 @@ Training::Training(Run given)
       trainer(device, run.model, fitToMemory(run, *device), shapesOf(run), run.folder.sharedRanks()),
       peak(peakSampler(*device, run.model.type(), state.settings.precision)),
       saves(run.folder, run.options, run.model, state, trainer) {
+  expectStepsWithin(run);
   expectSameData(run);
   expectAgreement(run);
   restore(run, trainer, saves);

@@ -39,7 +39,7 @@ struct RunState {
 };
 
 /// Sets the settings of a run that is resumed. The loss scale begins anew where they have another type or another first
-/// scale, and not where they repeat what the run has. What there is to say of it.
+/// scale, and not where they repeat what the run has. A line for each that has another value.
 std::vector<std::string> goOnWith(RunState &state, const TrainSettings &settings);
 
 /// The state as training.json holds it, with noIdentity for the checkpoint's.

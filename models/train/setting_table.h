@@ -28,6 +28,7 @@ struct Setting {
   /// Throws Error for a value out of its range.
   std::function<void(const TrainSettings &)> verify;
   bool decidesMemory = false; // how much of it a step takes
+  bool decidesOrder = false;  // which sequences follow those that a run has seen
 };
 
 /// In the order in which checkpoints hold them.

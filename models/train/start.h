@@ -16,6 +16,9 @@ std::vector<BatchShape> shapesOf(const Run &run);
 /// note of the run then. Throws Error where nothing fits, and for micro-batches of several shapes. All ranks.
 const TrainSettings &fitToMemory(Run &run, const Device &device);
 
+/// Throws Error where the run has taken more steps than its settings give it.
+void expectStepsWithin(const Run &run);
+
 /// Has the state name the run's data. Throws Error where the checkpoint was trained on other data.
 void expectSameData(Run &run);
 
