@@ -11,6 +11,8 @@
 #include "models/train/step_log.h"
 #include "models/train/stop_signals.h"
 #include "models/train/validation.h"
+#include "models/train/ways_out.h"
+#include "runtime/Streams.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -34,10 +36,12 @@ public:
 
 private:
   void prepare();
+  std::optional<Way> turn(Progress &progress);
   std::optional<StepRow> step();
-  std::optional<StepRow> stepOrRescue();
+  [[noreturn]] void leave(const std::exception &error);
   std::optional<StepResult> compute(int64_t targets, Profiler *profiler, double &operations);
   std::string whySkipped(const StepRow &row) const;
+  StepRow rowOf(const StepResult &result, double rate, int64_t targets) const;
   void evaluate(StepRow &row);
   void setGroupNorms(StepRow &row);
   bool canBeSkipped(const StepResult &result) const;
@@ -54,9 +58,9 @@ private:
   std::optional<ProfiledSteps> profile;
   std::optional<GroupNorms> groups;
   Saves saves;
-  bool isUpdating = false; // the weights are neither those before the step nor those after it
-  bool isBadLoss = false;  // the loss or the gradient is not finite, on all ranks
-  int64_t made = 0;        // specialisations, before the first step
+  Way at = Way::gradient;          // that an error would be
+  std::optional<StepRow> unlogged; // of the step that was taken, before the log has it
+  int64_t made = 0;                // specialisations, before the first step
   Clock::time_point start = Clock::now();
 };
 
@@ -67,6 +71,7 @@ Training::Training(Run given)
       trainer(device, run.model, fitToMemory(run, *device), shapesOf(run), run.folder.sharedRanks()),
       peak(peakSampler(*device, run.model.type(), state.settings.precision)),
       saves(run.folder, run.options, run.model, state, trainer) {
+  expectStepsWithin(run);
   expectSameData(run);
   expectAgreement(run);
   restore(run, trainer, saves);
@@ -122,49 +127,18 @@ std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler,
     operations += run.model.flops(inputs.shape.value_or(run.model.shape(s.batch)));
     noted(profiler, Track::host, "gradient", [&] { trainer.addGradient(inputs, micro); });
   }
-  isUpdating = true;
-  const StepResult result = noted(profiler, Track::host, "update", [&] { return trainer.update(); });
-  isUpdating = false;
-  return result;
+  at = Way::update;
+  return noted(profiler, Track::host, "update", [&] { return trainer.update(); });
 }
 
-/// Nothing when the run was asked to stop before the step was done; then it is where it was before.
-std::optional<StepRow> Training::step() {
-  const TrainSettings &s = state.settings;
+/// What there is to say of a step, but for what is looked at now and then.
+StepRow Training::rowOf(const StepResult &result, double rate, int64_t targets) const {
   StepRow row;
-  row.step = state.step + 1;
-  Profiler *const profiler = profile ? profile->at(row.step) : nullptr;
-  const Clock::time_point begin = Clock::now();
-  const int64_t sequences = run.data.perBatch(s.batch) * s.accumulate;
-  const int64_t targets = run.data.trainingTargets(state.sequences, sequences);
-  const double rate = learningRate(s, state.step);
-  double operations = 0;
-  const std::optional<StepResult> computed = noted(profiler, Track::host, fmt::format("step {}", row.step),
-                                                   [&] { return compute(targets, profiler, operations); });
-  if (!computed)
-    return {};
-  const StepResult &result = *computed;
-  const double seconds = secondsSince(begin);
-  const bool taken = result.applied || result.isOutlier || canBeSkipped(result);
-  if (taken) {
-    state.sequences += sequences;
-    state.step = row.step;
-    state.updates += result.applied;
-    state.lossScale = trainer.lossScale();
-    if (s.leavesOutliers() && std::isfinite(result.loss))
-      state.outliers = trainer.outlierWindow();
-  }
-  const bool scales = trainer.scalesLoss();
-  isBadLoss = !taken || !std::isfinite(result.loss);
-  if (isBadLoss)
-    throw Error(fmt::format(
-        "expected a finite loss and gradient at step {}, but got {} and {}{}; a lower --lr may help", row.step,
-        result.loss, result.gradientNorm, scales ? fmt::format(" with a loss scale of {}", result.lossScale) : ""));
+  row.step = state.step;
   row.set("loss", result.loss);
-  evaluate(row);
   row.set("lr", rate);
   row.set("grad_norm", result.gradientNorm);
-  setGroupNorms(row);
+  const bool scales = trainer.scalesLoss();
   if (scales)
     row.set("loss_scale", result.lossScale);
   if (trainer.leavesOut()) {
@@ -175,29 +149,75 @@ std::optional<StepRow> Training::step() {
     row.set("skipped", !result.applied);
   row.set("dtype", dtypeOf(run.model.type()));
   row.set("tokens", static_cast<double>(targets));
-  row.set("tokens_per_s", static_cast<double>(targets) / seconds);
-  row.set("peak_share", peak.shareOf(operations / seconds));
-  row.seconds = secondsSince(start);
   return row;
 }
 
-/// The same; an error (a bad loss, data that cannot be read, an evaluation that fails) tells what became of the steps
-/// so far. They are saved, unless the weights are half updated, or other ranks, which a save needs, have no error.
-std::optional<StepRow> Training::stepOrRescue() {
-  isBadLoss = isUpdating = false;
-  try {
-    return step();
-  } catch (const Error &error) {
-    const bool canSave = !isUpdating && (ranks.isAlone() || isBadLoss);
-    throw Error(fmt::format("{}; {}", error.what(), canSave ? saves.rescue() : saves.lost()), error.fault);
+/// Nothing when the run was asked to stop before the step was done; then it is where it was before.
+std::optional<StepRow> Training::step() {
+  const TrainSettings &s = state.settings;
+  const int64_t number = state.step + 1;
+  Profiler *const profiler = profile ? profile->at(number) : nullptr;
+  const Clock::time_point begin = Clock::now();
+  const int64_t sequences = run.data.perBatch(s.batch) * s.accumulate;
+  const int64_t targets = run.data.trainingTargets(state.sequences, sequences);
+  const double rate = learningRate(s, state.step);
+  double operations = 0;
+  const std::optional<StepResult> computed = noted(profiler, Track::host, fmt::format("step {}", number),
+                                                   [&] { return compute(targets, profiler, operations); });
+  if (!computed)
+    return {};
+  at = Way::badLoss;
+  const StepResult &result = *computed;
+  const double seconds = secondsSince(begin);
+  const bool taken = result.applied || result.isOutlier || canBeSkipped(result);
+  if (taken) {
+    state.sequences += sequences;
+    state.step = number;
+    state.updates += result.applied;
+    state.lossScale = trainer.lossScale();
+    if (s.leavesOutliers() && std::isfinite(result.loss))
+      state.outliers = trainer.outlierWindow();
   }
+  if (!taken || !std::isfinite(result.loss))
+    throw Error(
+        fmt::format("expected a finite loss and gradient at step {}, but got {} and {}{}; a lower --lr may help",
+                    number, result.loss, result.gradientNorm,
+                    trainer.scalesLoss() ? fmt::format(" with a loss scale of {}", result.lossScale) : ""));
+  at = Way::evaluation;
+  StepRow row = rowOf(result, rate, targets);
+  row.set("tokens_per_s", static_cast<double>(targets) / seconds);
+  row.set("peak_share", peak.shareOf(operations / seconds));
+  row.seconds = secondsSince(start);
+  unlogged = row;
+  StepRow looks;
+  evaluate(looks);
+  setGroupNorms(looks);
+  row.scalars.insert(row.scalars.begin() + 1, looks.scalars.begin(), looks.scalars.end()); // behind the loss
+  row.seconds = secondsSince(start);
+  unlogged = row;
+  return row;
+}
+
+/// Ends the run with the error, which tells what became of its steps.
+void Training::leave(const std::exception &error) {
+  const WayOut &way = wayOut(at);
+  const bool canSave = way.saved == Saved::lastStep && (ranks.isAlone() || way.isKnownToAll);
+  const std::string saved = canSave ? saves.rescue() : saves.lost();
+  if (unlogged)
+    log->leave(*unlogged);
+  const int status = exitStatus(error);
+  const bool isForeign = status == 4 && !dynamic_cast<const Error *>(&error);
+  throw Error(fmt::format("{}{}; {}", isForeign ? "internal error: " : "", messageOf(error), saved),
+              status == 2   ? Fault::user
+              : status == 3 ? Fault::device
+                            : Fault::internal);
 }
 
 /// What is looked at now and then: the validation loss, unless the run is asked to stop before it is known.
 void Training::evaluate(StepRow &row) {
   const TrainSettings &s = state.settings;
-  const bool isLast = row.step == s.steps;
-  if (!isLast && (s.evaluateEvery == 0 || row.step % s.evaluateEvery != 0))
+  const bool isLast = state.step == s.steps;
+  if (!isLast && (s.evaluateEvery == 0 || state.step % s.evaluateEvery != 0))
     return;
   const int64_t most = isLast && s.evaluateAll ? 0 : s.evaluateBatches;
   if (const auto means = validate(
@@ -213,7 +233,7 @@ void Training::evaluate(StepRow &row) {
 /// What is logged now and then of the step that was taken.
 void Training::setGroupNorms(StepRow &row) {
   const int64_t every = state.settings.groupNorms;
-  if (every == 0 || row.step % every != 0)
+  if (every == 0 || state.step % every != 0)
     return;
   if (!groups)
     groups.emplace(trainer);
@@ -231,9 +251,44 @@ std::string Training::whySkipped(const StepRow &row) const {
                      state.lossScale.scale);
 }
 
+/// A step, and all that follows it; the way in which it ends the run, if it does.
+std::optional<Way> Training::turn(Progress &progress) {
+  at = Way::gradient;
+  unlogged.reset();
+  if (const std::optional<StepRow> row = step()) {
+    at = Way::row;
+    log->write(*row);
+    unlogged.reset();
+    if (row->has("skipped", true))
+      progress.note(fmt::format("step {} is skipped: {}", row->step, whySkipped(*row)));
+    progress.show(*row);
+    for (const auto &[tag, value] : row->scalars)
+      if (const std::string *text = std::get_if<std::string>(&value); text && tag.starts_with("sample_"))
+        progress.note(fmt::format("{}: {}", tag, *text));
+    at = Way::best;
+    saves.judge(*row, progress);
+  }
+  at = Way::signal;
+  const bool isAsked = ranks.any(signals->asked());
+  const std::optional<Way> end = state.step == state.settings.steps    ? std::optional(Way::lastStep)
+                                 : state.step == run.options.stopAfter ? std::optional(Way::stopAfter)
+                                 : isAsked                             ? std::optional(Way::signal)
+                                                                       : std::nullopt;
+  at = Way::profile;
+  if (profile)
+    if (const std::optional<std::string> text = profile->after(state.step, end.has_value()))
+      progress.note(*text);
+  at = Way::save;
+  if (end)
+    saves.save();
+  else if (run.options.saveEvery > 0 && state.step % run.options.saveEvery == 0)
+    saves.saveOnTheWay(progress);
+  return end;
+}
+
 void Training::steps() {
   const TrainSettings &s = state.settings;
-  log.emplace(run.folder, run.options, state.step, [this] { return saves.rescue(); });
+  log.emplace(run.folder, run.options, state.step);
   if (run.best)
     saves.keepBest(*run.best);
   signals.emplace(!ranks.isAlone());
@@ -246,31 +301,15 @@ void Training::steps() {
     progress.showCurve();
   for (const std::string &line : introduction(run, *device, trainer, peak))
     progress.note(line);
-  while (state.step < s.steps) {
-    const std::optional<StepRow> row = stepOrRescue();
-    if (row) {
-      log->write(*row);
-      if (row->has("skipped", true))
-        progress.note(fmt::format("step {} is skipped: {}", row->step, whySkipped(*row)));
-      progress.show(*row);
-      for (const auto &[tag, value] : row->scalars)
-        if (const std::string *text = std::get_if<std::string>(&value); text && tag.starts_with("sample_"))
-          progress.note(fmt::format("{}: {}", tag, *text));
-      saves.judge(*row, progress);
-    }
-    const bool stop = ranks.any(signals->asked()) || state.step == run.options.stopAfter;
-    if (profile)
-      if (const std::optional<std::string> text = profile->after(state.step, stop || state.step == s.steps))
-        progress.note(*text);
-    if (stop || state.step == s.steps)
-      saves.save();
-    else if (run.options.saveEvery > 0 && state.step % run.options.saveEvery == 0)
-      saves.saveOnTheWay(progress);
-    if (stop && state.step < s.steps) {
-      progress.note(state.step == 0 ? "stopped before the first step"
-                                    : fmt::format("stopped after step {}; --resume goes on", state.step));
-      return;
-    }
+  try {
+    while (state.step < s.steps)
+      if (const std::optional<Way> end = turn(progress); end && end != Way::lastStep) {
+        progress.note(state.step == 0 ? "stopped before the first step"
+                                      : fmt::format("stopped after step {}; --resume goes on", state.step));
+        return;
+      }
+  } catch (const std::exception &error) {
+    leave(error);
   }
   if (const size_t shapes = run.data.shapes().size(); shapes > 1) {
     const CompileStatistics now = compileStatistics();

@@ -27,10 +27,9 @@ struct Run {
   std::optional<std::string> best = {};
 };
 
-/// Trains, prints progress, logs and saves to the run's folder. During the steps, SIGINT, SIGTERM, SIGHUP and SIGPIPE
-/// end the run after the current micro-batch, with a checkpoint of the last whole step. A log that cannot be written, a
-/// removed folder, and a non-finite loss or gradient do so too, with an error. An overflow of f16 skips the update
-/// while the loss scale can shrink. A failed save before the last one is reported, and the run continues. Throws Error.
+/// Trains, prints progress, logs and saves to the run's folder, until the last step or another way out (ways_out.h lists
+/// them, and what each saves). An overflow of f16 skips the update while the loss scale can shrink. A failed save before
+/// the last one is reported, and the run continues. Throws Error.
 void train(Run run);
 
 } // namespace kiln

@@ -5,6 +5,7 @@
 #include "kernels/outliers.h"
 #include "models/data/json.h"
 #include "models/train/identity.h"
+#include "models/train/setting_table.h"
 
 #include <charconv>
 #include <cmath>
@@ -25,15 +26,34 @@ LossScale firstLossScale(Type type, const TrainSettings &settings) {
   return {type == f16 ? settings.lossScale : leastLossScale, 0};
 }
 
+/// The settings with micro-batches as they were asked for.
+static TrainSettings undivided(TrainSettings s) {
+  s.batch *= s.parts;
+  s.accumulate /= s.parts;
+  s.parts = 1;
+  return s;
+}
+
+/// The value of a setting as its flag takes it.
+static std::string valueOf(const Setting &setting, const TrainSettings &s) {
+  const nlohmann::ordered_json value = setting.json(s);
+  return value.is_string()         ? value.get<std::string>()
+         : value.is_boolean()      ? std::string(value ? "1" : "0")
+         : value.is_number_float() ? fmt::format("{}", value.get<double>())
+         : value.is_null()         ? "the machine's"
+                                   : value.dump();
+}
+
 std::vector<std::string> goOnWith(RunState &state, const TrainSettings &settings) {
-  const TrainSettings before = std::exchange(state.settings, settings);
-  const bool isOther = settings.type != before.type;
-  if (isOther || settings.lossScale != before.lossScale)
-    state.lossScale = firstLossScale(settings.type, settings);
-  if (!isOther)
-    return {};
-  return {
-      fmt::format("its steps were in {}, and {} are those that follow", dtypeOf(before.type), dtypeOf(settings.type))};
+  const TrainSettings before = undivided(std::exchange(state.settings, settings)), now = undivided(settings);
+  if (now.type != before.type || now.lossScale != before.lossScale)
+    state.lossScale = firstLossScale(now.type, now);
+  std::vector<std::string> lines;
+  for (const Setting &setting : settingTable())
+    if (const std::string was = valueOf(setting, before), is = valueOf(setting, now); was != is)
+      lines.push_back(fmt::format("--{} is {} from here on; it was {}{}", setting.flag, is, was,
+                                  setting.decidesOrder ? ", and the sequences that follow are of another order" : ""));
+  return lines;
 }
 
 nlohmann::ordered_json stateJson(const RunState &state) {

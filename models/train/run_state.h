@@ -39,7 +39,7 @@ struct RunState {
 };
 
 /// Sets the settings of a resumed run. The loss scale restarts if the type or the initial scale changes, and not if
-/// flags repeat the run's values. Returns notes about it.
+/// flags repeat the run's values. Returns a line for each setting that has another value.
 std::vector<std::string> goOnWith(RunState &state, const TrainSettings &settings);
 
 /// The state as JSON for training.json, with noIdentity as the checkpoint's identity.

@@ -2,6 +2,7 @@
 
 #include "models/train/saves.h"
 #include "models/train/model_links.h"
+#include "runtime/Streams.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -23,11 +24,11 @@ void Saves::save() {
 void Saves::saveOnTheWay(Progress &progress) {
   try {
     save();
-  } catch (const Error &error) {
-    if (error.fault != Fault::device)
+  } catch (const std::exception &error) {
+    if (exitStatus(error) != 3)
       throw;
-    progress.note(
-        fmt::format("warning: step {} is not saved: {}; the run goes on to the next save", state.step, error.what()));
+    progress.note(fmt::format("warning: step {} is not saved: {}; the run goes on to the next save", state.step,
+                              messageOf(error)));
   }
 }
 
@@ -68,8 +69,8 @@ std::string Saves::rescue() {
       folder.takeAgain(saved);
     save();
     return fmt::format("step {} is saved in '{}', and --resume goes on from it", state.step, folder.path());
-  } catch (const Error &error) {
-    return fmt::format("{}: {}", lost(), error.what());
+  } catch (const std::exception &error) {
+    return fmt::format("{}: {}", lost(), messageOf(error));
   }
 }
 

@@ -161,6 +161,11 @@ static Setting withMemory(Setting setting) {
   return setting;
 }
 
+static Setting withOrder(Setting setting) {
+  setting.decidesOrder = true;
+  return setting;
+}
+
 //===-- The table -----------------------------------------------------------------------------------------------===//
 
 static std::vector<Setting> makeTable() {
@@ -168,9 +173,10 @@ static std::vector<Setting> makeTable() {
   const auto later = Since::later;
   return {
       withMemory(number("batch", "batch", &S::batch, "sequences in a micro-batch", {atLeast(1), atMost(largestSize)})),
-      withMemory(number("batch-tokens", "batch_tokens", &S::batchTokens,
-                        "places of a micro-batch at most, where sequences of like lengths are put together (0: any)",
-                        {atLeast(0)}, later)),
+      withOrder(withMemory(
+          number("batch-tokens", "batch_tokens", &S::batchTokens,
+                 "places of a micro-batch at most, where sequences of like lengths are put together (0: any)",
+                 {atLeast(0)}, later))),
       withMemory(number("accumulate", "accumulate", &S::accumulate, "micro-batches in a step",
                         {atLeast(1), atMost(largestSize)})),
       withMemory(choice(
@@ -224,21 +230,24 @@ static std::vector<Setting> makeTable() {
              "share of a target that all tokens have alike, in the loss to train by (0)", {share}, later),
       named("attention", "attention", &S::attention, "flash, or plain, whose weights are matrices in memory (flash)",
             attentionNames),
-      named("batching", "batching", &S::batching,
-            "how a text becomes sequences: stream (end to end), padded (each document alone), packed (several in one, "
-            "none of which sees another) (stream)",
-            batchingNames),
-      named("order", "order", &S::order,
-            "of the sequences of a stream: shuffled, or llmc, as llm.c's loader takes files of tokens (shuffled)",
-            dataOrderNames),
-      number("pack", "pack", &S::pack, "share of a packed sequence below which it takes one document more (0.75)",
-             {above(0), atMost(1)}, later),
+      withOrder(named(
+          "batching", "batching", &S::batching,
+          "how a text becomes sequences: stream (end to end), padded (each document alone), packed (several in one, "
+          "none of which sees another) (stream)",
+          batchingNames)),
+      withOrder(
+          named("order", "order", &S::order,
+                "of the sequences of a stream: shuffled, or llmc, as llm.c's loader takes files of tokens (shuffled)",
+                dataOrderNames)),
+      withOrder(number("pack", "pack", &S::pack,
+                       "share of a packed sequence below which it takes one document more (0.75)",
+                       {above(0), atMost(1)}, later)),
       named("positions", "positions", &S::positions,
             "of packed documents: restart (each counts from 0), run-on (through the sequence) (restart)",
             positionsNames),
       number("evaluate-every", "evaluate_every", &S::evaluateEvery, "steps between validation losses (0: at the end)",
              {atLeast(0)}),
-      number("seed", "seed", &S::seed, "seed of weights and batches", {}),
+      withOrder(number("seed", "seed", &S::seed, "seed of weights and batches", {})),
       choice(
           "precision", "precision", &S::precision,
           "how products of f32 may be rounded: ieee, tf32, tf32x3, bf16x3 (tf32 on GPUs, ieee on CPUs; those "

@@ -28,6 +28,7 @@ struct Setting {
   /// Throws Error for a value out of its range.
   std::function<void(const TrainSettings &)> verify;
   bool decidesMemory = false; // whether it changes the memory of a step
+  bool decidesOrder = false;  // whether it changes the order of the sequences that follow
 };
 
 /// In the order in which checkpoints hold them.

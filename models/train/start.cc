@@ -26,6 +26,13 @@ const TrainSettings &fitToMemory(Run &run, const Device &device) {
   return state.settings;
 }
 
+void expectStepsWithin(const Run &run) {
+  const RunState &state = run.state;
+  if (state.step > state.settings.steps)
+    throw Error(fmt::format("expected 'steps' to be at least {}, which the run has taken, but got {}", state.step,
+                            state.settings.steps));
+}
+
 void expectSameData(Run &run) {
   RunState &state = run.state;
   const DataIdentity data = run.data.identity();

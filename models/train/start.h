@@ -16,6 +16,9 @@ std::vector<BatchShape> shapesOf(const Run &run);
 /// run. Throws Error if nothing fits, and for micro-batches of several shapes. All ranks call it.
 const TrainSettings &fitToMemory(Run &run, const Device &device);
 
+/// Throws Error if the run has taken more steps than its settings allow.
+void expectStepsWithin(const Run &run);
+
 /// Records the run's data in the state. Throws Error if the checkpoint was trained on other data.
 void expectSameData(Run &run);
 

@@ -1,4 +1,4 @@
-// One row to all of its takers, and the end of a run whose rows have no place.
+// One row to all of its takers.
 
 #include "models/train/step_log.h"
 
@@ -6,8 +6,7 @@
 
 namespace kiln {
 
-StepLog::StepLog(RunFolder &folder, const RunOptions &options, int64_t step, std::function<std::string()> rescue)
-    : folder(folder), rescue(std::move(rescue)) {
+StepLog::StepLog(RunFolder &folder, const RunOptions &options, int64_t step) : folder(folder) {
   if (!folder.isHeld())
     return;
   log.emplace(folder.path() + "/log.jsonl", step);
@@ -29,12 +28,13 @@ void StepLog::write(const StepRow &row) {
     } catch (const Error &error) {
       failure = error.what();
     }
-  if (!ranks.any(ranks.isFirst() && !failure.empty()))
-    return;
-  const std::string saved = rescue();
+  if (ranks.any(ranks.isFirst() && !failure.empty()))
+    throw Error(failure, Fault::device);
+}
+
+void StepLog::leave(const StepRow &row) noexcept {
   if (log)
     log->leave(row);
-  throw Error(fmt::format("{}; {}", failure, saved), Fault::device);
 }
 
 } // namespace kiln

@@ -5,25 +5,22 @@
 #include "models/observe/row_sink.h"
 #include "models/train/run_folder.h"
 
-#include <functional>
-
 namespace kiln {
 
 /// With several ranks the first writes; all make equal calls.
 class StepLog {
 public:
-  /// Opens the log in the run's folder, and the sinks of `options`, for a run that continues from `step`. `rescue`
-  /// saves what can be saved, and describes the outcome. Arguments must outlive it. Throws Error (device) if one of
-  /// them cannot be written.
-  StepLog(RunFolder &folder, const RunOptions &options, int64_t step, std::function<std::string()> rescue);
+  /// Opens the log in the run's folder, and the sinks of `options`, for a run that continues from `step`. Arguments must
+  /// outlive it. Throws Error (device) if one of them cannot be written.
+  StepLog(RunFolder &folder, const RunOptions &options, int64_t step);
 
-  /// Writes the row. If that fails, or the folder has gone, it throws Error (device) on all ranks after a rescue, whose
-  /// outcome the error tells. The row is left where the next session finds it, if possible.
+  /// Writes the row. Throws Error (device) on all ranks if that fails or the folder has gone.
   void write(const StepRow &row);
+  /// Leaves a row that is not written where the next run finds it, if there is a place for it.
+  void leave(const StepRow &row) noexcept;
 
 private:
   RunFolder &folder;
-  const std::function<std::string()> rescue;
   std::optional<RunLog> log;
   std::vector<std::unique_ptr<RowSink>> sinks;
 };

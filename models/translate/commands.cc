@@ -52,10 +52,10 @@ static Start resume(const TrainOptions &o, const RunFolder &folder) {
   return start;
 }
 
-/// Gives a new run as many steps as its passes over the pairs take, and an evaluation at the end of each, unless flags
-/// say otherwise.
+/// Gives a run as many steps as the passes over the pairs that flags ask for take; a new one, unless flags say
+/// otherwise, as many as its model's passes take, and an evaluation at the end of each.
 static void setSteps(TrainSettings &settings, const TrainOptions &o, int64_t batches) {
-  const int64_t epochs = o.epochs.value_or(o.has("steps") ? 0 : named(o.model).epochs);
+  const int64_t epochs = o.epochs.value_or(o.resume || o.has("steps") ? 0 : named(o.model).epochs);
   const int64_t each = cdiv(batches, settings.accumulate);
   if (o.epochs)
     expectBetween("epochs", epochs, largestSize);
@@ -63,6 +63,8 @@ static void setSteps(TrainSettings &settings, const TrainOptions &o, int64_t bat
     throw Error("expected one of --epochs and --steps, but got both");
   if (epochs > 0)
     settings.steps = epochs * each;
+  if (o.resume)
+    return;
   if (!o.has("evaluate-every"))
     settings.evaluateEvery = each;
   if (!o.has("warmup"))
@@ -81,12 +83,10 @@ void train(const TrainOptions &options) {
     throw Error("expected 'batching' to be stream: pairs of lines are put together by their lengths");
   PairData data({options.source, options.target}, {options.heldSource, options.heldTarget}, begun->tokenizers,
                 begun->config.context, {settings.batch, settings.batchTokens}, settings.seed);
-  if (!options.resume) {
-    setSteps(settings, options, data.batchesOfPass());
-    settings = applied(options, settings);
-    if (folder.isHeld())
-      writeRunTokens(folder.path(), begun->tokenizers);
-  }
+  setSteps(settings, options, data.batchesOfPass());
+  settings = applied(options, settings);
+  if (!options.resume && folder.isHeld())
+    writeRunTokens(folder.path(), begun->tokenizers);
   for (const std::string &note : data.notes())
     begun->notes.push_back(note);
   const TranslationNetwork network(configured(begun->config, settings));

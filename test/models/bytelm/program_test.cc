@@ -2,6 +2,7 @@
 
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
+#include "test/models/train/every_setting.h"
 
 namespace {
 
@@ -42,6 +43,16 @@ TEST_F(BytelmTest, TrainsResumesAndSamples) {
     EXPECT_EQ(text.output.find("bytelm: the text became longer"), std::string(prompt).size() + 21);
   }
   EXPECT_EQ(bytelm({"plot", out, "-o", folder / "losses.svg"}).status, 0);
+}
+
+// A run keeps every setting that it was given, and goes on with any other.
+TEST_F(BytelmTest, EverySettingGoesOn) {
+  expectEverySettingGoesOn(folder / "settings",
+                           {commonSettings(),
+                            scaledSettings({{"pack", "0.5", "0.8"}, {"positions", "run-on", "restart"}}),
+                            narrowSettings({{"order", "llmc", "shuffled"}})},
+                           {{"batching", "packed", "expected 'batching' to be stream"}},
+                           [&](const std::string &to, const auto &flags) { return trains(to, flags); });
 }
 
 // It trains in the simulator, with all checks on and no report, dropout and attention's biases as PyTorch's layer has

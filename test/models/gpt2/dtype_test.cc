@@ -87,10 +87,10 @@ TEST_F(DtypeTest, ACheckpointGoesOnInAnotherType) {
   ASSERT_EQ(train(out, {"--steps", "12", "--stop-after", "4"}).status, 0);
   const Result narrow = resume({"--dtype", "bf16", "--stop-after", "8"});
   ASSERT_EQ(narrow.status, 0) << narrow.output;
-  expectSaid(narrow, "its steps were in fp32, and bf16 are those that follow");
+  expectSaid(narrow, "--dtype is bf16 from here on; it was fp32");
   const Result half = resume({"--dtype", "fp16"});
   ASSERT_EQ(half.status, 0) << half.output;
-  expectSaid(half, "its steps were in bf16, and fp16 are those that follow");
+  expectSaid(half, "--dtype is fp16 from here on; it was bf16");
   const std::vector<Json> log = rows(out);
   ASSERT_EQ(log.size(), 12u);
   for (const auto &[step, dtype] : {std::pair(4, "fp32"), std::pair(5, "bf16"), std::pair(9, "fp16")})

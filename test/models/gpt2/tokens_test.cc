@@ -5,6 +5,7 @@
 #include "models/tokens/files.h"
 #include "models/tokens/tokenizer.h"
 #include "test/models/gpt2/program.h"
+#include "test/models/train/every_setting.h"
 
 #include <filesystem>
 
@@ -26,6 +27,17 @@ protected:
         if (row.contains(name))
           all.push_back(row[name]);
     return all;
+  }
+  /// A file of tokens, `lines.bin`, of documents of different lengths, of which some are empty.
+  void writeDocuments() const {
+    std::vector<int32_t> all;
+    std::istringstream lines(readText(data));
+    for (std::string line; std::getline(lines, line);) {
+      all.push_back(tokens.vocabulary().specials.at("<|endoftext|>"));
+      const std::vector<int32_t> document = tokens.encode(line.substr(0, (line.size() + all.size()) % 7 * 3));
+      all.insert(all.end(), document.begin(), document.end());
+    }
+    kiln::writeShard(folder / "lines.bin", all, tokens.size());
   }
   void expectMistake(const Result &result, const std::string &message) {
     EXPECT_EQ(result.status, 2) << result.output;
@@ -80,17 +92,23 @@ TEST_F(TokensTest, FilesNeedNoTokenizer) {
   expectMistake(train(other, narrow), "expected tokens below 100 in '" + (folder / "train.bin") + "', but got");
 }
 
+// A run keeps every setting that it was given, and goes on with any other.
+TEST_F(TokensTest, EverySettingGoesOn) {
+  writeDocuments();
+  const std::vector<std::string> documents = {"--data", folder / "lines.bin", "--tokens", tokenizer};
+  std::vector<SettingGroup> groups = {
+      commonSettings(),
+      scaledSettings({{"batching", "packed", "padded"}, {"pack", "0.5", "0.8"}, {"positions", "run-on", "restart"}}),
+      narrowSettings({{"order", "llmc", "shuffled"}})};
+  groups[1].more = documents;
+  expectEverySettingGoesOn(folder / "settings", groups, {},
+                           [&](const std::string &to, const auto &flags) { return train(to, flags); });
+}
+
 // Documents of different lengths, each alone in its sequence or packed, with dropout: a run goes on to the bit, and its
 // losses are those of no other way. Documents that are cut or empty are told.
 TEST_F(TokensTest, DocumentsArePaddedOrPacked) {
-  std::vector<int32_t> all;
-  std::istringstream lines(readText(data));
-  for (std::string line; std::getline(lines, line);) {
-    all.push_back(tokens.vocabulary().specials.at("<|endoftext|>"));
-    const std::vector<int32_t> document = tokens.encode(line.substr(0, (line.size() + all.size()) % 7 * 3));
-    all.insert(all.end(), document.begin(), document.end());
-  }
-  kiln::writeShard(folder / "lines.bin", all, tokens.size());
+  writeDocuments();
   const std::vector<std::string> words = {"--data", folder / "lines.bin", "--tokens", tokenizer, "--steps",
                                           "4",      "--accumulate",       "2"};
   std::vector<std::vector<double>> ways;

@@ -15,7 +15,7 @@ namespace {
 int statusOf(const std::function<int()> &action) {
   const pid_t child = fork();
   if (child == 0) {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGXCPU})
       std::signal(signal, SIG_DFL);
     _exit(action());
   }
@@ -26,7 +26,7 @@ int statusOf(const std::function<int()> &action) {
 
 // Any of them asks and ends nothing, as often as it comes.
 TEST(StopSignals, TheyAsk) {
-  for (const int signal : {SIGTERM, SIGHUP, SIGPIPE})
+  for (const int signal : {SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGXCPU})
     EXPECT_EQ(statusOf([&] {
                 const StopSignals signals;
                 const bool before = signals.asked();
@@ -86,20 +86,6 @@ TEST(StopSignals, AfterwardsTheyEndAProgramAgain) {
               return 0;
             }),
             128 + SIGTERM);
-}
-
-// One of several ranks notes what mpirun passes on to all, which would end another process.
-TEST(StopSignals, RanksNoteMore) {
-  const auto noted = [](bool launched) {
-    return statusOf([=] {
-      std::signal(SIGUSR1, SIG_DFL);
-      const StopSignals signals(launched);
-      raise(SIGUSR1);
-      return signals.asked() ? 0 : 1;
-    });
-  };
-  EXPECT_EQ(noted(true), 0);
-  EXPECT_EQ(noted(false), 128 + SIGUSR1);
 }
 
 // A SIGCONT asks a rank when it comes from its parent, as mpirun sends one where it is interrupted; from others it

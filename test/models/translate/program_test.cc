@@ -2,6 +2,7 @@
 
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
+#include "test/models/train/every_setting.h"
 
 #include <iterator>
 #include <sstream>
@@ -109,6 +110,28 @@ TEST_F(TranslateTest, LearnsResumesAndTranslates) {
   const Result held = translate({"translate", "--out", out, "--source", folder / "held.de"});
   writeText(folder / "made", held.output);
   EXPECT_EQ(translate({"eval", "--translations", folder / "made", "--target", folder / "held.en"}).output, bleu.output);
+}
+
+// A run keeps every setting that it was given, and goes on with any other; --epochs, too, says how many steps it has.
+TEST_F(TranslateTest, EverySettingGoesOn) {
+  tokens();
+  expectEverySettingGoesOn(folder / "settings",
+                           {commonSettings({"attention"}),
+                            scaledSettings({{"pack", "0.5", "0.8"}, {"positions", "run-on", "restart"}}),
+                            narrowSettings({{"order", "llmc", "shuffled"}})},
+                           {{"batching", "packed", "expected 'batching' to be stream"},
+                            {"attention", "plain", "expected 'attention' to be"}},
+                           [&](const std::string &to, const auto &flags) { return translate(trainWords(to, flags)); });
+  const std::string run = folder / "settings" + "/group-0-own";
+  const auto stepsOf = [&](const std::string &epochs) {
+    const Result result = translate(trainWords(run, {"--resume", "--epochs", epochs, "--stop-after", "7"}));
+    EXPECT_EQ(result.status, 0) << result.output;
+    return kiln::readRunState(kiln::checkpointPath(run, 7)).settings.steps;
+  };
+  const int64_t two = stepsOf("2");
+  EXPECT_GT(two, 7);
+  std::filesystem::remove_all(kiln::checkpointPath(run, 7));
+  EXPECT_EQ(stepsOf("4"), 2 * two);
 }
 
 // Twenty steps in the simulator, with all checks on and no report, dropout of everything: in f32 with the losses of the

@@ -1,0 +1,35 @@
+// The table.
+
+#include "models/train/ways_out.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+const std::vector<WayOut> &waysOut() {
+  static const std::vector<WayOut> all = {
+      {Way::gradient, "a batch cannot be read, or its gradient not be computed", Saved::lastStep, false},
+      {Way::signal, "a signal asks for it: SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGXCPU (a limit of time)",
+       Saved::lastStep, true},
+      {Way::update, "an error while the weights change, which are half old and half new", Saved::newestCheckpoint,
+       false},
+      {Way::badLoss, "the loss or the gradient is not finite; the update was left out", Saved::lastStep, true},
+      {Way::evaluation, "an evaluation, its samples or the norms of layers fail, behind the update", Saved::lastStep,
+       false},
+      {Way::row, "the log cannot be written, or the folder was removed or renamed: it is made anew", Saved::lastStep,
+       true},
+      {Way::best, "the link to the best checkpoint cannot be written", Saved::lastStep, false},
+      {Way::profile, "a profile's trace cannot be written", Saved::lastStep, false},
+      {Way::save, "the last save fails, or one on the way finds weights that are not finite", Saved::newestCheckpoint,
+       false},
+      {Way::stopAfter, "--stop-after", Saved::lastStep, true},
+      {Way::lastStep, "all steps are taken", Saved::lastStep, true},
+  };
+  return all;
+}
+
+const WayOut &wayOut(Way way) {
+  return *std::find_if(waysOut().begin(), waysOut().end(), [=](const WayOut &w) { return w.way == way; });
+}
+
+} // namespace kiln

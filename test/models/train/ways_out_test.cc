@@ -1,0 +1,190 @@
+// Each way out of the loop of steps (models/train/ways_out.h) is taken: then the folder has the newest weights that it
+// can have, and the run goes on from them to the end that it would have had.
+
+#include "models/train/ways_out.h"
+#include "test/models/file_size_limit.h"
+#include "test/models/train/token_mlp.h"
+
+#include <csignal>
+#include <map>
+#include <set>
+
+using namespace kiln;
+
+namespace {
+
+/// Data that does something when it is asked for what begins with a sequence, once.
+class Disturbing : public Counting {
+public:
+  using Counting::Counting;
+  HostBatch training(int64_t first, int64_t count) override {
+    if (const auto found = atTraining.find(first); found != atTraining.end())
+      atTraining.extract(found).mapped()();
+    return Counting::training(first, count);
+  }
+  HostBatch validation(int64_t first, int64_t count) const override {
+    if (atValidation)
+      atValidation();
+    return Counting::validation(first, count);
+  }
+  std::map<int64_t, std::function<void()>> atTraining;
+  std::function<void()> atValidation;
+};
+
+/// Steps are saved after each fifth and evaluated after each eighth; of the eighth sequences 28 to 31 are.
+constexpr int64_t step = 8, begin = 28, middle = 30, savedBefore = 5, lastBegin = 92;
+
+/// One way out: what brings it about, what the error says, if it is one, and which step the folder has then.
+struct Taken {
+  Way way;
+  std::string name;
+  std::function<void()> arrange;
+  std::string text;
+  int64_t saved;
+};
+
+class WaysOut : public LoopTest {
+protected:
+  void take(const Taken &taken) {
+    options = {.out = folder / taken.name};
+    data = Disturbing(settings.seed);
+    begun = {};
+    samples = [](Trainer &, int64_t) { return std::vector<std::string>(); };
+    best = {};
+    taken.arrange();
+    std::string text;
+    try {
+      run(options, TokenMlp(), data);
+    } catch (const std::exception &error) {
+      text = error.what();
+      EXPECT_TRUE(dynamic_cast<const Error *>(&error)) << text;
+    }
+    full.reset();
+    EXPECT_EQ(text.find(taken.text), 0u) << text;
+    EXPECT_EQ(text.empty(), taken.text.empty()) << text;
+    const std::optional<std::string> newest = newestCheckpoint(options.out);
+    EXPECT_EQ(newest ? readRunState(*newest).step : 0, taken.saved) << text;
+    begun = {};
+    best = {};
+    samples = {};
+    run({.out = options.out, .resume = true});
+    for (const char *file : {"model.safetensors", "optimizer.safetensors"})
+      EXPECT_TRUE(readText(checkpointPath(whole, 24) + "/" + file) ==
+                  readText(checkpointPath(options.out, 24) + "/" + file))
+          << file;
+    const std::vector<double> all = losses(whole); // those of before are with the log that went away
+    EXPECT_EQ(losses(options.out), std::vector(all.begin() + (taken.way == Way::row ? step - 1 : 0), all.end()));
+  }
+  static std::vector<double> losses(const std::string &out) {
+    std::vector<double> all;
+    for (const std::string &row : rows(out))
+      all.push_back(loss(row));
+    return all;
+  }
+
+  /// Does `before` in front of the update of step 8, and `after` behind it.
+  void atUpdate(std::function<void(Trainer &)> before, std::function<void(Trainer &)> after = {}) {
+    begun = [=](Trainer &trainer) {
+      trainer.watch([=, &trainer, calls = 0](const std::vector<Trainer::NamedLaunch> &launches) mutable {
+        const bool isIts = ++calls == 3 * step; // each step has two micro-batches
+        if (isIts && before)
+          before(trainer);
+        for (const Trainer::NamedLaunch &launch : launches)
+          launch.run.run();
+        if (isIts && after)
+          after(trainer);
+      });
+    };
+  }
+  static void fill(const Trainer &trainer, const TensorRef &with, float value) {
+    const std::vector<float> all(with.count(), value);
+    trainer.machine()->upload(with.data, all.data(), std::ssize(all) * 4);
+  }
+  /// From sequence `first` on no file can grow beyond what the log needs.
+  void fillDiskAt(int64_t first) {
+    data.atTraining[first] = [this] { full.emplace(std::filesystem::file_size(options.out + "/log.jsonl") + 1000); };
+  }
+  /// What throws `error`.
+  template <class Thrown> static std::function<void()> throws(const Thrown &error) {
+    return [=] { throw error; };
+  }
+
+  const std::string whole = folder / "whole";
+  RunOptions options;
+  Disturbing data{settings.seed};
+  std::optional<FileSizeLimit> full;
+};
+
+TEST_F(WaysOut, EachLeavesTheNewestWeightsAndGoesOn) {
+  settings.samples = 1;
+  run({.out = whole});
+  std::vector<Taken> all = {
+      {Way::lastStep, "all", [] {}, "", 24},
+      {Way::lastStep, "a-save-on-the-way-fails",
+       [&] {
+         fillDiskAt(begin + 8); // of step 10
+         data.atTraining[begin + 12] = [&] { full.reset(); };
+       },
+       "", 24},
+      {Way::stopAfter, "stop-after", [&] { options.stopAfter = step; }, "", step},
+      {Way::gradient, "data", [&] { data.atTraining[begin] = throws(Error("cannot read", Fault::device)); },
+       "cannot read; step 7 is saved in '", step - 1},
+      {Way::gradient, "later-data", [&] { data.atTraining[middle] = throws(Error("cannot read", Fault::device)); },
+       "cannot read; step 7 is saved in '", step - 1},
+      {Way::gradient, "memory", [&] { data.atTraining[middle] = throws(std::bad_alloc()); },
+       "expected more memory, but the system has none left; step 7 is saved in '", step - 1},
+      {Way::gradient, "bug", [&] { data.atTraining[middle] = throws(std::out_of_range("vector::at")); },
+       "internal error: vector::at; step 7 is saved in '", step - 1},
+      {Way::update, "update",
+       [&] { atUpdate({}, [](Trainer &) { throw Error("the device is gone", Fault::device); }); },
+       "the device is gone; the steps after 5 are lost, and --resume goes on from that one", savedBefore},
+      {Way::badLoss, "gradient-is-nan",
+       [&] { atUpdate([](Trainer &trainer) { fill(trainer, trainer.gradientRef(), NAN); }); },
+       "expected a finite loss and gradient at step 8, but got ", step - 1},
+      {Way::badLoss, "weights-are-infinite", // which are no checkpoint
+       [&] { atUpdate({}, [](Trainer &trainer) { fill(trainer, trainer.weights(), INFINITY); }); },
+       "expected a finite loss and gradient at step 9, but got ", savedBefore},
+      {Way::evaluation, "evaluation", [&] { data.atValidation = throws(Error("expected other sequences")); },
+       "expected other sequences; step 8 is saved in '", step},
+      {Way::evaluation, "samples",
+       [&] { samples = [](Trainer &, int64_t) -> std::vector<std::string> { throw std::bad_alloc(); }; },
+       "expected more memory, but the system has none left; step 8 is saved in '", step},
+      {Way::row, "log", [&] { data.atTraining[begin] = [&] { std::filesystem::remove(options.out + "/log.jsonl"); }; },
+       "expected '" + folder / "log" + "/log.jsonl' to stay in place", step},
+      {Way::row, "moved",
+       [&] { data.atTraining[begin] = [&] { std::filesystem::rename(options.out, folder / "elsewhere"); }; },
+       "expected '" + folder / "moved" + "' to stay in place", step},
+      {Way::best, "best",
+       [&] {
+         best = "val_loss";
+         std::filesystem::create_directories(options.out + "/best/of/another");
+       },
+       "cannot write link '", step},
+      {Way::profile, "profile",
+       [&] {
+         options.profile = {step, step};
+         options.trace = folder / "none" + "/trace.json";
+       },
+       "expected to write '", step},
+      {Way::save, "last-save", [&] { fillDiskAt(lastBegin); }, "cannot write", 20},
+  };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGXCPU}) {
+    std::signal(signal, SIG_DFL); // tests may run under nohup
+    const auto raised = [=] { std::raise(signal); };
+    all.push_back(
+        {Way::signal, fmt::format("signal-{}", signal), [=, this] { data.atTraining[begin] = raised; }, "", step - 1});
+  }
+  all.push_back({Way::signal, "evaluating", [&] { data.atValidation = [] { std::raise(SIGTERM); }; }, "", step});
+  std::set<Way> taken;
+  for (const Taken &one : all) {
+    SCOPED_TRACE(one.name);
+    const WayOut &way = wayOut(one.way);
+    taken.insert(one.way);
+    EXPECT_EQ(one.saved % savedBefore == 0, way.saved == Saved::newestCheckpoint || one.name == "weights-are-infinite");
+    take(one);
+  }
+  for (const WayOut &way : waysOut())
+    EXPECT_TRUE(taken.count(way.way)) << way.when;
+}
+
+} // namespace
