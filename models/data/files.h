@@ -22,6 +22,8 @@ int writeAll(int file, const char *data, int64_t size);
 /// Writes `parts` one after the other to a new file `path` and syncs it. Throws Error (device), with the file removed,
 /// when the disk is full or the folder unwritable.
 void writeSynced(const std::string &path, const std::vector<Bytes> &parts);
+/// Writes these over the first bytes of a file, and syncs it.
+void overwriteSynced(const std::string &path, const Bytes &bytes);
 /// The same for parts that are made one after the other: `part(i)`, from 0 to below `count`, holds until the next is
 /// asked for.
 void writeSynced(const std::string &path, int64_t count, const std::function<Bytes(int64_t)> &part);

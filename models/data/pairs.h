@@ -38,6 +38,8 @@ public:
   /// Micro-batch `number` of the endless stream, a function of the seed and that number alone: `tokens`, `targets`,
   /// `source tokens` and `source ranges`, as models/nn/encoder.h has them.
   HostBatch batch(int64_t number);
+  /// Its shape, without making it.
+  BatchShape shape(int64_t number) { return shapeOf(drawn(number)); }
   /// The targets in it.
   int64_t targets(int64_t number);
 

@@ -31,10 +31,16 @@ struct HostTensor {
 
 /// Metadata with a checksum for each of `tensors`. Safetensors compares what it reads with those that a file has.
 std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &tensors);
+/// The same before the tensors are read: each is as long as a checksum.
+std::map<std::string, std::string> blankChecksumsOf(const std::vector<HostTensor> &tensors);
 
-/// Writes and syncs `path`, in the order given. No two tensors that are read are in memory at once.
-void writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
-                      const std::map<std::string, std::string> &metadata = {});
+/// Writes and syncs `path`, in the order given. Each tensor is read once, and no two are in memory at once. Returns
+/// their checksums.
+std::map<std::string, std::string> writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
+                                                    const std::map<std::string, std::string> &metadata = {});
+/// Gives such a file other metadata, whose texts are as long, in place of those that it was written with, and syncs it.
+void replaceMetadata(const std::string &path, const std::vector<HostTensor> &tensors,
+                     const std::map<std::string, std::string> &metadata);
 
 /// A file opened for reading. Opening checks that it is whole; throws Error that names the file, what the format
 /// expects there and what it got.

@@ -39,6 +39,7 @@ struct EvalOptions {
   std::optional<std::string> data, validation; // as of TrainOptions; what is held out is looked at
   std::optional<std::string> hellaSwag;        // its tasks
   int64_t tasks = 0;                           // as many of them; 0: all
+  SettingOptions batching;                     // of what is held out; the run's when not given
   std::optional<std::string> scores;           // file for what each ending scores
   int64_t batch = 8;                           // sequences at once, four for each task
   std::optional<std::string> dtype;            // what it computes in; fp32 when not given

@@ -56,6 +56,11 @@ public:
 
   /// Floating-point operations of a training step on a micro-batch.
   virtual double flops(const BatchShape &shape) const = 0;
+  /// The share of a micro-batch's attention that is computed: less than 1 where documents are packed, each of which
+  /// costs its own square.
+  virtual double attentionShare(const HostBatch &, const BatchShape &) const { return 1; }
+  /// The operations with that share.
+  virtual double flopsOf(const HostBatch &, const BatchShape &shape) const { return flops(shape); }
   /// What the model is, in a few words: `4 layers, 4 heads, …`.
   virtual std::string text() const = 0;
   /// The same as a checkpoint's config.json says it beside weights of type `saved`, with all that making the model

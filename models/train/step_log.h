@@ -14,8 +14,8 @@ public:
   /// refers to must outlive it. Throws Error (device) where one of them cannot be written.
   StepLog(RunFolder &folder, const RunOptions &options, int64_t step);
 
-  /// Writes the row. When that cannot be done, or the folder went away, throws Error (device) on all ranks.
-  void write(const StepRow &row);
+  /// Writes the row. Where that cannot be done, or the folder went away, says why, on all ranks.
+  std::optional<std::string> write(const StepRow &row);
   /// Leaves a row that is not written where the next run finds it, if there is a place for it.
   void leave(const StepRow &row) noexcept;
 

@@ -21,6 +21,8 @@ public:
   /// Sequences `first` … `first + count` of the endless stream to train on. Which they are is a function of the run's
   /// seed and their numbers alone.
   virtual HostBatch training(int64_t first, int64_t count) = 0;
+  /// How many sequences a micro-batch of these has, without making it.
+  virtual int64_t trainingSequences(int64_t, int64_t count) { return count; }
   /// The targets in these that are there: a step's loss is the mean over those. Cheap: it is asked for before a step.
   virtual int64_t trainingTargets(int64_t first, int64_t count) = 0;
   /// Sequences to validate on, and the targets in `count` of them from number `first` on.

@@ -95,6 +95,7 @@ public:
     double flops = 0;        // of its matrix products
     int64_t bytes = 0;       // that it goes through
     std::string shapes = {}; // of its arguments
+    bool isAttention = false;
   };
   /// The launches that a step of one micro-batch consists of, in order, each ready by itself: for those who measure
   /// them. Run after addGradient(), which brings a batch to the device.
@@ -118,6 +119,8 @@ public:
   TensorRef weights() const { return optimizer.values(); }
   TensorRef gradientRef() const { return optimizer.gradients(); }
   TensorRef stepRecord() const { return record.ref(); }
+  /// All that a step or an evaluation has to write before it reads it, whatever was there.
+  std::vector<TensorRef> scratch() const;
 
 private:
   /// What a micro-batch is run for.
@@ -134,6 +137,7 @@ private:
     std::array<std::vector<ReadyPart>, 3> ready;   // by Pass
     std::array<std::vector<NamedLaunch>, 3> apart; // the same one by one, for a watcher
     int64_t used = 0;                              // when it last was
+    double attentionShare = 1;                     // of the batch that is there (Model::attentionShare)
   };
 
   Plan planGradient(const MicroBatch &batch, bool adds) const;
