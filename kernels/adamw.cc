@@ -163,7 +163,8 @@ StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step) {
     record[StepField::weight] = 1.0f / static_cast<float>(step.targets) * static_cast<float>(step.lossScale);
   record[StepField::good] = static_cast<float>(step.good);
   record[StepField::window] = static_cast<float>(step.window);
-  record[StepField::draw] = static_cast<float>(step.step); // above 2²⁴ two steps may draw the same
+  record[StepField::draw] =
+      static_cast<float>(step.step % (int64_t{1} << 24)); // which f32 holds: none rounds to its neighbour
   record[StepField::applied] = 1;
   record[StepField::rate] = static_cast<float>(step.rate);
   record[StepField::unbias1] = unbias(settings.beta1);

@@ -60,6 +60,19 @@ void writeSynced(const std::string &path, int64_t count, const std::function<Byt
   }
 }
 
+void overwriteSynced(const std::string &path, const Bytes &bytes) {
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0)
+    fail("open", path, errno);
+  int error = writeAll(file, static_cast<const char *>(bytes.data), bytes.size);
+  if (!error && fsync(file) != 0)
+    error = errno;
+  if (close(file) != 0 && !error)
+    error = errno;
+  if (error)
+    fail("write", path, error);
+}
+
 void replaceFile(const std::string &path, const std::string &text) {
   replaceFile(path, 1, [&](int64_t) { return Bytes{text.data(), std::ssize(text)}; });
 }

@@ -21,8 +21,10 @@ int writeAll(int file, const char *data, int64_t size);
 /// Writes `parts` in order to a new file `path` and syncs it. Throws Error (device), and removes the file, if the disk
 /// is full or the folder is not writable.
 void writeSynced(const std::string &path, const std::vector<Bytes> &parts);
-/// As above, for parts that are produced one after the other: `part(i)`, 0 ≤ i < `count`, must be valid until the next
-/// call.
+/// Writes these over the first bytes of a file, and syncs it.
+void overwriteSynced(const std::string &path, const Bytes &bytes);
+/// The same for parts that are made one after the other: `part(i)`, from 0 to below `count`, holds until the next is
+/// asked for.
 void writeSynced(const std::string &path, int64_t count, const std::function<Bytes(int64_t)> &part);
 /// Writes to a temporary file, then renames it over `path`.
 void replaceFile(const std::string &path, const std::string &text);

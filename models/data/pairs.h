@@ -37,7 +37,9 @@ public:
   /// Micro-batch `number` of the endless stream, a function of seed and number: `tokens`, `targets`, `source tokens`
   /// and `source ranges`, as in models/nn/encoder.h.
   HostBatch batch(int64_t number);
-  /// Number of its targets.
+  /// Its shape, without making it.
+  BatchShape shape(int64_t number) { return shapeOf(drawn(number)); }
+  /// The targets in it.
   int64_t targets(int64_t number);
 
 private:

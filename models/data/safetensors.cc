@@ -35,8 +35,16 @@ std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &te
   return checksums;
 }
 
-void writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
-                      const std::map<std::string, std::string> &metadata) {
+std::map<std::string, std::string> blankChecksumsOf(const std::vector<HostTensor> &tensors) {
+  std::map<std::string, std::string> checksums;
+  for (const HostTensor &t : tensors)
+    checksums.emplace(checksumKey(t.name), checksum(""));
+  return checksums;
+}
+
+/// The header of a file, which the tensors follow, with its length in front.
+static std::string headerOf(const std::vector<HostTensor> &tensors,
+                            const std::map<std::string, std::string> &metadata) {
   Json header = Json::object();
   if (!metadata.empty())
     header["__metadata__"] = metadata;
@@ -49,14 +57,36 @@ void writeSafetensors(const std::string &path, const std::vector<HostTensor> &te
   std::string text = kiln::textOf(header);
   text.resize((text.size() + 7) / 8 * 8, ' '); // the data begins at a multiple of eight
   const uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char *>(&length), sizeof(length)) + text;
+}
+
+std::map<std::string, std::string> writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
+                                                    const std::map<std::string, std::string> &metadata) {
+  const std::string header = headerOf(tensors, metadata);
+  std::map<std::string, std::string> checksums;
   std::vector<char> place;
-  writeSynced(path, 2 + std::ssize(tensors), [&](int64_t i) -> Bytes {
+  writeSynced(path, 1 + std::ssize(tensors), [&](int64_t i) -> Bytes {
     if (i == 0)
-      return {&length, 8};
-    if (i == 1)
-      return {text.data(), static_cast<int64_t>(length)};
-    return {tensors[i - 2].read(place), tensors[i - 2].bytes()};
+      return {header.data(), std::ssize(header)};
+    const HostTensor &t = tensors[i - 1];
+    const Bytes bytes = {t.read(place), t.bytes()};
+    checksums.emplace(checksumKey(t.name),
+                      checksum({static_cast<const char *>(bytes.data), static_cast<size_t>(bytes.size)}));
+    return bytes;
   });
+  return checksums;
+}
+
+void replaceMetadata(const std::string &path, const std::vector<HostTensor> &tensors,
+                     const std::map<std::string, std::string> &metadata) {
+  const std::string header = headerOf(tensors, metadata);
+  uint64_t length = 0;
+  InputFile(path).read(0, &length, sizeof(length));
+  if (length + sizeof(length) != header.size())
+    throw Error(
+        fmt::format("expected a header of {} bytes for '{}', but got {}", length + sizeof(length), path, header.size()),
+        Fault::internal);
+  overwriteSynced(path, {header.data(), std::ssize(header)});
 }
 
 Safetensors::Safetensors(const std::string &path) : path(path), file(std::make_shared<const InputFile>(path)) {

@@ -31,10 +31,16 @@ struct HostTensor {
 
 /// Metadata with a checksum for each of `tensors`. Safetensors verifies the checksums of a file when it reads.
 std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &tensors);
+/// The same before the tensors are read: each is as long as a checksum.
+std::map<std::string, std::string> blankChecksumsOf(const std::vector<HostTensor> &tensors);
 
-/// Writes and syncs `path`, in the given order. At most one tensor that is read is in memory at a time.
-void writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
-                      const std::map<std::string, std::string> &metadata = {});
+/// Writes and syncs `path`, in the order given. Each tensor is read once, and no two are in memory at once. Returns
+/// their checksums.
+std::map<std::string, std::string> writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
+                                                    const std::map<std::string, std::string> &metadata = {});
+/// Gives such a file other metadata, whose texts are as long, in place of those that it was written with, and syncs it.
+void replaceMetadata(const std::string &path, const std::vector<HostTensor> &tensors,
+                     const std::map<std::string, std::string> &metadata);
 
 /// A file opened for reading. Opening checks that it is complete. Throws Error that names the file, the expected and
 /// the actual value.

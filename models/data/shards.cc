@@ -84,11 +84,14 @@ TokenShards::TokenShards(const std::string &pattern, int64_t vocab) : vocab(voca
     shard.bytes = file.bytes;
     int32_t header[3] = {};
     if (shard.bytes < headerBytes)
-      throw Error(fmt::format("expected a header of {} bytes in '{}', but it has {}", headerBytes, path, shard.bytes));
+      throw Error(fmt::format("expected a header of {} bytes in '{}', but it has {}; a text has a name that does not "
+                              "end in .bin",
+                              headerBytes, path, shard.bytes));
     file.read(0, sizeof(header), reinterpret_cast<char *>(header));
     const bool isNarrow = header[0] == narrowMagic && header[1] == narrowVersion;
     if (!isNarrow && !(header[0] == wideMagic && header[1] == wideVersion))
-      throw Error(fmt::format("expected tokens ({}, version {}; or {}, version {}) in '{}', but got {}, version {}",
+      throw Error(fmt::format("expected tokens ({}, version {}; or {}, version {}) in '{}', but got {}, version {}; a "
+                              "text has a name that does not end in .bin",
                               narrowMagic, narrowVersion, wideMagic, wideVersion, path, header[0], header[1]));
     shard.width = isNarrow ? 2 : 4;
     shard.tokens = header[2];
@@ -162,6 +165,15 @@ uint64_t TokenShards::hash() const {
 }
 
 bool namesShards(const std::string &path) { return path.ends_with(".bin"); }
+
+bool beginsAsShard(const std::vector<uint8_t> &bytes) {
+  int32_t header[2] = {};
+  if (std::ssize(bytes) < headerBytes)
+    return false;
+  std::memcpy(header, bytes.data(), sizeof(header));
+  return (header[0] == narrowMagic && header[1] == narrowVersion) ||
+         (header[0] == wideMagic && header[1] == wideVersion);
+}
 
 void writeShard(const std::string &path, std::span<const int32_t> tokens, int64_t vocab) {
   const bool isNarrow = vocab <= 65536;

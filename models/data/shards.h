@@ -41,6 +41,8 @@ private:
 
 /// Whether `path` names token files, by its ending.
 bool namesShards(const std::string &path);
+/// Whether a file of these bytes is one of tokens, whatever its name.
+bool beginsAsShard(const std::vector<uint8_t> &bytes);
 
 /// Writes one token file. Tokens take 16 bits if `vocab` is at most 65536.
 void writeShard(const std::string &path, std::span<const int32_t> tokens, int64_t vocab);

@@ -2,12 +2,14 @@
 
 #include "models/data/text.h"
 #include "dialect/dsl/Types.h"
+#include "models/data/shards.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +18,12 @@ namespace kiln {
 /// Bytes that one read asks for.
 static constexpr int64_t mostAtOnce = int64_t{1} << 20;
 
-int64_t mostTextBytes() { return ::sysconf(_SC_PHYS_PAGES) / 4 * ::sysconf(_SC_PAGESIZE); }
+int64_t mostTextBytes(const std::string &limit) {
+  const int64_t quarter = ::sysconf(_SC_PHYS_PAGES) / 4 * ::sysconf(_SC_PAGESIZE);
+  std::ifstream file(limit);
+  int64_t most = 0;
+  return file >> most ? std::min(quarter, most / 4) : quarter; // `max` where there is no limit
+}
 
 namespace {
 /// An open file that closes itself.
@@ -47,7 +54,7 @@ static void verifyKind(const std::string &path, mode_t mode) {
 }
 
 [[noreturn]] static void rejectLength(const std::string &path, int64_t most, const std::string &got) {
-  throw Error(fmt::format("expected at most {} bytes of text (a quarter of this machine's memory), but '{}' has {}",
+  throw Error(fmt::format("expected at most {} bytes of text (a quarter of the memory that there is), but '{}' has {}",
                           most, path, got));
 }
 
@@ -90,32 +97,50 @@ static std::vector<uint8_t> readBytes(const std::string &path, int64_t most) {
 
 /// Throws for files that hold texts in another form, which nobody wants to train on as bytes.
 static void expectPlain(const std::string &path, const std::vector<uint8_t> &bytes) {
+  enum class Cure { encode, convert, none };
   struct Form {
     std::string_view begin;
     const char *name;
-    bool isRead; // by `tokens encode`
+    Cure cure;
   };
-  static constexpr Form forms[] = {{"\x1f\x8b", "gzip", true},
-                                   {"BZh", "bzip2", true},
-                                   {"\x28\xb5\x2f\xfd", "zstd", false},
+  static constexpr Form forms[] = {{"\x1f\x8b", "gzip", Cure::encode},
+                                   {"BZh", "bzip2", Cure::encode},
+                                   {"\x28\xb5\x2f\xfd", "zstd", Cure::convert},
                                    {"\xfd"
                                     "7zXZ",
-                                    "xz", false},
-                                   {"PK\x03\x04", "zip", false},
-                                   {"PAR1", "parquet", false}};
+                                    "xz", Cure::convert},
+                                   {"7z\xbc\xaf", "7z", Cure::convert},
+                                   {"\x04\x22\x4d\x18", "lz4", Cure::convert},
+                                   {"PK\x03\x04", "zip", Cure::convert},
+                                   {"PAR1", "parquet", Cure::convert},
+                                   {"ARROW1", "arrow", Cure::convert},
+                                   {"\x93NUMPY", "NumPy's numbers", Cure::convert},
+                                   {"\x89HDF", "HDF5", Cure::convert},
+                                   {"SQLite format 3", "an SQLite database", Cure::convert},
+                                   {"%PDF-", "PDF", Cure::convert},
+                                   {"\xff\xfe", "UTF-16", Cure::convert},
+                                   {"\xfe\xff", "UTF-16", Cure::convert},
+                                   {"\x89PNG", "a picture (PNG)", Cure::none},
+                                   {"\xff\xd8\xff", "a picture (JPEG)", Cure::none},
+                                   {"\x7f"
+                                    "ELF",
+                                    "a program or library (ELF)", Cure::none}};
   const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   const auto *const form =
       std::find_if(std::begin(forms), std::end(forms), [&](const Form &form) { return text.starts_with(form.begin); });
-  const bool isLines = path.find(".jsonl") != std::string::npos;
-  if (form == std::end(forms) && !isLines)
+  const bool isKnown = form != std::end(forms), isLines = path.find(".jsonl") != std::string::npos;
+  if (beginsAsShard(bytes))
+    throw Error(fmt::format("expected a text, but '{}' holds tokens; a name that ends in .bin says so", path));
+  if (!isKnown && !isLines)
     return;
-  const bool isRead = form == std::end(forms) || form->isRead;
-  throw Error(fmt::format("expected a text, but '{}' holds {}; {}", path,
-                          form == std::end(forms) ? "JSON lines" : form->name,
-                          isRead ? fmt::format("`tokens encode {} --tokens TOKENS -o FILE.bin` makes a file of tokens "
-                                               "of its documents, which --data takes",
-                                               path)
-                                 : "convert it to text, or to JSON lines for `tokens encode`"));
+  const Cure cure = isKnown ? form->cure : Cure::encode;
+  throw Error(fmt::format("expected a text, but '{}' holds {}; {}", path, isKnown ? form->name : "JSON lines",
+                          cure == Cure::encode
+                              ? fmt::format("`tokens encode {} --tokens TOKENS -o FILE.bin` makes a file of "
+                                            "tokens of its documents, which --data takes",
+                                            path)
+                          : cure == Cure::convert ? "convert it to text in UTF-8, or to JSON lines for `tokens encode`"
+                                                  : "name a file of text"));
 }
 
 std::vector<uint8_t> readWholeText(const std::string &path, int64_t most) {

@@ -12,8 +12,9 @@ struct Text {
   std::vector<uint8_t> train, validation;
 };
 
-/// Limit of the size of a text: a quarter of the machine's memory.
-int64_t mostTextBytes();
+/// The longest text that is read: a quarter of the machine's memory, or of what its control group, whose file this is,
+/// lets it have.
+int64_t mostTextBytes(const std::string &limit = "/sys/fs/cgroup/memory.max");
 
 /// Reads `path`, a regular file, or a pipe until its end. Throws Error as readText does, and for JSON lines and
 /// compressed files.

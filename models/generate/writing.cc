@@ -7,6 +7,7 @@
 #include "runtime/Streams.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <fmt/format.h>
 #include <utility>
@@ -35,6 +36,9 @@ void write(const std::string &program, const std::function<Generator(Generator::
   verify(o);
   const std::string prompt = promptOf(o);
   const std::vector<int32_t> begin = form.encode(prompt);
+  // Where each word's last token brings the space behind it, what follows the prompt stands behind one.
+  const bool lacksSpace =
+      !prompt.empty() && !std::isspace(static_cast<unsigned char>(prompt.back())) && form.decode(begin).ends_with(' ');
   if (begin.empty() && !form.beginsAlone)
     throw Error("expected a prompt of at least one byte, but got an empty one");
   int64_t restarts = 0;
@@ -48,7 +52,7 @@ void write(const std::string &program, const std::function<Generator(Generator::
   };
   for (int64_t s = 0; s < o.texts; ++s) {
     generator.append(s, begin);
-    put(texts[s], prompt);
+    put(texts[s], lacksSpace ? prompt + " " : prompt);
   }
   const Random random(o.seed, Stream::sampling);
   int64_t written = 0;

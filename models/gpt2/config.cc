@@ -66,11 +66,11 @@ int64_t parameterCount(const Gpt2Config &c) {
   return (c.vocab + c.context) * c.width + c.layers * (blockWeights(c) + biases + norms) + 2 * c.width + head;
 }
 
-double flopsOfStep(const Gpt2Config &c, int64_t sequences, int64_t length) {
+double flopsOfStep(const Gpt2Config &c, int64_t sequences, int64_t length, double attentionShare) {
   const double tokens = static_cast<double>(sequences) * length;
   const double products = static_cast<double>(c.layers) * blockWeights(c) + static_cast<double>(c.vocab) * c.width;
   const double attention = static_cast<double>(c.layers) * c.width * length; // q·kᵀ and p·v, half of each
-  return 6 * tokens * (products + attention);
+  return 6 * tokens * (products + attention * attentionShare);
 }
 
 } // namespace kiln

@@ -54,9 +54,9 @@ std::string textOf(const Gpt2Config &config);
 
 /// Number of parameters, embeddings included.
 int64_t parameterCount(const Gpt2Config &config);
-/// Floating-point operations of one training step on `batch` sequences, forward and backward: 6 per parameter and token
-/// in GEMMs (with the head, without embeddings), and the causal half of attention's products.
-double flopsOfStep(const Gpt2Config &config, int64_t sequences, int64_t length);
+/// Floating-point operations of one training step on `batch` sequences: 6 a parameter and token in matrix products (the
+/// head included, the embeddings not) and the causal half of attention's products, forward and backward.
+double flopsOfStep(const Gpt2Config &config, int64_t sequences, int64_t length, double attentionShare = 1);
 inline double flopsOfStep(const Gpt2Config &config, int64_t sequences) {
   return flopsOfStep(config, sequences, config.context);
 }

@@ -2,8 +2,8 @@
 
 #include "models/gpt2/eval.h"
 #include "models/data/files.h"
+#include "models/gpt2/tokens_of.h"
 #include "models/gpt2/trained_model.h"
-#include "models/train/language_data.h"
 #include "runtime/Streams.h"
 
 #include <algorithm>
@@ -108,7 +108,25 @@ static std::string heldOut(Evaluator &evaluator, const LanguageData &data) {
   const auto count = static_cast<double>(targets);
   if (!std::isfinite(loss))
     throw Error(fmt::format("expected a finite loss over {} tokens, but got {}", targets, loss / count));
-  return fmt::format("loss {:.4f}, accuracy {:.4f} over {} tokens\n", loss / count, hits / count, targets);
+  return fmt::format("loss {:.4f}, accuracy {:.4f} over {} tokens", loss / count, hits / count, targets);
+}
+
+/// The same of what the options name, in sequences such as the run of the model had.
+static std::string heldOut(const EvalOptions &options, const TrainedModel &model, const Tokenizer &tokenizer,
+                           const std::shared_ptr<Device> &device) {
+  const TrainSettings settings = replaced(options.batching, model.settings);
+  LanguageSource source = {.data = options.data ? *options.data : *options.validation,
+                           .held = options.validation,
+                           .tokenizer = model.vocabulary ? &tokenizer : nullptr,
+                           .vocab = model.config.vocab};
+  Gpt2Config config = model.config;
+  setBatching(source, config, settings, model.vocabulary);
+  const Network network(config);
+  const LanguageData data(source, config.context, 1);
+  Evaluator evaluator(device, network, model.weights, options.batch);
+  return heldOut(evaluator, data) + (settings.batching == Batching::padded   ? ", each document alone\n"
+                                     : settings.batching == Batching::packed ? ", documents packed\n"
+                                                                             : "\n");
 }
 
 std::string scoresOf(const HellaSwagScore &score) {
@@ -127,19 +145,14 @@ void evaluate(const EvalOptions &options) {
     throw Error(fmt::format("expected 'tasks' to be at least 0 and 'batch' a multiple of 4, but got {} and {}",
                             options.tasks, options.batch));
   const TrainedModel model = readTrained(options.folder, options.dtype);
-  const Network network(model.config);
   const Tokenizer tokenizer(model.vocabulary.value_or(byteVocabulary()));
-  Evaluator evaluator(openDevice(options.machine), network, model.weights, options.batch);
-  if (options.data || options.validation) {
-    const LanguageData data({.data = options.data ? *options.data : *options.validation,
-                             .held = options.validation,
-                             .tokenizer = model.vocabulary ? &tokenizer : nullptr,
-                             .vocab = model.config.vocab},
-                            model.config.context, 1);
-    writeResult(heldOut(evaluator, data));
-  }
+  const std::shared_ptr<Device> device = openDevice(options.machine);
+  if (options.data || options.validation)
+    writeResult(heldOut(options, model, tokenizer, device));
   if (!options.hellaSwag)
     return;
+  const Network network(model.config);
+  Evaluator evaluator(device, network, model.weights, options.batch);
   std::vector<HellaSwagTask> tasks = readHellaSwag(*options.hellaSwag);
   if (options.tasks > 0 && options.tasks < std::ssize(tasks))
     tasks.resize(options.tasks);

@@ -6,6 +6,8 @@
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 
+#include <map>
+
 namespace kiln {
 
 class Evaluator {
@@ -18,7 +20,7 @@ public:
   struct Result {
     std::vector<float> losses, hits; // (sequences · context), 0 for missing targets
   };
-  /// Of a batch of so many sequences.
+  /// Of a batch of so many sequences, which brings what the network's losses take.
   Result evaluate(const HostBatch &batch);
 
   int64_t sequences() const { return shape.sequences; }
@@ -30,7 +32,8 @@ private:
   std::shared_ptr<Device> device;
   const Network &network;
   BatchShape shape;
-  Tensor value, tokens, targets, losses, hits;
+  Tensor value, losses, hits;
+  std::map<std::string, Tensor> inputs;
   Tensor arena, workspace;
   PreparedPlan ready;
 };

@@ -57,6 +57,10 @@ static const Gpt2Config &verified(const Gpt2Config &config) {
 Network::Network(const Gpt2Config &config)
     : DecoderNetwork(namesOf(config), optionsOf(verified(config)), config.type, config.decayOn), sizes(config) {}
 
+double Network::flopsOf(const HostBatch &batch, const BatchShape &shape) const {
+  return flopsOfStep(sizes, shape.sequences, shape.target, attentionShare(batch, shape));
+}
+
 nlohmann::ordered_json Network::configJson(Type saved) const { return kiln::configJson(sizes, saved); }
 
 } // namespace kiln

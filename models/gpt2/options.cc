@@ -59,6 +59,7 @@ static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
       ->required();
   eval->add_option("--data", o.data, "text file, or files of tokens, whose last tenth is looked at");
   eval->add_option("--validation", o.validation, "files of tokens to look at instead");
+  addSettingFlags(eval, o.batching, {"batching", "pack", "positions"});
   eval->add_option("--hellaswag", o.hellaSwag, "tasks: six lines each, or JSON lines (.jsonl); packed ones too");
   addNumber<int64_t>(eval, "--tasks", o.tasks, "the first of the tasks (0: all)")->capture_default_str();
   eval->add_option("--scores", o.scores, "file for the loss of each task's endings, a line of JSON each");

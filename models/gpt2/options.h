@@ -36,10 +36,11 @@ struct SampleOptions {
 struct EvalOptions {
   std::string folder; // a run's folder, a checkpoint, or a Hugging Face model
   MachineOptions machine;
-  std::optional<std::string> data, validation; // as in TrainOptions; the validation part is evaluated
-  std::optional<std::string> hellaSwag;        // file of tasks
-  int64_t tasks = 0;                           // number of tasks; 0: all
-  std::optional<std::string> scores;           // file for the scores of the endings
+  std::optional<std::string> data, validation; // as of TrainOptions; what is held out is looked at
+  std::optional<std::string> hellaSwag;        // its tasks
+  int64_t tasks = 0;                           // as many of them; 0: all
+  SettingOptions batching;                     // of what is held out; the run's when not given
+  std::optional<std::string> scores;           // file for what each ending scores
   int64_t batch = 8;                           // sequences at once, four for each task
   std::optional<std::string> dtype;            // type to compute in; default: fp32
 };

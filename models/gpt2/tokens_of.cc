@@ -35,6 +35,17 @@ DocumentMarks documentMarks(const std::optional<Vocabulary> &vocabulary) {
   return {*begin, documentEnd(known)};
 }
 
+void setBatching(LanguageSource &source, Gpt2Config &config, const TrainSettings &settings,
+                 const std::optional<Vocabulary> &vocabulary) {
+  const bool isPacked = settings.batching == Batching::packed;
+  config.givesRanges = isPacked;
+  config.givesPositions = isPacked && settings.positions == Positions::restart;
+  if (settings.batching != Batching::stream)
+    source.documents = documentMarks(vocabulary);
+  source.pack = isPacked ? settings.pack : 0;
+  source.givesPlaces = config.givesPositions;
+}
+
 void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &vocabulary) {
   if (!vocabulary)
     return verifyBytes(config);

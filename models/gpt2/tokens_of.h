@@ -6,6 +6,7 @@
 #include "models/gpt2/config.h"
 #include "models/gpt2/pretrained.h"
 #include "models/tokens/tokenizer.h"
+#include "models/train/language_data.h"
 
 namespace kiln {
 
@@ -17,7 +18,12 @@ std::optional<Vocabulary> vocabularyBeside(const Pretrained &model);
 /// Error if there is none.
 DocumentMarks documentMarks(const std::optional<Vocabulary> &vocabulary);
 
-/// Throws Error unless the model's vocabulary covers every token. For bytes it must be exactly 256.
+/// Has a source's documents become sequences as the settings say, and a model see each document alone where several are
+/// packed into one.
+void setBatching(LanguageSource &source, Gpt2Config &config, const TrainSettings &settings,
+                 const std::optional<Vocabulary> &vocabulary);
+
+/// Throws Error unless the model has a number for every token. Where these are bytes it has no others.
 void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &vocabulary);
 
 } // namespace kiln

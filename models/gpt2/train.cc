@@ -77,30 +77,21 @@ void train(const TrainOptions &options) {
   Start begun = beginning ? begin(*beginning) : resume(options, folder);
   begun.config = configured(begun.config, begun.state.settings);
   const Network alone(begun.config); // of texts that the model makes
-  const bool isPacked = begun.state.settings.batching == Batching::packed;
-  begun.config.givesRanges = isPacked;
-  begun.config.givesPositions = isPacked && begun.state.settings.positions == Positions::restart;
+  LanguageSource source = {.data = options.data, .held = options.validation, .threads = options.machine.threads};
+  setBatching(source, begun.config, begun.state.settings, begun.vocabulary);
   const Network network(begun.config);
   if (const std::optional<std::string> cut = divide(begun.state.settings, folder.ranks().size()))
     begun.notes.push_back(*cut);
   const uint64_t seed = begun.state.settings.seed;
   const std::optional<Tokenizer> tokenizer =
       begun.vocabulary ? std::optional<Tokenizer>(*begun.vocabulary) : std::nullopt;
-  LanguageData data({.data = options.data,
-                     .held = options.validation,
-                     .tokenizer = tokenizer ? &*tokenizer : nullptr,
-                     .vocab = begun.config.vocab,
-                     .threads = options.machine.threads,
-                     .llmcRows = llmcRowsOf(begun.state.settings),
-                     .documents = begun.state.settings.batching == Batching::stream
-                                      ? std::nullopt
-                                      : std::optional(documentMarks(begun.vocabulary)),
-                     .pack = isPacked ? begun.state.settings.pack : 0,
-                     // Plain attention's weights are matrices, whose kernels depend on a length.
-                     .batch = begun.config.attention == AttentionForm::plain ? 0 : begun.state.settings.batch,
-                     .givesPlaces = begun.config.givesPositions,
-                     .folder = folder.isHeld() ? folder.path() : ""}, // others look for documents themselves
-                    begun.config.context, seed);
+  source.tokenizer = tokenizer ? &*tokenizer : nullptr;
+  source.vocab = begun.config.vocab;
+  source.llmcRows = llmcRowsOf(begun.state.settings);
+  // Plain attention's weights are matrices, whose kernels depend on a length.
+  source.batch = begun.config.attention == AttentionForm::plain ? 0 : begun.state.settings.batch;
+  source.folder = folder.isHeld() ? folder.path() : ""; // others look for documents themselves
+  LanguageData data(source, begun.config.context, seed);
   if (beginning && folder.isHeld())
     keepVocabulary(folder.path(), begun.vocabulary);
   for (const std::string &line : data.notes())

@@ -9,6 +9,7 @@
 #include "runtime/Tensor.h"
 
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace kiln {
@@ -34,6 +35,8 @@ static TrainedModel readModel(const Pretrained &source, Type type) {
   TrainedModel model = {readConfig(*source.folder)};
   model.config.type = type;
   verifyWhole(source);
+  if (std::filesystem::exists(*source.folder + "/training.json"))
+    model.settings = readRunState(*source.folder).settings;
   model.vocabulary = vocabularyBeside(source);
   verifyTokens(model.config, model.vocabulary);
   const Network network(model.config);

@@ -2,6 +2,8 @@
 
 #include "models/nn/decoder_network.h"
 
+#include <algorithm>
+
 namespace kiln {
 
 DecoderNetwork::DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type)
@@ -10,6 +12,17 @@ DecoderNetwork::DecoderNetwork(const DecoderNames &names, const DecoderOptions &
 DecoderNetwork::DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type, DecayOn decayOn)
     : DecoderNetwork(names, options, type) {
   list.place(decayOn);
+}
+
+double DecoderNetwork::attentionShare(const HostBatch &batch, const BatchShape &shape) const {
+  const auto ranges = batch.find("ranges");
+  if (ranges == batch.end())
+    return 1;
+  double squares = 0;
+  const std::vector<int32_t> seen = ranges->second.numbers<int32_t>();
+  for (size_t i = 0; i < seen.size(); i += 2) // n² is the sum of the first n odd numbers
+    squares += std::max(2 * (seen[i + 1] - seen[i]) - 1, 0);
+  return squares / (static_cast<double>(shape.targets()) * static_cast<double>(shape.target));
 }
 
 TensorRef DecoderNetwork::hidden(Build &b, const TensorRef &tokens, int64_t time) const {

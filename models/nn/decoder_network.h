@@ -17,6 +17,7 @@ public:
   /// Tokens and targets (N) with N = sequences · length, and the three arrays of the token index.
   std::vector<Input> inputs(const BatchShape &shape) const override { return decoder.inputs(shape); }
   void derive(HostBatch &batch, const BatchShape &) const override { decoder.derive(batch); }
+  double attentionShare(const HostBatch &batch, const BatchShape &shape) const override;
   void gradient(Build &build, const MicroBatch &batch) const override { decoder.gradient(build, batch); }
   /// Targets equal to ignoredTarget are ignored.
   void losses(Build &build, const MicroBatch &batch) const override { decoder.losses(build, batch); }

@@ -89,15 +89,20 @@ static void writeAll(const std::string &folder, const RunState &state, const Mod
     append(moments, list, masterPrefix, buffers, FlatBuffer::values, buffers.type, buffers.type);
   append(moments, list, "exp_avg.", buffers, FlatBuffer::first, f32, f32);
   append(moments, list, "exp_avg_sq.", buffers, FlatBuffer::second, f32, f32);
-  IdentifiedParts parts;
-  parts.config = textOf(model.configJson(saved), 2) + "\n";
-  parts.training = textOf(stateJson(state), 2) + "\n";
-  parts.weights = checksumsOf(weights);
-  parts.weights.emplace("format", "pt"); // as Hugging Face's library wants it
-  parts.moments = checksumsOf(moments);
-  identify(parts, state.step, state.settings.seed);
-  writeSafetensors(folder + "/model.safetensors", weights, parts.weights);
-  writeSafetensors(folder + "/optimizer.safetensors", moments, parts.moments);
+  const auto partsWith = [&](const Metadata &ofWeights, const Metadata &ofMoments) {
+    IdentifiedParts parts = {textOf(model.configJson(saved), 2) + "\n", textOf(stateJson(state), 2) + "\n", ofWeights,
+                             ofMoments};
+    parts.weights.emplace("format", "pt"); // as Hugging Face's library wants it
+    identify(parts, state.step, state.settings.seed);
+    return parts;
+  };
+  const std::string weightFile = folder + "/model.safetensors", momentFile = folder + "/optimizer.safetensors";
+  // Each tensor is read once: what their checksums make is known when they are written, and takes its place then.
+  const IdentifiedParts blank = partsWith(blankChecksumsOf(weights), blankChecksumsOf(moments));
+  const Metadata ofWeights = writeSafetensors(weightFile, weights, blank.weights);
+  const IdentifiedParts parts = partsWith(ofWeights, writeSafetensors(momentFile, moments, blank.moments));
+  replaceMetadata(weightFile, weights, parts.weights);
+  replaceMetadata(momentFile, moments, parts.moments);
   writeText(folder + "/config.json", parts.config);
   writeText(folder + "/training.json", parts.training);
   syncFolder(folder);

@@ -74,6 +74,12 @@ void addSettingFlags(CLI::App *app, SettingOptions &o) {
     addSettingFlag(app, setting, o);
 }
 
+void addSettingFlags(CLI::App *app, SettingOptions &o, const std::vector<std::string> &flags) {
+  for (const Setting &setting : settingTable())
+    if (std::find(flags.begin(), flags.end(), setting.flag) != flags.end())
+      addSettingFlag(app, setting, o);
+}
+
 void addMemoryFlags(CLI::App *app, SettingOptions &o) {
   for (const Setting &setting : settingTable())
     if (setting.decidesMemory)

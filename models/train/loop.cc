@@ -96,8 +96,7 @@ void Training::prepare() {
 /// The sequences of a micro-batch of the step that is next.
 int64_t Training::sequencesOf(int64_t micro) const {
   const int64_t batch = run.data.perBatch(state.settings.batch);
-  return run.data.shapes().empty() ? run.model.shape(batch).sequences
-                                   : run.data.training(state.sequences + micro * batch, batch).shape->sequences;
+  return run.data.trainingSequences(state.sequences + micro * batch, batch);
 }
 
 /// Whether a step that was not applied is one to leave out and go on: its loss is sound, and with a smaller scale its
@@ -124,7 +123,7 @@ std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler,
         return {};
     const HostBatch inputs = noted(profiler, Track::data, "batch",
                                    [&] { return run.data.training(state.sequences + micro * batch, batch); });
-    operations += run.model.flops(inputs.shape.value_or(run.model.shape(s.batch)));
+    operations += run.model.flopsOf(inputs, inputs.shape.value_or(run.model.shape(s.batch)));
     noted(profiler, Track::host, "gradient", [&] { trainer.addGradient(inputs, micro); });
   }
   at = Way::update;
@@ -256,19 +255,21 @@ std::optional<Way> Training::turn(Progress &progress) {
   at = Way::gradient;
   unlogged.reset();
   if (const std::optional<StepRow> row = step()) {
+    const std::optional<std::string> failure = log->write(*row);
     at = Way::row;
-    log->write(*row);
+    if (failure)
+      throw Error(*failure, Fault::device);
     unlogged.reset();
+    at = Way::best;
     if (row->has("skipped", true))
       progress.note(fmt::format("step {} is skipped: {}", row->step, whySkipped(*row)));
     progress.show(*row);
     for (const auto &[tag, value] : row->scalars)
       if (const std::string *text = std::get_if<std::string>(&value); text && tag.starts_with("sample_"))
         progress.note(fmt::format("{}: {}", tag, *text));
-    at = Way::best;
     saves.judge(*row, progress);
   }
-  at = Way::signal;
+  at = Way::gradient;
   const bool isAsked = ranks.any(signals->asked());
   const std::optional<Way> end = state.step == state.settings.steps    ? std::optional(Way::lastStep)
                                  : state.step == run.options.stopAfter ? std::optional(Way::stopAfter)

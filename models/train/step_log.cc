@@ -13,7 +13,7 @@ StepLog::StepLog(RunFolder &folder, const RunOptions &options, int64_t step) : f
   sinks = rowSinks(options, step);
 }
 
-void StepLog::write(const StepRow &row) {
+std::optional<std::string> StepLog::write(const StepRow &row) {
   Collective &ranks = folder.ranks();
   std::string failure = ranks.isFirst() ? "" : "the first rank could not record a step"; // which ends all
   if (folder.isHeld())
@@ -28,8 +28,7 @@ void StepLog::write(const StepRow &row) {
     } catch (const Error &error) {
       failure = error.what();
     }
-  if (ranks.any(ranks.isFirst() && !failure.empty()))
-    throw Error(failure, Fault::device);
+  return ranks.any(ranks.isFirst() && !failure.empty()) ? std::optional(failure) : std::nullopt;
 }
 
 void StepLog::leave(const StepRow &row) noexcept {

@@ -14,8 +14,8 @@ public:
   /// outlive it. Throws Error (device) if one of them cannot be written.
   StepLog(RunFolder &folder, const RunOptions &options, int64_t step);
 
-  /// Writes the row. Throws Error (device) on all ranks if that fails or the folder has gone.
-  void write(const StepRow &row);
+  /// Writes the row. Where that cannot be done, or the folder went away, says why, on all ranks.
+  std::optional<std::string> write(const StepRow &row);
   /// Leaves a row that is not written where the next run finds it, if there is a place for it.
   void leave(const StepRow &row) noexcept;
 

@@ -21,8 +21,9 @@ public:
   /// Sequences `first` … `first + count` of the endless training stream, a function of the run's seed and their numbers
   /// only.
   virtual HostBatch training(int64_t first, int64_t count) = 0;
-  /// Number of existing targets in these; a step's loss is the mean over them. It is called before a step and must be
-  /// cheap.
+  /// How many sequences a micro-batch of these has, without making it.
+  virtual int64_t trainingSequences(int64_t, int64_t count) { return count; }
+  /// The targets in these that are there: a step's loss is the mean over those. Cheap: it is asked for before a step.
   virtual int64_t trainingTargets(int64_t first, int64_t count) = 0;
   /// Number of validation sequences, and of targets in `count` of them from number `first` on.
   virtual int64_t validationSequences() const = 0;

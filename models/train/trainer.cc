@@ -1,6 +1,7 @@
 // Allocation, the plans of a step, and running them; transfers.cc has what goes between the host and these buffers.
 
 #include "models/train/trainer.h"
+#include "kernels/attention.h"
 #include "kernels/outliers.h"
 #include "kernels/sum.h"
 #include "models/train/memory.h"
@@ -149,12 +150,27 @@ static std::string shapesOf(const Launch &launch) {
   return text;
 }
 
+/// Whether its operations are of pairs of places that see each other.
+static bool isAttention(const Launch &launch) {
+  const Kernel *const kernels[] = {&attentionKernel, &attentionBackwardKernel, &attentionBackwardKeysKernel,
+                                   &attentionBackwardQueriesKernel};
+  return std::find(std::begin(kernels), std::end(kernels), launch.kernel) != std::end(kernels);
+}
+
+/// The launches with the operations that they take of a batch of which attention computes a share.
+static std::vector<Trainer::NamedLaunch> shared(std::vector<Trainer::NamedLaunch> launches, double share) {
+  for (Trainer::NamedLaunch &launch : launches)
+    if (launch.isAttention)
+      launch.flops *= share;
+  return launches;
+}
+
 std::vector<Trainer::NamedLaunch> Trainer::apart(const Plan &plan) {
   std::vector<NamedLaunch> result;
   for (const Launch &launch : plan.launches)
     result.push_back({launch.label, launch.kernel->name,
                       ready({.launches = {launch}, .workspaceBytes = plan.workspaceBytes}), launch.flops,
-                      launch.bytes(), shapesOf(launch)});
+                      launch.bytes(), shapesOf(launch), isAttention(launch)});
   return result;
 }
 
@@ -188,7 +204,7 @@ std::vector<Trainer::ReadyPart> Trainer::readyParts(const Plan &plan, Pass pass)
 
 void Trainer::run(Passes &of, Pass pass, bool isLast) {
   if (watcher && pass != Pass::evaluation)
-    return watcher(apartOf(of, pass));
+    return watcher(of.attentionShare == 1 ? apartOf(of, pass) : shared(apartOf(of, pass), of.attentionShare));
   std::vector<ReadyPart> &parts = of.ready[static_cast<size_t>(pass)];
   if (parts.empty()) {
     const Plan plan = planOf(of.batch, pass);
@@ -232,6 +248,7 @@ void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
   HostBatch whole = batch;
   model.derive(whole, of.batch.shape);
   uploadInputs(of.batch, whole);
+  of.attentionShare = watcher ? model.attentionShare(batch, of.batch.shape) : 1;
   sequences = micro == 0 ? 0 : sequences;
   uploadSites(sequences);
   sequences += of.batch.shape.sequences;
@@ -269,6 +286,16 @@ StepResult Trainer::update() {
   if (scalesLoss())
     scale = {host[StepField::scale], static_cast<int64_t>(host[StepField::good])};
   return result;
+}
+
+std::vector<TensorRef> Trainer::scratch() const {
+  std::vector<TensorRef> all = {arena.ref(), workspaces.back().ref(), losses.ref(), sum.ref(), hitSum.ref()};
+  for (const auto &[name, input] : inputs)
+    all.push_back(input.ref());
+  for (const Parameter &p : model.parameters().all()) // of what lies between them norms and updates are of zeros
+    if (p.role != Role::fixed)
+      all.push_back(optimizer.gradients().slice(0, p.offset, p.count()));
+  return all;
 }
 
 std::vector<Trainer::NamedLaunch> Trainer::launches() {

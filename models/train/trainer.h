@@ -94,6 +94,7 @@ public:
     double flops = 0;        // of its GEMMs
     int64_t bytes = 0;       // moved by it
     std::string shapes = {}; // of its arguments
+    bool isAttention = false;
   };
   /// The launches of a step with one micro-batch, in order, each prepared separately, for measuring. Run after
   /// addGradient(), which brings a batch to the device.
@@ -115,6 +116,8 @@ public:
   TensorRef weights() const { return optimizer.values(); }
   TensorRef gradientRef() const { return optimizer.gradients(); }
   TensorRef stepRecord() const { return record.ref(); }
+  /// All that a step or an evaluation has to write before it reads it, whatever was there.
+  std::vector<TensorRef> scratch() const;
 
 private:
   /// The purpose of a micro-batch.
@@ -128,8 +131,9 @@ private:
   struct Passes {
     MicroBatch batch;
     std::array<std::vector<ReadyPart>, 3> ready;   // by Pass
-    std::array<std::vector<NamedLaunch>, 3> apart; // the launches one by one, for a watcher
-    int64_t used = 0;                              // when it was last used
+    std::array<std::vector<NamedLaunch>, 3> apart; // the same one by one, for a watcher
+    int64_t used = 0;                              // when it last was
+    double attentionShare = 1;                     // of the batch that is there (Model::attentionShare)
   };
 
   Plan planGradient(const MicroBatch &batch, bool adds) const;

@@ -38,6 +38,7 @@ public:
   std::vector<BatchShape> shapes() const override;
   int64_t perBatch(int64_t) const override { return 1; }
   HostBatch training(int64_t first, int64_t) override { return batches->batch(first); }
+  int64_t trainingSequences(int64_t first, int64_t) override { return batches->shape(first).sequences; }
   int64_t trainingTargets(int64_t first, int64_t count) override;
   int64_t validationSequences() const override { return held->batches(); }
   int64_t validationTargets(int64_t first, int64_t count) const override;

@@ -11,6 +11,7 @@
 #include <set>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace kiln;
 
@@ -74,6 +75,16 @@ TEST(Text, TooLongATextIsAnError) {
   expectError([&] { kiln::readText("/proc/self/fd/" + std::to_string(fileno(endless)), 4, 1 << 20); },
               {"at most 1048576 bytes", "has more"});
   pclose(endless);
+}
+
+// A container's memory is less than its machine's.
+TEST(Text, TheBoundIsAQuarterOfTheMemory) {
+  const TemporaryFolder folder;
+  writeText(folder / "none", "max\n");
+  writeText(folder / "some", "4000000\n");
+  EXPECT_EQ(mostTextBytes(folder / "some"), 1000000);
+  EXPECT_EQ(mostTextBytes(folder / "none"), sysconf(_SC_PHYS_PAGES) / 4 * sysconf(_SC_PAGESIZE));
+  EXPECT_EQ(mostTextBytes(folder / "not there"), mostTextBytes(folder / "none"));
 }
 
 TEST(Text, AnEmptyFileIsAnError) {

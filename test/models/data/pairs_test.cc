@@ -55,6 +55,7 @@ TEST(PairBatches, APassHasEveryPairOnce) {
     std::multiset<int32_t> all;
     for (int64_t i = 0; i < batches.batches(); ++i) {
       const HostBatch batch = batches.batch(pass * batches.batches() + i);
+      EXPECT_EQ(batches.shape(pass * batches.batches() + i), batch.shape);
       all.merge(numbersIn(batch));
       EXPECT_LE(batch.shape->sequences, 7);
       EXPECT_LE(std::max(batch.shape->targets(), batch.shape->sources()), 30);

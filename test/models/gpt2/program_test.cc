@@ -113,12 +113,28 @@ TEST_F(ProgramTest, EvalHasTheRunsLoss) {
 
 // Packed texts and JSON lines are no text to train on: they are refused, with the command that makes tokens of them.
 TEST_F(ProgramTest, WhatIsNoPlainTextIsRefused) {
+  const auto expectRefused = [&](const std::string &path, const std::string &what, const std::string &remedy) {
+    const Result r = gpt2({"train", "--data", path, "--out", out});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_NE(r.output.find("'" + path + "'"), std::string::npos) << r.output;
+    for (const std::string &part : {what, remedy})
+      EXPECT_NE(r.output.find(part), std::string::npos) << part << " in " << r.output;
+  };
   for (const auto &[name, begin] : {std::pair("t.gz", "\x1f\x8b\x08"), {"t", "BZh91AY"}, {"t.jsonl", "{}"}}) {
     writeText(folder / name, begin + std::string(1000, 'x'));
-    const Result r = gpt2({"train", "--data", folder / name, "--out", out});
-    EXPECT_EQ(r.status, 2);
-    EXPECT_NE(r.output.find("expected a text, but '" + (folder / name) + "' holds"), std::string::npos) << r.output;
-    EXPECT_NE(r.output.find("`tokens encode " + (folder / name)), std::string::npos) << r.output;
+    expectRefused(folder / name, " holds ", "`tokens encode " + (folder / name));
+  }
+  expectRefused(KILN_GPT2, "holds a program or library (ELF)", "name a file of text");
+  writeText(folder / "archive", "PK\x03\x04" + std::string(1000, 'x'));
+  expectRefused(folder / "archive", "holds zip", "convert it to text in UTF-8");
+  writeText(folder / "wide", "\xff\xfe" + std::string(1000, 'x'));
+  expectRefused(folder / "wide", "holds UTF-16", "convert it to text in UTF-8");
+  kiln::writeShard(folder / "tokens.bin", std::vector<int32_t>(1000, 1), 256);
+  std::filesystem::rename(folder / "tokens.bin", folder / "tokens");
+  expectRefused(folder / "tokens", "holds tokens", "a name that ends in .bin");
+  for (const int size : {10, 2000}) {
+    writeText(folder / "text.bin", std::string(size, 'x'));
+    expectRefused(folder / "text.bin", "expected ", "a text has a name that does not end in .bin");
   }
 }
 

@@ -3,6 +3,7 @@
 #include "models/data/shards.h"
 #include "models/tokens/bpe_train.h"
 #include "models/tokens/files.h"
+#include "models/tokens/piece_counts.h"
 #include "models/tokens/tokenizer.h"
 #include "test/models/gpt2/program.h"
 #include "test/models/train/every_setting.h"
@@ -92,6 +93,22 @@ TEST_F(TokensTest, FilesNeedNoTokenizer) {
   expectMistake(train(other, narrow), "expected tokens below 100 in '" + (folder / "train.bin") + "', but got");
 }
 
+// Where a word's token brings the space behind it, the text stands behind the prompt's last word and a space; a prompt
+// that ends in one gets no other.
+TEST_F(TokensTest, APromptOfWordsKeepsItsSpace) {
+  kiln::PieceCounts counts(kiln::TokenStyle::wholeWords, "");
+  counts.add(readText(data), 1);
+  const kiln::Vocabulary words = kiln::trainBpe(counts, {.words = 50});
+  kiln::writeVocabulary(folder / "words", words);
+  ASSERT_EQ(train(out, {"--tokens", folder / "words", "--steps", "2"}).status, 0);
+  const auto written = [&](const std::string &prompt) {
+    return gpt2({"sample", "--out", out, "--prompt", prompt, "--tokens", "4", "--temperature", "0"}).output;
+  };
+  const std::string text = written("the text");
+  EXPECT_TRUE(text.starts_with("the text ") && text[9] != ' ') << text;
+  EXPECT_EQ(written("the text "), text);
+}
+
 // A run keeps every setting that it was given, and goes on with any other.
 TEST_F(TokensTest, EverySettingGoesOn) {
   writeDocuments();
@@ -133,9 +150,18 @@ TEST_F(TokensTest, DocumentsArePaddedOrPacked) {
                   .status,
               0);
     EXPECT_EQ(losses(halved), losses(whole));
+    const std::string want = fmt::format("loss {:.4f}, ", losses(whole).back());
+    const Result evaluated = gpt2({"eval", "--out", whole, "--data", folder / "lines.bin"});
+    EXPECT_EQ(evaluated.output.substr(0, want.size()), want);
+    EXPECT_EQ(evaluated.output.ends_with(way.empty()          ? "tokens\n"
+                                         : way[1] == "padded" ? ", each document alone\n"
+                                                              : ", documents packed\n"),
+              true)
+        << evaluated.output;
     EXPECT_EQ(std::find(ways.begin(), ways.end(), losses(whole)), ways.end());
     ways.push_back(losses(whole));
   }
+  EXPECT_EQ(gpt2({"eval", "--out", folder / "whole3", "--data", data, "--batching", "stream"}).status, 0);
   std::vector<std::string> plain = words; // whose kernels depend on a length
   plain.insert(plain.end(), {"--batching", "padded", "--attention", "plain"});
   EXPECT_EQ(train(folder / "plain", plain).status, 0);

@@ -88,6 +88,15 @@ inline TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) {
   return {.batch = batch, .accumulate = accumulate, .seed = 5, .precision = Precision::ieee};
 }
 
+/// Fills all that a step or an evaluation writes before it reads it with bytes that are NaN as any type, and −1.
+inline void poison(Trainer &trainer) {
+  trainer.prepare();
+  for (const TensorRef &place : trainer.scratch()) {
+    const std::vector<char> bytes(place.bytes(), '\xff');
+    trainer.machine()->upload(place.data, bytes.data(), place.bytes());
+  }
+}
+
 /// What step `number` of a run of seed 5 multiplies the numbers of a site by, sequence by sequence of `time` rows.
 inline std::vector<double> maskOf(const DecoderOptions &o, const DropoutRate &rate, int64_t number, int64_t site,
                                   int64_t time, int64_t rows, int64_t columns) {

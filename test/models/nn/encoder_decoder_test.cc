@@ -102,7 +102,7 @@ protected:
     Trainer trainer(Device::open(GetParam()), model, settings, shapes);
     const HostBuffers buffers = randomBuffers(model.parameters(), 7, type);
     trainer.upload(buffers);
-    trainer.prepare();
+    poison(trainer);
     trainer.beginStep(1e-3, 3, targets);
     std::optional<TapeGradient> want;
     int64_t first = 0;

@@ -57,6 +57,7 @@ protected:
     EXPECT_EQ(micros * each, all->sequences());
     Trainer trainer(Device::open(GetParam()), model, settingsOf(each, micros));
     trainer.upload(randomBuffers(model.parameters(), 1));
+    poison(trainer);
     int64_t targets = 0;
     for (int64_t i = 0; i < all->sequences(); ++i)
       targets += all->targets(i);
@@ -118,6 +119,24 @@ TEST_P(PackingTest, AStepWantsTargets) {
   const DecoderModel model(options(false));
   Trainer trainer(Device::open(GetParam()), model, settingsOf(1));
   expectError([&] { trainer.beginStep(1e-3, 4, 0); }, {"expected targets in step 4, but all are missing"});
+}
+
+// Who watches a step is told the operations of each document's own square: 161 of 4 · 9² pairs of places.
+TEST_P(PackingTest, OperationsAreThoseOfTheDocuments) {
+  const DecoderModel model(options(true));
+  Trainer trainer(Device::open(GetParam()), model, settingsOf(4));
+  const auto ofAttention = [](const std::vector<Trainer::NamedLaunch> &launches) {
+    double all = 0;
+    for (const Trainer::NamedLaunch &launch : launches)
+      all += launch.isAttention ? launch.flops : 0;
+    return all;
+  };
+  double told = 0;
+  trainer.watch([&](const auto &launches) { told += ofAttention(launches); });
+  trainer.beginStep(1e-3, 1, 33);
+  trainer.addGradient(rowsOf(*documents(true), 0, 4, true), 0);
+  EXPECT_GT(told, 0);
+  EXPECT_NEAR(told, ofAttention(trainer.launches()) * 161 / (4 * 9 * 9), 1e-9 * told);
 }
 
 KILN_ON_DEVICES(PackingTest);

@@ -88,21 +88,26 @@ TEST_F(CheckpointTest, RestoresTensorsExactly) {
   EXPECT_EQ(got.second, buffers.second);
 }
 
-// A save reads its tensors one at a time and holds no two of them, whatever the type that they are saved in: the
-// largest part that is asked for is one tensor.
+// A save reads its tensors one at a time, each once, and holds no two of them, whatever the type that they are saved
+// in: the largest part that is asked for is one tensor.
 TEST_F(CheckpointTest, SavesATensorAtATime) {
-  int64_t largest = 0, tensor = 0;
-  for (const Parameter &p : network.parameters().all())
+  int64_t largest = 0, tensor = 0, all = 0, asked = 0;
+  for (const Parameter &p : network.parameters().all()) {
     tensor = std::max(tensor, p.count());
+    all += p.count();
+  }
   BufferSource counted = sourceOf(buffers);
   const auto read = counted.read;
   counted.read = [&](FlatBuffer which, int64_t first, int64_t count, void *to) {
     largest = std::max(largest, count);
+    asked += count;
     read(which, first, count, to);
   };
   for (const Type saved : {f32, bf16}) {
     state.settings.saveType = saved;
+    asked = 0;
     saveCheckpoint(folder.path, 2, state, network, counted);
+    EXPECT_EQ(asked, (saved == f32 ? 3 : 4) * all); // both moments, and what bf16 holds of the weights beside masters
     EXPECT_EQ(readBuffers(checkpointPath(folder.path, 9), network).second, buffers.second);
   }
   EXPECT_EQ(largest, tensor);
@@ -413,7 +418,7 @@ TEST_F(CheckpointTest, WeightsThatAreNotFiniteLeaveTheOldOne) {
 TEST_F(CheckpointTest, ResumingKeepsTheLossScaleOfTheSameSettings) {
   const auto scaleAfter = [&](const TrainSettings &before, TrainSettings now) {
     RunState run{.settings = before, .lossScale = {32, 7}};
-    EXPECT_EQ(goOnWith(run, now).size(), now.type == before.type ? 0u : 1u);
+    EXPECT_EQ(std::ssize(goOnWith(run, now)), (now.type != before.type) + (now.lossScale != before.lossScale));
     EXPECT_EQ(run.settings.type, now.type);
     return run.lossScale.scale;
   };

@@ -112,4 +112,12 @@ TEST_P(TrainerTest, AnInputThatTheModelHasNotIsAnError) {
 
 KILN_ON_DEVICES_AND_DRIVER(TrainerTest);
 
+// Steps that f32 does not tell from their neighbours round by draws of their own all the same.
+TEST(StepRecord, NeighboursDrawDifferently) {
+  const auto drawOf = [](int64_t step) { return recordOf(AdamWSettings(), {.step = step})[StepField::draw]; };
+  const int64_t most = int64_t{1} << 24;
+  for (int64_t step = most - 2; step < most + 4; ++step)
+    EXPECT_NE(drawOf(step), drawOf(step + 1)) << step;
+}
+
 } // namespace
