@@ -2,8 +2,7 @@
 //
 // A pass `FoldMasks` of the folder tile/ is lowering/tile/FoldMasks.cpp, `--tile-fold-masks`, and
 // test/lowering/tile/fold-masks.mlir. Each folder's passes have a namespace of their own (those of tile/ are
-// kiln::lowering's), which is why the parts of this file are generated from one by one: two targets may both have a
-// `LowerMath`.
+// kiln::lowering's), so that two targets may both have a `LowerMath`: the parts of this file are generated one by one.
 
 #ifndef KILN_LOWERING_PASSES_TD
 #define KILN_LOWERING_PASSES_TD
@@ -24,13 +23,12 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
     %0 = math.isnan %x : f32   // error: expected an operation of the tile language, but got 'math.isnan'
     ```
   }];
-  let options = [
-    Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "most elements of a tile">,
-    Option<"lowered", "lowered", "bool", "true", "let parts of it be lowered already">,
-    Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
-    Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches round an operation">,
-    Option<"lanes", "lanes", "UpTo<1 << 30>", "1024", "most elements of a vector, in parts that are lowered already">,
-  ];
+  let options = [Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "most elements of a tile">,
+                 Option<"lowered", "lowered", "bool", "true", "let parts of it be lowered already">,
+                 Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
+                 Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches round an operation">,
+                 Option<"lanes", "lanes", "UpTo<1 << 30>", "1024",
+                        "most elements of a vector, in parts that are lowered already">];
 }
 
 def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
@@ -83,14 +81,12 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
     %0 = arith.select %2, %1, %zero : tensor<4xi1>, tensor<4xi32>
     ```
   }];
-  let options = [
-    Option<"nativeNarrow", "native-narrow", "bool", "false",
-           "keep +, −, ×, fma, min and max of bf16 and f16, and conversions to f16">,
-    Option<"byteProducts", "byte-products", "bool", "false",
-           "keep products of floats of 8 bits, as products of bytes with `tile.factors`">,
-    Option<"coarse", "coarse", "bool", "false",
-           "sums of such products have fewer bits than f32: only what has a precision is kept, and `tile.coarse`">,
-  ];
+  let options = [Option<"nativeNarrow", "native-narrow", "bool", "false",
+                        "keep +, −, ×, fma, min and max of bf16 and f16, and conversions to f16">,
+                 Option<"byteProducts", "byte-products", "bool", "false",
+                        "keep products of floats of 8 bits, as products of bytes with `tile.factors`">,
+                 Option<"coarse", "coarse", "bool", "false",
+                        "sums of such products have fewer bits than f32: only what has a precision is kept, and `tile.coarse`">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
@@ -108,9 +104,8 @@ def UnrollLoops : Pass<"tile-unroll-loops", "::mlir::func::FuncOp"> {
     %r = scf.for %i = %rest to %end step %c1 iter_args(%a = %s) -> (f32) : i64 { … }
     ```
   }];
-  let options = [
-    Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations that may become of a loop">,
-  ];
+  let options = [Option<"operations", "operations", "UpTo<1 << 30>", "4096",
+                        "most operations that may become of a loop">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -257,12 +252,13 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::kiln::lowering::cpu::CpuDialect"];
-  let options = [
-    Option<"bf16Pairs", "bf16-pairs", "bool", "false", "the CPU adds pairs of products of bf16 (avx512_bf16), faster than "
-           "it widens and multiplies them">,
-    Option<"i8Quads", "i8-quads", "bool", "false", "the CPU adds four products of i8 at a time (avx512_vnni)">,
-    Option<"tiles", "tiles", "bool", "false", "the CPU multiplies tiles of bf16 and i8 (AMX): they go before the others">,
-  ];
+  let options = [Option<"bf16Pairs", "bf16-pairs", "bool", "false",
+                        "the CPU adds pairs of products of bf16 (avx512_bf16), faster than "
+                        "it widens and multiplies them">,
+                 Option<"i8Quads", "i8-quads", "bool", "false",
+                        "the CPU adds four products of i8 at a time (avx512_vnni)">,
+                 Option<"tiles", "tiles", "bool", "false",
+                        "the CPU multiplies tiles of bf16 and i8 (AMX): they go before the others">];
 }
 
 def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
@@ -283,9 +279,7 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
-  let options = [
-    Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
-  ];
+  let options = [Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">];
 }
 
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
@@ -299,10 +293,8 @@ def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
-  let options = [
-    Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
-    Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">,
-  ];
+  let options = [Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
+                 Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">];
 }
 
 def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
@@ -313,13 +305,10 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
     passes above say. Where tiles may hang over their views' ends, loops come twice: for those inside without masks.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-                           "::mlir::x86vector::X86VectorDialect", "::mlir::amx::AMXDialect",
-                           "::mlir::LLVM::LLVMDialect"];
-  let options = [
-    Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
-    Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">,
-  ];
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::x86vector::X86VectorDialect", "::mlir::amx::AMXDialect"];
+  let options = [Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
+                 Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">];
 }
 
 def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
@@ -342,12 +331,10 @@ def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::LLVM::LLVMDialect"];
-  let options = [
-    Option<"scaleInstruction", "scale-instruction", "bool", "false",
-           "the CPU has vscalef (AVX-512), which multiplies by a power of two">,
-    Option<"roundInstruction", "round-instruction", "bool", "false",
-           "the CPU has vcvtneps2bf16 (avx512_bf16), which rounds f32 to bf16">,
-  ];
+  let options = [Option<"scaleInstruction", "scale-instruction", "bool", "false",
+                        "the CPU has vscalef (AVX-512), which multiplies by a power of two">,
+                 Option<"roundInstruction", "round-instruction", "bool", "false",
+                        "the CPU has vcvtneps2bf16 (avx512_bf16), which rounds f32 to bf16">];
 }
 
 def AllocateScratch : Pass<"cpu-allocate-scratch", "::mlir::func::FuncOp"> {
@@ -375,7 +362,8 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
   let summary = "gives sorts powers of two, all of whose elements are wanted";
   let description = [{
-    The greatest numbers follow the elements, up to the next power of two; of what is sorted the first are taken.
+    The greatest numbers follow the elements, up to the next power of two; of what is sorted the first are taken. A quarter
+    of the elements, or less, is selected: two sorted blocks become one until one is left (`simt.bitonic`: merges only).
 
     ```mlir
     %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32>
@@ -385,7 +373,7 @@ def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
     %0 = tile.extract %2#0 begin [0] steps [1] : tensor<128xi32> -> tensor<8xi32>
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::kiln::tile::TileDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::kiln::tile::TileDialect", "::kiln::simt::SimtDialect"];
 }
 
 def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
@@ -474,13 +462,24 @@ def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
 
 // --- The GPU: memory becomes explicit -----------------------------------------------------------------------------------
 
+def FitStages : Pass<"gpu-fit-stages", "::mlir::func::FuncOp"> {
+  let summary = "pipelines loops with as many stages as fit shared memory beside all else";
+  let description = [{
+    Runs the three passes that follow, up to `gpu-allocate-shared`. Where the kernel says nothing of a loop's stages and the
+    sum of bytes is too large, the function becomes what it was, and they run with one stage less.
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
+                 Option<"storeMatrix", "store-matrix", "bool", "false", "whether there is stmatrix (from sm_90 on)">];
+}
+
 def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
   let summary = "copies the operands of products to shared memory some rounds of their loop ahead";
   let description = [{
     A load in a loop whose tile is an operand of a product, from a view that nothing writes, becomes an asynchronous copy to
-    one of `tile.stages` slots and a read of the slot that was filled some rounds before. Without the attribute there are 3
-    slots, or as many as fit; with 1 nothing changes. A product with `simt.wgmma` reads its operands, or the right one, from
-    their slots itself: it becomes a `simt.multiply` or a `simt.multiply_rows`.
+    one of `tile.stages` slots and a read of the slot that was filled some rounds before. Without the attribute there are
+    `stages` slots, or as many as fit; with 1 nothing changes. A product with `simt.wgmma` reads its operands, or the right
+    one, from their slots itself: it becomes a `simt.multiply` or a `simt.multiply_rows`.
 
     ```mlir
     scf.for %k = … {
@@ -498,7 +497,8 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
-  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">];
+  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
+                 Option<"stages", "stages", "UpTo<64>", "3", "slots for loops of kernels that do not say how many">];
 }
 
 def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
