@@ -29,6 +29,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdlib>
 #include <exception>
 
 namespace kiln::lowering {
@@ -208,6 +209,12 @@ static std::string kernelName(mlir::ModuleOp module) {
   throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text, Fault::internal);
 }
 
+/// Whether KILN_VERIFY asks for MLIR's verifier behind each pass, which runs by itself where stages are shown.
+static bool asksToVerify() {
+  const char *const asked = std::getenv("KILN_VERIFY");
+  return asked && *asked;
+}
+
 /// Runs the passes on a copy of `module`, with `seen` told of each stage when it is set, and then `emit` on what LLVM
 /// gets.
 static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSink seen,
@@ -217,7 +224,7 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
   mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
   ErrorCollector errors(context);
   mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
-  pm.enableVerifier(bool(seen));
+  pm.enableVerifier(seen || asksToVerify());
   (void)mlir::applyPassManagerCLOptions(pm); // what programs that registered MLIR's flags were asked for
   mlir::applyDefaultTimingPassManagerCLOptions(pm);
   llvm::StringRef pass;

@@ -23,13 +23,12 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
     %0 = math.isnan %x : f32   // error: expected an operation of the tile language, but got 'math.isnan'
     ```
   }];
-  let options = [
-    Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "most elements of a tile">,
-    Option<"lowered", "lowered", "bool", "true", "parts of the kernel may be lowered already">,
-    Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
-    Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches around an operation">,
-    Option<"lanes", "lanes", "UpTo<1 << 30>", "1024", "most elements of a vector, in parts that are lowered already">,
-  ];
+  let options = [Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "most elements of a tile">,
+                 Option<"lowered", "lowered", "bool", "true", "parts of the kernel may be lowered already">,
+                 Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
+                 Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches around an operation">,
+                 Option<"lanes", "lanes", "UpTo<1 << 30>", "1024",
+                        "most elements of a vector, in parts that are lowered already">];
 }
 
 def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
@@ -82,14 +81,12 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
     %0 = arith.select %2, %1, %zero : tensor<4xi1>, tensor<4xi32>
     ```
   }];
-  let options = [
-    Option<"nativeNarrow", "native-narrow", "bool", "false",
-           "keep +, −, ×, fma, min and max of bf16 and f16, and conversions to f16">,
-    Option<"byteProducts", "byte-products", "bool", "false",
-           "keep products of 8-bit floats, as products of bytes with `tile.factors`">,
-    Option<"coarse", "coarse", "bool", "false",
-           "such products accumulate in fewer bits than f32: keep only those whose precision is not ieee, as `tile.coarse`">,
-  ];
+  let options = [Option<"nativeNarrow", "native-narrow", "bool", "false",
+                        "keep +, −, ×, fma, min and max of bf16 and f16, and conversions to f16">,
+                 Option<"byteProducts", "byte-products", "bool", "false",
+                        "keep products of 8-bit floats, as products of bytes with `tile.factors`">,
+                 Option<"coarse", "coarse", "bool", "false",
+                        "such products accumulate in fewer bits than f32: keep only those whose precision is not ieee, as `tile.coarse`">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
@@ -107,9 +104,7 @@ def UnrollLoops : Pass<"tile-unroll-loops", "::mlir::func::FuncOp"> {
     %r = scf.for %i = %rest to %end step %c1 iter_args(%a = %s) -> (f32) : i64 { … }
     ```
   }];
-  let options = [
-    Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of an unrolled loop">,
-  ];
+  let options = [Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of an unrolled loop">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -256,12 +251,11 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::kiln::lowering::cpu::CpuDialect"];
-  let options = [
-    Option<"bf16Pairs", "bf16-pairs", "bool", "false", "the CPU adds pairs of products of bf16 (avx512_bf16), faster than "
-           "it widens and multiplies them">,
-    Option<"i8Quads", "i8-quads", "bool", "false", "the CPU adds four products of i8 at a time (avx512_vnni)">,
-    Option<"tiles", "tiles", "bool", "false", "the CPU multiplies tiles of bf16 and i8 (AMX): preferred to the others">,
-  ];
+  let options = [Option<"bf16Pairs", "bf16-pairs", "bool", "false",
+                        "the CPU adds pairs of products of bf16 (avx512_bf16), faster than it widens and multiplies them">,
+                 Option<"i8Quads", "i8-quads", "bool", "false", "the CPU adds four products of i8 at a time (avx512_vnni)">,
+                 Option<"tiles", "tiles", "bool", "false",
+                        "the CPU multiplies tiles of bf16 and i8 (AMX): preferred to the others">];
 }
 
 def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
@@ -281,9 +275,7 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
-  let options = [
-    Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
-  ];
+  let options = [Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">];
 }
 
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
@@ -298,10 +290,8 @@ def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
-  let options = [
-    Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
-    Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">,
-  ];
+  let options = [Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
+                 Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">];
 }
 
 def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
@@ -313,13 +303,10 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
     and with masks.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-                           "::mlir::x86vector::X86VectorDialect", "::mlir::amx::AMXDialect",
-                           "::mlir::LLVM::LLVMDialect"];
-  let options = [
-    Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
-    Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">,
-  ];
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::x86vector::X86VectorDialect", "::mlir::amx::AMXDialect"];
+  let options = [Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
+                 Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">];
 }
 
 def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
@@ -342,12 +329,10 @@ def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::LLVM::LLVMDialect"];
-  let options = [
-    Option<"scaleInstruction", "scale-instruction", "bool", "false",
-           "the CPU has vscalef (AVX-512), which multiplies by a power of two">,
-    Option<"roundInstruction", "round-instruction", "bool", "false",
-           "the CPU has vcvtneps2bf16 (avx512_bf16), which rounds f32 to bf16">,
-  ];
+  let options = [Option<"scaleInstruction", "scale-instruction", "bool", "false",
+                        "the CPU has vscalef (AVX-512), which multiplies by a power of two">,
+                 Option<"roundInstruction", "round-instruction", "bool", "false",
+                        "the CPU has vcvtneps2bf16 (avx512_bf16), which rounds f32 to bf16">];
 }
 
 def AllocateScratch : Pass<"cpu-allocate-scratch", "::mlir::func::FuncOp"> {
@@ -376,6 +361,8 @@ def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
   let summary = "pads sorts to powers of two, with all elements as results";
   let description = [{
     The elements are padded to the next power of two with the largest number. The first elements of the sorted tile are extracted.
+    If a quarter of the elements or fewer is selected, blocks are sorted and merged in pairs until one is left: `simt.bitonic` with
+    merges only.
 
     ```mlir
     %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32>
@@ -385,7 +372,7 @@ def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
     %0 = tile.extract %2#0 begin [0] steps [1] : tensor<128xi32> -> tensor<8xi32>
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::kiln::tile::TileDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::kiln::tile::TileDialect", "::kiln::simt::SimtDialect"];
 }
 
 def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
@@ -474,12 +461,23 @@ def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
 
 // --- The GPU: memory becomes explicit -----------------------------------------------------------------------------------
 
+def FitStages : Pass<"gpu-fit-stages", "::mlir::func::FuncOp"> {
+  let summary = "pipelines loops with as many stages as fit in shared memory";
+  let description = [{
+    Runs the next three passes, up to `gpu-allocate-shared`. If the total of bytes is too large and the kernel does not set the stages
+    of a loop, the function is restored, and they run again with one stage fewer.
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
+                 Option<"storeMatrix", "store-matrix", "bool", "false", "whether there is stmatrix (from sm_90 on)">];
+}
+
 def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
   let summary = "prefetches the operands of products to shared memory (software pipelining)";
   let description = [{
     A load in a loop is pipelined if its tile is an operand of a product and nothing writes its view. It becomes an asynchronous
     copy to one of `tile.stages` slots, and a read of the slot that was filled some iterations before. Without the attribute there
-    are 3 slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads one or both operands directly from
+    are `stages` slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads one or both operands directly from
     their slots: it becomes a `simt.multiply` or a `simt.multiply_rows`.
 
     ```mlir
@@ -498,7 +496,8 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
-  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">];
+  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
+                 Option<"stages", "stages", "UpTo<64>", "3", "slots for loops of kernels that do not say how many">];
 }
 
 def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {

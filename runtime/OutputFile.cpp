@@ -27,8 +27,8 @@ namespace kiln {
   throw Error(fmt::format("expected to write '{}', but could not: {}", path, why), Fault::device);
 }
 
-/// Writes all, and closes the file; 0, or what the system said.
-static int writeAndClose(Descriptor file, std::string_view text) {
+/// Writes all, to the disk where it is `synced`, and closes the file; 0, or what the system said.
+static int writeAndClose(Descriptor file, std::string_view text, bool synced) {
   while (!text.empty()) {
     const ssize_t wrote = ::write(file.get(), text.data(), text.size());
     if (wrote < 0 && errno == EINTR)
@@ -37,6 +37,8 @@ static int writeAndClose(Descriptor file, std::string_view text) {
       return wrote < 0 ? errno : EIO;
     text.remove_prefix(static_cast<size_t>(wrote));
   }
+  if (synced && ::fsync(file.get()) != 0)
+    return errno;
   return ::close(file.release()) == 0 ? 0 : errno;
 }
 
@@ -59,7 +61,7 @@ void writeOutput(const std::string &path, const std::string &content) {
   const bool isThere = ::stat(path.c_str(), &status) == 0;
   if (isThere && !S_ISREG(status.st_mode)) {
     Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (const int failure = device ? writeAndClose(std::move(device), content) : errno)
+    if (const int failure = device ? writeAndClose(std::move(device), content, /*synced=*/false) : errno)
       cannotWrite(path, std::strerror(failure));
     return;
   }
@@ -73,7 +75,8 @@ void writeOutput(const std::string &path, const std::string &content) {
     cannotWrite(path, std::strerror(errno));
   if (isThere) // a replaced file keeps its mode
     std::ignore = ::fchmod(file.get(), status.st_mode & 07777);
-  const int error = writeAndClose(std::move(file), content);
+  // Before it takes the place of a file that is whole: after a crash of the machine one of them is there.
+  const int error = writeAndClose(std::move(file), content, /*synced=*/isThere);
   if (error == 0 && ::rename(aside.c_str(), target.c_str()) == 0)
     return;
   const int why = error ? error : errno;

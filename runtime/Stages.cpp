@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 namespace fs = std::filesystem;
 
@@ -24,11 +24,14 @@ std::string dumpFolder() {
   return folder ? folder : "";
 }
 
+/// Writes a new file in place of one of that name: others may know the name, and where it is a link of theirs, that
+/// goes.
 static void writeText(const fs::path &path, const std::string &text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file)
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  std::FILE *const file = std::fopen(path.c_str(), "wxe");
+  const bool isWhole = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if ((file && std::fclose(file) != 0) || !isWhole)
     throw Error(
         fmt::format("expected to write '{}' for KILN_DUMP, but could not: {}", path.string(), std::strerror(errno)),
         Fault::device);
@@ -45,6 +48,9 @@ lowering::StageSink dumpStages(const std::string &kernel, const std::string &key
   if (failure)
     throw Error(fmt::format("expected KILN_DUMP to name a folder to write to, but got '{}': {}", dumpFolder(),
                             failure.message()),
+                Fault::device);
+  if (fs::is_symlink(folder))
+    throw Error(fmt::format("expected '{}' to be a folder for KILN_DUMP, but it is a link", folder.string()),
                 Fault::device);
   return [folder, number = 0](const std::string &stage, const std::string &text) mutable {
     writeText(folder / fmt::format("{:02}-{}.{}", number++, stage, extensionOf(stage)), text);

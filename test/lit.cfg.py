@@ -27,7 +27,7 @@ config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error --dump-input-c
 config.environment["KILN_CACHE"] = os.environ.get("KILN_CACHE", os.path.join(config.kiln_build, "test-cache"))
 config.environment["KILN_CACHE_BYTES"] = os.environ.get("KILN_CACHE_BYTES", str(4 << 30))
 
-for name in ("KILN_THREADS", "KILN_TEST_DATA", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
+for name in ("KILN_THREADS", "KILN_TEST_DATA", "KILN_VERIFY", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 

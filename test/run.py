@@ -118,12 +118,15 @@ def ended(status):
 
 
 class Runner:
-    def __init__(self, source, build):
+    def __init__(self, source, build, tier):
         self.source, self.build = source, build
         with open(os.path.join(build, "tests.txt"), encoding="utf-8") as stream:
             (_, self.lit), *self.listed = [line.rstrip("\n").split("\t") for line in stream]
-        cache = os.path.join(build, "test-cache")
-        self.environment = {**os.environ, "KILN_CACHE": cache, "XDG_CACHE_HOME": os.path.join(cache, "xdg")}
+        # The whole matrix is compiled with MLIR's verifier behind each pass, and takes nothing that was made without.
+        cache = os.path.join(build, "verified-cache" if tier == "all" else "test-cache")
+        self.environment = {**os.environ, "KILN_CACHE": cache, "XDG_CACHE_HOME": os.path.join(cache, "xdg"), "KILN_TEST_TIER": tier}
+        if tier == "all":
+            self.environment.setdefault("KILN_VERIFY", "1")
         self.environment.setdefault("KILN_CACHE_BYTES", str(4 << 30))  # all that a whole run compiles
         self.running = set()
         self.times_file = os.path.join(build, "test-times.json")
@@ -279,13 +282,10 @@ def main():
         chosen, left_out = [re.compile(text) for text in options.R], [re.compile(text) for text in options.E]
     except re.error as fault:
         parser.error(f"expected a regular expression, but got '{fault.pattern}': {fault}")
-    runner = Runner(options.source, options.build)
+    runner = Runner(options.source, options.build, "all" if options.all else os.environ.get("KILN_TEST_TIER", "quick"))
     # Ctrl-C ends the tests, too. Where nohup or a shell's & had these signals ignored, tests that send them would hang.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, runner.stop)
-    if options.all:
-        runner.environment["KILN_TEST_TIER"] = "all"
-    runner.environment.setdefault("KILN_TEST_TIER", "quick")
     if options.turn is not None:
         runner.environment["KILN_TEST_TURN"] = str(options.turn)
     batches = list(runner.batches(lambda name: all(re.search(one, name) for one in chosen) and

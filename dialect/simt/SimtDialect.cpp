@@ -3,6 +3,7 @@
 #include "dialect/simt/SimtDialect.h"
 
 #include "dialect/simt/SortOps.h"
+#include "dialect/tile/SortOps.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -62,6 +63,7 @@ static LogicalResult verifyOrder(Operation *op, Attribute value) {
 
 /// simt.layout        a layout, on an operation of `tile` that it is chosen for      (gpu-coalesce-accesses, …)
 /// simt.vector        i64 from 1, an access: elements that lie together in a thread  (gpu-coalesce-accesses)
+/// simt.bitonic       unit, a sort of lines that ascend and then descend             (gpu-pad-sorts)
 /// simt.mma           unit, a product that the tensor core computes                  (gpu-select-instructions)
 /// simt.wgmma         unit, one that groups of warps compute if both operands, or
 ///                    the right one, are copied to shared memory ahead               (gpu-select-instructions)
@@ -87,6 +89,9 @@ LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isNumber(1) ? success() : expected("an i64 from 1");
   if (name == "simt.mma" || name == "simt.wgmma" || name == "simt.chained")
     return isa<tile::DotOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a 'tile.dot'");
+  if (name == "simt.bitonic")
+    return isa<tile::SortOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success()
+                                                                        : expected("a unit on a 'tile.sort'");
   if (name == "simt.why")
     return isa<tile::LoadOp>(op) && isa<StringAttr>(attribute.getValue()) ? success()
                                                                           : expected("a string on a 'tile.load'");

@@ -35,7 +35,8 @@ llvm::SetVector<tile::AccessOp> accessesOf(ArrayRef<Root> roots, const Evaluator
 
 void Group::add(Root root) {
   if (root.kind == Root::Kind::place || root.buffer || root.isScan())
-    llvm::append_range(results, root.op->getResults());
+    results.insert_range(root.op->getResults());
+  reads.push_back(readsOf(root));
   roots.push_back(std::move(root));
 }
 
@@ -77,7 +78,7 @@ void Group::collect(Value value, bool same, Reads &reads, DenseSet<std::pair<Val
     return;
   }
   Operation *op = value.getDefiningOp();
-  bool pending = llvm::is_contained(results, value);
+  bool pending = results.contains(value);
   if (!op || pending || buffers.contains(value)) {
     reads.buffered.push_back({value, same});
     return;
@@ -145,32 +146,31 @@ bool Group::canJoin(const Root &root) const {
     return false;
   if (root.shape() != first.shape() || root.op->getBlock() != first.op->getBlock() || !hasForm(root))
     return false;
-  Reads reads = readsOf(root);
-  for (Value scalar : reads.scalars)
+  const Reads needed = readsOf(root);
+  for (Value scalar : needed.scalars)
     if (Operation *def = scalar.getDefiningOp())
       if (def->getBlock() == first.op->getBlock() && !def->isBeforeInBlock(first.op))
         return false;
-  for (auto &[value, same] : reads.buffered)
+  for (auto &[value, same] : needed.buffered)
     for (const Root &member : roots)
       if (member.op == value.getDefiningOp() &&
           !((member.kind == Root::Kind::place || member.isScan()) && same && root.kind != Root::Kind::check))
         return false;
-  for (const Root &member : roots) {
+  for (const auto &[member, read] : llvm::zip_equal(roots, reads)) {
     if (writes(member)) {
-      for (auto &[load, same] : reads.loads)
+      for (auto [load, same] : needed.loads)
         if (member.op->isBeforeInBlock(load) && touches(member.op, load.getView()))
           return false;
       if (writes(root) && touches(member.op, writtenBy(root)))
         return false;
     }
-    if (writes(root) && !mayWriteBehind(member, root))
+    if (writes(root) && !mayWriteBehind(member, read, root))
       return false;
   }
   return true;
 }
 
-bool Group::mayWriteBehind(const Root &member, const Root &root) const {
-  const Reads reads = readsOf(member);
+bool Group::mayWriteBehind(const Root &member, const Reads &reads, const Root &root) const {
   return llvm::all_of(reads.loads, [&](const auto &read) {
     auto [load, same] = read;
     return !touches(root.op, load.getView()) ||

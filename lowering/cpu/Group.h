@@ -26,6 +26,7 @@ public:
   void add(Root root);
   void clear() {
     roots.clear();
+    reads.clear();
     results.clear();
   }
   /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest,
@@ -47,10 +48,11 @@ private:
   /// may be stored where they are scanned; forwards, or backwards, as no sum is added.
   bool hasForm(const Root &root) const;
   /// Whether a store may overwrite what a member of its nest has read at the same element. A check may read it again.
-  bool mayWriteBehind(const Root &member, const Root &root) const;
+  bool mayWriteBehind(const Root &member, const Reads &reads, const Root &root) const;
 
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
-  llvm::SmallVector<mlir::Value> results; // tiles that the group computes
+  llvm::SmallVector<Reads> reads;       // of each root
+  llvm::SetVector<mlir::Value> results; // tiles that the group computes
 };
 
 } // namespace kiln::lowering::cpu

@@ -56,8 +56,17 @@ public:
 private:
   // --- Blocks -------------------------------------------------------------------------------------------------------
 
-  /// Pure operations on scalars, and inlinable ones, move up to their operands, so that nests can meet.
+  /// Pure operations on scalars, and inlinable ones, move up to their operands, so that nests can meet. A move makes
+  /// the block count its operations anew when they are compared, so that those that stay are compared by their numbers,
+  /// and what has moved by that of what it stands behind.
   static void hoistPure(Block &block) {
+    DenseMap<Operation *, unsigned> numbers;
+    for (Operation &op : block)
+      numbers[&op] = static_cast<unsigned>(numbers.size() + 1);
+    const auto isBefore = [&](Operation *a, Operation *b) {
+      const unsigned x = numbers.lookup(a), y = numbers.lookup(b);
+      return x != y ? x < y : a != b && a->isBeforeInBlock(b);
+    };
     for (Operation &op : llvm::make_early_inc_range(block)) {
       bool movable = op.getNumRegions() == 0 && isMemoryEffectFree(&op) && op.getNumResults() == 1 &&
                      (isScalar(&op) || isInlinable(&op)) && !op.hasTrait<OpTrait::IsTerminator>();
@@ -66,8 +75,11 @@ private:
       Operation *after = nullptr;
       for (Value operand : op.getOperands())
         if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == &block)
-          if (!after || after->isBeforeInBlock(def))
+          if (!after || isBefore(after, def))
             after = def;
+      if (op.getPrevNode() == after)
+        continue;
+      numbers[&op] = after ? numbers.lookup(after) : 0;
       if (after)
         op.moveAfter(after);
       else

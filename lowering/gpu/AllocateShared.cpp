@@ -70,6 +70,14 @@ std::string partOf(simt::BufferOp buffer, int64_t offset) {
                        llvm::sys::path::filename(sourceLine(buffer.getLoc())));
 }
 
+/// Whether the kernel says how many stages its loops have, or one of them.
+bool asksForStages(func::FuncOp func) {
+  const auto asks = [](Operation *op) {
+    return op->hasAttr("tile.stages") ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return func->walk(asks).wasInterrupted();
+}
+
 struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
   using AllocateSharedBase::AllocateSharedBase;
 
@@ -92,7 +100,8 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
     if (placement.bytes > limit) {
       emitUserError(func) << "kernel '" << func.getName() << "' needs " << placement.bytes
                           << " bytes of shared memory for its tiles, but a program may use at most " << int64_t(limit)
-                          << ": choose smaller tiles or fewer stages, or loop over parts of them";
+                          << ": choose smaller tiles" << (asksForStages(func) ? " or fewer stages" : "")
+                          << ", or loop over parts of them";
       return signalPassFailure();
     }
     Builder builder(func.getContext());

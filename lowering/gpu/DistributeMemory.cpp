@@ -23,12 +23,15 @@ static int64_t vectorOf(Operation *op) {
 }
 
 /// Nothing that the kernel may write overlaps the view.
-static bool isReadOnly(tile::AccessOp load) {
+static bool isReadOnly(ThreadCode &code, tile::AccessOp load) {
+  const auto [known, isNew] = code.readOnly.try_emplace(load.getView(), true);
+  if (!isNew)
+    return known->second;
   const WalkResult walk = load->getParentOfType<func::FuncOp>().walk([&](tile::AccessOp access) {
     const bool writes = access.writesView() && mayOverlap(access.getView(), load.getView());
     return writes ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return !walk.wasInterrupted();
+  return known->second = !walk.wasInterrupted();
 }
 
 /// A bool is any byte but 0.
@@ -48,7 +51,7 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
   const auto packet = VectorType::get({tile.vector}, tile.element);
   const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(packet, Attribute(pad)));
   const Value padded = code.make<arith::ConstantOp>(pad);
-  const bool readonly = isReadOnly(op);
+  const bool readonly = isReadOnly(code, op);
   Values elements(tile.layout.numStored(), padded);
   for (const int64_t stored : tile.packets()) {
     const Value inside = tile.isInside(stored);

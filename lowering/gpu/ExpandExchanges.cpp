@@ -329,7 +329,8 @@ SmallVector<Value> Expander::sorted(tile::SortOp op) {
   const auto bits = layoutOf(op.getSource().getType()).axisBits(axis);
   const int64_t end = simt::SortOp::numStages(static_cast<int64_t>(bits.size()));
   const auto isOfWarps = [&](int64_t stage) { return bits[simt::SortOp::stageOf(stage).second].part == Hw::warp; };
-  for (int64_t stage = 0; stage < end;) {
+  const bool isBitonic = op->hasAttr("simt.bitonic"); // then all levels but the last are done
+  for (int64_t stage = isBitonic ? end - static_cast<int64_t>(bits.size()) : 0; stage < end;) {
     if (isOfWarps(stage)) {
       const auto [level, bit] = simt::SortOp::stageOf(stage++);
       tiles = comparedInMemory(tiles, axis, level, bit);

@@ -114,10 +114,7 @@ void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
     return;
   pm.addNestedPass<FuncOp>(mlir::createCSEPass()); // what several loops have converted is converted once
   pm.addNestedPass<FuncOp>(createNarrowLoops());
-  pm.addNestedPass<FuncOp>(createPipelineLoads({target.sharedBytes}));
-  pm.addNestedPass<FuncOp>(createExpandExchanges({/*storeMatrix=*/target.capability >= 90}));
-  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
-  pm.addNestedPass<FuncOp>(createAllocateShared({target.sharedBytes}));
+  pm.addNestedPass<FuncOp>(createFitStages({target.sharedBytes, /*storeMatrix=*/target.capability >= 90}));
   pm.addNestedPass<FuncOp>(createInsertBarriers());
   if (until == "exchanges")
     return;

@@ -1,12 +1,20 @@
 // Sorts of extents that are no power of two, and those of which only the first elements are wanted, as whole sorts of
 // powers of two: the greatest keys stand behind all others.
+//
+// A few smallest elements of many are selected by blocks of so many. Two sorted blocks, one of them descending, leave
+// the smaller of each two elements: those are the smallest of both, and ascend, then descend (`simt.bitonic`), so that
+// the last level of a sort puts them in order. Half the blocks are left each time.
 
 #include "lowering/gpu/Passes.h"
 
+#include "dialect/simt/layout/Blocked.h"
 #include "dialect/tile/SortOps.h"
+#include "lowering/gpu/Threads.h"
 #include "lowering/tile/Emit.h"
 
 #include "llvm/Support/MathExtras.h"
+
+#include <array>
 
 using namespace mlir;
 
@@ -62,6 +70,91 @@ static Value padded(OpBuilder &builder, Location loc, Value tile, int64_t axis, 
 }
 
 namespace {
+
+/// A tile of keys, and perhaps one of ties.
+using Tiles = SmallVector<Value, 2>;
+
+/// The smallest elements of lines whose extent is a power of two, out of blocks of so many: a power of two, too.
+class Selection {
+public:
+  Selection(tile::SortOp op, int64_t count) : builder(op), loc(op.getLoc()), emit(builder, loc), op(op), count(count) {}
+
+  /// The smallest `count` of each line, in order.
+  Tiles select(const Tiles &sources) {
+    const ArrayRef<int64_t> dims = cast<RankedTensorType>(sources[0].getType()).getShape();
+    const auto axis = static_cast<int64_t>(op.getAxis());
+    const int64_t outer = llvm::product_of(dims.take_front(axis)), inner = llvm::product_of(dims.drop_front(axis + 1));
+    int64_t blocks = dims[axis] / count;
+    Tiles tiles = reshaped(sources, {outer, blocks, count, inner});
+    bool isBitonic = false;
+    for (; blocks > 1; blocks /= 2, isBitonic = true)
+      tiles = smaller(sorted(half(tiles, 0, blocks / 2), isBitonic),
+                      turned(sorted(turned(half(tiles, blocks / 2, blocks / 2)), isBitonic)));
+    tiles = sorted(tiles, isBitonic);
+    SmallVector<int64_t> shape(dims);
+    shape[axis] = count;
+    return reshaped(tiles, shape);
+  }
+
+private:
+  Tiles each(const Tiles &tiles, function_ref<Value(Value, RankedTensorType)> change) {
+    return llvm::map_to_vector<2>(tiles,
+                                  [&](Value tile) { return change(tile, cast<RankedTensorType>(tile.getType())); });
+  }
+  Tiles reshaped(const Tiles &tiles, ArrayRef<int64_t> shape) {
+    return each(tiles, [&](Value tile, RankedTensorType type) -> Value {
+      return tile::ReshapeOp::create(builder, loc, RankedTensorType::get(shape, type.getElementType()), tile);
+    });
+  }
+  Tiles half(const Tiles &tiles, int64_t begin, int64_t blocks) {
+    return each(tiles, [&](Value tile, RankedTensorType) -> Value {
+      return tile::ExtractOp::create(builder, loc, withExtent(tile, 1, blocks), tile,
+                                     SmallVector<int64_t>{0, begin, 0, 0}, SmallVector<int64_t>(4, 1));
+    });
+  }
+  /// Numbers of the other order.
+  Tiles turned(const Tiles &tiles) {
+    return each(tiles, [&](Value tile, RankedTensorType type) -> Value {
+      return arith::XOrIOp::create(builder, loc, tile, emit.integer(type, -1));
+    });
+  }
+  Tiles sorted(const Tiles &tiles, bool isBitonic) {
+    const Value ties = tiles.size() > 1 ? tiles[1] : Value();
+    const Type keys = tiles[0].getType(), positions = typeLike(keys, builder.getI32Type());
+    auto sort = tile::SortOp::create(builder, loc, keys, positions, tiles[0], ties, 2, /*descending=*/false);
+    if (isBitonic)
+      sort->setAttr("simt.bitonic", builder.getUnitAttr());
+    sort->setAttr("simt.layout", layoutOf(cast<RankedTensorType>(keys).getShape()));
+    return ties ? Tiles{sort.getResult(), sort.getPositions()} : Tiles{sort.getResult()};
+  }
+  /// Blocks lie within warps, so that no stage needs memory: in one lane's registers where neighbours in memory are
+  /// those of other lines, else in its lanes. Other lines come next, and other blocks last, so that most of them meet
+  /// in one thread.
+  simt::LayoutAttr layoutOf(ArrayRef<int64_t> shape) {
+    constexpr int64_t mostOfLane = 64;
+    const bool isOfLane = shape[3] > 1 && count <= mostOfLane;
+    const int64_t each = isOfLane ? count : std::max<int64_t>(1, count / simt::numLanes);
+    const auto warps = static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()));
+    const std::array<unsigned, 4> order = isOfLane ? std::array{3u, 0u, 2u, 1u} : std::array{2u, 3u, 0u, 1u};
+    return simt::LayoutAttr::get(builder.getContext(), simt::blocked(shape, order, {1, 1, each, 1}, warps));
+  }
+  Tiles smaller(const Tiles &a, const Tiles &b) {
+    if (a.size() == 1)
+      return {arith::MinSIOp::create(builder, loc, a[0], b[0])};
+    const Value equal = emit.compare(arith::CmpIPredicate::eq, a[0], b[0]),
+                less = emit.compare(arith::CmpIPredicate::slt, a[0], b[0]),
+                tie = emit.compare(arith::CmpIPredicate::slt, a[1], b[1]);
+    const Value isFirst = emit.make<arith::OrIOp>(less, emit.make<arith::AndIOp>(equal, tie));
+    return {emit.select(isFirst, a[0], b[0]), emit.select(isFirst, a[1], b[1])};
+  }
+
+  OpBuilder builder;
+  const Location loc;
+  Emit emit;
+  tile::SortOp op;
+  const int64_t count;
+};
+
 struct PadSorts : impl::PadSortsBase<PadSorts> {
   using PadSortsBase::PadSortsBase;
 
@@ -74,17 +167,25 @@ struct PadSorts : impl::PadSortsBase<PadSorts> {
 
   static void pad(tile::SortOp op) {
     const auto axis = static_cast<int64_t>(op.getAxis());
-    const auto extent = static_cast<int64_t>(llvm::PowerOf2Ceil(op.getExtent()));
+    const auto extent = static_cast<int64_t>(llvm::PowerOf2Ceil(op.getExtent())),
+               count = static_cast<int64_t>(llvm::PowerOf2Ceil(op.getCount()));
+    const bool isFew = 4 * count <= extent; // of half of them a selection saves no stage
     if (extent == op.getExtent() && extent == op.getCount())
       return;
     OpBuilder builder(op);
     const Location loc = op.getLoc();
-    const Value source = padded(builder, loc, op.getSource(), axis, extent),
-                ties = op.getTies() ? padded(builder, loc, op.getTies(), axis, extent) : Value();
-    auto sort = tile::SortOp::create(builder, loc, source.getType(), withExtent(op.getPositions(), axis, extent),
-                                     source, ties, axis, /*descending=*/false);
-    op.getResult().replaceAllUsesWith(first(builder, loc, sort.getResult(), axis, op.getCount()));
-    op.getPositions().replaceAllUsesWith(first(builder, loc, sort.getPositions(), axis, op.getCount()));
+    Tiles tiles = {padded(builder, loc, op.getSource(), axis, extent)};
+    if (op.getTies())
+      tiles.push_back(padded(builder, loc, op.getTies(), axis, extent));
+    if (isFew) {
+      tiles = Selection(op, count).select(tiles);
+    } else {
+      auto sort = tile::SortOp::create(builder, loc, tiles[0].getType(), withExtent(op.getPositions(), axis, extent),
+                                       tiles[0], op.getTies() ? tiles[1] : Value(), axis, /*descending=*/false);
+      tiles.assign(sort.getResults().begin(), sort.getResults().end());
+    }
+    for (auto [result, tile] : llvm::zip(op.getResults(), tiles))
+      result.replaceAllUsesWith(first(builder, loc, tile, axis, op.getCount()));
     op.erase();
   }
 };

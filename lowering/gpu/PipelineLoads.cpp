@@ -56,8 +56,6 @@ namespace kiln::lowering::gpu {
 using simt::LayoutAttr;
 using simt::TileLayout;
 
-/// Stages of a loop whose kernel does not say how many it wants, in its attribute `tile.stages`.
-static constexpr int64_t usualStages = 3;
 /// Lanes share a line of memory, so that a thread's copies lie in as few rows as can be: rows have addresses and limits
 /// of their own, and what lies in one row has displacements.
 static constexpr int64_t lineBits = 1024;
@@ -552,7 +550,7 @@ struct PipelineLoads : impl::PipelineLoadsBase<PipelineLoads> {
     func.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops) {
       const auto own = loop->getAttrOfType<IntegerAttr>("tile.stages"), wanted = own ? own : asked;
-      Pipeline pipeline(loop, wanted ? wanted.getInt() : usualStages);
+      Pipeline pipeline(loop, wanted ? wanted.getInt() : int64_t(stages));
       if (pipeline.plan(limit, /*exactly=*/static_cast<bool>(wanted)))
         pipeline.build();
     }

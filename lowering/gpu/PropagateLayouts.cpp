@@ -42,7 +42,7 @@ static LayoutAttr attributeOf(const TileLayout &layout, MLIRContext *context) {
   return LayoutAttr::get(context, layout);
 }
 
-/// The layout on an access or product.
+/// The layout on an access, a product or a sort.
 static LayoutAttr chosen(Operation *op) { return op->getAttrOfType<LayoutAttr>("simt.layout"); }
 
 // --- How operations map layouts ------------------------------------------------------------------
@@ -204,6 +204,8 @@ void Propagation::forwards(bool repeats) {
         for (const Value target : targetsOf(yield, number))
           wish(target, wishOf(value));
     } else if (isTogether(op)) {
+      for (const Value result : op->getResults())
+        wish(result, chosen(op));
       for (const Value source : op->getOperands())
         for (const Value result : op->getResults())
           wish(result, resultLayout(op, wishOf(source)));
@@ -329,7 +331,7 @@ Value Propagation::in(LayoutAttr layout, Value value) {
 
 /// All tiles of the operation lie in one layout.
 void Propagation::settleTogether(Operation *op) {
-  LayoutAttr layout;
+  LayoutAttr layout = chosen(op);
   for (const Value source : op->getOperands())
     layout = layout ? layout : together(op, simt::layoutOf(source));
   layout = layout ? layout : blocksOf(op->getOperand(0));

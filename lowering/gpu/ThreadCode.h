@@ -73,6 +73,7 @@ public:
   mlir::OpBuilder &builder;
   mlir::Location loc; // of the operation that is being lowered
   mlir::IRMapping mapping;
+  llvm::DenseMap<mlir::Value, bool> readOnly; // of the views that somebody has asked for
 
 private:
   mlir::Block prologue;

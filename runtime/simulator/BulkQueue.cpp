@@ -68,7 +68,7 @@ void BulkQueue::write(BulkOperation &operation) {
     const int engine = cta.engineOf(operation.mbarrier);
     if (piece.from)
       cta.shadow->endRead(engine, 0, const_cast<char *>(piece.from), piece.bytes);
-    if (operation.overwrites)
+    if (operation.overwrites || operation.combine) // from here on whoever has waited at the mbarrier comes behind it
       cta.shadow->endWrite(engine, 0, piece.to, piece.bytes);
   }
   if (toMbarrier)

@@ -1,18 +1,32 @@
 // What programs write to files: replaced files keep their mode, and nothing that other processes left is in the way.
 
+#include "dialect/dsl/Types.h"
 #include "runtime/OutputFile.h"
 #include "test/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace kiln;
+
+/// What the tests see of fsync, which they stand in for.
+static std::function<int()> onSync;
+extern "C" int fsync(int file) {
+  if (const int error = onSync ? onSync() : 0) {
+    errno = error;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fsync, file));
+}
 
 namespace {
 
@@ -48,6 +62,27 @@ TEST(OutputFile, IsNotKeptFromItsNameByLeftovers) {
   EXPECT_EQ(textIn(path), "whole");
   EXPECT_EQ(textIn(leftover), "half");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 2);
+}
+
+// After a crash of the machine either is whole: the new bytes are on the disk before they take the old ones' place.
+// Where the disk does not take them, the old ones stay.
+TEST(OutputFile, IsOnTheDiskBeforeItReplacesAnother) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "out";
+  std::ofstream(path) << "before";
+  int synced = 0;
+  onSync = [&] {
+    EXPECT_EQ(textIn(path), "before");
+    return ++synced == 2 ? EIO : 0;
+  };
+  writeOutput(path, "before");
+  EXPECT_EQ(synced, 1);
+  EXPECT_THROW(writeOutput(path, "behind"), Error);
+  EXPECT_EQ(textIn(path), "before");
+  onSync = nullptr;
+  writeOutput(path, "behind");
+  EXPECT_EQ(textIn(path), "behind");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 1);
 }
 
 } // namespace

@@ -1,14 +1,14 @@
 // Sorts are whole, and of powers of two: the greatest number stands behind the elements, and the first are taken.
 // RUN: kiln-opt %s --split-input-file --gpu-pad-sorts | FileCheck %s
 
-// CHECK-LABEL: func @few
+// CHECK-LABEL: func @first
 // CHECK-DAG: arith.constant dense<2147483647> : tensor<1x128x1xi32>
 // CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<1x128x1xi1>, tensor<1x128x1xi32>
 // CHECK: %[[SORTED:.*]], %{{.*}} = tile.sort %{{.*}} axis 0 : tensor<128xi32> -> tensor<128xi32>, tensor<128xi32>
-// CHECK: tile.extract %[[SORTED]] begin [0] steps [1] : tensor<128xi32> -> tensor<8xi32>
-func.func @few(%x: tensor<100xi32>) -> tensor<8xi32> {
-  %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32>
-  return %0#0 : tensor<8xi32>
+// CHECK: tile.extract %[[SORTED]] begin [0] steps [1] : tensor<128xi32> -> tensor<40xi32>
+func.func @first(%x: tensor<100xi32>) -> tensor<40xi32> {
+  %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<40xi32>, tensor<40xi32>
+  return %0#0 : tensor<40xi32>
 }
 
 // -----
@@ -30,4 +30,48 @@ func.func @ties(%x: tensor<2x3x5xi64>, %y: tensor<2x3x5xi32>) -> tensor<2x3x5xi3
 func.func @whole(%x: tensor<64xi32>) -> tensor<64xi32> {
   %0:2 = tile.sort %x axis 0 : tensor<64xi32> -> tensor<64xi32>, tensor<64xi32>
   return %0#0 : tensor<64xi32>
+}
+
+// -----
+
+// A quarter of the elements is selected by blocks of so many: of two sorted blocks, one of them turned round, the smaller of
+// each two are the smallest, in an order that the last level of a sort mends.
+// CHECK-LABEL: func @few
+// CHECK: %[[BLOCKS:.*]] = tile.reshape %{{.*}} : tensor<2x32xi32> -> tensor<2x4x8x1xi32>
+// CHECK: %[[LOW:.*]] = tile.extract %[[BLOCKS]] begin [0, 0, 0, 0] steps [1, 1, 1, 1] : tensor<2x4x8x1xi32> -> tensor<2x2x8x1xi32>
+// CHECK: %[[A:.*]], %{{.*}} = tile.sort %[[LOW]] axis 2 {simt.layout = #simt.layout<2x2x8x1, reg [], lane [d2:1 d2:2 d2:4 d0:1 d1:1], warp [* *]>} : tensor<2x2x8x1xi32>
+// CHECK: %[[HIGH:.*]] = tile.extract %[[BLOCKS]] begin [0, 2, 0, 0]
+// CHECK: %[[OTHER:.*]] = arith.xori %[[HIGH]], %{{.*}}
+// CHECK: %[[SORTED:.*]], %{{.*}} = tile.sort %[[OTHER]] axis 2 {simt.layout = {{.*}}} : tensor<2x2x8x1xi32>
+// CHECK: %[[B:.*]] = arith.xori %[[SORTED]], %{{.*}}
+// CHECK: %[[SMALLER:.*]] = arith.minsi %[[A]], %[[B]]
+// CHECK: tile.extract %[[SMALLER]] {{.*}} -> tensor<2x1x8x1xi32>
+// CHECK: tile.sort %{{.*}} axis 2 {simt.bitonic, simt.layout = {{.*}}} : tensor<2x1x8x1xi32>
+// CHECK: tile.extract %[[SMALLER]] begin [0, 1, 0, 0]
+// CHECK: tile.sort %{{.*}} axis 2 {simt.bitonic, {{.*}}
+// CHECK: arith.minsi
+// CHECK: %[[BEST:.*]], %{{.*}} = tile.sort %{{.*}} axis 2 {simt.bitonic, simt.layout = {{.*}}} : tensor<2x1x8x1xi32>
+// CHECK: %[[LINES:.*]] = tile.reshape %[[BEST]] : tensor<2x1x8x1xi32> -> tensor<2x8xi32>
+// CHECK: tile.extract %[[LINES]] begin [0, 0] steps [1, 1] : tensor<2x8xi32> -> tensor<2x5xi32>
+func.func @few(%x: tensor<2x32xi32>) -> tensor<2x5xi32> {
+  %0:2 = tile.sort %x axis 1 : tensor<2x32xi32> -> tensor<2x5xi32>, tensor<2x5xi32>
+  return %0#0 : tensor<2x5xi32>
+}
+
+// -----
+
+// With numbers that decide between equal elements both are turned round and chosen.
+// CHECK-LABEL: func @few_ties
+// CHECK-COUNT-2: tile.sort %{{.*}} by %{{.*}} axis 2 {simt.layout = {{.*}}} : tensor<1x2x2x3xi64>
+// CHECK: %[[EQUAL:.*]] = arith.cmpi eq
+// CHECK: %[[LESS:.*]] = arith.cmpi slt
+// CHECK: %[[TIE:.*]] = arith.cmpi slt
+// CHECK: %[[BOTH:.*]] = arith.andi %[[EQUAL]], %[[TIE]]
+// CHECK: %[[FIRST:.*]] = arith.ori %[[LESS]], %[[BOTH]]
+// CHECK: arith.select %[[FIRST]]
+// CHECK: arith.select %[[FIRST]]
+// CHECK: tile.sort %{{.*}} by %{{.*}} axis 2 {simt.bitonic, simt.layout = {{.*}}} : tensor<1x1x2x3xi64>
+func.func @few_ties(%x: tensor<8x3xi64>, %y: tensor<8x3xi32>) -> tensor<2x3xi32> {
+  %0:2 = tile.sort %x by %y axis 0 : tensor<8x3xi64>, tensor<8x3xi32> -> tensor<2x3xi64>, tensor<2x3xi32>
+  return %0#1 : tensor<2x3xi32>
 }

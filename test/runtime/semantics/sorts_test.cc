@@ -151,9 +151,11 @@ TEST_P(Sorts, EveryPermutationOfSpecials) {
     }
 }
 
-// The largest few, of rows that are long for a few and not, and of columns, with fewer numbers than are wanted.
+// The largest few, of rows that are long for a few and not, as many as warps, and of columns, as many as lanes, with
+// fewer numbers than are wanted.
 TEST_P(Sorts, TheLargestFew) {
-  const LineConfig configs[] = {{3, 300, 1, 8}, {1, 1000, 1, 1}, {1, 1000, 1, 33}, {2, 20, 5, 20}, {1, 300, 3, 2}};
+  const LineConfig configs[] = {{3, 300, 1, 8}, {1, 1000, 1, 1}, {1, 1000, 1, 33}, {2, 20, 5, 20},
+                                {1, 300, 3, 2}, {4, 512, 1, 64}, {1, 64, 40, 5}};
   int cases = 0;
   for (const LineConfig &cfg : configs)
     for (int half = 0; half < 2; ++half) {

@@ -277,6 +277,35 @@ TEST(BulkCopyTest, StoresElements) {
   }
 }
 
+/// What 64 threads find who add to 100, each to a word of its own, and then read each other's, before or behind the
+/// wait.
+static Outcome addToOthers(bool waitsFirst, Delivery delivery) {
+  const std::string read = "xor.b32 %r2, %r1, 252;\nadd.u32 %r2, %r8, %r2;\nld.shared.u32 %r3, [%r2];\n";
+  Machine machine(hopperKernel(
+      2, registers,
+      "mov.u32 %r0, %tid.x;\nshl.b32 %r1, %r0, 2;\nmov.u32 %r8, data;\nadd.u32 %r4, %r8, %r1;\nmov.u32 %r9, bar;\n"
+      "st.shared.u32 [%r4], 100;\nsetp.ne.u32 %q1, %r0, 0;\n@%q1 bra L0;\n"
+      "mbarrier.init.shared::cta.b64 [bar], 1;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;\nL0:\n"
+      "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
+      "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r4], %r0, [%r9];\n" +
+          (waitsFirst ? waitBarrier + read : read + waitBarrier) +
+          "cvt.u64.u32 %s0, %r1;\nadd.u64 %s0, %p1, %s0;\nst.global.u32 [%s0], %r3;\n"));
+  uint32_t *const result = machine.buffer(std::vector<uint32_t>(64));
+  machine.run("k", {1, 1, 1}, {64, 1, 1}, {address(result), address(result)}, 0, {.delivery = delivery});
+  return {{result, result + 64}, machine.found()};
+}
+
+// Whoever has waited at the mbarrier comes behind the reductions of all threads that it counts, and nobody else.
+TEST(BulkCopyTest, OrdersReductionsByTheirBarrier) {
+  for (const Delivery delivery : deliveries) {
+    const Outcome got = addToOthers(true, delivery);
+    EXPECT_EQ(got.found, std::vector<std::string>{});
+    for (uint32_t i = 0; i < 64; ++i)
+      EXPECT_EQ(got.out[i], 100 + 63 - i) << i;
+    EXPECT_FALSE(addToOthers(false, delivery).found.empty());
+  }
+}
+
 // --- What is wrong -------------------------------------------------------------------------------------------------
 
 /// The kinds of what was found, whenever copies are done.
