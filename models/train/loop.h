@@ -27,9 +27,9 @@ struct Run {
   std::optional<std::string> best = {};
 };
 
-/// Trains, prints progress, logs and saves to the run's folder, until the last step or another way out (ways_out.h lists
-/// them, and what each saves). An overflow of f16 skips the update while the loss scale can shrink. A failed save before
-/// the last one is reported, and the run continues. Throws Error.
+/// Trains, prints progress, logs and saves to the run's folder, until the last step or another way out (ways_out.h
+/// lists them, and what each saves). An overflow of f16 skips the update while the loss scale can shrink. A failed save
+/// before the last one is reported, and the run continues. Throws Error.
 void train(Run run);
 
 } // namespace kiln

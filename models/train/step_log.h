@@ -10,8 +10,8 @@ namespace kiln {
 /// With several ranks the first writes; all make equal calls.
 class StepLog {
 public:
-  /// Opens the log in the run's folder, and the sinks of `options`, for a run that continues from `step`. Arguments must
-  /// outlive it. Throws Error (device) if one of them cannot be written.
+  /// Opens the log in the run's folder, and the sinks of `options`, for a run that continues from `step`. Arguments
+  /// must outlive it. Throws Error (device) if one of them cannot be written.
   StepLog(RunFolder &folder, const RunOptions &options, int64_t step);
 
   /// Writes the row. Where that cannot be done, or the folder went away, says why, on all ranks.

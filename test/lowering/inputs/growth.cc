@@ -31,7 +31,7 @@ static void casts(View, View, Tile &a, Tile &, int) { a = cast(cast(a, bf16), f3
 static void atomics(View, View y, Tile &a, Tile &, int time) { atomic_add(y, {time}, a); }
 static void scalars(View, View y, Tile &, Tile &i, int time) { store(y, {time}, cast(sum(i) * time, f32)); }
 static void branches(View, View y, Tile &a, Tile &i, int time) {
-  when(sum(i) < time, [&] { store(y, {time}, a); });
+  if_(sum(i) < time, [&] { store(y, {time}, a); });
 }
 
 const Kernel kernels[] = {kernelOf<chain>("chain"),      kernelOf<loads>("loads"),     kernelOf<copies>("copies"),
