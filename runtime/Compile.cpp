@@ -13,13 +13,12 @@
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
 #include "lowering/Scheduler.h"
-#include "lowering/Slots.h"
 #include "runtime/Cache.h"
 #include "runtime/Compilation.h"
+#include "runtime/CompiledSignature.h"
 #include "runtime/ContextPool.h"
 #include "runtime/Stages.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm-c/Core.h"
 
@@ -170,45 +169,6 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
   return result;
 }
 
-/// The slots that the traced function leaves dynamic, and the facts that say something to it.
-static Signature signatureOf(const Request &request, const Traced &traced) {
-  const auto &[device, kernel, args, config, workspace, others] = request;
-  FactWords facts = factsOf(request);
-  const FactWords telling = tellingBits(facts, args.size(), traced.written);
-  for (size_t i = 0; i < facts.size(); ++i)
-    facts[i] &= telling[i];
-  mlir::ModuleOp module = *traced.module;
-  auto function = module.lookupSymbol<mlir::func::FuncOp>(kernel.name);
-  if (!function || function.getNumArguments() != args.size())
-    throw Error(fmt::format("kernel '{}': its module lacks the function", kernel.name), Fault::internal);
-  const auto slots = [](llvm::ArrayRef<int64_t> values) {
-    Shape result;
-    for (int64_t value : values)
-      result.push_back(mlir::ShapedType::isDynamic(value) ? Signature::dynamic : value);
-    return result;
-  };
-  Signature signature{.where = fmt::format("{}:{}", kernel.loc.file, kernel.loc.line)};
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Fact fact = Fact::decode(facts[i]);
-    Signature::Parameter parameter{.name = kernel.parameters[i].name, .isView = fact.isView, .type = fact.type};
-    if (auto view = mlir::dyn_cast<mlir::MemRefType>(function.getArgument(i).getType())) {
-      llvm::SmallVector<int64_t> strides;
-      int64_t offset = 0;
-      if (mlir::failed(view.getStridesAndOffset(strides, offset)))
-        throw Error(fmt::format("kernel '{}': {} has no strides", kernel.name, kernel.called(i)), Fault::internal);
-      parameter = {parameter.name,         fact.isView,     fact.type,
-                   slots(view.getShape()), slots(strides),  fact.alignment,
-                   fact.stridesBy16,       fact.extentBy16, fact.fits32,
-                   traced.written.count(static_cast<int>(i)) > 0};
-    }
-    signature.parameters.push_back(std::move(parameter));
-  }
-  signature.slots = lowering::slotsOf(function.getArgumentTypes());
-  signature.disjoint = disjointPairs(facts, args.size());
-  signature.problems = 1 + static_cast<int>(others.size());
-  return signature;
-}
-
 /// What the key is made of: the module, with the lines that are part of the object. Those of checks always are. In the
 /// form that is printed soonest: nobody reads it.
 static std::string textOf(mlir::ModuleOp module, bool withLines) {
@@ -297,7 +257,8 @@ bool finishCompiling(const Request &request, Begun &begun) {
   const BusyClock::Scope timed(compiler().clock);
   try {
     TracedKernel &traced = *begun.traced;
-    const Signature signature = signatureOf(request, traced.traced);
+    const Specialisation facts = specialise(request, factsOf(request));
+    const Signature signature = signatureOf(request.kernel, facts, traced.traced);
     const std::vector<char> object = objectOf(request.kernel, *traced.traced.module, request.device);
     traced.traced.module = {};
     compiler().contexts.give(std::move(traced.context));

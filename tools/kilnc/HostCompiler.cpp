@@ -42,10 +42,9 @@ static std::string textOf(const std::string &path) {
 
 // --- The command -----------------------------------------------------------------------------------------------------
 
-/// $CXX, which may name flags too, or c++.
-static std::vector<std::string> compilerCommand() {
-  const char *variable = std::getenv("CXX");
-  std::istringstream words(variable && *variable ? variable : "c++");
+/// The compiler that a variable of the environment names, maybe with flags, or `otherwise`.
+static std::vector<std::string> compilerCommand(const char *variable, const char *otherwise) {
+  std::istringstream words(variable && *variable ? variable : otherwise);
   return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
 }
 
@@ -54,7 +53,7 @@ static std::string asArgument(const std::string &path) { return path.starts_with
 
 static std::vector<std::string> commandFor(const std::string &path, const std::vector<std::string> &includes,
                                            const std::vector<std::string> &more) {
-  std::vector<std::string> words = compilerCommand();
+  std::vector<std::string> words = compilerCommand(std::getenv("CXX"), "c++");
   // The object's own definitions come before this program's: the file may be a changed copy of a built-in kernel's.
   for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
     words.emplace_back(flag);
@@ -82,9 +81,8 @@ static int runProgram(const std::vector<std::string> &words, const std::string &
   const int failure = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failure)
-    throw Error(
-        fmt::format("expected to run the C++ compiler '{}', but could not: {}", words[0], std::strerror(failure)),
-        Fault::device);
+    throw Error(fmt::format("expected to run the compiler '{}', but could not: {}", words[0], std::strerror(failure)),
+                Fault::device);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
     ;
@@ -233,6 +231,20 @@ void compileShared(const std::string &path, const std::vector<std::string> &incl
   if (status != 0)
     throw Error(fmt::format("'{}' does not compile: the messages of '{}' are above", path, words[0]));
   store(cache, key, begin, {{}, said, textOf(object)}, filesOfRule(textOf(rule)));
+}
+
+void compileC(const std::string &path, const std::string &object) {
+  std::vector<std::string> words = compilerCommand(std::getenv("CC"), "cc");
+  for (const std::string &word : {std::string("-std=c99"), std::string("-O2"), std::string("-fPIC"), std::string("-c"),
+                                  std::string("-o"), object, path})
+    words.push_back(word);
+  const TemporaryFolder folder("kilnc");
+  const std::string messages = folder / "messages";
+  const int status = runProgram(words, messages);
+  say(textOf(messages));
+  if (status != 0)
+    throw Error(fmt::format("the launcher of the kernel does not compile: the messages of '{}' are above", words[0]),
+                Fault::device);
 }
 
 } // namespace kiln::tools

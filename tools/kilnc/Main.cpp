@@ -4,12 +4,12 @@
 //     kilnc --kernel=layernorm --args='f32[?x768], …' --emit=obj -o layernorm.o     a built-in kernel
 //     kilnc add.mlir --emit=llvm                                                   a module that was traced before
 //     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'              launches it (see Run.h)
+//     kilnc axpy.cc --args='f32[?], f32[?], f32' --target=x86-64-v3,sm_90a --emit=archive -o DIR      for C (Archive.h)
 //     kilnc --list                                                                 what there is, and its arguments
 //
 // MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
 
 #include "dialect/dsl/Nearest.h"
-#include "dialect/tile/TileDialect.h"
 #include "kernels/Registry.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
@@ -18,18 +18,14 @@
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
 #include "tools/files/Files.h"
-#include "tools/kilnc/ArgumentList.h"
+#include "tools/kilnc/Archive.h"
 #include "tools/kilnc/Emit.h"
 #include "tools/kilnc/List.h"
 #include "tools/kilnc/Picture.h"
 #include "tools/kilnc/Run.h"
+#include "tools/kilnc/Trace.h"
 #include "tools/kilnc/UserFile.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -47,7 +43,7 @@ namespace kiln::tools {
 namespace {
 /// The command line.
 struct Options {
-  std::string file, kernel, config, args, emit = "tile", target = "cpu", output = "-", picture;
+  std::string file, kernel, config, args, emit = "tile", target = "cpu", output = "-", picture, name;
   std::vector<std::string> includes;
   RunOptions launch;
   bool generic = false, list = false, run = false, explain = false;
@@ -119,22 +115,22 @@ static const Kernel &choose(const std::vector<const Kernel *> &kernels, const st
                           didYouMean(name, list)));
 }
 
-static mlir::OwningOpRef<mlir::ModuleOp> traceKernel(mlir::MLIRContext &context, const Kernel &kernel,
-                                                     const Options &options, const lowering::FactKinds &kinds) {
-  const ArgumentList arguments = ArgumentList::parse(options.args, kinds);
-  arguments.check(kernel);
-  const lowering::ErrorCollector errors(&context);
-  Traced traced = trace(context, kernel, arguments.facts, options.config);
-  for (const std::pair<int, int> &place : traced.asked)
-    if (arguments.unknown.count(place))
-      throw Error(fmt::format("kernel '{}': expected a number for dimension {} of {} in --args, because the kernel "
-                              "makes it static, but got '?'",
-                              kernel.name, place.second, kernel.called(place.first)));
-  if (!traced.module)
-    throw Error(errors.text());
-  say(errors.warnings());
-  return std::move(traced.module);
-}
+namespace {
+/// The kernel that the command line names.
+struct ChosenKernel {
+  explicit ChosenKernel(const Options &options) {
+    if (options.file.ends_with(".mlir"))
+      return;
+    if (!options.file.empty())
+      user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
+    kernel = user ? &choose(user->kernels(), options.kernel, "'" + options.file + "'")
+                  : &choose(kernels(), options.kernel, "kilnc");
+  }
+
+  std::unique_ptr<UserFile> user; // lives as long as its kernel
+  const Kernel *kernel = nullptr; // of a .mlir file there is none
+};
+} // namespace
 
 static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context, const Options &options) {
   for (const auto &[flag, text] : {std::pair("--kernel", options.kernel), std::pair("--config", options.config),
@@ -175,7 +171,7 @@ static void list(const Options &options) {
 
 /// Throws Error where flags of --run stand without it, and where flags of compiling stand with it.
 static void checkRun(const CLI::App &app, const Options &options) {
-  const std::vector<std::string> compiling = {"--emit", "--generic", "--target", "--explain", "-o"},
+  const std::vector<std::string> compiling = {"--emit", "--generic", "--target", "--explain", "--name", "-o"},
                                  running = {"--grid", "--device", "--repeat"};
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && llvm::is_contained(options.run ? compiling : running, option->get_name()))
@@ -187,15 +183,11 @@ static void checkRun(const CLI::App &app, const Options &options) {
 }
 
 static void launch(const Options &options) {
-  std::unique_ptr<UserFile> user; // lives as long as its kernel
-  if (!options.file.empty())
-    user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
-  const Kernel &kernel = user ? choose(user->kernels(), options.kernel, "'" + options.file + "'")
-                              : choose(kernels(), options.kernel, "kilnc");
+  const ChosenKernel chosen(options);
   RunOptions settings = options.launch;
   settings.args = options.args;
   settings.config = options.config;
-  writeResult(runKernel(kernel, settings));
+  writeResult(runKernel(*chosen.kernel, settings));
 }
 
 // --- The program -----------------------------------------------------------------------------------------------------
@@ -212,26 +204,36 @@ static void makeLibrary(const CLI::App &app, const Options &options) {
   buildLibrary(options.file, options.includes, options.output);
 }
 
+/// Writes a header and an archive for programs that link without Kiln.
+static void makeArchive(const CLI::App &app, const Options &options) {
+  for (const CLI::Option *option : app.get_options())
+    if (option->count() > 0 && !option->get_positional() &&
+        !llvm::is_contained({"--emit", "-o", "--include", "--kernel", "--args", "--config", "--target", "--name"},
+                            option->get_name()))
+      throw Error(fmt::format("expected a kernel, --args, --config, --target, --name, --include and -o with "
+                              "--emit=archive, but got '{}'",
+                              option->get_name()));
+  if (options.file.ends_with(".mlir") || options.output == "-")
+    throw Error("expected a C++ file or --kernel, and -o FOLDER, with --emit=archive");
+  const ChosenKernel chosen(options);
+  const std::string name = options.name.empty() ? chosen.kernel->name : options.name;
+  writeArchive(*chosen.kernel, {name, options.args, options.config, options.target}, options.output);
+}
+
 static void compile(const Options &options) {
+  if (!options.name.empty())
+    throw Error("expected --emit=archive with --name");
   const auto backend = backendFor(options.target, options.emit, options.generic);
   if (isBinary(options.emit) && options.output == "-" && ::isatty(1))
     throw Error(fmt::format("expected -o FILE with --emit={}: it is nothing for a terminal", options.emit));
-  mlir::DialectRegistry registry;
-  lowering::registerDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<tile::TileDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
-                      mlir::func::FuncDialect, mlir::memref::MemRefDialect>();
-  std::unique_ptr<UserFile> user; // lives as long as its kernel
+  const std::unique_ptr<mlir::MLIRContext> context = createContext();
+  const ChosenKernel chosen(options);
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  if (options.file.ends_with(".mlir")) {
-    module = parseModule(context, options);
-  } else if (options.file.empty()) {
-    module = traceKernel(context, choose(kernels(), options.kernel, "kilnc"), options, backend->facts());
-  } else {
-    user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
-    module = traceKernel(context, choose(user->kernels(), options.kernel, "'" + options.file + "'"), options,
-                         backend->facts());
-  }
+  if (chosen.kernel)
+    module =
+        std::move(traceKernel(*context, *chosen.kernel, options.args, options.config, backend->facts()).traced.module);
+  else
+    module = parseModule(*context, options);
   writeOutput(options.output, options.explain ? explained(*module, *backend) : emit(*module, options.emit, *backend));
 }
 
@@ -246,10 +248,11 @@ static void run(int argc, char **argv) {
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
   app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");
-  app.add_option("--emit", options.emit,
-                 fmt::format("what to print: on CPUs {}; on GPUs {}; or library, a shared object of the file's kernels "
-                             "for libkiln",
-                             stageNames(false), stageNames(true)))
+  app.add_option(
+         "--emit", options.emit,
+         fmt::format("what to print: on CPUs {}; on GPUs {}; library, a shared object of the file's kernels for "
+                     "libkiln; or archive, a C header and a library that needs no Kiln",
+                     stageNames(false), stageNames(true)))
       ->capture_default_str();
   app.add_flag("--explain", options.explain,
                "tell what a GPU makes of the kernel, by its lines: layouts, accesses, products, conversions, barriers")
@@ -258,9 +261,12 @@ static void run(int argc, char **argv) {
                  "draw a layout as --explain prints it, or a tile in shared memory ('shared 64x64xbf16'), as SVG");
   app.add_flag("--generic", options.generic, "by the oracle's plain loops; --emit=linalg implies it");
   app.add_option("--target", options.target,
-                 "what to compile for: cpu (this machine), a CPU by LLVM's name, or a GPU such as sm_80")
+                 "what to compile for: cpu (this machine), a CPU by LLVM's name, or a GPU such as sm_80; with "
+                 "--emit=archive a list")
       ->capture_default_str();
-  app.add_option("-o", options.output, "output file; '-' is standard output")->capture_default_str();
+  app.add_option("-o", options.output, "output file, '-' is standard output; with --emit=archive a folder")
+      ->capture_default_str();
+  app.add_option("--name", options.name, "with --emit=archive: what functions and files are called; the kernel's name");
   app.add_option("-I,--include", options.includes,
                  "folders of headers; the language's come with kilnc when none of these holds them");
   app.add_flag("--run", options.run,
@@ -294,6 +300,8 @@ static void run(int argc, char **argv) {
       throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
     else if (options.run)
       launch(options);
+    else if (options.emit == "archive")
+      makeArchive(app, options);
     else
       compile(options);
   } catch (const CLI::CallForHelp &) {

@@ -1,0 +1,160 @@
+// Compiles a kernel for each target, gives the symbols of the objects names of their own, and archives them with the
+// launcher.
+
+#include "tools/kilnc/Archive.h"
+
+#include "lowering/Driver.h"
+#include "lowering/cpu/CpuTarget.h"
+#include "lowering/cpu/EmitObject.h"
+#include "runtime/CompiledSignature.h"
+#include "runtime/OutputFile.h"
+#include "tools/files/Files.h"
+#include "tools/files/TemporaryFolder.h"
+#include "tools/kilnc/HostCompiler.h"
+#include "tools/kilnc/Launcher.h"
+#include "tools/kilnc/Trace.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ELFObjectFile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace fs = std::filesystem;
+
+namespace kiln::tools {
+
+// --- Targets ---------------------------------------------------------------------------------------------------------
+
+/// The features of CPUs that code generation uses, by the name that LLVM and __builtin_cpu_supports share.
+static constexpr const char *knownFeatures[] = {
+    "avx2",       "fma",        "bmi",        "bmi2",       "lzcnt",        "movbe",       "f16c",
+    "avx512f",    "avx512bw",   "avx512dq",   "avx512vl",   "avx512cd",     "avx512ifma",  "avx512vbmi",
+    "gfni",       "vaes",       "vpclmulqdq", "avx512vnni", "avx512bitalg", "avx512vbmi2", "avx512vpopcntdq",
+    "avx512bf16", "avx512fp16", "avxvnni",    "amx-tile",   "amx-bf16",     "amx-int8"};
+
+/// Those that the code of a target may use.
+static std::vector<std::string> featuresOf(const std::string &target) {
+  llvm::StringRef processor = target;
+  if (!processor.consume_back(":generic"))
+    processor.consume_back(":amx");
+  if (!processor.consume_front("cpu:") && processor == "cpu")
+    processor = "native";
+  const lowering::cpu::CpuTarget cpu = lowering::cpu::cpuNamed(processor.str());
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(
+      lowering::cpu::x86Backend().createMCSubtargetInfo(lowering::cpu::cpuTriple(), cpu.cpu, cpu.features));
+  std::vector<std::string> features;
+  for (const char *feature : knownFeatures)
+    if (info->checkFeatures(std::string("+") + feature))
+      features.emplace_back(feature);
+  return features;
+}
+
+static TargetCode compileFor(const Kernel &kernel, const ArchiveOptions &options, const std::string &target) {
+  const auto backend = lowering::openBackend(target);
+  const std::unique_ptr<mlir::MLIRContext> context = createContext();
+  const TracedForList traced = traceKernel(*context, kernel, options.args, options.config, backend->facts());
+  TargetCode code{target, target.starts_with("sm_"), signatureOf(kernel, traced.facts, traced.traced), {}, {}};
+  code.code = lowering::compile(*traced.traced.module, *backend);
+  if (!code.isGpu)
+    code.features = featuresOf(target);
+  return code;
+}
+
+/// The code for each target, in the order that a launch tries them: the newest first.
+static std::vector<TargetCode> compileAll(const Kernel &kernel, const ArchiveOptions &options) {
+  llvm::SmallVector<llvm::StringRef> targets;
+  llvm::StringRef(options.targets).split(targets, ',');
+  std::vector<TargetCode> codes;
+  for (const llvm::StringRef each : targets) {
+    const std::string target = each.trim().str();
+    if (llvm::any_of(codes, [&](const TargetCode &code) { return code.target == target; }))
+      throw Error(fmt::format("expected each target of --target once, but got '{}' twice", target));
+    codes.push_back(compileFor(kernel, options, target));
+  }
+  const auto age = [](const TargetCode &code) { // sm_100a is newer than sm_90a
+    int architecture = 0;
+    if (code.isGpu)
+      llvm::StringRef(code.target).drop_front(3).consumeInteger(10, architecture);
+    return std::tuple(code.isGpu, -static_cast<int>(code.features.size()) - architecture, code.target);
+  };
+  llvm::sort(codes, [&](const TargetCode &a, const TargetCode &b) { return age(a) < age(b); });
+  return codes;
+}
+
+// --- Objects ---------------------------------------------------------------------------------------------------------
+
+/// Throws Error (internal) for what LLVM does not do to an object of its own.
+static void expect(llvm::Error error) {
+  if (error)
+    throw Error("an object of the archive cannot be changed: " + llvm::toString(std::move(error)), Fault::internal);
+}
+template <class T> static T expect(llvm::Expected<T> value) {
+  expect(value.takeError());
+  return std::move(*value);
+}
+
+/// The object of a CPU, with symbols that begin with the archive's name. Nothing else changes.
+static std::string renamed(const ArchivedKernel &kernel, const TargetCode &code) {
+  const auto object = expect(llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef(llvm::StringRef(code.code.data(), code.code.size()), code.target)));
+  const std::string symbol = kernel.symbolOf(code), &name = kernel.kernel.name;
+  std::vector<std::string> names; // which outlive the map of references
+  names.reserve(2 * std::distance(object->symbol_begin(), object->symbol_end()));
+  llvm::objcopy::ConfigManager config;
+  for (const llvm::object::SymbolRef each : object->symbols()) {
+    const uint32_t flags = expect(each.getFlags());
+    const llvm::StringRef old = expect(each.getName());
+    const bool undefined = flags & llvm::object::SymbolRef::SF_Undefined;
+    if (!(flags & llvm::object::SymbolRef::SF_Global) || old.empty() || old == "_GLOBAL_OFFSET_TABLE_")
+      continue;
+    names.push_back(old == abi::checkFailed            ? kernel.checkFailed()
+                    : old == abi::printTile            ? kernel.print()
+                    : undefined                        ? old.str()
+                    : old == name                      ? symbol
+                    : old == name + abi::scratchSuffix ? symbol + abi::scratchSuffix
+                                                       : symbol + "_" + old.str());
+    config.Common.SymbolsToRename[old] = names.back();
+  }
+  std::string result;
+  llvm::raw_string_ostream out(result);
+  expect(llvm::objcopy::executeObjcopyOnBinary(config, *object, out));
+  return result;
+}
+
+static std::string compiledLauncher(const ArchivedKernel &kernel) {
+  const TemporaryFolder folder("kilnc");
+  const std::string source = folder / (kernel.name + ".c"), object = folder / "launcher.o";
+  writeOutput(source, launcherOf(kernel));
+  compileC(source, object);
+  return readInput(object, INT64_MAX);
+}
+
+void writeArchive(const Kernel &kernel, const ArchiveOptions &options, const std::string &folder) {
+  if (!llvm::all_of(options.name, [](char c) { return llvm::isAlnum(c) || c == '_'; }) || options.name.empty() ||
+      llvm::isDigit(options.name[0]))
+    throw Error(fmt::format("expected --name to be a name of C, but got '{}'", options.name));
+  const ArchivedKernel archived{options.name, kernel, kernel.configText(options.config), compileAll(kernel, options)};
+  std::vector<std::pair<std::string, std::string>> files = {
+      {archived.name + "_launcher.o", compiledLauncher(archived)}};
+  for (const TargetCode &code : archived.codes)
+    if (!code.isGpu)
+      files.emplace_back(archived.symbolOf(code) + ".o", renamed(archived, code));
+  std::vector<llvm::NewArchiveMember> members;
+  for (const auto &[name, bytes] : files)
+    members.emplace_back(llvm::MemoryBufferRef(bytes, name));
+  const auto archive = expect(llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab,
+                                                         llvm::object::Archive::K_GNU, /*Deterministic=*/true,
+                                                         /*Thin=*/false));
+  std::error_code failure;
+  fs::create_directories(folder, failure); // what is in its way is told when the files are written
+  writeOutput((fs::path(folder) / (archived.name + ".h")).string(), headerOf(archived));
+  writeOutput((fs::path(folder) / ("lib" + archived.name + ".a")).string(), archive->getBuffer().str());
+}
+
+} // namespace kiln::tools
