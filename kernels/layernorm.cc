@@ -109,7 +109,7 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
 }
 
 static std::vector<Field> forwardFields() {
-  return {field("rows", &LayerNormConfig::rows, "rows a program"),
+  return {field("rows", &LayerNormConfig::rows, "rows a program").among({1, 2, 4, 8, 16, 32}),
           field("min_ctas_per_sm", &LayerNormConfig::minCtasPerSm, "minimum resident CTAs per SM"),
           field("ddof", &LayerNormConfig::ddof, "what the variance's divisor is less than the width"),
           field("eps_outside_sqrt", &LayerNormConfig::epsOutsideSqrt, "epsilon is added to the root"),

@@ -5,6 +5,8 @@
 #include "kernels/gelu.h"
 #include "kernels/matmul_pick.h"
 
+#include <algorithm>
+
 namespace kiln {
 
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
@@ -180,16 +182,19 @@ static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) 
 
 static std::vector<Field> fields() {
   return {
-      field("bm", &MatmulConfig::bm, "rows of a tile of C"),
-      field("bn", &MatmulConfig::bn, "columns of a tile of C"),
-      field("bk", &MatmulConfig::bk, "length of the sum that one step of the loop adds"),
+      field("bm", &MatmulConfig::bm, "rows of a tile of C").among({16, 32, 64, 128}),
+      field("bn", &MatmulConfig::bn, "columns of a tile of C").among({16, 32, 64, 128, 256}),
+      field("bk", &MatmulConfig::bk, "length of the sum that one step of the loop adds")
+          .among({16, 32, 64, 128})
+          .changing(),
       field("split", &MatmulConfig::split, "rows of A and B that a program of weight_gradient sums (0: all)"),
       field("ta", &MatmulConfig::ta, "A is stored transposed, (K, M)"),
       field("tb", &MatmulConfig::tb, "B is stored transposed, (N, K)"),
       field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold"),
       field("precision", &MatmulConfig::precision, precisionNames, "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
-      field("warps", &MatmulConfig::warps, "warps of a program, on a GPU"),
-      field("stages", &MatmulConfig::stages, "steps whose operands a GPU holds in shared memory (0: up to 3, as fit)"),
+      field("warps", &MatmulConfig::warps, "warps of a program, on a GPU").among({2, 4, 8}),
+      field("stages", &MatmulConfig::stages, "steps whose operands a GPU holds in shared memory (0: up to 3, as fit)")
+          .among({0, 2, 4}),
       field("k_unroll", &MatmulConfig::kUnroll,
             "steps of K that few rows are multiplied by side by side (0: by tiles)")};
 }
@@ -201,19 +206,32 @@ static std::vector<Field> with(Field stored) {
 static Field storePreactField() {
   return field("store_preact", &MatmulConfig::storePreact, "stores the pre-activation");
 }
-const Kernel matmulKernel = kernel("matmul", matmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"}, fields());
+/// Configs worth trying. On a CPU the fields of GPUs stay, and the tiles of a step fit the second-level cache. On a GPU
+/// they fit shared memory, and the accumulators half the registers of a thread.
+static bool fits(const MatmulConfig &cfg, const Target &target) {
+  const int64_t step = int64_t{4} * cfg.bk * (cfg.bm + cfg.bn), sums = int64_t{4} * cfg.bm * cfg.bn;
+  return target.visit(
+      [&](const CpuFacts &cpu) {
+        return cfg.warps == MatmulConfig().warps && cfg.stages == 0 && step + sums <= cpu.l2Bytes;
+      },
+      [&](const GpuFacts &gpu) {
+        return step * std::max(cfg.stages, 1) <= gpu.ctaSharedBytes && sums <= int64_t{32} * cfg.warps * 128 * 4;
+      });
+}
+
+const Kernel matmulKernel = kernel("matmul", matmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"}, fields(), fits);
 const Kernel matmulBiasKernel =
-    kernel("matmul_bias", matmulBias, {"a (M, K)", "b (K, N)", "bias (N)", "c (M, N), a · b + bias"}, fields());
+    kernel("matmul_bias", matmulBias, {"a (M, K)", "b (K, N)", "bias (N)", "c (M, N), a · b + bias"}, fields(), fits);
 const Kernel matmulGeluKernel = kernel(
     "matmul_gelu", matmulGelu,
     {"a (M, K)", "b (K, N)", "bias (N)", "preact (M, N), a · b + bias when kept", "c (M, N), gelu(a · b + bias)"},
-    with(storePreactField()));
+    with(storePreactField()), fits);
 const Kernel matmulResidualKernel =
     kernel("matmul_residual", matmulResidual,
-           {"a (M, K)", "b (K, N)", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields());
+           {"a (M, K)", "b (K, N)", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields(), fits);
 const Kernel matmulGeluBackwardKernel = kernel(
     "matmul_gelu_backward", matmulGeluBackward,
-    {"a (M, K)", "b (K, N)", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"}, fields());
+    {"a (M, K)", "b (K, N)", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"}, fields(), fits);
 static std::vector<Field> linearFields() {
   std::vector<Field> all = with(storePreactField());
   all.push_back(field("biased", &MatmulConfig::biased, "adds bias"));
@@ -230,7 +248,7 @@ const Kernel matmulLinearKernel =
             "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
             "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
             "scale f32, what kept numbers are multiplied by"},
-           linearFields());
+           linearFields(), fits);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
            {"a (M, K)", "b (K, N)", "from (M, N), what the activation was applied to, or relu's result",
@@ -238,10 +256,10 @@ const Kernel matmulLinearBackwardKernel =
             "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
             "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
             "scale f32, what kept numbers are multiplied by"},
-           linearFields());
+           linearFields(), fits);
 const Kernel weightGradientKernel = kernel(
     "weight_gradient", weightGradient,
     {"x (K, M)", "dy (K, N)", "dw (S, M, N), xᵀ · dy of each part of the rows", "db (S, N), the column sums of dy"},
-    with(field("store_bias_grad", &MatmulConfig::storeBiasGrad, "stores db")));
+    with(field("store_bias_grad", &MatmulConfig::storeBiasGrad, "stores db")), fits);
 
 } // namespace kiln

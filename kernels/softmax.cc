@@ -21,7 +21,8 @@ static void softmax(View x, View out, SoftmaxConfig cfg) {
 }
 
 const Kernel softmaxKernel =
-    kernel("softmax", softmax, {"x (N, C)", "out (N, C)"}, {field("rows", &SoftmaxConfig::rows, "rows a program")});
+    kernel("softmax", softmax, {"x (N, C)", "out (N, C)"},
+           {field("rows", &SoftmaxConfig::rows, "rows a program").among({1, 2, 4, 8, 16, 32})});
 
 SoftmaxConfig pickSoftmax(const Target &target, int64_t C) { return {.rows = pickWholeRows(target, 4, C)}; }
 

@@ -144,6 +144,7 @@ static const Kernel &batchOf(const Kernel &kernel, const ExampleAxes &axes, Loc 
     }
   batch.fields = kernel.fields;
   batch.configText = kernel.configText;
+  batch.allows = kernel.allows;
   batch.batches = batchesOf(kernel, axes);
   batch.call = OfBatch{kernel.parameters, kernel.call, axes, loc};
   return kernel.made->kernels.emplace(axes, std::move(batch)).first->second;

@@ -3,6 +3,8 @@
 //     const Kernel addKernel = kernel("add", add, {"x (N)", "y (N)", "out (N), their sum"},
 //                                     {field("block", &AddConfig::block, "elements a program adds")});
 //
+// `field(…).among({512, 2048})` gives a tuner candidates.
+//
 // A kernel's parameters are views and scalar tiles in any order, then at most one config struct. Messages, stages and
 // `kilnc --list` use the names of arguments. Without names the arguments are 0, 1, ….
 
@@ -13,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +34,28 @@ namespace kiln::detail {
 
 namespace kiln {
 
+/// Facts about a machine (dialect/dsl/Plan.h).
+struct Target;
+
+std::string printField(int64_t value);
+/// The shortest text that gives this number when parsed.
+std::string printField(double value);
+std::string printField(float value);
+
+/// A value of a field as text: a number, a bool, or the spelling of an enum's value.
+struct FieldValue {
+  std::string text;
+  FieldValue(const char *spelling) : text(spelling) {}
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  FieldValue(Number value) {
+    if constexpr (std::is_floating_point_v<Number>)
+      text = printField(value);
+    else
+      text = printField(static_cast<int64_t>(value));
+  }
+};
+
 /// One field of a config struct: name, description, and conversion to and from text such as `bm=64`.
 struct Field {
   std::string name, about;
@@ -38,12 +63,26 @@ struct Field {
   const void *of;        // identifies the config struct of the field
   std::function<std::string(const void *config)> print;
   std::function<void(void *config, const std::string &text)> parse; // throws Error on invalid text
+  std::vector<std::string> candidates; // values that `kilnc --tune` tries, as print() spells them
+  bool changesResults = false;         // such as the order of a sum: varied only on request
+
+  /// Declares the values that a tuner tries, beside the default: `field("bm", &Config::bm, "rows").among({32, 64})`.
+  Field among(std::initializer_list<FieldValue> values) const {
+    Field result = *this;
+    result.candidates.clear();
+    for (const FieldValue &value : values)
+      result.candidates.push_back(value.text);
+    return result;
+  }
+  /// Marks a field whose value changes results, such as the order of a sum. A tuner varies it only on request, and does
+  /// not compare the results then.
+  Field changing() const {
+    Field result = *this;
+    result.changesResults = true;
+    return result;
+  }
 };
 
-std::string printField(int64_t value);
-/// The shortest text that gives this number when parsed.
-std::string printField(double value);
-std::string printField(float value);
 /// Parses an integer from `least` to `most`, a bool (0, 1, true, false), or a number of the type of `value`. Throws
 /// Error with the field's name.
 int64_t parseInteger(const std::string &field, const std::string &text, int64_t least, int64_t most);
@@ -151,6 +190,9 @@ struct Kernel {
   std::function<void(const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &config)> call;
   /// The config text with every field, in registration order, after `overrides`. Cache keys use this form.
   std::function<std::string(const std::string &overrides)> configText;
+  /// Whether the config after `overrides` is worth compiling for a target; null: every one is. A tuner leaves out the
+  /// others.
+  std::function<bool(const std::string &overrides, const Target &target)> allows;
   /// One address for a kernel and its copies. Caches identify a kernel by it as long as anyone holds it.
   std::shared_ptr<const char> identity = std::make_shared<const char>('k');
   /// For a kernel made by vmap(): per batch and argument, the dimension of the examples. Each batch has one number of
@@ -243,7 +285,8 @@ void enrol(Kernel &kernel, const std::vector<std::string> &arguments, const void
 
 template <class... P>
 Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<std::string> &arguments,
-                  std::vector<Field> fields, Loc loc) {
+                  std::vector<Field> fields, Loc loc,
+                  std::function<bool(const void *config, const Target &target)> where = {}) {
   using Taken = Signature<P...>;
   static_assert(!Taken::has(Fit::reference), "a kernel takes its parameters by value: write 'View x', 'Tile n' or "
                                              "'Config cfg', without '&'");
@@ -262,8 +305,14 @@ Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<st
     k.parameters = Taken::list();
     const Config defaults{};
     for (Field &field : fields)
-      if (field.of == &configMark<Config>)
+      if (field.of == &configMark<Config>) {
         field.byDefault = field.print(&defaults);
+        for (std::string &value : field.candidates) {
+          Config probe{};
+          field.parse(&probe, value);
+          value = field.print(&probe);
+        }
+      }
     k.fields = fields;
     k.call = [function, fields, name = k.name](const std::vector<View> &views, const std::vector<Tile> &scalars,
                                                const std::string &text) {
@@ -277,6 +326,12 @@ Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<st
       parseConfig(name, fields, overrides, &config);
       return textOf(fields, config);
     };
+    if (where)
+      k.allows = [fields, where, name = k.name](const std::string &overrides, const Target &target) {
+        Config config{};
+        parseConfig(name, fields, overrides, &config);
+        return where(&config, target);
+      };
     enrol(k, arguments, &configMark<Config>);
   }
   return k;
@@ -291,6 +346,21 @@ Kernel kernel(const char *name, void (*function)(P...), const char *const (&argu
   static_assert(!detail::Signature<P...>::fine || N == detail::Signature<P...>::arguments,
                 "a kernel's registration names each of its views and tiles, and nothing else");
   return detail::makeKernel(name, function, {std::begin(arguments), std::end(arguments)}, std::move(fields), loc);
+}
+
+/// Registers `function` with a constraint among the fields of its config, for tuners:
+/// `[](const MatmulConfig &cfg, const Target &target) { return cfg.bm * cfg.bn <= 16384; }`.
+template <class... P, size_t N, class Where>
+  requires std::is_invocable_r_v<bool, Where, const typename detail::Signature<P...>::Config &, const Target &>
+Kernel kernel(const char *name, void (*function)(P...), const char *const (&arguments)[N], std::vector<Field> fields,
+              Where where, Loc loc = here()) {
+  static_assert(!detail::Signature<P...>::fine || N == detail::Signature<P...>::arguments,
+                "a kernel's registration names each of its views and tiles, and nothing else");
+  using Config = typename detail::Signature<P...>::Config;
+  return detail::makeKernel(name, function, {std::begin(arguments), std::end(arguments)}, std::move(fields), loc,
+                            [where](const void *config, const Target &target) -> bool {
+                              return where(*static_cast<const Config *>(config), target);
+                            });
 }
 
 /// Registers `function` without names of arguments.

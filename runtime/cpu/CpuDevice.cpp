@@ -31,6 +31,7 @@ class CpuExecutable : public Executable {
 public:
   CpuExecutable(std::string device, std::string kernel, Signature signature, std::shared_ptr<const LoadedObject> object)
       : Executable(std::move(device), std::move(kernel), std::move(signature)), object(std::move(object)) {}
+  int64_t scratchBytes() const override { return object->scratchBytes; }
   const std::shared_ptr<const LoadedObject> object;
 };
 

@@ -3,11 +3,12 @@
 //     softmax
 //       x       view    (N, C)
 //       out     view    (N, C)
-//       rows=4  field   rows a program
+//       rows=4  field   rows a program (tuned among 1, 2, 4, 8, 16, 32)
 
 #include "tools/kilnc/List.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace kiln::tools {
 
@@ -20,13 +21,21 @@ struct Line {
 };
 } // namespace
 
+/// What a field is, and the values that --tune tries.
+static std::string aboutField(const Field &field) {
+  if (field.candidates.empty())
+    return field.about;
+  return fmt::format("{}{}(tuned among {}{})", field.about, field.about.empty() ? "" : " ",
+                     fmt::join(field.candidates, ", "), field.changesResults ? "; changes results" : "");
+}
+
 static std::vector<Line> linesOf(const Kernel &kernel) {
   std::vector<Line> lines;
   for (const Kernel::Parameter &parameter : kernel.parameters)
     lines.push_back({parameter.name.empty() ? fmt::format("argument {}", lines.size()) : parameter.name,
                      parameter.isView() ? "view" : "scalar", parameter.about});
   for (const Field &field : kernel.fields)
-    lines.push_back({fmt::format("{}={}", field.name, field.byDefault), "field", field.about});
+    lines.push_back({fmt::format("{}={}", field.name, field.byDefault), "field", aboutField(field)});
   return lines;
 }
 

@@ -5,6 +5,7 @@
 //     kilnc add.mlir --emit=llvm                                                   a module that was traced before
 //     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'              launches it (see Run.h)
 //     kilnc axpy.cc --args='f32[?], f32[?], f32' --target=x86-64-v3,sm_90a --emit=archive -o DIR      for C (Archive.h)
+//     kilnc axpy.cc --tune --grid=y.0/block --args='f32[4096], f32[4096], 0.5'      its fastest config (see Tune.h)
 //     kilnc --list                                                                 what there is, and its arguments
 //
 // MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
@@ -14,6 +15,7 @@
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
 #include "lowering/ModuleText.h"
+#include "runtime/Findings.h"
 #include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
@@ -24,6 +26,7 @@
 #include "tools/kilnc/Picture.h"
 #include "tools/kilnc/Run.h"
 #include "tools/kilnc/Trace.h"
+#include "tools/kilnc/Tune.h"
 #include "tools/kilnc/UserFile.h"
 
 #include "mlir/IR/AsmState.h"
@@ -43,10 +46,11 @@ namespace kiln::tools {
 namespace {
 /// The command line.
 struct Options {
-  std::string file, kernel, config, args, emit = "tile", target = "cpu", output = "-", picture, name;
+  std::string file, kernel, config, args, emit = "tile", target = "cpu", output = "-", picture, name, findings;
   std::vector<std::string> includes;
   RunOptions launch;
-  bool generic = false, list = false, run = false, explain = false;
+  TuneOptions tuning;
+  bool generic = false, list = false, run = false, tune = false, explain = false;
 };
 } // namespace
 
@@ -169,25 +173,58 @@ static void list(const Options &options) {
   writeResult(listOf(listed));
 }
 
-/// Throws Error where flags of --run stand without it, and where flags of compiling stand with it.
+/// Throws Error where flags of --run and --tune stand without these, and where flags of compiling stand with them.
 static void checkRun(const CLI::App &app, const Options &options) {
-  const std::vector<std::string> compiling = {"--emit", "--generic", "--target", "--explain", "--name", "-o"},
-                                 running = {"--grid", "--device", "--repeat"};
-  for (const CLI::Option *option : app.get_options())
-    if (option->count() > 0 && llvm::is_contained(options.run ? compiling : running, option->get_name()))
-      throw Error((options.run ? "expected --run without " : "expected --run with ") + option->get_name());
-  if (options.run && options.launch.grid.empty())
-    throw Error("expected --grid with --run: the numbers of programs, such as --grid=8,4");
-  if (options.run && options.file.ends_with(".mlir"))
-    throw Error(fmt::format("expected a C++ file or --kernel with --run, but got '{}'", options.file));
+  const bool launches = options.run || options.tune;
+  const std::string mode = options.tune ? "--tune" : "--run";
+  const auto expect = [&](bool fine, const std::string &what, const std::vector<std::string> &flags) {
+    for (const CLI::Option *option : app.get_options())
+      if (!fine && option->count() > 0 && llvm::is_contained(flags, option->get_name()))
+        throw Error(fmt::format("expected {} {}", what, option->get_name()));
+  };
+  expect(!launches, mode + " without", {"--emit", "--generic", "--target", "--explain", "--name"});
+  expect(!options.run, "--run without", {"-o", "--tune"});
+  expect(launches, "--run with", {"--grid", "--device"});
+  expect(options.run, "--run with", {"--repeat", "--flops"});
+  expect(options.tune, "--tune with", {"--budget", "--bucket", "--vary-results", "--exhaustive"});
+  if (launches && options.launch.grid.empty())
+    throw Error(fmt::format("expected --grid with {}: the numbers of programs, such as --grid=8,4", mode));
+  if (launches && options.file.ends_with(".mlir"))
+    throw Error(fmt::format("expected a C++ file or --kernel with {}, but got '{}'", mode, options.file));
 }
 
+/// Launches or tunes.
 static void launch(const Options &options) {
   const ChosenKernel chosen(options);
-  RunOptions settings = options.launch;
+  const Kernel &kernel = *chosen.kernel;
+  if (options.run) {
+    RunOptions settings = options.launch;
+    settings.args = options.args;
+    settings.config = options.config;
+    return writeResult(runKernel(kernel, settings));
+  }
+  TuneOptions settings = options.tuning;
+  settings.device = options.launch.device;
+  settings.grid = options.launch.grid;
   settings.args = options.args;
   settings.config = options.config;
-  writeResult(runKernel(*chosen.kernel, settings));
+  settings.output = options.output == "-" ? "" : options.output;
+  const TuneReport report = tuneKernel(kernel, settings);
+  writeResult(report.table);
+  if (!report.faults.empty())
+    throw Error(report.faults.substr(0, report.faults.size() - 1));
+}
+
+/// Compares a file of findings with the built-in kernels and those of the file.
+static void checkFindings(const Options &options) {
+  std::unique_ptr<UserFile> user;
+  std::vector<const Kernel *> known = kernels();
+  if (!options.file.empty()) {
+    user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
+    const std::vector<const Kernel *> more = user->kernels();
+    known.insert(known.begin(), more.begin(), more.end());
+  }
+  FindingsFile::load(options.findings).check(known);
 }
 
 // --- The program -----------------------------------------------------------------------------------------------------
@@ -272,10 +309,25 @@ static void run(int argc, char **argv) {
   app.add_flag("--run", options.run,
                "launch the kernel and print its time; --args are then .npy files ('a.npy'), zeros ('f32[64x128]'), "
                "numbers ('3', '0.5', 'bf16(2)'); 'name=' may precede, and '->c.npy' writes a tensor afterwards");
-  app.add_option("--grid", options.launch.grid, "with --run: the numbers of programs, such as 8,4");
-  app.add_option("--device", options.launch.device, "with --run: the device")->capture_default_str();
+  app.add_option("--grid", options.launch.grid,
+                 "with --run and --tune: the numbers of programs, such as 8,4; or 'out.0/bm', the extent 0 of argument "
+                 "out by the field bm, rounded up");
+  app.add_option("--device", options.launch.device, "with --run and --tune: the device")->capture_default_str();
   app.add_option("--repeat", options.launch.repeat, "with --run: launches to take the median time of, after the first")
       ->check(CLI::Range(0, 1000000));
+  app.add_option("--flops", options.launch.flops, "with --repeat: those of a launch, such as '2*c.0*c.1*a.1'");
+  app.add_flag(
+      "--tune", options.tune,
+      "find the fastest config among the candidates of the kernel's fields; -o FILE gets it, for KILN_FINDINGS");
+  app.add_option("--budget", options.tuning.budget, "with --tune: seconds")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  app.add_option("--bucket", options.tuning.buckets,
+                 "with --tune: extents for whose power of two the finding is, such as 'x.0, out.0'");
+  app.add_flag("--exhaustive", options.tuning.exhaustive,
+               "with --tune: drop no config after few measurements, and print all");
+  app.add_flag("--vary-results", options.tuning.variesResults, "with --tune: also vary fields that change results");
+  app.add_option("--check-findings", options.findings, "a file of findings to compare with the kernels that there are");
   app.add_flag("--list", options.list,
                "list the kernels of kilnc or of the file, with what each argument and field is");
   app.set_version_flag("--version", versionText("kilnc"), "print which Kiln this is");
@@ -291,6 +343,8 @@ static void run(int argc, char **argv) {
     checkRun(app, options);
     if (!options.picture.empty())
       writeOutput(options.output, pictureOf(options.picture));
+    else if (!options.findings.empty())
+      checkFindings(options);
     else if (options.list) {
       checkList(app);
       list(options);
@@ -298,7 +352,7 @@ static void run(int argc, char **argv) {
       makeLibrary(app, options);
     else if (options.file.empty() && options.kernel.empty())
       throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
-    else if (options.run)
+    else if (options.run || options.tune)
       launch(options);
     else if (options.emit == "archive")
       makeArchive(app, options);

@@ -160,6 +160,11 @@ const char *kiln_kernel_config(const kiln_kernel *kernel);
 kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const int64_t grid[3],
                         const kiln_argument *arguments, size_t count, const char *config);
 
+/* The config that `kilnc --tune` found for these arguments: from the file that the variable KILN_FINDINGS names, or "".
+ * Valid until the thread's next call. */
+kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
+                       const char **config);
+
 /* --- Operators ---------------------------------------------------------------------------------------------------- */
 
 /* The built-in operators, one a line: "matmul: a, b -> out; accumulate=0". What stands before -> is read, what stands

@@ -1,6 +1,7 @@
 // Kernels of users' files, and the built-in ones.
 
 #include "kernels/Registry.h"
+#include "runtime/Findings.h"
 #include "tools/kilnc/UserFile.h"
 #include "tools/libkiln/handles.h"
 
@@ -88,5 +89,18 @@ kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const in
     const std::lock_guard lock(device->mutex);
     const Loan loan(*device, given);
     device->device->launch(*executable, Grid(grid[0], grid[1], grid[2]), args);
+  });
+}
+
+kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
+                       const char **config) {
+  return guarded([&] {
+    expectGiven(device, "a device");
+    expectGiven(kernel, "a kernel");
+    expectGiven(config, "a place for the config");
+    static thread_local std::string found;
+    const Arguments given(*device, arguments, count);
+    found = tuned(*device->device, *kernel->kernel, given.all(fmt::format("kernel '{}'", kernel->kernel->name)));
+    *config = found.c_str();
   });
 }

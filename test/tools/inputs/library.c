@@ -37,6 +37,7 @@ int main(int argc, char **argv) {
   const kiln_kernel *kernel = NULL;
   kiln_plan *plan = NULL;
   int32_t place = 0;
+  const char *config = NULL;
   int i, is_tensor = 0;
   if (argc != 3)
     return 2;
@@ -53,6 +54,7 @@ int main(int argc, char **argv) {
   EXPECT(strcmp(kiln_kernel_argument(kernel, 1, &is_tensor), "y") == 0 && is_tensor);
   EXPECT(strcmp(kiln_kernel_argument(kernel, 2, &is_tensor), "alpha") == 0 && !is_tensor);
   EXPECT(strcmp(kiln_kernel_config(kernel), "block=1024") == 0 && !kiln_kernel_argument(kernel, 3, NULL));
+  EXPECT(kiln_tuned(device, kernel, arguments, 3, &config) == KILN_OK && strcmp(config, "") == 0);
   EXPECT(kiln_launch(device, kernel, grid, arguments, 3, NULL) == KILN_OK && kiln_synchronize(device) == KILN_OK);
   for (i = 0; i < N; ++i)
     EXPECT(y[i] == 1 + 0.5f * (float)i);

@@ -1,7 +1,9 @@
 """The Python package on buffers alone: launches, operators, and the texts of errors. `python_buffers.py KERNELS`."""
 
 import array
+import os
 import sys
+import tempfile
 
 import kiln
 
@@ -14,6 +16,16 @@ assert y[N - 1] == 1 + 0.5 * (N - 1), y[N - 1]
 with kiln.open("simulator:sm_80"):
     axpy[6](x, alpha=0.5, y=y, block=512)
 assert y[N - 1] == N, y[N - 1]
+
+# A finding of a file is the config of a launch; without a file there is none.
+assert axpy.tuned(x, y, alpha=0.5) == {}
+with tempfile.NamedTemporaryFile("w", suffix=".txt") as findings, kiln.open("simulator:sm_80"):
+    findings.write("axpy | simulator:sm_80 sm_80 | f32[3000], f32[3000], f32 | block=512 | 1 cycles, default 2 cycles | 2026-11-22\n")
+    findings.flush()
+    os.environ["KILN_FINDINGS"] = findings.name
+    assert axpy.tuned(x, y, alpha=0.5) == {"block": "512"}
+    assert axpy.tuned(y, alpha=0.5, y=memoryview(x)[::2]) == {}
+    del os.environ["KILN_FINDINGS"]
 
 # A view with strides, and one of rank 2.
 matrix = memoryview(x).cast("B").cast("f", (1000, 3))

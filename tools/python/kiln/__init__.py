@@ -143,6 +143,15 @@ class Kernel:
         with _ordered(device, arrays):
             _c.check(_c.library.kiln_launch(device._handle, self._handle, extents, packed, len(values), text))
 
+    def tuned(self, *arguments, **named):
+        """The config that `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`: from
+        the file that the environment's KILN_FINDINGS names; empty without a finding."""
+        values, _ = self._values(arguments, named)
+        packed, arrays = _c.arguments_of(values)
+        text = ctypes.c_char_p()
+        _c.check(_c.library.kiln_tuned(_device_of(arrays)._handle, self._handle, packed, len(values), ctypes.byref(text)))
+        return dict(field.split("=", 1) for field in text.value.decode().split(",") if field)
+
     def __repr__(self):
         return f"kernel {self.name}({', '.join(self.arguments)})"
 

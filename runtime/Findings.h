@@ -1,0 +1,75 @@
+// The configs that `kilnc --tune` found fastest, in a text file with one line for each kernel, device and arguments:
+//
+//     matmul | cpu znver5 cores=16 | f32[512x512], f32[512x512], f32[512x512] | bm=64,bn=96 | 312 us, default 331 us |
+//     2026-11-22
+//
+// A program asks with tuned(); nothing is measured while it runs. An extent in the file is a number, or a bucket:
+// `~1024` stands for 513 to 1024, `~1024/16` for those of them that 16 divides. Without a bucket for it another extent
+// has no finding. Strides follow an argument that is not dense: `f32[64x64] by 1x64`. `#` begins a comment.
+
+#pragma once
+
+#include "dialect/dsl/Plan.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+class Device;
+
+/// One line.
+struct Finding {
+  std::string kernel, device, arguments; // who it is for
+  std::string config;
+  double measured = 0, byDefault = 0; // of the config, and of the default one
+  std::string unit;                   // of both: `us`, or `cycles` on a simulator
+  std::string date;                   // 2026-11-22
+
+  std::string text() const;
+};
+
+/// The lines of a file, with its comments.
+class FindingsFile {
+public:
+  /// Reads the text of a file. Throws Error with `name:line` for a damaged line, and for a second line for the same
+  /// kernel, device and arguments.
+  static FindingsFile parse(const std::string &text, const std::string &name);
+  /// Reads a file.
+  static FindingsFile load(const std::string &path);
+
+  /// Puts a finding in the place of the one for its kernel, device and arguments, or at the end.
+  void add(const Finding &finding);
+  std::string text() const;
+  /// The config for a kernel on a device (deviceKey()) with these arguments. Of several lines it is the one with the
+  /// most exact extents. Throws Error with the line unless it is a config of the kernel. Nothing if there is none.
+  std::optional<std::string> find(const std::string &device, const Kernel &kernel, const std::vector<Arg> &args) const;
+  /// Throws Error with the line, and the name most like it, for a kernel that is none of these, and for a config that
+  /// its kernel does not have.
+  void check(const std::vector<const Kernel *> &kernels) const;
+
+private:
+  struct Line {
+    int number = 0; // in the file, from 1; 0 for one that was added
+    std::string comment;
+    std::optional<Finding> finding; // else it is the comment
+  };
+  Error wrong(const Line &line, const std::string &text) const;
+  void checkConfig(const Line &line, const Kernel &kernel) const;
+
+  std::string name;
+  std::vector<Line> lines;
+};
+
+/// A device in a line: its name, its processor, and on a CPU the threads that run programs.
+std::string deviceKey(const Device &device);
+/// Arguments in a line. `buckets` has the extents, (argument, dimension), that stand for their bucket.
+std::string argumentsKey(const std::vector<Arg> &args, const std::set<std::pair<int, int>> &buckets = {});
+
+/// The config that the file KILN_FINDINGS has for a kernel and arguments, or "" for none: without the variable always.
+/// A process reads the file once. Throws Error for a damaged file.
+std::string tuned(const Device &device, const Kernel &kernel, const std::vector<Arg> &args);
+
+} // namespace kiln

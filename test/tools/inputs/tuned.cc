@@ -1,0 +1,35 @@
+// Kernels with fields to tune: one that is right for every candidate, one that is not, one that some do not compile
+// for.
+
+#include "dialect/dsl/Plan.h"
+
+using namespace kiln;
+
+struct ScaleConfig {
+  int block = 32;
+  bool twice = false; // two loads instead of one
+};
+static void scale(View x, View out, ScaleConfig cfg) {
+  Tile n = program_id() * cfg.block;
+  Tile value = load(x, {n}, {cfg.block}); // (block)
+  if (cfg.twice)
+    value = (value + load(x, {n}, {cfg.block})) * 0.5;
+  store(out, {n}, value * 3.0);
+}
+const Kernel scaleKernel =
+    kernel("scale", scale, {"x (N)", "out (N)"},
+           {field("block", &ScaleConfig::block, "elements a program").among({64, 128, 512, 4096}),
+            field("twice", &ScaleConfig::twice, "loads twice").among({true})},
+           [](const ScaleConfig &cfg, const Target &) { return cfg.block <= 1024; });
+
+struct SumConfig {
+  int chunk = 4;
+};
+static void sums(View x, View out, SumConfig cfg) { // wrong: the result depends on the field
+  store(out, {0}, sum(load(x, {0}, {cfg.chunk})));
+}
+const Kernel wrongKernel =
+    kernel("wrong", sums, {"x (N)", "out (1)"}, {field("chunk", &SumConfig::chunk, "summed").among({8, 33554432})});
+const Kernel changingKernel =
+    kernel("changing", sums, {"x (N)", "out (1)"}, {field("chunk", &SumConfig::chunk, "summed").among({8}).changing()});
+const Kernel plainKernel = kernel("plain", sums, {"x (N)", "out (1)"}, {field("chunk", &SumConfig::chunk, "summed")});

@@ -1,0 +1,136 @@
+// The search of a tuner with a scripted measure, so that nothing depends on time; and the expressions of --grid.
+
+#include "tools/kilnc/Expression.h"
+#include "tools/kilnc/Search.h"
+
+#include "test/expect_error.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace kiln::tools {
+namespace {
+
+enum class Order { rows, columns };
+struct Config {
+  int bm = 32, bk = 16;
+  bool turned = false;
+  Order order = Order::rows;
+};
+static void product(View, View, Tile, Config) {}
+
+static const std::vector<Field> fields = {
+    field("bm", &Config::bm, "rows").among({16, 32, 64}), field("bk", &Config::bk, "step").among({8, 16}).changing(),
+    field("turned", &Config::turned).among({false, true}),
+    field("order", &Config::order, {"rows", "columns"}, "of programs").among({"columns"})};
+static const Kernel tunedKernel =
+    kernel("product", product, {"a (M, K)", "out (M, N)", "n"}, fields, [](const Config &cfg, const Target &target) {
+      return !(cfg.bm == 64 && cfg.turned && target.name == "small");
+    });
+
+// Every combination of the candidates and defaults of fields that do not change results; the default first, then those
+// with one field that differs.
+TEST(Candidates, CombineTheFields) {
+  const Candidates all = candidatesOf(tunedKernel, "", Target{"large", CpuFacts()}, false);
+  ASSERT_EQ(all.configs.size(), 3u * 2 * 2);
+  EXPECT_EQ(all.refused, 0);
+  EXPECT_EQ(all.configs[0], "bm=32,turned=0,order=rows");
+  EXPECT_EQ(all.configs[1], "bm=16,turned=0,order=rows");
+  EXPECT_EQ(all.configs[3], "bm=32,turned=1,order=rows");
+}
+
+// The constraint of the registration leaves configs out; a fixed field keeps its value.
+TEST(Candidates, ObeyTheConstraintAndFixedFields) {
+  const Candidates constrained = candidatesOf(tunedKernel, "", Target{"small", CpuFacts()}, false);
+  EXPECT_EQ(constrained.configs.size(), 10u);
+  EXPECT_EQ(constrained.refused, 2);
+  const Candidates fixed = candidatesOf(tunedKernel, "bm=64,order=rows", Target{"large", CpuFacts()}, false);
+  EXPECT_EQ(fixed.configs, (std::vector<std::string>{"bm=64,order=rows,turned=0", "bm=64,order=rows,turned=1"}));
+  expectError([&] { candidatesOf(tunedKernel, "bm=64,order=rows,turned=1", Target{"large", CpuFacts()}, false); },
+              {"expected a field with candidates that --config leaves open"});
+}
+
+// Fields that change results vary on request only, and are known by it.
+TEST(Candidates, ChangeResultsOnRequest) {
+  const Candidates all = candidatesOf(tunedKernel, "turned=0,order=rows", Target{"large", CpuFacts()}, true);
+  EXPECT_EQ(all.configs.size(), 6u);
+  EXPECT_TRUE(changesResults(tunedKernel, "bm=16,bk=8", "bm=32,bk=16"));
+  EXPECT_FALSE(changesResults(tunedKernel, "bm=16,bk=16", "bm=32,bk=16"));
+}
+
+// A candidate that is no value of its field is an error of the registration.
+TEST(Candidates, AreValuesOfTheirField) {
+  expectError([&] { kernel("product", product, {"a", "out", "n"}, {field("bm", &Config::bm).among({"wide"})}); },
+              {"wide"});
+}
+
+/// Searches among values that are true up to noise, which a script draws; how often each was measured.
+struct Script {
+  std::vector<double> values;
+  std::map<size_t, int> measured;
+  unsigned state = 1;
+  double operator()(size_t i) {
+    ++measured[i];
+    state = state * 1664525 + 1013904223;
+    return values[i] * (1 + 0.02 * (state >> 16 & 255) / 255.0);
+  }
+};
+
+// With 2 % of noise the fastest of well separated candidates wins; those far behind are measured once or little more.
+TEST(Search, DropsThoseBehind) {
+  Script script{{100, 500, 80, 95, 140, 60, 300}};
+  const std::vector<Ranked> ranked =
+      search(script.values.size(), {}, [&](size_t i) { return script(i); }, [] { return true; });
+  ASSERT_EQ(ranked.size(), script.values.size());
+  EXPECT_EQ(ranked[0].index, 5u);
+  EXPECT_EQ(ranked[0].rounds, 9);
+  EXPECT_LE(script.measured[1], 3);
+  EXPECT_EQ(script.measured[6], 1);
+  EXPECT_EQ(script.measured[0], 27) << "the default is measured to the end";
+}
+
+// An exhaustive search gives every candidate all rounds.
+TEST(Search, MayBeExhaustive) {
+  Script script{{100, 500, 80}};
+  const auto ranked = search(3, {.exhaustive = true}, [&](size_t i) { return script(i); }, [] { return true; });
+  for (const Ranked &each : ranked)
+    EXPECT_EQ(each.rounds, 9);
+  EXPECT_EQ(script.measured[1], 27);
+}
+
+// Exact measures are taken once, and of equals the first wins.
+TEST(Search, MeasuresExactValuesOnce) {
+  const std::vector<double> values = {7, 5, 5, 9};
+  int count = 0;
+  const auto ranked = search(4, {.isExact = true}, [&](size_t i) { return ++count, values[i]; }, [] { return true; });
+  EXPECT_EQ(count, 4);
+  EXPECT_EQ(ranked[0].index, 1u);
+  EXPECT_EQ(ranked[1].index, 2u);
+}
+
+// Without time only the default is measured.
+TEST(Search, EndsWithTheBudget) {
+  int left = 3;
+  const auto ranked = search(9, {}, [&](size_t i) { return 1.0 + static_cast<double>(i); }, [&] { return left-- > 0; });
+  ASSERT_EQ(ranked.size(), 4u);
+  EXPECT_EQ(ranked[0].index, 0u);
+  EXPECT_EQ(search(9, {}, [](size_t) { return 1.0; }, [] { return false; }).size(), 1u);
+}
+
+TEST(Expression, MultipliesAndDividesUp) {
+  float memory[1] = {};
+  const std::vector<Arg> args = {TensorRef::dense(memory, f32, {100, 7}), TensorRef::dense(memory, f32, {33, 65}), 5};
+  const auto gridOf = [&](const std::string &text) { return evaluateGrid(text, tunedKernel, args, "bm=16"); };
+  EXPECT_EQ(gridOf("out.0/bm, out.1/bk"), Grid(3, 5));
+  EXPECT_EQ(gridOf("a.0*n/bm,1,7"), Grid(32, 1, 7));
+  EXPECT_EQ(gridOf("8"), Grid(8));
+  EXPECT_EQ(evaluate("--flops", "2*a.0*a.1*out.1", tunedKernel, args, ""), 2 * 100 * 7 * 65);
+  expectError([&] { gridOf("ot.0/bm"); }, {"did you mean 'out.0'?"});
+  expectError([&] { gridOf("out.0/turned"); }, {"expected a divisor above 0 in --grid"});
+  expectError([&] { gridOf("1,1,1,1"); }, {"expected --grid to be one to three numbers"});
+  expectError([&] { gridOf("-1"); }, {"expected a number from 0 in --grid"});
+}
+
+} // namespace
+} // namespace kiln::tools

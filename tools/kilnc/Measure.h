@@ -1,0 +1,27 @@
+// Measures launches by their device's own clock (runtime/Meters.h).
+
+#pragma once
+
+#include "runtime/Device.h"
+#include "runtime/Meters.h"
+
+namespace kiln::tools {
+
+class Measure {
+public:
+  explicit Measure(Device &device) : device(device), clock(clockOf(device)) {}
+
+  /// Microseconds of a launch, as the mean of `times` launches in a row; on a simulator cycles, in which all schedulers
+  /// issue its instructions. Throws Error for a check that fails.
+  double operator()(const Executable &executable, Grid grid, const std::vector<Arg> &args, int times = 1);
+  /// Whether one measurement says all: cycles are counted.
+  bool isExact() const { return !clock->isTime(); }
+  /// `us` or `cycles`.
+  const char *unit() const { return isExact() ? "cycles" : "us"; }
+
+private:
+  Device &device;
+  const std::unique_ptr<DeviceClock> clock;
+};
+
+} // namespace kiln::tools

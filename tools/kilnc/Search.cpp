@@ -1,0 +1,145 @@
+// Combinations of fields, and rounds of measurements.
+
+#include "tools/kilnc/Search.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace kiln::tools {
+
+// --- Candidates ------------------------------------------------------------------------------------------------------
+
+static std::map<std::string, std::string> fieldsOf(const std::string &config) {
+  std::map<std::string, std::string> values;
+  llvm::SmallVector<llvm::StringRef> fields;
+  llvm::StringRef(config).split(fields, ',', -1, false);
+  for (const llvm::StringRef field : fields)
+    values[field.split('=').first.trim().str()] = field.split('=').second.trim().str();
+  return values;
+}
+
+Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Target &target, bool variesResults) {
+  kernel.configText(fixed); // throws for a field that it has not
+  const std::map<std::string, std::string> given = fieldsOf(fixed);
+  struct Varied {
+    std::string name;
+    std::vector<std::string> values; // the default first
+  };
+  std::vector<Varied> varied;
+  int64_t count = 1;
+  for (const Field &field : kernel.fields) {
+    if (field.candidates.empty() || given.count(field.name) || (field.changesResults && !variesResults))
+      continue;
+    Varied each{field.name, {field.byDefault}};
+    for (const std::string &value : field.candidates)
+      if (!llvm::is_contained(each.values, value))
+        each.values.push_back(value);
+    count *= static_cast<int64_t>(each.values.size());
+    if (count > 100000)
+      throw Error(fmt::format("kernel '{}': expected at most 100000 configs to try; fix some fields with --config",
+                              kernel.name));
+    varied.push_back(std::move(each));
+  }
+  if (count == 1)
+    throw Error(fmt::format("kernel '{}': expected a field with candidates that --config leaves open, as by "
+                            "field(...).among({{32, 64}}); kilnc --list shows them",
+                            kernel.name));
+  std::vector<std::pair<int, std::string>> all; // fields that differ, config
+  for (int64_t number = 0; number < count; ++number) {
+    int64_t rest = number;
+    int differing = 0;
+    std::string config = fixed;
+    for (const Varied &each : varied) {
+      const auto size = static_cast<int64_t>(each.values.size());
+      const int64_t choice = rest % size;
+      rest /= size;
+      differing += choice != 0;
+      config += (config.empty() ? "" : ",") + each.name + "=" + each.values[choice];
+    }
+    all.emplace_back(differing, std::move(config));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  Candidates result;
+  for (auto &[differing, config] : all) {
+    if (differing && kernel.allows && !kernel.allows(config, target))
+      ++result.refused;
+    else
+      result.configs.push_back(std::move(config));
+  }
+  return result;
+}
+
+bool changesResults(const Kernel &kernel, const std::string &config, const std::string &byDefault) {
+  const std::map<std::string, std::string> values = fieldsOf(config), others = fieldsOf(byDefault);
+  return llvm::any_of(kernel.fields, [&](const Field &field) {
+    const auto value = values.find(field.name);
+    return field.changesResults && value != values.end() && value->second != others.at(field.name);
+  });
+}
+
+// --- Rounds ----------------------------------------------------------------------------------------------------------
+
+static double medianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::vector<Ranked> search(size_t count, SearchOptions options, const std::function<double(size_t)> &measure,
+                           const std::function<bool()> &hasTime) {
+  constexpr int rounds = 9, pairFrom = 5;
+  constexpr double behind = 1.3;
+  std::vector<std::vector<double>> values(count); // by candidate, a median a round
+  std::vector<size_t> alive(count);
+  for (size_t i = 0; i < count; ++i)
+    alive[i] = i;
+  const auto rank = [&](std::vector<size_t> of) {
+    std::vector<Ranked> ranked;
+    for (const size_t i : of)
+      if (!values[i].empty())
+        ranked.push_back({i, medianOf(values[i]), static_cast<int>(values[i].size())});
+    std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked &a, const Ranked &b) { return a.value < b.value; });
+    return ranked;
+  };
+  for (int round = 1; round <= (options.isExact ? 1 : rounds); ++round) {
+    double best = 0; // of this round
+    for (const size_t i : alive) {
+      if (i != 0 && !hasTime())
+        break;
+      std::vector<double> samples = {measure(i)};
+      // One measurement is enough of a candidate that is far behind.
+      while (!options.isExact && samples.size() < 3 &&
+             (options.exhaustive || best == 0 || samples[0] <= 2 * behind * best))
+        samples.push_back(measure(i));
+      values[i].push_back(medianOf(samples));
+      best = best == 0 ? values[i].back() : std::min(best, values[i].back());
+    }
+    if (!hasTime())
+      break;
+    const std::vector<Ranked> ranked = rank(alive);
+    alive.clear();
+    for (const Ranked &each : ranked)
+      if (each.index == 0 || options.exhaustive ||
+          (each.value <= behind * ranked[0].value && (round + 1 < pairFrom || &each - ranked.data() < 2)))
+        alive.push_back(each.index);
+    llvm::sort(alive);
+  }
+  std::vector<size_t> all(count);
+  for (size_t i = 0; i < count; ++i)
+    all[i] = i;
+  std::vector<Ranked> ranked = rank(all);
+  // The first is one of those that stayed to the end: the median of few rounds may be low by chance.
+  int most = 0;
+  for (const Ranked &each : ranked)
+    most = std::max(most, each.rounds);
+  const auto first = llvm::find_if(ranked, [&](const Ranked &each) { return each.rounds >= most - 1; });
+  std::rotate(ranked.begin(), first, first == ranked.end() ? first : first + 1);
+  return ranked;
+}
+
+} // namespace kiln::tools

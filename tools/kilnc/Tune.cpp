@@ -1,0 +1,153 @@
+// Measures candidates, and enters the fastest in a file of findings.
+
+#include "tools/kilnc/Tune.h"
+
+#include "runtime/Findings.h"
+#include "runtime/OutputFile.h"
+#include "runtime/Streams.h"
+#include "tools/kilnc/Expression.h"
+#include "tools/kilnc/Tuning.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <unistd.h>
+
+namespace kiln::tools {
+
+Tuning::Tuning(const Kernel &kernel, const TuneOptions &options)
+    : kernel(kernel), options(options), device(Device::open(options.device)),
+      memory(device, parseRunArguments(kernel, options.args), LaunchMemory::Fresh::numbers), buckets(bucketsAsked()),
+      originals(contents()), measure(*device) {
+  const Candidates found = candidatesOf(kernel, options.config, device->target(), options.variesResults);
+  refused = found.refused;
+  for (const std::string &config : found.configs)
+    candidates.push_back({config, evaluateGrid(options.grid, kernel, memory.args, config), {}, "", 1});
+}
+
+/// A line that the next one overwrites, on a terminal.
+void Tuning::progress(const std::string &text) const {
+  if (::isatty(2))
+    say("\r\033[K" + (text.empty() ? "" : fmt::format("{:.0f} s: {}", elapsed(), text)));
+}
+
+// --- Measuring -------------------------------------------------------------------------------------------------------
+
+TuneReport Tuning::run() {
+  compileAll();
+  checkAll();
+  std::vector<size_t> sound; // indices of candidates that compile and agree
+  for (size_t i = 0; i < candidates.size(); ++i)
+    if (candidates[i].executable)
+      sound.push_back(i);
+  const auto launch = [&](Candidate &candidate) {
+    return measure(*candidate.executable, candidate.grid, memory.args, candidate.times);
+  };
+  std::vector<Ranked> ranked = search(
+      sound.size(), {measure.isExact(), options.exhaustive},
+      [&](size_t i) {
+        Candidate &candidate = candidates[sound[i]];
+        progress(fmt::format("measuring {}", candidate.config));
+        const double value = launch(candidate);
+        // So many launches in a row that the clock's own time does not count.
+        if (!measure.isExact() && candidate.times == 1)
+          candidate.times = static_cast<int>(std::clamp(std::ceil(500 / std::max(value, 0.01)), 1.0, 1000.0));
+        return value;
+      },
+      [&] { return elapsed() < options.budget; });
+  progress("");
+  for (Ranked &each : ranked)
+    each.index = sound[each.index];
+  const Ranked byDefault = *std::find_if(ranked.begin(), ranked.end(), [](const Ranked &r) { return r.index == 0; });
+  // Less than a hundredth is no reason to leave the default.
+  if (!measure.isExact() && byDefault.rounds == ranked[0].rounds && byDefault.value < 1.01 * ranked[0].value)
+    ranked.insert(ranked.begin(), byDefault);
+  if (!options.output.empty())
+    enter(ranked[0], byDefault);
+  return {table(ranked), faults};
+}
+
+// --- Reporting -------------------------------------------------------------------------------------------------------
+
+std::string Tuning::table(const std::vector<Ranked> &ranked) const {
+  std::string text = fmt::format("{} on {}, {}\n", kernel.name, deviceKey(*device), argumentsKey(memory.args));
+  const auto line = [&](const Ranked &each, const std::string &mark) {
+    return fmt::format("{:>12.2f} {:<6} {}{}\n", each.value, measure.unit(), candidates[each.index].config, mark);
+  };
+  constexpr size_t most = 8;
+  bool sawDefault = false;
+  for (size_t i = 0; i < ranked.size(); ++i) {
+    const bool isDefault = ranked[i].index == 0;
+    if (isDefault && sawDefault)
+      continue;
+    sawDefault |= isDefault;
+    if (i < most || isDefault || options.exhaustive)
+      text += line(ranked[i], isDefault ? "  (default)" : "");
+  }
+  text += leftOut;
+  size_t measured = 0, compiled = 0;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    measured += std::any_of(ranked.begin(), ranked.end(), [&](const Ranked &r) { return r.index == i; });
+    compiled += candidates[i].executable != nullptr;
+  }
+  const double faster = std::find_if(ranked.begin(), ranked.end(), [](const Ranked &r) { return r.index == 0; })->value;
+  text += fmt::format("best of {} configs: {}, {:.2f} times as fast as the default, in {:.1f} s\n", measured,
+                      candidates[ranked[0].index].config, faster / ranked[0].value, elapsed());
+  if (refused)
+    text += fmt::format("{} more do not suit this device\n", refused);
+  const auto late = std::count_if(candidates.begin(), candidates.end(),
+                                  [](const Candidate &c) { return !c.executable && c.error.empty(); });
+  if (late || measured < compiled)
+    text += fmt::format("{} more were not measured within --budget={:g}\n", late + compiled - measured, options.budget);
+  return text;
+}
+
+std::set<std::pair<int, int>> Tuning::bucketsAsked() const {
+  std::set<std::pair<int, int>> buckets;
+  llvm::SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(options.buckets).split(parts, ',', -1, false);
+  for (const llvm::StringRef part : parts) {
+    auto [name, number] = part.trim().rsplit('.');
+    size_t argument = 0;
+    while (argument < kernel.parameters.size() && kernel.parameters[argument].name != name)
+      ++argument;
+    size_t dimension;
+    if (argument == kernel.parameters.size() || !kernel.parameters[argument].isView() ||
+        number.getAsInteger(10, dimension) || dimension >= memory.args[argument].ref.extents.size())
+      throw Error(fmt::format("kernel '{}': expected extents such as x.0 in --bucket, but got '{}'", kernel.name,
+                              part.trim().str()));
+    buckets.insert({static_cast<int>(argument), static_cast<int>(dimension)});
+  }
+  return buckets;
+}
+
+void Tuning::enter(const Ranked &best, const Ranked &byDefault) const {
+  FindingsFile findings = std::filesystem::exists(options.output) ? FindingsFile::load(options.output) : FindingsFile();
+  findings.add({.kernel = kernel.name,
+                .device = deviceKey(*device),
+                .arguments = argumentsKey(memory.args, buckets),
+                .config = candidates[best.index].config,
+                .measured = best.value,
+                .byDefault = byDefault.value,
+                .unit = measure.unit(),
+                .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))});
+  writeOutput(options.output, findings.text());
+}
+
+TuneReport tuneKernel(const Kernel &kernel, const TuneOptions &options) {
+  if (!options.output.empty()) {
+    expectFile(options.output);
+    if (std::filesystem::exists(options.output))
+      FindingsFile::load(options.output); // a damaged file is told before the work
+  }
+  return Tuning(kernel, options).run();
+}
+
+} // namespace kiln::tools
