@@ -226,12 +226,13 @@ const Kernel matmulGeluKernel = kernel(
     "matmul_gelu", matmulGelu,
     {"a (M, K)", "b (K, N)", "bias (N)", "preact (M, N), a · b + bias when kept", "c (M, N), gelu(a · b + bias)"},
     with(storePreactField()), fits);
-const Kernel matmulResidualKernel =
-    kernel("matmul_residual", matmulResidual,
-           {"a (M, K)", "b (K, N)", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields(), fits);
-const Kernel matmulGeluBackwardKernel = kernel(
-    "matmul_gelu_backward", matmulGeluBackward,
-    {"a (M, K)", "b (K, N)", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"}, fields(), fits);
+const Kernel matmulResidualKernel = kernel(
+    "matmul_residual", matmulResidual,
+    {"a (M, K)", "b (K, N)", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields(), fits);
+const Kernel matmulGeluBackwardKernel =
+    kernel("matmul_gelu_backward", matmulGeluBackward,
+           {"a (M, K)", "b (K, N)", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"},
+           fields(), fits);
 static std::vector<Field> linearFields() {
   std::vector<Field> all = with(storePreactField());
   all.push_back(field("biased", &MatmulConfig::biased, "adds bias"));
