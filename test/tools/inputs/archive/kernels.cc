@@ -20,7 +20,7 @@ static void look(View x, View y) {
   Tile n = program_id(0) * 4;
   Tile value = load(x, {n}, {4});
   print("x", value);
-  check(value >= 0.0, "x is negative");
+  device_assert(value >= 0.0, "x is negative");
   store(y, {n}, sqrt(value));
 }
 const Kernel lookKernel = kernel("look", look, {"x", "y"});
