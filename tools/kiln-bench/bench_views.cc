@@ -151,7 +151,8 @@ static const std::vector<Move> &reshapes() {
        kernel("gather_pages",
               +[](View x, View pages, View y) {
                 Tile p = program_id(0) * 4;
-                store(y, {p * 16, 0}, reshape(gather(x, load(pages, {p}, {4}), {0, 0}, {16, 64}), {64, 64}));
+                Tile named = load(pages, {p}, {4});
+                store(y, {p * 16, 0}, reshape(load(x, {named, 0, 0}, {16, 64}), {64, 64}));
               },
               {"x (P, 16, 64)", "pages (P) i32", "y (R, 64)"}),
        {{}, {{"pages", {0, 37, P}}}}},

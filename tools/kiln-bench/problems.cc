@@ -264,7 +264,7 @@ std::vector<bench::Problem> bench::tileProblems(const Target &target, Operands &
       AttentionConfig config;
       config.bm = bm;
       config.bn = 64;
-      config.causal = config.longest = causal; // as plans have it
+      config.causal = config.longestFirst = causal; // as plans have it
       config.warps = warps;
       config.whole = false;
       return config;
