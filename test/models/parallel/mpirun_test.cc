@@ -87,7 +87,7 @@ TEST_F(Mpirun, AKilledRankEndsTheJob) {
   std::mt19937 engine(7);
   for (int round = 0; round < 3; ++round) {
     const pid_t launcher = startEndlessOnTwo({"--save-every", "3"});
-    ASSERT_TRUE(waitUntil([&] { return newestStep() > 0; })) << output();
+    ASSERT_TRUE(waitUntil([&] { return kiln::newestCheckpoint(out).has_value(); })) << output();
     std::this_thread::sleep_for(std::chrono::microseconds(engine() % 200000));
     const std::vector<pid_t> processes = childrenOf(launcher);
     ASSERT_EQ(processes.size(), 2u);
