@@ -63,4 +63,7 @@ fails(lambda: kiln.load("no.so"), "expected to read 'no.so'", kiln.DeviceError)
 fails(lambda: kiln.load(sys.argv[1])["axpi"], "out of axpy, but got 'axpi'")
 fails(lambda: kiln.ops.softmax(array.array("i", [1, 2])), "softmax")
 fails(lambda: kiln.ops.matmul(matrix, matrix), "matmul")
+spaced = memoryview(array.array("f", range(8)))[::2]
+fails(lambda: kiln.ops.adamw(spaced, array.array("f", [1] * 4), *(array.array("f", [0] * 4) for _ in range(2)), step=1),
+      "'parameters' to be row-major without gaps")
 assert "matmul: a, b -> out; accumulate=0, precision=default" in kiln.ops.operators().splitlines()

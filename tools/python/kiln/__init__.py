@@ -9,8 +9,9 @@
         axpy[(64,)](a, b, alpha=0.5)
 
 Arrays on the host are computed on where they lie, on "cpu" or on the device of the `with`; arrays on a GPU on that GPU,
-in the order of PyTorch's current stream. No array is copied. What a kernel expects and does not get, and a check that
-fails in it, is a kiln.Error with the text that C++ gives.
+in the order of PyTorch's current stream. A kernel of your own gets no copy of an array; an operator copies an operand whose
+rows have gaps. What a kernel expects and does not get, and an assertion that fails in it, is a kiln.Error with the text that
+C++ gives.
 """
 
 import contextlib

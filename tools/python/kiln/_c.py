@@ -197,6 +197,8 @@ def _of_buffer(x):
     if view.format.lstrip("@=<") not in _LETTERS:
         raise Error(f"expected a buffer with a format out of {' '.join(_LETTERS)}, but got '{view.format}'")
     kind = TYPES[_LETTERS[view.format.lstrip("@=<")]]
+    if kind[1] != 8 * view.itemsize:  # "<l" has four bytes, "l" eight
+        raise Error(f"expected elements of {kind[1] // 8} bytes for the format '{view.format}', but they have {view.itemsize}")
     if any(step % view.itemsize for step in view.strides):
         raise Error(f"expected strides of whole elements of {view.itemsize} bytes, but got {view.strides} bytes")
     buffer = _Buffer()

@@ -99,6 +99,17 @@ def _rows(x):
     return x
 
 
+def _is_dense(x):
+    """Whether the elements lie in row-major order without gaps."""
+    array = _c.array_of(x)  # which holds what the tensor points at
+    tensor, step = array.tensor, 1
+    for i in reversed(range(tensor.rank if tensor.strides else 0)):
+        if tensor.shape[i] != 1 and tensor.strides[i] != step:
+            return False
+        step *= tensor.shape[i]
+    return True
+
+
 def _as_matrix(x):
     """x (…, C) as (N, C)."""
     shape = _shape(x)
@@ -113,7 +124,8 @@ def _as_matrix(x):
 def _multiply(a, b, out, precision=None):
     """out = a · b. Of two factors that are both stored by columns, one is copied."""
     def by_columns(x):
-        each = _c.array_of(x).tensor
+        array = _c.array_of(x)  # which holds what the tensor points at
+        each = array.tensor
         return each.rank == 2 and each.strides and each.strides[1] != 1 and each.strides[0] == 1 and each.shape[1] > 1
     if len(_shape(a)) == 2 and by_columns(a) and by_columns(b):
         b = _rows(b)
@@ -211,5 +223,8 @@ def add(x, y):
 
 def adamw(parameters, gradient, m, v, step, rate=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=0.01):
     """One step of AdamW, numbered from 1: changes parameters, m and v. All have one shape and no gaps; m and v are f32."""
+    for name, x in (("parameters", parameters), ("m", m), ("v", v)):
+        if not _is_dense(x):  # reshaping would change a copy
+            raise _c.Error(f"adamw: expected '{name}' to be row-major without gaps, but got an array with strides")
     flat = [_reshaped(x, (math.prod(_shape(x)),)) for x in (gradient, parameters, m, v)]
     run("adamw", [*flat, None], step=step, rate=rate, beta1=beta1, beta2=beta2, epsilon=epsilon, decay=decay)
