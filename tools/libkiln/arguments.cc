@@ -180,6 +180,9 @@ Loan::Loan(const kiln_device &device, const Arguments &arguments) {
       tensors.push_back(argument->ref);
   lent.reserve(tensors.size());
   for (const Range &range : rangesOf(tensors)) {
+    const auto own = device.own.upper_bound(range.begin);
+    if (own != device.own.begin() && range.end <= std::prev(own)->second)
+      continue; // the simulator's already
     auto *const begin = reinterpret_cast<void *>(range.begin);
     simulator.lend(begin, static_cast<int64_t>(range.end - range.begin));
     lent.emplace_back(begin, TakeBack{&simulator});

@@ -132,11 +132,16 @@ kiln_status kiln_allocate(kiln_device *device, int64_t bytes, void **memory) {
     if (bytes < 0)
       throw Error(fmt::format("expected a number of bytes from 0, but got {}", bytes));
     *memory = it.allocate(bytes);
+    const auto begin = reinterpret_cast<uintptr_t>(*memory);
+    device->own[begin] = begin + static_cast<uintptr_t>(bytes);
   });
 }
 
 void kiln_release(kiln_device *device, void *memory) {
-  (void)withDevice(device, [&](Device &it) { it.release(memory); });
+  (void)withDevice(device, [&](Device &it) {
+    device->own.erase(reinterpret_cast<uintptr_t>(memory));
+    it.release(memory);
+  });
 }
 
 kiln_status kiln_upload(kiln_device *device, void *to, const void *from, int64_t bytes) {

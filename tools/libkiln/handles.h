@@ -7,6 +7,7 @@
 #include "runtime/simulator/SimulatorDevice.h"
 #include "tools/libkiln/kiln.h"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,9 +19,10 @@
 struct kiln_device {
   std::shared_ptr<kiln::Device> device;
   std::mutex mutex;
-  int users = 0;                  // guarded by the mutex of all devices
-  bool borrowsHostMemory = false; // a simulator, which is lent the arguments of each launch
-  int32_t type = 1, id = 0;       // DLPack's
+  int users = 0;                      // guarded by the mutex of all devices
+  bool borrowsHostMemory = false;     // a simulator, which is lent the arguments of each launch
+  std::map<uintptr_t, uintptr_t> own; // begin and end of what kiln_allocate() gave
+  int32_t type = 1, id = 0;           // DLPack's
 };
 
 /// A kernel, and the texts that are asked for.

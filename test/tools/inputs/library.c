@@ -36,6 +36,7 @@ int main(int argc, char **argv) {
   kiln_library *library = NULL;
   const kiln_kernel *kernel = NULL;
   kiln_plan *plan = NULL;
+  void *memory = NULL;
   int32_t place = 0;
   const char *config = NULL;
   int i, is_tensor = 0;
@@ -65,6 +66,17 @@ int main(int argc, char **argv) {
     EXPECT(kiln_plan_run(plan) == KILN_OK && kiln_synchronize(device) == KILN_OK && sum[3] == x[3] + y[3]);
   }
   kiln_plan_close(plan);
+  /* Memory of the device's own, and order with a stream, of which there is none here. */
+  EXPECT(kiln_allocate(device, (int64_t)sizeof x, &memory) == KILN_OK);
+  EXPECT(kiln_upload(device, memory, x, (int64_t)sizeof x) == KILN_OK);
+  tx.data = memory;
+  EXPECT(kiln_device_threads(device, 1) == KILN_OK && kiln_after(device, NULL) == KILN_OK);
+  EXPECT(kiln_operate(device, "add", operands, 3, NULL) == KILN_OK && kiln_before(device, NULL) == KILN_OK);
+  EXPECT(kiln_synchronize(device) == KILN_OK && sum[7] == x[7] + y[7]);
+  EXPECT(kiln_download(device, y, memory, (int64_t)sizeof y) == KILN_OK && y[N - 1] == x[N - 1]);
+  kiln_release(device, memory);
+  tx.data = x;
+  EXPECT_ERROR(kiln_allocate(device, -1, &memory), "expected a number of bytes from 0, but got -1");
   EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 2, NULL), "expected 3 arguments, but got 2");
   EXPECT_ERROR(kiln_launch(device, kernel, grid, operands, 3, NULL), "'alpha'");
   EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 3, "blok=1"), "'blok'");
