@@ -11,7 +11,7 @@
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
-#include "kernels/group_norms.h"
+#include "kernels/gradient_norms.h"
 #include "kernels/layernorm.h"
 #include "kernels/matmul.h"
 #include "kernels/outliers.h"
@@ -41,8 +41,8 @@ const std::vector<const Kernel *> &kernels() {
       &embeddingSumKernel,
       &geluKernel,
       &geluBackwardKernel,
-      &groupNormsKernel,
-      &groupSquaresKernel,
+      &gradientNormsKernel,
+      &gradientSquaresKernel,
       &headProductKernel,
       &layernormKernel,
       &layernormBackwardKernel,

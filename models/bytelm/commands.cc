@@ -6,7 +6,7 @@
 #include "models/train/configured.h"
 #include "models/train/language_data.h"
 #include "models/train/loop.h"
-#include "models/train/thrift.h"
+#include "models/train/memory_planner.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ void info(const InfoOptions &options) {
   const std::shared_ptr<Device> device = openDevice(options.machine);
   std::string budget;
   if (options.memory) {
-    const Fitted fit = fittedWithTable(*device, network, settings, *options.memory);
+    const FittedSettings fit = fitToMemoryWithTable(*device, network, settings, *options.memory);
     settings = fit.settings;
     budget = fit.note;
   }

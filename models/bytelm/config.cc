@@ -74,7 +74,7 @@ static TrainSettings settingsFor(bool small, bool pytorch = false) {
 
 const std::vector<NamedByteModel> &byteModels() {
   static const std::vector<NamedByteModel> all = {
-      {"seed000", {8, 8, 512, 2048, 256}, settingsFor(false)},
+      {"base", {8, 8, 512, 2048, 256}, settingsFor(false)},
       {"pytorch",
        {.layers = 8, .heads = 8, .width = 512, .inner = 2048, .context = 256, .linears = LinearStart::pytorch},
        settingsFor(false, true)},

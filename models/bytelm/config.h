@@ -50,7 +50,7 @@ struct NamedByteModel {
   ByteConfig config;
   TrainSettings settings;
 };
-/// seed000; pytorch, which is seed000 with attention initialised and dropped as in nn.TransformerEncoderLayer; small.
+/// base; pytorch, which is base with attention initialised and dropped as in nn.TransformerEncoderLayer; small.
 const std::vector<NamedByteModel> &byteModels();
 /// The preset of that name. Throws Error with all names for another one.
 const NamedByteModel &byteModelNamed(const std::string &name);

@@ -13,7 +13,7 @@ static void addModel(CLI::App *app, ModelOptions &o) {
   std::string names;
   for (const NamedByteModel &model : byteModels())
     names += (names.empty() ? "" : ", ") + model.name;
-  app->add_option("--model", o.model, "size by name: " + names + " (seed000)");
+  app->add_option("--model", o.model, "size by name: " + names + " (base)");
   addNumber<int64_t>(app, "--layers", o.layers, "transformer blocks");
   addNumber<int64_t>(app, "--heads", o.heads, "attention heads; they divide the width");
   addNumber<int64_t>(app, "--width", o.width, "channels");
@@ -52,7 +52,7 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
 static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
   CLI::App *sample = app.add_subcommand("sample", "write bytes with a trained model");
   sample->add_option("--out,--model-dir", o.folder, "a run's folder, or a checkpoint")->required();
-  addWritingFlags(sample, o.writing, "byte", "without: it begins by itself");
+  addGenerationFlags(sample, o.writing, "byte", "without: it begins by itself");
   addMachineFlags(sample, o.machine);
   return sample;
 }
@@ -90,7 +90,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   throw Error("expected a command out of train, sample, info, plot; see --help");
 }
 
-static const NamedByteModel &named(const ModelOptions &o) { return byteModelNamed(o.model.value_or("seed000")); }
+static const NamedByteModel &named(const ModelOptions &o) { return byteModelNamed(o.model.value_or("base")); }
 
 ByteConfig modelOf(const ModelOptions &o, const std::optional<ByteConfig> &base) {
   ByteConfig config = base && !o.model ? *base : named(o).config;

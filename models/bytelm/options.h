@@ -3,7 +3,7 @@
 #pragma once
 
 #include "models/bytelm/config.h"
-#include "models/generate/writing_options.h"
+#include "models/generate/generation_options.h"
 #include "models/train/options.h"
 #include "models/train/plot.h"
 
@@ -13,7 +13,7 @@ namespace kiln::bytelm {
 
 /// A size by name, by numbers, or by name with some numbers replaced.
 struct ModelOptions {
-  std::optional<std::string> model; // default: seed000
+  std::optional<std::string> model; // default: base
   std::optional<int64_t> layers, heads, width, inner, context;
 };
 
@@ -27,7 +27,7 @@ struct TrainOptions : RunOptions, SettingOptions {
 struct SampleOptions {
   std::string folder; // a run's folder, or a checkpoint
   MachineOptions machine;
-  WritingOptions writing;
+  GenerationOptions writing;
 };
 
 struct InfoOptions {
@@ -45,7 +45,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
 
 /// The model of the options; missing sizes come from `base`, or from the preset.
 ByteConfig modelOf(const ModelOptions &options, const std::optional<ByteConfig> &base = {});
-/// The preset's settings, by default seed000's.
+/// The preset's settings, by default the one of base.
 TrainSettings settingsOf(const ModelOptions &options);
 
 } // namespace kiln::bytelm

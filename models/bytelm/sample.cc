@@ -2,7 +2,7 @@
 
 #include "models/bytelm/commands.h"
 #include "models/bytelm/network.h"
-#include "models/generate/writing.h"
+#include "models/generate/sample_command.h"
 #include "models/train/checkpoint.h"
 #include "models/train/configured.h"
 

@@ -74,6 +74,18 @@ bool JsonObject::is(const std::string &name, const Json &value) const {
   return json.contains(name) && json[name] == value;
 }
 
+void JsonObject::rename(const std::string &name, const std::string &to) {
+  if (!json.contains(name))
+    return;
+  json[to] = json[name];
+  json.erase(name);
+}
+
+void JsonObject::renameText(const std::string &name, const std::string &text, const std::string &to) {
+  if (is(name, text))
+    json[name] = to;
+}
+
 void JsonObject::reject(const std::string &name, const std::string &expected) const {
   throw Error(
       fmt::format("expected field '{}{}' in '{}' to be {}, but got {}", place, name, path, expected, shown(at(name))));

@@ -44,6 +44,10 @@ public:
   JsonObject object(const std::string &name) const;
   std::vector<JsonObject> objects(const std::string &name) const;
   std::vector<std::string> names() const;
+  /// Gives a field that exists another name.
+  void rename(const std::string &name, const std::string &to);
+  /// Replaces a field's text, if it is `text`.
+  void renameText(const std::string &name, const std::string &text, const std::string &to);
   /// Throws Error with the expected and the actual value of the field.
   [[noreturn]] void reject(const std::string &name, const std::string &expected) const;
 

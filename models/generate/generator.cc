@@ -55,12 +55,12 @@ Plan Generator::plan(Arena &placed, int64_t places, const TensorRef &numbers) co
   const TensorRef tokens = numbers.slice(0, 0, rows), positions = numbers.slice(0, rows, rows),
                   ranges = numbers.slice(0, 2 * rows, 2 * rows).reshape({count, places, 2}),
                   starts = numbers.slice(0, 4 * rows, count);
-  std::vector<Past> pasts;
+  std::vector<KvCache> caches;
   for (int64_t l = 0; l < network.layers().options().layers; ++l) {
     const TensorRef both = cache.ref().select(0, l);
-    pasts.push_back({both.select(0, 0), both.select(0, 1), starts, ranges});
+    caches.push_back({both.select(0, 0), both.select(0, 1), starts, ranges});
   }
-  const TensorRef hidden = network.layers().extend(b, tokens, positions, pasts, options.crossPasts);
+  const TensorRef hidden = network.layers().extend(b, tokens, positions, caches, options.crossCaches);
   if (places == 1)
     network.logits(b, hidden, logits);
   b.release(hidden);

@@ -22,8 +22,8 @@ public:
     int64_t sequences = 1; // texts that are generated as a batch
     std::optional<int32_t> front =
         {}; // a token put in front of every text, and of every continuation after an overflow
-    std::function<void()> restarts = {};    // called when a text has become longer than the context
-    std::vector<CrossPast> crossPasts = {}; // encoder keys and values of blocks with cross-attention, for all texts
+    std::function<void()> restarts = {};        // called when a text has become longer than the context
+    std::vector<CrossKvCache> crossCaches = {}; // encoder keys and values of blocks with cross-attention, for all texts
   };
 
   /// `weights` is the flat buffer of the network's parameters, on the device. It and the network must outlive it.

@@ -6,7 +6,7 @@
 #include "models/parallel/exchange_plan.h"
 #include "models/train/configured.h"
 #include "models/train/memory.h"
-#include "models/train/thrift.h"
+#include "models/train/memory_planner.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ void info(const InfoOptions &options) {
   const Network network(config);
   std::string budget;
   if (options.memory) {
-    const Fitted fit = fittedWithTable(*device, network, settings, *options.memory, options.ranks);
+    const FittedSettings fit = fitToMemoryWithTable(*device, network, settings, *options.memory, options.ranks);
     settings = fit.settings;
     budget = fit.note;
   }

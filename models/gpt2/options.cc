@@ -47,7 +47,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
   sample
       ->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
       ->required();
-  addWritingFlags(sample, o.writing, "token", "without: a new line");
+  addGenerationFlags(sample, o.writing, "token", "without: a new line");
   sample->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16 (fp32)");
   addMachineFlags(sample, o.machine);
   return sample;

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "models/generate/writing_options.h"
+#include "models/generate/generation_options.h"
 #include "models/gpt2/config.h"
 #include "models/train/options.h"
 #include "models/train/plot.h"
@@ -29,7 +29,7 @@ struct TrainOptions : RunOptions, SettingOptions {
 struct SampleOptions {
   std::string folder; // a run's folder, a checkpoint, or a Hugging Face model
   MachineOptions machine;
-  WritingOptions writing;
+  GenerationOptions writing;
   std::optional<std::string> dtype; // type to compute in; default: fp32
 };
 

@@ -16,16 +16,16 @@ struct Entry {
 };
 } // namespace
 
-/// GPT-2 as seed001 has it.
-static Gpt2Config seed001(int64_t layers, int64_t heads, int64_t width, int64_t context, int64_t vocab) {
+/// GPT-2 with the norms, embeddings and dropout of The Annotated Transformer.
+static Gpt2Config annotated(int64_t layers, int64_t heads, int64_t width, int64_t context, int64_t vocab) {
   Gpt2Config config = {layers, heads, width, context, vocab};
   config.epsilon = 0;
   config.form = {.ddof = 1, .scalesTokens = true, .projectionBias = false, .headBias = true};
   return config;
 }
 
-/// GPT-2 as seed004 has it.
-static Gpt2Config seed004(int64_t layers, int64_t heads, int64_t width, int64_t context, int64_t vocab) {
+/// GPT-2 with the MLP before attention.
+static Gpt2Config mlpFirst(int64_t layers, int64_t heads, int64_t width, int64_t context, int64_t vocab) {
   Gpt2Config config = {layers, heads, width, context, vocab};
   config.tied = false;
   config.epsilon = 1e-6;
@@ -45,10 +45,10 @@ static const std::vector<Entry> &entries() {
       {"d36", {36, 20, 1280, 1024}},
       {"d48", {48, 25, 1600, 1024}},
       {"llmc-124m", {12, 12, 768, 1024, 50257}, false},
-      {"seed001", seed001(12, 12, 768, 512, 35374), false},
-      {"seed001-small", seed001(2, 4, 128, 64, 256), false},
-      {"seed004", seed004(12, 8, 1024, 512, 2048), false},
-      {"seed004-small", seed004(2, 2, 128, 64, 256), false},
+      {"annotated", annotated(12, 12, 768, 512, 35374), false},
+      {"annotated-small", annotated(2, 4, 128, 64, 256), false},
+      {"mlp-first", mlpFirst(12, 8, 1024, 512, 2048), false},
+      {"mlp-first-small", mlpFirst(2, 2, 128, 64, 256), false},
   };
   return all;
 }
@@ -89,7 +89,7 @@ static TrainSettings settingsOfLlmc() {
   return s;
 }
 
-static TrainSettings settingsOfSeed001(bool small) {
+static TrainSettings settingsOfAnnotated(bool small) {
   TrainSettings s;
   s.batch = small ? 4 : 8;
   s.accumulate = small ? 2 : 32;
@@ -99,17 +99,17 @@ static TrainSettings settingsOfSeed001(bool small) {
   s.finalRate = 0;
   s.schedule = Schedule::cosine;
   s.decay = 0.01;
-  s.decayOn = DecayOn::seed001;
+  s.decayOn = DecayOn::nonzero;
   s.beta2 = 0.98;
   s.clip = 0;
   s.dropout = s.dropoutAttention = 0.1;
   s.dropoutKind = DropoutKind::plain;
   s.evaluateEvery = 500;
-  s.groupNorms = 10;
+  s.gradientNorms = 10;
   return s;
 }
 
-static TrainSettings settingsOfSeed004() {
+static TrainSettings settingsOfMlpFirst() {
   TrainSettings s;
   s.batch = 16;
   s.accumulate = 4;
@@ -129,11 +129,11 @@ static TrainSettings settingsOfSeed004() {
 
 static TrainSettings settingsFor(const Entry &entry) {
   const std::string name = entry.name;
-  if (name.starts_with("seed004"))
-    return settingsOfSeed004();
+  if (name.starts_with("mlp-first"))
+    return settingsOfMlpFirst();
   if (entry.isSize)
     return settingsOfSize(name, entry.config);
-  return name == "llmc-124m" ? settingsOfLlmc() : settingsOfSeed001(name == "seed001-small");
+  return name == "llmc-124m" ? settingsOfLlmc() : settingsOfAnnotated(name == "annotated-small");
 }
 
 std::vector<std::string> gpt2Names() {

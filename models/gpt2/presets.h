@@ -13,7 +13,7 @@ struct NamedGpt2 {
   TrainSettings settings;
 };
 /// The preset `nano`; `d2` … `d48` by depth (d12, d24, d36 and d48 are OpenAI's four sizes); `llmc-124m`, d12 with
-/// llm.c's settings; `seed001`, `seed004` and their `-small` forms, GPT-2 variants. Throws Error with all names for
+/// llm.c's settings; `annotated`, `mlp-first` and their `-small` forms, GPT-2 variants. Throws Error with all names for
 /// another one.
 NamedGpt2 gpt2Named(const std::string &name);
 /// The name of the preset among nano … d48 with the nearest number of parameters, by ratio.

@@ -1,7 +1,7 @@
 // From options to text.
 
 #include "models/gpt2/sample.h"
-#include "models/generate/writing.h"
+#include "models/generate/sample_command.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/trained_model.h"
 #include "models/tokens/tokenizer.h"
@@ -18,7 +18,7 @@ static std::vector<int32_t> endsOf(const Vocabulary &vocabulary) {
 }
 
 void sample(const SampleOptions &options) {
-  WritingOptions writing = options.writing;
+  GenerationOptions writing = options.writing;
   if (!writing.prompt && !writing.promptFile)
     writing.prompt = "\n";
   const TrainedModel read = readTrained(options.folder, options.dtype);

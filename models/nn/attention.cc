@@ -91,15 +91,15 @@ void Attention::infer(Build &b, const TensorRef &x, const TensorRef &residual, i
   release(b, saved);
 }
 
-void Attention::extend(Build &b, const TensorRef &x, const TensorRef &residual, const Past &past,
+void Attention::extend(Build &b, const TensorRef &x, const TensorRef &residual, const KvCache &cache,
                        const TensorRef &y) const {
-  const int64_t batch = past.starts.extents[0], time = x.extents[0] / batch;
+  const int64_t batch = cache.starts.extents[0], time = x.extents[0] / batch;
   const TensorRef qkv = b.take("qkv", {batch * time, 3 * width}), mixed = b.take("attention", {batch * time, width}),
                   sums = b.takeStatistics("log-sum-exp", {batch, heads, time});
   input.forward(b, x, qkv);
-  b.plan += planCacheAppend(b.target, part(qkv, sums, 1), part(qkv, sums, 2), past.starts, past.keys, past.values);
-  b.plan += planAttention(b.target, part(qkv, sums, 0), past.keys, past.values, byHeads(mixed, sums), sums, scale,
-                          {.causal = false, .ranges = past.ranges, .dropout = weightSite.in(b)});
+  b.plan += planCacheAppend(b.target, part(qkv, sums, 1), part(qkv, sums, 2), cache.starts, cache.keys, cache.values);
+  b.plan += planAttention(b.target, part(qkv, sums, 0), cache.keys, cache.values, byHeads(mixed, sums), sums, scale,
+                          {.causal = false, .ranges = cache.ranges, .dropout = weightSite.in(b)});
   output.forward(b, mixed, y, {.dropout = residualSite.in(b), .residual = residual});
   b.release(qkv);
   b.release(mixed);

@@ -5,8 +5,8 @@
 
 #include "kernels/attention.h"
 #include "models/nn/dropout.h"
-#include "models/nn/kept.h"
 #include "models/nn/linear.h"
+#include "models/nn/saved_activation.h"
 
 namespace kiln {
 
@@ -23,7 +23,7 @@ struct AttentionOptions {
 };
 
 /// A layer's KV cache of some sequences, and what their new positions see of it, for incremental decoding.
-struct Past {
+struct KvCache {
   TensorRef keys, values; // (B, H, T, D), the KV cache, T positions a sequence
   TensorRef starts;       // (B) i32, the index of a sequence's first new position; T: skip
   TensorRef ranges;       // (B, n, 2) i32, the visible range of each new position, as in kernels/attention.h
@@ -44,10 +44,10 @@ public:
 
   /// Activations saved for the backward pass.
   struct Saved {
-    Reader x;   // (N, C) the input
-    Kept qkv;   // (N, 3C)
-    Kept mixed; // (N, C) attention's output, before the projection
-    Kept sums;  // (B, H, T) log-sum-exps; plain: (B, H, T, T) weights
+    Reader x;              // (N, C) the input
+    SavedActivation qkv;   // (N, 3C)
+    SavedActivation mixed; // (N, C) attention's output, before the projection
+    SavedActivation sums;  // (B, H, T) log-sum-exps; plain: (B, H, T, T) weights
   };
 
   /// y = residual + attention(x). x, residual, y (N, C) with N = batch · time. begin() computes all up to the output
@@ -60,7 +60,8 @@ public:
              const TensorRef &y) const;
   /// infer() for the n new positions of each sequence only; their keys and values are appended to the KV cache. x,
   /// residual, y (B · n, C); y may be `residual`.
-  void extend(Build &build, const TensorRef &x, const TensorRef &residual, const Past &past, const TensorRef &y) const;
+  void extend(Build &build, const TensorRef &x, const TensorRef &residual, const KvCache &cache,
+              const TensorRef &y) const;
   /// dx from dy, or dx += with `add`. Releases `saved` as it goes.
   void backward(Build &build, const TensorRef &dy, Saved &saved, const TensorRef &dx, bool add) const;
 

@@ -110,7 +110,7 @@ TensorRef Block::forward(Build &b, const TensorRef &x, int64_t batch, int64_t ti
     layer.half.x = [&s, i](Build &b) { return i == 0 ? s.x : s.middles[i - 1].get(b); };
     open(b, layer, x.extents[0]);
     if (i + 1 < all.size()) {
-      Kept &middle = s.middles[i];
+      SavedActivation &middle = s.middles[i];
       const auto join = [=, this, &middle](Build &b) { close(b, layer, *middle); };
       middle.take(b, isPre ? Site::middle : Site::norms, layer.result, x.extents, join);
       join(b);
@@ -163,10 +163,10 @@ void Block::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) con
       [&](const TensorRef &in) { cross->infer(b, in, x, batch, time, x); });
 }
 
-void Block::extend(Build &b, const TensorRef &x, const Past &past, const CrossPast *crossPast) const {
+void Block::extend(Build &b, const TensorRef &x, const KvCache &cache, const CrossKvCache *crossCache) const {
   inferWith(
-      b, x, [&](const TensorRef &in) { attention.extend(b, in, x, past, x); },
-      [&](const TensorRef &in) { cross->extend(b, in, x, *crossPast, x); });
+      b, x, [&](const TensorRef &in) { attention.extend(b, in, x, cache, x); },
+      [&](const TensorRef &in) { cross->extend(b, in, x, *crossCache, x); });
 }
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
@@ -177,7 +177,7 @@ TensorRef Block::halfBackward(Build &b, const Layer &layer, const TensorRef &dy,
   if (isPre) {
     layer.backward(b, dy, dnormed, /*add=*/false);
     s.normed.release(b);
-    if (b.gathered.reads(dy))
+    if (b.deferred.reads(dy))
       dx = b.take("d block output", dy.extents);
     layer.norm.backward(b, dnormed, s.x(b), s.norm, dx, /*residual=*/dy);
     if (dx.data != dy.data)
@@ -185,9 +185,9 @@ TensorRef Block::halfBackward(Build &b, const Layer &layer, const TensorRef &dy,
   } else {
     layer.norm.backward(b, dy, s.sum.get(b), s.norm, dx);
     s.sum.release(b);
-    const bool gathers = b.gathered.pause(); // dx changes, which gradients of weights are made of
+    const bool gathers = b.deferred.pause(); // dx changes, which gradients of weights are made of
     layer.backward(b, dx, dx, /*add=*/true);
-    b.gathered.resume(gathers);
+    b.deferred.resume(gathers);
   }
   layer.norm.release(b, s.norm);
   return dx;

@@ -41,15 +41,15 @@ public:
 
   /// Saved activations of a layer with its norm.
   struct HalfSaved {
-    Reader x;    // (N, C) the input
-    Kept normed; // (N, C) pre-norm: the layer's input
-    Kept sum;    // (N, C) post-norm: the norm's input
+    Reader x;               // (N, C) the input
+    SavedActivation normed; // (N, C) pre-norm: the layer's input
+    SavedActivation sum;    // (N, C) post-norm: the norm's input
     LayerNorm::Saved norm;
   };
   struct Saved {
-    TensorRef x;                     // (N, C) the input
-    std::array<Kept, 2> middles;     // (N, C) the residual stream between the layers
-    std::array<HalfSaved, 3> halves; // in order
+    TensorRef x;                            // (N, C) the input
+    std::array<SavedActivation, 2> middles; // (N, C) the residual stream between the layers
+    std::array<HalfSaved, 3> halves;        // in order
     Attention::Saved attention;
     CrossAttention::Saved cross;
     Mlp::Saved mlp;
@@ -60,8 +60,8 @@ public:
   TensorRef forward(Build &build, const TensorRef &x, int64_t batch, int64_t time, Saved &saved) const;
   /// forward() without saved activations: x becomes the output in place.
   void infer(Build &build, const TensorRef &x, int64_t batch, int64_t time) const;
-  /// infer() for new positions of sequences, with the layers' KV caches; `crossPast` for a block with cross-attention.
-  void extend(Build &build, const TensorRef &x, const Past &past, const CrossPast *crossPast = nullptr) const;
+  /// infer() for new positions of sequences, with the layers' KV caches; `crossCache` for a block with cross-attention.
+  void extend(Build &build, const TensorRef &x, const KvCache &cache, const CrossKvCache *crossCache = nullptr) const;
   /// Writes keys and values of the encoder memory (B · S, 2C), for extend().
   void remember(Build &build, const TensorRef &kv) const { cross->remember(build, kv); }
   /// The gradient of the input from that of the output, `dx` (N, C), in place or in new memory; `dx` is released then.

@@ -27,23 +27,23 @@ Plan labelled(Plan plan, const std::string &name) {
 Scope::~Scope() { prepend(build.plan, name, begin); }
 
 void Build::weightGradient(const WeightGradient &gradient) {
-  if (gathered.isOn())
-    gathered.add(gradient);
+  if (deferred.isOn())
+    deferred.add(gradient);
   else
     plan += planWeightGradients(target, {gradient}, accumulate);
 }
 
 void Build::launchWeights() {
   std::vector<TensorRef> unread;
-  plan += labelled(gathered.takeWeights(target, accumulate, unread), "weight gradients");
+  plan += labelled(deferred.takeWeights(target, accumulate, unread), "weight gradients");
   for (const TensorRef &buffer : unread)
     arena.release(buffer);
 }
 
-void Build::launchGathered() {
+void Build::launchDeferred() {
   launchWeights();
   std::vector<TensorRef> unread;
-  plan += labelled(gathered.takeSums(unread), "norm gradients");
+  plan += labelled(deferred.takeSums(unread), "norm gradients");
   for (const TensorRef &buffer : unread)
     arena.release(buffer);
 }

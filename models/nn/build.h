@@ -5,7 +5,7 @@
 #pragma once
 
 #include "models/nn/arena.h"
-#include "models/nn/gathered.h"
+#include "models/nn/deferred_gradients.h"
 #include "models/nn/parameters.h"
 #include "models/nn/recompute.h"
 
@@ -42,21 +42,21 @@ struct Build {
   int64_t block = 0;        // index of the block whose launches are appended
   int64_t lossChunks = 1;   // chunks of the rows; the logits of one are in memory at a time
   Plan plan = {};
-  Gathered gathered = {}; // deferred parameter gradients
+  DeferredGradients deferred = {}; // deferred parameter gradients
 
   TensorRef value(int parameter) const { return buffers.value(list[parameter]); }
   TensorRef gradient(int parameter) const { return buffers.gradient(list[parameter]); }
   TensorRef take(const std::string &name, Shape extents) { return arena.take(name, type, std::move(extents)); }
   TensorRef takeStatistics(const std::string &name, Shape extents) { return arena.take(name, f32, std::move(extents)); }
   /// Releases a buffer, once no deferred gradient reads it.
-  void release(const TensorRef &tensor) { gathered.reads(tensor) ? gathered.hold(tensor) : arena.release(tensor); }
+  void release(const TensorRef &tensor) { deferred.reads(tensor) ? deferred.hold(tensor) : arena.release(tensor); }
 
   /// The gradients of a weight and its bias: now, or deferred.
   void weightGradient(const WeightGradient &gradient);
   /// Launches all deferred weight gradients.
   void launchWeights();
   /// Launches all deferred work.
-  void launchGathered();
+  void launchDeferred();
 };
 
 /// Chunks of rows whose logits are in memory one after the other: begin and count of each. There are `chunks`, of which

@@ -18,12 +18,12 @@ CrossAttention::CrossAttention(ParameterList &list, const CrossAttentionNames &n
       weightSite(list, dropout.of(dropout.attention), context) {}
 
 void CrossAttention::release(Build &b, Saved &s) const {
-  for (Kept *kept : {&s.q, &s.kv, &s.mixed, &s.sums})
+  for (SavedActivation *kept : {&s.q, &s.kv, &s.mixed, &s.sums})
     kept->release(b);
 }
 
 void CrossAttention::drop(Build &b, Saved &s) const {
-  for (Kept *kept : {&s.q, &s.kv, &s.mixed, &s.sums})
+  for (SavedActivation *kept : {&s.q, &s.kv, &s.mixed, &s.sums})
     kept->drop(b);
 }
 
@@ -85,15 +85,15 @@ void CrossAttention::infer(Build &b, const TensorRef &x, const TensorRef &residu
   release(b, saved);
 }
 
-void CrossAttention::extend(Build &b, const TensorRef &x, const TensorRef &residual, const CrossPast &past,
+void CrossAttention::extend(Build &b, const TensorRef &x, const TensorRef &residual, const CrossKvCache &cache,
                             const TensorRef &y) const {
-  const int64_t batch = past.ranges.extents[0], time = x.extents[0] / batch;
+  const int64_t batch = cache.ranges.extents[0], time = x.extents[0] / batch;
   const TensorRef q = b.take("cross q", x.extents), mixed = b.take("cross attention", x.extents),
                   sums = b.takeStatistics("cross log-sum-exp", {batch, heads, time});
   query.forward(b, x, q);
-  b.plan += planAttention(b.target, byHeads(q, batch), part(past.kv, batch, 0), part(past.kv, batch, 1),
+  b.plan += planAttention(b.target, byHeads(q, batch), part(cache.kv, batch, 0), part(cache.kv, batch, 1),
                           byHeads(mixed, batch), sums, scale,
-                          {.causal = false, .ranges = repeatedRanges(past.ranges, time), .dropout = weightSite.in(b)});
+                          {.causal = false, .ranges = repeatedRanges(cache.ranges, time), .dropout = weightSite.in(b)});
   output.forward(b, mixed, y, {.dropout = residualSite.in(b), .residual = residual});
   for (const TensorRef *taken : {&q, &mixed, &sums})
     b.release(*taken);

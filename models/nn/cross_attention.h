@@ -13,7 +13,7 @@ struct CrossAttentionNames {
 };
 
 /// Keys and values of source sequences, computed once for incremental decoding.
-struct CrossPast {
+struct CrossKvCache {
   TensorRef kv;     // (B · S, 2C), of B sequences
   TensorRef ranges; // (B, 2) i32: the range of existing positions of each sequence
 };
@@ -26,11 +26,11 @@ public:
 
   /// Activations saved for the backward pass. It must not move until then.
   struct Saved {
-    Reader x;   // (N, C) the input
-    Kept q;     // (N, C)
-    Kept kv;    // (M, 2C)
-    Kept mixed; // (N, C) attention's output, before the projection
-    Kept sums;  // (B, H, T) log-sum-exps; plain: (B, H, T, S) weights
+    Reader x;              // (N, C) the input
+    SavedActivation q;     // (N, C)
+    SavedActivation kv;    // (M, 2C)
+    SavedActivation mixed; // (N, C) attention's output, before the projection
+    SavedActivation sums;  // (B, H, T) log-sum-exps; plain: (B, H, T, S) weights
   };
   /// Attention of x (N, C), `batch` sequences of `time` positions, to equally many sequences of the encoder memory, up
   /// to the output projection.
@@ -43,7 +43,7 @@ public:
   void infer(Build &build, const TensorRef &x, const TensorRef &residual, int64_t batch, int64_t time,
              const TensorRef &y) const;
   /// infer() for new positions with known keys and values. y may be `residual`.
-  void extend(Build &build, const TensorRef &x, const TensorRef &residual, const CrossPast &past,
+  void extend(Build &build, const TensorRef &x, const TensorRef &residual, const CrossKvCache &cache,
               const TensorRef &y) const;
   /// Writes keys and values of the encoder memory, for extend().
   void remember(Build &build, const TensorRef &kv) const { memory.forward(build, build.memory->states, kv); }

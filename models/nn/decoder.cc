@@ -109,7 +109,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
     projection.backward(b, logits, in, dx.slice(0, begin, count), /*add=*/begin > 0);
     b.release(padded);
   });
-  b.gathered.begin(b.target);
+  b.deferred.begin(b.target);
   if (last) {
     const Scope scope(b, "last backward");
     last->backward(b, dx, x, statistics, dx);
@@ -123,10 +123,10 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
       const Scope scope(b, blockLabel(l));
       dx = blocks[l].backward(b, dx, saved[l]);
     }
-    if (b.gathered.isFull() || b.recompute != Recompute()) // memory is dear to what is made again
+    if (b.deferred.isFull() || b.recompute != Recompute()) // memory is dear to what is made again
       b.launchWeights();
   }
-  b.launchGathered();
+  b.launchDeferred();
   embedding.backward(b, inputsIn(micro), dx, time);
   b.release(dx);
 }
@@ -142,21 +142,21 @@ TensorRef Decoder::hidden(Build &b, const Embedding::Inputs &inputs, int64_t row
   return x;
 }
 
-TensorRef Decoder::extend(Build &b, const TensorRef &tokens, const TensorRef &positions, const std::vector<Past> &pasts,
-                          const std::vector<CrossPast> &crossPasts) const {
+TensorRef Decoder::extend(Build &b, const TensorRef &tokens, const TensorRef &positions,
+                          const std::vector<KvCache> &caches, const std::vector<CrossKvCache> &crossCaches) const {
   const TensorRef x = b.take("hidden", {tokens.count(), sizes.width});
   embedding.forwardAt(b, tokens, positions, x);
   for (size_t l = 0; l < blocks.size(); ++l) {
     const Scope scope(b, blockLabel(l));
-    blocks[l].extend(b, x, pasts[l], l < crossPasts.size() ? &crossPasts[l] : nullptr);
+    blocks[l].extend(b, x, caches[l], l < crossCaches.size() ? &crossCaches[l] : nullptr);
   }
   return x;
 }
 
-void Decoder::remember(Build &b, const std::vector<CrossPast> &crossPasts) const {
+void Decoder::remember(Build &b, const std::vector<CrossKvCache> &crossCaches) const {
   for (size_t l = 0; l < blocks.size(); ++l) {
     const Scope scope(b, blockLabel(l));
-    blocks[l].remember(b, crossPasts[l].kv);
+    blocks[l].remember(b, crossCaches[l].kv);
   }
 }
 

@@ -57,10 +57,10 @@ public:
   /// hidden() for new positions of B sequences (incremental decoding): `tokens` and `positions` (B · n) i32, where −1
   /// adds nothing, and a KV cache for each block. Blocks with cross-attention also take their keys and values of the
   /// encoder memory.
-  TensorRef extend(Build &build, const TensorRef &tokens, const TensorRef &positions, const std::vector<Past> &pasts,
-                   const std::vector<CrossPast> &crossPasts = {}) const;
+  TensorRef extend(Build &build, const TensorRef &tokens, const TensorRef &positions,
+                   const std::vector<KvCache> &caches, const std::vector<CrossKvCache> &crossCaches = {}) const;
   /// Computes the last argument of extend() for each block with cross-attention, from the build's encoder memory.
-  void remember(Build &build, const std::vector<CrossPast> &crossPasts) const;
+  void remember(Build &build, const std::vector<CrossKvCache> &crossCaches) const;
   /// Logits (N, vocab) of rows of hidden() or extend().
   void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const;
   int tokenTable() const { return embedding.tokenTable(); }

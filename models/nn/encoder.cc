@@ -128,7 +128,7 @@ void Encoder::backward(Build &b, const MicroBatch &micro, const EncoderMemory &m
   const Scope scope(b, "encoder");
   const Looking looking(b, micro["source ranges"], micro.shape.source, micro["source columns"]);
   TensorRef dx = *memory.gradient;
-  b.gathered.begin(b.target);
+  b.deferred.begin(b.target);
   if (last) {
     const Scope norm(b, "last backward");
     last->backward(b, dx, saved.last, saved.norm, dx);
@@ -141,10 +141,10 @@ void Encoder::backward(Build &b, const MicroBatch &micro, const EncoderMemory &m
       const Scope number(b, blockLabel(l));
       dx = blocks[l].backward(b, dx, saved.blocks[l]);
     }
-    if (b.gathered.isFull() || b.recompute != Recompute()) // memory is dear to what is made again
+    if (b.deferred.isFull() || b.recompute != Recompute()) // memory is dear to what is made again
       b.launchWeights();
   }
-  b.launchGathered();
+  b.launchDeferred();
   embedding.backward(b, inputsIn(micro), dx, micro.shape.source);
   b.release(dx);
 }

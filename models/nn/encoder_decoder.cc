@@ -49,9 +49,9 @@ void EncoderDecoderNetwork::losses(Build &b, const MicroBatch &batch) const {
 }
 
 void EncoderDecoderNetwork::read(Build &b, const Embedding::Inputs &inputs, int64_t sources, int64_t length,
-                                 const std::vector<CrossPast> &pasts) const {
+                                 const std::vector<CrossKvCache> &caches) const {
   b.memory = encoder.infer(b, inputs, sources, length);
-  layers().remember(b, pasts);
+  layers().remember(b, caches);
   b.release(b.memory->states);
   b.memory.reset();
 }

@@ -27,7 +27,7 @@ public:
   /// Computes the cross-attention keys and values of each decoder block for extend(), from B sources of S positions.
   /// `inputs` has `source tokens` (B · S) and `source ranges` (B, 2).
   void read(Build &build, const Embedding::Inputs &inputs, int64_t sources, int64_t length,
-            const std::vector<CrossPast> &pasts) const;
+            const std::vector<CrossKvCache> &caches) const;
 
 protected:
   EncoderDecoderNetwork(const DecoderNames &encoderNames, const DecoderNames &decoderNames,

@@ -39,12 +39,12 @@ void LayerNorm::backward(Build &b, const TensorRef &dy, const TensorRef &x, cons
   const Scope scope(b, "norm");
   const bool affine = options.affine;
   LayerNormAccumulate adds = {.dx = residual.has_value(), .parameters = b.accumulate, .residual = residual};
-  if (affine && b.gathered.isOn()) {
+  if (affine && b.deferred.isOn()) {
     const int64_t rows = x.extents[0], width = x.extents[1];
     const int64_t parts = layerNormParts(b.target, rows, width, x.type);
     const TensorRef both = b.takeStatistics("norm gradients", {2, b.target.rowsApart(parts), width});
     adds.parts = both.slice(1, 0, parts);
-    b.gathered.add(launchLayerNormSums(b.target, *adds.parts, b.gradient(weight), b.gradient(bias), b.accumulate),
+    b.deferred.add(launchLayerNormSums(b.target, *adds.parts, b.gradient(weight), b.gradient(bias), b.accumulate),
                    both);
   }
   b.plan += planLayerNormBackward(b.target, dy, x, affine ? b.value(weight) : x, saved.mean, saved.rstd, dx,

@@ -21,7 +21,7 @@ public:
   /// x (N, in), y (N, out).
   void forward(Build &build, const TensorRef &x, const TensorRef &y, LinearEpilogue epilogue = {}) const;
 
-  /// dW (+)= xᵀ · dy, db (+)= Σ dy. They may be deferred (Build::gathered); then x and dy must stay unchanged.
+  /// dW (+)= xᵀ · dy, db (+)= Σ dy. They may be deferred (Build::deferred); then x and dy must stay unchanged.
   void weightGradient(Build &build, const TensorRef &x, const TensorRef &dy) const;
   /// dx = dy · Wᵀ, or dx += with `add`.
   void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, bool add = false) const;

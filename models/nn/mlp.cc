@@ -59,9 +59,9 @@ void Mlp::backward(Build &b, const TensorRef &dy, Saved &s, const TensorRef &dx,
   // The gradient by the inner product takes the place of what its slope is taken from, if nobody needs that any more.
   if (keepsPreact())
     s.active.release(b);
-  Kept &from = keepsPreact() ? s.preact : s.active;
+  SavedActivation &from = keepsPreact() ? s.preact : s.active;
   const TensorRef argument = *from;
-  const bool isNeeded = b.gathered.reads(argument);
+  const bool isNeeded = b.deferred.reads(argument);
   const TensorRef hidden = isNeeded ? b.take("d mlp", argument.extents) : argument;
   output.inputGradient(b, dout, hidden, {activation, argument, activeSite.in(b)});
   if (isNeeded)

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "models/nn/dropout.h"
-#include "models/nn/kept.h"
 #include "models/nn/linear.h"
+#include "models/nn/saved_activation.h"
 
 namespace kiln {
 
@@ -27,9 +27,9 @@ public:
 
   /// Activations saved for the backward pass.
   struct Saved {
-    Reader x;    // (N, C) the input
-    Kept preact; // (N, inner) pre-activation, if the derivative needs it
-    Kept active; // (N, inner) after the activation and dropout
+    Reader x;               // (N, C) the input
+    SavedActivation preact; // (N, inner) pre-activation, if the derivative needs it
+    SavedActivation active; // (N, inner) after the activation and dropout
   };
 
   /// y = residual + mlp(x). x, residual, y (N, C). begin() computes all up to the second GEMM from the N rows of `x`,

@@ -12,9 +12,9 @@ enum class Role { matrix, table, gain, bias, fixed };
 
 /// Which parameters have weight decay: matrices and embedding tables; those and LayerNorm gains (all that are not
 /// initialised to zero); or all.
-enum class DecayOn { matrices, seed001, all };
+enum class DecayOn { matrices, nonzero, all };
 /// Names of the values, in the order of the enumeration.
-inline constexpr std::array<const char *, 3> decayOnNames = {"matrices", "seed001", "all"};
+inline constexpr std::array<const char *, 3> decayOnNames = {"matrices", "nonzero", "all"};
 bool decays(Role role, DecayOn policy);
 
 } // namespace kiln

@@ -3,7 +3,7 @@
 #include "models/train/loop.h"
 #include "kernels/outliers.h"
 #include "models/observe/profiled_steps.h"
-#include "models/train/group_norms.h"
+#include "models/train/gradient_norms.h"
 #include "models/train/peak.h"
 #include "models/train/progress.h"
 #include "models/train/saves.h"
@@ -56,7 +56,7 @@ private:
   std::optional<StopSignals> signals; // while there are steps to lose
   std::optional<StepLog> log;
   std::optional<ProfiledSteps> profile;
-  std::optional<GroupNorms> groups;
+  std::optional<GradientNorms> groups;
   Saves saves;
   Way at = Way::gradient;          // that an error would be
   std::optional<StepRow> unlogged; // of the step that was taken, before the log has it
@@ -231,7 +231,7 @@ void Training::evaluate(StepRow &row) {
 
 /// What is logged now and then of the step that was taken.
 void Training::setGroupNorms(StepRow &row) {
-  const int64_t every = state.settings.groupNorms;
+  const int64_t every = state.settings.gradientNorms;
   if (every == 0 || state.step % every != 0)
     return;
   if (!groups)

@@ -201,7 +201,7 @@ static std::vector<Setting> makeTable() {
           scheduleNames),
       number("decay", "decay", &S::decay, "weight decay", {atLeast(0)}),
       named("decay-on", "decay_on", &S::decayOn,
-            "what decays: matrices (and tables), seed001 (all but what begins at zero), all (matrices)", decayOnNames),
+            "what decays: matrices (and tables), nonzero (all but what begins at zero), all (matrices)", decayOnNames),
       number("beta1", "beta1", &S::beta1, "AdamW's first coefficient", {share}),
       number("beta2", "beta2", &S::beta2, "AdamW's second coefficient", {share}),
       number("epsilon", "epsilon", &S::epsilon, "what AdamW adds to the root of the second moment", {above(0)}),
@@ -270,7 +270,7 @@ static std::vector<Setting> makeTable() {
       truth("evaluate-all", "evaluate_all", &S::evaluateAll, "1: the last validation loss takes all (0)"),
       number("samples", "samples", &S::samples, "texts that each evaluation has the model go on with, greedily (0)",
              {between(0, 64)}, later),
-      number("group-norms", "group_norms", &S::groupNorms,
+      number("gradient-norms", "gradient_norms", &S::gradientNorms,
              "steps between logs of the gradient norm of each layer (0: never)", {atLeast(0)}, later),
       dtype("save-dtype", "save_dtype", &S::saveType, "type of the weights in checkpoints: fp32, bf16, fp16 (fp32)"),
   };

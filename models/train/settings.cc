@@ -43,7 +43,10 @@ nlohmann::ordered_json settingsJson(const TrainSettings &s) {
   return json;
 }
 
-TrainSettings settingsFrom(const JsonObject &json) {
+TrainSettings settingsFrom(const JsonObject &saved) {
+  JsonObject json = saved;
+  json.rename("group_norms", "gradient_norms"); // former names, in the files of older runs
+  json.renameText("decay_on", "seed001", "nonzero");
   TrainSettings s;
   for (const Setting &setting : settingTable())
     setting.read(s, json);

@@ -69,7 +69,7 @@ struct TrainSettings {
   int64_t evaluateBatches = 0; // micro-batches of a validation loss; 0: all
   bool evaluateAll = false;    // the last validation loss takes all
   int64_t samples = 0;         // texts shown at each evaluation
-  int64_t groupNorms = 0;      // steps between logs of gradient norms by part; 0: never
+  int64_t gradientNorms = 0;   // steps between logs of gradient norms by part; 0: never
   uint64_t seed = 1;
   std::optional<Precision> precision = {}; // of fp32 GEMMs; default: the machine's
   Type type = f32;                         // of weights, activations and their gradients

@@ -2,7 +2,7 @@
 
 #include "models/train/start.h"
 #include "models/data/json.h"
-#include "models/train/thrift.h"
+#include "models/train/memory_planner.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ const TrainSettings &fitToMemory(Run &run, const Device &device) {
   if (run.options.memory) {
     if (const size_t shapes = shapesOf(run).size(); shapes > 1)
       throw Error(fmt::format("expected --memory for micro-batches of one shape, but these have {}", shapes));
-    const Fitted fit = fitted(device, run.model, state.settings, *run.options.memory, ranks.size(), ranks);
+    const FittedSettings fit = fitToMemory(device, run.model, state.settings, *run.options.memory, ranks.size(), ranks);
     state.settings = fit.settings;
     run.notes.push_back(fit.note);
   }

@@ -60,7 +60,7 @@ struct NamedTranslation {
   TrainSettings settings;   // its steps are those of `epochs`, if given
   int64_t epochs = 0;
 };
-/// small; aiayn, the base model of Vaswani et al. 2017; seed002.
+/// small; aiayn, the base model of Vaswani et al. 2017; annotated, the encoder-decoder of The Annotated Transformer.
 const std::vector<NamedTranslation> &translations();
 /// The preset of that name. Throws Error with all names for another one.
 const NamedTranslation &translationNamed(const std::string &name);

@@ -62,14 +62,14 @@ static NamedTranslation aiayn() {
           s};
 }
 
-static NamedTranslation seed002() {
+static NamedTranslation annotated() {
   TrainSettings s = noam(3e-4, 0);
   s.schedule = Schedule::constant;
   s.steps = 1;
   s.beta2 = 0.999;
   s.batch = 32;
   s.dropoutActivation = s.dropoutAttention = 0.1;
-  return {"seed002",
+  return {"annotated",
           {.encoderLayers = 2,
            .layers = 2,
            .heads = 8,
@@ -82,7 +82,7 @@ static NamedTranslation seed002() {
 }
 
 const std::vector<NamedTranslation> &translations() {
-  static const std::vector<NamedTranslation> all = {small(), aiayn(), seed002()};
+  static const std::vector<NamedTranslation> all = {small(), aiayn(), annotated()};
   return all;
 }
 

@@ -10,7 +10,7 @@ namespace {
 /// Sources on a device, with what the decoder's blocks know of them.
 struct Sources {
   Tensor tokens, ranges, kv; // (B · S), (B, 2); (layers, B · S, 2C)
-  std::vector<CrossPast> pasts;
+  std::vector<CrossKvCache> caches;
 };
 } // namespace
 
@@ -34,7 +34,7 @@ static Sources read(const std::shared_ptr<Device> &device, const TranslationNetw
   all.tokens.upload(tokens.data(), all.tokens.bytes());
   all.ranges.upload(ranges.data(), all.ranges.bytes());
   for (int64_t l = 0; l < layers; ++l)
-    all.pasts.push_back({all.kv.ref().select(0, l), all.ranges});
+    all.caches.push_back({all.kv.ref().select(0, l), all.ranges});
   const std::map<std::string, TensorRef> inputs = {{"source tokens", all.tokens}, {"source ranges", all.ranges}};
   Target target = device->target();
   target.precision = Precision::ieee; // as in Generator
@@ -42,7 +42,7 @@ static Sources read(const std::shared_ptr<Device> &device, const TranslationNetw
   const auto plan = [&](Arena &arena) {
     Build b{target, arena, network.parameters(), ParameterBuffers{weights, weights}, network.type()};
     network.read(
-        b, [&](const std::string &name) -> const TensorRef & { return inputs.at(name); }, count, length, all.pasts);
+        b, [&](const std::string &name) -> const TensorRef & { return inputs.at(name); }, count, length, all.caches);
     return std::move(b.plan);
   };
   Arena measured;
@@ -68,7 +68,7 @@ std::vector<std::string> Translator::translate(std::span<const std::string> line
   }
   const Sources sources = read(device, network, weights, rows);
   Generator generator(device, network, weights,
-                      {.sequences = std::ssize(lines), .front = marks.begin, .crossPasts = sources.pasts});
+                      {.sequences = std::ssize(lines), .front = marks.begin, .crossCaches = sources.caches});
   for (int64_t length = 1;
        length < most && !std::all_of(ended.begin(), ended.end(), [](bool end) { return end; }); ++length) {
     const std::vector<std::vector<float>> logits = generator.next();

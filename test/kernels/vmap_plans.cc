@@ -10,7 +10,7 @@
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
-#include "kernels/group_norms.h"
+#include "kernels/gradient_norms.h"
 #include "kernels/layernorm.h"
 #include "kernels/matmul.h"
 #include "kernels/outliers.h"
@@ -121,7 +121,7 @@ static void addSteps(std::vector<PlanOf> &all, int64_t n) {
                    return planGradNorm(target, t[0], t[1], SquaresConfig{.block = 8, .chunk = 16});
                  }});
   const double end = static_cast<double>(n);
-  all.push_back({"group_norms",
+  all.push_back({"gradient_norms",
                  {vector,
                   {{3}, i64, list({0, 4, 9})},
                   shared({{3}, i64, list({4, 9, end})}),
@@ -129,7 +129,7 @@ static void addSteps(std::vector<PlanOf> &all, int64_t n) {
                   record(),
                   {{2}}},
                  [](const Target &target, const Tensors &t) {
-                   return planGroupNorms(target, t[0], t[1], t[2], t[3], t[4], t[5]);
+                   return planGradientNorms(target, t[0], t[1], t[2], t[3], t[4], t[5]);
                  }});
   all.push_back({"outliers", {record(), {outlierWindowShape}}, [](const Target &, const Tensors &t) {
                    return planOutliers(t[0], t[1], 1, {});

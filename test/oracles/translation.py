@@ -1,7 +1,7 @@
 """Losses of 20 steps of small translation models in PyTorch, for test/models/translate/network_test.cc.
 
 Two blocks of width 32 on either side, on pairs whose tokens a formula gives, in the forms of the models `small` and
-`seed002`. Weights are drawn as Kiln draws them: by Philox 4x32-10 under seed 7, a lane for each parameter in the order
+`annotated`. Weights are drawn as Kiln draws them: by Philox 4x32-10 under seed 7, a lane for each parameter in the order
 of its list. The test reads the file; it needs no library.
 
     pip install torch==2.4.1 numpy && python3 test/oracles/translation.py > test/models/translate/losses.json
@@ -144,4 +144,4 @@ def losses_of(small):
     return losses
 
 
-print(json.dumps({"small": losses_of(True), "seed002": losses_of(False)}, indent=1))
+print(json.dumps({"small": losses_of(True), "annotated": losses_of(False)}, indent=1))

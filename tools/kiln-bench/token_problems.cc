@@ -20,13 +20,13 @@ Plan bench::tokenPlan(const Target &target, const Gpt2Config &config, int64_t te
     seen.insert(seen.end(), {0, static_cast<int32_t>(T)});
   const TensorRef tokens = make({texts}, i32), positions = make.of({texts}, i32, places),
                   starts = make.of({texts}, i32, places), ranges = make.of({texts, 1, 2}, i32, seen);
-  std::vector<Past> pasts;
+  std::vector<KvCache> caches;
   for (int64_t layer = 0; layer < config.layers; ++layer)
-    pasts.push_back({make({texts, H, T, D}, type), make({texts, H, T, D}, type), starts, ranges});
+    caches.push_back({make({texts, H, T, D}, type), make({texts, H, T, D}, type), starts, ranges});
   const TensorRef logits = make({texts, config.vocab}, type);
   const auto planned = [&](Arena &arena) {
     Build build{exact, arena, network.parameters(), ParameterBuffers{weights, weights}, type};
-    const TensorRef hidden = network.layers().extend(build, tokens, positions, pasts);
+    const TensorRef hidden = network.layers().extend(build, tokens, positions, caches);
     network.logits(build, hidden, logits);
     build.release(hidden);
     return std::move(build.plan);

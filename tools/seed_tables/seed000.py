@@ -20,7 +20,7 @@ def run(options, folder):
     ours = [bytelm, "train", "--data", options.data, "--device", options.device, "--layers", str(layers), "--batch",
             str(batch), "--accumulate", str(micro)]
 
-    def columns(dtype, model="seed000", attention="flash", peers=(*TORCH, "jax")):
+    def columns(dtype, model="base", attention="flash", peers=(*TORCH, "jax")):
         arguments = [*ours, "--model", model, "--dtype", DTYPES[dtype], "--attention", attention]
         all_columns = {"kiln": Ours(arguments, os.path.join(folder, "rates"), 256)}
         what = {**size, "dtype": dtype, "flash": attention == "flash", "attention_dropout": 0.1 * (model == "pytorch")}
@@ -64,7 +64,7 @@ def run(options, folder):
     for dtype, short in DTYPES.items():
         for attention in ("flash", "plain") if dtype == "float16" else ("flash",):
             name = short if attention == "flash" else f"{short}, plain attention"
-            log, _ = train([*ours, "--model", "seed000", "--dtype", short, "--attention", attention, *length],
+            log, _ = train([*ours, "--model", "base", "--dtype", short, "--attention", attention, *length],
                            os.path.join(folder, f"{short}-{attention}"))
             lines[name] = [(row["step"], row["loss"]) for row in log]
     curves(os.path.join(folder, "losses.svg"), "iterations", "loss", lines)

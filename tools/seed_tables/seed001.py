@@ -11,7 +11,7 @@ from tables import curves, table
 def run(options, folder):
     if not options.data:
         sys.exit("tools/seeds: expected --data FILE of seed 001, a text or files of tokens")
-    model = "seed001-small" if options.quick else "seed001"
+    model = "annotated-small" if options.quick else "annotated"
     layers, heads, width, context, vocab, batch, micro = (2, 4, 128, 64, 256, 4, 2) if options.quick else \
         (12, 12, 768, 512, 35374 if options.tokens else 256, 8, 32)
     tokens = ["--tokens", options.tokens] if options.tokens else [] if options.quick else ["--vocab", "256"]

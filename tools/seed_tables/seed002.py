@@ -18,7 +18,7 @@ MODELS = {
     "small": {"encoder_layers": 3, "layers": 3, "heads": 8, "width": 256, "inner": 1024, "context": 128, "batch": 1024,
               "places": 2048, "rate": 1e-3, "warmup": 400, "betas": [0.9, 0.98], "epsilon": 1e-9, "dropout": 0.1,
               "attention_dropout": 0, "smoothing": 0.1},
-    "seed002": {"encoder_layers": 2, "layers": 2, "heads": 8, "width": 512, "inner": 2048, "context": 128, "batch": 32,
+    "annotated": {"encoder_layers": 2, "layers": 2, "heads": 8, "width": 512, "inner": 2048, "context": 128, "batch": 32,
                 "places": 0, "rate": 3e-4, "warmup": 0, "betas": [0.9, 0.999], "epsilon": 1e-8, "dropout": 0.1,
                 "attention_dropout": 0.1, "smoothing": 0},
 }
@@ -184,7 +184,7 @@ def run(options, folder):
     if not options.data or not os.path.isdir(options.data):
         sys.exit("tools/seeds: expected --data FOLDER of seed 002, with train.de, train.en, and the same of val and test, but "
                  f"got {options.data or 'none'}")
-    name = options.model or ("small" if options.quick else "seed002")
+    name = options.model or ("small" if options.quick else "annotated")
     epochs, share = (2, 20) if options.quick else (10, 1)
     pairs = Pairs(options, folder, share)
     what = {**MODELS[name], "name": name, "vocab": pairs.vocab, "data": pairs.data, "epochs": epochs, "seed": 1}

@@ -15,7 +15,7 @@ RECOMPUTED = {"": "nothing", "mlp": "MLP", "attention,qkv": "attention", "mlp,at
 def run(options, folder):
     if not options.data:
         sys.exit("tools/seeds: expected --data FILE of seed 004, a text or files of tokens")
-    model, context, sequences, steps = ("seed004-small", 64, 16, 20) if options.quick else ("seed004", 512, 64, 3)
+    model, context, sequences, steps = ("mlp-first-small", 64, 16, 20) if options.quick else ("mlp-first", 512, 64, 3)
     tokens = ["--tokens", options.tokens] if options.tokens else [] if options.quick else ["--vocab", "256"]
     ours = [program("gpt2"), "train", "--data", options.data, "--device", options.device, "--model", model, *tokens,
             "--evaluate-batches", "1", "--warmup", "0"]

@@ -26,7 +26,7 @@ TEST_P(ByteModel, HasPyTorchsLosses) {
   const std::vector<double> want =
       nlohmann::json::parse(readText(std::string(KILN_BYTELM) + "/losses.json")).at("losses");
   const ByteConfig config = {2, 4, 32, 96, 24};
-  TrainSettings s = byteModelNamed("seed000").settings;
+  TrainSettings s = byteModelNamed("base").settings;
   s.batch = 5;
   s.accumulate = 1;
   s.steps = static_cast<int64_t>(want.size());
@@ -51,7 +51,7 @@ KILN_ON_DEVICES(ByteModel);
 
 // The seed's model has the parameters that the seed counts.
 TEST(ByteNetwork, HasTheSeedsParameters) {
-  const ByteNetwork network(byteModelNamed("seed000").config);
+  const ByteNetwork network(byteModelNamed("base").config);
   int64_t count = 0;
   for (const Parameter &p : network.parameters().all())
     count += p.count();
@@ -82,7 +82,7 @@ TEST(ByteNetwork, PyTorchsLayerBeginsAttentionByXavier) {
 
 // The seed trains with Adam at a constant rate and neither decay nor clipping, on a hundred sequences a step.
 TEST(ByteNetwork, TrainsAsTheSeedDoes) {
-  const TrainSettings &s = byteModelNamed("seed000").settings;
+  const TrainSettings &s = byteModelNamed("base").settings;
   EXPECT_EQ(s.batch * s.accumulate, 100);
   for (const int64_t step : {0, 1, 2500, 4999})
     EXPECT_DOUBLE_EQ(learningRate(s, step), 1e-3);

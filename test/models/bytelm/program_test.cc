@@ -88,7 +88,7 @@ TEST_F(BytelmTest, RefusesAnotherModel) {
   EXPECT_NE(other.output.find("expected the checkpoint's model of 1 layers"), std::string::npos) << other.output;
   const Result unknown = bytelm({"train", "--data", data, "--out", out, "--model", "seed", "--overwrite"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_NE(unknown.output.find("expected a model out of seed000, pytorch, small, but got 'seed'"), std::string::npos)
+  EXPECT_NE(unknown.output.find("expected a model out of base, pytorch, small, but got 'seed'"), std::string::npos)
       << unknown.output;
 }
 

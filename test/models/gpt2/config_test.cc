@@ -23,7 +23,7 @@ TEST(Gpt2Config, SizesMustBePositive) {
 }
 
 TEST(Gpt2Config, AnUnknownNameListsTheKnownOnes) {
-  expectError([] { gpt2Named("d13"); }, {"nano, d2", "seed004-small, but got 'd13'"});
+  expectError([] { gpt2Named("d13"); }, {"nano, d2", "mlp-first-small, but got 'd13'"});
 }
 
 // OpenAI's small model with its own vocabulary has 124 439 808 parameters.
@@ -35,7 +35,7 @@ TEST(Gpt2Config, CountsTheParametersOfGpt2) {
 
 // The count by formula is that of the tensors, and all named models are well formed.
 TEST(Gpt2Config, FormulaAndTensorsAgree) {
-  for (const char *name : {"nano", "d2", "d4", "seed001-small", "seed004-small"}) {
+  for (const char *name : {"nano", "d2", "d4", "annotated-small", "mlp-first-small"}) {
     const Network network(gpt2Named(name).config);
     int64_t count = 0;
     for (const Parameter &p : network.parameters().all())

@@ -1,6 +1,6 @@
 // What is looked at beside a run's losses: norms of parts of the gradient, texts, accuracy, and another device.
 
-#include "models/train/group_norms.h"
+#include "models/train/gradient_norms.h"
 #include "models/train/validation.h"
 #include "test/devices.h"
 #include "test/models/gpt2/beside_reference.h"
@@ -31,7 +31,7 @@ TEST_P(GroupNormsOfAModel, AddUpToTheStepsNorm) {
     trainer.addGradient(inputsOf(randomBatch(config, 2, 5)), 0);
     const std::vector<float> gradients = trainer.gradients();
     const StepResult result = trainer.update();
-    GroupNorms groups(trainer);
+    GradientNorms groups(trainer);
     EXPECT_EQ(groups.names(), (std::vector<std::string>{"wte", "wpe", "h.0", "h.1", "ln_f"}));
     const std::vector<double> norms = groups.norms();
     double all = 0;
@@ -56,7 +56,7 @@ TEST_F(LooksTest, AreInTheLogWhereTheyAreAskedFor) {
   const std::string plain = folder / "plain";
   const std::vector<std::string> words = {"--steps", "4", "--evaluate-every", "2"};
   std::vector<std::string> more = words;
-  more.insert(more.end(), {"--samples", "2", "--group-norms", "3"});
+  more.insert(more.end(), {"--samples", "2", "--gradient-norms", "3"});
   const Result r = train(out, more);
   ASSERT_EQ(r.status, 0) << r.output;
   EXPECT_NE(r.output.find("sample_1: "), std::string::npos) << r.output;

@@ -121,6 +121,16 @@ TEST(Options, TypesComeBackFromACheckpoint) {
   EXPECT_EQ(settingsFrom(JsonObject("settings", json.dump())).type, f32);
 }
 
+TEST(Options, FormerNamesInFilesAreRead) {
+  nlohmann::ordered_json json = settingsJson({});
+  json.erase("gradient_norms");
+  json["group_norms"] = 7;
+  json["decay_on"] = "seed001";
+  const TrainSettings got = settingsFrom(JsonObject("settings", json.dump()));
+  EXPECT_EQ(got.gradientNorms, 7);
+  EXPECT_EQ(got.decayOn, DecayOn::nonzero);
+}
+
 /// A text that a setting takes and that is none of its usual values.
 std::string unusual(const Setting &setting, const TrainSettings &usual) {
   for (const char *text : {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain", "linear", "all",

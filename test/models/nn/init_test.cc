@@ -51,7 +51,7 @@ TEST(Init, ByWidthIsPyTorchs) {
 
 // Under each policy those that decay come first; fixed tables never do.
 TEST(Decay, FollowsFromRoleAndPolicy) {
-  for (const auto &[policy, count] : {std::pair(DecayOn::matrices, 2), {DecayOn::seed001, 3}, {DecayOn::all, 4}}) {
+  for (const auto &[policy, count] : {std::pair(DecayOn::matrices, 2), {DecayOn::nonzero, 3}, {DecayOn::all, 4}}) {
     ParameterList list;
     for (const Role role : {Role::bias, Role::fixed, Role::gain, Role::table, Role::matrix})
       list.add("", {64}, {}, role);

@@ -10,8 +10,9 @@ namespace {
 // Two ranks train what one trains: the same rows of losses and norms, and the same validation, but for the order of
 // sums, with dropout; and one log, one checkpoint.
 TEST_F(Mpirun, TwoRanksTrainWhatOneTrains) {
-  const std::vector<std::string> flags = {"--steps",   "8",   "--accumulate",     "4", "--lr",          "0.01",
-                                          "--dropout", "0.1", "--evaluate-every", "4", "--group-norms", "4"};
+  const std::vector<std::string> flags = {
+      "--steps",          "8", "--accumulate",     "4", "--lr", "0.01", "--dropout", "0.1",
+      "--evaluate-every", "4", "--gradient-norms", "4"};
   ASSERT_EQ(train(folder / "one", flags).status, 0);
   const Result two = trainOn(2, out, flags);
   ASSERT_EQ(two.status, 0) << two.output;

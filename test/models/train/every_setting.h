@@ -57,7 +57,7 @@ inline SettingGroup commonSettings(const std::set<std::string> &without = {}) {
                          {"evaluate-batches", "1", "2"},
                          {"evaluate-all", "1", "0"},
                          {"samples", "1", "2"},
-                         {"group-norms", "2", "1"},
+                         {"gradient-norms", "2", "1"},
                          {"save-dtype", "bf16", "fp16"}}};
   std::erase_if(group.settings, [&](const OfSetting &setting) { return without.count(setting.flag) > 0; });
   return group;

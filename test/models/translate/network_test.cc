@@ -76,7 +76,7 @@ protected:
 TEST_P(TranslationModel, SmallHasPyTorchsLosses) { expectLosses("small"); }
 
 // Tables and a head of their own; norms by the deviation over n − 1 and epsilon.
-TEST_P(TranslationModel, Seed002HasPyTorchsLosses) { expectLosses("seed002"); }
+TEST_P(TranslationModel, AnnotatedHasPyTorchsLosses) { expectLosses("annotated"); }
 
 KILN_ON_DEVICES(TranslationModel);
 
@@ -101,7 +101,7 @@ TEST(TranslationNetwork, HasThePapersParameters) {
 
 // Of two vocabularies each side has its table.
 TEST(TranslationNetwork, HasATableForEachVocabulary) {
-  EXPECT_EQ(parametersOf("seed002", 110, 210) - parametersOf("seed002", 100, 200), 10 * 512 + 10 * (512 + 513));
+  EXPECT_EQ(parametersOf("annotated", 110, 210) - parametersOf("annotated", 100, 200), 10 * 512 + 10 * (512 + 513));
   expectError([] { parametersOf("small", 100, 101); },
               {"expected one vocabulary for a table that source and translation share, but got 100 and 101 tokens"});
 }

@@ -200,7 +200,7 @@ TEST_F(TranslateTest, SaysWhatIsWrong) {
   refusedTraining({"--epochs", "2", "--steps", "3"}, "expected one of --epochs and --steps, but got both");
   refusedTraining({"--best", "bleu"}, "expected '--best' to be accuracy or loss, but got 'bleu'");
   refusedTraining({"--epochs", "0"}, "expected 'epochs' to be at least 1, but got 0");
-  refusedTraining({"--model", "large"}, "expected a model out of small, aiayn, seed002, but got 'large'");
+  refusedTraining({"--model", "large"}, "expected a model out of small, aiayn, annotated, but got 'large'");
   refusedTraining({"--heads", "5"}, "expected the heads to divide the width, but got 5 and 32");
   refusedTraining({"--context", "1"}, "of at most 0 tokens, but there are none");
   refusedTraining({"--attention", "plain"}, "expected 'attention' to be flash");

@@ -1,7 +1,7 @@
 // Groups by name, and their launches made ready once.
 
-#include "models/train/group_norms.h"
-#include "kernels/group_norms.h"
+#include "models/train/gradient_norms.h"
+#include "kernels/gradient_norms.h"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ static Tensor uploaded(const std::shared_ptr<Device> &device, const std::vector<
   return tensor;
 }
 
-GroupNorms::GroupNorms(Trainer &trainer) : device(trainer.machine()) {
+GradientNorms::GradientNorms(Trainer &trainer) : device(trainer.machine()) {
   std::vector<GroupRange> ranges;
   for (const Parameter &p : trainer.trained().parameters().all()) {
     const auto known = std::find(groups.begin(), groups.end(), groupOf(p.name));
@@ -38,12 +38,12 @@ GroupNorms::GroupNorms(Trainer &trainer) : device(trainer.machine()) {
   firsts = uploaded(device, chunks.firsts);
   out = Tensor(device, f32, {std::ssize(groups)});
   const Plan plan =
-      planGroupNorms(device->target(), trainer.gradientRef(), begins, ends, firsts, trainer.stepRecord(), out);
+      planGradientNorms(device->target(), trainer.gradientRef(), begins, ends, firsts, trainer.stepRecord(), out);
   workspace = Tensor(device, i8, {plan.workspaceBytes});
   ready = prepare(*device, plan, workspace);
 }
 
-std::vector<double> GroupNorms::norms() {
+std::vector<double> GradientNorms::norms() {
   ready.run();
   device->synchronize();
   const std::vector<float> all = out.downloadFloats();

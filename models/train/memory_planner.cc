@@ -1,6 +1,6 @@
 // Planning the ways, and choosing one.
 
-#include "models/train/thrift.h"
+#include "models/train/memory_planner.h"
 #include "runtime/Device.h"
 #include "runtime/Meters.h"
 
@@ -18,19 +18,19 @@ static double balanceOf(const Target &target) {
   return target.visit([](const CpuFacts &) { return 10.0; }, [](const GpuFacts &) { return 150.0; });
 }
 
-Thrifts::Thrifts(const Target &target, const Model &model, const BatchShape &shape, const TrainSettings &settings,
-                 int64_t ranks)
+MemoryPlanner::MemoryPlanner(const Target &target, const Model &model, const BatchShape &shape,
+                             const TrainSettings &settings, int64_t ranks)
     : target(target), model(model), shape(shape), settings(settings), ranks(ranks), blocks(model.blocks()) {
   if (blocks == 0)
     return;
-  const Thrift all = planned({}, 1);
+  const MemoryCandidate all = planned({}, 1);
   std::vector<std::pair<double, Site>> prices;
   for (size_t i = 0; i < siteNames.size(); ++i) {
     Recompute alone;
     alone.blocks.at(i) = blocks;
-    const Thrift thrift = planned(alone, 1);
-    const auto saved = static_cast<double>(all.bytes - thrift.bytes);
-    prices.emplace_back(saved > 0 ? (thrift.work - all.work) / saved : std::numeric_limits<double>::infinity(),
+    const MemoryCandidate candidate = planned(alone, 1);
+    const auto saved = static_cast<double>(all.bytes - candidate.bytes);
+    prices.emplace_back(saved > 0 ? (candidate.work - all.work) / saved : std::numeric_limits<double>::infinity(),
                         static_cast<Site>(i));
   }
   std::sort(prices.begin(), prices.end());
@@ -38,24 +38,24 @@ Thrifts::Thrifts(const Target &target, const Model &model, const BatchShape &sha
     order.push_back(site);
 }
 
-TrainSettings Thrifts::with(const Thrift &thrift) const {
+TrainSettings MemoryPlanner::with(const MemoryCandidate &candidate) const {
   TrainSettings s = settings;
-  s.recompute = thrift.recompute;
-  s.lossChunks = thrift.lossChunks;
+  s.recompute = candidate.recompute;
+  s.lossChunks = candidate.lossChunks;
   return s;
 }
 
-Thrift Thrifts::planned(const Recompute &recompute, int64_t lossChunks) const {
-  Thrift thrift = {recompute, lossChunks};
-  const MemoryPlan memory = planMemory(target, model, shape, with(thrift), ranks);
-  thrift.bytes = memory.total();
+MemoryCandidate MemoryPlanner::planned(const Recompute &recompute, int64_t lossChunks) const {
+  MemoryCandidate candidate = {recompute, lossChunks};
+  const MemoryPlan memory = planMemory(target, model, shape, with(candidate), ranks);
+  candidate.bytes = memory.total();
   const double balance = balanceOf(target);
   for (const LaunchCost &launch : memory.launches)
-    thrift.work += launch.flops + balance * static_cast<double>(launch.bytes);
-  return thrift;
+    candidate.work += launch.flops + balance * static_cast<double>(launch.bytes);
+  return candidate;
 }
 
-Thrift Thrifts::at(int64_t step, int64_t lossChunks) const {
+MemoryCandidate MemoryPlanner::at(int64_t step, int64_t lossChunks) const {
   const Recompute everything = recomputeNamed("recompute", "block");
   Recompute recompute;
   for (size_t i = 0; i < order.size(); ++i) {
@@ -66,16 +66,16 @@ Thrift Thrifts::at(int64_t step, int64_t lossChunks) const {
   return planned(recompute, lossChunks);
 }
 
-std::optional<Thrift> Thrifts::within(int64_t bytes) const {
-  std::optional<Thrift> best;
+std::optional<MemoryCandidate> MemoryPlanner::within(int64_t bytes) const {
+  std::optional<MemoryCandidate> best;
   for (const int64_t chunks : chunkCounts) {
-    Thrift found = at(steps(), chunks);
+    MemoryCandidate found = at(steps(), chunks);
     if (found.bytes > bytes)
       continue;
     int64_t low = 0, high = steps(); // the first step within the bytes is above what is below `low`
     while (low < high) {
       const int64_t middle = (low + high) / 2;
-      const Thrift tried = at(middle, chunks);
+      const MemoryCandidate tried = at(middle, chunks);
       if (tried.bytes <= bytes)
         found = tried, high = middle;
       else
@@ -89,22 +89,22 @@ std::optional<Thrift> Thrifts::within(int64_t bytes) const {
   return best;
 }
 
-Thrift Thrifts::least() const {
-  Thrift least = at(steps(), 1);
+MemoryCandidate MemoryPlanner::least() const {
+  MemoryCandidate least = at(steps(), 1);
   for (const int64_t chunks : chunkCounts)
-    if (const Thrift thrift = at(steps(), chunks); thrift.bytes < least.bytes)
-      least = thrift;
+    if (const MemoryCandidate candidate = at(steps(), chunks); candidate.bytes < least.bytes)
+      least = candidate;
   return least;
 }
 
-std::string Thrifts::table() const {
+std::string MemoryPlanner::table() const {
   std::string text = fmt::format("\n{:>12} {:>10}  {:>11}  made again\n", "memory", "work", "loss chunks");
-  const Thrift all = at(0, 1);
+  const MemoryCandidate all = at(0, 1);
   for (const int64_t chunks : {int64_t{1}, int64_t{8}})
     for (int64_t step = 0; step <= steps(); step += std::max<int64_t>(blocks, 1)) {
-      const Thrift thrift = at(step, chunks);
-      text += fmt::format("{:>12} {:>+9.1f}%  {:>11}  {}\n", sizeText(thrift.bytes), (thrift.work / all.work - 1) * 100,
-                          chunks, nameOf(thrift.recompute));
+      const MemoryCandidate candidate = at(step, chunks);
+      text += fmt::format("{:>12} {:>+9.1f}%  {:>11}  {}\n", sizeText(candidate.bytes),
+                          (candidate.work / all.work - 1) * 100, chunks, nameOf(candidate.recompute));
     }
   return text;
 }
@@ -114,7 +114,7 @@ static constexpr int64_t compilingBytes = int64_t{64} << 20;
 /// What a process has now is rounded up to so much, so that a choice does not depend on its last pages.
 static constexpr int64_t grain = int64_t{16} << 20;
 
-int64_t bytesBeside(const Device &device, const Model &model) {
+int64_t bytesOutsidePlan(const Device &device, const Model &model) {
   if (!isHostMemory(device))
     return 0;
   int64_t largest = 0;
@@ -135,15 +135,15 @@ static int64_t bytesOf(const MemoryBudget &budget, const Device &device, const C
   return residentBytes() + availableBytes() / 10 * 9 / ranks.localSize();
 }
 
-Fitted fitted(const Device &device, const Model &model, const TrainSettings &settings, const MemoryBudget &budget,
-              int64_t ranks, Collective &together) {
+FittedSettings fitToMemory(const Device &device, const Model &model, const TrainSettings &settings,
+                           const MemoryBudget &budget, int64_t ranks, Collective &together) {
   Target target = device.target();
   target.precision = settings.precision;
-  const Thrifts thrifts(target, model, model.shape(settings.batch), settings, ranks);
-  const int64_t bytes = bytesOf(budget, device, together), beside = bytesBeside(device, model);
-  std::optional<Thrift> thrift = thrifts.within(bytes - beside);
-  if (!thrift) {
-    const Thrift least = thrifts.least();
+  const MemoryPlanner planner(target, model, model.shape(settings.batch), settings, ranks);
+  const int64_t bytes = bytesOf(budget, device, together), beside = bytesOutsidePlan(device, model);
+  std::optional<MemoryCandidate> candidate = planner.within(bytes - beside);
+  if (!candidate) {
+    const MemoryCandidate least = planner.least();
     throw Error(
         fmt::format("expected '--memory' of at least {} for this model and micro-batches of {}, but got {}: with "
                     "--recompute {} and --loss-chunks {} the plan takes {}, and the process {} beside it; a "
@@ -151,20 +151,20 @@ Fitted fitted(const Device &device, const Model &model, const TrainSettings &set
                     sizeText(least.bytes + beside), settings.batch, sizeText(bytes), nameOf(least.recompute),
                     least.lossChunks, sizeText(least.bytes), sizeText(beside)));
   }
-  together.broadcast(&*thrift, sizeof(*thrift)); // a process may have less free than another
-  const double more = (thrift->work / thrifts.at(0, 1).work - 1) * 100;
+  together.broadcast(&*candidate, sizeof(*candidate)); // a process may have less free than another
+  const double more = (candidate->work / planner.at(0, 1).work - 1) * 100;
   return {
-      thrifts.with(*thrift),
+      planner.with(*candidate),
       fmt::format("{} of {} for the plan and {} beside it: --recompute {} --loss-chunks {}, {:.1f} % more work than "
                   "keeping all",
-                  sizeText(thrift->bytes), sizeText(bytes), sizeText(beside), nameOf(thrift->recompute),
-                  thrift->lossChunks, more)};
+                  sizeText(candidate->bytes), sizeText(bytes), sizeText(beside), nameOf(candidate->recompute),
+                  candidate->lossChunks, more)};
 }
 
-Fitted fittedWithTable(const Device &device, const Model &model, const TrainSettings &settings,
-                       const MemoryBudget &budget, int64_t ranks) {
-  const std::string table = Thrifts(device.target(), model, model.shape(settings.batch), settings, ranks).table();
-  Fitted fit = fitted(device, model, settings, budget, ranks);
+FittedSettings fitToMemoryWithTable(const Device &device, const Model &model, const TrainSettings &settings,
+                                    const MemoryBudget &budget, int64_t ranks) {
+  const std::string table = MemoryPlanner(device.target(), model, model.shape(settings.batch), settings, ranks).table();
+  FittedSettings fit = fitToMemory(device, model, settings, budget, ranks);
   fit.note = fmt::format("{}\n{}\n", table, fit.note);
   return fit;
 }

@@ -10,7 +10,7 @@
 namespace kiln {
 
 /// A candidate, with its memory and its work.
-struct Thrift {
+struct MemoryCandidate {
   Recompute recompute;
   int64_t lossChunks = 1;
   int64_t bytes = 0; // of the plan
@@ -22,26 +22,26 @@ struct Thrift {
 /// The candidates of a model. Groups of saved activations are ordered by their cost for the memory they save. They are
 /// recomputed one after the other, each in one more block at a step; and each step is combined with 1, 2, 4 … loss
 /// chunks.
-class Thrifts {
+class MemoryPlanner {
 public:
   /// For training with micro-batches of one shape, on one of several ranks. All arguments must outlive it.
-  Thrifts(const Target &target, const Model &model, const BatchShape &shape, const TrainSettings &settings,
-          int64_t ranks = 1);
+  MemoryPlanner(const Target &target, const Model &model, const BatchShape &shape, const TrainSettings &settings,
+                int64_t ranks = 1);
 
   /// Steps from saving everything, 0, to recomputing everything.
   int64_t steps() const { return blocks * static_cast<int64_t>(order.size()); }
-  Thrift at(int64_t step, int64_t lossChunks) const;
+  MemoryCandidate at(int64_t step, int64_t lossChunks) const;
   /// The candidate of least work whose plan takes at most `bytes`, if there is one.
-  std::optional<Thrift> within(int64_t bytes) const;
+  std::optional<MemoryCandidate> within(int64_t bytes) const;
   /// The candidate of least memory.
-  Thrift least() const;
+  MemoryCandidate least() const;
   /// The settings with a candidate applied.
-  TrainSettings with(const Thrift &thrift) const;
+  TrainSettings with(const MemoryCandidate &candidate) const;
   /// A table of the candidates, in steps of whole groups.
   std::string table() const;
 
 private:
-  Thrift planned(const Recompute &recompute, int64_t lossChunks) const;
+  MemoryCandidate planned(const Recompute &recompute, int64_t lossChunks) const;
 
   const Target &target;
   const Model &model;
@@ -53,19 +53,19 @@ private:
 
 /// Bytes of a run in addition to its plan, if device memory is the process's own. They are the present memory, the
 /// memory for compiling kernels, and the largest tensor once, as needed to initialise, save or read it.
-int64_t bytesBeside(const Device &device, const Model &model);
+int64_t bytesOutsidePlan(const Device &device, const Model &model);
 
 /// The settings of a run within a budget, and notes about them.
-struct Fitted {
+struct FittedSettings {
   TrainSettings settings;
   std::string note;
 };
 /// Throws Error if nothing fits the budget, with the smallest one that works. A budget is that of each of `ranks`. If
 /// these are `together` here, the ranks of a machine share its free memory, and the first one chooses for all.
-Fitted fitted(const Device &device, const Model &model, const TrainSettings &settings, const MemoryBudget &budget,
-              int64_t ranks = 1, Collective &together = *aloneCollective());
+FittedSettings fitToMemory(const Device &device, const Model &model, const TrainSettings &settings,
+                           const MemoryBudget &budget, int64_t ranks = 1, Collective &together = *aloneCollective());
 /// As above, for display: the notes are the table of the candidates and the choice, a line each.
-Fitted fittedWithTable(const Device &device, const Model &model, const TrainSettings &settings,
-                       const MemoryBudget &budget, int64_t ranks = 1);
+FittedSettings fitToMemoryWithTable(const Device &device, const Model &model, const TrainSettings &settings,
+                                    const MemoryBudget &budget, int64_t ranks = 1);
 
 } // namespace kiln

@@ -1,10 +1,11 @@
 // Taking, dropping and making again.
 
-#include "models/nn/kept.h"
+#include "models/nn/saved_activation.h"
 
 namespace kiln {
 
-const TensorRef &Kept::take(Build &b, Site site, const std::string &called, Type type, Shape extents, Fill with) {
+const TensorRef &SavedActivation::take(Build &b, Site site, const std::string &called, Type type, Shape extents,
+                                       Fill with) {
   name = called;
   fill = std::move(with);
   isMadeAgain = b.recompute.makes(site, b.block);
@@ -12,12 +13,12 @@ const TensorRef &Kept::take(Build &b, Site site, const std::string &called, Type
   return memory = b.arena.take(name, type, std::move(extents));
 }
 
-void Kept::drop(Build &b) {
+void SavedActivation::drop(Build &b) {
   if (isMadeAgain)
     release(b);
 }
 
-const TensorRef &Kept::get(Build &b) {
+const TensorRef &SavedActivation::get(Build &b) {
   if (!isThere) {
     place(b);
     const Scope scope(b, "again");
@@ -26,20 +27,20 @@ const TensorRef &Kept::get(Build &b) {
   return memory;
 }
 
-const TensorRef &Kept::place(Build &b) {
+const TensorRef &SavedActivation::place(Build &b) {
   if (!isThere)
     memory = b.arena.take(name, memory.type, memory.extents);
   isThere = true;
   return memory;
 }
 
-const TensorRef &Kept::operator*() const {
+const TensorRef &SavedActivation::operator*() const {
   if (!isThere)
     throw Error("expected '" + name + "' to be in memory, but it was dropped", Fault::internal);
   return memory;
 }
 
-void Kept::release(Build &b) {
+void SavedActivation::release(Build &b) {
   b.release(**this);
   isThere = false;
 }

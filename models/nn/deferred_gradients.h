@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-class Gathered {
+class DeferredGradients {
 public:
   /// Whether gradients are deferred: on a GPU, from begin() until takeSums().
   bool isOn() const { return on; }

@@ -1,6 +1,6 @@
 // The loop round the choice of a token.
 
-#include "models/generate/writing.h"
+#include "models/generate/sample_command.h"
 #include "models/data/random.h"
 #include "models/data/text.h"
 #include "models/generate/text_stream.h"
@@ -14,7 +14,7 @@
 
 namespace kiln {
 
-static std::string promptOf(const WritingOptions &o) {
+static std::string promptOf(const GenerationOptions &o) {
   if (!o.promptFile)
     return o.prompt.value_or("");
   const std::vector<uint8_t> bytes = readWholeText(*o.promptFile == "-" ? "/dev/stdin" : *o.promptFile);
@@ -32,7 +32,7 @@ struct GrowingText {
 } // namespace
 
 void write(const std::string &program, const std::function<Generator(Generator::Options)> &make, const TextForm &form,
-           const WritingOptions &o) {
+           const GenerationOptions &o) {
   verify(o);
   const std::string prompt = promptOf(o);
   const std::vector<int32_t> begin = form.encode(prompt);
@@ -67,7 +67,7 @@ void write(const std::string &program, const std::function<Generator(Generator::
         continue;
       const std::span<const float> known = std::span(logits[s]).first(form.size);
       const double uniform = random.uniform(static_cast<uint64_t>(i) + (static_cast<uint64_t>(s) << 32));
-      const auto token = static_cast<int32_t>(choose(known, text.tokens, o.choice, uniform));
+      const auto token = static_cast<int32_t>(sampleToken(known, text.tokens, o.sampling, uniform));
       text.isFinished = std::find(form.ends.begin(), form.ends.end(), token) != form.ends.end();
       if (!text.isFinished) {
         ++written;

@@ -1,6 +1,6 @@
 // Squares chunk by chunk, then sums of chunks group by group.
 
-#include "kernels/group_norms.h"
+#include "kernels/gradient_norms.h"
 #include "kernels/adamw.h"
 #include "kernels/blocks.h"
 #include "kernels/expect.h"
@@ -16,7 +16,7 @@ static Tile loadUpTo(View from, Tile n, Tile end, int block) {
 }
 
 /// partials[p] = Σ g² over chunk p.
-static void groupSquares(View g, View begins, View ends, View partials, GroupSquaresConfig cfg) {
+static void groupSquares(View g, View begins, View ends, View partials, GradientSquaresConfig cfg) {
   Tile p = program_id();
   Tile begin = load(begins, {p}, {}), end = load(ends, {p}, {}); // scalars
   Tile running = zeros(f32, {cfg.block});                        // (BLOCK)
@@ -28,7 +28,7 @@ static void groupSquares(View g, View begins, View ends, View partials, GroupSqu
 }
 
 /// norms[i] = √Σ partials of group i · unscale.
-static void groupNorms(View partials, View firsts, View record, View norms, GroupSquaresConfig cfg) {
+static void gradientNorms(View partials, View firsts, View record, View norms, GradientSquaresConfig cfg) {
   Tile group = program_id();
   Tile begin = load(firsts, {group}, {}), end = load(firsts, {group + 1}, {}); // scalars
   Tile running = zeros(f32, {cfg.block});                                      // (BLOCK)
@@ -39,16 +39,16 @@ static void groupNorms(View partials, View firsts, View record, View norms, Grou
 }
 
 static std::vector<Field> groupFields() {
-  return {field("block", &GroupSquaresConfig::block, "elements side by side")};
+  return {field("block", &GradientSquaresConfig::block, "elements side by side")};
 }
-const Kernel groupSquaresKernel =
-    kernel("group_squares", groupSquares,
+const Kernel gradientSquaresKernel =
+    kernel("gradient_squares", groupSquares,
            {"g (n)", "begins (P) i64, of chunks", "ends (P) i64", "partials (P) f32, sums of the squares of chunks"},
            groupFields());
-const Kernel groupNormsKernel = kernel("group_norms", groupNorms,
-                                       {"partials (P) f32", "firsts (G + 1) i64, where each group's chunks begin",
-                                        "record (16) f32, with what unscales", "norms (G) f32"},
-                                       groupFields());
+const Kernel gradientNormsKernel = kernel("gradient_norms", gradientNorms,
+                                          {"partials (P) f32", "firsts (G + 1) i64, where each group's chunks begin",
+                                           "record (16) f32, with what unscales", "norms (G) f32"},
+                                          groupFields());
 
 GroupChunks chunksOf(std::vector<GroupRange> ranges, int64_t groups, int64_t chunk) {
   std::stable_sort(ranges.begin(), ranges.end(), [](const auto &a, const auto &b) { return a.group < b.group; });
@@ -66,10 +66,10 @@ GroupChunks chunksOf(std::vector<GroupRange> ranges, int64_t groups, int64_t chu
   return chunks;
 }
 
-Plan planGroupNorms(const Target &target, const TensorRef &g, const TensorRef &begins, const TensorRef &ends,
-                    const TensorRef &firsts, const TensorRef &record, const TensorRef &norms,
-                    const std::optional<GroupSquaresConfig> &config) {
-  const char *plan = "group_norms";
+Plan planGradientNorms(const Target &target, const TensorRef &g, const TensorRef &begins, const TensorRef &ends,
+                       const TensorRef &firsts, const TensorRef &record, const TensorRef &norms,
+                       const std::optional<GradientSquaresConfig> &config) {
+  const char *plan = "gradient_norms";
   expectRank(plan, "g", g, 1);
   expectFloat(plan, "g", g);
   expectRank(plan, "begins", begins, 1);
@@ -82,11 +82,11 @@ Plan planGroupNorms(const Target &target, const TensorRef &g, const TensorRef &b
   expectShape(plan, "record", record, {stepFields});
   for (const auto &[name, list] : {std::pair("record", &record), {"norms", &norms}})
     expectType(plan, name, *list, {f32});
-  const GroupSquaresConfig chosen = config.value_or(GroupSquaresConfig{.block = pickBlock(target, 65536, 1024)});
-  const std::string text = textOf(groupSquaresKernel.fields, chosen);
+  const GradientSquaresConfig chosen = config.value_or(GradientSquaresConfig{.block = pickBlock(target, 65536, 1024)});
+  const std::string text = textOf(gradientSquaresKernel.fields, chosen);
   const Arg partials = Arg::workspace(0, f32, {P});
-  return {.launches = {{&groupSquaresKernel, text, programs(P), {g, begins, ends, partials}},
-                       {&groupNormsKernel, text, programs(G), {partials, firsts, record, norms}}},
+  return {.launches = {{&gradientSquaresKernel, text, programs(P), {g, begins, ends, partials}},
+                       {&gradientNormsKernel, text, programs(G), {partials, firsts, record, norms}}},
           .workspaceBytes = P * bytesOf(f32)};
 }
 

@@ -9,11 +9,11 @@
 
 namespace kiln {
 
-struct GroupSquaresConfig {
+struct GradientSquaresConfig {
   int block = 1024; // elements, or chunks, in parallel
 };
 
-extern const Kernel groupSquaresKernel, groupNormsKernel;
+extern const Kernel gradientSquaresKernel, gradientNormsKernel;
 
 /// A range of elements that belongs to a group.
 struct GroupRange {
@@ -31,8 +31,8 @@ GroupChunks chunksOf(std::vector<GroupRange> ranges, int64_t groups, int64_t chu
 
 /// norms[i] = √Σ g² · unscale over the elements of group i. g (n); begins, ends (P) and firsts (G + 1) i64 from
 /// chunksOf(); record (stepFields) f32, from which `unscale` is read; norms (G) f32. Workspace: P f32.
-Plan planGroupNorms(const Target &target, const TensorRef &g, const TensorRef &begins, const TensorRef &ends,
-                    const TensorRef &firsts, const TensorRef &record, const TensorRef &norms,
-                    const std::optional<GroupSquaresConfig> &config = {});
+Plan planGradientNorms(const Target &target, const TensorRef &g, const TensorRef &begins, const TensorRef &ends,
+                       const TensorRef &firsts, const TensorRef &record, const TensorRef &norms,
+                       const std::optional<GradientSquaresConfig> &config = {});
 
 } // namespace kiln

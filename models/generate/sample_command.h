@@ -2,8 +2,8 @@
 
 #pragma once
 
+#include "models/generate/generation_options.h"
 #include "models/generate/generator.h"
-#include "models/generate/writing_options.h"
 
 namespace kiln {
 
@@ -20,6 +20,6 @@ struct TextForm {
 /// written one after the other when all are complete, each followed by a line of dashes. Seed, number of the text and
 /// position determine each draw. `program` is named in messages. Throws Error.
 void write(const std::string &program, const std::function<Generator(Generator::Options)> &make, const TextForm &form,
-           const WritingOptions &options);
+           const GenerationOptions &options);
 
 } // namespace kiln

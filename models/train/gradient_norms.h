@@ -6,11 +6,11 @@
 
 namespace kiln {
 
-class GroupNorms {
+class GradientNorms {
 public:
   /// Groups the parameters of the trainer's model by the beginning of their names: up to the first dot, or up to the
   /// dot after a number (`h.0`). The trainer must outlive it.
-  explicit GroupNorms(Trainer &trainer);
+  explicit GradientNorms(Trainer &trainer);
 
   /// The names of the groups, in the order of their first parameters.
   const std::vector<std::string> &names() const { return groups; }

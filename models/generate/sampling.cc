@@ -1,6 +1,6 @@
 // Penalty, temperature, and the three filters.
 
-#include "models/generate/choice.h"
+#include "models/generate/sampling.h"
 #include "dialect/dsl/Types.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace kiln {
 
-void verify(const Choice &c) {
+void verify(const SamplingParams &c) {
   if (!(c.temperature >= 0) || std::isinf(c.temperature))
     throw Error(fmt::format("expected 'temperature' to be a number from 0 on, but got {}", c.temperature));
   if (c.topK < 0)
@@ -95,7 +95,7 @@ struct Left {
   int64_t count;
   double total = 0;
 
-  Left(const std::vector<float> &logits, const Choice &choice);
+  Left(const std::vector<float> &logits, const SamplingParams &choice);
   /// Those as large as the largest share alike, infinite ones too.
   double weightOf(int64_t token) const {
     if (logits[token] == largest)
@@ -107,7 +107,7 @@ struct Left {
 };
 } // namespace
 
-Left::Left(const std::vector<float> &logits, const Choice &c)
+Left::Left(const std::vector<float> &logits, const SamplingParams &c)
     : logits(logits), temperature(c.temperature), ranking(logits, c.topK),
       largest(*std::max_element(logits.begin(), logits.end(), isLess)), count(ranking.size()) {
   if (std::isnan(largest))
@@ -134,16 +134,18 @@ Left::Left(const std::vector<float> &logits, const Choice &c)
   }
 }
 
-std::vector<Likely> likely(std::span<const float> given, std::span<const int32_t> seen, const Choice &c) {
+std::vector<LikelyToken> likelyTokens(std::span<const float> given, std::span<const int32_t> seen,
+                                      const SamplingParams &c) {
   const std::vector<float> logits = penalised(given, seen, c.repetitionPenalty);
   Left left(logits, c);
-  std::vector<Likely> all;
+  std::vector<LikelyToken> all;
   for (int64_t i = 0; i < left.count; ++i)
     all.push_back({left.ranking[i], left.weight(i) / left.total});
   return all;
 }
 
-int64_t choose(std::span<const float> given, std::span<const int32_t> seen, const Choice &c, double uniform) {
+int64_t sampleToken(std::span<const float> given, std::span<const int32_t> seen, const SamplingParams &c,
+                    double uniform) {
   const std::vector<float> logits = penalised(given, seen, c.repetitionPenalty);
   if (c.temperature == 0) {
     const auto largest = std::max_element(logits.begin(), logits.end(), isLess); // the first of several alike

@@ -1,7 +1,7 @@
 // Choosing tokens: what Hugging Face's processors leave, ties, and what makes no sense.
 
 #include "dialect/dsl/Types.h"
-#include "models/generate/choice.h"
+#include "models/generate/sampling.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
 
@@ -31,7 +31,7 @@ private:
 struct Case {
   std::vector<float> logits;
   std::vector<int32_t> seen;
-  Choice choice;
+  SamplingParams choice;
 };
 
 Case drawCase(Numbers &numbers) {
@@ -55,15 +55,15 @@ Case drawCase(Numbers &numbers) {
 
 // Of a thousand random logits and settings the same tokens are left, in the same order, as Hugging Face leaves. Its
 // probabilities are of logits in f32, which moves them by a few units of that.
-TEST(Choice, LeavesWhatHuggingFaceLeaves) {
+TEST(SamplingParams, LeavesWhatHuggingFaceLeaves) {
   const nlohmann::json cases = nlohmann::json::parse(readText(KILN_GOLDEN_CHOICES));
   Numbers numbers;
   ASSERT_EQ(cases.size(), 1000u);
   for (const nlohmann::json &want : cases) {
     const Case c = drawCase(numbers);
-    const std::vector<Likely> left = likely(c.logits, c.seen, c.choice);
+    const std::vector<LikelyToken> left = likelyTokens(c.logits, c.seen, c.choice);
     std::string tokens;
-    for (const Likely &l : left)
+    for (const LikelyToken &l : left)
       tokens += static_cast<char>('a' + l.token);
     EXPECT_EQ(tokens, want[0].get<std::string>());
     EXPECT_NEAR(left.front().probability, want[1].get<double>(), 1e-5);
@@ -71,26 +71,26 @@ TEST(Choice, LeavesWhatHuggingFaceLeaves) {
 }
 
 // A number below the first probability takes the first token, one just below 1 the last.
-TEST(Choice, DrawsByProbability) {
+TEST(SamplingParams, DrawsByProbability) {
   const std::vector<float> logits = {0, std::log(3.0f)};
-  const Choice plain = {.temperature = 1};
-  EXPECT_EQ(choose(logits, {}, plain, 0.0), 1);
-  EXPECT_EQ(choose(logits, {}, plain, 0.74), 1);
-  EXPECT_EQ(choose(logits, {}, plain, 0.76), 0);
-  EXPECT_EQ(choose(logits, {}, plain, std::nextafter(1.0, 0.0)), 0);
+  const SamplingParams plain = {.temperature = 1};
+  EXPECT_EQ(sampleToken(logits, {}, plain, 0.0), 1);
+  EXPECT_EQ(sampleToken(logits, {}, plain, 0.74), 1);
+  EXPECT_EQ(sampleToken(logits, {}, plain, 0.76), 0);
+  EXPECT_EQ(sampleToken(logits, {}, plain, std::nextafter(1.0, 0.0)), 0);
 }
 
 // Of a vocabulary far larger than what is sorted at once a draw is that of the whole distribution in its order, however
 // far down it is: logits so alike that it goes through all of them, equal ones, and settings that leave few.
-TEST(Choice, DrawsFromLargeVocabularies) {
+TEST(SamplingParams, DrawsFromLargeVocabularies) {
   Numbers numbers;
   for (const int spread : {1, 40, 4000}) {
     std::vector<float> logits;
     for (int i = 0; i < 5000; ++i)
       logits.push_back(static_cast<float>(numbers.below(spread)) / 64);
-    for (const Choice &c : {Choice{.temperature = 1}, Choice{.temperature = 0.5, .topP = 0.9},
-                            Choice{.temperature = 2, .topK = 700, .minP = 0.01}}) {
-      const std::vector<Likely> left = likely(logits, {}, c);
+    for (const SamplingParams &c : {SamplingParams{.temperature = 1}, SamplingParams{.temperature = 0.5, .topP = 0.9},
+                                    SamplingParams{.temperature = 2, .topK = 700, .minP = 0.01}}) {
+      const std::vector<LikelyToken> left = likelyTokens(logits, {}, c);
       for (size_t i = 1; i < left.size(); ++i) {
         const float before = logits[left[i - 1].token], own = logits[left[i].token];
         ASSERT_TRUE(before > own || (before == own && left[i - 1].token < left[i].token)) << spread << " " << i;
@@ -99,56 +99,56 @@ TEST(Choice, DrawsFromLargeVocabularies) {
         double before = 0;
         for (size_t j = 0; j < i; ++j)
           before += left[j].probability;
-        EXPECT_EQ(choose(logits, {}, c, before + left[i].probability / 2), left[i].token) << spread << " " << i;
+        EXPECT_EQ(sampleToken(logits, {}, c, before + left[i].probability / 2), left[i].token) << spread << " " << i;
       }
     }
   }
 }
 
 // Without a temperature the largest logit wins, the lowest token of several alike.
-TEST(Choice, TakesTheLowestOfTheLikeliest) {
-  EXPECT_EQ(choose(std::vector<float>{1, 5, 2, 5}, {}, {.temperature = 0}, 0.99), 1);
+TEST(SamplingParams, TakesTheLowestOfTheLikeliest) {
+  EXPECT_EQ(sampleToken(std::vector<float>{1, 5, 2, 5}, {}, {.temperature = 0}, 0.99), 1);
 }
 
 // Those as likely as the k-th stay.
-TEST(Choice, KeepsTiesWithTheKth) {
-  EXPECT_EQ(likely(std::vector<float>{1, 3, 3, 3, 0}, {}, {.temperature = 1, .topK = 2}).size(), 3u);
+TEST(SamplingParams, KeepsTiesWithTheKth) {
+  EXPECT_EQ(likelyTokens(std::vector<float>{1, 3, 3, 3, 0}, {}, {.temperature = 1, .topK = 2}).size(), 3u);
 }
 
 // A model gone wrong gives numbers that are none: they are the last to be taken.
-TEST(Choice, TakesNumbersBeforeNaN) {
+TEST(SamplingParams, TakesNumbersBeforeNaN) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(choose(std::vector<float>{nan, -2, nan}, {}, {.temperature = 0}, 0.5), 1);
-  EXPECT_EQ(choose(std::vector<float>{nan, -2, nan}, {}, {.temperature = 1}, 0.5), 1);
+  EXPECT_EQ(sampleToken(std::vector<float>{nan, -2, nan}, {}, {.temperature = 0}, 0.5), 1);
+  EXPECT_EQ(sampleToken(std::vector<float>{nan, -2, nan}, {}, {.temperature = 1}, 0.5), 1);
 }
 
 // Infinite logits: they are taken before all others and share alike, and what is infinitely unlikely never is taken.
-TEST(Choice, TakesInfiniteLogitsFirst) {
+TEST(SamplingParams, TakesInfiniteLogitsFirst) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> two = {3, infinity, -infinity, infinity};
   for (const double temperature : {0.0, 1.0})
-    EXPECT_EQ(choose(two, {}, {.temperature = temperature}, 0.1), 1);
-  EXPECT_EQ(choose(two, {}, {.temperature = 1}, 0.6), 3);
+    EXPECT_EQ(sampleToken(two, {}, {.temperature = temperature}, 0.1), 1);
+  EXPECT_EQ(sampleToken(two, {}, {.temperature = 1}, 0.6), 3);
   const std::vector<float> one = {-infinity, 0, -infinity};
-  EXPECT_EQ(choose(one, {}, {.temperature = 1}, std::nextafter(1.0, 0.0)), 1);
+  EXPECT_EQ(sampleToken(one, {}, {.temperature = 1}, std::nextafter(1.0, 0.0)), 1);
   const std::vector<float> none = {-infinity, -infinity};
-  EXPECT_EQ(choose(none, {}, {.temperature = 1}, 0.6), 1);
+  EXPECT_EQ(sampleToken(none, {}, {.temperature = 1}, 0.6), 1);
 }
 
-TEST(Choice, RefusesLogitsOfWhichNoneIsANumber) {
+TEST(SamplingParams, RefusesLogitsOfWhichNoneIsANumber) {
   const std::vector<float> logits(3, std::numeric_limits<float>::quiet_NaN());
   for (const double temperature : {0.0, 1.0})
-    expectError([&] { choose(logits, {}, {.temperature = temperature}, 0.5); },
+    expectError([&] { sampleToken(logits, {}, {.temperature = temperature}, 0.5); },
                 {"expected a logit that is a number, but each is NaN"});
 }
 
-TEST(Choice, RefusesWhatMakesNoSense) {
-  expectError([] { verify(Choice{.temperature = -1}); },
+TEST(SamplingParams, RefusesWhatMakesNoSense) {
+  expectError([] { verify(SamplingParams{.temperature = -1}); },
               {"expected 'temperature' to be a number from 0 on, but got -1"});
-  expectError([] { verify(Choice{.topK = -1}); }, {"expected 'top-k' to be at least 0, but got -1"});
-  expectError([] { verify(Choice{.topP = 0}); }, {"expected 'top-p' to be above 0 and at most 1, but got 0"});
-  expectError([] { verify(Choice{.minP = 2}); }, {"expected 'min-p' to be from 0 to 1, but got 2"});
-  expectError([] { verify(Choice{.repetitionPenalty = 0}); },
+  expectError([] { verify(SamplingParams{.topK = -1}); }, {"expected 'top-k' to be at least 0, but got -1"});
+  expectError([] { verify(SamplingParams{.topP = 0}); }, {"expected 'top-p' to be above 0 and at most 1, but got 0"});
+  expectError([] { verify(SamplingParams{.minP = 2}); }, {"expected 'min-p' to be from 0 to 1, but got 2"});
+  expectError([] { verify(SamplingParams{.repetitionPenalty = 0}); },
               {"expected 'repetition-penalty' to be above 0, but got 0"});
 }
 

@@ -1,6 +1,6 @@
 // Flags by CLI11.
 
-#include "models/generate/writing_options.h"
+#include "models/generate/generation_options.h"
 #include "models/train/flags.h"
 
 #include <algorithm>
@@ -8,19 +8,20 @@
 
 namespace kiln {
 
-void addWritingFlags(CLI::App *app, WritingOptions &o, const std::string &unit, const std::string &without) {
+void addGenerationFlags(CLI::App *app, GenerationOptions &o, const std::string &unit, const std::string &without) {
   app->add_option("--prompt", o.prompt, "text to go on from (" + without + ")");
   app->add_option("--prompt-file", o.promptFile, "a file with the text to go on from; '-' is standard input");
   addNumber<int64_t>(app, "--" + unit + "s", o.tokens, unit + "s to write, at most")->capture_default_str();
   addNumber<int64_t>(app, "--num", o.texts, "texts to write, side by side")->capture_default_str();
-  addNumber<double>(app, "--temperature", o.choice.temperature, "0: always the likeliest " + unit)
+  addNumber<double>(app, "--temperature", o.sampling.temperature, "0: always the likeliest " + unit)
       ->capture_default_str();
-  addNumber<int64_t>(app, "--top-k", o.choice.topK, "choose among the k likeliest (0: all)")->capture_default_str();
-  addNumber<double>(app, "--top-p", o.choice.topP, "choose among the likeliest that have so much probability")
+  addNumber<int64_t>(app, "--top-k", o.sampling.topK, "choose among the k likeliest (0: all)")->capture_default_str();
+  addNumber<double>(app, "--top-p", o.sampling.topP, "choose among the likeliest that have so much probability")
       ->capture_default_str();
-  addNumber<double>(app, "--min-p", o.choice.minP, "choose among those with this share of the likeliest's probability")
+  addNumber<double>(app, "--min-p", o.sampling.minP,
+                    "choose among those with this share of the likeliest's probability")
       ->capture_default_str();
-  addNumber<double>(app, "--repetition-penalty", o.choice.repetitionPenalty,
+  addNumber<double>(app, "--repetition-penalty", o.sampling.repetitionPenalty,
                     "divides the logits of what is there already (1: none)")
       ->capture_default_str();
   app->add_option("--stop", o.stops, "end in front of this text; may be given several times")
@@ -29,7 +30,7 @@ void addWritingFlags(CLI::App *app, WritingOptions &o, const std::string &unit, 
   app->add_flag("--speed", o.speed, "say on standard error how fast it was");
 }
 
-void verify(const WritingOptions &o) {
+void verify(const GenerationOptions &o) {
   if (o.tokens < 1)
     throw Error(fmt::format("expected 'tokens' to be at least 1, but got {}", o.tokens));
   if (o.texts < 1)
@@ -38,7 +39,7 @@ void verify(const WritingOptions &o) {
     throw Error("expected --prompt or --prompt-file, but got both");
   if (std::any_of(o.stops.begin(), o.stops.end(), [](const std::string &stop) { return stop.empty(); }))
     throw Error("expected 'stop' to be a text of at least one byte, but got an empty one");
-  verify(o.choice);
+  verify(o.sampling);
 }
 
 } // namespace kiln

@@ -5,7 +5,7 @@
 
 namespace {
 
-class WritingTest : public ProgramTest {
+class SampleTest : public ProgramTest {
 protected:
   /// A model that sees 40 tokens, of bytes.
   void SetUp() override { ASSERT_EQ(train(out, {"--steps", "2", "--context", "40"}).status, 0); }
@@ -21,7 +21,7 @@ protected:
 const std::string dashes = "---------------\n";
 
 // The first of several texts is the one that is written alone, and each of them has a line of dashes behind it.
-TEST_F(WritingTest, SeveralTextsGrowSideBySide) {
+TEST_F(SampleTest, SeveralTextsGrowSideBySide) {
   const std::string one = written({"--prompt", "line"}), three = written({"--prompt", "line", "--num", "3"});
   EXPECT_EQ(three.substr(0, one.size() + dashes.size()), one + dashes);
   size_t count = 0;
@@ -32,13 +32,13 @@ TEST_F(WritingTest, SeveralTextsGrowSideBySide) {
 }
 
 // A prompt in a file is one on the command line.
-TEST_F(WritingTest, PromptsComeFromFiles) {
+TEST_F(SampleTest, PromptsComeFromFiles) {
   writeText(folder / "prompt", "line 7");
   EXPECT_EQ(written({"--prompt-file", folder / "prompt"}), written({"--prompt", "line 7"}));
 }
 
 // A text ends in front of a stop; here that is what stands second in it.
-TEST_F(WritingTest, TextsEndInFrontOfAStop) {
+TEST_F(SampleTest, TextsEndInFrontOfAStop) {
   const std::string whole = written({"--prompt", "line", "--temperature", "0"});
   ASSERT_GT(whole.size(), 7u);
   const std::string stop = whole.substr(5, 2);
@@ -47,7 +47,7 @@ TEST_F(WritingTest, TextsEndInFrontOfAStop) {
 }
 
 // Each filter alone leaves the likeliest token only where it is asked to.
-TEST_F(WritingTest, FiltersThatLeaveOneTokenAreGreedy) {
+TEST_F(SampleTest, FiltersThatLeaveOneTokenAreGreedy) {
   const std::string greedy = written({"--prompt", "line", "--temperature", "0"});
   for (const std::vector<std::string> &filter :
        std::vector<std::vector<std::string>>{{"--top-k", "1"}, {"--top-p", "0.000001"}, {"--min-p", "1"}})
@@ -56,11 +56,11 @@ TEST_F(WritingTest, FiltersThatLeaveOneTokenAreGreedy) {
 }
 
 // How fast it was is said where that is asked for.
-TEST_F(WritingTest, SpeedIsSaid) {
+TEST_F(SampleTest, SpeedIsSaid) {
   EXPECT_NE(written({"--prompt", "line", "--speed"}).find("12 tokens written"), std::string::npos);
 }
 
-TEST_F(WritingTest, MistakesAreNamed) {
+TEST_F(SampleTest, MistakesAreNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
       {{"--prompt", "a", "--prompt-file", "b"}, "expected --prompt or --prompt-file, but got both"},
       {{"--prompt", ""}, "expected a prompt of at least one byte, but got an empty one"},

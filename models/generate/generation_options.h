@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "models/generate/choice.h"
+#include "models/generate/sampling.h"
 
 #include <optional>
 #include <string>
@@ -14,20 +14,20 @@ class App;
 
 namespace kiln {
 
-struct WritingOptions {
+struct GenerationOptions {
   std::optional<std::string> prompt;     // text to continue
   std::optional<std::string> promptFile; // a file with it; `-`: standard input
   int64_t tokens = 256;                  // tokens to generate, at most
   int64_t texts = 1;                     // number of texts from one prompt
-  Choice choice = {};
+  SamplingParams sampling = {};
   uint64_t seed = 1;
   std::vector<std::string> stops = {}; // each ends the text before it
   bool speed = false;                  // prints the speed
 };
 
 /// Adds the flags. `unit` names a token: `token`, `byte`; `without` says what happens without a prompt.
-void addWritingFlags(CLI::App *app, WritingOptions &options, const std::string &unit, const std::string &without);
+void addGenerationFlags(CLI::App *app, GenerationOptions &options, const std::string &unit, const std::string &without);
 /// Throws Error for options that contradict each other or are out of range.
-void verify(const WritingOptions &options);
+void verify(const GenerationOptions &options);
 
 } // namespace kiln

@@ -7,14 +7,14 @@
 
 namespace kiln {
 
-class Kept {
+class SavedActivation {
 public:
   /// Appends the launches that write it; they get() their own inputs. It refers to the layer and to its saved
   /// activations, which must not move while a plan is built.
   using Fill = std::function<void(Build &)>;
 
-  Kept() = default;
-  Kept(const Kept &) = delete; // because fills refer to it
+  SavedActivation() = default;
+  SavedActivation(const SavedActivation &) = delete; // because fills refer to it
 
   /// Takes memory for the launches that follow. If the build recomputes `site`, drop() releases it, and get() takes
   /// memory again and has `fill` write it.

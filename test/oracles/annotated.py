@@ -1,4 +1,4 @@
-"""Losses of 50 steps of seed001's GPT-2 in PyTorch, for test/models/gpt2/seed001_test.cc.
+"""Losses of 50 steps of the GPT-2 preset `annotated` in PyTorch, for test/models/gpt2/annotated_test.cc.
 
 Written from what that model is said to be, not from Kiln: blocks x + attention(norm(x)), then x + mlp(norm(x)); a norm
 divides by the standard deviation over n - 1, with nothing added; rows of the token table are multiplied by the root of
@@ -6,7 +6,7 @@ the width before positions are added; attention's projections have no biases; th
 AdamW decays all but what begins at zero. Two layers of width 128, sequences of 64, two micro-batches of 4 a step, no
 dropout. Tokens are a formula's; weights are Kiln's (draws.py).
 
-    pip install torch==2.4.1 numpy && python3 test/oracles/seed001.py > test/models/gpt2/seed001.json
+    pip install torch==2.4.1 numpy && python3 test/oracles/annotated.py > test/models/gpt2/annotated.json
 
 All is in double precision.
 """

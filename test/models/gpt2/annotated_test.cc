@@ -1,4 +1,4 @@
-// GPT-2 as seed001 has it: PyTorch's losses, the size it should have, and what it is trained with.
+// The preset `annotated`: PyTorch's losses, the size it should have, and what it is trained with.
 
 #include "models/data/batches.h"
 #include "models/data/files.h"
@@ -18,7 +18,7 @@ namespace {
 
 class Seed001 : public DeviceTest {};
 
-/// Sequences of micro-batch `number`, as test/oracles/seed001.py has them.
+/// Sequences of micro-batch `number`, as test/oracles/annotated.py has them.
 HostBatch microBatch(int64_t number, int64_t count) {
   std::vector<int32_t> tokens, targets;
   const auto token = [](int64_t i) { return static_cast<int32_t>((i * i * 7 + i * 13) % 293); };
@@ -29,11 +29,11 @@ HostBatch microBatch(int64_t number, int64_t count) {
   return languageBatch(tokens, targets);
 }
 
-// Fifty steps of two micro-batches have the losses that test/oracles/seed001.py recorded: norms over n - 1 without an
+// Fifty steps of two micro-batches have the losses that test/oracles/annotated.py recorded: norms over n - 1 without an
 // epsilon, scaled rows of tokens, attention without biases, the head's bias, decay of gains too, and the schedule.
 TEST_P(Seed001, HasPyTorchsLosses) {
-  const std::vector<double> want = nlohmann::json::parse(readFile(KILN_SEED001_LOSSES)).at("losses");
-  NamedGpt2 named = gpt2Named("seed001-small");
+  const std::vector<double> want = nlohmann::json::parse(readFile(KILN_ANNOTATED_LOSSES)).at("losses");
+  NamedGpt2 named = gpt2Named("annotated-small");
   named.config.vocab = 300;
   TrainSettings &s = named.settings;
   s.steps = std::ssize(want);
@@ -55,7 +55,7 @@ KILN_ON_DEVICES(Seed001);
 
 // The seed's model has the parameters that the seed counts.
 TEST(Seed001Presets, HasTheSeedsParameters) {
-  const Network network(gpt2Named("seed001").config);
+  const Network network(gpt2Named("annotated").config);
   int64_t count = 0;
   for (const Parameter &p : network.parameters().all())
     count += p.count();
@@ -72,21 +72,21 @@ TEST(Seed001Presets, LlmcsModelHasItsParameters) {
 
 // It is trained on 8 · 32 sequences a step; the rate rises for two thousand steps and would be zero behind the last.
 TEST(Seed001Presets, TrainsAsTheSeedDoes) {
-  const TrainSettings s = gpt2Named("seed001").settings;
+  const TrainSettings s = gpt2Named("annotated").settings;
   EXPECT_EQ(s.batch, 8);
   EXPECT_EQ(s.accumulate, 32);
   EXPECT_DOUBLE_EQ(learningRate(s, 1999), 2.5e-4);
   EXPECT_DOUBLE_EQ(learningRate(s, 6000), 1.25e-4);
   EXPECT_NEAR(learningRate(s, 10000), 0, 1e-18);
-  EXPECT_EQ(s.decayOn, DecayOn::seed001);
+  EXPECT_EQ(s.decayOn, DecayOn::nonzero);
   EXPECT_EQ(s.dropoutKind, DropoutKind::plain);
   EXPECT_EQ(s.clip, 0);
 }
 
-// seed004's rate falls by a hundredth a step, over four micro-batches of sixteen; its model has a head, with a bias, of
-// its own.
+// The rate of `mlp-first` falls by a hundredth a step, over four micro-batches of sixteen; its model has a head, with a
+// bias, of its own.
 TEST(Seed004Presets, TrainsAsTheSeedDoes) {
-  const NamedGpt2 named = gpt2Named("seed004");
+  const NamedGpt2 named = gpt2Named("mlp-first");
   const TrainSettings &s = named.settings;
   EXPECT_EQ(s.batch * s.accumulate, 64);
   EXPECT_DOUBLE_EQ(learningRate(s, 9), 4e-4);

@@ -1,7 +1,7 @@
 // Norms of groups of a flat gradient.
 
 #include "kernels/adamw.h"
-#include "kernels/group_norms.h"
+#include "kernels/gradient_norms.h"
 #include "test/kernels/harness.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-using GroupNormsTest = KernelTest;
+using GradientNormsTest = KernelTest;
 
 Tensor list(const std::shared_ptr<Device> &device, const std::vector<int64_t> &numbers) {
   Tensor tensor(device, i64, {std::ssize(numbers)});
@@ -19,7 +19,7 @@ Tensor list(const std::shared_ptr<Device> &device, const std::vector<int64_t> &n
 
 // Ranges of one group need not stand together, nor all elements belong to one; chunks end where ranges do, at any
 // place, and several of them make a group. Squares of small integers are added exactly.
-TEST_P(GroupNormsTest, AreTheirOwnElementsAlone) {
+TEST_P(GradientNormsTest, AreTheirOwnElementsAlone) {
   const int64_t n = 700;
   const Array g = integers({n}, type(), 8);
   const std::vector<GroupRange> ranges = {{0, 130, 1}, {130, 131, 0}, {131, 450, 2}, {460, 700, 0}};
@@ -33,14 +33,14 @@ TEST_P(GroupNormsTest, AreTheirOwnElementsAlone) {
                firsts = list(device, chunks.firsts);
   const StepRecord host = recordOf({}, {.lossScale = 4});
   Array record = array({stepFields}, f32, {host.numbers.begin(), host.numbers.end()}), norms = unwritten({4}, f32);
-  run(planGroupNorms(target(), g, begins, ends, firsts, record, norms, GroupSquaresConfig{.block = 64}));
+  run(planGradientNorms(target(), g, begins, ends, firsts, record, norms, GradientSquaresConfig{.block = 64}));
   std::vector<Want> all;
   for (const double square : squares)
     all.push_back({std::sqrt(square) / 4, 2 * roundoff * std::sqrt(square)});
   expectClose("norms", norms, all);
 }
 
-KILN_ON_MACHINES(GroupNormsTest);
+KILN_ON_MACHINES(GradientNormsTest);
 
 } // namespace
 } // namespace kiln

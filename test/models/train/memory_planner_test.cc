@@ -1,7 +1,7 @@
 // Budgets of memory: what a plan says is what is allocated, and a choice within a budget is the one of least work.
 
 #include "models/gpt2/network.h"
-#include "models/train/thrift.h"
+#include "models/train/memory_planner.h"
 #include "models/train/trainer.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
@@ -31,7 +31,7 @@ Gpt2Config small(double dropout = 0, Type type = f32) {
 
 // To the byte: with keys of dropout, masters, gradients in f32, and several micro-batches, and after a step and an
 // evaluation as well.
-TEST(Thrift, APlanIsWhatIsAllocated) {
+TEST(MemoryCandidate, APlanIsWhatIsAllocated) {
   for (const Type type : {f32, bf16})
     for (const int64_t several : {1, 2})
       for (const char *policy : {"none", "block"}) {
@@ -55,7 +55,7 @@ TEST(Thrift, APlanIsWhatIsAllocated) {
 }
 
 // With shorter micro-batches beside the longest, chunks of the losses are as those want them, and so they are planned.
-TEST(Thrift, APlanOfSeveralShapesIsWhatIsAllocated) {
+TEST(MemoryCandidate, APlanOfSeveralShapesIsWhatIsAllocated) {
   for (const int64_t chunks : {1, 3}) {
     const Network network(small());
     const TrainSettings settings = {.batch = 2, .lossChunks = chunks};
@@ -72,34 +72,35 @@ protected:
   const std::shared_ptr<Device> device = Device::open("cpu");
   const Network network = Network(small());
   const TrainSettings settings = {.batch = 16};
-  const Thrifts thrifts = Thrifts(device->target(), network, network.shape(16), settings);
+  const MemoryPlanner planner = MemoryPlanner(device->target(), network, network.shape(16), settings);
 };
 
 // The less memory there is, the more work a choice is; it never takes more than there is, and what its settings plan is
 // what it says. With all the memory there is nothing is made again, and below the least there is no choice.
 TEST_F(Ways, ABudgetGetsTheLeastWorkThatFits) {
-  const Thrift all = thrifts.at(0, 1), least = thrifts.least();
+  const MemoryCandidate all = planner.at(0, 1), least = planner.least();
   ASSERT_LT(least.bytes, all.bytes / 2);
   double work = std::numeric_limits<double>::infinity();
   for (int64_t k = 0; k <= 16; ++k) {
     const int64_t bytes = least.bytes + (all.bytes - least.bytes) * k / 16;
-    const std::optional<Thrift> thrift = thrifts.within(bytes);
-    ASSERT_TRUE(thrift) << k;
-    EXPECT_LE(thrift->bytes, bytes) << k;
-    EXPECT_LE(thrift->work, work) << k;
-    EXPECT_EQ(planMemory(device->target(), network, network.shape(16), thrifts.with(*thrift)).total(), thrift->bytes);
-    work = thrift->work;
+    const std::optional<MemoryCandidate> candidate = planner.within(bytes);
+    ASSERT_TRUE(candidate) << k;
+    EXPECT_LE(candidate->bytes, bytes) << k;
+    EXPECT_LE(candidate->work, work) << k;
+    EXPECT_EQ(planMemory(device->target(), network, network.shape(16), planner.with(*candidate)).total(),
+              candidate->bytes);
+    work = candidate->work;
   }
-  EXPECT_EQ(thrifts.within(all.bytes)->recompute, Recompute());
-  EXPECT_EQ(thrifts.within(all.bytes)->lossChunks, 1);
-  EXPECT_FALSE(thrifts.within(least.bytes - 1));
+  EXPECT_EQ(planner.within(all.bytes)->recompute, Recompute());
+  EXPECT_EQ(planner.within(all.bytes)->lossChunks, 1);
+  EXPECT_FALSE(planner.within(least.bytes - 1));
 }
 
 // What is cheapest for what it saves goes first: in a wide model what norms and activations give, which no product
 // makes. The first blocks go before the others.
 TEST_F(Ways, NormsAndActivationsAreMadeAgainFirst) {
   const Network wide({4, 12, 768, 64, 600});
-  const Thrifts ways(device->target(), wide, wide.shape(8), settings);
+  const MemoryPlanner ways(device->target(), wide, wide.shape(8), settings);
   EXPECT_EQ(nameOf(ways.at(2 * 4, 1).recompute), "norms,activation");
   EXPECT_EQ(nameOf(ways.at(ways.steps(), 1).recompute), "block");
   const std::string some = nameOf(ways.at(6, 1).recompute);
@@ -108,18 +109,18 @@ TEST_F(Ways, NormsAndActivationsAreMadeAgainFirst) {
 
 // The error names a budget that then is enough.
 TEST_F(Ways, AnImpossibleBudgetNamesTheLeastThatWorks) {
-  const std::string text = errorOf([&] { fitted(*device, network, settings, {1000}); });
+  const std::string text = errorOf([&] { fitToMemory(*device, network, settings, {1000}); });
   EXPECT_NE(text.find(", but got 1 MiB: with --recompute block and --loss-chunks"), std::string::npos) << text;
   const std::string before = "expected '--memory' of at least ";
   ASSERT_EQ(text.find(before), 0u) << text;
   const std::string least = text.substr(before.size(), text.find(" for this model") - before.size());
-  EXPECT_NO_THROW(fitted(*device, network, settings, budgetNamed("--memory", least))) << least;
+  EXPECT_NO_THROW(fitToMemory(*device, network, settings, budgetNamed("--memory", least))) << least;
 }
 
 // On a GPU auto is nine tenths of what its driver says is free: of 8 GiB on this one.
 TEST_F(Ways, AutoAsksTheDriver) {
   ::setenv("KILN_CUDA_DRIVER", test::stubDriver().c_str(), 1);
-  const Fitted fit = fitted(*Device::open("cuda:0"), network, settings, {});
+  const FittedSettings fit = fitToMemory(*Device::open("cuda:0"), network, settings, {});
   EXPECT_NE(fit.note.find(" of 7.21 GiB for the plan"), std::string::npos) << fit.note;
   EXPECT_EQ(fit.settings.recompute, Recompute());
 }
