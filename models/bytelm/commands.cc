@@ -1,4 +1,4 @@
-// From options to a run, and to what is printed.
+// The commands of `bytelm`.
 
 #include "models/bytelm/commands.h"
 #include "models/bytelm/network.h"
@@ -14,7 +14,7 @@
 namespace kiln::bytelm {
 
 namespace {
-/// What a run begins with or goes on from.
+/// The initial state of a new or resumed run.
 struct Start {
   ByteConfig config;
   RunState state;
@@ -22,7 +22,7 @@ struct Start {
 };
 } // namespace
 
-/// The checkpoint's state and model. Flags may repeat what its model is, not change it.
+/// The checkpoint's state and model. Flags may repeat the model's properties, but not change them.
 static Start resume(const TrainOptions &options, const RunFolder &folder) {
   Start start = folder.read([](const std::string &path) { return Start{readByteConfig(path), readRunState(path)}; });
   const ByteConfig asked = modelOf(options.model, start.config);

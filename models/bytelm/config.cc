@@ -1,4 +1,4 @@
-// Named sizes, their checks, and config.json.
+// Presets, checks, and config.json.
 
 #include "models/bytelm/config.h"
 #include "models/data/json.h"

@@ -1,5 +1,5 @@
-// bytelm: trains a model of bytes, writes bytes with it, says what it consists of, and draws what was learnt. Exit
-// statuses are gpt2's.
+// bytelm: trains a byte-level model, samples from it, prints its parameters, and plots its losses. Exit statuses are
+// those of gpt2.
 
 #include "models/bytelm/commands.h"
 #include "runtime/Streams.h"

@@ -1,4 +1,4 @@
-// The options that make a decoder a model of bytes.
+// The decoder options of a byte-level model.
 
 #include "models/bytelm/network.h"
 
@@ -39,7 +39,7 @@ static DecoderOptions optionsOf(const ByteConfig &c) {
   return o;
 }
 
-/// The config, once it is known to be right.
+/// The config, after its checks.
 static const ByteConfig &verified(const ByteConfig &config) {
   verify(config);
   return config;

@@ -1,4 +1,4 @@
-// Bytes from a trained model: those before the next one stand one place on, behind none.
+// Samples bytes. The inputs are the previous bytes shifted by one position; the first input is empty.
 
 #include "models/bytelm/commands.h"
 #include "models/bytelm/network.h"

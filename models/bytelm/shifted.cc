@@ -1,4 +1,4 @@
-// One place on.
+// Inputs shifted by one position.
 
 #include "models/bytelm/shifted.h"
 #include "models/data/batches.h"
@@ -14,7 +14,7 @@ HostBatch shifted(const HostBatch &batch, int64_t context) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     const bool isFirst = static_cast<int64_t>(i) % context == 0;
     if (isFirst && next[i] == ignoredTarget)
-      continue; // a sequence behind the last
+      continue; // padding after the last sequence
     targets[i] = isFirst ? tokens[i] : next[i - 1];
     if (!isFirst && targets[i] != ignoredTarget)
       before[i] = tokens[i - 1];

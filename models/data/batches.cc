@@ -11,7 +11,7 @@
 namespace kiln {
 
 PassOrder shuffledOrder(int64_t tokens, int64_t context, uint64_t seed) {
-  // One less than fits where the shift could push the last sequence over the end.
+  // One sequence fewer if the shift could push the last one past the end.
   const int64_t perPass = std::max<int64_t>(1, (tokens - 1 - (context - 1)) / context);
   return {perPass, [=, random = Random(seed, Stream::batches)](int64_t pass) {
             const uint64_t counter = static_cast<uint64_t>(pass) << 32;
@@ -20,21 +20,22 @@ PassOrder shuffledOrder(int64_t tokens, int64_t context, uint64_t seed) {
             std::vector<int64_t> begins(perPass);
             for (int64_t i = 0; i < perPass; ++i)
               begins[i] = shift + i * context;
-            for (int64_t i = perPass - 1; i > 0; --i) // Fisher and Yates
+            for (int64_t i = perPass - 1; i > 0; --i) // Fisher-Yates shuffle
               std::swap(begins[i], begins[random.below(i + 1, counter + i)]);
             return begins;
           }};
 }
 
 namespace {
-/// llm.c's random numbers, which go on from pass to pass, and the order of files, which each pass shuffles anew.
+/// llm.c's random number generator, whose state continues from epoch to epoch, and the order of files, which each epoch
+/// shuffles again.
 class LlmcPasses {
 public:
   LlmcPasses(std::vector<int64_t> ends, int64_t context, int64_t rows)
       : ends(std::move(ends)), context(context), rows(rows) {}
 
   std::vector<int64_t> draw(int64_t pass) {
-    if (pass < next) // from the first one on
+    if (pass < next) // restart from the first epoch
       *this = LlmcPasses(ends, context, rows);
     std::vector<int64_t> begins;
     while (next <= pass)
@@ -74,7 +75,7 @@ private:
   int64_t context, rows;
   std::mt19937 random{42};
   std::vector<int64_t> files;
-  int64_t next = 0; // pass that the random numbers are at
+  int64_t next = 0; // the epoch of the generator's state
 };
 } // namespace
 

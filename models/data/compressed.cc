@@ -1,4 +1,4 @@
-// zlib and libbz2, a megabyte at a time.
+// Decompression by zlib and libbz2, one megabyte at a time.
 
 #include "models/data/compressed.h"
 #include "dialect/dsl/Types.h"
@@ -11,14 +11,14 @@
 
 namespace kiln {
 
-/// Bytes that are unpacked at once.
+/// Bytes decompressed at a time.
 static constexpr size_t atOnce = size_t{1} << 20;
 
 [[noreturn]] static void reject(const std::string &path, const char *kind, const std::string &what) {
   throw Error(fmt::format("expected a whole {} file, but '{}' is {}", kind, path, what));
 }
 
-/// Adds what one call has made; throws when that is too much.
+/// Appends the output of one call. Throws if the total is too large.
 static void append(std::string &all, const std::string &made, size_t count, const std::string &path, int64_t most) {
   if (std::ssize(all) + static_cast<int64_t>(count) > most)
     throw Error(fmt::format("expected at most {} bytes in '{}', but it unpacks to more", most, path));
@@ -31,11 +31,11 @@ static std::string unpackGzip(const std::string &path, const std::string &packed
     delete stream;
   };
   const std::unique_ptr<z_stream, decltype(release)> stream(new z_stream{}, release);
-  if (inflateInit2(stream.get(), 15 + 16) != Z_OK) // the largest window; gzip's header
+  if (inflateInit2(stream.get(), 15 + 16) != Z_OK) // largest window; gzip header
     throw Error("cannot unpack: zlib has no memory", Fault::device);
   std::string all, made(atOnce, '\0');
   size_t given = 0;
-  int state = Z_STREAM_END; // between two parts
+  int state = Z_STREAM_END; // between two gzip members
   while (given < packed.size() || (state != Z_STREAM_END && stream->avail_in > 0)) {
     if (state == Z_STREAM_END && given > 0 && inflateReset(stream.get()) != Z_OK)
       reject(path, "gzip", "damaged");
@@ -77,7 +77,7 @@ static std::string unpackBzip2(const std::string &path, const std::string &packe
       const size_t count = made.size() - stream.avail_out;
       append(all, made, count, path, most);
       if (state == BZ_OK && given == packed.size() && count == 0)
-        break; // it wants more
+        break; // needs more input
     }
     if (state != BZ_STREAM_END && state != BZ_OK)
       reject(path, "bzip2", "damaged");

@@ -1,5 +1,5 @@
-// Looking for marks, and the file of what was found: seven numbers of 64 bits (magic, version, marks, the stream's size
-// and hash, how many documents), then two for each document.
+// Finds document marks, and caches them in a file: seven 64-bit numbers (magic, version, begin and end mark, size and
+// hash of the stream, number of documents), then two for each document.
 
 #include "models/data/document_index.h"
 #include "dialect/dsl/Types.h"
@@ -17,9 +17,9 @@ std::vector<DocumentPlace> findDocuments(const TokenStream &stream, const Docume
   constexpr int64_t atOnce = int64_t{1} << 16;
   std::vector<DocumentPlace> places;
   std::vector<int32_t> some(atOnce);
-  std::optional<int64_t> begin; // of the document that is being read
-  int32_t last = -1;            // the token before
-  // The document's last token predicts the one at `next`, unless it is an end.
+  std::optional<int64_t> begin; // of the current document
+  int32_t last = -1;            // the previous token
+  // The document's last token predicts the token at `next`, unless it is an end mark.
   const auto close = [&](int64_t next) {
     if (begin && next - *begin - (last == marks.end ? 1 : 0) > 0)
       places.push_back({*begin, next - *begin - (last == marks.end ? 1 : 0)});
@@ -36,7 +36,7 @@ std::vector<DocumentPlace> findDocuments(const TokenStream &stream, const Docume
     }
   }
   last = -1;
-  close(stream.size() - 1); // the stream's last token is a target at most
+  close(stream.size() - 1); // the stream's last token can only be a target
   if (places.empty())
     throw Error(fmt::format("expected documents in {}, each of which begins with token {}, but there are none", where,
                             marks.begin));
@@ -50,7 +50,7 @@ static Header headerOf(const TokenStream &stream, const DocumentMarks &marks, ui
   return {magic, version, marks.begin, marks.end.value_or(-1), stream.size(), static_cast<int64_t>(hash), documents};
 }
 
-/// What the file says, when it is one for this stream and as long as it has to be.
+/// The content of the file, if it belongs to this stream and has the right length.
 static std::optional<std::vector<DocumentPlace>> readIndex(const std::string &index, const TokenStream &stream,
                                                            const DocumentMarks &marks, uint64_t hash) {
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// Packing documents into rows, and drawing passes.
+// Packs documents into rows, and shuffles them for each epoch.
 
 #include "models/data/documents.h"
 
@@ -21,7 +21,7 @@ Documents::Documents(std::shared_ptr<const TokenStream> given, const std::vector
 
 void Documents::place(const std::vector<DocumentPlace> &places, const std::vector<int64_t> &order, double share) {
   const double enough = share * static_cast<double>(context);
-  int64_t filled = context; // of the last row
+  int64_t filled = context; // tokens in the last row
   for (const int64_t number : order)
     for (DocumentPlace left = places[number]; left.targets > 0;) {
       if (filled == context || !(static_cast<double>(filled) < enough)) {
@@ -61,7 +61,7 @@ void Documents::read(int64_t sequence, Batch &batch, int64_t row) const {
       }
     filled += count;
   }
-  if (isPacked) // padding sees nothing and is seen by nothing, at a place where ranges do not fall
+  if (isPacked) // padding is masked in both directions, by ranges that keep the order nondecreasing
     for (int64_t i = 2 * (row * context + filled); i < 2 * (row + 1) * context; ++i)
       batch.ranges[i] = batch.columnRanges[i] = static_cast<int32_t>(filled);
 }

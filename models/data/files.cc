@@ -1,4 +1,4 @@
-// POSIX calls with errors that say which file and why.
+// POSIX calls whose errors name the file and the reason.
 
 #include "models/data/files.h"
 #include "dialect/dsl/Types.h"

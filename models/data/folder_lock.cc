@@ -1,5 +1,5 @@
-// flock on `.lock`. The file is removed by its owner while it still holds the lock; whoever opened it before that
-// finds, once it has the lock, that the name leads elsewhere, and begins again.
+// flock on `.lock`. The owner removes the file while it holds the lock. A process that opened the file before that
+// notices, once it has the lock, that the path names another file, and tries again.
 
 #include "models/data/folder_lock.h"
 #include "dialect/dsl/Types.h"
@@ -20,7 +20,7 @@ namespace kiln {
 
 namespace fs = std::filesystem;
 
-/// Times that a lock is tried for while others make and remove the folder or the file.
+/// Attempts to lock while other processes create and remove the folder or the file.
 static constexpr int mostTries = 1000;
 
 [[noreturn]] static void fail(const char *verb, const std::string &path) {
@@ -29,7 +29,7 @@ static constexpr int mostTries = 1000;
   throw Error(fmt::format("cannot {} '{}': {}", verb, path, std::strerror(errno)), Fault::device);
 }
 
-/// Whether `path` leads to the open `file`. Where the system does not know, it is taken to.
+/// Whether `path` names the open `file`. True if the system cannot tell.
 static bool leadsTo(const std::string &path, int file) {
   struct stat ours, there;
   if (::fstat(file, &ours) != 0)
@@ -39,7 +39,7 @@ static bool leadsTo(const std::string &path, int file) {
   return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-/// `process 123 on 'host'`, which the file says.
+/// The owner as written in the file: `process 123 on 'host'`.
 static std::string thisProcess() {
   std::array<char, 256> host = {};
   ::gethostname(host.data(), host.size() - 1);
@@ -49,7 +49,7 @@ static std::string thisProcess() {
 static std::string ownerOf(int file) {
   std::array<char, 512> text = {};
   const ssize_t size = ::pread(file, text.data(), text.size(), 0);
-  return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : "another process"; // it is about to say
+  return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : "another process"; // not written yet
 }
 
 FolderLock::FolderLock(const std::string &folder) : folder(folder), path(folder + "/.lock") {
@@ -91,14 +91,14 @@ void FolderLock::makeFolder() {
     const int error = errno;
     if (error == EEXIST && fs::is_symlink(missing.back()))
       throw Error(fmt::format("expected '{}' to be a folder, but it is a link that leads nowhere", missing.back()));
-    if (error != EEXIST && error != ENOENT) { // another has made it, or removed its parent
+    if (error != EEXIST && error != ENOENT) { // another process created it, or removed its parent
       errno = error;
       fail("make folder", missing.back());
     }
   }
 }
 
-/// False when the folder or the file went away meanwhile.
+/// False if the folder or the file was removed meanwhile.
 bool FolderLock::tryLock() {
   makeFolder();
   const int opened = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
@@ -125,7 +125,7 @@ bool FolderLock::tryLock() {
   }
   file = opened;
   const std::string owner = thisProcess();
-  if (::ftruncate(file, 0) != 0) // at its beginning: nothing was read or written yet
+  if (::ftruncate(file, 0) != 0) // the file offset is still 0
     fail("write", path);
   if (const int error = writeAll(file, owner.data(), std::ssize(owner))) {
     errno = error;

@@ -1,4 +1,4 @@
-// Reading tasks.
+// Reads HellaSwag tasks.
 
 #include "models/data/hellaswag.h"
 #include "dialect/dsl/Types.h"
@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-/// The lines of a text, without their ends; what stands behind the last end is one where it is not empty.
+/// The lines of a text without their line ends; a last line without an end counts if it is not empty.
 static std::vector<std::string> linesOf(const std::string &text) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < text.size();) {
@@ -25,7 +25,7 @@ static std::vector<std::string> linesOf(const std::string &text) {
   return lines;
 }
 
-/// The number of the right ending, which `where` says.
+/// The index of the correct ending; `where` names the line in errors.
 static int rightIn(const std::string &text, const std::string &where) {
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,4 +1,4 @@
-// The kinds of fields, checked before anything is converted.
+// Access to fields; the kind is checked before a value is converted.
 
 #include "models/data/json.h"
 #include "dialect/dsl/Types.h"
@@ -13,7 +13,7 @@ namespace kiln {
 
 using Json = nlohmann::json;
 
-/// Bytes of a value that an error message shows.
+/// Most bytes of a value in an error message.
 static constexpr size_t shownBytes = 40;
 
 std::string textOf(const nlohmann::ordered_json &json, int indent) {
@@ -21,15 +21,16 @@ std::string textOf(const nlohmann::ordered_json &json, int indent) {
 }
 
 static std::string shown(const Json &value) {
-  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace); // ASCII: may be cut anywhere
+  const std::string text =
+      value.dump(-1, ' ', true, Json::error_handler_t::replace); // ASCII, so it may be cut anywhere
   return text.size() <= shownBytes ? text : text.substr(0, shownBytes) + "…";
 }
 
 static Json parse(const std::string &path, const std::string &text) {
   if (text.size() > static_cast<size_t>(mostJsonBytes))
     throw Error(fmt::format("expected at most {} bytes of JSON in '{}', but got {}", mostJsonBytes, path, text.size()));
-  std::vector<std::set<std::string>> names; // of the fields seen so far in the objects around
-  const auto checked = [&](int around, Json::parse_event_t event, const Json &value) { // `around`: levels around it
+  std::vector<std::set<std::string>> names; // the fields seen so far, for each enclosing object
+  const auto checked = [&](int around, Json::parse_event_t event, const Json &value) { // `around`: nesting depth
     const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
     if (begins && around >= mostJsonLevels)
       throw Error(
@@ -44,11 +45,11 @@ static Json parse(const std::string &path, const std::string &text) {
   };
   try {
     return Json::parse(text, checked);
-  } catch (const Json::parse_error &error) { // `byte` counts from 1, and lies behind the end where the text breaks off
+  } catch (const Json::parse_error &error) { // `byte` counts from 1, and is past the end for a truncated text
     const std::string got = error.byte > text.size() ? "it breaks off" : "what stands there is none";
     throw Error(fmt::format("expected a JSON object in '{}', but after {} bytes {}", path,
                             std::min(text.size(), error.byte - std::min<size_t>(error.byte, 1)), got));
-  } catch (const Json::exception &) { // a number that no double holds
+  } catch (const Json::exception &) { // a number outside the range of double
     throw Error(fmt::format("expected a JSON object in '{}', but a number in it is too large", path));
   }
 }

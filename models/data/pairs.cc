@@ -1,4 +1,4 @@
-// Sorting, cutting and drawing.
+// Sorts pairs by length, cuts them into batches, and shuffles the batches.
 
 #include "models/data/pairs.h"
 #include "models/data/batches.h"
@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-/// Places of the two sides of a pair: with the mark behind the source, and that in front of the sequence, whose targets
-/// have the one behind it.
+/// Positions of the two sides of a pair. The source has an end mark, and the decoder's input a begin mark; its targets
+/// have an end mark.
 static int64_t sourceOf(const TokenPair &pair) { return std::ssize(pair.source) + 1; }
 static int64_t targetOf(const TokenPair &pair) { return std::ssize(pair.target) + 1; }
 static std::pair<int64_t, int64_t> lengthsOf(const TokenPair &pair) { return {targetOf(pair), sourceOf(pair)}; }
@@ -25,7 +25,7 @@ PairBatches::PairBatches(std::vector<TokenPair> given, const PairMarks &marks, c
     random.emplace(*seed, Stream::batches);
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const TokenPair &a, const TokenPair &b) { return lengthsOf(a) < lengthsOf(b); });
-  int64_t source = 0; // the longest of the batch so far; sequences do not become shorter
+  int64_t source = 0; // the longest source of the batch so far; sequences are sorted by increasing length
   for (int64_t i = 0; i < std::ssize(pairs); ++i) {
     const int64_t longest = std::max(sourceOf(pairs[i]), targetOf(pairs[i]));
     if (limits.places > 0 && longest > limits.places)

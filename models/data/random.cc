@@ -1,4 +1,4 @@
-// Philox 4x32-10 and the distributions made from it.
+// Philox 4x32-10 and the distributions drawn with it.
 
 #include "models/data/random.h"
 

@@ -1,4 +1,4 @@
-// The header is JSON; the data are written as they are, and converted while they are read where that is asked for.
+// The header is JSON. Data are written unchanged, and converted during reading if requested.
 
 #include "models/data/safetensors.h"
 #include "models/data/files.h"
@@ -42,7 +42,7 @@ std::map<std::string, std::string> blankChecksumsOf(const std::vector<HostTensor
   return checksums;
 }
 
-/// The header of a file, which the tensors follow, with its length in front.
+/// The header of a file with its length before it; the tensors follow.
 static std::string headerOf(const std::vector<HostTensor> &tensors,
                             const std::map<std::string, std::string> &metadata) {
   Json header = Json::object();
@@ -55,7 +55,7 @@ static std::string headerOf(const std::vector<HostTensor> &tensors,
     at += bytes;
   }
   std::string text = kiln::textOf(header);
-  text.resize((text.size() + 7) / 8 * 8, ' '); // the data begins at a multiple of eight
+  text.resize((text.size() + 7) / 8 * 8, ' '); // the data begin at a multiple of eight
   const uint64_t length = text.size();
   return std::string(reinterpret_cast<const char *>(&length), sizeof(length)) + text;
 }
@@ -124,7 +124,7 @@ void Safetensors::parse(const std::string &header) {
   verifyPlaces();
 }
 
-/// Tensors lie one behind the other, to the file's end: none has bytes of another.
+/// Verifies that tensors are contiguous up to the end of the file and do not overlap.
 void Safetensors::verifyPlaces() const {
   std::vector<std::pair<std::string, Entry>> inOrder(entries.begin(), entries.end());
   std::sort(inOrder.begin(), inOrder.end(), [](const auto &a, const auto &b) {
@@ -149,7 +149,7 @@ std::vector<std::string> Safetensors::names() const {
   return all;
 }
 
-/// Elements that are converted at a time.
+/// Elements converted at a time.
 static constexpr int64_t chunk = int64_t{1} << 16;
 
 void Safetensors::read(const std::string &name, Type type, const Shape &extents, void *to) const {
@@ -167,7 +167,7 @@ void Safetensors::read(const std::string &name, Type type, const Shape &extents,
     file->read(dataBegin + e.begin, to, e.end - e.begin);
     return verify(name, {static_cast<const char *>(to), static_cast<size_t>(e.end - e.begin)});
   }
-  // A checksum is of all bytes of the tensor; without one a part at a time is enough.
+  // A checksum needs all bytes of the tensor; without one, it is read in parts.
   const int64_t parts = texts.count(checksumKey(name)) ? std::max<int64_t>(count(extents), 1) : chunk;
   std::vector<char> part(std::min(parts, count(extents)) * bytesOf(*held));
   for (int64_t i = 0; i < count(extents); i += parts) {

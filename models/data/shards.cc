@@ -1,4 +1,4 @@
-// Reading shards.
+// Reads token shards.
 
 #include "models/data/shards.h"
 #include "dialect/dsl/Types.h"
@@ -18,7 +18,7 @@ namespace kiln {
 static constexpr int64_t headerBytes = 256 * sizeof(int32_t);
 static constexpr int32_t narrowMagic = 20240520, narrowVersion = 1, wideMagic = 20240801, wideVersion = 7;
 
-/// The files of a pattern, sorted by name.
+/// The files that match a pattern, sorted by name.
 static std::vector<std::string> filesOf(const std::string &pattern) {
   glob_t found = {};
   const int result = ::glob(pattern.c_str(), 0, nullptr, &found);
@@ -29,11 +29,11 @@ static std::vector<std::string> filesOf(const std::string &pattern) {
   return files;
 }
 
-/// Tokens of each file that are looked at before a run begins; the others are when they are read.
+/// Tokens of each file that are checked before a run begins; the others are checked when they are read.
 static constexpr int64_t lookedAt = int64_t{1} << 20;
 
 namespace {
-/// A file of tokens, open. It is not mapped: a file that becomes shorter, or a disk that fails, would end the program.
+/// An open token file. It is not mapped, because a truncated file or a disk error would then kill the process.
 class TokenFile {
 public:
   explicit TokenFile(const std::string &path) : path(path), file(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {

@@ -1,4 +1,4 @@
-// Reading and splitting a text.
+// Reads a text and splits it.
 
 #include "models/data/text.h"
 #include "dialect/dsl/Types.h"
@@ -15,14 +15,14 @@
 
 namespace kiln {
 
-/// Bytes that one read asks for.
+/// Bytes of one read() call.
 static constexpr int64_t mostAtOnce = int64_t{1} << 20;
 
 int64_t mostTextBytes(const std::string &limit) {
   const int64_t quarter = ::sysconf(_SC_PHYS_PAGES) / 4 * ::sysconf(_SC_PAGESIZE);
   std::ifstream file(limit);
   int64_t most = 0;
-  return file >> most ? std::min(quarter, most / 4) : quarter; // `max` where there is no limit
+  return file >> most ? std::min(quarter, most / 4) : quarter; // `max`: no limit
 }
 
 namespace {
@@ -38,7 +38,7 @@ struct Input {
 };
 } // namespace
 
-/// Throws unless `mode` is that of a file or a pipe: a folder has no text, and a device's has no end.
+/// Throws unless `mode` is that of a file or a pipe; a device's text might never end.
 static void verifyKind(const std::string &path, mode_t mode) {
   const char *const kind = S_ISDIR(mode)    ? "a folder"
                            : S_ISCHR(mode)  ? "a device"
@@ -58,9 +58,9 @@ static void verifyKind(const std::string &path, mode_t mode) {
                           most, path, got));
 }
 
-/// All that comes out of `file`, probably `likely` bytes.
+/// Reads `file` to its end; its expected size is `likely` bytes.
 static std::vector<uint8_t> readToEnd(const std::string &path, int file, int64_t likely, int64_t most) {
-  std::vector<uint8_t> bytes(likely + 1); // one more, so that the end is seen without making it longer
+  std::vector<uint8_t> bytes(likely + 1); // one more, so that the end is found without growing the buffer
   int64_t size = 0;
   while (true) {
     if (size == static_cast<int64_t>(bytes.size()))
@@ -85,7 +85,7 @@ static std::vector<uint8_t> readBytes(const std::string &path, int64_t most) {
       throw Error(fmt::format("expected a text file, but '{}' does not exist", path));
     fail(path);
   }
-  verifyKind(path, status.st_mode); // before it is opened: opening some devices does something
+  verifyKind(path, status.st_mode); // before opening, because opening some devices has side effects
   const Input in(path);
   if (in.descriptor < 0 || ::fstat(in.descriptor, &status) != 0)
     fail(path);
@@ -95,7 +95,7 @@ static std::vector<uint8_t> readBytes(const std::string &path, int64_t most) {
   return readToEnd(path, in.descriptor, status.st_size, most);
 }
 
-/// Throws for files that hold texts in another form, which nobody wants to train on as bytes.
+/// Throws for compressed and structured files, which must not be trained on as raw bytes.
 static void expectPlain(const std::string &path, const std::vector<uint8_t> &bytes) {
   enum class Cure { encode, convert, none };
   struct Form {

@@ -1,4 +1,4 @@
-// Words, and counts of their runs.
+// Tokenises lines as mteval-v13a does, and counts n-grams.
 
 #include "models/generate/bleu.h"
 #include "dialect/dsl/Types.h"
@@ -18,13 +18,13 @@ static void replaceAll(std::string &text, const std::string &what, const std::st
 
 static bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
-/// Whether mteval-v13a separates it wherever it stands: ASCII's punctuation but for ' , - .
+/// Whether mteval-v13a always separates this character: ASCII punctuation except ' , - .
 static bool isApart(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
          (c >= ':' && c <= '@') || c == '/';
 }
 
-/// A line as mteval-v13a's regular expressions leave it, one after the other.
+/// A line after mteval-v13a's regular expressions, applied in order.
 static std::string separated(std::string line) {
   replaceAll(line, "<skipped>", "");
   replaceAll(line, "-\n", "");
@@ -32,12 +32,12 @@ static std::string separated(std::string line) {
   if (line.find('&') != std::string::npos)
     for (const auto &[name, letter] : {std::pair("&quot;", "\""), {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}})
       replaceAll(line, name, letter);
-  // 1. Punctuation by itself.
+  // 1. Separate punctuation.
   std::string apart;
   for (const char c : " " + line + " ")
     isApart(c) ? apart += std::string(" ") + c + " " : apart += c;
-  // 2. A full stop or comma behind what is no digit, 3. and in front of it, 4. and a dash behind a digit. A match takes
-  // both letters, so that the second is not looked at as the first of another.
+  // 2. Separate a full stop or comma after a non-digit, 3. and before one, 4. and a dash after a digit. A match
+  // consumes both characters, so the second is not the first of another match.
   const auto pairs = [](const std::string &text, const auto &matches, const auto &with) {
     std::string out;
     for (size_t i = 0; i < text.size(); ++i)
@@ -70,7 +70,7 @@ std::vector<std::string> bleuWords(const std::string &line, const BleuOptions &o
   return words;
 }
 
-/// How often each run of n words occurs.
+/// Counts of the n-grams.
 static std::map<std::vector<std::string>, int64_t> runsOf(const std::vector<std::string> &words, size_t n) {
   std::map<std::vector<std::string>, int64_t> counts;
   for (size_t i = 0; i + n <= words.size(); ++i)
@@ -104,7 +104,7 @@ Bleu bleuOf(const std::vector<std::string> &lines, const std::vector<std::string
                      : 1;
   double logarithms = 0, part = 1;
   for (size_t n = 0; n < 4; ++n) {
-    if (runs[n] == 0) // no line has so many words
+    if (runs[n] == 0) // no line has n words
       return bleu;
     const double found = matches[n] > 0 ? static_cast<double>(matches[n]) : part /= 2;
     bleu.precisions[n] = 100 * found / static_cast<double>(runs[n]);

@@ -1,4 +1,4 @@
-// The cache, and the passes that fill it.
+// The KV cache, and the passes that fill it.
 
 #include "models/generate/generator.h"
 
@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-/// Places of a text that one pass reads: many of a long prompt, so that products are worth it, or one.
+/// Positions of a text in one pass: many for a long prompt, so that its GEMMs are efficient, else one.
 static constexpr int64_t longPass = 128, shortPass = 16;
 
 Generator::Generator(std::shared_ptr<Device> opened, const DecoderNetwork &network, const TensorRef &weights,
@@ -49,7 +49,7 @@ void Generator::fit(Text &text) {
 
 Plan Generator::plan(Arena &placed, int64_t places, const TensorRef &numbers) const {
   Target target = device->target();
-  target.precision = Precision::ieee; // few tokens at a time: memory sets the pace, and nothing is to be had from less
+  target.precision = Precision::ieee; // few tokens at a time: bound by memory, so a lower precision gains nothing
   Build b{target, placed, network.parameters(), ParameterBuffers{weights, weights}, network.type()};
   const int64_t count = options.sequences, rows = count * places;
   const TensorRef tokens = numbers.slice(0, 0, rows), positions = numbers.slice(0, rows, rows),
@@ -85,8 +85,7 @@ Generator::Pass &Generator::pass(int64_t places) {
 void Generator::read(int64_t places, const std::function<int64_t(const Text &)> &of) {
   Pass &with = pass(places);
   const int64_t count = options.sequences, rows = count * places;
-  // What a pass has room for beside a text's tokens is none of it: no token, no position, sees nothing, and goes
-  // nowhere.
+  // Unused positions of a pass: no token, no position; they see nothing and are not written to the cache.
   std::vector<int32_t> numbers(with.numbers.count(), -1);
   int32_t *ranges = &numbers[2 * rows], *starts = &numbers[4 * rows];
   for (int64_t s = 0; s < count; ++s) {
@@ -100,7 +99,7 @@ void Generator::read(int64_t places, const std::function<int64_t(const Text &)> 
         numbers[row] = text.tokens[place];
         numbers[rows + row] = static_cast<int32_t>(place);
       }
-      const auto end = static_cast<int32_t>(text.cached + taken); // ranges do not fall
+      const auto end = static_cast<int32_t>(text.cached + taken); // ranges must not decrease
       ranges[2 * row] = isThere ? 0 : end;
       ranges[2 * row + 1] = isThere ? static_cast<int32_t>(place + 1) : end;
     }
@@ -118,7 +117,7 @@ std::vector<std::vector<float>> Generator::next() {
     grows.push_back(pending(texts[s]) > 0);
     fit(texts[s]);
   }
-  // 1. All tokens but the last of each text, whose logits nobody asks for.
+  // 1. All tokens of each text except the last; their logits are not needed.
   const auto before = [](const Text &text) { return std::max<int64_t>(pending(text) - 1, 0); };
   for (;;) {
     int64_t most = 0;
@@ -129,7 +128,7 @@ std::vector<std::vector<float>> Generator::next() {
     const int64_t places = std::min(most > shortPass ? longPass : shortPass, network.context());
     read(places, [&](const Text &text) { return std::min(before(text), places); });
   }
-  // 2. The last.
+  // 2. The last token.
   read(1, [](const Text &text) { return std::min<int64_t>(pending(text), 1); });
   device->synchronize();
   const std::vector<float> all = logits.downloadFloats();

@@ -1,4 +1,4 @@
-// One sequence, padded to the context: what stands behind a token changes nothing before it.
+// One sequence, padded to the context. A causal model's output at a token does not depend on later ones.
 
 #include "models/generate/predictor.h"
 #include "models/train/trainer.h"
@@ -27,7 +27,7 @@ Predictor::Predictor(std::shared_ptr<Device> opened, const DecoderNetwork &netwo
 
 Plan Predictor::plan(Arena &placed, int64_t row) const {
   Target target = device->target();
-  target.precision = Precision::ieee; // one token at a time: there is no speed to be had from less
+  target.precision = Precision::ieee; // one token at a time: a lower precision gains nothing
   Build b{target, placed, network.parameters(), ParameterBuffers{value, value}, network.type()};
   const TensorRef hidden = network.hidden(b, tokens, network.context());
   network.logits(b, hidden.slice(0, row, 1), logits);

@@ -1,4 +1,4 @@
-// The loop round the choice of a token.
+// The sampling loop.
 
 #include "models/generate/sample_command.h"
 #include "models/data/random.h"
@@ -22,11 +22,11 @@ static std::string promptOf(const GenerationOptions &o) {
 }
 
 namespace {
-/// One of the texts.
+/// A text in progress.
 struct GrowingText {
   TextStream stream;
   std::vector<int32_t> tokens;
-  std::string shown; // where it is not shown at once
+  std::string shown; // the text, unless it is streamed
   bool isFinished = false;
 };
 } // namespace
@@ -36,7 +36,7 @@ void write(const std::string &program, const std::function<Generator(Generator::
   verify(o);
   const std::string prompt = promptOf(o);
   const std::vector<int32_t> begin = form.encode(prompt);
-  // Where each word's last token brings the space behind it, what follows the prompt stands behind one.
+  // In vocabularies whose words' last token includes the following space, the continuation begins after a space.
   const bool lacksSpace =
       !prompt.empty() && !std::isspace(static_cast<unsigned char>(prompt.back())) && form.decode(begin).ends_with(' ');
   if (begin.empty() && !form.beginsAlone)

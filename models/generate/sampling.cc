@@ -1,4 +1,4 @@
-// Penalty, temperature, and the three filters.
+// Repetition penalty, temperature, and the three filters.
 
 #include "models/generate/sampling.h"
 #include "dialect/dsl/Types.h"
@@ -24,7 +24,7 @@ void verify(const SamplingParams &c) {
     throw Error(fmt::format("expected 'repetition-penalty' to be above 0, but got {}", c.repetitionPenalty));
 }
 
-/// Logits with those of tokens that are there already made smaller.
+/// Logits after the repetition penalty.
 static std::vector<float> penalised(std::span<const float> logits, std::span<const int32_t> seen, double penalty) {
   std::vector<float> all(logits.begin(), logits.end());
   if (penalty == 1)
@@ -37,15 +37,15 @@ static std::vector<float> penalised(std::span<const float> logits, std::span<con
   return all;
 }
 
-/// NaN is less than any number.
+/// An order in which NaN is less than any number.
 static bool isLess(float a, float b) { return a < b || (std::isnan(a) && !std::isnan(b)); }
 
 namespace {
-/// Tokens in order, the likeliest first, the lowest first of several alike. They are sorted as far as somebody looks:
-/// of a large vocabulary the first few are nearly always enough.
+/// Tokens by decreasing logit; ties by increasing number. They are sorted lazily, because usually only the first few of
+/// a large vocabulary are needed.
 class Ranking {
 public:
-  /// All, or those of the k largest logits and of any as large as the last of these.
+  /// All tokens, or those of the k largest logits and those tied with the last of these.
   Ranking(const std::vector<float> &logits, int64_t k);
   int64_t size() const { return std::ssize(order); }
   int64_t operator[](int64_t at);
@@ -58,7 +58,7 @@ private:
 
   const std::vector<float> &logits;
   std::vector<int64_t> order;
-  int64_t sorted = 0; // so many are in their places
+  int64_t sorted = 0; // number of sorted tokens
 };
 } // namespace
 
@@ -86,7 +86,7 @@ int64_t Ranking::operator[](int64_t at) {
 }
 
 namespace {
-/// What a choice leaves: the first `count` of a ranking, each with a weight, its probability times `total`.
+/// The tokens left by the filters: the first `count` of a ranking, each with a weight, its probability times `total`.
 struct Left {
   const std::vector<float> &logits;
   double temperature;
@@ -96,7 +96,7 @@ struct Left {
   double total = 0;
 
   Left(const std::vector<float> &logits, const SamplingParams &choice);
-  /// Those as large as the largest share alike, infinite ones too.
+  /// Logits equal to the largest, infinite ones included, share the probability equally.
   double weightOf(int64_t token) const {
     if (logits[token] == largest)
       return 1;
@@ -112,7 +112,7 @@ Left::Left(const std::vector<float> &logits, const SamplingParams &c)
       largest(*std::max_element(logits.begin(), logits.end(), isLess)), count(ranking.size()) {
   if (std::isnan(largest))
     throw Error("expected a logit that is a number, but each is NaN");
-  if (temperature == 0) { // the lowest of those as large
+  if (temperature == 0) { // the lowest number on a tie
     count = 1, total = 1;
     return;
   }
@@ -148,7 +148,7 @@ int64_t sampleToken(std::span<const float> given, std::span<const int32_t> seen,
                     double uniform) {
   const std::vector<float> logits = penalised(given, seen, c.repetitionPenalty);
   if (c.temperature == 0) {
-    const auto largest = std::max_element(logits.begin(), logits.end(), isLess); // the first of several alike
+    const auto largest = std::max_element(logits.begin(), logits.end(), isLess); // the first on a tie
     if (std::isnan(*largest))
       throw Error("expected a logit that is a number, but each is NaN");
     return largest - logits.begin();
@@ -164,7 +164,7 @@ int64_t sampleToken(std::span<const float> given, std::span<const int32_t> seen,
     if ((before -= weight) < 0)
       break;
   }
-  return token; // the last with a probability where the sum is rounded
+  return token; // the last token with a probability, if rounding of the sum left no other
 }
 
 } // namespace kiln

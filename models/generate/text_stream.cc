@@ -1,4 +1,4 @@
-// What may be shown of a text that is not finished.
+// The part of an unfinished text that can be shown.
 
 #include "models/generate/text_stream.h"
 
@@ -6,16 +6,16 @@
 
 namespace kiln {
 
-/// Bytes of the character that a byte begins; 0 for one that begins none.
+/// Length of the UTF-8 character that begins with this byte; 0 if none does.
 static size_t lengthOf(unsigned char first) {
   return first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
 }
 
-/// Bytes at the end of a text that begin a character and do not finish it.
+/// Bytes of an incomplete character at the end of a text.
 static size_t unfinished(std::string_view text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-    if ((byte & 0xc0) != 0x80) // no continuation
+    if ((byte & 0xc0) != 0x80) // not a continuation byte
       return lengthOf(byte) > back ? back : 0;
   }
   return 0;

@@ -1,4 +1,4 @@
-// Checks and counts.
+// Checks, and counts of parameters and FLOPs.
 
 #include "models/gpt2/config.h"
 
@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-/// No network is deeper, unless by a slip of the hand.
+/// A larger depth is taken as a typing error.
 static constexpr int64_t mostLayers = 1000;
 
 double Gpt2Config::scaleOf(int64_t layer) const {
@@ -57,7 +57,7 @@ std::string textOf(const Gpt2Config &c) {
   return text;
 }
 
-/// Weights of the products in a block.
+/// Weights of a block's GEMMs.
 static int64_t blockWeights(const Gpt2Config &c) { return 4 * c.width * c.width + 2 * c.width * c.innerWidth(); }
 
 int64_t parameterCount(const Gpt2Config &c) {
@@ -69,7 +69,7 @@ int64_t parameterCount(const Gpt2Config &c) {
 double flopsOfStep(const Gpt2Config &c, int64_t sequences, int64_t length, double attentionShare) {
   const double tokens = static_cast<double>(sequences) * length;
   const double products = static_cast<double>(c.layers) * blockWeights(c) + static_cast<double>(c.vocab) * c.width;
-  const double attention = static_cast<double>(c.layers) * c.width * length; // q·kᵀ and p·v, half of each
+  const double attention = static_cast<double>(c.layers) * c.width * length; // q·kᵀ and p·v, half of each (causal)
   return 6 * tokens * (products + attention * attentionShare);
 }
 

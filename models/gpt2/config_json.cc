@@ -1,5 +1,5 @@
-// The fields of config.json, by the names of Hugging Face's GPT2Config: those that a model is made from, those that
-// must say what this network does anyway, and those that say nothing about what a model computes.
+// The fields of config.json, named as in Hugging Face's GPT2Config: those that define the model, those that must have
+// the one value that is supported, and those that do not affect the model.
 
 #include "models/gpt2/config_json.h"
 #include "models/data/json.h"
@@ -14,13 +14,13 @@ namespace kiln {
 
 using Names = std::vector<std::string>;
 
-/// The type of models whose form is not that of Hugging Face's, and the fields that say it.
+/// The model_type of variants that Hugging Face's library does not have, and their fields.
 static const std::string ownType = "kiln-gpt2";
 static const Names formFields = {"layer_norm_ddof", "scale_embeddings", "attention_bias", "head_bias",
                                  "mlp_first",       "lecun_init",       "dropout_kind",   "mlp_pdrop"};
 
-/// Whether the model, which was trained with numbers dropped and the others left as they are, multiplies all by the
-/// share that was kept when nothing is dropped. Hugging Face's does not.
+/// Whether the model was trained with plain dropout (no scaling in training), so that evaluation multiplies by the keep
+/// rate. Hugging Face's models do not.
 static bool scalesInEvaluation(const DropoutOptions &d) {
   return d.kind == DropoutKind::plain && (d.embedding > 0 || d.residual > 0 || d.activation > 0 || d.attention > 0);
 }
@@ -69,14 +69,14 @@ static Names wordsOf(const std::string &text) {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-/// Fields that the model is made from.
+/// Fields that define the model.
 static const Names made = wordsOf(R"(n_layer n_head n_embd n_positions vocab_size layer_norm_epsilon scale_attn_weights
   scale_attn_by_inverse_layer_idx n_inner n_ctx tie_word_embeddings)");
 
 static const Names dropouts = {"attn_pdrop", "embd_pdrop", "resid_pdrop"};
 
-/// Fields that may be missing, and else have one of the texts. Weights of any of the types are read, and what computing
-/// is in does not depend on them.
+/// Fields that may be missing; otherwise they must have one of these texts. Weights of each type are read, and the type
+/// of computations does not depend on them.
 static const std::vector<std::pair<const char *, Names>> texts = {
     {"model_type", {"gpt2", ownType}},
     {"activation_function", {"gelu_new", "gelu_pytorch_tanh"}},
@@ -84,14 +84,14 @@ static const std::vector<std::pair<const char *, Names>> texts = {
     {"torch_dtype", {"auto", "float32", "float16", "bfloat16", "float64"}},
 };
 
-/// Fields that may be missing, and else have this value.
+/// Fields that may be missing; otherwise they must have this value.
 static const std::vector<std::pair<const char *, bool>> truths = {{"add_cross_attention", false},
                                                                   {"is_encoder_decoder", false}};
 
 static const Names architectures = {"GPT2LMHeadModel", "GPT2Model"};
 
-/// Fields about the library, the tokenizer, other heads than the language model's, how random weights begin, and how to
-/// generate text, which `gpt2 sample` has flags for. Scores are f32 with and without reorder_and_upcast_attn.
+/// Ignored fields: about the library, the tokenizer, other heads, the initialisation, and text generation, for which
+/// `gpt2 sample` has flags. Scores are f32 with and without reorder_and_upcast_attn.
 static const Names silent = wordsOf(R"(
   architectures transformers_version use_cache gradient_checkpointing reorder_and_upcast_attn return_dict
   output_attentions output_hidden_states output_past torchscript use_bfloat16 tf_legacy_loss chunk_size_feed_forward
@@ -109,7 +109,7 @@ static bool contains(const Names &names, const std::string &name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Whether `name` is none of the fields above.
+/// Whether `name` is in none of the lists above.
 static bool isUnknown(const std::string &name, bool isOwn) {
   const auto named = [&](const auto &entry) { return entry.first == name; };
   return name.front() != '_' && !(isOwn && contains(formFields, name)) && !contains(made, name) &&
@@ -133,7 +133,7 @@ static void verifyTruths(const JsonObject &json) {
       json.reject(name, fmt::format("{}", value));
 }
 
-/// Sizes that this network takes from others.
+/// Sizes that depend on other sizes.
 static void verifySizes(const JsonObject &json) {
   if (json.has("n_ctx") && json.integer("n_ctx") != json.integer("n_positions"))
     json.reject("n_ctx", fmt::format("'n_positions' of {}", json.integer("n_positions")));
@@ -180,7 +180,7 @@ static DropoutOptions dropoutOf(const JsonObject &json) {
 Gpt2Config readConfig(const std::string &folder) {
   const std::string path = folder + "/config.json";
   const JsonObject json = readJsonObject(path);
-  verifyTexts(json); // first of all another kind of model, whose other fields are not known either
+  verifyTexts(json); // first, because another kind of model has other unknown fields, too
   verifyTruths(json);
   const bool isOwn = json.has("model_type") && json.text("model_type") == ownType;
   verifyNames(json, path, isOwn);

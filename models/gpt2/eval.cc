@@ -1,4 +1,4 @@
-// Batches of endings, and sums over batches of a text.
+// Evaluates endings of HellaSwag tasks, and losses of a text, in batches.
 
 #include "models/gpt2/eval.h"
 #include "models/data/files.h"
@@ -17,17 +17,17 @@
 namespace kiln {
 
 namespace {
-/// What the model sees of an ending behind its context.
+/// An ending after its context, as the model sees it.
 struct Sequence {
   std::vector<int32_t> tokens;
-  int64_t judged = 0; // so many of the last ones are the ending's
+  int64_t judged = 0; // number of the last tokens, which are the ending's
   bool isCut = false;
 };
 
-/// Endings of some tasks as the rows of a batch.
+/// The endings of several tasks, as rows of a batch.
 struct Endings {
   std::vector<int32_t> tokens, targets;
-  std::vector<std::array<int64_t, 4>> judged; // of each task
+  std::vector<std::array<int64_t, 4>> judged; // for each task
 };
 } // namespace
 
@@ -58,7 +58,7 @@ static Endings endingsOf(const Tokenizer &tokenizer, std::span<const HellaSwagTa
   return endings;
 }
 
-/// Adds what the model makes of four endings, whose losses are rows one behind the other.
+/// Adds the losses of a task's four endings, which are consecutive rows.
 static void judge(HellaSwagScore &score, std::span<const float> losses, const std::array<int64_t, 4> &judged,
                   int right) {
   std::array<double, 4> sums = {}, means = {};
@@ -95,7 +95,7 @@ HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
   return score;
 }
 
-/// Mean loss and share of hits over what the source holds out.
+/// Mean loss and accuracy on the validation part of the source.
 static std::string heldOut(Evaluator &evaluator, const LanguageData &data) {
   double loss = 0, hits = 0;
   int64_t targets = 0;
@@ -111,7 +111,7 @@ static std::string heldOut(Evaluator &evaluator, const LanguageData &data) {
   return fmt::format("loss {:.4f}, accuracy {:.4f} over {} tokens", loss / count, hits / count, targets);
 }
 
-/// The same of what the options name, in sequences such as the run of the model had.
+/// As above, for the data that the options name, batched as in the model's run.
 static std::string heldOut(const EvalOptions &options, const TrainedModel &model, const Tokenizer &tokenizer,
                            const std::shared_ptr<Device> &device) {
   const TrainSettings settings = replaced(options.batching, model.settings);

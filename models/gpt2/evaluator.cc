@@ -1,4 +1,4 @@
-// The launches of an evaluation, made ready once.
+// The launches of an evaluation, prepared once.
 
 #include "models/gpt2/evaluator.h"
 #include "models/train/trainer.h"
@@ -23,7 +23,7 @@ Evaluator::Evaluator(std::shared_ptr<Device> opened, const Network &network, con
 
 Plan Evaluator::plan(Arena &placed) const {
   Target target = device->target();
-  target.precision = Precision::ieee; // scores of endings may be close
+  target.precision = Precision::ieee; // scores of endings may differ little
   Build b{target, placed, network.parameters(), ParameterBuffers{value, value}, network.type()};
   MicroBatch batch = {.shape = shape, .inputs = {}, .losses = losses, .hits = hits.ref()};
   for (const auto &[name, input] : inputs)

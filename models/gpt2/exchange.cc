@@ -1,4 +1,4 @@
-// From files to a checkpoint, and back.
+// Converts llm.c's files to checkpoints, and back.
 
 #include "models/gpt2/exchange.h"
 #include "models/gpt2/config_json.h"
@@ -42,12 +42,12 @@ void importModel(const ImportOptions &options) {
       fmt::format("{}, {}, after {} steps: '{}'\n", textOf(config), dtypeOf(config.type), training.steps, checkpoint));
 }
 
-/// What a checkpoint holds as f32, moments included.
+/// The tensors of a checkpoint as f32, moments included.
 static LlmcTraining trainingIn(const std::string &checkpoint, const Network &network) {
   return {readBuffers(checkpoint, network, f32), readRunState(checkpoint).step};
 }
 
-/// The weights alone, of a model that may have no moments.
+/// The weights of a model that may have no moments.
 static LlmcTraining weightsIn(const std::string &folder, const Network &network) {
   LlmcTraining training;
   training.buffers.values = readTrained(folder, std::nullopt).weights;
@@ -65,7 +65,7 @@ void exportModel(const ExportOptions &options) {
   Gpt2Config config = readConfig(*source.folder);
   config.type = f32;
   verifyLlmc(config);
-  const Network network(config); // whose weights are f32
+  const Network network(config); // with f32 weights
   const LlmcTraining training = isCheckpoint ? trainingIn(*source.folder, network) : weightsIn(options.folder, network);
   if (options.dtype)
     config.type = dtypeNamed("dtype", *options.dtype);

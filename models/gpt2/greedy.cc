@@ -1,4 +1,4 @@
-// A short text for each place, all of them at a time.
+// Generates all texts in one batch.
 
 #include "models/gpt2/greedy.h"
 #include "models/data/batches.h"
@@ -8,10 +8,10 @@
 
 namespace kiln {
 
-/// Tokens that a text begins with, and that are made, at most.
+/// Most tokens of the prompt, and most generated tokens.
 static constexpr int64_t mostGiven = 12, mostMade = 32;
 
-/// The first tokens of a sequence, as far as they are there.
+/// The first tokens of a sequence that exist.
 static std::vector<int32_t> beginningOf(const HostBatch &batch, int64_t most) {
   const std::vector<int32_t> tokens = batch.at("tokens").numbers<int32_t>(),
                              targets = batch.at("targets").numbers<int32_t>();
@@ -22,7 +22,7 @@ static std::vector<int32_t> beginningOf(const HostBatch &batch, int64_t most) {
 }
 
 namespace {
-/// One of the texts.
+/// A text in progress.
 struct Growing {
   std::string text;
   int64_t length;
@@ -40,7 +40,7 @@ std::vector<std::string> greedyTexts(Trainer &trainer, const Network &network, c
     const std::vector<int32_t> tokens = beginningOf(data.validation(i * data.validationSequences() / count, 1), given);
     const int64_t length = std::ssize(tokens);
     texts.push_back({tokenizer.decode(tokens) + "→", length, length == 0 || length >= context});
-    generator.append(i, tokens.empty() ? std::vector<int32_t>{0} : tokens); // one without a beginning is left out
+    generator.append(i, tokens.empty() ? std::vector<int32_t>{0} : tokens); // a text without a prompt is skipped
   }
   for (int64_t made = 0; made < mostMade; ++made) {
     const std::vector<std::vector<float>> logits = generator.next();
@@ -48,7 +48,7 @@ std::vector<std::string> greedyTexts(Trainer &trainer, const Network &network, c
       Growing &text = texts[i];
       if (text.isFinished)
         continue;
-      const auto first = logits[i].begin(), last = first + tokenizer.size(); // those behind are padding
+      const auto first = logits[i].begin(), last = first + tokenizer.size(); // the rest is padding
       const auto token = static_cast<int32_t>(std::max_element(first, last) - first);
       text.isFinished = token == mark || token == end || ++text.length >= context;
       if (token != mark && token != end)

@@ -1,4 +1,4 @@
-// Printing a model's plan.
+// Prints the cost of a model.
 
 #include "models/gpt2/info.h"
 #include "models/gpt2/network.h"
@@ -26,7 +26,7 @@ static std::string buffersText(const MemoryPlan &memory) {
   return text;
 }
 
-/// Every launch of a micro-batch's gradient, and what the kernels' launches come to together.
+/// Every launch of a micro-batch's gradient, and sums by kernel.
 static std::string launchesText(const MemoryPlan &memory) {
   std::string text = fmt::format("\n{:>12} {:>12}  {:<28} kernel\n", "GFLOP", "MiB", "launch");
   const auto line = [&](const LaunchCost &cost) {
@@ -45,7 +45,7 @@ static std::string launchesText(const MemoryPlan &memory) {
   return text;
 }
 
-/// What one of several ranks sends in a step, and how long that takes; which numbers of it nobody measured.
+/// Data sent by each of several ranks in a step, and the time it takes; unmeasured numbers are marked.
 static std::string exchangeText(const InfoOptions &options, const Shards &shards, Type weights) {
   const ExchangePlan plan = exchangePlan(shards, bytesOf(weights));
   const bool given = options.bandwidth && options.bandwidth->bytes;

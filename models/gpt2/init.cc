@@ -1,4 +1,4 @@
-// Random weights, or those of a folder or a file.
+// Initial weights: random, or read from a folder or a file.
 
 #include "models/gpt2/init.h"
 #include "models/data/shards.h"
@@ -33,7 +33,7 @@ static std::optional<Pretrained> sourceOf(const TrainOptions &options) {
   return source;
 }
 
-/// The tokens that the options name, or else those of the model that they begin with.
+/// The tokenizer that the options name, or else that of the initial model.
 static std::optional<Vocabulary> vocabularyOf(const TrainOptions &options, const std::optional<Pretrained> &source) {
   if (options.tokens)
     return *options.tokens == "bytes" ? std::nullopt : std::optional(readVocabulary(*options.tokens));
@@ -71,7 +71,7 @@ TrainSettings Beginning::settings() const {
     named.model.model = nearestGpt2(sizes);
   if (isFineTuning())
     for (const auto &[flag, value] : {std::pair("lr", "3e-5"), {"schedule", "constant"}, {"warmup", "0"}})
-      named.given.emplace(flag, value); // unless it is given
+      named.given.emplace(flag, value); // unless the user gave it
   if (takesDropout()) {
     named.given["dropout-embedding"] = fmt::format("{}", asked.embedding);
     named.given["dropout-residual"] = fmt::format("{}", asked.residual);
@@ -82,10 +82,10 @@ TrainSettings Beginning::settings() const {
   return settingsOf(named);
 }
 
-/// Whether trained weights are to learn something else, with nothing said of how: as nanoGPT's examples do it.
+/// Whether the settings are defaults for fine-tuning, as in nanoGPT's examples: no flag sets the learning rate.
 bool Beginning::isFineTuning() const { return source && source->folder && !options.model.model; }
 
-/// Whether it trains with the dropout that the model's config.json asks for: unless flags speak of dropout.
+/// Whether to use the dropout of the model's config.json: yes, unless a flag sets dropout.
 bool Beginning::takesDropout() const {
   const auto speaks = [](const auto &flag) { return flag.first.starts_with("dropout"); };
   return (asked.embedding > 0 || asked.residual > 0 || asked.activation > 0 || asked.attention > 0) &&

@@ -1,4 +1,4 @@
-// Models and states of training in llm.c's files, read and written a tensor at a time.
+// Reads and writes llm.c's files of models and training states, one tensor at a time.
 
 #include "models/gpt2/llmc.h"
 #include "models/data/files.h"
@@ -17,7 +17,7 @@ using namespace llmc;
 static constexpr int32_t modelMagic = 20240326, f32Version = 3, bf16Version = 5, stateMagic = 20240527,
                          stateVersion = 1;
 static constexpr int stepsAt = 10, randomAt = 20;
-/// What llm.c's random numbers begin with; we have others.
+/// llm.c's default random state, written because Kiln's generator is another.
 static constexpr int32_t firstRandom = 13371337;
 
 static int64_t paddedVocab(int64_t vocab) { return (vocab + 127) / 128 * 128; }
@@ -37,12 +37,12 @@ void verifyLlmc(const Gpt2Config &c) {
   expect(c.scalesScores && !c.scalesByLayer, "whose scores are divided by the root of a head's width");
 }
 
-/// What the header of a model says. Throws Error unless it is one's.
+/// The config in a model file's header. Throws Error for another header.
 static Gpt2Config configOf(const Header &header, const std::string &path) {
   if (header[0] != modelMagic || (header[1] != f32Version && header[1] != bf16Version))
     throw Error(fmt::format("expected a model of llm.c ({}, version {} or {}) in '{}', but got {}, version {}",
                             modelMagic, f32Version, bf16Version, path, header[0], header[1]));
-  for (int i = 2; i < 8; ++i) // so that no product of these overflows
+  for (int i = 2; i < 8; ++i) // limits, so that no product of these overflows
     if (header[i] < 1 || header[i] > largestSize)
       throw Error(
           fmt::format("expected sizes from 1 to {} in the header of '{}', but got {}", largestSize, path, header[i]));
@@ -74,7 +74,7 @@ static void setValues(HostBuffers &buffers, const std::vector<float> &values) {
   buffers.values.assign(bytes, bytes + values.size() * sizeof(float));
 }
 
-/// Moments, masters and steps of the state in `path`.
+/// Moments, master weights and steps of the state in `path`.
 static void readState(const std::string &path, const FileLayout &layout, const ParameterList &list, LlmcTraining &to) {
   const InputFile file(path);
   const Header header = readHeader(file, path, "a state");
@@ -85,7 +85,7 @@ static void readState(const std::string &path, const FileLayout &layout, const P
     throw Error(fmt::format("expected the state of one process in '{}', but it is one of {}", path, header[2]));
   const int64_t bytes = layout.count * bytesOf(f32);
   const int64_t parts = header[4] != 0 ? 3 : 2;
-  const bool takesMore = header[5] != 0; // of llm.c's data, behind the numbers
+  const bool takesMore = header[5] != 0; // llm.c's data state after the numbers
   if (header[stepsAt] < 0 || file.size() < headerBytes + parts * bytes ||
       (!takesMore && file.size() != headerBytes + parts * bytes))
     throw Error(fmt::format("expected {} bytes in '{}', the state of {} parameters, but it has {} (step {})",
@@ -112,7 +112,7 @@ LlmcTraining readLlmc(const std::string &model, const std::optional<std::string>
 
 //===-- Writing -------------------------------------------------------------------------------------------------===//
 
-/// Writes a header and `arrays`, each as `type`, laid out as llm.c has them.
+/// Writes a header and `arrays`, each as `type`, in llm.c's layout.
 static void write(const std::string &path, const Header &header, Type type, const FileLayout &layout,
                   const std::vector<const float *> &arrays) {
   std::vector<char> raw;
@@ -159,7 +159,7 @@ void writeLlmcState(const std::string &path, const Gpt2Config &config, const Par
   const bool hasMasters = config.type != f32;
   Header header = {stateMagic, stateVersion, 1, 0, hasMasters ? 1 : 0};
   header[stepsAt] = static_cast<int32_t>(steps);
-  header[randomAt] = header[randomAt + 2] = firstRandom; // the lower halves of two numbers of 64 bits
+  header[randomAt] = header[randomAt + 2] = firstRandom; // the lower halves of two 64-bit numbers
   std::vector<const float *> arrays = {buffers.first.data(), buffers.second.data()};
   if (hasMasters)
     arrays.push_back(floatsIn(buffers));

@@ -1,4 +1,4 @@
-// llm.c's debug states: what it makes of a batch, and the gradient behind that.
+// llm.c's debug states: a batch with its logits and loss, followed by the gradient.
 
 #include "models/gpt2/llmc.h"
 #include "models/gpt2/llmc_layout.h"
@@ -11,7 +11,7 @@ using namespace llmc;
 
 static constexpr int32_t debugMagic = 20240327, debugVersion = 2;
 
-/// The bytes in front of the gradient.
+/// The offset of the gradient in bytes.
 static int64_t gradientAt(int64_t sequences, int64_t length, int64_t vocab) {
   return headerBytes + 4 * (sequences * length * (2 + vocab) + 1);
 }

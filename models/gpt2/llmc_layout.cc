@@ -1,4 +1,4 @@
-// Pieces in llm.c's order, and reading them.
+// Tensors in llm.c's order, and reading them.
 
 #include "models/gpt2/llmc_layout.h"
 #include "runtime/Tensor.h"
@@ -10,7 +10,7 @@
 
 namespace kiln::llmc {
 
-/// The kinds of a block's tensors, in the file's order.
+/// A block's tensors, in the file's order.
 static constexpr std::array blockTensors = {
     "ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
     "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};

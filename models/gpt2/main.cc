@@ -1,6 +1,6 @@
-// gpt2: trains GPT-2, samples from it, says what a model costs, draws what was learnt, and reads and writes llm.c's
-// files. Exit status: 0 when all went well, 1 where `test` found a difference, 2 for a mistake of the caller's, 3 for
-// one of the machine's or file system's, 4 for one of Kiln's own.
+// gpt2: trains GPT-2, samples from it, evaluates it, prints the cost of a model, plots losses, and reads and writes
+// llm.c's files. Exit status: 0 for success, 1 if `test` found a difference, 2 for a user's error, 3 for an error of
+// the machine or file system, 4 for an internal error.
 
 #include "models/gpt2/eval.h"
 #include "models/gpt2/exchange.h"

@@ -1,4 +1,4 @@
-// From a config to options and names.
+// Decoder options and parameter names of a GPT-2 config.
 
 #include "models/gpt2/network.h"
 #include "models/gpt2/config_json.h"
@@ -9,10 +9,10 @@
 
 namespace kiln {
 
-/// GPT-2's initialisation: 0.02, and 0.02 / √(2L) for what adds to the residual stream.
+/// GPT-2's initialisation: standard deviation 0.02, and 0.02 / √(2L) for projections into the residual stream.
 static constexpr double deviation = 0.02;
 
-/// Hugging Face's names. A head of its own stands beside what they call the transformer; without one that is all.
+/// Hugging Face's names. An untied head is outside of `transformer`; a tied model has no prefix.
 static DecoderNames namesOf(const Gpt2Config &c) {
   const std::string prefix = c.tied ? "" : transformerPrefix;
   const auto layer = [=](const std::string &name) {
@@ -48,7 +48,7 @@ static DecoderOptions optionsOf(const Gpt2Config &c) {
   return o;
 }
 
-/// The config, once it is known to be right.
+/// The config, after its checks.
 static const Gpt2Config &verified(const Gpt2Config &config) {
   verify(config);
   return config;

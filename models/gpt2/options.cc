@@ -186,7 +186,7 @@ Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> 
   config.vocab = options.vocab.value_or(config.vocab);
   config.tied = options.tied.value_or(config.tied);
   if (options.inner && *options.inner == 4 * config.width)
-    config.inner = 0; // which is that
+    config.inner = 0; // 0 means 4 · width
   verify(config);
   return config;
 }
@@ -195,7 +195,7 @@ TrainSettings settingsOf(const TrainOptions &o, const std::optional<TrainSetting
   if (base)
     return applied(o, *base);
   TrainSettings named = gpt2Named(nameOf(o.model)).settings;
-  const int64_t steps = replaced(o, named).steps; // of which a tenth, or the named model's share
+  const int64_t steps = replaced(o, named).steps; // warm-up: a tenth, or the preset's share
   named.warmup = std::min(named.warmup, std::max(steps / 10, steps * named.warmup / named.steps));
   return applied(o, named);
 }

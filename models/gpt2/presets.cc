@@ -1,4 +1,4 @@
-// Names, sizes and settings.
+// The presets.
 
 #include "models/gpt2/presets.h"
 
@@ -12,7 +12,7 @@ namespace {
 struct Entry {
   const char *name;
   Gpt2Config config;
-  bool isSize = true; // a size alone, with settings that suit it
+  bool isSize = true; // a size only, with settings chosen by size
 };
 } // namespace
 
@@ -53,7 +53,7 @@ static const std::vector<Entry> &entries() {
   return all;
 }
 
-/// nano is made for two minutes on two cores; the others follow OpenAI's and nanoGPT's learning rates by width.
+/// nano trains in two minutes on two cores. The others have OpenAI's and nanoGPT's learning rates by width.
 static TrainSettings settingsOfSize(const std::string &name, const Gpt2Config &config) {
   TrainSettings s;
   s.evaluateEvery = 500;
@@ -72,7 +72,7 @@ static TrainSettings settingsOfSize(const std::string &name, const Gpt2Config &c
   return s;
 }
 
-/// A pass over FineWeb's ten billion tokens, half a million a step.
+/// One epoch of FineWeb's ten billion tokens, half a million a step.
 static TrainSettings settingsOfLlmc() {
   TrainSettings s;
   s.batch = 64;

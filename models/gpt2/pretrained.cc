@@ -1,4 +1,4 @@
-// Telling the forms of a model apart by the files that are there.
+// Recognises the format of a pretrained model by its files.
 
 #include "models/gpt2/pretrained.h"
 #include "models/train/checkpoint.h"
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A form that is not read, told by a file of this name or ending.
+/// An unsupported format, recognised by a file of this name or extension.
 struct OtherForm {
   const char *name, *what, *cure;
 };

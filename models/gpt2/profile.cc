@@ -1,4 +1,4 @@
-// A trainer, watched.
+// Profiles steps of a trainer.
 
 #include "models/gpt2/profile.h"
 #include "models/gpt2/network.h"

@@ -1,4 +1,4 @@
-// Draws without a state.
+// Stateless random numbers.
 
 #include "models/gpt2/random_tokens.h"
 #include "models/data/batches.h"

@@ -1,4 +1,4 @@
-// From options to text.
+// `gpt2 sample`.
 
 #include "models/gpt2/sample.h"
 #include "models/generate/sample_command.h"
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-/// Tokens that end a document, if the vocabulary has any.
+/// End-of-document tokens, if the vocabulary has any.
 static std::vector<int32_t> endsOf(const Vocabulary &vocabulary) {
   std::vector<int32_t> ends;
   for (const std::optional<int32_t> token : {documentMark(vocabulary), documentEnd(vocabulary)})

@@ -1,4 +1,4 @@
-// One micro-batch on either device, of random tokens and weights or of llm.c's.
+// Runs one micro-batch on both devices, with random tokens and weights or with llm.c's.
 
 #include "models/gpt2/test.h"
 #include "models/data/batches.h"
@@ -16,12 +16,12 @@
 namespace kiln {
 
 namespace {
-/// What a device computes, by names in the order of the table.
+/// The results of a device by name, in the order of the table.
 using Results = std::vector<std::pair<std::string, std::vector<float>>>;
 } // namespace
 
-/// Either device is within five roundings of the exact gradient for two layers, and errors of layers add up as chance
-/// has it. f32's, whose products are rounded once and summed over up to 2¹⁶ terms, are below 1e-4.
+/// Each device is within five roundings of the exact gradient for two layers; errors of layers add up as a random walk.
+/// Errors in f32, with products rounded once and sums of up to 2¹⁶ terms, are below 1e-4.
 static double boundOf(const Gpt2Config &config, Precision precision) {
   if (config.type == f32 && precision != Precision::tf32)
     return 1e-4;
@@ -30,7 +30,7 @@ static double boundOf(const Gpt2Config &config, Precision precision) {
 }
 
 namespace {
-/// A batch, and the weights that it meets: random ones where there are none.
+/// A batch and the weights; without weights, random ones are drawn.
 struct Task {
   Gpt2Config config;
   TrainSettings settings;
@@ -57,7 +57,7 @@ static Results resultsOn(const std::shared_ptr<Device> &device, const Network &n
   return results;
 }
 
-/// What llm.c's files say of them.
+/// The contents of llm.c's files.
 static Results resultsIn(const LlmcDebugState &state, const TestOptions &options, const Network &network) {
   const int64_t last = (state.length - 1) * network.config().vocab;
   Results results;
@@ -70,7 +70,7 @@ static Results resultsIn(const LlmcDebugState &state, const TestOptions &options
   return results;
 }
 
-/// ‖got − want‖ / ‖want‖; 0 where both are nothing.
+/// ‖got − want‖ / ‖want‖; 0 if both are zero.
 static double errorOf(const std::vector<float> &got, const std::vector<float> &want) {
   double difference = 0, norm = 0;
   for (size_t i = 0; i < want.size(); ++i) {
@@ -120,7 +120,7 @@ bool compare(const TestOptions &options) {
                           width));
   for (size_t i = 0; i < want.size(); ++i) {
     const double error = errorOf(got[i].second, want[i].second);
-    const bool isWithin = error <= bound; // and no NaN
+    const bool isWithin = error <= bound; // false for NaN
     beyond += !isWithin;
     writeResult(
         fmt::format("{:<{}}  {:.2e}  {:.2e}{}\n", want[i].first, width, error, bound, isWithin ? "" : "  beyond"));

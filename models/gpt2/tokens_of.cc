@@ -1,4 +1,4 @@
-// Finding a model's tokenizer.
+// Finds a model's tokenizer.
 
 #include "models/gpt2/tokens_of.h"
 #include "models/tokens/files.h"

@@ -1,4 +1,4 @@
-// From options to a run.
+// `gpt2 train`.
 
 #include "models/gpt2/train.h"
 #include "models/data/shards.h"
@@ -17,16 +17,16 @@
 namespace kiln {
 
 namespace {
-/// What a run begins with or goes on from.
+/// The initial state of a new or resumed run.
 struct Start {
-  Gpt2Config config; // read first: an error in it names the file
+  Gpt2Config config; // read first, so that its errors name the file
   RunState state;
   std::vector<std::string> notes = {};
-  std::optional<Vocabulary> vocabulary = {}; // none: tokens are bytes, or numbers in files
+  std::optional<Vocabulary> vocabulary = {}; // none: tokens are bytes, or come from token files
 };
 } // namespace
 
-/// The tokenizer in the run's folder. Flags may repeat it, not change it.
+/// The tokenizer in the run's folder. Flags may repeat it, but not change it.
 static std::optional<Vocabulary> vocabularyOfRun(const TrainOptions &options, const RunFolder &folder) {
   const std::optional<Vocabulary> held =
       hasVocabulary(folder.path()) ? std::optional(readVocabulary(folder.path())) : std::nullopt;
@@ -38,7 +38,7 @@ static std::optional<Vocabulary> vocabularyOfRun(const TrainOptions &options, co
   return held;
 }
 
-/// The checkpoint's state and model. Flags may repeat what its model is, not change it.
+/// The checkpoint's state and model. Flags may repeat the model's properties, but not change them.
 static Start resume(const TrainOptions &options, const RunFolder &folder) {
   Start r = folder.read([](const std::string &path) { return Start{readConfig(path), readRunState(path)}; });
   const Gpt2Config asked = modelOf(options.model, r.config);
@@ -51,7 +51,7 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
   return r;
 }
 
-/// What a new run begins with.
+/// The initial state of a new run.
 static Start begin(const Beginning &beginning) {
   return {beginning.config(),
           {.settings = beginning.settings(), .init = beginning.weights()},
@@ -59,9 +59,10 @@ static Start begin(const Beginning &beginning) {
           beginning.vocabulary()};
 }
 
-/// Puts the tokenizer into a new run's folder, beside the model, where sampling and Hugging Face's library look for it.
+/// Copies the tokenizer into a new run's folder, next to the model, where sampling and Hugging Face's library expect
+/// it.
 static void keepVocabulary(const std::string &folder, const std::optional<Vocabulary> &vocabulary) {
-  for (const char *name : {"tokenizer.json", "vocab.json", "merges.txt"}) // of the run that was here
+  for (const char *name : {"tokenizer.json", "vocab.json", "merges.txt"}) // left by an earlier run
     std::filesystem::remove(std::filesystem::path(folder) / name);
   if (vocabulary)
     writeVocabulary(folder, *vocabulary);
@@ -76,7 +77,7 @@ void train(const TrainOptions &options) {
   RunFolder folder(options, openRanks());
   Start begun = beginning ? begin(*beginning) : resume(options, folder);
   begun.config = configured(begun.config, begun.state.settings);
-  const Network alone(begun.config); // of texts that the model makes
+  const Network alone(begun.config); // for sample texts
   LanguageSource source = {.data = options.data, .held = options.validation, .threads = options.machine.threads};
   setBatching(source, begun.config, begun.state.settings, begun.vocabulary);
   const Network network(begun.config);
@@ -88,9 +89,9 @@ void train(const TrainOptions &options) {
   source.tokenizer = tokenizer ? &*tokenizer : nullptr;
   source.vocab = begun.config.vocab;
   source.llmcRows = llmcRowsOf(begun.state.settings);
-  // Plain attention's weights are matrices, whose kernels depend on a length.
+  // Plain attention stores weight matrices, and its kernels are specialised for the length.
   source.batch = begun.config.attention == AttentionForm::plain ? 0 : begun.state.settings.batch;
-  source.folder = folder.isHeld() ? folder.path() : ""; // others look for documents themselves
+  source.folder = folder.isHeld() ? folder.path() : ""; // other ranks find documents themselves
   LanguageData data(source, begun.config.context, seed);
   if (beginning && folder.isHeld())
     keepVocabulary(folder.path(), begun.vocabulary);

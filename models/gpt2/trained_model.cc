@@ -1,4 +1,4 @@
-// Reading a model, its numbers and its tokenizer.
+// Reads a model's config, weights and tokenizer.
 
 #include "models/gpt2/trained_model.h"
 #include "models/gpt2/config_json.h"
@@ -22,7 +22,7 @@ static Pretrained modelIn(const std::string &folder) {
   return found;
 }
 
-/// Throws for weights that nothing can be computed with.
+/// Throws for weights that are not finite.
 static void verifyFinite(const TrainedModel &model, const ParameterList &list, const std::string &folder) {
   const int64_t bytes = bytesOf(model.config.type);
   for (const Parameter &p : list.all())

@@ -1,4 +1,4 @@
-// Finding a model's tensors in a file, all of them and no others.
+// Reads a model's tensors from a file; it must have all of them and no others.
 
 #include "models/gpt2/weights.h"
 #include "models/gpt2/network.h"
@@ -12,7 +12,7 @@ namespace kiln {
 
 static const std::string tokenTable = "wte.weight";
 
-/// `h.0.attn.bias` or `h.0.attn.masked_bias` of an attention layer that is among `parameters`.
+/// Whether it is `h.0.attn.bias` or `h.0.attn.masked_bias` of an attention layer among `parameters`.
 static bool isMask(const std::string &name, const std::set<std::string> &parameters) {
   for (const std::string kind : {".bias", ".masked_bias"})
     if (name.size() > kind.size() && name.compare(name.size() - kind.size(), kind.size(), kind) == 0)
@@ -20,7 +20,7 @@ static bool isMask(const std::string &name, const std::set<std::string> &paramet
   return false;
 }
 
-/// Throws unless the file's head, if it has one, is the table of tokens, which this network uses for both.
+/// Throws unless the file's head, if present, equals the token embedding, because this network ties them.
 static void verifyHead(const std::string &path, const Safetensors &file, const ParameterList &list, Type type,
                        const std::vector<char> &values) {
   if (!file.has(headWeight))

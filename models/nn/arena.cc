@@ -1,4 +1,4 @@
-// Measuring lifetimes, and giving out the places that they lead to.
+// Measures lifetimes of buffers, and assigns addresses by them.
 
 #include "models/nn/arena.h"
 #include "lowering/analysis/Lifetimes.h"
@@ -13,7 +13,7 @@ static constexpr int64_t alignment = 256;
 TensorRef Arena::take(const std::string &name, Type type, Shape extents) {
   const int64_t bytes = cdiv(TensorRef::dense(nullptr, type, extents).bytes(), alignment) * alignment;
   const size_t now = taken.size();
-  int64_t offset = static_cast<int64_t>(now) * alignment; // a name for the buffer, while there are no places
+  int64_t offset = static_cast<int64_t>(now) * alignment; // identifies the buffer until it has an address
   if (planned) {
     if (now >= planned->entries.size() || planned->entries[now].bytes < bytes)
       throw Error(fmt::format("took buffer {} ('{}') of {} bytes, which is not the planned one", now, name, bytes),
@@ -34,7 +34,7 @@ void Arena::release(const TensorRef &tensor) {
   live.erase(found);
 }
 
-/// Gives each buffer its place.
+/// Assigns an offset to each buffer.
 static void placeAll(ArenaPlan &plan) {
   std::vector<lowering::Lifetime> lives;
   for (const ArenaPlan::Entry &entry : plan.entries)

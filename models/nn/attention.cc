@@ -7,18 +7,18 @@
 
 namespace kiln {
 
-/// Products of queries by keys, or of as many numbers, that an attention kernel computes for each head, by halves:
-/// flash attention computes about one half of each.
+/// Number of (T, T, D) products that an attention kernel computes for each head, in halves: causal flash attention
+/// computes about one half of each.
 static int productsOf(const Kernel &kernel) {
   return &kernel == &attentionKernel                  ? 2 // q · kᵀ, p · v
          : &kernel == &attentionBackwardKernel        ? 5 // q · kᵀ again, dout · vᵀ; dq, dk, dv
-         : &kernel == &attentionBackwardKeysKernel    ? 4 // the same but dq
-         : &kernel == &attentionBackwardQueriesKernel ? 3 // … but dk and dv
-         : &kernel == &headProductKernel              ? 2 // one of them, all of it
+         : &kernel == &attentionBackwardKeysKernel    ? 4 // as above, without dq
+         : &kernel == &attentionBackwardQueriesKernel ? 3 // as above, without dk and dv
+         : &kernel == &headProductKernel              ? 2 // one product, in full
                                                       : 0;
 }
 
-/// Attention's launches with the operations of its products.
+/// Adds the FLOPs of the products to attention's launches.
 static Plan counted(Plan plan, int64_t sequences, int64_t time, int64_t width) {
   for (Launch &launch : plan.launches)
     launch.flops =

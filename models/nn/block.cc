@@ -1,4 +1,4 @@
-// The order of a block's layers and the life of its activations.
+// The order of a block's layers, and the lifetimes of its activations.
 
 #include "models/nn/block.h"
 
@@ -185,7 +185,7 @@ TensorRef Block::halfBackward(Build &b, const Layer &layer, const TensorRef &dy,
   } else {
     layer.norm.backward(b, dy, s.sum.get(b), s.norm, dx);
     s.sum.release(b);
-    const bool gathers = b.deferred.pause(); // dx changes, which gradients of weights are made of
+    const bool gathers = b.deferred.pause(); // dx changes, and deferred weight gradients would read it later
     layer.backward(b, dx, dx, /*add=*/true);
     b.deferred.resume(gathers);
   }
@@ -194,7 +194,7 @@ TensorRef Block::halfBackward(Build &b, const Layer &layer, const TensorRef &dy,
 }
 
 TensorRef Block::backward(Build &b, const TensorRef &dy, Saved &s) const {
-  // Of a block's halves all is made again at most once: what the later ones need of the first stays for that.
+  // Each half of a block is recomputed at most once; the results that later halves need are kept.
   const std::vector<Layer> all = layers(s, 0, 0);
   const TensorRef dnormed = isPre ? b.take("d norm", dy.extents) : dy;
   TensorRef dx = dy;

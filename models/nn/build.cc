@@ -1,4 +1,4 @@
-// Labels of launches, gradients that wait, and chunks of the losses.
+// Labels of launches, deferred gradients, and loss chunks.
 
 #include "models/nn/build.h"
 

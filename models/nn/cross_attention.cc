@@ -42,7 +42,7 @@ TensorRef CrossAttention::part(const TensorRef &kv, int64_t batch, int which) co
   return kv.reshape({batch, kv.extents[0] / batch, 2, heads, width / heads}).select(2, which).permute({0, 2, 1, 3});
 }
 
-/// Attention's launches with the operations of so many products of all queries by all keys of all channels.
+/// Adds the FLOPs of `products` products of all queries by all keys to attention's launches.
 static Plan counted(Plan plan, double products, const TensorRef &q, const TensorRef &k) {
   plan.launches.back().flops = 2 * products * static_cast<double>(q.count()) * static_cast<double>(k.extents[2]);
   return plan;

@@ -1,4 +1,4 @@
-// The layers in order, forward and back.
+// The layers in order, forward and backward.
 
 #include "models/nn/decoder.h"
 #include "kernels/cross_entropy.h"
@@ -21,7 +21,7 @@ std::vector<Block> makeBlocks(ParameterList &list, const DecoderNames &names, co
   return blocks;
 }
 
-/// A token table holds the gradient of the head that shares it.
+/// A tied token table's gradient includes the head's.
 static EmbeddingOptions embeddingOf(const DecoderOptions &o) {
   EmbeddingOptions embedding = o.embedding;
   embedding.tied = o.head.tied;
@@ -46,14 +46,14 @@ std::vector<Input> Decoder::inputs(const BatchShape &shape) const {
   return all;
 }
 
-/// Logits (rows, vocab), taken from the arena: columns of a matrix whose rows begin at multiples of 64 elements, so
-/// that vectors of them are aligned whatever the vocabulary.
+/// Logits (rows, vocab), taken from the arena. Their row stride is a multiple of 64 elements, so that vectors are
+/// aligned for any vocabulary.
 static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
   return b.take("logits", {rows, cdiv(vocab, 64) * 64});
 }
 
-/// Calls `visit(begin, count)` for the chunks of so many rows. For an empty one it takes the buffers of a row, as plans
-/// of more rows do, and launches nothing.
+/// Calls `visit(begin, count)` for each chunk of rows. For an empty one it takes the buffers of one row, as plans of
+/// more rows do, and launches nothing.
 static void forChunks(Build &b, int64_t rows, const std::function<void(int64_t, int64_t)> &visit) {
   for (const auto &[begin, count] : lossChunksOf(b.target, rows, b.lossChunks)) {
     const size_t before = b.plan.launches.size();
@@ -63,13 +63,13 @@ static void forChunks(Build &b, int64_t rows, const std::function<void(int64_t, 
   }
 }
 
-/// The build knows from now on what the places of its sequences see.
+/// Sets the visible ranges of the build's positions.
 static void look(Build &b, const DecoderOptions &o, const Embedding::Inputs &inputs) {
   if (o.givesRanges)
     b.ranges = inputs("ranges"), b.columnRanges = inputs("column ranges");
 }
 
-/// Of a block's launches.
+/// The label of a block's launches.
 static std::string blockLabel(size_t number) { return fmt::format("block {}", number); }
 
 static Embedding::Inputs inputsIn(const MicroBatch &micro) {
@@ -81,7 +81,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
   const int64_t rows = batch * time;
   b.time = time;
   look(b, sizes, inputsIn(micro));
-  // Forward. What is saved of a block stays in its place, since what makes it again refers to that.
+  // Forward. A block's saved activations must not move, because their recomputation refers to them.
   TensorRef x = b.take("embedding", {rows, sizes.width});
   embedding.forward(b, inputsIn(micro), time, x);
   std::vector<Block::Saved> saved(blocks.size());
@@ -96,7 +96,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
     const Scope scope(b, "last");
     last->forward(b, x, statistics, normed);
   }
-  // The losses; logits become their gradient, which the head takes back, some rows at a time.
+  // The losses, a chunk of rows at a time: logits are replaced by their gradient, and the head propagates it.
   TensorRef dx = b.take("d block output", {rows, sizes.width});
   forChunks(b, rows, [&](int64_t begin, int64_t count) {
     const TensorRef padded = takeLogits(b, count, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab),
@@ -123,7 +123,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
       const Scope scope(b, blockLabel(l));
       dx = blocks[l].backward(b, dx, saved[l]);
     }
-    if (b.deferred.isFull() || b.recompute != Recompute()) // memory is dear to what is made again
+    if (b.deferred.isFull() || b.recompute != Recompute()) // deferring takes memory, which recomputation saves
       b.launchWeights();
   }
   b.launchDeferred();

@@ -1,4 +1,4 @@
-// Parameters placed, and tokens alone as what the layers are given.
+// A decoder as a model: its parameters, and tokens as its only input.
 
 #include "models/nn/decoder_network.h"
 

@@ -1,4 +1,4 @@
-// What waits, and until when.
+// Collects deferred gradients, and launches them together.
 
 #include "models/nn/deferred_gradients.h"
 

@@ -1,4 +1,4 @@
-// A site's part of the step's table.
+// A site's row in the step's table of keys and rates.
 
 #include "models/nn/dropout.h"
 

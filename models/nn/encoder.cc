@@ -7,10 +7,10 @@
 
 namespace kiln {
 
-/// The names of the source's arrays: an embedding's behind this.
+/// Prefix of the source's array names.
 static const std::string front = "source ";
 
-/// One that has a table of its own writes all of its gradient.
+/// An encoder with its own table writes its whole gradient.
 static EmbeddingOptions embeddingOf(const DecoderOptions &o) {
   EmbeddingOptions embedding = o.embedding;
   embedding.tied = embedding.table >= 0;
@@ -33,7 +33,7 @@ std::vector<Input> Encoder::inputs(const BatchShape &shape) const {
   return all;
 }
 
-/// Of each place of the sources the rows that see it: all `time` where it is there, none behind them where it is not.
+/// For each source position, the range of decoder rows that see it: all `time` rows, or none for padding.
 static std::vector<int32_t> columnsOf(const std::vector<int32_t> &ranges, int64_t source, int64_t time) {
   std::vector<int32_t> columns;
   const auto rows = static_cast<int32_t>(time);
@@ -59,7 +59,7 @@ static Embedding::Inputs inputsIn(const MicroBatch &micro) {
 }
 
 namespace {
-/// While it lives, the build's places are the source's, which see those that are there.
+/// During its lifetime, the build's positions are the source's, and see all source positions that exist.
 class Looking {
 public:
   Looking(Build &build, const TensorRef &ranges, int64_t source, std::optional<TensorRef> columns = {})
@@ -141,7 +141,7 @@ void Encoder::backward(Build &b, const MicroBatch &micro, const EncoderMemory &m
       const Scope number(b, blockLabel(l));
       dx = blocks[l].backward(b, dx, saved.blocks[l]);
     }
-    if (b.deferred.isFull() || b.recompute != Recompute()) // memory is dear to what is made again
+    if (b.deferred.isFull() || b.recompute != Recompute()) // deferring takes memory, which recomputation saves
       b.launchWeights();
   }
   b.launchDeferred();

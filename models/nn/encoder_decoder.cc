@@ -1,10 +1,10 @@
-// The encoder before the decoder, and behind it on the way back.
+// Runs the encoder before the decoder, and its backward pass after the decoder's.
 
 #include "models/nn/encoder_decoder.h"
 
 namespace kiln {
 
-/// The encoder's options, with the table of tokens that it shares.
+/// The encoder's options, with the shared token table.
 static DecoderOptions sharing(const EncoderDecoderOptions &options, int table) {
   DecoderOptions encoder = options.encoder;
   if (options.sharesTable)

@@ -23,7 +23,7 @@ void Mlp::activate(Build &b, Saved &s) const {
 
 void Mlp::begin(Build &b, const Reader &x, int64_t rows, Saved &s) const {
   s.x = x;
-  // The backward pass needs what is active first: that makes the argument again, too, or is made again of it.
+  // The backward pass needs the activation output first. Recomputing it also recomputes the pre-activation, or uses it.
   const bool isOfPreact = keepsPreact() && !b.recompute.makes(Site::mlp, b.block);
   if (keepsPreact())
     s.preact.take(b, Site::mlp, "mlp preact", {rows, inner}, {});
@@ -56,7 +56,7 @@ void Mlp::infer(Build &b, const TensorRef &x, const TensorRef &residual, const T
 void Mlp::backward(Build &b, const TensorRef &dy, Saved &s, const TensorRef &dx, bool add) const {
   const TensorRef dout = takeDropped(b, residualSite, dy);
   output.weightGradient(b, s.active.get(b), dout);
-  // The gradient by the inner product takes the place of what its slope is taken from, if nobody needs that any more.
+  // The pre-activation's gradient overwrites the pre-activation, if no later launch reads it.
   if (keepsPreact())
     s.active.release(b);
   SavedActivation &from = keepsPreact() ? s.preact : s.active;

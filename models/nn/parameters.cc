@@ -1,4 +1,4 @@
-// Placing parameters in flat buffers.
+// Lays out parameters in flat buffers.
 
 #include "models/nn/parameters.h"
 
@@ -13,7 +13,7 @@ int64_t Parameter::count() const {
   return n;
 }
 
-/// Row t has the sines and cosines of t / 10000^(2i / columns) at columns 2i and 2i + 1.
+/// Row t has the sine and cosine of t / 10000^(2i / columns) at columns 2i and 2i + 1.
 static std::vector<float> sinusoids(int64_t rows, int64_t columns) {
   std::vector<float> numbers;
   for (int64_t t = 0; t < rows; ++t)

@@ -1,4 +1,4 @@
-// Policies as texts.
+// Recomputation policies as text.
 
 #include "models/nn/recompute.h"
 #include "dialect/dsl/Types.h"
@@ -15,7 +15,7 @@ namespace kiln {
 static constexpr int64_t everyBlock = std::numeric_limits<int64_t>::max();
 static const std::string whole = "block", none = "none";
 
-/// The number of blocks behind a site's name.
+/// The number of blocks after a site's name.
 static int64_t blocksIn(const std::string &flag, const std::string &text) {
   int64_t number = 0;
   const char *const end = text.data() + text.size();
@@ -48,7 +48,7 @@ Recompute recomputeNamed(const std::string &flag, const std::string &text) {
   return result;
 }
 
-/// A name with its number of blocks.
+/// A site's name with its number of blocks.
 static std::string textOf(const std::string &name, int64_t blocks) {
   return blocks == everyBlock ? name : fmt::format("{}:{}", name, blocks);
 }

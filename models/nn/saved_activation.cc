@@ -1,4 +1,4 @@
-// Taking, dropping and making again.
+// Takes, drops and recomputes an activation.
 
 #include "models/nn/saved_activation.h"
 

@@ -1,4 +1,4 @@
-// Means, and dots.
+// Averages losses into columns, and draws them as braille dots.
 
 #include "models/observe/live_curve.h"
 
@@ -16,7 +16,7 @@ void LiveCurve::add(double value) {
   if (std::isfinite(value))
     sums.back().total += value;
   else
-    sums.back().total = std::numeric_limits<double>::quiet_NaN(); // no dot stands for it
+    sums.back().total = std::numeric_limits<double>::quiet_NaN(); // drawn without a dot
   ++sums.back().count;
   if (sums.size() < most || sums.back().count < length)
     return;
@@ -26,7 +26,7 @@ void LiveCurve::add(double value) {
   length *= 2;
 }
 
-/// A character of the block of braille patterns, whose dots are the bits.
+/// A braille character; each bit is a dot.
 static std::string braille(unsigned dots) {
   const unsigned code = 0x2800 + dots;
   return {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 0x3f)),
@@ -50,7 +50,8 @@ std::string LiveCurve::text(int width) const {
   }
   if (!(low <= high))
     return "";
-  static constexpr unsigned dots[2][4] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}; // by column, from above
+  static constexpr unsigned dots[2][4] = {{0x01, 0x02, 0x04, 0x40},
+                                          {0x08, 0x10, 0x20, 0x80}}; // by column, from top to bottom
   std::string text = fmt::format("loss {:.4f} ", high);
   for (size_t c = 0; c < columns; c += 2) {
     unsigned character = 0;

@@ -1,4 +1,4 @@
-// Writing main.log.
+// Writes main.log.
 
 #include "models/observe/main_log.h"
 #include "models/data/files.h"
@@ -22,13 +22,13 @@ std::string mainLogLines(const StepRow &row) {
   return text;
 }
 
-/// The lines of a log that are of the first `step` steps.
+/// The lines of a log up to step `step`.
 static std::string linesUpTo(const std::string &path, int64_t step) {
   std::string kept;
   if (step == 0 || !std::filesystem::exists(path))
     return kept;
   std::istringstream lines(readFile(path));
-  for (std::string line; std::getline(lines, line) && !lines.eof();) { // a line that breaks off is no line
+  for (std::string line; std::getline(lines, line) && !lines.eof();) { // an incomplete line is dropped
     long long number = 0;
     char kind[4] = {};
     if (std::sscanf(line.c_str(), "s:%lld %3[a-z]:", &number, kind) == 2 &&

@@ -1,4 +1,4 @@
-// Sums, and columns.
+// Sums times by kernel and label, and formats the table.
 
 #include "models/observe/profile_table.h"
 
@@ -38,7 +38,7 @@ std::vector<ProfileRow> profileRows(const std::vector<Stretch> &stretches, Profi
   return rows;
 }
 
-/// `steps` of them were taken: times and launches are of one.
+/// Times and launches are per step, averaged over `steps`.
 static std::string lineOf(const ProfileRow &row, double all, double steps, const Roof &roof) {
   const double share = roof.shareOf(row.flops, row.bytes, row.seconds);
   const auto rate = [&](double amount) {

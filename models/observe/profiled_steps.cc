@@ -1,4 +1,4 @@
-// Beginning, ending, and what is written then.
+// Starts and stops the profiler, and writes its results.
 
 #include "models/observe/profiled_steps.h"
 #include "models/observe/profile_table.h"

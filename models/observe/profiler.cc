@@ -1,4 +1,4 @@
-// Launches one by one, with a mark of the device's clock between each two.
+// Runs launches one by one, with a device timestamp between each two.
 
 #include "models/observe/profiler.h"
 #include "models/train/peak.h"
@@ -38,7 +38,7 @@ void Profiler::endStep() {
       asked[launch].end = times.at(mark + 1);
       noted.push_back(std::move(asked[launch]));
     }
-    ++mark; // the next list begins at a mark of its own
+    ++mark; // the next list begins with its own timestamp
   }
   asked.clear();
   lists.clear();

@@ -1,4 +1,4 @@
-// From options to sinks.
+// Creates the sinks that the options name.
 
 #include "models/observe/row_sink.h"
 #include "models/observe/main_log.h"

@@ -1,4 +1,4 @@
-// Protocol buffers by hand: a field is a key, number · 8 + wire type, and its value.
+// Encodes protocol buffers: a field is a key, number · 8 + wire type, followed by its value.
 
 #include "models/observe/tensorboard.h"
 #include "models/data/files.h"
@@ -16,7 +16,7 @@ namespace kiln {
 
 //===-- TFRecord ------------------------------------------------------------------------------------------------===//
 
-/// Of each byte, by the polynomial 0x1edc6f41 with its bits in reverse.
+/// CRC-32C table by byte: polynomial 0x1edc6f41, bit-reversed.
 static constexpr std::array<uint32_t, 256> crcTable = [] {
   std::array<uint32_t, 256> table = {};
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -36,10 +36,10 @@ uint32_t crc32c(std::string_view bytes) {
 
 uint32_t maskedCrc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8u; }
 
-/// The bytes of a number, the lowest first.
+/// The bytes of a number in little-endian order.
 template <class T> static std::string littleEndian(T value) {
   std::string bytes(sizeof(T), '\0');
-  std::memcpy(bytes.data(), &value, sizeof(T)); // as this processor has them
+  std::memcpy(bytes.data(), &value, sizeof(T)); // x86-64 is little-endian
   return bytes;
 }
 static_assert(std::endian::native == std::endian::little);
@@ -127,7 +127,7 @@ TensorBoardLog::TensorBoardLog(const std::string &folder, int64_t step) {
   if (::gethostname(host.data(), host.size() - 1) != 0)
     host = {"localhost"};
   const double wall = wallNow();
-  for (int number = 0; descriptor < 0; ++number) { // one process may begin two in a second
+  for (int number = 0; descriptor < 0; ++number) { // a process may create two files within a second
     path = fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}", folder, static_cast<int64_t>(wall), host.data(),
                        ::getpid(), number);
     descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -1,4 +1,4 @@
-// Events of Chrome's format, in the order of their tracks and times.
+// Writes events in Chrome's trace format, sorted by track and time.
 
 #include "models/observe/trace.h"
 #include "models/data/json.h"
@@ -20,8 +20,8 @@ double Roof::shareOf(double flopsDone, double bytesMoved, double seconds) const 
 
 static constexpr std::array<const char *, 3> trackNames = {"host", "device", "data"};
 
-/// Microseconds, to a thousandth, from `first` on. The format's readers take a beginning and a length: both are made of
-/// rounded ends, so that what lies within another still does.
+/// Microseconds since `first`, rounded to nanoseconds. The format has begin and duration; both are computed from
+/// rounded ends, so that nested events stay nested.
 static double microseconds(double time, double first) { return std::round((time - first) * 1e9) / 1e3; }
 
 static Json argumentsOf(const Stretch &s, const Roof &roof) {
@@ -43,11 +43,11 @@ std::string chromeTrace(const std::vector<Stretch> &stretches, const TraceFacts 
     order.push_back(&s);
     first = std::min(first, s.begin);
   }
-  std::stable_sort(order.begin(), order.end(), [](const Stretch *a, const Stretch *b) { // whoever holds others first
+  std::stable_sort(order.begin(), order.end(), [](const Stretch *a, const Stretch *b) { // enclosing events first
     return std::tuple(a->track, a->begin, -a->end) < std::tuple(b->track, b->begin, -b->end);
   });
   Json events = Json::array();
-  const auto add = [&](const char *name, size_t track, Json args) { // what readers ask of all events, these have, too
+  const auto add = [&](const char *name, size_t track, Json args) { // fields that readers require of every event
     events.push_back({{"ph", "M"}, {"name", name}, {"ts", 0}, {"pid", 0}, {"tid", track}, {"args", std::move(args)}});
   };
   add("process_name", 0, {{"name", "kiln on " + facts.device}});

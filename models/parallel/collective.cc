@@ -1,4 +1,4 @@
-// What follows from a few exchanges of bytes.
+// Collectives built on exchanges of bytes.
 
 #include "models/parallel/collective.h"
 #include "dialect/dsl/Types.h"
@@ -37,7 +37,7 @@ void Collective::expectSame(const std::string &name, const std::string &mine) {
   const auto other = std::find(same.begin(), same.end(), 0);
   if (other == same.end())
     return;
-  // Its text comes to all as a piece of equal size, of which each rank has room for its own.
+  // The error text is exchanged in pieces of equal size, one per rank.
   const auto which = static_cast<int>(other - same.begin());
   constexpr size_t most = 4096;
   std::vector<char> texts(size() * most, 0);

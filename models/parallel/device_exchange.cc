@@ -1,4 +1,4 @@
-// A CPU's memory is the host's; that of other devices goes through it.
+// A CPU device's memory is host memory; other devices' data are staged through it.
 
 #include "models/parallel/device_exchange.h"
 #include "models/parallel/nccl_exchange.h"
@@ -8,7 +8,7 @@
 namespace kiln {
 
 namespace {
-/// Memory that the host reads and writes as it is.
+/// Memory that the host accesses directly.
 class HostExchange : public DeviceExchange {
 public:
   HostExchange(Device &device, Collective &ranks) : device(device), ranks(ranks) {}
@@ -26,7 +26,7 @@ private:
   Collective &ranks;
 };
 
-/// Memory that is copied to the host's and back.
+/// Memory that is copied to and from the host.
 class StagedExchange : public DeviceExchange {
 public:
   StagedExchange(Device &device, Collective &ranks) : device(device), ranks(ranks) {}

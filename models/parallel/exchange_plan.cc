@@ -1,4 +1,4 @@
-// Counting bytes and rounds.
+// Counts bytes and rounds.
 
 #include "models/parallel/exchange_plan.h"
 #include "dialect/dsl/Types.h"
@@ -9,8 +9,8 @@ ExchangePlan exchangePlan(const Shards &shards, int64_t weightBytes) {
   if (shards.ranks == 1)
     return {};
   const int64_t sent = shards.own() * (shards.ranks - 1);
-  // Both for each bucket; the norm's sums; and the loss, whether to stop before and behind a step, and whether it is
-  // recorded.
+  // Two rounds for each bucket; the sums of the norm; and the loss, the stop flag before and after a step, and whether
+  // the step was recorded.
   return {sent * bytesOf(f32), sent * weightBytes, 2 * shards.buckets() + 5};
 }
 

@@ -1,4 +1,4 @@
-// Ranks by the MPI module.
+// Ranks through the MPI module.
 
 #include "dialect/dsl/Types.h"
 #include "models/parallel/collective.h"
@@ -18,7 +18,7 @@
 
 namespace kiln {
 
-/// The number in a variable that a launcher sets, or `none`.
+/// The number in a launcher's environment variable, or `none`.
 static int numberIn(const char *variable, int none = 0) {
   const char *const text = std::getenv(variable);
   int number = none;
@@ -28,14 +28,14 @@ static int numberIn(const char *variable, int none = 0) {
 }
 
 int launchedRanks() {
-  // Open MPI's mpirun; MPICH's, Intel's and Slurm's PMI; Slurm where it speaks PMIx, which says the rank alone.
+  // Open MPI's mpirun; PMI of MPICH, Intel MPI and Slurm; Slurm with PMIx, which sets the rank only.
   for (const char *variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const int size = numberIn(variable))
       return size;
   return numberIn("PMIX_RANK", -1) >= 0 ? std::max(1, numberIn("SLURM_STEP_NUM_TASKS")) : 1;
 }
 
-/// Where the module is: where KILN_MPI says, else in the folder `lib` beside the program's.
+/// The path of the module: KILN_MPI, or else the folder `lib` next to the program's folder.
 static std::string modulePath() {
   if (const char *const asked = std::getenv("KILN_MPI"); asked && *asked)
     return asked;
@@ -43,7 +43,7 @@ static std::string modulePath() {
   return (program.parent_path().parent_path() / "lib" / "libkiln_mpi.so").string();
 }
 
-/// The table of the module at `path`, for `ranks` of them. Never closed.
+/// Loads the module at `path` and returns its table, for `ranks` ranks. It is never closed.
 static const MpiModule &opened(const std::string &path, int ranks) {
   const auto refuse = [&](const std::string &what) {
     throw Error(fmt::format("expected MPI's module '{}' (KILN_MPI names another), which {} ranks exchange by, but {}; "
@@ -51,7 +51,7 @@ static const MpiModule &opened(const std::string &path, int ranks) {
                             path, ranks, what),
                 Fault::device);
   };
-  void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL); // MPI's own plugins look for its symbols
+  void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL); // MPI's plugins resolve its symbols
   if (!handle)
     refuse(fmt::format("could not open it: {}", dlerror()));
   auto *const entry = reinterpret_cast<MpiModuleEntry *>(dlsym(handle, mpiModuleEntry));
@@ -67,7 +67,7 @@ namespace {
 class Mpi : public Collective {
 public:
   Mpi(const MpiModule &module, MpiPlace place) : module(module), place(place) {}
-  /// Where nothing went wrong all ranks come here. Where something did, the others hear of it when this process ends.
+  /// After success all ranks get here. After an error, the other ranks notice it when this process ends.
   ~Mpi() override {
     if (std::uncaught_exceptions() == 0) {
       if (const char *const wrong = module.close())
@@ -76,7 +76,8 @@ public:
     }
     if (isFirst())
       return;
-    std::this_thread::sleep_for(std::chrono::seconds(1)); // a mistake that all find is said by the first, and ends all
+    std::this_thread::sleep_for(
+        std::chrono::seconds(1)); // an error that all ranks find is reported by the first one, which ends all
     say(fmt::format("rank {} of {} ends with an error:\n", rank(), size()));
   }
 
@@ -112,7 +113,7 @@ std::shared_ptr<Collective> openRanks() {
   if (const char *const wrong = module.open(&place))
     throw Error(fmt::format("expected MPI to begin by '{}', but it says: {}", path, wrong), Fault::device);
   on_exit([](int status, void *held) { static_cast<const MpiModule *>(held)->abort(status ? status : 3); },
-          const_cast<MpiModule *>(&module)); // however the process ends; after close() nothing
+          const_cast<MpiModule *>(&module)); // whichever way the process ends; after close() it does nothing
   if (place.size != ranks)
     throw Error(fmt::format("expected {} ranks, as the launcher started, but MPI knows of {}: '{}' may be built with "
                             "another MPI than the launcher's",

@@ -1,4 +1,4 @@
-// Ranks by MPI. Waiting gives way to other processes: there may be more ranks than cores.
+// Ranks through MPI. Waiting yields the core, because there may be more ranks than cores.
 
 #include "models/parallel/mpi_module.h"
 
@@ -8,12 +8,12 @@
 
 namespace {
 
-/// Bytes of one message: MPI counts them in an int.
+/// Most bytes of one message: MPI counts them in an int.
 constexpr int64_t most = int64_t{1} << 26;
 
 char text[MPI_MAX_ERROR_STRING + 1];
 
-/// Null, or the words for an error.
+/// Null, or an error message.
 const char *wordsFor(int error) {
   if (error == MPI_SUCCESS)
     return nullptr;
@@ -23,7 +23,7 @@ const char *wordsFor(int error) {
   return text;
 }
 
-/// Waits for a call that was begun.
+/// Waits for a nonblocking call.
 int finish(int error, MPI_Request &request) {
   for (int done = 0; error == MPI_SUCCESS && !done;) {
     error = MPI_Test(&request, &done, MPI_STATUS_IGNORE);

@@ -1,4 +1,4 @@
-// Opens NCCL's library and looks its calls up.
+// Opens NCCL's library and looks up its functions.
 
 #include "models/parallel/nccl.h"
 #include "dialect/dsl/Types.h"
@@ -17,7 +17,7 @@ std::string versionText(int code) {
   return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
 }
 
-/// The calls of an opened library.
+/// The functions of an opened library.
 static std::unique_ptr<const Nccl> lookUp(void *handle, const std::string &name) {
   auto found = std::make_unique<Nccl>();
   found->library = name;
@@ -33,7 +33,7 @@ static std::unique_ptr<const Nccl> lookUp(void *handle, const std::string &name)
   const auto take = [&]<class... P>(Call<P...> &call) {
     call.function = reinterpret_cast<Result (*)(P...)>(find(call.name));
   };
-  // The version first: what an old one lacks follows from it.
+  // The version first, so that an error can say that a library is too old.
   take(found->getVersion);
   if (found->getVersion(&found->version) != Result::success || found->version < oldestVersion)
     throw Error(fmt::format("expected NCCL's library '{}' to be of version {} or newer, but it is of version {}", name,

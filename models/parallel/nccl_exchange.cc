@@ -75,7 +75,7 @@ public:
   void finish() override;
 
 private:
-  /// Calls NCCL for `wanted`. Throws Error (device) unless it succeeds.
+  /// Checks the result of an NCCL call for `wanted`. Throws Error (device) unless it succeeded.
   template <class... P, class... A> void call(const char *wanted, const nccl::Call<P...> &call, A... arguments) const {
     if (const nccl::Result result = call(arguments...); result != nccl::Result::success)
       throw failure(fmt::format("expected {}, but {} returned {}", wanted, call.name, textOf(result)));
@@ -86,7 +86,7 @@ private:
   std::string textOf(nccl::Result result) const {
     return fmt::format("{} (NCCL's result {})", nccl.getErrorString(result), static_cast<int>(result));
   }
-  /// Throws unless NCCL counts the ranks as we do.
+  /// Throws unless NCCL has the same rank and number of ranks.
   void expectPlace() const {
     int ofSize = 0, ofRank = 0;
     call("a number of ranks", nccl.commCount, comm, &ofSize);
@@ -95,10 +95,10 @@ private:
       throw failure(fmt::format("expected NCCL to have this as rank {} of {}, but it is rank {} of {} there", rank,
                                 size, ofRank, ofSize));
   }
-  /// Ends what is under way, whether the others take part or not.
+  /// Aborts pending exchanges, whether the other ranks take part or not.
   void abort() noexcept {
     if (nccl::CommHandle mine = std::exchange(comm, nullptr))
-      nccl.commAbort(mine); // there is an error to tell already
+      nccl.commAbort(mine); // another error is reported already
   }
 
   const Nccl &nccl;

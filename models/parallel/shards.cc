@@ -1,4 +1,4 @@
-// Buckets of one size, but for the last.
+// Buckets of equal size; the last may be smaller.
 
 #include "models/parallel/shards.h"
 #include "dialect/dsl/Plan.h"

@@ -1,4 +1,4 @@
-// Merges one after the other: pairs in a heap by how often they occur, of which those that changed since are put back.
+// Performs merges in order. Pairs are in a heap by their counts; entries whose count has changed are pushed again.
 
 #include "models/tokens/bpe_train.h"
 #include "dialect/dsl/Types.h"
@@ -15,17 +15,17 @@ namespace kiln {
 
 namespace {
 
-/// Two tokens side by side, and how often. The heap's top is the most frequent, then the one of the smallest tokens.
+/// A pair of adjacent tokens and its count. The heap's top is the most frequent pair; ties by the smallest tokens.
 struct Frequent {
   int64_t count;
   uint64_t pair;
   bool operator<(const Frequent &other) const { return count != other.count ? count < other.count : pair > other.pair; }
 };
 
-/// Pieces as tokens, and where each pair occurs in them.
+/// Pieces as tokens, and the pieces in which each pair occurs.
 class Merging {
 public:
-  /// `symbols`: puts a piece's first tokens behind those that are there.
+  /// `symbols` appends a piece's initial tokens to a list.
   Merging(const std::vector<std::pair<std::string, int64_t>> &pieces,
           const std::function<void(std::string_view, std::vector<int32_t> &)> &symbols) {
     for (const auto &[piece, count] : pieces) {
@@ -39,7 +39,7 @@ public:
       heap.push({found.count, pair});
   }
 
-  /// The pair to merge next, or nothing when none occurs `least` times.
+  /// The pair to merge next, or none if no pair occurs `least` times.
   std::optional<uint64_t> next(int64_t least) {
     while (!heap.empty()) {
       const auto [count, pair] = heap.top();
@@ -53,7 +53,7 @@ public:
     return {};
   }
 
-  /// Puts `result` in the place of the pair, in each word from its beginning.
+  /// Replaces the pair by `result` in every word, from left to right.
   void merge(uint64_t pair, int32_t result) {
     const auto left = static_cast<int32_t>(pair >> 32), right = static_cast<int32_t>(pair);
     const std::vector<uint32_t> places = std::move(pairs.at(pair).words);
@@ -93,7 +93,7 @@ public:
 private:
   struct Found {
     int64_t count = 0;
-    std::vector<uint32_t> words; // those that have it, or had it
+    std::vector<uint32_t> words; // words that contain it, or did
   };
   void add(uint64_t pair, size_t word, int64_t count) {
     Found &found = pairs[pair];
@@ -110,7 +110,7 @@ private:
 
 } // namespace
 
-/// Merges the most frequent pair until there are as many as the settings say, or none is frequent enough.
+/// Merges the most frequent pair until the requested number of merges is reached or no pair is frequent enough.
 static void learnMerges(Vocabulary &v, Merging &merging, const BpeSettings &settings) {
   std::unordered_map<std::string, int32_t> ids;
   for (int32_t id = 0; id < v.size(); ++id)
@@ -121,7 +121,7 @@ static void learnMerges(Vocabulary &v, Merging &merging, const BpeSettings &sett
       break;
     const auto left = static_cast<int32_t>(*pair >> 32), right = static_cast<int32_t>(*pair);
     const auto [place, isNew] = ids.try_emplace(v.tokens[left] + v.tokens[right], static_cast<int32_t>(v.size()));
-    if (isNew) // else other tokens have made the same bytes before
+    if (isNew) // otherwise another merge made the same bytes before
       v.tokens.push_back(place->first);
     v.merges.push_back({left, right, place->second});
     merging.merge(*pair, place->second);
@@ -154,12 +154,11 @@ static Vocabulary trainBytes(const PieceCounts &counts, const BpeSettings &setti
   return v;
 }
 
-/// The special token of padding, number 0, and those that follow all other tokens: what begins a document, what ends
-/// one, and what is unknown.
+/// The padding token, number 0, and the special tokens after all others: begin of document, end of document, unknown.
 static constexpr const char *paddingToken = "<pad>";
 static constexpr const char *wordSpecials[] = {"<s>", "</s>", unknownToken};
 
-/// The words that were counted, but those with what stands for something else among tokens.
+/// The counted words, without those that contain characters with a special meaning in tokens.
 static std::vector<std::pair<std::string, int64_t>> plainWords(const PieceCounts &counts, const BpeSettings &settings) {
   std::vector<std::string> taken(std::begin(wordSpecials), std::end(wordSpecials));
   taken.insert(taken.end(), settings.specials.begin(), settings.specials.end());
@@ -204,7 +203,7 @@ static Vocabulary trainWords(const PieceCounts &counts, const BpeSettings &setti
   return v;
 }
 
-/// The most frequent words, of those that are as frequent the first by their characters.
+/// The most frequent words; ties in alphabetical order.
 static Vocabulary trainWholeWords(const PieceCounts &counts, const BpeSettings &settings) {
   Vocabulary v;
   v.style = TokenStyle::wholeWords;

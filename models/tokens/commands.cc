@@ -1,4 +1,4 @@
-// Documents in, tokens out, and the other way.
+// Encodes documents, and decodes tokens.
 
 #include "models/tokens/commands.h"
 #include "dialect/dsl/Types.h"
@@ -28,8 +28,8 @@ static int threadsOf(const DocumentOptions &options) {
   return options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// Calls `take` for every document. Of a text that is no UTF-8, such as one in Latin-1, the bytes are taken as they
-/// are, and the user is told where they are.
+/// Calls `take` for every document. Bytes that are not UTF-8, as in Latin-1 texts, are taken unchanged, with a warning
+/// that says where they are.
 static void forDocuments(const DocumentOptions &options, const std::function<void(std::string_view)> &take) {
   for (const std::string &path : options.files) {
     const std::string text = readUnpacked(path, mostTextBytes());
@@ -83,7 +83,7 @@ void learn(const LearnOptions &options) {
 }
 
 namespace {
-/// Files of tokens, of which the last is written when there are no more.
+/// Writes token files; the last one is written at the end of input.
 class ShardFiles {
 public:
   ShardFiles(const EncodeOptions &options, int64_t vocab) : options(options), vocab(vocab) {}
@@ -119,7 +119,7 @@ private:
 };
 } // namespace
 
-/// Throws where there are files of a set of that name: those beyond a smaller new set would stay, and be trained on.
+/// Throws if files of a set of this name exist: those beyond a smaller new set would remain and be trained on.
 static void expectNoShards(const std::string &name) {
   const std::filesystem::path path = name;
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
@@ -140,7 +140,7 @@ static void expectNoShards(const std::string &name) {
   }
 }
 
-/// The token that the options name; without a name that of the vocabulary, in files alone.
+/// The token that the options name; without a name, the vocabulary's, for files only.
 static std::optional<int32_t> specialOf(const EncodeOptions &options, const Vocabulary &vocabulary,
                                         const std::optional<std::string> &name, const std::optional<int32_t> &own) {
   if (!name)
@@ -185,7 +185,7 @@ void encode(const EncodeOptions &options) {
       fmt::format("{} tokens in {} {}\n", files.tokens(), files.files(), files.files() == 1 ? "file" : "files"));
 }
 
-/// The numbers on standard input, between spaces and lines.
+/// The numbers on standard input, separated by white space.
 static std::vector<int32_t> readNumbers() {
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   std::vector<int32_t> numbers;
@@ -218,7 +218,7 @@ void decode(const DecodeOptions &options) {
   }
 }
 
-/// A token as one may print it: what is no visible ASCII as \xNN.
+/// A token in printable form: bytes other than visible ASCII as \xNN.
 static std::string shown(const std::string &bytes) {
   std::string text;
   for (const char byte : bytes)

@@ -1,4 +1,4 @@
-// Reading and writing vocabularies.
+// Reads and writes vocabularies.
 
 #include "models/tokens/files.h"
 #include "dialect/dsl/Types.h"
@@ -48,7 +48,7 @@ static Vocabulary readPair(const std::string &tokens, const std::string &merges)
 
 void findMerges(Vocabulary &v) {
   const TokenIds ids = idsOf(v);
-  std::unordered_map<std::string, int64_t> ranks; // of a token's bytes, once it is merged
+  std::unordered_map<std::string, int64_t> ranks; // rank by the bytes of the merged token
   for (int64_t id = 0; id < v.size(); ++id) {
     const std::string &token = v.tokens[id];
     if (token.size() < 2)
@@ -56,7 +56,7 @@ void findMerges(Vocabulary &v) {
     std::vector<std::string> parts;
     for (const char byte : token)
       parts.emplace_back(1, byte);
-    while (parts.size() > 2) { // the first of the lowest rank
+    while (parts.size() > 2) { // merge the first pair of the lowest rank
       size_t best = 0;
       int64_t lowest = v.size();
       for (size_t i = 0; i + 1 < parts.size(); ++i)
@@ -77,8 +77,8 @@ void findMerges(Vocabulary &v) {
   findSpecials(v);
 }
 
-/// The first of 256 numbers (this one, version, tokens, the end of a text), then a byte of length and so many bytes for
-/// each token.
+/// A header of 256 numbers (this magic number, version, number of tokens, end of text), then for each token a byte with
+/// its length and its bytes.
 static constexpr int32_t magic = 20240328;
 
 bool isLlmcTokenizer(const std::string &path) {
@@ -123,7 +123,7 @@ static bool exists(const std::string &path) {
   return fs::exists(path, ignored);
 }
 
-/// GPT-2's two files by each of their names.
+/// The names of GPT-2's two files.
 static constexpr std::pair<const char *, const char *> pairNames[] = {{"vocab.json", "merges.txt"},
                                                                       {"encoder.json", "vocab.bpe"}};
 

@@ -1,4 +1,4 @@
-// tokenizer.json, which says all of a tokenizer: a normaliser, what cuts a text, the model and special tokens.
+// tokenizer.json, a complete tokenizer: normaliser, pre-tokenizer, model and special tokens.
 
 #include "models/tokens/hugging_face.h"
 #include "dialect/dsl/Types.h"
@@ -25,7 +25,7 @@ static void expectFalse(const JsonObject &json, const std::string &name) {
     json.reject(name, "false");
 }
 
-/// The expression of a pre-tokenizer: GPT-2's own, or one that stands before it.
+/// The regular expression of a pre-tokenizer: GPT-2's, or one that is applied before it.
 static std::string splitOf(const JsonObject &json) {
   const auto isByteLevel = [](const JsonObject &step, bool splits) {
     expectText(step, "type", "ByteLevel");
@@ -47,7 +47,7 @@ static std::string splitOf(const JsonObject &json) {
   return steps[0].object("pattern").text("Regex");
 }
 
-/// What a tokenizer of words does to a text before it is cut at white space, and what of the same in files.
+/// The normalisation of a word tokenizer before its split at white space, and its form in files.
 static Json wordNormalizer(TokenStyle style) {
   const Json lower = {{"type", "Lowercase"}};
   if (style == TokenStyle::wholeWords)
@@ -58,7 +58,7 @@ static Json wordNormalizer(TokenStyle style) {
 }
 static Json wordSplit() { return {{"type", "WhitespaceSplit"}}; }
 
-/// The style that a file describes, by its model and its normaliser.
+/// The style of a file's tokenizer, by its model and normaliser.
 static TokenStyle styleIn(const JsonObject &json, const JsonObject &model) {
   const bool isWordLevel = model.text("type") == "WordLevel";
   if (!isWordLevel)
@@ -132,11 +132,11 @@ static Json preTokenizer(const std::string &split) {
 
 Json tokenList(const Vocabulary &v) {
   Json tokens = Json::object();
-  auto &list = tokens.get_ref<Json::object_t &>(); // whose operator[] walks through all of it
+  auto &list = tokens.get_ref<Json::object_t &>(); // its operator[] is a linear search
   list.reserve(v.size());
   std::set<std::string_view> known;
   for (int64_t id = 0; id < v.size(); ++id)
-    if (!v.tokens[id].empty() && known.insert(v.tokens[id]).second) // the lowest of several numbers
+    if (!v.tokens[id].empty() && known.insert(v.tokens[id]).second) // the lowest number of a duplicate
       list.emplace_back(v.specials.contains(v.tokens[id]) ? v.tokens[id] : shownToken(v, static_cast<int32_t>(id)), id);
   return tokens;
 }
@@ -146,7 +146,7 @@ std::string shownToken(const Vocabulary &v, int32_t id) {
 }
 
 static Json specialList(const Vocabulary &v) {
-  std::map<int32_t, std::string> specials; // in the order that its readers expect
+  std::map<int32_t, std::string> specials; // sorted by number, as readers expect
   for (const auto &[text, id] : v.specials)
     specials.emplace(id, text);
   Json added = Json::array();

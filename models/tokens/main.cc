@@ -1,4 +1,4 @@
-// tokens: learns vocabularies, and turns texts into tokens and back. Exit status as of gpt2.
+// tokens: trains tokenizers, encodes and decodes texts. Exit statuses are those of gpt2.
 
 #include "models/tokens/commands.h"
 #include "runtime/Streams.h"

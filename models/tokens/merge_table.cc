@@ -1,4 +1,4 @@
-// Looking up pairs, by open addressing.
+// A hash table of pairs with open addressing.
 
 #include "models/tokens/merge_table.h"
 
@@ -19,7 +19,7 @@ MergeTable::MergeTable(const std::vector<Merge> &merges) : slots(std::bit_ceil(2
     size_t at = mixed(pair) & (slots.size() - 1);
     while (slots[at].rank != none && slots[at].pair != pair)
       at = (at + 1) & (slots.size() - 1);
-    if (slots[at].rank == none) // of two ranks the lower one
+    if (slots[at].rank == none) // keep the lower of two ranks
       slots[at] = {pair, static_cast<uint32_t>(rank)};
   }
 }

@@ -1,4 +1,4 @@
-// Counting in a table a thread, and then in one.
+// Counts in one table per thread, then merges the tables.
 
 #include "models/tokens/piece_counts.h"
 #include "models/tokens/merge_table.h"
@@ -21,7 +21,7 @@ size_t PieceCounts::Hash::operator()(std::string_view piece) const { return hash
 
 PieceCounts::PieceCounts(TokenStyle style, const std::string &split)
     : kind(style), split(style == TokenStyle::bytes ? expressionOf(split) : "") {
-  const Splitter any(this->split); // an error in it is told before a text is read
+  const Splitter any(this->split); // reports an error in the expression before a text is read
 }
 
 void PieceCounts::add(std::string_view text, int threads) {
@@ -30,7 +30,7 @@ void PieceCounts::add(std::string_view text, int threads) {
   const std::vector<std::string_view> parts =
       cuts ? partsAtLines(text, size_t{1} << 20) : std::vector<std::string_view>{text};
   const Splitter splitter(split);
-  std::list<Counts> tables; // a thread's each
+  std::list<Counts> tables; // one per thread
   std::mutex lock;
   workTogether(threads, parts.size(), [&] {
     const std::scoped_lock held(lock);

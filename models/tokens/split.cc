@@ -1,4 +1,4 @@
-// PCRE2, with its machine code where the system lets it make some.
+// Splits by PCRE2, with its JIT compiler where the system allows it.
 
 #include "models/tokens/split.h"
 #include "dialect/dsl/Types.h"
@@ -22,11 +22,11 @@ static std::string textOf(int error) {
   return reinterpret_cast<const char *>(buffer);
 }
 
-/// Unicode's white space. PCRE2's \s has U+180E, too, which has been none since Unicode 6.3.
+/// Unicode's white space. PCRE2's \s includes U+180E, which has not been white space since Unicode 6.3.
 static constexpr const char *spaces =
     R"(\x09-\x0d\x20\x85\xa0\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 
-/// The expression with \s and \S spelt out as the characters that they are.
+/// The expression with \s and \S replaced by explicit character classes.
 static std::string spelt(const std::string &expression) {
   std::string all;
   bool inClass = false;
@@ -60,7 +60,7 @@ Splitter::Splitter(const std::string &expression) {
     throw Error(fmt::format("expected an expression that cuts a text into pieces, but got '{}': {}", expression,
                             textOf(error)));
   compiled = std::make_shared<Compiled>(code);
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); // without it, where there is none, matching is slower
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); // may fail; matching is slower then
 }
 
 size_t validUtf8(std::string_view text, size_t at) {
@@ -74,7 +74,7 @@ size_t validUtf8(std::string_view text, size_t at) {
       at += 2;
     else if (first >= 0xe0 && first <= 0xef && follows(at + 1) && follows(at + 2) &&
              !(first == 0xe0 && second < 0xa0) &&
-             !(first == 0xed && second >= 0xa0)) // neither too long nor half a pair
+             !(first == 0xed && second >= 0xa0)) // neither overlong nor a surrogate
       at += 3;
     else if (first >= 0xf0 && first <= 0xf4 && follows(at + 1) && follows(at + 2) && follows(at + 3) &&
              !(first == 0xf0 && second < 0x90) && !(first == 0xf4 && second >= 0x90))
@@ -85,11 +85,11 @@ size_t validUtf8(std::string_view text, size_t at) {
   return at;
 }
 
-/// The pieces of a text that is UTF-8.
+/// The pieces of a UTF-8 text.
 static void splitValid(pcre2_code *code, pcre2_match_data *found, std::string_view text,
                        const std::function<void(std::string_view)> &take) {
   const PCRE2_SIZE *const ends = pcre2_get_ovector_pointer(found);
-  size_t at = 0, from = 0; // where the next piece begins, and where it is looked for
+  size_t at = 0, from = 0; // begin of the next piece, and begin of the search
   while (from < text.size()) {
     const int result = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
                                    PCRE2_NO_UTF_CHECK, found, nullptr);
@@ -97,7 +97,7 @@ static void splitValid(pcre2_code *code, pcre2_match_data *found, std::string_vi
       break;
     if (result < 0)
       throw Error(fmt::format("cannot cut a text of {} bytes into pieces: {}", text.size(), textOf(result)));
-    if (ends[1] <= ends[0]) { // it matches nothing: look from the next character on
+    if (ends[1] <= ends[0]) { // an empty match: search from the next character
       from = ends[0] + 1;
       while (from < text.size() && (text[from] & 0xc0) == 0x80)
         ++from;
@@ -132,7 +132,7 @@ void Splitter::split(std::string_view text, const std::function<void(std::string
   for (size_t at = 0; at < text.size();) {
     const size_t valid = validUtf8(text, at);
     splitValid(compiled->code, found.get(), text.substr(at, valid - at), take);
-    size_t next = valid; // behind the bytes that are no UTF-8
+    size_t next = valid; // after the bytes that are not UTF-8
     while (next < text.size() && validUtf8(text, next) == next)
       ++next;
     if (next > valid)

@@ -1,4 +1,4 @@
-// Threads that take the next piece which nobody has.
+// Threads that take pieces from a common counter.
 
 #include "models/tokens/threads.h"
 

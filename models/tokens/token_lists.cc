@@ -1,4 +1,4 @@
-// Lists of tokens and merges, checked as they are added.
+// Lists of tokens and merges, checked on insertion.
 
 #include "models/tokens/token_lists.h"
 #include "dialect/dsl/Types.h"
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-/// The largest number of tokens that a file may name.
+/// The largest token number in a file.
 static constexpr int64_t mostTokens = int64_t{1} << 24;
 
 void addToken(Vocabulary &v, int64_t id, const std::string &bytes, const std::string &path) {
@@ -21,7 +21,7 @@ void addToken(Vocabulary &v, int64_t id, const std::string &bytes, const std::st
   v.tokens[id] = bytes;
 }
 
-/// The bytes of a token in a file; nothing where it is none.
+/// The bytes of a token as written in a file; none if it is not valid.
 static bool bytesIn(TokenStyle style, const std::string &text, std::string &bytes) {
   if (style == TokenStyle::bytes)
     return bytesOf(text, bytes) && !bytes.empty();

@@ -1,4 +1,4 @@
-// Merging by rank, with the pieces that were seen before at hand.
+// Merges by rank, with a cache of pieces.
 
 #include "models/tokens/tokenizer.h"
 #include "dialect/dsl/Types.h"
@@ -15,9 +15,9 @@ namespace kiln {
 
 //===-- Encoding ------------------------------------------------------------------------------------------------===//
 
-/// Pieces longer than this are not kept.
+/// Longer pieces are not cached.
 static constexpr size_t longestSeen = 48;
-/// Pieces of more tokens are merged with a heap, not by looking through all pairs for each merge.
+/// Pieces of more tokens are merged with a heap instead of a scan of all pairs for each merge.
 static constexpr size_t longestScan = 24;
 
 /// One thread's encoding of a text.
@@ -28,7 +28,7 @@ public:
   void addText(std::string_view text) {
     if (of.words.style != TokenStyle::bytes)
       forWords(text, [&](std::string_view word) { add(word); });
-    else if (of.words.merges.empty() && of.whole.empty()) // a token a byte
+    else if (of.words.merges.empty() && of.whole.empty()) // one token per byte
       for (const char byte : text)
         result.push_back(of.bytes[static_cast<uint8_t>(byte)]);
     else
@@ -83,7 +83,7 @@ private:
     result.insert(result.end(), ids.begin(), ids.end());
   }
 
-  /// The tokens of a word's characters, and that of its end.
+  /// The tokens of a word's characters, followed by its end token.
   void addCharacters(std::string_view word) {
     for (size_t at = 0; at < word.size();) {
       const std::string_view one = word.substr(at, characterAt(word, at));
@@ -96,9 +96,9 @@ private:
 
   uint32_t rankAt(size_t left, size_t right) const { return of.merges.rank(ids[left], ids[right]); }
 
-  /// Of all pairs the first of the lowest rank, again and again.
+  /// Merges the first pair of the lowest rank, repeatedly.
   void mergeByScan() {
-    uint32_t ranks[longestScan]; // of the pair that begins there
+    uint32_t ranks[longestScan]; // of the pair that begins at each index
     for (size_t i = 0; i + 1 < ids.size(); ++i)
       ranks[i] = rankAt(i, i + 1);
     while (ids.size() > 1) {
@@ -116,7 +116,7 @@ private:
     }
   }
 
-  /// The same in n log n: a list of tokens, and a heap of pairs, of which those that are gone are passed over.
+  /// As above in O(n log n): a linked list of tokens, and a heap of pairs, in which stale entries are skipped.
   void mergeByHeap() {
     const size_t count = ids.size();
     next.resize(count);
@@ -124,9 +124,9 @@ private:
     ranks.assign(count, MergeTable::none);
     for (size_t i = 0; i < count; ++i) {
       next[i] = i + 1;
-      before[i] = i - 1; // of the first: beyond every number
+      before[i] = i - 1; // wraps to the largest number for the first token
     }
-    using Pair = std::pair<uint32_t, size_t>; // rank, place
+    using Pair = std::pair<uint32_t, size_t>; // rank, index
     std::priority_queue<Pair, std::vector<Pair>, std::greater<>> pairs;
     const auto look = [&](size_t at) {
       ranks[at] = next[at] < count ? rankAt(at, next[at]) : MergeTable::none;
@@ -194,7 +194,7 @@ bool Tokenizer::cuts() const {
 void Tokenizer::walk(std::string_view text, bool specials, const std::function<void(std::string_view)> &take,
                      const std::function<void(int32_t)> &special) const {
   size_t at = 0;
-  // The next place of each special token, which is looked for again only when it was passed.
+  // The next occurrence of each special token; searched again only after it was passed.
   std::vector<std::pair<size_t, const std::pair<const std::string, int32_t> *>> places;
   if (specials)
     for (const auto &token : words.specials)
@@ -229,8 +229,8 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool specials) con
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool specials, int threads) const {
   if (threads <= 1 || !cuts())
     return encode(text, specials);
-  // Parts between special tokens, cut again at lines; each thread takes the next one that nobody has.
-  std::vector<std::string_view> parts; // empty: the special token of that place
+  // Parts between special tokens, split again at lines; each thread takes the next free part.
+  std::vector<std::string_view> parts; // empty: a special token
   std::vector<std::vector<int32_t>> tokens;
   walk(
       text, specials,

@@ -1,4 +1,4 @@
-// Bytes, letters, and what a vocabulary must hold.
+// GPT-2's mapping of bytes to characters, and the checks of a vocabulary.
 
 #include "models/tokens/vocabulary.h"
 #include "dialect/dsl/Types.h"
@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-/// Whether GPT-2's letters leave this byte as it is: it can be seen, and is no space in Latin-1.
+/// Whether GPT-2's mapping leaves this byte unchanged: a visible character in Latin-1, other than a space.
 static bool isSeen(int byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
 }
@@ -27,7 +27,7 @@ const std::vector<uint8_t> &bytesInOrder() {
   return order;
 }
 
-/// The code point of each byte's letter.
+/// The code point of each byte's character.
 static const std::array<int, 256> &letters() {
   static const std::array<int, 256> points = [] {
     std::array<int, 256> all;
@@ -137,7 +137,7 @@ uint64_t hashOf(const Vocabulary &v) {
     addNumber(id);
   add(v.split);
   add(v.wholePieces ? "whole" : "");
-  if (v.style != TokenStyle::bytes) // which had no name when the first hashes were written
+  if (v.style != TokenStyle::bytes) // `bytes` is left out, so that the first hashes stay valid
     add(v.style == TokenStyle::words ? "words" : "whole words");
   return hash;
 }

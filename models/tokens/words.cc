@@ -1,5 +1,5 @@
-// Case by utf8proc, but for what is no mapping of one character to another: İ, which becomes two, and Σ, which becomes
-// ς at the end of a word (Unicode 14, section 3.13).
+// Lower case by utf8proc, except two special cases: İ, which becomes two characters, and Σ, which becomes ς at the end
+// of a word (Unicode 14, section 3.13).
 
 #include "models/tokens/words.h"
 #include "models/tokens/split.h"
@@ -12,7 +12,7 @@ namespace kiln {
 static constexpr int32_t dottedI = 0x130, sigma = 0x3a3, replacement = 0xfffd;
 static constexpr std::string_view sigmaText = "\u03a3";
 
-/// What Python's str.isspace() says.
+/// As Python's str.isspace().
 static bool isSpace(int32_t c) {
   static constexpr int32_t others[] = {0x20, 0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
   return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x1f) || (c >= 0x2000 && c <= 0x200a) ||
@@ -24,8 +24,8 @@ static void append(std::string &word, int32_t c) {
   word.append(reinterpret_cast<const char *>(bytes), utf8proc_encode_char(c, bytes));
 }
 
-/// The word with each Σ in lower case: ς behind a letter that has a case and before none, with nothing between them but
-/// what has no bearing on case, such as marks; else σ.
+/// Lowers each Σ of the word: ς after a cased letter and not before one, ignoring case-ignorable characters such as
+/// marks; otherwise σ.
 static std::string withSigmas(const std::string &word) {
   static const Splitter behindLetter(R"((?=\p{Cased})\P{Case_Ignorable}\p{Case_Ignorable}*+\z)"),
       beforeLetter(R"(\A\p{Case_Ignorable}*+\p{Cased})");

@@ -1,4 +1,4 @@
-// Writing, finding and reading checkpoints.
+// Writes, finds and reads checkpoints.
 
 #include "models/train/checkpoint.h"
 #include "models/data/files.h"
@@ -32,13 +32,13 @@ BufferSource sourceOf(const HostBuffers &buffers) {
           }};
 }
 
-/// Elements that are converted at a time.
+/// Elements converted at a time.
 static constexpr int64_t chunk = int64_t{1} << 16;
 
-/// Whether a number's exponent is all ones, as an infinity's and a NaN's is.
+/// Whether a number's exponent is all ones: infinity or NaN.
 template <class Word> static bool isFinite(Word word, Word exponent) { return (word & exponent) != exponent; }
 
-/// Throws unless all numbers, of f32, bf16 or f16, are finite: others are no weights to go on from.
+/// Throws unless all numbers (f32, bf16 or f16) are finite.
 static void expectFinite(const std::string &tensor, Type type, const char *numbers, int64_t count) {
   const auto check = [&]<class Word>(Word exponent) {
     for (int64_t i = 0; i < count; ++i) {
@@ -92,12 +92,12 @@ static void writeAll(const std::string &folder, const RunState &state, const Mod
   const auto partsWith = [&](const Metadata &ofWeights, const Metadata &ofMoments) {
     IdentifiedParts parts = {textOf(model.configJson(saved), 2) + "\n", textOf(stateJson(state), 2) + "\n", ofWeights,
                              ofMoments};
-    parts.weights.emplace("format", "pt"); // as Hugging Face's library wants it
+    parts.weights.emplace("format", "pt"); // required by Hugging Face's library
     identify(parts, state.step, state.settings.seed);
     return parts;
   };
   const std::string weightFile = folder + "/model.safetensors", momentFile = folder + "/optimizer.safetensors";
-  // Each tensor is read once: what their checksums make is known when they are written, and takes its place then.
+  // Each tensor is read once; the combined checksum is known after writing, and is filled in then.
   const IdentifiedParts blank = partsWith(blankChecksumsOf(weights), blankChecksumsOf(moments));
   const Metadata ofWeights = writeSafetensors(weightFile, weights, blank.weights);
   const IdentifiedParts parts = partsWith(ofWeights, writeSafetensors(momentFile, moments, blank.moments));
@@ -114,27 +114,28 @@ std::string checkpointPath(const std::string &folder, int64_t step) {
   return fmt::format("{}/{}{:08}", folder, stem, step);
 }
 
-/// The step in the name of a checkpoint.
+/// The step in a checkpoint's name.
 static int64_t stepOf(const fs::path &checkpoint) {
   return std::strtoll(checkpoint.filename().string().c_str() + stem.size(), nullptr, 10);
 }
 
-/// Checkpoints below `folder`, oldest first; none where there is no such folder. Throws Error (device) when that cannot
-/// be known.
+/// Checkpoints in `folder`, oldest first; none if the folder does not exist. Throws Error (device) if it cannot be
+/// read.
 static std::vector<std::string> checkpoints(const std::string &folder) {
   std::vector<std::string> found;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename();
     const std::string digits = name.substr(0, stem.size()) == stem ? name.substr(stem.size()) : "";
-    const bool padded = digits.size() == 8 || (digits.size() > 8 && digits[0] != '0'); // other trainers do not pad
+    const bool padded =
+        digits.size() == 8 || (digits.size() > 8 && digits[0] != '0'); // other trainers do not pad with zeros
     if (padded && digits.find_first_not_of("0123456789") == std::string::npos)
       found.push_back(entry->path());
   }
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
     throw Error(fmt::format("cannot read folder '{}': {}", folder, error.message()), Fault::device);
   std::sort(found.begin(), found.end(), [](const std::string &a, const std::string &b) {
-    return a.size() != b.size() ? a.size() < b.size() : a < b; // steps beyond 99999999 are longer
+    return a.size() != b.size() ? a.size() < b.size() : a < b; // steps above 99999999 have longer names
   });
   return found;
 }
@@ -144,7 +145,7 @@ std::optional<std::string> newestCheckpoint(const std::string &folder) {
   return found.empty() ? std::nullopt : std::optional(found.back());
 }
 
-/// Removes a checkpoint, under another name, so that a half of it is never taken for a whole.
+/// Renames and then removes a checkpoint, so that a partial one is never read.
 static std::error_code discard(const fs::path &path) {
   const fs::path aside = path.parent_path() / fmt::format(".{}.removed", path.filename().string());
   std::error_code error;
@@ -156,7 +157,7 @@ static std::error_code discard(const fs::path &path) {
   return error;
 }
 
-/// Whether all of a checkpoint is as it was written.
+/// Whether a checkpoint is complete and undamaged.
 static bool isWhole(const std::string &checkpoint) {
   try {
     readRunState(checkpoint);
@@ -178,7 +179,7 @@ std::optional<std::string> wholeCheckpointBefore(const std::string &checkpoint) 
   return whole == all.rend() ? std::nullopt : std::optional(*whole);
 }
 
-/// Removes a checkpoint, or says why not.
+/// Removes a checkpoint; returns the error, if any.
 static void remove(const std::string &checkpoint) {
   const fs::path path = checkpoint;
   if (bestLinked(path.parent_path()) == path.filename().string())
@@ -192,7 +193,7 @@ void removeCheckpointsAfter(const std::string &checkpoint) {
   const std::vector<std::string> all = checkpoints(folder);
   if (all.empty() || all.back() == checkpoint)
     return;
-  linkModel(folder, fs::path(checkpoint).filename()); // before what the links point at is removed
+  linkModel(folder, fs::path(checkpoint).filename()); // before their targets are removed
   for (auto path = all.rbegin(); path != all.rend() && *path != checkpoint; ++path)
     remove(*path);
 }
@@ -203,7 +204,7 @@ void removeCheckpoints(const std::string &folder) {
     remove(path);
 }
 
-/// Removes what runs that were killed left behind in the middle of writing or removing.
+/// Removes partial checkpoints of runs that were killed while they wrote or removed one.
 static void removeLeftovers(const std::string &folder) {
   std::vector<fs::path> leftovers;
   std::error_code ignored;
@@ -216,17 +217,17 @@ static void removeLeftovers(const std::string &folder) {
     fs::remove_all(path, ignored);
 }
 
-/// Gives what was written at `aside` its name. Where a checkpoint has it already (a run that was resumed earlier comes
-/// by again) the two change places in one step, so that a link to it never leads nowhere.
+/// Renames the checkpoint written at `aside`. If one of that name exists (a run was resumed from an earlier step), the
+/// two are exchanged atomically, so that links to it are never dangling.
 static void install(const std::string &aside, const std::string &path) {
   std::error_code error;
   if (!fs::exists(path))
     return fs::rename(aside, path);
   if (renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) {
-    fs::remove_all(aside, error); // what stays of the old one goes with the next save
+    fs::remove_all(aside, error); // a remainder is removed at the next save
     return;
   }
-  error = discard(path); // on a file system that cannot exchange
+  error = discard(path); // on file systems without an exchange
   if (error)
     throw fs::filesystem_error("remove", path, error);
   fs::rename(aside, path);
@@ -244,7 +245,7 @@ std::string saveCheckpoint(const std::string &folder, const KeptCheckpoints &kee
   std::error_code ignored;
   removeLeftovers(folder);
   try {
-    fs::create_directory(aside); // not its parents: a folder that went away is told
+    fs::create_directory(aside); // not its parents, so that a removed folder is reported
     writeAll(aside, state, model, buffers);
     install(aside, path);
     syncFolder(folder);
@@ -255,16 +256,16 @@ std::string saveCheckpoint(const std::string &folder, const KeptCheckpoints &kee
     fs::remove_all(aside, ignored);
     throw Error(fmt::format("{} (earlier checkpoints are untouched)", error.what()), error.fault);
   }
-  linkNewest(folder); // before what the links point at is removed
+  linkNewest(folder); // before their targets are removed
   const std::vector<std::string> all = checkpoints(folder);
   const std::optional<std::string> best = bestLinked(folder);
   for (size_t i = 0; i + static_cast<size_t>(keep.newest) < all.size(); ++i)
     if (fs::path(all[i]).filename() != best.value_or("") && !(keep.every > 0 && stepOf(all[i]) % keep.every == 0))
-      std::ignore = discard(all[i]); // what cannot be removed now is tried again next time
+      std::ignore = discard(all[i]); // retried at the next save
   return path;
 }
 
-/// Brings the tensors of a file as `type`, one after the other.
+/// Reads the tensors of a file as `type`, one by one.
 static void bring(const Safetensors &file, const ParameterList &list, const std::string &prefix, FlatBuffer which,
                   Type type, const BufferSink &to) {
   std::vector<char> place;
@@ -280,7 +281,7 @@ void readBuffers(const std::string &checkpoint, const Model &model, Type type, c
   const Safetensors weights(checkpoint + "/model.safetensors"), moments(checkpoint + "/optimizer.safetensors");
   verifyNames(checkpoint + "/model.safetensors", weights.names(), list, prefixed(""));
   const bool hasMasters = moments.has(masterPrefix + list.all().front().name);
-  if (hasMasters) // the weights are not read then
+  if (hasMasters) // then the narrow weights are not read
     weights.verify();
   bring(hasMasters ? moments : weights, list, hasMasters ? masterPrefix : "", FlatBuffer::values, type, to);
   bring(moments, list, "exp_avg.", FlatBuffer::first, f32, to);

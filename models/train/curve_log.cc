@@ -1,4 +1,4 @@
-// The curve that a run's log holds: its rows one by one, each at its step, its time or its tokens.
+// Reads curves from a run's log, by step, time or tokens.
 
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
@@ -11,10 +11,10 @@
 
 namespace kiln {
 
-/// Steps that doubles count.
+/// The largest step that a double counts exactly.
 static constexpr int64_t mostSteps = int64_t{1} << 53;
 
-/// Whether a line was cut short by what ended the run: the last one, without its end, and no JSON.
+/// Whether a line is incomplete because the run was killed: the last one, without a line end, and not JSON.
 static bool breaksOff(const std::string &path, const std::string &line, bool isLast) {
   if (!isLast)
     return false;
@@ -27,7 +27,7 @@ static bool breaksOff(const std::string &path, const std::string &line, bool isL
 }
 
 namespace {
-/// Where the rows of a log stand: a run that went on counts its seconds anew.
+/// The x coordinates of a log's rows; a resumed run restarts its clock.
 class Places {
 public:
   explicit Places(Over over) : over(over) {}
@@ -55,7 +55,7 @@ Curve readCurve(const std::string &folder, const CurveOf &of) {
   const std::filesystem::path place = std::filesystem::path(folder).lexically_normal();
   curve.name = place.has_filename() ? place.filename() : place.parent_path().filename();
   Places places(of.over);
-  const bool isLoss = of.tag == CurveOf().tag; // which every step has
+  const bool isLoss = of.tag == CurveOf().tag; // every row has it
   std::istringstream lines(readFile(path));
   for (std::string line; std::getline(lines, line) && !breaksOff(path, line, lines.eof());) {
     const JsonObject row(path, line);

@@ -1,4 +1,4 @@
-// Drawing lines between axes; curve_log.cc reads what is drawn.
+// Draws curves as SVG; curve_log.cc reads them.
 
 #include "models/train/curves.h"
 #include "dialect/dsl/Types.h"
@@ -16,7 +16,7 @@ namespace kiln {
 
 namespace {
 
-/// A range of numbers, that grows.
+/// A range of numbers that grows.
 struct Span {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   void add(double x) { low = std::min(low, x), high = std::max(high, x); }
@@ -24,13 +24,13 @@ struct Span {
     for (const CurvePoint &p : points)
       add(p.loss);
   }
-  /// A length to divide by: above 0, and halved, so that it is finite whatever the ends are.
+  /// Half the length, above 0; halved so that it is finite for any ends.
   double half() const { return std::max({high / 2 - low / 2, std::max(std::abs(low), std::abs(high)) * 1e-9, 1e-9}); }
-  /// How far along the span x is: 0 at its low end, 1 at its high one.
+  /// The relative position of x: 0 at the low end, 1 at the high end.
   double shareOf(double x) const { return (x / 2 - low / 2) / half(); }
 };
 
-/// A frame with axes, in which points have places.
+/// A frame with axes.
 class Panel {
 public:
   Panel(double top, double height, Span steps, Span losses) : top(top), height(height), steps(steps), losses(losses) {}
@@ -38,7 +38,7 @@ public:
   std::string placeOf(CurvePoint p) const { return fmt::format("{:.1f},{:.1f}", xOf(p.at), yOf(p.loss)); }
   double xOf(double step) const { return left + width * steps.shareOf(step); }
   double yOf(double loss) const { return top + height * (1 - losses.shareOf(loss)); }
-  /// The frame, and lines at round numbers with these beside them.
+  /// The frame, with labelled grid lines at round numbers.
   std::string axes() const;
 
   static constexpr double left = 60, width = 560;
@@ -56,7 +56,7 @@ static std::vector<double> ticksOf(Span span) {
   const double unit = rough < 2 * power ? power : rough < 5 * power ? 2 * power : 5 * power;
   std::vector<double> ticks;
   const double first = std::ceil(span.low / unit), last = std::floor(span.high / unit);
-  for (double n = first; n <= last; ++n) // both are below 10¹⁰
+  for (double n = first; n <= last; ++n) // both are integers below 10¹⁰
     ticks.push_back(n * unit);
   return ticks;
 }
@@ -75,16 +75,16 @@ std::string Panel::axes() const {
   return text;
 }
 
-/// Means of the losses of `length` steps at a time, each after its last step.
+/// Means of the losses of `length` consecutive steps, each drawn at its last step.
 static std::vector<CurvePoint> smoothed(const std::vector<CurvePoint> &points, double length) {
-  std::map<double, std::vector<double>> stretches; // by their last steps
+  std::map<double, std::vector<double>> stretches; // by last step
   for (const CurvePoint &p : points)
     stretches[std::ceil(p.at / length) * length].push_back(p.loss);
   std::vector<CurvePoint> means;
   for (const auto &[step, losses] : stretches) {
     double mean = 0;
     for (const double loss : losses)
-      mean += loss / static_cast<double>(losses.size()); // no sum that overflows
+      mean += loss / static_cast<double>(losses.size()); // avoids overflow of the sum
     means.push_back({std::min(step, points.back().at), mean});
   }
   return means;
@@ -92,7 +92,7 @@ static std::vector<CurvePoint> smoothed(const std::vector<CurvePoint> &points, d
 
 static constexpr double largest = std::numeric_limits<double>::max();
 
-/// What losses by place say of `at`: of other than steps a place between two of them, on the line that joins these.
+/// The loss at `at`, interpolated linearly between two points unless x is the step.
 static std::optional<double> lossAt(const std::map<double, double> &losses, double at, Over over) {
   const auto after = losses.lower_bound(at);
   if (after == losses.end())
@@ -106,7 +106,7 @@ static std::optional<double> lossAt(const std::map<double, double> &losses, doub
   return before->second * (1 - share) + after->second * share;
 }
 
-/// `points` less those of `base` at the same places.
+/// `points` minus those of `base` at the same x.
 static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points, const std::vector<CurvePoint> &base,
                                            Over over) {
   std::map<double, double> losses;
@@ -119,8 +119,7 @@ static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points
   return out;
 }
 
-/// `text` as SVG shows it: markup as characters, and U+FFFD for bytes that are no UTF-8 and characters that XML has
-/// not.
+/// `text` escaped for SVG; U+FFFD for bytes that are not UTF-8 and for characters that XML does not allow.
 static std::string escaped(const std::string &text) {
   static const std::string unknown = "\xEF\xBF\xBD";
   const std::string valid = nlohmann::json::parse(textOf(nlohmann::ordered_json(text))).get<std::string>();
@@ -138,20 +137,20 @@ static std::string escaped(const std::string &text) {
   return out;
 }
 
-/// The colours of runs: dark enough for thin lines and for text on white, with hues and lightnesses apart.
+/// The colours of runs: dark enough for thin lines and text on white, and distinct in hue and lightness.
 static constexpr std::array colours = {"#0072b2", "#c44e00", "#00805e", "#aa3377",
                                        "#4b3fa8", "#8a6d00", "#0f8aa0", "#555555"};
 static const char *colourOf(size_t run) { return colours[run % colours.size()]; }
-/// Where the colours come again, lines are dashed, each time longer.
+/// Dashes of lines whose colour is used again.
 static std::string dashesOf(size_t run) {
   const size_t round = run / colours.size();
   return round ? fmt::format(" stroke-dasharray=\"{} 3\"", 3 * round) : "";
 }
 
-/// The widest name that has room beside the frames, in characters of ASCII.
+/// The widest name next to the frames, in ASCII characters.
 static constexpr size_t mostOfName = 56;
 
-/// `name`, or its two ends when it is wider than `mostOfName`; characters beyond ASCII may be twice as wide as others.
+/// `name`, or its two ends if it is wider than `mostOfName`; characters outside ASCII may be twice as wide.
 static std::string shortened(const std::string &name) {
   std::vector<std::string> characters;
   for (const char c : name)
@@ -174,7 +173,7 @@ static std::string shortened(const std::string &name) {
   return head + "…" + tail;
 }
 
-/// A line through training losses and dots at validation losses, in the colour of run number `index`.
+/// A line of training losses and dots of validation losses, in the colour of run `index`.
 static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &training,
                          const std::vector<CurvePoint> &validation, size_t index) {
   const std::string colour = colourOf(index);
@@ -188,8 +187,8 @@ static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &trai
   return text;
 }
 
-/// Run number `index` of `count` in the upper frame, one below the other: its name in its colour, with its last
-/// validation loss, and a piece of its line. A name without room is there as a whole for who points at it.
+/// The legend entry of run `index` of `count`: its name in its colour, its last validation loss, and a piece of its
+/// line. A shortened name has the full one as a tooltip.
 static std::string legend(const Curve &curve, size_t index, size_t count) {
   std::string last;
   if (!curve.validation.empty()) {
@@ -206,7 +205,7 @@ static std::string legend(const Curve &curve, size_t index, size_t count) {
       name == curve.name ? "" : "<title>" + escaped(curve.name) + "</title>", escaped(name), last);
 }
 
-/// The place of the last point that there is.
+/// The position of the last point.
 static double endOf(const Curve &curve) {
   double end = 0;
   for (const std::vector<CurvePoint> *points : {&curve.training, &curve.validation})
@@ -235,7 +234,7 @@ std::string pictureOf(const std::vector<Curve> &curves, const CurveOf &of) {
     apart.add(differing.back().validation);
   }
   const Panel upper(28, 260, steps, losses), lower(330, 130, steps, apart);
-  const bool isAlone = curves.size() == 1; // it differs from no other
+  const bool isAlone = curves.size() == 1; // a single run has no differences
   std::string text = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"650\" height=\"{0}\" "
                                  "font-family=\"sans-serif\" font-size=\"12\">\n"
                                  "<rect width=\"650\" height=\"{0}\" fill=\"#ffffff\"/>\n",

@@ -1,4 +1,4 @@
-// A launch touches what lies between the first and the last byte of its arguments.
+// Cuts a plan where buckets are complete. A launch is taken to touch all bytes between the ends of its arguments.
 
 #include "models/train/exchange_cuts.h"
 
@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-/// How many launches there are up to the last one that touches each bucket.
+/// For each bucket, the number of launches up to the last one that touches it.
 static std::vector<size_t> ends(const Plan &plan, const TensorRef &gradient, const Shards &shards) {
   std::vector<size_t> end(shards.buckets(), 0);
   const auto *const memory = static_cast<const char *>(gradient.data);
@@ -16,7 +16,7 @@ static std::vector<size_t> ends(const Plan &plan, const TensorRef &gradient, con
     for (const Arg &arg : args) {
       if (arg.kind != Arg::Kind::tensor || arg.ref.count() == 0)
         continue;
-      int64_t first = 0, last = 0; // elements from its data on
+      int64_t first = 0, last = 0; // offsets in elements
       for (int d = 0; d < arg.ref.rank(); ++d)
         (arg.ref.strides[d] < 0 ? first : last) += (arg.ref.extents[d] - 1) * arg.ref.strides[d];
       const int64_t at = static_cast<const char *>(arg.ref.data) - memory, width = bytesOf(arg.ref.type),

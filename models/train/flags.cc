@@ -1,4 +1,4 @@
-// The flags, and the words for what CLI11 finds wrong with them.
+// The flags, and messages for CLI11's errors.
 
 #include "models/train/flags.h"
 #include "dialect/dsl/Nearest.h"
@@ -18,7 +18,7 @@ void addMachineFlags(CLI::App *app, MachineOptions &o) {
       ->capture_default_str();
 }
 
-/// Ways to look at a run.
+/// Flags of logging and profiling.
 static void addLookFlags(CLI::App *app, RunOptions &o) {
   app->add_option_function<std::string>(
          "--profile", [&](const std::string &text) { o.profile = stepRangeNamed("--profile", text); },
@@ -56,7 +56,7 @@ void addBudgetFlag(CLI::App *app, std::optional<MemoryBudget> &budget) {
       ->type_name("SIZE");
 }
 
-/// The flag of a setting; its text is read at once, so that what is wrong with it is told as a flag's.
+/// The flag of a setting. Its text is parsed at once, so that errors name the flag.
 static void addSettingFlag(CLI::App *app, const Setting &setting, SettingOptions &o) {
   app->add_option_function<std::string>(
          "--" + setting.flag,
@@ -86,7 +86,7 @@ void addMemoryFlags(CLI::App *app, SettingOptions &o) {
       addSettingFlag(app, setting, o);
 }
 
-/// What other trainers call a flag, with dashes, and what it is called here.
+/// Flags of other trainers, with dashes, and Kiln's names.
 static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"--batch-size", "--batch"},
     {"--bf16", "--dtype"},
@@ -125,7 +125,7 @@ static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"--weight-decay", "--decay"},
 };
 
-/// The end of a message about an unknown `word`: what other trainers mean by it, or the nearest of `known`.
+/// The hint in an error about an unknown `word`: Kiln's name for another trainer's flag, or the nearest of `known`.
 static std::string hintFor(std::string word, const std::vector<std::string> &known) {
   std::replace(word.begin(), word.end(), '_', '-');
   for (const auto &[elsewhere, here] : namesElsewhere)
@@ -135,7 +135,7 @@ static std::string hintFor(std::string word, const std::vector<std::string> &kno
   return hint.empty() ? "; see --help" : hint;
 }
 
-/// Throws for the first word that no option or command took.
+/// Throws for the first word that is neither an option nor a command.
 static void rejectExtras(const CLI::App &app, const std::vector<std::string> &extras) {
   if (extras.empty())
     return;
@@ -157,10 +157,10 @@ static void rejectExtras(const CLI::App &app, const std::vector<std::string> &ex
                           word, hintFor(word, known)));
 }
 
-/// Says what the library found wrong with a command's flags.
+/// Translates the library's error about a command's flags.
 [[noreturn]] static void reject(const CLI::App &command, const CLI::ParseError &error) {
   if (dynamic_cast<const CLI::RequiredError *>(&error)) {
-    rejectExtras(command, command.remaining()); // a misspelt flag is the likelier cause
+    rejectExtras(command, command.remaining()); // a misspelt flag is the more likely cause
     for (const CLI::Option *option : command.get_options())
       if (option->get_required() && option->count() == 0)
         throw Error(fmt::format("expected the flag '{}', but it is missing ({})", option->get_name(),

@@ -1,4 +1,4 @@
-// Groups by name, and their launches made ready once.
+// Groups parameters by name; the launches are prepared once.
 
 #include "models/train/gradient_norms.h"
 #include "kernels/gradient_norms.h"

@@ -1,4 +1,4 @@
-// Hashing the parts, and comparing what they say.
+// Hashes a checkpoint's parts, and compares their identities.
 
 #include "models/train/identity.h"
 #include "models/data/files.h"
@@ -31,7 +31,7 @@ void identify(IdentifiedParts &parts, int64_t step, uint64_t seed) {
   parts.moments.emplace(identityKey, identity);
 }
 
-/// What `metadata` has under `key`, or `none`.
+/// The value of `key` in `metadata`, or `none`.
 static std::string valueOf(const Metadata &metadata, const std::string &key) {
   const auto found = metadata.find(key);
   return found == metadata.end() ? "none" : found->second;

@@ -1,4 +1,4 @@
-// Streams of tokens to train and to validate on.
+// Token streams for training and validation.
 
 #include "models/train/language_data.h"
 #include "models/data/shards.h"
@@ -15,12 +15,12 @@ namespace {
 struct Streams {
   DataIdentity identity;
   std::shared_ptr<const TokenStream> train, held;
-  uint64_t heldHash = identity.hash; // of the file that `held` is of
-  std::vector<int64_t> ends = {};    // of the files in `train`, when it is more than one
+  uint64_t heldHash = identity.hash; // hash of the validation file
+  std::vector<int64_t> ends = {};    // ends of the files in `train`, if there are several
 };
 } // namespace
 
-/// All but the last tenth, and that. Throws Error where either is too short for a sequence and the token behind it.
+/// Splits off the last tenth for validation. Throws Error if a part is shorter than a sequence and the token after it.
 static Streams parted(DataIdentity identity, std::shared_ptr<const TokenStream> all, int64_t context) {
   const int64_t tenth = all->size() / 10, rest = all->size() - tenth;
   if (tenth < context + 1)
@@ -82,7 +82,7 @@ std::optional<int64_t> llmcRowsOf(const TrainSettings &settings) {
   return settings.order == DataOrder::llmc ? std::optional(settings.batch) : std::nullopt;
 }
 
-/// The documents of a part of the source, which `name` says.
+/// The documents of the part `name` of the source.
 static std::vector<DocumentPlace> placesIn(const LanguageSource &source, const TokenStream &stream, uint64_t hash,
                                            const char *name) {
   const bool isHeld = name == std::string("held");
@@ -94,7 +94,7 @@ static std::vector<DocumentPlace> placesIn(const LanguageSource &source, const T
   return documentsOf(stream, *source.documents, where, index, hash);
 }
 
-/// Whether nothing of a document lies between its marks.
+/// Whether a document is empty.
 static bool isEmpty(const DocumentPlace &place, const TokenStream &stream, const DocumentMarks &marks) {
   if (place.targets > 1)
     return false;
@@ -130,7 +130,7 @@ LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64
   heldDocuments = std::make_shared<Documents>(held, heldPlaces, context, Packing{source.pack});
   for (const std::vector<DocumentPlace> *all : {&places, &heldPlaces})
     for (const DocumentPlace &p : *all)
-      for (const int64_t part : {std::min(p.targets, context), p.targets % context}) // of one that is cut
+      for (const int64_t part : {std::min(p.targets, context), p.targets % context}) // the parts of a cut document
         if (part > 0)
           lengths.insert(part);
 }
@@ -162,7 +162,7 @@ static std::vector<int32_t> narrowed(const std::vector<int32_t> &all, int64_t co
   return some;
 }
 
-/// How many columns of a matrix of `context` have targets, 1 at least.
+/// The number of columns of a matrix of `context` that have targets, at least 1.
 static int64_t lengthOf(const std::vector<int32_t> &targets, int64_t context) {
   int64_t length = 1;
   for (int64_t i = 0; i < std::ssize(targets); ++i)
@@ -201,7 +201,7 @@ int64_t LanguageData::validationSequences() const {
 }
 
 int64_t LanguageData::validationTargets(int64_t first, int64_t count) const {
-  if (!heldDocuments) // every token but the first is one
+  if (!heldDocuments) // every token except the first is a target
     return std::clamp<int64_t>(held->size() - 1 - first * context, 0, count * context);
   int64_t all = 0;
   for (int64_t i = first; i < std::min(first + count, heldDocuments->sequences()); ++i)

@@ -1,4 +1,4 @@
-// Writing the log.
+// Writes the log.
 
 #include "models/train/log.h"
 #include "dialect/dsl/Types.h"
@@ -37,7 +37,7 @@ std::string jsonOf(const StepRow &row) {
   return textOf(json);
 }
 
-/// The step of a line; none for one that was cut short by a crash, which is no JSON.
+/// The step of a line; none for an incomplete line after a crash.
 static std::optional<int64_t> stepOf(const std::string &path, const std::string &line) {
   try {
     return JsonObject(path, line).integer("step");
@@ -46,7 +46,7 @@ static std::optional<int64_t> stepOf(const std::string &path, const std::string 
   }
 }
 
-/// The lines of a log whose step is at most `last`, by their steps.
+/// The lines of a log up to step `last`, by step.
 static std::map<int64_t, std::string> rowsUpTo(const std::string &path, int64_t last) {
   std::map<int64_t, std::string> rows;
   if (!std::filesystem::exists(path))
@@ -58,7 +58,7 @@ static std::map<int64_t, std::string> rowsUpTo(const std::string &path, int64_t 
   return rows;
 }
 
-/// The file of the rows that the log at `path` could not take.
+/// The file for rows that could not be appended to the log at `path`.
 static std::string restOf(const std::string &path) { return path + ".rest"; }
 
 RunLog::RunLog(const std::string &path, int64_t step) : path(path) {
@@ -90,7 +90,7 @@ void RunLog::write(const StepRow &row) {
 void RunLog::leave(const StepRow &row) noexcept {
   try {
     replaceFile(restOf(path), jsonOf(row) + "\n");
-  } catch (const std::exception &) { // the run ends with the error that brought it here
+  } catch (const std::exception &) { // the run reports the original error
   }
 }
 

@@ -1,4 +1,4 @@
-// The training loop: steps and what they report, evaluations among them, until the last one or a stop.
+// The training loop: steps, reports and evaluations, until the last step or a stop.
 
 #include "models/train/loop.h"
 #include "kernels/outliers.h"
@@ -53,14 +53,14 @@ private:
   std::shared_ptr<Device> device;
   Trainer trainer;
   Peak peak;
-  std::optional<StopSignals> signals; // while there are steps to lose
+  std::optional<StopSignals> signals; // installed while unsaved steps exist
   std::optional<StepLog> log;
   std::optional<ProfiledSteps> profile;
   std::optional<GradientNorms> groups;
   Saves saves;
-  Way at = Way::gradient;          // that an error would be
-  std::optional<StepRow> unlogged; // of the step that was taken, before the log has it
-  int64_t made = 0;                // specialisations, before the first step
+  Way at = Way::gradient;          // how an error now would end the run
+  std::optional<StepRow> unlogged; // the row of the last step, until it is logged
+  int64_t made = 0;                // specialisations compiled before the first step
   Clock::time_point start = Clock::now();
 };
 
@@ -79,7 +79,7 @@ Training::Training(Run given)
   prepare();
 }
 
-/// Makes the steps ready; of batches of several shapes it is told what that took.
+/// Prepares the steps; for batches of several shapes it reports the time.
 void Training::prepare() {
   const CompileStatistics before = compileStatistics();
   const Clock::time_point begin = Clock::now();
@@ -93,20 +93,20 @@ void Training::prepare() {
                                     compiled + read, shapes, secondsSince(begin), compiled));
 }
 
-/// The sequences of a micro-batch of the step that is next.
+/// The sequences of a micro-batch of the next step.
 int64_t Training::sequencesOf(int64_t micro) const {
   const int64_t batch = run.data.perBatch(state.settings.batch);
   return run.data.trainingSequences(state.sequences + micro * batch, batch);
 }
 
-/// Whether a step that was not applied is one to leave out and go on: its loss is sound, and with a smaller scale its
-/// gradient may fit.
+/// Whether training can skip a step that was not applied: its loss is finite, and a smaller loss scale may avoid the
+/// overflow of its gradient.
 bool Training::canBeSkipped(const StepResult &result) const {
   return trainer.scalesLoss() && std::isfinite(result.loss) && result.lossScale > leastLossScale;
 }
 
-/// The gradient of a step's micro-batches and its update; nothing when the run was asked to stop between them. Adds
-/// the operations that it takes.
+/// Computes the gradients of a step's micro-batches and the update; none if a stop was requested in between. Adds the
+/// FLOPs.
 std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler, double &operations) {
   const TrainSettings &s = state.settings;
   const int64_t batch = run.data.perBatch(s.batch);
@@ -116,7 +116,7 @@ std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler,
       trainer.leaveOut(sequencesOf(micro));
       continue;
     }
-    // With the last one ranks may begin to exchange: all do, or none. Each asks the others once in a step.
+    // During the last micro-batch, ranks may begin to exchange gradients: all or none. They agree once a step.
     const bool isLast = micro + ranks.size() >= s.accumulate, isAsked = signals->asked();
     if (isAsked || isLast)
       if (ranks.any(isAsked))
@@ -130,7 +130,7 @@ std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler,
   return noted(profiler, Track::host, "update", [&] { return trainer.update(); });
 }
 
-/// What there is to say of a step, but for what is looked at now and then.
+/// The row of a step, without the values of periodic evaluations.
 StepRow Training::rowOf(const StepResult &result, double rate, int64_t targets) const {
   StepRow row;
   row.step = state.step;
@@ -151,7 +151,7 @@ StepRow Training::rowOf(const StepResult &result, double rate, int64_t targets) 
   return row;
 }
 
-/// Nothing when the run was asked to stop before the step was done; then it is where it was before.
+/// None if a stop was requested during the step; the state is then that of before.
 std::optional<StepRow> Training::step() {
   const TrainSettings &s = state.settings;
   const int64_t number = state.step + 1;
@@ -191,13 +191,13 @@ std::optional<StepRow> Training::step() {
   StepRow looks;
   evaluate(looks);
   setGroupNorms(looks);
-  row.scalars.insert(row.scalars.begin() + 1, looks.scalars.begin(), looks.scalars.end()); // behind the loss
+  row.scalars.insert(row.scalars.begin() + 1, looks.scalars.begin(), looks.scalars.end()); // after the loss
   row.seconds = secondsSince(start);
   unlogged = row;
   return row;
 }
 
-/// Ends the run with the error, which tells what became of its steps.
+/// Ends the run with the error, which says whether its steps were saved.
 void Training::leave(const std::exception &error) {
   const WayOut &way = wayOut(at);
   const bool canSave = way.saved == Saved::lastStep && (ranks.isAlone() || way.isKnownToAll);
@@ -212,7 +212,7 @@ void Training::leave(const std::exception &error) {
                             : Fault::internal);
 }
 
-/// What is looked at now and then: the validation loss, unless the run is asked to stop before it is known.
+/// Periodic evaluation: the validation loss, unless a stop is requested before it is complete.
 void Training::evaluate(StepRow &row) {
   const TrainSettings &s = state.settings;
   const bool isLast = state.step == s.steps;
@@ -229,7 +229,7 @@ void Training::evaluate(StepRow &row) {
       row.set(fmt::format("sample_{}", number++), text);
 }
 
-/// What is logged now and then of the step that was taken.
+/// Periodic log entries of the last step.
 void Training::setGroupNorms(StepRow &row) {
   const int64_t every = state.settings.gradientNorms;
   if (every == 0 || state.step % every != 0)
@@ -250,7 +250,7 @@ std::string Training::whySkipped(const StepRow &row) const {
                      state.lossScale.scale);
 }
 
-/// A step, and all that follows it; the way in which it ends the run, if it does.
+/// A step with its logs, evaluations and saves. Returns how it ends the run, if it does.
 std::optional<Way> Training::turn(Progress &progress) {
   at = Way::gradient;
   unlogged.reset();

@@ -1,4 +1,4 @@
-// Planning a step at addresses that are never read.
+// Plans a step with addresses that are never read.
 
 #include "models/train/memory.h"
 #include "kernels/adamw.h"
@@ -14,7 +14,7 @@ BufferTypes bufferTypes(const Model &model, const TrainSettings &settings, int64
           settings.accumulate > 1 || settings.lossChunks > 1 || ranks > 1 ? f32 : model.type()};
 }
 
-/// An address that is never read, for plans made only to be measured. Regions are 2⁴⁰ bytes apart.
+/// An address that is never read, for plans that are only measured. Regions are 2⁴⁰ bytes apart.
 static TensorRef imagined(int region, Type type, Shape extents) {
   return TensorRef::dense(reinterpret_cast<void *>(static_cast<uintptr_t>(region) << 40), type, std::move(extents));
 }
@@ -48,7 +48,7 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
     b.lossChunks = settings.lossChunks;
     return b;
   };
-  const auto gradient = [&](bool adds) { // places do not depend on whether it is added to another
+  const auto gradient = [&](bool adds) { // addresses do not depend on accumulation
     Arena training;
     Build b = building(training, adds);
     b.lossWeight = record.slice(0, 0, 1);
@@ -79,7 +79,7 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   return memory;
 }
 
-/// Those than which no other has as many targets and sources.
+/// The maximal shapes: no other shape has at least as many targets and sources.
 static std::vector<BatchShape> largestOf(const std::vector<BatchShape> &shapes) {
   std::vector<BatchShape> largest;
   for (const BatchShape &shape : shapes) {

@@ -1,4 +1,4 @@
-// Reading sizes, and what the system says of memory.
+// Parses sizes, and reads the system's memory limits.
 
 #include "models/train/memory_budget.h"
 #include "runtime/Device.h"
@@ -45,7 +45,7 @@ int64_t residentBytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-/// The number in a file of one, if it has one: control groups say `max` where there is no limit.
+/// The number in a file; none if it has another content, as `max` in control groups.
 static std::optional<int64_t> numberIn(const char *path) {
   std::ifstream file(path);
   int64_t number = 0;

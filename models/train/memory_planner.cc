@@ -1,4 +1,4 @@
-// Planning the ways, and choosing one.
+// Plans the candidates, and chooses one.
 
 #include "models/train/memory_planner.h"
 #include "runtime/Device.h"
@@ -10,10 +10,10 @@
 
 namespace kiln {
 
-/// Parts of the logits that are looked at. Beyond them what is left of the logits is less than a block's activations.
+/// Most loss chunks that are tried. With more, the logits take less than a block's activations.
 static constexpr int64_t chunkCounts[] = {1, 2, 4, 8, 16, 32};
 
-/// Operations of products that a machine does in the time of moving a byte.
+/// FLOPs of a GEMM in the time of moving a byte.
 static double balanceOf(const Target &target) {
   return target.visit([](const CpuFacts &) { return 10.0; }, [](const GpuFacts &) { return 150.0; });
 }
@@ -72,7 +72,7 @@ std::optional<MemoryCandidate> MemoryPlanner::within(int64_t bytes) const {
     MemoryCandidate found = at(steps(), chunks);
     if (found.bytes > bytes)
       continue;
-    int64_t low = 0, high = steps(); // the first step within the bytes is above what is below `low`
+    int64_t low = 0, high = steps(); // invariant: the first step within the budget is at least `low`
     while (low < high) {
       const int64_t middle = (low + high) / 2;
       const MemoryCandidate tried = at(middle, chunks);
@@ -84,7 +84,7 @@ std::optional<MemoryCandidate> MemoryPlanner::within(int64_t bytes) const {
     if (!best || found.work < best->work)
       best = found;
     if (high == 0)
-      break; // nothing is made again, and more parts cost more
+      break; // nothing is recomputed, and more chunks cost more
   }
   return best;
 }
@@ -109,9 +109,9 @@ std::string MemoryPlanner::table() const {
   return text;
 }
 
-/// What compiling takes at most, on two threads: the kernels of GPT-2 steps were measured to take 36 to 48 MiB.
+/// Most memory for compiling on two threads: the kernels of GPT-2 steps were measured at 36 to 48 MiB.
 static constexpr int64_t compilingBytes = int64_t{64} << 20;
-/// What a process has now is rounded up to so much, so that a choice does not depend on its last pages.
+/// The process's present memory is rounded up to this, so that a choice does not depend on a few pages.
 static constexpr int64_t grain = int64_t{16} << 20;
 
 int64_t bytesOutsidePlan(const Device &device, const Model &model) {
@@ -123,7 +123,7 @@ int64_t bytesOutsidePlan(const Device &device, const Model &model) {
   return cdiv(residentBytes(), grain) * grain + compilingBytes + largest;
 }
 
-/// The bytes of a budget on a device.
+/// The budget in bytes on a device.
 static int64_t bytesOf(const MemoryBudget &budget, const Device &device, const Collective &ranks) {
   if (budget.bytes)
     return *budget.bytes;
@@ -151,7 +151,7 @@ FittedSettings fitToMemory(const Device &device, const Model &model, const Train
                     sizeText(least.bytes + beside), settings.batch, sizeText(bytes), nameOf(least.recompute),
                     least.lossChunks, sizeText(least.bytes), sizeText(beside)));
   }
-  together.broadcast(&*candidate, sizeof(*candidate)); // a process may have less free than another
+  together.broadcast(&*candidate, sizeof(*candidate)); // processes may have different amounts of free memory
   const double more = (candidate->work / planner.at(0, 1).work - 1) * 100;
   return {
       planner.with(*candidate),

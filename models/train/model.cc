@@ -1,4 +1,4 @@
-// Looking an input up.
+// Looks up an input.
 
 #include "models/train/model.h"
 

@@ -1,4 +1,4 @@
-// Symbolic links, made aside and renamed.
+// Creates symbolic links under another name and renames them.
 
 #include "models/train/model_links.h"
 #include "dialect/dsl/Types.h"
@@ -21,7 +21,7 @@ static const char *const files[] = {"config.json", "model.safetensors"};
   throw Error(fmt::format("cannot {} '{}': {}", verb, path.string(), error.message()), Fault::device);
 }
 
-/// What there is under the name, no link followed. Throws Error (device) when that cannot be known.
+/// The file status at the path, without following links. Throws Error (device) if it cannot be read.
 static fs::file_type kindOf(const fs::path &path) {
   std::error_code error;
   const fs::file_type kind = fs::symlink_status(path, error).type();
@@ -30,7 +30,7 @@ static fs::file_type kindOf(const fs::path &path) {
   return kind;
 }
 
-/// What the link `path` says; "" when it is no link.
+/// The target of the link `path`; "" if it is not a link.
 static std::string targetOf(const fs::path &path) {
   if (kindOf(path) != fs::file_type::symlink)
     return "";
@@ -58,7 +58,7 @@ static bool haveSameBytes(const fs::path &a, const fs::path &b) {
   return true;
 }
 
-/// Whether `path`, a file or a folder of files, holds what `checkpoint`, or a part of it, holds.
+/// Whether `path`, a file or a folder of files, equals `checkpoint` or a part of it.
 static bool isCopyOf(const fs::path &path, const fs::path &original) {
   if (kindOf(original) != kindOf(path))
     return false;
@@ -70,8 +70,8 @@ static bool isCopyOf(const fs::path &path, const fs::path &original) {
          });
 }
 
-/// Whether `path` is what a link of ours becomes where a run's folder is copied with its links followed: the same bytes
-/// as a checkpoint beside it. What cannot be read, or goes away meanwhile, is none.
+/// Whether `path` is a copy of a link's target, as after copying a run's folder with links followed: the same bytes as
+/// a checkpoint next to it. False if it cannot be read or is removed meanwhile.
 static bool isCopy(const fs::path &path) try {
   const fs::path part = path.filename() == newest ? fs::path() : path.filename();
   const fs::file_type kind = kindOf(path);
@@ -92,7 +92,7 @@ static bool isLinkOfOurs(const fs::path &path) {
 
 static bool isOurs(const fs::path &path) { return isLinkOfOurs(path) || isCopy(path); }
 
-/// Makes `path` a link to `target`, in one step where there is a link already; says whether there can be links.
+/// Makes `path` a link to `target`, replacing a link atomically. Returns whether the file system has links.
 static bool link(const fs::path &path, const std::string &target) {
   if (targetOf(path) == target)
     return true;
@@ -122,7 +122,7 @@ static void discard(const fs::path &path) {
 
 void linkModel(const std::string &folder, const std::string &name) {
   for (const char *held : {files[0], files[1], newest})
-    if (isCopy(fs::path(folder) / held)) // it would not follow the next checkpoint
+    if (isCopy(fs::path(folder) / held)) // it would not be updated by the next checkpoint
       discard(fs::path(folder) / held);
   if (!link(fs::path(folder) / newest, name))
     return;

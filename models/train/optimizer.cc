@@ -1,4 +1,4 @@
-// The end of a step, on one rank and on several.
+// The end of a step, on one or several ranks.
 
 #include "models/train/optimizer.h"
 #include "kernels/sum.h"
@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-/// Sums of squares that a rank has.
+/// A rank's sums of squares.
 static int64_t squaresOf(const Target &target, const Shards &shards) {
   int64_t all = 0;
   for (int64_t b = 0; b < shards.buckets(); ++b)
@@ -61,7 +61,7 @@ void Optimizer::setOutlierWindow(const std::vector<float> &window) {
     outliers->uploadFloats(window);
 }
 
-/// Elements that are converted at a time.
+/// Elements converted at a time.
 static constexpr int64_t converted = int64_t{1} << 16;
 
 void Optimizer::initialize(uint64_t seed) {
@@ -114,7 +114,7 @@ BufferSink Optimizer::sink() {
 //===-- Reading what several ranks have -------------------------------------------------------------------------===//
 
 namespace {
-/// What the first rank asks the others for: a bucket of a buffer, or to go on, and whether all went well.
+/// The first rank's request to the others: a bucket of a buffer, or to continue, and whether it succeeded.
 struct Request {
   int64_t ends = 0, succeeded = 0;
   int64_t which = 0, bucket = 0;
@@ -184,7 +184,7 @@ TensorRef Optimizer::whole(const Tensor &of, int64_t bucket) const {
   return of.ref().slice(0, all.begin, all.count);
 }
 
-/// The gradients of this rank's piece, of all ranks in order, into their place.
+/// Sums all ranks' gradients of this rank's piece, in the order of ranks.
 Plan Optimizer::planSum(int64_t bucket) const {
   const Piece own = mine(bucket);
   const TensorRef all = received.ref().slice(0, 0, own.count * shards.ranks).reshape({shards.ranks, 1, own.count});
@@ -247,7 +247,7 @@ void Optimizer::prepare(const std::function<PreparedPlan(const Plan &)> &ready, 
   prepared = true;
 }
 
-/// Ends the exchange that is under way: `received` is free again.
+/// Finishes the pending exchange, so that `received` is free again.
 void Optimizer::addReceived() {
   if (!exchanging)
     return;

@@ -1,4 +1,4 @@
-// Settings that options replace, and the device that they name.
+// Applies options to settings, and opens the device.
 
 #include "models/train/options.h"
 #include "models/train/setting_table.h"
@@ -13,7 +13,7 @@
 
 namespace kiln {
 
-/// A GPU of the rank's own.
+/// A GPU for this rank.
 static const std::string anyGpu = "cuda";
 
 std::shared_ptr<Device> openDevice(const MachineOptions &options) {
@@ -27,7 +27,7 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options) {
   return device;
 }
 
-/// The device of one of several ranks of a machine.
+/// The device of one of several ranks on a machine.
 static std::string deviceOf(const std::string &asked, const Collective &ranks) {
   if (asked != anyGpu)
     return asked;
@@ -45,13 +45,13 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options, const Collecti
   if (options.threads > 0 || ranks.localSize() == 1 || std::getenv("KILN_THREADS"))
     return device;
   const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const int each = std::clamp(cores / ranks.localSize(), 1, device->threads()); // a launcher may have given it cores
+  const int each = std::clamp(cores / ranks.localSize(), 1, device->threads()); // a launcher may have limited its cores
   device->setThreads(each);
   setCompileThreads(each);
   return device;
 }
 
-/// Cuts micro-batches that were asked for into `parts`, instead of so many as they are in.
+/// Cuts the requested micro-batches into `parts` parts, in place of the present number.
 static void cut(TrainSettings &settings, int64_t parts) {
   settings.batch = settings.batch * settings.parts / parts;
   settings.accumulate = settings.accumulate / settings.parts * parts;
@@ -72,7 +72,7 @@ std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool i
                      ranks);
 }
 
-/// Throws for options that say nothing under the settings they led to.
+/// Throws for options without effect under the resulting settings.
 static void expectMeaning(const SettingOptions &o, const TrainSettings &s) {
   if (s.rounding == Rounding::stochastic && o.has("rounding") && (s.master || s.type == f32))
     throw Error(fmt::format("expected 'rounding' to be stochastic with 'master' 0 and a narrow dtype alone, but got "
@@ -93,7 +93,7 @@ void verify(const RunOptions &run, const SettingOptions &settings) {
 
 TrainSettings replaced(const SettingOptions &o, const TrainSettings &base) {
   TrainSettings s = base;
-  cut(s, 1); // what flags speak of
+  cut(s, 1); // flags mean uncut micro-batches
   const std::pair asked(s.batch, s.accumulate);
   for (const Setting &setting : settingTable())
     if (const auto text = o.given.find(setting.flag); text != o.given.end())

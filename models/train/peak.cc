@@ -1,5 +1,5 @@
-// Independent chains of multiply-adds on native vectors, as many as hide the latency and still fit the registers; and
-// dense products.
+// Measures the peak with independent chains of FMAs on native vectors, enough to hide the latency within the registers,
+// and with dense GEMMs.
 
 #include "models/train/peak.h"
 #include "kernels/add.h"
@@ -15,26 +15,25 @@
 
 namespace kiln {
 
-/// A sample is long beside the waking of a thread and not longer than the slice of time that a scheduler gives a
-/// process.
+/// A sample is long compared with waking a thread, and at most a scheduler's time slice.
 static constexpr double sampleSeconds = 2e-3;
 static constexpr int64_t mostRounds = int64_t{1} << 30;
-/// Between samples, so that they do not all fall into one slice of another process.
+/// The pause between samples, so that they do not all fall into one time slice of another process.
 static constexpr std::chrono::milliseconds pauseBefore(3);
-/// Between the samples of a run.
+/// The pause between samples during a run.
 static constexpr std::chrono::seconds pauseBetween(1);
 static constexpr int leastSamples = 8, mostSamples = 100;
-/// The two best samples are this close to each other, or more are taken.
+/// More samples are taken until the two best are this close.
 static constexpr double agreement = 0.97;
 
 namespace {
 struct PeakConfig {
   int width = 16;  // elements of a native vector
-  int chains = 12; // results in flight
+  int chains = 12; // independent chains
 };
 
 void fmaPeak(View factors, View out, Tile rounds, PeakConfig cfg) {
-  const Tile a = load(factors, {0, 0}, {cfg.width}); // (W) below 1: the sums converge
+  const Tile a = load(factors, {0, 0}, {cfg.width}); // (W) below 1, so the sums converge
   const Tile b = load(factors, {1, 0}, {cfg.width}); // (W)
   std::vector<Tile> chains;
   for (int c = 0; c < cfg.chains; ++c)
@@ -54,8 +53,8 @@ const Kernel fmaPeakKernel = kernel(
      field("chains", &PeakConfig::chains, "results in flight")});
 } // namespace
 
-/// Runs that are long enough: `seconds(n)` of doubled n until then, and the last n. The shortest of three counts: one
-/// that lost its core to another process looks long.
+/// Doubles n until `seconds(n)` is long enough, and returns that n. The shortest of three measurements counts, because
+/// another process may have taken the core.
 static int64_t longEnough(int64_t first, int64_t most, const std::function<double(int64_t)> &seconds) {
   int64_t n = first;
   while (n < most && std::min({seconds(n), seconds(n), seconds(n)}) < sampleSeconds)
@@ -70,7 +69,7 @@ static double secondsOf(Device &device, const std::function<void()> &work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Chains of multiply-adds on every thread.
+/// FMA chains on every thread.
 static PeakSampler chainSampler(Device &device, const CpuFacts &cpu) {
   PeakConfig config;
   config.width = cpu.vectorBits / 32;
@@ -91,10 +90,10 @@ static PeakSampler chainSampler(Device &device, const CpuFacts &cpu) {
   return {[seconds, rounds, operations] { return operations / seconds(rounds); }, "f32 multiply-adds"};
 }
 
-/// The rows of the first product that is tried, and of the largest.
+/// The rows of the first and of the largest GEMM that is tried.
 static constexpr int64_t leastSide = 64, mostSide = 8192;
 
-/// A square product, of a size at which a sample is long.
+/// A square GEMM, large enough for a long sample.
 static PeakSampler productSampler(Device &device, Type type, std::optional<Precision> precision) {
   Target target = device.target();
   target.precision = precision;

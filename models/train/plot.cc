@@ -1,4 +1,4 @@
-// From logs to a picture.
+// `plot`: draws logs as a chart.
 
 #include "models/train/plot.h"
 #include "models/train/curves.h"
@@ -40,10 +40,10 @@ static void draw(const PlotOptions &options) {
   writeOutput(options.out, pictureOf(curves, options.of));
 }
 
-/// Whether a run writes to the folder: it has a lock there, which goes with its end.
+/// Whether a run writes to the folder: it holds a lock until it ends.
 static bool isWritten(const std::string &run) { return std::filesystem::exists(run + "/.lock"); }
 
-/// How large the logs are.
+/// The total size of the logs.
 static std::uintmax_t sizeOfLogs(const PlotOptions &options) {
   std::uintmax_t size = 0;
   for (const std::string &run : options.runs) {
@@ -61,7 +61,7 @@ void plot(const PlotOptions &options) {
   for (bool goesOn = options.follow; goesOn; std::this_thread::sleep_for(std::chrono::milliseconds(200))) {
     goesOn = std::any_of(options.runs.begin(), options.runs.end(), isWritten);
     const std::uintmax_t size = sizeOfLogs(options);
-    if (goesOn && size != drawn && size > 0) // before its first step a run has nothing to draw
+    if (goesOn && size != drawn && size > 0) // before its first step a run has no points
       draw(options);
     drawn = size;
   }

@@ -1,4 +1,4 @@
-// Drawing the bar.
+// Draws the progress bar.
 
 #include "models/train/progress.h"
 
@@ -31,7 +31,7 @@ std::string barText(double done, int width) {
 Progress::Progress(int64_t first, int64_t last, bool terminal, std::FILE *out)
     : first(first), last(last), terminal(terminal), out(out), begin(Clock::now()), shown(begin) {}
 
-/// Characters of a bar, and of a curve.
+/// Widths of the bar and the curve, in characters.
 static constexpr int barWidth = 24, curveWidth = 48;
 
 Progress::~Progress() {

@@ -1,4 +1,4 @@
-// What options and a folder's content say to each other.
+// Checks options against a folder's content.
 
 #include "models/train/run_folder.h"
 #include "models/train/model_links.h"
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-/// The checkpoint to go on from, if any; throws when that and the folder's content contradict.
+/// The checkpoint to resume from, if any. Throws if the options contradict the folder's content.
 static std::optional<std::string> checkpointFor(const RunOptions &options) {
   const std::optional<std::string> newest = newestCheckpoint(options.out);
   if (options.resumeStep) {
@@ -41,7 +41,7 @@ void verify(const RunOptions &options) {
   if (options.resume && options.overwrite)
     throw Error("expected one of --resume, which goes on, and --overwrite, which begins anew, but got both");
   if (options.resume)
-    checkpointFor(options); // before a folder is made of a name that was meant otherwise
+    checkpointFor(options); // before a folder is created with a mistyped name
   verifyNoOtherModel(options.out);
 }
 

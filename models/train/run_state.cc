@@ -1,4 +1,4 @@
-// Writing and reading training.json.
+// Writes and reads training.json.
 
 #include "models/train/run_state.h"
 #include "kernels/adamw.h"
@@ -26,7 +26,7 @@ LossScale firstLossScale(Type type, const TrainSettings &settings) {
   return {type == f16 ? settings.lossScale : leastLossScale, 0};
 }
 
-/// The settings with micro-batches as they were asked for.
+/// The settings with micro-batches as requested.
 static TrainSettings undivided(TrainSettings s) {
   s.batch *= s.parts;
   s.accumulate /= s.parts;
@@ -34,7 +34,7 @@ static TrainSettings undivided(TrainSettings s) {
   return s;
 }
 
-/// The value of a setting as its flag takes it.
+/// The value of a setting in the form of its flag.
 static std::string valueOf(const Setting &setting, const TrainSettings &s) {
   const nlohmann::ordered_json value = setting.json(s);
   return value.is_string()         ? value.get<std::string>()
@@ -77,7 +77,7 @@ nlohmann::ordered_json stateJson(const RunState &state) {
   return json;
 }
 
-/// A count that a run's state holds.
+/// A count in a run's state.
 static int64_t countOf(const JsonObject &j, const char *name, const std::string &path) {
   const int64_t count = j.integer(name);
   if (count < 0)
@@ -85,7 +85,7 @@ static int64_t countOf(const JsonObject &j, const char *name, const std::string 
   return count;
 }
 
-/// The data's hash: 16 hexadecimal digits, which every reader of JSON keeps as they are; a number in older checkpoints.
+/// The hash of the data: 16 hexadecimal digits, which JSON readers keep exactly; a number in older checkpoints.
 static uint64_t hashIn(const JsonObject &data) {
   if (data.isNumber("hash"))
     return data.natural("hash");
@@ -104,7 +104,7 @@ static LossScale lossScaleIn(const JsonObject &j, const std::string &path) {
   return held;
 }
 
-/// The window of outliers, f32s that doubles hold exactly.
+/// The window for outliers: f32 numbers, which doubles hold exactly.
 static std::vector<float> outliersIn(const JsonObject &j) {
   std::vector<float> window;
   for (const double value : j.numbers("outliers"))
@@ -128,7 +128,8 @@ RunState readRunState(const std::string &checkpoint) {
     if (state.settings.parts < 1 || state.settings.accumulate % state.settings.parts != 0)
       j.reject("parts", fmt::format("a divisor of {} micro-batches", state.settings.accumulate));
   }
-  state.updates = j.has("updates") ? countOf(j, "updates", path) : state.step; // once all were applied
+  state.updates =
+      j.has("updates") ? countOf(j, "updates", path) : state.step; // older checkpoints: every step was applied
   if (j.has("loss_scale"))
     state.lossScale = lossScaleIn(j.object("loss_scale"), path);
   if (j.has("outliers"))

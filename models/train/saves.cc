@@ -1,4 +1,4 @@
-// Saving, and what is said where that fails.
+// Saves checkpoints, and reports failures.
 
 #include "models/train/saves.h"
 #include "models/train/model_links.h"
@@ -51,11 +51,11 @@ void Saves::judge(const StepRow &row, Progress &progress) {
   if (!tag)
     return;
   const std::optional<double> value = row.number(*tag);
-  const bool better = folder.ranks().isFirst() && value && isBetter(*value); // who alone knows the log
+  const bool better = folder.ranks().isFirst() && value && isBetter(*value); // only the first rank has the log
   if (!folder.ranks().any(better))
     return;
   saveOnTheWay(progress);
-  if (saved != state.step || !better) // what could not be saved is no best: the next that is better is saved
+  if (saved != state.step || !better) // an unsaved best does not count, so that the next better one is saved
     return;
   best = value;
   linkBest(folder.path(), std::filesystem::path(checkpointPath(folder.path(), state.step)).filename());

@@ -1,4 +1,4 @@
-// The table, and the kinds of settings that it has.
+// The table of settings, and their kinds.
 
 #include "models/train/setting_table.h"
 #include "dialect/dsl/Kernel.h"
@@ -17,14 +17,14 @@ using Json = nlohmann::ordered_json;
 //===-- Ranges --------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// What a number must be, in words and as a test.
+/// A condition for a number, as text and as a predicate.
 struct Range {
   std::string text;
   std::function<bool(double, const TrainSettings &)> holds;
 };
-using Ranges = std::vector<Range>; // all must hold; the first that does not is told
+using Ranges = std::vector<Range>; // all must hold; the first violated one is reported
 
-/// Whether checkpoints have had the field from the first one on.
+/// Whether all checkpoints have the field, or only later ones.
 enum class Since { first, later };
 } // namespace
 
@@ -52,12 +52,12 @@ static const Range withinSteps = {"between 0 and the steps", [](double x, const 
 static const Range aboveForExponential = {
     "above 0 with an exponential schedule, whose rates are powers of it",
     [](double x, const TrainSettings &s) { return s.schedule != Schedule::exponential || x > 0; }};
-/// A value is among those of its own window: it is no further above their mean.
+/// The largest z-score in a window that includes the value itself.
 static const Range deviations = {
     fmt::format("0, or below {:.1f}, as far as one of {} numbers can be above their mean",
                 (outlierWindow - 1) / std::sqrt(outlierWindow), outlierWindow),
     [](double x, const TrainSettings &) { return x >= 0 && x < (outlierWindow - 1) / std::sqrt(outlierWindow); }};
-/// A power of two scales exactly.
+/// Scaling by a power of two is exact.
 static const Range lossScales = {"a power of two from 1 to 16777216", [](double x, const TrainSettings &) {
                                    int exponent = 0;
                                    return x >= leastLossScale && x <= mostLossScale && std::frexp(x, &exponent) == 0.5;
@@ -71,7 +71,7 @@ static void expectIn(const Ranges &ranges, const std::string &flag, auto value, 
       throw Error(fmt::format("expected '{}' to be {}, but got {}", flag, range.text, value));
 }
 
-/// Reads a field that checkpoints before it do not have; those leave the setting as it is.
+/// Reads a field that older checkpoints may lack; then the setting keeps its default.
 template <class Read> static auto ifThere(const std::string &field, Since since, Read read) {
   return [=](TrainSettings &s, const JsonObject &json) {
     if (since == Since::first || json.has(field))
@@ -103,7 +103,7 @@ static Setting number(const char *flag, const char *field, T TrainSettings::*mem
           [=](const TrainSettings &s) { expectIn(ranges, name, s.*member, s); }};
 }
 
-/// 0 or 1 for users.
+/// A boolean, 0 or 1 on the command line.
 static Setting truth(const char *flag, const char *field, bool TrainSettings::*member, const char *help) {
   const std::string name = flag;
   return {
@@ -122,7 +122,7 @@ static Setting truth(const char *flag, const char *field, bool TrainSettings::*m
       [](const TrainSettings &) {}};
 }
 
-/// One of some names: `named` reads them and throws Error for others, `nameOf` gives that of a value, or null.
+/// One of several names: `named` parses a name, and throws Error for others; `nameOf` is the name of a value, or null.
 template <class T, class Named, class Name>
 static Setting choice(const char *flag, const char *field, T TrainSettings::*member, const char *help, Named named,
                       Name nameOf) {
@@ -141,7 +141,7 @@ static Setting dtype(const char *flag, const char *field, Type TrainSettings::*m
   return choice(flag, field, member, help, dtypeNamed, dtypeOf);
 }
 
-/// An enumeration by the names of its values, in their order.
+/// An enumeration with the names of its values, in order.
 template <class T, size_t N>
 static Setting named(const char *flag, const char *field, T TrainSettings::*member, const char *help,
                      const std::array<const char *, N> &names) {

@@ -1,4 +1,4 @@
-// What loops over the table of settings, and the schedule.
+// Loops over the table of settings, and the learning rate schedule.
 
 #include "models/train/settings.h"
 #include "models/train/setting_table.h"

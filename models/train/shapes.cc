@@ -1,4 +1,4 @@
-// Kinds are told apart by the buckets of numbers of rows, those of chunks of the losses included, and of lengths.
+// Kinds of shapes differ in the buckets of their numbers of rows, those of loss chunks included, and of lengths.
 
 #include "models/train/shapes.h"
 

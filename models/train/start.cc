@@ -1,4 +1,4 @@
-// Memory, data, ranks and weights, in the order in which a run meets them.
+// Sets up memory, data, ranks and weights of a run, in order.
 
 #include "models/train/start.h"
 #include "models/data/json.h"
@@ -65,18 +65,18 @@ void restore(Run &run, Trainer &trainer, Saves &saves) {
     run.folder.read([&](const std::string &path) { readBuffers(path, run.model, trainer.keptType(), trainer.sink()); });
     trainer.setLossScale(state.lossScale);
     trainer.setOutlierWindow(state.outliers);
-    state.outliers = trainer.outlierWindow(); // nothing where none are left out any more
+    state.outliers = trainer.outlierWindow(); // empty if outliers are no longer skipped
     saves.isSaved();
   } else {
     run.begin(trainer);
   }
-  run.folder.ranks().barrier(); // all have read
+  run.folder.ranks().barrier(); // all ranks have read it
   if (!run.folder.isHeld())
     return;
   if (!from)
     return removeCheckpoints(run.folder.path());
   removeCheckpointsAfter(*from);
-  linkNewest(run.folder.path()); // to which a run that was killed may not have come
+  linkNewest(run.folder.path()); // a killed run may not have done it
 }
 
 std::vector<std::string> introduction(const Run &run, const Device &device, const Trainer &trainer, const Peak &peak) {
@@ -88,7 +88,7 @@ std::vector<std::string> introduction(const Run &run, const Device &device, cons
   const std::string tokens =
       run.data.shapes().empty()
           ? std::to_string(run.model.shape(sequences).targets())
-          : fmt::format("about {}", run.data.trainingTargets(state.sequences, sequences)); // of the first one
+          : fmt::format("about {}", run.data.trainingTargets(state.sequences, sequences)); // of the first epoch
   int64_t parameters = 0;
   for (const Parameter &p : run.model.parameters().all())
     parameters += p.count();

@@ -1,4 +1,4 @@
-// One row to all of its takers.
+// Writes one row to all sinks.
 
 #include "models/train/step_log.h"
 
@@ -15,7 +15,7 @@ StepLog::StepLog(RunFolder &folder, const RunOptions &options, int64_t step) : f
 
 std::optional<std::string> StepLog::write(const StepRow &row) {
   Collective &ranks = folder.ranks();
-  std::string failure = ranks.isFirst() ? "" : "the first rank could not record a step"; // which ends all
+  std::string failure = ranks.isFirst() ? "" : "the first rank could not record a step"; // the error ends all ranks
   if (folder.isHeld())
     try {
       if (!folder.holds())

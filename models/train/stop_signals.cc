@@ -1,4 +1,4 @@
-// A handler that notes.
+// A signal handler that sets a flag.
 
 #include "models/train/stop_signals.h"
 
@@ -11,8 +11,8 @@ static volatile std::sig_atomic_t noted = 0;
 
 static void note(int signal, siginfo_t *from, void *) {
   if (signal == SIGCONT && from->si_pid != getppid())
-    return;                        // somebody lets go on what was stopped
-  if (noted && signal == SIGINT) { // delivered when this returns
+    return;                        // a stopped process was continued
+  if (noted && signal == SIGINT) { // delivered again when this returns
     std::signal(SIGINT, SIG_DFL);
     std::raise(SIGINT);
   }

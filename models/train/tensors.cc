@@ -1,4 +1,4 @@
-// Finding a model's tensors in a file, all of them and no others.
+// Finds a model's tensors in a file; it must have all of them and no others.
 
 #include "models/train/tensors.h"
 

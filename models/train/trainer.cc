@@ -1,4 +1,4 @@
-// Allocation, the plans of a step, and running them; transfers.cc has what goes between the host and these buffers.
+// Allocates buffers, plans a step and runs it; transfers.cc copies between the host and these buffers.
 
 #include "models/train/trainer.h"
 #include "kernels/attention.h"
@@ -14,7 +14,7 @@
 
 namespace kiln {
 
-/// Shapes whose launches are kept ready.
+/// Number of shapes whose prepared launches are cached.
 static constexpr size_t mostReady = 256;
 
 Target targetOf(const Device &device, const TrainSettings &settings, size_t shapes) {
@@ -48,7 +48,7 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
   if (const int64_t count = model.parameters().sites())
     sites.emplace(device, i64, Shape{count, Build::siteNumbers});
   memory = planMemory(target, model, shapes, s, ranks->size());
-  hits.fillZero(); // a model need not tell them
+  hits.fillZero(); // a model may not write them
   arena = Tensor(device, i8, {memory.activations});
   workspaces.emplace_back(device, i8, Shape{memory.workspace});
 }
@@ -92,7 +92,8 @@ Plan Trainer::planOf(const MicroBatch &batch, Pass pass) const {
 }
 
 PreparedPlan Trainer::ready(const Plan &plan) {
-  if (plan.workspaceBytes > workspaces.back().bytes()) // of a smaller shape, which is split otherwise
+  if (plan.workspaceBytes >
+      workspaces.back().bytes()) // a smaller shape may need more, because it is split in another way
     workspaces.emplace_back(device, i8, Shape{plan.workspaceBytes});
   return kiln::prepare(*device, plan, workspaces.back());
 }
@@ -100,7 +101,7 @@ PreparedPlan Trainer::ready(const Plan &plan) {
 void Trainer::prepare() {
   if (optimizer.isReady())
     return;
-  Plan whole; // together, so that their kernels are compiled side by side
+  Plan whole; // one plan, so that all kernels compile in parallel
   for (const BatchShape &shape : oneOfEachKind(shapes, target, settings.lossChunks)) {
     const MicroBatch batch = batchOf(shape);
     whole += planGradient(batch, false);
@@ -130,7 +131,7 @@ Trainer::Passes &Trainer::passesOf(const HostBatch &batch) {
 }
 
 namespace {
-/// While it lives, nothing is compiled.
+/// During its lifetime nothing is compiled.
 class Frozen {
 public:
   Frozen() : before(freeze()) {}
@@ -150,14 +151,14 @@ static std::string shapesOf(const Launch &launch) {
   return text;
 }
 
-/// Whether its operations are of pairs of places that see each other.
+/// Whether its FLOPs are proportional to the visible pairs of positions.
 static bool isAttention(const Launch &launch) {
   const Kernel *const kernels[] = {&attentionKernel, &attentionBackwardKernel, &attentionBackwardKeysKernel,
                                    &attentionBackwardQueriesKernel};
   return std::find(std::begin(kernels), std::end(kernels), launch.kernel) != std::end(kernels);
 }
 
-/// The launches with the operations that they take of a batch of which attention computes a share.
+/// The launches with their FLOPs, for a batch of which attention computes a share.
 static std::vector<Trainer::NamedLaunch> shared(std::vector<Trainer::NamedLaunch> launches, double share) {
   for (Trainer::NamedLaunch &launch : launches)
     if (launch.isAttention)
@@ -178,7 +179,7 @@ void Trainer::watch(Watcher given) {
   watcher = std::move(given);
   if (!watcher)
     return;
-  for (auto &[shape, of] : passes) // so that the first step that is watched does not make these ready
+  for (auto &[shape, of] : passes) // so that the first profiled step does not prepare launches
     for (const Pass pass : {Pass::first, Pass::later})
       if (!of.ready[static_cast<size_t>(pass)].empty())
         apartOf(of, pass);
@@ -191,7 +192,7 @@ const std::vector<Trainer::NamedLaunch> &Trainer::apartOf(Passes &of, Pass pass)
   return launches;
 }
 
-/// The launches of a pass, cut where ranks exchange buckets of their gradients.
+/// The launches of a pass, cut where ranks exchange gradient buckets.
 std::vector<Trainer::ReadyPart> Trainer::readyParts(const Plan &plan, Pass pass) {
   std::vector<ReadyPart> parts;
   if (pass == Pass::evaluation || !optimizer.overlaps())
@@ -258,7 +259,7 @@ void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
 
 StepResult Trainer::update() {
   prepare();
-  if (optimizer.leavesOut() && !ranks->isAlone()) { // all judge by the loss of all
+  if (optimizer.leavesOut() && !ranks->isAlone()) { // all ranks use the mean loss of all
     optimizer.exchangeAll();
     float loss = record.downloadFloats()[static_cast<size_t>(StepField::loss)];
     loss = static_cast<float>(ranks->sum(loss));
@@ -274,7 +275,7 @@ StepResult Trainer::update() {
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
-  // The sum of the micro-batches' means, had they all the targets that they have room for.
+  // The sum of the micro-batches' mean losses, weighted as if each had the full number of targets.
   const float full = static_cast<float>(std::max<int64_t>(targets, 1)) / static_cast<float>(losses.count());
   const bool isSummed = optimizer.leavesOut() || ranks->isAlone();
   const float loss =
@@ -292,7 +293,7 @@ std::vector<TensorRef> Trainer::scratch() const {
   std::vector<TensorRef> all = {arena.ref(), workspaces.back().ref(), losses.ref(), sum.ref(), hitSum.ref()};
   for (const auto &[name, input] : inputs)
     all.push_back(input.ref());
-  for (const Parameter &p : model.parameters().all()) // of what lies between them norms and updates are of zeros
+  for (const Parameter &p : model.parameters().all()) // zeros between parameters do not affect norms and updates
     if (p.role != Role::fixed)
       all.push_back(optimizer.gradients().slice(0, p.offset, p.count()));
   return all;

@@ -1,5 +1,5 @@
-// What a trainer brings to its device and back, each whole and checked against the place that it has there: weights and
-// moments of a checkpoint, gradients, a micro-batch's inputs, and what sites of dropout know of it.
+// Copies between host and device, with checked sizes: weights and moments of a checkpoint, gradients, a micro-batch's
+// inputs, and the dropout table.
 
 #include "models/train/trainer.h"
 

@@ -1,4 +1,4 @@
-// Sums over batches.
+// Sums losses over batches.
 
 #include "models/train/validation.h"
 
@@ -14,7 +14,7 @@ std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int6
   int64_t targets = 0;
   bool stopped = false;
   for (int64_t i = 0; i < taken * parts && !stopped; ++i) {
-    // Below 2⁶³: there are at most 2²⁰ in each.
+    // Below 2⁶³, because each batch has at most 2²⁰.
     const int64_t first = i / parts * batches / taken * whole + i % parts * batch;
     if (first >= all)
       continue;

@@ -1,4 +1,4 @@
-// The table.
+// The table of ways to end a run.
 
 #include "models/train/ways_out.h"
 

@@ -1,4 +1,4 @@
-// From options to a run, and to what is printed.
+// The commands of `translate`.
 
 #include "models/translate/commands.h"
 #include "models/tokens/files.h"
@@ -13,7 +13,7 @@
 namespace kiln::translate {
 
 namespace {
-/// What a run begins with or goes on from.
+/// The initial state of a new or resumed run.
 struct Start {
   TranslationConfig config;
   RunState state;
@@ -22,7 +22,7 @@ struct Start {
 };
 } // namespace
 
-/// The tokenizers that the options name.
+/// The tokenizers named by the options.
 static PairTokenizers tokenizersOf(const TokensOptions &o) {
   if (o.both ? o.source || o.target : !(o.source && o.target))
     throw Error("expected --tokens, the tokenizer of both sides, or --source-tokens and --target-tokens");
@@ -30,7 +30,7 @@ static PairTokenizers tokenizersOf(const TokensOptions &o) {
   return {source, o.both ? source : Tokenizer(readVocabulary(*o.target))};
 }
 
-/// What a new run begins with, but for the steps.
+/// The initial state of a new run, without the number of steps.
 static Start begin(const TrainOptions &o) {
   Start start = {modelOf(o.model), {.settings = replaced(o, named(o.model).settings)}, tokenizersOf(o.tokens)};
   start.config.sourceVocab = start.tokenizers.source.size();
@@ -39,7 +39,7 @@ static Start begin(const TrainOptions &o) {
   return start;
 }
 
-/// The checkpoint's state and model. Flags may repeat what its model is, not change it.
+/// The checkpoint's state and model. Flags may repeat the model's properties, but not change them.
 static Start resume(const TrainOptions &o, const RunFolder &folder) {
   Start start = folder.read([&](const std::string &path) {
     return Start{readTranslationConfig(path), readRunState(path), readRunTokens(path)};
@@ -52,8 +52,8 @@ static Start resume(const TrainOptions &o, const RunFolder &folder) {
   return start;
 }
 
-/// Gives a run as many steps as the passes over the pairs that flags ask for take; a new one, unless flags say
-/// otherwise, as many as its model's passes take, and an evaluation at the end of each.
+/// Sets the number of steps to the epochs that flags request. A new run without such flags gets its preset's epochs,
+/// and an evaluation after each.
 static void setSteps(TrainSettings &settings, const TrainOptions &o, int64_t batches) {
   const int64_t epochs = o.epochs.value_or(o.resume || o.has("steps") ? 0 : named(o.model).epochs);
   const int64_t each = cdiv(batches, settings.accumulate);
@@ -119,7 +119,7 @@ void info(const InfoOptions &options) {
                                                           ? std::min(settings.batch, settings.batchTokens / longest)
                                                           : settings.batch;
   const BatchShape shape = network.shape(std::max<int64_t>(sequences, 1));
-  const Target target = targetOf(*openDevice(options.machine), settings, /*shapes=*/2); // shorter ones, too
+  const Target target = targetOf(*openDevice(options.machine), settings, /*shapes=*/2); // shorter sequences, too
   const MemoryPlan memory = planMemory(target, network, shape, settings);
   text += fmt::format("memory       {:.2f} MiB for micro-batches of {} pairs as long as the context, {:.2f} of them "
                       "activations\n",

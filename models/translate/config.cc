@@ -1,4 +1,4 @@
-// Checks, and config.json.
+// Checks of a config, and config.json.
 
 #include "models/translate/config.h"
 #include "models/data/json.h"
@@ -9,7 +9,7 @@
 namespace kiln {
 
 bool TranslationConfig::sameModel(const TranslationConfig &o) const {
-  TranslationForm begun = form; // which a trained model does not know any more
+  TranslationForm begun = form; // not stored in config.json
   begun.start = o.form.start;
   return encoderLayers == o.encoderLayers && layers == o.layers && heads == o.heads && width == o.width &&
          inner == o.inner && context == o.context && begun == o.form && sourceVocab == o.sourceVocab &&

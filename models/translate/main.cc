@@ -1,5 +1,5 @@
-// translate: trains a model that translates, translates lines with it, says how well and what it consists of, and draws
-// what was learnt. Exit statuses are gpt2's.
+// translate: trains a translation model, translates lines, computes BLEU, prints the model's parameters, and plots its
+// losses. Exit statuses are those of gpt2.
 
 #include "models/translate/commands.h"
 #include "runtime/Streams.h"

@@ -1,4 +1,4 @@
-// The options that make an encoder and a decoder a translation model.
+// The encoder and decoder options of a translation model.
 
 #include "models/translate/network.h"
 

@@ -45,7 +45,7 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
   return train;
 }
 
-/// What translate and eval share; the option that names the model.
+/// Options common to translate and eval; returns the option that names the model.
 static CLI::Option *addTranslating(CLI::App *app, TranslateOptions &o) {
   addNumber<int64_t>(app, "--batch", o.batch, "lines at once")->capture_default_str();
   addMachineFlags(app, o.machine);

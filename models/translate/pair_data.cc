@@ -1,4 +1,4 @@
-// Reading lines, and what they are as tokens.
+// Reads pairs of lines, and encodes them.
 
 #include "models/translate/pair_data.h"
 #include "models/data/compressed.h"
@@ -49,7 +49,7 @@ std::pair<std::vector<std::string>, std::vector<std::string>> readLinePairs(cons
   return both;
 }
 
-/// The pairs of two files, none of whose sides is empty.
+/// The pairs of two files without those that have an empty side.
 static std::vector<TokenPair> pairsIn(const PairFiles &files, const PairTokenizers &tokenizers) {
   const auto [sources, targets] = readLinePairs(files.source, files.target);
   std::vector<TokenPair> pairs;
@@ -61,7 +61,7 @@ static std::vector<TokenPair> pairsIn(const PairFiles &files, const PairTokenize
   return pairs;
 }
 
-/// FNV-1a of all tokens, and how many bytes they take.
+/// FNV-1a hash of all tokens, and their size in bytes.
 static DataIdentity identityOf(const PairFiles &files, const std::vector<TokenPair> &pairs) {
   std::vector<uint8_t> bytes;
   for (const TokenPair &pair : pairs)

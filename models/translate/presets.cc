@@ -1,4 +1,4 @@
-// Models by name, with the settings that train them.
+// Presets: models and training settings.
 
 #include "models/translate/config.h"
 
@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-/// What they share: a rate that falls as one over the root of the steps, no clipping, no decay.
+/// Common settings: learning rate proportional to 1 / √step, no clipping, no weight decay.
 static TrainSettings noam(double rate, int64_t warmup) {
   TrainSettings s;
   s.schedule = Schedule::noam;
@@ -41,7 +41,7 @@ static NamedTranslation small() {
           10};
 }
 
-/// Vaswani et al. 2017: the base model, and its rate (3) with d_model 512, on sequences of at most 50 tokens.
+/// Vaswani et al. 2017: the base model and its learning rate, equation (3), with d_model 512; at most 50 tokens.
 static NamedTranslation aiayn() {
   TrainSettings s = noam(1 / std::sqrt(512.0 * 4000.0), 4000);
   s.batch = 512;

@@ -1,4 +1,4 @@
-// Files of tokenizers beside a model.
+// The tokenizer files next to a model.
 
 #include "models/translate/run_tokens.h"
 #include "models/tokens/files.h"
@@ -11,7 +11,7 @@ namespace kiln::translate {
 namespace fs = std::filesystem;
 
 void writeRunTokens(const std::string &folder, const PairTokenizers &tokenizers) {
-  for (const char *name : {"tokenizer.json", "vocab.json", "merges.txt"}) // of the run that was here
+  for (const char *name : {"tokenizer.json", "vocab.json", "merges.txt"}) // left by an earlier run
     for (const fs::path &path : {fs::path(folder), fs::path(folder) / "source"})
       fs::remove(path / name);
   writeVocabulary(folder, tokenizers.target.vocabulary());

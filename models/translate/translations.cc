@@ -1,4 +1,4 @@
-// Translating files, and judging what was made of them.
+// Translates files, and computes their BLEU.
 
 #include "models/generate/bleu.h"
 #include "models/train/checkpoint.h"
@@ -32,7 +32,7 @@ struct Trained {
   const Translator translator;
 
 private:
-  /// Dropout that is plain has a share in what a trained model computes.
+  /// Plain dropout scales activations in evaluation.
   static TrainSettings inF32(TrainSettings settings) {
     settings.type = f32;
     return settings;
@@ -40,7 +40,7 @@ private:
 };
 } // namespace
 
-/// A translation of each line: lines of like lengths are translated side by side.
+/// A translation of each line; lines of similar length are batched.
 static std::vector<std::string> translated(const Trained &model, const TranslateOptions &o,
                                            const std::vector<std::string> &lines) {
   std::vector<size_t> order(lines.size());
@@ -79,7 +79,7 @@ void translate(const TranslateOptions &options) {
   writeResult(text);
 }
 
-/// The lines to judge, and those to hold them against.
+/// The translations, and their references.
 static std::pair<std::vector<std::string>, std::vector<std::string>> judged(const EvalOptions &options) {
   const int named = (options.folder.empty() ? 0 : 1) + (options.source == "-" ? 0 : 1);
   if (named != (options.translations ? 0 : 2))

@@ -1,4 +1,4 @@
-// Reading sources, and growing what they become.
+// Encodes sources, and generates their translations.
 
 #include "models/translate/translator.h"
 
@@ -7,14 +7,14 @@
 namespace kiln {
 
 namespace {
-/// Sources on a device, with what the decoder's blocks know of them.
+/// Sources on a device, with their keys and values for the decoder's blocks.
 struct Sources {
   Tensor tokens, ranges, kv; // (B · S), (B, 2); (layers, B · S, 2C)
   std::vector<CrossKvCache> caches;
 };
 } // namespace
 
-/// Reads `rows`, whose marks stand behind them, as sequences of the same length.
+/// Encodes `rows`, each followed by an end mark, padded to one length.
 static Sources read(const std::shared_ptr<Device> &device, const TranslationNetwork &network, const TensorRef &weights,
                     const std::vector<std::vector<int32_t>> &rows) {
   const int64_t count = std::ssize(rows), layers = network.config().layers, width = network.config().width;
@@ -75,7 +75,7 @@ std::vector<std::string> Translator::translate(std::span<const std::string> line
     for (size_t i = 0; i < lines.size(); ++i) {
       if (ended[i])
         continue;
-      const auto first = logits[i].begin(), last = first + tokenizers.target.size(); // those behind are padding
+      const auto first = logits[i].begin(), last = first + tokenizers.target.size(); // the rest is padding
       const auto token = static_cast<int32_t>(std::max_element(first, last) - first);
       ended[i] = token == marks.end;
       if (ended[i])
@@ -87,7 +87,7 @@ std::vector<std::string> Translator::translate(std::span<const std::string> line
   std::vector<std::string> texts;
   for (const std::vector<int32_t> &tokens : made) {
     texts.push_back(tokenizers.target.decode(tokens));
-    while (!texts.back().empty() && texts.back().back() == ' ') // behind the last word
+    while (!texts.back().empty() && texts.back().back() == ' ') // after the last word
       texts.back().pop_back();
   }
   return texts;
