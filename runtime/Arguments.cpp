@@ -1,5 +1,5 @@
-// Checks the arguments of a launch, and packs them into the block that a compiled kernel reads. Every launch comes
-// through here, with a kernel that may not be compiled yet and then with the executable.
+// Checks a launch's arguments, and packs them into the block that a compiled kernel reads. Every launch is checked
+// twice: against the kernel, before it is compiled, and against the executable.
 
 #include "runtime/Arguments.h"
 #include "lowering/Abi.h"
@@ -28,9 +28,9 @@ static std::string textOf(const Signature::Parameter &parameter) {
   return fmt::format("{}[{}]", nameOf(parameter.type), extents);
 }
 
-// --- What every argument must be -------------------------------------------------------------------------------------
+// --- Checks of every argument ----------------------------------------------------------------------------------------
 
-/// Throws Error unless the view's extents, strides and memory are ones.
+/// Throws Error unless the view's extents, strides and memory are valid.
 static void checkView(const std::string &kernel, const std::string &name, size_t i, const Arg &arg, void *workspace) {
   const TensorRef &ref = arg.ref;
   const auto wrong = [&](const std::string &expected, const std::string &got) {
@@ -40,7 +40,7 @@ static void checkView(const std::string &kernel, const std::string &name, size_t
   if (ref.strides.size() != ref.extents.size())
     throw wrong("have a stride for each extent", fmt::format("{} strides for {}", ref.strides.size(), textOf(arg)));
   const int64_t size = bytesOf(ref.type);
-  int64_t bytes = size, low = 0, high = size; // the first byte of the lowest element, the last of the highest
+  int64_t bytes = size, low = 0, high = size; // first byte of the lowest element, last byte of the highest
   bool empty = false, tooLarge = false, tooFar = false;
   for (size_t d = 0; d < ref.extents.size(); ++d) {
     const int64_t extent = ref.extents[d];
@@ -49,7 +49,7 @@ static void checkView(const std::string &kernel, const std::string &name, size_t
     empty |= extent == 0;
     tooLarge |= __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes);
     if (extent <= 1)
-      continue; // its stride is never used
+      continue; // its stride is not used
     int64_t span = 0;
     tooFar |= __builtin_mul_overflow(extent - 1, ref.strides[d], &span) || __builtin_mul_overflow(span, size, &span);
     int64_t &end = span < 0 ? low : high;
@@ -75,12 +75,12 @@ static void checkView(const std::string &kernel, const std::string &name, size_t
     throw outside();
 }
 
-/// Throws Error unless the batched arguments have as many examples.
+/// Throws Error unless all batched arguments have the same batch size.
 static void checkExamples(const Kernel &kernel, const std::vector<std::optional<int>> &batch,
                           const std::vector<Arg> &args) {
   std::optional<size_t> first;
   for (size_t i = 0; i < args.size(); ++i) {
-    if (!batch[i] || *batch[i] >= args[i].ref.rank()) // what has no such dimension is told where it is traced
+    if (!batch[i] || *batch[i] >= args[i].ref.rank()) // a missing dimension is reported when the kernel is traced
       continue;
     const int64_t examples = args[i].ref.extents[*batch[i]];
     if (const int64_t want = first ? args[*first].ref.extents[*batch[*first]] : examples; examples != want)
@@ -106,7 +106,7 @@ void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *wo
     checkExamples(kernel, batch, args);
 }
 
-// --- What an executable was made for ---------------------------------------------------------------------------------
+// --- Checks against an executable ------------------------------------------------------------------------------------
 
 static bool fits(const Signature::Parameter &parameter, const Arg &arg) {
   if (arg.kind == Arg::Kind::scalar)
@@ -116,7 +116,7 @@ static bool fits(const Signature::Parameter &parameter, const Arg &arg) {
   for (size_t i = 0; i < parameter.extents.size(); ++i) {
     if (parameter.extents[i] != Signature::dynamic && parameter.extents[i] != arg.ref.extents[i])
       return false;
-    // The stride of a dimension without a second element is never used.
+    // The stride of a dimension of extent 0 or 1 is not used.
     if (parameter.strides[i] != Signature::dynamic && parameter.strides[i] != arg.ref.strides[i] &&
         arg.ref.extents[i] > 1)
       return false;
@@ -124,7 +124,7 @@ static bool fits(const Signature::Parameter &parameter, const Arg &arg) {
   return true;
 }
 
-/// Throws Error unless an argument is what the executable was compiled for.
+/// Throws Error unless the argument matches the executable's specialisation.
 static void checkFits(const std::string &kernel, const Signature &signature, size_t i, const Arg &arg,
                       void *workspace) {
   const Signature::Parameter &parameter = signature.parameters[i];
@@ -156,7 +156,7 @@ static void checkFits(const std::string &kernel, const Signature &signature, siz
     throw wrong("have extents to 2^30 and strides from 0 to 2^31 - 1 bytes", withStrides());
 }
 
-/// Throws Error where views overlap that the executable takes to lie apart.
+/// Throws Error if views overlap that the executable assumes to be disjoint.
 static void checkDisjoint(const std::string &kernel, const Signature &signature, const std::vector<Arg> &args,
                           void *workspace) {
   if (signature.disjoint.empty())
@@ -181,20 +181,20 @@ static void checkGrid(const std::string &kernel, Grid grid) {
                               kernel, abi::gridBits, grid[0], grid[1], grid[2]));
 }
 
-// --- The block -------------------------------------------------------------------------------------------------------
+// --- The argument block ----------------------------------------------------------------------------------------------
 
-/// A scalar's slot: a narrower value lies in the low bytes.
+/// A scalar's slot; a narrower value is in the low bytes.
 static uint64_t bitsOf(const Arg &arg) {
   if (!isFloat(arg.scalarType))
     return static_cast<uint64_t>(arg.integer);
-  if (arg.scalarType == Type::f32) // the usual one, without a detour
+  if (arg.scalarType == Type::f32) // the most common type
     return std::bit_cast<uint32_t>(static_cast<float>(arg.real));
   uint64_t bits = 0;
   fromDoubles({arg.real}, arg.scalarType, &bits);
   return bits;
 }
 
-/// What a slot holds of its argument.
+/// The content of a slot.
 static uint64_t wordOf(const abi::Slot &slot, const Arg &arg, void *workspace) {
   switch (slot.kind) {
   case abi::Slot::pointer:
@@ -202,7 +202,7 @@ static uint64_t wordOf(const abi::Slot &slot, const Arg &arg, void *workspace) {
   case abi::Slot::extent:
     return arg.ref.extents[slot.dimension];
   case abi::Slot::stride:
-    return arg.ref.extents[slot.dimension] > 1 ? arg.ref.strides[slot.dimension] : 0; // it is never used
+    return arg.ref.extents[slot.dimension] > 1 ? arg.ref.strides[slot.dimension] : 0; // not used
   case abi::Slot::scalar:
     return bitsOf(arg);
   }

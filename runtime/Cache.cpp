@@ -1,4 +1,4 @@
-// Compiled objects on disk.
+// The disk cache of compiled objects.
 
 #include "runtime/Cache.h"
 
@@ -25,17 +25,17 @@
 namespace kiln {
 
 static constexpr int64_t defaultCapacity = int64_t(256) << 20;
-/// No kernel's object comes near. What claims to be larger is not read.
+/// Far above the size of any kernel's object. Larger files are not read.
 static constexpr int64_t largestEntry = int64_t(64) << 20;
-/// A temporary file that nobody has written to for so many seconds was left by a process that died.
+/// A temporary file that was not written for this many seconds belongs to a dead process.
 static constexpr int64_t abandonedSeconds = 600;
 
 namespace {
-/// What an entry begins with; the content follows.
+/// An entry's header; the content follows.
 struct Header {
   char magic[8] = {'K', 'I', 'L', 'N', 'K', 'R', 'N', '3'};
   char key[64] = {};
-  char hash[64] = {}; // of the content
+  char hash[64] = {}; // hash of the content
   uint64_t length = 0;
 };
 } // namespace
@@ -83,7 +83,8 @@ static bool writeAll(const Descriptor &file, const char *from, size_t bytes) {
 
 // --- Names -----------------------------------------------------------------------------------------------------------
 //
-// An entry is kiln-KEY.kernel, and while it is written kiln-KEY.PROCESS.NUMBER.tmp. No file of another form is touched.
+// An entry's file is kiln-KEY.kernel, and kiln-KEY.PROCESS.NUMBER.tmp while it is written. Files of other names are
+// left alone.
 
 static constexpr std::string_view prefix = "kiln-", suffix = ".kernel", temporarySuffix = ".tmp";
 static constexpr size_t keyDigits = 64;
@@ -94,7 +95,7 @@ static bool isAll(std::string_view text, std::string_view digits) {
   return !text.empty() && text.find_first_not_of(digits) == std::string_view::npos;
 }
 
-/// The name without `kiln-KEY` and without `ending`; nothing when it has another form.
+/// The name without `kiln-KEY` and without `ending`; none if it has another form.
 static std::optional<std::string_view> afterKey(std::string_view name, std::string_view ending) {
   if (!name.starts_with(prefix) || !name.ends_with(ending) || name.size() < prefix.size() + keyDigits + ending.size() ||
       !isAll(name.substr(prefix.size(), keyDigits), "0123456789abcdef"))
@@ -115,7 +116,7 @@ static bool isTemporary(std::string_view name) {
 
 // --- The folder -----------------------------------------------------------------------------------------------------
 
-/// How many bytes are stored between two looks at the whole folder, which take time with the number of its entries.
+/// Bytes stored between two trims, which take time proportional to the number of entries.
 static int64_t bytesPerLook(int64_t capacity) { return std::max<int64_t>(capacity / 32, 1); }
 
 static int64_t randomBelow(int64_t end) {
@@ -163,7 +164,7 @@ void DiskCache::sayNotKept(const std::string &why) {
 
 // --- Entries --------------------------------------------------------------------------------------------------------
 
-/// The content of an open entry, when it is all that was stored under `key`, and by nobody else.
+/// The content of an open entry, if it is complete, was stored under `key`, and belongs to this user.
 static std::optional<std::vector<char>> readEntry(const Descriptor &file, const std::string &key,
                                                   const struct stat &status) {
   Header header;
@@ -184,14 +185,14 @@ std::optional<std::vector<char>> DiskCache::load(const std::string &key) {
   if (!folder)
     return std::nullopt;
   const std::string name = entryName(key);
-  // Not blocking, lest a pipe of that name be waited for.
+  // Nonblocking, so that a pipe of that name does not block.
   const Descriptor file = folder->open(name, O_RDONLY | O_NONBLOCK);
   struct stat status;
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return std::nullopt;
   std::optional<std::vector<char>> content = readEntry(file, key, status);
   if (content)
-    ::futimens(file.get(), nullptr); // used now: the time that trim() goes by
+    ::futimens(file.get(), nullptr); // records the last use, for trim()
   else
     folder->remove(name);
   return content;
@@ -208,8 +209,7 @@ void DiskCache::store(const std::string &key, const std::vector<char> &content) 
   trim(key);
 }
 
-/// Makes the file that an entry is written to, with a name that no other writer has: processes of two machines may have
-/// one number.
+/// Creates the temporary file of an entry under a unique name; processes on two machines may have equal numbers.
 Descriptor DiskCache::openAside(const std::string &key, std::string &name) const {
   static std::atomic<int64_t> written = 0;
   constexpr int mostTries = 100;
@@ -225,8 +225,8 @@ void DiskCache::write(const std::string &key, const std::vector<char> &content) 
   std::string aside;
   const Header header = headerOf(key, std::string_view(content.data(), content.size()));
   const Descriptor file = openAside(key, aside);
-  // Not synchronised with the disk, which can take longer than the compilation: what a crash of the machine leaves of
-  // an entry does not match its hash.
+  // Not synchronised to disk, which can take longer than the compilation. An entry damaged by a crash of the machine
+  // does not match its hash.
   if (file && writeAll(file, reinterpret_cast<const char *>(&header), sizeof header) &&
       writeAll(file, content.data(), content.size()) && folder->rename(aside, entryName(key)))
     return;
@@ -237,8 +237,8 @@ void DiskCache::write(const std::string &key, const std::vector<char> &content) 
   sayNotKept(std::strerror(failure));
 }
 
-/// Removes what dead processes left, then the entries used longest ago until the rest fits. Another process may be
-/// doing the same: a file that is gone already is as good as removed.
+/// Removes files of dead processes, then the least recently used entries until the rest fits. Another process may do
+/// the same, so a missing file counts as removed.
 void DiskCache::trim(const std::string &keep) {
   const time_t abandoned = std::time(nullptr) - abandonedSeconds;
   std::vector<PrivateFolder::Entry> entries;

@@ -1,4 +1,4 @@
-// LLVM's XXH3.
+// The checksum: LLVM's XXH3.
 
 #include "runtime/Checksum.h"
 

@@ -1,9 +1,9 @@
-// From a kernel and its arguments to code.
+// Compiles a kernel for its arguments.
 //
-//   1. The facts of the arguments and the extents that the kernel is known to ask for give the key: in memory, done.
-//   2. Trace the kernel. Its module, the backend's key and the compiler's identity give the key of the cache on disk:
-//      there, load the object.
-//   3. Lower the module to an object, store it, load it.
+// 1. The memory cache's key consists of the arguments' facts and the extents that the kernel is known to read.
+// 2. On a miss, trace the kernel. Its module, the backend's key and the compiler's identity are the key of the disk
+// cache. On a hit, load the object.
+// 3. On a miss, lower the module to an object, store it and load it.
 
 #include "runtime/Compile.h"
 
@@ -29,19 +29,19 @@
 
 namespace kiln {
 
-/// A traced kernel with the context that its module lives in.
+/// A traced kernel, with the context of its module.
 struct TracedKernel {
   std::unique_ptr<ContextPool::Context> context;
   Traced traced;
 };
 
 namespace {
-/// The time during which at least one thread was compiling. Two at once do not count twice.
+/// The total time during which at least one thread was compiling.
 class BusyClock {
   using Clock = std::chrono::steady_clock;
 
 public:
-  /// Counts while it lives.
+  /// Measures during its lifetime.
   class Scope {
   public:
     explicit Scope(BusyClock &clock) : clock(clock) {
@@ -66,13 +66,13 @@ public:
 
 private:
   std::mutex mutex;
-  int busy = 0; // threads that compile
+  int busy = 0; // threads that are compiling
   Clock::time_point begin;
   Clock::duration total{};
 };
 
-/// What the process has compiled. Lives as long as the process. Making it cannot fail: it may first be asked for while
-/// an error is on its way.
+/// The process's compilation state, never destroyed. Its construction cannot fail, because it may first happen while an
+/// exception is in flight.
 struct Compiler {
   MemoryCache memory;
   ContextPool contexts;
@@ -87,7 +87,7 @@ static Compiler &compiler() noexcept {
   return theCompiler;
 }
 
-/// Throws Error where the environment's variables are wrong.
+/// Throws Error for invalid environment variables.
 static DiskCache &diskCache() {
   static DiskCache theCache = DiskCache::fromEnvironment();
   return theCache;
@@ -103,7 +103,7 @@ static std::string textOf(const std::vector<Arg> &args) {
   return text;
 }
 
-/// What is true of the arguments of all problems, and how many these are where there are several.
+/// The facts common to all problems, and their number if there are several.
 static FactWords factsOf(const Request &request) {
   const lowering::FactKinds kinds = request.device.backend().facts();
   FactWords facts = factsOf(request.args, request.workspace, kinds);
@@ -115,7 +115,7 @@ static FactWords factsOf(const Request &request) {
   return facts;
 }
 
-/// Throws Error unless the arguments can be ones of the kernel, in all problems.
+/// Throws Error unless the arguments are valid for the kernel, in all problems.
 static void checkArguments(const Request &request) {
   checkArguments(request.kernel, request.args, request.workspace);
   for (const Launch::Problem &other : request.others)
@@ -139,7 +139,7 @@ static Specialisation specialise(const Request &request, const FactWords &words)
 
 // --- Tracing and lowering -------------------------------------------------------------------------------------------
 
-/// What may help with a kernel that has a mistake: a double among f32 views is more often a slip than meant.
+/// A hint for an error in a kernel: a double next to f32 views is usually a mistake.
 static std::string hintFor(const Kernel &kernel, const Specialisation &facts) {
   std::string hint;
   for (size_t i = 0; i < facts.args.size(); ++i) {
@@ -153,7 +153,7 @@ static std::string hintFor(const Kernel &kernel, const Specialisation &facts) {
   return hint;
 }
 
-/// Addresses without which nothing is traced: MLIR looks at no null pointer of malloc's.
+/// Address space required before tracing, because MLIR does not check malloc() for null.
 static constexpr size_t roomToTrace = size_t{24} << 20;
 
 static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Specialisation &facts,
@@ -169,8 +169,8 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
   return result;
 }
 
-/// What the key is made of: the module, with the lines that are part of the object. Those of checks always are. In the
-/// form that is printed soonest: nobody reads it.
+/// The text that is hashed: the module, with those locations that become part of the object, such as checks'. It is in
+/// the form that prints fastest.
 static std::string textOf(mlir::ModuleOp module, bool withLines) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -188,7 +188,7 @@ static std::string diskKey(const std::string &module, const Device &device) {
                               lowering::chosenScheduler(), device.backend().key(), module));
 }
 
-/// Throws Error unless MLIR finds the module right. One whose object was stored has been found so.
+/// Throws Error unless MLIR verifies the module. A module whose object is in the cache was verified before.
 static void verifyTraced(mlir::ModuleOp module) {
   const lowering::ErrorCollector errors(module.getContext());
   if (mlir::failed(mlir::verify(module)))
@@ -200,7 +200,7 @@ static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, c
   DiskCache &disk = diskCache();
   const std::string text = textOf(module, device.backend().tellsLines()), key = diskKey(text, device);
   const bool dump = !dumpFolder().empty();
-  if (!dump) // someone who wants to see the stages wants them made
+  if (!dump) // a dump of the stages needs a compilation
     if (std::optional<std::vector<char>> object = disk.load(key)) {
       ++state.fromDisk;
       return std::move(*object);
@@ -243,7 +243,7 @@ Begun beginCompiling(const Request &request) {
                     kernel.name, textOf(args), config));
   const BusyClock::Scope timed(state.clock);
   const std::lock_guard lock(begun.source->tracing);
-  if ((begun.executable = begun.source->find(facts, args))) { // another thread has entered it meanwhile
+  if ((begun.executable = begun.source->find(facts, args))) { // another thread entered it meanwhile
     ++state.fromMemory;
     return begun;
   }

@@ -1,4 +1,4 @@
-// Reads a signature from the types of the traced function.
+// Derives a signature from the types of the traced function.
 
 #include "runtime/CompiledSignature.h"
 

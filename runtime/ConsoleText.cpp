@@ -1,4 +1,4 @@
-// Failed checks and printed tiles as text.
+// Formats failed checks and printed tiles.
 
 #include "runtime/ConsoleText.h"
 
@@ -16,10 +16,10 @@ std::string failedCheckText(const std::string &message, const std::string &where
                      program % grid[0], program / grid[0] % grid[1], program / grid[0] / grid[1], element);
 }
 
-/// Element `index` of dense memory; floats by the fewest digits that tell them from their neighbours.
+/// Element `index` of dense memory; floats with the fewest digits that identify them.
 static void appendElement(std::string &line, const char *data, Type type, int64_t index) {
   const char *const element = data + index * bytesOf(type);
-  if (type == Type::i64) { // a double does not hold every one
+  if (type == Type::i64) { // a double cannot hold every i64
     int64_t value;
     std::memcpy(&value, element, sizeof value);
     line += std::to_string(value);
@@ -40,7 +40,7 @@ static void appendElement(std::string &line, const char *data, Type type, int64_
     line += fmt::format("{:.0f}", value);
 }
 
-/// Elements in nested brackets, as `[[1, 2], [3, 4]]`.
+/// Elements in nested brackets, such as `[[1, 2], [3, 4]]`.
 static void appendElements(std::string &line, const char *data, Type type, const Shape &extents, size_t dimension,
                            int64_t &next) {
   if (dimension == extents.size())

@@ -1,4 +1,4 @@
-// Makes and keeps MLIR contexts.
+// Creates and reuses MLIR contexts.
 
 #include "runtime/ContextPool.h"
 
@@ -13,7 +13,7 @@
 
 namespace kiln {
 
-/// Compilations that one context serves.
+/// Compilations before a context is replaced.
 static constexpr int mostServed = 64;
 
 static mlir::DialectRegistry registryOfDialects() {

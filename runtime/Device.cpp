@@ -1,4 +1,4 @@
-// Opens devices by name, and checks what all of them are launched with.
+// Opens devices by name, and checks launches on behalf of all devices.
 
 #include "runtime/Device.h"
 #include "runtime/Arguments.h"
@@ -31,7 +31,7 @@ std::shared_ptr<Device> Device::open(const std::string &name) {
 }
 
 namespace {
-/// One launch after the other.
+/// Launches one by one.
 class PlainList : public LaunchList {
 public:
   PlainList(Device &device, std::vector<Ready> launches) : device(device), launches(std::move(launches)) {}

@@ -1,4 +1,4 @@
-// Computes what a specialisation may know of a launch's arguments.
+// Computes the facts of a launch's arguments that a specialisation may use.
 
 #include "runtime/Facts.h"
 
@@ -61,7 +61,7 @@ Fact factOf(const Arg &arg, void *workspace, const lowering::FactKinds &kinds) {
     const uintptr_t address = reinterpret_cast<uintptr_t>(dataOf(arg, workspace));
     fact.alignment = address % 64 == 0 ? 64 : address % 16 == 0 ? 16 : 1;
   }
-  // The stride of a dimension without a second element is never used.
+  // The stride of a dimension of extent 0 or 1 is not used.
   const int64_t inner = rank == 0 || ref.extents[rank - 1] <= 1 ? 1 : ref.strides[rank - 1];
   fact.innerStride = inner >= 1 && inner <= kinds.innerStrides ? inner : 0;
   fact.stridesBy16 = kinds.stridesBy16 && arg.told;
@@ -105,7 +105,7 @@ FactWords commonFacts(const FactWords &a, const FactWords &b, size_t count) {
   FactWords common;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (i >= count) {
-      common.push_back(a[i] & b[i]); // of pairs
+      common.push_back(a[i] & b[i]); // facts of pairs
       continue;
     }
     Fact fact = Fact::decode(a[i]);
@@ -120,8 +120,8 @@ FactWords commonFacts(const FactWords &a, const FactWords &b, size_t count) {
   return common;
 }
 
-/// Calls `visit(i, j, bit)` for each pair of views by the words of `count` arguments, with the number of its bit behind
-/// them.
+/// Calls `visit(i, j, bit)` for each pair of views, with the number of the pair's bit after the words of `count`
+/// arguments.
 template <class Visit> static void forBits(const FactWords &facts, size_t count, Visit visit) {
   size_t bit = 0;
   for (size_t i = 0; i < count; ++i)

@@ -32,7 +32,7 @@ std::string deviceKey(const Device &device) {
   const Target &target = device.target();
   const std::string name = device.name();
   return target.visit([&](const CpuFacts &cpu) { return fmt::format("{} {} cores={}", name, target.name, cpu.cores); },
-                      [&](const GpuFacts &) { // not the number of a GPU among others
+                      [&](const GpuFacts &) { // without the GPU's index
                         return fmt::format("{} {}", llvm::StringRef(name).starts_with("cuda:") ? "cuda" : name,
                                            target.name);
                       });
@@ -43,7 +43,7 @@ static std::string bucketOf(int64_t extent) {
   return fmt::format("~{}{}", bucket, extent % 16 == 0 ? "/16" : "");
 }
 
-/// What stands round the extents of an argument: its type, and its strides unless it is dense.
+/// An argument's type, and its strides unless it is dense: the text before and after its extents.
 static std::pair<std::string, std::string> aroundOf(const Arg &arg) {
   if (arg.kind == Arg::Kind::scalar)
     return {nameOf(arg.scalarType), ""};
@@ -70,7 +70,7 @@ std::string argumentsKey(const std::vector<Arg> &args, const std::set<std::pair<
   return text;
 }
 
-/// How many extents of `args` the text of a line names exactly; nothing if it does not stand for them.
+/// The number of extents of `args` that a line's text names exactly; none if it does not match them.
 static std::optional<int> exactExtents(llvm::StringRef text, const std::vector<Arg> &args) {
   llvm::SmallVector<llvm::StringRef> parts;
   if (!text.empty())
@@ -103,7 +103,7 @@ std::string Finding::text() const {
                      measured, unit, byDefault, unit, date);
 }
 
-/// A number above 0 and its unit: `312 us`.
+/// A number above 0 with its unit: `312 us`.
 static bool readMeasured(llvm::StringRef text, double &value, std::string &unit) {
   auto [number, word] = text.split(' ');
   unit = word.str();
@@ -132,7 +132,7 @@ static bool isArgument(llvm::StringRef text) {
          (strides.empty() || (strides.consume_front(" by ") && areNumbers(strides, false)));
 }
 
-/// The finding of a line; throws Error with what is wrong in it.
+/// Parses a line. Throws Error that says what is wrong.
 static Finding parseFinding(llvm::StringRef line) {
   llvm::SmallVector<llvm::StringRef> parts;
   line.split(parts, " | ");

@@ -1,4 +1,4 @@
-// Lines in the order of launches and programs.
+// Sorts lines by launch and program.
 
 #include "runtime/GpuConsole.h"
 
@@ -21,7 +21,7 @@ struct Line {
 };
 } // namespace
 
-/// Whether a line is as long as the tile that it has. It lies in memory that any kernel can write to.
+/// Whether a line has the length of its tile. It is checked because any kernel can write to this memory.
 static bool isWhole(const abi::GpuLine &head) {
   if (head.rank > std::size(head.extents) || head.type >= std::size(allTypes))
     return false;
@@ -32,7 +32,7 @@ static bool isWhole(const abi::GpuLine &head) {
   return head.bytes >= sizeof head && bytes <= static_cast<int64_t>(head.bytes - sizeof head);
 }
 
-/// The whole lines there are; what had no room is counted in `lost`.
+/// All complete lines; those without room are counted in `lost`.
 static std::vector<Line> linesOf(const abi::GpuConsole &console, bool &lost) {
   std::vector<Line> lines;
   uint64_t at = 0;
@@ -41,9 +41,9 @@ static std::vector<Line> linesOf(const abi::GpuConsole &console, bool &lost) {
     Line line;
     std::memcpy(&line.head, console.lines + at, sizeof line.head);
     if (line.head.bytes == 0 || at + line.head.bytes > abi::GpuConsole::lineBytes)
-      break; // there was no room
+      break; // no room left
     if (!isWhole(line.head))
-      break; // a kernel has written over it
+      break; // overwritten by a kernel
     line.elements = console.lines + at + sizeof line.head;
     lines.push_back(line);
     at += line.head.bytes;

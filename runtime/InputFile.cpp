@@ -1,4 +1,4 @@
-// open and pread.
+// Reads a file by open and pread.
 
 #include "runtime/InputFile.h"
 #include "dialect/dsl/Types.h"

@@ -1,4 +1,4 @@
-// Looks executables up by the words of their key.
+// Looks up executables by the words of their keys.
 
 #include "runtime/MemoryCache.h"
 
@@ -10,7 +10,7 @@ static int64_t extentOf(const std::vector<Arg> &args, std::pair<int, int> place)
   return args[place.first].ref.extents[place.second];
 }
 
-/// Those of the facts that these bits have; all, where they are those of other kinds of arguments.
+/// The facts selected by these bits; all facts if the bits are of other kinds of arguments.
 static FactWords masked(FactWords facts, const FactWords &bits) {
   for (size_t i = 0; facts.size() == bits.size() && i < bits.size(); ++i)
     facts[i] &= bits[i];
@@ -28,8 +28,8 @@ PendingExecutable Source::find(const FactWords &facts, const std::vector<Arg> &a
   const std::lock_guard lock(mutex);
   if (variants.empty())
     return {};
-  // The places asked for exist in these arguments only if their number and ranks, which the facts tell, agree with some
-  // variant's: a launch with other ranks must not be asked for an extent that it has not.
+  // The extents exist in these arguments only if their number and ranks, which are among the facts, agree with a
+  // variant. A launch with other ranks must not be asked for an extent that it does not have.
   for (const std::pair<int, int> &place : asked)
     if (place.first >= static_cast<int>(args.size()) || place.second >= args[place.first].ref.rank())
       return findAmong(facts, args);
@@ -59,12 +59,12 @@ void Source::add(const FactWords &facts, const std::vector<Arg> &args, const Ask
   const Asked askedBefore = asked;
   const FactWords tellingBefore = telling;
   asked.insert(more.begin(), more.end());
-  if (telling.size() != variant.telling.size()) // of other kinds of arguments than those before: all of them
+  if (telling.size() != variant.telling.size()) // other kinds of arguments than before: all bits
     telling.assign(variant.telling.size(), variants.empty() ? 0 : ~uint64_t{0});
   for (size_t i = 0; i < telling.size(); ++i)
     telling[i] |= variant.telling[i];
   if (asked != askedBefore || telling != tellingBefore)
-    known.clear(); // keys have become others; find() enters the variants again as they are wanted
+    known.clear(); // the keys have changed; find() enters the variants again when they are needed
   for (const std::pair<int, int> &place : more)
     variant.extents.emplace_back(place, extentOf(args, place));
   variants.push_back(std::move(variant));

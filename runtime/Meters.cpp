@@ -1,4 +1,4 @@
-// The host's clock, and asking devices for their own.
+// Times launches by the host's clock or the device's.
 
 #include "runtime/Meters.h"
 

@@ -1,4 +1,4 @@
-// Reads and writes .npy files. Nothing in a file is believed: every length is compared with what is there.
+// Reads and writes .npy files. Every length in a file is checked against the file's size.
 
 #include "runtime/Npy.h"
 
@@ -16,14 +16,14 @@
 namespace kiln {
 
 static constexpr std::string_view magic("\x93NUMPY", 6);
-/// The longest header that is read: NumPy's own have some hundred bytes.
+/// The longest header that is read; NumPy's headers have about a hundred bytes.
 static constexpr size_t longestHeader = 1 << 16;
-/// The most dimensions that NumPy gives an array.
+/// NumPy's largest rank.
 static constexpr size_t mostDimensions = 64;
-/// What the header and what is before it fill a multiple of.
+/// The data begin at a multiple of this.
 static constexpr size_t headerAlignment = 64;
 
-/// `|` where bytes have no order, `<` where the lowest comes first; and by it two types of raw bytes are told apart.
+/// Types by NumPy's names: `|` for types without a byte order, `<` for little-endian ones.
 static char orderOf(Type type) {
   return (bytesOf(type) == 1 && type != Type::f8e4m3) || type == Type::bf16 ? '|' : '<';
 }
@@ -31,7 +31,7 @@ static char orderOf(Type type) {
 // --- The header ------------------------------------------------------------------------------------------------------
 
 namespace {
-/// What the dictionary says.
+/// The content of the dictionary.
 struct Header {
   std::optional<Type> type;
   std::optional<bool> columnMajor;
@@ -74,7 +74,7 @@ private:
   Error wrong(const std::string &expected, const std::string &got) const {
     return Error(fmt::format("'{}': expected {}, but got {}", name, expected, got));
   }
-  /// A piece of the file as a message may show it: short, and without control characters.
+  /// A short excerpt of the file for a message, without control characters.
   static std::string quoted(std::string_view piece) {
     std::string shown(piece.substr(0, 40));
     std::replace_if(shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
@@ -121,7 +121,7 @@ private:
     if (at < text.size() && text[at] == '[')
       throw wrong("elements of one type, without fields", rest());
     const std::string descr = readString();
-    if (descr == "<f1") // ml_dtypes writes it, and NumPy does not read it
+    if (descr == "<f1") // written by ml_dtypes, but not readable by NumPy
       return f8e5m2;
     std::string all;
     std::optional<Type> found;
@@ -164,7 +164,7 @@ private:
 };
 } // namespace
 
-/// Where the header begins, and its length, by what stands before it.
+/// The offset of the header and its length.
 static std::pair<size_t, size_t> findHeader(std::string_view file, const std::string &name) {
   if (!file.starts_with(magic))
     throw Error(fmt::format("'{}': expected a .npy file, but it does not begin as one", name));
@@ -190,7 +190,7 @@ static std::pair<size_t, size_t> findHeader(std::string_view file, const std::st
   return {begin, length};
 }
 
-/// The bytes of the elements; throws Error when there is no such number.
+/// The size of the elements in bytes. Throws Error on overflow.
 static int64_t bytesOf(Type type, const Shape &extents, const std::string &name) {
   int64_t bytes = bytesOf(type);
   for (const int64_t extent : extents)
@@ -202,8 +202,8 @@ static int64_t bytesOf(Type type, const Shape &extents, const std::string &name)
 
 // --- Files -----------------------------------------------------------------------------------------------------------
 
-/// The array that a file of `size` bytes holds, still without data, and where its data begins; `begin` is the file's
-/// first bytes, the header among them.
+/// The array in a file of `size` bytes, without its data, and the offset of the data. `begin` has the file's first
+/// bytes, which include the header.
 static std::pair<NpyArray, size_t> parseHeader(std::string_view begin, uint64_t size, const std::string &name) {
   const auto [at, length] = findHeader(begin, name);
   const Header header = HeaderReader(begin.substr(at, length), name).read();
@@ -224,7 +224,7 @@ NpyArray parseNpy(std::string_view file, const std::string &name) {
   return array;
 }
 
-/// As many bytes; a file may be longer than memory where it has holes, or lies on a large disk.
+/// Allocates the bytes. A sparse or large file may exceed the memory.
 static std::vector<char> memoryFor(uint64_t bytes, const std::string &path) {
   const uint64_t memory = uint64_t(::sysconf(_SC_PHYS_PAGES)) * uint64_t(::sysconf(_SC_PAGESIZE));
   if (bytes > memory)
@@ -254,10 +254,10 @@ std::string npyFile(const NpyArray &array) {
                             textOf(array.extents), array.data.size()));
   std::string shape = fmt::format("{}", fmt::join(array.extents, ", "));
   if (array.extents.size() == 1)
-    shape += ','; // which makes it a tuple
+    shape += ','; // makes it a tuple
   std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", orderOf(array.type),
                                    infoOf(array.type).numPy, shape);
-  const size_t before = magic.size() + 4; // version 1.0 and a length of two bytes
+  const size_t before = magic.size() + 4; // version 1.0 has a length of two bytes
   while ((before + header.size() + 1) % headerAlignment != 0)
     header += ' ';
   header += '\n';

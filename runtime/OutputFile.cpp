@@ -1,4 +1,4 @@
-// Writes aside and renames, or to a device as it is.
+// Writes to a temporary file and renames it; devices are written directly.
 
 #include "runtime/OutputFile.h"
 
@@ -27,7 +27,7 @@ namespace kiln {
   throw Error(fmt::format("expected to write '{}', but could not: {}", path, why), Fault::device);
 }
 
-/// Writes all, to the disk where it is `synced`, and closes the file; 0, or what the system said.
+/// Writes everything, to disk if `synced`, and closes the file. Returns 0 or errno.
 static int writeAndClose(Descriptor file, std::string_view text, bool synced) {
   while (!text.empty()) {
     const ssize_t wrote = ::write(file.get(), text.data(), text.size());
@@ -42,7 +42,7 @@ static int writeAndClose(Descriptor file, std::string_view text, bool synced) {
   return ::close(file.release()) == 0 ? 0 : errno;
 }
 
-/// Makes a file beside `target`, of a name that no other process takes, or has left when it was killed.
+/// Creates a temporary file next to `target`, under a name that no other process uses or has left behind.
 static Descriptor openAside(const std::string &target, std::string &name) {
   constexpr int mostTries = 100;
   std::random_device random;
@@ -66,7 +66,7 @@ void writeOutput(const std::string &path, const std::string &content) {
     return;
   }
   std::error_code failure;
-  const fs::path target = fs::weakly_canonical(path, failure); // where a link leads
+  const fs::path target = fs::weakly_canonical(path, failure); // follows links
   if (failure)
     cannotWrite(path, failure.message());
   std::string aside;
@@ -75,7 +75,7 @@ void writeOutput(const std::string &path, const std::string &content) {
     cannotWrite(path, std::strerror(errno));
   if (isThere) // a replaced file keeps its mode
     std::ignore = ::fchmod(file.get(), status.st_mode & 07777);
-  // Before it takes the place of a file that is whole: after a crash of the machine one of them is there.
+  // Synchronised before it replaces the old file, so that after a crash one of the two is complete.
   const int error = writeAndClose(std::move(file), content, /*synced=*/isThere);
   if (error == 0 && ::rename(aside.c_str(), target.c_str()) == 0)
     return;

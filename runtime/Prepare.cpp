@@ -1,8 +1,8 @@
-// Plans: finding or making the executables of all of their launches, then running them.
+// Prepares plans: finds or compiles the executables of all launches, and runs them.
 //
-// Threads take the launches in order. Looking a launch up and tracing it is done by one thread at a time, for what one
-// trace asks for decides whether it serves the next launch too: so no specialisation is begun twice, and no thread
-// waits for another's. Making the code of what was traced is done by all of them at once.
+// Threads take the launches in order. Only one thread at a time looks up and traces a launch, because the extents that
+// a trace reads decide whether its code also serves the next launch. Thus no specialisation is compiled twice, and no
+// thread waits for another's. Traced kernels are compiled by all threads in parallel.
 
 #include "lowering/Backend.h"
 #include "lowering/Crashes.h"
@@ -25,7 +25,7 @@ namespace kiln {
 using SharedExecutable = std::shared_future<std::shared_ptr<const Executable>>;
 
 namespace {
-/// The executables of a plan's launches, made by all who call work().
+/// The executables of a plan's launches, compiled by all threads that call work().
 class Preparation {
 public:
   Preparation(Device &device, const Plan &plan, void *workspace)
@@ -38,17 +38,18 @@ public:
     }
   }
 
-  /// Launches that may have to be compiled for.
+  /// The number of launches that may need a compilation.
   size_t left() const { return launches.size() - next; }
 
-  /// Compiles until there is nothing more to begin.
+  /// Compiles until no launch is left to begin.
   void work() {
     while (std::optional<Work> mine = begin())
       if (!finishCompiling(request(mine->launch), mine->begun))
         failed = true;
   }
 
-  /// The executables in the order of the launches, once every work() has returned; throws the first error.
+  /// The executables in the order of the launches, to be called after every work() has returned. Throws the first
+  /// error.
   const std::vector<SharedExecutable> &result() const {
     for (const SharedExecutable &executable : executables)
       executable.get();
@@ -66,8 +67,8 @@ private:
     return {device, *of.kernel, of.args, of.config, workspace, of.others};
   }
 
-  /// Traces the next launch that no executable serves, if there is one. After an error nothing more is begun: whatever
-  /// comes before the first one has been.
+  /// Traces the next launch without an executable, if there is one. After an error nothing more is begun; all launches
+  /// before the first error have been.
   std::optional<Work> begin() {
     const std::lock_guard lock(beginning);
     while (!failed && next < launches.size()) {
@@ -91,27 +92,27 @@ private:
   const std::vector<Launch> &launches;
   void *const workspace;
   std::mutex beginning; // guards the next two
-  size_t next = 0;      // launches before it have an executable, an error, or somebody who makes one
+  size_t next = 0;      // launches before it are compiled, failed, or being compiled
   std::vector<SharedExecutable> executables;
   std::atomic<bool> failed = false;
 };
 } // namespace
 
-/// Addresses that a thread takes when it compiles: its stack, a heap of its own, and what it keeps there.
+/// Address space of a compiling thread: its stack and its heap.
 static constexpr size_t roomOfThread = size_t{160} << 20;
 
-/// Calls work() on the calling thread and on `others` more, or as many as the system lets us have.
+/// Calls work() on the calling thread and on up to `others` more, as many as the system grants.
 static void workTogether(Preparation &preparation, size_t others) {
   std::vector<std::jthread> threads;
   try {
     while (threads.size() < others && lowering::hasRoom((threads.size() + 2) * roomOfThread))
       threads.emplace_back([&] { preparation.work(); });
-  } catch (const std::system_error &) { // fewer threads do as well
+  } catch (const std::system_error &) { // continue with fewer threads
   }
   preparation.work();
 }
 
-/// The bytes of a workspace; throws Error when it has gaps.
+/// The size of a workspace in bytes. Throws Error if it is not dense.
 static int64_t bytesOfWorkspace(const TensorRef &workspace) {
   if (!workspace.data)
     return 0;
@@ -121,7 +122,7 @@ static int64_t bytesOfWorkspace(const TensorRef &workspace) {
   return workspace.bytes();
 }
 
-/// Throws Error unless the arguments in the workspace lie in it.
+/// Throws Error unless the workspace contains all arguments that lie in it.
 static void checkRegions(const Plan &plan, const Launch &launch, const std::vector<Arg> &args) {
   for (size_t i = 0; i < args.size(); ++i) {
     const Arg &arg = args[i];
@@ -133,7 +134,7 @@ static void checkRegions(const Plan &plan, const Launch &launch, const std::vect
   }
 }
 
-/// Throws Error unless every launch has a kernel and the workspace holds what the plan wants of it.
+/// Throws Error unless every launch has a kernel and the workspace is large enough for the plan.
 static void checkPlan(const Plan &plan, const TensorRef &workspace) {
   if (const int64_t bytes = bytesOfWorkspace(workspace); bytes < plan.workspaceBytes)
     throw Error(fmt::format("expected a workspace of {} bytes, but got {}", plan.workspaceBytes, bytes));

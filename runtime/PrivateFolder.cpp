@@ -1,4 +1,4 @@
-// Walks to a folder by handles, and works in it by its handle.
+// Resolves a folder's path by handles, and uses the folder by its handle.
 
 #include "runtime/PrivateFolder.h"
 
@@ -33,9 +33,10 @@ Descriptor::~Descriptor() {
 
 int Descriptor::release() { return std::exchange(number, -1); }
 
-// --- The walk --------------------------------------------------------------------------------------------------------
+// --- Path resolution
+// --------------------------------------------------------------------------------------------------
 
-/// Symbolic links that are followed before they are taken for a circle.
+/// Symbolic links that are followed before they count as a cycle.
 static constexpr int mostLinks = 40;
 
 [[noreturn]] static void refuse(const std::string &why) { throw Error(why, Fault::device); }
@@ -54,7 +55,7 @@ static struct stat statusOf(int descriptor, const std::string &path) {
 static bool belongsToOthers(const struct stat &status) { return status.st_uid != 0 && status.st_uid != ::geteuid(); }
 
 namespace {
-/// The way to a folder: the names that are still to come, and the folder in which the next one is looked up.
+/// A path that is being resolved: the remaining names, and the folder in which the next one is looked up.
 class Walk {
 public:
   explicit Walk(const std::string &path) {
@@ -66,7 +67,7 @@ public:
     prepend(absolute);
   }
 
-  /// Goes up to the last name, which it returns; parent() is where it is then looked up.
+  /// Resolves all names except the last one, which it returns; parent() is its folder.
   std::string toLast() {
     for (;;) {
       checkParent();
@@ -93,7 +94,7 @@ private:
       if (!name.empty() && name != ".")
         names.push_back(name);
     if (names.empty() && rest.empty())
-      names.emplace_back("."); // the root itself
+      names.emplace_back("."); // the root
     rest.insert(rest.end(), names.rbegin(), names.rend());
   }
 
@@ -105,7 +106,7 @@ private:
       refuse(fmt::format("others may write to '{}' above it (chmod go-w closes it)", reached));
   }
 
-  /// One name further: into a folder, which is made when it is missing, or to where a link points.
+  /// Resolves one name: enters the folder, creating it if missing, or follows a link.
   void step(const std::string &name) {
     const std::string path = (fs::path(reached) / name).string();
     Descriptor next = openOrMake(name, path);
@@ -140,7 +141,7 @@ private:
 };
 } // namespace
 
-/// Makes a folder for this user alone when it is not there. No umask has a say: it may lack even the user's own bits.
+/// Creates the folder, if missing, for this user only. The umask is overridden, because it may clear the user's bits.
 static void make(int parent, const std::string &name, const std::string &path) {
   if (::mkdirat(parent, name.c_str(), 0700) == 0)
     ::fchmodat(parent, name.c_str(), 0700, 0);
@@ -180,7 +181,7 @@ PrivateFolder::PrivateFolder(const std::string &path) {
 
 PrivateFolder::~PrivateFolder() {
   if (!isOpen())
-    folder.release(); // somebody closed it, and the number may be another file's by now
+    folder.release(); // it was closed elsewhere, and the descriptor may belong to another file now
 }
 
 bool PrivateFolder::isOpen() const {
@@ -196,7 +197,7 @@ Descriptor PrivateFolder::open(const std::string &name, int flags) const {
     return Descriptor();
   Descriptor file(::openat(folder.get(), name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file && (flags & O_CREAT) != 0)
-    ::fchmod(file.get(), 0600); // a umask may have taken the user's own bits
+    ::fchmod(file.get(), 0600); // the umask may have cleared the user's bits
   return file;
 }
 
@@ -210,7 +211,7 @@ bool PrivateFolder::remove(const std::string &name) const {
 
 std::vector<PrivateFolder::Entry> PrivateFolder::files() const {
   std::vector<Entry> found;
-  Descriptor again = open(".", O_RDONLY | O_DIRECTORY); // a place of its own in the list
+  Descriptor again = open(".", O_RDONLY | O_DIRECTORY); // a read position of its own
   if (!again)
     return found;
   const std::unique_ptr<DIR, int (*)(DIR *)> list(::fdopendir(again.get()), ::closedir);

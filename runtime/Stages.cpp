@@ -1,4 +1,4 @@
-// Writes the stages of a compilation to files.
+// Writes a compilation's stages to files.
 
 #include "runtime/Stages.h"
 
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace kiln {
 
-/// Digits of a key that tell the specialisations of a kernel apart in file names.
+/// Digits of the key in file names, which distinguish a kernel's specialisations.
 static constexpr size_t shortKey = 12;
 
 std::string dumpFolder() {
@@ -24,8 +24,7 @@ std::string dumpFolder() {
   return folder ? folder : "";
 }
 
-/// Writes a new file in place of one of that name: others may know the name, and where it is a link of theirs, that
-/// goes.
+/// Replaces a file of that name. A link planted there is replaced, not followed.
 static void writeText(const fs::path &path, const std::string &text) {
   std::error_code ignored;
   fs::remove(path, ignored);

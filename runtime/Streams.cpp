@@ -1,4 +1,4 @@
-// Standard streams, and what becomes of an error.
+// Standard streams, and reporting errors on them.
 
 #include "runtime/Streams.h"
 
@@ -22,7 +22,7 @@
 namespace kiln {
 
 namespace {
-/// While it lives, a write of this thread to a pipe without a reader fails with EPIPE and raises nothing.
+/// During its lifetime, this thread's writes to a pipe without a reader fail with EPIPE and raise no signal.
 class WithoutPipeSignal {
 public:
   WithoutPipeSignal() {
@@ -46,11 +46,11 @@ public:
 
 private:
   sigset_t pipe, before;
-  bool pending, blocked; // a signal from before stays; what the guard could not block it does not take
+  bool pending, blocked; // an earlier pending signal stays; a signal that could not be blocked is not consumed
 };
 } // namespace
 
-/// Writes all of `text`, waiting where the stream does not; 0, or what the system said.
+/// Writes all of `text`, waiting for nonblocking streams. Returns 0 or errno.
 static int writeAll(int stream, std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t wrote = ::write(stream, text.data(), text.size());
@@ -71,10 +71,10 @@ void openStandardStreams() noexcept {
   std::signal(SIGXFSZ, SIG_IGN);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
-      // The lowest free number is this stream's. Opened the wrong way round, so that using it fails.
+      // The lowest free descriptor becomes this stream's. It is opened in the wrong direction, so that its use fails.
       (void)!::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-  // LLVM's streams, when they are destroyed with an error untold, end the program with status 1. They are made before
-  // this is registered, so it runs first.
+  // LLVM's streams end the program with status 1 if they are destroyed with an unreported error. They are created
+  // before this is registered, so this runs first.
   llvm::outs();
   llvm::errs();
   std::atexit([] {
@@ -95,7 +95,7 @@ void say(std::string_view message) noexcept {
 
 void show(std::string_view text) noexcept {
   const WithoutPipeSignal guard;
-  std::fwrite(text.data(), 1, text.size(), stdout); // one call, so that lines of several threads do not mix
+  std::fwrite(text.data(), 1, text.size(), stdout); // one call, so that lines of several threads do not interleave
 }
 
 void writeResult(std::string_view text) {
@@ -136,11 +136,11 @@ int report(std::string_view program, const std::exception &error) noexcept {
     std::string text = messageOf(error);
     text.erase(text.find_last_not_of('\n') + 1);
     const bool located = text.substr(0, text.find('\n')).find(": error: ") != std::string::npos;
-    // Kiln's own errors say by themselves that they are internal.
+    // Kiln's internal errors say so in their text.
     const bool foreign = status == 4 && !dynamic_cast<const Error *>(&error);
     const std::string prefix = std::string(program) + (foreign ? ": internal error: " : ": error: ");
     say((located ? "" : prefix) + text + "\n");
-  } catch (...) { // no memory for the text
+  } catch (...) { // out of memory for the text
     say(error.what());
     say("\n");
   }

@@ -1,4 +1,4 @@
-// Tensors and the conversion of their elements from and to the host's floating-point numbers.
+// Tensors, and conversions of their elements to and from the host's floating-point types.
 
 #include "runtime/Tensor.h"
 #include "runtime/Streams.h"
@@ -14,12 +14,12 @@
 
 namespace kiln {
 
-/// Elements converted at a time: a buffer of doubles this long stays in the first-level cache.
+/// Elements converted at a time; a buffer of this many doubles fits the L1 cache.
 static constexpr int64_t chunk = 1024;
 
-// It begins as one without memory, whose destructor runs when something throws from then on.
+// Starts without memory, so that the destructor runs if the rest throws.
 Tensor::Tensor(std::shared_ptr<Device> opened, Type type, Shape extents) : Tensor() {
-  int64_t bytes = bytesOf(type), most = bytes; // most: of the same extents, none of which is 0
+  int64_t bytes = bytesOf(type), most = bytes; // most: bytes if extents of 0 were 1
   for (int64_t extent : extents)
     if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) ||
         __builtin_mul_overflow(most, std::max<int64_t>(extent, 1), &most))
@@ -44,7 +44,7 @@ Tensor::~Tensor() {
     return;
   try {
     device->release(memory.data);
-  } catch (const std::exception &error) { // a destructor can only say it
+  } catch (const std::exception &error) { // a destructor can only report it
     say(std::string("kiln: warning: ") + error.what() + "\n");
   }
 }
@@ -111,8 +111,8 @@ void Tensor::fillZero() {
 
 // --- Conversion -----------------------------------------------------------------------------------------------------
 
-/// The bf16 nearest to a double. The double is first cut to f32 with its lowest bit telling whether anything was lost
-/// (rounding to odd), so that the second rounding sees ties as they were.
+/// The bf16 nearest to a double. The double is first rounded to odd in f32 (the lowest bit records lost bits), so that
+/// the second rounding resolves ties correctly.
 static uint16_t toBf16(double value) {
   if (std::isnan(value))
     return 0x7fc0;
@@ -128,7 +128,7 @@ static uint16_t toBf16(double value) {
 }
 
 namespace {
-/// A float of 8 bits: those of its mantissa, its bias, and its largest number; what is above that is NaN, or infinite.
+/// An 8-bit float: mantissa bits, bias, and the largest number; encodings above it are NaN or infinity.
 struct ByteFormat {
   int mantissa, bias;
   uint8_t largest;
@@ -145,7 +145,7 @@ static double fromByte(uint8_t element, const ByteFormat &format) {
   return sign * std::ldexp(whole, std::max(exponent, 1) - format.bias - format.mantissa);
 }
 
-/// The nearest number, ties to even; the largest one for what is beyond it.
+/// The nearest number, ties to even; numbers beyond the largest saturate.
 static uint8_t toByte(double value, const ByteFormat &format) {
   const uint8_t sign = std::signbit(value) ? 0x80 : 0;
   if (std::isnan(value))
@@ -153,7 +153,7 @@ static uint8_t toByte(double value, const ByteFormat &format) {
   const double size = std::fabs(value);
   if (size >= fromByte(format.largest, format))
     return sign | format.largest;
-  // In units of the last place; a carry moves on into the exponent by itself.
+  // In units of the last place; a carry increments the exponent.
   const int exponent = size == 0 ? 1 - format.bias : std::max(std::ilogb(size), 1 - format.bias);
   const int units = static_cast<int>(std::nearbyint(std::ldexp(size, format.mantissa - exponent)));
   return static_cast<uint8_t>(sign | (units + ((exponent + format.bias - 1) << format.mantissa)));

@@ -1,4 +1,4 @@
-// Reads how many threads are wanted.
+// Reads the number of threads.
 
 #include "runtime/Threads.h"
 
@@ -22,7 +22,7 @@ static int coresOfProcess() {
              : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-/// More threads than any machine has are a slip of the hand: to make them takes minutes.
+/// More threads than any machine has are taken as a typing error; creating them would take minutes.
 static constexpr int mostThreads = 4096;
 
 int threadsAsked() {

@@ -1,4 +1,4 @@
-// What kernels call: failed checks and prints (see lowering/Abi.h).
+// Functions that kernels call for failed checks and prints (lowering/Abi.h).
 
 #include "lowering/Abi.h"
 #include "runtime/ConsoleText.h"
@@ -22,7 +22,7 @@ void CheckSink::beginLaunch(const std::string &name, int64_t x, int64_t y) {
 
 void CheckSink::fail(const char *message, const char *where, int64_t program, int64_t element) {
   const std::lock_guard lock(mutex);
-  // Within one program the first call is the first failure.
+  // Within a program, the first call is the first failure.
   if (first && (first->launch < launch || first->program <= program))
     return;
   first = Failure{failedCheckText(message, where, kernel, {gridX, gridY, 1}, program, element), launch, program};

@@ -1,5 +1,5 @@
-// The CPU as a device. The threads of a launch take the programs of its grid in turn; each thread has scratch memory
-// that grows to what the kernels it runs ask for. Which thread runs a program decides nothing but time.
+// The CPU as a device. Threads take the programs of a launch's grid in turn. Each thread has scratch memory that grows
+// as its kernels require. Results do not depend on which thread runs a program.
 
 #include "runtime/cpu/CpuDevice.h"
 
@@ -35,9 +35,9 @@ public:
   const std::shared_ptr<const LoadedObject> object;
 };
 
-/// Scratch memory of the calling thread, at least `bytes`, aligned as kernels expect; null when the machine has no
-/// more. What a kernel left there means nothing to the next. It is freed with its thread, but not by a destructor: to
-/// register one takes memory, and where there is none the C library ends the process.
+/// Scratch memory of the calling thread, at least `bytes`, aligned as kernels expect; null if out of memory. Its
+/// content is undefined for the next kernel. It is freed with the thread, without a destructor, because registering one
+/// takes memory, and the C library aborts if there is none.
 void *reserveScratch(int64_t bytes) {
   struct Scratch {
     void *memory = nullptr;
@@ -117,7 +117,7 @@ void CpuDevice::setThreads(int threads) {
   facts().cores = threads;
 }
 
-/// Programs that a thread takes at a time: one, unless there are so many that fetching the next would cost.
+/// Programs that a thread takes at a time: one, or more in large grids, so that the shared counter is not a bottleneck.
 static int64_t chunkOf(int64_t programs, int64_t threads) { return std::max<int64_t>(1, programs / (threads * 64)); }
 
 void CpuDevice::launch(const Executable &executable, const uint64_t *block) {

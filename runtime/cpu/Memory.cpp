@@ -1,5 +1,5 @@
-// Large blocks begin at a large page, and the system is asked for large pages as far as whole ones fit: the last part
-// of a block lies on small pages, so that a block never takes more memory than was asked for.
+// Large blocks begin at a large page. The system is asked for large pages where whole ones fit; the rest is on small
+// pages, so that a block never takes more memory than requested.
 
 #include "runtime/cpu/Memory.h"
 
@@ -21,7 +21,7 @@ void *allocateMemory(int64_t bytes, int64_t alignment) {
   if (posix_memalign(&memory, boundary, std::max<int64_t>(1, bytes)) != 0)
     return nullptr;
   if (bytes >= largePage)
-    madvise(memory, bytes / largePage * largePage, MADV_HUGEPAGE); // advice: small pages do as well
+    madvise(memory, bytes / largePage * largePage, MADV_HUGEPAGE); // advice only
   return memory;
 }
 

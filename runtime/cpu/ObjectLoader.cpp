@@ -1,5 +1,5 @@
-// Links a kernel's object with JITLink. Each object gets a symbol table of its own, so that two specialisations of a
-// kernel may have the same name, and loses its memory when the executable goes.
+// Links a kernel's object with JITLink. Each object has its own symbol table, so that specialisations of a kernel may
+// have equal names. Its memory is freed with the executable.
 
 #include "runtime/cpu/ObjectLoader.h"
 
@@ -21,7 +21,7 @@ using namespace llvm::orc;
 
 namespace kiln {
 
-/// The first thing that went wrong while linking; JITLink reports some of it to the session only.
+/// The first error of linking; JITLink reports some errors to the session only.
 struct ObjectLoader::Linker {
   Linker() : session(cantFail(SelfExecutorProcessControl::Create())), layer(session) {
     session.setErrorReporter([this](llvm::Error error) {
@@ -49,7 +49,7 @@ struct ObjectLoader::Linker {
 };
 
 namespace {
-/// Removes its object from the linker when it goes.
+/// Removes its object from the linker on destruction.
 struct LinkedObject : LoadedObject {
   LinkedObject(std::shared_ptr<ObjectLoader> loader, ExecutionSession &session, JITDylib &library)
       : loader(std::move(loader)), session(session), library(library) {}

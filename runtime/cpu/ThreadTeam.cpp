@@ -1,4 +1,4 @@
-// Calls threads, and calls those off again that did not come in time.
+// Wakes threads, and cancels those that do not arrive in time.
 
 #include "runtime/cpu/ThreadTeam.h"
 
@@ -17,24 +17,23 @@ namespace kiln {
 
 // --- Waiting --------------------------------------------------------------------------------------------------------
 //
-// Not std::atomic's wait(): libstdc++'s yields the core first, and the scheduler then keeps the thread away for a whole
-// slice where anything else runs.
+// Not std::atomic::wait(): libstdc++ yields the core first, and then a busy scheduler suspends the thread for a whole
+// time slice.
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a thread looks out before it sleeps. Waking one takes about as long; between the launches of a training
-/// step a few microseconds pass.
+/// How long a thread spins before it sleeps; waking takes about as long. Launches of a training step are a few
+/// microseconds apart.
 static constexpr std::chrono::microseconds lookout(50);
-/// Pauses between two looks at the clock.
+/// Pause instructions between two reads of the clock.
 static constexpr int pausesALook = 16;
-/// How long a thread does not look out after it lost its core to another.
+/// How long a thread does not spin after it was preempted.
 static constexpr std::chrono::milliseconds modesty(20);
 
-/// In a state: its waiter sleeps.
+/// A bit of a state: its waiter sleeps.
 static constexpr uint32_t asleep = 1U << 31;
 
-/// Whether the calling thread had to leave its core to another lately. A thread that spins there pays with the time
-/// that it wants for work.
+/// Whether the calling thread was preempted recently. Spinning would then use up its own time slice.
 static bool losesItsCore(Clock::time_point now) {
   static thread_local long switches = 0;
   static thread_local Clock::time_point until;
@@ -47,7 +46,7 @@ static bool losesItsCore(Clock::time_point now) {
   return now < until;
 }
 
-/// Returns when `state` is no longer `value`. One thread waits for a state at a time.
+/// Returns when `state` is no longer `value`. At most one thread waits for a state.
 static void waitWhile(std::atomic<uint32_t> &state, uint32_t value) {
   const Clock::time_point begin = Clock::now();
   if (!losesItsCore(begin))
@@ -65,7 +64,7 @@ static void waitWhile(std::atomic<uint32_t> &state, uint32_t value) {
     syscall(SYS_futex, &state, FUTEX_WAIT_PRIVATE, value | asleep, nullptr, nullptr, 0);
 }
 
-/// Makes `state` be `value`, and wakes who waits for that.
+/// Sets `state` to `value`, and wakes its waiter.
 static void set(std::atomic<uint32_t> &state, uint32_t value) {
   if (state.exchange(value, std::memory_order_acq_rel) & asleep)
     syscall(SYS_futex, &state, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
@@ -76,7 +75,7 @@ static void set(std::atomic<uint32_t> &state, uint32_t value) {
 static std::atomic<ThreadTeam *> processTeam = nullptr;
 
 ThreadTeam &ThreadTeam::ofProcess() {
-  // Never destroyed: its threads may be asleep in it when the process ends. After fork() they are not there any more.
+  // Never destroyed, because its threads may sleep in it when the process ends. After fork() there are no threads.
   static const int registered = pthread_atfork(nullptr, nullptr, [] { processTeam = nullptr; });
   (void)registered;
   ThreadTeam *team = processTeam.load(std::memory_order_acquire);
@@ -94,7 +93,7 @@ void ThreadTeam::Worker::serve() {
     waitWhile(state, idle);
     uint32_t expected = called;
     if (!state.compare_exchange_strong(expected, working, std::memory_order_acquire))
-      continue; // called off
+      continue; // cancelled
     body();
     set(state, idle);
   }
@@ -103,12 +102,12 @@ void ThreadTeam::Worker::serve() {
 void ThreadTeam::grow(size_t count) {
   try {
     while (workers.size() < count) {
-      workers.push_back(nullptr); // first, so that nothing fails between a thread's start and its place here
+      workers.push_back(nullptr); // first, so that nothing can fail after the thread's start
       auto worker = std::make_unique<Worker>();
       std::thread(&Worker::serve, worker.get()).detach();
       workers.back() = std::move(worker);
     }
-  } catch (const std::exception &) { // no thread or no memory to be had
+  } catch (const std::exception &) { // no thread or no memory available
     if (!workers.empty() && !workers.back())
       workers.pop_back();
   }

@@ -1,4 +1,4 @@
-// What went wrong, in words.
+// Error messages.
 
 #include "runtime/cuda/Connection.h"
 
@@ -8,7 +8,7 @@
 
 namespace kiln::cuda {
 
-/// Whether no call to the context succeeds after this result: a fault of a kernel, or its time being up.
+/// Whether the context is unusable after this result: a kernel's fault or timeout.
 static bool endsContext(Result result) {
   const int number = static_cast<int>(result);
   return number == 700 || number == 702 || number == 710 || (number >= 714 && number <= 719);

@@ -1,4 +1,4 @@
-// What devices of one name share.
+// State shared by devices of one name.
 
 #include "runtime/cuda/Context.h"
 
@@ -26,8 +26,7 @@ std::shared_ptr<Context> Context::open(int number) {
 Context::Context(int number)
     : connection(Driver::open(), fmt::format("cuda:{}", number)), gpu(readGpu(connection, number)),
       primary(connection, driver().primaryContextRelease), ownStream(connection, driver().streamDestroy),
-      ordering(connection, driver().eventDestroy),
-      pool(connection, driver().poolDestroy), uploads(connection) {
+      ordering(connection, driver().eventDestroy), pool(connection, driver().poolDestroy), uploads(connection) {
   if (!gpu.isExact())
     say(fmt::format("device '{}': no code is made for compute capability {}.{} of '{}'; it runs that for {}\n",
                     connection.device, gpu.capability / 10, gpu.capability % 10, gpu.name, gpu.code->architecture));
@@ -45,7 +44,7 @@ Context::Context(int number)
   PoolHandle memory = nullptr;
   connection.call("a pool of memory", driver().poolCreate, &memory, static_cast<const PoolProperties *>(&properties));
   pool.take(memory);
-  uint64_t keepAll = std::numeric_limits<uint64_t>::max(); // what is released is the next allocation's
+  uint64_t keepAll = std::numeric_limits<uint64_t>::max(); // released memory is reused by later allocations
   connection.call("a pool that keeps its memory", driver().poolSetAttribute, pool.get(),
                   PoolAttribute::releaseThreshold, static_cast<void *>(&keepAll));
 }
@@ -88,7 +87,7 @@ void Context::wait() {
                 Fault::device);
 }
 
-// --- What programs say -----------------------------------------------------------------------------------------------
+// --- Messages of programs --------------------------------------------------------------------------------------------
 
 void Context::expectWords(const LoadedKernel &kernel) {
   if (std::find(speaking.begin(), speaking.end(), &kernel) == speaking.end())

@@ -1,4 +1,4 @@
-// A GPU as a device: every call asks the driver's stream, and only download() and synchronize() wait for it.
+// A GPU as a device. Every call is asynchronous on a stream; only download() and synchronize() wait.
 
 #include "runtime/cuda/CudaDevice.h"
 
@@ -78,13 +78,13 @@ private:
   const Target machine;
   mutable std::once_flag opening;
   mutable std::shared_ptr<const lowering::Backend> compiler;
-  int hostThreads = threadsAsked(); // which a GPU has no use for
+  int hostThreads = threadsAsked(); // checked, although a GPU does not use it
 };
 
 } // namespace
 
 const lowering::Backend &CudaDevice::backend() const {
-  // A cubin runs on the GPU that it was made for, and on no newer one.
+  // A cubin runs only on GPUs of its own architecture.
   const bool cubin = context->gpu.isExact() && lowering::gpu::hasCubinLinker();
   std::call_once(opening,
                  [&] { compiler = lowering::openBackend(context->gpu.code->architecture + (cubin ? ":cubin" : "")); });
@@ -120,7 +120,7 @@ void CudaDevice::copy(void *to, const void *from, int64_t bytes) {
   const auto giveBack = [&](void *memory) {
     context->connection.giveBack(context->driver().release, addressOf(memory), context->stream());
   };
-  const std::unique_ptr<void, decltype(giveBack)> aside( // for a driver promises nothing of copies onto themselves
+  const std::unique_ptr<void, decltype(giveBack)> aside( // overlapping copies are undefined in the driver
       reinterpret_cast<void *>(context->allocate(bytes)), giveBack);
   copy(addressOf(aside.get()), source);
   copy(target, addressOf(aside.get()));

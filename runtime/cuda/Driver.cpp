@@ -1,4 +1,4 @@
-// Opens the driver's library and looks its calls up.
+// Opens the driver's library and looks up its functions.
 
 #include "runtime/cuda/Driver.h"
 
@@ -36,7 +36,7 @@ void Driver::lookUp() {
 
 const Driver &Driver::open() {
   static std::mutex mutex;
-  // By the library's name; never destroyed, for kernels may be unloaded at the very end of the process.
+  // By the library's name; never destroyed, because kernels may be unloaded at the end of the process.
   static auto &all = *new std::map<std::string, std::unique_ptr<const Driver>>;
   const char *const asked = std::getenv("KILN_CUDA_DRIVER");
   const std::string name = asked && *asked ? asked : "libcuda.so.1";

@@ -1,5 +1,5 @@
-// Recording events, and reading how far they are apart. Distances are taken from an event that is reached when the
-// first mark is asked for, so that the driver's floats, in milliseconds, stay precise.
+// Records events, and measures times between them. Times are relative to an event recorded at the first mark, so that
+// the driver's floats, in milliseconds, stay precise.
 
 #include "runtime/cuda/EventClock.h"
 
@@ -11,12 +11,12 @@ EventClock::~EventClock() {
   try {
     const Context::Use use(*context);
     events.clear();
-  } catch (const std::exception &error) { // of a context that is lost; its events are, too
+  } catch (const std::exception &error) { // the context is lost, and its events with it
     say(std::string("kiln: warning: ") + error.what() + "\n");
   }
 }
 
-/// The next event, put behind what was asked for. Wants a Context::Use.
+/// Records the next event on the stream. Requires a Context::Use.
 EventHandle EventClock::record() {
   const Connection &connection = context->connection;
   if (used == events.size()) {

@@ -1,4 +1,4 @@
-// Capturing and replaying.
+// Captures and replays graphs.
 
 #include "runtime/cuda/Graph.h"
 
@@ -33,7 +33,7 @@ Graph::~Graph() {
   try {
     const Context::Use use(*context);
     graph.reset();
-  } catch (const std::exception &error) { // of a context that is lost; its graphs are, too
+  } catch (const std::exception &error) { // the context is lost, and its graphs with it
     say(std::string("kiln: warning: ") + error.what() + "\n");
   }
 }
@@ -59,7 +59,7 @@ void Graph::launchEach(bool captured) {
     static_cast<const LoadedKernel &>(*launch.executable).launch(launch.block.data(), captured);
 }
 
-/// Makes the graph. When that fails the stream is as it was before.
+/// Creates the graph. After an error the stream is unchanged.
 void Graph::make() {
   const Driver &driver = context->driver();
   const Connection &connection = context->connection;

@@ -1,4 +1,4 @@
-// The launches as lines.
+// Logs launches, one per line.
 
 #include "runtime/cuda/LaunchLog.h"
 

@@ -1,4 +1,4 @@
-// Loading, launching, and reading what programs said.
+// Loads and launches kernels, and reads their messages.
 
 #include "runtime/cuda/LoadedKernel.h"
 
@@ -9,7 +9,7 @@
 
 namespace kiln::cuda {
 
-/// Shared memory that a launch has without asking, in bytes.
+/// Shared memory of a launch without opt-in, in bytes.
 static constexpr uint32_t sharedWithoutConsent = 48 << 10;
 
 static LaunchLog::Label labelOf(const std::string &kernel, const std::string &where) {

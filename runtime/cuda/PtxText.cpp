@@ -10,7 +10,7 @@
 
 namespace kiln::cuda {
 
-/// The number that `text` begins with behind blanks; 0 when there is none.
+/// The number at the beginning of `text` after blanks; 0 if there is none.
 static int64_t numberAt(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   int64_t number = 0;
@@ -24,7 +24,7 @@ int PtxText::threads() const {
   return at == std::string::npos ? 0 : static_cast<int>(numberAt(std::string_view(text).substr(at + directive.size())));
 }
 
-/// What follows the equals sign of a variable of the module; empty without one.
+/// The text after the equals sign of a module variable; empty without one.
 std::string_view PtxText::initialiserOf(std::string_view name) const {
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
     if (at == 0 || text[at - 1] != ' ')

@@ -1,4 +1,4 @@
-// Events that a stream records and another one waits for.
+// Events recorded on one stream for another stream to wait for.
 
 #include "runtime/cuda/Side.h"
 
@@ -27,7 +27,7 @@ Side::~Side() {
   try {
     const Context::Use use(*context);
     stream.reset();
-  } catch (const std::exception &error) { // of a context that is lost; what is its, is too
+  } catch (const std::exception &error) { // the context is lost, and its resources with it
     say(std::string("kiln: warning: ") + error.what() + "\n");
   }
 }

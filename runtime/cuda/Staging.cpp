@@ -1,4 +1,4 @@
-// A ring of pieces, each with the event that says when it may be written again.
+// A ring of staging buffers, each with an event after which it can be reused.
 
 #include "runtime/cuda/Staging.h"
 
