@@ -1,4 +1,4 @@
-// ld and st in every space; the resolution of addresses.
+// Loads and stores in every state space, and the resolution of addresses.
 
 #include "runtime/simulator/Access.h"
 
@@ -54,7 +54,7 @@ std::optional<uint32_t> sharedPlace(const Warp &warp, const char *at) {
   return offset < warp.cta.sharedBytes() ? std::optional(static_cast<uint32_t>(offset)) : std::nullopt;
 }
 
-/// Complains about a lane that touches an mbarrier with an instruction that is none of an mbarrier's.
+/// Reports a lane that accesses an mbarrier object with another kind of instruction.
 static void expectNoMbarrier(Warp &warp, const Step &step, int lane, uint32_t offset, int bytes, AccessKind kind) {
   if (const auto place = warp.cta.mbarriers.overlapping(offset, static_cast<uint32_t>(bytes)))
     warp.report(Check::mbarrier, step, lane,
@@ -62,7 +62,7 @@ static void expectNoMbarrier(Warp &warp, const Step &step, int lane, uint32_t of
                             warp.cta.placeText(*place)));
 }
 
-/// Offsets into a window of `size` bytes that begins at `base` on the host; lanes have `stride` bytes each.
+/// Resolves offsets into a window of `size` bytes at host address `base`; lanes are `stride` bytes apart.
 static void resolveWindow(Warp &warp, const Step &step, Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
                           int bytes, AccessKind kind, char *base, uint64_t size, uint64_t stride, Mask lanes,
                           LanePointers &pointers) {
@@ -112,7 +112,7 @@ static void resolveGlobal(Warp &warp, const Step &step, const std::array<uint64_
   }
 }
 
-/// Reads of local memory to which the lane has not written.
+/// Reports reads of local memory that the lane has not written.
 static void checkLocal(Warp &warp, const Step &step, const LanePointers &pointers, Mask lanes, size_t bytes,
                        AccessKind kind) {
   for (int lane = 0; lane < lanesOfWarp; ++lane) {
@@ -154,8 +154,8 @@ static void resolveIn(Warp &warp, const Step &step, Space space, const std::arra
   }
 }
 
-/// The usual case: the whole warp, aligned, within shared memory or, for reading and writing, one allocation. False for
-/// all others.
+/// The common case: the whole warp, aligned, within shared memory or, for reads and writes, within one allocation.
+/// False for all other cases.
 static bool resolveAll(Warp &warp, Space space, const std::array<uint64_t, lanesOfWarp> &addresses, uint64_t bytes,
                        LanePointers &pointers) {
   if (space != Space::shared && space != Space::global)
@@ -191,8 +191,9 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
                      int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes,
                      const StoredBytes *stored) {
   LanePointers pointers;
-  const auto note = [&](Mask part) { // what the shadow and the metrics want to know
-    if (part && !isRead(kind) && kind != AccessKind::atomic && kind != AccessKind::mbarrier) // those say it themselves
+  const auto note = [&](Mask part) { // records the access for the shadow and the metrics
+    if (part && !isRead(kind) && kind != AccessKind::atomic &&
+        kind != AccessKind::mbarrier) // those record it themselves
       warp.noteChange();
     if (part && warp.cta.shadow)
       warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored});
@@ -274,7 +275,7 @@ char *locate(Warp &warp, const Step &step, int lane, Space space, uint64_t addre
 
 // --- Loads and stores ----------------------------------------------------------------------------------------------
 
-/// Element by element, so that the width is known in the inner loop.
+/// Element by element, so that the width is a constant of the inner loop.
 template <class T>
 static void readElements(Warp &warp, const Step &step, const AccessShape &shape, const LanePointers &pointers) {
   const uint32_t *slots = warp.list(step);
@@ -294,7 +295,7 @@ static void readElements(Warp &warp, const Step &step, const AccessShape &shape,
     for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
       if (!(warp.exec >> lane & 1))
         continue;
-      std::make_signed_t<T> value = 0; // what must not be read is 0
+      std::make_signed_t<T> value = 0; // bytes that must not be read are 0
       if (pointers.valid >> lane & 1)
         std::memcpy(&value, pointers.at[lane] + element * sizeof(T), sizeof(T));
       const uint64_t word = shape.isSigned ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<T>(value);
@@ -331,9 +332,9 @@ static void writeElements(Warp &warp, const Step &step, const AccessShape &shape
 }
 
 namespace {
-/// What strong accesses move between memory and registers. Each lane's bytes move at once, a vector's, too: threads of
-/// the host that run other blocks see all of them or none. So do GPUs with what is aligned to its size, and look-back
-/// scans rely on it (a flag with its value), though the PTX ISA promises it for elements only.
+/// Data of strong accesses. Each lane's bytes move atomically, vectors included: host threads that run other blocks see
+/// all of them or none. GPUs do so for naturally aligned data, and look-back scans rely on it (a flag with its value),
+/// although the PTX ISA guarantees it for elements only.
 class AtOnce {
 public:
   AtOnce(Warp &warp, const LanePointers &memory, int bytes) : warp(warp), memory(memory), bytes(bytes) {
@@ -341,7 +342,7 @@ public:
     for (size_t lane = 0; lane < lanesOfWarp; ++lane)
       copies.at[lane] = reinterpret_cast<char *>(words[lane].data());
   }
-  /// Where the lanes' bytes are, or are to be, beside memory.
+  /// The lanes' bytes outside memory.
   const LanePointers &beside() const { return copies; }
   void load() {
     moveAll([](auto memory, auto &copy) { copy = memory.load(); });
@@ -396,7 +397,7 @@ template <class T> static void load(Warp &warp, const Step &step) {
     warp.cta.shadow->collect(warp, pointers, *shape.ordering);
 }
 
-/// A byte of what a lane stores.
+/// A byte of a lane's stored value.
 template <class T> static uint8_t storedByte(const void *context, int lane, uint32_t byte) {
   auto &[warp, step] = *static_cast<const std::pair<Warp &, const Step &> *>(context);
   const uint32_t slot = warp.list(step)[byte / sizeof(T)];
@@ -435,7 +436,7 @@ static Handler pickWidth(Decoder &d, int bytes, bool isStore) {
   }
 }
 
-/// Takes what says how an access is ordered and cached; caches change nothing.
+/// Parses ordering and cache modifiers; cache modifiers have no effect.
 static std::optional<Ordering> takeHints(Decoder &d) {
   std::optional<Ordering> ordering;
   if (d.take("volatile") || d.take("relaxed"))
@@ -490,7 +491,7 @@ static void decodeAccess(Decoder &d, bool isStore) {
   shape.ordering = ordering;
   std::vector<uint32_t> slots;
   for (const Operand &element : elements) {
-    // A register may be wider than what is loaded or stored.
+    // A register may be wider than the access.
     const Type declared = element.kind == Operand::Kind::reg ? d.registerType(element) : type;
     const Type word = ptx::bitsOf(declared) > ptx::bitsOf(type) ? declared : type;
     shape.wideData |= laneBytes(word) == 8;

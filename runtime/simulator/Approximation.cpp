@@ -1,4 +1,4 @@
-// A number spread evenly from a hash of seed and input.
+// A uniformly distributed number from a hash of seed and input.
 
 #include "runtime/simulator/Approximation.h"
 

@@ -1,4 +1,4 @@
-// A table.
+// The table of architectures.
 
 #include "runtime/simulator/Architectures.h"
 

@@ -38,7 +38,7 @@ template <class Function> static Handler onIntegers2(Type type, Function f) {
   }
 }
 
-/// The same, and for pairs of integers in the halves of a word.
+/// As above, and for pairs of integers in the halves of a word.
 template <class Function> static Handler onPairsToo(Type type, Function f) {
   const auto pairs = []<class T>(T) -> Handler {
     return elementwise<uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
@@ -81,9 +81,8 @@ static void emit2(Decoder &d, Type type, Handler handler) {
 
 // --- Carries -------------------------------------------------------------------------------------------------------
 
-/// d = a + b (+ carry), with the carry out when asked for. `detail`: bit 0 carry in, bit 1 carry out, bit 2 subtract. A
-/// difference is a + ~b + 1, whose carry says that nothing was borrowed: so ptxas has it, and addc after sub.cc sees
-/// it.
+/// d = a + b (+ carry), with an optional carry out. `detail`: bit 0 carry in, bit 1 carry out, bit 2 subtract. A
+/// difference is a + ~b + 1, whose carry means no borrow, as in ptxas; addc after sub.cc reads that carry.
 template <class T> static void addWithCarry(Warp &warp, const Step &step) {
   auto *result = warp.reg<WordOf<T>>(step.slots[0]);
   const auto *a = warp.reg<WordOf<T>>(step.slots[1]), *b = warp.reg<WordOf<T>>(step.slots[2]);
@@ -312,7 +311,7 @@ template <class T, bool High> static Handler product24() {
   return elementwise<T, T, T>([](T a, T b) { return product24<T, High>(a, b); });
 }
 
-/// The same plus c, which wraps or is clamped.
+/// As above plus c; the sum wraps or saturates.
 template <class T, bool High, bool Saturates = false> static Handler sumOfProduct24() {
   return elementwise<T, T, T, T>([](T a, T b, T c) {
     const int64_t sum = int64_t{product24<T, High>(a, b)} + c;
@@ -347,9 +346,9 @@ static void decodeFma(Decoder &d) {
   emitFloat(d, FloatOperation::fma, d.type(), modifiers);
 }
 
-// --- Quotients and the rest ----------------------------------------------------------------------------------------
+// --- Quotients and remainders --------------------------------------------------------------------------------------
 
-/// What x / 0 and its remainder are is open in PTX: all ones, as on NVIDIA's GPUs.
+/// x / 0 and x % 0 are undefined in PTX; here all ones, as on NVIDIA's GPUs.
 static void decodeDiv(Decoder &d) {
   const bool full = d.take("full"), approximate = d.take("approx");
   const FloatModifiers modifiers = takeFloatModifiers(d, false);

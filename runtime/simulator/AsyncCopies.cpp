@@ -1,5 +1,4 @@
-// The queue of copies, and cp.async with its groups. Bulk copies, which begin with the same word, have files of their
-// own.
+// The queue of copies, and cp.async with its groups. Bulk copies (cp.async.bulk) are in other files.
 
 #include "runtime/simulator/AsyncCopies.h"
 
@@ -23,7 +22,7 @@ using ptx::Type;
 static constexpr int poison = 0xff; // NaN in every float type
 
 static void land(const AsyncCopies::Copy &copy, size_t lane) {
-  if (copy.sizes[lane] > 0) // else there may be no source
+  if (copy.sizes[lane] > 0) // otherwise there may be no source
     std::memcpy(copy.to[lane], copy.from[lane], copy.sizes[lane]);
   std::memset(copy.to[lane] + copy.sizes[lane], 0, copy.bytes - copy.sizes[lane]);
 }
@@ -112,7 +111,7 @@ void AsyncCopies::landFirst(Warp &warp, Mask lanes, uint64_t count) {
 // --- cp.async ------------------------------------------------------------------------------------------------------
 
 /// slots: 0 destination, 1 source, 2 bytes of the source or none; list: the source's offset (two words), bytes, wide
-/// addresses, a predicate that has the source ignored or none, whether it is negated.
+/// addresses, the ignore-src predicate or none, whether it is negated.
 static void issueCopies(Warp &warp, const Step &step) {
   const uint32_t *list = warp.list(step);
   const AccessShape to = AccessShape::unpack(step.target);
@@ -129,7 +128,7 @@ static void issueCopies(Warp &warp, const Step &step) {
   copy.place = &warp.place(step);
   const Mask ignoring = list[4] == Step::none ? 0 : warp.predicate(list[4]) ^ (list[5] ? allLanes : 0);
   for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
-    const uint32_t wanted = ignoring >> lane & 1          ? 0 // all of it is zeros
+    const uint32_t wanted = ignoring >> lane & 1          ? 0 // ignored: zeros only
                             : step.slots[2] == Step::none ? copy.bytes
                                                           : warp.reg<uint32_t>(step.slots[2])[lane];
     copy.sizes[lane] = std::min(wanted, copy.bytes);

@@ -1,4 +1,4 @@
-// atom and red: lane by lane, in lane order, each indivisible on the host, too, since blocks run on several threads.
+// atom and red: lane by lane, in lane order. Each is also atomic on the host, because blocks run on several threads.
 
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/AtomicOperations.h"
@@ -18,9 +18,8 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
-/// Runs `next(old, lane, element)` as one indivisible update of each of a lane's words, which lie beside each other;
-/// the old words become the results, where an element has one. Without any it is a reduction, whose reading is part of
-/// no acquire pattern.
+/// Updates each of a lane's adjacent words atomically with `next(old, lane, element)`. The old words are the results,
+/// if the instruction has any. Without results it is a reduction, whose read is not part of an acquire pattern.
 template <class Word, class Next>
 static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> results, Next next) {
   const AccessShape shape = AccessShape::unpack(step.target);
@@ -74,13 +73,13 @@ template <class T> static void runAtomic(Warp &warp, const Step &step) {
   });
 }
 
-/// One number a lane, or a vector of them: the list holds the operation, then the results, then the sources.
+/// One number or one vector per lane. The list holds the operation, the results, the sources.
 template <class Element> static void runVector(Warp &warp, const Step &step) {
   using Word = typename Element::Word;
   const size_t elements = (step.count - 1) / 2;
   const uint32_t *const list = warp.list(step);
   const auto operation = static_cast<AtomicOperation>(list[0]);
-  std::array<std::array<uint32_t, lanesOfWarp>, mostElements> sources; // which may be among the results
+  std::array<std::array<uint32_t, lanesOfWarp>, mostElements> sources; // may overlap with the results
   for (size_t element = 0; element < elements; ++element)
     std::copy_n(warp.reg<uint32_t>(list[1 + elements + element]), lanesOfWarp, sources[element].begin());
   updateLanes<Word>(warp, step, {list + 1, elements}, [&](Word old, size_t lane, size_t element) {
@@ -121,7 +120,7 @@ static Handler pickHandler(Decoder &d, AtomicOperation operation, Type type) {
   }
 }
 
-/// The same for vectors, and for narrow floats.
+/// As above, for vectors and narrow floats.
 static Handler pickVectorHandler(Decoder &d, Type type) {
   switch (type) {
   case Type::f32:
@@ -139,7 +138,7 @@ static Handler pickVectorHandler(Decoder &d, Type type) {
   }
 }
 
-/// What the ISA says of vectors and narrow floats: `elements` is 0 without a vector.
+/// The ISA's rules for vectors and narrow floats; `elements` is 0 without a vector.
 static void checkVector(Decoder &d, AtomicOperation operation, Type type, size_t elements, bool noflush) {
   const bool isNarrow = type != Type::f32;
   const bool isExtremum = operation == AtomicOperation::min || operation == AtomicOperation::max;
@@ -155,7 +154,7 @@ static void checkVector(Decoder &d, AtomicOperation operation, Type type, size_t
     type == Type::f16x2 ? d.expectTarget(60, 62) : type == Type::f16 ? d.expectTarget(70, 63) : d.expectTarget(90, 78);
 }
 
-/// The elements of an operand that is a vector or, when `elements` is 0, none.
+/// The elements of an operand: a vector, or one number if `elements` is 0.
 static std::span<const Operand> elementsOf(Decoder &d, const Operand &operand, size_t elements) {
   const std::span<const Operand> found = d.elements(operand);
   if (found.size() != std::max<size_t>(elements, 1))
@@ -163,7 +162,7 @@ static std::span<const Operand> elementsOf(Decoder &d, const Operand &operand, s
   return found;
 }
 
-/// atom and red on vectors and narrow floats, behind their modifiers. `first`: the address' number among the operands.
+/// atom and red on vectors and narrow floats, after their modifiers. `first`: the index of the address operand.
 static void decodeVector(Decoder &d, AtomicOperation operation, Type type, size_t elements, bool noflush,
                          AccessShape shape, size_t first) {
   checkVector(d, operation, type, elements, noflush);
@@ -192,7 +191,7 @@ template <bool Returns> static void decodeAtomic(Decoder &d) {
                             : 2 * d.takeOne({"relaxed", "release"}, 0); // a reduction acquires nothing
   while (d.takeOne({"sem", "cta", "gpu", "sys", "cluster"}) >= 0)
     continue;
-  const size_t policies = d.take("L2::cache_hint") ? 1 : 0; // an operand that nobody looks at
+  const size_t policies = d.take("L2::cache_hint") ? 1 : 0; // an operand without effect
   const Space space = d.space();
   const int number = d.takeOne({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
   if (number < 0)

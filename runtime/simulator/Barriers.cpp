@@ -1,4 +1,4 @@
-// bar and barrier with their reductions, bar.warp.sync, and the fences, which lockstep execution makes orders already.
+// bar and barrier with their reductions, bar.warp.sync, and fences, whose order lockstep execution implies.
 
 #include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/CodeBuilder.h"
@@ -26,7 +26,7 @@ static uint32_t uniform(Warp &warp, const Step &step, uint32_t slot, const char 
 
 enum BarrierDetail : uint64_t { onlyArrives = 1, isAligned = 2, reduces = 4, inverts = 8 };
 
-/// Complains when an instruction that is `.aligned` does not have all lanes of the warp that are left.
+/// Reports an `.aligned` instruction that is not executed by all remaining lanes of the warp.
 static void expectConverged(Warp &warp, const Step &step) {
   if ((step.detail & isAligned) && warp.exec != warp.alive)
     warp.report(
@@ -57,14 +57,14 @@ static void runBarrier(Warp &warp, const Step &step) {
   warp.cta.arrive(warp, step, arrival);
 }
 
-/// The number of a barrier, and for how many of the `count` operands from it on the threads are given, too.
+/// The number of a barrier, and the number of threads if it is among the `count` operands.
 static Step &emitBarrier(Decoder &d, size_t firstOperand, size_t count, uint64_t detail) {
   const uint32_t number = d.source(firstOperand, Type::u32);
   const uint32_t threads = count > 1 ? d.source(firstOperand + 1, Type::u32) : Step::none;
   return d.emit(runBarrier, {number, threads}, detail);
 }
 
-/// Arriving and waiting is one step, and taking the result, when the path goes on, another.
+/// One step arrives and waits; a second step, after the wait, takes the result.
 static void decodeReduction(Decoder &d, bool aligned) {
   const int operation = d.takeOne({"popc", "and", "or"});
   aligned |= d.take("aligned");
@@ -136,7 +136,7 @@ static void decodeClusterBarrier(Decoder &d) {
 }
 
 static void decodeBarrier(Decoder &d, bool aligned) {
-  if (d.take("warp")) { // lanes of a warp run in lockstep already: only what they may know of each other changes
+  if (d.take("warp")) { // lanes of a warp run in lockstep; only their happens-before relation changes
     d.take("sync");
     d.expectCount(1, 1);
     const uint32_t members = d.source(0, Type::b32);

@@ -14,7 +14,7 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
-// --- What bulk instructions share ----------------------------------------------------------------------------------
+// --- Common parts of bulk instructions -----------------------------------------------------------------------------
 
 void AddressOperand::append(const Decoder::Address &address, std::vector<uint32_t> &list) {
   const auto offset = static_cast<uint64_t>(address.offset);
@@ -135,7 +135,7 @@ void decodeCompletion(Decoder &d, bool intoShared) {
     d.wrong(intoShared ? "'.mbarrier::complete_tx::bytes'" : "'.bulk_group'");
 }
 
-/// A prefetch does nothing that a program could see; its operands are looked at nevertheless.
+/// A prefetch has no visible effect, but its operands are checked.
 static void decodePrefetch(Decoder &d) {
   const bool hasPolicy = d.take("L2::cache_hint");
   if (!d.take("L2") || !d.take("global"))

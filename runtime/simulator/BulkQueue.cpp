@@ -1,4 +1,4 @@
-// When operations are done, and what it means.
+// Decides when operations are performed, and performs them.
 
 #include "runtime/simulator/BulkQueue.h"
 
@@ -68,7 +68,7 @@ void BulkQueue::write(BulkOperation &operation) {
     const int engine = cta.engineOf(operation.mbarrier);
     if (piece.from)
       cta.shadow->endRead(engine, 0, const_cast<char *>(piece.from), piece.bytes);
-    if (operation.overwrites || operation.combine) // from here on whoever has waited at the mbarrier comes behind it
+    if (operation.overwrites || operation.combine) // ordered before whoever waits at the mbarrier from here on
       cta.shadow->endWrite(engine, 0, piece.to, piece.bytes);
   }
   if (toMbarrier)
@@ -79,7 +79,7 @@ void BulkQueue::write(BulkOperation &operation) {
   ++completed;
 }
 
-/// Reads; a copy to a group is then written another time, others at once.
+/// Performs the read half. A copy to a group is written later, others at once.
 void BulkQueue::doNext(BulkOperation &operation) {
   using Stage = BulkOperation::Stage;
   if (operation.stage == Stage::issued) {
@@ -92,13 +92,13 @@ void BulkQueue::doNext(BulkOperation &operation) {
   write(operation);
 }
 
-/// Whether an operation that is done must be remembered until its thread has waited for it.
+/// Whether a finished operation must be kept until its thread has waited for it.
 bool BulkQueue::isKept(const BulkOperation &operation) const {
   return operation.completion == BulkOperation::Completion::group && (cta.shadow || !operation.readSeen);
 }
 
 void BulkQueue::step(size_t index) {
-  // Doing it may add operations, so that it must not lie among them.
+  // Performing it may add operations, so it is removed from the list first.
   BulkOperation operation = std::move(operations[index]);
   doNext(operation);
   cta.noteChange();
@@ -134,7 +134,7 @@ void BulkQueue::commit(int warp, Mask lanes) {
     ++committed[{warp, std::countr_zero(lanes)}];
 }
 
-/// Whether an operation is of a group that the lanes wait for.
+/// Whether an operation belongs to a group that the lanes wait for.
 bool BulkQueue::isDue(const BulkOperation &operation, int warp, Mask lanes, uint32_t most) const {
   if (operation.completion != BulkOperation::Completion::group || operation.warp != warp ||
       !(lanes >> operation.lane & 1))
@@ -174,7 +174,7 @@ size_t BulkQueue::random(size_t below) {
   return (mixed * 0x94d049bb133111eb >> 33) % below;
 }
 
-/// What is still to be done.
+/// The pending operations.
 std::vector<size_t> BulkQueue::open() const {
   std::vector<size_t> indices;
   for (size_t i = 0; i < operations.size(); ++i)
@@ -187,7 +187,7 @@ bool BulkQueue::advance() {
   const std::vector<size_t> indices = open();
   if (indices.empty())
     return false;
-  // The newest first: nothing promises that they come in order.
+  // The newest first, because their order is not guaranteed.
   step(cta.grid.delivery == Delivery::random ? indices[random(indices.size())] : indices.back());
   return true;
 }

@@ -1,8 +1,8 @@
-// call, by name and by address, and the stack that alloca takes from.
+// Calls by name and by address, and the stack of alloca.
 //
-// A function's part of a lane's local memory begins with its results and parameters, in this order, so that whoever
-// knows a function's form alone knows where they lie. What its allocas take comes behind its variables; what it calls
-// has its own part behind the furthest of its lanes' stacks.
+// A function's part of a lane's local memory begins with its results and parameters, in this order, so that their
+// addresses follow from the function's form alone. Its variables and then its allocas follow. A callee's part begins
+// after the furthest of the lanes' stacks.
 
 #include "runtime/simulator/Calls.h"
 
@@ -19,7 +19,7 @@ using ptx::Operand;
 using ptx::Type;
 
 namespace {
-/// The form of a function: its results and parameters, and where they lie in its local memory.
+/// The form of a function: its results and parameters, and their offsets in its local memory.
 struct Form {
   struct Part {
     uint32_t offset, bytes;
@@ -66,13 +66,13 @@ std::vector<uint32_t> signatureOf(const ptx::Function &function) { return formOf
 
 // --- Running -------------------------------------------------------------------------------------------------------
 
-/// How far behind the caller's local memory the callee's begins: slot 0 says so by lane, or Step::detail for all.
+/// The offset of the callee's local memory from the caller's: by lane in slot 0, or Step::detail for all.
 static uint32_t distanceOf(Warp &warp, const Step &step) {
   return static_cast<uint32_t>(
       step.slots[0] == Step::none ? step.detail : warp.reg<uint64_t>(step.slots[0])[std::countr_zero(warp.exec)]);
 }
 
-/// Slot 0: how far the executing lanes' stacks (slot 1) reach at most.
+/// Slot 0: the largest stack end of the executing lanes (slot 1).
 static void measureStack(Warp &warp, const Step &step) {
   auto *const distance = warp.reg<uint64_t>(step.slots[0]);
   const auto *const stack = warp.reg<uint64_t>(step.slots[1]);
@@ -108,7 +108,7 @@ static void callByName(Warp &warp, const Step &step) {
   warp.call(targets, distanceOf(warp, step));
 }
 
-/// Why a lane cannot call what lies at an address; nothing when it can.
+/// Why a lane cannot call an address; none if it can.
 static std::string faultOfCall(const Program &program, const Code::CallSite &site, uint64_t address) {
   const int target = program.codeAt(address);
   if (target < 0)
@@ -150,10 +150,10 @@ static void callByAddress(Warp &warp, const Step &step) {
 // --- Decoding ------------------------------------------------------------------------------------------------------
 
 namespace {
-/// What stands in a call.
+/// The parts of a call instruction.
 struct CallParts {
   std::span<const Operand> results, arguments;
-  const Operand *target = nullptr, *form = nullptr; // form: what an indirect call says of the functions
+  const Operand *target = nullptr, *form = nullptr; // form: the prototype of an indirect call
 };
 } // namespace
 
@@ -196,7 +196,7 @@ static Form formOfFunction(Decoder &d, int index) {
   return formOf(callee);
 }
 
-/// The functions that an indirect call may go to, as it says: those of a list, or of an array of them.
+/// The possible targets of an indirect call: those of a list, or of an array.
 static std::vector<int> namedTargets(Decoder &d, const Operand &form) {
   if (form.kind == Operand::Kind::targets)
     return d.builder.function.callTargets[static_cast<size_t>(form.index)];
@@ -210,7 +210,7 @@ static std::vector<int> namedTargets(Decoder &d, const Operand &form) {
   return functions;
 }
 
-/// Decodes what an indirect call says of the functions.
+/// Decodes the prototype of an indirect call.
 static Form decodeCallSite(Decoder &d, const CallParts &parts) {
   if (!parts.form)
     d.wrong("a prototype or a list of targets of an indirect call");
@@ -252,7 +252,7 @@ static void decodeCall(Decoder &d) {
     d.emit(measureStack, {distance, d.builder.stackSlot()});
   }
   const uint64_t locals = d.builder.code.localBytes;
-  // The callee's memory must be there before its arguments are.
+  // The callee's memory must exist before its arguments are copied.
   d.emit(
        [](Warp &warp, const Step &step) {
          warp.makeRoomForCall(step, distanceOf(warp, step) + static_cast<uint32_t>(step.target));
@@ -271,7 +271,7 @@ static void decodeCall(Decoder &d) {
 
 // --- The stack -----------------------------------------------------------------------------------------------------
 
-/// Slots: the address of what was taken, how many bytes, the stack's end. `detail`: the address is a multiple of it.
+/// Slots: the allocated address, the number of bytes, the stack's end. `detail`: the alignment.
 template <class Word> static void allocate(Warp &warp, const Step &step) {
   auto *const result = warp.reg<Word>(step.slots[0]);
   const auto *const sizes = warp.reg<Word>(step.slots[1]);
@@ -309,7 +309,7 @@ template <class Word> static void allocate(Warp &warp, const Step &step) {
   }
 }
 
-/// Slot 0: the stack's end; slot 1: where it was.
+/// Slot 0: the stack's end; slot 1: its former end.
 template <class Word> static void restoreStack(Warp &warp, const Step &step) {
   auto *const stack = warp.reg<uint64_t>(step.slots[0]);
   const auto *const saved = warp.reg<Word>(step.slots[1]);

@@ -23,7 +23,7 @@ void Causality::updateFloor(Agent &agent, int number) {
   agent.floor = *std::min_element(agent.clock.seen.begin(), agent.clock.seen.begin() + warpCount);
 }
 
-// --- Synchronising -------------------------------------------------------------------------------------------------
+// --- Synchronisation -----------------------------------------------------------------------------------------------
 
 void Causality::release(int number, Clock &into) {
   Agent &agent = agents[static_cast<size_t>(number)];
@@ -97,7 +97,7 @@ void Causality::collect(int warp, Mask lanes, Ordering ordering, const Clock &fr
     agents[static_cast<size_t>(warp)].read.join(from);
 }
 
-// --- Asking --------------------------------------------------------------------------------------------------------
+// --- Queries -------------------------------------------------------------------------------------------------------
 
 bool Causality::isBefore(const Epoch &epoch, int warp, int lane) const {
   const Agent &agent = agents[static_cast<size_t>(warp)];

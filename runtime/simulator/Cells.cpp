@@ -8,7 +8,7 @@
 
 namespace kiln::simulator {
 
-/// A lane that three others follow.
+/// Four consecutive lanes by the first one.
 static constexpr uint32_t lanesOfRow = 29;
 
 Cells::Cells(uint64_t bytes, bool hasValues, uint32_t readers)
@@ -17,7 +17,7 @@ Cells::Cells(uint64_t bytes, bool hasValues, uint32_t readers)
 
 // --- Rows ----------------------------------------------------------------------------------------------------------
 
-/// What is added to the lane of a row's first byte for another one.
+/// The difference between a byte's lane and that of the row's first byte.
 static uint32_t laneOf(Spread spread, uint32_t byte) {
   static constexpr uint32_t bytes[] = {16, 4, 8, 2, 1};
   return byte / bytes[static_cast<size_t>(spread)];
@@ -83,7 +83,7 @@ bool Cells::bringTogether(Row &row) {
 
 // --- Words ---------------------------------------------------------------------------------------------------------
 
-/// Makes `to` what `from` says of the `bytes` bytes from its `byte`-th on. A list that it would share is a copy.
+/// Makes `to` the state of `bytes` bytes of `from`, from its `byte`-th on. A shared list is copied.
 void Cells::copyPart(const Cell &from, Cell &to, uint32_t byte, uint32_t bytes) {
   const unsigned own = ((1u << bytes) - 1) * 0x11;
   to = from;

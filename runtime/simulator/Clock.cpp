@@ -1,4 +1,4 @@
-// Joins.
+// Joins of vector clocks.
 
 #include "runtime/simulator/Clock.h"
 
@@ -20,7 +20,7 @@ Others join(const Others &a, const Others &b) {
     return a;
   std::vector<Epoch> all;
   all.reserve(a->size() + b->size());
-  bool more = false; // whether `b` brings anything
+  bool more = false; // whether `b` adds anything
   for (auto i = a->begin(), j = b->begin(); i != a->end() || j != b->end();) {
     if (j == b->end() || (i != a->end() && i->agent < j->agent)) {
       all.push_back(*i++);

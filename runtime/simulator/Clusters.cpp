@@ -1,4 +1,4 @@
-// Clusters, of which each is one block here, and what warpgroups do beside wgmma: mapa, getctarank, griddepcontrol,
+// Clusters, which have one block here, and other instructions of warpgroups: mapa, getctarank, griddepcontrol,
 // setmaxnreg.
 
 #include "runtime/simulator/CodeBuilder.h"
@@ -14,7 +14,7 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
-/// The address in another block of the cluster: only the block itself is there.
+/// The address in another block of the cluster; the cluster has only this block.
 template <class Word> static void runMapa(Warp &warp, const Step &step) {
   const auto *rank = warp.reg<uint32_t>(step.slots[2]);
   for (int lane = 0; lane < lanesOfWarp; ++lane) {
@@ -57,7 +57,7 @@ static void decodeGridControl(Decoder &d) { // launches do not overlap here
 
 // --- setmaxnreg ----------------------------------------------------------------------------------------------------
 
-/// Registers of a thread at the launch, when the text does not say: what the register file gives so many threads.
+/// Registers of a thread at launch if the text does not say: the register file divided among the threads.
 static int registersAtLaunch(const Warp &warp) {
   if (warp.program.maxRegisters)
     return warp.program.maxRegisters;
@@ -65,7 +65,7 @@ static int registersAtLaunch(const Warp &warp) {
   return std::min(mostOfThread, registerFile / warp.cta.grid.threads() / 8 * 8);
 }
 
-/// detail: registers; target: 1 to take, 0 to give back.
+/// detail: registers; target: 1 for increase, 0 for decrease.
 static void runSetRegisters(Warp &warp, const Step &step) {
   const auto wanted = static_cast<int>(step.detail);
   const bool takes = step.target == 1;
@@ -76,7 +76,7 @@ static void runSetRegisters(Warp &warp, const Step &step) {
   agree(warp, step, step.detail, static_cast<uint64_t>(step.target));
   warp.cta.warpgroupOf(warp).done(warp.index % warpsOfGroup);
   if (takes ? more < 0 : more > 0) {
-    if (warp.registersOfLane || warp.program.maxRegisters) // else nobody knows how many it has
+    if (warp.registersOfLane || warp.program.maxRegisters) // otherwise the number is unknown
       warp.report(Check::registers, step, 0,
                   fmt::format("asks for {} registers instead of {}, which is no {}", wanted, had,
                               takes ? "increase" : "decrease"));

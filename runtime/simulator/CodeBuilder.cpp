@@ -139,7 +139,7 @@ int64_t Storage::addressOf(int function, int index) {
   const auto address = static_cast<int64_t>(reinterpret_cast<uint64_t>(storage));
   at->second = address;
   toInitialise.emplace_back(storage, &variable);
-  if (toInitialise.size() > 1) // an initialiser asked, which one is at work
+  if (toInitialise.size() > 1) // for an initialiser, the one in progress
     return address;
   for (size_t i = 0; i < toInitialise.size(); ++i) {
     const auto [place, next] = toInitialise[i];
@@ -164,7 +164,7 @@ static void layOutParameters(Program &program, const ptx::Function &kernel) {
   }
 }
 
-/// A function's code. Where a register may be read before it is written, it is decoded again with steps that look.
+/// A function's code. If a register may be read before it is written, it is decoded again with checking steps.
 static Code decodeFunction(const ptx::Module &module, int function, Program &program, Storage &storage) {
   const ptx::Function &text = module.functions[static_cast<size_t>(function)];
   CodeBuilder builder(module, function, program, storage);
@@ -245,7 +245,7 @@ CodeBuilder::CodeBuilder(const ptx::Module &module, int functionIndex, Program &
   code.localBytes = locals.bytes;
 }
 
-/// Takes `bytes` a lane at the frame's end.
+/// Allocates `bytes` per lane at the frame's end.
 static uint32_t extend(Code &code, int bytes) {
   const uint32_t slot = code.frameBytes;
   code.frameBytes += bytes ? static_cast<uint32_t>(bytes) * lanesOfWarp : slotBytes;
@@ -331,7 +331,7 @@ void CodeBuilder::decode(const ptx::Instruction &instruction) {
   decoder.finish();
 }
 
-/// Has the steps watched that touch a register of a wgmma, other than the wgmmas themselves.
+/// Marks the steps, other than wgmma, that access a register of a wgmma, so that they are checked.
 void CodeBuilder::watchRegisters() {
   const auto isWgmma = [&](int instruction) {
     return function.instructions[static_cast<size_t>(instruction)].opcode == "wgmma";
@@ -355,7 +355,7 @@ void CodeBuilder::watchRegisters() {
   }
 }
 
-/// Whether an instruction may change what other warps can see, beyond what loads, stores and atomics say themselves.
+/// Whether an instruction may change state visible to other warps, other than by loads, stores and atomics.
 static bool mayChange(const ptx::Function &function, const ptx::Instruction &instruction) {
   static const std::set<std::string_view> quiet = {
       "activemask", "atom", "bra",   "brx",    "call", "elect",     "fence",     "ld",
@@ -372,11 +372,11 @@ static bool mayChange(const ptx::Function &function, const ptx::Instruction &ins
   return has("async") || (!quiet.contains(instruction.opcode) && !onLanes().contains(instruction.opcode));
 }
 
-/// Notes of the steps of an instruction, from `first` on, what the scheduler must know.
+/// Records properties of an instruction's steps, from `first` on, for the scheduler.
 void CodeBuilder::noteInstruction(const ptx::Instruction &instruction, size_t first) {
   if (code.steps.size() == first)
     return;
-  code.instructions.back() = current; // its last step stands for it
+  code.instructions.back() = current; // its last step represents it
   code.steps.back().counts = true;
   const auto modifiers = function.modifiersOf(instruction);
   const bool isAligned = (instruction.opcode == "bar" && code.steps[first].members == Step::none) ||
@@ -387,7 +387,7 @@ void CodeBuilder::noteInstruction(const ptx::Instruction &instruction, size_t fi
     code.steps.back().changes = true;
 }
 
-/// Lets the steps that are plain run without looking at anything else between them.
+/// Marks runs of plain steps, which execute without checks in between.
 void CodeBuilder::markPlain() {
   for (size_t i = code.steps.size(); i-- > 0;) {
     Step &step = code.steps[i];
@@ -401,7 +401,7 @@ void CodeBuilder::markPlain() {
   }
 }
 
-/// The constants' values, which entering the function copies into its frame.
+/// The constants' values, copied into the frame on entry.
 void CodeBuilder::placeImage() {
   uint32_t end = 0;
   for (const auto &[key, slot] : constants)
@@ -418,7 +418,7 @@ void CodeBuilder::placeImage() {
 
 // --- Registers that may not have been written ----------------------------------------------------------------------
 
-/// At the function's beginning nobody has written any.
+/// At the beginning of the function, no register is written.
 void CodeBuilder::emitClearing() {
   if (writtenSlots.empty())
     return;
@@ -434,7 +434,7 @@ void CodeBuilder::emitClearing() {
   code.places.push_back(function.place);
 }
 
-/// Looks whether the lanes that are about to read a register have written it.
+/// Checks that the lanes that are about to read a register have written it.
 void CodeBuilder::emitLooking(const ptx::Use &use) {
   const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(use.instruction)];
   Step step{.run = [](Warp &warp, const Step &step) {
@@ -443,13 +443,13 @@ void CodeBuilder::emitLooking(const ptx::Use &use) {
       const auto &registers = warp.program.module->functions[static_cast<size_t>(step.target)].registers;
       warp.report(Check::uninitialised, step, std::countr_zero(missing),
                   fmt::format("reads register '{}', to which nothing was written", registers[step.detail].name));
-      written |= missing; // once is enough
+      written |= missing; // report it once
     }
   }};
   step.slots[0] = writtenSlots.at(use.reg);
   step.detail = static_cast<uint64_t>(use.reg);
   step.target = functionIndex;
-  // Whoever reads the guard itself does so in every lane.
+  // The guard itself is read in every lane.
   if (instruction.guard >= 0 && instruction.guard != use.reg) {
     step.guard = registerSlot(instruction.guard);
     step.guardNegated = instruction.guardNegated;
@@ -458,7 +458,7 @@ void CodeBuilder::emitLooking(const ptx::Use &use) {
   code.places.push_back(instruction.place);
 }
 
-/// Notes who has written the watched registers among `uses` from `firstUse` on.
+/// Records the lanes that write the watched registers among `uses`, from `firstUse` on.
 void CodeBuilder::emitNoting(size_t firstUse) {
   for (size_t i = firstUse; i < uses.size(); ++i) {
     const auto watched = writtenSlots.find(uses[i].reg);
@@ -476,7 +476,7 @@ void CodeBuilder::emitNoting(size_t firstUse) {
   }
 }
 
-/// A function of the system's, such as __assertfail: what it does matters only when it is called.
+/// A system function, such as __assertfail; it is implemented only as far as calls need it.
 void CodeBuilder::buildSystemFunction() {
   if (function.name == "vprintf" && function.results.size() == 1 && function.parameters.size() == 2) {
     Step step{.run = printFormatted};

@@ -54,7 +54,7 @@ template <class T> static bool holds(Comparison comparison, T a, T b) {
   }
 }
 
-/// The lanes for which `a ∘ b` holds. Element says how a lane's word becomes a number.
+/// The lanes for which `a ∘ b` holds. Element converts a lane's word to a number.
 template <class Word, class Element>
 static Mask compareLanes(Warp &warp, Comparison comparison, uint32_t left, uint32_t right, Element element) {
   const Word *a = warp.reg<Word>(left), *b = warp.reg<Word>(right);
@@ -65,7 +65,7 @@ static Mask compareLanes(Warp &warp, Comparison comparison, uint32_t left, uint3
 }
 
 template <class T> static Mask compareLanes(Warp &warp, Comparison comparison, uint32_t left, uint32_t right) {
-  // One loop a comparison, so that each is vectorised.
+  // One loop per comparison, so that each is vectorised.
   const auto with = [&]<Comparison C>(std::integral_constant<Comparison, C>) {
     return compareLanes<WordOf<T>>(warp, C, left, right, [](WordOf<T> word) { return fromWord<T>(word); });
   };
@@ -84,7 +84,7 @@ template <class T> static Mask compareLanes(Warp &warp, Comparison comparison, u
   }
 }
 
-/// The same for the narrow floats `shift` bits up in the lanes' words. Their denormals count as 0 when `flush`.
+/// As above, for narrow floats at bit `shift` of the lanes' words. With `flush`, their denormals count as 0.
 static Mask compareNarrow(Warp &warp, bool isBf16, int shift, bool flush, Comparison comparison, uint32_t a,
                           uint32_t b) {
   return compareLanes<uint32_t>(warp, comparison, a, b, [=](uint32_t word) {
@@ -135,14 +135,14 @@ static Mask compared(Warp &warp, Type type, bool flush, Comparison comparison, u
   }
 }
 
-/// What a step of setp or set holds beside its operands.
+/// Parameters of a step of setp or set, other than its operands.
 struct CompareDetail {
   Comparison comparison;
   Type type;
   bool flush;
   int join; // −1 none, 0 and, 1 or, 2 xor
   bool negated;
-  uint32_t truth; // of set: what a lane, or each half of one, is where the comparison holds
+  uint32_t truth; // of set: the value of a lane, or of each half, if the comparison holds
 
   uint64_t pack() const {
     return static_cast<uint64_t>(comparison) | static_cast<uint64_t>(type) << 8 | uint64_t{flush} << 16 |
@@ -162,8 +162,8 @@ static Mask joined(int join, Mask compared, Mask other) {
   return join == 0 ? compared & other : join == 1 ? compared | other : join == 2 ? compared ^ other : compared;
 }
 
-/// Where a step's comparison holds, joined with its third operand: of the whole sources, or of the low and the high
-/// halves of packed ones.
+/// The lanes for which a step's comparison holds, combined with its third operand: for whole sources, or for the low
+/// and the high halves of packed ones.
 struct Holding {
   Mask low, high;
 };
@@ -188,7 +188,7 @@ static void setPredicates(Warp &warp, const Step &step) {
     set(step.slots[1], holds.high);
 }
 
-/// Takes what setp and set have in common, but for the types.
+/// Parses the common parts of setp and set, other than the types.
 static CompareDetail takeCompare(Decoder &d) {
   CompareDetail detail{};
   detail.comparison = takeComparison(d);
@@ -227,7 +227,7 @@ static void setWords(Warp &warp, const Step &step) {
           (holds.low >> lane & 1 ? detail.truth : 0) | (packed && holds.high >> lane & 1 ? detail.truth << 16 : 0);
 }
 
-/// What set gives where the comparison holds: 1.0 in a float type, else all ones.
+/// The result of set if the comparison holds: 1.0 in a float type, all ones otherwise.
 static uint32_t truthOf(Type type, bool inHalves) {
   switch (type) {
   case Type::f32:

@@ -40,7 +40,7 @@ static void decodeBrx(Decoder &d) {
   step.isBranch = true;
 }
 
-/// A cache policy is a number that nobody looks at.
+/// A cache policy is a number without effect.
 static void decodePolicy(Decoder &d) {
   if (d.takeOne({"fractional", "range", "cvt"}) < 0)
     d.unsupported();
@@ -74,13 +74,13 @@ void addControl(InstructionTable &table) {
       warp.exitLanes();
     });
   };
-  // Hints, and waits that no result depends on.
+  // Hints, and waits that do not affect results.
   for (const char *name : {"nanosleep", "prefetch", "prefetchu", "applypriority", "discard", "pmevent", "brkpt"})
     table[name] = [](Decoder &d) {
       while (d.takeOne({"u32", "global", "local", "L1", "L2", "inc", "dec", "sync", "aligned", "L2::evict_last",
                         "L2::evict_normal"}) >= 0)
         continue;
-      d.emit([](Warp &, const Step &) {}); // which is counted
+      d.emit([](Warp &, const Step &) {}); // counted, but without effect
     };
 }
 

@@ -12,7 +12,7 @@ namespace kiln::simulator {
 using ptx::Type;
 
 namespace {
-/// What a conversion does to one element, as a step's detail.
+/// The conversion of one element, as a step's detail.
 struct Conversion {
   Type to = Type::b32, from = Type::b32;
   Rounding rounding = Rounding::nearest;
@@ -118,7 +118,7 @@ static int64_t extended(Type type, uint64_t bits) {
 static uint64_t integerToFloat(const Conversion &c, uint64_t bits) {
   const int64_t value = extended(c.from, bits);
   const bool isUnsigned = !ptx::isSigned(c.from);
-  if (c.to == Type::f64) { // one rounding, in the mode asked for
+  if (c.to == Type::f64) { // one rounding, in the requested mode
     if (c.rounding == Rounding::nearest)
       return std::bit_cast<uint64_t>(isUnsigned ? static_cast<double>(static_cast<uint64_t>(value))
                                                 : static_cast<double>(value));
@@ -126,7 +126,7 @@ static uint64_t integerToFloat(const Conversion &c, uint64_t bits) {
     const double top = isUnsigned ? static_cast<double>(static_cast<uint64_t>(value) >> 32) * 0x1p32 : high;
     return std::bit_cast<uint64_t>(addIn(top, static_cast<double>(static_cast<uint32_t>(value)), c.rounding));
   }
-  // To narrower floats by way of a double that keeps the lost bits in its last one, so that there is one rounding.
+  // To narrower floats through a double rounded to odd, so that the result is rounded once.
   const uint64_t magnitude = isUnsigned || value >= 0 ? static_cast<uint64_t>(value) : 0 - static_cast<uint64_t>(value);
   const int excess = std::max(0, 64 - std::countl_zero(magnitude) - 50);
   const uint64_t sticky = excess && (magnitude & ((uint64_t{1} << excess) - 1)) ? 1 : 0;
@@ -180,7 +180,7 @@ static uint64_t convert(const Conversion &c, uint64_t bits) {
 
 // --- 8-bit floats --------------------------------------------------------------------------------------------------
 
-/// To nearest even; what is too large becomes the largest number (`.satfinite`, which PTX demands).
+/// To nearest even; numbers that are too large saturate (`.satfinite`, which PTX requires).
 static uint8_t toEighth(bool isE5m2, double value) {
   const uint8_t sign = std::signbit(value) ? 0x80 : 0;
   if (std::isnan(value))
@@ -248,7 +248,7 @@ static void convertEighths(Warp &warp, const Step &step) {
   }
 }
 
-/// The conversions that nearly all code is made of, vectorised; none for others.
+/// The most common conversions, vectorised; none for others.
 static Handler fastConversion(const Conversion &c) {
   if (c.saturate || c.flush || c.relu || c.toInteger)
     return nullptr;
@@ -289,8 +289,8 @@ static void decodeEighths(Decoder &d, Conversion c, int to, int from) {
 
 // --- Packing -------------------------------------------------------------------------------------------------------
 
-/// cvt.pack: b and a, clamped to what an element holds, become the two lowest elements; c's lowest bits come above
-/// them. `detail`: bits of an element, and whether it is signed.
+/// cvt.pack: b and a, saturated, become the two lowest elements; c's lowest bits follow above them. `detail`: bits of
+/// an element, and whether it is signed.
 static void packClamped(Warp &warp, const Step &step) {
   const auto bits = static_cast<int>(step.detail & 0xff);
   const bool isSigned = step.detail >> 8 & 1;
@@ -380,7 +380,7 @@ static uint64_t windowOf(ptx::Space space) {
                                       : 0;
 }
 
-/// An address of a space to a generic one by its window's bits; back by taking them off.
+/// Converts an address of a space to a generic one by setting its window's bits, and back by clearing them.
 static void decodeCvta(Decoder &d) {
   const bool to = d.take("to");
   const ptx::Space space = d.space();

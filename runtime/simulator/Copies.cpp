@@ -1,5 +1,5 @@
-// Loads whose bytes are only stored again, with or without a value: of a structure with its padding, or of a word into
-// which a field of bits is put:
+// Finds loads whose bytes are only stored again, so that uninitialised ones are no error: of a structure with its
+// padding, or of a word in which a bit field is replaced:
 //
 //     ld.u32 %r1, [%rd3];  and.b32 %r2, %r1, -256;  or.b32 %r3, %r2, %r5;  st.u32 [%rd3], %r3;
 
@@ -30,12 +30,12 @@ public:
   }
 
 private:
-  /// Instructions between a load and the store of what it is put back into.
+  /// Most instructions between such a load and its store.
   static constexpr int most = 8;
 
   const ptx::Instruction &instruction(int number) const { return function.instructions[static_cast<size_t>(number)]; }
 
-  /// Whether a store reads a register as what it stores.
+  /// Whether a store stores this register.
   bool isStored(const ptx::Instruction &store, int reg) const {
     if (store.opcode != "st" || store.guard == reg)
       return false;
@@ -49,7 +49,7 @@ private:
            std::all_of(reads.begin(), reads.end(), [&](int read) { return isStored(instruction(read), reg); });
   }
 
-  /// Whether all that becomes of a register are its bits, others among them, stored at `address`.
+  /// Whether a register's only use is to be stored at `address`, possibly combined with other bits.
   bool isPutBack(int reg, const Operand &address, int effort) const {
     const std::vector<int> &reads = readsOf[static_cast<size_t>(reg)];
     return effort > 0 && !reads.empty() && std::all_of(reads.begin(), reads.end(), [&](int read) {
@@ -69,8 +69,8 @@ private:
   }
 
   const ptx::Function &function;
-  std::vector<std::vector<int>> readsOf;  // of a register: the instructions that read it
-  std::vector<std::vector<int>> writesOf; // of an instruction: the registers that it writes
+  std::vector<std::vector<int>> readsOf;  // for each register: the instructions that read it
+  std::vector<std::vector<int>> writesOf; // for each instruction: the registers that it writes
 };
 } // namespace
 

@@ -1,4 +1,4 @@
-// Turns, barriers, special registers.
+// Turns of warps, barriers, special registers.
 
 #include "runtime/simulator/Cta.h"
 
@@ -26,7 +26,7 @@ Cta::Cta(const Grid &grid, const Extents &coordinates) : grid(grid), coordinates
   left.resize(static_cast<size_t>(count));
   warpgroups.resize(static_cast<size_t>((count + warpsOfGroup - 1) / warpsOfGroup));
   if (grid.globalShadow) {
-    const auto number = // modulo 2³²: blocks so far apart are not under way together
+    const auto number = // modulo 2³²: blocks so far apart do not run at the same time
         static_cast<uint32_t>(coordinates[0]) +
         static_cast<uint32_t>(grid.grid[0]) *
             (static_cast<uint32_t>(coordinates[1]) +
@@ -69,7 +69,7 @@ bool Cta::endPhaseIfDue(int index) {
     return false;
   if (shadow) {
     if (ofAll)
-      barrier.clock.join(leftClock); // what threads that have left did came before
+      barrier.clock.join(leftClock); // accesses of exited threads happen before
     for (uint32_t left = barrier.waiting; left; left &= left - 1)
       shadow->order.acquire(std::countr_zero(left), allLanes, barrier.clock);
   }

@@ -1,4 +1,5 @@
-// What a path waits for, what helps when no path can go on, and who waits for what when nothing does.
+// Detects deadlocks: the conditions that paths wait for, ways to proceed if no path can, and the report if none is
+// left.
 
 #include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Shadow.h"
@@ -10,8 +11,8 @@
 
 namespace kiln::simulator {
 
-/// Turns at one moment in which all who wait have asked in vain, and nothing has happened, before the block is stuck:
-/// so many that a path which asks for several things in turn has asked for each, and one that gives up has done so.
+/// Turns without any progress before a block is stuck. They are enough for a path that polls several conditions in turn
+/// to have polled each, and for a wait with a time limit to end.
 static constexpr int mostFruitless = 200;
 
 bool Cta::stillWaits(const Warp &warp, const Wait &wait) const {
@@ -74,7 +75,7 @@ void Cta::arriveBehindCopies(uint32_t mbarrier, const ptx::Place &place, const C
     report(Check::mbarrier, place, fault);
 }
 
-/// A number that changes when something happens that somebody may wait for.
+/// A number that changes with every event that a path may wait for.
 int64_t Cta::progress() const {
   const auto finished = std::count_if(warps.begin(), warps.end(), [](const Warp &warp) { return warp.finished(); });
   return barriersEnded + mbarriers.ended() + bulk.done() + finished + freeRegisters;
@@ -99,10 +100,10 @@ Cta::Outlook Cta::goOn() {
       asks |= path.asked.kind != Wait::Kind::none || path.wait.kind == Wait::Kind::mbarrier;
       spins |= path.stuckAt != 0;
     });
-  // Who waits for nothing but its own block is not helped by others.
+  // Paths that wait only for their own block cannot be helped by others.
   if (!spins && (letGoAtJoins() || letGoAlone()))
     return Outlook::goesOn;
-  // Who waits for an mbarrier may give up, and who polls may be waiting for another block.
+  // A wait for an mbarrier may time out, and a polling path may wait for another block.
   fruitless = progress() == roundProgress && moment() == roundMoment ? fruitless + 1 : 0;
   roundProgress = progress();
   roundMoment = moment();
@@ -126,7 +127,7 @@ static std::string nameOfBarrier(int barrier) {
   return barrier == Cta::clusterBarrier ? "the cluster's barrier" : fmt::format("barrier {}", barrier);
 }
 
-/// What a path that cannot go on wants.
+/// The condition that a blocked path waits for.
 static const Wait &wishOf(const Path &path) { return path.wait.kind == Wait::Kind::none ? path.asked : path.wait; }
 
 std::string Cta::whereOf(const Wait &wait) const {
@@ -147,7 +148,7 @@ std::string Cta::whereOf(const Wait &wait) const {
   return {};
 }
 
-/// Where the lanes are that do not wait for this: "; warps 0 and 2: ended; warp 3: at barrier 1, k.cu:12".
+/// The state of the lanes that do not wait for this: "; warps 0 and 2: ended; warp 3: at barrier 1, k.cu:12".
 std::string Cta::elsewhere(const Wait &wait) const {
   std::map<std::string, uint32_t> warpsAt;
   for (const Warp &warp : warps) {
@@ -165,7 +166,8 @@ std::string Cta::elsewhere(const Wait &wait) const {
   return text;
 }
 
-/// What an mbarrier lacks, and which warps have arrived: "1 of 2 arrivals and 0 bytes are pending, warp 0 has arrived".
+/// The pending counts of an mbarrier, and the warps that arrived: "1 of 2 arrivals and 0 bytes are pending, warp 0 has
+/// arrived".
 std::string Cta::lackOf(uint32_t mbarrier) const {
   const Mbarriers::Object *object = mbarriers.find(mbarrier);
   if (!object)
@@ -202,7 +204,7 @@ void Cta::reportDeadlock() {
                            freeRegisters);
       else if (warp.isStuck(path))
         text = fmt::format("lanes {:#x} of warp {} go round a loop until memory changes{}", path.mask, warp.index, end);
-      if (!text.empty()) // barriers have been told of
+      if (!text.empty()) // barriers were reported
         report(Check::deadlock, warp.placeOf(path), text + elsewhere(wish));
     });
 }

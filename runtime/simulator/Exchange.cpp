@@ -1,4 +1,4 @@
-// Between the lanes of a warp: shfl, vote, match, redux, elect.
+// Data exchange within a warp: shfl, vote, match, redux, elect.
 
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Numbers.h"
@@ -106,7 +106,7 @@ static void decodeShfl(Decoder &d) {
                        d.source(3, Type::b32), d.source(4, Type::b32)},
                       static_cast<uint64_t>(mode));
   step.members = step.slots[4];
-  if (results.size() == 2) // where the source lane was in range
+  if (results.size() == 2) // whether the source lane was in range
     step.list = d.result(results[1], Type::pred) + 1;
 }
 

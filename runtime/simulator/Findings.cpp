@@ -1,4 +1,4 @@
-// A table by line and check.
+// A table of findings by line and check.
 
 #include "runtime/simulator/Findings.h"
 

@@ -1,5 +1,5 @@
-// One function computes one element in a wider type and rounds it; the fast cases, f32 and f64 to nearest without
-// flushing, have handlers of their own that the compiler vectorises.
+// One function computes an element in a wider type and rounds it. The common cases, f32 and f64 to nearest without
+// flushing, have separate handlers that the compiler vectorises.
 
 #include "runtime/simulator/FloatArithmetic.h"
 
@@ -94,8 +94,8 @@ static double computeDouble(Op operation, const FloatModifiers &m, double a, dou
   return m.saturate ? saturated(value) : value;
 }
 
-/// a · b + c of narrow numbers, whose product is exact, rounded to odd: an inexact sum is the one of its two neighbours
-/// that ends in a 1, so that no rounding to fewer bits takes it for the middle between two of them.
+/// a · b + c of narrow numbers, rounded to odd; the product is exact. An inexact sum becomes the neighbour with an odd
+/// last bit, so that a second rounding does not mistake it for a tie.
 static double fmaToOdd(double a, double b, double c) {
   const double product = a * b, sum = product + c;
   const double added = sum - product, error = (product - (sum - added)) + (c - added);
@@ -105,8 +105,8 @@ static double fmaToOdd(double a, double b, double c) {
   return std::nextafter(sum, std::copysign(std::numeric_limits<double>::infinity(), error));
 }
 
-/// Narrow floats, in double and then rounded once: products are exact there, and a sum of two that is rounded to 53
-/// bits is not near the middle of two narrow ones. That of a product and a number may be.
+/// Narrow floats are computed in double and rounded once. Products are exact, and the rounded sum of two numbers is
+/// never mistaken for a tie. The sum of a product and a number may be, so it is rounded to odd.
 static uint16_t computeNarrow(Op operation, const FloatModifiers &m, bool isBf16, uint16_t a, uint16_t b, uint16_t c) {
   const auto flushing = [&](uint16_t bits) {
     const bool isDenormal = (bits & (isBf16 ? 0x7f80 : 0x7c00)) == 0;
@@ -270,7 +270,7 @@ static void emitExtremumOfThree(Decoder &d, Op operation, Type type, const Float
          pack(operation, modifiers));
 }
 
-/// The same with narrow operands beside f32.
+/// As above, with narrow and f32 operands.
 static Handler mixedHandler(const Decoder &decoder, Op operation, Type narrow, const FloatModifiers &modifiers) {
   const bool sums = operation == Op::add || operation == Op::subtract || operation == Op::fma;
   if (!sums || modifiers.flush || (narrow != Type::f16 && narrow != Type::bf16))

@@ -145,7 +145,7 @@ template <FloatFunction F> static void decodeFunction(Decoder &d) {
   default:
     break;
   }
-  // Of narrow floats only the power of bf16 is flushed, and that always.
+  // Among narrow floats only ex2 of bf16 is flushed, and always.
   const bool isBf16 = type == Type::bf16 || type == Type::bf16x2,
              isNarrow = isBf16 || handler == runNarrow<false, false> || handler == runNarrow<false, true>;
   if (!handler || (isNarrow && flush != (isBf16 && F == FloatFunction::exp2)))

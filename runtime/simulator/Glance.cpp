@@ -1,4 +1,4 @@
-// Words and their parts, rows, the lanes of a warp, and rows in a row.
+// Fast paths of the race check: words and their parts, rows, the lanes of a warp, and consecutive rows.
 
 #include "runtime/simulator/Glance.h"
 
@@ -10,7 +10,7 @@ namespace kiln::simulator {
 
 // --- Words ---------------------------------------------------------------------------------------------------------
 
-/// `alike`: lanes of who did it are spread over the row as those who do now, so that one comparison tells of all.
+/// `alike`: the recorded lanes are distributed over the row as the present ones, so that one comparison suffices.
 inline bool Glance::isBefore(Time time, uint32_t who, uint32_t self, bool alike) const {
   if (time <= floor || (alike && who == self && !together))
     return true;
@@ -45,7 +45,7 @@ inline Glance::Outcome Glance::readAlone(Cell &cell, uint32_t self, bool writers
       cell.reader |= allOfThem;
       outcome = Outcome::several;
     }
-  } else if (cell.read == now && floor) { // both came from one barrier
+  } else if (cell.read == now && floor) { // both are ordered by one barrier
     cell.reader = 1u << ((cell.reader >> laneBits) - first) | 1u << ((self >> laneBits) - first);
     cell.state |= Cell::readerMask;
     outcome = Outcome::several;
@@ -79,14 +79,14 @@ bool Glance::readHere(Cells &cells, Cell &cell, uint32_t self, unsigned all) con
   return true;
 }
 
-/// Adds a reader to the list of a cell, or puts it in the place of all; false when they are as many as it holds.
+/// Adds a reader to a cell's list, or replaces all readers; false if the list is full.
 bool Glance::readWithOthers(Cells &cells, Cell &cell, uint32_t self) const {
   Epoch *readers = cells.readersOf(cell);
   uint32_t i = 0;
   while (cell.read > floor && i < cells.mostReaders() && readers[i].time &&
          isBefore(readers[i].time, readers[i].agent, self, true))
     ++i;
-  if (cell.read <= floor || i == cells.mostReaders() || !readers[i].time) { // all came before
+  if (cell.read <= floor || i == cells.mostReaders() || !readers[i].time) { // all happen before
     cells.forgetReaders(cell);
     cell.reader = self;
     return true;
@@ -103,7 +103,7 @@ bool Glance::readWithOthers(Cells &cells, Cell &cell, uint32_t self) const {
   return true;
 }
 
-/// A write of a cell that has no list of readers; whether it was a usual one.
+/// A write of a cell without a list of readers. Returns whether the fast path applies.
 inline bool Glance::writeAlone(Cell &cell, uint32_t self, bool writersAlike, bool readersAlike, unsigned all) const {
   constexpr unsigned usual = Cell::valid | Cell::readerMask | Cell::engineWrote | Cell::strongWrite;
   if ((cell.state & ~usual) || cell.leaving || !isBefore(cell.written, cell.writer, self, writersAlike))
@@ -149,15 +149,15 @@ bool Glance::word(Cells &cells, Cell &cell, uint32_t self) const {
 }
 
 namespace {
-/// What lanes do again and again, in few instructions: they access what they did before, or what nobody has touched
-/// since a barrier of all warps. A copy of what is known, which no cell can be a part of.
+/// The most frequent accesses in few instructions: to data that the same lanes accessed before, or that nobody has
+/// accessed since a barrier of all warps. It is a copy of the known state, outside of any cell.
 class Again {
 public:
-  /// `usual`: the state and `leaving` of a cell of which something may be noted.
+  /// `usual`: the state and `leaving` of a cell that may be updated.
   Again(const Glance &glance, uint32_t usual)
       : now(glance.now), floor(glance.floor), line(glance.line), usual(usual), rest(line | uint64_t{usual} << 32) {}
 
-  /// Whether that is so, and then it is noted.
+  /// Whether the fast path applies; if so, the access is recorded.
   template <bool isWrite> [[gnu::always_inline]] inline bool note(Cell &cell, uint32_t self) const {
     if (cell.joint() != usual || (cell.writer != self && cell.written > floor) ||
         (cell.reader != self && cell.read > floor))
@@ -165,7 +165,7 @@ public:
     if constexpr (isWrite) {
       static_assert(offsetof(Cell, read) == 4 && offsetof(Cell, reader) == 12 && offsetof(Cell, writeLine) == 16 &&
                     offsetof(Cell, state) == 20);
-      cell = std::bit_cast<Cell>(std::array<uint64_t, 3>{now, self, rest}); // in three steps: nobody has read it
+      cell = std::bit_cast<Cell>(std::array<uint64_t, 3>{now, self, rest}); // three words; there are no readers
     } else {
       cell.read = now;
       cell.reader = self;
@@ -223,10 +223,10 @@ bool Glance::readRow(Row &row, uint32_t self, Spread spread) const { return read
 
 // --- Lanes ---------------------------------------------------------------------------------------------------------
 
-/// The lanes from which on `count` of them access `bytes` bytes each, one lane after the other.
+/// The lanes at which a run of `count` lanes with consecutive accesses of `bytes` bytes begins.
 static Mask runsOf(const std::array<char *, lanesOfWarp> &at, Mask lanes, uint32_t bytes, uint32_t count) {
   const __m256i step = _mm256_set1_epi64x(bytes);
-  Mask runs = 0; // of two lanes
+  Mask runs = 0; // runs of two lanes
   for (size_t lane = 0; lane < lanesOfWarp; lane += 4) {
     const auto *const here = reinterpret_cast<const __m256i *>(&at[lane]);
     const __m256i own = _mm256_loadu_si256(here);
@@ -237,7 +237,7 @@ static Mask runsOf(const std::array<char *, lanesOfWarp> &at, Mask lanes, uint32
   }
   runs &= lanes & lanes >> 1;
   for (uint32_t length = 2; length < count; length *= 2)
-    runs &= runs >> (length - 1) & runs >> length; // twice as long
+    runs &= runs >> (length - 1) & runs >> length; // runs twice as long
   return runs;
 }
 
@@ -255,7 +255,7 @@ bool Glance::parts(Cells &cells, const Cell &cell, uint32_t byte, uint32_t bytes
   return isNoted;
 }
 
-/// What one lane accesses; whether it is noted.
+/// Records the access of one lane; returns whether the fast path applied.
 template <uint32_t bytes> bool Glance::lane(Cells &cells, uint64_t offset, uint32_t self) const {
   if (!mayRepeat())
     return false;
@@ -268,7 +268,7 @@ template <uint32_t bytes> bool Glance::lane(Cells &cells, uint64_t offset, uint3
   return isNoted;
 }
 
-/// The word or two, or the part of one, at this offset, when `again` is all that is to be said of it.
+/// Records an access of a word or two, or a part of a word, at this offset, if the fast path `again` applies.
 template <uint32_t bytes, bool isWrite>
 [[gnu::always_inline]] static inline bool noteAgain(const Again &again, Cell *words, uint64_t offset, uint32_t self) {
   Cell *const cell = words + offset / 4;
@@ -278,8 +278,8 @@ template <uint32_t bytes, bool isWrite>
     return again.note<isWrite>(*cell, self) && (bytes == 4 || again.note<isWrite>(cell[1], self));
 }
 
-/// From `lane` on, the first lane that does anything but what it did before, or lies elsewhere. On its own, so that all
-/// that it needs stays in registers.
+/// The first lane from `lane` on to which the fast path does not apply. A separate function, so that its state stays in
+/// registers.
 template <uint32_t bytes, bool isWrite>
 [[gnu::noinline]] static uint32_t firstOther(const Again again, Cell *words, const char *begin, uint64_t size,
                                              char *const *at, uint32_t lane, uint32_t agent) {
@@ -303,7 +303,7 @@ Mask Glance::lanesOf(const Window &window, const std::array<char *, lanesOfWarp>
   const uint64_t size = window.bytes;
   Cell *words = cells.words();
   Mask runs = 0;
-  bool hasRuns = together; // then nobody asks for them
+  bool hasRuns = together; // then they are not needed
   Mask left = lanes;
   if (const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
       count > 1 && words && lanes == allLanes << lane && (lane % count || at[lane + 1] != at[lane] + bytes)) {
@@ -322,7 +322,7 @@ Mask Glance::lanesOf(const Window &window, const std::array<char *, lanesOfWarp>
       runs = runsOf(at, lanes, bytes, count), hasRuns = true;
     if (count == 1 || (beginsRow && runs >> lane & 1)) {
       if (row<isWrite>(cells, cells.row(offset / 16), agent | (together ? allOfThem : lane), spread)) {
-        left &= ~(((Mask{1} << (count - 1)) - 1) << 1 << lane); // those that follow
+        left &= ~(((Mask{1} << (count - 1)) - 1) << 1 << lane); // the lanes that follow
         continue;
       }
     } else if (words && noteAgain<bytes, isWrite>(again, words, offset, agent | lane)) {
@@ -358,7 +358,7 @@ Mask Glance::lanes(const Window &window, const std::array<char *, lanesOfWarp> &
 
 // --- Rows in a row -------------------------------------------------------------------------------------------------
 
-/// What is added to a row for the next one of a stretch: as many lanes as it has, where it has several.
+/// The difference between consecutive rows of a range: the number of lanes of a row, if it has several.
 static __m256i stepOf(const Row &row) {
   const auto lanes = [](Spread spread) { return spread == Spread::words ? 4 : spread == Spread::pairs ? 2 : 0; };
   return _mm256_setr_epi32(0, 0, lanes(row.writers), lanes(row.readers), 0, 0, 0, 0);

@@ -1,4 +1,4 @@
-// Pages, and the words that threads synchronise by.
+// Pages, and words used for synchronisation.
 
 #include "runtime/simulator/GlobalShadow.h"
 

@@ -1,5 +1,5 @@
-// Blocks on the host's threads. A thread holds several blocks at once when they wait for one another: one that spins
-// gets a turn, then the next.
+// Runs blocks on the host's threads. A thread holds several blocks at once if they wait for one another, and gives them
+// turns.
 
 #include "runtime/simulator/Launch.h"
 
@@ -23,28 +23,28 @@
 
 namespace kiln::simulator {
 
-/// Steps of a turn. A block that has not ended after this many turns of all its warps lets another one begin; so do
-/// all together when none of them can go on.
+/// Steps of a turn. A block that has not ended after this many turns of its warps lets another one begin; so do all
+/// blocks of a thread when none can proceed.
 static constexpr int64_t turnSteps = 20000;
 static constexpr int patience = 50;
 static constexpr size_t mostResident = 1024;
 
 namespace {
-/// One launch's blocks, handed out in its order.
+/// The blocks of a launch, distributed in the launch's order.
 class Queue {
 public:
   Queue(const Grid &grid, const Schedule &schedule)
       : grid(grid), schedule(schedule),
         count(schedule.only.empty() ? int64_t{grid.grid[0]} * grid.grid[1] * grid.grid[2]
                                     : static_cast<int64_t>(schedule.only.size())) {
-    // A step through all blocks that has no common divisor with their number.
+    // A stride coprime to the number of blocks.
     stride = count > 2 ? static_cast<int64_t>(schedule.seed * 2654435761u % static_cast<uint64_t>(count)) | 1 : 1;
     while (std::gcd(stride, count) != 1)
       ++stride;
   }
-  /// How many blocks run.
+  /// The number of running blocks.
   int64_t blocks() const { return count; }
-  /// Coordinates of the next block, or nothing.
+  /// The coordinates of the next block, or none.
   std::optional<Extents> next() {
     const int64_t number = taken++;
     if (number >= count)
@@ -68,7 +68,7 @@ private:
   std::atomic<int64_t> taken = 0;
 };
 
-/// A block that a thread of the host has begun.
+/// A block in progress on a host thread.
 struct Resident {
   std::unique_ptr<Cta> block;
   int turns = 0;
@@ -93,13 +93,13 @@ private:
   Metrics *metrics;
   int64_t turns = 0;
   std::deque<Resident> resident;
-  /// Blocks that were stuck one after the other at a moment.
+  /// Number of consecutive stuck blocks at one time stamp.
   size_t stuck = 0;
   uint64_t moment = 0;
 };
 } // namespace
 
-/// Gives a block a turn; hopeless also when it has ended.
+/// Gives a block a turn. Returns that it cannot proceed, also if it has ended.
 Cta::Outlook Worker::turn(Cta &cta) {
   const bool reversed =
       schedule.order == Order::reverse ||
@@ -121,7 +121,7 @@ bool Worker::wantsAnother() const {
          (resident.size() < mostResident && resident.front().turns >= patience);
 }
 
-/// Begins the next block; false when there is none.
+/// Begins the next block; false if there is none.
 bool Worker::begin() {
   const std::optional<Extents> coordinates = queue.next();
   if (!coordinates)
@@ -133,8 +133,8 @@ bool Worker::begin() {
   return true;
 }
 
-/// All blocks are stuck, and no other is left to begin: waits until that is so in the whole launch or the moment has
-/// passed, and gives none of them a turn meanwhile. False when nothing in the launch helps.
+/// All blocks of this thread are stuck, and none is left to begin. Waits until this holds for the whole launch, or
+/// until something has happened. False if nothing in the launch can help.
 bool Worker::help() {
   const auto any = [&](bool (Cta::*remedy)()) {
     return std::any_of(resident.begin(), resident.end(), [&](const Resident &each) { return (*each.block.*remedy)(); });
@@ -167,7 +167,7 @@ void Worker::run() {
     if (stuck >= resident.size()) {
       if (!help())
         return;
-      continue; // at another moment
+      continue; // something has happened meanwhile
     }
     Resident current = std::move(resident.front());
     resident.pop_front();
@@ -247,7 +247,7 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
     try {
       for (size_t i = 1; i < threads; ++i)
         others.emplace_back(work, i);
-    } catch (const std::system_error &) { // the system gives no more: those that there are take all blocks
+    } catch (const std::system_error &) { // no more threads available: the existing ones run all blocks
       for (size_t i = others.size() + 1; i < threads; ++i)
         progress.leave(i);
     }

@@ -1,4 +1,4 @@
-// A list.
+// The list of unsupported instructions.
 
 #include "runtime/simulator/LeftOut.h"
 
@@ -49,7 +49,7 @@ std::span<const std::string_view> leftOut() {
   return names;
 }
 
-/// Takes `part` off the beginning of a name, with the dot behind it; false when the name begins otherwise.
+/// Removes `part` and the dot after it from the beginning of a name; false if the name begins otherwise.
 static bool takePart(std::string_view &name, std::string_view part) {
   const std::string_view first = name.substr(0, name.find('.'));
   if (!part.starts_with(first) || (part.size() > first.size() && part[first.size()] != ':'))

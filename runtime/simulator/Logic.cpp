@@ -1,4 +1,4 @@
-// Bits: and, or, xor, not, cnot, lop3, shifts, funnel shifts, fields, masks, counts, permutations.
+// Bit instructions: and, or, xor, not, cnot, lop3, shifts, funnel shifts, fields, masks, counts, permutations.
 
 #include "runtime/simulator/Lanes.h"
 
@@ -8,7 +8,7 @@ namespace kiln::simulator {
 
 using ptx::Type;
 
-/// d = a ∘ b on untyped words; on predicates the same on masks.
+/// d = a ∘ b on untyped words; on predicates, on masks.
 template <class Function> static void decodeBitwise(Decoder &d, Function f) {
   const Type type = d.type();
   d.expectCount(3, 3);
@@ -235,7 +235,7 @@ static void decodeBfi(Decoder &d) {
          {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, Type::u32), d.source(4, Type::u32)});
 }
 
-/// Takes `.clamp` or `.wrap`: whether a number beyond the word's bits is taken as it is.
+/// Parses `.clamp` or `.wrap`: whether a number above the word's width saturates.
 static bool takeClamp(Decoder &d) {
   const int mode = d.takeOne({"clamp", "wrap"});
   if (mode < 0)
@@ -243,7 +243,7 @@ static bool takeClamp(Decoder &d) {
   return mode == 0;
 }
 
-/// So many ones from the lowest bit on.
+/// A mask of the lowest n bits.
 static uint32_t lowOnes(uint32_t count) { return count >= 32 ? ~0u : (1u << count) - 1; }
 
 /// bmsk: ones at [a, a + b), as far as the word goes.
@@ -281,8 +281,8 @@ static void decodeSzext(Decoder &d) {
   d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32)});
 }
 
-/// The place of the |n|-th one of a mask, upwards from `base` when n > 0, downwards when n < 0, `base` itself when n is
-/// 0; all ones where there is none.
+/// The position of the |n|-th set bit of a mask: upwards from `base` if n > 0, downwards if n < 0, `base` itself if n
+/// is 0; all ones if there is none.
 static uint32_t nthSet(uint32_t mask, uint32_t base, int32_t n) {
   int64_t left = n == 0 ? 1 : std::abs(int64_t{n});
   for (int64_t at = base; at >= 0 && at < 32; at += n < 0 ? -1 : 1) {
@@ -403,7 +403,7 @@ static void decodePrmt(Decoder &d) {
   const Handler general = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(
       [](uint32_t a, uint32_t b, uint32_t c) { return permuted(a, b, c); });
   const Handler handler = mode < 0 ? general : modes[static_cast<size_t>(mode)];
-  // A source of which a constant selector takes no byte is not read: compilers leave it unwritten.
+  // A source from which a constant selector takes no byte is not read; compilers may leave it unwritten.
   bool isTaken[2] = {true, true};
   if (const ptx::Operand &selectors = d.operand(3); mode < 0 && selectors.kind == ptx::Operand::Kind::integer)
     for (const unsigned source : {0U, 1U}) {

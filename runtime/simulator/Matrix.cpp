@@ -1,5 +1,5 @@
-// Instructions on matrices that compute nothing: moves of 8×8 matrices between shared memory and registers, and turning
-// them over; and what all instructions on matrices have in common.
+// Moves of 8×8 matrices between shared memory and registers, their transposition, and common parts of all matrix
+// instructions.
 
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/CodeBuilder.h"
@@ -61,7 +61,7 @@ std::array<int, 3> takeShape(Decoder &d) {
 // --- ldmatrix, stmatrix --------------------------------------------------------------------------------------------
 
 namespace {
-/// What a store of matrices writes.
+/// The data of a matrix store.
 struct StoredMatrices {
   Warp &warp;
   const uint32_t *slots;
@@ -87,7 +87,7 @@ template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
   const bool turned = shape.isSigned; // the field is free here
   const int lanes = static_cast<int>(step.count) * 8;
   const Mask executing = warp.exec;
-  warp.exec &= lanes == lanesOfWarp ? allLanes : (Mask{1} << lanes) - 1; // the others' addresses do not count
+  warp.exec &= lanes == lanesOfWarp ? allLanes : (Mask{1} << lanes) - 1; // addresses of other lanes are ignored
   const StoredMatrices matrices{warp, slots, turned};
   const StoredBytes stored{&matrices, storedMatrixByte};
   const LanePointers rows =
@@ -96,7 +96,7 @@ template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
   warp.exec = executing;
   for (uint32_t matrix = 0; matrix < step.count; ++matrix) {
     auto *words = warp.reg<uint32_t>(slots[matrix]);
-    if (!IsStore && (rows.valid >> (8 * matrix) & 0xff) == 0xff) { // four lanes' words are a row
+    if (!IsStore && (rows.valid >> (8 * matrix) & 0xff) == 0xff) { // the words of four lanes are a row
       const auto *const first = rows.at.data() + size_t{8} * matrix;
       if (turned)
         turn16(first, reinterpret_cast<char *>(words));
@@ -146,7 +146,7 @@ template <bool IsStore> static void decodeMatrixMove(Decoder &d) {
   d.giveList(step, slots);
 }
 
-/// movmatrix: an 8×8 matrix in registers, turned.
+/// movmatrix: transposes an 8×8 matrix in registers.
 static void decodeMovmatrix(Decoder &d) {
   if (!d.take("sync") || !d.take("aligned") || !d.take("m8n8") || !d.take("trans") || d.type() != Type::b16)
     d.unsupported();

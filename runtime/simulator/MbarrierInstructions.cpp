@@ -1,8 +1,8 @@
 // mbarrier.init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count, and
 // cp.async.mbarrier.arrive.
 //
-// try_wait suspends its path until the phase ends, or until nothing else can go on: then it gives up, as hardware does
-// after a while. Lanes act in their order.
+// try_wait suspends its path until the phase ends, or until nothing else can proceed; then it times out, as hardware
+// does. Lanes act in lane order.
 
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/BulkCopies.h"
@@ -20,7 +20,7 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
-/// Calls `visit(lane, place)` for each executing lane whose address is a place for an mbarrier.
+/// Calls `visit(lane, place)` for each executing lane with a valid address of an mbarrier.
 template <class Visit> static void forPlaces(Warp &warp, const Step &step, AccessKind kind, Visit visit) {
   const AccessShape shape = AccessShape::unpack(step.target);
   const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), 8, kind);
@@ -34,7 +34,7 @@ template <class Visit> static void forPlaces(Warp &warp, const Step &step, Acces
   }
 }
 
-/// The same with the object there; a lane without one is reported as one that `does` something with it.
+/// As above, with the object. A lane without an object is reported; `does` names its operation.
 template <class Visit> static void forObjects(Warp &warp, const Step &step, const char *does, Visit visit) {
   forPlaces(warp, step, AccessKind::mbarrier, [&](int lane, uint32_t place) {
     if (Mbarriers::Object *object = warp.cta.mbarriers.find(place))
@@ -53,7 +53,7 @@ static void reportFault(Warp &warp, const Step &step, int lane, uint32_t place, 
 
 static uint32_t operandOf(Warp &warp, const Step &step, int lane) { return warp.reg<uint32_t>(step.slots[2])[lane]; }
 
-// --- Making and counting -------------------------------------------------------------------------------------------
+// --- Initialisation and arrivals -----------------------------------------------------------------------------------
 
 static void runInit(Warp &warp, const Step &step) {
   forPlaces(warp, step, AccessKind::mbarrierWrite, [&](int lane, uint32_t place) {
@@ -109,7 +109,7 @@ template <bool Completes> static void runTransactions(Warp &warp, const Step &st
 
 enum WaitFlag : uint32_t { byParity = 1, suspends = 2, acquires = 4 };
 
-/// Whether the phase that a lane means has ended; reports one that is no phase the object can tell apart.
+/// Whether a lane's phase has ended. Reports a phase that is neither the current nor the previous one.
 static bool hasEnded(Warp &warp, const Step &step, int lane, uint32_t place, const Mbarriers::Object &object) {
   if (warp.list(step)[0] & byParity) {
     const uint32_t parity = operandOf(warp, step, lane);
@@ -130,8 +130,8 @@ static bool hasEnded(Warp &warp, const Step &step, int lane, uint32_t place, con
 static void runWait(Warp &warp, const Step &step) {
   const Wait woken = std::exchange(warp.path.woken, {});
   const bool again = woken.kind == Wait::Kind::mbarrier;
-  Mask ended = warp.exec, open = 0; // a lane without an mbarrier must not wait for ever
-  std::optional<uint32_t> common;   // place at which all wait that do
+  Mask ended = warp.exec, open = 0; // a lane without an mbarrier must not wait forever
+  std::optional<uint32_t> common;   // the object that all waiting lanes wait at
   uint64_t phase = 0;
   bool uniform = true;
   forObjects(warp, step, "waits at", [&](int lane, uint32_t place, Mbarriers::Object &object) {
@@ -166,20 +166,20 @@ static void runWait(Warp &warp, const Step &step) {
     warp.poll(wait);
 }
 
-// --- Arrivals behind copies ----------------------------------------------------------------------------------------
+// --- Arrivals after copies -----------------------------------------------------------------------------------------
 
 /// list: 1 for .noinc.
 static void runCopyArrival(Warp &warp, const Step &step) {
   const bool counts = warp.list(step)[0] == 0;
   forObjects(warp, step, "arrives at", [&](int lane, uint32_t place, Mbarriers::Object &object) {
-    if (counts) // so that the arrival changes nothing in the end
+    if (counts) // compensates the later arrival
       ++object.pending;
     BulkOperation operation;
     operation.completion = BulkOperation::Completion::run;
     operation.warp = warp.index;
     operation.lane = lane;
     operation.place = warp.place(step);
-    Clock clock; // of the thread, for which the copies arrive
+    Clock clock; // of the thread that the copies belong to
     if (warp.cta.shadow)
       warp.cta.shadow->order.release(warp.index, clock);
     operation.run = [&warp, place, lane, clock, where = operation.place, before = warp.asyncCopies.issued(),
@@ -208,7 +208,7 @@ void decodeCopyArrival(Decoder &d) {
 
 // --- Decoding ------------------------------------------------------------------------------------------------------
 
-/// Emits a step with the address of operand `at` and what follows it as `.operand`, if anything may.
+/// Emits a step with the address of operand `at`, and the following operand as `.operand`, if one is allowed.
 static Step &emitAt(Decoder &d, Handler handler, Space space, size_t at, Type operand, uint32_t flags) {
   AccessShape shape;
   const Decoder::Address address = d.address(d.operand(at), space);
@@ -239,7 +239,7 @@ static void decodeWait(Decoder &d, bool isTry, bool isRelaxed) {
   if (d.type() != Type::b64)
     d.wrong("'.b64'");
   d.expectCount(3, isTry ? 4 : 3);
-  if (d.count() == 4) // how long to wait at most
+  if (d.count() == 4) // the time limit
     d.source(3, Type::u32);
   const uint32_t result = d.result(0, Type::pred);
   emitAt(d, runWait, space, 1, parity ? Type::u32 : Type::b64,

@@ -1,4 +1,4 @@
-// Allocations with at least a kilobyte of nothing on either side.
+// Allocations with unmapped guard zones of at least a kilobyte on both sides.
 
 #include "runtime/simulator/Memory.h"
 
@@ -12,7 +12,7 @@
 namespace kiln::simulator {
 
 static constexpr int64_t redzone = 1024, alignment = 256;
-/// Of memory that has been released and that nobody gets again yet.
+/// Most released memory that is held back from reuse.
 static constexpr uint64_t mostReleasedBytes = uint64_t{64} << 20;
 
 Memory::~Memory() {
@@ -74,7 +74,7 @@ Allocation Memory::find(uint64_t address) const {
   return address < at->second.allocation.end ? at->second.allocation : Allocation{};
 }
 
-/// The allocation nearest to an address that none holds; the caller has the lock.
+/// The allocation nearest to an address outside of all allocations. The caller holds the lock.
 Allocation Memory::nearest(uint64_t address) const {
   auto after = blocks.upper_bound(address);
   if (after == blocks.begin())

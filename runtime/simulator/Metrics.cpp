@@ -1,4 +1,4 @@
-// Counting.
+// Counts memory accesses.
 
 #include "runtime/simulator/Metrics.h"
 
@@ -27,7 +27,7 @@ void StepMetrics::add(const StepMetrics &other) {
 /// Lanes of a pass.
 static int lanesOfPass(int bytes) { return bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8; }
 
-/// Distinct multiples of `unit` bytes that lanes from `first` on touch, sorted; 0 lanes: none.
+/// The distinct multiples of `unit` bytes that lanes from `first` on access, sorted; 0 lanes: none.
 static int gather(const LaneAddresses &at, Mask lanes, int first, int count, int bytes, uint64_t unit,
                   std::array<uint64_t, 1024> &units) {
   int found = 0;
@@ -113,7 +113,7 @@ void Metrics::addLocalAccess(StepMetrics &step, const char *begin, uint64_t stri
       continue;
     const auto offset = static_cast<uint64_t>(at[lane] - begin) - lane * stride;
     for (uint64_t word = offset / 4; word <= (offset + static_cast<uint64_t>(bytes) - 1) / 4; ++word)
-      sectors[count++] = word * 4 + lane / 8; // eight lanes' words
+      sectors[count++] = word * 4 + lane / 8; // the words of eight lanes
   }
   std::sort(sectors.begin(), sectors.begin() + static_cast<std::ptrdiff_t>(count));
   step.localSectors +=

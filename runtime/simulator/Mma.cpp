@@ -8,11 +8,11 @@
 //     B (K × 8)    word r: column g, rows E t + 4 E r … + E − 1
 //     C (M × 8)    element i: row g + 8 (i >> 1), column 2 t + (i & 1)
 //
-// Sums run over K in order, each step one fused multiply-add; hardware rounds otherwise, so that only integers that f32
-// holds compare equal. Sums of floats of 8 bits are coarse on sm_89 and from sm_120 on, whose tensor cores multiply
-// such floats themselves: measurements found 13 bits of a sum behind its first (Zhang et al., "SageAttention2", 2024;
-// DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, of wgmma); on sm_90 and sm_100 ptxas makes products of f16 of
-// them. Every operand is read before a result is written.
+// Sums run over K in order, each step one fused multiply-add. Hardware rounds differently, so results agree exactly
+// only for integers that f32 represents. On sm_89 and from sm_120 on, tensor cores multiply 8-bit floats natively, and
+// their sums keep only 13 bits after the leading one, as measured (Zhang et al., "SageAttention2", 2024; DeepSeek-AI,
+// "DeepSeek-V3 Technical Report", 2024, for wgmma); on sm_90 and sm_100 ptxas converts them to f16. Every operand is
+// read before a result is written.
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Fragments.h"
@@ -28,11 +28,11 @@ namespace kiln::simulator {
 
 using ptx::Type;
 
-/// Columns of A that are numbers of their own; single bits stay together in their words.
+/// Columns of A in elements; single bits count by words.
 static constexpr int mostRows = 16, mostK = 64;
 
 namespace {
-/// What a matrix is made of.
+/// Element types of a matrix.
 enum class Element : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8, s4, u4, b1, f64, f32, s32 };
 constexpr std::string_view elementNames[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8",
                                              "s4",  "u4",   "b1",   "f64",  "f32",  "s32"};
@@ -42,7 +42,7 @@ int bitsOf(Element element) { return elementBits[static_cast<size_t>(element)]; 
 bool isInteger(Element element) { return element >= Element::s8 && element <= Element::b1; }
 bool isEighth(Element element) { return element == Element::e4m3 || element == Element::e5m2; }
 
-/// A product, as a step's detail has it.
+/// A product, as a step's detail.
 struct Product {
   int M = 16, K = 16;
   Element a = Element::f16, b = Element::f16, c = Element::f32, d = Element::f32;
@@ -88,7 +88,7 @@ static float numberIn(Element element, uint32_t word, int index) {
   case Element::e4m3:
   case Element::e5m2:
     return static_cast<float>(fromEighth(element == Element::e5m2, static_cast<uint8_t>(word >> (8 * index))));
-  default: // tf32: the lowest 13 bits do not count
+  default: // tf32: the lowest 13 bits are ignored
     return std::bit_cast<float>(word & 0xffffe000);
   }
 }
@@ -178,8 +178,8 @@ template <Type type, Element element> static void runFloats(Warp &warp, const St
   multiplyFragments(type, p.K, words.data(), words.data() + p.wordsOfA(), c, c + 4);
 }
 
-/// The terms' sum as a tensor core has it that keeps 13 bits behind the first of the largest: what is below that place
-/// is cut off each term, and off the sum.
+/// The sum of the terms on a tensor core that keeps 13 bits after the leading bit of the largest term: lower bits of
+/// each term and of the sum are truncated.
 static float coarseSum(std::span<const double> terms) {
   double largest = 0, sum = 0;
   for (const double term : terms) {
@@ -250,7 +250,7 @@ static void runIntegers(Warp &warp, const Step &step) {
   sumIntegers(warp, step, p, p.K, a, b, [](int32_t x, int32_t y) { return x * y; });
 }
 
-/// Single bits: how many are in both, or in one alone.
+/// Single bits: the number of bits set in both, or in exactly one.
 static void runBits(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
   const Product p = Product::unpack(step.detail);
@@ -263,7 +263,7 @@ static void runBits(Warp &warp, const Step &step) {
 // --- Decoding ------------------------------------------------------------------------------------------------------
 
 namespace {
-/// Extents that the ISA has for some elements of A, and since when.
+/// The ISA's extents for an element type of A, and the version that introduced them.
 struct Shape {
   Element first, last;
   int M, K, target, version;
@@ -283,7 +283,7 @@ static constexpr Shape shapes[] = {
     {Element::f64, Element::f64, 16, 8, 90, 78},    {Element::f64, Element::f64, 16, 16, 90, 78},
 };
 
-/// The next modifier that says what a matrix is made of.
+/// The next modifier that names an element type.
 static Element takeElement(Decoder &d) {
   for (const std::string_view modifier : d.rest())
     for (size_t i = 0; i < std::size(elementNames); ++i)
@@ -294,12 +294,12 @@ static Element takeElement(Decoder &d) {
   d.wrong("four types");
 }
 
-/// Whether B may be of its elements beside those of A.
+/// Whether this element type of B is allowed with that of A.
 static bool isFactorFor(Element a, Element b) {
   return isEighth(a) ? isEighth(b) : isInteger(a) ? isInteger(b) && bitsOf(a) == bitsOf(b) : a == b;
 }
 
-/// Whether sums of products of such elements may be kept in these.
+/// Whether this accumulator type is allowed for these element types.
 static bool isSumFor(Element a, Element sum) {
   if (isInteger(a))
     return sum == Element::s32;
@@ -342,7 +342,7 @@ static Handler handlerFor(Element a) {
   }
 }
 
-/// Whether the target's tensor cores multiply floats of 8 bits themselves.
+/// Whether the target's tensor cores multiply 8-bit floats natively.
 static bool hasEighths(std::string_view target) { return target == "sm_89" || target.starts_with("sm_12"); }
 
 static void decodeMma(Decoder &d) {

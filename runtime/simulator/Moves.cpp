@@ -7,7 +7,7 @@ namespace kiln::simulator {
 
 using ptx::Type;
 
-/// The word that `parts` make, lowest first. `detail`: bits of a part.
+/// The word composed of `parts`, lowest first. `detail`: bits of a part.
 template <class Word> static void packParts(Warp &warp, const Step &step) {
   Word *result = warp.reg<Word>(step.slots[0]);
   const uint32_t *slots = warp.list(step);

@@ -1,4 +1,4 @@
-// Rounding by the processor's own modes, set round one operation that the compiler cannot move.
+// Rounding by the processor's modes, set around one operation that the compiler cannot move.
 
 #include "runtime/simulator/Numbers.h"
 
@@ -21,7 +21,7 @@ private:
 };
 } // namespace
 
-/// Keeps a value from being computed elsewhere.
+/// Prevents the compiler from moving the computation of a value.
 template <class T> static T pinned(T value) {
   volatile T place = value;
   return place;

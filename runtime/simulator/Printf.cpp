@@ -1,4 +1,4 @@
-// Each conversion is given to the host's own snprintf, once its parts are known.
+// Parses each conversion and passes it to the host's snprintf.
 
 #include "runtime/simulator/Printf.h"
 
@@ -14,11 +14,11 @@
 
 namespace kiln::simulator {
 
-/// The widest field and the most digits: more is a mistake, and no launch has memory for all that numbers can ask for.
+/// The widest field and the most digits; larger numbers are errors, because they could exhaust the memory.
 static constexpr int widest = 4096;
 
 namespace {
-/// `%-08.3lld` in its parts.
+/// The parts of a conversion such as `%-08.3lld`.
 struct Conversion {
   std::string flags;
   std::optional<int> width, precision;
@@ -50,7 +50,7 @@ private:
     return values.next(bytes);
   }
 
-  /// A width or precision: digits, or `*` for the next value. False when that cannot be read.
+  /// A width or precision: digits, or `*` for the next value. False if the value cannot be read.
   bool number(std::optional<int> &number) {
     if (has('*')) {
       ++at;
@@ -73,7 +73,7 @@ private:
         return;
   }
 
-  /// The conversion that begins here. False when a value cannot be read.
+  /// The conversion that begins here. False if a value cannot be read.
   bool convert() {
     const size_t begin = at++;
     Conversion conversion;
@@ -94,7 +94,7 @@ private:
     else if (conversion.letter &&
              std::string_view("diouxXcpsaAeEfFgG").find(conversion.letter) != std::string_view::npos)
       return ++at, print(conversion);
-    else // none that C has: as it stands
+    else // not a conversion of C: printed unchanged
       printed.text += format.substr(begin, at + 1 - begin);
     at = std::min(at + 1, format.size());
     return true;
@@ -149,7 +149,7 @@ std::optional<Printed> formatted(std::string_view format, const PrintedValues &v
 
 // --- vprintf -------------------------------------------------------------------------------------------------------
 
-/// A text in a lane's memory; nothing when it cannot be read, which is reported.
+/// A text in a lane's memory; none if it cannot be read, which is reported.
 static std::optional<std::string> textAt(Warp &warp, const Step &step, int lane, uint64_t address) {
   std::string text;
   for (;; ++address) {
@@ -162,7 +162,7 @@ static std::optional<std::string> textAt(Warp &warp, const Step &step, int lane,
   }
 }
 
-/// What vprintf returns to the lane: how many values it printed, or −1 without a format or when one cannot be read.
+/// The result of vprintf: the number of printed values, or −1 if the format or a value cannot be read.
 static int printLane(Warp &warp, const Step &step, int lane, uint64_t format, uint64_t values) {
   if (!format)
     return -1;

@@ -1,5 +1,5 @@
-// A row of A, and a column of B, are the words of four neighbouring lanes, so that 16 bytes are loaded at once; eight
-// rows of C are kept in registers of the host while K runs.
+// Fast products. A row of A and a column of B are the words of four adjacent lanes, so that 16 bytes are loaded at
+// once. Eight rows of C stay in host registers during the loop over K.
 
 #include "runtime/simulator/Products.h"
 
@@ -9,18 +9,18 @@ namespace kiln::simulator {
 
 using ptx::Type;
 
-/// Words that four lanes hold, as numbers: eight, or four of tf32, whose upper half is then 0.
+/// The words of four lanes as numbers: eight, or four of tf32 with an upper half of 0.
 template <Type type> static __m256 numbersOf(const uint32_t *words) {
   const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i *>(words));
   if constexpr (type == Type::f16)
     return _mm256_cvtph_ps(bits);
   else if constexpr (type == Type::bf16)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
-  else // the lowest 13 bits do not count
+  else // the lowest 13 bits are ignored
     return _mm256_castps128_ps256(_mm_castsi128_ps(_mm_and_si128(bits, _mm_set1_epi32(~0x1fff))));
 }
 
-/// Rows become columns.
+/// Transposes a tile.
 static void turn(__m256 (&rows)[8]) {
   __m256 pairs[8], fours[8];
   for (int i = 0; i < 8; i += 2) {
@@ -40,7 +40,7 @@ static void turn(__m256 (&rows)[8]) {
 
 template <Type type, int K>
 static void multiply(const uint32_t *const *a, const uint32_t *const *b, const uint32_t *const *c, uint32_t *const *d) {
-  constexpr int perWord = type == Type::tf32 ? 1 : 2, columns = 4 * perWord; // of a word's four lanes
+  constexpr int perWord = type == Type::tf32 ? 1 : 2, columns = 4 * perWord; // columns of four lanes
   constexpr int parts = K / columns;
   alignas(32) float left[16][K < 8 ? 8 : K];
   __m256 right[K];
@@ -61,7 +61,7 @@ static void multiply(const uint32_t *const *a, const uint32_t *const *b, const u
     for (int k = 0; k < columns; ++k)
       right[columns * part + k] = turned[k];
   }
-  __m256 all[2][8]; // before anything is written: a register of D may be any of C's
+  __m256 all[2][8]; // read before any write, because registers of D may be those of C
   for (int half = 0; half < 2; ++half)
     for (int g = 0; g < 8; ++g) { // columns 2 t and 2 t + 1 are in two registers
       const __m128 even = _mm_loadu_ps(reinterpret_cast<const float *>(c[2 * half] + 4 * g));

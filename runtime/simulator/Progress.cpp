@@ -1,4 +1,4 @@
-// Moments, and who is quiet.
+// Time stamps of progress, and the number of idle threads.
 
 #include "runtime/simulator/Progress.h"
 

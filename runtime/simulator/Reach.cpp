@@ -1,4 +1,4 @@
-// A walk over operands, lists of targets, and the initialisers of variables.
+// Finds reachable functions by operands, target lists, and initialisers of variables.
 
 #include "runtime/simulator/Reach.h"
 
@@ -11,7 +11,7 @@ namespace kiln::simulator {
 using ptx::Operand;
 
 namespace {
-/// The functions that were reached so far.
+/// The functions reached so far.
 class Reached {
 public:
   explicit Reached(const ptx::Module &module) : module(module), variables(module.variables.size(), false) {}
@@ -58,7 +58,7 @@ private:
 
   const ptx::Module &module;
   std::vector<int> functions;
-  std::vector<bool> variables; // that were visited by way of another one
+  std::vector<bool> variables; // visited through another one
 };
 } // namespace
 

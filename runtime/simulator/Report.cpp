@@ -1,4 +1,4 @@
-// Steps gathered by line, as a table and as bars.
+// Statistics by line, as a table and as a bar chart.
 
 #include "runtime/simulator/Report.h"
 
@@ -26,7 +26,7 @@ enum class Class : uint8_t { memory, matrix, floating, integer, control, barrier
 constexpr std::array<const char *, 8> classNames = {"memory",  "matrix",   "float", "integer",
                                                     "control", "barriers", "waits", "other"};
 
-/// An instruction, or all those of a line.
+/// An instruction, or all instructions of a line.
 struct Counts {
   std::string name;
   StepMetrics total;
@@ -39,14 +39,14 @@ struct Counts {
   }
 };
 
-/// A line of the source, and those of its instructions that touch memory.
+/// A source line, and its instructions that access memory.
 struct Row {
   Counts all;
   std::vector<Counts> instructions;
 };
 } // namespace
 
-/// Whether an instruction waits for something, or orders what is round it.
+/// Whether an instruction waits, or orders other instructions.
 static Class classOfSynchronising(std::string_view opcode, std::span<const std::string_view> modifiers) {
   for (const std::string_view modifier : modifiers)
     if (modifier.find("wait") != std::string_view::npos)
@@ -93,16 +93,16 @@ static std::string nameOf(const ptx::Function &function, const ptx::Instruction 
   return name;
 }
 
-/// Rows of all lines on which anything ran.
+/// Rows of all executed lines.
 static std::vector<Row> gatherRows(const Program &program, const Metrics &metrics) {
-  std::map<std::tuple<int, int, int>, Row> rows; // by file, line, PTX line where there is no file
+  std::map<std::tuple<int, int, int>, Row> rows; // by file, line, or PTX line without a file
   for (size_t code = 0; code < program.codes.size(); ++code) {
     const Code &each = program.codes[code];
     const int number = program.module->find(each.name);
     StepMetrics counts;
     for (size_t step = 0; step < each.instructions.size(); ++step) {
       StepMetrics ofStep = metrics.at(static_cast<int>(code), static_cast<int>(step));
-      if (each.instructions[step] < 0) { // a step of the instruction that the next ones stand for
+      if (each.instructions[step] < 0) { // a step that is part of the instruction of a later step
         ofStep.instructions = 0;
         counts.add(ofStep);
         continue;
@@ -179,18 +179,18 @@ static std::string escaped(const std::string &text) {
   return safe;
 }
 
-/// Colours that people who see no red or no green tell apart, too (Okabe and Ito's), and pixels of the picture's parts.
+/// Colours that are distinct with red-green colour blindness, too (Okabe and Ito), and sizes in pixels.
 static constexpr const char *sharedColor = "#0072b2", *globalColor = "#009e73", *lostColor = "#d55e00";
 static constexpr int margin = 8, barWidth = 500, barHeight = 10, pitch = 14;
-/// Of text of 11 pixels in a monospaced face: 0.6 of its size a character, which some readers round to whole pixels.
+/// Character width of an 11-pixel monospaced font: 0.6 of its size; some viewers round to whole pixels.
 static constexpr double characterWidth = 7.2;
 
 static int widthOf(size_t characters) { return static_cast<int>(static_cast<double>(characters) * characterWidth) + 1; }
 
 namespace {
-/// A bar of the picture: what is needed and, beyond it, what is lost.
+/// A bar of the chart: the minimum, and the excess above it.
 struct Bar {
-  std::string label; // of the first of a line
+  std::string label; // set for the first bar of a line
   int64_t ideal = 0, count = 0;
   const char *color = nullptr, *unit = nullptr;
 
@@ -200,7 +200,7 @@ struct Bar {
 };
 } // namespace
 
-/// The bars of those lines that lose most.
+/// The bars of the lines with the largest excess.
 static std::vector<Bar> barsOf(const Program &program, const Metrics &metrics) {
   std::vector<Row> rows = gatherRows(program, metrics);
   std::erase_if(rows, [](const Row &row) { return row.all.total.wavefronts + row.all.total.sectors == 0; });

@@ -11,7 +11,7 @@
 
 namespace kiln::simulator {
 
-/// The number that `value` spells; throws Error unless it is one up to `most`.
+/// Parses a number. Throws Error unless it is at most `most`.
 template <class Number> static Number numberUpTo(Number most, const char *name, const std::string &value) {
   Number number = 0;
   const char *const end = value.data() + value.size();
@@ -28,7 +28,7 @@ static std::string listed(std::span<const char *const> names) {
   return text;
 }
 
-/// Which of `names` the value is: the enumerator of that number.
+/// The enumerator whose name in `names` is the value.
 template <class Enum>
 static Enum oneOf(std::span<const char *const> names, const char *name, const std::string &value) {
   for (size_t i = 0; i < names.size(); ++i)

@@ -1,4 +1,4 @@
-// Cells are looked at, judged and changed.
+// Checks and updates cells.
 
 #include "runtime/simulator/Shadow.h"
 
@@ -29,14 +29,14 @@ GlobalShadow::Page &Shadow::pageOf(const char *at) {
 namespace {
 constexpr uint64_t pageBytes = uint64_t{1} << GlobalShadow::pageBits;
 
-/// A page that no other thread of the host looks at meanwhile, where there are others.
+/// A page, locked against other host threads if there are any.
 struct HeldPage {
   GlobalShadow::Page *page = nullptr;
   const bool hasThreads;
   explicit HeldPage(const GlobalShadow &global) : hasThreads(global.hasThreads) {}
   HeldPage(const HeldPage &) = delete;
   ~HeldPage() { take(nullptr); }
-  /// Lets go of the page, and takes another one.
+  /// Releases the page, and locks another one.
   void take(GlobalShadow::Page *other) {
     if (other == page)
       return;
@@ -49,7 +49,7 @@ struct HeldPage {
 };
 } // namespace
 
-/// Calls function(cells, cell, its bytes, its first byte's address) for all cells that the bytes lie in.
+/// Calls function(cells, cell, its bytes, address of its first byte) for all cells that contain the bytes.
 template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Function function) {
   const auto walk = [&](Cells &cells, uint64_t first, uint32_t length) {
     for (uint64_t offset = first; offset < first + length;) {
@@ -87,7 +87,7 @@ Glance Shadow::glanceOf(int warp, AccessKind kind, uint16_t line) const {
           .writes = !isRead(kind)};
 }
 
-/// Whether bytes of global memory have one page.
+/// Whether the bytes are on one page of global memory.
 static bool isInPage(const char *at, uint64_t bytes) {
   return reinterpret_cast<uint64_t>(at) % pageBytes + bytes <= pageBytes;
 }
@@ -99,7 +99,7 @@ static Mask lanesOfSize(const std::array<uint32_t, lanesOfWarp> &sizes, uint32_t
   return lanes;
 }
 
-/// Whether all lanes access a word or two each, one after the other from a row's begin on.
+/// Whether all lanes access one or two words each, consecutively from the beginning of a row.
 static bool isStretch(const Accesses &a) {
   const ptrdiff_t bytes = a.bytes;
   if ((bytes != 4 && bytes != 8) || a.lanes != allLanes || a.sizes || reinterpret_cast<uint64_t>(a.pointers.at[0]) % 16)
@@ -131,7 +131,7 @@ void Shadow::access(const Accesses &a) {
   const bool strong = isStrong(a.kind);
   Glance glance = glanceOf(warp, a.kind, shortLine(a.warp.place(a.step).line));
   const uint32_t agent = readerOf(static_cast<uint32_t>(warp)) & ~allOfThem;
-  HeldPage held(global); // neighbouring lanes mostly want the same
+  HeldPage held(global); // adjacent lanes usually use the same page
   const auto windowOf = [&](char *at) -> Window {
     const bool inShared = isShared(at);
     if (!inShared)
@@ -152,7 +152,7 @@ void Shadow::access(const Accesses &a) {
       break;
     left = lane + lanesOfStretch < lanesOfWarp ? allLanes << (lane + lanesOfStretch) : 0;
   }
-  std::optional<Visit> whole; // mostly nobody asks
+  std::optional<Visit> whole; // rarely needed
   while (left) {
     const auto lane = static_cast<size_t>(std::countr_zero(left));
     const uint32_t bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
@@ -205,7 +205,7 @@ void Shadow::visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes,
   }
 }
 
-/// A cell that is not split, of which the bytes are accessed.
+/// Checks an access to bytes of a cell that is not split.
 void Shadow::visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at) {
   if (cell.state >> 4 & bytes)
     report(visit, Check::inFlight, at, "to which an asynchronous copy is under way that nobody has waited for");
@@ -219,7 +219,7 @@ void Shadow::visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned by
     noteWrite(visit, cells, cell, bytes);
   else
     noteRead(visit, cells, cell);
-  cell.state |= static_cast<uint16_t>(bytes); // what was reported is not reported again
+  cell.state |= static_cast<uint16_t>(bytes); // report it only once
 }
 
 // --- Races ---------------------------------------------------------------------------------------------------------
@@ -232,14 +232,14 @@ bool Shadow::isBefore(const Visit &visit, Time time, uint32_t who) const {
          order.isBefore({who >> laneBits, time}, visit.agent, lane == allOfThem ? -1 : static_cast<int>(lane));
 }
 
-/// The first byte of which a store writes neither what is there nor what another lane writes at once; as many as they
-/// are without one.
+/// The first byte for which a store writes neither the present value nor the value of another lane's simultaneous
+/// store; the number of bytes if there is none.
 uint32_t Shadow::firstChange(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const {
   const Accesses &all = *visit.accesses;
   const auto count = static_cast<uint32_t>(std::popcount(bytes));
   if (!all.stored)
     return 0;
-  size_t other = lanesOfWarp; // a lane that writes there at once
+  size_t other = lanesOfWarp; // another lane that writes there simultaneously
   if (cell.writer >> laneBits == visit.self >> laneBits)
     for (Mask left = all.lanes & ((Mask{1} << visit.lane) - 1); left; left &= left - 1)
       if (const auto lane = static_cast<size_t>(std::countr_zero(left));
@@ -258,7 +258,7 @@ uint32_t Shadow::firstChange(const Visit &visit, const Cell &cell, unsigned byte
   return count;
 }
 
-/// Whether a barrier of all warps came after the last read; what engines read is not behind it.
+/// Whether a barrier of all warps is after the last read. Reads by asynchronous engines are not ordered by it.
 bool Shadow::allReadBefore(const Visit &visit, const Cell &cell) const {
   return cell.read <= order.floorOf(visit.agent) && isShared(visit.begin) && !(cell.state & Cell::engineRead);
 }
@@ -266,7 +266,7 @@ bool Shadow::allReadBefore(const Visit &visit, const Cell &cell) const {
 void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at) {
   if (!isBefore(visit, cell.written, cell.writer) && !(visit.strong && cell.state & Cell::strongWrite)) {
     const uint32_t change = visit.writes ? firstChange(visit, cell, bytes, at) : 0;
-    if (change < static_cast<uint32_t>(std::popcount(bytes))) // a word's is its first byte's
+    if (change < static_cast<uint32_t>(std::popcount(bytes))) // a word's change is recorded at its first byte
       return reportRace(visit, bytes == Cell::valid ? at : at + change, cell.writer, true, cell.writeLine);
   }
   if (visit.byEngine && !(cell.state & Cell::engineWrote) &&
@@ -339,7 +339,7 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
   }
   const bool strongOnly = cell.state & Cell::strongRead;
   if (!allBefore && visit.strong && !strongOnly)
-    return; // plain reads count more
+    return; // plain reads take precedence
   cell.readLine = visit.line;
   if (allBefore || (strongOnly && !visit.strong)) {
     cells.forgetReaders(cell);
@@ -370,7 +370,7 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
 
 // --- Asynchronous copies -------------------------------------------------------------------------------------------
 
-/// The row of shared memory that these bytes are, if its words say the same; else null.
+/// The row of shared memory with these bytes, if all its words have the same state; otherwise null.
 inline Row *Shadow::rowAt(const char *at, uint32_t bytes) {
   const auto offset = static_cast<uint64_t>(at - sharedMemory);
   if (bytes != 16 || offset >= sharedBytes || offset % 16)
@@ -446,12 +446,12 @@ void Shadow::endRead(int agent, int lane, char *at, uint32_t bytes) {
   });
 }
 
-// At a glance, where nothing is to be said against it; most rows have one writer, which was fenced or was not.
+// The fast path without a finding: most rows have one writer, fenced or not.
 void Shadow::beginReads(Warp &warp, const Step &step, const std::vector<uint32_t> &rows) {
   const uint32_t self = readerOf(static_cast<uint32_t>(warp.index)) & ~allOfThem;
   Glance glance = glanceOf(warp.index, AccessKind::read, shortLine(warp.place(step).line));
   glance.floor = order.floorOf(warp.index);
-  Epoch fenced; // that is known to be
+  Epoch fenced; // known to be fenced
   for (const uint32_t place : rows) {
     if (place + 16 > sharedBytes)
       continue;

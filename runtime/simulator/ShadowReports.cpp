@@ -1,4 +1,4 @@
-// What the shadow says, and the clocks of words.
+// Reports of the race check, and clocks of synchronisation words.
 
 #include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Shadow.h"
@@ -45,9 +45,9 @@ std::string Shadow::placeText(const Cta &cta, const char *at) const {
                       : fmt::format("the byte at {:#x}", reinterpret_cast<uint64_t>(at));
 }
 
-// --- Words that threads synchronise by -----------------------------------------------------------------------------
+// --- Synchronisation words -----------------------------------------------------------------------------------------
 
-/// A clock as other blocks know it.
+/// A clock as known to other blocks.
 Others Shadow::othersFrom(const Clock &clock) const {
   if (clock.empty())
     return nullptr;
@@ -58,7 +58,7 @@ Others Shadow::othersFrom(const Clock &clock) const {
   return join(clock.others, std::make_shared<const std::vector<Epoch>>(std::move(own)));
 }
 
-/// What another block released, some of which may be this block's.
+/// Clocks released by another block; they may include this block's own.
 Clock Shadow::clockFrom(const Others &others) const {
   Clock clock{.others = others};
   const auto agents = static_cast<uint32_t>(order.warps()) + Causality::engines;
@@ -80,7 +80,7 @@ void Shadow::publish(Warp &warp, const LanePointers &words, Ordering ordering) {
   const Clock &clock = order.published(warp.index, ordering);
   if (clock.empty())
     return;
-  Others others; // made once
+  Others others; // computed once
   forWords(words, [&](const char *word) {
     if (isShared(word)) {
       sharedWords[word].join(clock);
@@ -93,7 +93,7 @@ void Shadow::publish(Warp &warp, const LanePointers &words, Ordering ordering) {
 }
 
 void Shadow::collect(Warp &warp, const LanePointers &words, Ordering ordering) {
-  Others last; // many lanes meet the same
+  Others last; // cached, because many lanes have the same
   forWords(words, [&](const char *word) {
     if (isShared(word)) {
       if (const auto at = sharedWords.find(word); at != sharedWords.end())

@@ -1,4 +1,4 @@
-// Reading and finding names.
+// Reads and looks up names of shared memory.
 
 #include "runtime/simulator/SharedNames.h"
 

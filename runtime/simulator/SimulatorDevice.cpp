@@ -1,4 +1,4 @@
-// A simulated GPU as a device. All devices of one name share their memory, as they share executables.
+// A simulated GPU as a device. All devices of one name share their memory and their executables.
 
 #include "runtime/simulator/SimulatorDevice.h"
 
@@ -40,12 +40,12 @@ public:
   }
 
   Extents block() const { return program->block; }
-  /// What programs write down what they say in; null when the kernel neither checks nor prints.
+  /// The buffer for messages of programs; null if the kernel neither checks nor prints.
   abi::GpuConsole *console() const;
   /// A text of the module.
   std::string text(uint32_t number) const;
 
-  const std::shared_ptr<Memory> memory; // where the program's variables lie
+  const std::shared_ptr<Memory> memory; // the memory of the program's variables
   std::shared_ptr<const Program> program;
   uint32_t dynamicShared = 0;
 
@@ -100,7 +100,7 @@ void SimulatorExecutable::checkParameters() const {
                             kernel(), slots, program->parameters.size(), program->parameterBytes));
 }
 
-/// Reads how much dynamic shared memory a launch needs, where the text says so.
+/// Reads the size of a launch's dynamic shared memory, if the text has it.
 void SimulatorExecutable::findSharedBytes(const Architecture &architecture) {
   const std::string symbol = kernel() + abi::sharedSuffix;
   for (const ptx::Variable &variable : program->module->variables)
@@ -114,7 +114,7 @@ void SimulatorExecutable::findSharedBytes(const Architecture &architecture) {
 
 // --- The device ------------------------------------------------------------------------------------------------------
 
-/// The memory of all devices of one name, for as long as one of them or of their executables lives.
+/// The memory shared by all devices of one name and their executables.
 static std::shared_ptr<Memory> memoryOf(const std::string &name) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<Memory>> all;
@@ -137,7 +137,8 @@ static Schedule scheduleAsked() {
 namespace {
 
 class Simulator : public SimulatorDevice, public Metered {
-  /// Virtual time: the cycles that all schedulers take to issue the instructions of a launch, one warp's each.
+  /// Virtual time: the cycles in which all schedulers issue a launch's instructions, one warp instruction per cycle
+  /// each.
   class IssueClock : public DeviceClock {
   public:
     explicit IssueClock(Simulator &device) : device(device), counted(std::exchange(device.counting, true)) {}
@@ -200,7 +201,7 @@ public:
   const LaunchCounts &lastLaunch() const override;
 
   std::unique_ptr<DeviceClock> clock() override { return std::make_unique<IssueClock>(*this); }
-  std::optional<int64_t> freeBytes() const override { return {}; } // its memory is the host's
+  std::optional<int64_t> freeBytes() const override { return {}; } // it uses host memory
 
 private:
   template <class Byte> Byte *own(Byte *place, int64_t bytes) const;
@@ -218,12 +219,12 @@ private:
   Schedule schedule = scheduleAsked();
   int hostThreads = threadsAsked();
   int64_t launches = 0;
-  std::optional<std::string> failedCheck; // of the first launch that had one
-  std::string faults;                     // of the first launch that had any since the last synchronize()
+  std::optional<std::string> failedCheck; // of the first launch with one
+  std::string faults;                     // of the first faulty launch since the last synchronize()
   int64_t laterFaulty = 0;                // launches with faults after that
   bool counting = false;
   LaunchCounts counts;
-  int64_t issued = 0; // instructions of warps of all launches that were counted
+  int64_t issued = 0; // warp instructions of all counted launches
 };
 
 } // namespace
@@ -245,7 +246,7 @@ void Simulator::release(void *place) {
                             memory->describe(reinterpret_cast<uint64_t>(place), 1)));
 }
 
-/// The same place; throws Error unless the device owns so many bytes from there on.
+/// Returns the address. Throws Error unless the device owns this many bytes from it on.
 template <class Byte> Byte *Simulator::own(Byte *place, int64_t bytes) const {
   const auto address = reinterpret_cast<uint64_t>(place);
   if (bytes > 0 && !memory->find(address).holds(address, static_cast<uint64_t>(bytes)))
@@ -278,7 +279,7 @@ void Simulator::launch(const Executable &executable, const uint64_t *block) {
     note(kernel, *metrics);
 }
 
-/// Prints what there is to print; the first failed check of all stays.
+/// Prints the messages; only the first failed check is kept.
 void Simulator::readConsole(const SimulatorExecutable &kernel, const kiln::Grid &grid) {
   abi::GpuConsole *const console = kernel.console();
   if (!console || (console->printed == 0 && console->failedLaunch == 0))

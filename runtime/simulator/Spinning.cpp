@@ -1,9 +1,9 @@
-// Paths that go round and come nowhere: how they are known, who is let go for their sake, and how those meet again.
+// Busy-waiting paths: how they are detected, which waiting lanes are released for them, and how lanes reconverge.
 //
-// A path is stuck when it comes to a branch back a second time with all registers and all local memory as they were,
-// and its warp has changed nothing that others can see meanwhile: then it does the same until somebody changes memory.
-// A loop that counts is no such loop, however long it is. The state is kept for a few rounds only, after 64, 128, 256
-// rounds and so on, so that loops that do go somewhere lose no time by it.
+// A path is busy-waiting if it reaches a backward branch again with equal registers and local memory, and its warp has
+// changed no visible state meanwhile: it then repeats until another thread changes memory. A counting loop does not
+// match, however long it is. The state is saved for a few iterations only, after 64, 128, 256 … iterations, so that
+// other loops are not slowed down.
 
 #include "runtime/simulator/Cta.h"
 
@@ -12,12 +12,12 @@
 
 namespace kiln::simulator {
 
-// --- The same again and again --------------------------------------------------------------------------------------
+// --- Detection -----------------------------------------------------------------------------------------------------
 
 static constexpr int64_t firstLook = 64;
-/// Rounds in which the state is compared with the one that was kept: a loop may have others within it.
+/// Iterations for which the state is compared with the saved one; a loop may contain others.
 static constexpr int mostLooks = 8;
-/// A warp with more local memory than this is not looked at.
+/// A warp with more local memory is not checked.
 static constexpr size_t mostLocalKept = 1 << 20;
 
 void Warp::keepState() {
@@ -33,7 +33,7 @@ bool Warp::hasKeptState() const {
          std::equal(localMemory.begin(), localMemory.end(), keptState.begin() + static_cast<std::ptrdiff_t>(bytes));
 }
 
-/// The path takes a branch back: whether it does what it has done before.
+/// Called at a backward branch. Returns whether the path repeats its state.
 bool Warp::goesRound(int pc) {
   Spin &spin = path.spin;
   if (spin.changes != changes)
@@ -51,9 +51,9 @@ bool Warp::goesRound(int pc) {
   return spin.looks > 0 && pc == spin.pc && spin.looks-- > 0 && spin.number == keptNumber && hasKeptState();
 }
 
-// --- Letting go ----------------------------------------------------------------------------------------------------
+// --- Release -------------------------------------------------------------------------------------------------------
 
-/// The lanes that wait at the nearest join for a path go on without it.
+/// Lets the lanes that wait for a path at the nearest join proceed without it.
 bool Warp::letGo(int index) {
   for (; index >= 0; index = joins[static_cast<size_t>(index)].parent) {
     Join &join = joins[static_cast<size_t>(index)];
@@ -88,10 +88,10 @@ bool Warp::letGoAlone() {
   return false;
 }
 
-// --- Meeting again -------------------------------------------------------------------------------------------------
+// --- Reconvergence -------------------------------------------------------------------------------------------------
 
-/// A path that waits at the same instruction becomes part of the running one. A join that one of the two alone has on
-/// its way lies on the other's, too; where each has one, those of the running path are taken.
+/// Merges a path that waits at the same instruction into the running one. A join ahead of only one of the two is also
+/// ahead of the other; if each has one, the running path's joins are used.
 void Warp::take(const Path &other) {
   const auto parentOf = [&](int join) { return joins[static_cast<size_t>(join)].parent; };
   const auto isOnWay = [&](int join, int from) {
@@ -114,7 +114,7 @@ void Warp::take(const Path &other) {
   path.mask |= other.mask;
 }
 
-/// Before an instruction that lanes do together: whether all are here. If not, the path waits for them.
+/// Called before an instruction that lanes execute together. Returns whether all are here; if not, the path waits.
 bool Warp::gather(const Step &step) {
   Mask members = allLanes;
   if (step.members != Step::everyLane) {

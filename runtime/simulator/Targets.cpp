@@ -1,4 +1,4 @@
-// Tables.
+// Tables of targets and versions.
 
 #include "runtime/simulator/Targets.h"
 
@@ -13,8 +13,8 @@ namespace kiln::simulator {
 namespace {
 struct Target {
   std::string_view number;  // `90` of sm_90
-  std::string_view letters; // that may follow
-  int sharedKiB;            // of a block
+  std::string_view letters; // suffixes that may follow
+  int sharedKiB;            // shared memory of a block
 };
 } // namespace
 

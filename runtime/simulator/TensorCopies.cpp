@@ -1,6 +1,6 @@
 // cp.async.bulk.tensor, cp.reduce.async.bulk.tensor and their prefetch: boxes of an array that a tensor map describes.
 //
-// What lies outside the array is filled on the way in and left out on the way out; an mbarrier counts the whole box.
+// Elements outside the array are filled on loads and skipped on stores; an mbarrier counts the whole box.
 
 #include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/CodeBuilder.h"
@@ -26,7 +26,7 @@ struct TensorList {
 };
 } // namespace
 
-/// The map that a lane names; nothing when it is none, which is reported.
+/// A lane's map; none if it is not a map, which is reported.
 static std::optional<TensorMap> mapOf(Warp &warp, const Step &step, int lane, const uint32_t *list) {
   const uint64_t address = AddressOperand::of(warp, list, lane);
   const char *at =
@@ -53,7 +53,7 @@ static std::optional<TensorMap> mapOf(Warp &warp, const Step &step, int lane, co
   return std::nullopt;
 }
 
-/// What fills elements outside the array: zeros, or the type's NaN.
+/// The fill value of elements outside the array: zero, or the type's NaN.
 static void setFill(const TensorMap &map, BulkOperation &operation) {
   operation.fillBytes = static_cast<uint32_t>(map.elementBytes());
   if (!map.nanFill)
@@ -62,7 +62,7 @@ static void setFill(const TensorMap &map, BulkOperation &operation) {
   std::memcpy(operation.fill.data(), &bits, operation.fill.size());
 }
 
-/// Adds the box's bytes to an operation. The array's memory is looked up as everybody's is.
+/// Adds the box's bytes to an operation. The array's addresses are checked like all others.
 static void addBox(Warp &warp, const Step &step, int lane, const TensorMap &map,
                    const std::array<int32_t, mostTensorRank> &coordinates, char *shared, bool isLoad,
                    BulkOperation &operation) {
@@ -135,7 +135,7 @@ static uint32_t takeRank(Decoder &d) {
   return static_cast<uint32_t>(rank);
 }
 
-/// The operand `[map, {coordinates}]`: appends the map's address to `list`, gives the coordinates' slots.
+/// The operand `[map, {coordinates}]`: appends the map's address to `list`, and returns the slots of the coordinates.
 static std::vector<uint32_t> decodeMapOperand(Decoder &d, const Operand &operand, uint32_t rank,
                                               std::vector<uint32_t> &list) {
   AddressOperand::append(d.address(operand, Space::generic), list);
@@ -174,7 +174,7 @@ void decodeTensorCopy(Decoder &d, bool reduces) {
   d.giveList(d.emit(runTensorCopy), list);
 }
 
-/// A prefetch does nothing but name a map, which must be one.
+/// A prefetch has no effect, but its map is checked.
 void decodeTensorPrefetch(Decoder &d) {
   const uint32_t rank = takeRank(d);
   if (!d.take("L2") || !d.take("global"))

@@ -1,4 +1,4 @@
-// Conditions of tensor maps, and the walk over a box.
+// Conditions of tensor maps, and the iteration over a box.
 
 #include "runtime/simulator/TensorMap.h"
 
@@ -115,7 +115,7 @@ TensorMap makeTensorMap(const TensorMapDescription &description) {
 
 // --- The box -------------------------------------------------------------------------------------------------------
 
-/// One row of the box: what of it lies in the array, and what before and behind it.
+/// One row of the box: the parts before, in and after the array.
 static void visitRow(const TensorMap &map, int64_t first, uint64_t row, uint32_t shared,
                      const std::function<void(const BoxRun &)> &visit) {
   const int64_t bytes = map.elementBytes(), elements = map.box[0];

@@ -1,7 +1,6 @@
-// tensormap.replace, tensormap.cp_fenceproxy and fence.proxy.tensormap: tensor maps that a kernel makes or changes.
+// tensormap.replace, tensormap.cp_fenceproxy and fence.proxy.tensormap: tensor maps that a kernel creates or changes.
 //
-// A changed map in global memory may be used by a block when one of its threads has acquired it through the proxy fence
-// since the change.
+// A block may use a changed map in global memory after one of its threads has acquired it by the proxy fence.
 
 #include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/Cta.h"

@@ -1,8 +1,8 @@
 // Video instructions: arithmetic on selected bytes and halves of words.
 //
-// The scalar ones (vadd … vset) take a byte, a half or the whole of each source, compute without rounding or wrapping,
-// clamp when asked to, and then combine the result with a third source, or merge it into one. Those on two halves or
-// four bytes (vadd2 … vset4) pick each element from the eight bytes of both sources.
+// The scalar ones (vadd … vset) select a byte, a half or the whole of each source, compute exactly, optionally
+// saturate, and then combine the result with a third source or merge it into one. Those on two halves or four bytes
+// (vadd2 … vset4) select each element from the eight bytes of both sources.
 
 #include "runtime/simulator/Decoder.h"
 #include "runtime/simulator/Warp.h"
@@ -20,7 +20,7 @@ namespace {
 enum class Operation : uint32_t { add, subtract, difference, average, minimum, maximum, shiftLeft, shiftRight, test };
 enum class Second : uint32_t { add, minimum, maximum, none };
 
-/// Of three operands: the result, and the first two sources.
+/// The first three operands: the result and two sources.
 struct Signs {
   bool d = false, a = false, b = false;
 };
@@ -31,7 +31,7 @@ static __int128 clamped(__int128 value, int bits, bool isSigned) {
   return std::clamp(value, isSigned ? -(one << (bits - 1)) : 0, (one << (isSigned ? bits - 1 : bits)) - 1);
 }
 
-/// The element of `bits` bits that lies at bit `from` of a word, with its sign or without.
+/// The element of `bits` bits at bit `from` of a word, sign- or zero-extended.
 static int64_t elementAt(uint64_t word, int from, int bits, bool isSigned) {
   const uint64_t element = word >> from << (64 - bits);
   return isSigned ? static_cast<int64_t>(element) >> (64 - bits) : static_cast<int64_t>(element >> (64 - bits));
@@ -42,7 +42,7 @@ static bool holds(uint32_t comparison, int64_t a, int64_t b) {
   return answers[comparison];
 }
 
-/// What all but shifts do to a pair of elements.
+/// The operation on a pair of elements, for all instructions except shifts.
 static int64_t combine(Operation operation, uint32_t comparison, int64_t a, int64_t b) {
   switch (operation) {
   case Operation::add:
@@ -77,7 +77,7 @@ static bool takeSign(Decoder &d) {
   return type == Type::s32;
 }
 
-/// A source of which a part may be selected, or that may be negated.
+/// A source with an optional selector or negation.
 static uint32_t partialSource(Decoder &d, Operand operand) {
   operand.selector = {};
   operand.isMinus = false;
@@ -97,7 +97,7 @@ struct Part {
   int from = 0, bits = 32;
 };
 
-/// What a scalar instruction does; its step has this at the head of a list of the code's.
+/// A scalar instruction, stored at the beginning of its step's list.
 struct Scalar {
   Operation operation = Operation::add;
   uint32_t comparison = 0;
@@ -108,7 +108,7 @@ struct Scalar {
 };
 } // namespace
 
-/// Puts a trivial structure into the words of a step's list, and takes it out again.
+/// Stores a trivially copyable structure in a step's list, and loads it.
 template <class T> static void giveDetail(Decoder &d, Step &step, const T &detail) {
   std::vector<uint32_t> words((sizeof(T) + 3) / 4);
   std::memcpy(words.data(), &detail, sizeof(T));
@@ -220,7 +220,7 @@ template <Operation operation> static void decodeScalar(Decoder &d) {
 namespace {
 struct Mad {
   Part ofA, ofB;
-  Signs isSigned; // d: whether the sum is
+  Signs isSigned; // d: signedness of the sum
   bool negatesProduct = false, negatesC = false, addsOne = false, saturates = false;
   int scale = 0;
 };
@@ -240,7 +240,7 @@ static void decodeMad(Decoder &d) {
   v.saturates = d.take("sat");
   v.addsOne = d.take("po");
   v.scale = d.take("shr7") ? 7 : d.take("shr15") ? 15 : 0;
-  takeSign(d); // the result's, which follows from the sources'
+  takeSign(d); // the result's sign, implied by the sources
   v.isSigned.a = takeSign(d);
   v.isSigned.b = takeSign(d);
   d.expectCount(4, 4);
@@ -266,13 +266,13 @@ static void decodeMad(Decoder &d) {
 // --- Two halves or four bytes --------------------------------------------------------------------------------------
 
 namespace {
-/// What an instruction on several elements does. Elements of sources are numbered through both, those of `a` first.
+/// An instruction on several elements. Elements of both sources are numbered consecutively, those of `a` first.
 struct Elements {
   Operation operation = Operation::add;
   uint32_t comparison = 0;
   int count = 2;
   std::array<uint8_t, 4> ofA{}, ofB{};
-  uint32_t mask = 0; // which elements of the result are computed; the others are the third source's
+  uint32_t mask = 0; // the computed elements of the result; the others come from the third source
   Signs isSigned;
   bool saturates = false, sums = false;
 };
@@ -299,7 +299,7 @@ static uint32_t elements(const Elements &v, uint32_t a, uint32_t b, uint32_t c) 
   return result;
 }
 
-/// The elements that a selector such as `h32` or `b7654` names, the highest first; those from `first` on without one.
+/// The elements named by a selector such as `h32` or `b7654`, highest first; those from `first` on without a selector.
 static std::array<uint8_t, 4> selected(Decoder &d, const Operand &operand, int count, int first) {
   std::array<uint8_t, 4> numbers{};
   for (size_t i = 0; i < 4; ++i)
@@ -318,7 +318,7 @@ static std::array<uint8_t, 4> selected(Decoder &d, const Operand &operand, int c
   return numbers;
 }
 
-/// The elements that a mask such as `h1` or `b320` names; all without one.
+/// The elements named by a mask such as `h1` or `b320`; all without a mask.
 static uint32_t maskOf(Decoder &d, const Operand &operand, int count) {
   const std::string_view text = operand.selector;
   if (text.empty())
@@ -328,7 +328,7 @@ static uint32_t maskOf(Decoder &d, const Operand &operand, int count) {
   uint32_t mask = 0;
   for (const char digit : text.substr(1)) {
     const int number = digit - '0';
-    if (number < 0 || number >= count || (mask & ((2u << number) - 1))) // from the highest down
+    if (number < 0 || number >= count || (mask & ((2u << number) - 1))) // must be in decreasing order
       d.wrong("elements of the result from the highest down");
     mask |= 1u << number;
   }

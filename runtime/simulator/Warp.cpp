@@ -12,9 +12,9 @@
 
 namespace kiln::simulator {
 
-/// Registers that the functions of a warp have at once: a recursion 1000 deep has some 10 MB.
+/// Most registers of a warp's active functions; a recursion of depth 1000 takes about 10 MB.
 static constexpr uint32_t mostFrameBytes = 32 << 20;
-/// Places where paths of a warp meet: calls within each other, and branches round them.
+/// Most joins of a warp: nested calls, and branches around them.
 static constexpr size_t mostJoins = 8192;
 
 Warp::Warp(Cta &cta, const Program &program, int index, int threads) : cta(cta), program(program), index(index) {
@@ -26,14 +26,14 @@ Warp::Warp(Cta &cta, const Program &program, int index, int threads) : cta(cta),
 
 // --- Frames --------------------------------------------------------------------------------------------------------
 
-/// Gives the running path the frame that its fields name, with the function's constants in it.
+/// Sets up the running path's frame, with the function's constants.
 void Warp::enterFrame(int codeIndex) {
   path.code = codeIndex;
   code = &program.codes[static_cast<size_t>(codeIndex)];
   if (registers.size() * sizeof(Line) < path.frame + code->frameBytes)
     registers.resize((path.frame + code->frameBytes + code->frameBytes / 2) / sizeof(Line) + 1);
   frame = reinterpret_cast<char *>(registers.data()) + path.frame;
-  std::copy(code->image.begin(), code->image.end(), frame); // a kernel of few words has no registers
+  std::copy(code->image.begin(), code->image.end(), frame); // may be empty
   for (const Code::SpecialSlot &special : code->specials)
     cta.fillSpecial(*this, special.special, special.wide, frame + special.slot);
   for (const Code::FrameAddress &address : code->frameAddresses)
@@ -49,7 +49,7 @@ void Warp::growLocal(uint32_t bytes) {
   if (bytes <= localStride)
     return;
   const uint32_t stride = std::max(bytes, localStride + localStride / 2);
-  std::vector<char> grown(size_t{2} * stride * lanesOfWarp); // the bytes, then whether they have values
+  std::vector<char> grown(size_t{2} * stride * lanesOfWarp); // the bytes, then whether they are initialised
   for (int row = 0; row < 2 * lanesOfWarp && localStride; ++row)
     std::memcpy(grown.data() + static_cast<size_t>(row) * stride, localOf(row), localStride);
   localMemory = std::move(grown);
@@ -69,8 +69,8 @@ void Warp::makeRoomForCall(const Step &step, uint32_t bytes) {
   growLocal(path.local + bytes);
 }
 
-/// Where the registers of a function that is called now may begin: behind those of all functions that paths are in or
-/// will come back to. Paths that lie beside each other may be in different functions.
+/// The first free register for a called function: after those of all functions that paths are in or will return to.
+/// Diverged paths may be in different functions.
 uint32_t Warp::freeFrame() const {
   const auto end = [&](uint32_t frame, int code) {
     return frame + program.codes[static_cast<size_t>(code)].frameBytes;
@@ -97,10 +97,9 @@ void Warp::resume(const Path &resumed) {
 
 // --- Running -------------------------------------------------------------------------------------------------------
 
-/// Steps that a path has before another one of its warp gets its turn.
+/// Steps of a path before another path of its warp gets a turn.
 static constexpr int64_t turnOfPath = 2000;
-/// Steps after which a path that has come nowhere, and is not seen to do the same again and again, may wait for a lane
-/// at a join all the same.
+/// Steps after which a path without progress may be waiting for a lane at a join, even if no repetition was detected.
 static constexpr int64_t longPatience = 1 << 22;
 
 void Warp::run(int64_t budget) {
@@ -111,7 +110,7 @@ void Warp::run(int64_t budget) {
   while (done < budget && !turnEnded && (path.mask != 0 || next())) {
     pathEnded = false;
     const int64_t begin = done;
-    // A path that spins must not keep its siblings from running.
+    // A busy-waiting path must not block its siblings.
     const int64_t turn = paths.empty() ? budget : std::min<int64_t>(budget, done + turnOfPath);
     while (!pathEnded && done < turn) {
       const Step &step = code->steps[static_cast<size_t>(path.pc)];
@@ -156,7 +155,7 @@ void Warp::run(int64_t budget) {
     cta.noteChange();
 }
 
-/// Takes the next path that can run; false when there is none.
+/// Selects the next path that can run; false if there is none.
 bool Warp::next() {
   for (size_t i = 0; i < paths.size(); ++i) {
     if (cta.stillWaits(*this, paths[i].wait) || isStuck(paths[i]))
@@ -202,7 +201,7 @@ void Warp::giveTally(int barrier, uint64_t phase, const Tally &tally) {
 void Warp::waitFor(const Wait &wait) {
   Path waiting = path;
   --waiting.pc;
-  steps -= code->steps[static_cast<size_t>(waiting.pc)].counts; // it will be done again
+  steps -= code->steps[static_cast<size_t>(waiting.pc)].counts; // it will be executed again
   if (cta.metrics)
     --cta.metrics->at(path.code, waiting.pc).instructions;
   waiting.wait = wait;
@@ -220,7 +219,7 @@ void Warp::endTurn() {
 void Warp::poll(const Wait &asked) {
   endTurn();
   paths.back().asked = asked;
-  paths.back().spin = {}; // a block is judged by what it asks for (Cta::goOn)
+  paths.back().spin = {}; // progress of the block is checked in Cta::goOn
 }
 
 // --- Control flow --------------------------------------------------------------------------------------------------
@@ -247,7 +246,7 @@ void Warp::branch(const Step &step) {
     }
     return;
   }
-  // The two sides meet at step.join; where they are on their way there already, no other join is needed.
+  // The two sides reconverge at step.join; if a join there exists already, no other is needed.
   const bool sameJoin = step.join < 0 || (path.join >= 0 && !joins[static_cast<size_t>(path.join)].isCall &&
                                           joins[static_cast<size_t>(path.join)].pc == step.join);
   if (!sameJoin)
@@ -262,7 +261,7 @@ void Warp::branch(const Step &step) {
   taken.pc = step.target;
   taken.mask = exec;
   path.mask &= ~exec;
-  // The side that is there already (a loop's exit, the end of an if) arrives at its first step.
+  // A side that begins at the join (a loop's exit, the end of an if) arrives at its first step.
   paths.push_back(taken);
 }
 
@@ -277,7 +276,7 @@ void Warp::branchIndexed(const Step &step) {
                                             .frame = path.frame,
                                             .local = path.local});
   const Mask rest = path.mask & ~exec;
-  if (rest && join != path.join) // lanes whose guard is false take part in the meeting, too
+  if (rest && join != path.join) // lanes with a false guard also reconverge
     joins[static_cast<size_t>(join)].outstanding |= rest;
   for (size_t target = 0; target < targets.size(); ++target) {
     Mask mask = 0;
@@ -309,7 +308,7 @@ void Warp::arriveAtJoin(const Step &) {
   release(join);
 }
 
-/// When nobody is on the way to a join any more, those who have arrived go on as one path.
+/// When no lane is missing at a join, the arrived lanes continue as one path.
 void Warp::release(int index) {
   Join &join = joins[static_cast<size_t>(index)];
   if (join.outstanding)
@@ -335,7 +334,7 @@ void Warp::call(const std::array<int, lanesOfWarp> &targets, uint32_t distance) 
                             .frame = path.frame,
                             .local = path.local});
   const Mask rest = path.mask & ~exec;
-  if (rest) { // whose guard is false goes on, and the others come after it: they meet at the next join
+  if (rest) { // lanes with a false guard continue first; they reconverge with the others at the next join
     Path other = path;
     other.mask = rest;
     paths.push_back(other);
@@ -359,7 +358,7 @@ void Warp::call(const std::array<int, lanesOfWarp> &targets, uint32_t distance) 
   }
 }
 
-/// Takes lanes off every join from `join` outwards.
+/// Removes lanes from every join from `join` outwards.
 void Warp::leave(Mask lanes, int join) {
   while (join >= 0) {
     const int parent = joins[static_cast<size_t>(join)].parent;
@@ -371,7 +370,7 @@ void Warp::leave(Mask lanes, int join) {
 
 void Warp::returnLanes() {
   int call = path.join;
-  // Joins within the function wait no longer for lanes that return.
+  // Joins within the function no longer wait for returning lanes.
   std::vector<int> within;
   for (; call >= 0 && !joins[static_cast<size_t>(call)].isCall; call = joins[static_cast<size_t>(call)].parent)
     within.push_back(call);

@@ -1,4 +1,4 @@
-// The list of a warpgroup's instructions.
+// A warpgroup's instructions in order.
 
 #include "runtime/simulator/Warpgroup.h"
 

@@ -1,9 +1,8 @@
 // wgmma.mma_async, fence, commit_group and wait_group.
 //
-// Each of the four warps computes its own 16 rows when it comes to the instruction, with the B that the first of them
-// has read. D's words follow the PTX ISA: with j = column / 8, word 4 j + 2 h + c of a lane is row lane / 4 + 8 h,
-// column 8 j + 2 (lane % 4) + c. Sums run over K in order, each step one fused multiply-add; an f16 D is rounded at the
-// end.
+// Each of the four warps computes its own 16 rows when it reaches the instruction, with the B read by the first of
+// them. D's words follow the PTX ISA: with j = column / 8, word 4 j + 2 h + c of a lane is row lane / 4 + 8 h, column
+// 8 j + 2 (lane % 4) + c. Sums run over K in order, each step one fused multiply-add; an f16 D is rounded at the end.
 
 #include "runtime/simulator/Wgmma.h"
 
@@ -111,7 +110,7 @@ template <class T> static Vector<T> fourTwice(const T *elements) {
   return reinterpret_cast<Vector<T>>(_mm256_broadcast_ps(reinterpret_cast<const __m128 *>(elements)));
 }
 
-/// Adds the products of a pair of columns' half (`columns`: [k][4]) to the sums of 2 × 32 lanes.
+/// Adds the products of half of a pair of columns (`columns`: [k][4]) to the sums of 2 × 32 lanes.
 template <class T>
 static void accumulate(const RowOperand<T> &rows, const T *columns, int K, const std::array<T *, 2> &sums) {
   Vector<T> parts[2][4];
@@ -163,7 +162,7 @@ static void multiplyHalves(Warp &warp, const uint32_t *slots, const Product &pro
   }
 }
 
-/// D in s32: products of a step are exact, and the sum wraps or is clamped.
+/// D in s32: products of a step are exact, and the sum wraps or saturates.
 static void multiplyIntegers(Warp &warp, const uint32_t *slots, const Product &product, const RowOperand<int32_t> &rows,
                              const int32_t *columns, bool keeps) {
   for (uint32_t pair = 0; pair < product.N / 4; ++pair, columns += 4 * product.K) {
@@ -227,7 +226,7 @@ static void countOperand(Warp &warp, const MatrixPart &part) {
         int64_t{part.rows} * part.K * ptx::bitsOf(part.type) / 8;
 }
 
-/// Where the chunks of a part of a matrix lie.
+/// The addresses of the chunks of a part of a matrix.
 static const std::vector<uint32_t> &chunksOf(const MatrixDescriptor &matrix, const MatrixPart &part) {
   static thread_local std::vector<uint32_t> chunks;
   chunks.clear();
@@ -235,7 +234,7 @@ static const std::vector<uint32_t> &chunksOf(const MatrixDescriptor &matrix, con
   return chunks;
 }
 
-/// From here to the end of its group the warp reads the part of a matrix.
+/// Records that the warp reads the part of a matrix until the end of its group.
 static void beginReading(Warp &warp, const Step &step, const MatrixDescriptor &matrix, const MatrixPart &part) {
   if (!warp.cta.shadow)
     return;
@@ -273,7 +272,7 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
                   readColumns(shared, matrix, product.partOfB(), std::get<ColumnOperand<T>>(common.columns)));
   }
   beginReading(warp, step, MatrixDescriptor(bitsOfB), product.partOfB());
-  // Not in the thread's own storage, of which a library that is loaded late gets little.
+  // Not thread_local, because a library loaded late gets little thread-local storage.
   static thread_local const auto operand = std::make_unique<RowOperand<T>>();
   RowOperand<T> &rows = *operand;
   if (product.aInRegisters) {
@@ -287,7 +286,7 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
     beginReading(warp, step, matrix, product.partOfA(warp.index));
     reportOperand(warp, step, "A", matrix, readRows(shared, matrix, product.partOfA(warp.index), rows));
   }
-  // A warp that does not do what the others do has its own idea of B.
+  // A warp that deviates from the others reads its own B.
   ColumnOperand<T> *columns = std::get_if<ColumnOperand<T>>(&common.columns);
   if (columns && columns->size() == size_t{product.N} * product.K) {
     if constexpr (std::is_same_v<T, int32_t>)
@@ -302,7 +301,7 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
 
 // --- Decoding ------------------------------------------------------------------------------------------------------
 
-/// Which types of D go with those of A and B, and how long a step's sum is.
+/// The types of D allowed for those of A and B, and the length of a step's sum.
 static bool isKnown(const Product &product) {
   const auto d = static_cast<Type>(product.typeOfD), a = static_cast<Type>(product.typeOfA),
              b = static_cast<Type>(product.typeOfB);
@@ -316,7 +315,7 @@ static bool isKnown(const Product &product) {
   return types && (steps || (isByte(a) && product.N == 24)) && product.K * static_cast<uint32_t>(ptx::bitsOf(a)) == 256;
 }
 
-/// An operand that must be one of two numbers: whether it is the second.
+/// An operand that must be one of two numbers; returns whether it is the second.
 static bool takeNumber(Decoder &d, size_t operand, uint64_t no, uint64_t yes, const char *what) {
   const Operand &number = d.operand(operand);
   if (number.kind != Operand::Kind::integer || (number.bits != no && number.bits != yes))
@@ -386,7 +385,7 @@ static void decodeWgmma(Decoder &d) {
                                            expectWholeWarp(warp, step);
                                            warp.wgmmaRules.wait(step.detail);
                                            endReading(warp);
-                                           // Lest it leave the others many matrices to multiply by.
+                                           // so that the warps stay close together
                                            if (warp.cta.warpgroupOf(warp).isAhead(warp.index % warpsOfGroup))
                                              warp.endTurn();
                                          }};

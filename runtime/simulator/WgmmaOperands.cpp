@@ -1,4 +1,4 @@
-// Descriptors, and elements out of 16-byte chunks and fragments.
+// Descriptors, and elements of 16-byte chunks and fragments.
 
 #include "runtime/simulator/WgmmaOperands.h"
 
@@ -28,7 +28,7 @@ std::string MatrixDescriptor::fault() const {
         baseOffset);
   if (swizzle == Swizzle::none)
     return {};
-  // The rows of a swizzle's pattern, 8 of them, begin where bits 7 to 9 of the address, as many as count, are 0.
+  // The 8 rows of a swizzle pattern begin where bits 7 to 9 of the address, as far as the swizzle uses them, are 0.
   const uint32_t pattern = 8 * bytesOf(swizzle), row = start & (pattern - 128);
   if (row != 0)
     return fmt::format(
@@ -74,7 +74,7 @@ template <class T> static void convertChunk(Type type, const char *chunk, bool n
         elements[i] = table[bytes[i]];
       break;
     }
-    default: // tf32: the lowest 13 bits do not count
+    default: // tf32: the lowest 13 bits are ignored
       for (int i = 0; i < 4; ++i) {
         uint32_t word;
         std::memcpy(&word, chunk + 4 * i, 4);

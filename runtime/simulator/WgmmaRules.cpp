@@ -1,4 +1,4 @@
-// Fences, groups and registers.
+// Checks of fences, groups and registers of wgmma.
 
 #include "runtime/simulator/WgmmaRules.h"
 

@@ -1,6 +1,6 @@
-// wmma: whole matrices whose fragments only wmma instructions may look into. Here a lane holds a run of elements, in
-// the order of the rows (A and C) or columns (B): element e of lane l is number (count · l + e) modulo all, so that
-// types with room for two copies hold two.
+// wmma: the layout of fragments is opaque, so any may be used. Here a lane holds consecutive elements, by rows (A and
+// C) or columns (B): element e of lane l has the number (count · l + e) modulo the number of elements, so that
+// fragments with room for two copies hold two.
 
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/CodeBuilder.h"
@@ -54,8 +54,7 @@ static bool holdsAll(const Matrix &matrix) {
 
 // --- Loads and stores ----------------------------------------------------------------------------------------------
 
-/// list: the matrix (two words), the stride's slot or none, whether the minor dimension is the one whose elements lie
-/// together, then the fragment.
+/// list: the matrix (two words), the stride's slot or none, whether the minor dimension is contiguous, the fragment.
 template <bool IsStore> static void moveMatrix(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
   const uint32_t *list = warp.list(step);
@@ -201,7 +200,7 @@ static void decodeProduct(Decoder &d) {
   if (!d.take("sync"))
     d.unsupported();
   d.take("aligned");
-  for (int i = 0; i < 2; ++i) // how A and B were stored: their loads have seen to that
+  for (int i = 0; i < 2; ++i) // the layouts of A and B; their loads have handled them
     if (d.takeOne({"row", "col"}) < 0)
       d.wrong("'.row' or '.col' twice");
   const std::array<int, 3> extents = takeShape(d);

@@ -1,5 +1,4 @@
-// Immediate post-dominators by iteration over blocks in reverse order of a walk backwards from the end (the algorithm
-// of Cooper, Harvey and Kennedy on the reversed graph).
+// Immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy on the reversed control-flow graph.
 
 #include "runtime/simulator/ptx/Flow.h"
 
@@ -24,7 +23,7 @@ static bool endsBlock(const Instruction &instruction) {
          instruction.opcode == "exit" || instruction.opcode == "trap";
 }
 
-/// Instructions to which a branch goes.
+/// The targets of a branch.
 static std::vector<int> targetsOf(const Function &function, const Instruction &instruction) {
   std::vector<int> targets;
   for (const Operand &operand : function.operandsOf(instruction)) {
@@ -74,7 +73,7 @@ static Graph makeGraph(const Function &function) {
   return graph;
 }
 
-/// Blocks from which the end can be reached, each after those that it goes to as far as there are no loops.
+/// The blocks from which the end can be reached, each after its successors except for loops.
 static std::vector<int> orderFromEnd(const Graph &graph) {
   std::vector<int> order;
   std::vector<bool> seen(graph.blocks.size(), false);
@@ -111,7 +110,7 @@ public:
     for (size_t i = 0; i < words.size(); ++i)
       words[i] |= other.words[i];
   }
-  /// Keeps what the other has, too; whether any went.
+  /// Intersects with another set; returns whether it changed.
   bool keep(const Registers &other) {
     bool went = false;
     for (size_t i = 0; i < words.size(); ++i) {
@@ -131,7 +130,7 @@ std::vector<Use> unsureReads(const Function &function, const std::vector<Use> &u
     return {};
   const Graph graph = makeGraph(function);
   const size_t count = function.registers.size();
-  std::vector<Registers> written(graph.blocks.size(), Registers(count)); // by each block
+  std::vector<Registers> written(graph.blocks.size(), Registers(count)); // registers written by each block
   std::vector<Registers> before(graph.blocks.size(), Registers(count, true));
   const auto counts = [&](const Use &use) {
     return use.isWrite && function.instructions[static_cast<size_t>(use.instruction)].guard < 0;
@@ -168,7 +167,7 @@ std::vector<Use> unsureReads(const Function &function, const std::vector<Use> &u
   return unsure;
 }
 
-// --- Meeting points ------------------------------------------------------------------------------------------------
+// --- Reconvergence points ------------------------------------------------------------------------------------------
 
 std::vector<int> meetingPoints(const Function &function) {
   std::vector<int> points(function.instructions.size(), -1);

@@ -1,5 +1,4 @@
-// Recursive descent over directives and statements; OperandParser reads what stands between an opcode and its
-// semicolon.
+// Recursive descent over directives and statements; OperandParser parses the operands of an instruction.
 
 #include "runtime/simulator/ptx/Parser.h"
 
@@ -11,7 +10,7 @@
 
 namespace kiln::ptx {
 
-/// Elements of the largest variable, and how deep the braces of its values may lie.
+/// The most elements of a variable, and the deepest nesting of its initialiser.
 static constexpr int64_t mostElements = int64_t{1} << 36;
 static constexpr int mostExtents = 64;
 
@@ -55,10 +54,10 @@ private:
   void parseAlias();
   void resolveAliases();
 
-  std::vector<std::pair<int, int>> aliases; // functions: the name, and what it means
+  std::vector<std::pair<int, int>> aliases; // functions: alias and name
   Module &module;
   Tokens tokens;
-  Place place; // what `.loc` said last
+  Place place; // of the last `.loc`
 };
 
 } // namespace
@@ -161,7 +160,7 @@ void Parser::parseAlias() {
   aliases.emplace_back(names[0], names[1]);
 }
 
-/// Has whoever names an alias name its function.
+/// Replaces aliases by their functions.
 void Parser::resolveAliases() {
   const auto resolve = [&](int &function) {
     for (const auto &[alias, meant] : aliases)
@@ -185,7 +184,7 @@ void Parser::resolveAliases() {
 void Parser::addVariable(Variable variable) {
   if (const int known = module.findVariable(variable.name); known >= 0) {
     if (module.variables[static_cast<size_t>(known)].isExternal || variable.isExternal)
-      return; // declared and defined
+      return; // declared before
     fail(fmt::format("one variable '{}'", variable.name));
   }
   module.variables.push_back(std::move(variable));
@@ -194,7 +193,7 @@ void Parser::addVariable(Variable variable) {
 Variable Parser::parseVariable(Space space, bool isParameter) {
   Variable variable;
   variable.space = space;
-  bool typed = false, ofPointee = false; // `.ptr .align 16` speaks of what the parameter points to
+  bool typed = false, ofPointee = false; // `.ptr .align 16` describes the pointee
   int64_t vector = 1, align = 0;
   while (token().kind == Token::Kind::suffix) {
     const std::string_view word = token().text;
@@ -326,7 +325,7 @@ void Parser::parseFunction(bool isEntry, bool isExternal) {
   if (token().is('('))
     parseParameters(function, scopes, function.parameters);
   parsePerformance(function);
-  // Known before its body, so that it can call itself.
+  // Declared before its body, so that it can call itself.
   int index = module.find(function.name);
   if (index < 0) {
     index = static_cast<int>(module.functions.size());
@@ -349,7 +348,7 @@ void Parser::parseFunction(bool isEntry, bool isExternal) {
   module.functions[static_cast<size_t>(index)] = std::move(function);
 }
 
-/// Passes over a function, whatever it has in it; its name, or nothing when this is none.
+/// Skips a function with any content; returns its name, or none if this is not a function.
 std::string_view Parser::passFunction() {
   if (accept('('))
     while (!accept(')'))
@@ -364,7 +363,7 @@ std::string_view Parser::passFunction() {
   return name;
 }
 
-/// A function that cannot be read is refused when it is used: the module's others are not concerned.
+/// A function that cannot be parsed is an error only if it is used.
 void Parser::parseFunctionOrPass(bool isEntry, bool isExternal) {
   const Tokens begin = tokens;
   try {
@@ -427,7 +426,7 @@ void Parser::parseBodyDirective(Scopes &scopes) {
     fail("a directive of a function's body");
   do {
     Variable variable = parseVariable(*space, false);
-    // What all threads share lives as long as the module; its name is known in these braces only.
+    // Shared variables exist for the whole module, but the name is in scope in these braces only.
     if (!scopes.addVariable(std::move(variable)))
       fail("a new name");
   } while (accept(','));
@@ -499,7 +498,7 @@ void Parser::parseCallTargets(Scopes &scopes, std::string_view name) {
 
 /// `(.param .b32 _) _ (.param .b64 _, .param .align 8 .b8 _[16])`, with or without results and parameters.
 Prototype Parser::parsePrototype() {
-  Function like; // in which names count for nothing
+  Function like; // names are ignored
   const auto list = [&](std::vector<Variable> &variables) {
     like.variables.clear();
     Scopes scopes(like);

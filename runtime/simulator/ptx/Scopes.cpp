@@ -1,5 +1,5 @@
-// A chain of tables from the innermost braces outwards. `%r<10>` is one entry `%r`, whose registers are made when first
-// used, so that a function that declares a million costs nothing.
+// A chain of tables from the innermost braces outwards. `%r<10>` is one entry `%r`, whose registers are created at
+// first use, so that a declaration of a million registers costs nothing.
 
 #include "runtime/simulator/ptx/Scopes.h"
 
@@ -19,7 +19,7 @@ int Scopes::makeRegister(std::string_view name, Type type, int number) {
 }
 
 bool Scopes::addRegister(std::string_view name, Type type) {
-  if (name == "_") { // nobody names it
+  if (name == "_") { // cannot be referred to
     makeRegister(name, type, -1);
     return true;
   }
@@ -56,7 +56,7 @@ Operand Scopes::find(std::string_view name) {
       operand.index = at->second.index;
       return operand;
     }
-    // A member of a range, made now. Every split of the trailing digits may be the range's: `%a1<3>` has `%a12`.
+    // Creates a member of a range. Every split of the trailing digits may match a range: `%a1<3>` has `%a12`.
     for (size_t split = stem; split < name.size(); ++split) {
       at = ranges.find(name.substr(0, split));
       if (at == ranges.end() || (name[split] == '0' && split + 1 < name.size()))
