@@ -1,4 +1,4 @@
-// Pass managers, and LLVM's diagnostics as one of our errors.
+// LLVM's pass managers, and its diagnostics as errors.
 
 #include "lowering/CodeGeneration.h"
 
@@ -73,14 +73,14 @@ void runPasses(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringR
 }
 
 namespace {
-/// The passes of code generation but for some.
+/// The passes of code generation, without some.
 class PassesWithout : public llvm::legacy::PassManager {
 public:
   explicit PassesWithout(llvm::ArrayRef<llvm::StringRef> without) : without(without) {}
   void add(llvm::Pass *pass) override {
     const llvm::PassInfo *const info = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
     if (info && llvm::is_contained(without, info->getPassArgument()))
-      delete pass; // a manager owns what it is given
+      delete pass; // a pass manager owns its passes
     else
       llvm::legacy::PassManager::add(pass);
   }

@@ -27,7 +27,7 @@ void registerLlvmConversions(mlir::DialectRegistry &registry) {
 
 void addConvertToLlvm(mlir::OpPassManager &pm) {
   mlir::ConvertToLLVMPassOptions options;
-  options.allowPatternRollback = false; // what cannot be undone need not be remembered
+  options.allowPatternRollback = false; // no rollback, so no log of changes
   pm.addPass(mlir::createConvertToLLVMPass(options));
 }
 

@@ -1,4 +1,4 @@
-// Signal handlers that jump back to where the crashed thread entered, while there is such a place.
+// Signal handlers that jump from a crash back to crashOf.
 
 #include "lowering/Crashes.h"
 
@@ -13,22 +13,22 @@ namespace kiln::lowering {
 
 static constexpr int caught[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 
-/// Where this thread goes on after a crash; null outside of crashOf. A handler may read it on any thread, so it must
-/// not be of the kind whose memory is allocated when first touched.
+/// The jump target of this thread after a crash; null outside of crashOf. A handler may read it on any thread, so its
+/// thread-local memory must not be allocated lazily.
 [[gnu::tls_model("initial-exec")]] static thread_local sigjmp_buf *landing = nullptr;
 
-/// Threads in crashOf, and the actions that were set before the first of them came.
+/// The number of threads in crashOf, and the actions that were set before the first of them.
 static std::mutex entering;
 static int inside = 0;
 static struct sigaction before[std::size(caught)];
 
-/// What the program would have done with the signal without us.
+/// Restores the program's own handling of the signal.
 static void passOn(int signal, const struct sigaction &action, siginfo_t *info, void *context) {
   if (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN)
     return;
   if (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL) {
     sigaction(signal, &action, nullptr);
-    raise(signal); // comes when this handler has returned: to where the fault is
+    raise(signal); // delivered when this handler returns
     return;
   }
   sigset_t mask;
@@ -40,7 +40,7 @@ static void passOn(int signal, const struct sigaction &action, siginfo_t *info, 
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
-/// Of this thread's own making: a fault, or what abort() raises. Not a signal from outside.
+/// Whether this thread caused the signal, by a fault or abort(); other signals come from outside.
 static bool isOwn(const siginfo_t &info) {
   return info.si_code > 0 || (info.si_code == SI_TKILL && info.si_pid == getpid());
 }
@@ -54,7 +54,7 @@ static void onSignal(int signal, siginfo_t *info, void *context) {
 }
 
 namespace {
-/// The handlers, while one thread at least wants them.
+/// The handlers, installed while at least one thread needs them.
 class Handlers {
 public:
   Handlers() {
@@ -82,7 +82,7 @@ public:
   Handlers(const Handlers &) = delete;
 };
 
-/// A stack for the handler, which runs when the thread's own is exhausted. One that the thread has already will do.
+/// A stack for the handler, for exhaustion of the thread's own stack. An existing alternate stack is used.
 class SignalStack {
 public:
   SignalStack() {
@@ -110,7 +110,7 @@ private:
   std::unique_ptr<char[]> memory;
 };
 
-/// Makes `place` the landing of this thread while it lives.
+/// Sets this thread's jump target to `place` during its lifetime.
 class Landing {
 public:
   explicit Landing(sigjmp_buf &place) : outer(landing) { landing = &place; }
@@ -126,7 +126,7 @@ int crashOf(llvm::function_ref<void()> body) {
   const SignalStack stack;
   const Handlers handlers;
   sigjmp_buf place;
-  const Landing here(place); // not changed after the jump is set
+  const Landing here(place); // constant, because it is used after a longjmp
   if (const int signal = sigsetjmp(place, /*savesigs=*/1))
     return signal;
   body();

@@ -1,4 +1,4 @@
-// Errors of the compiler as text.
+// Formats the compiler's errors.
 
 #include "lowering/Diagnostics.h"
 
@@ -8,13 +8,14 @@ namespace kiln::lowering {
 
 static constexpr llvm::StringLiteral userErrorMark = "kiln.user";
 
-/// The operation, or the first of those that use it, and so on, that knows its line.
+/// The first operation with a source line, among this one and, transitively, its users.
 static mlir::Location lineNear(mlir::Operation *op) {
   llvm::SmallVector<mlir::Operation *> found = {op};
   for (size_t next = 0; next < found.size() && next < 64; ++next) {
     if (hasLine(found[next]->getLoc()))
       return found[next]->getLoc();
-    for (mlir::Operation *user : llvm::reverse(llvm::to_vector(found[next]->getUsers()))) // which lists the last first
+    for (mlir::Operation *user :
+         llvm::reverse(llvm::to_vector(found[next]->getUsers()))) // users are listed in reverse order
       if (!llvm::is_contained(found, user))
         found.push_back(user);
   }

@@ -1,5 +1,4 @@
-// What every compilation does, whatever its target: the passes that all share, the stages, and turning what goes wrong
-// into errors.
+// Compilation for any target: the common passes, the stages, and converting failures to errors.
 //
 //     tile ─> verify ─> console ─> count loops ─> expand ops ─> the backend's passes ─> LLVM IR ─> the backend's code
 
@@ -54,7 +53,7 @@ void registerPasses() {
 
 // --- The pipeline ----------------------------------------------------------------------------------------------------
 
-/// Upstream's simplifications, safe anywhere above the loops.
+/// Upstream's simplifications, valid everywhere before the lowering to loops.
 static void addSimplify(mlir::OpPassManager &pm) {
   pm.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
@@ -80,7 +79,7 @@ void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::String
 }
 
 namespace {
-/// What `--kiln="target=x86-64-v3 until=loops"` can say.
+/// The options of `--kiln="target=x86-64-v3 until=loops"`.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("what to compile for"), llvm::cl::init("cpu")};
   Option<std::string> until{*this, "until", llvm::cl::desc("the last stage that passes make; without it all do"),
@@ -88,7 +87,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
 };
 } // namespace
 
-/// Whether passes of the backend make the stage; `known` receives those they make, as `linalg, loops or llvm-dialect`.
+/// Whether the backend has this stage; `known` receives its stages, as `linalg, loops or llvm-dialect`.
 static bool isPassStage(const Backend &backend, llvm::StringRef stage, std::string &known) {
   llvm::SmallVector<llvm::StringRef> names;
   for (const Stage &candidate : backend.stages())
@@ -98,7 +97,7 @@ static bool isPassStage(const Backend &backend, llvm::StringRef stage, std::stri
   return llvm::is_contained(names, stage);
 }
 
-/// Adds the pipeline that `text` asks for, or reports which of its options is wrong.
+/// Adds the pipeline described by `text`, or reports a wrong option.
 static mlir::LogicalResult addPipeline(mlir::OpPassManager &pm, llvm::StringRef text,
                                        llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)> report) {
   PipelineOptions flags;
@@ -107,7 +106,7 @@ static mlir::LogicalResult addPipeline(mlir::OpPassManager &pm, llvm::StringRef 
   if (mlir::failed(flags.parseFromString(text, stream)))
     return report(llvm::StringRef(unknown).trim());
   std::shared_ptr<const Backend> backend;
-  try { // LLVM's frames are between here and whoever could catch it
+  try { // exceptions must not pass LLVM's frames
     backend = openBackend(flags.target);
   } catch (const Error &error) {
     return report(llvm::Twine("for the --target option: ") + error.what());
@@ -139,11 +138,11 @@ std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags) {
 static mlir::OpPrintingFlags withoutLocations() { return mlir::OpPrintingFlags().enableDebugInfo(false); }
 
 namespace {
-/// Receives the module after each stage that passes make.
+/// Receives the module after each stage of the pass pipeline.
 using ModuleSink = llvm::function_ref<void(llvm::StringRef stage, mlir::ModuleOp module)>;
 
-/// Hands the module to the sink after the passes that end a stage, until it throws: that stays here, since MLIR's
-/// frames, which know no exceptions, would vanish without running their destructors.
+/// Passes the module to the sink after the last pass of each stage. An exception of the sink is kept here, because it
+/// must not pass MLIR's frames, which have no unwind tables.
 struct StageInstrumentation : mlir::PassInstrumentation {
   StageInstrumentation(const Backend &backend, ModuleSink sink, std::exception_ptr &thrown)
       : backend(backend), sink(sink), thrown(thrown) {}
@@ -170,7 +169,7 @@ struct StageInstrumentation : mlir::PassInstrumentation {
 } // namespace
 
 namespace {
-/// Notes the pass that is running.
+/// Records the running pass.
 struct CurrentPass : mlir::PassInstrumentation {
   explicit CurrentPass(llvm::StringRef &name) : name(name) {}
   void runBeforePass(mlir::Pass *pass, mlir::Operation *) override { name = pass->getArgument(); }
@@ -188,8 +187,8 @@ static std::string kernelName(mlir::ModuleOp module) {
   return name;
 }
 
-/// Throws what a failed compilation has to say: the collected diagnostics, for an error of the compiler's own the way
-/// to repeat it. `reason` is what stopped the compiler, if something did, and `pass` where.
+/// Throws the error of a failed compilation: the collected diagnostics, and for an internal error a reproducer.
+/// `reason` and `pass` say what stopped the compiler, and in which pass.
 [[noreturn]] static void throwFailure(const ErrorCollector &errors, const std::string &reason, llvm::StringRef pass,
                                       mlir::PassManager &pm, mlir::ModuleOp original, const Backend &backend) {
   std::string text = errors.text();
@@ -204,28 +203,27 @@ static std::string kernelName(mlir::ModuleOp module) {
   const std::string line = writeReproducer(pm, original, kernelName(original), text);
   text += line;
   if (!reason.empty() && pass.empty() &&
-      llvm::StringRef(line).starts_with("run")) // the passes went well: LLVM's tools go on where they end
+      llvm::StringRef(line).starts_with("run")) // the passes succeeded: LLVM's tools can continue from their result
     text += " | mlir-translate-22 --mlir-to-llvmir | " + backend.emitCommand();
   throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text, Fault::internal);
 }
 
-/// Whether KILN_VERIFY asks for MLIR's verifier behind each pass, which runs by itself where stages are shown.
+/// Whether KILN_VERIFY requests MLIR's verifier after each pass. It always runs if stages are shown.
 static bool asksToVerify() {
   const char *const asked = std::getenv("KILN_VERIFY");
   return asked && *asked;
 }
 
-/// Runs the passes on a copy of `module`, with `seen` told of each stage when it is set, and then `emit` on what LLVM
-/// gets.
+/// Runs the passes on a copy of `module`, calls `seen` (if set) after each stage, and then `emit` on the LLVM module.
 static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSink seen,
                         llvm::function_ref<void(llvm::Module &)> emit) {
   mlir::MLIRContext *const context = module.getContext();
-  // The passes change a copy, which a crash leaves in a state that nobody can even destroy. The caller's stays whole.
+  // The passes change a copy. After a crash the copy cannot even be destroyed, but the caller's module is intact.
   mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
   ErrorCollector errors(context);
   mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
   pm.enableVerifier(seen || asksToVerify());
-  (void)mlir::applyPassManagerCLOptions(pm); // what programs that registered MLIR's flags were asked for
+  (void)mlir::applyPassManagerCLOptions(pm); // flags of programs that registered MLIR's options
   mlir::applyDefaultTimingPassManagerCLOptions(pm);
   llvm::StringRef pass;
   pm.addInstrumentation(std::make_unique<CurrentPass>(pass));
@@ -241,7 +239,7 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
       if (failed || thrown || !emit)
         return;
       llvm::LLVMContext llvmContext;
-      llvmContext.setDiscardValueNames(true); // to keep names takes an eighth of the time
+      llvmContext.setDiscardValueNames(true); // keeping names takes an eighth of the time
       const std::unique_ptr<llvm::Module> llvmModule =
           mlir::translateModuleToLLVMIR(*work, llvmContext, kernelName(module));
       failed = !llvmModule;
@@ -252,7 +250,7 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
     failed = true;
     reason = error.what();
     (void)work.release();
-  } catch (...) { // no memory, or what a stage's receiver has thrown
+  } catch (...) { // out of memory, or an exception of the sink
     (void)work.release();
     throw;
   }

@@ -1,4 +1,4 @@
-// Texts by source lines.
+// Explanations by source line.
 
 #include "lowering/Explanation.h"
 

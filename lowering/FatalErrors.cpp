@@ -1,7 +1,7 @@
-// A fatal error of LLVM, or a crash of the compiler, leaves the body that it happened in as an exception. None is
-// thrown through LLVM's frames, which are built without landing pads: what LLVM says last is noted, and crashOf takes
-// its frames down. The exception begins in our own. Only std::bad_alloc may begin in LLVM's: operator new throws it,
-// and so do we outside of any body, where a lack of memory would end the process.
+// Converts a fatal error of LLVM, or a crash of the compiler, to an exception. It is not thrown through LLVM's frames,
+// which are built without unwind tables: LLVM's last message is recorded, crashOf discards its frames, and the
+// exception is thrown outside of them. Only std::bad_alloc may pass LLVM's frames: operator new throws it, and so does
+// the handler for exhausted memory outside of any body, where it would otherwise end the process.
 
 #include "lowering/FatalErrors.h"
 
@@ -20,21 +20,21 @@
 namespace kiln::lowering {
 
 namespace {
-/// What LLVM says on this thread before it gives up, and where it is heard.
+/// LLVM's last message on this thread, and its receiver.
 class LastWords {
 public:
   LastWords() { innermost = this; }
   ~LastWords() {
     innermost = outer;
-    // What LLVM was doing (for crash reports) is listed on its own frames, which may be gone.
+    // LLVM's list of activities (for crash reports) is on its own frames, which may be gone.
     llvm::RestorePrettyStackState(stack);
   }
   LastWords(const LastWords &) = delete;
 
-  static thread_local LastWords *innermost; // null when nobody listens
+  static thread_local LastWords *innermost; // null: no receiver
 
   std::string reason;    // of a fatal error
-  bool noMemory = false; // malloc had none for LLVM's containers
+  bool noMemory = false; // malloc failed for LLVM's containers
 
 private:
   LastWords *const outer = innermost;
@@ -44,7 +44,7 @@ thread_local LastWords *LastWords::innermost = nullptr;
 } // namespace
 
 static void onFatalError(void *, const char *reason, bool) {
-  if (!LastWords::innermost) { // not ours: LLVM ends the process when this returns, as it would have done without us
+  if (!LastWords::innermost) { // no receiver: LLVM ends the process when this returns
     llvm::errs() << "LLVM ERROR: " << reason << "\n";
     return;
   }
@@ -59,7 +59,7 @@ static void onNoMemory(void *, const char *, bool) {
   std::abort();
 }
 
-/// What is left of addresses when a crash is the lack of them: the largest piece that malloc asks the system for.
+/// A crash with less address space left than this counts as out of memory: the largest piece that malloc requests.
 static constexpr size_t shortage = size_t{128} << 20;
 
 void withFatalErrorsThrown(const std::function<void()> &body) {

@@ -1,4 +1,4 @@
-// One pass over the text of a module, which counts what the parser would recurse on.
+// Scans the text of a module, and counts the nesting on which the parser would recurse.
 
 #include "lowering/ModuleText.h"
 
@@ -17,7 +17,7 @@ namespace kiln::lowering {
 static constexpr llvm::StringLiteral bytecodeMagic = "ML\xEFR";
 
 namespace {
-/// Reads a module word by word, as MLIR's lexer does, but for what makes no difference to brackets.
+/// Reads a module word by word, as MLIR's lexer does, as far as it matters for brackets.
 class Scan {
 public:
   Scan(llvm::StringRef text, const std::string &path) : text(text), path(path) {}
@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  /// An open bracket, and the words since it or since the last comma in it.
+  /// An open bracket, and the number of words since it or since its last comma.
   struct Bracket {
     char open;
     int words;
@@ -54,7 +54,7 @@ private:
   static bool isWordCharacter(char c) { return llvm::isAlnum(c) || llvm::StringRef("_.$#%@!^").contains(c); }
 
   void newLine() {
-    // An alias ends with its line, unless the line asks for more.
+    // An alias ends with its line, unless a bracket is open.
     const llvm::StringRef before = text.take_front(at).rtrim(" \t\r");
     if (brackets.empty() && !before.ends_with("=") && !before.ends_with(":") && !before.ends_with("->"))
       endAlias();
@@ -87,7 +87,7 @@ private:
       lastCharacter = '=';
       return;
     }
-    // The parser asks for the width of the type without looking whether it has one.
+    // The parser reads the width of the type without checking that it has one.
     if (lastWord == "array" && lastCharacter == '<' && (word == "index" || word.front() == '!'))
       fail("expected an array of numbers with a width, such as 'array<i64: 0>', but got 'array<" + word.str() + "'");
     count(sigil ? depthOf.lookup(word) : 0);
@@ -118,7 +118,7 @@ private:
     count(0);
   }
 
-  /// Closes the last bracket of its kind. What is open within it stays unclosed in the text: the parser's affair.
+  /// Closes the last bracket of its kind. Unclosed brackets in it are left to the parser's errors.
   void close(char c) {
     const char wanted = c == ')' ? '(' : c == ']' ? '[' : c == '}' ? '{' : '<';
     for (size_t i = brackets.size(); i-- > 0;) {
@@ -129,7 +129,7 @@ private:
     }
   }
 
-  /// Counts a word, which stands for something `inner` deep.
+  /// Counts a word whose meaning has the nesting `inner`.
   void count(int inner) {
     const int depth = static_cast<int>(brackets.size()) + inner;
     deepest = std::max(deepest, depth);
@@ -154,10 +154,10 @@ private:
   size_t at = 0;
   int line = 1;
   llvm::SmallVector<Bracket> brackets;
-  llvm::StringRef lastWord; // before `<`, if that was the last sign
+  llvm::StringRef lastWord; // the word before `<`, if that was the last character
   char lastCharacter = '\n';
-  llvm::StringRef alias; // whose definition this is
-  int deepest = 0;       // in it
+  llvm::StringRef alias; // the alias that is being defined
+  int deepest = 0;       // its deepest nesting
   llvm::StringMap<int> depthOf;
 };
 } // namespace
@@ -166,7 +166,7 @@ static int lineOf(llvm::StringRef text, size_t place) {
   return 1 + static_cast<int>(text.take_front(place).count('\n'));
 }
 
-/// The first byte that is not text: zero, or no part of a character in UTF-8.
+/// The first byte that is not text: zero, or invalid UTF-8.
 static size_t firstStrangeByte(llvm::StringRef text) {
   const auto *const begin = reinterpret_cast<const llvm::UTF8 *>(text.data());
   const llvm::UTF8 *stop = begin;

@@ -1,4 +1,4 @@
-// Writes what repeats a failed compilation, as `--run-reproducer` reads it.
+// Writes reproducers of failed compilations, for `--run-reproducer`.
 
 #include "lowering/Reproducer.h"
 #include "lowering/TemporaryPath.h"
@@ -23,10 +23,10 @@ namespace fs = std::filesystem;
 
 namespace kiln::lowering {
 
-/// What the file's name begins with, by which those in a folder are counted.
+/// The prefix of the file's name, by which the files in a folder are counted.
 static constexpr llvm::StringLiteral prefix = "kiln-reproducer-";
 
-/// The module with the pipeline behind it.
+/// The module followed by the pipeline.
 static std::string textOf(mlir::PassManager &pm, mlir::ModuleOp original) {
   std::string pipeline;
   llvm::raw_string_ostream passes(pipeline);
@@ -43,7 +43,7 @@ static std::string textOf(mlir::PassManager &pm, mlir::ModuleOp original) {
   return text;
 }
 
-/// A kernel's name as a part of a file's: it may have any character.
+/// A kernel's name, which may have any character, as part of a file name.
 static std::string plain(llvm::StringRef kernel) {
   constexpr size_t most = 40;
   std::string name = kernel.take_front(most).str();
@@ -61,7 +61,7 @@ static int countIn(const fs::path &folder) {
   return count;
 }
 
-/// Writes a file that was not there; 0, or what the system said. A part of one does not stay.
+/// Creates a file; returns 0 or errno. A partial file is removed.
 static int writeNew(const fs::path &path, llvm::StringRef text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0)
@@ -81,7 +81,7 @@ static int writeNew(const fs::path &path, llvm::StringRef text) {
   return failure;
 }
 
-/// The folder for reproducers; when there is none, `failure` is set.
+/// The folder for reproducers; on failure, `failure` is set.
 static fs::path reproducerFolder(std::error_code &failure) {
   const char *const dump = std::getenv("KILN_DUMP");
   if (!dump || !*dump)
@@ -90,17 +90,17 @@ static fs::path reproducerFolder(std::error_code &failure) {
   return dump;
 }
 
-/// Whether a file that was there already is one that this user wrote.
+/// Whether an existing file was written by this user.
 static bool isOurs(const fs::path &path) {
   struct stat status;
   return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
 }
 
-/// Writes the file; its path, or in `why` what kept it from being written.
+/// Writes the file and returns its path; on failure, `why` has the reason.
 static std::string writeOne(const fs::path &folder, const std::string &name, const std::string &text,
                             std::string &why) {
   const fs::path path = folder / name;
-  if (isOurs(path)) // the name tells the content
+  if (isOurs(path)) // the name contains a hash of the content
     return path;
   if (static_cast<int64_t>(text.size()) > mostReproducerBytes)
     why =
@@ -113,7 +113,7 @@ static std::string writeOne(const fs::path &folder, const std::string &name, con
   return path;
 }
 
-/// An error without the addresses in it, which are others every time.
+/// An error text without addresses, which vary from run to run.
 static std::string withoutAddresses(llvm::StringRef error) {
   std::string text;
   while (!error.empty()) {
@@ -127,7 +127,7 @@ static std::string withoutAddresses(llvm::StringRef error) {
 std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp original, const std::string &kernel,
                             const std::string &error) {
   static std::mutex mutex;
-  static std::map<std::pair<std::string, std::string>, std::string> written; // the file of each folder and error
+  static std::map<std::pair<std::string, std::string>, std::string> written; // files by folder and error
   static constexpr llvm::StringLiteral none = "no reproducer was written: ",
                                        run = "run it again with: kiln-opt --run-reproducer ";
   std::error_code failure;

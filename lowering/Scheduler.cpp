@@ -1,4 +1,4 @@
-// LLVM has one scheduler for a process, an option of its command line: it is told once.
+// LLVM's scheduler is a command-line option of the process, so it is set once.
 
 #include "lowering/Scheduler.h"
 
@@ -12,8 +12,8 @@
 
 namespace kiln::lowering {
 
-/// As llc spells them. `source` is what NVPTX takes by itself; `vliw-td` is for other machines, LLVM's code for NVPTX
-/// does not survive `linearize`, and `fast` is not for code that is to be fast.
+/// The names of llc. `source` is NVPTX's default. `vliw-td` is for other machines, LLVM's NVPTX backend crashes with
+/// `linearize`, and `fast` does not produce fast code.
 static constexpr llvm::StringLiteral schedulers[] = {"source", "list-burr", "list-hybrid", "list-ilp"};
 static constexpr llvm::StringLiteral option = "pre-RA-sched";
 

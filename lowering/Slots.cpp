@@ -1,4 +1,4 @@
-// One argument after the other: pointer, extents, strides; or a scalar.
+// The slots of each argument in order: pointer, extents, strides; or a scalar.
 
 #include "lowering/Slots.h"
 

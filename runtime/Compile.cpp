@@ -1,9 +1,9 @@
 // Compiles a kernel for its arguments.
 //
-// 1. The memory cache's key consists of the arguments' facts and the extents that the kernel is known to read.
-// 2. On a miss, trace the kernel. Its module, the backend's key and the compiler's identity are the key of the disk
-// cache. On a hit, load the object.
-// 3. On a miss, lower the module to an object, store it and load it.
+//   1. The memory cache's key consists of the arguments' facts and the extents that the kernel is known to read.
+//   2. On a miss, trace the kernel. Its module, the backend's key and the compiler's identity are the key of the disk
+//      cache. On a hit, load the object.
+//   3. On a miss, lower the module to an object, store it and load it.
 
 #include "runtime/Compile.h"
 

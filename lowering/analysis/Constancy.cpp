@@ -1,5 +1,5 @@
-// A tile along one dimension, from the operations that make it: in aligned groups of how many positions it is the same,
-// in those of how many it grows by 1, and what divides the first of a group.
+// Analyses a tile along one dimension through its defining operations: the size of aligned groups in which it is
+// constant, of those in which it grows by 1, and a divisor of each group's first value.
 
 #include "lowering/analysis/Constancy.h"
 
@@ -17,7 +17,7 @@ static constexpr int64_t ever = int64_t(1) << 30;
 namespace {
 struct Along {
   int64_t same = 1, grows = 1; // powers of two
-  int64_t divisor = 1;         // of the value where a group of `same`, or of `grows`, begins
+  int64_t divisor = 1;         // of the first value of a group of `same` or `grows`
 };
 } // namespace
 
@@ -27,7 +27,7 @@ static int64_t divisorOfNumber(const APInt &number) {
   return number.isZero() ? ever : int64_t(1) << std::min(30u, number.countr_zero());
 }
 
-/// What divides a scalar, with what the launch says of the last extent of a view.
+/// The divisor of a scalar, with the launch's fact about the last extent of a view.
 static int64_t divisorOfScalar(Value scalar) {
   int64_t divisor = divisorOf(scalar);
   if (auto extent = scalar.getDefiningOp<tile::DimOp>()) {
@@ -50,7 +50,8 @@ static Along alongMove(tile::MoveOp move, int64_t dim, int effort) {
   return {};
 }
 
-/// x < y in groups in which x grows from a multiple of their size on and y is one: all or none. So its opposite.
+/// x < y is constant in groups in which x grows from a multiple of their size and y is such a multiple; so is its
+/// negation.
 static int64_t comparedAlong(arith::CmpIOp compare, const Along &x, const Along &y) {
   using P = arith::CmpIPredicate;
   const P predicate = compare.getPredicate();
@@ -91,7 +92,8 @@ static Along along(Value tile, int64_t dim, int effort) {
     result.grows = std::max(std::min(a.grows, b.same), std::min(a.same, b.grows));
     result.divisor = std::min(a.divisor, b.divisor);
   }
-  if (isa<arith::ExtSIOp, arith::ExtUIOp>(op)) // numbers of a group do not wrap: its first is a multiple of its size
+  if (isa<arith::ExtSIOp, arith::ExtUIOp>(
+          op)) // a group does not wrap, because its first value is a multiple of its size
     return operands[0];
   return result;
 }

@@ -1,4 +1,4 @@
-// Powers of two, from the operations that make a scalar.
+// Power-of-two divisors of scalars, from their defining operations.
 
 #include "lowering/analysis/Divisibility.h"
 
@@ -15,7 +15,7 @@ namespace kiln::lowering {
 
 static constexpr unsigned mostBits = 30;
 
-/// How many of the lowest bits of every value are known to be zero.
+/// The number of low bits known to be zero, by value.
 static unsigned zeroBits(Value value, int effort) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
@@ -32,7 +32,7 @@ static unsigned zeroBits(Value value, int effort) {
     const auto *const carried = rounds ? llvm::find(rounds->arguments, argument) : nullptr;
     if (!rounds || carried == rounds->arguments.end())
       return 0;
-    const size_t number = carried - rounds->arguments.begin(); // a number that grows by others
+    const size_t number = carried - rounds->arguments.begin(); // a number that grows by others in a loop
     auto next = rounds->yielded[number].get().getDefiningOp<arith::AddIOp>();
     return next && next.getLhs() == value ? std::min(of(rounds->inits[number].get()), of(next.getRhs())) : 0;
   }

@@ -1,5 +1,5 @@
-// Comparisons of what only rises or only falls along an axis. Of a sum that could wrap the first and the last element
-// tell, where one side of it is the same all along.
+// Comparisons of tiles that are monotonic along an axis. For a sum that could wrap, the first and the last element
+// decide, if one operand is constant along the axis.
 
 #include "lowering/analysis/Intervals.h"
 #include "lowering/analysis/Ranges.h"
@@ -14,9 +14,9 @@ using namespace mlir;
 namespace kiln::lowering {
 
 namespace {
-/// How elements go along an axis: all `steady` ones are `rises` and `falls`.
+/// Monotonicity along an axis; a constant tile both rises and falls.
 struct Trend {
-  bool rises = false, falls = false; // or stay
+  bool rises = false, falls = false; // not strictly
 
   bool isSteady() const { return rises && falls; }
   Trend turned() const { return {falls, rises}; }
@@ -25,8 +25,8 @@ struct Trend {
 constexpr Trend steady{true, true};
 } // namespace
 
-/// The axis of what `move` moves that its result's `axis` is; nothing if it is none or several, and -1 if the result is
-/// the same along it.
+/// The operand's axis that becomes `axis` of the result of `move`; none if there is not exactly one, -1 if the result
+/// is constant along it.
 static std::optional<int64_t> sourceAxis(tile::MoveOp move, int64_t axis) {
   int64_t found = -1;
   for (auto [number, expr] : llvm::enumerate(move.getMoveMap().getResults())) {
@@ -39,7 +39,7 @@ static std::optional<int64_t> sourceAxis(tile::MoveOp move, int64_t axis) {
   return found;
 }
 
-/// Whether a sum, difference or product of numbers in these ranges can wrap, as numbers with a sign.
+/// Whether a signed sum, difference or product of numbers in these ranges can wrap.
 template <class Op> static bool canWrap(const ConstantIntRanges &a, const ConstantIntRanges &b) {
   for (const APInt &x : {a.smin(), a.smax()})
     for (const APInt &y : {b.smin(), b.smax()}) {
@@ -57,11 +57,11 @@ template <class Op> static bool canWrap(const ConstantIntRanges &a, const Consta
 }
 
 namespace {
-/// Where a tile stands below a mask.
+/// The position of a tile in the expression of a mask.
 struct Standing {
-  int64_t axis;     // of the tile, which is the mask's
-  AffineMap places; // of its elements, from those of the mask
-  int effort;       // operations that are left to look through
+  int64_t axis;     // of the tile, corresponding to the mask's
+  AffineMap places; // positions of its elements, from those of the mask
+  int effort;       // operations left to visit
   SmallVectorImpl<MayWrap> &unless;
 
   Standing below() const { return {axis, places, effort - 1, unless}; }
@@ -71,10 +71,10 @@ struct Standing {
 };
 } // namespace
 
-/// How a tile of integers goes along an axis, as numbers with a sign.
+/// The monotonicity of a signed integer tile along an axis.
 static Trend trendOf(Value tile, const Standing &at) {
   Operation *op = tile.getDefiningOp();
-  APInt constant; // or of all elements
+  APInt constant; // the constant, or the splat value
   if (!isa<RankedTensorType>(tile.getType()) || matchPattern(tile, m_ConstantInt(&constant)))
     return steady;
   if (!op || at.effort == 0)
@@ -125,7 +125,7 @@ static bool holdsInInterval(Value mask, const Standing &at) {
     const std::optional<int64_t> below = sourceAxis(move, at.axis);
     return below && (*below < 0 || holdsInInterval(move.getMoved(), at.below(move, *below)));
   }
-  SmallVector<MayWrap> none; // what is the same all along is so whatever wraps
+  SmallVector<MayWrap> none; // a constant tile stays constant if it wraps
   if (trendOf(mask, {at.axis, at.places, at.effort, none}).isSteady())
     return true;
   auto compare = mask.getDefiningOp<arith::CmpIOp>();

@@ -7,7 +7,7 @@
 
 namespace kiln::lowering {
 
-/// Each buffer of `order` in turn, in the lowest gap between those placed before it that it shares a moment with.
+/// Places each buffer of `order` in the lowest gap between already placed buffers with overlapping lifetimes.
 static Placement placeInOrder(const std::vector<Lifetime> &lifetimes, const std::vector<size_t> &order) {
   Placement result{std::vector<int64_t>(lifetimes.size()), 0};
   std::vector<size_t> placed; // by offset
@@ -30,13 +30,13 @@ static Placement placeInOrder(const std::vector<Lifetime> &lifetimes, const std:
 }
 
 int64_t mostAlive(const std::vector<Lifetime> &lifetimes) {
-  std::vector<std::pair<int64_t, int64_t>> changes; // at a moment, of the bytes alive
+  std::vector<std::pair<int64_t, int64_t>> changes; // time, change of live bytes
   for (const Lifetime &life : lifetimes)
     if (life.first <= life.last) {
       changes.emplace_back(life.first, life.bytes);
       changes.emplace_back(life.last + 1, -life.bytes);
     }
-  std::sort(changes.begin(), changes.end()); // at one moment what ends goes first
+  std::sort(changes.begin(), changes.end()); // at equal times, ends come first
   int64_t alive = 0, most = 0;
   for (const auto &[moment, bytes] : changes)
     most = std::max(most, alive += bytes);
@@ -44,7 +44,7 @@ int64_t mostAlive(const std::vector<Lifetime> &lifetimes) {
 }
 
 Placement place(const std::vector<Lifetime> &lifetimes) {
-  // What goes first, as the smaller key; of equal ones the first of the list does.
+  // Sort keys; smaller ones come first, and equal ones keep the list's order.
   using Key = std::pair<int64_t, int64_t>;
   static const std::function<Key(const Lifetime &)> keys[] = {
       [](const Lifetime &life) { return Key(-life.bytes, 0); },

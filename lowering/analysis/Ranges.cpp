@@ -1,5 +1,4 @@
-// Ranges of scalars and of tiles' elements, from the operations that make them; of what a loop counts with, from its
-// bounds.
+// Ranges of scalars and of tiles' elements, from their defining operations; of induction variables, from the bounds.
 
 #include "lowering/analysis/Ranges.h"
 
@@ -12,7 +11,7 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-/// What a loop counts with: from its lowest beginning to below its highest end.
+/// The range of an induction variable: from the lowest begin to below the highest end.
 static ConstantIntRanges rangeOfInduction(scf::ForOp loop, int effort) {
   const ConstantIntRanges begin = rangeOf(loop.getLowerBound(), effort), end = rangeOf(loop.getUpperBound(), effort);
   if (loop.getUnsignedCmp() || begin.smin().sge(end.smax()))
@@ -44,7 +43,7 @@ ConstantIntRanges rangeOf(Value value, int effort) {
   SmallVector<ConstantIntRanges> operands;
   for (Value operand : op->getOperands()) {
     const bool isInteger = getElementTypeOrSelf(operand.getType()).isIntOrIndex();
-    operands.push_back(isInteger ? rangeOf(operand, effort - 1) : ConstantIntRanges::maxRange(1)); // looked at by none
+    operands.push_back(isInteger ? rangeOf(operand, effort - 1) : ConstantIntRanges::maxRange(1)); // not used
   }
   ConstantIntRanges found = anything;
   op.inferResultRanges(operands, [&](Value result, const ConstantIntRanges &range) {

@@ -1,4 +1,4 @@
-// The parts of loops.
+// Access to the parts of loops.
 
 #include "lowering/analysis/Rounds.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-/// Whether the while's first region has nothing but the condition of the first carried value, and passes on the others.
+/// Whether the while's first region only tests the first carried value and passes on the others.
 static bool isRotated(scf::WhileOp loop) {
   Block *const test = loop.getBeforeBody();
   scf::ConditionOp condition = loop.getConditionOp();

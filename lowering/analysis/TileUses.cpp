@@ -29,7 +29,7 @@ bool followsFromPlace(Value tile) {
   while (!work.empty()) {
     Value value = work.pop_back_val();
     if (!isa<RankedTensorType>(value.getType()) || !seen.insert(value).second)
-      continue; // a number is the same everywhere
+      continue; // a scalar is the same everywhere
     Operation *op = value.getDefiningOp();
     if (!op || !isInlinable(op))
       return false;

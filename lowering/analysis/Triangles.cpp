@@ -1,5 +1,5 @@
-// Triangles are found in masks of the form `column - row <= shift`, where both positions are counted from the tile's
-// corner: such a difference never wraps, and the comparison means what it says.
+// Finds triangles: masks of the form `column - row <= shift`, with both positions relative to the tile's corner, so
+// that the difference does not wrap.
 
 #include "lowering/analysis/Triangles.h"
 #include "lowering/analysis/TileUses.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-/// The axis along which `tile` holds its own position; -1 if it does not.
+/// The axis along which `tile` is the position; -1 if there is none.
 static int positionAxis(Value tile) {
   auto rank = static_cast<unsigned>(tile::shapeOf(tile.getType()).size());
   AffineMap map = AffineMap::getMultiDimIdentityMap(rank, tile.getContext());
@@ -25,7 +25,7 @@ static int positionAxis(Value tile) {
   return axis ? static_cast<int>(axis.getPosition()) : -1;
 }
 
-/// The scalar that every element of `tile` is, if there is one.
+/// The scalar that `tile` is a splat of, if any.
 static Value scalarOf(Value tile) {
   while (auto move = tile.getDefiningOp<tile::MoveOp>())
     tile = move.getMoved();
@@ -38,13 +38,13 @@ std::optional<Triangle> comparisonOf(Value mask) {
     return std::nullopt;
   Value difference = compare.getLhs(), limit = compare.getRhs();
   arith::CmpIPredicate predicate = compare.getPredicate();
-  if (scalarOf(difference)) { // limit on the left
+  if (scalarOf(difference)) { // the limit is on the left
     std::swap(difference, limit);
     predicate = predicate == arith::CmpIPredicate::sge   ? arith::CmpIPredicate::sle
                 : predicate == arith::CmpIPredicate::sgt ? arith::CmpIPredicate::slt
                                                          : arith::CmpIPredicate::eq;
   }
-  while (auto wide = difference.getDefiningOp<arith::ExtSIOp>()) // beside a limit of 64 bits
+  while (auto wide = difference.getDefiningOp<arith::ExtSIOp>()) // extended for a 64-bit limit
     difference = wide.getIn();
   auto subtract = difference.getDefiningOp<arith::SubIOp>();
   if (!subtract || !scalarOf(limit) ||
@@ -76,7 +76,7 @@ std::optional<Triangle> zeroOutside(Value tile) {
   if (auto move = dyn_cast<tile::MoveOp>(op)) {
     AffineMap map = move.getMoveMap();
     auto triangle = map.isPermutation() ? zeroOutside(move.getMoved()) : std::nullopt;
-    if (triangle && !map.isIdentity()) // of rank 2: it swaps
+    if (triangle && !map.isIdentity()) // of rank 2, so it swaps the dimensions
       triangle->transposed = !triangle->transposed;
     return triangle;
   }

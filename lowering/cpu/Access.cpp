@@ -1,5 +1,5 @@
-// Reading and writing scratch buffers and views at an index. Views are bounded on both sides, in 64 bits; a bound that
-// holds for every position of the tile costs nothing.
+// Reads and writes scratch buffers and views at an index. Views are checked against both bounds, in 64 bits. A bound
+// that holds for every position of the tile needs no code.
 
 #include "lowering/analysis/Ranges.h"
 #include "lowering/cpu/Evaluator.h"
@@ -31,11 +31,10 @@ static bool hasLanes(const Index &index) {
   return llvm::any_of(index, [](const Ix &ix) { return ix.lanes; });
 }
 
-/// An offset from which every tile lies outside of every view; from nearer ones a tile's last position does not
-/// overflow.
+/// An offset at which every tile is outside of every view. At smaller offsets a tile's last position does not overflow.
 static constexpr int64_t farthest = int64_t(1) << 61;
 
-/// A position in a tile as a sum of one, null if there is none, and a number.
+/// A position in a tile as the sum of a value (null: none) and a constant.
 static std::pair<Value, int64_t> splitConstant(Value position) {
   APInt constant;
   if (matchPattern(position, m_ConstantInt(&constant)))
@@ -45,14 +44,14 @@ static std::pair<Value, int64_t> splitConstant(Value position) {
   return {position, 0};
 }
 
-/// Whether `extent` positions from `offset` on lie along `axis` of a view of `type` whatever happens.
+/// Whether `extent` positions from `offset` on are always inside along `axis` of a view of `type`.
 static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t extent) {
   APInt begin;
   return matchPattern(offset, m_ConstantInt(&begin)) && !type.isDynamicDim(axis) && begin.isNonNegative() &&
          begin.sle(type.getDimSize(axis) - extent);
 }
 
-/// How many elements of a row of `extent` lie before a position, and from it on, whatever multiple of its step it is.
+/// The number of elements of a row of `extent` before a position and from it on, for all multiples of its step.
 static std::pair<int64_t, int64_t> blockAround(const Ix &position, int64_t extent) {
   const Congruence known = congruenceOf(position.at);
   const int64_t block = known.modulus == 0 ? extent : known.modulus;
@@ -63,8 +62,8 @@ static std::pair<int64_t, int64_t> blockAround(const Ix &position, int64_t exten
 
 Value Evaluator::both(Value a, Value b) { return a && b ? make<arith::AndIOp>(a, b) : a ? a : b; }
 
-/// Whether it is asked before a nest that all positions along `axis` lie inside: those that are named only where a
-/// block follows them, for many elements.
+/// Whether bounds along `axis` are checked once before a nest. Positions of a gather are, only if a block follows them,
+/// for many elements.
 static bool asksAhead(tile::AccessOp access, int64_t axis) {
   return !access.isNamed(axis) || (access.getIndexRank() == 1 && access.getTile().getType().getRank() > 1);
 }
@@ -117,7 +116,7 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
     Value limit, begins, start;
     bool canBeNegative = false;
   };
-  SmallVector<Bounds, 2> bounds; // of the dimensions that lanes run along, null where they hold
+  SmallVector<Bounds, 2> bounds; // of the dimensions along the lanes; null: always inside
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     const bool isNamed = op.isNamed(axis);
     const int64_t dim = isNamed ? -1 : op.getBlockDim(axis);
@@ -155,7 +154,7 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
       continue;
     Value inside = make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, extentOf(*this, view, axis));
     access.inside = both(access.inside, inside);
-    if (hasLanes(index)) // all masked off outside; but where a page is not there, that takes 150 ns all the same
+    if (hasLanes(index)) // all lanes masked off; but a masked load from an unmapped page still takes 150 ns
       access.indices.back() = make<arith::SelectOp>(inside, position, constantIndex(0));
   }
   Value mask = op.getMaskIfAny() ? at(op.getMaskIfAny(), index) : Value();
@@ -179,7 +178,7 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
   return access;
 }
 
-/// Compares the number of each lane, counted from `first`, with n, an i32.
+/// Compares each lane's number, counted from `first`, with n, an i32.
 Value Evaluator::compareLanes(arith::CmpIPredicate predicate, Value n, int64_t first) {
   SmallVector<Attribute> numbers;
   for (int64_t lane = 0; lane < machine.lanes(); ++lane)
@@ -188,7 +187,7 @@ Value Evaluator::compareLanes(arith::CmpIPredicate predicate, Value n, int64_t f
   return make<arith::CmpIOp>(predicate, lane, asVector(n));
 }
 
-/// n, an index, as an i32 between 0 and more than any position in a tile.
+/// n, an index, clamped to an i32 between 0 and more than any position in a tile.
 Value Evaluator::asCount(Value n) {
   n = make<arith::MaxSIOp>(make<arith::MinSIOp>(n, constantIndex(int64_t(1) << 30)), constantIndex(0));
   return make<arith::IndexCastOp>(builder.getI32Type(), n);
@@ -196,9 +195,9 @@ Value Evaluator::asCount(Value n) {
 
 Value Evaluator::lanesBelow(Value n) { return compareLanes(arith::CmpIPredicate::slt, asCount(n)); }
 
-/// The lanes [low, high) that lie inside: as few operations as the facts allow. How far the tile lies inside is known
-/// outside of the loops over it; what a loop has done of it is subtracted, and the rest compared with lanes that are
-/// counted on from vector to vector of an unrolled body.
+/// The mask of lanes [low, high) that are inside, with as few operations as the facts allow. The number of inside
+/// elements is computed outside of the loops over the tile; the loop's position is subtracted, and the rest compared
+/// with lane numbers, which continue from vector to vector of an unrolled body.
 void Evaluator::boundLanes(Access &access, Value limit, Value begins, bool canBeNegative, const Ix &position) {
   auto also = [&](Value mask) { access.mask = both(access.mask, mask); };
   auto [base, first] = splitConstant(position.at);
@@ -218,7 +217,7 @@ void Evaluator::boundLanes(Access &access, Value limit, Value begins, bool canBe
     also(compareLanes(arith::CmpIPredicate::slt, make<arith::ConstantOp>(builder.getI32IntegerAttr(position.valid))));
 }
 
-/// Whether all valid lanes lie inside.
+/// Whether all valid lanes are inside.
 void Evaluator::boundWhole(Access &access, Value limit, Value start, bool canBeNegative, const Ix &position) {
   auto also = [&](Value holds) { access.whole = both(access.whole, holds); };
   if (!limit)
@@ -236,7 +235,7 @@ Value Evaluator::paddingOf(Type element, tile::Padding padding) {
   return make<arith::ConstantOp>(tile::paddingOf(padding, element));
 }
 
-/// What memory holds as an element of a tile: a byte that is not 0 is true.
+/// A loaded value as an element of a tile: a nonzero byte is true.
 Value Evaluator::asElement(Value stored, Type element) {
   if (getElementTypeOrSelf(stored.getType()) == element)
     return stored;
@@ -321,7 +320,7 @@ void Evaluator::place(Value value, Value tile, Value buffer, const Index &index)
   const Ix inRow = inOrder(index, tile::shapeOf(tile.getType()));
   writeVector(value, buffer, {inRow}, [&](const Index &at) {
     Access access = accessIn(buffer, at);
-    if (inRow.lanes && inRow.valid < machine.lanes()) // the next row follows at once
+    if (inRow.lanes && inRow.valid < machine.lanes()) // the next row follows immediately
       access.mask =
           compareLanes(arith::CmpIPredicate::slt, make<arith::ConstantOp>(builder.getI32IntegerAttr(inRow.valid)));
     return access;
@@ -333,7 +332,7 @@ void Evaluator::write(Value value, Value view, const Access &access, const Index
   bool lanes = hasLanes(index);
   if (lanes)
     value = asVector(value);
-  else if (isa<VectorType>(value.getType())) // of one lane in the tile
+  else if (isa<VectorType>(value.getType())) // one lane of the tile
     value = make<vector::ExtractOp>(value, int64_t(0));
   if (getElementTypeOrSelf(value.getType()) != stored)
     value = make<arith::ExtUIOp>(lanes ? Type(vectorOf(stored)) : stored, value);

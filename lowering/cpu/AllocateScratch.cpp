@@ -1,18 +1,19 @@
-// Places every scratch buffer in one block of memory that the thread owns, so that a kernel needs neither stack nor
+// Places every scratch buffer in one block of memory owned by the thread, so that a kernel needs neither stack nor
 // heap.
 //
 // In: kernels with `memref.alloca` of static shape anywhere in structured control flow. Out: a last argument
-// `memref<?xi8>`, views of it, and the attribute `cpu.scratch_bytes`. Buffers that are never alive together share
-// bytes; one that nobody reads gets none, and what writes to it goes.
+// `memref<?xi8>`, views of it, and the attribute `cpu.scratch_bytes`. Buffers with disjoint lifetimes share bytes. A
+// buffer without readers is removed together with its writes.
 //
 //     %a = memref.alloca() {alignment = 64 : i64} : memref<64x64xf32>
 //     ─>
 //     %offset = arith.constant 128 : index
 //     %a = memref.view %scratch[%offset][] : memref<?xi8> to memref<64x64xf32>
 //
-// Liveness: operations are numbered in program order. A buffer lives from its first to its last use, in which each loop
-// that holds a use but not the buffer's definition counts as a whole: the next round may read what this one wrote. A
-// buffer made inside a loop body therefore lives within one round. analysis/Lifetimes.h makes offsets of that.
+// Liveness: operations are numbered in program order. A buffer lives from its first to its last use. A loop that
+// contains a use, but not the buffer's definition, counts as a whole, because the next iteration may read data of this
+// one. A buffer defined in a loop body therefore lives within one iteration. analysis/Lifetimes.h computes offsets from
+// that.
 
 #include "lowering/cpu/Passes.h"
 
@@ -38,19 +39,19 @@ using namespace mlir;
 
 namespace {
 
-/// The largest scratch a kernel may ask of each thread.
+/// The largest scratch memory of a kernel per thread.
 constexpr int64_t scratchLimit = int64_t(64) << 20;
 
-/// From this size on, buffers get a gap behind them: without it those whose sizes are multiples of a page would all
-/// begin at the same place in a page, and their loads and stores would wait for each other (4K aliasing).
+/// Buffers of at least this size are followed by a gap. Otherwise buffers whose sizes are multiples of a page would
+/// begin at the same offset in a page, and their loads and stores would conflict (4K aliasing).
 constexpr int64_t bigBuffer = 4096, bigBufferGap = 128;
 
 struct Buffer {
   memref::AllocaOp op;
-  Lifetime life; // its bytes rounded up, with the gap; moments are numbers of operations
+  Lifetime life; // bytes include rounding and the gap; times are operation numbers
 };
 
-/// Numbers of an operation and everything in it: the smallest and the largest.
+/// The smallest and largest numbers of an operation and its nested operations.
 using Numbers = DenseMap<Operation *, std::pair<int64_t, int64_t>>;
 
 } // namespace
@@ -64,11 +65,11 @@ static int64_t number(Operation *op, int64_t next, Numbers &numbers) {
   return next + 1;
 }
 
-/// Values that may hold the address which `use` passes on: results and block arguments.
+/// Values that may have the address passed by `use`: results and block arguments.
 static void aliasesThrough(OpOperand &use, SmallVectorImpl<Value> &aliases) {
   Operation *const op = use.getOwner();
-  // Through structured control flow: the operand of a loop is its argument and result, a yielded value the parent's
-  // result and, in a loop, the next round's argument.
+  // Through structured control flow: a loop's operand becomes its argument and result; a yielded value becomes the
+  // parent's result and, in a loop, the next iteration's argument.
   const auto matching = [&](ValueRange values, unsigned index) {
     if (index < values.size())
       aliases.push_back(values[index]);
@@ -98,14 +99,15 @@ static void aliasesThrough(OpOperand &use, SmallVectorImpl<Value> &aliases) {
       matching(loop.getRegionIterArgs(), use.getOperandNumber());
     return;
   }
-  // Views of a buffer are buffers or pointers; what is computed from a pointer turned into a number may be one again.
+  // Views of a buffer are buffers or pointers. Values computed from a pointer cast to an integer may become a pointer
+  // again.
   const bool address = !isa<MemRefType>(use.get().getType()) || isa<memref::ExtractAlignedPointerAsIndexOp>(op);
   for (Value result : op->getResults())
     if (isa<MemRefType, LLVM::LLVMPointerType>(result.getType()) || (address && result.getType().isIntOrIndex()))
       aliases.push_back(result);
 }
 
-/// The ancestor of `op` (or itself) that lies directly in `block`, and the outermost loop on the way there, if any.
+/// The ancestor of `op` (or itself) that is directly in `block`, and the outermost loop in between, if any.
 static std::pair<Operation *, Operation *> liftTo(Region *region, Operation *op) {
   Operation *loop = nullptr;
   while (op->getParentRegion() != region) {
@@ -127,14 +129,14 @@ static Lifetime lifeOf(memref::AllocaOp buffer, const Numbers &numbers) {
       continue;
     for (OpOperand &use : alias.getUses()) {
       Operation *const user = use.getOwner();
-      // A use outside the buffer's region sees it through a result of a loop or branch around it.
+      // A use outside the buffer's region refers to it through a result of an enclosing loop or branch.
       Region *region = buffer->getParentRegion();
       while (!region->isAncestor(user->getParentRegion()))
         region = region->getParentRegion();
       for (Operation *end : {user, buffer.getOperation()}) {
         auto [lifted, loop] = liftTo(region, end);
         if (end == buffer.getOperation() && lifted == end)
-          continue; // the definition itself holds no value yet
+          continue; // the definition has no content yet
         const auto [first, last] = numbers.lookup(loop ? loop : end);
         life.first = std::min(life.first, first);
         life.last = std::max(life.last, last);
@@ -145,7 +147,7 @@ static Lifetime lifeOf(memref::AllocaOp buffer, const Numbers &numbers) {
   return life;
 }
 
-/// Bytes of a buffer's elements, or nothing when it has not the plain form that this pass can place.
+/// The size of a buffer in bytes, or none if it does not have the form that this pass can place.
 static FailureOr<int64_t> bytesOf(memref::AllocaOp op) {
   const MemRefType type = op.getType();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity())
@@ -187,8 +189,8 @@ static FailureOr<SmallVector<Buffer>> collectBuffers(func::FuncOp func) {
   return buffers;
 }
 
-/// Erases the buffers that are only written, and the writes: a placed tile whose readers share its nest takes its
-/// elements from registers.
+/// Erases buffers that are only written, and the writes. It happens for placed tiles whose readers share their nest and
+/// use the elements in registers.
 static void eraseUnread(func::FuncOp func) {
   SmallVector<memref::AllocaOp> unread;
   const auto writes = [](Operation *user) { return isa<vector::StoreOp, memref::StoreOp>(user); };

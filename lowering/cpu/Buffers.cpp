@@ -13,7 +13,8 @@ static Type storedType(Type tile) {
 }
 
 Value allocateDense(OpBuilder &builder, Location loc, RankedTensorType tile, Machine machine) {
-  auto type = MemRefType::get({tile.getNumElements() + machine.lanes()}, storedType(tile)); // a last vector hangs over
+  auto type = MemRefType::get({tile.getNumElements() + machine.lanes()},
+                              storedType(tile)); // the last vector may extend past the end
   return memref::AllocaOp::create(builder, loc, type, builder.getI64IntegerAttr(64));
 }
 

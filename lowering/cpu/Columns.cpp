@@ -1,4 +1,4 @@
-// Nests along columns: the lanes are neighbours in a row, and each has a reduction or a scan of its own.
+// Nests along columns: lanes are adjacent columns, and each has its own reduction or scan.
 
 #include "lowering/cpu/Nest.h"
 
@@ -7,7 +7,7 @@ using namespace mlir;
 namespace kiln::lowering::cpu {
 
 int64_t Nest::mostColumns() {
-  constexpr int64_t little = 6; // for which memory does not wait
+  constexpr int64_t little = 6; // few enough not to delay memory accesses
   if (llvm::any_of(roots, [&](const Root &root) { return e.costsMoreThan(little, root.value); }))
     return sideBySide;
   int64_t registers = 0;
@@ -44,7 +44,7 @@ Nest::States Nest::metInColumns(SmallVector<States> apart) {
 
 void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
   const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
-  // No more blocks than there must be, and of one size but for the last one.
+  // The fewest blocks, of equal size except for the last one.
   const int64_t blocks = llvm::divideCeil(full, unroll > 1 ? mostColumns() : 1);
   const int64_t each = blocks ? llvm::divideCeil(full, blocks) : 0, looped = blocks > 1 ? full / each * each : 0;
   const int64_t apart = full ? 1 : apartInColumns(axis), whole = shape[axis] / apart * apart;
@@ -57,8 +57,8 @@ void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
     SmallVector<Value> carries;
     for (int64_t copy = 0; copy < copies; ++copy)
       carries = scans.with(std::move(carries));
-    // Adds the rows [from, to), each of `step` rows to states of its own. The carries of a block of columns stand
-    // behind the states and those of the blocks before it.
+    // Adds the rows [from, to); each of `step` rows has its own states. A block of columns has its carries after the
+    // states and the carries of preceding blocks.
     const auto addRows = [&](int64_t from, int64_t to, int64_t step) {
       SmallVector<Value> carried = flat(states);
       llvm::append_range(carried, carries);
@@ -94,7 +94,7 @@ void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
     };
     if (whole)
       addRows(0, whole, apart);
-    if (apart > 1) // of one block
+    if (apart > 1) // of a single block
       states = {metInColumns(states)};
     if (whole < shape[axis])
       addRows(whole, shape[axis], 1);

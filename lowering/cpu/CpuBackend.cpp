@@ -1,10 +1,10 @@
-// The order of the CPU's passes, and what its code depends on.
+// The CPU's pass pipeline, and the key of its code.
 //
 //     tile ─┬─ the oracle: linalg ─> plain loops ──────────────────────┬─> math ─> scratch ─> kernel arguments
 //           └─ fast: forward, pin, fuse, select, place, pack ─> loops ─┘      ─> LLVM dialect ─> LLVM ─> ELF object
 //
-// Nothing after our own lowering canonicalises: MLIR 22 would turn chains of vector inserts into one operation with as
-// many operands as elements, which LLVM compiles badly.
+// There is no canonicalisation after the lowering: MLIR 22 would turn chains of vector inserts into one operation with
+// one operand per element, for which LLVM's code is bad.
 
 #include "lowering/cpu/CpuBackend.h"
 
@@ -47,7 +47,7 @@ namespace kiln::lowering::cpu {
 
 using mlir::func::FuncOp;
 
-/// The first is the oracle's alone.
+/// The first is used by the reference backend only.
 static constexpr Stage cpuStages[] = {{"linalg", "generic-lower-to-linalg"},
                                       {"loops", "cpu-lower-kernel-arguments"},
                                       {"llvm-dialect", "reconcile-unrealized-casts"},
@@ -55,8 +55,8 @@ static constexpr Stage cpuStages[] = {{"linalg", "generic-lower-to-linalg"},
                                       {"asm"},
                                       {"obj"}};
 
-/// Upstream's passes in the pipelines of both kinds of target, so that flags such as --mlir-print-ir-after can name
-/// them. All that upstream has would take a quarter of a minute to compile.
+/// Registers the upstream passes of both targets' pipelines, so that flags such as --mlir-print-ir-after can name them.
+/// Registering all upstream passes would take 15 seconds to compile.
 static void registerUpstreamPasses() {
   mlir::registerPass([] { return mlir::createConvertLinalgToLoopsPass(); });
   mlir::registerPass([] { return mlir::createSCFToControlFlowPass(); });
@@ -70,14 +70,14 @@ static void registerUpstreamPasses() {
 namespace {
 class CpuBackend : public Backend {
 public:
-  /// With `amx`, products are as on a CPU that has it, whether this one does or not.
+  /// With `amx`, products are compiled for AMX, whether this CPU has it or not.
   CpuBackend(std::string name, CpuTarget target, bool isOracle, bool amx)
       : target(std::move(target)), isOracle(isOracle), emulatesTiles(amx && !this->target.tiles),
         targetName(std::move(name)), codeKey(keyOf()) {}
 
   const std::string &name() const override { return targetName; }
   const std::string &key() const override { return codeKey; }
-  /// Elements further apart are read one by one, whatever their stride is.
+  /// Elements further apart are read one by one for any stride.
   FactKinds facts() const override { return {.innerStrides = Machine{target.vectorBits}.widestStride()}; }
   KernelLimits limits() const override { return {}; }
   bool tellsLines() const override { return false; }
@@ -113,7 +113,7 @@ private:
   const std::string targetName, codeKey;
 };
 
-/// MLIR has this interface for every dialect that we use but one.
+/// The one dialect in use for which MLIR lacks this interface.
 struct X86VectorToLlvm : mlir::ConvertToLLVMPatternInterface {
   using ConvertToLLVMPatternInterface::ConvertToLLVMPatternInterface;
 
@@ -159,7 +159,7 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
     addLlvmPasses(pm);
 }
 
-/// Tensors are gone: functions, scratch memory and arguments.
+/// The part after tensors are lowered: functions, scratch memory and arguments.
 void CpuBackend::addLoopPasses(mlir::OpPassManager &pm) const {
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
   LowerMathOptions math;
@@ -177,7 +177,7 @@ void CpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   pm.addNestedPass<FuncOp>(mlir::createLoopInvariantCodeMotionPass());
   pm.addPass(mlir::arith::createArithExpandOpsPass());
   mlir::SCFToControlFlowPassOptions control;
-  control.allowPatternRollback = false; // what cannot be undone need not be remembered
+  control.allowPatternRollback = false; // no rollback, so no log of changes
   pm.addPass(mlir::createSCFToControlFlowPass(control));
   addConvertToLlvm(pm);
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());

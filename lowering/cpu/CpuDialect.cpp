@@ -1,4 +1,4 @@
-// What the attributes of the CPU's passes may say, and where.
+// Verifies the attributes of the CPU's passes.
 
 #include "lowering/cpu/CpuDialect.h"
 
@@ -25,7 +25,7 @@ static bool isNumberFrom(int64_t least, Attribute attribute) {
   return number && number.getType().isInteger(64) && number.getInt() >= least;
 }
 
-/// Whether so many loops stand one in the other around the product, from the innermost on.
+/// Whether at least this many perfectly nested loops enclose the product.
 static bool hasLoops(tile::DotOp dot, Attribute count) {
   Operation *op = dot;
   for (int64_t i = isNumberFrom(1, count) ? cast<IntegerAttr>(count).getInt() : 0; i > 0; --i)
@@ -34,7 +34,7 @@ static bool hasLoops(tile::DotOp dot, Attribute count) {
   return isNumberFrom(1, count);
 }
 
-/// Whether there is a unit of this name that computes such products.
+/// Whether a unit of this name computes such products.
 static bool isComputedBy(tile::DotOp dot, StringRef name) {
   Type element = getElementTypeOrSelf(dot.getA().getType());
   const int64_t depth = tile::shapeOf(dot.getA().getType()).back();

@@ -1,5 +1,5 @@
-// What CPU code is generated for: LLVM's name and features of the host or of a named CPU, and the few numbers that our
-// own passes choose block sizes by. AVX2, FMA and F16C (x86-64-v3) are the least that Kiln runs on.
+// The CPU that code is generated for: LLVM's name and features of the host or of a named CPU, and the parameters of
+// block sizes. Kiln requires AVX2, FMA and F16C (x86-64-v3).
 
 #include "lowering/cpu/CpuTarget.h"
 
@@ -18,7 +18,7 @@
 
 namespace kiln::lowering::cpu {
 
-/// Whether the system lets this process use AMX's tiles: Linux wants to be asked, once for all threads.
+/// Requests the use of AMX tiles from Linux, once for all threads of the process. Returns whether it is granted.
 static bool mayUseTiles() {
   constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
@@ -39,10 +39,11 @@ static std::string hostFeatures() {
   return text;
 }
 
-/// Sets what follows from name and features; throws when the CPU is unknown, or too old, which is the fault of `whose`.
+/// Sets the properties that follow from name and features. Throws an error of kind `whose` for an unknown or too old
+/// CPU.
 static void deriveNumbers(CpuTarget &target, Fault whose) {
   const llvm::Target &backend = x86Backend();
-  // Asked of a CPU without a name first: LLVM prints a warning of its own when made for an unknown one.
+  // Checked with an unnamed CPU first, because LLVM prints a warning for an unknown one.
   const std::unique_ptr<llvm::MCSubtargetInfo> any(backend.createMCSubtargetInfo(cpuTriple(), "", ""));
   if (!any->isCPUStringValid(target.cpu))
     throw Error("expected the name of an x86-64 CPU as LLVM spells it (\"native\", \"x86-64-v3\", \"znver4\", …), but "
@@ -62,14 +63,15 @@ static void deriveNumbers(CpuTarget &target, Fault whose) {
   target.vectorBits = avx512 ? 512 : 256;
   target.registers = avx512 ? 32 : 16;
   target.bf16Rounding = avx512 && info->checkFeatures("+avx512bf16");
-  // Intel's cores add pairs of bf16 at half the rate of multiply-adds, AMD's at twice that rate.
+  // Intel's cores execute bf16 pairs at half the rate of FMAs, AMD's at twice that rate.
   target.bf16Pairs = target.bf16Rounding && target.cpu.starts_with("znver");
-  target.fastPermutes = !avx512 || info->checkFeatures("+avx512vbmi2"); // Skylake's cores take two steps for 512 bits
+  target.fastPermutes =
+      !avx512 || info->checkFeatures("+avx512vbmi2"); // Skylake's cores need two micro-operations for 512 bits
   target.i8Quads = avx512 && info->checkFeatures("+avx512vnni");
   target.tiles = avx512 && info->checkFeatures("+amx-tile,+amx-bf16,+amx-int8");
 }
 
-/// The bytes that sysconf knows under `name`, or `otherwise`: virtual machines often say 0.
+/// The size that sysconf has for `name`, or `otherwise`, because virtual machines often return 0.
 static int64_t cacheBytes(int name, int64_t otherwise) {
   const long bytes = sysconf(name);
   return bytes > 0 ? bytes : otherwise;

@@ -1,4 +1,4 @@
-// Where the operands of a matrix product lie, and the code that packs them.
+// Addresses of a matrix product's operands, and the code that packs them.
 
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/Loops.h"
@@ -53,10 +53,10 @@ Value DotOperands::number() {
   return number;
 }
 
-/// Where a row and column of a, or of the words that it is read in, lie.
+/// The address of a row and column of a, in elements or in words.
 SmallVector<Value> DotOperands::inLeft(Value row, Value column) const {
   SmallVector<Value> at;
-  const bool isOne = hasTiles(unit) && swapped; // matrix in memory at a time
+  const bool isOne = hasTiles(unit) && swapped; // one matrix in memory at a time
   for (auto [extent, position] : llvm::zip_equal(leading, pair))
     if (!isOne && (extent != 1 || !aDropsUnits))
       at.push_back(position.at);
@@ -80,8 +80,8 @@ void DotOperands::pack() {
 
 // --- How far K, M and N really go ---------------------------------------------------------------------------------
 
-/// The load behind a matrix's dimension `axis`, through operations that only move elements, if what lies outside it
-/// is zero.
+/// The load that a matrix's dimension `axis` comes from, through operations that only move elements, if elements
+/// outside of it are zero.
 std::optional<DotOperands::Edge> DotOperands::edgeOf(Value tile, int64_t axis) {
   axis += static_cast<int64_t>(leading.size());
   while (Operation *op = tile.getDefiningOp()) {
@@ -113,7 +113,8 @@ Value DotOperands::boundIn(Value view, int64_t axis, Value offset, int64_t exten
   auto type = cast<MemRefType>(view.getType());
   APInt begin;
   if (!type.isDynamicDim(axis) && matchPattern(offset, m_ConstantInt(&begin))) {
-    const int64_t start = std::max(begin.getSExtValue(), -extent); // before that nothing changes, and nothing overflows
+    const int64_t start =
+        std::max(begin.getSExtValue(), -extent); // smaller values have the same result, and this avoids overflow
     return e.constantIndex(std::clamp<int64_t>(type.getDimSize(axis) - start, 0, extent));
   }
   Value left = e.make<arith::SubIOp>(dimOf(e, view, axis), e.asIndex(offset));
@@ -171,8 +172,8 @@ void DotOperands::place() {
   }
 }
 
-/// A column-major operand would touch another page of memory at every k: it is packed, `panelRows` elements for each
-/// step. Where a step is a word, its elements lie apart besides.
+/// A column-major operand would access another page at every k, so it is packed, `panelRows` elements for each step. If
+/// a step is a word, its elements are not adjacent either.
 void DotOperands::packA(Value tile) {
   const int64_t count = llvm::divideCeil(M, lanes), parts = lanes / panelRows;
   e.moveTo(0);
@@ -198,7 +199,7 @@ void DotOperands::storePart(Value column, int64_t panel, int64_t first, Value st
   vector::StoreOp::create(e.builder, e.loc, slice, a, at);
 }
 
-/// Emits `body` twice where a load may end before the tile: once for the programs in which it does not.
+/// Emits `body` twice if a load may be cut by its view: one version for programs in which it is not.
 void DotOperands::whereInside(std::optional<Edge> edge, int64_t extent, function_ref<void()> body) {
   if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
     return body();
@@ -219,9 +220,10 @@ Value DotOperands::copyOf(Value tile, Operation *before) {
   return copy;
 }
 
-/// The tile in its view as a memref (…, M, K), of which only positions below the bounds may be read. A copy, where the
-/// tile begins before or past the view, a matrix of it lies outside, a word or a block of tiles lies across its end, or
-/// its rows lie a multiple of 4 KB apart, give or take a line, and would compete for one set of the cache.
+/// The tile in its view as a memref (…, M, K), of which only positions below the bounds may be read. It is a copy if
+/// the tile begins before or past the view, one of its matrices is outside, a word or a block of tiles crosses the
+/// view's end, or the row stride is within a cache line of a multiple of 4 KB, so that rows would compete for one set
+/// of the cache.
 Value DotOperands::readView(tile::LoadOp load) {
   auto view = load.getView().getType();
   auto extents = tile::shapeOf(load.getType());
@@ -259,12 +261,12 @@ Value DotOperands::readView(tile::LoadOp load) {
     Value apart = e.make<arith::RemUIOp>(near, e.constantIndex(page));
     require(arith::CmpIPredicate::ugt, apart, e.constantIndex(2 * line));
   }
-  if (auto edge = edgeOf(dot.getA(), 1); edge && group > 1) { // words, or rows of tiles, lie whole inside
+  if (auto edge = edgeOf(dot.getA(), 1); edge && group > 1) { // words, or rows of tiles, must be completely inside
     const int64_t whole = hasTiles(unit) ? tileWords * group : group;
     require(arith::CmpIPredicate::eq, e.make<arith::RemUIOp>(boundOf(edge, K), e.constantIndex(whole)),
             e.constantIndex(0));
   }
-  if (auto edge = edgeOf(dot.getA(), 0)) // some row is read; on tiles, no row but a's own
+  if (auto edge = edgeOf(dot.getA(), 0)) // a row is always read; with AMX tiles, only rows of a
     require(arith::CmpIPredicate::sge, boundOf(edge, M), e.constantIndex(hasTiles(unit) ? M : 1));
   const int64_t dynamic = ShapedType::kDynamic;
   SmallVector<int64_t> inMemory(kept.size(), dynamic);
@@ -292,13 +294,13 @@ Value DotOperands::readView(tile::LoadOp load) {
 
 // --- Words --------------------------------------------------------------------------------------------------------
 
-/// Whether a bound along k is known to be a number of whole steps.
+/// Whether a bound along k is known to be a multiple of a step.
 bool DotOperands::isWhole(Value bound) const {
   APInt constant;
   return group == 1 || (matchPattern(bound, m_ConstantInt(&constant)) && constant.getSExtValue() % group == 0);
 }
 
-/// Emits `body` for each step, first for those that lie whole below kBound: there `edge` needs no look.
+/// Emits `body` for each step, first for those completely below kBound, which need no check of the edge.
 void DotOperands::forSteps(std::optional<Edge> edge, int64_t unroll, function_ref<void(Ix step)> body) {
   const bool whole = isWhole(kBound);
   Value end = whole ? steps : stepAt(kBound);
@@ -309,18 +311,18 @@ void DotOperands::forSteps(std::optional<Edge> edge, int64_t unroll, function_re
     forPartOf(end, body);
 }
 
-/// Emits `body` for the step that follows the whole ones, if there is one.
+/// Emits `body` for the partial step after the complete ones, if there is one.
 void DotOperands::forPartOf(Value last, function_ref<void(Ix step)> body) {
   e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, last, steps), [&] { body(e.along(last)); }, nullptr);
 }
 
-/// The words that `elements`, lined up, make.
+/// Consecutive `elements` as words.
 Value DotOperands::asWords(Value elements) {
   const int64_t count = cast<VectorType>(elements.getType()).getNumElements() / group;
   return group == 1 ? elements : e.make<vector::BitCastOp>(VectorType::get({count}, word), elements);
 }
 
-/// A step of many columns: `row` gives the elements of all at a position along k.
+/// A step of several columns; `row` returns the elements of all columns at a position along k.
 Value DotOperands::wordsAcross(function_ref<Value(Ix k)> row, Ix step) {
   if (group == 1)
     return row(step);
@@ -328,7 +330,7 @@ Value DotOperands::wordsAcross(function_ref<Value(Ix k)> row, Ix step) {
   Value first = e.make<arith::MulIOp>(step.at, e.constantIndex(group));
   for (int64_t i = 0; i < group; ++i)
     rows.push_back(e.asVector(row(e.along(i ? e.make<arith::AddIOp>(first, e.constantIndex(i)) : first))));
-  for (; rows.size() > 1; rows.resize(rows.size() / 2)) // of four, the even and the odd ones first
+  for (; rows.size() > 1; rows.resize(rows.size() / 2)) // of four rows, interleave the even and the odd ones first
     for (size_t i = 0, half = rows.size() / 2; i < half; ++i)
       rows[i] = e.make<vector::InterleaveOp>(rows[i], rows[i + half]);
   return asWords(rows[0]);

@@ -1,4 +1,4 @@
-// The right operand of a matrix product: its panels.
+// Panels of a matrix product's right operand.
 
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/Prefetch.h"
@@ -7,17 +7,17 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// Size of a product from which on b is prefetched: K · N · (M + N).
+/// b is prefetched for products of at least this size, K · N · (M + N).
 static constexpr int64_t prefetchFrom = 1 << 22;
 
-/// Two vectors, one behind the other.
+/// Two consecutive vectors.
 static Value joined(Evaluator &e, Value low, Value high) {
   auto indices = llvm::to_vector(llvm::seq<int64_t>(0, 2 * cast<VectorType>(low.getType()).getNumElements()));
   return e.make<vector::ShuffleOp>(low, high, indices);
 }
 
 Value DotOperands::makePanels(Evaluator &at, int64_t count) {
-  const int64_t height = llvm::divideCeil(depth(), lanes) * lanes; // whole blocks of k fit
+  const int64_t height = llvm::divideCeil(depth(), lanes) * lanes; // complete blocks of k fit
   at.moveTo(0);
   return memref::AllocaOp::create(at.builder, at.loc, MemRefType::get({count, height, 2 * lanes}, word),
                                   at.builder.getI64IntegerAttr(64));
@@ -36,7 +36,7 @@ void DotOperands::packBefore(int64_t loops) {
   before.forMatrices([&] { before.packAll(); });
 }
 
-/// All panels, each in its slot. The blocks of an operand that is turned are one loop over all: a block is much code.
+/// Packs all panels, each in its slot. The blocks of a transposed operand share one loop, because a block is much code.
 void DotOperands::packAll() {
   Value wide = e.constantIndex(2 * lanes);
   if (isTurned)
@@ -76,7 +76,7 @@ void forPanels(Evaluator &e, int64_t N, Value end, ValueRange carried,
     body(e.constantIndex(whole), rest, values);
 }
 
-/// Where the panel at n lies.
+/// The address of the panel at n.
 Value DotOperands::slotOf(Value n) {
   Value panel = e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes));
   if (packsAhead())
@@ -108,7 +108,7 @@ void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
     fillTiles();
 }
 
-/// Positions of k below the bound lie inside an operand's view when they do not begin before it.
+/// Positions of k below the bound are inside an operand's view if the tile does not begin before it.
 void DotOperands::assumeK(std::optional<Edge> edge, bool holds) {
   if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
     return;
@@ -118,7 +118,7 @@ void DotOperands::assumeK(std::optional<Edge> edge, bool holds) {
     e.inside.erase({edge->load, edge->axis});
 }
 
-/// To a row of the panel, from `column` of it on.
+/// Stores to a row of the panel, from `column` on.
 void DotOperands::storePanel(Value value, Value step, Value column) {
   value = e.asVector(value);
   SmallVector<Value> at = {slot, step, column};
@@ -139,8 +139,8 @@ void DotOperands::packWords(Value n, ArrayRef<int64_t> valid, Ix step) {
   }
 }
 
-/// Blocks of lanes × lanes elements or words, read along k and turned, of so many vectors of columns. Of the first
-/// column of a vector `placeOf` gives the place in b and in the panel.
+/// Transposes blocks of lanes × lanes elements or words, read along k, for several vectors of columns. `placeOf`
+/// returns the address of a vector's first column in b and in the panel.
 void DotOperands::packTransposed(int64_t vectors, function_ref<std::pair<Value, Value>(Value)> placeOf) {
   auto edge = edgeOf(dot.getB(), 1);
   const bool clamps = edge && isNonNegative(edge->load.getOffsets()[edge->axis]);
@@ -168,7 +168,7 @@ void DotOperands::packTransposed(int64_t vectors, function_ref<std::pair<Value, 
 
 Value DotOperands::zeroWord() { return e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(word))); }
 
-/// A vector of elements or words of column n along k, of which `valid` positions lie in the tile.
+/// A vector of elements or words of column n along k, of which `valid` positions are in the tile.
 Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
   SmallVector<Value> parts;
   Value zeros = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
@@ -183,8 +183,8 @@ Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
   return asWords(parts[0]);
 }
 
-/// The same of vectors of 128 bits, of which one instruction interleaves a half with another's: row i with row
-/// i + lanes / 2, until each has come to lie in the others' lanes.
+/// As above for 128-bit vectors, where one instruction interleaves halves of two vectors: row i with row i + lanes / 2,
+/// repeated until the block is transposed.
 static SmallVector<Value> interleaved(Evaluator &e, SmallVector<Value> block) {
   const auto lanes = static_cast<int64_t>(block.size());
   SmallVector<int64_t> low, high;
@@ -223,8 +223,8 @@ SmallVector<Value> turned(Evaluator &e, SmallVector<Value> block) {
   return block;
 }
 
-/// The block of b at row k, of which `valid` rows lie in the tile, and column n, to `column` of the panel. Columns from
-/// `bound` on are zero, or past the tile's last one, at which nobody looks: in their place the last one is read.
+/// Transposes the block of b at row k, of which `valid` rows are in the tile, and column n to `column` of the panel.
+/// Columns from `bound` on are zero or unused; the last valid column is read in their place.
 void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t valid) {
   SmallVector<Value> block;
   Value last = e.make<arith::SubIOp>(bound, e.constantIndex(1));
@@ -258,7 +258,7 @@ void DotOperands::prefetchPanel(Value n, Value m, Value step, int64_t stride) {
     if (auto edge = edgeOf(dot.getB(), axis - count); edge && edge->load == alongK->load)
       index[edge->axis] = pair[axis];
   for (Value number : rowsAt(e, share, step, depth(), stride))
-    for (int64_t vector = group == 1 ? 0 : 1; vector < 2; ++vector) { // both vectors of words come from one line
+    for (int64_t vector = group == 1 ? 0 : 1; vector < 2; ++vector) { // both vectors of words are from one cache line
       index[alongK->axis] = e.along(e.make<arith::AddIOp>(first, number));
       index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, requestFor(e, vector)));
       e.prefetch(alongK->load, alongK->load.getOffsets(), index);

@@ -1,9 +1,9 @@
-// Products on AMX's tiles: registers of 16 rows of 16 words.
+// Products with AMX tiles, which are registers of 16 rows of 16 words.
 //
-// A block of the result is 32 × 32, four tiles of sums. A step of the loop takes 16 words of k: two tiles of a and two
-// of b, four products. That is one shape for all tiles of a function, which LLVM needs, and all eight registers. So
-// nothing is cut to size at edges: a is 0 in memory up to whole blocks of k, and so is b; rows and columns past the
-// result's are computed and dropped.
+// A block of the result is 32 × 32: four accumulator tiles. An iteration takes 16 words of k: two tiles of a and two of
+// b, four products. So all tiles of a function have one shape, as LLVM requires, and all eight registers are used.
+// Tiles are not cut at edges: a and b are padded with 0 to complete blocks of k, and extra rows and columns are
+// computed and dropped.
 
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/Loops.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// An operation where the evaluator stands: none of those on tiles may move out of a loop.
+/// Creates an operation at the evaluator's position; operations on tiles must not move out of a loop.
 template <class Op, class... Args> static Op here(Evaluator &e, Args &&...args) {
   e.moveTo(e.depth());
   return Op::create(e.builder, e.loc, std::forward<Args>(args)...);
@@ -66,8 +66,8 @@ DotOperands::multiplyTiles(Value m, Value begin, Value end, Value sums, Value ro
 
 // --- A panel of b, piece by piece ---------------------------------------------------------------------------------
 //
-// A piece is one step of all columns, or, of a b that is turned, a block of half the columns. What is left for the end
-// is less than a piece, and zeros.
+// A piece is one step of all columns, or a block of half the columns for a transposed b. The end handles the rest,
+// which is less than a piece, and zeros.
 
 Value DotOperands::pieces() {
   if (!isTurned)
@@ -100,7 +100,7 @@ void DotOperands::packPieces(Value n, Value begin, Value end) {
   slot = read;
 }
 
-/// What no piece holds.
+/// Packs the rest after the last complete piece.
 void DotOperands::packLast(Value n) {
   if (isTurned && K % span())
     for (int64_t half = 0; half < 2; ++half)
@@ -110,7 +110,7 @@ void DotOperands::packLast(Value n) {
   fillTiles();
 }
 
-/// The block at `column` of the panel at n and at row k of b, zeros where none of its columns lies inside.
+/// Packs the block at `column` of the panel at n and at row k of b; zeros if none of its columns is inside.
 void DotOperands::turnInside(Value n, Value column, Value k, int64_t valid) {
   auto edge = edgeOf(dot.getB(), 1);
   Value first = e.make<arith::AddIOp>(n, column);
@@ -128,7 +128,7 @@ void DotOperands::turnInside(Value n, Value column, Value k, int64_t valid) {
   e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, first, nBound), block, zeros);
 }
 
-/// The panel from its last step on, for whole tiles of it are read.
+/// Pads the panel after its last step, because complete tiles of it are read.
 void DotOperands::fillTiles() {
   e.loop(steps, wholeTiles(steps), 1, [&](Ix step) {
     for (int64_t vector = 0; vector < 2; ++vector)
@@ -138,8 +138,8 @@ void DotOperands::fillTiles() {
 
 // --- a ------------------------------------------------------------------------------------------------------------
 
-/// a, which is `tile` or, one matrix at a time, its transpose, in whole blocks, 0 past its depth. Rows lie an odd
-/// number of lines apart.
+/// a, which is `tile` or, one matrix at a time, its transpose, in complete blocks, padded with 0. The row stride is an
+/// odd number of cache lines.
 void DotOperands::copyBlocks(Value tile) {
   const int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8);
   const auto end = static_cast<int64_t>(llvm::alignTo(K, tileWords * group));
@@ -156,7 +156,7 @@ void DotOperands::copyBlocks(Value tile) {
   forMatrices([&] { fillBlocks(); });
 }
 
-/// The matrix of a past its depth.
+/// Pads the matrix of a past its depth.
 void DotOperands::fillBlocks() {
   const auto end = static_cast<int64_t>(llvm::alignTo(K, tileWords * group));
   if (K == end)
@@ -171,7 +171,7 @@ void DotOperands::fillBlocks() {
   });
 }
 
-/// The same of what lies by columns: 16 × 16 words are read across, and turned.
+/// As above for a column-major operand: 16 × 16 words are read by columns and transposed.
 void DotOperands::turnBlocks(Value tile) {
   const int64_t whole = depth() / tileWords * tileWords;
   auto block = [&](Ix m, Value first, int64_t count) {

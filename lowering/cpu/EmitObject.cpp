@@ -1,8 +1,8 @@
-// LLVM's half of the compiler: a short list of optimisations, then code generation for one CPU into memory.
+// LLVM's part of the compiler: a short list of optimisations, then code generation for one CPU into memory.
 //
-// Two things differ from what opt and llc do. No C library exists for LLVM here, so that it neither forms calls of
-// memset and memcpy nor relies on libm; the finished object is searched for symbols that Abi.h does not know. Triple
-// and data layout are on the module before the first pass.
+// There are two differences from opt and llc. First, LLVM is told that there is no C library, so that it does not form
+// calls of memset and memcpy or use libm; the object is searched for symbols that are not in Abi.h. Second, triple and
+// data layout are set on the module before the first pass.
 
 #include "lowering/cpu/EmitObject.h"
 
@@ -38,11 +38,12 @@ static void setOption(llvm::StringRef name, llvm::StringRef value) {
 }
 
 static void setOptions() {
-  // LLVM 22's pass against blocked store forwarding asks memory operands for sizes that those of a masked store which
-  // became a plain one do not have, a fatal error: a tile copied where its mask is known is enough. It is left out.
+  // LLVM 22's pass against blocked store forwarding is disabled. It reads sizes of memory operands, which are missing
+  // for a masked store that became a plain one; a copied tile with a constant mask is enough for a fatal error.
   setOption("x86-disable-avoid-SFB", "true");
-  // The schedulers compare each access of a block with all others, up to this many: with LLVM's 1000 that is half of
-  // the time of a kernel that a host loop unrolls, such as a Cholesky factorisation. `kernels/` compile to the same.
+  // The schedulers compare each memory access of a block with all others, up to this many. LLVM's 1000 takes half of
+  // the compile time of a kernel unrolled by a host loop, such as a Cholesky factorisation. Code of `kernels/` is
+  // unchanged.
   setOption("dag-maps-huge-region", "100");
 }
 
@@ -81,22 +82,23 @@ static const llvm::TargetLibraryInfoImpl &noLibrary() {
   return library;
 }
 
-/// What is left to do for LLVM on loops that are blocked and vectorised already: clean up what the conversions repeat,
-/// put loops into the form that code generation knows, move out what does not change. On our kernels it takes a third
-/// of the time of O3, and their code is as fast.
+/// LLVM's passes for loops that are blocked and vectorised already: remove redundancies of the conversions, normalise
+/// loops for code generation, hoist invariants. On Kiln's kernels they take a third of the time of O3, for equally fast
+/// code.
 static constexpr llvm::StringLiteral optimisation =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,"
     "instsimplify,simplifycfg)";
 
-/// For the oracle, whose code is compared with and need not be fast. It makes a loop of each operation: turning a loop
-/// round would cost LLVM time in proportion to the loops that follow it, 20 s for 3000 of them.
+/// For the reference backend, whose code need not be fast. It has a loop for each operation, and LLVM's loop rotation
+/// would take time proportional to the following loops for each, 20 s for 3000 of them.
 static constexpr llvm::StringLiteral referenceOptimisation = "function(sroa,early-cse,simplifycfg)";
 
-/// Left out of code generation: a third of its time went into addresses that x86 adds up by itself, a tenth into the
-/// order of instructions once they have registers, which the CPU changes again. Our kernels are as fast without.
+/// Disabled passes of code generation: a third of its time was spent on addresses, which x86 computes in its addressing
+/// modes, and a tenth on scheduling after register allocation, which the CPU reorders anyway. Kernels are as fast
+/// without.
 static constexpr llvm::StringRef withoutPasses[] = {"canon-freeze", "loop-reduce", "post-RA-sched"};
 
-/// Throws when the object needs a symbol that Abi.h does not promise.
+/// Throws if the object needs a symbol that is not in Abi.h.
 static void checkSymbols(llvm::StringRef bytes) {
   auto object = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "kernel"));
   if (!object)
@@ -110,7 +112,7 @@ static void checkSymbols(llvm::StringRef bytes) {
   }
 }
 
-/// What LLVM does not do for vectors.
+/// Kiln's rewrites of vector code that LLVM lacks.
 static void rewriteVectors(llvm::Module &module, const CpuTarget &target) {
   storeSingleLanes(module);
   if (target.vectorBits == 256) {
@@ -134,7 +136,7 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, bool
     rewriteVectors(module, target);
   if (sink) {
     sink("llvm", textOf(module));
-    // Code generation changes the module: the listing is made from a copy.
+    // Code generation changes the module, so the listing is made from a copy.
     const auto copy = llvm::CloneModule(module);
     const auto listing = generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile, &noLibrary(), withoutPasses);
     sink("asm", std::string(listing.begin(), listing.end()));

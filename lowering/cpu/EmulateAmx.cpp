@@ -1,5 +1,5 @@
-// Does on any CPU what AMX's instructions do, so that code for tiles can be tested on a machine without AMX. A tile is
-// a vector of two dimensions; a product of tiles goes through memory, where loops find its elements.
+// Emulates AMX's instructions, so that code for tiles can be tested on CPUs without AMX. A tile becomes a vector of two
+// dimensions; a product of tiles goes through memory, where loops access its elements.
 //
 //     %c = amx.tile_mulf %a, %b, %sums : !amx.tile<16x32xbf16>, !amx.tile<16x32xbf16>, !amx.tile<16x16xf32>
 //     // becomes, with the rows of %a, %b and %sums in memory,
@@ -7,7 +7,7 @@
 //       scf.for %step = 0 to 16 iter_args(%row = sums[%m, …]) {
 //         %row + a[%m, 2 %step] · (the even elements of b[%step, …]), + a[%m, 2 %step + 1] · (its odd ones)
 //
-// Denormals, which AMX takes for zeros, are kept.
+// Unlike AMX, the emulation does not flush denormals.
 
 #include "lowering/cpu/Passes.h"
 
@@ -28,13 +28,13 @@ namespace kiln::lowering::cpu {
 #define GEN_PASS_DEF_EMULATEAMX
 #include "lowering/cpu/Passes.h.inc"
 
-/// The vector that a tile becomes.
+/// The vector type of a tile.
 static VectorType vectorOf(Type tile) {
   auto type = cast<amx::TileType>(tile);
   return VectorType::get(type.getShape(), type.getElementType());
 }
 
-/// The first `indices` with `row` added to the last but one: where a row of a tile lies in memory.
+/// The indices of a row of a tile in memory: `indices` with `row` added to the last but one.
 static SmallVector<Value> rowAt(OpBuilder &b, Location loc, ValueRange indices, int64_t row) {
   SmallVector<Value> at(indices);
   Value number = arith::ConstantIndexOp::create(b, loc, row);
@@ -42,8 +42,7 @@ static SmallVector<Value> rowAt(OpBuilder &b, Location loc, ValueRange indices, 
   return at;
 }
 
-/// A tile of the rows that memory holds from `indices` on; each is a vector of the tile's elements, whatever memory
-/// holds.
+/// Loads a tile from memory at `indices`. Each row is a vector of the tile's elements, for any element type in memory.
 static Value loadRows(OpBuilder &b, Location loc, VectorType tile, Value memory, ValueRange indices) {
   Type stored = cast<MemRefType>(memory.getType()).getElementType();
   const int64_t bits = tile.getShape()[1] * tile.getElementTypeBitWidth();
@@ -96,7 +95,8 @@ struct EmulateStore : OpConversionPattern<amx::TileStoreOp> {
   }
 };
 
-/// acc + lhs · rhs, of words of `group` neighbours along k: row s of rhs holds those of step s for all columns.
+/// acc + lhs · rhs, with words of `group` adjacent elements along k: row s of rhs has the words of step s for all
+/// columns.
 template <class OpTy> struct EmulateProduct : OpConversionPattern<OpTy> {
   using OpConversionPattern<OpTy>::OpConversionPattern;
   LogicalResult matchAndRewrite(OpTy op, typename OpTy::Adaptor operands, ConversionPatternRewriter &b) const override {

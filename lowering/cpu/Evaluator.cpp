@@ -1,4 +1,5 @@
-// From a tile down to what holds its elements: inlinable operations at one index. Memory is in Access.cpp.
+// Evaluates a tile at one index, recursively through inlinable operations down to loads and buffers. Access.cpp reads
+// memory.
 
 #include "lowering/cpu/Evaluator.h"
 
@@ -32,7 +33,7 @@ SmallVector<Value> Evaluator::loop(Value from, Value to, int64_t step, ValueRang
   Value stride = constantIndex(step);
   moveTo(depth());
   auto loop = scf::ForOp::create(builder, loc, from, to, stride, carried);
-  if (!loop.getBody()->empty()) // a loop without results comes with its yield
+  if (!loop.getBody()->empty()) // a loop without results is created with its yield
     loop.getBody()->back().erase();
   within(loop, loop.getBody(), [&] {
     noted(loop.getInductionVar(), depth());
@@ -93,7 +94,7 @@ SmallVector<Value> Evaluator::choose(Value condition, TypeRange types, function_
   moveTo(depth());
   auto choice = scf::IfOp::create(builder, loc, types, condition, /*withElseRegion=*/true);
   for (auto [block, compute] : {std::pair(choice.thenBlock(), then), std::pair(choice.elseBlock(), otherwise)}) {
-    if (!block->empty()) // without results it comes with its yield
+    if (!block->empty()) // without results it is created with its yield
       block->back().erase();
     within(choice, block, [&] {
       SmallVector<Value> computed = compute();
@@ -205,7 +206,8 @@ Value Evaluator::elementwise(Operation *op, const Index &index) {
     if (Value value = branchOf(select, condition, index))
       return value;
   }
-  // In the program's order: what a chain of sums loads is then read from its begin on, as memory is fetched ahead.
+  // In program order, so that the loads of a chain of sums are in increasing order, which suits the hardware
+  // prefetcher.
   const auto isHere = [&](Value operand) {
     return operand.getDefiningOp() && operand.getDefiningOp()->getBlock() == op->getBlock();
   };
@@ -257,7 +259,7 @@ bool Evaluator::costsMoreThan(int64_t most, Value tile) const {
 }
 
 Value Evaluator::branchOf(arith::SelectOp op, Value condition, const Index &index) {
-  constexpr int64_t branch = 3; // what one costs
+  constexpr int64_t branch = 3; // the cost of a branch
   if (isa<VectorType>(condition.getType()) || !followsFromPlace(op.getCondition()) ||
       !(costsMoreThan(branch, op.getTrueValue()) || costsMoreThan(branch, op.getFalseValue())))
     return {};
@@ -267,7 +269,7 @@ Value Evaluator::branchOf(arith::SelectOp op, Value condition, const Index &inde
     return [&, tile] {
       Index deeper(index);
       for (Ix &ix : deeper)
-        ix.depth = depth(); // what is computed there stays there
+        ix.depth = depth(); // values computed there are local to it
       Value value = at(tile, deeper);
       return lanes ? asVector(value) : value;
     };
@@ -328,7 +330,7 @@ Ix Evaluator::inOrder(const Index &index, ArrayRef<int64_t> shape) {
   AffineExpr order = builder.getAffineConstantExpr(0);
   for (auto [axis, extent] : llvm::enumerate(shape))
     order = order * extent + builder.getAffineDimExpr(axis);
-  return *mapped(order, index); // sums and products alone
+  return *mapped(order, index); // only sums and products
 }
 
 Index Evaluator::acrossUnits(ArrayRef<int64_t> from, ArrayRef<int64_t> to, const Index &index) {
@@ -353,7 +355,7 @@ Value Evaluator::positionOf(AffineExpr expr, const Index &index) {
     return constantIndex(constant.getValue());
   auto binary = cast<AffineBinaryOpExpr>(expr);
   Value lhs = positionOf(binary.getLHS(), index), rhs = positionOf(binary.getRHS(), index);
-  switch (expr.getKind()) { // positions are never negative
+  switch (expr.getKind()) { // positions are not negative
   case AffineExprKind::Add:
     return make<arith::AddIOp>(lhs, rhs);
   case AffineExprKind::Mul:
@@ -362,7 +364,7 @@ Value Evaluator::positionOf(AffineExpr expr, const Index &index) {
     return make<arith::RemUIOp>(lhs, rhs);
   case AffineExprKind::FloorDiv:
     return make<arith::DivUIOp>(lhs, rhs);
-  case AffineExprKind::CeilDiv: // no operation moves elements so
+  case AffineExprKind::CeilDiv: // no operation uses it
   case AffineExprKind::Constant:
   case AffineExprKind::DimId:
   case AffineExprKind::SymbolId:

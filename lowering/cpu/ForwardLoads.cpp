@@ -1,15 +1,15 @@
-// Marks the loads that may be read again from memory where they are used.
+// Marks the loads whose elements may be read from memory at their uses.
 //
-// A loaded tile is a value: no later store changes it. It can stay a view of memory (`cpu.view`) when nothing that
-// could write the same memory, and no atomic that orders all accesses, lies between the load and its last reader, or
-// when that reader is itself a store of the same elements, element by element, in place:
+// A loaded tile is a value: no later store changes it. It can stay a view of memory (`cpu.view`) if no operation
+// between the load and its last reader may write that memory or orders all accesses, or if the reader is itself a store
+// of the same elements, element by element, in place:
 //
 //     %0 = tile.load %x[%n]                 // gets cpu.view: each element is read before it is overwritten
 //     tile.store (%0 + 1), %x[%n]
 //
-// The tiles that say which elements a gather reads are read where the gather's elements are.
+// A gather's index tiles are read where the gather's elements are read.
 //
-// Every other load is copied into scratch memory where it stands.
+// Every other load is copied to scratch memory at its position.
 
 #include "lowering/analysis/TileUses.h"
 #include "lowering/cpu/Passes.h"
@@ -23,13 +23,13 @@ namespace kiln::lowering::cpu {
 
 namespace {
 
-/// A store that overwrites exactly the elements it was computed from, each after it was read.
+/// A store that overwrites exactly the elements that it was computed from, each after it was read.
 bool isInPlace(tile::AccessOp load, const Reader &reader) {
   auto store = dyn_cast<tile::AccessOp>(reader.operand->getOwner());
   return store && store.isStore() && reader.sameElement && isSamePlace(load, store);
 }
 
-/// Which loads stay views, found once for each: a load's answer asks for those of the loads that read it.
+/// Decides which loads stay views, with memoisation, because a load's answer depends on the loads that read it.
 class Views {
 public:
   bool stays(tile::AccessOp load) {
@@ -40,8 +40,7 @@ public:
   }
 
 private:
-  /// The readers of a loaded tile. Where it says which elements another load reads, and that stays a view, it is read
-  /// where they are.
+  /// The readers of a loaded tile. If it is the index of another load that stays a view, its readers are that load's.
   const SmallVector<Reader> &lastReadersOf(Value tile) {
     if (const auto known = lastReaders.find(tile); known != lastReaders.end())
       return *known->second;
@@ -82,7 +81,7 @@ struct ForwardLoads : impl::ForwardLoadsBase<ForwardLoads> {
         loads.push_back(access);
     });
     Views views;
-    for (tile::AccessOp load : llvm::reverse(loads)) // the readers first, lest the questions nest
+    for (tile::AccessOp load : llvm::reverse(loads)) // readers first, which avoids deep recursion
       if (views.stays(load))
         load->setAttr("cpu.view", UnitAttr::get(&getContext()));
   }

@@ -1,12 +1,11 @@
-// Finds the stores that can run inside the product whose sums they write, straight from its registers.
+// Finds stores that can run inside the product whose result they write, directly from its registers.
 //
 //     %y = scf.for … iter_args(%acc = %zero) { … %d = tile.dot %a, %b, %acc … }  // gets cpu.epilogue = array<i1: true>
 //     %z = arith.addf %y, %bias
 //     tile.store %z, %c[%m, %n]                                                  // runs in the loop's last step
 //
-// Such a store runs earlier than it stands, and block by block among the reads of the product: nothing may lie in
-// between that it could change or that could change what it reads. All that it needs, but the sums, must be known
-// before the product or be computed on the spot.
+// Such a store runs earlier than written, and block by block between the product's reads. So no operation in between
+// may conflict with its accesses. Its other operands must be available before the product or be recomputable there.
 
 #include "lowering/analysis/TileUses.h"
 #include "lowering/cpu/Passes.h"
@@ -40,7 +39,7 @@ public:
   }
 
 private:
-  /// Whether a value is there when the product runs: it stands before it, or is computed on the spot.
+  /// Whether a value is available when the product runs: defined before it, or recomputable there.
   bool isKnown(Value value) {
     if (value == tile || !seen.insert(value).second)
       return true;
@@ -73,10 +72,10 @@ private:
            llvm::none_of(op->getOperandTypes(), [](Type type) { return isa<RankedTensorType>(type); });
   }
 
-  /// Where in the block `op` happens; null when not in it.
+  /// The ancestor of `op` in the block; null if there is none.
   Operation *placeOf(Operation *op) { return block->findAncestorOpInBlock(*op); }
 
-  /// Whether `op` happens in the product or after it, but before `end`.
+  /// Whether `op` is executed in the product or after it, but before `end`.
   bool isBetween(Operation *op, Operation *end) {
     Operation *place = placeOf(op);
     return place && !place->isBeforeInBlock(producer) && place != end && place->isBeforeInBlock(end);
@@ -91,7 +90,7 @@ private:
     return !result.wasInterrupted();
   }
 
-  /// Whether nothing is read after a store has moved up that was read before it.
+  /// Whether moving a store up does not put it before a read of the same memory.
   bool mayReadBehind(tile::AccessOp load) {
     SmallVector<Reader> readers = readersOf(load.getTile());
     for (tile::StoreOp store : stores) {
@@ -107,7 +106,7 @@ private:
     return true;
   }
 
-  /// Whether `load` reads what `store` overwrites, element by element and only for the element's own sum.
+  /// Whether `load` reads exactly what `store` overwrites, element by element, and only for the same element's result.
   bool isSameElement(tile::AccessOp load, tile::StoreOp store) {
     if (stores.size() != 1 || !isSamePlace(load, store))
       return false;
@@ -126,8 +125,7 @@ private:
     return true;
   }
 
-  /// Whether no other write, or atomic that orders all accesses, lies between that a store, or what it reads, would now
-  /// meet in another order.
+  /// Whether no write or ordering atomic in between conflicts with the moved store or its loads.
   bool mayWriteBehind(tile::AccessOp write) {
     const auto allows = [&](tile::AccessOp moved) {
       return write == moved || !isBetween(write, moved) || !touches(write, moved.getView());
@@ -139,11 +137,11 @@ private:
   Value tile;
   Block *block;
   SmallVector<tile::StoreOp> stores;
-  SmallVector<tile::AccessOp> loads; // that the stores' values read
+  SmallVector<tile::AccessOp> loads; // read by the stores' values
   llvm::SmallDenseSet<Value> seen;
 };
 
-/// Whether a loop carries, in its result `index`, nothing but the sum of a product that begins at zero.
+/// Whether a loop's result `index` is the accumulator of one product, with initial value zero.
 bool isSum(scf::ForOp loop, unsigned index) {
   auto inPlace = loop->getAttrOfType<DenseBoolArrayAttr>("cpu.in_place");
   auto dot = loop.getBody()->getTerminator()->getOperand(index).getDefiningOp<tile::DotOp>();
@@ -155,7 +153,7 @@ bool isSum(scf::ForOp loop, unsigned index) {
 struct FuseEpilogues : impl::FuseEpiloguesBase<FuseEpilogues> {
   using FuseEpiloguesBase::FuseEpiloguesBase;
 
-  /// Whether the columns of a product are whole vectors of 32-bit lanes: only such sums leave the registers one by one.
+  /// Whether a product's columns are complete vectors of 32-bit lanes; only such results can be stored from registers.
   bool hasWholeColumns(Value tile) { return tile::shapeOf(tile.getType()).back() % (vectorBits / 32) == 0; }
 
   void runOnOperation() override {

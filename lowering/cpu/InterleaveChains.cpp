@@ -1,6 +1,6 @@
-// A step of a row loop computes four vectors, each by a chain of instructions that wait for each other: a conversion,
-// an exponential, a division, a rounding. Written one after the other they fill the CPU's scheduler with instructions
-// that wait, before the next chain comes in sight. Side by side, a new instruction seldom waits long: GELU of bf16
+// Interleaves independent dependency chains. An iteration of a row loop computes four vectors, each by a chain of
+// dependent instructions: a conversion, an exponential, a division, a rounding. If the chains are emitted one after
+// another, waiting instructions fill the CPU's scheduler before it reaches the next chain. Interleaved, GELU of bf16
 // takes 0.7 of the time on Zen 5.
 //
 //     %a = fmul %x, %x              %a = fmul %x, %x
@@ -10,10 +10,10 @@
 //     %d = fadd %c, %one            store %b, %p
 //     store %d, %q                  store %d, %q
 //
-// Chains are what is left of a block when its scalars are put first: vectors that depend on each other. Each
-// instruction goes by its height, the time from it to the end of its chain, so that what is needed late is loaded late.
-// Memory is accessed in the order that it was: all loads come before the stores, and the stores stay in order. LLVM's
-// own schedulers keep to what they are given.
+// Scalars are moved to the beginning of the block; chains are the remaining dependent vector instructions. Instructions
+// are ordered by height, the latency from them to the end of their chain, so that late operands are loaded late. The
+// order of memory accesses is valid: all loads precede the stores, and the stores stay in order. LLVM's schedulers keep
+// this order.
 
 #include "lowering/cpu/InterleaveChains.h"
 
@@ -33,21 +33,21 @@
 namespace kiln::lowering::cpu {
 
 using llvm::Instruction;
-using Chain = std::vector<Instruction *>; // in the block's order
+using Chain = std::vector<Instruction *>; // in block order
 
-/// Longer blocks are no row loops.
+/// Longer blocks are not row loops.
 static constexpr size_t longestBlock = 1000;
-/// Chains of fewer instructions do not wait long.
+/// Shorter chains have little latency.
 static constexpr size_t shortestChain = 6;
 
 static bool isVector(const llvm::Value *value) { return value->getType()->isVectorTy(); }
 
-/// The block's instructions but for phis and the terminator: scalars first, which need no vector, then the vectors.
+/// The block's instructions without phis and the terminator: scalars first, then vectors.
 struct Parts {
   Chain scalars, vectors;
 };
 
-/// Nothing when a load comes behind a store, or memory is touched in another way.
+/// None if a load follows a store, or memory is accessed in another way.
 static std::optional<Parts> partsOf(llvm::BasicBlock &block) {
   Parts parts;
   llvm::DenseSet<const llvm::Value *> needsVector;
@@ -68,7 +68,7 @@ static std::optional<Parts> partsOf(llvm::BasicBlock &block) {
   return parts;
 }
 
-/// How many long chains there are.
+/// The number of long chains.
 static int64_t longChains(const Chain &vectors) {
   llvm::EquivalenceClasses<Instruction *> classes;
   const llvm::DenseSet<const llvm::Value *> known(vectors.begin(), vectors.end());
@@ -84,21 +84,21 @@ static int64_t longChains(const Chain &vectors) {
   return llvm::count_if(lengths, [](const auto &chain) { return chain.second >= shortestChain; });
 }
 
-/// Instructions by the time from them to the end of their chain, in cycles, roughly.
+/// The approximate latency in cycles from each instruction to the end of its chain.
 static llvm::DenseMap<Instruction *, int> heightsOf(const Chain &vectors) {
   llvm::DenseMap<Instruction *, int> heights;
   for (Instruction *instruction : llvm::reverse(vectors)) {
     int above = 0;
     for (llvm::User *user : instruction->users())
       if (auto *next = llvm::dyn_cast<Instruction>(user))
-        above = std::max(above, heights.lookup(next)); // 0 for what comes after the block
+        above = std::max(above, heights.lookup(next)); // 0 for instructions after the block
     const bool isLong = instruction->getOpcode() == Instruction::FDiv || llvm::isa<llvm::CallInst>(instruction);
     heights[instruction] = above + (isLong ? 8 : llvm::isa<llvm::CastInst>(instruction) ? 2 : 4);
   }
   return heights;
 }
 
-/// All chains side by side.
+/// The interleaved order of all chains.
 static Chain interleavedChain(const Chain &vectors) {
   Chain computed, order;
   std::deque<Instruction *> stores;
@@ -125,7 +125,7 @@ static Chain interleavedChain(const Chain &vectors) {
   return order;
 }
 
-/// The most vectors that are needed at a time, but for constants, which can be read from memory where they are needed.
+/// The largest number of live vectors, without constants, which can be memory operands.
 static int pressureOf(const Chain &order) {
   llvm::DenseMap<const llvm::Value *, int> uses;
   llvm::DenseSet<const llvm::Value *> outside;
@@ -151,7 +151,7 @@ static int pressureOf(const Chain &order) {
   return most + static_cast<int>(outside.size());
 }
 
-/// Interleaves the block's chains when `room` vectors suffice.
+/// Interleaves the block's chains if `room` vector registers suffice.
 static void interleave(llvm::BasicBlock &block, int room) {
   if (block.size() > longestBlock)
     return;

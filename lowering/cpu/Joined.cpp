@@ -1,6 +1,6 @@
-// Pairs that are joined and stored as one row, (…, 32, 2) as (…, 64), as a rotation of pairs does: a nest along the
-// halves computes each by itself, a vector of it, and shuffles put them side by side. Along the row every other lane
-// would be computed in vain.
+// Pairs that are joined and stored as one row, (…, 32, 2) as (…, 64), as in rotary embeddings. The nest runs along the
+// halves, computes a vector of each, and interleaves them by shuffles. Along the row, every other computed lane would
+// be unused.
 
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Lanes.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// The integer that a tile has wherever the last position is `last`, of `extent` ones; nothing where that is not known.
+/// The constant integer of a tile where the last position is `last` of `extent`; none if it is not constant.
 static std::optional<APInt> valueAt(Value tile, int64_t extent, int64_t last) {
   APInt number;
   if (matchPattern(tile, m_ConstantInt(&number)))
@@ -56,7 +56,7 @@ std::optional<JoinedRows> joinedRowsOf(tile::StoreOp store, int64_t lanes, int64
       return std::nullopt;
     if (auto broadcast = dyn_cast<tile::BroadcastOp>(op);
         broadcast && broadcast.getSource().getType().getShape().back() == 1)
-      continue; // what one of a row's elements is made of
+      continue; // an operand of one of the row's elements
     if (op->hasTrait<OpTrait::ConstantLike>())
       continue;
     if (!isElementwise(op))

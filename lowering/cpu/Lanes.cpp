@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// With the residue between 0 and the modulus, where there is one.
+/// Normalises the residue to [0, modulus), if there is a modulus.
 static Congruence reduced(int64_t modulus, int64_t residue) {
   return {modulus, modulus ? llvm::mod(residue, modulus) : residue};
 }
@@ -68,7 +68,7 @@ static Congruence congruenceOfSmall(Value value, int effort) {
       .Default(Congruence());
 }
 
-/// Numbers beyond this one are no positions in a tile: nothing is said of them, so that nothing overflows.
+/// Larger numbers are not positions in a tile; they are treated as unknown, which avoids overflow.
 static constexpr int64_t large = int64_t(1) << 31;
 
 Congruence congruenceOf(Value value, int effort) {
@@ -76,7 +76,7 @@ Congruence congruenceOf(Value value, int effort) {
   return std::max(std::abs(found.modulus), std::abs(found.residue)) < large ? found : Congruence();
 }
 
-/// Positions divided by a constant: the quotients, or the remainders.
+/// Quotients or remainders of positions by a constant.
 static std::optional<LanePositions> divided(const LanePositions &from, int64_t divisor, bool remainders) {
   const Congruence base = from.base;
   const auto [least, most] = std::minmax_element(from.steps.begin(), from.steps.end());
@@ -87,7 +87,7 @@ static std::optional<LanePositions> divided(const LanePositions &from, int64_t d
       step = remainders ? llvm::mod(begin + step, divisor) - begin : llvm::divideFloorSigned(begin + step, divisor);
     return to;
   }
-  // Between two multiples of what divides the modulus as well, the quotient stays.
+  // Between two multiples of a common divisor with the modulus, the quotient is constant.
   const int64_t stretch = std::gcd(base.modulus, divisor), begin = llvm::mod(base.residue, stretch);
   if (begin + *least < 0 || begin + *most >= stretch)
     return std::nullopt;
@@ -137,7 +137,7 @@ std::optional<LanePositions> mappedBy(AffineExpr map, ArrayRef<LanePositions> di
 
 // --- Vectors of a tile -----------------------------------------------------------------------------------------------
 
-/// The dimension of `tile` that lanes of its readers run along: its last one, through transpositions.
+/// The dimension of `tile` along its readers' lanes: the last one, through transpositions.
 static int64_t axisOfLanes(Value tile) {
   for (Operation *user : tile.getUsers())
     if (auto transpose = dyn_cast<tile::TransposeOp>(user))
@@ -172,7 +172,7 @@ std::optional<AffineMap> placesOfMerged(tile::StoreOp store, int64_t lanes) {
   if (from.empty() || to.empty() || from.back() < lanes || to.back() % from.back() != 0)
     return std::nullopt;
   MLIRContext *context = store.getContext();
-  AffineExpr row = getAffineConstantExpr(0, context); // of the source
+  AffineExpr row = getAffineConstantExpr(0, context); // row of the source
   for (auto [axis, extent] : llvm::enumerate(from.drop_back()))
     row = row * extent + getAffineDimExpr(axis, context);
   const int64_t inRow = to.back() / from.back();

@@ -3,26 +3,24 @@
 //   rows:     for each row { for each step of 4 vectors { stores, placed tiles, partial reductions }; finish }
 //   columns:  for each 4 to 16 vectors of columns { for each position of the axis { partial reductions }; finish }
 //
-// Rows that a gather names lie anywhere in memory: four of them take turns, a vector each, and none waits for another.
+// Rows of a gather are at arbitrary addresses: four of them are interleaved, a vector each, so that none waits for
+// another.
 //
-// Where tiles of a nest are masked by a triangle, there are two of the nest: one for when the triangle covers the whole
-// tile, without the mask, and one that asks for each vector whether it lies outside, and does there what is left to do
-// with a mask that is false.
+// If tiles of a nest are masked by a triangle, the nest has two versions. One, without the mask, is for a triangle that
+// covers the whole tile. The other checks each vector, and uses a false mask outside.
 //
-// Where tiles may hang over the ends of their views, there are two of the nest as well: one without masks for tiles
-// that lie inside, and for the others a short one, a vector a step. Masks cost more than their instructions: AMD's
-// Zen 5 does not look ahead along memory that is read with a mask. The branch stands around all loops: with both in
-// one, strides and addresses do not fit the registers, and rows that wait for them from memory take half as long again.
+// If tiles may extend past their views, the nest has two versions as well: one without masks for tiles inside, and a
+// short one, a vector per iteration, for the others. Masks cost more than their instructions: AMD's Zen 5 does not
+// prefetch for masked loads. The branch is outside of all loops. Inside, strides and addresses would not fit the
+// registers, and rows would take half as long again.
 //
-// The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
-// reductions look at its mask.
+// The last, partial vector of a row is peeled. Scratch rows are padded, so only views and reductions need its mask.
 //
-// Scans carry one state along each row or column, whatever else the nest does; one that begins at the end has its nest
-// walk backwards.
+// Scans carry one state along each row or column. The nest of a reverse scan iterates backwards.
 //
-// A check is a reduction of its condition over all rows. Where it fails somewhere, the tile is looked through once more
-// behind the nest, element by element, so that the first of several checks tells of its first element, and the rows'
-// own loop has neither calls nor branches.
+// A check is a reduction of its condition over all rows. If it fails, the tile is searched again after the nest,
+// element by element. So the first of several checks reports its first element, and the row loop has no calls or
+// branches.
 
 #include "lowering/cpu/Loops.h"
 #include "lowering/analysis/Intervals.h"
@@ -34,7 +32,7 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// How the elements of a reduction meet; whether all hold, those of a check.
+/// The reduction's kind; for a check, the conjunction.
 static tile::ReduceKind kindOf(const Root &root) {
   auto reduce = dyn_cast<tile::ReduceOp>(root.op);
   return reduce ? reduce.getKind() : tile::ReduceKind::Min;
@@ -220,7 +218,7 @@ SmallVector<Value> Nest::assuming(bool inside, function_ref<SmallVector<Value>()
 Value Nest::liesOutside(const Index &index) {
   const auto [row, column] = std::pair(index[0].at, index[1].at);
   Value distance = triangle.transposed ? e.make<arith::SubIOp>(row, column) : e.make<arith::SubIOp>(column, row);
-  const int64_t nearest = triangle.transposed ? index[1].valid - 1 : 0; // lane, to the edge
+  const int64_t nearest = triangle.transposed ? index[1].valid - 1 : 0; // the lane nearest to the edge
   Value least = e.make<arith::SubIOp>(distance, e.constantIndex(nearest + triangle.offset));
   return e.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, least, e.asIndex(triangle.limit));
 }
@@ -261,7 +259,7 @@ llvm::SetVector<Value> Nest::findMasks() {
   };
   for (const Root &root : roots) {
     if (root.kind == Root::Kind::store)
-      addMask(root.op); // of merged rows it has none
+      addMask(root.op); // merged rows have none
     visit(root.value);
   }
   return found;
@@ -301,7 +299,7 @@ SmallVector<Value> Nest::whereMasksHold(Index &index, ArrayRef<Ix> positions, Va
                                         function_ref<SmallVector<Value>(ArrayRef<Ix>)> body) {
   if (masks.empty() || positions.size() == 1)
     return body(positions);
-  const auto kept = [&](ArrayRef<Ix> some) { // what follows from masks stays on its side
+  const auto kept = [&](ArrayRef<Ix> some) { // values that depend on masks stay in their version
     return body(llvm::map_to_vector(some, [&](const Ix &position) { return e.keptHere(position); }));
   };
   const auto ask = [&](ArrayRef<Ix> some, function_ref<SmallVector<Value>()> otherwise) {
@@ -474,7 +472,7 @@ Nest::States Nest::row(Index &index, int64_t mostUnrolled) {
   const int64_t extent = shape[laneAxis], lanes = e.machine.lanes(), full = extent / lanes;
   const int64_t unroll = asksForEach() && reductions.empty() ? 1 : mostUnrolled;
   const int64_t looped = loopedOf(full, unroll), copies = std::max<int64_t>(1, std::min(sideBySide, full));
-  SmallVector<States> states; // the next vector's first
+  SmallVector<States> states; // those of the next vector first
   for (int64_t copy = 0; copy < copies; ++copy)
     states.push_back(neutral());
   const bool backwards = scans.isBackwards();
@@ -531,7 +529,7 @@ Nest::States Nest::row(Index &index, int64_t mostUnrolled) {
   if (looped && backwards)
     inLoop();
   const int64_t vectors = llvm::divideCeil(extent, lanes);
-  std::rotate(states.begin(), states.end() - vectors % copies, states.end()); // the first vector's first
+  std::rotate(states.begin(), states.end() - vectors % copies, states.end()); // those of the first vector first
   return combined(states);
 }
 
@@ -542,7 +540,7 @@ void Nest::rowByRow(Index &index) {
       holds.push_back(reduction.neutral()[0]);
   const int64_t usual = e.machine.lanes();
   holds = inVersions(holds, [&] {
-    if (!hasOuterLoops()) // what a reduction to a scalar gives comes from both
+    if (!hasOuterLoops()) // a reduction to a scalar combines both
       return outer(0, index, -1, holds, [&](ValueRange before) { return finishRow(index, row(index), before); });
     return outerInOrOver(-1, holds, [&](Index &position, int64_t unroll, ValueRange before) {
       return finishRow(position, rowOf(position, unroll, usual), before);

@@ -1,12 +1,12 @@
 // Matrix products: result = a · b + acc.
 //
-// DotOperands packs the operands. The micro-kernel keeps `rows` × 2 vectors of the result in registers over the whole
-// of K, then adds the accumulator once: a long sum over tiles of K is a sum of short chains. A block's sums go to the
-// tile's scratch memory or, in the last step of a sum whose only readers are stores, through those stores straight to
-// their views; then the scratch memory is not touched in the first step either, where the accumulator is zero.
+// DotOperands packs the operands. The micro-kernel keeps `rows` × 2 vectors of the result in registers over all of K,
+// and then adds the accumulator once, so that a long sum over tiles of K is a sum of short chains. A block's results
+// are written to the tile's scratch memory. If the only readers are stores, the last iteration writes through them
+// directly to their views; the first iteration does not read scratch memory either, because the accumulator is zero.
 //
-// On AMX's tiles a block's sums leave the registers through memory anyway. They stay there until the next block is
-// multiplied, and leave it row by row in the steps of that one's loop, in which the next panel of b is packed, too.
+// With AMX, a block's results pass through memory anyway. They are stored, row by row, during the iterations of the
+// next block's loop, in which the next panel of b is packed, too.
 
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/analysis/Triangles.h"
@@ -21,15 +21,15 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// Steps in the micro-kernel's loop body. The 16 multiply-adds of one hide the loop's own instructions from a CPU with
-/// AVX-512, and more steps would be as much more to compile; 12, with fewer registers, are too few for a CPU that
-/// starts four instructions at a time.
+/// Unrolling of the micro-kernel's loop. With AVX-512, the 16 FMAs of one step hide the loop overhead, and more would
+/// only lengthen compilation. With fewer registers there are 12, too few for a CPU that issues four instructions per
+/// cycle.
 static int64_t unrollOf(Machine machine) { return machine.rows() >= 8 ? 1 : 2; }
 
-/// Steps between two requests for memory, in a sum of so many: a few requests even in a short one.
+/// Steps between two prefetches, in a loop of this many steps; a short loop has a few, too.
 static int64_t chunkOf(int64_t depth) { return depth < 128 ? 32 : 64; }
 
-/// Rows of the result that are computed at a time.
+/// Rows of the result computed at a time.
 static int64_t rowsOf(tile::DotOp dot, Machine machine) {
   return hasTiles(unitOf(dot)) ? 2 * tileRows : std::min(*(tile::shapeOf(dot.getType()).end() - 2), machine.rows());
 }
@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  /// Scratch memory for so many rows of a panel's sums.
+  /// Scratch memory for this many rows of a panel's results.
   Value memoryOf(int64_t count) {
     e.moveTo(0);
     return memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({count, 2 * lanes}, element),
@@ -71,7 +71,7 @@ private:
 
   // --- How far the result goes --------------------------------------------------------------------------------------
 
-  /// Rows and columns from these on are not computed: no store writes them, or they keep the sums that they hold.
+  /// Rows and columns from these on are not computed, because no store writes them or they keep their values.
   void boundResult() {
     mEnd = e.constantIndex(M);
     nEnd = e.constantIndex(N);
@@ -84,7 +84,7 @@ private:
     }
   }
 
-  /// Positions along its matrices' `axis` that some store writes lie below this one.
+  /// An upper bound of the positions along its matrices' `axis` that a store writes.
   Value storedBelow(int64_t axis, int64_t extent) {
     Value end = e.constantIndex(0);
     for (tile::StoreOp store : to.stores) {
@@ -109,7 +109,7 @@ private:
     });
   }
 
-  /// All rows against the panel of b that begins at column n: vectors of which `valid` columns lie in the tile.
+  /// Multiplies all rows by the panel of b at column n, of which `valid` columns are in the tile.
   void column(Value n, ArrayRef<int64_t> valid) {
     const int64_t whole = M / rows * rows;
     operands.turnTo(n, valid);
@@ -121,11 +121,11 @@ private:
       block(e.constantIndex(whole), M - whole, n, valid, starts);
   }
 
-  /// Of the first `whole` rows, those whose sums with the panel at n are looked at: where their blocks begin, and end.
+  /// The range of row blocks, within the first `whole` rows, whose results with the panel at n are used.
   std::pair<Value, Value> blocksOf(Value n, int64_t whole) {
     Value begin = e.constantIndex(0), end = e.least(mEnd, e.constantIndex(whole));
     auto triangle = readInside(dot.getResult());
-    if (triangle && to.stores.empty()) { // a store also writes what the mask puts in place of the sums
+    if (triangle && to.stores.empty()) { // a store also writes the masked elements
       Value shift = shiftOf(*triangle);
       if (triangle->transposed)
         end = e.make<arith::MinSIOp>(end, after(n, 2 * lanes, shift));
@@ -136,10 +136,10 @@ private:
     return {begin, end};
   }
 
-  // Of a line along a triangle's edge, positions `from` one axis to `after` the other can lie inside.
+  // Along a triangle's edge, positions `from` one axis to `after` the other can be inside.
   Value shiftOf(const Triangle &triangle) {
     Value limit = e.make<arith::IndexCastOp>(e.builder.getIndexType(), triangle.limit);
-    if (triangle.limit.getType().isInteger(64)) { // lest sums with it wrap; no position is as far
+    if (triangle.limit.getType().isInteger(64)) { // avoids overflow of sums; no position is as large
       constexpr int64_t far = int64_t(1) << 32;
       limit = e.make<arith::MinSIOp>(limit, e.constantIndex(far));
       limit = e.make<arith::MaxSIOp>(limit, e.constantIndex(-far));
@@ -154,10 +154,10 @@ private:
     return e.make<arith::MaxSIOp>(e.make<arith::AddIOp>(last, shift), e.constantIndex(0));
   }
 
-  /// The steps from which on and up to which the block of rows at m finds other than zeros in a.
+  /// The range of steps in which the block of rows at m has nonzero elements of a.
   std::pair<Value, Value> termsOf(Value m, int64_t height) {
     auto triangle = zeroOutside(dot.getA());
-    if (!triangle || unit == Unit::i8Quads) // whose sums start at what all steps add
+    if (!triangle || unit == Unit::i8Quads) // its initial sums account for all steps
       return {e.constantIndex(0), operands.steps};
     Value shift = shiftOf(*triangle);
     if (!triangle->transposed)
@@ -165,7 +165,7 @@ private:
     return {e.make<arith::MinSIOp>(operands.steps, operands.stepAt(from(m, shift))), operands.steps};
   }
 
-  /// A vector whose bytes are all 128. Added to i8 without carries it makes them unsigned, each larger by 128.
+  /// A vector of bytes 128. Added to i8 without carries, it makes them unsigned, each larger by 128.
   Value bias() { return e.asVector(e.make<arith::ConstantOp>(e.builder.getI32IntegerAttr(int32_t(0x80808080)))); }
 
   /// Four products each of unsigned bytes x and signed bytes y, added to the lanes of `sum`.
@@ -184,7 +184,7 @@ private:
                                           e.make<vector::BitCastOp>(pairs, y));
     case Unit::i8Quads:
       return addQuads(e.make<arith::XOrIOp>(x, bias()), y, sum);
-    case Unit::bf16Tiles: // have multiplyTiles
+    case Unit::bf16Tiles: // handled by multiplyTiles
     case Unit::i8Tiles:
     case Unit::multiplyAdd:
       break;
@@ -194,7 +194,7 @@ private:
     return e.make<arith::AddIOp>(e.make<arith::MulIOp>(x, y), sum);
   }
 
-  /// What the sums of the panel's columns start at: zero, less what the bias of i8 quads adds to each.
+  /// The initial sums of the panel's columns: zero, minus the contribution of the bias of i8 quads.
   SmallVector<Value> startsOf(size_t width) {
     Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
     SmallVector<Value> starts(width, zero);
@@ -224,7 +224,7 @@ private:
     }
   }
 
-  /// The panel's columns from n on, of which `valid` lie in the tile.
+  /// The panel's columns from n on, of which `valid` are in the tile.
   SmallVector<Ix> columnsOf(Value n, ArrayRef<int64_t> valid) {
     SmallVector<Ix> columns;
     for (size_t j = 0; j < valid.size(); ++j)
@@ -232,7 +232,7 @@ private:
     return columns;
   }
 
-  /// Rows and columns of the result that are computed at a time; `n` is the first column of their panel.
+  /// A block of the result's rows and columns; `n` is the first column of its panel.
   struct Block {
     Value n;
     ArrayRef<Value> rows;
@@ -240,7 +240,7 @@ private:
   };
 
   void block(Value m, int64_t height, Value n, ArrayRef<int64_t> valid, ArrayRef<Value> starts) {
-    SmallVector<Value> row, source; // rows past the bound read the last one before it, and their sums are dropped
+    SmallVector<Value> row, source; // rows past the bound read the last valid row, and their results are dropped
     Value last = e.make<arith::MaxSIOp>(e.make<arith::SubIOp>(operands.mBound, e.constantIndex(1)), e.constantIndex(0));
     for (int64_t i = 0; i < height; ++i) {
       row.push_back(i ? e.make<arith::AddIOp>(m, e.constantIndex(i)) : m);
@@ -281,18 +281,18 @@ private:
 
   // --- The same on AMX's tiles --------------------------------------------------------------------------------------
   //
-  // A block is multiplied in a fraction of the time that fetching its operands and storing its sums take: while the
-  // tiles of one are multiplied, the next panel of b is packed and the block before is stored.
+  // Multiplying a block takes a fraction of the time of loading its operands and storing its results. So, while one
+  // block is multiplied, the next panel of b is packed and the previous block is stored.
 
-  /// What is stored while a block is multiplied: rows [0, height) of the block at m, whose sums lie in `tileSums` from
-  /// `memory` on.
+  /// The block that is stored during a multiplication: rows [0, height) of the block at m, with results in `tileSums`
+  /// from `memory` on.
   struct Pending {
     Value m, height, memory;
     Value n;
     ArrayRef<Ix> columns;
   };
 
-  /// `column` for tiles. `packed` pieces of the panel are packed already; returns how many of the next one's are.
+  /// `column` for tiles. `packed` pieces of the panel are packed already; returns that number for the next panel.
   Value tileColumn(Value n, ArrayRef<int64_t> valid, Value packed) {
     Value none = e.constantIndex(0), pieces;
     const int64_t whole = N / (2 * lanes) * 2 * lanes;
@@ -307,7 +307,8 @@ private:
     }
     const SmallVector<Ix> columns = columnsOf(n, valid);
     const auto [begin, end] = blocksOf(n, M);
-    Value some = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, begin, end); // a last round stores the last block
+    Value some =
+        e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, begin, end); // an extra iteration stores the last block
     Value past = e.make<arith::SelectOp>(some, e.make<arith::AddIOp>(end, e.constantIndex(rows)), begin);
     return e.loop(begin, past, rows, none, [&, begin = begin, end = end](Ix m, ValueRange done) -> SmallVector<Value> {
       Value before = e.make<arith::SubIOp>(m.at, e.constantIndex(rows));
@@ -319,9 +320,9 @@ private:
     })[0];
   }
 
-  /// The block at row m, if there is one below `end`: its sums to `memory`. In the steps of K, each a share, what is
-  /// `pending` is stored, and the next panel is packed, of which `done` of `pieces` are; null if none is. How many are
-  /// then.
+  /// Multiplies the block at row m, if it is below `end`, and writes the results to `memory`. Each iteration of K also
+  /// stores a share of `pending` and packs a share of the next panel, of which `done` of `pieces` are packed (null:
+  /// none). Returns the new number of packed pieces.
   Value tiles(Value m, Value end, Value memory, const Pending &pending, size_t width, Value done, Value pieces) {
     const int64_t share = llvm::divideCeil(rows, llvm::divideCeil(operands.depth(), kChunk));
     Value next = e.make<arith::AddIOp>(pending.n, e.constantIndex(2 * lanes));
@@ -371,12 +372,12 @@ private:
 
   Index indexOf(Value row, Ix column) { return operands.in(e.along(row), column); }
 
-  /// The index in a store's tile of what lies at `index` in the result.
+  /// The index in a store's tile that corresponds to `index` in the result.
   Index indexIn(tile::StoreOp store, const Index &index) {
     return e.acrossUnits(tile::shapeOf(store.getValue().getType()), shape, index);
   }
 
-  /// The block's s-th vector of sums in the buffer.
+  /// The block's s-th vector of results in the buffer.
   SmallVector<Value> inBuffer(const Block &at, size_t s) {
     const size_t width = at.columns.size();
     if (!to.first) {
@@ -385,7 +386,7 @@ private:
     }
     Value panel = e.make<arith::DivUIOp>(at.n, e.constantIndex(2 * lanes));
     if (shape.size() > 2) {
-      Value before = e.constantIndex(llvm::divideCeil(N, 2 * lanes)); // of each pair of matrices
+      Value before = e.constantIndex(llvm::divideCeil(N, 2 * lanes)); // vectors of preceding matrices
       panel = e.make<arith::AddIOp>(e.make<arith::MulIOp>(operands.number(), before), panel);
     }
     return {panel, at.rows[s / width], e.constantIndex(s % width * lanes)};
@@ -429,8 +430,8 @@ private:
     to.last ? e.branch(to.last, store, keep) : store();
   }
 
-  /// Memory that the block will write comes while it is computed, line by line. Before the last step, when nothing is
-  /// written, the tile's first line is asked for again and again, which costs nothing.
+  /// Prefetches the memory that the block will write, line by line, while it is computed. Before the last iteration,
+  /// which writes, it prefetches the tile's first line repeatedly, at no cost.
   void prefetchStores(Value m, int64_t height, Value n, size_t width, Value k) {
     for (tile::StoreOp store : to.stores)
       for (Value number : rowsAt(e, height, k, operands.depth(), kChunk)) {
@@ -446,7 +447,7 @@ private:
       }
   }
 
-  /// The same for what the operands read in the next step of the loop around the product.
+  /// Prefetches the operands of the next iteration of the loop around the product.
   void prefetchNextStep(Value n, Value m, Value k) {
     const int64_t inPanel = llvm::divideCeil(M, rows), panels = llvm::divideCeil(N, 2 * lanes);
     Value block =
@@ -455,7 +456,7 @@ private:
     nextStep->prefetch(block, inPanel * panels, k, operands.depth(), kChunk);
   }
 
-  /// Runs the stores on a block. Its sums go through a corner of memory, so that the code of the stores is there once
+  /// Runs the stores on a block. Its results go through a small buffer, so that the code of the stores is emitted once
   /// for all rows.
   void storeThrough(const Block &block, ArrayRef<Value> sums) {
     const size_t width = block.columns.size();
@@ -492,7 +493,7 @@ private:
   const DenseMap<Value, Value> &buffers;
   Evaluator e;
   const Unit unit;
-  const Type element;            // of the sums
+  const Type element;            // of the accumulator
   const ArrayRef<int64_t> shape; // of the result
   const int64_t M, N, lanes, rows;
   DotOperands operands;

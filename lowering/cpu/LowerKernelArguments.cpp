@@ -1,9 +1,9 @@
-// Turns the kernel into the C function that Abi.h describes.
+// Converts the kernel to the C function described in Abi.h.
 //
-// In: a `func.func` with `tile.kernel` and `cpu.scratch_bytes`: views and scalars, then the scratch memory. Out: a
-// function of the argument block, the program's number and the scratch memory, and the constant
-// `<kernel>_scratch_bytes`. Views are read from the block at entry; what reads the grid or the program's number reads
-// it where it stands.
+// In: a `func.func` with `tile.kernel` and `cpu.scratch_bytes`; its arguments are views and scalars, then the scratch
+// memory. Out: a function of the argument block, the program's number and the scratch memory, and the constant
+// `<kernel>_scratch_bytes`. Views are read from the block at entry; the grid and the program's number are read at their
+// uses.
 //
 //     func.func @k(%v: memref<?x64xf32, strided<[?, 1]>>, %n: i64, %scratch: memref<?xi8>) attributes {tile.kernel, …}
 //     ─>
@@ -40,7 +40,7 @@ public:
       : builder(OpBuilder::atBlockBegin(&func.front())), converter(func.getContext()), loc(func.getLoc()), args(args),
         program(program), slots(slotsOf(types)) {}
 
-  /// The view or scalar that is argument `number`, of this type.
+  /// Argument `number`, a view or scalar of this type.
   Value argument(int number, Type type) {
     if (const auto view = dyn_cast<MemRefType>(type))
       return viewArgument(number, view);
@@ -52,7 +52,7 @@ public:
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, byte, zero);
   }
 
-  /// `pointer` as the memref that scratch memory is.
+  /// `pointer` as a memref of scratch memory.
   Value scratchMemory(Value pointer, MemRefType type, int64_t bytes) {
     return viewOf(pointer, type, {builder.getIndexAttr(bytes)}, {builder.getIndexAttr(1)});
   }
@@ -63,7 +63,7 @@ public:
     return grid[axis];
   }
 
-  /// program = x + grid[0] * (y + grid[1] * z), taken apart.
+  /// Decomposes program = x + grid[0] * (y + grid[1] * z).
   Value programId(int64_t axis) {
     if (ids[axis])
       return ids[axis];
@@ -75,7 +75,7 @@ public:
     return ids[axis] = id;
   }
 
-  /// What `tile.dim` says: the slot where the view's extent stands, when it is an argument itself.
+  /// The value of `tile.dim`: the slot with the view's extent, if the view is an argument.
   Value extent(tile::DimOp dim) {
     OpBuilder here(dim);
     auto view = dim.getView().getDefiningOp<memref::ReinterpretCastOp>();
@@ -86,7 +86,7 @@ public:
   }
 
 private:
-  /// What a slot holds. The block does not change while programs run.
+  /// The value of a slot. The block does not change during a launch.
   Value load(int64_t at, Type type) {
     const Value address = LLVM::GEPOp::create(builder, loc, args.getType(), builder.getI64Type(), args,
                                               ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(at)));
@@ -94,7 +94,7 @@ private:
                                 /*isNonTemporal=*/false, /*isInvariant=*/true);
   }
 
-  /// Where in the block something stands.
+  /// An address in the block.
   int64_t slotOf(abi::Slot::Kind kind, int argument, int dimension = 0) const {
     const auto found = llvm::find_if(slots, [&](const abi::Slot &slot) {
       return slot.kind == kind && slot.argument == argument && slot.dimension == dimension;
@@ -121,8 +121,8 @@ private:
     return viewOf(data, type, extents, steps);
   }
 
-  /// A memref of these extents and strides over a bare pointer: upstream has no such operation, so the pointer becomes
-  /// the descriptor of a memref without extents first.
+  /// A memref of these extents and strides over a bare pointer. Upstream has no such operation, so the pointer is first
+  /// converted to the descriptor of a memref without extents.
   Value viewOf(Value pointer, MemRefType type, ArrayRef<OpFoldResult> extents, ArrayRef<OpFoldResult> strides) {
     const auto element = MemRefType::get({}, type.getElementType());
     const Value descriptor = MemRefDescriptor::fromStaticShape(builder, loc, converter, element, pointer);
@@ -142,7 +142,7 @@ private:
 
 /// Replaces the operations that read the grid, the program's number or an extent.
 static void lowerQueries(func::FuncOp func, Arguments &arguments) {
-  SmallVector<Operation *> lowered; // erased at the end: the first of them is where the arguments are rebuilt
+  SmallVector<Operation *> lowered; // erased at the end, because arguments are rebuilt at the first of them
   func.walk([&](Operation *op) {
     Value value;
     if (auto id = dyn_cast<tile::ProgramIdOp>(op)) {
@@ -168,7 +168,7 @@ static void emitScratchBytes(func::FuncOp func, int64_t bytes) {
                          name, builder.getI64IntegerAttr(bytes));
 }
 
-/// Facts about the three arguments: nothing else points at the block or at the scratch memory.
+/// Attributes of the three arguments: no other pointer aliases the block or the scratch memory.
 static ArrayAttr argumentFacts(Builder &builder) {
   const auto unit = [&](StringRef name) { return builder.getNamedAttr(name, builder.getUnitAttr()); };
   const NamedAttribute noalias = unit(LLVM::LLVMDialect::getNoAliasAttrName()),
@@ -224,7 +224,7 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
     Arguments arguments(func, func.getArgumentTypes().drop_back(), args, program);
     for (BlockArgument old : entry.getArguments().take_front(count - 1)) {
       Value argument = arguments.argument(static_cast<int>(old.getArgNumber()), old.getType());
-      if (isa<NameLoc>(old.getLoc())) // stages go on calling it by its name
+      if (isa<NameLoc>(old.getLoc())) // later stages keep its name
         argument.setLoc(old.getLoc());
       old.replaceAllUsesWith(argument);
     }
@@ -236,7 +236,7 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
     func.setType(builder.getFunctionType({pointer, builder.getI64Type(), pointer}, {}));
     func.setArgAttrsAttr(argumentFacts(builder));
     for (const NamedAttribute attribute : llvm::to_vector(func->getDiscardableAttrs()))
-      func->removeDiscardableAttr(attribute.getName()); // facts and decisions, which nobody reads from here on
+      func->removeDiscardableAttr(attribute.getName()); // facts and decisions that later passes do not read
     emitScratchBytes(func, bytes);
     return success();
   }

@@ -1,9 +1,9 @@
-// Spells transcendental functions, extrema and bf16 conversions in arithmetic.
+// Expands transcendental functions, minima, maxima and bf16 conversions into arithmetic.
 //
 // In: scalars and vectors of one dimension. Functions of f32 and f64 become the polynomials of MathFunctions.h. f32 →
-// bf16 is done on the words, rounding to nearest even: compilers without the instruction call a library for each
-// element. Where the CPU has the instruction, vectors take it; it flushes denormals, which are lent an exponent on the
-// way. bf16 → f32 is a shift.
+// bf16 is integer arithmetic that rounds to nearest even, because LLVM without the instruction calls a library for each
+// element. If the CPU has the instruction, vectors use it; it flushes denormals, which are given another exponent
+// meanwhile. bf16 → f32 is a shift.
 //
 //     %0 = arith.truncf %x : f32 to bf16
 //     // becomes
@@ -11,8 +11,8 @@
 //     %r = (%w + 0x7FFF + (%w >> 16 & 1)) >> 16, or the upper half with the quiet bit where %x is NaN
 //     %0 = arith.trunci %r : i32 to i16
 //
-// bf16 itself is then carried as i16 everywhere, in registers, in memory and in the kernel's parameters: LLVM would
-// widen a bf16 that crosses a branch or a mask to f32 and round it again by a call.
+// bf16 is then represented as i16 in registers, memory and parameters, because LLVM would widen a bf16 that crosses a
+// branch or a mask to f32 and round it again by a call.
 
 #include "lowering/cpu/Passes.h"
 #include "lowering/math/FunctionPatterns.h"
@@ -39,20 +39,20 @@ namespace kiln::lowering::cpu {
 
 namespace {
 
-/// Whether AVX-512's vscalef takes values of `type`: vectors that fill a register.
+/// Whether AVX-512's vscalef can be used for `type`: vectors that fill a register.
 bool fillsRegister(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   return vector && vector.getNumElements() * vector.getElementTypeBitWidth() == 512;
 }
 
-/// vscalef: x · 2ⁿ, 0 in the lanes without `keep`, if that is given.
+/// vscalef: x · 2ⁿ; 0 in lanes where `keep` is false, if it is given.
 Value scaleByInstruction(OpBuilder &builder, Location loc, Value x, Value n, Value keep) {
   auto type = cast<VectorType>(x.getType());
   const bool wide = type.getElementType().isF64();
   Type lane = builder.getIntegerType(type.getNumElements());
   Value lanes = keep ? LLVM::BitcastOp::create(builder, loc, lane, keep).getResult()
                      : arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(lane, -1)).getResult();
-  Value rounding = LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), 4); // as the control register says
+  Value rounding = LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), 4); // rounding by the control register
   Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
   StringRef name = wide ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512";
   auto call = LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(name),
@@ -60,8 +60,8 @@ Value scaleByInstruction(OpBuilder &builder, Location loc, Value x, Value n, Val
   return call.getResult(0);
 }
 
-/// The larger or smaller of two numbers; of a number and a NaN, the number. LLVM's own way orders zeros too, and takes
-/// twice as long.
+/// The larger or smaller of two numbers; of a number and a NaN, the number. LLVM's expansion also orders zeros and
+/// takes twice as long.
 ///
 ///     %0 = arith.maxnumf %a, %b : f32
 ///     // becomes
@@ -80,7 +80,7 @@ template <class OpTy, arith::CmpFPredicate first> struct LowerExtremum : OpRewri
   }
 };
 
-/// An integer to a narrow float, rounded once. Canonicalisation makes such conversions out of two steps.
+/// Converts an integer to a narrow float with one rounding. Canonicalisation folds two conversions into such a one.
 template <class OpTy> struct LowerIntegerToNarrow : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
@@ -94,15 +94,15 @@ template <class OpTy> struct LowerIntegerToNarrow : OpRewritePattern<OpTy> {
   }
 };
 
-/// f32 → bf16 by vcvtneps2bf16, which takes denormals for zeros.
+/// f32 → bf16 by vcvtneps2bf16, which flushes denormals.
 Value roundFlushing(OpBuilder &builder, Location loc, Value x) {
   auto rounded = LLVM::CallIntrinsicOp::create(builder, loc, typeLike(x.getType(), builder.getBF16Type()),
                                                builder.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16.512"), x);
   return rounded.getResult(0);
 }
 
-/// The same with denormals. Rounding adds to the upper half of a word whatever its exponent is, so a denormal is lent
-/// the exponent of 2 and rounds to its own digits, or carries into its exponent.
+/// As above, with denormals. Rounding acts on the upper half of a word independently of the exponent. So a denormal is
+/// given the exponent of 2; its digits round correctly, or carry into the exponent.
 Value roundByInstruction(OpBuilder &builder, Location loc, Value x) {
   Emit emit(builder, loc);
   Value word = emit.bits(x, builder.getI32Type());
@@ -162,13 +162,13 @@ struct LowerBf16Extension : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-/// Makes every bf16 an i16. After the patterns bf16 is only moved, and converted by bitcasts.
+/// Converts every bf16 to i16. After the patterns, bf16 is only moved, and converted by bitcasts.
 void carryBf16AsWords(func::FuncOp func) {
   carryAsBits(func, [](Type type) {
     const auto isBf16 = [](Type element) { return element.isBF16(); };
-    return isa<amx::TileType>(type) ? type : carriedAsBits(type, isBf16); // tiles have no words
+    return isa<amx::TileType>(type) ? type : carriedAsBits(type, isBf16); // not for tiles
   });
-  func.walk([](x86vector::DotBF16Op op) { // which knows bf16
+  func.walk([](x86vector::DotBF16Op op) { // it takes bf16
     OpBuilder builder(op);
     for (OpOperand *operand : {&op.getAMutable(), &op.getBMutable()}) {
       auto pairs = cast<VectorType>(operand->get().getType()).clone(builder.getBF16Type());
@@ -184,7 +184,7 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
     registry.insert<scf::SCFDialect, vector::VectorDialect>();
   }
   void runOnOperation() override {
-    RewritePatternSet integers(&getContext()); // first: they leave conversions from f32
+    RewritePatternSet integers(&getContext()); // first, because they leave conversions from f32
     integers.add<LowerIntegerToNarrow<arith::SIToFPOp>, LowerIntegerToNarrow<arith::UIToFPOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(integers));
     RewritePatternSet patterns(&getContext());

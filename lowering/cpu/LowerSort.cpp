@@ -1,14 +1,13 @@
-// Sorts of integers in scratch memory, by bitonic networks of native vectors. The loops run over the stages of the
-// network, so that the code is as long for any extent.
+// Sorts integers in scratch memory by bitonic networks of native vectors. Loops run over the stages of the network, so
+// that the code size does not depend on the extent.
 //
-// The extent is padded to a power of two with the greatest keys. Along rows each vector is sorted by itself first; then
-// sorted blocks are merged in pairs, twice as long each time: the second block, turned round, is compared with the
-// first, which leaves all that is smaller in front, and each half is put in order by comparing what lies half its
-// extent apart, a quarter, and so on; within vectors by shuffles. Along another axis a vector is one position of so
-// many columns.
+// The extent is padded to a power of two with the greatest keys. Along rows, each vector is sorted first; then sorted
+// blocks are merged in pairs of doubling length. The second block, reversed, is compared with the first, so that the
+// smaller keys come first. Each half is then sorted by comparing keys half its extent apart, a quarter, and so on,
+// within vectors by shuffles. Along another axis, a vector has one position of several columns.
 //
-// Of a few smallest elements of long rows (`few`) the best so far are kept, sorted: a block in which there is none
-// below the last of these is passed over, and any other is sorted and merged with them.
+// For the smallest few elements of long rows (`few`), the best so far are kept, sorted. A block without a key below the
+// last of these is skipped; any other is sorted and merged with them.
 
 #include "lowering/cpu/LowerSort.h"
 
@@ -22,17 +21,17 @@ namespace kiln::lowering::cpu {
 
 namespace {
 
-/// Vectors of keys, and where there are ties one of these.
+/// A vector of keys, and one of ties if there are any.
 using State = SmallVector<Value, 2>;
 
-/// The network on the lines of buffers, one of keys and perhaps one of ties.
+/// The network on lines of buffers: one of keys, and optionally one of ties.
 class Network {
 public:
   /// Lines run along `axis`; `isRow`: vectors do so, too.
   Network(OpBuilder &b, Location loc, int64_t lanes, ArrayRef<Value> arrays, int64_t axis, bool isRow)
       : b(b), loc(loc), lanes(lanes), arrays(arrays), axis(axis), isRow(isRow), unit(isRow ? lanes : 1) {}
 
-  /// Where the line begins.
+  /// The beginning of the line.
   SmallVector<Value> line;
 
   // --- One element or vector
@@ -48,7 +47,7 @@ public:
     for (auto [value, array] : llvm::zip_equal(state, arrays))
       vector::StoreOp::create(b, loc, value, array, at(position));
   }
-  /// What stands behind all others.
+  /// The key after all others.
   State greatest() {
     State state;
     for (Value array : arrays) {
@@ -59,7 +58,7 @@ public:
     }
     return state;
   }
-  /// The key at a position of a row in all lanes.
+  /// The key at a position of a row, broadcast to all lanes.
   Value broadcastKey(int64_t position) {
     const Value key = memref::LoadOp::create(b, loc, arrays[0], at(index(position)));
     return vector::BroadcastOp::create(b, loc, vectorOf(arrays[0]), key);
@@ -78,9 +77,9 @@ public:
 
   /// Sorts `count` positions from `base` on, a power of two and a multiple of the unit.
   void sort(Value base, int64_t count);
-  /// Makes of the smallest of two sorted blocks of `count`, one behind the other, the first.
+  /// Merges two consecutive sorted blocks of `count` keys; the smallest are left in the first.
   void mergeSmallest(int64_t count);
-  /// The greatest key in place of what stands from `from` to `to`, a multiple of the unit.
+  /// Fills [from, to) with the greatest key; `to` is a multiple of the unit.
   void pad(int64_t from, int64_t to);
 
 private:
@@ -103,7 +102,7 @@ private:
       state.push_back(make<arith::SelectOp>(condition, mine, other));
     return state;
   }
-  /// The smaller of each two, and the greater.
+  /// The smaller and the greater of each two keys.
   std::pair<State, State> inOrder(const State &x, const State &y) {
     if (x.size() == 1)
       return {{make<arith::MinSIOp>(x[0], y[0])}, {make<arith::MaxSIOp>(x[0], y[0])}};
@@ -122,7 +121,7 @@ private:
   State turned(const State &state) {
     return isRow ? shuffled(state, [&](int64_t lane) { return lanes - 1 - lane; }) : state;
   }
-  /// Lanes compared with those whose number differs in the bits of `mask`, of which `top` is the highest.
+  /// Compares lanes with those whose number differs in the bits of `mask`; `top` is its highest bit.
   State withinLanes(const State &state, int64_t mask, int64_t top) {
     const State other = shuffled(state, [&](int64_t lane) { return lane ^ mask; });
     const auto [small, great] = inOrder(state, other);
@@ -137,7 +136,7 @@ private:
       state = withinLanes(state, distance, distance);
     return state;
   }
-  /// Each vector by itself, in a row.
+  /// Sorts each vector of a row.
   void everyVector(Value base, int64_t count, function_ref<State(State)> change) {
     if (!isRow)
       return;
@@ -158,12 +157,12 @@ private:
   const int64_t unit;
 };
 
-/// Of each block of twice `half` the first half with the second one, or with that turned round.
+/// Compares the first half of each block of 2 · `half` with the second one, or with the reversed second one.
 void Network::comparePairs(Value base, int64_t count, Value half, bool isTurned) {
   const Value mask = make<arith::SubIOp>(half, index(1));
   loop(index(0), index(count / 2), unit, [&](Value number) {
     const Value within = make<arith::AndIOp>(number, mask);
-    const Value before = make<arith::SubIOp>(number, within); // the first halves
+    const Value before = make<arith::SubIOp>(number, within); // in the first halves
     const Value begin = make<arith::AddIOp>(base, make<arith::AddIOp>(before, before));
     const Value first = make<arith::AddIOp>(begin, within);
     Value second = make<arith::AddIOp>(first, half);
@@ -178,7 +177,7 @@ void Network::comparePairs(Value base, int64_t count, Value half, bool isTurned)
   });
 }
 
-/// Compares what lies half of `half` apart, then half of that, so many times.
+/// Compares keys at distance `half` / 2, then half of that, and so on.
 void Network::halve(Value base, int64_t count, Value half, Value times) {
   loop(index(0), times, 1, [&](Value time) {
     const Value by = make<arith::AddIOp>(time, index(1));
@@ -227,7 +226,7 @@ void Network::pad(int64_t from, int64_t to) {
     loop(index(from), index(to), unit, [&](Value position) { store(greatest(), position); });
 }
 
-/// One sort, whose sources go to buffers that are sorted in place.
+/// Lowers one sort: its operands are copied to buffers, which are sorted in place.
 class Sorter {
 public:
   Sorter(tile::SortOp op, Machine machine, DenseMap<Value, Value> &buffers)
@@ -280,7 +279,7 @@ private:
     b.setInsertionPoint(op);
     return arrays;
   }
-  /// Loops over all lines; along columns a vector of them at a time.
+  /// Loops over all lines; along columns, over vectors of lines.
   void forLines(Network &network, function_ref<void()> body) {
     const ArrayRef<int64_t> shape = op.getSource().getType().getShape();
     network.line.assign(shape.size(), Value());
@@ -308,11 +307,10 @@ private:
   const int64_t axis;
   const bool isRow;
   const int64_t extent, count;
-  int64_t few = 0; // elements of a block, and of the best
+  int64_t few = 0; // number of elements of a block, and of the best
 };
 
-/// The smallest of one line. The last of those that are wanted is the bound that others have to be below, or where ties
-/// decide, not above.
+/// The smallest keys of one line. The last one is the bound: others must be below it, or not above it if ties decide.
 void Sorter::selectFew(Network &network, Network &all, ArrayRef<Value> arrays, int64_t padded) {
   all.line = network.line;
   all.pad(extent, padded);

@@ -1,7 +1,7 @@
-// Elements taken by their positions, one by one, and counted by their values.
+// Gathers along an axis, one element at a time, and histograms.
 //
-// A histogram has four tables, each of the counts of every fourth element, so that equal neighbours do not wait for
-// each other. What is not counted is counted in one place more, behind the last.
+// A histogram has four tables, each for every fourth element, so that equal adjacent elements do not depend on each
+// other. Ignored elements are counted in an extra bin after the last.
 
 #include "lowering/cpu/LowerSort.h"
 
@@ -78,10 +78,10 @@ public:
   }
 
 private:
-  /// So many that tables for all lanes fill half of a first-level cache.
+  /// The most bins for which tables of all lanes fit half of the L1 cache.
   static constexpr int64_t fewBins = 256;
 
-  /// Counts the elements whose first positions are known.
+  /// Counts the elements at given leading positions.
   void countFrom(Index &index) {
     const ArrayRef<int64_t> shape = op.getSource().getType().getShape();
     const int64_t extent = shape[index.size()], lanes = machine.lanes(), full = extent / lanes * lanes;
@@ -127,7 +127,7 @@ private:
 
   tile::HistogramOp op;
   const Machine machine;
-  DenseMap<Value, Value> &buffers; // which e reads
+  DenseMap<Value, Value> &buffers; // read by e
   Evaluator e;
   const int64_t bins, sideBySide; // tables
   Value tables;

@@ -1,8 +1,8 @@
-// Turns tiles into loops over native vectors and scratch memory: the walk over a kernel.
+// Lowers tiles to loops over native vectors and scratch memory: the traversal of a kernel.
 //
-// Stores, reductions and placed tiles become loop nests (Loops.cpp), products their own (LowerDot.cpp); everything else
-// is computed where its elements are used (Evaluator.cpp). A loop's carried tile has one buffer, which its yield
-// updates:
+// Stores, reductions and placed tiles become loop nests (Loops.cpp); products have their own (LowerDot.cpp). All other
+// tiles are computed where their elements are used (Evaluator.cpp). A carried tile of a loop has one buffer, which the
+// yield updates:
 //
 //     %s = tile.reduce sum %x axis 1      // a loop nest; %x, a load, is read in it
 //     %y = arith.mulf %x, %b              // nothing: computed in the store's nest
@@ -37,7 +37,7 @@ using cpu::Root;
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 int64_t lastAxisOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getRank() - 1; }
 
-/// A sum that a loop carries: `init`, when it is `empty` (i1). No sum of a loop when `empty` is null.
+/// A loop-carried accumulator: `init` if it is `empty` (i1). Not loop-carried if `empty` is null.
 struct EmptySum {
   Value empty, tile, init;
 };
@@ -56,9 +56,9 @@ public:
 private:
   // --- Blocks -------------------------------------------------------------------------------------------------------
 
-  /// Pure operations on scalars, and inlinable ones, move up to their operands, so that nests can meet. A move makes
-  /// the block count its operations anew when they are compared, so that those that stay are compared by their numbers,
-  /// and what has moved by that of what it stands behind.
+  /// Moves pure scalar operations and inlinable ones up to their operands, so that nests become adjacent. Moving
+  /// invalidates the block's operation order. So operations that stay are compared by numbers, and a moved one has the
+  /// number of the operation it follows.
   static void hoistPure(Block &block) {
     DenseMap<Operation *, unsigned> numbers;
     for (Operation &op : block)
@@ -116,7 +116,7 @@ private:
   }
 
   bool isVirtual(Operation *op) {
-    if (isa<tile::CheckOp, tile::PrintOp>(op)) // also of scalars
+    if (isa<tile::CheckOp, tile::PrintOp>(op)) // scalars, too
       return false;
     return isScalar(op) && op->getNumRegions() == 0 ? true : isInlinable(op) || isLoad(op);
   }
@@ -126,7 +126,7 @@ private:
     return cpu::allocateBuffer(builder, before->getLoc(), tile, machine);
   }
 
-  /// The nest that `op` needs, if it needs one.
+  /// The nest of `op`, if it needs one.
   std::optional<Root> rootOf(Operation *op) {
     if (auto store = dyn_cast<tile::StoreOp>(op); store && !buffers.contains(store.getValue())) {
       auto places = placesOfMerged(store, machine.lanes());
@@ -158,7 +158,7 @@ private:
     return std::nullopt;
   }
 
-  /// Buffers of a group are allocated before its first member, where the nest will be.
+  /// A group's buffers are allocated before its first member, where the nest is emitted.
   Operation *anchor(Operation *op) { return group.empty() ? op : group.roots.front().op; }
 
   void flush() {
@@ -182,7 +182,7 @@ private:
     group.clear();
   }
 
-  /// Gives scratch memory to what is read of a scan behind its nest.
+  /// Allocates scratch memory for results of a scan that are read after its nest.
   void placeScan(Root &root, Operation *before) {
     for (OpResult result : root.op->getResults()) {
       auto lasts = cpu::Group::lastsOf(result);
@@ -240,8 +240,8 @@ private:
     return marked && marked[index];
   }
 
-  /// The loop `fresh` carries a sum in `buffer`, which starts at zero: `dot` adds to it, and runs the stores in the
-  /// last step.
+  /// The loop `fresh` carries an accumulator in `buffer` with initial value zero: `dot` adds to it, and runs the stores
+  /// in the last iteration.
   void runStores(scf::ForOp loop, unsigned index, scf::ForOp fresh, Value buffer) {
     Location loc = loop.getLoc();
     builder.setInsertionPoint(fresh);
@@ -259,7 +259,7 @@ private:
       fused[store] = {empty, tile, loop.getInitArgs()[index]};
   }
 
-  /// A store that a loop's product runs has not been run when the loop has no steps: then the sum is as it began.
+  /// Handles stores fused into a loop's product if the loop has no iterations: they store the initial value.
   LogicalResult storeEmptySum(tile::StoreOp store) {
     EmptySum sum = fused.lookup(store);
     if (!sum.empty)
@@ -283,7 +283,7 @@ private:
     return lowerBlock(*branch.thenBlock());
   }
 
-  /// Scalar positions of every element of `shape`, innermost fastest.
+  /// The positions of all elements of `shape` as scalars, innermost fastest.
   void forEachElement(cpu::Evaluator &e, ArrayRef<int64_t> shape, function_ref<void(const cpu::Index &)> body) {
     cpu::Index index;
     std::function<void(size_t)> nest = [&](size_t axis) {
@@ -328,7 +328,7 @@ private:
     return success();
   }
 
-  /// A check of a scalar; that of a tile is a root.
+  /// Lowers the check of a scalar; the check of a tile is a root.
   LogicalResult lowerCheck(tile::CheckOp op) {
     builder.setInsertionPoint(op);
     Value yes = arith::ConstantOp::create(builder, op.getLoc(), builder.getBoolAttr(true));
@@ -391,14 +391,14 @@ private:
     return success();
   }
 
-  /// Writes the yielded tiles into their loop's buffers, none before the others have read its old value.
+  /// Writes the yielded tiles to the loop's buffers, each after the others have read its old value.
   void updateCarried(Operation *yield, ArrayRef<Value> carriedBuffers) {
     struct Pending {
       Value value, buffer;
       SmallVector<std::pair<Value, bool>> reads; // buffers, and whether element by element
     };
     SmallVector<Pending> pending;
-    const size_t others = yield->getNumOperands() - carriedBuffers.size(); // whether a while goes on
+    const size_t others = yield->getNumOperands() - carriedBuffers.size(); // the condition of a while loop
     SmallVector<Value> scalars(yield->getOperands().take_front(others));
     for (auto [value, buffer] : llvm::zip_equal(yield->getOperands().drop_front(others), carriedBuffers)) {
       if (!buffer) {
@@ -431,7 +431,7 @@ private:
         pending.erase(pending.begin() + next);
         continue;
       }
-      // A cycle: one value that reads buffers waits in a buffer of its own, and then reads none.
+      // A cycle: one value is computed into a temporary buffer.
       Pending &first = *llvm::find_if(pending, [](const Pending &entry) { return !entry.reads.empty(); });
       Value aside = allocate(yield, first.value.getType());
       placeInto(first.value, aside, yield);
@@ -487,7 +487,7 @@ private:
     return success();
   }
 
-  /// Everything that still speaks of tiles has been replaced.
+  /// Erases the remaining operations on tiles, which have been replaced.
   void eraseTiles() {
     SmallVector<Operation *> dead;
     function.walk([&](Operation *op) {
@@ -498,7 +498,7 @@ private:
         dead.push_back(op);
     });
     for (Operation *op : dead)
-      op->dropAllReferences(); // also the uses of block arguments that die with their loop
+      op->dropAllReferences(); // uses of block arguments that are erased with their loop
     for (Operation *op : llvm::reverse(dead))
       op->erase();
   }
@@ -507,17 +507,17 @@ private:
   const Machine machine;
   OpBuilder builder;
   DenseMap<Value, Value> buffers;                 // tiles in scratch memory
-  ReadTiles read;                                 // loads that a nest has read
+  ReadTiles read;                                 // loads already read by a nest
   DenseMap<Value, Value> targets;                 // tiles to be computed in a loop's buffer
-  DenseMap<Value, cpu::Destination> destinations; // of products that add to a loop's buffer
-  DenseMap<Operation *, EmptySum> fused;          // stores that products run
-  cpu::Group group{buffers};                      // roots that will share a nest
+  DenseMap<Value, cpu::Destination> destinations; // of products that accumulate in a loop's buffer
+  DenseMap<Operation *, EmptySum> fused;          // stores fused into products
+  cpu::Group group{buffers};                      // roots of the current nest
 };
 
 struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
   using LowerTilesBase::LowerTilesBase;
 
-  /// Where loads and operands lie has been decided before.
+  /// The placement of loads and operands was decided by earlier passes.
   LogicalResult checkDecisions() {
     WalkResult result = getOperation().walk([](Operation *op) -> WalkResult {
       if (isLoad(op) && !op->hasAttr("cpu.view") && !op->hasAttr("cpu.placed"))

@@ -1,5 +1,5 @@
-// Nests that compute several rows at a time: rows that a gather names lie anywhere in memory, and none shall wait for
-// another; sums of short rows end in one reduction of lanes for as many rows as there are lanes.
+// Nests that compute several rows at a time. Rows of a gather are at arbitrary addresses, and should not wait for each
+// other. Sums of short rows end in one cross-lane reduction for as many rows as there are lanes.
 
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Nest.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// Vectors in a row up to which the reduction of their lanes counts.
+/// Rows of at most this many vectors, for which the cross-lane reduction matters.
 static constexpr int64_t longestTogether = 8;
 
 bool Nest::gathersRows() {
@@ -80,7 +80,7 @@ void Nest::rowsTogether(Index &index) {
     });
     for (auto [buffer, entry] : llvm::zip(left, reductions)) {
       SmallVector<Value> states;
-      for (int64_t i = 0; i < lanes; ++i) { // those past the last row are read by nobody
+      for (int64_t i = 0; i < lanes; ++i) { // those past the last row are unused
         SmallVector<Value> at = {e.constantIndex(i), e.constantIndex(0)};
         auto type = e.vectorOf(getElementTypeOrSelf(buffer.getType()));
         e.moveTo(e.depth());

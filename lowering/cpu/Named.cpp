@@ -1,9 +1,9 @@
-// Reading and writing a vector of lanes whose positions a tile of numbers names.
+// Reads and writes a vector of elements whose positions are given by an index tile.
 //
-// Whether all of them lie in the view, and in the mask, is asked once for the vector, by vector compares; if they do,
-// each is loaded and stored by itself without a question: that takes half the time of the gathers of a Zen 5. Where
-// memory holds its position that is read there once more, which is less work than to take it out of the vector; what
-// other programs write there meanwhile has no meaning. Else each lane is asked for by itself.
+// Vector compares check once whether all positions are in the view and in the mask. If so, each element is loaded or
+// stored without a check, which takes half the time of Zen 5's gather instructions. If an index is in memory, it is
+// read again from there, which is cheaper than extracting it from the vector; concurrent writes to it are undefined
+// anyway. Otherwise each lane is checked.
 
 #include "lowering/cpu/Evaluator.h"
 
@@ -78,7 +78,7 @@ Evaluator::Anywhere Evaluator::anywhereIn(tile::AccessOp op, const Index &index)
   Value memory = memref::ExtractStridedMetadataOp::create(builder, loc, view).getBaseBuffer();
   auto flat = MemRefType::get({ShapedType::kDynamic}, type.getElementType(),
                               StridedLayoutAttr::get(builder.getContext(), 0, {1}));
-  const OpFoldResult none = builder.getIndexAttr(0), one = builder.getIndexAttr(1); // nobody asks for the extent
+  const OpFoldResult none = builder.getIndexAttr(0), one = builder.getIndexAttr(1); // the extent is not used
   result.line = memref::ReinterpretCastOp::create(builder, loc, flat, memory, none, {one}, {one});
   result.depth = std::max(depthOf(result.places), result.whole ? depthOf(result.whole) : 0);
   for (const Ix &ix : index)

@@ -1,6 +1,5 @@
-// Nests of rows that are narrower than a vector, such as points (N, 3) or pairs (N, 2): where a row follows the other
-// in memory, which is asked once for the tile, vectors go on from row to row. A row at a time each would be a vector
-// with a mask, whatever it holds of it.
+// Nests of rows narrower than a vector, such as points (N, 3) or pairs (N, 2). If rows are contiguous in memory, which
+// is checked once for the tile, vectors span several rows. One row at a time, each would be a masked vector.
 
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Nest.h"
@@ -12,7 +11,7 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// The extents but those that are 1.
+/// The extents other than 1.
 static SmallVector<int64_t> withoutOnes(ArrayRef<int64_t> shape) {
   return llvm::filter_to_vector(shape, [](int64_t extent) { return extent != 1; });
 }
@@ -59,7 +58,7 @@ bool Nest::followsFromRows(Value tile) const {
     if (e.isBuffered(value) && e.isDense(value))
       continue;
     if (e.isBuffered(value) || !op)
-      return false; // its rows lie apart
+      return false; // its rows are not contiguous
     if (isa<tile::AccessOp>(op) || op->hasTrait<OpTrait::ConstantLike>() || isa<tile::IotaOp>(op))
       continue;
     if (!isElementwise(op) && !isa<tile::BroadcastOp, tile::ReshapeOp>(op))
@@ -117,7 +116,7 @@ void Nest::narrowRows() {
   };
   outerInOrOver(rows, {}, [&](Index &position, int64_t unroll, ValueRange) -> SmallVector<Value> {
     const bool isColumns = roots.front().isColumns();
-    if (unroll == 1) { // over an edge, or apart
+    if (unroll == 1) { // cut by an edge, or not contiguous
       isColumns ? columns(position, rows, 1) : rowAfterRow(position, 0);
       return {};
     }
@@ -164,7 +163,8 @@ SmallVector<Index> Nest::lineFrom(const Index &index, const Ix &first, int64_t c
 
 int64_t Nest::rowsAsVectors(Index &index, int64_t unroll) {
   const auto rows = static_cast<int64_t>(shape.size()) - 2;
-  const int64_t lanes = e.machine.lanes(), step = reductions.empty() ? rowsOfStep(unroll) : lanes; // a result in each
+  const int64_t lanes = e.machine.lanes(),
+                step = reductions.empty() ? rowsOfStep(unroll) : lanes; // one result per lane
   const int64_t whole = shape[rows] / step * step;
   if (!whole)
     return 0;
@@ -251,7 +251,7 @@ void Nest::reduceRows(const Index &rows, ArrayRef<Index> vectors) {
       }
       columns.push_back(reduction.add(reduction.neutral(), all, e.constantIndex(column), /*step=*/false, lanes));
     }
-    // In the order of acrossLanes, which adds up a row that is a vector by itself.
+    // In the order of acrossLanes, which reduces a row that is one vector.
     for (auto half = static_cast<int64_t>(llvm::PowerOf2Ceil(width)) / 2; half >= 1; half /= 2)
       for (int64_t i = 0; i < half && i + half < std::min(width, 2 * half); ++i)
         columns[i] = reduction.combine(columns[i], columns[i + half]);

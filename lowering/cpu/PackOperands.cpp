@@ -1,13 +1,13 @@
-// Decides how a product's operands reach its micro-kernel, and writes it on the product.
+// Decides how a product's operands reach its micro-kernel, and records it as attributes:
 //
-//     cpu.left            where the scalars of a are read:
-//       "placed"          in the scratch memory that a, or what a is the transpose of, has anyway
-//       "view"            in the view that a is loaded from; a copy of it where it begins outside or its rows compete
-//       "panels"          in panels of a few rows each: a column-major a would touch another page at every k, and the
-//                         elements of its words lie apart; turned into rows for AMX
-//       "copy"            in a copy, zero where a is padded; also where a's blocks are not whole, for AMX
-//     cpu.right_turned    b lies along k in memory: it is read by rows and turned in registers while it is packed
-//     cpu.right_before    b is the same in every step of so many loops around the product: it is packed before them
+//     cpu.left            where the elements of a are read:
+//       "placed"          in the scratch memory of a, or of the tile that a is the transpose of
+//       "view"            in the view that a is loaded from; a copy if it begins outside or its rows conflict in cache
+//       "panels"          in panels of a few rows: a column-major a would access another page at every k, and elements
+//                         of its words are not adjacent; transposed to rows for AMX
+//       "copy"            in a copy, padded with zeros; also for incomplete blocks with AMX
+//     cpu.right_turned    b is contiguous along k: it is read by rows and transposed in registers during packing
+//     cpu.right_before    b is invariant in this many loops around the product: it is packed before them
 //
 //     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_turned} : …
 
@@ -25,7 +25,7 @@ namespace kiln::lowering::cpu {
 #define GEN_PASS_DEF_PACKOPERANDS
 #include "lowering/cpu/Passes.h.inc"
 
-/// Whether `tile` will lie in scratch memory: it is carried, a result of what has a nest of its own, or placed.
+/// Whether `tile` will be in scratch memory: it is carried, a result of an operation with its own nest, or placed.
 static bool isPlaced(Value tile) {
   Operation *op = tile.getDefiningOp();
   if (!op || op->hasAttr("cpu.placed"))
@@ -33,13 +33,13 @@ static bool isPlaced(Value tile) {
   return !isInlinable(op) && !isLoad(op);
 }
 
-/// Whether the last dimension of `load` that it keeps as a matrix lies side by side in memory.
+/// Whether the last dimension that `load` keeps is contiguous in memory.
 static bool hasRows(tile::LoadOp load) {
   auto [strides, start] = load.getView().getType().getStridesAndOffset();
   return strides.back() == 1 && tile::shapeOf(load.getType()).back() != 1;
 }
 
-/// Whether a product can read `tile` where it was loaded from, `group` neighbours along its rows at a time.
+/// Whether a product can read `tile` directly from its view, `group` adjacent elements of a row at a time.
 static bool liesInView(Value tile, Type element, int64_t group) {
   auto load = tile.getDefiningOp<tile::LoadOp>();
   return load && load->hasAttr("cpu.view") && load.getPadding() == tile::Padding::Zero && !isPlaced(tile) &&
@@ -74,7 +74,7 @@ static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
   return swapped && rows < lanes && lanes % rows == 0 ? "panels" : "copy";
 }
 
-/// The dimension of `tile` along which its elements lie in memory: the last one of what it is a transpose of.
+/// The contiguous dimension of `tile`: the last one of the tile that it is a transpose of.
 static int64_t axisAlongMemory(Value tile) {
   Operation *op = tile.getDefiningOp();
   const auto last = static_cast<int64_t>(tile::shapeOf(tile.getType()).size()) - 1;
@@ -86,12 +86,12 @@ static int64_t axisAlongMemory(Value tile) {
   return isElementwise(op) ? axisAlongMemory(op->getOperand(0)) : last;
 }
 
-/// Whether b's elements lie along k in memory.
+/// Whether b is contiguous along k.
 static bool isTurned(Value tile) {
   return axisAlongMemory(tile) + 2 == static_cast<int64_t>(tile::shapeOf(tile.getType()).size());
 }
 
-/// Whether the elements of `tile` can be computed before `loop`, which stands around their reader.
+/// Whether the elements of `tile` can be computed before `loop`, which encloses their reader.
 static bool isKnownBefore(Value tile, scf::ForOp loop) {
   SmallVector<Value> work = {tile};
   llvm::SmallDenseSet<Value> seen;
@@ -105,7 +105,7 @@ static bool isKnownBefore(Value tile, scf::ForOp loop) {
         return false;
       continue;
     }
-    if (!op) // carried by some loop
+    if (!op) // carried by a loop
       return false;
     if (!loop->isAncestor(op))
       continue;
@@ -116,7 +116,7 @@ static bool isKnownBefore(Value tile, scf::ForOp loop) {
   return true;
 }
 
-/// How many of the loops around the product, from the innermost on, do not change b.
+/// The number of loops around the product, from the innermost on, in which b is invariant.
 static int64_t loopsOfSameB(tile::DotOp dot) {
   int64_t count = 0;
   for (auto loop = dyn_cast<scf::ForOp>(dot->getParentOp()); loop && isKnownBefore(dot.getB(), loop);

@@ -1,8 +1,8 @@
-// Decides which carried tiles can be updated in place.
+// Decides which loop-carried tiles can be updated in place.
 //
-// A loop keeps one buffer for each carried tile. When the value yielded for it is a product that adds to the old one,
-// or what an inner loop makes of the old one, and nothing reads the old value afterwards, it is computed in that
-// buffer:
+// A loop has one buffer for each carried tile. The yielded value is computed in that buffer if it is a product that
+// adds to the old value, or an inner loop's result with the old value as initial value, and the old value is not read
+// afterwards:
 //
 //     %r = scf.for … iter_args(%acc = %init) -> (tensor<128x128xf32>) {
 //       %new = tile.dot %a, %b, %acc          // adds into the buffer of %acc
@@ -22,7 +22,7 @@ namespace kiln::lowering::cpu {
 
 namespace {
 
-/// Whether `writer` may overwrite the buffer of `carried`: it reads it as said, and every other reader comes before.
+/// Whether `writer` may overwrite the buffer of `carried`: it reads it as above, and all other readers precede it.
 bool canOverwrite(Value carried, Operation *writer, OpOperand &input, bool sameElement) {
   bool feeds = false;
   for (const Reader &reader : readersOf(carried)) {

@@ -1,22 +1,21 @@
-// Decides which tiles get scratch memory at their definition; all other inlinable ones are computed where they are
-// used. A tile is placed when
+// Decides which tiles get scratch memory at their definition; all other inlinable ones are computed at their uses. A
+// tile is placed if
 //
 //   - it is a load that cannot stay a view of memory;
-//   - computing it again would cost much: it is used by several readers, inside a loop, or once for each element that
-//     it is broadcast to, unless these are two and it is little: the halves of a pair that are joined;
-//   - its reader wants it in memory: the left operand of a product, or a `print`;
-//   - it is a transposed tile that is turned block by block (Turned.cpp), or what costs much below one.
+//   - recomputing it is expensive: it has several readers, is used in a loop, or is broadcast to several elements
+//     (except cheap halves of a joined pair);
+//   - its reader needs it in memory: the left operand of a product, or a `print`;
+//   - it is a tile transposed block by block (Turned.cpp), or an expensive operand of one.
 //
-// Elements keep their order when a reshape merges or splits dimensions, and most vectors of its result are vectors of
-// its source, or picked from a few. Where rows are no multiple of vectors and vectors no multiple of rows they are not:
-// then, but where the result is only stored, along the source's rows, the source is copied, a row right behind the
-// other (`cpu.dense`), and all vectors of the result lie side by side. So lie placed tiles of rows narrower than a
-// vector, of which nests compute several at once (NarrowRows.cpp).
+// A reshape keeps the order of elements, and most vectors of its result are vectors of its source, or shuffles of a
+// few. If neither the row length nor the vector length is a multiple of the other, they are not. Then, unless the
+// result is only stored along the source's rows, the source is copied with contiguous rows (`cpu.dense`), so that all
+// vectors of the result are contiguous. Placed tiles with rows narrower than a vector have that layout, too
+// (NarrowRows.cpp).
 //
-// What follows from one number a row and is one again, a column (64, 1), is computed as a row (64): there vectors have
-// many rows.
+// Elementwise operations on columns (64, 1) are computed as rows (64), so that vectors have many rows.
 //
-// Costs count native operations for one vector: 1 for arithmetic and loads, more for divisions and functions.
+// Costs are in native operations per vector: 1 for arithmetic and loads, more for divisions and functions.
 
 #include "lowering/cpu/Passes.h"
 
@@ -58,11 +57,11 @@ struct Readers {
 };
 
 struct Placement {
-  int64_t lanes = 0; // of a vector of 32-bit elements
+  int64_t lanes = 0; // lanes of a vector of 32-bit elements
   DenseSet<Value> placed;
   DenseMap<Value, int64_t> costs;
   DenseMap<Value, Readers> readers;
-  DenseSet<Operation *> epilogues; // stores that a product runs, block by block and side by side
+  DenseSet<Operation *> epilogues; // stores fused into a product
 
   static int64_t loopsAround(Operation *op) {
     int64_t loops = 0;
@@ -71,7 +70,7 @@ struct Placement {
     return loops;
   }
 
-  /// Finds the readers of a value, whose users have been asked before.
+  /// Finds the readers of a value; its users were visited before.
   void findReaders(Value value) {
     Readers found;
     for (Operation *user : value.getUsers())
@@ -99,7 +98,7 @@ struct Placement {
     return costs[value] = std::min<int64_t>(cost, 1000);
   }
 
-  /// Whether all elements of a row of `tile` are the same.
+  /// Whether all elements of a row of `tile` are equal.
   static bool isOnePerRow(Value tile) {
     SmallVector<Value> work = {tile};
     llvm::SmallDenseSet<Value> seen;
@@ -116,8 +115,8 @@ struct Placement {
     return true;
   }
 
-  /// Whether of what is broadcast, whole rows, only those are computed that its readers choose by where they lie, as
-  /// parts that are put together: a branch for each vector (Evaluator.cpp).
+  /// Whether readers select whole broadcast rows by position, as in a concatenation, so that only selected rows are
+  /// computed, with a branch for each vector (Evaluator.cpp).
   bool isChosen(tile::BroadcastOp broadcast) const {
     const auto from = broadcast.getSource().getType().getShape(), to = broadcast.getType().getShape();
     return from.back() == to.back() && to.back() % lanes == 0 &&
@@ -127,7 +126,7 @@ struct Placement {
            });
   }
 
-  /// How many elements an element becomes that `user` broadcasts, at most; 1 where it does not.
+  /// The largest number of copies of an element that `user` broadcasts; 1 if it does not broadcast.
   int64_t copiesBy(Operation *user) const {
     int64_t copies = 1;
     if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
@@ -139,7 +138,7 @@ struct Placement {
     return copies;
   }
 
-  /// Whether `tile` is a load that stays a view, with or without extents of 1: a product reads it where it lies.
+  /// Whether `tile` is a load that stays a view, up to extents of 1, so that a product reads it directly.
   static bool liesInView(Value tile) {
     if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>())
       if (differsByUnits(reshape.getSource().getType(), tile.getType()))
@@ -153,7 +152,7 @@ struct Placement {
     return isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp>(op) ? op->getOperand(0) : tile;
   }
 
-  /// Whether numbers of memory become wider ones, which takes as long as what is made of them.
+  /// Whether loaded numbers are widened, which costs as much as their later use.
   static bool isWidened(Operation *op) {
     if (!isa<arith::ExtFOp>(op))
       return false;
@@ -169,17 +168,16 @@ struct Placement {
       return (use.getOperandNumber() == 0 && !liesInView(use.get())) ||
              (use.getOperandNumber() == 2 && !matchPattern(use.get(), m_AnyZeroFloat()) &&
               !matchPattern(use.get(), m_Zero()) && tile::shapeOf(dot.getType()).back() % 16 != 0);
-    if (isa<tile::TransposeOp>(user)) // a product packs a transposed left operand from where it lies
+    if (isa<tile::TransposeOp>(user)) // a product packs a transposed left operand directly
       return !liesInView(beforeWidening(use.get())) && llvm::any_of(user->getUses(), [&](OpOperand &next) {
         return isa<tile::DotOp>(next.getOwner()) && next.getOperandNumber() == 0;
       });
-    if (isa<tile::TakeOp>(user)) // whose elements are read in any order
+    if (isa<tile::TakeOp>(user)) // its elements are read in any order
       return use.getOperandNumber() == 0;
     return isa<tile::PrintOp>(user);
   }
 
-  /// Whether vectors of `tile` along its last dimension are made of neighbours in memory: of a load or of scratch
-  /// memory.
+  /// Whether vectors of `tile` along its last dimension are contiguous in a load or in scratch memory.
   bool hasRowsInMemory(Value tile) const {
     SmallVector<Value> work = {tile};
     llvm::SmallDenseSet<Value> seen;
@@ -206,7 +204,7 @@ struct Placement {
     return false;
   }
 
-  /// Whether a tile is transposed, as it is or element by element.
+  /// Whether a tile is transposed, directly or through elementwise operations.
   static bool isTransposed(Value tile) {
     return !walkUses(tile, [](OpOperand &use) {
       Operation *user = use.getOwner();
@@ -214,8 +212,8 @@ struct Placement {
     });
   }
 
-  /// Whether a transposed tile is turned block by block: its vectors lie apart in memory, and it is not transposed
-  /// back, and no product reads it, which turns its operands itself, nor a store that a product runs.
+  /// Whether a tile is transposed block by block: its vectors are strided in memory, it is not transposed back, and it
+  /// is read neither by a product, which transposes operands itself, nor by a store fused into one.
   bool isTurned(tile::TransposeOp op) const {
     const auto order = op.getPermutation();
     const auto last = static_cast<int64_t>(order.size()) - 1;
@@ -230,7 +228,7 @@ struct Placement {
     });
   }
 
-  /// Whether a placed tile's rows lie right behind each other: they are narrow, many, and read by nests alone.
+  /// Whether a placed tile has contiguous rows: they are narrow, many, and read only by nests.
   bool isNarrow(Operation *op) const {
     const Machine machine{.vectorBits = 32 * lanes};
     const auto type = cast<RankedTensorType>(op->getResult(0).getType());
@@ -249,7 +247,7 @@ struct Placement {
     if (!isInlinable(op) || op->hasTrait<OpTrait::ConstantLike>() || op->use_empty())
       return false;
     if (auto transpose = dyn_cast<tile::TransposeOp>(op))
-      return isTurned(transpose); // else the tile below it is placed
+      return isTurned(transpose); // otherwise the tile below it is placed
     for (OpOperand &use : op->getUses())
       if (wants(use))
         return true;
@@ -258,7 +256,7 @@ struct Placement {
       users.insert(user);
     const Readers read = readers.lookup(value);
     int64_t cost = costOf(value);
-    for (Operation *user : users) // code for each of a block's rows
+    for (Operation *user : users) // code is emitted for each row of a block
       if (auto transpose = dyn_cast<tile::TransposeOp>(user); transpose && cost > turnedAtMost && isTurned(transpose))
         return true;
     if (cost >= severalReaders && users.size() > 1 && read.several && !read.inEpilogues)
@@ -274,8 +272,8 @@ struct Placement {
   }
 };
 
-/// Whether what the stores of a product take besides its sums is computed on the spot: a placed tile has a nest of its
-/// own between the product and the stores.
+/// Whether other operands of a product's stores can be recomputed there. A placed tile would have its own nest between
+/// the product and the stores.
 bool isComputedOnTheSpot(Operation *producer, Value sums) {
   SmallVector<Value> work;
   for (tile::StoreOp store : storesOf(sums))
@@ -295,7 +293,7 @@ bool isComputedOnTheSpot(Operation *producer, Value sums) {
 struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
   using PlaceTilesBase::PlaceTilesBase;
 
-  /// Gives the source of each reshape whose vectors lie anywhere in it a copy in which they do not.
+  /// Copies the source of each reshape whose vectors would not be contiguous.
   void copyDense() {
     getOperation().walk([&](tile::ReshapeOp reshape) {
       const int64_t lanes = vectorBits / 32, widestStride = Machine{.vectorBits = vectorBits}.widestStride();
@@ -313,7 +311,7 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
     });
   }
 
-  /// Computes as (…, R) what is elementwise of shape (…, R, 1) and follows from a tile of shape (…, R).
+  /// Rewrites elementwise operations of shape (…, R, 1) on tiles of shape (…, R) to shape (…, R).
   void squeezeColumns() {
     getOperation().walk([&](Operation *op) {
       const auto shape = op->getNumResults() == 1 ? tile::shapeOf(op->getResult(0).getType()) : ArrayRef<int64_t>();
@@ -326,7 +324,7 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
       };
       const auto isTile = [](Value operand) { return isa<RankedTensorType>(operand.getType()); };
       if (llvm::none_of(op->getOperands(), below) || llvm::any_of(op->getOperands(), [&](Value operand) {
-            return isTile(operand) && isa<BlockArgument>(operand); // is computed where it lies
+            return isTile(operand) && isa<BlockArgument>(operand); // stays in its buffer
           }))
         return;
       OpBuilder builder(op);
@@ -359,12 +357,12 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
         placement.epilogues.insert(store);
       return true;
     });
-    function.walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) { // users before what they use
+    function.walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) { // users before their operands
       for (Value result : op->getResults())
         if (isa<RankedTensorType>(result.getType()))
           placement.findReaders(result);
     });
-    function.walk([&](Operation *op) { // in program order: costs count what is placed before
+    function.walk([&](Operation *op) { // in program order, because costs depend on earlier decisions
       if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
         return;
       if (op->hasAttr("cpu.dense"))
@@ -379,7 +377,8 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
     forEpilogues(function, isComputedOnTheSpot);
   }
 
-  /// Calls `keep` for each product or loop and the sums that its stores take, and forgets those for which it is false.
+  /// Calls `keep` for each product or loop and the results read by its fused stores; removes those for which it is
+  /// false.
   static void forEpilogues(func::FuncOp function, function_ref<bool(Operation *producer, Value sums)> keep) {
     function.walk([&](Operation *op) {
       auto marked = op->getAttrOfType<DenseBoolArrayAttr>("cpu.epilogue");

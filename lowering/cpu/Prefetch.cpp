@@ -1,4 +1,4 @@
-// Which memory is asked for, and when.
+// Decides which memory is prefetched, and when.
 
 #include "lowering/cpu/Prefetch.h"
 
@@ -21,10 +21,10 @@ SmallVector<Value> rowsAt(Evaluator &e, int64_t rows, Value k, int64_t K, int64_
 
 Value requestFor(Evaluator &e, int64_t vector) { return e.constantIndex((vector + 1) * e.machine.lanes() - 1); }
 
-/// Bytes that memory comes in, and the longest rows, in lines, that are asked for where b is packed and a is copied.
+/// Bytes of a cache line, and the longest rows, in lines, that are prefetched when b is packed and a is copied.
 static constexpr int64_t lineBytes = 64, longestPacked = 8, longestCopied = 16;
 
-/// Whether `dot` is the first product of its block that reads elements of `load`, and reads them as its right operand.
+/// Whether `dot` is the first product of its block that reads `load`, and reads it as its right operand.
 static bool packsFirst(tile::DotOp dot, tile::LoadOp load) {
   bool packs = false;
   for (const Reader &reader : readersOf(load.getResult())) {
@@ -38,7 +38,7 @@ static bool packsFirst(tile::DotOp dot, tile::LoadOp load) {
   return packs;
 }
 
-/// Whether `dot` copies `load` as its left operand, converted maybe, before it multiplies.
+/// Whether `dot` copies `load`, possibly converted, as its left operand.
 static bool copies(tile::DotOp dot, tile::LoadOp load) {
   auto place = dot->getAttrOfType<StringAttr>("cpu.left");
   if (place != "copy" && place != "placed")
@@ -67,7 +67,7 @@ static int64_t elementsOfLine(tile::AccessOp load) {
   return lineBytes * 8 / std::max<int64_t>(8, load.getView().getType().getElementTypeBitWidth());
 }
 
-/// Where `load` begins in the step of `loop` after this one, if that is known by now and elsewhere.
+/// The position of `load` in the next iteration of `loop`, if it is computable now.
 static std::optional<SmallVector<Value>> nextOffsets(tile::AccessOp load, scf::ForOp loop, Evaluator &e) {
   IRMapping next;
   e.moveTo(0);
@@ -98,8 +98,8 @@ static std::optional<SmallVector<Value>> nextOffsets(tile::AccessOp load, scf::F
   return offsets;
 }
 
-/// The tile that `load` will read after this step of `loop`, if that is another one and is made of rows of `longest`
-/// lines at most.
+/// The tile that `load` reads in the next iteration of `loop`, if it is another one with rows of at most `longest`
+/// lines.
 std::optional<NextStep::Tile> NextStep::nextOf(tile::LoadOp load, scf::ForOp loop, int64_t longest) {
   auto [strides, start] = load.getView().getType().getStridesAndOffset();
   auto extents = tile::shapeOf(load.getType());
@@ -131,7 +131,7 @@ void NextStep::prefetch(Value block, int64_t blocks, Value k, int64_t K, int64_t
   }
 }
 
-/// Rows of a view that have to take turns.
+/// Rows of a view that are prefetched in turn.
 static constexpr int64_t manyRows = 4;
 
 static ArrayRef<int64_t> shapeOf(tile::AccessOp access) { return access.getTile().getType().getShape(); }
@@ -154,7 +154,7 @@ NextRows::NextRows(ArrayRef<tile::AccessOp> accesses, ArrayRef<int64_t> shape, O
            areAlike(shapeOf(access), shape);
   };
   for (tile::AccessOp load : llvm::make_filter_range(accesses, readsRows)) {
-    const auto isBelow = [&](tile::AccessOp other) { // or above, in the same columns
+    const auto isBelow = [&](tile::AccessOp other) { // in the same columns
       return readsRows(other) && other.getView() == load.getView() &&
              other.getSubscripts().back() == load.getSubscripts().back();
     };

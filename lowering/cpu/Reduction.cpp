@@ -23,8 +23,8 @@ Reduction::State Reduction::emit(ValueRange inputs, function_ref<State(Emit &)> 
 
 static int64_t lanesOf(Value vector) { return cast<VectorType>(vector.getType()).getNumElements(); }
 
-/// A state as loops carry it. AVX2 compares to words of ones or zeros, as wide as fill a vector: i1 would be packed and
-/// unpacked at every turn.
+/// A state in its loop-carried form. AVX2's comparisons produce words of ones or zeros; i1 would be packed and unpacked
+/// in every iteration.
 Reduction::State Reduction::held(State state) {
   if (!element.isInteger(1) || e.machine.vectorBits == 512)
     return state;
@@ -50,7 +50,7 @@ Value Reduction::lanes(const State &state) {
 
 Reduction::State Reduction::neutral() { return held(none()); }
 
-/// Elements that change nothing.
+/// The neutral elements.
 Reduction::State Reduction::none() {
   State state;
   for (TypedAttr value : combiner.neutral())
@@ -72,7 +72,7 @@ static Value laneNumbers(Evaluator &e, Type type) {
   return e.make<arith::ConstantOp>(DenseElementsAttr::get(e.vectorOf(type), numbers));
 }
 
-/// A vector of `lanes` lanes, `none` behind those of `value`.
+/// `value` extended to `lanes` lanes with `none`.
 Value Reduction::padded(Value value, int64_t lanes, Value none) {
   const int64_t given = lanesOf(value);
   if (given == lanes)
@@ -123,10 +123,10 @@ Reduction::State Reduction::folded(State state, int64_t lanes) {
 
 Reduction::State Reduction::periodic(ArrayRef<State> line, int64_t period) {
   const int64_t lanes = lanesOf(line.front()[0]), all = std::lcm(lanes, period) / lanes;
-  SmallVector<State> states(line.take_front(all)); // of a period of both
+  SmallVector<State> states(line.take_front(all)); // one period of both
   for (auto [i, state] : llvm::enumerate(line.drop_front(all)))
     states[i % all] = combine(states[i % all], state);
-  if (all == 1) { // halves meet
+  if (all == 1) { // combine the halves
     State state = states.front();
     for (int64_t half = lanes / 2; half >= period; half /= 2) {
       SmallVector<int64_t> order;
@@ -173,8 +173,7 @@ Value Reduction::acrossLanes(State state) {
   return lanes(state);
 }
 
-/// The same tree for all at once: of two states that are `half` apart, the lanes that are `half` apart meet in one
-/// vector.
+/// The same tree for all states at once: lanes `half` apart of two states `half` apart are combined in one vector.
 Value Reduction::acrossLanesOfAll(SmallVector<Value> states) {
   const auto count = static_cast<int64_t>(states.size());
   for (int64_t half = count / 2; half >= 1; half /= 2) {

@@ -97,7 +97,7 @@ Scan::State Scan::step(const Index &index, State &carry) {
   const State scanned = scanLanes(elements, along.valid);
   const SmallVector<int64_t> last(e.machine.lanes(), isReversed() ? 0 : along.valid - 1);
   const State results = after(carry, scanned, isFirst);
-  carry = after(carry, shuffled(scanned, scanned, last), isFirst); // which does not wait for the results
+  carry = after(carry, shuffled(scanned, scanned, last), isFirst); // without a dependency on the results
   return results;
 }
 
@@ -161,7 +161,7 @@ void Scans::finish(Index index) {
     last[root.axis] = e.fixed(0);
     const bool isLane = !root.isColumns();
     for (auto [value, buffer] : llvm::zip(carries[number++], root.lasts))
-      if (buffer) // along lanes all of them are the last one's
+      if (buffer) // along lanes, all have the last one's
         e.storeBuffer(isLane ? e.make<vector::ExtractOp>(value, int64_t(0)) : value, buffer, last);
   }
 }

@@ -1,13 +1,12 @@
-// Decides what computes each product, and writes it on the product.
+// Decides which unit computes each product, and records it as an attribute:
 //
 //     cpu.unit
 //       "bf16_pairs"      bf16 · bf16 + f32, two terms at a time
 //       "i8_quads"        i8 · i8 + i32, four terms at a time
-//       "bf16_tiles", "i8_tiles"   the same on AMX's tiles
+//       "bf16_tiles", "i8_tiles"   as above, with AMX tiles
 //
-// Such a unit reads the terms that it takes at a time as one word: the product's depth is a number of whole words.
-// Narrow operands of every other product are widened, as tiles of their own: what comes after sees one element type in
-// it.
+// Such a unit reads the terms of one step as one word, so the product's depth is a multiple of it. Narrow operands of
+// all other products are widened as separate tiles, so that later passes see one element type.
 //
 //     %0 = tile.dot %a, %b, %acc : tensor<8x16xf16>, tensor<16x32xf16>, tensor<8x32xf32>
 //     // becomes
@@ -15,7 +14,7 @@
 //     %2 = arith.extf %b : tensor<16x32xf16> to tensor<16x32xf32>
 //     %0 = tile.dot %1, %2, %acc : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
 //
-// Units of bf16 take denormals for zeros, and so may the roundings that only they read: `cpu.flushes` says it on those.
+// Units of bf16 flush denormals, and so may roundings that only they read; `cpu.flushes` marks those.
 
 #include "lowering/cpu/Passes.h"
 
@@ -54,7 +53,7 @@ struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
     });
   }
 
-  /// Whether nothing but units reads `tile`.
+  /// Whether only such units read `tile`.
   static bool isReadByUnits(Value tile) {
     return isa<RankedTensorType>(tile.getType()) && walkUses(tile, [](OpOperand &use) {
              if (auto dot = dyn_cast<tile::DotOp>(use.getOwner()))
@@ -63,7 +62,7 @@ struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
            });
   }
 
-  /// The name of the unit that computes `dot`; empty where that is multiply-adds.
+  /// The name of the unit that computes `dot`; empty for FMAs.
   StringRef unitFor(tile::DotOp dot) const {
     Type operand = getElementTypeOrSelf(dot.getA().getType());
     const int64_t depth = tile::shapeOf(dot.getA().getType()).back();
@@ -83,8 +82,8 @@ struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
       operand.set(widened(b, operand.get(), element));
   }
 
-  /// `tile` in elements of type `element`. A turned tile is widened before it is turned: it can still be read as it
-  /// lies.
+  /// `tile` converted to `element`. A transposed tile is widened before the transposition, so that it can still be read
+  /// directly.
   static Value widened(OpBuilder &b, Value tile, Type element) {
     auto wide = RankedTensorType::get(tile::shapeOf(tile.getType()), element);
     if (auto transpose = tile.getDefiningOp<tile::TransposeOp>())

@@ -1,10 +1,10 @@
-// LLVM 22 legalises a masked load of two AVX2 registers by halving it. Where the mask is known to be off in one half
-// but not known in the other, it loads the half that is off without a mask: eight i64 at column −6 of a row that may
-// lie outside the view read the four elements before the view. Only the sign of a mask's lane counts there, so X86's
-// `combineMaskedLoad` lets `SimplifyDemandedBits` write the lanes that are off as 1; then
-// `combineMaskedLoadConstantMask`, which takes every lane that is not 0 for on, sees the first and the last one on and
-// loads the whole half. `llc-22 -mcpu=x86-64-v3` shows it on the first two lines below, and on masks of `select`. So
-// such loads are halved here, and what is off is not loaded:
+// Works around a fault of LLVM 22, which legalises a masked load of two AVX2 registers by halving it. If the mask is
+// known to be false in one half but unknown in the other, LLVM loads the false half without a mask: eight i64 at column
+// −6 of a row that may be outside the view read the four elements before the view. Only the sign bit of a mask's lane
+// matters there, so X86's `combineMaskedLoad` lets `SimplifyDemandedBits` represent false lanes as 1. Then
+// `combineMaskedLoadConstantMask`, which takes every nonzero lane as true, sees the first and last lanes as true and
+// loads the whole half. `llc-22 -mcpu=x86-64-v3` shows it for the first two lines below, and for masks of `select`. So
+// such loads are halved here, and false halves are not loaded:
 //
 //     %m = and <8 x i1> %row_inside, <i1 0, i1 0, i1 0, i1 0, i1 0, i1 0, i1 1, i1 1>
 //     %v = call <8 x i64> @llvm.masked.load(ptr %p, %m, zeroinitializer)
@@ -12,8 +12,7 @@
 //     %high = call <4 x i64> @llvm.masked.load(ptr (%p + 32), (high half of %m), zeroinitializer)
 //     %v = shufflevector zeroinitializer, %high
 //
-// Masks that are constants as a whole, and those of which nothing is known, LLVM gets right. So it does on AVX-512,
-// where masks are registers of their own, and for masked stores.
+// LLVM is correct for constant masks, for unknown masks, on AVX-512 with its mask registers, and for masked stores.
 
 #include "lowering/cpu/SplitMaskedLoads.h"
 
@@ -30,7 +29,7 @@
 
 namespace kiln::lowering::cpu {
 
-/// The lanes of a mask that are known to be off.
+/// The lanes of a mask that are known to be false.
 static llvm::SmallBitVector lanesOff(llvm::Value *mask, int effort = 6) {
   using namespace llvm::PatternMatch;
   const unsigned lanes = llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements();
@@ -54,7 +53,7 @@ static llvm::SmallBitVector lanesOff(llvm::Value *mask, int effort = 6) {
   return off;
 }
 
-/// Loads register by register, but those whose lanes are all off.
+/// Loads register by register, without those whose lanes are all false.
 static llvm::Value *loadParts(llvm::IntrinsicInst &load, const llvm::SmallBitVector &off, unsigned partLanes) {
   llvm::IRBuilder<> builder(&load);
   llvm::Value *pointer = load.getArgOperand(0), *mask = load.getArgOperand(1), *passThrough = load.getArgOperand(2);

@@ -1,4 +1,4 @@
-// Takes factors of f32 for the sum of two bf16 where a product's precision permits it: AMX multiplies those.
+// Splits f32 operands into sums of two bf16 for AMX, if the product's precision permits it.
 //
 //     %0 = tile.dot %a, %b, %acc precision bf16x3 : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
 //     // becomes
@@ -8,8 +8,8 @@
 //     %3 = tile.dot %al, %bl, %acc : …
 //     %0 = arith.addf %3, (%2 where it is finite, else −0)
 //
-// Of a factor that is infinite the small part is NaN: the sums of products with small parts are left out where they are
-// not finite. That of two small parts is left out always.
+// The small part of an infinite operand is NaN, so products with small parts are dropped where they are not finite. The
+// product of two small parts is always dropped.
 
 #include "lowering/cpu/Passes.h"
 
@@ -35,7 +35,7 @@ struct SplitProducts : impl::SplitProductsBase<SplitProducts> {
     });
   }
 
-  /// Whether `dot` permits to take each factor for the sum of two bf16, and AMX multiplies those.
+  /// Whether the precision of `dot` permits the split, and AMX is available.
   static bool splits(tile::DotOp dot) {
     const auto type = cast<RankedTensorType>(dot.getA().getType());
     return type.getElementType().isF32() && dot.getPrecision() == tile::Precision::BF16x3 &&
@@ -63,8 +63,8 @@ struct SplitProducts : impl::SplitProductsBase<SplitProducts> {
     dot.erase();
   }
 
-  /// `tile` rounded to bf16, and what is left of it. A turned tile is split before it is turned: it can still be read
-  /// as it lies.
+  /// `tile` rounded to bf16, and the remainder. A transposed tile is split before the transposition, so that it can
+  /// still be read directly.
   static std::pair<Value, Value> partsOf(OpBuilder &b, Value tile) {
     const Location loc = tile.getLoc();
     auto narrow = RankedTensorType::get(tile::shapeOf(tile.getType()), b.getBF16Type());

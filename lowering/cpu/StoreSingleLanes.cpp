@@ -1,7 +1,6 @@
-// On AVX-512, LLVM 22 makes one truncating store of a narrowing conversion and the masked store of its result, and
-// then, where the mask is a constant with one lane on, a scalar store of the element as wide as it was before the
-// conversion: a tile of 17 bf16 wrote its eighteenth element as well. Such stores are made scalar here, before LLVM
-// sees them:
+// Works around a fault of LLVM 22 on AVX-512, which combines a narrowing conversion and the masked store of its result
+// to a truncating store. For a constant mask with one true lane, it then emits a scalar store with the width before the
+// conversion: a tile of 17 bf16 also wrote its eighteenth element. Such stores are made scalar here:
 //
 //     call void @llvm.masked.store(<16 x i16> %narrow, ptr %p, <16 x i1> <i1 1, i1 0, …>)
 //     // becomes
@@ -19,7 +18,7 @@
 
 namespace kiln::lowering::cpu {
 
-/// The one lane that a constant mask has on, or nothing.
+/// The only true lane of a constant mask, or none.
 static std::optional<unsigned> onlyLane(llvm::Value *mask) {
   auto *constant = llvm::dyn_cast<llvm::Constant>(mask);
   if (!constant)

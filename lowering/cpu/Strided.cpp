@@ -1,10 +1,9 @@
-// Reading and writing a vector of lanes that lie apart in memory: along a dimension whose stride is not 1, or across
-// rows.
+// Reads and writes a vector of elements that are not adjacent in memory: along a dimension whose stride is not 1, or
+// across rows.
 //
-// Where all lanes lie in the view, which is asked once for a vector, they are read and written by whole vectors and
-// shuffles when it is known how far apart they lie, and that is not far; by shorter vectors where several of them are
-// neighbours; or else one by one without a question each: that takes half the time of the gathers of a Zen 5. At a
-// view's edges each lane is asked for by itself.
+// It is checked once per vector whether all lanes are in the view. If so, elements at a small constant distance are
+// accessed by whole vectors and shuffles, runs of adjacent elements by shorter vectors, and others one by one without a
+// check, which takes half the time of Zen 5's gather instructions. At a view's edges each lane is checked.
 
 #include "lowering/cpu/Evaluator.h"
 
@@ -42,7 +41,7 @@ Value Evaluator::eitherWay(int where, Value condition, Type result, const Index 
   side(choice.elseBlock(), [&] {
     Index deeper(index);
     for (Ix &ix : deeper)
-      ix.depth = depth(); // what is computed there stays there
+      ix.depth = depth(); // values computed there are local to it
     return otherwise(deeper);
   });
   levels = saved;
@@ -71,7 +70,7 @@ Evaluator::Line Evaluator::lineOf(Value view, const Access &access) {
   auto type = MemRefType::get({dynamic}, cast<MemRefType>(view.getType()).getElementType(),
                               StridedLayoutAttr::get(builder.getContext(), dynamic, {1}));
   const int where = depthOf(first);
-  const OpFoldResult one = builder.getIndexAttr(1); // nobody asks for the extent
+  const OpFoldResult one = builder.getIndexAttr(1); // the extent is not used
   moveTo(where);
   Value line =
       noted(memref::ReinterpretCastOp::create(builder, loc, type, memory, OpFoldResult(first), {one}, {one}), where);
@@ -120,7 +119,7 @@ std::optional<Steps> Evaluator::nearDistances(Value view, const Access &access) 
 
 SmallVector<std::pair<int64_t, int64_t>> Evaluator::neighbours(Value view, const Access &access) const {
   SmallVector<std::pair<int64_t, int64_t>> runs;
-  const auto follows = [&](int64_t lane) { // the lane before it in memory
+  const auto follows = [&](int64_t lane) { // whether it follows the previous lane in memory
     int64_t distance = 0;
     for (const auto &[axis, ix] : access.along) {
       const int64_t stride = knownStride(view, axis), step = ix.stepOf(lane) - ix.stepOf(lane - 1);
@@ -139,21 +138,20 @@ SmallVector<std::pair<int64_t, int64_t>> Evaluator::neighbours(Value view, const
   return runs;
 }
 
-/// `count` numbers from `first` on.
+/// The `count` numbers from `first` on.
 static SmallVector<int64_t> numbersFrom(int64_t first, int64_t count) {
   return llvm::to_vector(llvm::seq(first, first + count));
 }
 
-/// Whether runs of neighbours are worth a vector each.
+/// Whether runs of adjacent elements are long enough for vectors.
 static bool haveNeighbours(ArrayRef<std::pair<int64_t, int64_t>> runs) {
   return llvm::all_of(runs, [](const auto &run) { return run.second > 1; });
 }
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
-/// Elements of the vectors that memory of `span` elements is read or written by: more than there are lanes where they
-/// are narrow, a native vector at most. No more than `span` of them when `within`, but where a mask is cheaper than the
-/// two vectors that take its place.
+/// The number of elements of the vectors that access `span` elements of memory: more than the lanes for narrow
+/// elements, and at most a native vector. With `within`, at most `span`, unless a mask is cheaper than two vectors.
 int64_t Evaluator::widthFor(Type stored, int64_t span, bool within) const {
   const bool masksAreFree = machine.vectorBits == 512;
   const int64_t native = masksAreFree ? machine.vectorBits / stored.getIntOrFloatBitWidth() : 0;
@@ -165,7 +163,7 @@ int64_t Evaluator::widthFor(Type stored, int64_t span, bool within) const {
   return width;
 }
 
-/// A vector of `width` elements of the line from `begin` on, of which `needed` can be read; the others are 0.
+/// A vector of `width` elements of the line from `begin` on. Only `needed` elements are readable; the others are 0.
 Value Evaluator::readPart(const Line &line, int64_t begin, int64_t needed, int64_t width) {
   const auto type = VectorType::get({width}, cast<MemRefType>(line.memory.getType()).getElementType());
   SmallVector<Value> at = placeIn(line, constantIndex(begin));
@@ -187,9 +185,9 @@ SmallVector<int64_t> Evaluator::partsOf(const Steps &distances, int64_t readable
   return parts;
 }
 
-/// Vectors side by side, of memory that ends with the farthest lane; the last one lies over the one before it where
-/// that memory is no multiple of them. Of the block around the lanes, where it is known to lie in the view, whole
-/// vectors: the even and the odd elements of a row come from the same ones.
+/// Reads adjacent vectors up to the farthest lane; the last one overlaps with the previous one if the length is not a
+/// multiple. If the block around the lanes is known to be in the view, complete vectors are read, so that even and odd
+/// elements of a row share them.
 Value Evaluator::readWide(Value view, Access access, Steps distances) {
   const Type stored = cast<MemRefType>(view.getType()).getElementType();
   const int64_t lanes = machine.lanes(), farthest = *std::max_element(distances.begin(), distances.end());
@@ -204,7 +202,7 @@ Value Evaluator::readWide(Value view, Access access, Steps distances) {
     const int64_t span = std::min<int64_t>(before + access.behind, llvm::alignTo(before + farthest + 1, lanes));
     const int64_t wider = widthFor(stored, span, true);
     const size_t parts = partsOf(distances, readable, width).size(), fewer = partsOf(inBlock, span, wider).size();
-    const bool takesAnyOrder = stored.getIntOrFloatBitWidth() >= 32; // whole vectors of these are shuffled on the way
+    const bool takesAnyOrder = stored.getIntOrFloatBitWidth() >= 32; // complete vectors of these are shuffled anyway
     if (fewer < parts || (fewer == parts && (wider == width || takesAnyOrder))) {
       Value &first = access.indices[access.along[0].first];
       if (before > 0)
@@ -216,7 +214,7 @@ Value Evaluator::readWide(Value view, Access access, Steps distances) {
   }
   Line line = lineOf(view, access);
   if (const int64_t nearest = *std::min_element(distances.begin(), distances.end());
-      nearest > 0 && access.along.size() > 1) { // from the middle of a row on
+      nearest > 0 && access.along.size() > 1) { // begins in the middle of a row
     line.first = placeIn(line, constantIndex(nearest));
     for (int64_t &distance : distances)
       distance -= nearest;
@@ -234,14 +232,14 @@ Value Evaluator::readWide(Value view, Access access, Steps distances) {
       }
     Value elements = readPart(line, begin, readable, width);
     moveTo(depth());
-    if (width != lanes) // MLIR joins vectors of one length
+    if (width != lanes) // MLIR concatenates vectors of equal length
       elements = vector::ShuffleOp::create(builder, loc, elements, elements, places);
     result = vector::ShuffleOp::create(builder, loc, result, elements, order);
   }
   return noted(result, depth());
 }
 
-/// Neighbours by a vector each.
+/// Accesses each run of adjacent elements with one vector.
 Value Evaluator::readRuns(Value view, const Access &access, const Line &line) {
   const int64_t lanes = machine.lanes();
   Type stored = cast<MemRefType>(view.getType()).getElementType();
@@ -281,7 +279,7 @@ Value Evaluator::readApart(Value view, const Access &access) {
 
 // --- Writing --------------------------------------------------------------------------------------------------------
 
-/// Vectors side by side, with masks: what lies between the lanes may be another program's.
+/// Writes adjacent vectors with masks, because elements between the lanes may belong to another program.
 void Evaluator::writeWide(Value value, const Line &line, const Steps &distances) {
   const int64_t last = *std::max_element(distances.begin(), distances.end());
   const int64_t width = widthFor(getElementTypeOrSelf(value.getType()), last + 1, false);
@@ -305,7 +303,7 @@ void Evaluator::writeWide(Value value, const Line &line, const Steps &distances)
 }
 
 void Evaluator::writeApart(Value value, Value view, const Access &access) {
-  const bool masksAreFree = machine.vectorBits == 512; // else each costs as much as the lanes that it writes
+  const bool masksAreFree = machine.vectorBits == 512; // otherwise a mask costs as much as its lanes
   Type stored = cast<MemRefType>(view.getType()).getElementType();
   if (getElementTypeOrSelf(value.getType()) != stored)
     value = make<arith::ExtUIOp>(vectorOf(stored), value);

@@ -1,6 +1,6 @@
-// Nests of transposed tiles in scratch memory: the source is read along its rows, as long as it lies in its views, and
-// blocks of as many rows as vectors have lanes are turned in registers. Lane by lane each element would be a load and a
-// shuffle; by blocks of 16 rows it is a sixteenth of a load and a quarter of a shuffle.
+// Nests that transpose tiles into scratch memory. The source is read along its rows, if it is inside its views, and
+// square blocks of vectors are transposed in registers. Lane by lane, each element would take a load and a shuffle; in
+// blocks of 16 rows it takes 1/16 of a load and 1/4 of a shuffle.
 
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/Nest.h"
@@ -12,12 +12,12 @@ namespace kiln::lowering::cpu {
 void Nest::turnedBlocks() {
   const auto order = cast<tile::TransposeOp>(roots.front().op).getPermutation();
   const auto last = static_cast<int64_t>(shape.size()) - 1;
-  const int64_t across = llvm::find(order, last) - order.begin(); // where the source's rows run along
+  const int64_t across = llvm::find(order, last) - order.begin(); // the dimension of the source's rows
   outerInOrOver(across, {}, [&](Index &position, int64_t unroll, ValueRange) -> SmallVector<Value> {
     if (unroll > 1)
       vectorsAlong(last,
                    [&](Ix row) { vectorsAlong(across, [&](Ix column) { turnBlock(position, across, row, column); }); });
-    else // over an edge
+    else // cut by an edge
       loop(shape[across], 1, {}, [&](Ix row, ValueRange) -> SmallVector<Value> {
         position[across] = row;
         vectorsAlong(last, [&](Ix columns) {

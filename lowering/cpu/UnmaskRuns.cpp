@@ -1,6 +1,6 @@
-// The last vector of a row has a constant mask: its first lanes are on. AVX2 has masks for elements of 4 and 8 bytes
-// alone, and LLVM takes the others lane by lane; a masked store takes AMD's cores the time of ten. Runs of lanes that
-// are on are accessed by vectors of 8, 4, 2 and 1 lanes instead:
+// Replaces constant masks by shorter vectors. The last vector of a row has a constant mask whose first lanes are true.
+// AVX2 has masks only for elements of 4 and 8 bytes; LLVM scalarises the others. On AMD's cores a masked store takes
+// the time of ten stores. Runs of true lanes are accessed by vectors of 8, 4, 2 and 1 lanes instead:
 //
 //     call void @llvm.masked.store(<8 x float> %v, ptr %p, <8 x i1> <i1 1, i1 1, i1 1, i1 1, i1 1, i1 0, i1 0, i1 0>)
 //     // becomes
@@ -9,7 +9,7 @@
 //     %x = extractelement <8 x float> %v, i64 4
 //     store float %x, ptr (%p + 16)
 //
-// Not where that would be many: a load with a mask is a single instruction where there are masks.
+// Not if that needs many vectors: with hardware masks a masked load is a single instruction.
 
 #include "lowering/cpu/UnmaskRuns.h"
 
@@ -27,20 +27,20 @@
 namespace kiln::lowering::cpu {
 
 namespace {
-/// Lanes side by side, a power of two of them.
+/// A run of adjacent lanes; their number is a power of two.
 struct Run {
   int first, count;
 };
 } // namespace
 
-/// The runs that a mask has on; nothing if it is not known.
+/// The runs of a mask's true lanes; none if the mask is not constant.
 static std::optional<llvm::SmallVector<Run>> runsOf(llvm::Value *mask) {
   auto *constant = llvm::dyn_cast<llvm::Constant>(mask);
   if (!constant)
     return std::nullopt;
   const auto lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements());
   llvm::SmallVector<Run> runs;
-  int begin = 0; // of the lanes that are on, up to here
+  int begin = 0; // begin of the current run
   for (int lane = 0; lane <= lanes; ++lane) {
     llvm::Constant *element = lane < lanes ? constant->getAggregateElement(lane) : nullptr;
     if (lane < lanes && (!element || !(element->isNullValue() || element->isOneValue())))
@@ -71,7 +71,7 @@ struct Masked {
         pointer(access.getArgOperand(isStore ? 1 : 0)), mask(access.getArgOperand(isStore ? 2 : 1)),
         other(access.getArgOperand(isStore ? 0 : 2)), type(llvm::cast<llvm::FixedVectorType>(other->getType())) {}
 
-  /// Whether runs take less time than the mask does.
+  /// Whether runs are faster than the mask.
   bool pays(llvm::ArrayRef<Run> runs) const {
     if (type->getScalarSizeInBits() < 32)
       return true;
@@ -120,7 +120,7 @@ struct Masked {
   llvm::IntrinsicInst &access;
   llvm::IRBuilder<> builder;
   const bool isStore;
-  llvm::Value *pointer, *mask, *other; // what is stored, or what lanes that are off read
+  llvm::Value *pointer, *mask, *other; // the stored value, or the value of lanes that are not loaded
   llvm::FixedVectorType *type;
 };
 } // namespace

@@ -1,18 +1,18 @@
-// x86 has no instruction that takes bf16 to f32: LLVM widens to words, and shifts them. But a permutation puts halves
-// where they belong by itself, with zeros between them:
+// Converts bf16 to f32 by one permutation. x86 has no such conversion, so LLVM widens to words and shifts them. A
+// permutation moves the halves directly, with zeros between them:
 //
 //     %w = zext <16 x i16> %x to <16 x i32>
 //     %f = shl <16 x i32> %w, splat (i32 16)
 //     // becomes vpermw
-//     %p = call <32 x i16> @llvm.x86.avx512.permvar.hi.512(%x and as many more, <0, 0, 0, 1, 0, 2, …>)
+//     %p = call <32 x i16> @llvm.x86.avx512.permvar.hi.512(%x and 16 unused halves, <0, 0, 0, 1, 0, 2, …>)
 //     %s = select <32 x i1> <0, 1, 0, 1, …>, <32 x i16> %p, zeroinitializer
 //     %f = bitcast <32 x i16> %s to <16 x i32>
 //
-// LLVM must not know that mask: it would see a shuffle of two vectors, and take an instruction that overwrites one of
-// them, and that Intel's cores do in three steps. An assembly of no instructions hides it.
+// The mask must be hidden from LLVM, which would otherwise see a shuffle of two vectors and select an instruction that
+// overwrites one of them and takes three micro-operations on Intel's cores. An empty inline assembly hides it.
 //
-// AVX2 permutes bytes within 128 bits only. Halves that come from memory are loaded into both ends of a register, which
-// costs nothing, and put in their places by vpshufb, each end its own.
+// AVX2 permutes bytes only within 128 bits. Halves from memory are broadcast to both 128-bit lanes, at no cost, and
+// permuted by vpshufb.
 
 #include "lowering/cpu/WidenHalves.h"
 
@@ -47,7 +47,7 @@ public:
   }
 
 private:
-  /// What an instruction widens and shifts, a vector of halves that fills a register as words; or null.
+  /// The operand of a widening and shift, a vector of halves that fills a register as words; otherwise null.
   llvm::Value *widenedBy(llvm::Instruction &instruction) const {
     using namespace llvm::PatternMatch;
     llvm::Value *halves = nullptr;
@@ -74,7 +74,7 @@ private:
     return builder.CreateBitCast(odd, shift.getType());
   }
 
-  /// The mask of the second, fourth, … of 32 halves, from the function's begin on.
+  /// The mask of the odd halves of 32, defined at the beginning of the function.
   llvm::Value *hiddenMask() {
     llvm::IRBuilder<> builder(&*function.getEntryBlock().getFirstInsertionPt());
     llvm::Type *word = builder.getInt32Ty();
@@ -83,7 +83,7 @@ private:
     return builder.CreateBitCast(bits, llvm::FixedVectorType::get(builder.getInt1Ty(), 2 * lanes));
   }
 
-  /// Null for halves that do not come from memory.
+  /// Null for halves that are not loaded from memory.
   llvm::Value *shuffled(llvm::Instruction &shift, llvm::Value *halves) const {
     auto *load = llvm::dyn_cast<llvm::LoadInst>(halves);
     if (!load || !load->isSimple())
@@ -93,7 +93,7 @@ private:
     llvm::Value *low = builder.CreateAlignedLoad(pair, load->getPointerOperand(), load->getAlign());
     llvm::Value *twice = builder.CreateShuffleVector(low, llvm::ArrayRef<int>{0, 1, 0, 1});
     constexpr uint8_t zero = 0x80;
-    llvm::SmallVector<llvm::Constant *> places; // of bytes
+    llvm::SmallVector<llvm::Constant *> places; // byte indices
     for (uint8_t half = 0; half < 2 * lanes; ++half)
       for (const uint8_t byte : {0, 1})
         places.push_back(builder.getInt8(half % 2 ? half / 2 * 2 + byte : zero));
@@ -105,7 +105,7 @@ private:
   }
 
   llvm::Function &function;
-  const unsigned lanes; // words of a register
+  const unsigned lanes; // words per register
   llvm::Value *oddHalves = nullptr;
 };
 } // namespace

@@ -16,7 +16,7 @@ class Widths {
 public:
   explicit Widths(const Evaluator &e) : e(e) {}
 
-  /// Takes a root into account, and what it is computed from.
+  /// Accounts for a root and its operands.
   void add(const Root &root) {
     if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::scan)
       return useAtLeast(widest);
@@ -38,7 +38,7 @@ public:
 private:
   void useAtLeast(int64_t bits) { found = std::max(found, std::min(bits, widest)); }
 
-  /// Rows that are named are read by vectors, but for masked ones; elements that are named are not.
+  /// Gathered rows are read by vectors, except for masked ones; gathered elements are not.
   void addAccess(tile::AccessOp access) {
     const RankedTensorType type = access.getTile().getType();
     const int64_t named = access.getIndexRank();
@@ -48,7 +48,7 @@ private:
       mostLanes = std::min(mostLanes, type.getShape().back());
   }
 
-  /// Whether a tile follows from positions and constants alone: that is computed while compiling, mostly.
+  /// Whether a tile depends only on positions and constants; most of it is folded at compile time.
   bool isKnown(Value tile) {
     Operation *op = tile.getDefiningOp();
     if (!op || e.isBuffered(tile) || !isInlinable(op))
@@ -76,7 +76,7 @@ private:
 
   const Evaluator &e;
   int64_t found = narrowest;
-  int64_t mostLanes = std::numeric_limits<int64_t>::max(); // of which each lies in one row
+  int64_t mostLanes = std::numeric_limits<int64_t>::max(); // lanes that are in one row
   SmallVector<tile::MoveOp> moves;
   llvm::SmallDenseSet<Value> seen;
   llvm::SmallDenseMap<Value, bool> known;

@@ -1,4 +1,4 @@
-// The oracle's memory operations: one element after another, each compared with the view's extents in 64 bits.
+// The reference backend's memory operations: one element at a time, each compared with the view's extents in 64 bits.
 
 #include "lowering/generic/TileBuffers.h"
 #include "lowering/tile/Atomics.h"

@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace kiln::lowering::generic {
 
-/// Whether a key, or an equal one's tie, stands before another. Without ties equal keys are the same.
+/// Whether a key, or the tie of an equal key, precedes another. Without ties equal keys are indistinguishable.
 static Value isBefore(Emit &emit, ArrayRef<Value> a, ArrayRef<Value> b) {
   const Value less = emit.compare(arith::CmpIPredicate::slt, a[0], b[0]);
   if (a.size() == 1)
@@ -20,7 +20,7 @@ static Value isBefore(Emit &emit, ArrayRef<Value> a, ArrayRef<Value> b) {
   return emit.make<arith::OrIOp>(less, emit.make<arith::AndIOp>(equal, tie));
 }
 
-/// Along each line every element goes through the result, changing places with what it stands before.
+/// Insertion sort along each line: every element is exchanged with those that it precedes.
 static void lowerSort(TileBuffers &tiles, tile::SortOp op) {
   const Location loc = op.getLoc();
   OpBuilder &b = tiles.builder;
@@ -81,7 +81,7 @@ static void lowerSort(TileBuffers &tiles, tile::SortOp op) {
     tiles.loops(loc, outside, line);
 }
 
-/// `number`, if it is one of 0 … end − 1, else 0, as an index, and whether it is.
+/// `number` as an index if it is in [0, end), otherwise 0; and whether it is.
 static std::pair<Value, Value> withinOrZero(TileBuffers &tiles, Location loc, Value number, int64_t end) {
   OpBuilder &b = tiles.builder;
   Emit emit(b, loc);

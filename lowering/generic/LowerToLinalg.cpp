@@ -1,8 +1,8 @@
-// The oracle: a buffer for every tile, a plain loop nest for every operation.
+// The reference backend: a buffer for every tile, a plain loop nest for every operation.
 //
-// Operations are taken in program order and each is replaced where it stands, so that memory operations keep their
-// order and a loaded tile is a copy that no later store changes. A loop keeps one buffer for each carried tile and
-// writes the yielded tiles into it at the end of the body, by way of temporaries where the carried tiles change places.
+// Operations are replaced in program order at their positions, so memory operations keep their order, and a loaded tile
+// is a copy that no later store changes. A loop has one buffer for each carried tile. The yielded tiles are written to
+// it at the end of the body, through temporaries if carried tiles are permuted.
 //
 //     %1 = arith.addf %0, %0 : tensor<8xf32>
 //     // becomes
@@ -49,7 +49,7 @@ public:
     return success();
   }
 
-  /// Removes the operations that have been replaced. Uses among them, block arguments included, are dropped first.
+  /// Erases the replaced operations. Uses among them, including block arguments, are dropped first.
   void eraseReplaced() {
     for (Operation *op : replaced) {
       op->dropAllReferences();
@@ -117,7 +117,7 @@ private:
     return success();
   }
 
-  /// The same operation on scalars, once for each element. A scalar operand (a select's condition) is used as it is.
+  /// Applies the operation to each element. A scalar operand (a select's condition) is used directly.
   LogicalResult lowerElementwise(Operation *op) {
     if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || !op->hasTrait<OpTrait::Elementwise>() ||
         !llvm::all_of(op->getResults(), isTile))
@@ -151,7 +151,7 @@ private:
     });
   }
 
-  /// Each element from where the operation's map says.
+  /// Copies each element by the operation's map.
   void lowerMove(tile::MoveOp op) {
     Location loc = op.getLoc();
     Value source = op.getMoved(), result = op->getResult(0);
@@ -171,8 +171,7 @@ private:
     }
   }
 
-  /// As much of `buffer` as `map` reaches from `shape`, where a dimension is one of the result's: linalg takes the
-  /// extents of its loops from there.
+  /// The part of `buffer` that `map` accesses for `shape`; linalg derives its loops' extents from it.
   Value firstOf(Value buffer, AffineMap map, ArrayRef<int64_t> shape) {
     SmallVector<int64_t> sizes(cast<MemRefType>(buffer.getType()).getShape());
     for (auto [size, expr] : llvm::zip_equal(sizes, map.getResults()))
@@ -185,8 +184,8 @@ private:
                                      all(1));
   }
 
-  /// Puts `scalars` in place of the yielded values and copies the yielded tiles into `slots`, one for each tile. Tiles
-  /// that stand in another slot go through a temporary first.
+  /// Replaces the yielded values by `scalars`, and copies the yielded tiles to `slots`, one for each tile. Tiles that
+  /// are in another slot go through a temporary.
   void lowerYield(Operation *yield, ArrayRef<Value> slots) {
     Location loc = yield->getLoc();
     b.setInsertionPoint(yield);

@@ -40,7 +40,7 @@ Value MathFunctions::cosh(Value x) {
   return add(half, divide(number(0.25), half));
 }
 
-/// log1p of an argument that is one, or log 2x where x is so large that 1 is nothing beside it.
+/// log1p of the argument, or log 2x if x is so large that adding 1 has no effect.
 Value MathFunctions::logOfSum(Value x, Value argument) {
   Value isLarge = above(x, wide ? 0x1p60 : 0x1p30);
   Value log = log1p(emit.select(isLarge, x, argument));

@@ -89,7 +89,7 @@ static const double expTerms64[] = {2.0495067957387501189e-9, 2.5105770172466587
                                     0.001388888888974400837,  0.0083333333333260161902,   0.04166666666666485003,
                                     0.16666666666666671403,   0.5000000000000000114,      1};
 
-// The same of (e^r − 1 − r) / r² over |r| ≤ ln 2 / 2: the error of e^r − 1 is 0.23 · 2^-24 of it.
+// As above, for (e^r − 1 − r) / r² over |r| ≤ ln 2 / 2: the relative error of e^r − 1 is 0.23 · 2^-24.
 static const double expm1Terms32[] = {0x1.6b9c76p-10, 0x1.12254cp-7, 0x1.5556f2p-5, 0x1.5554b4p-3, 0x1.fffffep-2};
 
 /// e^r − 1 = r + r² · q(r).
@@ -103,7 +103,7 @@ Value MathFunctions::lessOne(Value r) {
 /// denormal result takes half as many of its own, and another half.
 Value MathFunctions::exp2(Value x) {
   ArrayRef<double> terms = wide ? ArrayRef<double>(exp2Terms64) : ArrayRef<double>(exp2Terms32);
-  if (scale) { // knows what becomes of NaN · 2^±inf, the form that x = ±inf takes
+  if (scale) { // handles NaN · 2^±inf, which x = ±inf leads to
     Value n = emit.make<math::RoundEvenOp>(x);
     return scale(nearPower(subtract(x, n), terms, /*half=*/false), n, {});
   }
@@ -136,7 +136,7 @@ static const double powerTerms32[] = {0x1.3ec3e6p-13, 0x1.5f0ca2p-10, 0x1.3b31fa
 /// In f32 the error is largest at f = −1/2, where an ulp is 2^-24: polynomial 0.1, f and Horner's steps 0.5, the last
 /// one 0.5; 1.1 ulp.
 Value MathFunctions::exp2OfTwo(Pair x) {
-  Value isNear = less(magnitude(x.high), wide ? 2000 : 200); // elsewhere x.low may be NaN
+  Value isNear = less(magnitude(x.high), wide ? 2000 : 200); // otherwise x.low may be NaN
   Value low = emit.select(isNear, x.low, number(0));
   Value high = atMost(x.high, wide ? 1024.5 : 128.5);
   high = emit.select(less(high, wide ? -1080 : -153), number(wide ? -1080 : -153), high);
@@ -148,7 +148,7 @@ Value MathFunctions::exp2OfTwo(Pair x) {
   return powerOfTwo(nearPower(f, terms, /*half=*/true), n, high, wide ? -1020 : -124);
 }
 
-/// The same where the result is neither denormal nor infinite: n is added to the exponent as it is.
+/// As above, for results that are neither denormal nor infinite: n is added to the exponent directly.
 Value MathFunctions::normalExp2OfTwo(Pair x) {
   const Rounded n = round(x.high, {});
   Value f = add(subtract(x.high, n.integer), x.low);
@@ -262,7 +262,7 @@ Value MathFunctions::log(Value x) { return wide ? log64(x, false) : log32(x, fal
 /// its bound, but for the square, half an ulp where x is next to 2^-24.
 Value MathFunctions::log1p(Value x) {
   Value u = add(number(1), x), lost = subtract(x, subtract(u, number(1)));
-  lost = emit.select(above(magnitude(x), wide ? 0x1p54 : 0x1p25), number(0), lost); // of infinity there is none
+  lost = emit.select(above(magnitude(x), wide ? 0x1p54 : 0x1p25), number(0), lost); // none for infinity
   lost = divide(lost, u);
   Value result = wide ? log64(u, false, lost) : log32(u, false, lost);
   Value isOwn = less(magnitude(x), wide ? 0x1p-54 : 0x1p-25);

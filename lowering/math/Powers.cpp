@@ -71,7 +71,7 @@ Value MathFunctions::pow(Value x, Value y) {
   return emit.select(emit.compare(F::OEQ, y, number(1)), x, power);
 }
 
-/// What annex F has of x^y, but for y = 1, where `power` is that of |x|.
+/// The special cases of x^y in annex F; `power` is that of |x|.
 Value MathFunctions::caseOfPow(Value x, Value y, Value power) {
   using F = arith::CmpFPredicate;
   const auto both = [&](Value a, Value b) { return emit.make<arith::AndIOp>(a, b); };
@@ -87,7 +87,7 @@ Value MathFunctions::caseOfPow(Value x, Value y, Value power) {
   Value whole = emit.make<math::TruncOp>(y);
   Value isOdd = both(emit.compare(F::OEQ, whole, y), emit.compare(F::UNE, emit.make<math::TruncOp>(half), half));
   power = emit.select(isOdd, withSign(power, x), power);
-  Value isRoot = both(emit.compare(F::OLT, x, zero), emit.compare(F::UNE, whole, y)); // of a number below 0
+  Value isRoot = both(emit.compare(F::OLT, x, zero), emit.compare(F::UNE, whole, y)); // root of a negative number
   Value wrong = either(both(isRoot, emit.compare(F::OLT, size, inf)), emit.compare(F::UNO, x, y));
   Value isOne = either(emit.compare(F::OEQ, x, one), emit.compare(F::OEQ, y, zero));
   isOne = either(isOne, both(emit.compare(F::OEQ, size, one), emit.compare(F::OEQ, magnitude(y), inf)));

@@ -1,4 +1,4 @@
-// The remainder of floats, as C's fmod has it, in arithmetic: exact for all operands.
+// C's fmod in arithmetic, exact for all operands.
 
 #include "lowering/math/MathFunctions.h"
 
@@ -21,17 +21,17 @@ SmallVector<Value> MathFunctions::repeated(int rounds, ArrayRef<Value> first,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
-/// a less the divisor as often as it goes into it, of numbers from 0 whose quotient is below 2^24 (f64: 2^53). A
-/// quotient just below a whole number may round to that, so that the difference is below 0; either is exact.
+/// a − ⌊a / divisor⌋ · divisor, for nonnegative numbers with a quotient below 2^24 (f64: 2^53). A quotient just below
+/// an integer may round to it, so that the difference is negative; both cases are exact.
 Value MathFunctions::remainderNear(Value a, Value divisor) {
   Value times = emit.make<math::TruncOp>(divide(a, divisor));
   Value rest = fma(negated(times), divisor, a);
   return emit.select(less(rest, 0), add(rest, divisor), rest);
 }
 
-/// The same of any finite numbers, the divisor not 0: by the divisor's multiples s = 2ᵏ · divisor, first that which is
-/// 2^23 (f64: 2^52) times smaller than a or a little less, then by so much smaller ones down to the divisor itself.
-/// Small operands are made larger first, so that s has all its digits.
+/// As above, for any finite numbers and a nonzero divisor: reduces by multiples s = 2ᵏ · divisor, the first about 2^23
+/// (f64: 2^52) times smaller than a, each following one smaller by that factor, down to the divisor itself. Small
+/// operands are scaled up first, so that s is normal.
 Value MathFunctions::remainderFar(Value a, Value divisor) {
   const int digits = wide ? 52 : 23;
   const auto lifted = [&](Value x, Value isSmall, int exponent) {
@@ -50,7 +50,7 @@ Value MathFunctions::remainderFar(Value a, Value divisor) {
   Value mantissa = emit.make<arith::AndIOp>(bits, word((int64_t(1) << digits) - 1));
   Value multiple = emit.bits(emit.make<arith::OrIOp>(mantissa, shifted(largest)), getElementTypeOrSelf(type));
   Value left = emit.make<arith::SubIOp>(largest, smallest);
-  const int most = wide ? 2046 + 51 : 254 + 22; // how far exponents lie apart, that of the smallest denormal included
+  const int most = wide ? 2046 + 51 : 254 + 22; // the largest difference of exponents, denormals included
   const auto round = [&](ValueRange carried) -> SmallVector<Value> {
     Value less = emit.compare(arith::CmpIPredicate::slt, carried[2], word(digits));
     Value step = emit.select(less, carried[2], word(digits));
@@ -63,7 +63,7 @@ Value MathFunctions::remainderFar(Value a, Value divisor) {
   return lifted(rest, isSmall, -lift);
 }
 
-/// NaN of an infinite x or of y = 0, as the quotient's difference has it; x of a larger y.
+/// NaN if x is infinite or y = 0, as the reduction computes; x if y is larger.
 Value MathFunctions::remainder(Value x, Value y) {
   using F = arith::CmpFPredicate;
   Value size = magnitude(x), divisor = magnitude(y), usual = remainderNear(size, divisor);

@@ -1,8 +1,8 @@
 // sin and cos in arithmetic, within their bounds for every finite argument.
 //
-// x = q · π/2 + r with |r| a little above π/4 at most; then a polynomial for sin r or cos r, as the last two bits of q
-// say. For |x| below a limit r comes from x less q times π/2 in three parts (Cody and Waite); beyond it, on a branch
-// that few take, from a product of x's digits with those of 2/π that matter for it (Payne and Hanek).
+// x = q · π/2 + r with |r| at most slightly above π/4; then a polynomial for sin r or cos r, selected by the last two
+// bits of q. For |x| below a limit, r is x minus q times π/2 in three parts (Cody and Waite). Beyond it, on a rarely
+// taken branch, r is the product of x's digits with the relevant digits of 2/π (Payne and Hanek).
 
 #include "lowering/math/MathFunctions.h"
 
@@ -15,8 +15,8 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-/// What is left of an angle: x = quadrant · π/2 + r + tail, of the quadrant, an integer, the two last bits. In f32 r
-/// alone is exact enough, and there is no tail.
+/// A reduced angle: x = quadrant · π/2 + r + tail; of the integer quadrant, only the last two bits are used. In f32, r
+/// is exact enough without a tail.
 struct MathFunctions::Angle {
   Value r, tail, quadrant;
 };
@@ -38,7 +38,7 @@ SmallVector<Value> MathFunctions::rarely(Value condition, ArrayRef<Value> usual,
   return llvm::to_vector_of<Value>(branch.getResults());
 }
 
-/// Four neighbours of a table of words, from the one at `position` on. What lies behind the table is never asked for.
+/// Four consecutive words of a table from `position` on, always within the table.
 SmallVector<Value, 4> MathFunctions::fromTable(ArrayRef<uint64_t> table, Value position) {
   const Type type = position.getType();
   SmallVector<Value> words =
@@ -54,7 +54,7 @@ SmallVector<Value, 4> MathFunctions::fromTable(ArrayRef<uint64_t> table, Value p
   return {words[0], words[1], words[2], words[3]};
 }
 
-// The digits of 2/π behind zeros, so that the first window which an argument asks for begins at the first digit.
+// The digits of 2/π after zeros, so that the first window of an argument begins at the first digit.
 static const uint64_t twoOverPi32[] = {0x00a2f983, 0x6e4e4415, 0x29fc2757, 0xd1f534dd,
                                        0xc0db6295, 0x993c4390, 0x41fe5163};
 static const uint64_t twoOverPi64[] = {0x0000000028be60db, 0x9391054a7f09d5f4, 0x7d4d377036d8a566, 0x4f10e4107f9458ea,
@@ -78,9 +78,8 @@ MathFunctions::Angle MathFunctions::reduceNear(Value x) {
   return {r, tail, emit.bits(n.carrier, getElementTypeOrSelf(words))};
 }
 
-/// Any other finite x = m · 2ᵉ: the product of m with 96 digits of 2/π · 2ᵉ from that of weight 2 on. What stands
-/// before them changes the quadrant by multiples of 4; what comes after is 2⁻⁶¹ at most, and no r of an f32 is below
-/// 2⁻³⁰.
+/// Any other finite x = m · 2ᵉ: the product of m with 96 digits of 2/π · 2ᵉ from weight 2 on. Higher digits change the
+/// quadrant by multiples of 4; lower ones contribute at most 2⁻⁶¹, and |r| is at least 2⁻³⁰ for every f32.
 MathFunctions::Angle MathFunctions::reduceFar32(Value x) {
   const Type longs = typeLike(type, builder.getI64Type());
   const auto number64 = [&](int64_t value) { return emit.integer(longs, value); };
@@ -97,7 +96,8 @@ MathFunctions::Angle MathFunctions::reduceFar32(Value x) {
   }
   Value high = emit.make<arith::OrIOp>(emit.make<arith::ShLIOp>(window[0], number64(32)), window[1]);
   Value low = emit.make<arith::ShRUIOp>(emit.make<arith::MulIOp>(digits, window[2]), number64(32));
-  Value turns = emit.make<arith::AddIOp>(emit.make<arith::MulIOp>(digits, high), low); // of 2⁶⁴ to four quadrants
+  Value turns =
+      emit.make<arith::AddIOp>(emit.make<arith::MulIOp>(digits, high), low); // in units of 2⁻⁶⁴ of four quadrants
   Value quadrant = emit.make<arith::ShRUIOp>(emit.make<arith::AddIOp>(turns, number64(1LL << 61)), number64(62));
   Value rest = emit.make<arith::SubIOp>(turns, emit.make<arith::ShLIOp>(quadrant, number64(62)));
   const Type doubles = typeLike(type, builder.getF64Type());
@@ -117,7 +117,7 @@ Value MathFunctions::highProduct(Value a, Value b) {
   return sum(sum(times(high(a), high(b)), high(middle)), high(other));
 }
 
-/// The same in 192 digits, which leave 2⁻⁶⁴ of the smallest r, 2⁻⁶².
+/// As above with 192 digits, which leave a relative error of 2⁻⁶⁴ for the smallest |r|, 2⁻⁶².
 MathFunctions::Angle MathFunctions::reduceFar64(Value x) {
   const auto sum = [&](Value p, Value q) { return emit.make<arith::AddIOp>(p, q); };
   Value size = emit.bits(magnitude(x), builder.getI64Type());
@@ -158,7 +158,7 @@ MathFunctions::Angle MathFunctions::reduceFar64(Value x) {
   return withSignOf(x, {r, add(subtract(product, r), error), quadrant});
 }
 
-/// The angle of −size turned into that of x.
+/// Changes the reduced angle of |x| to that of x.
 MathFunctions::Angle MathFunctions::withSignOf(Value x, Angle angle) {
   Value negative = emit.compare(arith::CmpIPredicate::slt, emit.bits(x, getElementTypeOrSelf(words)), word(0));
   Value quadrant = emit.make<arith::SubIOp>(word(0), angle.quadrant);
@@ -174,7 +174,7 @@ MathFunctions::Angle MathFunctions::reduceAngle(Value x) {
   Value isFar = emit.compare(arith::CmpFPredicate::OGE, magnitude(x), number(wide ? 0x1p20 : 0x1p17));
   SmallVector<Value> chosen = rarely(isFar, usual, [&]() -> SmallVector<Value> {
     Angle far = wide ? reduceFar64(x) : reduceFar32(x);
-    far.r = fma(x, number(0), far.r); // NaN of an infinity
+    far.r = fma(x, number(0), far.r); // NaN for infinity
     return wide ? SmallVector<Value>{far.r, far.quadrant, far.tail} : SmallVector<Value>{far.r, far.quadrant};
   });
   return {chosen[0], wide ? chosen[2] : Value(), chosen[1]};

@@ -1,5 +1,5 @@
-// Atomics become `memref.atomic_rmw` where there is one, which LLVM spells as an instruction or a loop, else operations
-// of LLVM on a pointer: on the bits of elements as integers, for only those can be compared or loaded so.
+// Atomics become `memref.atomic_rmw` if it has the kind; LLVM emits an instruction or a loop for it. Others become LLVM
+// operations on a pointer and on elements as integers, because only integers can be compared and exchanged.
 
 #include "lowering/tile/Atomics.h"
 
@@ -47,7 +47,7 @@ static Value pointerTo(Code &emit, Value memory, ValueRange indices) {
   return emit.make<LLVM::IntToPtrOp>(LLVM::LLVMPointerType::get(emit.builder.getContext()), address);
 }
 
-/// The integers that hold elements of memory.
+/// The integer type of elements in memory.
 static IntegerType bitsOf(MemRefType memory) {
   return IntegerType::get(memory.getContext(), memory.getElementTypeBitWidth());
 }
@@ -64,7 +64,7 @@ static Value fromBits(Code &emit, Value bits, Type element) {
   return isa<FloatType>(element) ? emit.bits(bits, element) : bits;
 }
 
-/// Leaves `desired` where `expected` is; what was there.
+/// Replaces `expected` by `desired` atomically; returns the old value.
 static Value exchangeIf(Code &emit, Value pointer, Value expected, Value desired) {
   using LLVM::AtomicOrdering;
   Value both =
@@ -72,7 +72,7 @@ static Value exchangeIf(Code &emit, Value pointer, Value expected, Value desired
   return emit.make<LLVM::ExtractValueOp>(both, ArrayRef<int64_t>{0});
 }
 
-/// Adds narrow floats: each sum is rounded once from f32, until nobody has come in between.
+/// Adds narrow floats by compare and exchange; each sum is rounded once from f32.
 static Value addNarrow(Code &emit, Value value, Value pointer, IntegerType bits) {
   OpBuilder &b = emit.builder;
   const Type element = value.getType();
@@ -120,7 +120,7 @@ static Value emitChange(Code &emit, tile::AtomicRmwOp op, Value value, ValueRang
   const auto memory = cast<MemRefType>(op.getView().getType());
   if (isNarrow && op.getKind() == tile::AtomicKind::Add)
     return addNarrow(emit, value, pointerTo(emit, op.getView(), indices), bitsOf(memory));
-  if (isNarrow) { // LLVM exchanges integers alone
+  if (isNarrow) { // LLVM exchanges only integers
     Value bits = toBits(emit, value, bitsOf(memory)), pointer = pointerTo(emit, op.getView(), indices);
     Value old = emit.make<LLVM::AtomicRMWOp>(LLVM::AtomicBinOp::xchg, pointer, bits, LLVM::AtomicOrdering::acq_rel);
     return fromBits(emit, old, value.getType());

@@ -1,4 +1,4 @@
-// Types, constants and bitcasts of floats become those of integers.
+// Converts types, constants and bitcasts of floats to those of integers.
 
 #include "lowering/tile/CarryBits.h"
 

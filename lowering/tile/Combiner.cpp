@@ -1,4 +1,4 @@
-// The kinds of reduction, and functions.
+// Combines values by a kind of reduction or by a function.
 
 #include "lowering/tile/Combiner.h"
 
@@ -20,7 +20,8 @@ SmallVector<TypedAttr, 2> Combiner::neutral() const {
     return {integer(APInt::getSignedMinValue(width)), b.getI32IntegerAttr(INT32_MAX)};
   if (auto real = dyn_cast<FloatType>(element)) {
     const llvm::fltSemantics &semantics = real.getFloatSemantics();
-    const APFloat nan = APFloat::getNaN(semantics); // the other operand wins, and all-NaN stays NaN
+    const APFloat nan =
+        APFloat::getNaN(semantics); // neutral: the other operand is returned, and NaN only if all are NaN
     if (kind == tile::ReduceKind::Sum)
       return {b.getFloatAttr(real, APFloat::getZero(semantics, /*Negative=*/true))};
     return {b.getFloatAttr(real, kind == tile::ReduceKind::Product ? APFloat::getOne(semantics) : nan)};
@@ -43,7 +44,7 @@ SmallVector<TypedAttr, 2> Combiner::neutral() const {
   return {integer(width == 1 ? APInt(1, 0) : APInt::getSignedMinValue(width))};
 }
 
-/// Integers that order as the elements do: −0 as +0, NaN below −∞.
+/// Integers with the order of the elements: −0 equals +0, and NaN is below −∞.
 Value Combiner::keyOf(Emit &emit, Value elements) const {
   if (!isa<FloatType>(element))
     return elements;
@@ -64,7 +65,7 @@ Combiner::State Combiner::begin(Emit &emit, Value elements, Value index) const {
 
 Value Combiner::pick(Emit &emit, Value a, Value b) const {
   const bool real = isa<FloatType>(element);
-  if (element.isInteger(1) && kind == tile::ReduceKind::Min) // a signed true is below false
+  if (element.isInteger(1) && kind == tile::ReduceKind::Min) // signed i1: true is below false
     return emit.make<arith::AndIOp>(a, b);
   if (element.isInteger(1) && kind == tile::ReduceKind::Max)
     return emit.make<arith::OrIOp>(a, b);
@@ -88,7 +89,7 @@ Value Combiner::pick(Emit &emit, Value a, Value b) const {
   return real ? emit.make<arith::MaxNumFOp>(a, b) : emit.make<arith::MaxSIOp>(a, b);
 }
 
-/// The function's operations once more, on values of the states' shape.
+/// Clones the function's operations on values of the states' shape.
 Combiner::State Combiner::call(Emit &emit, const State &a, const State &b, function_ref<Value(Value)> outside) const {
   IRMapping values;
   for (const auto [argument, value] : llvm::zip_equal(function->getArguments(), llvm::concat<const Value>(a, b)))

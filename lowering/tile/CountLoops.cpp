@@ -1,8 +1,8 @@
-// Makes the arithmetic of every loop safe: a loop counts from `begin` by `step`, and where that might go past the
-// largest integer before it reaches `end`, it would begin anew at the smallest one and never end.
+// Makes the induction of every loop safe. A loop counts from `begin` by `step`; if that could exceed the largest
+// integer before it reaches `end`, it would wrap and never end.
 //
-// Loops whose bounds are known to be far from the ends of their type stay as they are: those over extents, parts of
-// extents and constants, which are nearly all. Any other counts its iterations.
+// Loops whose bounds are known to be far from the limits of their type are unchanged: those over extents, parts of
+// extents and constants, which are nearly all. Any other loop is changed to count its iterations.
 //
 //     scf.for %i = %begin to %end step %step : i64 { … }
 //     // becomes
@@ -31,13 +31,13 @@ static bool areSmall(ArrayRef<ConstantIntRanges> ranges) {
   });
 }
 
-/// Whether several steps, as of a loop that is unrolled, are as far from the ends as one is.
+/// Whether several steps, as in an unrolled loop, also stay within the limits.
 static bool isShort(Value step) {
   APInt constant;
   return matchPattern(step, m_ConstantInt(&constant)) && constant.getSignificantBits() <= 32;
 }
 
-/// How many iterations the loop has, up to the largest integer of its type: nobody would see the end of more.
+/// The loop's number of iterations, saturated at the largest integer of its type.
 static Value countOf(Emit &emit, scf::ForOp loop, Value step) {
   const Type type = step.getType();
   Value one = emit.integer(type, 1);
@@ -59,7 +59,7 @@ static void countIterations(scf::ForOp loop, bool stepIsPositive) {
   loop.setLowerBound(emit.integer(type, 0));
   loop.setStep(emit.integer(type, 1));
   builder.setInsertionPointToStart(loop.getBody());
-  // From a negative beginning the distance may need one bit more, which the sum gives back.
+  // From a negative begin the distance may need one more bit; unsigned arithmetic is exact.
   const auto flags =
       isNonNegative(rangeOf(begin)) ? arith::IntegerOverflowFlags::nsw : arith::IntegerOverflowFlags::none;
   Value distance = emit.make<arith::MulIOp>(number, step, flags);
@@ -71,7 +71,7 @@ struct CountLoops : impl::CountLoopsBase<CountLoops> {
   using CountLoopsBase::CountLoopsBase;
   void runOnOperation() override {
     getOperation().walk([](scf::ForOp loop) {
-      if (loop.getUnsignedCmp() || loop.getStep().getType().isIndex()) // of a part that is lowered already
+      if (loop.getUnsignedCmp() || loop.getStep().getType().isIndex()) // of a part that is already lowered
         return;
       const ConstantIntRanges step = rangeOf(loop.getStep());
       const bool stepIsPositive = step.smin().isStrictlyPositive();

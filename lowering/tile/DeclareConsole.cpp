@@ -1,6 +1,6 @@
-// Declares what `tile.check` and `tile.print` will call, and the texts that they pass; emits those calls.
+// Declares the functions that `tile.check` and `tile.print` call, and their texts; emits the calls.
 //
-// Function passes may not change the module, so the globals and declarations are made here, before them.
+// Function passes must not change the module, so globals and declarations are created here, before them.
 
 #include "lowering/Abi.h"
 #include "lowering/Passes.h"
@@ -18,7 +18,7 @@ namespace kiln::lowering {
 #define GEN_PASS_DEF_DECLARECONSOLE
 #include "lowering/Passes.h.inc"
 
-/// The first file and line in a location, which may be fused or a call site: the user's.
+/// The first file and line in a location, which may be fused or a call site: the user's line.
 static std::string whereOf(Location loc) {
   std::string where = "unknown";
   loc->walk([&](Location inner) {
@@ -47,12 +47,12 @@ int64_t textNumber(Operation *op, StringRef attribute) {
   return number;
 }
 
-/// The number of the type whose elements are printed, as kiln::Type has it.
+/// The number of the printed element type in kiln::Type.
 static int64_t elementNumber(tile::PrintOp op) {
   if (auto number = op->getAttrOfType<IntegerAttr>("tile.element"))
     return number.getInt();
   const int64_t number = *tile::numberOf(getElementTypeOrSelf(op.getValue().getType()));
-  return tile::isUnsigned(op) ? number + 1 : number; // it stands behind the signed one
+  return tile::isUnsigned(op) ? number + 1 : number; // it follows the signed one
 }
 
 static Value textAddress(OpBuilder &b, Operation *op, StringRef attribute) {
@@ -122,7 +122,7 @@ struct DeclareConsole : impl::DeclareConsoleBase<DeclareConsole> {
     func::FuncOp::create(builder, builder.getUnknownLoc(), name, type).setPrivate();
   }
 
-  /// A zero-terminated constant of the module with this text; one for equal texts.
+  /// A zero-terminated constant of the module with this text; equal texts share one.
   FlatSymbolRefAttr text(StringRef value) {
     FlatSymbolRefAttr &known = texts[value];
     if (known)

@@ -80,14 +80,14 @@ Value Emit::castInteger(Value value, Type element) {
   return make<arith::TruncIOp>(type, value);
 }
 
-/// Drops the low eleven bits of integers that f64 cannot hold and sets the lowest kept bit if one of them was set: the
-/// conversion to f64 is then exact, and rounding it to a narrow float gives what rounding the integer gives.
+/// Rounds integers that f64 cannot hold to odd: drops the low eleven bits, and sets the lowest kept bit if one of them
+/// was set. The conversion to f64 is then exact, and rounding it to a narrow float equals rounding the integer.
 Value Emit::stickyBits(Value i64) {
   Type type = i64.getType();
   Value low = make<arith::AndIOp>(i64, integer(type, 0x7FF));
   Value carry = make<arith::AddIOp>(low, integer(type, 0x7FF));
   Value sticky = make<arith::AndIOp>(make<arith::OrIOp>(i64, carry), integer(type, ~int64_t(0x7FF)));
-  Value shifted = make<arith::AddIOp>(i64, integer(type, int64_t(1) << 53)); // −2^53 … 2^53 moves to 0 … 2^54
+  Value shifted = make<arith::AddIOp>(i64, integer(type, int64_t(1) << 53)); // maps −2^53 … 2^53 to 0 … 2^54
   Value exact = compare(arith::CmpIPredicate::ule, shifted, integer(type, int64_t(1) << 54));
   return select(exact, i64, sticky);
 }
@@ -105,7 +105,7 @@ Value Emit::castToReal(Value value, Type element) {
   return castReal(make<arith::SIToFPOp>(typeLike(value.getType(), builder.getF64Type()), value), element);
 }
 
-/// The conversion never sees a number that it has no result for: these are replaced before and repaired after.
+/// Numbers without a result are replaced before the conversion and corrected after it.
 Value Emit::castToInteger(Value value, Type element) {
   if (tile::isNarrowFloat(getElementTypeOrSelf(value.getType())))
     value = castReal(value, builder.getF32Type());
@@ -127,8 +127,8 @@ Value Emit::castToInteger(Value value, Type element) {
   return select(above, largest, converted);
 }
 
-/// `real`, kept apart from the conversion of an integer that made it: canonicalisation would merge that with a
-/// narrowing that follows, and round once where two casts round twice. A copy of its own sign changes no number.
+/// `real`, separated from the integer conversion that produced it. Canonicalisation would merge it with a following
+/// narrowing and round once, where two casts round twice. Copying a number's own sign does not change it.
 Value Emit::settled(Value real) {
   Operation *conversion = real.getDefiningOp();
   if (!isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(conversion) ||
@@ -137,7 +137,7 @@ Value Emit::settled(Value real) {
   return make<math::CopySignOp>(real, real);
 }
 
-/// f64 → f32, where an inexact result takes the neighbour with an odd last bit.
+/// f64 → f32, rounded to odd: an inexact result becomes the neighbour with an odd last bit.
 Value Emit::narrowToOdd(Value f64) {
   Type f32Type = typeLike(f64.getType(), builder.getF32Type());
   Value nearest = make<arith::TruncFOp>(f32Type, f64);
@@ -147,7 +147,7 @@ Value Emit::narrowToOdd(Value f64) {
     Value word = bits(x, builder.getI64Type());
     return make<arith::AndIOp>(word, integer(word.getType(), INT64_MAX));
   };
-  // In magnitude order the words of floats count up, so one less is the next value toward zero.
+  // Words of floats increase with magnitude, so the word minus one is the next value towards zero.
   Value away = compare(arith::CmpIPredicate::ugt, magnitude(back), magnitude(f64));
   Value word = bits(nearest, builder.getI32Type());
   Value one = integer(word.getType(), 1);
@@ -156,8 +156,8 @@ Value Emit::narrowToOdd(Value f64) {
   return bits(select(inexact, odd, word), builder.getF32Type());
 }
 
-/// By their bits: those of f16 are e5m2's with eight zeros behind them, and e4m3's one place further right, but for a
-/// bias that is less by 8 and for NaN.
+/// By bits: f16 is e5m2 followed by eight zeros; e4m3 is shifted right by one more, apart from NaN and a bias smaller
+/// by 8.
 Value realOfByte(Emit &emit, Value word, Type element) {
   MLIRContext *context = word.getContext();
   const bool isE5M2 = isa<Float8E5M2Type>(element);
@@ -177,7 +177,7 @@ Value realOfByte(Emit &emit, Value word, Type element) {
   return emit.select(isNaN, emit.real(scaled.getType(), std::numeric_limits<double>::quiet_NaN()), scaled);
 }
 
-/// An f32 rounded to a float of 8 bits, to nearest even; beyond the largest number to that.
+/// Rounds an f32 to an 8-bit float, to nearest even; larger numbers saturate.
 static Value toByte(Emit &emit, Value real, Type element) {
   MLIRContext *context = real.getContext();
   const bool isE5M2 = isa<Float8E5M2Type>(element);
@@ -185,17 +185,17 @@ static Value toByte(Emit &emit, Value real, Type element) {
   Value word = emit.bits(real, IntegerType::get(context, 32));
   const auto constant = [&](int64_t value) { return emit.integer(word.getType(), value); };
   Value size = emit.make<arith::AndIOp>(word, constant(INT32_MAX));
-  // Normal numbers: half a unit of the last place, or one less where that is even, carries into it and further on.
+  // Normal numbers: adding half a unit in the last place (minus one if it is even) carries correctly.
   Value last = emit.make<arith::AndIOp>(emit.make<arith::ShRUIOp>(size, constant(drop)), constant(1));
   Value carried = emit.make<arith::AddIOp>(emit.make<arith::AddIOp>(size, constant((1 << (drop - 1)) - 1)), last);
   Value normal = emit.make<arith::SubIOp>(emit.make<arith::ShRUIOp>(carried, constant(drop)),
                                           constant(int64_t(127 - bias) << mantissa));
-  // Below them all units are alike. A number whose own last place is that unit, added, has the sum's rounding do it.
+  // Denormals have a common unit. Adding a number whose last place is that unit rounds correctly.
   const auto unit = static_cast<float>(std::ldexp(1.0, 1 - bias - mantissa + 23));
   Value sum = emit.make<arith::AddFOp>(emit.bits(size, Float32Type::get(context)), emit.real(real.getType(), unit));
   Value small =
       emit.make<arith::SubIOp>(emit.bits(sum, IntegerType::get(context, 32)), constant(std::bit_cast<int32_t>(unit)));
-  const int32_t least = std::bit_cast<int32_t>(std::ldexp(1.0f, 1 - bias)); // the least normal number
+  const int32_t least = std::bit_cast<int32_t>(std::ldexp(1.0f, 1 - bias)); // the smallest normal number
   Value rounded = emit.select(emit.compare(arith::CmpIPredicate::ult, size, constant(least)), small, normal);
   rounded = emit.make<arith::MinUIOp>(rounded, constant(isE5M2 ? 0x7B : 0x7E));
   Value isNaN = emit.compare(arith::CmpIPredicate::ugt, size, constant(0x7F800000));

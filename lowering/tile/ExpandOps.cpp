@@ -1,11 +1,11 @@
-// Spells total integer operations, casts, random numbers and narrow-float arithmetic in arith.
+// Expands total integer operations, casts, random numbers and narrow-float arithmetic into arith.
 //
-// Everything here is elementwise and works on scalars and tiles alike. After it no `tile.cast`, `div`, `rem`, `shl`,
-// `shr` or `random` is left, no arithmetic on bf16 or f16 except conversions to and from f32, no reduction of bool,
-// bf16 or f16, and no sort but of integers (SortKeys.cpp). A narrow-float operation is rounded once: its f32 result has
-// more than twice the bits, so that rounding twice cannot differ; where that is not so (fma, conversions of f64 and
-// integers) the first step rounds to odd. On a target that rounds once by itself (`native-narrow`) its operations stay
-// as they are. Floats of 8 bits are bytes from here on (CarryBits.h), and unsigned numbers are ordered as signed ones.
+// All patterns are elementwise and work on scalars and tiles. Afterwards there is no `tile.cast`, `div`, `rem`, `shl`,
+// `shr` or `random`, no arithmetic on bf16 or f16 except conversions to and from f32, no reduction of bool, bf16 or
+// f16, and no sort except of integers (SortKeys.cpp). A narrow-float operation is rounded once: its f32 result has more
+// than twice the bits, so double rounding makes no difference. Where it would (fma, conversions of f64 and integers),
+// the first step rounds to odd. Operations that the target rounds once natively (`native-narrow`) are unchanged. 8-bit
+// floats are bytes from here on (CarryBits.h), and unsigned numbers are ordered as signed ones.
 //
 //     %0 = arith.addf %a, %b : tensor<4xbf16>
 //     // becomes
@@ -34,7 +34,7 @@ namespace kiln::lowering {
 #define GEN_PASS_DEF_EXPANDOPS
 #include "lowering/Passes.h.inc"
 
-/// The value of a scalar constant or of a splat, or nothing.
+/// The value of a scalar constant or a splat, or none.
 static std::optional<APInt> constantOf(Value value) {
   APInt integer;
   if (matchPattern(value, m_ConstantInt(&integer)))
@@ -57,7 +57,7 @@ struct ExpandCast : OpRewritePattern<tile::CastOp> {
   }
 };
 
-/// To f16 by one instruction, from what f32 does not hold.
+/// To f16 by one instruction, from types that f32 does not contain.
 struct KeepCastToHalf : OpRewritePattern<tile::CastOp> {
   explicit KeepCastToHalf(MLIRContext *context) : OpRewritePattern(context, /*benefit=*/2) {}
   LogicalResult matchAndRewrite(tile::CastOp op, PatternRewriter &rewriter) const override {
@@ -75,7 +75,7 @@ struct KeepCastToHalf : OpRewritePattern<tile::CastOp> {
   }
 };
 
-/// x / 0 and INT_MIN / −1 are divided by 1 instead; the right results are put in afterwards.
+/// x / 0 and INT_MIN / −1 divide by 1 instead; their results are selected afterwards.
 struct ExpandDiv : OpRewritePattern<tile::DivOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tile::DivOp op, PatternRewriter &rewriter) const override {
@@ -145,7 +145,7 @@ struct ExpandShl : OpRewritePattern<tile::ShlOp> {
   }
 };
 
-/// A shift by the width or more gives what a shift by width − 1 gives: the sign. Of what has none it gives 0.
+/// A shift by the width or more gives the sign, as a shift by width − 1; for unsigned numbers it gives 0.
 struct ExpandShr : OpRewritePattern<tile::ShrOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tile::ShrOp op, PatternRewriter &rewriter) const override {
@@ -168,7 +168,7 @@ struct ExpandShr : OpRewritePattern<tile::ShrOp> {
   }
 };
 
-/// Philox-4x32-10 (Salmon et al., SC 2011). Words live in the low halves of i64, so that a product of two is exact.
+/// Philox-4x32-10 (Salmon et al., SC 2011). Words are in the low halves of i64, so that products are exact.
 struct ExpandRandom : OpRewritePattern<tile::RandomOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tile::RandomOp op, PatternRewriter &rewriter) const override {
@@ -194,7 +194,7 @@ struct ExpandRandom : OpRewritePattern<tile::RandomOp> {
   }
 };
 
-/// Conversions between f64 and the narrow floats by way of f32, without rounding twice.
+/// Conversions between f64 and narrow floats through f32, without double rounding.
 template <class OpTy> struct ExpandFloatConversion : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
@@ -206,7 +206,7 @@ template <class OpTy> struct ExpandFloatConversion : OpRewritePattern<OpTy> {
   }
 };
 
-/// Elementwise arithmetic on bf16 and f16 in f32, but for what the target rounds once by itself.
+/// Elementwise arithmetic on bf16 and f16 in f32, except operations that the target rounds once natively.
 struct WidenNarrowFloats : RewritePattern {
   WidenNarrowFloats(MLIRContext *context, bool isNative)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context), isNative(isNative) {}
@@ -246,7 +246,7 @@ struct WidenNarrowFloats : RewritePattern {
   const bool isNative;
 };
 
-/// A narrow fma with one rounding: the product is exact in f64, the sum is rounded to odd there.
+/// A narrow fma with one rounding: the product is exact in f64, and the sum is rounded to odd.
 struct WidenFma : OpRewritePattern<math::FmaOp> {
   WidenFma(MLIRContext *context, bool isNative) : OpRewritePattern(context), isNative(isNative) {}
   LogicalResult matchAndRewrite(math::FmaOp op, PatternRewriter &rewriter) const override {
@@ -276,7 +276,7 @@ struct WidenReduce : OpRewritePattern<tile::ReduceOp> {
     bool index = op.getKind() == tile::ReduceKind::ArgMax;
     Type result = index ? op.getType() : typeLike(op.getType(), wide);
     Value reduced = tile::ReduceOp::create(rewriter, op.getLoc(), result, op.getKind(), source, op.getAxis());
-    if (!index && element.isInteger(1) && op.getKind() == tile::ReduceKind::Sum) // wraps, as every integer sum
+    if (!index && element.isInteger(1) && op.getKind() == tile::ReduceKind::Sum) // wraps, as other integer sums
       reduced = emit.make<arith::TruncIOp>(typeLike(result, element), reduced);
     else if (!index)
       reduced = emit.cast(reduced, element);
@@ -285,7 +285,7 @@ struct WidenReduce : OpRewritePattern<tile::ReduceOp> {
   }
 };
 
-/// The same for scans by a kind; every element is rounded once.
+/// As above, for scans by a kind; every element is rounded once.
 struct WidenScan : OpRewritePattern<tile::ScanOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tile::ScanOp op, PatternRewriter &rewriter) const override {
@@ -304,7 +304,7 @@ struct WidenScan : OpRewritePattern<tile::ScanOp> {
   }
 };
 
-/// The order of unsigned numbers is that of signed ones whose highest bit is the other way round.
+/// Unsigned numbers are ordered as signed ones with the highest bit inverted.
 Value turned(Emit &emit, Value value) {
   const unsigned width = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
   return emit.make<arith::XOrIOp>(value, emit.integer(value.getType(), APInt::getSignedMinValue(width).getSExtValue()));
@@ -340,7 +340,7 @@ struct ExpandUnsignedScan : OpRewritePattern<tile::ScanOp> {
   }
 };
 
-/// Floats of 8 bits are multiplied as bf16, which has all of them, but where the target multiplies them, and may.
+/// 8-bit floats are multiplied as bf16, which contains all of them, unless the target multiplies them natively and may.
 struct WidenDot : OpRewritePattern<tile::DotOp> {
   WidenDot(MLIRContext *context, bool isNative, bool isCoarse)
       : OpRewritePattern(context), isNative(isNative), isCoarse(isCoarse) {}

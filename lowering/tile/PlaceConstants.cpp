@@ -1,7 +1,7 @@
-// Puts constant tiles of several values into memory: tables of the module, which nobody writes.
+// Moves constant tiles that are not splats to read-only tables of the module.
 //
-// Such a tile becomes a load like any other, so that what a target knows of loads serves it, too. The table's bytes are
-// those of a view: little-endian, row-major, a bool in a byte.
+// Such a tile becomes an ordinary load, so that a target's optimisations of loads apply. The table has the bytes of a
+// view: little-endian, row-major, a bool in a byte.
 //
 //     %t = arith.constant dense<[1, 2, 3]> : tensor<3xi32>
 //     ─>
@@ -25,7 +25,7 @@ namespace kiln::lowering {
 #define GEN_PASS_DEF_PLACECONSTANTS
 #include "lowering/Passes.h.inc"
 
-/// The elements as memory has them.
+/// The elements as bytes in memory.
 static std::vector<char> bytesOf(DenseElementsAttr elements) {
   if (!elements.getElementType().isInteger(1)) {
     const ArrayRef<char> raw = elements.getRawData();
@@ -35,7 +35,7 @@ static std::vector<char> bytesOf(DenseElementsAttr elements) {
   return {truths.begin(), truths.end()};
 }
 
-/// The first operation in the block of `op` that uses its result, itself or in a region.
+/// The first operation in the block of `op` that uses its result, directly or in a region.
 static Operation *firstUseOf(Operation *op) {
   Operation *first = nullptr;
   for (Operation *user : op->getUsers()) {
@@ -58,7 +58,7 @@ struct PlaceConstants : impl::PlaceConstantsBase<PlaceConstants> {
         constants.push_back(constant);
     });
     for (arith::ConstantOp constant : constants) {
-      if (Operation *use = firstUseOf(constant)) // as late as can be: a thread holds it from there on
+      if (Operation *use = firstUseOf(constant)) // as late as possible, because it takes registers from there on
         constant.replaceAllUsesWith(load(constant, use));
       constant.erase();
     }
@@ -82,7 +82,7 @@ struct PlaceConstants : impl::PlaceConstantsBase<PlaceConstants> {
     return tile.getElementType().isInteger(1) ? IntegerType::get(tile.getContext(), 8) : tile.getElementType();
   }
 
-  /// The table that has these elements; one for equal ones.
+  /// The table with these elements; equal constants share one.
   memref::GlobalOp tableOf(DenseElementsAttr elements, Location loc) {
     memref::GlobalOp &known = tables[elements];
     if (known)

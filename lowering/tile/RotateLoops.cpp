@@ -1,6 +1,6 @@
-// Puts all that a while does into its rounds: the condition is computed in front of the loop, and at the end of each
-// round again. What is left in its first region is an `scf.condition` of the first value that the loop carries, which
-// passes on the others. What a while carries for nobody stays as it began.
+// Rotates while loops: the condition is computed before the loop, and again at the end of each iteration. The first
+// region then only has an `scf.condition` of the first carried value, which passes on the others. Unused carried values
+// keep their initial values.
 //
 //     scf.while (%x = %init) { %c = …%x… scf.condition(%c) %x } do { … scf.yield %y }
 //     // becomes
@@ -47,8 +47,7 @@ static void rotate(scf::WhileOp loop) {
   loop.erase();
 }
 
-/// Leaves numbers as they are that are carried for nobody but themselves, such as that of a round which is not asked
-/// for.
+/// Removes carried numbers that only they themselves use, such as an unused iteration count.
 static void stopIdle(const Rounds &loop) {
   for (const auto &[argument, next, result] : llvm::zip_equal(loop.arguments, loop.yielded, loop.results)) {
     Operation *const op = next.get().getDefiningOp();

@@ -1,10 +1,9 @@
-// Sorts of any elements as sorts of integers that order as these do: their *keys*, of 32 or 64 bits.
+// Converts sorts of any elements to sorts of integers of the same order: their *keys*, of 32 or 64 bits.
 //
-// A float's key has its bits, all but the sign turned round where it is negative; NaN has the greatest, and a
-// descending order turns all others round. Where positions are asked for, they stand in the key's low bits, below what
-// orders the elements, so that equal ones keep their order: those that the element leaves free of an i32, or else an
-// i64's low half. −0 is +0 there, and the lowest bit says what it was. Keys that fill 64 bits have the positions beside
-// them.
+// A float's key has its bits; for negative numbers all bits except the sign are inverted. NaN has the greatest key, and
+// a descending order inverts all others. If positions are requested, they are in the key's low bits, so that equal
+// elements keep their order: the bits of an i32 that the element leaves free, or the low half of an i64. There, −0
+// equals +0, and the lowest bit distinguishes them. Keys that fill 64 bits have the positions in a second operand.
 
 #include "lowering/tile/SortKeys.h"
 
@@ -20,7 +19,7 @@ namespace kiln::lowering {
 
 namespace {
 
-/// The keys of one sort, and what it gives in elements.
+/// The keys of one sort, and the conversion of its results back to elements.
 class SortKeys {
 public:
   SortKeys(tile::SortOp op, PatternRewriter &rewriter)
@@ -28,7 +27,7 @@ public:
         isReal(isa<FloatType>(element)), hasPositions(!op.getPositions().use_empty()) {
     const unsigned width = element.getIntOrFloatBitWidth();
     bits = width > 32 ? 64 : 32;
-    if (bits == 32) // of an f32 that holds a narrow float the lowest bits are 0
+    if (bits == 32) // the low bits of a narrow float in f32 are 0
       free = isReal ? APFloat::semanticsPrecision(APFloat::IEEEsingle()) -
                           APFloat::semanticsPrecision(cast<FloatType>(element).getFloatSemantics())
                     : 32 - std::max(8u, width);
@@ -40,13 +39,13 @@ private:
   Type integer(unsigned width) { return builder.getIntegerType(width); }
   Value number(Value like, int64_t value) { return emit.integer(like.getType(), value); }
   Value shifted(Value value, int64_t by) { return emit.make<arith::ShLIOp>(value, number(value, by)); }
-  /// The other order: of two numbers below 0 the one with the greater bits comes first.
+  /// Inverts the order of negative numbers: the one with the greater bits comes first.
   Value ordered(Value numbers) {
     const Value sign = emit.make<arith::ShRSIOp>(numbers, number(numbers, bits - 1));
     const int64_t allButSign = static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
     return emit.make<arith::XOrIOp>(numbers, emit.make<arith::AndIOp>(sign, number(numbers, allButSign)));
   }
-  /// Numbers without a sign as signed ones of the same order, and back: the top bit is the other one.
+  /// Unsigned numbers as signed ones of the same order, and back: inverts the top bit.
   Value natural(Value numbers) {
     const auto top = static_cast<int64_t>(uint64_t{1} << (element.getIntOrFloatBitWidth() - 1));
     return tile::isUnsigned(op) ? emit.make<arith::XOrIOp>(numbers, number(numbers, top)) : numbers;
@@ -85,18 +84,18 @@ Value SortKeys::keys() {
   return emit.select(isNaN, number(key, static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1)), key);
 }
 
-/// `wasMinusZero`, of the keys' type, is 1 where it says so, and may be null.
+/// `wasMinusZero`, of the keys' type, is 1 for elements that were −0; it may be null.
 Value SortKeys::elementsOf(Value keys, Value wasMinusZero) {
   Value numbers = turned(keys);
   if (!isReal)
     return natural(emit.cast(free ? emit.make<arith::ShRSIOp>(numbers, number(numbers, free)) : numbers, element));
   numbers = ordered(numbers);
-  if (free) // which has been turned round, too
+  if (free) // inverted, too
     numbers = emit.make<arith::AndIOp>(numbers, number(numbers, -(int64_t{1} << free)));
   if (wasMinusZero)
     numbers = emit.make<arith::XOrIOp>(numbers, shifted(wasMinusZero, bits - 1));
   const Value real = emit.bits(numbers, bits == 64 ? Type(builder.getF64Type()) : builder.getF32Type());
-  if (isa<Float8E5M2Type>(element)) { // a cast would take infinities for numbers that are too large
+  if (isa<Float8E5M2Type>(element)) { // a cast would saturate infinities
     const Value half = emit.bits(emit.cast(real, builder.getF16Type()), integer(16));
     const Value high = emit.make<arith::ShRUIOp>(half, number(half, 8));
     return emit.bits(emit.make<arith::TruncIOp>(typeLike(high.getType(), integer(8)), high), element);
@@ -104,7 +103,7 @@ Value SortKeys::elementsOf(Value keys, Value wasMinusZero) {
   return tile::isNarrowFloat(element) ? emit.cast(real, element) : real;
 }
 
-/// i32 numbers that order equal elements: positions, and below them whether it is −0.
+/// i32 numbers that order equal elements: positions, followed by a bit for −0.
 Value SortKeys::ties() {
   const Location loc = op.getLoc();
   const Type i32 = builder.getI32Type();

@@ -1,4 +1,4 @@
-// Rounds of a loop that need no mask get a loop of their own.
+// Splits a loop so that iterations that need no mask have their own loop.
 //
 //     for n = 0 … end:                          for n = 0 … middle:       // column ≤ m − n for each column of a round
 //       mask = column ≤ m − n                     s' = s
@@ -6,19 +6,17 @@
 //                                                 mask = column ≤ m − n
 //                                                 s' = mask ? s : −∞
 //
-// A mask is a comparison of positions counted from the tile's corner, or numbers made of them, with a scalar that grows
-// or falls by one with the loop's position, or with what that lies away from a tile of limits, which are the same in
-// all rounds:
+// A mask is a comparison of positions relative to the tile's corner, or sums of them, with a scalar that increases or
+// decreases by one with the induction variable, or with its distance from a loop-invariant tile of limits:
 //
 //     mask = column ≥ from − n       // the first column that each row sees: from n = max from on all do
 //
-// So it is true throughout in the rounds before some position, or in those from one on. Loads and stores that move with
-// the position lie inside their views in rounds of the first kind, and say so in `tile.inside`; along dimensions in
-// which they do not move they do so in all rounds or in none, which is asked before the loop. Of several masks and
-// loads the rounds that need nothing are split off: at most three loops, in the order of the one, which compute the
-// same; limits that are kept from a position on are not asked for again behind it. What a mask computes without
-// wrapping it must be known to compute without wrapping; of a scalar cut to 32 bits, which masks are as a rule, that is
-// asked when the kernel runs.
+// So it is true everywhere in all iterations before some position, or from some position on. Loads and stores that move
+// with the induction variable are inside their views in iterations before some position, recorded in `tile.inside`.
+// Along other dimensions they are inside in all iterations or in none, which is checked before the loop. The iterations
+// for which all masks and accesses hold are split off: at most three loops in the original order with equal results.
+// Limits that hold from a position on are not checked again after it. The arithmetic of a mask must be known not to
+// wrap; for a scalar truncated to 32 bits, the usual form, that is checked at run time.
 
 #include "lowering/Passes.h"
 #include "lowering/analysis/Ranges.h"
@@ -38,30 +36,31 @@ namespace kiln::lowering {
 #include "lowering/Passes.h.inc"
 
 namespace {
-/// The elements of a tile of integers: from `least` to `most`, and `scalar` more, if there is one.
+/// The range of an integer tile's elements: [`least`, `most`] plus `scalar`, if there is one.
 struct Span {
   int64_t least, most;
   Value scalar;
 };
 
-/// A mask, true throughout in the rounds with Σ sign · scalar ≥ `least`; or an access whose tile lies inside its view
-/// along a dimension in those in which that, and the view's extent, is at least so much.
+/// A mask that is true in iterations with Σ sign · scalar ≥ `least`; or an access whose tile is inside its view along a
+/// dimension if that sum, with the view's extent, is at least this.
 struct Mask {
   struct Term {
-    Value scalar; // or a tile of limits, of which the one counts that is hardest to meet
+    Value scalar; // or a tile of limits, of which the strictest counts
     int64_t sign;
   };
   Operation *op; // arith.cmpi, tile.load or tile.store
   SmallVector<Term, 2> terms;
   int64_t least;
-  int64_t factor;   // of the loop's position in the sum: 1 or −1; 0 of an access that does not move along the dimension
-  int64_t dim = -1; // of the access's
+  int64_t
+      factor; // of the induction variable in the sum: 1 or −1; 0 for an access that does not move along the dimension
+  int64_t dim = -1; // the dimension of an access
 };
 } // namespace
 
 // --- Masks -----------------------------------------------------------------------------------------------------------
 
-/// Numbers beside positions: what fits no such width is no mask of a tile's corner.
+/// Limits for constants in masks; larger ones are not relative to a tile's corner.
 static constexpr int64_t mostBeside = int64_t{1} << 24;
 
 static bool isSmall(Value value) {
@@ -70,8 +69,7 @@ static bool isSmall(Value value) {
 }
 
 namespace {
-/// What the elements of a value, a tile or a scalar, are made of, where that is positions, constants and a scalar. Each
-/// value is looked at once.
+/// The form of a value's elements, if they consist of positions, constants and a scalar. Each value is visited once.
 class Spans {
 public:
   std::optional<Span> of(Value value) {
@@ -128,7 +126,7 @@ std::optional<Span> Spans::find(Value value) {
 
 static std::optional<Span> spanOf(Value value) { return Spans().of(value); }
 
-/// The scalar before it was cut to 32 bits.
+/// The scalar before its truncation to 32 bits.
 static Value uncut(Value scalar) {
   auto cut = scalar.getDefiningOp<arith::TruncIOp>();
   return cut && cut.getType().isInteger(32) ? cut.getIn() : scalar;
@@ -136,7 +134,7 @@ static Value uncut(Value scalar) {
 
 static bool isCut(const Mask::Term &term) { return uncut(term.scalar) != term.scalar; }
 
-/// How often the loop's position goes into a scalar, which is the rest and that; nothing where it is no such sum.
+/// The coefficient of the induction variable in a scalar, and the rest; none if the scalar is not such a sum.
 static std::optional<int64_t> factorOf(scf::ForOp loop, Value scalar) {
   if (scalar == loop.getInductionVar())
     return 1;
@@ -152,8 +150,8 @@ static std::optional<int64_t> factorOf(scf::ForOp loop, Value scalar) {
 }
 
 namespace {
-/// What lies `position`, which grows by one with the loop's, before tiles' elements that are the same in all rounds.
-/// None of either is negative, so that no difference wraps.
+/// The difference of loop-invariant elements and `position`, which increases by one with the induction variable.
+/// Neither is negative, so the difference does not wrap.
 struct Limits {
   Value tile, position;
 };
@@ -196,7 +194,7 @@ static std::optional<Mask> maskOfLimits(scf::ForOp loop, Operation *compare, Val
 
 static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
   using Predicate = arith::CmpIPredicate;
-  Value low = compare.getLhs(), high = compare.getRhs(); // low ≤ high, or below it
+  Value low = compare.getLhs(), high = compare.getRhs(); // low ≤ high, or low < high
   const Predicate predicate = compare.getPredicate();
   if (predicate == Predicate::sge || predicate == Predicate::sgt)
     std::swap(low, high);
@@ -226,9 +224,9 @@ static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
   return mask;
 }
 
-/// Whether a mask is one of limits that hold from a position on: behind the rounds without masks it is not asked again.
-/// Other masks of the kind are: there the loop behind is for a ragged end alone, and with fewer instructions ptxas
-/// moves more loads to its beginning than it has registers for.
+/// Whether a mask has limits that hold from a position on, so that it is not checked after the iterations without
+/// masks. Other such masks are checked again: the last loop then is only for a ragged end, and with fewer instructions
+/// ptxas would hoist more loads than there are registers.
 static bool isPassed(const Mask &mask) {
   return mask.factor > 0 && isa<RankedTensorType>(mask.terms.front().scalar.getType());
 }
@@ -236,7 +234,8 @@ static bool isPassed(const Mask &mask) {
 /// The view of a load or store.
 static Value viewOf(Operation *op) { return cast<tile::AccessOp>(op).getView(); }
 
-/// Loads and stores whose begin along a dimension is never below 0 and moves with the loop's position, or not at all.
+/// Loads and stores whose position along a dimension is nonnegative and moves with the induction variable, or is
+/// invariant.
 static void addAccesses(scf::ForOp loop, SmallVectorImpl<Mask> &masks) {
   for (Operation &op : *loop.getBody()) {
     if (!isa<tile::LoadOp, tile::StoreOp>(op))
@@ -244,7 +243,7 @@ static void addAccesses(scf::ForOp loop, SmallVectorImpl<Mask> &masks) {
     auto access = cast<tile::AccessOp>(op);
     for (const auto [dim, offset] : llvm::enumerate(access.getSubscripts())) {
       const auto factor = factorOf(loop, offset);
-      const bool isKnown = matchPattern(offset, m_Constant()); // with extents that are known, too, or none are
+      const bool isKnown = matchPattern(offset, m_Constant()); // with a constant extent, or none
       if ((factor == 1 || (factor == 0 && !isKnown)) && isNonNegative(rangeOf(offset)) && isSmall(offset))
         masks.push_back({.op = &op,
                          .terms = {{offset, -1}},
@@ -258,7 +257,7 @@ static void addAccesses(scf::ForOp loop, SmallVectorImpl<Mask> &masks) {
 // --- Loops -----------------------------------------------------------------------------------------------------------
 
 namespace {
-/// A loop that is taken apart at positions that it comes by.
+/// Splits a loop at positions of its induction variable.
 class Split {
 public:
   Split(scf::ForOp loop, ArrayRef<Mask> masks)
@@ -283,12 +282,12 @@ private:
   OpBuilder builder;
   Emit emit;
   const Type type = loop.getInductionVar().getType();
-  IRMapping known; // of values in the loop, what they are at position 0
+  IRMapping known; // values at position 0, by values in the loop
   IRMapping copied;
 };
 } // namespace
 
-/// What a scalar would be at position 0, in front of the loop.
+/// Computes a scalar for position 0, before the loop.
 Value Split::atFirst(Value scalar) {
   if (const Value value = known.lookupOrNull(scalar))
     return value;
@@ -301,7 +300,7 @@ Value Split::atFirst(Value scalar) {
   return known.lookup(scalar);
 }
 
-/// Of a tile of limits the least, or of those that are subtracted the largest.
+/// The smallest of a tile of limits, or the largest if they are subtracted.
 Value Split::hardestOf(const Mask::Term &term) {
   const auto kind = term.sign > 0 ? tile::ReduceKind::Min : tile::ReduceKind::Max;
   Value left = term.scalar;
@@ -312,7 +311,7 @@ Value Split::hardestOf(const Mask::Term &term) {
   return left.getType() == this->type ? left : emit.make<arith::ExtSIOp>(this->type, left);
 }
 
-/// A mask's sum, without the position.
+/// A mask's sum without the induction variable.
 Value Split::restOf(const Mask &mask) {
   Value rest = constant(0);
   for (const Mask::Term &term : mask.terms) {
@@ -329,8 +328,8 @@ Value Split::restOf(const Mask &mask) {
   return rest;
 }
 
-/// The position before which, or from which on, the mask is true throughout. Where a scalar does not fit the 32 bits
-/// that it is cut to at one end of the loop, it is none of the loop's.
+/// The position before which, or from which on, the mask is true. If a truncated scalar does not fit 32 bits at one end
+/// of the loop, it is outside of the loop's range.
 Value Split::boundOf(const Mask &mask) {
   const Value rest = restOf(mask);
   const Value begin = loop.getLowerBound(), end = loop.getUpperBound();
@@ -339,7 +338,7 @@ Value Split::boundOf(const Mask &mask) {
                             : emit.make<arith::SubIOp>(constant(mask.least), rest);
   if (llvm::none_of(mask.terms, isCut))
     return bound;
-  Value largest; // of the sum, or of a position that limits lie away from
+  Value largest; // largest value of the sum, or of the position in a difference
   if (mask.terms.size() > 1)
     largest = emit.make<arith::AddIOp>(atFirst(uncut(mask.terms.back().scalar)), end);
   else
@@ -348,7 +347,7 @@ Value Split::boundOf(const Mask &mask) {
   return emit.select(fits, bound, falls ? begin : end);
 }
 
-/// The first position of the loop's that is no less than `position`, or the first after its end.
+/// The first position of the loop that is at least `position`, or the first after its end.
 Value Split::onGrid(Value position) {
   const Value begin = loop.getLowerBound(), step = loop.getStep();
   const Value inside = emit.make<arith::MaxSIOp>(begin, emit.make<arith::MinSIOp>(position, loop.getUpperBound()));
@@ -358,10 +357,10 @@ Value Split::onGrid(Value position) {
   return emit.make<arith::AddIOp>(begin, emit.make<arith::MulIOp>(rounds, step));
 }
 
-/// The position, or the loop's end if that comes first: no round lies between them. It is known to be as small as that.
+/// The minimum of the position and the loop's end.
 Value Split::withinEnd(Value position) { return emit.make<arith::MinSIOp>(position, loop.getUpperBound()); }
 
-/// The position, which is known to be no negative number as far as the loop's beginning is.
+/// The maximum of the position and the loop's begin.
 Value Split::notNegative(Value position) {
   return isNonNegative(rangeOf(loop.getLowerBound())) ? emit.make<arith::MaxSIOp>(position, constant(0)) : position;
 }
@@ -375,7 +374,7 @@ scf::ForOp Split::copy(Value begin, Value end, ValueRange inits) {
   return result;
 }
 
-/// Puts `true` for a mask and follows it to where it chooses.
+/// Replaces a mask by `true`, and folds its selects.
 static void replaceByTrue(Value mask, SmallVectorImpl<Operation *> &dead) {
   OpBuilder builder(mask.getContext());
   builder.setInsertionPointAfterValue(mask);
@@ -395,7 +394,7 @@ static void replaceByTrue(Value mask, SmallVectorImpl<Operation *> &dead) {
   }
 }
 
-/// Erases what nobody needs any more, and what that alone needed.
+/// Erases unused operations, recursively.
 static void eraseDead(SmallVector<Operation *> &dead) {
   llvm::SmallPtrSet<Operation *, 16> erased;
   while (!dead.empty()) {
@@ -410,7 +409,7 @@ static void eraseDead(SmallVector<Operation *> &dead) {
   }
 }
 
-/// Of the loop that was copied last: all, or, `behind` the rounds without masks, those that are true from them on.
+/// The masks of the last copied loop: all, or for the loop `behind` the iterations without masks those that stay true.
 void Split::takeMasks(bool behind) {
   SmallVector<Operation *> dead;
   llvm::MapVector<Operation *, SmallVector<int64_t>> inside;
@@ -426,13 +425,12 @@ void Split::takeMasks(bool behind) {
   eraseDead(dead);
 }
 
-/// Writes a mask of differences,
+/// Rewrites a mask of differences,
 ///
 ///     a − b ≤ limit   as   a ≤ b + limit′
 ///
-/// where b is repeated: then there is one right side for all that it is repeated over, and no difference for each
-/// element, which would be the same in all rounds and so be kept in a register. limit′ is the limit brought near what
-/// differences there are, so that the sum does not wrap.
+/// where b is broadcast: the right side then has fewer elements, and there is no loop-invariant difference per element
+/// in registers. limit′ is the limit clamped to the range of differences, so that the sum does not wrap.
 static void shortenMask(arith::CmpIOp compare) {
   for (const unsigned side : {0u, 1u}) {
     auto difference = compare->getOperand(side).getDefiningOp<arith::SubIOp>();
@@ -457,7 +455,7 @@ static void shortenMask(arith::CmpIOp compare) {
   }
 }
 
-/// Of the loop that was copied last, those that it still has.
+/// The masks that the last copied loop still has.
 void Split::shortenMasks(bool behind) {
   for (const Mask &mask : masks)
     if (mask.dim < 0 && !(behind && isPassed(mask)))
@@ -466,8 +464,8 @@ void Split::shortenMasks(bool behind) {
 
 void Split::build() {
   known.map(loop.getInductionVar(), constant(0));
-  Value first, last; // of the rounds without masks: the position of the first one, and that behind the last one
-  Value isInside;    // whether there are any
+  Value first, last; // first position of the iterations without masks, and the position after their last
+  Value isInside;    // whether there are such iterations
   for (const Mask &mask : masks) {
     if (mask.factor == 0) {
       const Value fits = emit.compare(arith::CmpIPredicate::sge, restOf(mask), constant(mask.least));

@@ -1,5 +1,4 @@
-// Makes one round of several where a loop asks for it (`tile.unroll`), and leaves the rounds that are too few to a loop
-// of its own behind it.
+// Unrolls loops that request it (`tile.unroll`); a second loop executes the remaining iterations.
 //
 //     scf.for %i = %begin to %end step %s { … } {tile.unroll = 2}
 //     // becomes
@@ -23,7 +22,7 @@ namespace kiln::lowering {
 
 namespace {
 
-/// Makes scalars in front of a loop, constants where they are known.
+/// Creates scalars before a loop, folded if they are constant.
 struct Scalars {
   OpBuilder builder;
   Location loc;
@@ -37,11 +36,11 @@ struct Scalars {
 
 } // namespace
 
-/// Puts `times` rounds of the loop's body into each round of `unrolled`.
+/// Clones the loop's body `times` times into the body of `unrolled`.
 static void repeatBody(scf::ForOp loop, scf::ForOp unrolled, int64_t times) {
   Block *const body = unrolled.getBody();
   if (body->mightHaveTerminator() && !body->empty())
-    body->getTerminator()->erase(); // there is one when nothing is carried
+    body->getTerminator()->erase(); // exists if nothing is carried
   OpBuilder builder = OpBuilder::atBlockEnd(body);
   const Location loc = loop.getLoc();
   SmallVector<Value> carried(unrolled.getRegionIterArgs());
@@ -62,7 +61,7 @@ static void repeatBody(scf::ForOp loop, scf::ForOp unrolled, int64_t times) {
   scf::YieldOp::create(builder, loc, carried);
 }
 
-/// The loop's bounds are far from the ends of their type, and its step is short (tile-count-loops).
+/// The bounds are far from the limits of their type, and the step is small (tile-count-loops).
 static void unroll(scf::ForOp loop, int64_t times) {
   Scalars scalars{OpBuilder(loop), loop.getLoc(), loop.getStep().getType()};
   const Value begin = loop.getLowerBound(), end = loop.getUpperBound(), step = loop.getStep();

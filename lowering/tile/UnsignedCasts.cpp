@@ -1,4 +1,4 @@
-// Conversions of integers without a sign, on scalars, tiles and vectors.
+// Conversions of unsigned integers, on scalars, tiles and vectors.
 
 #include "lowering/tile/UnsignedCasts.h"
 
@@ -10,8 +10,8 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-/// Drops the low eleven bits of integers that f64 cannot hold and sets the lowest kept bit if one of them was set: the
-/// conversion to f64 is then exact, and rounding it to a narrow float gives what rounding the integer gives.
+/// Rounds integers that f64 cannot hold to odd: drops the low eleven bits, and sets the lowest kept bit if one of them
+/// was set. The conversion to f64 is then exact, and rounding it to a narrow float equals rounding the integer.
 static Value stickyBits(Emit &emit, Value integer) {
   const Type type = integer.getType();
   Value low = emit.make<arith::AndIOp>(integer, emit.integer(type, 0x7FF));
@@ -24,7 +24,7 @@ static Value stickyBits(Emit &emit, Value integer) {
 static Value toReal(Emit &emit, Value integer, Type element) {
   const unsigned width = getElementTypeOrSelf(integer.getType()).getIntOrFloatBitWidth();
   const auto convert = [&](Type to) { return emit.make<arith::UIToFPOp>(typeLike(integer.getType(), to), integer); };
-  if (width <= 16) { // which i32 has
+  if (width <= 16) { // i32 contains it
     const Type i32 = typeLike(integer.getType(), IntegerType::get(integer.getContext(), 32));
     return emit.cast(emit.make<arith::ExtUIOp>(i32, integer), element);
   }
@@ -35,7 +35,7 @@ static Value toReal(Emit &emit, Value integer, Type element) {
   return emit.cast(convert(Float64Type::get(integer.getContext())), element);
 }
 
-/// The conversion never sees a number that it has no result for: these are replaced before and repaired after.
+/// Numbers without a result are replaced before the conversion and corrected after it.
 static Value toInteger(Emit &emit, Value real, Type element) {
   MLIRContext *context = real.getContext();
   if (tile::isNarrowFloat(getElementTypeOrSelf(real.getType())))
@@ -43,7 +43,7 @@ static Value toInteger(Emit &emit, Value real, Type element) {
   const Type type = real.getType();
   const unsigned width = element.getIntOrFloatBitWidth();
   Value zero = emit.real(type, 0), end = emit.real(type, std::ldexp(1.0, static_cast<int>(width)));
-  Value isAbove = emit.compare(arith::CmpFPredicate::OGT, real, zero); // NaN is not
+  Value isAbove = emit.compare(arith::CmpFPredicate::OGT, real, zero); // false for NaN
   Value isBelow = emit.compare(arith::CmpFPredicate::OLT, real, end);
   Value safe = emit.select(emit.make<arith::AndIOp>(isAbove, isBelow), real, zero);
   Value converted;

@@ -1,9 +1,9 @@
-// Rejects what is no kernel, and kernels too large to compile: the gate of every pipeline.
+// Rejects functions that are not kernels, and kernels too large to compile; the first pass of every pipeline.
 //
-// A module may come from a file that somebody wrote or edited, and a kernel from a host loop that unrolled a million
-// times. What is wrong is told here, at its line, so that the passes that follow can rely on what they get: a function
-// of views and scalars in structured control flow, whose values are tiles and scalars. For a CPU, parts of a kernel may
-// be lowered already. The module is not changed.
+// A module may come from an edited file, and a kernel from a host loop of a million iterations. Errors are reported
+// here, at their lines, so that later passes can rely on the form: a function of views and scalars with structured
+// control flow, whose values are tiles and scalars. For a CPU, parts of a kernel may already be lowered. The module is
+// not changed.
 //
 //     func.func @f(%n: index) attributes {tile.kernel} { … math.isnan … }
 //     // error: expected an operation of the tile language, but got 'math.isnan'
@@ -30,7 +30,7 @@ namespace kiln::lowering {
 
 static bool isElement(Type type) { return tile::numberOf(type).has_value(); }
 
-/// A view that kernels may have as an argument: strided memory of rank 1 to 5 that begins where its pointer points.
+/// Whether a kernel argument may have this type: strided memory of rank 1 to 5 without an offset.
 static bool isView(Type type) {
   const auto view = dyn_cast<MemRefType>(type);
   SmallVector<int64_t> strides;
@@ -47,7 +47,7 @@ static bool isTile(Type type) {
          isElement(tile.getElementType()) && !llvm::is_contained(tile.getShape(), 0);
 }
 
-/// The elements of a tile; the largest number when 64 bits do not hold them.
+/// The number of a tile's elements, saturated at 64 bits.
 static int64_t countOf(RankedTensorType tile) {
   int64_t count = 1;
   for (const int64_t extent : tile.getShape())
@@ -66,12 +66,12 @@ static bool isArithmetic(Operation *op) {
              math::TruncOp, math::CopySignOp>(op);
 }
 
-/// What a part of a kernel that is lowered already consists of.
+/// Operations of parts that are already lowered.
 static bool isLowered(Operation *op) {
   return isa<memref::MemRefDialect, vector::VectorDialect, LLVM::LLVMDialect>(op->getDialect());
 }
 
-/// Parts that are lowered already may ask for memory as `cpu-allocate-scratch` gives it.
+/// Parts that are already lowered may allocate memory in the form that `cpu-allocate-scratch` handles.
 static LogicalResult verifyMemory(Operation *op) {
   if (isa<memref::AllocOp>(op))
     return emitUserError(op) << "expected 'memref.alloca' for scratch memory, but got 'memref.alloc'";
@@ -90,7 +90,7 @@ static bool isKnown(Operation *op) {
           isa<scf::ForOp, scf::WhileOp, scf::ConditionOp, scf::IfOp, scf::YieldOp, func::ReturnOp>(op));
 }
 
-/// A constant tile lists its elements, or has one for all of them.
+/// A constant tile has a list of elements or is a splat.
 static LogicalResult verifyConstant(Operation *op) {
   auto constant = dyn_cast<arith::ConstantOp>(op);
   if (!constant || !isa<ShapedType>(constant.getType()) || isa<DenseElementsAttr>(constant.getValue()))
@@ -98,7 +98,7 @@ static LogicalResult verifyConstant(Operation *op) {
   return emitUserError(op) << "expected a constant tile as 'dense<…>', but got " << constant.getValue();
 }
 
-/// What may stand beside kernels: texts and tables.
+/// Other operations that a module may have: texts and tables.
 static bool isData(Operation *op) {
   return isa_and_nonnull<LLVM::LLVMDialect>(op->getDialect()) || isa<memref::GlobalOp>(op);
 }
@@ -177,7 +177,7 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
   }
 
   LogicalResult verifyRegion(Operation *op, Region &region) const {
-    if (region.empty()) // an `else` that is not there
+    if (region.empty()) // no `else`
       return success();
     if (!region.hasOneBlock())
       return emitUserError(op) << "expected structured control flow, but got a region of several blocks";
