@@ -1,4 +1,4 @@
-// The functions that access memory: their subscripts, shapes and masks become those of the operations.
+// The functions that access memory: converts their subscripts, shapes and masks to those of the operations.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -11,16 +11,16 @@ namespace kiln {
 
 namespace {
 
-/// Where an access goes: a subscript for each dimension of the argument, and the shape of the tiles of positions among
+/// The position of an access: a subscript for each dimension of the argument, and the shape of the index tiles among
 /// them.
 struct Place {
   SmallVector<mlir::Value> subscripts;
-  SmallVector<bool> fixed; // for each that is a scalar whether select() has fixed it
-  Shape index;             // empty where every subscript is a scalar
-  int blocks = 0;          // scalars that are not fixed
+  SmallVector<bool> fixed; // for each scalar, whether select() fixed it
+  Shape index;             // empty if every subscript is a scalar
+  int blocks = 0;          // number of scalars not fixed by select()
   bool isNamed = false;
 
-  /// The tile's shape with one extent for each scalar: `shape` without leading ones is what follows the index.
+  /// The tile's shape with one extent for each scalar; `shape` without leading ones follows the index.
   Shape full(Shape shape) const {
     shape.insert(shape.begin(), blocks - shape.size(), 1);
     for (size_t i = 0; i < fixed.size(); ++i)
@@ -33,7 +33,7 @@ struct Place {
 
 } // namespace
 
-/// A subscript: an i64 scalar, or a tile of i32 or i64. Null, reported, when it is neither.
+/// A subscript: an i64 scalar, or a tile of i32 or i64. Otherwise reports an error and returns null.
 static mlir::Value subscriptOf(Call &call, const At &written) {
   const At operand = Tracer::lasting(written);
   if (Tracer::literalOf(operand))
@@ -51,7 +51,8 @@ static mlir::Value subscriptOf(Call &call, const At &written) {
   return bytesOf(type) < bytesOf(i32) ? call.cast(value, i32) : type == i32 ? value : call.position(value);
 }
 
-/// The subscripts of `view` and of the dimensions that select() has fixed; nothing, reported, when they do not fit.
+/// The subscripts of `view` and of the dimensions fixed by select(). Reports an error and returns none if they do not
+/// fit.
 static std::optional<Place> placeOf(Call &call, const View &view, const Offsets &at) {
   const int rank = view.rank();
   if (static_cast<int>(at.size()) != rank) {
@@ -61,8 +62,8 @@ static std::optional<Place> placeOf(Call &call, const View &view, const Offsets 
   }
   Place place;
   bool isPoison = false;
-  call.follow(at);                 // C++ computes what stands in braces from left to right
-  SmallVector<const Tile *> fixed; // for each subscript; null where `at` has it
+  call.follow(at);                 // C++ evaluates initialiser lists from left to right
+  SmallVector<const Tile *> fixed; // for each subscript; null: in `at`
   const At *next = at.data();
   for (int dimension = 0; dimension < static_cast<int>(call.tracer.factsOf(view).extents.size()); ++dimension) {
     const Tile *index = fixed.emplace_back(Tracer::fixedAt(view, dimension));
@@ -97,7 +98,7 @@ static std::optional<Place> placeOf(Call &call, const View &view, const Offsets 
   return place;
 }
 
-/// Whether blocks of that shape begin at the place; reported when they do not.
+/// Whether blocks of that shape can begin at the position; otherwise reports an error.
 static bool checkBlocks(Call &call, const Place &place, const Shape &shape) {
   if (static_cast<int>(shape.size()) <= place.blocks)
     return true;
@@ -137,7 +138,7 @@ std::optional<mlir::Value> maskOf(Call &call, const At &written, const Shape &sh
   return call.reshape(call.broadcast(mask, shape), full);
 }
 
-/// The value to write: a number or a tile of the view's type.
+/// The stored value: a number or a tile of the view's type.
 static mlir::Value storedValue(Call &call, const View &view, const At &value) {
   mlir::Value stored = call.valueAs(value, view.type());
   if (stored && elementOf(stored) != view.type()) {
@@ -152,7 +153,7 @@ static void setCache(mlir::Operation *op, Cache cache) {
   if (cache != Cache::evict_normal)
     op->setAttr(tile::cacheName, StringAttr::get(op->getContext(), cache == Cache::evict_first ? "stream" : "keep"));
 }
-/// Reports what asks an atomic for a cache: it is done where all programs see it, whatever is wanted.
+/// Reports a cache option on an atomic, which always acts where all programs see it.
 static bool checkNoCache(Call &call, Cache cache) {
   if (cache == Cache::evict_normal)
     return true;
@@ -163,7 +164,7 @@ static bool checkNoCache(Call &call, Cache cache) {
 
 // --- Loads -----------------------------------------------------------------------------------------------------------
 
-/// The blocks' shape as it was asked for, behind that of the index.
+/// The index's shape followed by the requested shape of blocks.
 static Shape resultShape(const Place &place, Shape shape) {
   shape.insert(shape.begin(), place.index.begin(), place.index.end());
   return shape;
@@ -213,27 +214,27 @@ Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, Loc loc)
   mlir::Value tile =
       call.emit<tile::AtomicLoadOp>(typeOf(source.getContext(), view.type(), place->full(shape)),
                                     static_cast<tile::MemoryOrder>(order), source, place->subscripts, mlir::Value());
-  call.effects.changed.push_back(view.index()); // others do: no two of them may change places
+  call.effects.changed.push_back(view.index()); // treated as changing memory, so that accesses keep their order
   return call.result(call.reshape(call.of(view.type(), tile), resultShape(*place, shape)));
 }
 
 // --- Stores and atomics ----------------------------------------------------------------------------------------------
 
 namespace {
-/// What is written, and where: values of the operation's shape, and its mask.
+/// A store's values, in the operation's shape, and its mask.
 struct Written {
   Place place;
   SmallVector<mlir::Value, 2> values;
   mlir::Value mask;
-  Shape shape; // of the values, as the caller passed them
+  Shape shape; // of the values as passed by the caller
 };
 } // namespace
 
-/// The shape of values of `shape` at the place; nothing, reported, when they do not fit.
+/// The shape of values of `shape` at the position. Reports an error and returns none if they do not fit.
 static std::optional<Shape> writtenShape(Call &call, const Place &place, const Shape &shape) {
   if (!place.isNamed)
     return checkBlocks(call, place, shape) ? std::optional(shape) : std::nullopt;
-  if (shape.size() <= place.index.size()) { // a block is one element
+  if (shape.size() <= place.index.size()) { // blocks of one element
     if (broadcastShape(shape, place.index) == place.index)
       return place.index;
   } else if (std::equal(place.index.begin(), place.index.end(), shape.begin())) {
@@ -245,7 +246,7 @@ static std::optional<Shape> writtenShape(Call &call, const Place &place, const S
   return {};
 }
 
-/// Brings `values` and the mask to the place; nothing, reported, when something does not fit.
+/// Converts `values` and the mask to the operation's shape. Reports an error and returns none if they do not fit.
 static std::optional<Written> written(Call &call, const View &view, const Offsets &at, ArrayRef<const At *> values,
                                       const StoreOptions &how) {
   Written result;
@@ -278,7 +279,7 @@ static std::optional<Written> written(Call &call, const View &view, const Offset
   return result;
 }
 
-/// Reports when all examples of a batch would write a view at once.
+/// Reports if all examples of a batch would write one view.
 static bool checkWritten(Call &call, const View &view) {
   for (const Example *example = call.tracer.example; example; example = example->outer)
     if (llvm::is_contained(example->shared, view.index())) {
@@ -319,7 +320,7 @@ void atomic_store(View view, Offsets at, At value, Order order, StoreOptions how
                                    what->place.subscripts, what->mask);
 }
 
-/// Whether elements of the view may be used so; reported when they may not.
+/// Whether the view's elements may be accessed like this; otherwise reports an error.
 static bool checkAtomic(Call &call, const View &view, tile::AtomicUse use) {
   mlir::Type element = typeOf(call.tracer.builder.getContext(), view.type());
   if (tile::isAtomic(use, element))

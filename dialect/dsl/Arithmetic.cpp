@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// Which element types a function takes; anything else is an error with the hint to cast.
+/// The element types of a function; others are an error with a hint to cast.
 enum class Takes { numbers, integers, floats, bits };
 
 static bool accepts(Takes takes, Type type) {
@@ -41,7 +41,7 @@ static Operands unifyAs(Call &call, Takes takes, ArrayRef<const At *> operands) 
   return {};
 }
 
-/// Emits an operation of the dialect that says whether integers have a sign, or one for which that does not matter.
+/// Emits an operation with an attribute for signedness, or one for which it does not matter.
 template <class Op> static mlir::Value emitIntegers(Call &call, const Operands &operands) {
   auto op = call.emit<Op>(operands.values[0], operands.values[1]);
   if constexpr (std::is_same_v<Op, tile::DivOp> || std::is_same_v<Op, tile::RemOp> || std::is_same_v<Op, tile::ShrOp>)
@@ -49,7 +49,7 @@ template <class Op> static mlir::Value emitIntegers(Call &call, const Operands &
   return op;
 }
 
-/// A function of two operands: `Real` on floats, `Integer` on integers, `Natural` on those without a sign.
+/// A function of two operands: `Real` on floats, `Integer` on signed integers, `Natural` on unsigned ones.
 template <class Real, class Integer, class Natural = Integer>
 static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
   Call call(name, a.loc);
@@ -92,7 +92,7 @@ Tile operator-(At a) {
   return call.result(call.emit<arith::SubIOp>(zero, operands.values[0]));
 }
 
-/// Every bit the other way round.
+/// Inverts every bit.
 static Tile complement(Call &call, Takes takes, const At &a) {
   Operands operands = unifyAs(call, takes, {&a});
   if (!operands)
@@ -126,7 +126,9 @@ static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredi
     return call.poison();
   if (isFloat(operands.type))
     return call.result(call.emit<arith::CmpFOp>(real, operands.values[0], operands.values[1]));
-  auto predicate = isInteger(operands.type) && !isUnsigned(operands.type) ? integer : natural; // a signed true is -1
+  auto predicate = isInteger(operands.type) && !isUnsigned(operands.type)
+                       ? integer
+                       : natural; // i1 is unsigned, because a signed true is -1
   return call.result(call.emit<arith::CmpIOp>(predicate, operands.values[0], operands.values[1]));
 }
 
@@ -141,7 +143,7 @@ Tile operator>=(At a, At b) { return compare(">=", a, b, F::OGE, I::sge, I::uge)
 
 // --- Functions -------------------------------------------------------------------------------------------------------
 
-/// Writes down what a function's result may be off by, where that is more than usual.
+/// Records a larger error bound of a function's result.
 static mlir::Value permit(mlir::Value result, Accuracy accuracy) {
   tile::setAccuracy(result.getDefiningOp(), static_cast<tile::Accuracy>(accuracy));
   return result;
@@ -163,7 +165,7 @@ template <class Op> static Tile binaryOfFloats(const char *name, const At &a, co
   return operands ? call.result(call.emit<Op>(operands.values[0], operands.values[1])) : call.poison();
 }
 
-/// A rounding function: integers are their own result.
+/// A rounding function; integers are unchanged.
 template <class Op> static Tile rounding(const char *name, const At &x) {
   Call call(name, x.loc);
   Operands operands = unifyAs(call, Takes::numbers, {&x});

@@ -14,7 +14,7 @@
 
 namespace kiln {
 
-/// For each argument the dimension along which its examples lie, if it has any.
+/// The batch dimension of each argument, if it has one.
 using ExampleAxes = std::vector<std::optional<int>>;
 
 struct Batches {
@@ -34,9 +34,9 @@ Example::Example(const Tile &program, const Tile &programs, llvm::SmallVector<in
 Example::~Example() { Tracer::current().example = outer; }
 
 namespace {
-/// The kernel of one example, and where the examples lie.
+/// The kernel of one example, and the batch dimensions.
 struct OfBatch {
-  std::vector<Kernel::Parameter> parameters; // of the kernel of one
+  std::vector<Kernel::Parameter> parameters; // of the kernel of one example
   decltype(Kernel::call) call;
   ExampleAxes axes;
   Loc loc;
@@ -67,7 +67,7 @@ struct OfBatch {
   }
 
 private:
-  /// The axes of the arguments that are views.
+  /// The batch dimensions of view arguments.
   ExampleAxes axesOfViews() const {
     ExampleAxes result;
     for (auto [parameter, axis] : llvm::zip(parameters, axes))
@@ -116,7 +116,7 @@ static void checkAxes(const Kernel &kernel, const ExampleAxes &axes, Loc loc) {
   }
 }
 
-/// The dimensions of the batches that a kernel has already, with one more for this batch.
+/// The batch dimensions of a kernel that is batched already, with one more for this batch.
 static std::vector<ExampleAxes> batchesOf(const Kernel &kernel, const ExampleAxes &axes) {
   std::vector<ExampleAxes> batches = kernel.batches;
   for (ExampleAxes &batch : batches)
@@ -127,7 +127,7 @@ static std::vector<ExampleAxes> batchesOf(const Kernel &kernel, const ExampleAxe
   return batches;
 }
 
-/// The kernel of a batch, which lives as long as that of one.
+/// The kernel of a batch; it lives as long as the kernel of one example.
 static const Kernel &batchOf(const Kernel &kernel, const ExampleAxes &axes, Loc loc) {
   checkAxes(kernel, axes, loc);
   const std::lock_guard lock(kernel.made->mutex);
@@ -155,7 +155,7 @@ Kernel vmap(const Kernel &kernel, std::vector<std::optional<int>> axes, Loc loc)
 // --- Plans -----------------------------------------------------------------------------------------------------------
 
 namespace {
-/// A batched tensor's first example, and how far it is to the next.
+/// A batched tensor's first example, and the distance to the next.
 class Memory {
 public:
   Memory(size_t number, const Batched &tensor, const TensorRef &first)
@@ -170,21 +170,21 @@ public:
     llvm::sort(steps, std::greater<>());
   }
 
-  /// Whether the tensor, which has elements, begins at an element of the first example. What lies between these, such
-  /// as other examples' elements, is none.
+  /// Whether the (nonempty) tensor begins at an element of the first example, not between its elements, where other
+  /// examples may be.
   bool holds(const TensorRef &ref) const {
     return ref.data && addressOf(ref) >= base && reaches(static_cast<int64_t>(addressOf(ref) - base), 0);
   }
 
-  size_t number;  // of the tensor
+  size_t number;  // index of the tensor
   int64_t stride; // in bytes
 
 private:
   static uintptr_t addressOf(const TensorRef &ref) { return reinterpret_cast<uintptr_t>(ref.data); }
 
-  /// Whether steps along the dimensions from `from` on lead so many bytes far.
+  /// Whether an offset in bytes is a sum of steps along the dimensions from `from` on.
   bool reaches(int64_t bytes, size_t from) const {
-    int64_t most = 0; // that the dimensions behind reach
+    int64_t most = 0; // largest offset of the following dimensions
     for (size_t i = from + 1; i < steps.size(); ++i)
       most += steps[i].first * (steps[i].second - 1);
     if (from == steps.size())
@@ -197,12 +197,12 @@ private:
   }
 
   uintptr_t base;
-  int64_t size;                                         // of an element
-  llvm::SmallVector<std::pair<int64_t, int64_t>> steps; // of dimensions that have one, in bytes, and their extents
+  int64_t size;                                         // bytes of an element
+  llvm::SmallVector<std::pair<int64_t, int64_t>> steps; // strides in bytes, and extents
 };
 } // namespace
 
-/// From an example of a launch's tensor to the next, in bytes; nothing where all have it together.
+/// The distance between examples of a launch's tensor, in bytes; none if all examples share it.
 static std::optional<int64_t> strideOf(const std::vector<Memory> &batched, const TensorRef &ref, Loc loc) {
   std::optional<int64_t> stride;
   for (const Memory &memory : batched) {
@@ -216,7 +216,7 @@ static std::optional<int64_t> strideOf(const std::vector<Memory> &batched, const
   return stride;
 }
 
-/// What all examples have is not a part of the first one: nobody could tell them apart in a launch.
+/// Checks that a shared tensor does not overlap with the first example, because a launch could not distinguish them.
 static void checkApart(const std::vector<Batched> &tensors, const std::vector<Memory> &batched, Loc loc) {
   for (const auto &[number, tensor] : llvm::enumerate(tensors))
     for (const Memory &memory : batched)
@@ -226,7 +226,7 @@ static void checkApart(const std::vector<Batched> &tensors, const std::vector<Me
                                 ", which begins there");
 }
 
-/// How many examples the tensors have.
+/// The number of examples.
 static int64_t examplesOf(const std::vector<Batched> &tensors, Loc loc) {
   std::optional<int64_t> examples;
   for (const auto &[all, axis] : tensors) {
@@ -259,7 +259,7 @@ Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const 
   }
   checkApart(tensors, batched, loc);
   Plan plan = ungrouped(one(firsts));
-  constexpr int64_t line = 64; // where an example's workspace may begin
+  constexpr int64_t line = 64; // alignment of an example's workspace
   const int64_t workspace = (plan.workspaceBytes + line - 1) / line * line;
   for (Launch &launch : plan.launches) {
     ExampleAxes axes(launch.args.size());
@@ -278,9 +278,9 @@ Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const 
         makeOwn(i, *stride);
     }
     if (llvm::none_of(axes, [](const auto &axis) { return axis.has_value(); }))
-      continue; // nothing of it is an example's: once will do
+      continue; // it depends on no example, so it is launched once
     for (size_t i = 0; i < launch.args.size(); ++i)
-      if (!axes[i] && isEmpty(launch.args[i])) // nobody can tell whose it is, and a store there does nothing
+      if (!axes[i] && isEmpty(launch.args[i])) // it cannot be assigned to an example, and stores to it have no effect
         makeOwn(i, 0);
     launch.kernel = &batchOf(*launch.kernel, axes, loc);
     launch.grid[2] *= examples;

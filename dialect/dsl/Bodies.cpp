@@ -1,4 +1,4 @@
-// The bodies of loops and branches while they are traced: a stack of frames, and what became of each.
+// The bodies of loops and branches during tracing: a stack of frames.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// How deep bodies may lie in each other.
+/// The deepest nesting of bodies.
 static constexpr size_t mostNesting = 64;
 
 size_t Tracer::open(Body kind, Loc loc) {
@@ -24,7 +24,7 @@ size_t Tracer::open(Body kind, Loc loc) {
     cell.tile = tile;
     cell.declared = tile->declared;
     cell.content = tile->value;
-    // A value out of scope stays what it is, so that reading it is still an error.
+    // A value out of scope is kept, so that reading it is still an error.
     if (mlir::Value value = held(*tile); value && isOpen(value.getParentBlock()))
       cell.before = value;
     if (!isLoop || !cell.before)

@@ -1,4 +1,4 @@
-// `when`: the sides become those of an scf.if, with the cells that they changed as its results.
+// `if_`: the sides become those of an scf.if; its results are the cells that they changed.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -11,15 +11,15 @@ using namespace mlir;
 namespace kiln {
 
 namespace {
-/// A side that has been traced.
+/// A traced side.
 struct Side {
   Frame frame;
-  DenseMap<Tile *, mlir::Value> after; // what it left in the cells that it changed
+  DenseMap<Tile *, mlir::Value> after; // final values of the cells that it changed
   Leaves leaves;
 };
 } // namespace
 
-/// Traces one side; afterwards the cells hold what they held before.
+/// Traces one side, and then restores the cells.
 static Side traceSide(Tracer &tracer, const std::function<void()> &side, Loc loc) {
   const size_t depth = tracer.openTraced(Body::branch, loc, [&] {
     if (side)
@@ -42,13 +42,13 @@ static Side traceSide(Tracer &tracer, const std::function<void()> &side, Loc loc
   return traced;
 }
 
-/// A cell that leaves a branch with another value than it had.
+/// A cell changed by a branch.
 struct Changed {
   Tile *tile;
   mlir::Value then, otherwise;
 };
 
-/// What a tile that a side has not set holds behind it; nothing where it may be read and has no value.
+/// The value after the branch of a tile that a side has not set; none if it may be read without a value.
 static mlir::Value unsetIn(Tracer &tracer, const Side &side, mlir::Value other) {
   if (!side.leaves.always)
     return {};
@@ -57,7 +57,8 @@ static mlir::Value unsetIn(Tracer &tracer, const Side &side, mlir::Value other) 
   return zeroOf(tracer.builder, other);
 }
 
-/// The cells that the sides changed. One that was unset before is set after it only if all sides that end set it.
+/// The cells that the sides changed. A previously unset one is set afterwards only if all sides that reach the end set
+/// it.
 static SmallVector<Changed> changedCells(Tracer &tracer, const Side &then, const Side &otherwise) {
   SmallVector<Changed> changed;
   for (const FrameCell &cell : then.frame.cells) {
@@ -83,8 +84,8 @@ static SmallVector<Changed> changedCells(Tracer &tracer, const Side &then, const
   return changed;
 }
 
-/// Gives the cells that a branch has changed its first results, of these types, and what follows the others, the ways
-/// in which the program may have left.
+/// Assigns the branch's first results, of these types, to the changed cells; the other results say how the program
+/// left.
 static void endBranch(Tracer &tracer, Loc loc, scf::IfOp branch, ArrayRef<Tile *> changed,
                       ArrayRef<kiln::Type> elements, ArrayRef<Leave> kinds, size_t before) {
   for (auto [tile, result, element] : llvm::zip(changed, branch.getResults(), elements)) {
@@ -115,7 +116,7 @@ static void branchWithoutSides(Tracer &tracer, Loc loc, mlir::Value condition, c
             elements, kinds, before);
 }
 
-/// Ends a side's block, and hands on its values and how it was left.
+/// Ends a side's block; yields its values and how it was left.
 static void endSide(Tracer &tracer, Location loc, const Side &side, SmallVector<mlir::Value> values,
                     ArrayRef<Leave> kinds, Region &region) {
   OpBuilder::InsertionGuard guard(tracer.builder);

@@ -1,4 +1,4 @@
-// Functions that are composed of others. Each passes on the line of its call.
+// Functions composed of others. Each passes on its caller's line.
 
 #include "dialect/dsl/MathFunctions.h"
 #include "dialect/dsl/Tracer.h"
@@ -20,7 +20,7 @@ Tile &operator^=(Tile &a, At b) { return a = At(a, b.loc) ^ b; }
 Tile &operator<<=(Tile &a, At b) { return a = At(a, b.loc) << b; }
 Tile &operator>>=(Tile &a, At b) { return a = At(a, b.loc) >> b; }
 
-/// x as a tile, so that a number has a type.
+/// x as a tile, which gives a number a type.
 static Tile tileOf(const char *name, const At &x) {
   Call call(name, x.loc);
   mlir::Value value = call.value(x);
@@ -42,7 +42,7 @@ Tile isnan(At x) {
   return at(value) != at(value);
 }
 
-/// A float of 8 bits as f32: rounding to 8 bits leaves no infinity to compare with.
+/// An 8-bit float as f32, because rounding to 8 bits leaves no infinity to compare with.
 static Tile widened(const Line &at, const Tile &value) {
   const Type type = value.type(at.loc);
   return isFloat(type) && bytesOf(type) == 1 ? cast(at(value), f32) : value;
@@ -60,7 +60,7 @@ Tile isfinite(At x) {
   return isFloat(value.type(x.loc)) ? abs(at(value)) < at(infinity) : at(value) == at(value);
 }
 
-/// `chosen`, or a NaN where one of the operands is.
+/// `chosen`, or NaN where an operand is NaN.
 static Tile orNaN(const Line &at, const Tile &chosen, const At &a, const At &b) {
   if (!isFloat(chosen.type(at.loc)))
     return chosen;
@@ -83,7 +83,7 @@ Tile clamp(At x, At low, At high, Nans nans) {
   return min(at(max(x, low, nans)), high, nans);
 }
 
-/// `reduced`, or a NaN where a line of x has one.
+/// `reduced`, or NaN where the reduced elements of x have one.
 static Tile orNaNAlong(const At &x, const Axes &axes, bool keep, const Tile &reduced) {
   const Line at{x.loc};
   if (!isFloat(reduced.type(x.loc)))
@@ -101,7 +101,7 @@ Tile reduce_min(At x, Axes axes, Nans nans, bool keep) {
   return nans == Nans::ignore ? least : orNaNAlong(x, axes, keep, least);
 }
 
-/// `scanned`, or a NaN from the first of x on.
+/// `scanned`, or NaN from the first NaN of x on.
 static Tile orNaNBehind(const At &x, int axis, bool reverse, const Tile &scanned) {
   const Line at{x.loc};
   if (!isFloat(scanned.type(x.loc)))
@@ -128,10 +128,11 @@ Tile sign(At x) {
   return where(at(at(value) > at(0)), at(1), at(others));
 }
 
-/// Operands as tiles of one type and shape; none, reported, where these are not floats, or with `whole` not integers.
+/// Operands as tiles of one type and shape. Reports an error and returns none unless they are floats, or integers with
+/// `whole`.
 static std::vector<Tile> unified(const char *name, std::initializer_list<const At *> operands, bool whole = false) {
   Call call(name, (*operands.begin())->loc);
-  llvm::SmallVector<At, 2> numbers; // alone a number is real
+  llvm::SmallVector<At, 2> numbers; // a lone number is a float
   llvm::SmallVector<const At *, 2> places;
   for (const At *operand : operands) {
     const auto literal = Tracer::literalOf(*operand);
@@ -155,8 +156,7 @@ static Tile poison(const At &x) { return Call("", x.loc).poison(); }
 
 static bool isNarrow(Type type) { return isFloat(type) && bytesOf(type) < 4; }
 
-/// What `function` gives of a narrow float as f32, rounded once; nothing of other types, which it computes in
-/// themselves.
+/// Evaluates `function` on narrow floats in f32 and rounds once; none for other types, which need no conversion.
 template <class Function> static std::optional<Tile> inF32(const Line &at, const Tile &value, Function function) {
   const Type type = value.type(at.loc);
   if (!isNarrow(type))
@@ -172,7 +172,7 @@ Tile tan(At x) {
   const Tile &value = operands[0];
   if (const auto narrow = inF32(at, value, tan))
     return *narrow;
-  const Tile rise = sin(at(value)), run = cos(at(value)); // in an order that no compiler chooses
+  const Tile rise = sin(at(value)), run = cos(at(value)); // named, so that the order is defined
   return at(rise) / at(run);
 }
 
@@ -183,8 +183,8 @@ Tile exp10(At x) {
   return operands.empty() ? poison(x) : pow(at(10), at(operands[0]));
 }
 
-/// Far from 1 both are multiplied by a power of two that keeps their squares in range, or what counts of them. The
-/// squares' sum is off by 1 ulp, which the root halves, or 1 at most, and rounds.
+/// Operands far from 1 are scaled by a power of two that keeps their squares in range. The sum of squares has an error
+/// of 1 ulp, which the root halves; the root then rounds.
 Tile hypot(At a, At b) {
   const Line at{a.loc};
   const std::vector<Tile> operands = unified("hypot", {&a, &b});
@@ -204,7 +204,7 @@ Tile hypot(At a, At b) {
   return where(at(at(size) == at(infinity)), at(infinity), at(at(root) * at(scale(factor, 1 / factor))));
 }
 
-/// Of 64 bits by halves, as unsigned numbers; a sign takes the other factor off again.
+/// The high half of a 64-bit product by 32-bit halves, unsigned; for signed numbers the other factor is subtracted.
 static Tile upperHalf(const Line &at, const Tile &a, const Tile &b) {
   const auto high = [&](const Tile &x) { return at(x) >> at(32); };
   const auto low = [&](const Tile &x) { return at(x) & at(0xffffffff); };

@@ -24,7 +24,7 @@ template <class T> static std::string shortest(T value) {
 std::string printField(double value) { return shortest(value); }
 std::string printField(float value) { return shortest(value); }
 
-/// A value as messages show it: no longer than a line.
+/// A value in a message, at most one line.
 static std::string shown(const std::string &text) {
   constexpr size_t most = 60;
   return text.size() <= most ? text : text.substr(0, most) + "…";
@@ -77,7 +77,7 @@ std::string calledArgument(const std::string &name, size_t index) {
   return name.empty() ? "argument " + std::to_string(index) : "'" + name + "'";
 }
 
-/// What to say of a field that a kernel has not: the fields it has, and the one most like it.
+/// The message for an unknown field: the kernel's fields, and the nearest one.
 static Error unknownField(const std::string &kernel, const std::vector<Field> &fields, const std::string &name) {
   if (fields.empty())
     return Error("kernel '" + kernel + "' has no config fields, but got '" + name + "'");
@@ -120,21 +120,21 @@ static thread_local Registrations *activeRegistrations = nullptr;
 Registrations::Registrations() : outer(std::exchange(activeRegistrations, this)) {}
 Registrations::~Registrations() { activeRegistrations = outer; }
 
-/// Whether a name will do everywhere: as a function's, in keys, in flags and in file names.
+/// Whether a name is valid as a function's name, in keys, in flags and in file names.
 static bool isIdentifier(llvm::StringRef name) {
   return !name.empty() && !llvm::isDigit(name.front()) &&
          llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
 namespace {
-/// The mistakes of one registration line.
+/// The errors of one registration.
 struct Registration {
   const Kernel &kernel;
 
   Error expected(const std::string &text) const {
     return Error(kernel.loc.file + (":" + std::to_string(kernel.loc.line)) + ": error: expected " + text);
   }
-  /// Throws unless `name` is an identifier and none of `seen`, which receives it. `things` are what it is a name of.
+  /// Throws unless `name` is an identifier not in `seen`, to which it is added. `things` says what is named.
   void checkName(const std::string &name, const std::string &things, std::vector<std::string> &seen) const {
     const std::string of = things + " of kernel '" + kernel.name + "'";
     if (!isIdentifier(name))

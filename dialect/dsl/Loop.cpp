@@ -1,4 +1,4 @@
-// `range` and `repeat_while`: their bodies are traced, and become loops (LoopOps.cpp).
+// `range` and `repeat_while`: traces their bodies, which become loops (LoopOps.cpp).
 
 #include "dialect/dsl/LoopState.h"
 
@@ -18,7 +18,7 @@ static void openBody(Loop::State &state) {
 static void closeBody(Loop::State &state) {
   Tracer &tracer = state.tracer;
   state.isOpen = false;
-  if (state.left-- > 1) { // this time was a rehearsal
+  if (state.left-- > 1) { // a repeated trace
     tracer.rehearsals--;
     tracer.discard(state.depth);
     openBody(state);
@@ -31,7 +31,7 @@ static void closeBody(Loop::State &state) {
   buildLoop(state, frame, carried, leaves);
 }
 
-/// Reports unless the cells hold what they held before the condition, which is open, and has them hold it again.
+/// Reports if the open condition changed cells, and restores them.
 static void checkCells(Call &call) {
   for (FrameCell &cell : call.tracer.innermost().cells) {
     if (!cell.tile)
@@ -45,7 +45,7 @@ static void checkCells(Call &call) {
   }
 }
 
-/// Traces the condition, with arguments in place of the cells.
+/// Traces the condition, with the region's arguments as cells.
 static void traceCondition(Loop::State &state) {
   Call call("repeat_while", state.loc);
   Tracer &tracer = state.tracer;
@@ -71,7 +71,7 @@ static mlir::Value checkStep(Call &call, mlir::Value step) {
   return call.constant(one, i64, {});
 }
 
-/// The largest number of rounds that may become one, and of stages.
+/// The largest unroll factor, and the largest number of stages.
 static constexpr int mostUnrolled = 64, mostStages = 64;
 
 static Hints checkHints(Call &call, Hints hints) {
@@ -96,7 +96,7 @@ Loop range(At begin, At end, At step, Hints hints, Loc loc) {
                                                          .condition = {},
                                                          .hints = checkHints(call, hints),
                                                          .outside = call.tracer.builder.getInsertionBlock()});
-  // After a mistake in the bounds the body is still traced, for its own mistakes.
+  // After an error in the bounds the body is still traced, to report its own errors.
   if (!state->begin)
     state->begin = call.constant({}, i64, {});
   if (!state->end)

@@ -1,7 +1,7 @@
-// The operations of loops: scf.for and scf.while, with the cells that a body changed as their results.
+// The operations of loops: scf.for and scf.while; their results are the cells that the body changed.
 //
-// A range that the program may leave is a while, too, which carries whether it goes on and its position. No position is
-// made that lies past the end: another round comes where more than a step is left.
+// A range that may be left early is a while, too, which carries its condition and its position. No position past the
+// end is computed: there is another iteration if more than a step is left.
 //
 //     scf.while (%more = %begin < %end, %i = %begin, …) { scf.condition(%more) %i, … }
 //     do { …  %more = not %left and %end - %i > %step, unsigned   scf.yield %more, %i + %step, … }
@@ -22,7 +22,7 @@ static mlir::Value truth(OpBuilder &builder, Location loc, bool value) {
   return arith::ConstantOp::create(builder, loc, builder.getBoolAttr(value));
 }
 
-/// At the end of a block that need not stand anywhere yet.
+/// Inserts at the end of a block, which may be detached.
 static OpBuilder atEnd(Tracer &tracer, Block &block) {
   OpBuilder builder(tracer.builder.getContext());
   builder.setInsertionPointToEnd(&block);
@@ -45,7 +45,7 @@ SmallVector<FrameCell> carriedCells(Tracer &tracer, Frame &frame, Loc loc) {
   return carried;
 }
 
-/// Takes from a loop's block the arguments of cells that are not carried, which become the value from outside.
+/// Removes a loop block's arguments of cells that are not carried; they are replaced by the outer values.
 static void prune(Tracer &tracer, Block &block, Frame &frame, ArrayRef<FrameCell> carried) {
   DenseMap<mlir::Value, mlir::Value> replaced;
   llvm::BitVector pruned(block.getNumArguments(), true);
@@ -60,7 +60,7 @@ static void prune(Tracer &tracer, Block &block, Frame &frame, ArrayRef<FrameCell
     replaced[argument] = cell.before;
   }
   tracer.replaceInCells(replaced);
-  for (unsigned number : pruned.set_bits()) // another value may lie there next
+  for (unsigned number : pruned.set_bits()) // the address may be reused by another value
     tracer.note(block.getArgument(number), i64);
   block.eraseArguments(pruned);
 }
@@ -79,9 +79,9 @@ static scf::ForOp makeFor(const Loop::State &state, ValueRange inits) {
 }
 
 namespace {
-/// What a while carries besides tiles. In front of them come whether it goes on, of a range, or whether it was left, of
-/// another that may be; and its position. Behind them comes whether the program has ended. The
-/// results have all but the first.
+/// The carried values of a while besides tiles. Before the tiles: whether it continues (a range) or was left (another
+/// loop that may be), and its position. After them: whether the program has ended. The results are all except the
+/// first.
 struct Form {
   bool isLeft, ends;
 };
@@ -104,7 +104,7 @@ static scf::WhileOp makeWhile(const Loop::State &state, ValueRange carried, Form
   return scf::WhileOp::create(builder, loc, ArrayRef(types).drop_front(form.isLeft), inits);
 }
 
-/// The region of a while that says whether it goes on.
+/// The region of a while with its condition.
 static void buildTest(const Loop::State &state, scf::WhileOp loop, bool isLeft) {
   OpBuilder builder(loop.getContext());
   const Location loc = loop.getLoc();
@@ -139,7 +139,7 @@ static void buildTest(const Loop::State &state, scf::WhileOp loop, bool isLeft) 
   scf::ConditionOp::create(builder, loc, goesOn, forwarded);
 }
 
-/// Gives the cells the results of a loop.
+/// Assigns the results of a loop to the cells.
 static void hold(Tracer &tracer, ArrayRef<Tile *> changed, ResultRange results) {
   for (auto [tile, result] : llvm::zip(changed, results)) {
     tracer.noteLike(result, Tracer::held(*tile));
@@ -147,7 +147,7 @@ static void hold(Tracer &tracer, ArrayRef<Tile *> changed, ResultRange results) 
   }
 }
 
-/// Ends a while: the cells hold what it carried, and what follows depends on whether the program has ended.
+/// Ends a while: assigns the results to the cells; the rest depends on whether the program has ended.
 static void endWhile(const Loop::State &state, ArrayRef<Tile *> changed, scf::WhileOp loop, Form form) {
   hold(state.tracer, changed, loop.getResults().drop_front());
   Leaves leaves;
@@ -162,7 +162,7 @@ static void endFor(const Loop::State &state, ArrayRef<Tile *> changed, scf::ForO
   state.tracer.endBodies(changed, state.cellsBefore, {}, state.loc);
 }
 
-/// Ends the body of a while, at whose end the program has left it as `leaves` says.
+/// Ends the body of a while, which the program has left as `leaves` says.
 static void endRound(const Loop::State &state, Block &body, ArrayRef<mlir::Value> carried, Form form,
                      const Leaves &leaves) {
   const Location loc = state.tracer.at(state.loc);

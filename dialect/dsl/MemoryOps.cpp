@@ -40,7 +40,7 @@ int64_t View::extent(int axis, Loc loc) const {
 View View::select(int axis, At index, Loc loc) const {
   Call call("select", loc);
   if (!checkAxis(call, *this, axis))
-    throw Abandoned(); // without a view there is nothing to go on with
+    throw Abandoned(); // tracing cannot continue without a view
   Selection selection = this->selection ? *this->selection : Selection();
   selection.at.resize(call.tracer.factsOf(*this).extents.size());
   selection.at[call.tracer.dimensionsOf(*this)[axis]] = call.tracer.make(call.index(index, "index"), loc);
@@ -49,7 +49,7 @@ View View::select(int axis, At index, Loc loc) const {
 
 // --- Random numbers --------------------------------------------------------------------------------------------------
 
-/// The first `words` words of a number, as values; none when an operand is poison or an error was reported.
+/// The first `words` words of a random number, as values; none if an operand is poison or an error was reported.
 static std::vector<mlir::Value> wordsOf(Call &call, const At &seed, const At &index, int64_t words) {
   mlir::Value key = call.integer(seed, "seed"), counter = call.valueAs(index, i64);
   if (!key || !counter)
@@ -97,7 +97,7 @@ Tile random(At seed, At index) {
   return call.result(call.emit<arith::MulFOp>(call.cast(high, f32), call.constant(unit, f32, shape)));
 }
 
-/// The first two words of a number, as tiles.
+/// The first two words of a random number, as tiles.
 static std::array<Tile, 2> twoWords(const char *name, const At &seed, const At &index) {
   Call call(name, seed.loc);
   const std::vector<mlir::Value> words = wordsOf(call, seed, index, 2);

@@ -1,4 +1,4 @@
-// Functions that take tiles apart and put them together: all are composed of `tile.extract`, broadcasts and choices.
+// Functions that split and combine tiles, composed of `tile.extract`, broadcasts and selects.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// x as a tile of rank 1 or more, and the axis counted from the front; nothing, reported, when there is none such.
+/// x as a tile of rank 1 or more, and the nonnegative axis. Reports an error and returns none if there is no such axis.
 static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x, int axis) {
   Call call(name, x.loc);
   mlir::Value value = call.value(x);
@@ -93,7 +93,7 @@ std::array<Tile, 2> split(At x) {
   return {half(0), half(1)};
 }
 
-/// Reports unless the parts agree in type, and in extents but along `axis`.
+/// Reports unless the parts agree in type, and in extents except along `axis`.
 static bool checkParts(Call &call, ArrayRef<Tile> parts, size_t axis) {
   const Shape first = parts[0].shape(call.loc);
   for (const Tile &part : parts) {
@@ -111,13 +111,14 @@ static bool checkParts(Call &call, ArrayRef<Tile> parts, size_t axis) {
   return true;
 }
 
-/// The part repeated along the axis until there are `count` elements, moved on so that it begins at `begin`.
+/// The part repeated along the axis to `count` elements, rolled so that it begins at `begin`.
 static Tile spread(const Line &at, const Tile &part, int axis, int64_t begin, int64_t count) {
   Shape shape = part.shape(at.loc), whole = shape;
   const int64_t copies = llvm::divideCeil(count, shape[axis]);
   whole[axis] = copies * shape[axis];
   int folded = axis;
-  if (shape.size() == mostDimensions) { // the copies need one more: those before the axis are one, and those behind it
+  if (shape.size() ==
+      mostDimensions) { // copies need one more dimension, so dimensions before the axis are merged, and those after it
     const ArrayRef<int64_t> all = whole;
     shape = {llvm::product_of(all.take_front(axis)), shape[axis], llvm::product_of(all.drop_front(axis + 1))};
     folded = 1;
@@ -163,7 +164,7 @@ Tile concat(const std::vector<At> &parts, int axis, Loc loc) {
   if (!call.checkShape(whole) || tiles.size() == 1)
     return tiles.size() == 1 ? tiles[0] : call.poison();
   if (whole.size() < 5 && llvm::all_of(tiles, [&](const Tile &tile) { return tile.shape() == tiles[0].shape(); })) {
-    // Parts of one shape lie beside each other along a dimension of their own.
+    // Parts of equal shape are joined along a new dimension.
     const auto number = static_cast<int64_t>(tiles.size());
     const Tile which = positionsAlong(at, along, whole.size() + 1, number);
     Tile result = unsqueeze(at(tiles[0]), along);

@@ -1,4 +1,4 @@
-// Guesses by edit distance, where two neighbours that changed places count as one slip.
+// Finds the nearest name by edit distance; a transposition of adjacent letters counts as one edit.
 
 #include "dialect/dsl/Nearest.h"
 
@@ -8,7 +8,8 @@
 namespace kiln {
 
 static size_t slips(const std::string &a, const std::string &b) {
-  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1); // of i − 2, i − 1 and i letters of a
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1),
+      row(b.size() + 1); // for i − 2, i − 1 and i letters of a
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
     std::swap(before, last);

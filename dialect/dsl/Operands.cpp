@@ -82,7 +82,7 @@ std::string Literal::text() const {
   return isHuge ? std::to_string(static_cast<uint64_t>(integer)) : printField(integer);
 }
 
-/// The type of a number that no tile gives one.
+/// The type of a number if no tile determines it.
 static Type naturalType(Literal number) {
   if (number.isReal)
     return f32;
@@ -102,10 +102,10 @@ Literal Literal::allOnes(Type type) {
   return ones;
 }
 
-/// Whether a constant of `type` can stand for the number: an integer that there is, or a float near to it.
+/// Whether a constant of `type` can represent the number: exactly for integers, approximately for floats.
 static bool fits(MLIRContext *context, Literal number, Type type) {
   if (isFloat(type)) {
-    if (tile::isByteFloat(typeOf(context, type))) // which saturate
+    if (tile::isByteFloat(typeOf(context, type))) // they saturate
       return true;
     bool inexact;
     return !(APFloat(number.asReal())
@@ -127,7 +127,7 @@ static bool fits(MLIRContext *context, Literal number, Type type) {
   return bits == 64 || (number.integer >> (bits - 1)) == 0 || (number.integer >> (bits - 1)) == -1;
 }
 
-/// The number, brought to what a float of 8 bits saturates to.
+/// The number, saturated for an 8-bit float.
 static double roundedTo(FloatType type, double number) {
   if (!tile::isByteFloat(type) || std::isnan(number))
     return number;
@@ -135,7 +135,7 @@ static double roundedTo(FloatType type, double number) {
   return std::clamp(number, -largest, largest);
 }
 
-/// The number as an attribute of `type`; null, reported, when it does not fit.
+/// The number as an attribute of `type`. Reports an error and returns null if it does not fit.
 static TypedAttr attributeOf(Call &call, Literal number, Type type) {
   MLIRContext *context = call.tracer.builder.getContext();
   if (!fits(context, number, type)) {
@@ -225,7 +225,7 @@ mlir::Value Call::position(mlir::Value value) {
   if (elementOf(value) != u64)
     return cast(value, i64);
   Literal last;
-  last.integer = INT64_MAX; // no view is as long
+  last.integer = INT64_MAX; // longer than any view
   mlir::Value most = constant(last, u64, shapeOf(value));
   return cast(emit<arith::MinUIOp>(value, most), i64);
 }
@@ -236,7 +236,7 @@ mlir::Value Call::cast(mlir::Value value, Type type) {
   const Type from = elementOf(value);
   if (from == type)
     return value;
-  // Integers of one width are one type in MLIR: a cast tells the values apart until it is folded.
+  // Signed and unsigned integers have one type in MLIR; a cast distinguishes the values until it is folded.
   const bool isWider = isFloat(type) || bytesOf(type) > bytesOf(from);
   const bool matters = isUnsigned(from) ? isWider : isUnsigned(type) && isFloat(from);
   auto op = emit<tile::CastOp>(typeOf(value.getContext(), type, shapeOf(value)), value);
@@ -288,8 +288,8 @@ std::optional<Shape> broadcastShape(const Shape &a, const Shape &b) {
   return shape;
 }
 
-/// Whether a type has all numbers of one that stands no later in the order of promotion. For an integer with a float
-/// the float will do.
+/// Whether a type contains all numbers of another that is not later in the order of promotion. For an integer and a
+/// float, the float is accepted.
 static bool holdsAll(Type type, Type smaller) {
   if (type == smaller || smaller == boolean)
     return true;

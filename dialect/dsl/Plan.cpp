@@ -1,4 +1,4 @@
-// Tensors as plans describe them: slices, permutations and reshapes that move no element.
+// Tensor references of plans: slices, permutations and reshapes that move no element.
 
 #include "dialect/dsl/Plan.h"
 
@@ -52,7 +52,7 @@ static void checkAxis(const TensorRef &tensor, int axis) {
                 std::to_string(axis));
 }
 
-/// `data` moved by `elements`; a reference without memory stays without.
+/// `data` advanced by `elements`; a reference without memory stays without.
 static void *advance(const TensorRef &tensor, int64_t elements) {
   return tensor.data ? static_cast<char *>(tensor.data) + elements * bytesOf(tensor.type) : nullptr;
 }
@@ -68,8 +68,8 @@ bool TensorRef::isDense() const {
   return true;
 }
 
-/// `unit` times the product of the extents; throws Error when there is no such number. Extents of 0 hide no overflow
-/// of the others, for strides are products too.
+/// `unit` times the product of the extents. Throws Error on overflow. Extents of 0 do not hide overflow of the others,
+/// because strides are products, too.
 static int64_t product(const TensorRef &tensor, int64_t unit) {
   int64_t least = unit;
   bool empty = false, wrong = false;

@@ -1,10 +1,10 @@
-// `continue_if`, `break_if` and `return_if`: what follows them in their body, its *rest*, becomes the side of an
-// scf.if, which closes with the body. The branch gives what the rest leaves in tiles, and how the program left, for
-// whatever the body stands in.
+// `continue_if`, `break_if` and `return_if`: the code after them in their body, its *rest*, becomes a side of an
+// scf.if, which ends with the body. The results of the branch are the tiles that the rest changed, and how the program
+// left, for the enclosing bodies.
 //
 //     break_if(c);      %stays = xori %c, true
 //     acc = acc + 1;      %acc2, %left = scf.if %stays { … scf.yield %acc1, false } else { scf.yield %acc, %c }
-//   }                     // the end of the loop's body: no further round where %left is true
+//   }                     // the end of the loop's body: no further iteration if %left is true
 
 #include "dialect/dsl/Tracer.h"
 
@@ -36,12 +36,12 @@ void reportDestroyed(Tracer &tracer, const Frame &frame, const char *body, Loc l
 
 // --- Rests -----------------------------------------------------------------------------------------------------------
 
-/// Whether a body hands on that it was left in this way: rounds that end are a loop's own, and a program ends for good.
+/// Whether a body passes on that it was left in this way: `continue` ends at its loop, `return` ends the program.
 static bool isHandedOn(Body around, Leave kind) {
   return around == Body::branch || (around == Body::loop && kind != Leave::round);
 }
 
-/// Whether one of the ways was gone.
+/// Whether the body was left in any way.
 static mlir::Value anyOf(Tracer &tracer, Location loc, const Leaves &leaves) {
   mlir::Value left;
   for (Leave kind : everyLeave)
@@ -62,13 +62,13 @@ mlir::Value zeroOf(OpBuilder &builder, mlir::Value like) {
   return arith::ConstantOp::create(builder, like.getLoc(), cast<TypedAttr>(builder.getZeroAttr(like.getType())));
 }
 
-/// The tiles that the innermost body, a rest, has changed, as far as they live on behind the body `around` it.
+/// The tiles changed by the innermost body, a rest, that outlive the enclosing body `around`.
 static SmallVector<FrameCell> changedCells(Tracer &tracer, Body around) {
   SmallVector<FrameCell> changed;
   for (FrameCell &cell : tracer.innermost().cells) {
     mlir::Value now = cell.tile && Tracer::isChanged(cell) ? Tracer::held(*cell.tile) : mlir::Value();
     if (!now || !tracer.isOpen(now.getParentBlock()))
-      continue; // whoever reads it later is told
+      continue; // a later read reports it
     if (!cell.before ? around == Body::branch
                      : checkChange(tracer, cell, now, around == Body::branch ? "branch" : "loop body"))
       changed.push_back(cell);
@@ -78,9 +78,9 @@ static SmallVector<FrameCell> changedCells(Tracer &tracer, Body around) {
   return changed;
 }
 
-/// Closes the innermost body, a rest, at whose end the program has left as `inner` says.
+/// Closes the innermost body, a rest, which the program has left as `inner` says.
 Leaves Tracer::closeRest(const Leaves &inner, Body around) {
-  const bool isProgram = around == Body::rest; // nothing lives on
+  const bool isProgram = around == Body::rest; // no tile outlives it
   SmallVector<FrameCell> changed;
   if (!isProgram)
     changed = changedCells(*this, around);
@@ -89,7 +89,7 @@ Leaves Tracer::closeRest(const Leaves &inner, Body around) {
   SmallVector<mlir::Value> ran, skipped;
   for (const FrameCell &cell : changed) {
     ran.push_back(held(*cell.tile));
-    // A tile that gets its first value in a rest has any value where the program has left: nobody will read it.
+    // A tile first set in a rest has an arbitrary value if the program has left, because it will not be read.
     skipped.push_back(cell.before ? cell.before : zeroOf(builder, ran.back()));
   }
   Leaves leaves;
@@ -97,7 +97,7 @@ Leaves Tracer::closeRest(const Leaves &inner, Body around) {
   SmallVector<Leave> kinds = llvm::filter_to_vector(everyLeave, [&](Leave kind) {
     return !isProgram && isHandedOn(around, kind) && (inner[kind] || rest.leaves[kind]);
   });
-  if (rest.body->empty() && changed.empty()) { // the last in its body
+  if (rest.body->empty() && changed.empty()) { // the last statement of its body
     bury(rest.body);
     for (Leave kind : kinds)
       leaves[kind] = rest.leaves[kind];

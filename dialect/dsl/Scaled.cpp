@@ -1,4 +1,5 @@
-// Products of scaled factors: elements and scales become bf16, and their products, which bf16 has, are multiplied.
+// Products of scaled operands: elements and scales are converted to bf16, and their products, which are exact in bf16,
+// are multiplied.
 
 #include "dialect/dsl/Scaled.h"
 #include "dialect/dsl/Tracer.h"
@@ -10,15 +11,15 @@ namespace kiln {
 namespace {
 constexpr int64_t blockLength = 32;
 
-/// A factor as it was given, and where K lies in it.
+/// An operand, and its K dimension.
 struct Factor {
   Tile elements, scales;
-  Shape shape; // with all of K
+  Shape shape; // with the whole K
   size_t axis = 0;
 };
 } // namespace
 
-/// Nothing, reported, when elements and scales do not belong together.
+/// Reports an error and returns none if elements and scales do not match.
 static std::optional<Factor> factorOf(Call &call, const At &elements, const At &scales, bool isRight) {
   mlir::Value x = call.value(elements), s = call.value(scales);
   if (!x || !s)
@@ -58,7 +59,7 @@ static std::optional<Factor> factorOf(Call &call, const At &elements, const At &
   return factor;
 }
 
-/// A new dimension behind `axis`, filled up to `count`, and the two as one: each element `count` times side by side.
+/// Repeats each element `count` times along `axis`, adjacent to each other.
 static Tile repeated(const Line &at, const Tile &x, size_t axis, int64_t count) {
   Shape shape = x.shape(at.loc), merged = shape;
   merged[axis] *= count;
@@ -66,7 +67,7 @@ static Tile repeated(const Line &at, const Tile &x, size_t axis, int64_t count) 
   return reshape(at(broadcast(at(unsqueeze(at(x), static_cast<int>(axis) + 1)), shape)), merged);
 }
 
-/// 2^(s − 127) as bf16, whose exponent s is: 0 stands for a denormal, and 255 for NaN.
+/// 2^(s − 127) as bf16 with exponent bits s; 0 is a denormal, and 255 is NaN.
 static Tile powerOf(const Line &at, const Tile &scale) {
   const Tile s = cast(at(scale), i16);
   const Tile bits =
@@ -74,8 +75,8 @@ static Tile powerOf(const Line &at, const Tile &scale) {
   return bitcast(at(bits), bf16);
 }
 
-/// Two floats of 4 bits in a byte (sign, two bits of exponent, one of mantissa) as bf16: shifted to where bf16 has its
-/// exponent they are the numbers, denormals too, but for the bias.
+/// Two 4-bit floats in a byte (sign, two bits of exponent, one of mantissa) as bf16: shifted to bf16's exponent they
+/// are the numbers, denormals included, up to the bias.
 static Tile unpacked(const Line &at, const Tile &bytes, size_t axis) {
   Shape shape = bytes.shape(at.loc);
   shape[axis] *= 2;
@@ -88,14 +89,14 @@ static Tile unpacked(const Line &at, const Tile &bytes, size_t axis) {
   return at(bitcast(at(bits), bf16)) * at(0x1p126);
 }
 
-/// The factor's elements times their scales.
+/// The operand's elements times their scales.
 static Tile scaled(const Line &at, const Factor &factor) {
   const bool isPacked = factor.elements.type(at.loc) == u8;
   const Tile elements = isPacked ? unpacked(at, factor.elements, factor.axis) : cast(at(factor.elements), bf16);
   return at(elements) * at(repeated(at, powerOf(at, factor.scales), factor.axis, blockLength));
 }
 
-/// Both factors as bf16; nothing, reported, when one is wrong.
+/// Both operands as bf16. Reports an error and returns none if one is wrong.
 static std::optional<std::array<Tile, 2>> scaledFactors(const At &a, const At &scaleA, const At &b, const At &scaleB) {
   Call call("dot_scaled", a.loc);
   const auto left = factorOf(call, a, scaleA, false), right = factorOf(call, b, scaleB, true);

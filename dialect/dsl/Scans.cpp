@@ -1,4 +1,4 @@
-// Scans by kinds, and scans and reductions by functions, whose one trace becomes the region of a `tile.scan`.
+// Scans by kind, and scans and reductions by functions. A function is traced once into the region of a `tile.scan`.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -60,7 +60,7 @@ namespace {
 /// The operands of a function: tiles of one shape, narrow floats as f32.
 struct Scanned {
   SmallVector<mlir::Value> tiles;
-  SmallVector<Type> types; // as the user has them
+  SmallVector<Type> types; // as passed by the user
 };
 } // namespace
 
@@ -105,7 +105,7 @@ static bool checkBody(Call &call, Block &body) {
   return true;
 }
 
-/// Reports what the function did to tiles from outside, and puts it right; whether there was nothing.
+/// Reports changes of outer tiles by the function, and restores them. Returns whether there were none.
 static bool checkCells(Call &call) {
   bool isFree = true;
   for (FrameCell &cell : call.tracer.innermost().cells)
@@ -119,8 +119,8 @@ static bool checkCells(Call &call) {
   return isFree;
 }
 
-/// The results of the function on two states, a scalar of each tile's element type each; empty, reported, when they are
-/// of other types.
+/// The results of the function on two states, which have a scalar for each tile. Reports an error and returns an empty
+/// list if they have other types.
 static SmallVector<mlir::Value> callOf(Call &call, const detail::Combine &combine, ArrayRef<mlir::Value> states) {
   const size_t count = states.size() / 2;
   std::vector<Tile> earlier, later;
@@ -141,7 +141,7 @@ static SmallVector<mlir::Value> callOf(Call &call, const detail::Combine &combin
   return values;
 }
 
-/// The function's body, with its end; null, reported, when it is none.
+/// The function's body with its terminator. Reports an error and returns null if it is not valid.
 static Block *traceFunction(Call &call, const detail::Combine &combine, ArrayRef<mlir::Value> tiles) {
   Tracer &tracer = call.tracer;
   const size_t depth = tracer.open(Body::function, call.loc);
@@ -166,7 +166,7 @@ static Block *traceFunction(Call &call, const detail::Combine &combine, ArrayRef
   return tracer.close().body;
 }
 
-/// Some of the elements along an axis, from `begin` on in steps.
+/// Elements along an axis from `begin` on with a step.
 static mlir::Value extractAlong(Call &call, mlir::Value tile, int64_t axis, int64_t begin, int64_t step,
                                 int64_t count) {
   Shape shape = shapeOf(tile);
@@ -192,7 +192,7 @@ std::vector<Tile> detail::fold(const char *name, const std::vector<At> &operands
     return fail();
   Shape shape = shapeOf(scanned->tiles[0]);
   const int64_t extent = shape[*at];
-  const auto turned = [&](mlir::Value tile) { // a scan by a function begins at the begin
+  const auto turned = [&](mlir::Value tile) { // a scan by a function runs forwards
     return reverse ? extractAlong(call, tile, *at, extent - 1, -1, extent) : tile;
   };
   for (mlir::Value &tile : scanned->tiles)

@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// An axis of the launch grid; reports and gives nothing when there is none such.
+/// An axis of the launch grid. Reports an error and returns none if there is no such axis.
 static bool checkGridAxis(Call &call, int axis) {
   if (axis >= 0 && axis <= 2)
     return true;
@@ -145,7 +145,7 @@ Tile broadcast(At x, TileExtents shape) {
   return call.result(call.broadcast(value, shape));
 }
 
-/// `axis` counted from the front, among `count` positions; nothing, reported, when it is outside.
+/// The nonnegative form of `axis` among `count`. Reports an error and returns none if it is outside.
 static std::optional<int64_t> normalAxis(Call &call, int64_t axis, int64_t count) {
   if (axis >= -count && axis < count)
     return axis < 0 ? axis + count : axis;
@@ -199,7 +199,7 @@ Tile roll(At x, int64_t by, int axis) {
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
 
-/// The axes of a tile of `rank`, counted from the front, in order; nothing, reported, when they are not different ones.
+/// The sorted, nonnegative axes of a tile of `rank`. Reports an error and returns none if they are not distinct.
 static std::optional<SmallVector<int64_t>> normalAxes(Call &call, const Axes &axes, int64_t rank) {
   SmallVector<int64_t> normal;
   if (axes.numbers == std::vector{everywhere})
@@ -233,7 +233,7 @@ static mlir::Value reduceAxis(Call &call, tile::ReduceKind kind, mlir::Value val
   return call.of(isIndex ? i32 : from, op);
 }
 
-/// The tile with these axes, in order, made one: the last.
+/// The tile with these axes merged, in order, into the last one.
 static mlir::Value mergeAxes(Call &call, mlir::Value value, ArrayRef<int64_t> axes) {
   Shape from = shapeOf(value), turned, merged;
   SmallVector<int64_t> order;
@@ -260,7 +260,7 @@ static mlir::Value reduceAxes(Call &call, tile::ReduceKind kind, mlir::Value val
   using tile::ReduceKind;
   const Type from = elementOf(value);
   const bool isSeveral = axes.size() > 1, isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;
-  // boolean is compared as 0 and 1, and totals of small integers need room.
+  // booleans are compared as 0 and 1, and sums of small integers need more bits.
   if (isTotal && !isFloat(from))
     value = call.cast(value, totalOf(from));
   else if (from == boolean)
@@ -277,10 +277,10 @@ static mlir::Value reduceAxes(Call &call, tile::ReduceKind kind, mlir::Value val
   return keepsType ? call.cast(value, from) : value;
 }
 
-/// Numbers that are in the opposite order: the least of x is the greatest of them. NaN stays.
+/// Numbers in the opposite order: the least of x becomes the greatest. NaN stays NaN.
 static mlir::Value reversed(Call &call, mlir::Value value) {
   const Type type = elementOf(value);
-  if (isFloat(type) && bytesOf(type) == 1) // whose own arithmetic leaves no infinity
+  if (isFloat(type) && bytesOf(type) == 1) // their arithmetic saturates infinities
     value = call.cast(value, f32);
   if (isFloat(type))
     return call.emit<arith::NegFOp>(value);
@@ -323,7 +323,7 @@ Tile argmin(At x, Axes axes, bool keep) { return reduce("argmin", tile::ReduceKi
 
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
-/// Reports unless `a` and `b` can be multiplied; gives the type of the sum.
+/// Reports unless `a` and `b` can be multiplied; returns the accumulator's type.
 static std::optional<Type> checkFactors(Call &call, mlir::Value a, mlir::Value b) {
   Shape left = shapeOf(a), right = shapeOf(b);
   const size_t rank = left.size();
@@ -354,7 +354,7 @@ static std::optional<Type> checkFactors(Call &call, mlir::Value a, mlir::Value b
   return static_cast<Type>(*tile::numberOf(type));
 }
 
-/// The shape of the product of such tiles.
+/// The shape of the product.
 static Shape sumsOf(mlir::Value a, mlir::Value b) {
   Shape shape = shapeOf(a);
   shape.back() = shapeOf(b).back();

@@ -1,4 +1,4 @@
-// Functions whose elements find their places by values.
+// Sorts, top-k, gathers and histograms.
 
 #include "dialect/dsl/Sorts.h"
 
@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// The first `count` in order, all where there is no count, and their positions.
+/// The first `count` elements in order (all without a count), and their positions.
 static std::array<Tile, 2> ordered(const char *name, const At &x, std::optional<int64_t> count, int axis,
                                    bool descending) {
   Call call(name, x.loc);
@@ -35,7 +35,8 @@ Tile sort(At x, int axis, bool descending) { return ordered("sort", x, {}, axis,
 std::array<Tile, 2> sort_at(At x, int axis, bool descending) { return ordered("sort_at", x, {}, axis, descending); }
 std::array<Tile, 2> topk(At x, int64_t k, int axis) { return ordered("topk", x, k, axis, /*descending=*/true); }
 
-/// An integer tile as i32, or as i64 where that may not hold its numbers; null, reported, when it is none.
+/// An integer tile as i32, or as i64 if i32 may not hold its numbers. Reports an error and returns null for other
+/// tiles.
 static mlir::Value wholeNumbers(Call &call, const At &operand, const char *what) {
   mlir::Value value = call.value(operand);
   if (!value)

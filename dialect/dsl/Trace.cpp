@@ -1,7 +1,7 @@
-// From a kernel to a module. A body of a loop or branch must leave host variables alone, and the kernel is
-// traced again to see that it does: once with each body run twice, where one that reads what it changed (`i++` on an
-// int) gives another module, and then once for each depth of nesting with the bodies there left out, where one that
-// changes what is read after it (`flag = true`) does. Either is an error.
+// Traces a kernel to a module. Bodies of loops and branches must not change host variables. To check it, the kernel is
+// traced again: once with each body run twice, which changes the module if a body reads what it changed (`i++` on an
+// int); and once for each depth of nesting without the bodies at that depth, which changes the module if code after a
+// body reads what the body changed (`flag = true`). Either is an error.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// Reports unless the facts are for the kernel's parameters.
+/// Reports unless the facts match the kernel's parameters.
 static bool checkKernel(MLIRContext &context, const Kernel &kernel, const Specialisation &facts) {
   Location loc = FileLineColLoc::get(&context, kernel.loc.file, kernel.loc.line, 1);
   auto expected = [&] { return std::move(emitError(loc) << "kernel '" << kernel.name << "': expected "); };
@@ -35,7 +35,7 @@ static bool checkKernel(MLIRContext &context, const Kernel &kernel, const Specia
   });
 }
 
-/// Compares two traces of a kernel, operation by operation. Where a body was left out it says nothing of the other.
+/// Compares two traces of a kernel, operation by operation. Skipped bodies are not compared.
 class Comparison {
 public:
   /// The first operation of `a` that differs from its partner in `b`; null when all agree.
@@ -78,8 +78,7 @@ private:
   DenseMap<mlir::Value, mlir::Value> partner;
 };
 
-/// Traces the kernel in another way and reports unless it gives the same module; `how` that way is called in the
-/// message.
+/// Traces the kernel in another way, and reports if the module differs; `how` names that way in the message.
 static bool checkTrace(Tracer &tracer, const std::string &config, ModuleOp first, const char *how) {
   MLIRContext &context = *first.getContext();
   std::optional<Location> different;
@@ -106,8 +105,7 @@ static bool checkTrace(Tracer &tracer, const std::string &config, ModuleOp first
   return false;
 }
 
-/// Reports when a body depends on a host variable that it changes, or something after a body on one that the body
-/// changes.
+/// Reports if a body depends on a host variable that it changes, or if code after a body depends on one.
 static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Specialisation &facts,
                             const std::string &config, ModuleOp first, const Outcomes &outcomes) {
   {
@@ -123,7 +121,7 @@ static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Sp
   return true;
 }
 
-/// The arguments that a kernel writes, after `tile.disjoint` has lost the pairs of which it writes neither.
+/// The arguments that a kernel writes. First removes pairs from `tile.disjoint` of which neither is written.
 static std::set<int> keepPairsOfWritten(func::FuncOp function) {
   std::set<int> written;
   function.walk([&](tile::AccessOp access) {

@@ -13,9 +13,9 @@ namespace kiln {
 
 static thread_local Tracer *activeTracer = nullptr;
 static constexpr size_t unlisted = SIZE_MAX;
-static char poisonMark; // its address is what a poison cell holds
+static char poisonMark; // its address marks a poisoned cell
 
-/// How far a kernel may go: many times what compiles in a moment, and a fraction of the smallest usual stack.
+/// Limits of a kernel: far above what compiles quickly, and a fraction of the smallest usual stack.
 static constexpr int64_t mostCalls = 1 << 14, mostStack = 2 << 20;
 
 // --- Tile: a registered cell -----------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ Tile::~Tile() {
     activeTracer->dismiss(*this);
 }
 
-/// What a tile holds, for a question that the host asks at `loc`: without a value there is no answer to go on with.
+/// A tile's value for a query by the host at `loc`. Without a value, tracing cannot continue.
 static mlir::Value askedValue(const Tile &tile, Loc loc) {
   mlir::Value value = Tracer::current().read(tile, loc);
   if (!value)
@@ -248,12 +248,11 @@ void Tracer::buildFunction() {
   function = func::FuncOp::create(builder, loc, kernel.name, builder.getFunctionType(types, {}));
   builder.setInsertionPointToEnd(function.addEntryBlock());
   for (auto [argument, parameter] : llvm::zip(function.getArguments(), kernel.parameters))
-    if (!parameter.name.empty()) // printed as %a; keys of caches are made without locations
+    if (!parameter.name.empty()) // printed as %a; not part of cache keys
       argument.setLoc(NameLoc::get(builder.getStringAttr(parameter.name), loc));
 }
 
-/// Extents that View::extent asked for become part of the argument types; operations on a view follow their
-/// operand.
+/// Extents read by View::extent become part of the argument types; operations on a view follow their operand.
 void Tracer::finishFunction(const std::string &config) {
   func::ReturnOp::create(builder, at(kernel.loc));
   SmallVector<mlir::Type> types;
@@ -265,7 +264,7 @@ void Tracer::finishFunction(const std::string &config) {
   attachFacts(config);
 }
 
-/// The value of an integer field of the kernel's config, if it has one of that name.
+/// The value of an integer config field, if there is one of that name.
 static std::optional<int64_t> integerField(const Kernel &kernel, StringRef config, StringRef name) {
   if (llvm::none_of(kernel.fields, [&](const Field &field) { return field.name == name; }))
     return {};

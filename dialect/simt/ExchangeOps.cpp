@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-/// A word that `symbolize` gives a kind of the other dialect for; `what` names these in the message.
+/// Parses a kind of the other dialect by `symbolize`; `what` names it in the message.
 template <class Attr, class Symbolize>
 static ParseResult parseKind(OpAsmParser &parser, Attr &kind, Symbolize symbolize, const char *what) {
   StringRef word;
@@ -116,7 +116,7 @@ LogicalResult BufferOp::verify() {
   return success();
 }
 
-/// The tile's elements, without those that its layout pads it with, lie in the buffer.
+/// Verifies that the buffer contains the tile's elements, without the layout's padding.
 static LogicalResult verifyPlace(Operation *op, RankedTensorType tile, MemRefType buffer, ArrayRef<int64_t> strides) {
   if (static_cast<int64_t>(strides.size()) != tile.getRank())
     return op->emitOpError("expected a stride for each of ")
@@ -133,7 +133,7 @@ static LogicalResult verifyPlace(Operation *op, RankedTensorType tile, MemRefTyp
   return success();
 }
 
-/// The image is one of the tile, lies in the buffer, and can be moved by these instructions.
+/// Verifies that the image is for the tile, is inside the buffer, and can be moved by these instructions.
 static LogicalResult verifyImage(Operation *op, RankedTensorType tile, MemRefType buffer, ImageAttr image,
                                  Movement movement) {
   if (image.getShape() != tile.getShape() || image.getElement() != tile.getElementType())
@@ -181,7 +181,7 @@ LogicalResult FetchOp::verify() {
   return verifySlot(*this, getSlot());
 }
 
-/// Tiles of one layout that can be scanned, and room in the buffer for the totals.
+/// Verifies that the tiles have one layout that can be scanned, and that the buffer has room for the totals.
 template <class OpTy> static LogicalResult verifyScan(OpTy op) {
   if (op.getSources().empty() || !llvm::equal(op.getSources().getTypes(), op.getResultTypes()))
     return op.emitOpError("expected results of the types of its tiles, at least one");

@@ -1,4 +1,4 @@
-// The image attribute: where the elements of a tile lie in shared memory.
+// The image attribute: the addresses of a tile's elements in shared memory.
 
 #include "dialect/simt/SimtDialect.h"
 
@@ -84,7 +84,7 @@ Attribute ImageAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  SmallVector<uint64_t> offsets; // of the last dimension first, as positions have it
+  SmallVector<uint64_t> offsets; // for the last dimension first, as in positions
   for (const auto &list : llvm::reverse(lists))
     llvm::append_range(offsets, list);
   const SMLoc loc = parser.getNameLoc();

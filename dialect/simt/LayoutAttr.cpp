@@ -1,4 +1,4 @@
-// The layout attribute: a TileLayout that MLIR can keep, compare and print.
+// The layout attribute: a TileLayout that MLIR stores, compares and prints.
 
 #include "dialect/simt/SimtDialect.h"
 

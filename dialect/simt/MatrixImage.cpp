@@ -1,4 +1,4 @@
-// Distances between atoms, read off an image, and whether all its elements lie by them.
+// Derives distances between atoms from an image, and checks all elements against them.
 
 #include "dialect/simt/MatrixImage.h"
 
@@ -12,7 +12,7 @@ namespace kiln::simt {
 
 static constexpr int64_t kOfProduct = 16, rowsOfAtom = 8, elementBytes = 2;
 
-/// The byte where an image has the element at a position.
+/// The byte offset of the element at a position.
 static int64_t byteOf(ImageAttr image, const F2Map &map, const TileShape &shape, ArrayRef<int64_t> position) {
   Vec core = 0;
   int64_t repeat = 0;
@@ -23,7 +23,7 @@ static int64_t byteOf(ImageAttr image, const F2Map &map, const TileShape &shape,
   return repeat * image.getCoreBytes() + static_cast<int64_t>(map(core)) * image.getBits() / 8;
 }
 
-/// A byte's place before the swizzle, which undoes itself.
+/// A byte's offset before the swizzle, which is an involution.
 static int64_t unswizzled(int64_t byte, unsigned width) {
   const int64_t pieces = width / 16 - 1;
   return byte ^ (byte >> 7 & pieces) << 4;
@@ -41,7 +41,7 @@ uint64_t MatrixImage::descriptor() const {
   return static_cast<uint64_t>(leading / 16) << 16 | static_cast<uint64_t>(stride / 16) << 32 | kind << 62;
 }
 
-/// Whether each product's elements lie where its beginning and the distances say.
+/// Whether the elements of each product are at the offsets given by its begin and the distances.
 static bool isRegular(const MatrixImage &matrix, int64_t rows) {
   const TileShape shape(matrix.image.getShape());
   const F2Map map = matrix.image.getMap();

@@ -1,4 +1,4 @@
-// Registration of the `simt` dialect, and the attributes in which passes write down what they decided.
+// Registration of the `simt` dialect, and the attributes that record decisions of passes.
 
 #include "dialect/simt/SimtDialect.h"
 
@@ -46,7 +46,7 @@ RankedTensorType withLayout(Type tile, LayoutAttr layout) {
   return RankedTensorType::get(tensor.getShape(), tensor.getElementType(), layout);
 }
 
-/// A load cannot release, and a store cannot acquire; both are strong where they are ordered.
+/// A load cannot release, and a store cannot acquire; ordered accesses are strong.
 static LogicalResult verifyOrder(Operation *op, Attribute value) {
   const auto order = dyn_cast<StringAttr>(value);
   auto load = dyn_cast<LoadOp>(op);

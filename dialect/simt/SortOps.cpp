@@ -1,4 +1,4 @@
-// Verifiers of the operations on tiles with layouts whose elements find their places by values.
+// Verifiers of sorts, gathers and histograms on tiles with layouts.
 
 #include "dialect/simt/SortOps.h"
 
@@ -44,7 +44,7 @@ LogicalResult SortOp::verify() {
   return success();
 }
 
-/// Places in shared memory, i32.
+/// Positions in shared memory, i32.
 static LogicalResult verifyPlaces(Operation *op, RankedTensorType places) {
   if (places.getElementType().isInteger(32))
     return success();

@@ -1,4 +1,4 @@
-// Verifiers and effects of what one thread does.
+// Verifiers and effects of operations of single threads.
 
 #include "dialect/simt/SimtDialect.h"
 #include "dialect/tile/AccessRules.h"
@@ -8,8 +8,8 @@ using namespace mlir;
 
 namespace kiln::simt {
 
-/// A packet has 1, 2, 4, 8 or 16 bytes, and an address the width of its space. What is neither in caches nor left there
-/// takes no hint for them.
+/// A packet has 1, 2, 4, 8 or 16 bytes, and an address has the width of its space. Accesses that bypass caches have no
+/// cache hint.
 static LogicalResult verifyAccess(Operation *op, Space space, Type packet, Type address, int64_t displacement,
                                   bool isStrong) {
   auto vector = cast<VectorType>(packet);
@@ -24,8 +24,8 @@ static LogicalResult verifyAccess(Operation *op, Space space, Type packet, Type 
     return op->emitOpError("expected a displacement of 32 bits, but got ") << displacement;
   const bool isOrdering = isStrong && op->hasAttr("simt.order");
   if (op->hasAttr(tile::cacheName) && (isOrdering || space != Space::Global))
-    return op->emitOpError("expected '")
-           << tile::cacheName << "' on an access of global memory alone that orders no other";
+    return op->emitOpError("expected '") << tile::cacheName
+                                         << "' on an access of global memory alone that orders no other";
   return success();
 }
 

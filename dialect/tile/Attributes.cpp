@@ -1,4 +1,4 @@
-// What the attributes named tile.… may say, and where they may stand.
+// Verifies the attributes named tile.….
 
 #include "dialect/tile/AccessRules.h"
 #include "dialect/tile/SortOps.h"
@@ -38,7 +38,7 @@ void setAccuracy(Operation *op, Accuracy accuracy) {
     op->setDiscardableAttr(accuracyName, StringAttr::get(op->getContext(), stringifyAccuracy(accuracy)));
 }
 
-/// Whether there is a faster way to compute the operation than in full.
+/// Whether a faster, less accurate form of the operation exists.
 static bool mayBeFast(Operation *op) {
   static constexpr llvm::StringLiteral names[] = {
 #define KILN_FAST_FUNCTION(name, ...) "math." #name,

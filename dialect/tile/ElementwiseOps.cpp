@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace kiln::tile {
 
-/// The constant behind an operand: a scalar's value or the one value of a splat; null when it is neither.
+/// The constant of an operand: a scalar's value or a splat's; otherwise null.
 static Attribute splatOf(Attribute attr) {
   if (auto dense = dyn_cast_or_null<DenseElementsAttr>(attr))
     return dense.isSplat() ? dense.getSplatValue<Attribute>() : Attribute();
@@ -23,7 +23,7 @@ static Attribute constantOf(Type type, Attribute value) {
   return value;
 }
 
-/// The neighbour in a float of 8 bits; the largest number where there is none, and for infinities.
+/// The nearest 8-bit float; larger numbers and infinities saturate.
 static Attribute roundToByte(APFloat value, FloatType to) {
   const APFloat largest = APFloat::getLargest(to.getFloatSemantics(), value.isNegative());
   APFloat limit = largest;
@@ -42,7 +42,7 @@ static Attribute castInteger(const APInt &value, bool isNatural, Type to) {
       return IntegerAttr::get(type, APInt(1, !value.isZero()));
     return IntegerAttr::get(type, isNatural ? value.zextOrTrunc(type.getWidth()) : value.sextOrTrunc(type.getWidth()));
   }
-  if (isByteFloat(to)) { // f64 holds all integers but those that saturate
+  if (isByteFloat(to)) { // f64 contains all integers that do not saturate
     APFloat wide(APFloat::IEEEdouble());
     wide.convertFromAPInt(value, /*IsSigned=*/!isNatural, APFloat::rmNearestTiesToEven);
     return roundToByte(wide, cast<FloatType>(to));
@@ -68,7 +68,7 @@ static Attribute castFloat(APFloat value, bool isUnsigned, Type to) {
   return IntegerAttr::get(type, result);
 }
 
-/// How many bits of a number a float type holds, the implicit one included.
+/// The precision of a float type in bits, with the implicit bit.
 static int64_t precisionOf(Type type) { return cast<FloatType>(type).getFPMantissaWidth(); }
 
 /// Whether every value of `from` is a value of `to`.
@@ -81,18 +81,18 @@ static bool isExact(Type from, Type to) {
     return from.getIntOrFloatBitWidth() - 1 <= precisionOf(to);
   if (isa<IntegerType>(to))
     return false;
-  if (isByteFloat(to)) // each has numbers that the other has not
+  if (isByteFloat(to)) // neither contains the other
     return false;
   return !(from.isF16() && to.isBF16()) && !(from.isBF16() && to.isF16()) && precisionOf(from) <= precisionOf(to);
 }
 
-/// Whether cast(cast(x : from → between) → to) is cast(x : from → to): the first loses nothing, and the second does not
-/// care where the value came from (integers wrap, but floats saturate on their way to a narrower integer).
+/// Whether cast(cast(x : from → between) → to) equals cast(x : from → to): the first is exact, and the second does not
+/// depend on the source type (integers wrap, but floats saturate when cast to a narrower integer).
 static bool isOneCast(Type from, Type between, Type to) {
   if (!isExact(from, between))
     return false;
   if (isNarrowFloat(to) && from != to && !from.isF32())
-    return false; // machines round to narrow floats from f32: any other way there is longer than the two casts
+    return false; // machines round to narrow floats from f32, so other conversions are slower than two casts
   bool saturates = isa<FloatType>(between) && isa<IntegerType>(to) && !to.isInteger(1);
   return !saturates || isa<FloatType>(from) || isExact(from, to);
 }

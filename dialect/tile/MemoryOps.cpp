@@ -29,7 +29,7 @@ static bool storesElement(Type stored, Type element) {
   return stored == element || (element.isInteger(1) && stored.isInteger(8));
 }
 
-/// The tiles of positions have one shape, and `tile` begins with it.
+/// Verifies that the index tiles have one shape, with which the shape of `tile` begins.
 static LogicalResult verifyIndices(AccessOp access, RankedTensorType tile) {
   Type index;
   int64_t blocks = 0;
@@ -55,7 +55,7 @@ static LogicalResult verifyIndices(AccessOp access, RankedTensorType tile) {
   return success();
 }
 
-/// Tile and view agree in element type, and there is one subscript for each dimension.
+/// Verifies that tile and view have one element type, and that there is one subscript for each dimension.
 LogicalResult verifyAccess(AccessOp access) {
   const RankedTensorType tile = access.getTile().getType();
   const MemRefType view = access.getView().getType();
@@ -106,7 +106,7 @@ LogicalResult StoreOp::verify() { return verifyAccess(*this); }
 LogicalResult GatherOp::verify() { return verifyAccess(*this); }
 LogicalResult ScatterOp::verify() { return verifyAccess(*this); }
 
-/// What a mask is for all elements alike, if that is known.
+/// The constant value of a mask, if it is known.
 static std::optional<bool> sameEverywhere(Value mask) {
   APInt all;
   if (!mask || !matchPattern(mask, m_ConstantInt(&all)))
@@ -121,7 +121,7 @@ void copyCache(Operation *from, Operation *to) {
     to->setAttr(cacheName, hint);
 }
 
-/// Another access in place of `op`, with its hint.
+/// Replaces `op` by another access with its hints.
 template <class OpTy, class... Args> static void replace(PatternRewriter &rewriter, Operation *op, Args &&...args) {
   auto made = OpTy::create(rewriter, op->getLoc(), std::forward<Args>(args)...);
   copyCache(op, made);

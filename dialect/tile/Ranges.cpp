@@ -1,4 +1,4 @@
-// What is known of the integers that operations make, for MLIR's analyses of ranges.
+// Integer ranges of operations' results, for MLIR's range analysis.
 
 #include "dialect/tile/Limits.h"
 #include "dialect/tile/TileDialect.h"
@@ -56,7 +56,7 @@ void CastOp::inferResultRanges(ArrayRef<ConstantIntRanges> sources, SetIntRangeF
   set(getResult(), rangeOf(valuesOf(sources[0]).sextOrTrunc(width)));
 }
 
-/// Nothing is asked of the quotients of unsigned numbers.
+/// Unsigned quotients have no inferred range.
 static bool isUnknown(Operation *op, SetIntRangeFn set) {
   const unsigned width = getElementTypeOrSelf(op->getResult(0).getType()).getIntOrFloatBitWidth();
   if (isUnsigned(op))

@@ -16,7 +16,7 @@ Type ReduceOp::resultType(ReduceKind kind, RankedTensorType source, int64_t axis
   return shape.empty() ? element : RankedTensorType::get(shape, element);
 }
 
-/// Bitwise kinds are of integers.
+/// Bitwise kinds require integers.
 static LogicalResult verifyKind(Operation *op, ReduceKind kind, RankedTensorType source) {
   const bool isBitwise = kind == ReduceKind::And || kind == ReduceKind::Or || kind == ReduceKind::Xor;
   if (!isBitwise || !isa<FloatType>(source.getElementType()))
@@ -33,7 +33,7 @@ LogicalResult ReduceOp::verify() {
   if (failed(verifyKind(*this, getKind(), source)))
     return failure();
   Type expected = resultType(getKind(), source, axis);
-  const bool isExpected = getElementTypeOrSelf(expected) == getElementTypeOrSelf(getType()) && // whatever encodes them
+  const bool isExpected = getElementTypeOrSelf(expected) == getElementTypeOrSelf(getType()) && // with any encoding
                           isa<RankedTensorType>(expected) == isa<RankedTensorType>(getType()) &&
                           shapeOf(expected) == shapeOf(getType());
   if (!isExpected)
@@ -41,7 +41,7 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
-/// Along an axis of extent 1 the one element is the sum and the extreme, and its index is 0.
+/// Along an axis of extent 1, the element is the result, and its index is 0.
 LogicalResult ReduceOp::canonicalize(ReduceOp op, PatternRewriter &rewriter) {
   if (shapeOf(op.getSource().getType())[op.getAxis()] != 1)
     return rewriter.notifyMatchFailure(op, "there is more than one element to combine");
@@ -82,7 +82,7 @@ LogicalResult ScanOp::verify() {
   return getKind() ? verifyKind(*this, *getKind(), source) : success();
 }
 
-/// Two scalars for each tile come in, one goes out; in between there is arithmetic, and nothing of rank 1 or more.
+/// Verifies the region: two scalar arguments and one result for each tile, and only scalar arithmetic.
 LogicalResult ScanOp::verifyRegions() {
   if (getBy().empty())
     return success();
@@ -111,12 +111,12 @@ LogicalResult ScanOp::verifyRegions() {
 
 LogicalResult YieldOp::verify() {
   Operation *const parent = (*this)->getParentOp();
-  if (isa<ScanOp>(parent) || parent->getName().getDialectNamespace() == "simt") // as which a scan goes on
+  if (isa<ScanOp>(parent) || parent->getName().getDialectNamespace() == "simt") // a scan that is being lowered
     return success();
   return emitOpError("expected a 'tile.scan' around it, but got '") << parent->getName() << "'";
 }
 
-/// Along an axis of extent 1 every element stays.
+/// Along an axis of extent 1, every element stays.
 LogicalResult ScanOp::canonicalize(ScanOp op, PatternRewriter &rewriter) {
   if (shapeOf(op.getSources()[0].getType())[op.getAxis()] != 1)
     return rewriter.notifyMatchFailure(op, "there is more than one element to combine");
@@ -149,7 +149,7 @@ LogicalResult DotOp::verify() {
     return emitOpError("expected bytes and sums of f32 with '")
            << factorsName << "', but got " << operand << " and " << acc.getElementType();
   }
-  // Integers that a machine has widened already are no operands of the language's, but of the dialect's.
+  // Widened integers are operands of the dialect, but not of the language.
   Type sum = operand.isInteger(32) ? operand : sumTypeOf(operand);
   if (!sum)
     return emitOpError("expected operands of type ") << dotOperands << ", but got " << operand;

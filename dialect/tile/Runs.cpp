@@ -1,4 +1,4 @@
-// Subscripts that name positions one after the other: `n + iota(64)` is a block that begins at n.
+// Recognises index tiles of consecutive positions: `n + iota(64)` is a block that begins at n.
 
 #include "dialect/tile/AccessRules.h"
 #include "dialect/tile/TypeRules.h"
@@ -10,7 +10,7 @@ using namespace mlir;
 namespace kiln::tile {
 
 namespace {
-/// Numbers that grow by 1 along one dimension of a tile, or along none, from a sum of i64 scalars and a number on.
+/// A tile that increases by 1 along one dimension, or along none, from a sum of i64 scalars and a constant.
 struct Run {
   SmallVector<Value, 2> terms;
   int64_t number = 0;
@@ -20,13 +20,13 @@ struct Run {
 
 static std::optional<Run> runOf(Value tile, int effort = 8);
 
-/// The dimension of a move's result along which the source's dimension `inner` runs, if it is that alone.
+/// The dimension of a move's result that corresponds exactly to the source's dimension `inner`, if any.
 static std::optional<int64_t> dimAbove(AffineMap map, int64_t inner) {
   auto dim = dyn_cast<AffineDimExpr>(map.getResult(inner));
   return dim ? std::optional<int64_t>(dim.getPosition()) : std::nullopt;
 }
 
-/// Moves that repeat, add or drop extents of 1, or change places, keep a run.
+/// Broadcasts, reshapes with extents of 1, and transpositions keep a run.
 static std::optional<Run> movedRun(MoveOp move, int effort) {
   if (!isa<RankedTensorType>(move.getMoved().getType())) {
     Run run;
@@ -67,7 +67,7 @@ static std::optional<Run> runOf(Value tile, int effort) {
     run.dim = 0;
     return run;
   }
-  if (auto cast = dyn_cast<CastOp>(op)) { // of numbers that do not wrap
+  if (auto cast = dyn_cast<CastOp>(op)) { // if the numbers do not wrap
     auto from = runOf(cast.getSource(), effort - 1);
     const bool widens = getElementTypeOrSelf(cast.getSource().getType()).isInteger(32) &&
                         getElementTypeOrSelf(cast.getType()).isInteger(64);
@@ -88,7 +88,7 @@ static std::optional<Run> runOf(Value tile, int effort) {
   return run;
 }
 
-/// The sum of a run's terms and number, i64.
+/// The sum of a run's terms and constant, i64.
 static Value beginOf(const Run &run, OpBuilder &builder, Location loc) {
   Value sum;
   for (Value term : run.terms)
@@ -99,8 +99,8 @@ static Value beginOf(const Run &run, OpBuilder &builder, Location loc) {
   return sum ? Value(arith::AddIOp::create(builder, loc, sum, number)) : number;
 }
 
-/// What a tile holds that is the same all along `dim`, without that dimension: a scalar where no other is left. Null
-/// where it is not known to be the same.
+/// A tile that is constant along `dim`, without that dimension; a scalar if no other is left. Null if it is not known
+/// to be constant.
 static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
   const Location loc = tile.getLoc();
   const auto type = cast<RankedTensorType>(tile.getType());
@@ -140,8 +140,8 @@ static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
   return {};
 }
 
-/// Whether the tile's dimensions keep their places when dimension `dim` of the index becomes the block of `axis`: it
-/// moves behind the other dimensions of the index and the blocks before it.
+/// Whether the tile's dimensions keep their order if dimension `dim` of the index becomes the block of `axis`, which
+/// moves it after the other dimensions of the index and preceding blocks.
 static bool keepsOrder(AccessOp access, int64_t axis, int64_t dim) {
   return dim == access.getIndexRank() - 1 && access.getBlockDim(axis) == access.getIndexRank();
 }
@@ -166,7 +166,7 @@ FailureOr<SmallVector<Value>> withBlockForRun(AccessOp access, OpBuilder &builde
     }
     if (llvm::is_contained(subscripts, Value()))
       continue;
-    // Other dimensions of the index, of extent 1, stay only where a tile still has them.
+    // Other dimensions of the index, of extent 1, remain only if an index tile has them.
     if (access.getIndexRank() > 1 &&
         llvm::none_of(subscripts, [](Value subscript) { return isa<RankedTensorType>(subscript.getType()); }))
       continue;

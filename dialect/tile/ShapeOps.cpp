@@ -1,4 +1,4 @@
-// Verifiers and folds of the operations that make or reshape tiles.
+// Verifiers and folds of the operations that create or reshape tiles.
 
 #include "dialect/tile/TileDialect.h"
 
@@ -37,7 +37,7 @@ OpFoldResult SplatOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-/// Every element is the scalar.
+/// Folds to a splat of the scalar.
 AffineMap SplatOp::getMoveMap() { return AffineMap::get(shapeOf(getType()).size(), 0, getContext()); }
 
 /// The dimensions whose extents are not 1.
@@ -49,9 +49,9 @@ static SmallVector<unsigned> properDimensions(ArrayRef<int64_t> shape) {
   return proper;
 }
 
-/// The row-major order stays. Dimensions of the source and of the result that hold the same elements belong together,
-/// as few as can be: one of each stays a dimension, whatever extents of 1 come and go, and of more the position in
-/// their order is taken apart.
+/// The row-major order is kept. Dimensions of source and result are grouped minimally by equal numbers of elements. A
+/// group of one dimension each is mapped directly; for others the linear index is decomposed. Extents of 1 do not
+/// matter.
 AffineMap ReshapeOp::getMoveMap() {
   auto from = shapeOf(getSource().getType()), to = shapeOf(getType());
   const SmallVector<unsigned> inner = properDimensions(from), outer = properDimensions(to);
@@ -92,7 +92,7 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
     getSourceMutable().assign(inner.getSource());
     return getResult();
   }
-  // The value behind a scalar result, so that no chain splat → reshape → splat is left.
+  // The scalar of a splat → reshape chain.
   auto shaped = dyn_cast<RankedTensorType>(getType());
   if (auto splat = getSource().getDefiningOp<SplatOp>(); splat && !shaped)
     return splat.getSource();
@@ -212,7 +212,7 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-/// Whether the dimensions of extent above 1 keep their order, so that no element moves.
+/// Whether dimensions of extent above 1 keep their order, so that no element moves.
 static bool movesNothing(TransposeOp op) {
   auto from = shapeOf(op.getSource().getType());
   int64_t last = -1;
@@ -235,7 +235,7 @@ LogicalResult TransposeOp::canonicalize(TransposeOp op, PatternRewriter &rewrite
   return success();
 }
 
-/// What stands at i was at i − by, or a turn further on.
+/// The element at i comes from (i − by) modulo the extent.
 AffineMap RotateOp::getMoveMap() {
   SmallVector<AffineExpr> position;
   const auto shape = shapeOf(getType());
@@ -274,7 +274,7 @@ AffineMap ExtractOp::getMoveMap() {
   SmallVector<AffineExpr> position;
   for (auto [axis, step] : llvm::enumerate(getSteps()))
     position.push_back(getAffineDimExpr(axis, getContext()) * step + getBegin()[axis]);
-  // Along an extent of 1 there is one position, whatever the step is.
+  // Along an extent of 1 the step does not matter.
   for (auto [axis, extent] : llvm::enumerate(shapeOf(getType())))
     if (extent == 1)
       position[axis] = getAffineConstantExpr(getBegin()[axis], getContext());
@@ -306,7 +306,7 @@ LogicalResult ExtractOp::verify() {
 
 OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
   const bool isWhole = llvm::all_of(getBegin(), [](int64_t begin) { return begin == 0; });
-  if (isWhole && getSource().getType() == getType()) // so that steps are 1, or there is nothing to step over
+  if (isWhole && getSource().getType() == getType()) // then steps are 1 or do not matter
     return getSource();
   if (auto inner = getSource().getDefiningOp<ExtractOp>()) {
     SmallVector<int64_t> begin, steps;

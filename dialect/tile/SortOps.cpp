@@ -1,4 +1,4 @@
-// Verifiers and folds of the operations whose elements find their places by values.
+// Verifiers and folds of sorts, gathers and histograms.
 
 #include "dialect/tile/SortOps.h"
 #include "dialect/tile/TypeRules.h"
@@ -47,7 +47,7 @@ LogicalResult SortOp::verify() {
   return success();
 }
 
-/// Along an axis of extent 1 every element stays.
+/// Along an axis of extent 1, every element stays.
 LogicalResult SortOp::canonicalize(SortOp op, PatternRewriter &rewriter) {
   if (op.getExtent() != 1)
     return rewriter.notifyMatchFailure(op, "there is more than one element to order");

@@ -1,4 +1,4 @@
-// Element types by number, and what operations make of them.
+// Element types, and result types of operations.
 
 #include "dialect/tile/TypeRules.h"
 
@@ -15,7 +15,7 @@ enum class Number : unsigned {
 #include "dialect/tile/ElementTypes.def"
 };
 
-/// MLIR's builder, with the types that it has no names for.
+/// MLIR's builder, with types that it has no functions for.
 struct TypeBuilder : Builder {
   using Builder::Builder;
   Type getF8E4M3FNType() { return Float8E4M3FNType::get(getContext()); }
@@ -36,7 +36,7 @@ Type typeNumbered(MLIRContext *context, unsigned number) {
 }
 
 std::optional<unsigned> numberOf(Type type) {
-  // Asked for each function call of a kernel that is traced: without a look at the context.
+  // Called for each function call of a traced kernel, so it does not access the context.
   const auto integer = dyn_cast<IntegerType>(type);
   const unsigned width = integer && integer.isSignless() ? integer.getWidth() : 0;
   const bool isI1 = width == 1, isI8 = width == 8, isI16 = width == 16, isI32 = width == 32, isI64 = width == 64;

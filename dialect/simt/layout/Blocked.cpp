@@ -1,4 +1,4 @@
-// Units dealt to registers, lanes and warps in the order of memory.
+// Layouts that assign units to registers, lanes and warps in memory order.
 
 #include "dialect/simt/layout/Blocked.h"
 
@@ -48,7 +48,7 @@ llvm::SmallVector<unsigned> orderOf(const Access &access) {
   return order;
 }
 
-/// Elements in a row, a power of two, that are aligned and lie inside or outside the view as a whole.
+/// The number of contiguous elements, a power of two, that are aligned and are all inside or all outside the view.
 static int64_t alignedWidth(const Access &access, llvm::ArrayRef<unsigned> order) {
   int64_t divisor = std::gcd(access.divisibility, access.sizes[order.front()]);
   for (const unsigned dim : llvm::drop_begin(order))
@@ -77,7 +77,7 @@ TileLayout coalesced(const Access &access, unsigned numWarps, bool wholeRows) {
   return blocked(access.sizes, order, perThread, numWarps, line);
 }
 
-/// Elements that a thread of the layout moves at once: its lowest registers stand for neighbours.
+/// The number of elements that a thread of the layout moves at once: those of its lowest registers that are adjacent.
 static int64_t vectorOf(const Access &access, const TileLayout &layout) {
   const llvm::SmallVector<unsigned> order = orderOf(access);
   if (order.empty() || access.strides[order.front()] != 1)

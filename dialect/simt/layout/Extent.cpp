@@ -1,4 +1,4 @@
-// The padding rule, and positions in a core as vectors.
+// The padding rule, and positions in a core as bit vectors.
 
 #include "dialect/simt/layout/Extent.h"
 

@@ -1,4 +1,4 @@
-// Gaussian elimination that remembers which vectors it added up.
+// Gaussian elimination over F2 that records the sums.
 
 #include "dialect/simt/layout/F2.h"
 
@@ -72,7 +72,7 @@ Vecs extensionOf(llvm::ArrayRef<Vec> base, llvm::ArrayRef<Vec> candidates) {
 }
 
 Vecs intersectionOf(llvm::ArrayRef<Vec> p, llvm::ArrayRef<Vec> q) {
-  // A sum of p's that equals a sum of q's is a sum of both lists that is zero.
+  // A sum of p's that equals a sum of q's corresponds to a zero sum over both lists.
   const Vecs basisOfP = extensionOf({}, p), basisOfQ = extensionOf({}, q);
   Vecs both = basisOfP;
   both.append(basisOfQ);

@@ -1,4 +1,4 @@
-// Maps by their columns: every operation treats one column at a time.
+// Linear maps over F2 by columns: every operation handles one column at a time.
 
 #include "dialect/simt/layout/F2Map.h"
 

@@ -1,4 +1,4 @@
-// The table of Fragments.h, continued over tiles of any size: units that one instruction has not go to registers.
+// The table of Fragments.h, extended to tiles of any size: units beyond one instruction are in registers.
 
 #include "dialect/simt/layout/Fragments.h"
 
@@ -13,7 +13,7 @@
 
 namespace kiln::simt {
 
-static constexpr unsigned mBits = 4, nBits = 3; // of an instruction's rows and columns
+static constexpr unsigned mBits = 4, nBits = 3; // bits of an instruction's rows and columns
 
 std::optional<MmaShape> mmaShapeFor(unsigned bits, int64_t K) {
   const int64_t core = Extent::of(K).core();
@@ -45,7 +45,7 @@ std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned num
   return best;
 }
 
-/// Fills up with bits that stand for nothing.
+/// Pads with bits without meaning.
 static Vecs padded(Vecs bases, unsigned numWarps) {
   bases.resize(llvm::Log2_32(numWarps), 0);
   return bases;
@@ -67,8 +67,8 @@ static Vecs unitsOfBatch(const TileShape &tile) {
 }
 
 namespace {
-/// The units of one dimension of an accumulator: those of an instruction, those that warps share, and those that one
-/// thread has in several instructions.
+/// The units of one dimension of an accumulator: within an instruction, across warps, and across a thread's
+/// instructions.
 struct Dealt {
   Vecs own, warps, others;
 
@@ -102,9 +102,9 @@ TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm
 }
 
 namespace {
-/// An operand's tile, seen from the accumulator.
+/// An operand's tile in relation to the accumulator.
 struct OperandTile {
-  unsigned inner, outer; // the dimension along K, and that of the last two which it shares with the accumulator
+  unsigned inner, outer; // the K dimension, and the one shared with the accumulator
   llvm::SmallVector<int64_t> sizes;
   TileShape tile;
   Vecs k; // units along K
@@ -116,7 +116,7 @@ struct OperandTile {
     tile = TileShape(sizes);
     k = tile.unitsOf(inner);
   }
-  /// What stands, in the operand, where `basis` does in the accumulator: nothing for units of the other dimension.
+  /// The operand's unit that corresponds to `basis` of the accumulator; none for units of the other dimension.
   Vec of(const TileLayout &acc, Vec basis) const {
     if (basis == 0 || acc.shape().unitOf(basis).dim == inner)
       return 0;

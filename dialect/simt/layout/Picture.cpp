@@ -1,4 +1,4 @@
-// Grids of coloured cells.
+// Pictures of layouts: grids of coloured cells.
 
 #include "dialect/simt/layout/Picture.h"
 
@@ -11,8 +11,8 @@
 
 namespace kiln::simt {
 
-/// `#f4b8b8`: a colour of that hue (degrees) and lightness, 70 % saturated, by CSS's definition of hsl(). Not every
-/// reader of SVG knows that function as the value of an attribute; those that do not draw black.
+/// `#f4b8b8`: a colour of that hue (degrees) and lightness, 70 % saturated, as CSS's hsl(). SVG viewers that lack hsl()
+/// in attributes would draw black.
 static std::string colourOf(unsigned hue, double lightness) {
   const auto channel = [&](double n) {
     const double k = std::fmod(n + hue / 30.0, 12);
@@ -23,14 +23,14 @@ static std::string colourOf(unsigned hue, double lightness) {
 }
 
 namespace {
-/// A picture that grows by cells, under a caption. Its text is in monospace fonts, whose characters are 0.6 of their
-/// size wide, give or take a hundredth.
+/// A picture made of cells, with a caption. Its text is in monospaced fonts, with a character width of about 0.6 of the
+/// size.
 class Grid {
 public:
-  /// The texts of cells have at most `characters`.
+  /// Cells have texts of at most `characters`.
   explicit Grid(size_t characters) : cellWidth(std::max<size_t>(44, (61 * characters + 10) / 10)), os(cells) {}
 
-  /// A cell with a text, and a longer one that shows when it is pointed at. `hue` in degrees, `light` from 0 to 1.
+  /// A cell with a text and a longer tooltip. `hue` in degrees, `light` from 0 to 1.
   void add(int64_t row, int64_t column, unsigned hue, double light, const std::string &text,
            const std::string &explanation) {
     rows = std::max(rows, row + 1);

@@ -1,4 +1,4 @@
-// Reductions by the bits of the dimension.
+// Layouts of reductions, by the bits of the reduced dimension.
 
 #include "dialect/simt/layout/Reduce.h"
 
@@ -39,7 +39,7 @@ ReducePlan planReduce(const TileLayout &layout, unsigned dim, bool mayExchange) 
     else if (axis.part == Hw::warp)
       warps.push_back(axis.index);
 
-  // The highest register bits are exchanged first, so that the lowest ones, which make vectors, stay.
+  // The highest register bits are exchanged first, so that the lowest ones, which form vectors, stay.
   TileLayout::Bases bases = basesOf(slice);
   Vecs &regs = bases[static_cast<size_t>(Hw::reg)];
   llvm::SmallVector<LaneStep, 5> steps;
@@ -53,7 +53,7 @@ ReducePlan planReduce(const TileLayout &layout, unsigned dim, bool mayExchange) 
   }
   const TileLayout result = TileLayout::get(slice.shape().sizes(), bases);
 
-  // One more dimension, innermost: the units of the others move up, its own are the warps'.
+  // A new innermost dimension for the warps; the units of the other dimensions move up.
   llvm::SmallVector<int64_t> sizes = slice.shape().sizes();
   sizes.push_back(int64_t{1} << warps.size());
   for (Vecs &part : bases)

@@ -1,4 +1,4 @@
-// The parts of a scan, and where their totals lie.
+// The parts of a scan, and the positions of their totals.
 
 #include "dialect/simt/layout/Scan.h"
 

@@ -1,4 +1,4 @@
-// Accesses found by looking at which bit of a place each bit of an offset is.
+// Derives accesses from the correspondence of bits of offsets and bits of layouts.
 
 #include "dialect/simt/layout/SharedAccess.h"
 
@@ -18,7 +18,7 @@ llvm::StringRef nameOf(SharedOp op) {
 // --- Finding an access ---------------------------------------------------------------------------------------------
 
 namespace {
-/// The offsets that the bits of a place stand for.
+/// The offsets that correspond to the bits of a layout's part.
 struct Offsets {
   Vecs reg, lane, warp;
 
@@ -28,12 +28,12 @@ struct Offsets {
         offsets->push_back(offset(basis));
   }
 
-  /// Which register bit moves by so much.
+  /// The register bit with this offset.
   std::optional<unsigned> regOf(Vec step) const {
     const auto *const found = llvm::find(reg, step);
     return found == reg.end() ? std::nullopt : std::optional(static_cast<unsigned>(found - reg.begin()));
   }
-  /// Whether the lowest `count` bits of an offset are so many bits of a place and nothing else: the others are aligned.
+  /// Whether the lowest `count` bits of an offset come from as many bits of the part, and no other bit changes them.
   bool isRow(size_t count) const {
     const auto isInside = [&](Vec step) { return step % (Vec{1} << count) != 0; };
     return llvm::count_if(reg, isInside) + llvm::count_if(lane, isInside) + llvm::count_if(warp, isInside) ==
@@ -42,7 +42,7 @@ struct Offsets {
 };
 } // namespace
 
-/// Sorts the register bits that are not in `element` into matrices (up to two bits), rounds, and instructions.
+/// Distributes the register bits that are not in `element` to matrices (up to two bits), rounds and instructions.
 static void sortRegisters(SharedAccess &access, const Offsets &offsets) {
   const size_t mostMatrixBits = access.op == SharedOp::vector ? 0 : 2;
   for (const auto [index, step] : llvm::enumerate(offsets.reg)) {
@@ -153,7 +153,7 @@ Vec SharedAccess::offsetOf(unsigned instruction, Thread thread) const {
 
 // --- Banks ---------------------------------------------------------------------------------------------------------
 
-/// Wavefronts that some lanes' accesses of `bytes` bytes take: the most words of any bank.
+/// Wavefronts of accesses of `bytes` bytes by some lanes: the largest number of words of any bank.
 static unsigned wavefrontsOf(llvm::ArrayRef<Vec> addresses, unsigned bytes) {
   constexpr Vec numBanks = 32;
   llvm::SmallVector<Vec, 64> words;
@@ -169,7 +169,8 @@ static unsigned wavefrontsOf(llvm::ArrayRef<Vec> addresses, unsigned bytes) {
 }
 
 unsigned SharedAccess::wavefronts() const {
-  // An exclusive or of all addresses with one number permutes the banks: all instructions of all warps take as many.
+  // An exclusive or of all addresses with one number permutes the banks, so all instructions of all warps take equally
+  // many.
   const unsigned bytes = op == SharedOp::vector ? (bits << element.size()) / 8 : 16;
   const unsigned lanes = op == SharedOp::vector ? numLanes : 8u << matrix.size();
   const unsigned atOnce = std::min(numLanes, 128 / bytes);

@@ -40,7 +40,7 @@ std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned i
   order.append(above);
   const auto size = static_cast<unsigned>(order.size());
   const F2Map plain = F2Map(size, order).inverse();
-  // Swizzled as bytes: its pieces are whole elements, so that the offsets' low bits stay zero.
+  // Swizzled as bytes. Its pieces are whole elements, so the low bits of offsets stay zero.
   const unsigned byteBits = llvm::Log2_32(bits / 8);
   Vecs offsets;
   for (const Vec unit : plain.columns())

@@ -1,4 +1,4 @@
-// Candidates for what lies side by side, each with the best lines for it, and a choice by simulated wavefronts.
+// Enumerates candidates for the contiguous units, with the best lines for each, and chooses by simulated wavefronts.
 
 #include "dialect/simt/layout/SharedPlan.h"
 
@@ -12,7 +12,7 @@
 namespace kiln::simt {
 
 namespace {
-/// What lies side by side, and by which instructions it is written and read.
+/// Contiguous units, and the instructions that write and read them.
 struct Candidate {
   Vecs side; // V: units, lowest first
   SharedOp store = SharedOp::vector, load = SharedOp::vector;
@@ -33,8 +33,8 @@ private:
   const TileLayout &from, &to;
   const unsigned bits;
   const SharedLimits &limits;
-  Vecs units;  // of the core, as far as it lies in one block
-  Vecs common; // those that both layouts have in registers, in the order of the destination's
+  Vecs units;  // of the core, as far as it is in one block
+  Vecs common; // those in registers of both layouts, in the destination's order
   std::vector<Candidate> candidates;
 };
 } // namespace
@@ -53,15 +53,15 @@ Planner::Planner(const TileLayout &from, const TileLayout &to, unsigned bits, co
   addMatrices();
 }
 
-/// Appends units of `more` that are not there, up to a size.
+/// Appends missing units of `more`, up to a size.
 static void fill(Vecs &side, llvm::ArrayRef<Vec> more, size_t size) {
   for (const Vec unit : more)
     if (side.size() < size && unit != 0 && !llvm::is_contained(side, unit))
       side.push_back(unit);
 }
 
-/// Vectors of every length: of units that both have in registers, then of one side's, so that the other gets shorter
-/// ones. What is shorter than a bank is filled up: lanes that write parts of one word do not conflict.
+/// Vectors of every length: units in registers of both layouts, then of one side, so that the other has shorter
+/// vectors. Vectors shorter than a bank are extended, because lanes that write parts of one word do not conflict.
 void Planner::addVectors() {
   const auto bitsOfWord = bits < 32 ? llvm::Log2_32(32 / bits) : 0;
   for (unsigned size = llvm::Log2_32(128 / bits) + 1; size-- > 0;)
@@ -90,12 +90,12 @@ struct MatrixRow {
 };
 } // namespace
 
-/// Every way in which a layout's lanes and registers make such rows; registers within a word come in any order.
+/// All such rows of a layout's lanes and registers; registers within a word may be in any order.
 static llvm::SmallVector<MatrixRow> matrixRowsOf(const TileLayout &layout, unsigned bits) {
   const llvm::ArrayRef<Vec> regs = layout.bases(Hw::reg), lanes = layout.bases(Hw::lane);
   if (bits > 32 || llvm::is_contained(lanes, Vec{0}))
     return {};
-  constexpr size_t mostTried = 6; // of 8-bit elements, these are 30 choices
+  constexpr size_t mostTried = 6; // 30 choices for 8-bit elements
   llvm::SmallVector<Vecs> words = {{}};
   for (unsigned wordBits = llvm::Log2_32(32 / bits); wordBits > 0; --wordBits) {
     llvm::SmallVector<Vecs> longer;
@@ -135,7 +135,7 @@ void Planner::addMatrices() {
 
 // --- A plan for a candidate ----------------------------------------------------------------------------------------
 
-/// What the lanes that are served at once differ in.
+/// The units in which simultaneously served lanes differ.
 static Vecs phaseOf(const TileLayout &layout, SharedOp op, llvm::ArrayRef<Vec> side, unsigned bits) {
   const llvm::ArrayRef<Vec> regs = layout.bases(Hw::reg), lanes = layout.bases(Hw::lane);
   Vecs phase;
@@ -147,7 +147,7 @@ static Vecs phaseOf(const TileLayout &layout, SharedOp op, llvm::ArrayRef<Vec> s
     phase = {regs.empty() ? 0 : regs.front(), lanes[0], lanes[1]};
     break;
   case SharedOp::vector: {
-    unsigned vectorBits = bits; // of one lane
+    unsigned vectorBits = bits; // of one lane's access
     for (const Vec unit : side) {
       if (!llvm::is_contained(regs, unit))
         break;
@@ -160,7 +160,8 @@ static Vecs phaseOf(const TileLayout &layout, SharedOp op, llvm::ArrayRef<Vec> s
   return phase;
 }
 
-/// As few units as bring one round's memory down to the limit, of those in both register files that are not `kept`.
+/// The fewest units that reduce a round's memory to the limit, among those in registers of both layouts and not in
+/// `kept`.
 Vecs Planner::roundsOf(llvm::ArrayRef<Vec> kept) const {
   Vecs rounds;
   for (const Vec unit : llvm::reverse(common)) {
@@ -173,7 +174,7 @@ Vecs Planner::roundsOf(llvm::ArrayRef<Vec> kept) const {
   return rounds;
 }
 
-/// The bits of a register number that stand for these units.
+/// The bits of the register number for these units.
 static llvm::SmallVector<unsigned, 8> registersOf(const TileLayout &layout, llvm::ArrayRef<Vec> units) {
   llvm::SmallVector<unsigned, 8> bits;
   for (const Vec unit : units)
@@ -190,8 +191,7 @@ std::optional<SharedPlan> Planner::plan(const Candidate &candidate) const {
   SharedPlan plan;
   plan.rounds = roundsOf(kept);
 
-  // The units that have a place, outside V; the banks' share of them; P and Q brought to its size, with each other's
-  // units first.
+  // The placed units outside V; those that select banks; P and Q extended to that size, with each other's units first.
   Vecs whole;
   for (const Vec unit : units)
     if (!llvm::is_contained(side, unit) && !llvm::is_contained(plan.rounds, unit))

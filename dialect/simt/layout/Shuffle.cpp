@@ -1,4 +1,4 @@
-// Units that change places between registers and lanes.
+// Shuffles: exchanges of units between registers and lanes.
 
 #include "dialect/simt/layout/Shuffle.h"
 
@@ -17,7 +17,7 @@ llvm::StringRef nameOf(Tier tier) {
   return names[static_cast<size_t>(tier)];
 }
 
-/// Whether each bit of a part stands in both layouts for the same, up to what `span` has.
+/// Whether each bit of a part has the same meaning in both layouts, modulo `span`.
 static bool agree(const TileLayout &from, const TileLayout &to, Hw part, const Span &span) {
   return llvm::all_of_zip(from.bases(part), to.bases(part), [&](Vec a, Vec b) { return span.has(a ^ b); });
 }
@@ -42,7 +42,7 @@ Tier tierOf(const TileLayout &from, const TileLayout &to) {
 
 // --- Words and rounds ----------------------------------------------------------------------------------------------
 
-/// Which bit of `part` stands for a unit.
+/// The bit of `part` for a unit.
 static std::optional<unsigned> indexOf(const TileLayout &layout, Hw part, Vec unit) {
   const auto *const found = llvm::find(layout.bases(part), unit);
   if (unit == 0 || found == layout.bases(part).end())
@@ -50,7 +50,7 @@ static std::optional<unsigned> indexOf(const TileLayout &layout, Hw part, Vec un
   return static_cast<unsigned>(found - layout.bases(part).begin());
 }
 
-/// Chooses units that both layouts have in registers to fill words, the destination's lowest first.
+/// Chooses units in registers of both layouts to fill words, the destination's lowest first.
 static void chooseWords(const TileLayout &from, const TileLayout &to, unsigned bits, ShufflePlan &plan) {
   for (const auto [index, unit] : llvm::enumerate(to.bases(Hw::reg))) {
     const std::optional<unsigned> there = indexOf(from, Hw::reg, unit);
@@ -66,7 +66,7 @@ static void chooseWords(const TileLayout &from, const TileLayout &to, unsigned b
       plan.source.word.push_back(index);
 }
 
-/// Bit of the number of words that stands for a unit, if one does.
+/// The bit of the word number for a unit, if any.
 static Vec wordBit(const TileLayout &layout, const ShufflePlan::Registers &registers, Vec unit) {
   for (const auto [bit, reg] : llvm::enumerate(registers.word))
     if (layout.bases(Hw::reg)[reg] == unit)
@@ -79,9 +79,9 @@ static Vec laneBit(const TileLayout &layout, Vec unit) {
   return index ? Vec{1} << *index : 0;
 }
 
-/// Chooses for each lane bit of the destination the lane bit of the source that it is read through, 0 for none. One
-/// whose unit the source has in its registers needs a bit of its own, so that no lane is asked for two words at once;
-/// there are as many bits that the source has and the destination does not, and its own is the first choice.
+/// Chooses, for each lane bit of the destination, the lane bit of the source that it is read through; 0: none. A bit
+/// whose unit is in the source's registers needs a bit of its own, so that no lane has to send two words at once. There
+/// are enough bits that the source has and the destination does not; its own bit is the first choice.
 static Vecs chooseLanes(const TileLayout &from, const TileLayout &to) {
   Vecs through(laneBits, 0);
   Vec taken = 0;
@@ -119,9 +119,8 @@ std::optional<ShufflePlan> planShuffle(const TileLayout &from, const TileLayout 
     const Vec wanted = to.bases(Hw::lane)[lane], source = fromLane.columns()[lane];
     if (source == 0)
       continue;
-    // Where the bit stands for another unit in the source, that one is in a register of the destination, if anywhere,
-    // so that another word receives it; and the one that is wanted is in a register of the source: another word is
-    // sent.
+    // If the bit has another unit in the source, that unit is in a register of the destination, so another word
+    // receives it; and the required unit is in a register of the source, so another word is sent.
     const unsigned index = llvm::Log2_64(source);
     const Vec has = from.bases(Hw::lane)[index];
     if (has != wanted) {

@@ -1,4 +1,4 @@
-// Layouts: what is a layout, places to positions, and layouts of layouts' slices, transposes and reshapes.
+// Layouts: validity, the map to positions, and layouts of slices, transposes and reshapes.
 
 #include "dialect/simt/layout/TileLayout.h"
 
@@ -29,7 +29,7 @@ static std::string textOf(const TileShape &tile, Vec unit) {
   return ("d" + Twine(at.dim) + ":" + Twine(at.weight())).str();
 }
 
-/// What is wrong with the numbers of bases; empty when nothing is.
+/// The error in the numbers of bases, or an empty text.
 static std::string faultOfCounts(const TileLayout::Bases &bases) {
   const auto count = [&](Hw part) { return bases[static_cast<size_t>(part)].size(); };
   if (count(Hw::lane) != laneBits)
@@ -41,7 +41,7 @@ static std::string faultOfCounts(const TileLayout::Bases &bases) {
   return {};
 }
 
-/// What is wrong with the bases as a way to place the core; empty when nothing is.
+/// The error in the bases as a placement of the core, or an empty text.
 static std::string faultOfBases(const TileShape &tile, const TileLayout::Bases &bases) {
   const unsigned coreBits = tile.coreBits();
   Vec placed = 0;
@@ -207,7 +207,7 @@ llvm::SmallVector<AxisBit> TileLayout::axisBits(unsigned dim) const {
 
 // --- Layouts from layouts ------------------------------------------------------------------------------------------
 
-/// The bases with every unit moved to where `move` says: a vector of another shape's core, or 0 when it is gone.
+/// The bases with every unit mapped by `move` to a vector of another shape's core; 0: removed.
 static TileLayout::Bases moved(const TileLayout &layout, llvm::function_ref<Vec(Unit)> move) {
   TileLayout::Bases bases;
   for (const Hw part : everyHw)
@@ -245,9 +245,8 @@ TileLayout TileLayout::transpose(llvm::ArrayRef<unsigned> order) const {
              }));
 }
 
-/// Splits the dimensions of two shapes into the smallest groups with equal numbers of elements, extents of 1 left out,
-/// and calls `visit` with the dimensions of each; false when the shapes have unequal numbers of elements, or when
-/// `visit` is false.
+/// Splits the dimensions of two shapes, without extents of 1, into the smallest groups with equal numbers of elements,
+/// and calls `visit` with the dimensions of each. False if the numbers of elements differ, or if `visit` returns false.
 static bool allGroups(const TileShape &from, const TileShape &to,
                       llvm::function_ref<bool(llvm::ArrayRef<Extent>, llvm::ArrayRef<Extent>)> visit) {
   const auto big = [](const TileShape &tile) {

@@ -1,6 +1,6 @@
-// The printed form of layouts: `4x768, rep 1x3, reg [d1:1 d1:2 d1:4], lane [d1:8 …], warp [d0:1 *]`. Weights, not bit
-// numbers, are written, so that positions can be added up by eye. `rep` follows from the extents: it is written for the
-// reader where it is not 1, and compared with them when read.
+// The printed form of layouts: `4x768, rep 1x3, reg [d1:1 d1:2 d1:4], lane [d1:8 …], warp [d0:1 *]`. It has weights,
+// not bit numbers, so that positions are easy to add up. `rep` follows from the extents; it is printed if it is not 1,
+// and verified when parsed.
 
 #include "dialect/simt/layout/TileLayout.h"
 
@@ -50,7 +50,7 @@ std::string TileLayout::text() const {
 // --- Parsing -------------------------------------------------------------------------------------------------------
 
 namespace {
-/// Reads words off the front of a text. A function that fails has complained.
+/// Parses words from the front of a text. A function that fails has reported an error.
 class Reader {
 public:
   Reader(StringRef text, Complain complain) : rest(text.ltrim()), complain(complain) {}
@@ -69,7 +69,7 @@ public:
     rest = rest.ltrim();
     return llvm::success();
   }
-  /// Numbers with `x` between them.
+  /// Numbers separated by `x`.
   llvm::LogicalResult extents(llvm::SmallVectorImpl<int64_t> &sizes) {
     do {
       if (failed(number(sizes.emplace_back())))
