@@ -27,7 +27,7 @@ const Kernel activateKernel = kernel(
      field("activation", &ActivateConfig::activation, activationNames, "what is applied to each number"),
      field("drop", &ActivateConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
 
-/// About as many elements as hide the fetching of a program; on a GPU eight for each thread of four warps.
+/// Enough elements to hide a program's overhead; on a GPU, eight for each thread of four warps.
 ActivateConfig pickActivate(const Target &target, int64_t C, DropoutMode drop) {
   const int columns = drop == DropoutMode::random ? 128 : 512;
   return {.rows = target.visit([=](const CpuFacts &) { return static_cast<int>(std::clamp<int64_t>(8192 / C, 1, 32)); },

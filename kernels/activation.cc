@@ -12,10 +12,10 @@ Activation activationNamed(const std::string &text) {
   return static_cast<Activation>(parseChoice("activation", text, activationNames));
 }
 
-/// 1 / (1 + exp(−x)). Where exp2 overflows the quotient is the right 0.
+/// 1 / (1 + exp(−x)). If exp2 overflows, the quotient is correctly 0.
 static Tile logistic(Tile x, Accuracy accuracy) { return divide(1.0, 1.0 + exp2(x * -M_LOG2E, accuracy), accuracy); }
 
-/// The share of a normal distribution below x.
+/// Φ(x), the standard normal distribution function.
 static Tile below(Tile x) { return fma(erf(x * M_SQRT1_2), 0.5, 0.5); }
 
 Tile activate(Activation activation, Tile x, Accuracy accuracy) {

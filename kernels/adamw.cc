@@ -1,4 +1,4 @@
-// AdamW and the gradient norm, over the flat buffers that hold all parameters one after the other.
+// AdamW and the gradient norm, on flat buffers with all parameters.
 
 #include "kernels/adamw.h"
 #include "kernels/blocks.h"
@@ -17,18 +17,18 @@ static Tile field(View record, StepField name) { return load(record, {static_cas
 
 static void setField(View record, StepField name, Tile value) { store(record, {static_cast<int>(name)}, value); }
 
-/// The chances of a unit of elements. A number serves eight of them, each of its words two.
+/// Random numbers for stochastic rounding. One Philox number has 16 bits for each of eight elements.
 class Chances {
 public:
   static constexpr int parts = 8, length = 256, unit = parts * length;
   static_assert(unit == adamwUnit);
 
-  /// Of the elements from n on, in the step that the record tells.
+  /// For the elements from n on, in the record's step.
   Chances(Tile seed, View record, Tile n)
       : words(random_words(seed, cast(field(record, StepField::draw), i64) * (int64_t(1) << 32) + n / parts +
                                      iota(length, i64))) {}
 
-  /// Uniform in [0, 1), of the elements from n + part · LENGTH on (LENGTH): 16 bits, which are all that bf16 drops.
+  /// Uniform numbers in [0, 1) for the elements from n + part · LENGTH on (LENGTH): 16 bits, as many as bf16 drops.
   Tile of(Tile part) const {
     Tile word = where(part < 4, where(part < 2, words[0], words[1]), where(part < 6, words[2], words[3])); // (LENGTH)
     return cast((word >> cast(part % 2 * 16, i32)) & 0xFFFF, f32) * 0x1p-16f;                              // (LENGTH)
@@ -42,15 +42,15 @@ static bool roundsByChance(Type type, const AdamWConfig &cfg) {
   return type != f32 && cfg.rounding == Rounding::stochastic;
 }
 
-/// Elements of a program: a block, or as many units as hold one.
+/// Elements of a program: a block, rounded up to units of random numbers.
 static int64_t elementsOf(Type type, const AdamWConfig &cfg) {
   return roundsByChance(type, cfg) ? cdiv(cfg.block, Chances::unit) * Chances::unit : cfg.block;
 }
 
-/// One block of elements a program. Scalars come ready for use: keep = β, fresh = 1 − β.
+/// One block of elements per program. keep = β, fresh = 1 − β.
 static void adamw(View p, View copy, View g, View m, View v, View record, Tile keep1, Tile fresh1, Tile keep2,
                   Tile fresh2, Tile epsilon, Tile decay, Tile decayed, Tile seed, Tile offset, AdamWConfig cfg) {
-  // `count` elements from n on; `round` gives new weights the type of p.
+  // `count` elements from n on; `round` converts new weights to the type of p.
   const auto update = [&](Tile n, int64_t count, auto round) {
     const Shape block = {count};
     Tile rate = field(record, StepField::rate);                                                    // scalar
@@ -63,7 +63,8 @@ static void adamw(View p, View copy, View g, View m, View v, View record, Tile k
     Tile m1 = m0 * keep1 + grad * fresh1;        // (COUNT)
     Tile v1 = v0 * keep2 + grad * grad * fresh2; // (COUNT)
 
-    // 2. The step. Only the first `decayed` elements of all decay; of these they are the first `decaying`.
+    // 2. The update. Weight decay applies to the first `decayed` elements of the buffer, the first `decaying` of this
+    // block.
     Tile decaying = cast(clamp(decayed - n, 0, count), i32);   // scalar
     Tile shrink = where(iota(count) < decaying, decay, 0.0);   // (COUNT)
     Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon); // (COUNT)
@@ -103,7 +104,7 @@ static void squares(View g, View partials, SquaresConfig cfg) {
   store(partials, {p}, sum(running));
 }
 
-/// The record's norm, and what follows from it.
+/// The gradient norm, and the record's fields that depend on it.
 static void norm(View partials, View record, SquaresConfig cfg) {
   Tile running = zeros(f32, {cfg.block}); // (BLOCK)
   for (Tile n : range(0, partials.dim(0), cfg.block))
@@ -115,7 +116,7 @@ static void norm(View partials, View record, SquaresConfig cfg) {
   setField(record, StepField::factor, where(total > clip, clip / total, 1.0) * unscale);
   setField(record, StepField::applied, cast(applied, f32));
 
-  // The scale of the next step's loss.
+  // The loss scale of the next step.
   Tile scale = field(record, StepField::scale), window = field(record, StepField::window); // scalars
   Tile good = where(applied, field(record, StepField::good) + 1.0, 0.0);                   // scalar
   Tile doubles = (good >= window) & (window > 0.0) & applied;                              // scalar
@@ -159,12 +160,11 @@ StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step) {
   StepRecord record;
   record[StepField::scale] = static_cast<float>(step.lossScale);
   record[StepField::factor] = record[StepField::unscale] = static_cast<float>(1 / step.lossScale);
-  if (step.targets > 0) // without one there is no loss
+  if (step.targets > 0) // without targets there is no loss
     record[StepField::weight] = 1.0f / static_cast<float>(step.targets) * static_cast<float>(step.lossScale);
   record[StepField::good] = static_cast<float>(step.good);
   record[StepField::window] = static_cast<float>(step.window);
-  record[StepField::draw] =
-      static_cast<float>(step.step % (int64_t{1} << 24)); // which f32 holds: none rounds to its neighbour
+  record[StepField::draw] = static_cast<float>(step.step % (int64_t{1} << 24)); // exact in f32
   record[StepField::applied] = 1;
   record[StepField::rate] = static_cast<float>(step.rate);
   record[StepField::unbias1] = unbias(settings.beta1);
@@ -190,7 +190,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
     expectType(plan, name, *state, {f32});
   }
   if (copy) {
-    expectType(plan, "p", p, {f32}); // what is copied is the whole of it
+    expectType(plan, "p", p, {f32}); // it is copied unchanged
     expectShape(plan, "copy", *copy, p.extents);
     expectType(plan, "copy", *copy, {bf16, f16});
   }
@@ -203,7 +203,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
   chosen.copies = copy.has_value();
   chosen.rounding = settings.rounding;
 
-  // Differences from 1 are taken in double: 1 − 0.999f is off by 5e-5 of itself.
+  // 1 − β is computed in double, because 1 − 0.999f has a relative error of 5e-5.
   auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
   return {.launches = {
               {&adamwKernel,

@@ -1,4 +1,4 @@
-// Vector addition, the tutorial kernel. See dialect/dsl/Tile.h for everything a kernel may say.
+// Vector addition, the simplest kernel. dialect/dsl/Tile.h has all functions of the language.
 
 #include "kernels/add.h"
 #include "kernels/blocks.h"
@@ -6,11 +6,11 @@
 
 namespace kiln {
 
-/// out = x + y. Each program adds one block; the last one may hang over the end: what lies outside a view reads as zero
-/// and is not written.
+/// out = x + y. Each program adds one block. The last block may extend past the end: elements outside a view are read
+/// as zero and not written.
 static void add(View x, View y, View out, AddConfig cfg) {
   const Shape block = {cfg.block};
-  Tile n = program_id() * cfg.block;        // where this program's block begins
+  Tile n = program_id() * cfg.block;        // the first element of this program's block
   Tile a = load(x, {n}, block);             // (BLOCK)
   Tile b = load(y, {n}, block);             // (BLOCK)
   store(out, {n}, cast(a + b, out.type())); // (BLOCK)

@@ -1,4 +1,4 @@
-// Copies into a cache of keys and values.
+// Appends new keys and values to a KV cache.
 
 #include "kernels/cache_append.h"
 #include "kernels/expect.h"
@@ -9,8 +9,7 @@
 
 namespace kiln {
 
-/// k, v (B, H, n, D); starts (B); keys, values (B, H, T, D). cfg.rows divides n, so that no row is written that is none
-/// of the new ones.
+/// k, v (B, H, n, D); starts (B); keys, values (B, H, T, D). cfg.rows divides n, so that only new rows are written.
 static void cacheAppend(View k, View v, View starts, View keys, View values, CacheAppendConfig cfg) {
   const int64_t D = width({k, v, keys, values});
   Tile i = program_id(0) * cfg.rows, h = program_id(1), b = program_id(2);

@@ -1,4 +1,4 @@
-// Bits from Philox numbers, eight elements to a number.
+// Random bits for dropout from Philox numbers, eight elements per number.
 
 #include "kernels/chances.h"
 #include "dialect/dsl/Kernel.h"
@@ -53,9 +53,8 @@ void expectDropout(const char *plan, const Dropout &dropout, int64_t N) {
 
 Tile unitsOf(Tile C) { return (C + (unit - 1)) / unit; }
 
-/// 16 bits of each number, as i32: those of its halves `first` … first + parts, which are a new dimension in front of
-/// the last where there are several. As `first` is a multiple of `parts`, a power of two, the words that they are in
-/// are chosen once for all of them.
+/// 16-bit halves `first` … first + parts of each number, as i32; several are a new dimension before the last one.
+/// `first` is a multiple of `parts`, a power of two, so their words are selected once for all of them.
 static Tile halvesOf(const std::array<Tile, 4> &words, Tile first, int64_t parts) {
   std::vector<Tile> some(words.begin(), words.end());
   for (int64_t left = 8; left > parts && some.size() > 1; left /= 2) {
@@ -73,12 +72,12 @@ static Tile halvesOf(const std::array<Tile, 4> &words, Tile first, int64_t parts
 Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile threshold) {
   const int64_t R = row.extent(0), piece = std::gcd(columns, unit);
   Tile least = cast(threshold, i32);
-  if (piece < lanes) {                                                                   // a number for each element
+  if (piece < lanes) {                                                                   // one number per element
     Tile c = column + iota(columns, i64);                                                // (C)
     Tile number = (unsqueeze(row, -1) * units + c / unit) * lanes + c % lanes;           // (R, C)
     return halvesOf(random_words(key, number), cast(c % unit / lanes, i32), 1) >= least; // (R, C)
   }
-  // Pieces that lie in a unit each, so that their numbers are 16, and how far into it they begin.
+  // Pieces within one unit each, so that each has 16 numbers; and their offset in the unit.
   const int64_t pieces = columns / piece, parts = piece / lanes;
   Tile c = column + iota(pieces, i64) * piece;                                           // (P)
   Tile place = reshape(c / unit, {pieces, 1, 1});                                        // (P, 1, 1)

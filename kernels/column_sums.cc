@@ -1,4 +1,4 @@
-// Column sums in two stages: partial sums of some rows each, and these in order.
+// Column sums in two stages: partial sums over some rows, then their sum in order.
 
 #include "kernels/column_sums.h"
 #include "kernels/expect.h"
@@ -27,7 +27,7 @@ const Kernel columnSumsKernel =
             field("columns", &ColumnSumsConfig::columns, "columns a program"),
             field("block", &ColumnSumsConfig::block, "rows that are added side by side")});
 
-/// At most 64 parts, so that the second stage has little to add.
+/// At most 64 parts, so that the second stage is short.
 ColumnSumsConfig pickColumnSums(const Target &target, int64_t N, int64_t) {
   N = target.bucket(N);
   ColumnSumsConfig config;

@@ -1,5 +1,5 @@
-// Softmax cross-entropy over rows as wide as a vocabulary: a row stays in the second-level cache while it is read for
-// its maximum, for its sum, and once more to become its own gradient; or in registers, read once, where it fits them.
+// Softmax cross-entropy over rows as wide as a vocabulary. A row stays in the L2 cache while it is read for its
+// maximum, for its sum, and for the gradient that overwrites it. A row that fits the registers is read once.
 
 #include "kernels/cross_entropy.h"
 #include "kernels/blocks.h"
@@ -14,18 +14,18 @@ namespace kiln {
 
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
-/// Whether columns v … are real ones, where `logits` goes on behind them (BV).
+/// Whether columns v … are part of the vocabulary, if `logits` has padding columns (BV).
 static Tile areReal(Tile v, Tile V, const CrossEntropyConfig &cfg) {
   return cast(v, i32) + iota(cfg.block) < cast(V, i32);
 }
 
-/// Columns v … of row n in f32; −∞, which counts for nothing in a softmax, past the end.
+/// Columns v … of row n in f32; −∞ past the end, which does not change the softmax.
 static Tile columns(View logits, Tile n, Tile v, Tile V, const CrossEntropyConfig &cfg) {
   Tile x = cast(load(logits, {n, v}, {cfg.block}, Padding::neg_inf), f32); // (BV)
   return cfg.padded ? where(areReal(v, V, cfg), x, -infinity) : x;
 }
 
-/// The row's maximum: BV running maxima side by side, then these together.
+/// The row's maximum: BV running maxima, then their maximum.
 static Tile rowMaximum(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
   Tile top = full(f32, {cfg.block}, -infinity); // (BV)
   for (Tile v : range(0, V, cfg.block))
@@ -33,17 +33,17 @@ static Tile rowMaximum(View logits, Tile n, Tile V, const CrossEntropyConfig &cf
   return reduce_max(top); // scalar
 }
 
-/// exp(x − top), at most 1. The difference is taken first: it is exact where it matters, near the maximum. What is
-/// below 2⁻¹²⁶ may become 0, beside the 1 of the maximum.
+/// exp(x − top), at most 1. The difference is computed first, so that it is exact near the maximum. Results below 2⁻¹²⁶
+/// may become 0, compared with 1 for the maximum.
 static Tile relative(Tile x, Tile top) { return exp2((x - top) * M_LOG2E, Accuracy::fast); }
 
 /// The loss of a row from its target's logit, its maximum and its sum of exponentials; 0 when it is ignored.
 static Tile lossOf(Tile hit, Tile top, Tile total, Tile ignored) { return where(ignored, 0.0, top + log(total) - hit); }
 
-/// What is found beside the sum of exponentials when a config asks for it.
+/// Further results of the pass over a row, if a config requests them.
 struct Beside {
-  Tile centred; // (BV) sums of x − top, for the mean of a row's logarithms of probabilities
-  Tile first;   // (BV) the first columns that hold the maximum; V where there is none
+  Tile centred; // (BV) sums of x − top, for the mean log-probability
+  Tile first;   // (BV) first columns with the maximum; V if there is none
 };
 
 static Beside nothingBeside(Tile V, const CrossEntropyConfig &cfg) {
@@ -55,7 +55,7 @@ static Beside nothingBeside(Tile V, const CrossEntropyConfig &cfg) {
   return beside;
 }
 
-/// Adds columns v … of a row, which are x; those from V on are −∞.
+/// Adds columns v … of a row, given as x; those from V on are −∞.
 static void look(Beside &beside, Tile x, Tile v, Tile V, Tile top, const CrossEntropyConfig &cfg) {
   if (!cfg.smoothed && !cfg.counted)
     return;
@@ -79,15 +79,15 @@ static void clearRow(View view, Tile n, const CrossEntropyConfig &cfg) {
     store(view, {n, v}, zeros(view.type(), {cfg.block}));
 }
 
-/// What is known of a row when it has been read.
+/// Statistics of a row.
 struct Row {
-  Tile x;          // (BV) all of it, where it is one tile
+  Tile x;          // (BV) the whole row, if it is one tile
   Tile top, total; // scalars: its maximum, and the sum of exp(x − top)
   Tile mean;       // scalar: of x − top, for label smoothing
-  Tile first;      // first columns that hold the maximum, of several parts of the row; V where there is none
+  Tile first;      // first columns with the maximum, for parts of the row; V if there is none
 };
 
-/// Puts into the row what was found beside the sum of exponentials.
+/// Stores the further results in the row.
 static void finish(Row &row, const Beside &beside, Tile V, const CrossEntropyConfig &cfg) {
   if (cfg.smoothed)
     row.mean = sum(beside.centred) / cast(V, f32);
@@ -106,8 +106,8 @@ static Row readAtOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg
   return row;
 }
 
-/// A row read once: BU running maxima side by side, and sums of exponentials relative to them, which shrink when these
-/// grow. Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018.
+/// A row read once: BU running maxima, and sums of exponentials relative to them, rescaled when a maximum grows.
+/// Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018.
 static Row readOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
   const int64_t unit = std::min<int64_t>(cfg.block, 32 * cfg.warps * 16 / bytesOf(logits.type()));
   const Shape block = {cfg.block / unit, unit};
@@ -133,7 +133,7 @@ static Row readOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) 
   return row;
 }
 
-/// A row read for its maximum, and again for the sum of exponentials, which take the logits' place with `keep`.
+/// A row read for its maximum, and again for the sum of exponentials, which replace the logits with `keep`.
 static Row readTwice(View logits, Tile n, Tile V, bool keep, const CrossEntropyConfig &cfg) {
   Row row = {.top = rowMaximum(logits, n, V, cfg)};
   Beside beside = nothingBeside(V, cfg);
@@ -151,12 +151,12 @@ static Row readTwice(View logits, Tile n, Tile V, bool keep, const CrossEntropyC
   return row;
 }
 
-/// `loss`, which is −log p of the target, and the mean of all −log p, as much of each as `smoothing` says.
+/// Label smoothing: `loss` (−log p of the target) and the mean of all −log p, weighted by `smoothing`.
 static Tile smoothed(Tile loss, const Row &row, Tile hit, Tile ignored, Tile smoothing) {
   return where(ignored, 0.0, loss + smoothing * ((hit - row.top) - row.mean)); // scalar
 }
 
-/// 1 where the first column of the maximum is the target's, else 0.
+/// 1 if the first column of the maximum is the target, else 0.
 static Tile isHit(const Row &row, Tile target, Tile ignored) {
   return where(ignored | (cast(reduce_min(row.first), i64) != target), 0.0, Tile(1.0f));
 }
@@ -167,16 +167,16 @@ static Row readRow(View logits, Tile n, Tile V, bool keep, const CrossEntropyCon
   return cfg.padded ? readOnce(logits, n, V, cfg) : readTwice(logits, n, V, keep, cfg);
 }
 
-/// How many columns of `logits` are real.
+/// The number of columns of `logits` without padding.
 static Tile realColumns(View logits, View padding, const CrossEntropyConfig &cfg) {
   return cfg.padded ? Tile(logits.extent(1) - padding.extent(1)) : logits.dim(1);
 }
 
-/// Losses, and the gradient in place of the logits. logits (N, V) without the padding, which is (N, Vpadded − V), or
-/// with it when padded.
+/// Losses, and the gradient in place of the logits. logits (N, V) without the padding, (N, Vpadded − V), or with it if
+/// `padded`.
 static void crossEntropy(View logits, View padding, View targets, View losses, View lossScale, View hits, Tile scale,
                          Tile ignore, Tile smoothing, CrossEntropyConfig cfg) {
-  // Between passes 1 and 2 f32 is wide enough to hold the exponentials.
+  // f32 logits are overwritten by the exponentials between passes 1 and 2.
   const bool keep = logits.type() == f32 && !cfg.padded;
   if (cfg.scaled)
     scale = scale * load(lossScale, {0}, {}); // scalar
@@ -187,7 +187,7 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
     Tile ignored = target == ignore;                     // scalar
     Tile hit = cast(load(logits, {n, target}, {}), f32); // scalar
 
-    // 1. Maximum and sum of exponentials, and the loss that follows.
+    // 1. Maximum, sum of exponentials, and the loss.
     const Row row = readRow(logits, n, V, keep, cfg);
     Tile top = row.top, total = row.total;        // scalars
     Tile loss = lossOf(hit, top, total, ignored); // scalar
@@ -197,8 +197,8 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
     if (cfg.counted)
       store(hits, {n}, isHit(row, target, ignored));
 
-    // 2. Gradient: softmax times scale; the target's own element loses `scale`. Smoothing moves a part of what the
-    //    target loses to all columns alike.
+    // 2. Gradient: softmax times scale, minus `scale` at the target. Smoothing distributes a part of that over all
+    // columns.
     Tile weight = where(ignored, 0.0, scale); // scalar
     Tile factor = weight / total;             // scalar
     Tile share, left = 1.0f;                  // scalars
@@ -220,7 +220,7 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
     Tile own = (relative(hit, top) / total - left) * weight; // scalar
     if (cfg.smoothed)
       own = own - share;
-    store(logits, {n, target}, cast(own, logits.type())); // outside, when ignored: nothing is written
+    store(logits, {n, target}, cast(own, logits.type())); // an ignored target is outside: nothing is written
 
     // 3. Padding columns.
     if (!cfg.padded)
@@ -228,7 +228,7 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
   }
 }
 
-/// Losses alone.
+/// Only the losses.
 static void crossEntropyLoss(View logits, View padding, View targets, View losses, View hits, Tile ignore,
                              Tile smoothing, CrossEntropyConfig cfg) {
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
@@ -274,7 +274,7 @@ const Kernel crossEntropyLossKernel =
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
-/// The operands that both plans share.
+/// Checks the operands common to both plans.
 static void expectRows(const char *plan, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
                        int64_t V, const CrossEntropyOptions &options) {
   expectRank(plan, "logits", logits, 2);
@@ -298,9 +298,8 @@ static void expectRows(const char *plan, const TensorRef &logits, const TensorRe
 /// Columns of a tile of a wide row, and warps of its program, on a GPU.
 static constexpr int blockOfWide = 4096, warpsOfWide = 32;
 
-/// On a GPU lanes take 8 or 16 bytes at a time, which rows allow with their padding alone. What is read a second time
-/// is to come from the second-level cache: a wide row has as many warps as a program may have, so that SMs hold few
-/// rows at a time, which fit it.
+/// On a GPU, lanes access 8 or 16 bytes at a time, which needs padded rows. The second read should hit the L2 cache, so
+/// a wide row has the most warps of a program: then the rows in flight fit the cache.
 CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t width, Type type) {
   return target.visit([](const CpuFacts &) { return CrossEntropyConfig{}; },
                       [&](const GpuFacts &) {
@@ -318,14 +317,14 @@ static CrossEntropyConfig choose(const Target &target, const TensorRef &logits, 
   CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, logits.extents[1], logits.type));
   chosen.smoothed = options.smoothing > 0;
   chosen.counted = options.hits.has_value();
-  if (!config && chosen.warps == warpsOfWide && (chosen.smoothed || chosen.counted)) { // which take registers
+  if (!config && chosen.warps == warpsOfWide && (chosen.smoothed || chosen.counted)) { // these take registers
     chosen.warps /= 2;
     chosen.block *= 2;
   }
   return chosen;
 }
 
-/// The logits as the kernels take them, and what comes after the V columns.
+/// The logits in the form of the kernels, and the padding after the V columns.
 static std::pair<TensorRef, TensorRef> operandsOf(const TensorRef &logits, int64_t V,
                                                   const CrossEntropyConfig &chosen) {
   return {chosen.padded ? logits : logits.slice(1, 0, V), logits.slice(1, V, logits.extents[1] - V)};

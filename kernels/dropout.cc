@@ -25,7 +25,7 @@ const Kernel dropoutKernel =
             field("columns", &DropoutConfig::columns, "columns of a tile"),
             field("drop", &DropoutConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
 
-/// About as many elements as hide the fetching of a program; on a GPU eight for each thread of four warps.
+/// Enough elements to hide a program's overhead; on a GPU, eight for each thread of four warps.
 DropoutConfig pickDropout(const Target &target, int64_t C) {
   return {.rows = target.visit([=](const CpuFacts &) { return static_cast<int>(std::clamp<int64_t>(8192 / C, 1, 32)); },
                                [](const GpuFacts &) { return 8; }),

@@ -42,7 +42,7 @@ static void embeddingSum(View tokens, View wte, View positions, View wpe, View o
   store(out, {n, 0}, cast(sum, out.type()));
 }
 
-/// One program, one token: the sum of the rows of dout where it occurs.
+/// One program per token: the sum of the rows of dout at its occurrences.
 static void tokenGradient(View tokens, View starts, View positions, View dout, View dwte, Tile scale,
                           EmbeddingConfig cfg) {
   const int64_t C = width({dout, dwte});
@@ -50,20 +50,20 @@ static void tokenGradient(View tokens, View starts, View positions, View dout, V
   Tile token = load(tokens, {u}, {}); // scalar
   Tile begin = load(starts, {u}, {}), end = load(starts, {u + 1}, {});
 
-  // Sums side by side. The first begins with what the row holds; −1 is outside of every view and reads zeros.
+  // BI partial sums. The first begins with the row's present value; index −1 is outside of every view and reads zeros.
   Tile slot = iota(cfg.block);               // (BI)
   Tile running = zeros(f32, {cfg.block, C}); // (BI, C)
   if (cfg.accumulate)
     running = cast(load(dwte, {where(slot == 0, token, -1), 0}, {C}), f32);
   for (Tile i : range(begin, end, cfg.block)) {
     Tile n = load(positions, {i}, {cfg.block}); // (BI)
-    if (cfg.block > 1)                          // the last block need not be full
+    if (cfg.block > 1)                          // the last block may be partial
       n = where(slot < cast(min(end - i, cfg.block), i32), n, -1);
     Tile rows = cast(load(dout, {n, 0}, {C}), f32); // (BI, C)
     running += cfg.scaled ? rows * scale : rows;
   }
   Tile total = sum(running, 0);                      // (C)
-  store(dwte, {token, 0}, cast(total, dwte.type())); // token −1: outside, nothing is written
+  store(dwte, {token, 0}, cast(total, dwte.type())); // token −1 is outside: nothing is written
 }
 
 /// dwpe[t] (+)= Σ_b dout[b, t]. dout (B, T, C); rows of dwpe from T on are set to 0.
@@ -207,7 +207,7 @@ Plan planPositionGradient(const Target &target, const TensorRef &dout, const Ten
                 " rows, but got " + std::to_string(N) + " rows");
   EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
-  const TensorRef written = accumulate ? dwpe.slice(0, 0, T) : dwpe; // behind T an earlier step's gradient is replaced
+  const TensorRef written = accumulate ? dwpe.slice(0, 0, T) : dwpe; // rows from T on are set to 0
   return {.launches = {{&positionGradientKernel,
                         textOf(configFields(), chosen),
                         programs(cdiv(written.extents[0], chosen.rows)),

@@ -1,4 +1,4 @@
-// The checks that plans make of their arguments, and the wording of their errors.
+// Checks of plans' arguments, and their error messages.
 
 #include "kernels/expect.h"
 
@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-/// Throws the one error of this file.
+/// Throws the error of all checks.
 [[noreturn]] static void fail(const char *plan, const char *operand, const std::string &expected,
                               const std::string &got) {
   throw Error("'" + std::string(plan) + "': expected '" + operand + "' " + expected + ", but got " + got);

@@ -12,7 +12,7 @@ namespace kiln {
 static const double slope = std::sqrt(2 / M_PI);
 static constexpr double cubic = 0.044715;
 
-/// σ(2u). Where exp2 overflows the quotient is the right 0.
+/// σ(2u). If exp2 overflows, the quotient is correctly 0.
 static Tile gate(Tile x, Accuracy accuracy) {
   Tile u = x * fma(x * x, slope * cubic, slope);
   return divide(1.0, 1.0 + exp2(u * (-2 * M_LOG2E), accuracy), accuracy);

@@ -1,4 +1,4 @@
-// Squares chunk by chunk, then sums of chunks group by group.
+// Sums of squares by chunk, then sums of chunks by group.
 
 #include "kernels/gradient_norms.h"
 #include "kernels/adamw.h"
@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-/// Elements n … n + BLOCK of a vector, zeros from `end` on.
+/// Elements n … n + BLOCK of a vector; zeros from `end` on.
 static Tile loadUpTo(View from, Tile n, Tile end, int block) {
   Tile x = cast(load(from, {n}, {block}), f32); // (BLOCK)
   return where(n + iota(block, i64) < end, x, 0.0);

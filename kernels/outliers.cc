@@ -1,4 +1,4 @@
-// One program: a window is two vectors.
+// Detects outliers with one program; a window is two vectors.
 
 #include "kernels/outliers.h"
 #include "kernels/adamw.h"
@@ -15,7 +15,7 @@ static void outliers(View record, View window, Tile lossFactor, Tile lossLimit, 
   Tile place = where(isFull, next - float(W), next);    // scalar
   Tile isPlace = cast(iota(W), f32) == place;           // (W)
   Tile sound = field(record, StepField::applied) > 0.0; // scalar
-  // Puts a value into a row of the window, and says whether it stands out there.
+  // Inserts a value into a row of the window, and returns whether it is an outlier.
   const auto standsOut = [&](int row, Tile value, Tile limit, StepField to) {
     Tile values = where(isPlace, value, load(window, {row, 0}, {W})); // (W)
     Tile mean = sum(values) / float(W);                               // scalar

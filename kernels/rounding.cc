@@ -1,4 +1,4 @@
-// Rounding by chance without a look at bits, so that it is the same arithmetic on every machine.
+// Stochastic rounding by arithmetic, without access to bits, so that it is the same on every machine.
 
 #include "kernels/rounding.h"
 #include "dialect/dsl/Kernel.h"
@@ -9,7 +9,7 @@ Rounding roundingNamed(const std::string &text) {
   return static_cast<Rounding>(parseChoice("rounding", text, roundingNames));
 }
 
-/// Half a unit in the last place of 1, and the distance between the smallest numbers of a type.
+/// Half a unit in the last place of 1, and the spacing of a type's denormals.
 struct Spacing {
   double half, smallest;
 };
@@ -18,18 +18,20 @@ static Spacing spacingOf(Type type) { return type == bf16 ? Spacing{0x1p-8, 0x1p
 Tile roundStochastically(Tile x, Type type, Tile uniform) {
   const Spacing spacing = spacingOf(type);
 
-  // 1. The nearest number, and what it leaves of x: some of the last digits of x, so the difference is exact.
+  // 1. The nearest number, and the remainder of x, which is exact because it consists of the last digits of x.
   Tile nearest = cast(x, type), near = cast(nearest, f32);
   Tile rest = x - near;
 
-  // 2. The neighbour on the other side of x. With p digits the distance to it is between 2⁻ᵖ and 2¹⁻ᵖ of |near|, or
-  // half of that when near is a power of two and the neighbour is below. 1.25 · 2⁻ᵖ of |near| is more than half of the
-  // distance and less than one and a half in all cases, so that the sum rounds to the neighbour.
+  // 2. The neighbour on the other side of x. With precision p its distance is between 2⁻ᵖ and 2¹⁻ᵖ times |near|, or
+  // half of
+  //    that if near is a power of two and the neighbour is below. 1.25 · 2⁻ᵖ · |near| is always between 0.5 and 1.5
+  //    times the distance, so the sum rounds to the neighbour.
   Tile reach = max(abs(near) * (1.25 * spacing.half), spacing.smallest);
   Tile other = cast(where(rest < 0.0, near - reach, near + reach), type);
 
-  // 3. The distance is a power of two, so the product is exact. It is no number where `other` is infinite and uniform
-  // zero, and then, too, the nearest is taken.
+  // 3. The distance is a power of two, so the product is exact. It is NaN if `other` is infinite and `uniform` is zero;
+  // then
+  //    the nearest number is taken, too.
   return where(uniform * abs(cast(other, f32) - near) < abs(rest), other, nearest);
 }
 

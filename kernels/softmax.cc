@@ -1,4 +1,4 @@
-// Row softmax. A row is one tile of exactly its own width, so that nothing is padded or masked inside a row.
+// Row softmax. A row is one tile of its exact width, so that nothing is padded or masked.
 
 #include "kernels/softmax.h"
 #include "kernels/blocks.h"
@@ -12,7 +12,7 @@ static void softmax(View x, View out, SoftmaxConfig cfg) {
   const Shape block = {cfg.rows, C};
   Tile n = program_id() * cfg.rows;
 
-  // Subtracting the row's maximum changes nothing but keeps exp from overflowing.
+  // Subtracting the row's maximum does not change the result, and prevents overflow of exp.
   Tile row = cast(load(x, {n, 0}, block), f32); // (BN, C)
   Tile top = reduce_max(row, -1, keep);         // (BN, 1)
   Tile e = exp(row - top);                      // (BN, C)

@@ -1,4 +1,4 @@
-// Ordered sums. Every output element is summed by one program, front to back.
+// Ordered sums. Every output element is summed by one program, in order.
 
 #include "kernels/sum.h"
 #include "kernels/blocks.h"
@@ -22,7 +22,7 @@ static void sumPartials(View partials, View out, SumConfig cfg) {
   sumBlock(partials, out, program_id(1) * cfg.rows, program_id(0) * cfg.block, cfg);
 }
 
-/// Two sums of one row each: the first programs have the columns of the first, the others those of the second.
+/// Two sums of one row each: the first programs compute the columns of the first, the others those of the second.
 static void sumPair(View partials, View out, View morePartials, View moreOut, SumConfig cfg) {
   Tile p = program_id();
   Tile first = (out.dim(1) + (cfg.block - 1)) / cfg.block;
@@ -43,8 +43,8 @@ const Kernel sumPairKernel =
            {"partials (P, 1, N) f32", "out (1, N)", "more_partials (P, 1, M) f32, of another sum", "more_out (1, M)"},
            sumFields());
 
-/// On a GPU, whose memory answers late, several partial results are on their way at once: all of a few, and of many 32
-/// for each of few columns, so that there are programs enough.
+/// On a GPU several partial results are loaded at once to hide latency: all if they are few; otherwise 32 for each of
+/// few columns, so that there are enough programs.
 SumConfig pickSum(const Target &target, int64_t P, int64_t N) {
   P = target.bucket(P);
   return target.visit([](const CpuFacts &) { return SumConfig{}; },
@@ -96,7 +96,7 @@ std::vector<Launch> launchSums(const Target &target, const PartialSum &first, co
            {one.partials, one.out, other.partials, other.out}}};
 }
 
-/// out[0] (+)= scale · Σ x: BLOCK running sums side by side, then these together.
+/// out[0] (+)= scale · Σ x: BLOCK running sums, then their sum.
 static void total(View x, View out, Tile scale, TotalConfig cfg) {
   Tile running = zeros(f32, {cfg.block}); // (BLOCK)
   for (Tile n : range(0, x.dim(0), cfg.block))

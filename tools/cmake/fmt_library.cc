@@ -1,4 +1,4 @@
-// The part of fmt that is no header. The distribution has it as a shared library alone.
+// The compiled part of fmt, which the distribution has only as a shared library.
 
 #include <fmt/format-inl.h>
 

@@ -33,7 +33,7 @@ std::string readInput(const std::string &path, int64_t most) {
   char buffer[1 << 16];
   for (;;) {
     const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EAGAIN) { // somebody will write
+    if (got < 0 && errno == EAGAIN) { // no data yet
       pollfd waiting{file.get(), POLLIN, 0};
       ::poll(&waiting, 1, -1);
       continue;

@@ -1,4 +1,4 @@
-// Each kernel is a file in a folder of our own, a process looks at it.
+// Runs ptxas and nvdisasm on each kernel, as a file in a temporary folder.
 
 #include "tools/kiln-bench/assembly.h"
 
@@ -20,7 +20,7 @@ using namespace kiln;
 
 static const char *const place = "/usr/local/cuda/bin/ptxas";
 
-/// Where ptxas may be besides the path; nowhere where CUDA_PATH says that there is no toolkit.
+/// Folders to search for ptxas in addition to PATH; none if CUDA_PATH says that there is no toolkit.
 static std::vector<std::string> ptxasPlaces() {
   const char *const toolkit = std::getenv("CUDA_PATH");
   std::vector<std::string> places = {place};
@@ -44,7 +44,7 @@ std::string bench::findPtxas() {
     return "ptxas";
   for (const std::string &each : ptxasPlaces())
     if (std::filesystem::exists(each))
-      return fmt::format("'{}'", each); // for a shell
+      return fmt::format("'{}'", each); // quoted for a shell
   return "";
 }
 
@@ -65,7 +65,7 @@ std::string bench::ptxOf(const std::vector<char> &code) {
 
 std::string bench::architectureOf(const std::string &backend) { return backend.substr(0, backend.find(':')); }
 
-/// Everything that a command prints, and its exit status.
+/// The output of a command, and its exit status.
 static std::pair<std::string, int> outputOf(const std::string &command) {
   std::string text;
   FILE *const pipe = popen((command + " 2>&1").c_str(), "r");
@@ -123,7 +123,7 @@ void bench::assemble(std::vector<Assembly> &all, const std::string &ptxas, const
     std::rethrow_exception(failure);
 }
 
-/// The largest number that `pattern` finds.
+/// The largest number that matches `pattern`.
 static int numberIn(const std::string &text, const char *pattern) {
   int most = 0;
   const std::regex expression(pattern);

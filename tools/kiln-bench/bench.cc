@@ -1,4 +1,4 @@
-// Tensors of random numbers and plans that run repeatedly.
+// Tensors of random numbers, and repeated runs of plans.
 
 #include "tools/kiln-bench/bench.h"
 
@@ -24,13 +24,13 @@ Tensor bench::zeroTensor(const Setting &setting, const Shape &extents, Type type
   return Tensor(setting.device, type, extents);
 }
 
-/// Bytes that are numbers in (−1, 1) as bf16 and as f32; as f16 they are finite.
+/// Random bytes that are numbers in (−1, 1) as bf16 and as f32, and finite as f16.
 static std::vector<uint16_t> someNumbers(int64_t bytes) {
   std::vector<uint16_t> numbers(static_cast<size_t>(cdiv(bytes, 2)));
   std::minstd_rand random(1);
   for (uint16_t &number : numbers) {
     const auto bits = static_cast<uint32_t>(random());
-    number = static_cast<uint16_t>((bits & 0x8000) | (0x3a00 + (bits >> 16) % 0x580)); // of 2⁻¹¹ and more
+    number = static_cast<uint16_t>((bits & 0x8000) | (0x3a00 + (bits >> 16) % 0x580)); // at least 2⁻¹¹
   }
   return numbers;
 }

@@ -1,7 +1,7 @@
-// Causal flash attention, 12 heads of 64, on a packed (B, T, 3, H, D) as the model has it. Work counted is the useful
-// half: 4 · D · T(T+1)/2 operations a head forward, 2.5 times that backward. Beside it stands the rate of a 768³
-// product in the same run, Kiln's own and, where there is one, the peer's; beside that of narrow types also what f32
-// does. Then four documents packed into a sequence, beside a free mask of the same meaning.
+// Causal flash attention, 12 heads of 64, on a packed (B, T, 3, H, D) as in the model. Only the useful half of the work
+// is counted: 4 · D · T(T+1)/2 FLOPs per head forward, 2.5 times that backward. It is compared with the rate of a 768³
+// GEMM in the same run, Kiln's and the peer's, if any; narrow types also with f32. Then four documents packed into a
+// sequence, compared with an arbitrary mask of the same meaning.
 
 #include "kernels/attention.h"
 #include "kernels/matmul.h"
@@ -18,7 +18,7 @@ static TensorRef part(const Tensor &packed, int which) { return packed.ref().sel
 static TensorRef heads(const Tensor &tensor) { return tensor.ref().permute({0, 2, 1, 3}); }
 
 namespace {
-/// The tensors of one head size, and the launches of both passes on them.
+/// The tensors of one head size, and the launches of both passes.
 struct Attention {
   static constexpr int64_t H = 12, D = 64;
 
@@ -94,7 +94,7 @@ static Tensor uploaded(const bench::Setting &setting, const Shape &extents, Type
   return tensor;
 }
 
-/// `count` documents of equal lengths in each sequence, as ranges and as a mask.
+/// `count` documents of equal length in each sequence, as ranges and as a mask.
 static void measurePacked(bench::Setting &setting, int64_t B, int64_t T, int64_t count) {
   const int64_t length = T / count;
   std::vector<int32_t> ranges;

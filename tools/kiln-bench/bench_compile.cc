@@ -1,7 +1,7 @@
-// Compile times. Every kernel is compiled at the shapes of a GPT-2 124M step on 4 × 64 tokens, seven times over: cold,
-// with an empty cache on disk, and warm, from the disk. The process is warm both times: memory of earlier compilations
-// is dropped, LLVM stays initialised. A pair of rows is a whole training step, all of its compilations together, on as
-// many threads as the device has. The last rows are kernels such as users write.
+// Compile times. Every kernel is compiled for the shapes of a GPT-2 124M step on 4 × 64 tokens, seven times: cold, with
+// an empty disk cache, and warm, from the disk. The process is warm in both cases: the memory cache is cleared, LLVM
+// stays initialised. Two rows are for a whole training step, with all of its compilations on as many threads as the
+// device has. The last rows are for typical users' kernels.
 
 #include "models/gpt2/network.h"
 #include "models/train/trainer.h"
@@ -21,10 +21,10 @@ using namespace kiln;
 
 namespace {
 
-/// A disk cache of our own that is empty at first and gone at the end.
+/// A temporary disk cache, initially empty.
 class FreshCache {
 public:
-  FreshCache() { setenv("KILN_CACHE", folder.path.c_str(), 1); } // read when the first kernel is compiled
+  FreshCache() { setenv("KILN_CACHE", folder.path.c_str(), 1); } // read at the first compilation
   void empty() const {
     for (const auto &entry : std::filesystem::directory_iterator(folder.path))
       std::filesystem::remove_all(entry.path());
@@ -34,12 +34,12 @@ private:
   tools::TemporaryFolder folder{"kiln-bench"};
 };
 
-/// Times of one thing, in milliseconds: cold, also those that processors took, and warm.
+/// Times in milliseconds: cold, cold CPU time, and warm.
 struct Times {
   std::vector<double> cold, cpu, warm;
 };
 
-/// What a compilation took, in milliseconds, and what processors took for it.
+/// Wall time and CPU time of a compilation, in milliseconds.
 struct Spent {
   double all, cpu;
 };
@@ -48,15 +48,15 @@ struct Spent {
 
 static constexpr int64_t B = 4, T = 64, V = 50257;
 
-/// Milliseconds that the process's threads have run.
+/// The process's CPU time in milliseconds.
 static double cpuMilliseconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
 }
 
-/// Compiles every launch, regions of the workspace beginning at `workspace`. What each took, in order; none for a
-/// launch that an earlier one compiled as well.
+/// Compiles every launch, with the workspace at `workspace`. Returns the times in order; none for a launch that was
+/// compiled with an earlier one.
 static std::vector<std::optional<Spent>> compileAll(Device &device, const Plan &plan, void *workspace) {
   std::vector<std::optional<Spent>> times;
   for (const Launch &launch : plan.launches) {
@@ -77,11 +77,11 @@ static void addTimes(bench::Setting &setting, const char *bench, const std::stri
   setting.report.add({.bench = bench, .shape = shape, .metric = "warm_ms", .value = bench::median(times.warm)});
 }
 
-/// Rows of every kernel of the plan, and their median and maximum as `all`.
+/// A row for every kernel of the plan, and their median and maximum as `all`.
 static void measureKernels(bench::Setting &setting, const FreshCache &cache, const Plan &plan, void *workspace,
                            const std::string &all) {
   std::vector<Times> times(plan.launches.size());
-  for (int round = 0; round <= setting.rounds(); ++round) { // the first round warms the process and is not counted
+  for (int round = 0; round <= setting.rounds(); ++round) { // the first round is a warm-up and is not counted
     cache.empty();
     for (bool cold : {true, false}) {
       forgetCompiled();
@@ -125,9 +125,9 @@ static void measureStepCompile(bench::Setting &setting, const FreshCache &cache)
     for (bool cold : {true, false}) {
       forgetCompiled();
       Trainer trainer(setting.device, network,
-                      {.batch = B, .steps = 1000, .precision = setting.precision}); // prepares its plans once
+                      {.batch = B, .steps = 1000, .precision = setting.precision}); // prepares its plans
       const double before = compileStatistics().milliseconds, cpu = cpuMilliseconds();
-      trainer.prepare(); // runs nothing: a simulator would take hours for a step of 124M
+      trainer.prepare(); // runs nothing, because a simulator would take hours for a step of 124M
       (cold ? times.cold : times.warm).push_back(compileStatistics().milliseconds - before);
       if (cold)
         times.cpu.push_back(cpuMilliseconds() - cpu);

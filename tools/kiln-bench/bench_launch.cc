@@ -1,5 +1,5 @@
-// What a launch costs the host: a kernel of six matrices that does nothing, one program, on one thread, so that all
-// that is left is checking the arguments, finding the executable, packing and calling it. The budget is 2 µs.
+// The host's cost of a launch: an empty kernel of six matrices, one program, on one thread. This leaves the checks of
+// the arguments, the lookup of the executable, packing and the call. The budget is 2 µs.
 
 #include "tools/kiln-bench/bench.h"
 
@@ -10,9 +10,9 @@ using namespace kiln;
 static void touchNothing(View, View, View, View, View, View) {}
 static const Kernel idle = kernel("idle", touchNothing);
 
-/// Seconds that a launch may take.
+/// The budget of a launch in seconds.
 static constexpr double budget = 2e-6;
-/// Launches of a plan, and of one timed call: a clock reading costs little beside them.
+/// Launches in a plan, and in one timed call, so that reading the clock costs little.
 static constexpr int launches = 100;
 
 void bench::benchLaunch(Setting &setting) {

@@ -1,5 +1,5 @@
-// Kernels that memory bounds: the bytes that must move at least, over time, beside a plain copy that moves as many
-// bytes (up to 1 GB) in the same run.
+// Memory-bound kernels: the minimum of bytes to move over the time, compared with a plain copy of as many bytes (up to
+// 1 GB) in the same run.
 
 #include "tools/kiln-bench/bench.h"
 
@@ -10,7 +10,7 @@ using namespace kiln;
 
 void bench::benchLayerNorm(Setting &setting) {
   setting.report.section(fmt::format("{}: least bytes over time, beside a copy", nameOf(setting.type)));
-  // As many bytes in every type, more than caches hold.
+  // Equal bytes for every type, more than the caches hold.
   const int64_t times = bytesOf(f32) / bytesOf(setting.type);
   KernelSizes sizes = {
       .N = times * 8192, .T = 1024, .losses = times * 256, .activations = times * 8192 * 3072, .weights = 124439808};

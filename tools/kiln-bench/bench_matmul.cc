@@ -1,6 +1,6 @@
-// Matrix products. Twelve products make the blocks of a GPT-2 124M step (forward, input gradient and weight
-// gradient of four linear layers), three more its output layer; each is measured at 256 and at 1024 tokens, and again
-// with every extent a little off what hardware likes. Then the errors: against double precision, ours and oneDNN's.
+// GEMMs: twelve of the blocks of a GPT-2 124M step (forward, input gradient and weight gradient of four linear layers),
+// and three of its output layer. Each is measured at 256 and at 1024 tokens, and again with ragged extents. Then the
+// errors against double precision, Kiln's and oneDNN's.
 
 #include "kernels/matmul.h"
 #include "tools/kiln-bench/bench.h"
@@ -14,7 +14,7 @@ using namespace kiln;
 
 namespace {
 
-/// C (M, N), sums of length K, operands stored as `layout` says.
+/// C (M, N) with inner extent K, and operands stored in `layout`.
 struct Product {
   std::string name;
   Layout layout;
@@ -30,7 +30,7 @@ struct Product {
   double flops() const { return 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K); }
 };
 
-/// Ratios to each peer, for the means at the end.
+/// Ratios to each peer, for the final means.
 struct Ratios {
   std::map<std::string, std::vector<double>> products, weightGradients;
 
@@ -46,7 +46,7 @@ struct Ratios {
 
 } // namespace
 
-/// The products of a step on `tokens` tokens. With `ragged`, every extent is a little off.
+/// The GEMMs of a step on `tokens` tokens. With `ragged`, no extent is a multiple of vectors.
 static std::vector<Product> productsOfStep(int64_t tokens, bool ragged) {
   int64_t off = ragged ? 1 : 0, T = tokens - 5 * off;
   std::vector<Product> products;
@@ -78,13 +78,13 @@ static bench::PeerProduct peerProduct(const Product &p) {
   return {p.layout == Layout::tn, p.layout == Layout::nt, p.M, p.N, p.K};
 }
 
-/// Gradients of weights are f32 like the sums, other results as narrow as their operands; sums of i8 are i32.
+/// Weight gradients are f32 like the accumulator, other results have the operands' type; accumulators of i8 are i32.
 static Type typeOfC(const Product &p, Type operands) {
   return operands == Type::i8 ? Type::i32 : p.isWeightGradient() ? Type::f32 : operands;
 }
 
-/// A speed is worth nothing when the product is wrong: both sums are within K · ε of the true one, operands being
-/// below 1, and rounded once more where C is narrow. Integers are equal.
+/// Checks the result: both sums are within K · ε of the exact one for operands below 1, and are rounded once more for a
+/// narrow C. Integers must be equal.
 static void expectClose(const Product &p, const Tensor &got, const Tensor &want) {
   std::vector<float> a = got.downloadFloats(), b = want.downloadFloats();
   const double sums = isFloat(got.type()) ? 2.0 * static_cast<double>(p.K) * 0x1p-23 : 0;
@@ -96,7 +96,7 @@ static void expectClose(const Product &p, const Tensor &got, const Tensor &want)
   }
 }
 
-/// One product with operands and result of its own.
+/// One GEMM with its operands and result.
 struct Operands {
   Operands(const bench::Setting &setting, const Product &p)
       : a(bench::randomTensor(setting, p.shapeOfA(), 1)), b(bench::randomTensor(setting, p.shapeOfB(), 2)),
@@ -152,7 +152,7 @@ static void addMeans(bench::Setting &setting, const std::string &name, const Rat
     }
 }
 
-/// Largest distance of C from the product in double precision.
+/// The largest error of C against double precision.
 static double largestError(const Product &p, const Tensor &a, const Tensor &b, const Tensor &c) {
   std::vector<float> A = a.downloadFloats(), B = b.downloadFloats(), C = c.downloadFloats();
   int64_t strideA[2] = {p.K, 1}, strideB[2] = {p.N, 1};

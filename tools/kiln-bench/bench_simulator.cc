@@ -1,6 +1,6 @@
-// How fast the simulator runs PTX on one core, with its checks off and on: a product by mma.sync with asynchronous
-// copies in two stages, a warpgroup's products by wgmma, a loop of loads and stores of shared memory, float arithmetic;
-// what reading a text takes; what a second core brings; and what the checks cost accesses of every width.
+// The simulator's speed on one core, with its checks off and on: a GEMM by mma.sync with asynchronous copies in two
+// stages, a warpgroup's products by wgmma, loops of loads and stores of shared memory, and float arithmetic. Also the
+// time to parse a text, the gain of a second core, and the cost of checks for accesses of every width.
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
@@ -21,8 +21,8 @@ static const char *const head = ".version 8.0\n.target sm_80\n.address_size 64\n
 static constexpr int M = 256, N = 256, K = 1024, tile = 64, stageBytes = 2 * tile * tile * 2;
 static constexpr double products = double{M} * N * K / (16 * 8 * 16);
 
-/// Copies the tiles of A and B of step %step to its stage: 16 bytes a thread, eight times; chunks of a row are turned
-/// by the row's number.
+/// Copies the tiles of A and B of step %step to its stage: 16 bytes per thread, eight times; the chunks of a row are
+/// rotated by the row's number.
 static std::string copyTiles() {
   std::string text = fmt::format("setp.lt.u32 %g, %step, {};\n", K / tile) +
                      "and.b32 %t0, %step, 1; mad.lo.u32 %t1, %t0, 16384, %copyto; mul.wide.u32 %q0, %step, 128;\n"
@@ -65,14 +65,14 @@ static std::string productText() {
       ".reg .b32 %x<8>, %y<8>; .reg .f32 %c<32>; .reg .pred %p, %g;\n"
       "ld.param.u64 %a, [pa]; ld.param.u64 %b, [pb]; ld.param.u64 %out, [pc];\n"
       "mov.u32 %id, %tid.x; and.b32 %lane, %id, 31; shr.u32 %warp, %id, 5;\n";
-  // What a thread copies: chunk tid % 8 of rows tid / 8 + 16 i.
+  // A thread copies chunk tid % 8 of rows tid / 8 + 16 i.
   text += "shr.u32 %t0, %id, 3; and.b32 %t1, %id, 7; and.b32 %t2, %t0, 7; xor.b32 %t2, %t2, %t1; shl.b32 %t2, %t2, 4;\n"
           "mad.lo.u32 %t2, %t0, 128, %t2; mov.u32 %copyto, stages; add.u32 %copyto, %copyto, %t2;\n"
           "mov.u32 %t3, %ctaid.y; mad.lo.u32 %t3, %t3, 64, %t0; mul.wide.u32 %q0, %t3, 2048; add.u64 %a, %a, %q0;\n"
           "mul.wide.u32 %q0, %t1, 16; add.u64 %a, %a, %q0; add.u64 %b, %b, %q0;\n"
           "mul.wide.u32 %q0, %t0, 512; add.u64 %b, %b, %q0; mov.u32 %t3, %ctaid.x; mul.wide.u32 %q0, %t3, 128;\n"
           "add.u64 %b, %b, %q0;\n";
-  // The rows of A and B from which a lane's matrices come.
+  // The rows of A and B of a lane's matrices.
   text +=
       "and.b32 %t0, %lane, 15; shr.u32 %t1, %lane, 4; and.b32 %t2, %lane, 7; shr.u32 %t3, %warp, 1; and.b32 %t4, "
       "%warp, 1;\n"
@@ -109,7 +109,7 @@ static std::string productText() {
 
 static constexpr int unrolled = 16;
 
-/// `turns` times the body, in 128 threads.
+/// Repeats the body `turns` times, in 128 threads.
 static std::string loopText(const std::string &body, int turns) {
   return std::string(head) +
          ".visible .entry loop(.param .u64 out) {\n.shared .align 16 .b8 place[32768];\n.reg .b64 %q; .reg .b32 %t, "
@@ -135,16 +135,16 @@ static std::string sharedBody() {
   return text;
 }
 
-/// How many accesses a thread makes in a round, and how many bytes all of them have.
+/// Accesses of a thread in an iteration, and their bytes.
 static int stridedCount(int bytes) { return bytes == 16 ? 8 : unrolled; }
 static int stridedBytes(int bytes, int stride) {
   const int next = stride == bytes ? 128 * bytes : bytes;
   return 127 * stride + (stridedCount(bytes) - 1) * next + bytes;
 }
 
-/// `turns` times loads, additions and stores of `bytes` bytes, which lie `stride` bytes apart from thread to thread, in
-/// 128 threads, of shared or of global memory; those of a thread lie side by side, or behind all threads' where theirs
-/// do.
+/// Repeats loads, additions and stores of `bytes` bytes `turns` times in 128 threads, in shared or global memory.
+/// Threads are `stride` bytes apart. A thread's accesses are adjacent, or a row of all threads apart if the threads'
+/// are adjacent.
 static std::string stridedText(bool isShared, int bytes, int stride, int turns) {
   const std::string type = bytes == 16 ? "v4.u32" : fmt::format("u{}", 8 * bytes),
                     first = bytes < 4    ? "%h0"
@@ -191,7 +191,7 @@ static std::string floatBody() {
 
 static constexpr int warpgroupProducts = 4;
 
-/// `turns` times a step of 64 × 64 × 64 by a warpgroup: 4 products of which both operands lie in shared memory.
+/// Repeats a step of 64 × 64 × 64 by a warpgroup `turns` times: 4 products with both operands in shared memory.
 static std::string warpgroupText(int turns) {
   std::string accumulators,
       text = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry loop(.param .u64 out) {\n"
@@ -205,7 +205,7 @@ static std::string warpgroupText(int turns) {
     accumulators += fmt::format("{}%c{}", i ? ", " : "", i);
   }
   text += "fence.proxy.async.shared::cta;\nbar.sync 0;\nagain:\nwgmma.fence.sync.aligned;\n";
-  for (int i = 0; i < warpgroupProducts; ++i) { // rows of 128 bytes, swizzled; eights of them lie 1024 bytes apart
+  for (int i = 0; i < warpgroupProducts; ++i) { // rows of 128 bytes, swizzled; groups of eight are 1024 bytes apart
     const uint64_t a = uint64_t{1} << 62 | uint64_t{64} << 32 | uint64_t{1} << 16 | static_cast<uint64_t>(2 * i);
     text += fmt::format("mov.b64 %da, {}; mov.b64 %db, {};\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{{}}}, "
                         "%da, %db, 1, 1, 1, 0, 0;\n",
@@ -219,7 +219,7 @@ static std::string warpgroupText(int turns) {
 // --- Measuring -----------------------------------------------------------------------------------------------------
 
 namespace {
-/// A kernel with its memory, ready to be launched again and again.
+/// A kernel with its memory, for repeated launches.
 struct Ready {
   Ready(const std::string &text, const char *kernel)
       : program(buildProgram(std::make_shared<ptx::Module>(ptx::parse(text)), kernel, memory)) {}
@@ -282,14 +282,14 @@ static void benchLoop(bench::Setting &setting, const std::string &shape, const s
           false);
 }
 
-/// Seconds of the processor that this thread has had.
+/// This thread's CPU time in seconds.
 static double processorSeconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// What the checks cost: the processor's time with them over that without, in turns.
+/// The cost of the checks: CPU time with them over that without, interleaved.
 static void benchChecks(bench::Setting &setting, bool isShared, int bytes, int stride) {
   Ready ready(stridedText(isShared, bytes, stride, setting.quick ? 2 : 200), "loop");
   ready.arguments[0] = reinterpret_cast<uint64_t>(ready.memory.allocate(stridedBytes(bytes, stride)));
@@ -334,7 +334,7 @@ void bench::benchSimulator(Setting &setting) {
   for (const bool isShared : {true, false})
     for (const int bytes : {1, 2, 4, 8, 16}) {
       benchChecks(setting, isShared, bytes, bytes);
-      benchChecks(setting, isShared, bytes, 128 + std::max(bytes, 4)); // of a word, no two in one bank
+      benchChecks(setting, isShared, bytes, 128 + std::max(bytes, 4)); // of one word, without bank conflicts
     }
   const std::string text = productText();
   const double seconds = setting.measure({[&] { Ready(text, "product"); }})[0];

@@ -1,8 +1,7 @@
-// Kernels judged without a GPU, in three tables. `static`: what a machine would have to do for every kernel of a GPT-2
-// 124M step at the config that its plan picks, every kernel at its default config, and tiles that compilers are
-// compared by; times are predictions of the pipe model. `users`: the instructions of users' kernels for each element.
-// `ptxas`: what NVIDIA's assembler says of the kernels of a step in every type and precision. --triton has another
-// compiler's kernels stand beside ours.
+// Static analysis of kernels without a GPU, in three tables. `static`: the work of every kernel of a GPT-2 124M step at
+// the config of its plan, of every kernel at its default config, and of tiles used to compare compilers; times are
+// predicted by the pipe model. `users`: instructions per element of users' kernels. `ptxas`: the output of NVIDIA's
+// assembler for the kernels of a step in every type and precision. --triton adds another compiler's kernels.
 
 #include "runtime/Streams.h"
 #include "tools/kiln-bench/bench.h"
@@ -24,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 /// Sequences of 1024 tokens in a step.
 static constexpr int64_t sequences = 8, context = 1024;
-/// Texts that grow side by side by a token each.
+/// Texts in a decoding batch.
 static constexpr int64_t textsAtATime[] = {1, 4};
 
 static constexpr Column staticColumns[] = {{"per mma", "/sass/loop/per_mma", 7},
@@ -59,7 +58,7 @@ static int numberOfGpu(const Setting &setting) {
                                         [](const GpuFacts &gpu) { return gpu.architecture; });
 }
 
-/// The rows in JSON, printed as a table and put into the report.
+/// Rows as JSON, printed as a table and added to the report.
 static std::vector<Json> showRows(Setting &setting, const std::string &title, const std::vector<StaticRow> &rows,
                                   std::span<const Column> columns, const nlohmann::json &peers = {}) {
   std::vector<Json> shown;
@@ -77,7 +76,7 @@ static std::string textsOf(int64_t texts) {
   return texts == 1 ? "1 text" : fmt::format("{} texts side by side", texts);
 }
 
-/// What all launches of `what` take together, for each of `tokens`, and beside `bytes` over the rate of memory.
+/// The total time of all launches of `what`, per token, and compared with `bytes` over the memory bandwidth.
 static void printWhole(const std::vector<StaticRow> &rows, const std::string &what, int64_t tokens,
                        const std::optional<double> &bytes = {}) {
   for (size_t machine = 0; machine < machines().size(); ++machine) {
@@ -106,7 +105,7 @@ static void printWhole(const std::vector<StaticRow> &rows, const std::string &wh
 
 static bool isReal(const Device &device) { return device.name().starts_with("cuda"); }
 
-/// Times each launch on the device, on memory of its own.
+/// Times each launch on the device, with its own memory.
 static void measureRows(Setting &setting, const Gpt2Config &model, std::vector<StaticRow> &rows) {
   std::vector<std::unique_ptr<Tensor>> held;
   const Space space = spaceOf(setting, held, /*zeroed=*/false);
@@ -117,7 +116,7 @@ static void measureRows(Setting &setting, const Gpt2Config &model, std::vector<S
           setting.measure({Runner(setting, {{problems[i].launch}, problems[i].workspaceBytes})}, 0.01)[0];
 }
 
-/// Predicted beside measured times, and how alike they order the kernels.
+/// Predicted and measured times, and their rank correlation.
 static void printMeasured(const std::vector<StaticRow> &rows, size_t machine) {
   std::vector<double> predicted, measured;
   std::string text = fmt::format("\n{:<54} {:>12} {:>12} {:>7}\n", "kernel", "predicted us", "measured us", "ratio");
@@ -142,7 +141,7 @@ static void readOne(const std::string &file) {
   writeResult(jsonOf(countsOf(text)).dump() + "\n");
 }
 
-/// Writes the ratchet's file anew, or throws Error when a number is worse than there.
+/// Updates the ratchet's file, or throws Error if a number is worse than there.
 static void holdRows(const Setting &setting, const std::vector<StaticRow> &rows) {
   if (setting.accepts)
     return accept(setting.ratchet, rows);
@@ -225,7 +224,7 @@ void bench::benchUsers(Setting &setting) {
 
 // --- ptxas ---------------------------------------------------------------------------------------------------------
 
-/// What is wrong with the problems' kernels, each told once, a line each.
+/// The errors of the problems' kernels, without repetition, a line each.
 static std::string assembleAll(Setting &setting, const Instruments &instruments, const std::string &title,
                                const std::vector<Problem> &problems) {
   std::string complaints;
@@ -244,7 +243,7 @@ void bench::benchPtxas(Setting &setting) {
   setting.device->target().visit(
       [](const CpuFacts &) { throw Error("expected a GPU, such as --device simulator:sm_80, but got a CPU"); },
       [](const GpuFacts &) {});
-  simulator::Memory memory; // of which nothing is touched
+  simulator::Memory memory; // not accessed
   const Instruments instruments{setting.device, memory, expectPtxas(), {}, 0};
   std::string complaints, ofDefaults;
   for (const Type type : {f32, bf16, f16})

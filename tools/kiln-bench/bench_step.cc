@@ -1,7 +1,7 @@
-// Training steps of GPT-2 124M (12 layers, 12 heads, width 768, vocabulary 50257): gradient, clipping and update. Speed
-// is counted on model FLOPs, 6 a matrix parameter and token and the causal half of attention, and stands beside what
-// the machine's multiply-adds reach in the same run. Peak memory of the process during the steps stands beside the
-// plan. Then come the step's kernels, the longest first, beside the time of all.
+// Training steps of GPT-2 124M (12 layers, 12 heads, width 768, vocabulary 50257): gradient, clipping and update. The
+// speed is in model FLOPs, 6 per matrix parameter and token plus the causal half of attention, compared with the
+// machine's FMA peak in the same run. The process's peak memory is compared with the plan. Then the step's kernels,
+// longest first, with their share of the time.
 
 #include "models/gpt2/network.h"
 #include "models/gpt2/presets.h"
@@ -20,7 +20,7 @@
 
 using namespace kiln;
 
-/// Tokens that differ as much as text does, and the ones that follow them.
+/// Tokens with the variety of text, and their successors.
 static HostBatch randomBatch(int64_t tokens, int64_t vocab) {
   std::minstd_rand generator(1);
   std::vector<int32_t> inputs, targets;
@@ -34,10 +34,10 @@ static HostBatch randomBatch(int64_t tokens, int64_t vocab) {
   return languageBatch(inputs, targets);
 }
 
-/// From now on the peak is that of what follows.
+/// Resets the peak memory.
 static void resetPeakMemory() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-/// Largest resident memory since then, in bytes.
+/// The largest resident memory since then, in bytes.
 static double peakMemory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -47,7 +47,7 @@ static double peakMemory() {
 }
 
 namespace {
-/// Steps of a model of random weights, each on the same tokens.
+/// Steps of a model with random weights, always on the same tokens.
 class Steps {
 public:
   Steps(const bench::Setting &setting, const Gpt2Config &config, int64_t B)
@@ -61,7 +61,7 @@ public:
     trainer.update();
   }
 
-  /// Seconds of one step by kernel, each launch run to its end before the next.
+  /// Seconds of one step by kernel; launches are not overlapped.
   std::map<std::string, double> byKernel(Device &device) {
     trainer.beginStep(1e-4, ++step);
     trainer.addGradient(batch, 0);
@@ -85,7 +85,7 @@ private:
 };
 } // namespace
 
-/// Where a step's time goes: each kernel's milliseconds, the median of several steps, and its share of all.
+/// The time of a step by kernel: median milliseconds of several steps, and share.
 static void reportKernels(bench::Setting &setting, const std::string &shape, Steps &steps) {
   std::map<std::string, std::vector<double>> found;
   for (int round = 0; round < setting.rounds(); ++round)
@@ -106,7 +106,7 @@ static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Co
     wide.emplace(setting, config, B);
   config.type = setting.type;
   Steps steps(setting, config, B);
-  resetPeakMemory(); // making random weights on the host takes more for a moment
+  resetPeakMemory(); // drawing random weights on the host takes more memory temporarily
   steps();
   const double peak = peakMemory();
   std::vector<bench::Contender> contenders = {[&] { steps(); }};
@@ -135,7 +135,7 @@ static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Co
     rate.peerValue = bench::runPeak(bench::coreUnits().front(), setting.threads) / seconds[1] / 1e9;
   }
   setting.report.add(rate);
-  if (!wide) // whose memory would be among the process's
+  if (!wide) // its memory would count as the process's
     setting.report.add({.bench = "step",
                         .shape = shape,
                         .metric = "peak_mb",

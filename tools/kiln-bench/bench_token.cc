@@ -1,6 +1,5 @@
-// One more token of GPT-2 124M behind a full cache of 1024 places: the weights and the cache, each of which it reads
-// once, over its time, beside a plain copy that moves as many bytes in the same run. Then the kernels, the longest
-// first.
+// One decoding step of GPT-2 124M with a full KV cache of 1024 positions: the bytes of weights and cache, each read
+// once, over the time, compared with a plain copy of as many bytes in the same run. Then the kernels, longest first.
 
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/problems.h"
@@ -22,7 +21,7 @@ static void measureToken(bench::Setting &setting, const Gpt2Config &config, int6
   const Tensor from = bench::zeroTensor(setting, {count});
   Tensor to = bench::zeroTensor(setting, {count});
 
-  // The launches of each kernel by themselves: as long as others' weights would be, none finds its own in a cache.
+  // Runs the launches of each kernel alone; together their weights exceed the caches.
   std::map<std::string, Plan> byKernel;
   for (const Launch &launch : plan.launches)
     byKernel[launch.kernel->name].launches.push_back(launch);

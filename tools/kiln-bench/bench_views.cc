@@ -1,14 +1,14 @@
-// Views whose lanes lie apart, and tiles whose elements do: by how much they are slower than what lies side by side.
-// The data stay in a core's caches, so that instructions are measured and not memory.
+// Strided views and tiles, compared with contiguous ones. The data stay in a core's caches, so that instructions are
+// measured and not memory.
 //
-// Reading: sums of rows, by the stride of their elements, beside the same sums of rows whose elements lie side by side.
-// Lanes up to 8 apart are read by vectors and shuffles, others one by one. A view of f32 with stride s touches s times
-// the cache lines, up to one for each element, so that 1/s is what to expect of it. The turned view has the lanes of a
-// row in lines of their own, 64 elements apart: in f32 and bf16 they lie in so few sets of the first cache that the
-// next row finds none of them there. Writing: copies to such rows.
+// Reading: sums of rows, by the stride of their elements, compared with contiguous rows. Elements up to 8 apart are
+// read by vectors and shuffles, others one by one. A view of f32 with stride s touches s times the cache lines, up to
+// one for each element, so 1/s is the expected speed. In the transposed view each element of a row is in another line,
+// 64 elements apart. In f32 and bf16 these lines share few sets of the L1 cache, so the next row misses. Writing:
+// copies to such rows.
 //
-// Then reshapes, gathered pages, masks, additions, running sums and turns, beside a copy that reads and writes as many
-// bytes; and elements that positions name.
+// Then reshapes, gathered pages, masks, additions, running sums and rotations, compared with a copy of as many bytes;
+// and gathers of elements.
 
 #include "tools/kiln-bench/bench.h"
 
@@ -21,7 +21,7 @@ using namespace kiln::bench;
 
 static constexpr int64_t columns = 512, rows = 64;
 
-/// y[m] = Σ x[m, ·] of 8 rows a program. x (M, 512), y (M).
+/// y[m] = Σ x[m, ·], 8 rows per program. x (M, 512), y (M).
 static void sumRows(View x, View y) {
   Tile m = program_id(0) * 8;
   Tile tile = cast(load(x, {m, 0}, {8, columns}), f32); // (8, 512)
@@ -29,7 +29,7 @@ static void sumRows(View x, View y) {
 }
 static const Kernel sumRowsKernel = kernel("sum_rows", sumRows);
 
-/// y = x, of 8 rows a program. x, y (M, 512).
+/// y = x, 8 rows per program. x, y (M, 512).
 static void copyRows(View x, View y) {
   Tile m = program_id(0) * 8;
   store(y, {m, 0}, load(x, {m, 0}, {8, columns})); // (8, 512)
@@ -38,14 +38,14 @@ static const Kernel copyRowsKernel = kernel("copy_rows", copyRows);
 
 static int64_t repeats(const Setting &setting) { return setting.quick ? 1 : 8; }
 
-/// A kernel's launch, often enough that the host's part of it does not count.
+/// Repeated launches of a kernel, so that the host's overhead does not matter.
 static Runner repeated(const Setting &setting, const Kernel &kernel, const Grid &grid, const std::vector<Arg> &args) {
   Plan plan;
   plan.launches.assign(repeats(setting), {&kernel, "", grid, args});
   return Runner(setting, std::move(plan));
 }
 
-/// The time of the first, and that of what stands beside it; the ratio is the second's share of it.
+/// The times of a contender and its baseline, and their ratio.
 static void addRow(Setting &setting, const std::string &shape, const std::vector<double> &seconds, const char *peer,
                    Type type) {
   setting.report.add({.bench = "views",
@@ -158,7 +158,7 @@ static const std::vector<Move> &reshapes() {
        {{}, {{"pages", {0, 37, P}}}}},
       {"join", P,
        kernel("join",
-              +[](View x, View y) { // elements of both rows take turns
+              +[](View x, View y) { // elements of both rows are interleaved
                 const auto [low, high] = halvesOf(x);
                 store(y, {program_id(0) * 1024},
                       reshape(where(iota(2) == 0, unsqueeze(low, -1), unsqueeze(high, -1)), {1024}));
@@ -243,7 +243,7 @@ static const std::vector<Move> &sums() {
   return all;
 }
 
-/// Of f32 alone.
+/// Only for f32.
 static const std::vector<Move> &turns() {
   static const std::vector<Move> all = {
       {"rotated pairs", N / 2048,
@@ -278,7 +278,7 @@ static void measureMoves(Setting &setting, Type type, const std::vector<Move> &m
   }
 }
 
-/// Time for an element that a tile of positions names.
+/// The time per gathered element.
 static void measureTakes(Setting &setting) {
   static const Kernel take = kernel("take",
                                     +[](View x, View positions, View y) {
@@ -289,7 +289,7 @@ static void measureTakes(Setting &setting) {
   for (const int64_t count : {int64_t(1) << 11, int64_t(1) << 20}) {
     std::vector<std::unique_ptr<Tensor>> held;
     Operands make(spaceOf(setting, held));
-    // Spread over [0, count), each once: count is a power of two, the step odd.
+    // A permutation of [0, count): count is a power of two, the step odd.
     const Content scattered = {{}, {{"positions", {0, 2654435761 % count, count}}}};
     const std::vector<double> seconds = setting.measure(
         {repeated(setting, take, programs(count / block), make.of(take, {{"N", count}}, f32, scattered))});

@@ -1,6 +1,6 @@
-// A batch of examples as a loop of launches, as one launch of what vmap makes, and by a kernel whose author has batched
-// it by hand: the time of each, beside that of the last. Of a way that is measured alone, as --only has it, also the
-// first call with its compilation, and what is resident behind the calls.
+// A batch of examples as a loop of launches, as one launch by vmap, and by a manually batched kernel: the time of each,
+// compared with the last. With --only, also the first call with its compilation, and the resident memory after the
+// calls.
 
 #include "kernels/attention.h"
 #include "kernels/softmax.h"
@@ -27,7 +27,7 @@ static const Kernel dotKernel = kernel("dot_row", dotRow<0>), dotRowsKernel = ke
 
 static constexpr int64_t tile = 64; // rows, columns and terms of products
 
-/// c (M, N) = a (M, K) · b (K, N). With examples: of as many pairs.
+/// c (M, N) = a (M, K) · b (K, N). With examples: a batch of pairs.
 template <int examples> static void multiply(View a, View b, View c) {
   const auto at = [](const At &i, const At &j) { return examples ? Offsets{program_id(2), i, j} : Offsets{i, j}; };
   Tile m = program_id(0) * tile, n = program_id(1) * tile, acc = zeros(f32, {tile, tile});
@@ -41,7 +41,7 @@ static const Kernel multiplyKernel = kernel("multiply", multiply<0>),
 namespace {
 using Tensors = std::vector<TensorRef>;
 
-/// A batch: the extents of an example's tensors, the plan of one, and that of all which somebody has written for them.
+/// A batch: the extents of an example's tensors, the plan of one example, and the manually batched plan.
 struct Batch {
   std::string name;
   int64_t examples;
@@ -85,11 +85,11 @@ static std::vector<Batch> batchesOf(const Target &target) {
            launched(multiplyKernel, programs(128 / tile, 128 / tile)),
            launched(multiplyManyKernel, programs(128 / tile, 128 / tile, 16))},
           attentionOf(target, 12, 256, 64),
-          attentionOf(target, 10, 10, 512), // as the seed has it
+          attentionOf(target, 10, 10, 512), // as in the original
           attentionOf(target, 12, 1024, 64)};
 }
 
-/// The plans of a call: one of all examples, or one for each.
+/// The plans of a call: one for all examples, or one for each.
 static std::vector<Plan> plansOf(const std::string &way, const Batch &batch, const std::vector<Tensor> &tensors) {
   Tensors all;
   std::vector<Batched> batched;
@@ -111,7 +111,7 @@ static std::vector<Plan> plansOf(const std::string &way, const Batch &batch, con
   return plans;
 }
 
-/// Memory of this process that is resident now, in bytes.
+/// The process's resident memory in bytes.
 static double residentBytes() {
   std::ifstream file("/proc/self/statm");
   double size = 0, resident = 0;

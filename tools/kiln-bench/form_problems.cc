@@ -1,4 +1,4 @@
-// Attention in all forms but the plainest, at the size of a head of GPT-2 124M.
+// Variants of attention, with heads of GPT-2 124M.
 
 #include "kernels/plain_attention.h"
 #include "tools/kiln-bench/problems.h"
@@ -10,7 +10,7 @@ using namespace kiln;
 static constexpr int64_t B = 2, H = 12, T = 1024, D = 64;
 
 namespace {
-/// A name, heads of keys, and what is seen.
+/// A name, the number of key heads, and the mask.
 struct Form {
   const char *name;
   int64_t keyHeads;

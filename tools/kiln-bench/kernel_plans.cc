@@ -1,4 +1,4 @@
-// Every kernel of the models at sizes of use.
+// Every kernel of the models at typical sizes.
 
 #include "kernels/adamw.h"
 #include "kernels/add.h"
@@ -17,12 +17,12 @@
 using namespace kiln;
 using namespace kiln::bench;
 
-/// The default config, or nothing, for plans to pick one.
+/// The default config, or none, so that plans choose one.
 template <class Config> static std::optional<Config> configOf(const KernelSizes &sizes) {
   return sizes.defaults ? std::optional(Config()) : std::nullopt;
 }
 
-/// The default one does not know what suits a target.
+/// The default is not adapted to a target.
 template <class Config> static std::optional<Config> configOf(const KernelSizes &sizes, Precision precision) {
   std::optional<Config> config = configOf<Config>(sizes);
   if (config)
@@ -30,7 +30,7 @@ template <class Config> static std::optional<Config> configOf(const KernelSizes 
   return config;
 }
 
-/// Tokens that differ as much as text does.
+/// Tokens with the variety of text.
 static TensorRef tokensOf(Operands &make, int64_t count, int64_t vocabulary) {
   std::vector<int32_t> tokens;
   for (int64_t i = 0; i < count; ++i)

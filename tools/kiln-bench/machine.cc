@@ -1,5 +1,4 @@
-// The loops behind machine.h. Those of f32 are written once for AVX-512 and once for AVX2 (the lowest CPU Kiln compiles
-// for), and picked by what the processor says it has.
+// Implements machine.h. The f32 loops exist for AVX-512 and for AVX2 (Kiln's minimum), and are selected at run time.
 
 #include "tools/kiln-bench/machine.h"
 #include "lowering/cpu/CpuTarget.h"
@@ -15,19 +14,19 @@
 
 using namespace kiln::bench;
 
-// Twelve accumulators hide a latency of four to five cycles at two multiply-adds a cycle, and fit AVX2's 16 registers.
-// The factor is just under one and the addend small, so that values stay ordinary numbers.
+// Twelve accumulators hide a latency of four to five cycles at two FMAs per cycle, and fit AVX2's 16 registers. The
+// factor is slightly below one and the addend small, so that values stay normal numbers.
 static constexpr int chains = 12, unrolled = 16;
 
-/// The sum of all lanes, so that nothing is computed in vain.
+/// The sum of all lanes, so that no computation can be removed.
 template <class Lane, class Vector> static float sumOf(const Vector (&sums)[chains]) {
   Lane lanes[chains * sizeof(Vector) / sizeof(Lane)];
   std::memcpy(lanes, sums, sizeof(sums));
   return static_cast<float>(std::accumulate(std::begin(lanes), std::end(lanes), Lane()));
 }
 
-// One function a unit: its name, the features that it wants, lanes and vectors of its sums, what sum `i` begins with,
-// and what follows from a `sum`.
+// One function per unit: its name, required features, lanes and vectors of its accumulators, the initial value of
+// accumulator `i`, and the update of a `sum`.
 #define KILN_RATE(name, features, Lane, Vector, first, next)                                                           \
   __attribute__((target(features))) static float name(int64_t rounds) {                                                \
     Vector sums[chains];                                                                                               \
@@ -42,7 +41,7 @@ KILN_RATE(multiplyAdds512, "avx512f", float, __m512, _mm512_set1_ps(1.0f + 0.001
           _mm512_fmadd_ps(sum, _mm512_set1_ps(0.999f), _mm512_set1_ps(1e-3f)))
 KILN_RATE(multiplyAdds256, "avx2,fma", float, __m256, _mm256_set1_ps(1.0f + 0.001f * static_cast<float>(i)),
           _mm256_fmadd_ps(sum, _mm256_set1_ps(0.999f), _mm256_set1_ps(1e-3f)))
-// Sums of narrow products grow slowly enough to stay numbers, or wrap.
+// Sums of narrow products grow slowly enough to stay finite, or wrap.
 KILN_RATE(pairs512, "avx512f,avx512bf16", float, __m512, _mm512_setzero_ps(),
           _mm512_dpbf16_ps(sum, _mm512_cvtne2ps_pbh(_mm512_set1_ps(1), _mm512_set1_ps(1)),
                            _mm512_cvtne2ps_pbh(_mm512_set1_ps(1), _mm512_set1_ps(1))))
@@ -50,14 +49,14 @@ KILN_RATE(quads512, "avx512f,avx512vnni", uint32_t, __m512i, _mm512_setzero_si51
           _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(1), _mm512_set1_epi8(1)))
 #undef KILN_RATE
 
-// What AMX is told of its tiles: all are of 16 rows of 64 bytes.
+// AMX's tile configuration: all tiles have 16 rows of 64 bytes.
 struct alignas(64) TileShapes {
   uint8_t palette = 1, startRow = 0, reserved[14] = {};
   uint16_t rowBytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// Twelve products a round, each of four sums in turn. Operands are numbers between -1 and 1, or bytes, of all kinds:
+// Twelve products per iteration, on four accumulators in turn. Operands are random numbers between -1 and 1, or bytes;
 // zeros would be faster.
 #define KILN_TILE_PRODUCTS(multiply)                                                                                   \
   TileShapes shapes;                                                                                                   \
@@ -128,7 +127,7 @@ std::vector<CoreUnit> kiln::bench::coreUnits() {
     units.push_back({"bf16 pairs", pairs512, 32});
   if (__builtin_cpu_supports("avx512vnni"))
     units.push_back({"i8 quads", quads512, 64});
-  if (kiln::lowering::cpu::hostCpu().tiles) {                      // which asks the system for them, too
+  if (kiln::lowering::cpu::hostCpu().tiles) {                      // also requests them from the system
     constexpr int share = 12 * 16 * 16 * 16 / (chains * unrolled); // words, of two products or four
     units.push_back({"bf16 tiles", bf16Tiles, 2 * share});
     units.push_back({"i8 tiles", i8Tiles, 4 * share});
@@ -139,7 +138,7 @@ std::vector<CoreUnit> kiln::bench::coreUnits() {
 double kiln::bench::runPeak(const CoreUnit &unit, int threads, int64_t rounds) {
   std::vector<float> results(static_cast<size_t>(threads));
   onThreads(threads, [&](int t) { results[static_cast<size_t>(t)] = unit.run(rounds); });
-  // The results are used, so that no compiler may drop the loops.
+  // The results are used, so that the loops are not removed.
   bool finite = std::all_of(results.begin(), results.end(), [](float r) { return std::isfinite(r); });
   return finite ? 2.0 * unit.products * chains * unrolled * static_cast<double>(rounds) * threads : 0;
 }

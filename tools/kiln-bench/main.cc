@@ -1,4 +1,4 @@
-// kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
+// kiln-bench: Kiln's speed, compared with a peer or with the machine's peak in the same run.
 //
 //     kiln-bench matmul|attention|layernorm|views|vmap|step|token|launch|compile|ptxas|static|users|simulator
 //         [--device D] [--dtype T] [--precision P] [--threads N] [--json F] [--quick]
@@ -17,7 +17,7 @@
 
 using namespace kiln;
 
-/// The machine's own limits, in the units that the other rows use.
+/// The machine's peak rates, in the units of the other rows.
 static void benchMachine(bench::Setting &setting) {
   setting.report.section("machine");
   const int64_t megabytes = setting.quick ? 1 : 256, count = megabytes << 18;
@@ -38,13 +38,13 @@ static void benchMachine(bench::Setting &setting) {
                       .value = 8.0 * static_cast<double>(count) / seconds[0] / 1e9});
 }
 
-/// A benchmark by its name, and the types of operands that it measures besides f32.
+/// A benchmark, and the operand types that it measures besides f32.
 struct Bench {
   std::string name, text;
   void (*run)(bench::Setting &);
   std::vector<Type> types = {};
-  bool measuresMachine = true;               // beside what the machine can do at best
-  const char *device = "cpu", *type = "f32"; // unless others are asked for
+  bool measuresMachine = true;               // compares with the machine's peak
+  const char *device = "cpu", *type = "f32"; // defaults
 };
 
 static const Bench benches[] = {
@@ -78,7 +78,7 @@ static const Bench benches[] = {
     {"simulator", "the simulator of PTX, its checks off and on, beside budgets", bench::benchSimulator, {}, false},
 };
 
-/// Throws Error for a word that is none of `known`, with the one most like it.
+/// Throws Error for a word not in `known`, with the nearest one.
 [[noreturn]] static void rejectWord(const std::string &kind, const std::string &word,
                                     const std::vector<std::string> &known) {
   const std::string hint = didYouMean(word, known);
@@ -108,7 +108,7 @@ static Type typeFor(const Bench &bench, const std::string &name) {
 }
 
 namespace {
-/// What the command line says.
+/// The parsed command line.
 struct Wishes : bench::Options {
   std::string device, type, precision, json;
   int threads = 0;

@@ -1,4 +1,4 @@
-// Turn-taking and medians.
+// Interleaved measurements and medians.
 
 #include "tools/kiln-bench/measure.h"
 
@@ -10,8 +10,8 @@
 
 using namespace kiln::bench;
 
-/// How long a contender's threads may look out for more work: libgomp's, which oneDNN uses, some ten milliseconds. They
-/// shall not do so on the next one's time.
+/// The pause after a contender whose threads spin for more work: libgomp's, used by oneDNN, spin for about ten
+/// milliseconds, which must not disturb the next one.
 static constexpr std::chrono::milliseconds rest(20);
 
 static double secondsOf(const Contender &contender, int64_t calls, const std::function<void()> &finish) {

@@ -1,18 +1,17 @@
-// oneDNN as a peer in the benchmark: the only place where it is called, and only when it was there at configure time.
+// oneDNN as a peer, if it was found at configure time. It is called only here.
 
 #include "tools/kiln-bench/bench.h"
 
 #ifdef KILN_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl.hpp>
-/// Of libgomp, which oneDNN's threads come from. Declared here, since <omp.h> belongs to g++ and Clang does not find
-/// it.
+/// From libgomp, which has oneDNN's threads. Declared here, because <omp.h> belongs to g++ and Clang does not find it.
 extern "C" void omp_set_num_threads(int threads);
 #endif
 
 using namespace kiln;
 
 #ifdef KILN_HAVE_ONEDNN
-/// Products of f32 have an entry of their own in oneDNN.
+/// oneDNN has a separate function for f32 GEMMs.
 static bench::Contender floatPeer(const bench::PeerProduct &p, const Tensor &a, const Tensor &b, Tensor &c) {
   return [p, &a, &b, &c] {
     const dnnl_status_t status =
@@ -39,7 +38,7 @@ static std::optional<dnnl::memory::data_type> peerType(Type type) {
   }
 }
 
-/// All others are a primitive, made once; none where oneDNN has no way on this machine.
+/// All others are a primitive, created once; none if oneDNN does not support it on this machine.
 static std::optional<bench::Contender> narrowPeer(const bench::PeerProduct &p, const Tensor &a, const Tensor &b,
                                                   Tensor &c) {
   const auto type = peerType(a.type()), typeOfC = peerType(c.type());

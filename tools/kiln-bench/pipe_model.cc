@@ -1,6 +1,6 @@
-// Rates: of the A100 from NVIDIA's data sheet and CUDA's table of arithmetic throughput; of the H200 what public
-// microbenchmarks of the H100 reach (mma.sync 6.26 clocks for 16×8×16, 64 lanes of integers, 128 of floats), at the
-// clock that it keeps under load, and its own memory. Latencies are those of published pointer chases.
+// Rates of the A100 are from NVIDIA's data sheet and CUDA's table of arithmetic throughput. Rates of the H200 are from
+// public microbenchmarks of the H100 (mma.sync 6.26 clocks for 16×8×16, 64 lanes of integers, 128 of floats) at its
+// sustained clock, with the H200's memory. Latencies are from published pointer-chasing benchmarks.
 
 #include "tools/kiln-bench/pipe_model.h"
 
@@ -51,7 +51,7 @@ Pipes::Kind Pipes::binding() const {
   return static_cast<Kind>(std::max_element(clocks.begin(), clocks.end()) - clocks.begin());
 }
 
-/// How many times as long the tensor cores take for operands of this type as for those of 16 bits.
+/// The tensor cores' time for operands of this type, relative to 16-bit operands.
 static double costOf(const std::string &type) {
   if (type == "tf32")
     return 2;
@@ -60,7 +60,7 @@ static double costOf(const std::string &type) {
   return type == "f64" ? 16 : 1;
 }
 
-/// Clocks of the tensor cores: what groups of warps ask for goes faster, where there is that.
+/// Clocks of the tensor cores; wgmma is faster where available.
 static double tensorClocks(const MachineRates &machine, const Work &work) {
   const double groups = machine.mmaGroup > 0 ? work.groupOperations : 0;
   const double clocks = (work.mmaOperations - groups) / machine.mma16;
@@ -86,7 +86,7 @@ double exposedOf(double latency, double roundsAhead, double round) {
   return std::max(0.0, latency - roundsAhead * round);
 }
 
-/// Warps and programs that an SM holds at most.
+/// The most warps and programs of an SM.
 static std::pair<int, int> residentsOf(int architecture) {
   switch (architecture) {
   case 86:
@@ -100,7 +100,7 @@ static std::pair<int, int> residentsOf(int architecture) {
 }
 
 Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, int threads) {
-  constexpr int64_t registersUnit = 256, sharedUnit = 128, systemShared = 1024; // of a warp; of a program
+  constexpr int64_t registersUnit = 256, sharedUnit = 128, systemShared = 1024; // granularity for a warp; for a program
   const auto [mostWarps, mostPrograms] = residentsOf(gpu.architecture);
   const int warps = static_cast<int>(cdiv(threads, 32));
   const int64_t ofWarp = cdiv(std::max(registers, 1) * int64_t{32}, registersUnit) * registersUnit;
@@ -115,7 +115,7 @@ Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, i
   return {programs, least->second, programs * warps, mostWarps};
 }
 
-/// Clocks that an SM takes for so many programs side by side.
+/// Clocks of an SM for this many resident programs.
 static double groupClocks(const MachineRates &machine, const LaunchWork &launch, double exposed, double programs) {
   const double whole = pipesOf(machine, launch.program, launch.l2Bytes).most();
   const double alone = whole + launch.rounds * exposed + machine.memoryLatency;
@@ -125,7 +125,7 @@ static double groupClocks(const MachineRates &machine, const LaunchWork &launch,
 Prediction predict(const MachineRates &machine, const LaunchWork &launch) {
   Prediction result;
   result.round = pipesOf(machine, launch.round, launch.roundL2Bytes);
-  // What streams comes from memory; operands that programs share come from the cache.
+  // Streamed data come from memory; operands shared by programs come from the cache.
   const double latency = launch.round.mmaOperations > 0 ? machine.l2Latency : machine.memoryLatency;
   if (launch.loads)
     result.exposed = exposedOf(latency, launch.roundsAhead, result.round.most());
@@ -143,7 +143,7 @@ Prediction predict(const MachineRates &machine, const LaunchWork &launch) {
   return result;
 }
 
-/// The rank of each number: how many are less, and half of those that are equal.
+/// The rank of each number: the number of smaller ones, plus half of the equal ones.
 static std::vector<double> ranksOf(const std::vector<double> &numbers) {
   std::vector<double> ranks;
   for (const double number : numbers) {
@@ -157,7 +157,7 @@ static std::vector<double> ranksOf(const std::vector<double> &numbers) {
 
 double rankCorrelation(const std::vector<double> &a, const std::vector<double> &b) {
   const std::vector<double> x = ranksOf(a), y = ranksOf(b);
-  const double mean = static_cast<double>(x.size()) / 2; // of ranks that begin at ½
+  const double mean = static_cast<double>(x.size()) / 2; // ranks begin at ½
   double together = 0, ofX = 0, ofY = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     together += (x[i] - mean) * (y[i] - mean);

@@ -1,4 +1,4 @@
-// Plans, taken apart into launches.
+// Splits plans into launches.
 
 #include "tools/kiln-bench/problems.h"
 
@@ -41,7 +41,7 @@ static std::string nameOf(const Launch &launch) {
   return name;
 }
 
-/// What another compiler's rows call it.
+/// Its name in another compiler's rows.
 static std::string peerOf(const Launch &launch) {
   const std::string &kernel = launch.kernel->name;
   const Shape &first = launch.args[0].ref.extents;
@@ -58,7 +58,7 @@ static std::string peerOf(const Launch &launch) {
 
 std::vector<bench::Problem> bench::problemsOf(const std::string &set, const Plan &plan, Type type) {
   std::vector<Problem> problems;
-  std::map<std::string, size_t> known; // by all that tells launches apart
+  std::map<std::string, size_t> known; // by all properties that distinguish launches
   std::map<std::string, int> names;
   for (const Launch &launch : plan.launches) {
     std::string key = launch.kernel->name + " " + launch.config;
@@ -103,7 +103,7 @@ TensorRef bench::Operands::operator()(const Shape &extents, Type type) {
   return tensor;
 }
 
-/// "N", "4", "D / 2", "M + 1", with the letters' extents.
+/// Evaluates "N", "4", "D / 2", "M + 1" with the letters' extents.
 static int64_t extentOf(const std::string &text, const std::map<std::string, int64_t> &extents) {
   std::istringstream terms(text);
   int64_t value = 0;
@@ -152,7 +152,7 @@ std::vector<Arg> bench::Operands::of(const Kernel &kernel, const std::map<std::s
   return args;
 }
 
-/// A step that is applied.
+/// A step record whose step is applied.
 static void writeRecord(const bench::Space &space, void *to) {
   const std::vector<float> ones(stepFields, 1);
   space.write(to, ones.data(), stepFields * bytesOf(f32));
@@ -164,7 +164,7 @@ TensorRef bench::Operands::record() {
   return tensor;
 }
 
-/// What launches take another way for: a step that is applied, and tokens each of which is there once.
+/// Inputs that affect control flow: a step that is applied, and distinct tokens.
 static void fillRegions(const std::map<int, void *> &regions, const bench::Space &space, int64_t tokens) {
   writeRecord(space, regions.at(bench::recordRegion));
   std::vector<int32_t> starts(static_cast<size_t>(tokens + 1));
@@ -264,7 +264,7 @@ std::vector<bench::Problem> bench::tileProblems(const Target &target, Operands &
       AttentionConfig config;
       config.bm = bm;
       config.bn = 64;
-      config.causal = config.longestFirst = causal; // as plans have it
+      config.causal = config.longestFirst = causal; // as in plans
       config.warps = warps;
       config.whole = false;
       return config;

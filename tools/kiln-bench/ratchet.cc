@@ -1,4 +1,4 @@
-// Reading, comparing and writing.
+// Reads, compares and writes the ratchet's file.
 
 #include "tools/kiln-bench/ratchet.h"
 

@@ -26,7 +26,7 @@ static kiln::Error unwritable(const std::string &path) {
 Report::Report(int threads, std::string path) : threads(threads), json(std::move(path)) {
   if (json.empty())
     return;
-  std::FILE *file = std::fopen(json.c_str(), "a"); // what is there stays until the rows are
+  std::FILE *file = std::fopen(json.c_str(), "a"); // existing content is kept until the rows are written
   if (!file)
     throw unwritable(json);
   std::fclose(file);

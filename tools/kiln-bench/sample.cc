@@ -1,5 +1,5 @@
-// The main loop of a text is the innermost loop with most products, of these the one that ran most; where there is no
-// product, the one that ran most.
+// The main loop of a text is the innermost loop with most tensor core products; ties, and kernels without products, by
+// the number of executions.
 
 #include "tools/kiln-bench/sample.h"
 
@@ -42,7 +42,7 @@ struct Reader {
     return all;
   }
   bool isShared() const { return has("shared") || has("shared::cta"); }
-  /// Waits for something asynchronous.
+  /// Waits for an asynchronous operation.
   bool waits() const {
     return (instruction.opcode == "cp" && (has("wait_group") || has("wait_all"))) ||
            (instruction.opcode == "mbarrier" && (has("try_wait") || has("test_wait"))) ||
@@ -93,8 +93,8 @@ static Class classOf(const Reader &r) {
   return !r.isOne({"mov"}) && std::any_of(types.begin(), types.end(), ptx::isFloat) ? Class::fp : Class::integer;
 }
 
-/// What one of these does for a warp. Traffic is counted where it happens, but that of operands which a product reads
-/// from shared memory itself.
+/// The work of one instruction for a warp. Traffic is counted at the instruction, including operands that a product
+/// reads from shared memory.
 static Work workOf(const Reader &r) {
   Work work;
   const Class kind = classOf(r);
@@ -109,7 +109,7 @@ static Work workOf(const Reader &r) {
       continue;
     work.mmaOperations = 2 * m * n * k / (r.isOne({"wgmma"}) ? 4 : 1);
     if (r.isOne({"wgmma"})) {
-      constexpr double operandBytes = 32, wavefront = 128, warps = 4; // K of an instruction takes 32 bytes
+      constexpr double operandBytes = 32, wavefront = 128, warps = 4; // an instruction's K has 32 bytes
       work.groupOperations = work.mmaOperations;
       work.wavefronts = (m + n) * operandBytes / wavefront / warps;
     }
@@ -142,7 +142,7 @@ struct Loop {
 };
 } // namespace
 
-/// Adds what the steps did, divided by `by`.
+/// Adds the work of the steps, divided by `by`.
 static void addSteps(const Counted &counted, Loop part, double by, Work &work, Traffic &traffic) {
   double inFlight = 0, waits = 0;
   for (size_t step = part.begin; step < part.end; ++step) {
@@ -214,7 +214,7 @@ static std::optional<Loop> mainLoop(const Counted &counted) {
   return best;
 }
 
-/// Rounds of the loop by all warps together: how often the step ran that ran most.
+/// Iterations of the loop by all warps: executions of its most frequent step.
 static double roundsOf(const Counted &counted, Loop loop) {
   int64_t most = 0;
   for (size_t step = loop.begin; step < loop.end; ++step)
@@ -224,7 +224,7 @@ static double roundsOf(const Counted &counted, Loop loop) {
 
 // --- Running -------------------------------------------------------------------------------------------------------
 
-/// Coordinates spread over a grid: along each axis at the middles of equal parts.
+/// Coordinates distributed over a grid: along each axis the middles of equal parts.
 static std::vector<Extents> spread(const kiln::Grid &grid, int count) {
   const int64_t all = grid[0] * grid[1] * grid[2], programs = std::min<int64_t>(all, count);
   std::vector<Extents> places;
@@ -242,8 +242,8 @@ static std::vector<Extents> spread(const kiln::Grid &grid, int count) {
   return places;
 }
 
-/// Programs of several problems, whose grids repeat: at multiples of the golden section, which fall on one place of
-/// such a grid no more often than on others.
+/// Programs of several problems with repeating grids: at multiples of the golden ratio, which are uniformly distributed
+/// over the grid.
 static std::vector<Extents> spreadOverProblems(int64_t all, int count) {
   constexpr double section = 0.6180339887;
   std::vector<Extents> places;

@@ -1,4 +1,4 @@
-// Lines of the text, one after the other. Labels and branches are all that matters of its structure.
+// Parses SASS line by line. Its structure is given by labels and branches.
 
 #include "tools/kiln-bench/sass.h"
 
@@ -11,8 +11,7 @@ namespace kiln::bench {
 
 // --- Classes -------------------------------------------------------------------------------------------------------
 
-/// Opcodes of each class; those that are in none are arithmetic of integers. A leading U (the uniform unit) is left
-/// out.
+/// Opcodes of each class; others count as integer arithmetic. A leading U (the uniform datapath) is ignored.
 static const std::map<std::string_view, Class, std::less<>> &classesByOpcode() {
   static const std::pair<Class, const char *> lists[] = {
       {Class::mma, "HMMA IMMA DMMA BMMA QMMA OMMA HGMMA IGMMA QGMMA BGMMA UTCHMMA UTCIMMA UTCQMMA UTCOMMA"},
@@ -85,7 +84,7 @@ static double operationsOf(const std::string &opcode) {
   if (shape.find('x') != std::string::npos) {
     double m = 0, n = 0, k = 0;
     char x = 0;
-    std::istringstream(shape) >> m >> x >> n >> x >> k; // a warp has a quarter of a warpgroup's
+    std::istringstream(shape) >> m >> x >> n >> x >> k; // a warp's quarter of a warpgroup's product
     return 2 * m * n * k / 4;
   }
   static const std::map<std::string, double> products = {
@@ -167,7 +166,7 @@ static std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-/// `/*0a10*/  @!P0 BRA `(.L_x_0) ;`, or nothing when the line is no instruction.
+/// `/*0a10*/  @!P0 BRA `(.L_x_0) ;`, or none if the line is not an instruction.
 static std::optional<SassInstruction> instructionOf(std::string_view line) {
   line = trimmed(line);
   const size_t close = line.find("*/");
@@ -178,7 +177,7 @@ static std::optional<SassInstruction> instructionOf(std::string_view line) {
   line = trimmed(line.substr(close + 2));
   line = trimmed(line.substr(0, line.rfind(';') == std::string_view::npos ? line.size() : line.rfind(';')));
   if (line.starts_with('{'))
-    line = trimmed(line.substr(1)); // two that are issued together
+    line = trimmed(line.substr(1)); // a dual-issued pair
   if (line.starts_with('@'))
     line = trimmed(line.substr(std::min(line.find(' '), line.size())));
   if (line.empty())
@@ -196,7 +195,7 @@ static std::string_view labelIn(std::string_view operands) {
 }
 
 namespace {
-/// A kernel as far as it has been read.
+/// A kernel during parsing.
 struct Reading {
   SassKernel kernel;
   std::map<std::string, size_t, std::less<>> labels;

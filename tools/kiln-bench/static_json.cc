@@ -1,4 +1,4 @@
-// Rows as JSON, beside those of the other compiler, and tables of them.
+// Rows as JSON, combined with those of the other compiler, and as tables.
 
 #include "tools/kiln-bench/static_rows.h"
 
@@ -51,7 +51,7 @@ nlohmann::json peerRows(const std::string &file) {
   return all.at("rows");
 }
 
-/// Warp instructions for 1024 elements, or for a product.
+/// Warp instructions per 1024 elements, or per product.
 static double costOf(const nlohmann::json &peer) {
   const nlohmann::json &counts = peer.contains("loop") ? peer.at("loop") : peer.at("whole");
   const double total = counts.at("total");
@@ -113,7 +113,7 @@ static nlohmann::ordered_json jsonOf(const Prediction &prediction, double rounds
           {"us", rounded(prediction.seconds * 1e6)}};
 }
 
-/// What stands beside a row of ours.
+/// The other compiler's columns of a row.
 static nlohmann::ordered_json jsonOf(const nlohmann::json &peer) {
   const nlohmann::json &counts = peer.contains("loop") ? peer.at("loop") : peer.at("whole");
   nlohmann::ordered_json json{{"tiles", peer.at("tiles")},

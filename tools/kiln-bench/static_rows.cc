@@ -1,4 +1,4 @@
-// From problems to rows.
+// Computes rows of problems.
 
 #include "tools/kiln-bench/static_rows.h"
 
@@ -31,7 +31,7 @@ double StaticRow::programs() const {
 
 // --- The model's input ---------------------------------------------------------------------------------------------
 
-/// How many rounds of the text one round of the machine code does: ptxas unrolls.
+/// PTX iterations per iteration of the machine code, because ptxas unrolls.
 static double unrolledBy(const Work &loop, const Work &round, double warps) {
   const auto accesses = [](const Counts &c) { return c[Class::ldg] + c[Class::stg] + c[Class::asyncCopy]; };
   if (loop.mmaOperations > 0 && round.mmaOperations > 0)
@@ -48,8 +48,8 @@ double instructionsOfRound(const StaticRow &row) {
   return row.sass->loop.counts.total() / unrolledBy(row.sass->loop, row.sample.round, warps);
 }
 
-/// The simulator's counts, with instructions as the machine code has them: those of the main loop as often as it runs,
-/// the others as often as the text's others do on average.
+/// The simulator's counts with the instructions of the machine code: those of the main loop multiplied by its
+/// iterations, others by the average executions of the PTX's others.
 static void putInstructions(LaunchWork &launch, const SassCounts &sass, const Sample &sample) {
   const double warps = static_cast<double>(cdiv(sample.threads, 32));
   if (sample.rounds > 0 && sass.loop.counts.total() > 0) {
@@ -69,7 +69,7 @@ static void putInstructions(LaunchWork &launch, const SassCounts &sass, const Sa
   launch.program.counts.add(sass.whole.counts, all > 0 ? sample.program.counts.total() / all : 0);
 }
 
-/// Bytes that memory moves at least: no operand is read more often than once, and what is stored is written.
+/// The minimum of bytes moved: each operand read once, each result written once.
 static double memoryBytes(const StaticRow &row) {
   double operands = 0;
   std::set<const void *> seen;
@@ -142,7 +142,7 @@ std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instr
     bytes = std::max(bytes, problem.workspaceBytes);
   void *const workspace = instruments.memory.allocate(bytes);
   std::vector<StaticRow> rows;
-  std::vector<Assembly> texts; // each once
+  std::vector<Assembly> texts; // without repetition
   std::map<std::string, size_t> known;
   std::vector<size_t> textsOfRows;
   for (const Problem &problem : problems) {

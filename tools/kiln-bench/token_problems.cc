@@ -1,4 +1,4 @@
-// What a text of GPT-2 that grows by one token launches: the passes of models/generate/generator.h.
+// The launches of one decoding step of GPT-2: a pass of models/generate/generator.h.
 
 #include "tools/kiln-bench/problems.h"
 #include "tools/kiln-bench/step_plans.h"
@@ -13,7 +13,7 @@ Plan bench::tokenPlan(const Target &target, const Gpt2Config &config, int64_t te
   const TensorRef weights = make({network.parameters().count()}, type);
   const int64_t T = config.context, H = config.heads, D = config.width / H;
   const auto count = static_cast<size_t>(texts), last = static_cast<size_t>(T - 1);
-  // The newest place of each text is the last one that the cache has room for, and sees all.
+  // Each text's new position is the cache's last one, and sees all others.
   const std::vector<int32_t> places(count, static_cast<int32_t>(last));
   std::vector<int32_t> seen;
   for (size_t text = 0; text < count; ++text)

@@ -1,4 +1,5 @@
-// One launch a chunk of inputs; the host compares with double precision.
+// Measures errors of approximate instructions: one launch per chunk of inputs, compared with double precision on the
+// host.
 
 #include "tools/kiln-gpu/approximations.h"
 
@@ -15,7 +16,7 @@
 namespace kiln::gpu {
 
 namespace {
-/// An instruction and what it approximates.
+/// An instruction and the function that it approximates.
 struct Approximation {
   const char *instruction;
   double (*truth)(double);
@@ -80,7 +81,7 @@ static Errors errorsOf(const Approximation &approximation, const float *results,
   return errors;
 }
 
-/// The same, divided among the host's threads.
+/// As above, divided among the host's threads.
 static Errors errorsTogether(const Approximation &approximation, const std::vector<float> &results, uint32_t first,
                              uint32_t every) {
   const int64_t parts = std::max(1u, std::thread::hardware_concurrency());

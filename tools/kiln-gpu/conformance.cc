@@ -1,4 +1,4 @@
-// Runs on the GPU what the simulator has run.
+// Repeats the simulator's launches on the GPU, and compares.
 
 #include "tools/kiln-gpu/conformance.h"
 
@@ -21,7 +21,7 @@ using namespace cuda;
 using simulator::test::Launched;
 
 namespace {
-/// The memory of one launch on the GPU, as the simulator's was before.
+/// The memory of one launch on the GPU, initialised as in the simulator.
 class Copies {
 public:
   Copies(Context &context, const Launched &launched) : context(context), launched(launched) {
@@ -38,8 +38,8 @@ public:
       context.connection.giveBack(context.driver().release, place, context.stream());
   }
 
-  /// The parameters with the GPU's addresses for the simulator's. Throws Error for memory that the test has made in a
-  /// way of its own.
+  /// The parameters with the simulator's addresses replaced by the GPU's. Throws Error for memory that the test
+  /// allocated in another way.
   std::vector<char> parameters() const {
     std::vector<char> bytes = launched.parameters;
     const std::vector<size_t> made =
@@ -55,7 +55,7 @@ public:
     return bytes;
   }
 
-  /// Where the GPU has left other bytes than the simulator; empty where it has not.
+  /// The first difference between the GPU's and the simulator's memory; empty if there is none.
   std::string difference() const {
     for (size_t i = 0; i < places.size(); ++i) {
       const Launched::Buffer &buffer = launched.buffers[i];
@@ -91,15 +91,15 @@ private:
   Context &context;
   const Launched &launched;
   std::vector<Address> places;
-  std::vector<std::vector<char>> sent;   // what the GPU got, buffer by buffer
-  std::vector<std::vector<size_t>> maps; // where tensor maps begin in each
+  std::vector<std::vector<char>> sent;   // the initial bytes on the GPU, by buffer
+  std::vector<std::vector<size_t>> maps; // offsets of tensor maps in each
 };
 } // namespace
 
 // --- One launch ----------------------------------------------------------------------------------------------------
 
 namespace {
-/// After this launch the GPU's context is of no use.
+/// After this launch the GPU's context is unusable.
 class Fault : public Error {
   using Error::Error;
 };
@@ -110,7 +110,7 @@ static std::string targetOf(const std::string &text) {
   return at == std::string::npos ? "" : text.substr(at + 8, text.find_first_of(" ,\n", at + 8) - at - 8);
 }
 
-/// The text for the newest target that the GPU runs: most tests name the first that has most of their instructions.
+/// The PTX for the newest target that the GPU runs; most tests name the oldest one with their instructions.
 static std::string forGpu(const std::string &text, const Gpu &gpu) {
   const size_t body = text.find(".address_size");
   return body == std::string::npos
@@ -118,7 +118,7 @@ static std::string forGpu(const std::string &text, const Gpu &gpu) {
              : fmt::format(".version 8.8\n.target {}\n{}", gpu.code->architecture, text.substr(body));
 }
 
-/// The kernel's module. Throws Error where the driver takes its text neither as it is nor for the GPU's own target.
+/// The kernel's module. Throws Error if the driver accepts its PTX neither unchanged nor for the GPU's target.
 static ModuleHandle load(const Context &context, const std::string &text) {
   ModuleHandle made = nullptr;
   const auto &call = context.driver().moduleLoad;
@@ -130,7 +130,7 @@ static ModuleHandle load(const Context &context, const std::string &text) {
   return made;
 }
 
-/// Waits for what the stream has, but not for ever. Throws Fault.
+/// Waits for the stream, with a time limit. Throws Fault.
 static void finish(const Context &context) {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds most(10);
@@ -146,7 +146,7 @@ static void finish(const Context &context) {
   }
 }
 
-/// Runs the launch on the GPU; where its results differ, if they do. Throws Error where the driver refuses.
+/// Runs the launch on the GPU and returns the first difference, if any. Throws Error if the driver refuses.
 static std::string differenceOnGpu(Context &context, const Launched &launched) {
   const Context::Use use(context);
   const Connection &connection = context.connection;
@@ -171,13 +171,13 @@ static std::string differenceOnGpu(Context &context, const Launched &launched) {
 
 // --- All of them ---------------------------------------------------------------------------------------------------
 
-/// The name of the test that runs.
+/// The name of the running test.
 static std::string testName() {
   const testing::TestInfo *const test = testing::UnitTest::GetInstance()->current_test_info();
   return test ? fmt::format("{}.{}", test->test_suite_name(), test->name()) : "";
 }
 
-/// Why a GPU may leave other results than the simulator; empty where it may not.
+/// The reason why a GPU's results may differ; empty if they must not.
 static std::string whyItMayDiffer(const Launched &launched) {
   if (!launched.varies.empty())
     return launched.varies;
@@ -187,7 +187,7 @@ static std::string whyItMayDiffer(const Launched &launched) {
   return "";
 }
 
-/// Why the launch is none for a GPU; empty where it is one.
+/// The reason why the launch cannot run on a GPU; empty if it can.
 static std::string whyNot(const Launched &launched) {
   if (launched.text.find("tensormap.replace") != std::string::npos)
     return "a tensor map that a kernel makes is in a form of the GPU's own";
@@ -204,7 +204,7 @@ void compareLaunches(const std::string &path) {
                                            {"target", targetOf(launched.text)},
                                            {"outcome", outcome},
                                            {"detail", detail}};
-          *file << row.dump() << std::endl; // as it goes: the next launch may end the process
+          *file << row.dump() << std::endl; // written immediately, because the next launch may end the process
         };
         if (const std::string why = whyNot(launched); !why.empty())
           return note("skipped", why);
@@ -219,7 +219,7 @@ void compareLaunches(const std::string &path) {
         } catch (const Fault &fault) {
           note("fault", fault.what());
           std::fflush(nullptr);
-          std::_Exit(faultStatus); // nothing goes right in a process after that
+          std::_Exit(faultStatus); // the process cannot use the GPU after that
         } catch (const Error &error) {
           note("refused", error.what());
         }

@@ -1,11 +1,11 @@
-// kiln-gpu: tests, benchmarks and training in one program that needs no library but the system's own: what tools/bundle
-// packs for a machine that has a GPU, and neither LLVM nor a compiler.
+// kiln-gpu: tests, benchmarks and training in one program that needs only system libraries. tools/bundle packs it for a
+// machine with a GPU but without LLVM and a compiler.
 //
 //     kiln-gpu test [FLAG OF GOOGLETEST...]       the semantic suite and the kernels' tests, on KILN_TEST_DEVICE
-//     kiln-gpu conformance FILE [FLAG...]         the simulator's own tests, each launch beside the GPU's
+//     kiln-gpu conformance FILE [FLAG...]         the simulator's tests, each launch compared with the GPU's
 //                                                 (conformance.h)
 //     kiln-gpu approximations [--device D] [--every N]
-//     kiln-gpu bench|gpt2 ARG...                  what kiln-bench and gpt2 do
+//     kiln-gpu bench|gpt2 ARG...                  kiln-bench and gpt2
 //     kiln-gpu --version
 
 #include "tools/kiln-gpu/approximations.h"
@@ -20,11 +20,11 @@
 
 #include <sys/random.h>
 
-// The main functions of kiln-bench and gpt2, called so by the build.
+// The main functions of kiln-bench and gpt2, renamed by the build.
 int benchMain(int argc, char **argv);
 int gpt2Main(int argc, char **argv);
 
-/// glibc has it from 2.36 on, and LLVM asks for it: with this one the program runs with 2.35, too.
+/// LLVM uses this function, which glibc has from 2.36 on; with this definition the program also runs with 2.35.
 extern "C" __attribute__((visibility("hidden"))) unsigned arc4random() {
   unsigned number = 1;
   return ::getrandom(&number, sizeof number, 0) == sizeof number ? number : 1;

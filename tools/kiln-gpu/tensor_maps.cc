@@ -1,4 +1,4 @@
-// What the driver is asked for is what the simulator's map says, number by number.
+// Encodes the simulator's tensor maps by the driver.
 
 #include "tools/kiln-gpu/tensor_maps.h"
 

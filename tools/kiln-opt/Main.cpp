@@ -3,9 +3,9 @@
 //     kiln-opt add.mlir --kiln="target=x86-64-v3 until=loops" --mlir-print-ir-after-all
 //     kiln-opt --run-reproducer crash.mlir
 //
-// It is mlir-opt with the tile dialect and Kiln's passes: every flag of mlir-opt works. What differs is that its input
-// is looked at before MLIR's parser sees it, that passes run on one thread, and that its exit status says whose fault
-// an error was: 2 for flags and modules, 3 for files and memory, 4 for LLVM's fatal errors.
+// It is mlir-opt with the tile dialect and Kiln's passes: every flag of mlir-opt works. There are three differences:
+// input is checked before MLIR's parser reads it, passes run on one thread, and the exit status says whose error it
+// was: 2 for flags and modules, 3 for files and memory, 4 for LLVM's fatal errors.
 
 #include "dialect/dsl/Types.h"
 #include "lowering/Driver.h"
@@ -33,10 +33,10 @@
 
 namespace kiln::tools {
 
-/// The exit status after a mistake of the user's that has been told.
+/// The exit status after a reported user's error.
 static constexpr int userStatus = 2;
 
-/// What LLVM cannot go on after: a file that takes no more, a flag that MLIR reads late, and faults of its own.
+/// LLVM's fatal errors: a full disk, a flag that MLIR parses late, and internal errors.
 static void endFatally(void *, const char *reason, bool) {
   const std::string_view text = reason;
   say("kiln-opt: error: " + std::string(text) + "\n");
@@ -48,8 +48,8 @@ static void endWithoutMemory(void *, const char *, bool) {
   _exit(3);
 }
 
-/// LLVM prints --help and --version itself and ends with 0: what was not written makes it 3. It ends with 1 for flags
-/// that it does not take, and has told them.
+/// LLVM prints --help and --version and exits with 0; after a failed write the status is 3. For unknown flags it prints
+/// an error and exits with 1.
 static void endWithResultOf(llvm::raw_fd_ostream &output, int status) {
   if (status == 1)
     _exit(userStatus);
@@ -71,8 +71,8 @@ static mlir::DialectRegistry registerAll() {
   return registry;
 }
 
-/// mlir-opt's configuration as the flags say, with errors in the options of passes told as errors of the command line,
-/// which they are, and without threads: one kernel gives them nothing to do.
+/// mlir-opt's configuration from the flags, with errors in passes' options reported as errors of the command line, and
+/// without threads, which one kernel does not need.
 static mlir::MlirOptMainConfig configuration(const mlir::MlirOptMainConfig &flags) {
   mlir::MlirOptMainConfig config = flags;
   config.setPassPipelineSetupFn([&flags](mlir::PassManager &pm) {
@@ -81,7 +81,7 @@ static mlir::MlirOptMainConfig configuration(const mlir::MlirOptMainConfig &flag
       const std::string text = diagnostic.str();
       llvm::StringRef error = llvm::StringRef(text).trim();
       error.consume_front("<Pass-Options-Parser>: ");
-      if (!error.empty()) // empty: llvm::cl has told it
+      if (!error.empty()) // empty: llvm::cl has reported it
         say(("kiln-opt: error: " + error + "\n").str());
     });
     return flags.setupPassPipeline(pm);
@@ -124,10 +124,10 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   kiln::openStandardStreams();
-  // Before mlir-opt's own, which would end on a broken pipe with a status of its own.
+  // Before mlir-opt's handler, which would exit with another status after a broken pipe.
   const llvm::InitLLVM signals(argc, argv, /*InstallPipeSignalExitHandler=*/false);
-  std::signal(SIGXFSZ, SIG_IGN); // which it takes for a crash
-  llvm::outs();                  // made before the handler is registered, so that it outlives it
+  std::signal(SIGXFSZ, SIG_IGN); // it would count as a crash
+  llvm::outs();                  // created before the handler is registered, so that it outlives it
   ::on_exit([](int status, void *) { kiln::tools::endWithResultOf(llvm::outs(), status); }, nullptr);
   llvm::install_fatal_error_handler(kiln::tools::endFatally);
   llvm::install_bad_alloc_error_handler(kiln::tools::endWithoutMemory);

@@ -1,4 +1,4 @@
-// Arrays from text.
+// Parses arguments, and creates their arrays.
 
 #include "tools/kiln-sim/arguments.h"
 
@@ -83,7 +83,7 @@ static Argument parseArgument(const std::string &text, const Parameter &paramete
 
 static bool isTensorMap(const std::string &text) { return text.starts_with("tensormap "); }
 
-/// The map itself for a parameter of 128 bytes; for an address it lies in memory.
+/// The map itself for a parameter of 128 bytes; otherwise its address in memory.
 static void placeTensorMap(const std::string &text, const Parameter &parameter, const std::vector<Argument> &arguments,
                            Memory &memory, Argument &argument) {
   const NamedTensorMap map = tensorMapNamed(text);
@@ -111,7 +111,7 @@ std::vector<Argument> parseArguments(const Program &program, const std::string &
   std::vector<Argument> arguments;
   for (size_t i = 0; i < parts.size(); ++i)
     arguments.push_back(isTensorMap(parts[i]) ? Argument() : parseArgument(parts[i], program.parameters[i], memory));
-  // Once all arrays lie somewhere.
+  // After all arrays have addresses.
   for (size_t i = 0; i < parts.size(); ++i)
     if (isTensorMap(parts[i]))
       placeTensorMap(parts[i], program.parameters[i], arguments, memory, arguments[i]);

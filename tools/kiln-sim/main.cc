@@ -1,17 +1,17 @@
-// kiln-sim: runs a kernel of a PTX file without a GPU, and says what it did wrong.
+// kiln-sim: runs a kernel of a PTX file without a GPU, and reports its errors.
 //
 //     kiln-sim scale.ptx --kernel scale --grid 4 --block 128 --args 'x.npy, f32[500]->y.npy, 500, 2.5'
 //
 // Arguments in the order of the kernel's parameters:
 //     x.npy             the array's address; its contents before the launch
-//     x.npy->y.npy      the same, and what it holds afterwards goes to y.npy
-//     f32[4x500]->y.npy zeros, and what they have become
-//     5, 2.5, true      a number, as the parameter's type
-//     bf16(2.5)         a number as another type of as many bytes
+//     x.npy->y.npy      as above; its contents after the launch go to y.npy
+//     f32[4x500]->y.npy zeros; the contents after the launch go to y.npy
+//     5, 2.5, true      a number of the parameter's type
+//     bf16(2.5)         a number of another type of the same size
 //     tensormap 0 f16 dims=64x32 strides=128 box=32x8
 //                       a tensor map of argument 0's array (tensor_map.h), as the parameter or in memory
 //
-// Exit status: 0; 1 when the kernel did something wrong; 2, 3, 4 as all programs have.
+// Exit status: 0; 1 for errors of the kernel; 2, 3, 4 as in all programs.
 
 #include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
@@ -50,7 +50,7 @@ static Extents extentsOf(const std::vector<int> &numbers, const char *flag) {
   return extents;
 }
 
-/// The name of the only kernel of a module, when there is one alone.
+/// The name of a module's only kernel.
 static std::string onlyKernel(const ptx::Module &module) {
   std::string name, names;
   for (const ptx::Function &function : module.functions)
@@ -64,7 +64,7 @@ static std::string onlyKernel(const ptx::Module &module) {
   return name;
 }
 
-/// Runs the kernel; prints what it did wrong, and the report when it is wanted. Returns whether anything was wrong.
+/// Runs the kernel; prints its errors, and the report if requested. Returns whether there were errors.
 static bool runKernel(const Options &options, const Program &program, const Extents &grid, const Extents &block,
                       uint32_t shared, const std::vector<char> &parameters, const Memory &memory) {
   Findings findings;

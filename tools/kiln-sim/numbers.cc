@@ -1,4 +1,4 @@
-// A number is read exactly, then made one of a type.
+// Parses numbers exactly, then converts them to a type.
 
 #include "tools/kiln-sim/numbers.h"
 
@@ -14,7 +14,7 @@
 namespace kiln::simulator {
 
 namespace {
-/// A type of numbers, as --args and messages call it.
+/// A type, with its name in --args and messages.
 struct NumberType {
   enum Kind : uint8_t { truth, isSigned, isUnsigned, real };
   std::string_view name;
@@ -22,13 +22,13 @@ struct NumberType {
   uint32_t bytes;
 };
 
-/// What a text spells.
+/// A parsed number.
 struct Number {
   enum Kind : uint8_t { truth, integer, real };
   Kind kind = integer;
   bool isNegative = false;
-  uint64_t magnitude = 0; // of an integer or truth
-  double value = 0;       // in any case
+  uint64_t magnitude = 0; // of an integer or boolean
+  double value = 0;       // for all kinds
 };
 } // namespace
 
@@ -68,7 +68,7 @@ static std::optional<Number> parseNumber(std::string_view text) {
   return readAll(text, number.value) ? std::optional(number) : std::nullopt;
 }
 
-/// To nearest, ties to even: 8 bits, and fewer below the normal numbers of f32. What is too large for f32 stays so.
+/// Rounds to nearest, ties to even, to 8 bits, or fewer for denormals of f32. Numbers too large for f32 stay so.
 static double roundedToBf16(double value) {
   int exponent = 0;
   std::frexp(value, &exponent);
@@ -76,7 +76,7 @@ static double roundedToBf16(double value) {
   return std::isfinite(value) ? std::ldexp(std::nearbyint(std::ldexp(value, -lowest)), lowest) : value;
 }
 
-/// The bits of a number of a type; nothing when it does not fit.
+/// The bits of a number in a type; none if it does not fit.
 static std::optional<uint64_t> bitsAs(const NumberType &type, const Number &number) {
   const uint64_t half = uint64_t{1} << (8 * type.bytes - 1), mask = half | (half - 1);
   switch (type.kind) {
@@ -111,7 +111,7 @@ static std::optional<uint64_t> bitsAs(const NumberType &type, const Number &numb
   return fits(double{rounded}) ? std::optional<uint64_t>(std::bit_cast<uint32_t>(rounded) >> 16) : std::nullopt;
 }
 
-/// The types that a parameter may hold, the likeliest first: those of a number that says none.
+/// The possible types of a parameter, most likely first, for numbers without a type.
 static std::vector<const NumberType *> typesOf(const Parameter &parameter, bool isReal) {
   const bool isPlain = ptx::bytesOf(parameter.type) == static_cast<int>(parameter.bytes);
   const std::string_view name = ptx::nameOf(parameter.type);
@@ -131,7 +131,7 @@ static std::vector<const NumberType *> typesOf(const Parameter &parameter, bool 
   return types;
 }
 
-/// Whether a number of a type that the text names may be passed as the parameter.
+/// Whether a number with this explicit type may be passed as the parameter.
 static bool mayHold(const Parameter &parameter, const NumberType &type) {
   if (type.bytes != parameter.bytes)
     return false;

@@ -1,5 +1,4 @@
-// Compiles a kernel for each target, gives the symbols of the objects names of their own, and archives them with the
-// launcher.
+// Compiles a kernel for each target, renames the objects' symbols, and archives them with the launcher.
 
 #include "tools/kilnc/Archive.h"
 
@@ -38,7 +37,7 @@ static constexpr const char *knownFeatures[] = {
     "gfni",       "vaes",       "vpclmulqdq", "avx512vnni", "avx512bitalg", "avx512vbmi2", "avx512vpopcntdq",
     "avx512bf16", "avx512fp16", "avxvnni",    "amx-tile",   "amx-bf16",     "amx-int8"};
 
-/// Those that the code of a target may use.
+/// The features that a target's code may use.
 static std::vector<std::string> featuresOf(const std::string &target) {
   llvm::StringRef processor = target;
   if (!processor.consume_back(":generic"))
@@ -89,7 +88,7 @@ static std::vector<TargetCode> compileAll(const Kernel &kernel, const ArchiveOpt
 
 // --- Objects ---------------------------------------------------------------------------------------------------------
 
-/// Throws Error (internal) for what LLVM does not do to an object of its own.
+/// Throws Error (internal) if LLVM fails on its own object.
 static void expect(llvm::Error error) {
   if (error)
     throw Error("an object of the archive cannot be changed: " + llvm::toString(std::move(error)), Fault::internal);
@@ -99,12 +98,12 @@ template <class T> static T expect(llvm::Expected<T> value) {
   return std::move(*value);
 }
 
-/// The object of a CPU, with symbols that begin with the archive's name. Nothing else changes.
+/// The object of a CPU target, with symbols prefixed by the archive's name. Nothing else changes.
 static std::string renamed(const ArchivedKernel &kernel, const TargetCode &code) {
   const auto object = expect(llvm::object::ObjectFile::createELFObjectFile(
       llvm::MemoryBufferRef(llvm::StringRef(code.code.data(), code.code.size()), code.target)));
   const std::string symbol = kernel.symbolOf(code), &name = kernel.kernel.name;
-  std::vector<std::string> names; // which outlive the map of references
+  std::vector<std::string> names; // must outlive the map of references
   names.reserve(2 * std::distance(object->symbol_begin(), object->symbol_end()));
   llvm::objcopy::ConfigManager config;
   for (const llvm::object::SymbolRef each : object->symbols()) {
@@ -152,7 +151,7 @@ void writeArchive(const Kernel &kernel, const ArchiveOptions &options, const std
                                                          llvm::object::Archive::K_GNU, /*Deterministic=*/true,
                                                          /*Thin=*/false));
   std::error_code failure;
-  fs::create_directories(folder, failure); // what is in its way is told when the files are written
+  fs::create_directories(folder, failure); // errors are reported when the files are written
   writeOutput((fs::path(folder) / (archived.name + ".h")).string(), headerOf(archived));
   writeOutput((fs::path(folder) / ("lib" + archived.name + ".a")).string(), archive->getBuffer().str());
 }

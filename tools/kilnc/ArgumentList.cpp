@@ -12,12 +12,12 @@
 
 namespace kiln::tools {
 
-/// What an unknown extent is while tracing, in case that the kernel computes with it before the mistake is told.
+/// The value of an unknown extent during tracing, in case the kernel computes with it before the error is reported.
 static constexpr int64_t standIn = 1024;
 
 static constexpr const char *form = "such as f32[?x64] or i64";
 
-/// The facts of one argument, `f32[?x64]`; `unknown` receives the dimensions spelt `?`.
+/// The facts of one argument, `f32[?x64]`; `unknown` receives the dimensions given as `?`.
 static ArgFacts parseOne(llvm::StringRef text, std::vector<int> &unknown) {
   const auto wrong = [&](const std::string &expected) {
     return Error(fmt::format("expected {} in --args, but got '{}'", expected, text.str()));
@@ -51,7 +51,7 @@ static ArgFacts parseOne(llvm::StringRef text, std::vector<int> &unknown) {
   return facts;
 }
 
-/// What dense, aligned memory with these extents tells somebody who wants facts of these kinds.
+/// The facts, of these kinds, of dense, aligned memory with these extents.
 static void setLayout(ArgFacts &facts, const std::vector<int> &unknown, const lowering::FactKinds &kinds) {
   facts.alignment = kinds.alignment ? 64 : 1;
   facts.stridesBy16 = kinds.stridesBy16;
@@ -91,7 +91,7 @@ ArgumentList ArgumentList::parse(const std::string &text, const lowering::FactKi
   return result;
 }
 
-/// What might stand for an argument: of the rank, and the type, that its registration tells: `(M, N) f32` has two.
+/// An example of an argument with the rank and type in its registration: `(M, N) f32` has rank two.
 static std::string exampleOf(const Kernel::Parameter &parameter) {
   llvm::StringRef about = parameter.about;
   size_t rank = 1;

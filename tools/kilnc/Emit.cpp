@@ -1,4 +1,4 @@
-// Compiles a module to the stage asked for, and writes it.
+// Compiles a module to the requested stage, and writes it.
 
 #include "tools/kilnc/Emit.h"
 
@@ -13,8 +13,8 @@
 
 namespace kiln::tools {
 
-/// Every stage that --emit knows for a kind of target: the oracle passes through all of a CPU's, and what a GPU's
-/// backend lacks without a linker is the cubin, its last.
+/// All stages of --emit for a kind of target. The reference backend has all of a CPU's. Without a linker, a GPU's
+/// backend lacks only the last one, cubin.
 static std::vector<std::string> stagesOf(bool gpu) {
   std::vector<std::string> names = {"tile"};
   for (const lowering::Stage &stage : lowering::openBackend(gpu ? "sm_80" : "cpu:generic")->stages())
@@ -29,7 +29,7 @@ std::string stageNames(bool ofGpu) { return fmt::format("{}", fmt::join(stagesOf
 bool isBinary(const std::string &stage) { return stage == "obj" || stage == "cubin"; }
 
 std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, const std::string &stage, bool oracle) {
-  const auto backend = lowering::openBackend(target); // which throws for a name that is none
+  const auto backend = lowering::openBackend(target); // throws for an unknown name
   const bool isGpu = target.starts_with("sm_");
   const std::vector<std::string> stages = stagesOf(isGpu);
   if (std::find(stages.begin(), stages.end(), stage) == stages.end())
@@ -41,26 +41,26 @@ std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, c
   if (target.ends_with(variant) || (isGpu ? stage != "cubin" : !oracle && stage != "linalg"))
     return backend;
   llvm::StringRef processor = target;
-  processor.consume_back(":amx"); // nothing to the oracle
+  processor.consume_back(":amx"); // the reference backend ignores it
   return lowering::openBackend(processor.str() + variant);
 }
 
 namespace {
-/// Leaves the compiler when the stage asked for has come.
+/// Ends the compilation after the requested stage.
 struct StageReached {
   std::string text;
 };
 } // namespace
 
 std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend) {
-  if (stage == "tile") // as it is, with locations if --mlir-print-debuginfo asks for them
+  if (stage == "tile") // unchanged, with locations if --mlir-print-debuginfo is given
     return lowering::stageText(module) + "\n";
   try {
     const auto reach = [&](const std::string &name, const std::string &text) {
       if (name == stage)
         throw StageReached{text};
     };
-    // An object is what compiling gives: nobody looks at the stages before it, which are as much work again.
+    // An object needs no stages before it, which would double the work.
     const bool isObject = stage == "obj";
     const std::vector<char> code = lowering::compile(module, backend, isObject ? lowering::StageSink() : reach);
     if (!isObject)

@@ -1,4 +1,4 @@
-// Writes the header: a struct of each view, one of all arguments, and what each has to be.
+// Writes the header: a struct for each view, one of all arguments, and their requirements.
 
 #include "tools/kilnc/Launcher.h"
 
@@ -11,7 +11,7 @@
 
 namespace kiln::tools {
 
-/// What no argument can be called, in C or in C++.
+/// Reserved words of C and C++.
 static constexpr const char *keywords =
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
     "co_await "
@@ -34,7 +34,7 @@ std::string fieldOf(const Kernel &kernel, size_t index) {
   return isKeyword ? name + "_" : name;
 }
 
-/// A C type for elements; of narrow floats their bits.
+/// The C type of elements; for narrow floats, of their bits.
 static std::string typeOf(Type type) {
   if (type == f32 || type == f64)
     return type == f32 ? "float" : "double";
@@ -48,7 +48,7 @@ static std::string commentOf(const std::string &text) {
   std::string comment = "\n/*";
   size_t column = 2;
   for (std::string word; words >> word; column += word.size() + 1) {
-    for (size_t at; (at = word.find("*/")) != std::string::npos;) // which would end it
+    for (size_t at; (at = word.find("*/")) != std::string::npos;) // it would end the comment
       word.erase(at, 1);
     if (column + word.size() > 110) {
       comment += "\n  ";
@@ -79,7 +79,7 @@ static std::vector<std::string> factsOf(const Signature::Parameter &parameter) {
   return facts;
 }
 
-/// The comment and the struct of argument `index`; of a scalar the comment.
+/// The comment and the struct of argument `index`; for a scalar only the comment.
 static std::string argumentOf(const ArchivedKernel &kernel, size_t index) {
   const Kernel::Parameter &parameter = kernel.kernel.parameters[index];
   const Signature::Parameter &first = kernel.codes[0].signature.parameters[index];

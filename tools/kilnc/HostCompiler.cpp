@@ -1,7 +1,7 @@
-// Runs the system's C++ compiler, and keeps what it makes.
+// Runs the system's C++ compiler, and caches its objects.
 //
-// An entry of the compile cache is found by the command, and holds the files that the compiler read, what it said, and
-// the object. It serves as long as those files have the size and the times that they had.
+// An entry of the compile cache is keyed by the command. It has the files that the compiler read, its messages, and the
+// object. It is valid while those files have the same sizes and times.
 
 #include "tools/kilnc/HostCompiler.h"
 
@@ -42,22 +42,23 @@ static std::string textOf(const std::string &path) {
 
 // --- The command -----------------------------------------------------------------------------------------------------
 
-/// The compiler that a variable of the environment names, maybe with flags, or `otherwise`.
+/// The compiler named by an environment variable, possibly with flags, or else `otherwise`.
 static std::vector<std::string> compilerCommand(const char *variable, const char *otherwise) {
   std::istringstream words(variable && *variable ? variable : otherwise);
   return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
 }
 
-/// The path as an argument that no compiler takes for a flag.
+/// The path as an argument that is not mistaken for a flag.
 static std::string asArgument(const std::string &path) { return path.starts_with("-") ? "./" + path : path; }
 
 static std::vector<std::string> commandFor(const std::string &path, const std::vector<std::string> &includes,
                                            const std::vector<std::string> &more) {
   std::vector<std::string> words = compilerCommand(std::getenv("CXX"), "c++");
-  // The object's own definitions come before this program's: the file may be a changed copy of a built-in kernel's.
+  // The object's definitions take precedence over this program's, because the file may be a changed copy of a built-in
+  // kernel.
   for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
     words.emplace_back(flag);
-  if (::isatty(STDERR_FILENO)) // the compiler itself writes to a file
+  if (::isatty(STDERR_FILENO)) // because the compiler's messages go through a file
     words.emplace_back("-fdiagnostics-color=always");
   for (const std::string &include : includes)
     words.push_back("-I" + include);
@@ -68,7 +69,7 @@ static std::vector<std::string> commandFor(const std::string &path, const std::v
   return words;
 }
 
-/// Runs a program with stderr in the file `messages`; its exit status.
+/// Runs a program with stderr redirected to the file `messages`; returns its exit status.
 static int runProgram(const std::vector<std::string> &words, const std::string &messages) {
   std::vector<char *> argv;
   for (const std::string &word : words)
@@ -91,7 +92,7 @@ static int runProgram(const std::vector<std::string> &words, const std::string &
 
 // --- Files that the compiler read ------------------------------------------------------------------------------------
 
-/// The size of a file, and when it and its name were last changed, in nanoseconds; nothing where there is none.
+/// The size of a file, and the times of its last changes of content and status in nanoseconds; none without a file.
 static std::optional<std::string> stateOf(const std::string &path) {
   struct stat file;
   if (::stat(path.c_str(), &file) != 0)
@@ -107,7 +108,7 @@ static bool isOlder(const std::string &path, const timespec &time) {
          std::pair(file.st_ctim.tv_sec, file.st_ctim.tv_nsec) < std::pair(time.tv_sec, time.tv_nsec);
 }
 
-/// The files that a rule of make, as compilers write it, names behind its colon.
+/// The prerequisites of a make rule written by a compiler.
 static std::vector<std::string> filesOfRule(const std::string &rule) {
   std::vector<std::string> files;
   std::string file;
@@ -137,7 +138,7 @@ static std::vector<std::string> filesOfRule(const std::string &rule) {
 
 namespace {
 struct Entry {
-  std::vector<std::pair<std::string, std::string>> files; // each one's state and path
+  std::vector<std::pair<std::string, std::string>> files; // state and path of each file
   std::string messages, object;
 };
 } // namespace
@@ -192,7 +193,7 @@ static std::optional<Entry> load(DiskCache &cache, const std::string &key) {
   return entry;
 }
 
-/// Keeps the object, unless a file that the compiler read was changed after `begin`, when it began.
+/// Stores the object, unless a file that the compiler read was changed after `begin`, its start.
 static void store(DiskCache &cache, const std::string &key, const timespec &begin, Entry entry,
                   const std::vector<std::string> &files) {
   for (const std::string &file : files) {
@@ -220,7 +221,7 @@ void compileShared(const std::string &path, const std::vector<std::string> &incl
     return;
   }
   timespec begin;
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &begin); // which files get their times from
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &begin); // the clock of file times
   const TemporaryFolder folder("kilnc");
   const std::string messages = folder / "messages", rule = folder / "files";
   for (const std::string &word : {std::string("-o"), object, std::string("-MD"), std::string("-MF"), rule})

@@ -1,4 +1,4 @@
-// Writes the launcher: what the texts in launcher/ have to be told, as macros and tables, and then these texts.
+// Writes the launcher: macros and tables for the sources in launcher/, followed by these sources.
 
 #include "tools/kilnc/Launcher.h"
 
@@ -18,7 +18,7 @@ std::string ArchivedKernel::symbolOf(const TargetCode &code) const {
   return symbol;
 }
 
-/// The bytes as a C string literal, with lines of their own.
+/// The bytes as a C string literal, broken at line ends.
 static std::string quoted(std::string_view bytes) {
   std::string text = "\"";
   for (const char c : bytes) {
@@ -26,7 +26,7 @@ static std::string quoted(std::string_view bytes) {
       text += "\\n\"\n\"";
     else if (c == '"' || c == '\\')
       text += std::string("\\") + c;
-    else if (c < ' ' || c > '~' || c == '?') // no trigraph
+    else if (c < ' ' || c > '~' || c == '?') // avoids trigraphs
       text += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
     else
       text += c;
@@ -86,7 +86,7 @@ static std::string cpuCodesOf(const ArchivedKernel &kernel) {
       functions += fmt::format("  if (!__builtin_cpu_supports(\"{0}\"))\n    return \"{0}\";\n", feature);
       usesTiles |= feature == "amx-tile";
     }
-    if (usesTiles) // which Linux wants to be asked for: ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    if (usesTiles) // requested from Linux: ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
       functions += "  if (syscall(158, 0x1023, 18) != 0)\n    return \"leave of the system to use amx-tile\";\n";
     functions += "  return NULL;\n}\n";
     table += fmt::format("  {{\"{0}\", {1}_lacks, {1}, &{1}{2}}},\n", code.target, symbol, abi::scratchSuffix);

@@ -1,4 +1,4 @@
-// A list of kernels for people: columns as wide as a kernel's longest name.
+// A readable list of kernels, with columns as wide as a kernel's longest name.
 //
 //     softmax
 //       x       view    (N, C)
@@ -21,7 +21,7 @@ struct Line {
 };
 } // namespace
 
-/// What a field is, and the values that --tune tries.
+/// A field's description, and the values that --tune tries.
 static std::string aboutField(const Field &field) {
   if (field.candidates.empty())
     return field.about;

@@ -56,7 +56,7 @@ struct Options {
 
 // --- Flags -----------------------------------------------------------------------------------------------------------
 
-/// Hands MLIR's flags to MLIR; throws Error for a flag that nobody knows.
+/// Passes MLIR's flags to MLIR; throws Error for an unknown flag.
 static void parseRemaining(const CLI::App &app, const std::vector<std::string> &remaining, const std::string &file,
                            const char *program) {
   std::vector<std::string> known;
@@ -94,7 +94,7 @@ static void registerPassNames() {
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
 
-/// The kernel called `name`, or the only one when no name is given.
+/// The kernel `name`, or the only one without a name.
 static const Kernel &choose(const std::vector<const Kernel *> &kernels, const std::string &name,
                             const std::string &place) {
   if (name.empty() && kernels.size() == 1)
@@ -152,7 +152,7 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
   return module;
 }
 
-/// Throws Error when there is more on the command line than --list goes with.
+/// Throws Error for flags that --list does not allow.
 static void checkList(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !option->get_positional() &&
@@ -173,7 +173,7 @@ static void list(const Options &options) {
   writeResult(listOf(listed));
 }
 
-/// Throws Error where flags of --run and --tune stand without these, and where flags of compiling stand with them.
+/// Throws Error for flags of --run and --tune without these, and for flags of compiling with them.
 static void checkRun(const CLI::App &app, const Options &options) {
   const bool launches = options.run || options.tune;
   const std::string mode = options.tune ? "--tune" : "--run";
@@ -229,7 +229,7 @@ static void checkFindings(const Options &options) {
 
 // --- The program -----------------------------------------------------------------------------------------------------
 
-/// Makes a shared object of all kernels of a C++ file, for libkiln to compile when they are launched.
+/// Builds a shared object of all kernels of a C++ file, which libkiln compiles when they are launched.
 static void makeLibrary(const CLI::App &app, const Options &options) {
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !option->get_positional() &&

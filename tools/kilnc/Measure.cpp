@@ -1,4 +1,4 @@
-// Measures a row of launches.
+// Measures a sequence of launches.
 
 #include "tools/kilnc/Measure.h"
 
@@ -6,7 +6,7 @@
 
 namespace kiln::tools {
 
-/// A simulator's seconds in a cycle: its clock counts cycles at 10 MHz.
+/// Seconds per cycle of a simulator, whose clock has 10 MHz.
 static constexpr double cycle = 1e-7;
 
 double Measure::operator()(const Executable &executable, Grid grid, const std::vector<Arg> &args, int times) {
@@ -17,7 +17,7 @@ double Measure::operator()(const Executable &executable, Grid grid, const std::v
   const std::vector<double> marks = clock->take();
   device.synchronize();
   const double seconds = (marks[1] - marks[0]) / times;
-  // Cycles are sums of instructions over schedulers, a thousandth at least; their rounding is that of the clock.
+  // Cycles are instructions divided by schedulers, at least a thousandth, rounded by the clock.
   return isExact() ? std::round(seconds / cycle * 1e3) * 1e-3 : seconds * 1e6;
 }
 

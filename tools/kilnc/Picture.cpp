@@ -1,4 +1,4 @@
-// From texts to layouts.
+// Parses layouts for --picture.
 
 #include "tools/kilnc/Picture.h"
 
@@ -11,7 +11,7 @@
 
 namespace kiln::tools {
 
-/// A tile in shared memory, behind the word `shared`.
+/// A tile in shared memory, after the word `shared`.
 static std::string pictureOfShared(llvm::StringRef text) {
   const auto wrong = [&] {
     return Error(

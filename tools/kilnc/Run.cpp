@@ -1,4 +1,4 @@
-// Launches, measures, and writes.
+// Launches a kernel, measures it, and writes its results.
 
 #include "tools/kilnc/Run.h"
 
@@ -29,7 +29,7 @@ static void write(const Tensor &tensor, const std::string &path) {
 static std::string measured(std::vector<double> values, const Measure &measure, double bytes, double flops) {
   std::sort(values.begin(), values.end());
   const auto at = [&](double part) { return values[static_cast<size_t>(part * static_cast<double>(values.size()))]; };
-  const double scale = measure.isExact() ? 1 : 1e-3; // ms of us
+  const double scale = measure.isExact() ? 1 : 1e-3; // ms to µs
   const char *const unit = measure.isExact() ? "cycles" : "ms";
   std::string text = fmt::format("{:.3f} {}, the median of {} launches (20%: {:.3f}, 80%: {:.3f} {})", scale * at(0.5),
                                  unit, values.size(), scale * at(0.2), scale * at(0.8), unit);
@@ -43,7 +43,7 @@ static std::string measured(std::vector<double> values, const Measure &measure, 
 
 std::string runKernel(const Kernel &kernel, const RunOptions &options) {
   const std::vector<RunArgument> arguments = parseRunArguments(kernel, options.args);
-  kernel.configText(options.config); // its mistakes come before those of files
+  kernel.configText(options.config); // its errors are reported before those of files
   const std::shared_ptr<Device> device = Device::open(options.device);
   const LaunchMemory memory(device, arguments, LaunchMemory::Fresh::zeros);
   const std::vector<Arg> &args = memory.args;

@@ -1,4 +1,4 @@
-// Reads the arguments of --run and --tune, and puts them into a device's memory.
+// Parses the arguments of --run and --tune, and uploads them to a device.
 
 #include "tools/kilnc/RunArguments.h"
 
@@ -76,7 +76,7 @@ static RunArgument parseArgument(llvm::StringRef text) {
   return argument;
 }
 
-/// The parameter that a name stands for.
+/// The parameter of a name.
 static size_t parameterNamed(const Kernel &kernel, const std::string &name) {
   std::vector<std::string> names;
   for (size_t i = 0; i < kernel.parameters.size(); ++i) {
@@ -123,7 +123,7 @@ std::vector<RunArgument> parseRunArguments(const Kernel &kernel, const std::stri
   return result;
 }
 
-/// Numbers from -1 to 1, each time the same ones; zeros for integers, which may be indices.
+/// Reproducible numbers from -1 to 1; zeros for integers, which may be indices.
 static void fillWithNumbers(Tensor &tensor) {
   if (!isFloat(tensor.type()))
     return tensor.fillZero();

@@ -25,7 +25,7 @@ static std::map<std::string, std::string> fieldsOf(const std::string &config) {
 }
 
 Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Target &target, bool variesResults) {
-  kernel.configText(fixed); // throws for a field that it has not
+  kernel.configText(fixed); // throws for an unknown field
   const std::map<std::string, std::string> given = fieldsOf(fixed);
   struct Varied {
     std::string name;
@@ -94,7 +94,7 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
                            const std::function<bool()> &hasTime) {
   constexpr int rounds = 9, pairFrom = 5;
   constexpr double behind = 1.3;
-  std::vector<std::vector<double>> values(count); // by candidate, a median a round
+  std::vector<std::vector<double>> values(count); // for each candidate, a median per round
   std::vector<size_t> alive(count);
   for (size_t i = 0; i < count; ++i)
     alive[i] = i;
@@ -107,12 +107,12 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
     return ranked;
   };
   for (int round = 1; round <= (options.isExact ? 1 : rounds); ++round) {
-    double best = 0; // of this round
+    double best = 0; // the best of this round
     for (const size_t i : alive) {
       if (i != 0 && !hasTime())
         break;
       std::vector<double> samples = {measure(i)};
-      // One measurement is enough of a candidate that is far behind.
+      // One measurement is enough for a candidate that is far behind.
       while (!options.isExact && samples.size() < 3 &&
              (options.exhaustive || best == 0 || samples[0] <= 2 * behind * best))
         samples.push_back(measure(i));
@@ -133,7 +133,7 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
   for (size_t i = 0; i < count; ++i)
     all[i] = i;
   std::vector<Ranked> ranked = rank(all);
-  // The first is one of those that stayed to the end: the median of few rounds may be low by chance.
+  // The best must be among the candidates of all rounds, because the median of few rounds may be low by chance.
   int most = 0;
   for (const Ranked &each : ranked)
     most = std::max(most, each.rounds);

@@ -1,4 +1,4 @@
-// A trace, with what is wrong with it as an error.
+// Traces a kernel, with diagnostics as an error.
 
 #include "tools/kilnc/Trace.h"
 

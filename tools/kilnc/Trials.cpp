@@ -27,7 +27,7 @@ void Tuning::compileOne(Candidate &candidate) const {
 void Tuning::compileAll() {
   compileOne(candidates[0]);
   if (!candidates[0].executable)
-    compile(*device, kernel, memory.args, candidates[0].config); // throws the whole text
+    compile(*device, kernel, memory.args, candidates[0].config); // throws the complete error
   std::atomic<size_t> next = 1;
   const auto work = [&] {
     for (size_t i; (i = next++) < candidates.size() && elapsed() < 0.4 * options.budget;) {
@@ -42,7 +42,7 @@ void Tuning::compileAll() {
   work();
   for (std::thread &thread : threads)
     thread.join();
-  // What does not fit a core's cache is not worth a launch, unless the default does not either.
+  // Candidates that exceed a core's cache are skipped, unless the default does, too.
   const int64_t most = device->target().visit([](const CpuFacts &cpu) { return cpu.l2Bytes; },
                                               [](const GpuFacts &) { return std::numeric_limits<int64_t>::max(); });
   for (Candidate &candidate : candidates)
@@ -93,7 +93,7 @@ std::string Tuning::differenceOf(const Contents &got, const Contents &expected) 
   return "";
 }
 
-/// Launches a candidate on fresh memory; what is wrong with its result, where `expected` is given.
+/// Launches a candidate on fresh memory; returns the error in its result, if `expected` is given.
 std::string Tuning::checkOne(Candidate &candidate, const Contents *expected) {
   restore();
   device->launch(*candidate.executable, candidate.grid, memory.args);

@@ -1,4 +1,4 @@
-// Measures candidates, and enters the fastest in a file of findings.
+// Measures candidates, and writes the fastest to a file of findings.
 
 #include "tools/kilnc/Tune.h"
 
@@ -32,7 +32,7 @@ Tuning::Tuning(const Kernel &kernel, const TuneOptions &options)
     candidates.push_back({config, evaluateGrid(options.grid, kernel, memory.args, config), {}, "", 1});
 }
 
-/// A line that the next one overwrites, on a terminal.
+/// A line that the next one overwrites on a terminal.
 void Tuning::progress(const std::string &text) const {
   if (::isatty(2))
     say("\r\033[K" + (text.empty() ? "" : fmt::format("{:.0f} s: {}", elapsed(), text)));
@@ -43,7 +43,7 @@ void Tuning::progress(const std::string &text) const {
 TuneReport Tuning::run() {
   compileAll();
   checkAll();
-  std::vector<size_t> sound; // indices of candidates that compile and agree
+  std::vector<size_t> sound; // indices of candidates that compile and have correct results
   for (size_t i = 0; i < candidates.size(); ++i)
     if (candidates[i].executable)
       sound.push_back(i);
@@ -56,7 +56,7 @@ TuneReport Tuning::run() {
         Candidate &candidate = candidates[sound[i]];
         progress(fmt::format("measuring {}", candidate.config));
         const double value = launch(candidate);
-        // So many launches in a row that the clock's own time does not count.
+        // Enough consecutive launches that the clock's overhead does not matter.
         if (!measure.isExact() && candidate.times == 1)
           candidate.times = static_cast<int>(std::clamp(std::ceil(500 / std::max(value, 0.01)), 1.0, 1000.0));
         return value;
@@ -66,7 +66,7 @@ TuneReport Tuning::run() {
   for (Ranked &each : ranked)
     each.index = sound[each.index];
   const Ranked byDefault = *std::find_if(ranked.begin(), ranked.end(), [](const Ranked &r) { return r.index == 0; });
-  // Less than a hundredth is no reason to leave the default.
+  // The default is kept for a gain below one per cent.
   if (!measure.isExact() && byDefault.rounds == ranked[0].rounds && byDefault.value < 1.01 * ranked[0].value)
     ranked.insert(ranked.begin(), byDefault);
   if (!options.output.empty())
@@ -145,7 +145,7 @@ TuneReport tuneKernel(const Kernel &kernel, const TuneOptions &options) {
   if (!options.output.empty()) {
     expectFile(options.output);
     if (std::filesystem::exists(options.output))
-      FindingsFile::load(options.output); // a damaged file is told before the work
+      FindingsFile::load(options.output); // reports a damaged file before the work
   }
   return Tuning(kernel, options).run();
 }

@@ -1,4 +1,4 @@
-// Builds a user's C++ file into a shared object, loads it, and hears which kernels it registers.
+// Compiles a user's C++ file to a shared object, loads it, and receives the kernels that it registers.
 
 #include "tools/kilnc/UserFile.h"
 
@@ -27,7 +27,7 @@ namespace kiln::tools {
 
 // --- Headers ---------------------------------------------------------------------------------------------------------
 
-/// The shared library that this code is in; empty: it is in a program.
+/// The shared library that contains this code; empty if it is in a program.
 static fs::path ownLibrary() {
   Dl_info info;
   std::error_code failure;
@@ -42,8 +42,8 @@ static fs::path ownFolder() {
   return (library.empty() ? fs::read_symlink("/proc/self/exe", failure) : library).parent_path();
 }
 
-/// The folder of the language's headers: one of `includes` or `kiln` in it, else above this program's own place, as in
-/// an installed copy or a build, else where it was built.
+/// The folder of the language's headers: one of `includes` or `kiln` in it; else above this program's folder, as in an
+/// installed copy or a build; else the source folder of the build.
 static std::string headerFolder(const std::vector<std::string> &includes) {
   std::error_code failure;
   for (const std::string &include : includes)
@@ -66,7 +66,7 @@ static std::string headerFolder(const std::vector<std::string> &includes) {
       Fault::device);
 }
 
-/// The text of a header as it is in the tree: an installed one includes others by <kiln/…>, which is all that differs.
+/// The text of a header as in the source tree. An installed one includes others by <kiln/…>, the only difference.
 static std::string asInTree(const std::string &text) {
   static const std::regex installed(R"((#include )<kiln/([^>]+)>)");
   return std::regex_replace(text, installed, "$1\"$2\"");
@@ -78,7 +78,7 @@ static std::string sha256(std::string_view text) {
   return llvm::toHex(digest, /*LowerCase=*/true);
 }
 
-/// Throws unless the headers are those that this program was built with: a kernel traced through others would not fit.
+/// Throws unless the headers are those that this program was built with, because others would not match its ABI.
 static void checkHeaders(const std::string &folder) {
   std::string hashes;
   for (const char *header : languageHeaders)
@@ -91,22 +91,22 @@ static void checkHeaders(const std::string &folder) {
         Fault::device);
 }
 
-/// The symbol that a shared object needs of the program that loads it begins with this, and ends with the hash.
+/// A shared object requires a symbol of the program that loads it: this prefix followed by the hash.
 static const std::string languageSymbol = "kiln_language_";
 
 // --- Loading ---------------------------------------------------------------------------------------------------------
 
-/// Loads the shared object made of `path`, which runs its static initialisers.
+/// Loads the shared object compiled from `path`, which runs its static initialisers.
 static void *load(const std::string &path, const std::string &object) {
   void *library = nullptr;
-  // dlopen is declared to throw nothing, but lets the exceptions of initialisers pass; called by its name, the compiler
-  // would drop the handlers.
+  // dlopen is declared noexcept, but passes exceptions of initialisers. Called by its name, the compiler would drop the
+  // handlers.
   void *(*const volatile open)(const char *, int) = ::dlopen;
   try {
     library = open(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   } catch (const std::exception &exception) {
     const std::string text = exception.what();
-    if (text.find(": error: ") != std::string::npos) // a registration that knows its line
+    if (text.find(": error: ") != std::string::npos) // a registration error with its line
       throw Error(text);
     throw Error(fmt::format("'{}' does not load: {}", path, text));
   } catch (...) {
@@ -130,7 +130,7 @@ static std::string exampleLine(const std::string &kernel) {
                      kernel, config);
 }
 
-/// Throws unless there is a file to compile.
+/// Throws unless the file exists.
 static void checkReadable(const std::string &path) {
   std::error_code failure;
   const int error = fs::is_directory(path, failure) ? EISDIR : ::access(path.c_str(), R_OK) != 0 ? errno : 0;
@@ -139,7 +139,7 @@ static void checkReadable(const std::string &path) {
   expectInput(path);
 }
 
-/// Compiles the file with the language's headers. The object finds the language in `library`, unless that is empty.
+/// Compiles the file with the language's headers. The object is linked with `library`, unless that is empty.
 static void build(const std::string &path, const std::vector<std::string> &includes, const std::string &object,
                   const fs::path &library) {
   const fs::path headers = headerFolder(includes);

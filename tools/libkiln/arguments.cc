@@ -1,4 +1,4 @@
-// Tensors of DLPack's form and scalars as arguments of Kiln's.
+// Converts DLPack tensors and scalars to Kiln's arguments.
 
 #include "tools/libkiln/handles.h"
 
@@ -99,7 +99,7 @@ static Arg scalarOf(const kiln_argument &argument, size_t index) {
   const Type type = typeOf(argument.type_code, argument.type_bits, 1, index);
   if (isFloat(type))
     return Arg(argument.value.real).as(type);
-  if (isUnsigned(type)) // whose bits an int64_t holds
+  if (isUnsigned(type)) // its bits fit an int64_t
     return Arg(static_cast<uint64_t>(argument.value.integer)).as(type);
   return Arg(argument.value.integer).as(type);
 }
@@ -137,7 +137,7 @@ struct Range {
 };
 } // namespace
 
-/// The bytes from the first element to the end of the last one. Throws Error where they leave the address space.
+/// The bytes from the first element to the end of the last one. Throws Error if they exceed the address space.
 static Range rangeOf(const TensorRef &tensor) {
   int64_t begin = 0, end = bytesOf(tensor.type);
   bool overflows = false;
@@ -155,7 +155,7 @@ static Range rangeOf(const TensorRef &tensor) {
   return range;
 }
 
-/// The ranges of all tensors that have elements; those that overlap as one.
+/// The address ranges of all nonempty tensors; overlapping ones are merged.
 static std::vector<Range> rangesOf(const std::vector<TensorRef> &tensors) {
   std::vector<Range> ranges, merged;
   for (const TensorRef &tensor : tensors)
@@ -182,7 +182,7 @@ Loan::Loan(const kiln_device &device, const Arguments &arguments) {
   for (const Range &range : rangesOf(tensors)) {
     const auto own = device.own.upper_bound(range.begin);
     if (own != device.own.begin() && range.end <= std::prev(own)->second)
-      continue; // the simulator's already
+      continue; // in the simulator's memory already
     auto *const begin = reinterpret_cast<void *>(range.begin);
     simulator.lend(begin, static_cast<int64_t>(range.end - range.begin));
     lent.emplace_back(begin, TakeBack{&simulator});

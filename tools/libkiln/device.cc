@@ -43,7 +43,7 @@ const char *kiln_version(void) { return KILN_VERSION; }
 // --- Devices ---------------------------------------------------------------------------------------------------------
 
 namespace {
-/// The devices that are open.
+/// The open devices.
 struct OpenDevices {
   std::mutex mutex;
   std::map<std::string, std::unique_ptr<kiln_device>> byName;
@@ -51,7 +51,8 @@ struct OpenDevices {
 } // namespace
 
 static OpenDevices &openDevices() {
-  static OpenDevices *const all = new OpenDevices; // lives on while other libraries' destructors close theirs
+  static OpenDevices *const all =
+      new OpenDevices; // never destroyed, because other libraries' destructors may close devices
   return *all;
 }
 

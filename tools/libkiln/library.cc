@@ -1,4 +1,4 @@
-// Kernels of users' files, and the built-in ones.
+// Kernels of users' files, and built-in kernels.
 
 #include "kernels/Registry.h"
 #include "runtime/Findings.h"

@@ -1,4 +1,4 @@
-// One entry for each operator. Checks of shapes and types are the plans'.
+// One entry for each operator. Plans check shapes and types.
 
 #include "tools/libkiln/operators.h"
 
@@ -27,7 +27,7 @@ using Tensors = Operator::Tensors;
 
 // --- Operands --------------------------------------------------------------------------------------------------------
 
-/// The operands of `text`: "a, b? -> out": what is read, then what is written; "?" marks those that may be left out.
+/// Parses operands, "a, b? -> out": those read, then those written; "?" marks optional ones.
 static std::vector<Operator::Operand> operandsOf(const std::string &text) {
   std::vector<Operator::Operand> operands;
   bool isWritten = false;
@@ -48,7 +48,7 @@ static std::vector<Operator::Operand> operandsOf(const std::string &text) {
   return operands;
 }
 
-/// Whether a matrix is the transposed of one whose rows have no gaps between elements.
+/// Whether a matrix is the transpose of one with contiguous rows.
 static bool isTransposed(const TensorRef &matrix) {
   return matrix.strides[1] != 1 && matrix.strides[0] == 1 && matrix.extents[1] > 1;
 }
@@ -59,14 +59,14 @@ static void expectMatrix(const char *name, const char *operand, const TensorRef 
 }
 
 namespace {
-/// Two factors as a layout of kernels/matmul.h has them.
+/// Two matrices in a layout of kernels/matmul.h.
 struct Factors {
   Layout layout;
   TensorRef a, b;
 };
 } // namespace
 
-/// a (M, K) and b (K, N), each stored by rows or by columns.
+/// a (M, K) and b (K, N), each row-major or column-major.
 static Factors factorsOf(const char *name, const TensorRef &a, const TensorRef &b) {
   expectMatrix(name, "a", a);
   expectMatrix(name, "b", b);
@@ -87,7 +87,7 @@ static Target targetFor(const Device &device, const Options &options) {
 
 static Plan multiply(const Target &target, const TensorRef &a, const TensorRef &b, const TensorRef &out,
                      bool accumulate) {
-  if (a.rank() == 3) // a product for each pair of matrices
+  if (a.rank() == 3) // a batch of products
     return vmap(
         [&](const std::vector<TensorRef> &one) {
           const Factors factors = factorsOf("matmul", one[0], one[1]);
@@ -117,7 +117,7 @@ static Plan layerNorm(const Target &target, const Tensors &t, const Options &opt
   if (x.rank() != 2)
     throw Error(fmt::format("'layernorm': expected 'x' of rank 2, but got shape {}", textOf(x.extents)));
   const bool affine = t[1].has_value();
-  const TensorRef none = TensorRef::dense(x.data, x.type, {x.extents[1]}); // which nothing looks at
+  const TensorRef none = TensorRef::dense(x.data, x.type, {x.extents[1]}); // not accessed
   return planLayerNorm(target, x, affine ? *t[1] : none, affine ? *t[2] : none, *t[3], *t[4], *t[5],
                        {options.epsilon, 0, false, affine});
 }
@@ -156,7 +156,7 @@ static OperatorPlan adamW(const std::shared_ptr<Device> &device, const Tensors &
   return made;
 }
 
-/// An operator whose plan reads nothing but its operands.
+/// An operator whose plan needs only its operands.
 static Operator made(const char *name, const char *operands, std::vector<Field> fields,
                      const std::function<Plan(const Target &, const Tensors &, const Options &)> &plan) {
   return {name, operandsOf(operands), std::move(fields),

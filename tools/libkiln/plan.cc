@@ -1,4 +1,4 @@
-// Operators that are run once, and plans that are run again and again.
+// Runs operators once, and plans repeatedly.
 
 #include "tools/libkiln/handles.h"
 #include "tools/libkiln/operators.h"
@@ -12,7 +12,7 @@ struct kiln_plan {
   kiln_device *device;
   Arguments arguments;
   Tensor workspace;
-  std::vector<Tensor> kept; // what its launches read beside their arguments
+  std::vector<Tensor> kept; // other memory that its launches read
   PreparedPlan launches;
 };
 

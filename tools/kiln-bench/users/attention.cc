@@ -1,5 +1,4 @@
-// Attention as users bend it: heads in groups that share keys, a window, biases by distance (ALiBi); keys and values in
-// pages, for one new token.
+// Users' variants of attention: GQA with a sliding window and ALiBi; paged KV cache decoding.
 
 #include "tools/kiln-bench/users/users.h"
 
@@ -8,13 +7,13 @@
 
 namespace kiln::bench {
 
-/// Online softmax over blocks of keys: the running maximum, sum and result of some rows.
+/// Online softmax over blocks of keys: running maximum, sum and output of some rows.
 namespace {
 struct Online {
   Tile top, total, out; // (BM), (BM), (BM, D)
   Online(int64_t bm, int64_t D) : top(full(f32, {bm}, -1e30)), total(zeros(f32, {bm})), out(zeros(f32, {bm, D})) {}
 
-  /// Takes scores (BM, BN), in powers of two, and their values (BN, D).
+  /// Adds a block: scores (BM, BN) for base 2, and values (BN, D).
   void add(const Tile &s, const Tile &value) {
     Tile higher = max(top, reduce_max(s)), shrink = exp2(top - higher, Accuracy::fast);
     Tile p = exp2(s - unsqueeze(higher, -1), Accuracy::fast); // (BM, BN)

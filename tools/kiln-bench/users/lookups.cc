@@ -1,4 +1,4 @@
-// What users look up and count: rows of a sparse matrix, bags of embeddings, a histogram.
+// Users' lookups: rows of a sparse matrix, embedding bags, a histogram.
 
 #include "tools/kiln-bench/users/users.h"
 
@@ -33,7 +33,7 @@ const Kernel bagsKernel = kernel(
 static void histogram(View x, View counts, HistogramConfig cfg) {
   Tile begin = program_id(0) * cfg.chunk, total = zeros(i32, {cfg.bins});
   for (Tile n : range(begin, min(begin + cfg.chunk, x.dim(0)), cfg.block)) {
-    Tile isHere = cast(n, i32) + iota(cfg.block) < cast(x.dim(0), i32);     // behind the end there is no bin
+    Tile isHere = cast(n, i32) + iota(cfg.block) < cast(x.dim(0), i32);     // no bin past the end
     Tile bin = unsqueeze(where(isHere, load(x, {n}, {cfg.block}), -1), -1); // (block, 1)
     total += sum(cast(bin == iota(cfg.bins), i32), 0);                      // (bins)
   }

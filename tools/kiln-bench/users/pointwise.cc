@@ -1,5 +1,4 @@
-// What users compute of each element and its neighbours: dropout that can be replayed, rotary positions, a stencil, a
-// short convolution along a sequence.
+// Users' elementwise kernels: reproducible dropout, rotary embeddings, a stencil, a short convolution along a sequence.
 
 #include "tools/kiln-bench/users/users.h"
 
@@ -7,7 +6,7 @@ namespace kiln::bench {
 
 static void dropout(View x, View y, Tile seed, Tile rate, BlockConfig cfg) {
   Tile n = program_id(0) * cfg.block;
-  Tile stays = random(seed, n + iota(cfg.block, i64)) >= rate; // (block), the same whoever asks
+  Tile stays = random(seed, n + iota(cfg.block, i64)) >= rate; // (block), reproducible
   Tile v = cast(load(x, {n}, {cfg.block}), f32);
   store(y, {n}, cast(where(stays, v * divide(1.0, 1.0 - rate, Accuracy::fast), 0.0), y.type()));
 }

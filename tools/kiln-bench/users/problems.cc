@@ -1,12 +1,12 @@
-// The kernels at sizes of use.
+// The users' kernels at typical sizes.
 
 #include "tools/kiln-bench/users/users.h"
 
 namespace kiln::bench {
 
 namespace {
-/// A launch: what its config names besides defaults, the type that arguments have whose registration names none, and
-/// the elements that a round of the main loop works on, or a program.
+/// A launch: its config, the type of arguments without a registered type, and the elements of an iteration of the main
+/// loop, or of a program.
 struct User {
   const Kernel *kernel;
   const char *config;

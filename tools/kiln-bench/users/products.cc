@@ -1,4 +1,4 @@
-// Products as users fuse them: SwiGLU, weights of 8 bits that are scaled in the loop, an LSTM's step, a persistent one.
+// Users' fused GEMMs: SwiGLU, 8-bit weights scaled in the loop, an LSTM step, a persistent GEMM.
 
 #include "tools/kiln-bench/users/users.h"
 

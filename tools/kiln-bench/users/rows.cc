@@ -1,5 +1,4 @@
-// Rows as users normalise and rank them: RMSNorm, softmax, group norm, a KL loss with its gradient, the largest
-// elements.
+// Users' row kernels: RMSNorm, softmax, group norm, a KL loss with its gradient, top-k.
 
 #include "tools/kiln-bench/users/users.h"
 
@@ -46,7 +45,7 @@ static void klLoss(View logP, View logQ, View losses, View gradient, Tile scale,
   for (Tile c : range(0, logP.dim(1), cfg.block)) {
     Tile p = cast(load(logP, {n, c}, {cfg.block}), f32);
     Tile q = cast(load(logQ, {n, c}, {cfg.block}, Padding::neg_inf), f32);
-    Tile weight = exp(q, Accuracy::fast); // (block), 0 behind the row's end
+    Tile weight = exp(q, Accuracy::fast); // (block), 0 past the row's end
     total = where(q > -infinity, fma(weight, q - p, total), total);
     store(gradient, {n, c}, cast(weight * -scale, gradient.type()));
   }

@@ -1,4 +1,4 @@
-// What carries a state along a sequence, and what orders one: a selective scan, a running sum, a sorting network.
+// Users' sequence kernels: a selective scan, a running sum, a sorting network.
 
 #include "tools/kiln-bench/users/users.h"
 
