@@ -241,7 +241,7 @@ OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/python/kiln/ops.py": {"jax",
                  "tools/seed_tables/peer_tokens.py": {"tiktoken", "tokenizers"},
                  "tools/seed_tables/peer_jax.py": {"jax"},
                  "test/oracles/tensorboard_events.py": {"tensorboard"},
-                 "test/oracles/choices.py": {"torch", "transformers"}, "test/oracles/llmc.py": {"numpy"}}
+                 "test/oracles/sampling.py": {"torch", "transformers"}, "test/oracles/llmc.py": {"numpy"}}
 
 
 def modules(files):

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int vocab = 26;
 
-/// The generator of test/oracles/choices.py.
+/// The generator of test/oracles/sampling.py.
 class Numbers {
 public:
   int below(int bound) {

@@ -1,9 +1,9 @@
-"""Which tokens Hugging Face's processors leave, for test/models/generate/choice_test.cc.
+"""Which tokens Hugging Face's processors leave, for test/models/generate/sampling_test.cc.
 
 Logits, tokens that are there already, and settings follow from a generator of numbers that the test has too. The test
 reads the file; it needs no library.
 
-    pip install torch transformers && python3 test/oracles/choices.py > test/models/generate/choices.json
+    pip install torch transformers && python3 test/oracles/sampling.py > test/models/generate/sampling.json
 
 For each case: the tokens that are left, the likeliest first, as text, and the probability of the first.
 """
