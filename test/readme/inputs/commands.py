@@ -36,7 +36,7 @@ SHORTER = [
 ]
 # Scripts that build or test everything, this test among it: that they exist is the `readme` rule's business. A minute's
 # work that has a short form among the tests.
-NOT_RUN = re.compile(r"tools/(train|test|build|bundle|check|setup|fuzz|faults|gpu-matrix)\b|build/bin/kiln-(barriers|ulps)\b|"
+NOT_RUN = re.compile(r"tools/(train|test|build|bundle|check|setup|reference|fuzz|faults|gpu-matrix)\b|build/bin/kiln-(barriers|ulps)\b|"
                      r"kiln-gpu/run-gpu\b|tar xzf\b")
 # What wants which part of the CUDA Toolkit.
 WANTS = [(r"kiln-bench ptxas\b", "ptxas"), (r"--emit=cubin\b", "nvjitlink")]

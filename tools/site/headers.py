@@ -1,0 +1,216 @@
+"""Pages of headers: the comments and declarations of a C or C++ header as Markdown for Sphinx.
+
+`sections(text, read)` cuts a header at its lines `// --- Title ---`. A Section has a title, the example below it, and
+items: a declaration with the comment above it. `markdown(items, domain)` writes items as directives of Sphinx's domain
+`cpp` or `c`, so that each function has an entry in the index. Private members, the namespace `detail`, deleted functions
+and the bodies of functions are left out.
+"""
+
+import re
+from typing import NamedTuple
+
+
+class Item(NamedTuple):
+    about: str  # lines of prose, without comment marks
+    code: str  # the declaration, without the body of a function
+
+
+class Section(NamedTuple):
+    title: str  # empty before the first section
+    example: str
+    items: list
+
+
+def expanded(text, read):
+    """The text with each `#include "FILE.def"` replaced by what the macros above it make of the file's entries."""
+    macros, lines = {}, []
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        define = re.match(r"#define (\w+)\(([^)]*)\)(.*)", line)
+        include = re.match(r'#include "(.*\.def)"', line)
+        if define:
+            macros[define[1]] = ([name.strip() for name in define[2].split(",")], define[3].strip())
+        elif include:
+            about = []
+            for entry in read(include[1]).splitlines():
+                call = re.match(r"(KILN_\w+)\((.*)\)", entry)
+                if entry.startswith("///"):
+                    about.append(entry)
+                elif call and macros.get(call[1], ("", ""))[1]:
+                    names, body = macros[call[1]]
+                    values = dict(zip(names, (value.strip() for value in call[2].split(","))))
+                    lines += about + [re.sub(r"\w+", lambda word: values.get(word[0], word[0]), body)]
+                    about = []
+                else:
+                    about = []
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def depth(line):
+    """By how many brackets the line goes deeper, outside comments, strings and characters."""
+    code = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])\'|//.*|/\*.*?\*/', "", line)
+    return sum(code.count(bracket) for bracket in "({[") - sum(code.count(bracket) for bracket in ")}]")
+
+
+def statement(lines, start):
+    """The line behind the declaration, or the namespace, that begins at line `start`."""
+    level = 0
+    for end in range(start, len(lines)):
+        level += depth(lines[end])
+        code = re.sub(r"\s*(//.*|/\*.*\*/)$", "", lines[end])
+        if level <= 0 and code.endswith((";", "}")):
+            return end + 1
+    return len(lines)
+
+
+OPENING = re.compile(r"\A(/\*.*?\*/|(//[^\n]*\n)+)", re.S)
+
+
+def introduction(text):
+    """The prose of the comment that opens a header."""
+    opening = OPENING.match(text)[0]
+    return "\n".join(re.sub(r"^(/\*| ?\*/|//| \*) ?|\s*\*/$", "", line) for line in opening.splitlines())
+
+
+TEMPLATE = re.compile(r"template <.*?>\s*(requires[^\n]*\n\s*)?")
+# Forward declarations, what is deleted or for the compiler alone, and definitions of what a class declares.
+KEPT_OUT = re.compile(r"(class|struct) \w+;|friend |static_assert|extern \"C\"|(virtual )?~|\w+ &operator=\(|"
+                      r"[^{]*(= delete;|\boperator\[\]|^\w+::~?\w+\()|.*static_assert\(sizeof", re.S)
+
+
+def sections(text, read=None):
+    text = OPENING.sub("", text, count=1)
+    text = re.sub(r"/\* (---.*?---) \*/", r"// \1", expanded(text, read))
+    lines, found, about, is_private, i = text.splitlines(), [Section("", "", [])], [], False, 0
+    while i < len(lines):
+        line, start = lines[i].strip(), i
+        i += 1
+        title = re.match(r"// --- (.*?) -+$", line)
+        if title:
+            example = []
+            while i < len(lines) and lines[i].startswith("//     "):
+                example.append(lines[i][7:])
+                i += 1
+            found.append(Section(title[1], "\n".join(example), []))
+        elif line.startswith("///"):
+            about.append(line[4:])
+        elif line.startswith("/*"):
+            while not lines[i - 1].rstrip().endswith("*/"):
+                i += 1
+            about = [re.sub(r"^\s*(/\*| \*) ?|\s*\*/$", "", part) for part in lines[start:i]]
+        elif re.match(r"(public|private|protected):", line):
+            is_private, about = line != "public:", []
+        elif not line or re.match(r"//|#|namespace kiln \{|extern \"C\" \{|\}", line):
+            about = []
+        else:
+            i = statement(lines, start)
+            code = "\n".join(lines[start:i])
+            if not (is_private or line.startswith("namespace") or KEPT_OUT.match(TEMPLATE.sub("", code.strip(), count=1))):
+                found[-1].items.append(Item("\n".join(about), code))
+            about = []
+    return found
+
+
+def signature(code):
+    """A function's declaration in one line, without its body, the initialisers of a constructor, and the caller's line."""
+    line = " ".join(re.sub(r"//.*", "", code).split())
+    level = 0
+    for at, letter in enumerate(line):
+        level += letter in "(" and 1 or letter in ")" and -1 or 0
+        if level == 0 and letter == "{" and line[:at].rstrip().endswith((")", "const", "noexcept", "override")):
+            line = line[:at]
+            break
+        if level == 0 and line[at:at + 3] == " : ":
+            line = line[:at]
+            break
+    line = re.sub(r"(, )?Loc loc = here\(\)(?=\))", "", line)
+    return re.sub(r"\b(static )?inline |\[\[.*?\]\] ?|( = 0)?;?\s*$", "", line).strip()
+
+
+# What a comment may say that becomes a link: a file by its path, and a function.
+NAMES = r"(?<![\w/<\"(.])(?:dialect|lowering|runtime|kernels|tools|models)/[\w/]+\.(?:md|h|def|td|cc)\b|(?<![\w:.])\w+\(\)"
+
+
+def prose(text, linked=lambda name: None):
+    """A comment's text as Markdown: what Markdown would take for marks is escaped, except lists, code and blank lines.
+    `linked` gives the link that a name of NAMES becomes, if any."""
+    def plain(part):
+        if part.startswith("`"):
+            return part
+        return re.fullmatch(NAMES, part) and linked(part) or re.sub(r"(\*\w+\*)|([<*_\[\]$])", lambda mark: mark[1] or "\\" + mark[2], part)
+    lines = [line if line.startswith("    ") else "".join(plain(part) for part in re.split(f"(`[^`]*`|{NAMES})", line))
+             for line in text.splitlines()]
+    lines = [re.sub(r"^  (\S+)  +(.*)", r"- \1: \2", line) for line in lines]
+    for at in range(1, len(lines)):  # a list needs blank lines round it
+        if lines[at - 1] and lines[at].startswith("- ") != lines[at - 1].lstrip().startswith("- ") and not lines[at].startswith("  "):
+            lines[at] = "\n" + lines[at]
+    # Indented lines are formulas or code.
+    return re.sub(r"^(?:    .*\n|\n(?=    ))+", lambda block: listing(block[0]) if re.search(r"[;{]$", block[0], re.M) else block[0],
+                  "\n".join(lines) + "\n", flags=re.M).rstrip("\n")
+
+
+def listing(code, language="cpp"):
+    lines = code.strip("\n").splitlines()
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return f"```{language}\n" + "\n".join(line[margin:] for line in lines) + "\n```\n"
+
+
+def body(code):
+    return code[code.index("{") + 1:code.rindex("}")]
+
+
+def directive(kind, name, content, level):
+    fence = ":" * level
+    return f"{fence}{{{kind}}} {name}\n{content}\n{fence}\n"
+
+
+def is_function(code):
+    plain = re.sub(r"//.*|/\*.*?\*/| = .*", "", code)
+    return "(" in plain and not re.match(r"\s*(typedef|struct|class|enum|union|using|std::function)\b", plain)
+
+
+def members(code, domain, linked):
+    """What is in a class: its functions as entries, all else as it stands."""
+    access = "private:" if re.match(r"(template <.*?>\s*)?class", code) else "public:"
+    text = body(code)
+    items = sections(f"\n{access}\n{text}")[0].items
+    functions = [item for item in items if is_function(item.code)]
+    if access == "private:":
+        data = "\n".join("".join(f"  /// {line}\n" for line in item.about.splitlines()) + item.code
+                         for item in items if item not in functions)
+    else:
+        for item in functions:
+            about = "".join(rf" *///? ?{re.escape(line)}\n" for line in item.about.splitlines())
+            text = re.sub(about + re.escape(item.code), "", text, count=1)
+        data = re.sub(r"\n\s*\n+", "\n", text).strip("\n")
+    entries = [entry(item, domain, linked, 6) for item in functions]
+    return "\n".join(([listing(data)] if data.strip() else []) + entries)
+
+
+def entry(item, domain, linked, level=7):
+    """One declaration as a directive."""
+    code, note = item.code.strip(), re.search(r"/\* (.*?) \*/$", item.code)
+    about = prose(item.about or (note[1] if note else ""), linked)
+    head = " ".join(re.sub(r"//.*", "", code).split("{")[0].split())
+    kind = re.match(r"(template <.*> )?(?:typedef )?(enum class|enum|struct|class|union) (.*)", head)
+    if kind and "{" in code:
+        noun = kind[2].replace("enum class", "enum-class")
+        name = re.sub(r"\s*:\s*\w+$", "", kind[3]) if noun.startswith("enum") else kind[3]
+        inner = listing(body(code)) if noun.startswith("enum") else members(code, domain, linked)
+        return directive(f"{domain}:{noun}", (kind[1] or "") + name, f"{about}\n\n{inner}", level)
+    if re.match(r"using \w+ =", code):
+        return directive(f"{domain}:type", signature(code)[6:], about, level)
+    if code.startswith("typedef"):
+        return directive(f"{domain}:type", re.match(r".*?(\w+);", code)[1], about, level)
+    if is_function(code):
+        return directive(f"{domain}:function", signature(re.sub(r"/\*.*?\*/", "", code)), about, level)
+    externs = re.match(r"extern (const \w+) ([\w, ]+);", " ".join(code.split()))
+    if externs:
+        return "\n".join(directive(f"{domain}:var", f"{externs[1]} {name.strip()}", about, level) for name in externs[2].split(","))
+    return f"{about}\n\n{listing(code)}"
+
+
+def markdown(items, domain="cpp", linked=lambda name: None):
+    entries = [entry(item, domain, linked) for item in items]
+    return "\n".join(entries).replace("```\n\n\n\n```cpp\n", "")  # constants without comments stand together
