@@ -1,58 +1,40 @@
-// Chapter 10: a race between programs, rows out of bounds and padding, and the tools that find them.
+// Chapter 10: a kernel with two planted mistakes, the same kernel without them, and rows that are not there.
 
 #include <kiln/dialect/dsl/Kernel.h>
 
 using namespace kiln;
 
-struct DebuggingConfig {
+struct CountConfig {
   int block = 64; // elements a program
 };
 
-// count += the number of elements of x above 0, with a race: two programs may read one old count, and one sum is lost.
-static void countRacy(View x, View count, DebuggingConfig cfg) {
+// count[0] += the number of zeros in x, such as activations that ReLU made 0. Two mistakes are planted.
+static void countZerosWrong(View x, View count, CountConfig cfg) {
   Tile n = program_id() * cfg.block;
-  Tile positive = load(x, {n}, {cfg.block}) > 0; // (BLOCK)
-  Tile part = sum(positive);                     // the program's share
-  Tile old = load(count, {0});
-  store(count, {0}, old + part);
+  Tile block = load(x, {n}, {cfg.block}); // (BLOCK)
+  Tile part = sum(block == 0);
+  print("part", part);
+  Tile before = load(count, {0});
+  store(count, {0}, before + part);
 }
-const Kernel countRacyKernel = kernel("count_racy", countRacy, {"x (N)", "count (1) i32"},
-                                      {field("block", &DebuggingConfig::block, "elements a program")});
+const Kernel countZerosWrongKernel = kernel("count_zeros_wrong", countZerosWrong, {"x (N)", "count (1) i32"},
+                                            {field("block", &CountConfig::block, "elements a program")});
 
-// The same without the race: an atomic reads, adds and writes in one step.
-static void count(View x, View count, DebuggingConfig cfg) {
+// count[0] += the number of zeros in x.
+static void countZeros(View x, View count, CountConfig cfg) {
   Tile n = program_id() * cfg.block;
-  Tile positive = load(x, {n}, {cfg.block}) > 0; // (BLOCK)
-  Tile part = sum(positive);
-  atomic_add(count, {0}, part);
+  Tile block = load(x, {n}, {cfg.block}, Padding::nan); // (BLOCK), NaN past the end: not equal to 0
+  Tile part = sum(block == 0);
+  device_assert(part <= x.dim(0) - n, "no more zeros than elements");
+  atomic_add(count, {0}, part); // reads, adds and writes in one step
 }
-const Kernel countKernel =
-    kernel("count", count, {"x (N)", "count (1) i32"}, {field("block", &DebuggingConfig::block, "elements a program")});
+const Kernel countZerosKernel = kernel("count_zeros", countZeros, {"x (N)", "count (1) i32"},
+                                       {field("block", &CountConfig::block, "elements a program")});
 
-// out[n] = table[token[n]], one token a program. A row out of bounds reads zeros, so it is asserted.
-static void embed(View tokens, View table, View out) {
-  const int64_t C = table.extent(1);
+// out[n] = table[first + n]: position embeddings for a text that begins at position `first`.
+static void positions(View table, View out, Tile first) {
   Tile n = program_id();
-  Tile token = load(tokens, {n});
-  print("token", token);
-  device_assert(token >= 0 & token < table.dim(0), "the token is in the table");
-  store(out, {n, 0}, load(table, {token, 0}, {C})); // (C)
+  device_assert(first + n < table.dim(0), "the position is in the table");
+  store(out, {n, 0}, load(table, {first + n, 0}, {table.extent(1)})); // (C)
 }
-const Kernel embedKernel = kernel("embed", embed, {"tokens (N) i32", "table (V, C)", "out (N, C)"});
-
-// The maximum of each row. A tile is wider than a row, and its rest must not win: it reads −∞ and not 0.
-static void rowMaximum(View x, View out, DebuggingConfig cfg) {
-  Tile n = program_id();
-  Tile row = load(x, {n, 0}, {cfg.block}, Padding::neg_inf); // (BLOCK)
-  store(out, {n}, reduce_max(row));
-}
-const Kernel rowMaximumKernel = kernel("row_maximum", rowMaximum, {"x (N, C)", "out (N)"},
-                                       {field("block", &DebuggingConfig::block, "elements of a row, at least C")});
-
-// Fills x with normal random numbers.
-static void inputs(View x, Tile seed, DebuggingConfig cfg) {
-  Tile n = program_id() * cfg.block;
-  store(x, {n}, random_normal(seed, n + iota(cfg.block, i64)));
-}
-const Kernel inputsKernel = kernel("inputs", inputs, {"x (N) f32", "seed i64"},
-                                   {field("block", &DebuggingConfig::block, "elements a program")});
+const Kernel positionsKernel = kernel("positions", positions, {"table (T, C)", "out (N, C)", "first i64"});
