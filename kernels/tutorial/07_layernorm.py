@@ -49,9 +49,9 @@ e, worst, dgamma_want, dbeta_want, share = 2**-24, {}, [0] * C, [0] * C, [0] * C
 
 
 def compare(name, got, want, bound):
-    error = max(abs(a - b) for a, b in zip(got, want))
-    worst[name] = max(error, worst.get(name, 0))
-    assert error <= bound, (name, error, bound)
+    errors = [abs(a - b) for a, b in zip(got, want)]
+    assert all(error <= bound for error in errors), (name, errors, bound)  # false for NaN, too
+    worst[name] = max(worst.get(name, 0), *errors)
 
 
 for row, d, row_out, row_dx in zip(x.tolist(), dout.tolist(), out.tolist(), dx.tolist()):
