@@ -1,7 +1,7 @@
 """Tests the tutorial: its pages, the programs that they show, and the output that they print.
 
-`chapters.py MODE ROOT BUILD FOLDER` takes every chapter of kernels/tutorial: a page NN_name.md, its kernels NN_name.cc and,
-in most chapters, NN_name.py, which compares their results with plain double precision. MODE is one of:
+`chapters.py MODE ROOT BUILD FOLDER [I/N]` takes every chapter of kernels/tutorial, or part I of N of them: a page NN_name.md,
+its kernels NN_name.cc and, in most chapters, NN_name.py, which compares their results with plain double precision. MODE is:
 
 * form      each page has the parts of a chapter, shows text of these files, and is named in the index
 * commands  each ```sh line runs as it stands, and prints the ``` block that follows
@@ -129,9 +129,10 @@ def on_devices(tutorial, name, folder, environment):
 
 
 def main():
-    mode, root, build, folder = sys.argv[1:]
+    mode, root, build, folder, *part = sys.argv[1:]
     tutorial = os.path.join(root, "kernels/tutorial")
-    names = names_of(tutorial)
+    index, parts = map(int, part[0].split("/")) if part else (1, 1)
+    names = names_of(tutorial)[index - 1::parts]
     if mode == "form":
         complaints = [f"{name}.md: {complaint}" for name in names for complaint in form(tutorial, name)]
         sys.exit("\n".join(complaints) if complaints else 0)
@@ -142,7 +143,7 @@ def main():
     environment.update(PYTHONPATH=os.path.join(root, "tools/python"), KILN_LIBRARY=os.path.join(build, "lib/libkiln.so"),
                        PYTHONDONTWRITEBYTECODE="1")
     if mode == "commands":
-        total = run_page(tutorial, "README", folder, environment)
+        total = run_page(tutorial, "README", folder, environment) if index == 1 else 0
         total += sum(run_page(tutorial, name, place, environment) for name in names)
     else:
         total = sum(on_devices(tutorial, name, place, environment) for name in names)
