@@ -110,14 +110,31 @@ def prepare(root, build, folder):
             stream.write(module + tail)
 
 
-def main():
-    root, build, readme, folder, *part = sys.argv[1:]
-    part = part[0] if part else None
-    prepare(root, build, folder)
+def environment_of(build):
+    """The variables that commands run with."""
     environment = dict(os.environ)
     environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), environment["PATH"]])
     environment.update(MPIRUN)
     environment.update({name: os.path.join(build, "lib", library) for name, library in STUBS.items()}, KILN_STUB_GPUS="2")
+    return environment
+
+
+def run(command, folder, environment):
+    """Runs one command and returns its output, standard error included; ends with a message if the command fails."""
+    print("$", command, flush=True)
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, env=environment, timeout=SECONDS,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    output = done.stdout.decode(errors="replace")
+    if done.returncode != 0:
+        sys.exit(f"'{command}' ended with status {done.returncode}:\n{output[-4000:]}")
+    return output
+
+
+def main():
+    root, build, readme, folder, *part = sys.argv[1:]
+    part = part[0] if part else None
+    prepare(root, build, folder)
+    environment = environment_of(build)
     ran = 0
     with open(os.path.join(root, readme), encoding="utf-8") as stream:
         text = stream.read()
@@ -129,13 +146,8 @@ def main():
         if command.startswith("mpirun ") and shutil.which("mpirun") is None:
             print("no MPI for", command)
             continue
-        command = shortened(command)
-        print("$", command, flush=True)
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, env=environment, timeout=SECONDS,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        run(shortened(command), folder, environment)
         ran += 1
-        if done.returncode != 0:
-            sys.exit(f"{readme}: '{command}' ended with status {done.returncode}:\n{done.stdout.decode(errors='replace')[-4000:]}")
     if not ran:
         sys.exit(f"{readme}: expected commands, but found none")
     print(f"{readme}: {ran} commands ran")
