@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -216,9 +217,9 @@ static bool asksToVerify() {
 }
 
 /// Runs the passes on a copy of `module`, with `seen` told of each stage when it is set, and then `emit` on what LLVM
-/// gets.
+/// gets, whose instructions have their lines if `addsLines` asks for them.
 static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSink seen,
-                        llvm::function_ref<void(llvm::Module &)> emit) {
+                        llvm::function_ref<void(llvm::Module &)> emit, bool addsLines = false) {
   mlir::MLIRContext *const context = module.getContext();
   // The passes change a copy, which a crash leaves in a state that nobody can even destroy. The caller's stays whole.
   mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
@@ -233,6 +234,8 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
   if (seen)
     pm.addInstrumentation(std::make_unique<StageInstrumentation>(backend, seen, thrown));
   buildPipeline(pm, backend);
+  if (addsLines)
+    pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass({mlir::LLVM::DIEmissionKind::DebugDirectivesOnly}));
   std::string reason;
   bool failed = false;
   try {
@@ -284,6 +287,23 @@ std::string explain(mlir::ModuleOp module, const Backend &backend) {
   };
   runPipeline(module, backend, tell, nullptr);
   return explanation.text();
+}
+
+CompilationRecord record(mlir::ModuleOp module, const Backend &backend) {
+  CompilationRecord record;
+  record.stages.push_back({"tile", sourced(module, withoutLocations())});
+  const auto see = [&](llvm::StringRef stage, mlir::ModuleOp reached) {
+    backend.explain(stage, reached, record.explanation);
+    record.stages.push_back({stage.str(), sourced(reached, withoutLocations())});
+  };
+  const auto emit = [&](llvm::Module &llvmModule) {
+    backend.emit(llvmModule, [&](const std::string &stage, const std::string &text) {
+      if (stage != "obj" && stage != "cubin") // bytes
+        record.stages.push_back({stage, stage == "llvm" ? sourcedIr(text) : sourcedListing(text)});
+    });
+  };
+  runPipeline(module, backend, see, emit, /*addsLines=*/!backend.tellsLines());
+  return record;
 }
 
 } // namespace kiln::lowering

@@ -43,6 +43,12 @@ if "avx512vl" in flags:
 if "avx512_bf16" in flags:
     config.available_features.add("avx512-bf16")
 
+# A browser that looks at pages without a window (`REQUIRES: chromium`, and the substitution %chromium).
+chromium = next(filter(None, map(shutil.which, ["chromium-headless-shell", "chromium", "google-chrome"])), None)
+if chromium:
+    config.available_features.add("chromium")
+    config.substitutions.append(("%chromium", chromium))
+
 # NVIDIA's CUDA Toolkit, where Kiln looks for it: its linker (`REQUIRES: nvjitlink`), and its assembler from PATH or from
 # there (`REQUIRES: ptxas`, and the substitution %ptxas). With an empty CUDA_PATH there is none.
 named = os.environ.get("CUDA_PATH")

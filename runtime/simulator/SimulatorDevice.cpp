@@ -198,6 +198,10 @@ public:
   void lend(void *place, int64_t bytes) override { memory->lend(place, bytes); }
   void takeBack(void *place) override { memory->takeBack(place); }
   const LaunchCounts &lastLaunch() const override;
+  const LaunchRecord &lastRecord() const override {
+    lastLaunch();
+    return record;
+  }
 
   std::unique_ptr<DeviceClock> clock() override { return std::make_unique<IssueClock>(*this); }
   std::optional<int64_t> freeBytes() const override { return {}; } // its memory is the host's
@@ -207,7 +211,7 @@ private:
   static void move(void *to, const void *from, int64_t bytes) { std::memmove(to, from, static_cast<size_t>(bytes)); }
   void note(const SimulatorExecutable &kernel, const Findings &findings);
   void readConsole(const SimulatorExecutable &kernel, const kiln::Grid &grid);
-  void note(const SimulatorExecutable &kernel, const Metrics &metrics);
+  void note(const SimulatorExecutable &kernel, const std::shared_ptr<const Metrics> &metrics, const Findings &findings);
 
   const std::string deviceName;
   const Architecture &architecture;
@@ -223,6 +227,7 @@ private:
   int64_t laterFaulty = 0;                // launches with faults after that
   bool counting = false;
   LaunchCounts counts;
+  LaunchRecord record;
   int64_t issued = 0; // instructions of warps of all launches that were counted
 };
 
@@ -263,19 +268,17 @@ void Simulator::launch(const Executable &executable, const uint64_t *block) {
   Schedule mine = schedule;
   mine.threads = hostThreads;
   Findings findings;
-  std::optional<Metrics> metrics;
-  if (counting)
-    metrics.emplace(*kernel.program);
+  const auto metrics = counting ? std::make_shared<Metrics>(*kernel.program) : nullptr;
   const Extents grid = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])};
   if (abi::GpuConsole *const console = kernel.console())
     console->launch = static_cast<uint64_t>(launches);
   simulator::launch(*kernel.program, grid, kernel.block(), kernel.dynamicShared, reinterpret_cast<const char *>(block),
-                    *memory, findings, mine, metrics ? &*metrics : nullptr);
+                    *memory, findings, mine, metrics.get());
   if (!findings.empty())
     note(kernel, findings);
   readConsole(kernel, {static_cast<int64_t>(block[0]), static_cast<int64_t>(block[1]), static_cast<int64_t>(block[2])});
   if (metrics)
-    note(kernel, *metrics);
+    note(kernel, metrics, findings);
 }
 
 /// Prints what there is to print; the first failed check of all stays.
@@ -300,8 +303,10 @@ void Simulator::note(const SimulatorExecutable &kernel, const Findings &findings
   faults.pop_back(); // the last line's end
 }
 
-void Simulator::note(const SimulatorExecutable &kernel, const Metrics &metrics) {
-  const StepMetrics all = metrics.total();
+void Simulator::note(const SimulatorExecutable &kernel, const std::shared_ptr<const Metrics> &metrics,
+                     const Findings &findings) {
+  const StepMetrics all = metrics->total();
+  record = {kernel.program, metrics, findings.list(), int64_t{kernel.program->sharedBytes} + kernel.dynamicShared};
   issued += all.instructions;
   counts = {.kernel = kernel.kernel(),
             .launch = launches,
@@ -312,7 +317,7 @@ void Simulator::note(const SimulatorExecutable &kernel, const Metrics &metrics) 
             .idealWavefronts = all.idealWavefronts,
             .sectors = all.sectors,
             .idealSectors = all.idealSectors,
-            .table = reportTable(*kernel.program, metrics)};
+            .table = reportTable(*kernel.program, *metrics)};
 }
 
 const LaunchCounts &Simulator::lastLaunch() const {
