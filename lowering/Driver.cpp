@@ -1,4 +1,5 @@
-// Compilation for any target: the common passes, the stages, and converting failures to errors.
+// What every compilation does, whatever its target: the passes that all share, the stages, and turning what goes wrong
+// into errors.
 //
 //     tile ─> verify ─> console ─> count loops ─> expand ops ─> the backend's passes ─> LLVM IR ─> the backend's code
 
@@ -15,6 +16,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -53,7 +55,7 @@ void registerPasses() {
 
 // --- The pipeline ----------------------------------------------------------------------------------------------------
 
-/// Upstream's simplifications, valid everywhere before the lowering to loops.
+/// Upstream's simplifications, safe anywhere above the loops.
 static void addSimplify(mlir::OpPassManager &pm) {
   pm.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
@@ -79,7 +81,7 @@ void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::String
 }
 
 namespace {
-/// The options of `--kiln="target=x86-64-v3 until=loops"`.
+/// What `--kiln="target=x86-64-v3 until=loops"` can say.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("what to compile for"), llvm::cl::init("cpu")};
   Option<std::string> until{*this, "until", llvm::cl::desc("the last stage that passes make; without it all do"),
@@ -87,7 +89,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
 };
 } // namespace
 
-/// Whether the backend has this stage; `known` receives its stages, as `linalg, loops or llvm-dialect`.
+/// Whether passes of the backend make the stage; `known` receives those they make, as `linalg, loops or llvm-dialect`.
 static bool isPassStage(const Backend &backend, llvm::StringRef stage, std::string &known) {
   llvm::SmallVector<llvm::StringRef> names;
   for (const Stage &candidate : backend.stages())
@@ -97,7 +99,7 @@ static bool isPassStage(const Backend &backend, llvm::StringRef stage, std::stri
   return llvm::is_contained(names, stage);
 }
 
-/// Adds the pipeline described by `text`, or reports a wrong option.
+/// Adds the pipeline that `text` asks for, or reports which of its options is wrong.
 static mlir::LogicalResult addPipeline(mlir::OpPassManager &pm, llvm::StringRef text,
                                        llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)> report) {
   PipelineOptions flags;
@@ -106,7 +108,7 @@ static mlir::LogicalResult addPipeline(mlir::OpPassManager &pm, llvm::StringRef 
   if (mlir::failed(flags.parseFromString(text, stream)))
     return report(llvm::StringRef(unknown).trim());
   std::shared_ptr<const Backend> backend;
-  try { // exceptions must not pass LLVM's frames
+  try { // LLVM's frames are between here and whoever could catch it
     backend = openBackend(flags.target);
   } catch (const Error &error) {
     return report(llvm::Twine("for the --target option: ") + error.what());
@@ -138,11 +140,11 @@ std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags) {
 static mlir::OpPrintingFlags withoutLocations() { return mlir::OpPrintingFlags().enableDebugInfo(false); }
 
 namespace {
-/// Receives the module after each stage of the pass pipeline.
+/// Receives the module after each stage that passes make.
 using ModuleSink = llvm::function_ref<void(llvm::StringRef stage, mlir::ModuleOp module)>;
 
-/// Passes the module to the sink after the last pass of each stage. An exception of the sink is kept here, because it
-/// must not pass MLIR's frames, which have no unwind tables.
+/// Hands the module to the sink after the passes that end a stage, until it throws: that stays here, since MLIR's
+/// frames, which know no exceptions, would vanish without running their destructors.
 struct StageInstrumentation : mlir::PassInstrumentation {
   StageInstrumentation(const Backend &backend, ModuleSink sink, std::exception_ptr &thrown)
       : backend(backend), sink(sink), thrown(thrown) {}
@@ -169,7 +171,7 @@ struct StageInstrumentation : mlir::PassInstrumentation {
 } // namespace
 
 namespace {
-/// Records the running pass.
+/// Notes the pass that is running.
 struct CurrentPass : mlir::PassInstrumentation {
   explicit CurrentPass(llvm::StringRef &name) : name(name) {}
   void runBeforePass(mlir::Pass *pass, mlir::Operation *) override { name = pass->getArgument(); }
@@ -187,8 +189,8 @@ static std::string kernelName(mlir::ModuleOp module) {
   return name;
 }
 
-/// Throws the error of a failed compilation: the collected diagnostics, and for an internal error a reproducer.
-/// `reason` and `pass` say what stopped the compiler, and in which pass.
+/// Throws what a failed compilation has to say: the collected diagnostics, for an error of the compiler's own the way
+/// to repeat it. `reason` is what stopped the compiler, if something did, and `pass` where.
 [[noreturn]] static void throwFailure(const ErrorCollector &errors, const std::string &reason, llvm::StringRef pass,
                                       mlir::PassManager &pm, mlir::ModuleOp original, const Backend &backend) {
   std::string text = errors.text();
@@ -203,27 +205,28 @@ static std::string kernelName(mlir::ModuleOp module) {
   const std::string line = writeReproducer(pm, original, kernelName(original), text);
   text += line;
   if (!reason.empty() && pass.empty() &&
-      llvm::StringRef(line).starts_with("run")) // the passes succeeded: LLVM's tools can continue from their result
+      llvm::StringRef(line).starts_with("run")) // the passes went well: LLVM's tools go on where they end
     text += " | mlir-translate-22 --mlir-to-llvmir | " + backend.emitCommand();
   throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text, Fault::internal);
 }
 
-/// Whether KILN_VERIFY requests MLIR's verifier after each pass. It always runs if stages are shown.
+/// Whether KILN_VERIFY asks for MLIR's verifier behind each pass, which runs by itself where stages are shown.
 static bool asksToVerify() {
   const char *const asked = std::getenv("KILN_VERIFY");
   return asked && *asked;
 }
 
-/// Runs the passes on a copy of `module`, calls `seen` (if set) after each stage, and then `emit` on the LLVM module.
+/// Runs the passes on a copy of `module`, with `seen` told of each stage when it is set, and then `emit` on what LLVM
+/// gets, whose instructions have their lines if `addsLines` asks for them.
 static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSink seen,
-                        llvm::function_ref<void(llvm::Module &)> emit) {
+                        llvm::function_ref<void(llvm::Module &)> emit, bool addsLines = false) {
   mlir::MLIRContext *const context = module.getContext();
-  // The passes change a copy. After a crash the copy cannot even be destroyed, but the caller's module is intact.
+  // The passes change a copy, which a crash leaves in a state that nobody can even destroy. The caller's stays whole.
   mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
   ErrorCollector errors(context);
   mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
   pm.enableVerifier(seen || asksToVerify());
-  (void)mlir::applyPassManagerCLOptions(pm); // flags of programs that registered MLIR's options
+  (void)mlir::applyPassManagerCLOptions(pm); // what programs that registered MLIR's flags were asked for
   mlir::applyDefaultTimingPassManagerCLOptions(pm);
   llvm::StringRef pass;
   pm.addInstrumentation(std::make_unique<CurrentPass>(pass));
@@ -231,6 +234,8 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
   if (seen)
     pm.addInstrumentation(std::make_unique<StageInstrumentation>(backend, seen, thrown));
   buildPipeline(pm, backend);
+  if (addsLines)
+    pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass({mlir::LLVM::DIEmissionKind::DebugDirectivesOnly}));
   std::string reason;
   bool failed = false;
   try {
@@ -239,7 +244,7 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
       if (failed || thrown || !emit)
         return;
       llvm::LLVMContext llvmContext;
-      llvmContext.setDiscardValueNames(true); // keeping names takes an eighth of the time
+      llvmContext.setDiscardValueNames(true); // to keep names takes an eighth of the time
       const std::unique_ptr<llvm::Module> llvmModule =
           mlir::translateModuleToLLVMIR(*work, llvmContext, kernelName(module));
       failed = !llvmModule;
@@ -250,7 +255,7 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
     failed = true;
     reason = error.what();
     (void)work.release();
-  } catch (...) { // out of memory, or an exception of the sink
+  } catch (...) { // no memory, or what a stage's receiver has thrown
     (void)work.release();
     throw;
   }
@@ -282,6 +287,23 @@ std::string explain(mlir::ModuleOp module, const Backend &backend) {
   };
   runPipeline(module, backend, tell, nullptr);
   return explanation.text();
+}
+
+CompilationRecord record(mlir::ModuleOp module, const Backend &backend) {
+  CompilationRecord record;
+  record.stages.push_back({"tile", sourced(module, withoutLocations())});
+  const auto see = [&](llvm::StringRef stage, mlir::ModuleOp reached) {
+    backend.explain(stage, reached, record.explanation);
+    record.stages.push_back({stage.str(), sourced(reached, withoutLocations())});
+  };
+  const auto emit = [&](llvm::Module &llvmModule) {
+    backend.emit(llvmModule, [&](const std::string &stage, const std::string &text) {
+      if (stage != "obj" && stage != "cubin") // bytes
+        record.stages.push_back({stage, stage == "llvm" ? sourcedIr(text) : sourcedListing(text)});
+    });
+  };
+  runPipeline(module, backend, see, emit, /*addsLines=*/!backend.tellsLines());
+  return record;
 }
 
 } // namespace kiln::lowering

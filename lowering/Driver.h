@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lowering/Backend.h"
+#include "lowering/Sources.h"
 
 namespace kiln::lowering {
 
@@ -29,5 +30,19 @@ std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const S
 
 /// An explanation of the backend's choices for a kernel, for the user; may be empty. Throws as compile() does.
 std::string explain(mlir::ModuleOp module, const Backend &backend);
+
+/// A compilation as a reader sees it: each stage that is text, from "tile" on, and the explanation, which may be empty.
+struct CompilationRecord {
+  struct StageText {
+    std::string name;
+    SourcedText text;
+  };
+  std::vector<StageText> stages;
+  Explanation explanation;
+};
+
+/// Compiles `module` and records its stages. A target whose code has no lines gets them here, so that a listing leads
+/// back to the kernel, too. Throws as compile() does.
+CompilationRecord record(mlir::ModuleOp module, const Backend &backend);
 
 } // namespace kiln::lowering

@@ -16,18 +16,24 @@ public:
   /// Adds text about a line of the kernel.
   void add(mlir::Location where, const std::string &text);
 
-  bool empty() const { return general.empty() && lines.empty(); }
-  /// The text about the kernel, then that about each line, in order.
-  std::string text() const;
-
-private:
+  /// A line of the kernel, and the texts about it.
   struct Line {
     std::string file;
     unsigned number;
     std::vector<std::string> texts;
   };
+  /// The texts about the whole kernel.
+  const std::vector<std::string> &wholeKernel() const { return general; }
+  /// By file in the order of first mention, then by number.
+  const std::vector<Line> &byLine() const { return lines; }
+
+  bool empty() const { return general.empty() && lines.empty(); }
+  /// The text about the kernel, then that about each line, in order.
+  std::string text() const;
+
+private:
   std::vector<std::string> general;
-  std::vector<Line> lines; // by file in the order of first mention, then by number
+  std::vector<Line> lines;
 };
 
 } // namespace kiln::lowering

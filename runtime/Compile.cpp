@@ -297,6 +297,15 @@ std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace) 
   return objectOf(*launch.kernel, *traced->traced.module, device);
 }
 
+lowering::CompilationRecord recordOf(Device &device, const Launch &launch, void *workspace) {
+  const Request request{device, *launch.kernel, launch.args, launch.config, workspace, launch.others};
+  checkArguments(request);
+  const BusyClock::Scope timed(compiler().clock);
+  const auto traced = traceKernel(*launch.kernel, specialise(request, factsOf(request)), launch.config);
+  verifyTraced(*traced->traced.module);
+  return lowering::record(*traced->traced.module, device.backend());
+}
+
 CompileStatistics compileStatistics() {
   Compiler &state = compiler();
   return {state.compiled, state.fromDisk, state.fromMemory, state.clock.milliseconds()};

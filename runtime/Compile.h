@@ -5,6 +5,10 @@
 #include "runtime/Device.h"
 #include "runtime/Executable.h"
 
+namespace kiln::lowering {
+struct CompilationRecord;
+}
+
 namespace kiln {
 
 /// The cost of compiling so far in this process.
@@ -27,6 +31,9 @@ std::shared_ptr<const Executable> compile(Device &device, const Launch &launch, 
 /// The backend's code of a launch, such as PTX, for tools. It is compiled or comes from disk, and is not loaded. The
 /// memory of the arguments is not read.
 std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace = nullptr);
+
+/// The stages of a launch's compilation (lowering/Driver.h), for tools. The memory of the arguments is not read.
+lowering::CompilationRecord recordOf(Device &device, const Launch &launch, void *workspace = nullptr);
 
 /// compile() and a launch in one.
 void launch(Device &device, const Kernel &kernel, Grid grid, const std::vector<Arg> &args,

@@ -90,4 +90,14 @@ void expectFile(const std::string &path) {
     throw Error(fmt::format("expected '{}' to be a file, but it is {}", path, kindOf(status.st_mode)));
 }
 
+void expectWritable(const std::string &path) {
+  expectFile(path);
+  std::error_code failure;
+  const fs::path target = fs::weakly_canonical(path, failure);
+  std::string aside;
+  if (failure || !openAside(target.string(), aside))
+    cannotWrite(path, failure ? failure.message() : std::strerror(errno));
+  ::unlink(aside.c_str());
+}
+
 } // namespace kiln

@@ -14,4 +14,7 @@ void writeOutput(const std::string &path, const std::string &content);
 /// computed.
 void expectFile(const std::string &path);
 
+/// Throws Error unless writeOutput() can write a file at `path`, before its content is computed.
+void expectWritable(const std::string &path);
+
 } // namespace kiln

@@ -7,7 +7,6 @@ lit is pointed at the build folder: `lit -v build/test/dialect/round-trip.mlir`.
 
 import os
 import shutil
-import subprocess
 
 import lit.formats
 
@@ -44,14 +43,11 @@ if "avx512vl" in flags:
 if "avx512_bf16" in flags:
     config.available_features.add("avx512-bf16")
 
-# What makes the reference site: Sphinx, a reader of Markdown and a theme, for the Python that sphinx-build runs with.
-sphinx = shutil.which("sphinx-build")
-if sphinx:
-    with open(sphinx, encoding="utf-8") as script:
-        python = script.readline().removeprefix("#!").split()
-    looked = "import importlib.util as u, sys; sys.exit(not (u.find_spec('myst_parser') and u.find_spec('furo')))"
-    if subprocess.run([*python, "-c", looked], check=False).returncode == 0:
-        config.available_features.add("sphinx")
+# A browser that looks at pages without a window (`REQUIRES: chromium`, and the substitution %chromium).
+chromium = next(filter(None, map(shutil.which, ["chromium-headless-shell", "chromium", "google-chrome"])), None)
+if chromium:
+    config.available_features.add("chromium")
+    config.substitutions.append(("%chromium", chromium))
 
 # NVIDIA's CUDA Toolkit, where Kiln looks for it: its linker (`REQUIRES: nvjitlink`), and its assembler from PATH or from
 # there (`REQUIRES: ptxas`, and the substitution %ptxas). With an empty CUDA_PATH there is none.

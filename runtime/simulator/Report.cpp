@@ -1,4 +1,4 @@
-// Statistics by line, as a table and as a bar chart.
+// Steps gathered by line, as a table and as bars.
 
 #include "runtime/simulator/Report.h"
 
@@ -22,15 +22,13 @@ std::string textOf(const Findings &findings, const Program &program) {
 // --- Rows ----------------------------------------------------------------------------------------------------------
 
 namespace {
-enum class Class : uint8_t { memory, matrix, floating, integer, control, barrier, wait, other };
-constexpr std::array<const char *, 8> classNames = {"memory",  "matrix",   "float", "integer",
-                                                    "control", "barriers", "waits", "other"};
+using Class = InstructionClass;
 
-/// An instruction, or all instructions of a line.
+/// An instruction, or all those of a line.
 struct Counts {
   std::string name;
   StepMetrics total;
-  std::array<int64_t, classNames.size()> ofClass{};
+  std::array<int64_t, instructionClasses.size()> ofClass{};
 
   void add(const Counts &other) {
     total.add(other.total);
@@ -39,14 +37,14 @@ struct Counts {
   }
 };
 
-/// A source line, and its instructions that access memory.
+/// A line of the source, and those of its instructions that touch memory.
 struct Row {
   Counts all;
   std::vector<Counts> instructions;
 };
 } // namespace
 
-/// Whether an instruction waits, or orders other instructions.
+/// Whether an instruction waits for something, or orders what is round it.
 static Class classOfSynchronising(std::string_view opcode, std::span<const std::string_view> modifiers) {
   for (const std::string_view modifier : modifiers)
     if (modifier.find("wait") != std::string_view::npos)
@@ -85,43 +83,50 @@ static Class classOf(const ptx::Function &function, const ptx::Instruction &inst
   return Class::integer;
 }
 
-/// "  16: ld.global.f32" of an instruction on line 16 of the PTX text.
+/// "ld.global.f32".
 static std::string nameOf(const ptx::Function &function, const ptx::Instruction &instruction) {
-  std::string name = fmt::format("  {}: {}", instruction.place.line, instruction.opcode);
+  std::string name(instruction.opcode);
   for (const std::string_view modifier : function.modifiersOf(instruction))
     name += fmt::format(".{}", modifier);
   return name;
 }
 
-/// Rows of all executed lines.
-static std::vector<Row> gatherRows(const Program &program, const Metrics &metrics) {
-  std::map<std::tuple<int, int, int>, Row> rows; // by file, line, or PTX line without a file
+std::vector<InstructionCounts> countsByInstruction(const Program &program, const Metrics &metrics) {
+  std::vector<InstructionCounts> all;
   for (size_t code = 0; code < program.codes.size(); ++code) {
     const Code &each = program.codes[code];
-    const int number = program.module->find(each.name);
+    const ptx::Function &function = program.module->functions[static_cast<size_t>(program.module->find(each.name))];
     StepMetrics counts;
     for (size_t step = 0; step < each.instructions.size(); ++step) {
       StepMetrics ofStep = metrics.at(static_cast<int>(code), static_cast<int>(step));
-      if (each.instructions[step] < 0) { // a step that is part of the instruction of a later step
+      if (each.instructions[step] < 0) { // a step of the instruction that the next ones stand for
         ofStep.instructions = 0;
         counts.add(ofStep);
         continue;
       }
       counts.add(ofStep);
-      const StepMetrics all = std::exchange(counts, {});
-      if (all.instructions == 0)
+      const StepMetrics total = std::exchange(counts, {});
+      if (total.instructions == 0)
         continue;
-      const ptx::Place &place = each.places[step];
-      Row &row = rows[{place.file, place.file ? place.sourceLine : 0, place.file ? 0 : place.line}];
-      row.all.name = program.textOf(place);
-      const ptx::Function &function = program.module->functions[static_cast<size_t>(number)];
       const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(each.instructions[step])];
-      Counts one{.name = nameOf(function, instruction), .total = all};
-      one.ofClass[static_cast<size_t>(classOf(function, instruction))] = all.instructions;
-      row.all.add(one);
-      if (all.sharedAccesses + all.globalAccesses + all.localAccesses + all.bulkBytes + all.operandBytes)
-        row.instructions.push_back(std::move(one));
+      all.push_back({each.places[step], nameOf(function, instruction), classOf(function, instruction), total});
     }
+  }
+  return all;
+}
+
+/// Rows of all lines on which anything ran.
+static std::vector<Row> gatherRows(const Program &program, const Metrics &metrics) {
+  std::map<std::tuple<int, int, int>, Row> rows; // by file, line, PTX line where there is no file
+  for (const InstructionCounts &each : countsByInstruction(program, metrics)) {
+    const auto &[place, name, kind, total] = each;
+    Row &row = rows[{place.file, place.file ? place.sourceLine : 0, place.file ? 0 : place.line}];
+    row.all.name = program.textOf(place);
+    Counts one{.name = fmt::format("  {}: {}", place.line, name), .total = total};
+    one.ofClass[static_cast<size_t>(kind)] = total.instructions;
+    row.all.add(one);
+    if (total.sharedAccesses + total.globalAccesses + total.localAccesses + total.bulkBytes + total.operandBytes)
+      row.instructions.push_back(std::move(one));
   }
   std::vector<Row> all;
   for (auto &[key, row] : rows)
@@ -160,7 +165,7 @@ std::string reportTable(const Program &program, const Metrics &metrics) {
   for (const Counts &line : lines)
     width = std::max(width, line.name.size());
   std::string text = fmt::format("{:{}} {:>12}", "line", width, "instructions");
-  for (const char *name : classNames)
+  for (const char *name : instructionClasses)
     text += fmt::format(" {:>9}", name);
   text += fmt::format(" {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>10}\n", "shared",
                       "wavefronts", "ideal", "ratio", "global", "sectors", "ideal", "ratio", "local", "sectors", "bulk",
@@ -179,18 +184,18 @@ static std::string escaped(const std::string &text) {
   return safe;
 }
 
-/// Colours that are distinct with red-green colour blindness, too (Okabe and Ito), and sizes in pixels.
+/// Colours that people who see no red or no green tell apart, too (Okabe and Ito's), and pixels of the picture's parts.
 static constexpr const char *sharedColor = "#0072b2", *globalColor = "#009e73", *lostColor = "#d55e00";
 static constexpr int margin = 8, barWidth = 500, barHeight = 10, pitch = 14;
-/// Character width of an 11-pixel monospaced font: 0.6 of its size; some viewers round to whole pixels.
+/// Of text of 11 pixels in a monospaced face: 0.6 of its size a character, which some readers round to whole pixels.
 static constexpr double characterWidth = 7.2;
 
 static int widthOf(size_t characters) { return static_cast<int>(static_cast<double>(characters) * characterWidth) + 1; }
 
 namespace {
-/// A bar of the chart: the minimum, and the excess above it.
+/// A bar of the picture: what is needed and, beyond it, what is lost.
 struct Bar {
-  std::string label; // set for the first bar of a line
+  std::string label; // of the first of a line
   int64_t ideal = 0, count = 0;
   const char *color = nullptr, *unit = nullptr;
 
@@ -200,7 +205,7 @@ struct Bar {
 };
 } // namespace
 
-/// The bars of the lines with the largest excess.
+/// The bars of those lines that lose most.
 static std::vector<Bar> barsOf(const Program &program, const Metrics &metrics) {
   std::vector<Row> rows = gatherRows(program, metrics);
   std::erase_if(rows, [](const Row &row) { return row.all.total.wavefronts + row.all.total.sectors == 0; });

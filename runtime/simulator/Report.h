@@ -5,12 +5,29 @@
 #include "runtime/simulator/Findings.h"
 #include "runtime/simulator/Metrics.h"
 
+#include <array>
 #include <string>
+#include <vector>
 
 namespace kiln::simulator {
 
 /// One line per finding: place in the source, check, description with the first thread, count.
 std::string textOf(const Findings &findings, const Program &program);
+
+/// What an instruction that ran is for, by which reports count.
+enum class InstructionClass : uint8_t { memory, matrix, floating, integer, control, barrier, wait, other };
+inline constexpr std::array<const char *, 8> instructionClasses = {"memory",  "matrix",   "float", "integer",
+                                                                   "control", "barriers", "waits", "other"};
+
+/// An instruction of the PTX text that ran.
+struct InstructionCounts {
+  ptx::Place place;
+  std::string name; // "ld.global.f32"
+  InstructionClass kind;
+  StepMetrics total;
+};
+/// All of them, in the text's order within a function.
+std::vector<InstructionCounts> countsByInstruction(const Program &program, const Metrics &metrics);
 
 /// A table with a row per source line (per PTX line without `.loc`), in order: warp instructions by class; wavefronts
 /// of shared memory and sectors of global memory with their minimum; local memory; bytes moved by asynchronous engines.

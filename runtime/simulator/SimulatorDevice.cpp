@@ -1,4 +1,4 @@
-// A simulated GPU as a device. All devices of one name share their memory and their executables.
+// A simulated GPU as a device. All devices of one name share their memory, as they share executables.
 
 #include "runtime/simulator/SimulatorDevice.h"
 
@@ -40,12 +40,12 @@ public:
   }
 
   Extents block() const { return program->block; }
-  /// The buffer for messages of programs; null if the kernel neither checks nor prints.
+  /// What programs write down what they say in; null when the kernel neither checks nor prints.
   abi::GpuConsole *console() const;
   /// A text of the module.
   std::string text(uint32_t number) const;
 
-  const std::shared_ptr<Memory> memory; // the memory of the program's variables
+  const std::shared_ptr<Memory> memory; // where the program's variables lie
   std::shared_ptr<const Program> program;
   uint32_t dynamicShared = 0;
 
@@ -100,7 +100,7 @@ void SimulatorExecutable::checkParameters() const {
                             kernel(), slots, program->parameters.size(), program->parameterBytes));
 }
 
-/// Reads the size of a launch's dynamic shared memory, if the text has it.
+/// Reads how much dynamic shared memory a launch needs, where the text says so.
 void SimulatorExecutable::findSharedBytes(const Architecture &architecture) {
   const std::string symbol = kernel() + abi::sharedSuffix;
   for (const ptx::Variable &variable : program->module->variables)
@@ -114,7 +114,7 @@ void SimulatorExecutable::findSharedBytes(const Architecture &architecture) {
 
 // --- The device ------------------------------------------------------------------------------------------------------
 
-/// The memory shared by all devices of one name and their executables.
+/// The memory of all devices of one name, for as long as one of them or of their executables lives.
 static std::shared_ptr<Memory> memoryOf(const std::string &name) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<Memory>> all;
@@ -137,8 +137,7 @@ static Schedule scheduleAsked() {
 namespace {
 
 class Simulator : public SimulatorDevice, public Metered {
-  /// Virtual time: the cycles in which all schedulers issue a launch's instructions, one warp instruction per cycle
-  /// each.
+  /// Virtual time: the cycles that all schedulers take to issue the instructions of a launch, one warp's each.
   class IssueClock : public DeviceClock {
   public:
     explicit IssueClock(Simulator &device) : device(device), counted(std::exchange(device.counting, true)) {}
@@ -199,16 +198,20 @@ public:
   void lend(void *place, int64_t bytes) override { memory->lend(place, bytes); }
   void takeBack(void *place) override { memory->takeBack(place); }
   const LaunchCounts &lastLaunch() const override;
+  const LaunchRecord &lastRecord() const override {
+    lastLaunch();
+    return record;
+  }
 
   std::unique_ptr<DeviceClock> clock() override { return std::make_unique<IssueClock>(*this); }
-  std::optional<int64_t> freeBytes() const override { return {}; } // it uses host memory
+  std::optional<int64_t> freeBytes() const override { return {}; } // its memory is the host's
 
 private:
   template <class Byte> Byte *own(Byte *place, int64_t bytes) const;
   static void move(void *to, const void *from, int64_t bytes) { std::memmove(to, from, static_cast<size_t>(bytes)); }
   void note(const SimulatorExecutable &kernel, const Findings &findings);
   void readConsole(const SimulatorExecutable &kernel, const kiln::Grid &grid);
-  void note(const SimulatorExecutable &kernel, const Metrics &metrics);
+  void note(const SimulatorExecutable &kernel, const std::shared_ptr<const Metrics> &metrics, const Findings &findings);
 
   const std::string deviceName;
   const Architecture &architecture;
@@ -219,12 +222,13 @@ private:
   Schedule schedule = scheduleAsked();
   int hostThreads = threadsAsked();
   int64_t launches = 0;
-  std::optional<std::string> failedCheck; // of the first launch with one
-  std::string faults;                     // of the first faulty launch since the last synchronize()
+  std::optional<std::string> failedCheck; // of the first launch that had one
+  std::string faults;                     // of the first launch that had any since the last synchronize()
   int64_t laterFaulty = 0;                // launches with faults after that
   bool counting = false;
   LaunchCounts counts;
-  int64_t issued = 0; // warp instructions of all counted launches
+  LaunchRecord record;
+  int64_t issued = 0; // instructions of warps of all launches that were counted
 };
 
 } // namespace
@@ -246,7 +250,7 @@ void Simulator::release(void *place) {
                             memory->describe(reinterpret_cast<uint64_t>(place), 1)));
 }
 
-/// Returns the address. Throws Error unless the device owns this many bytes from it on.
+/// The same place; throws Error unless the device owns so many bytes from there on.
 template <class Byte> Byte *Simulator::own(Byte *place, int64_t bytes) const {
   const auto address = reinterpret_cast<uint64_t>(place);
   if (bytes > 0 && !memory->find(address).holds(address, static_cast<uint64_t>(bytes)))
@@ -264,22 +268,20 @@ void Simulator::launch(const Executable &executable, const uint64_t *block) {
   Schedule mine = schedule;
   mine.threads = hostThreads;
   Findings findings;
-  std::optional<Metrics> metrics;
-  if (counting)
-    metrics.emplace(*kernel.program);
+  const auto metrics = counting ? std::make_shared<Metrics>(*kernel.program) : nullptr;
   const Extents grid = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])};
   if (abi::GpuConsole *const console = kernel.console())
     console->launch = static_cast<uint64_t>(launches);
   simulator::launch(*kernel.program, grid, kernel.block(), kernel.dynamicShared, reinterpret_cast<const char *>(block),
-                    *memory, findings, mine, metrics ? &*metrics : nullptr);
+                    *memory, findings, mine, metrics.get());
   if (!findings.empty())
     note(kernel, findings);
   readConsole(kernel, {static_cast<int64_t>(block[0]), static_cast<int64_t>(block[1]), static_cast<int64_t>(block[2])});
   if (metrics)
-    note(kernel, *metrics);
+    note(kernel, metrics, findings);
 }
 
-/// Prints the messages; only the first failed check is kept.
+/// Prints what there is to print; the first failed check of all stays.
 void Simulator::readConsole(const SimulatorExecutable &kernel, const kiln::Grid &grid) {
   abi::GpuConsole *const console = kernel.console();
   if (!console || (console->printed == 0 && console->failedLaunch == 0))
@@ -301,8 +303,10 @@ void Simulator::note(const SimulatorExecutable &kernel, const Findings &findings
   faults.pop_back(); // the last line's end
 }
 
-void Simulator::note(const SimulatorExecutable &kernel, const Metrics &metrics) {
-  const StepMetrics all = metrics.total();
+void Simulator::note(const SimulatorExecutable &kernel, const std::shared_ptr<const Metrics> &metrics,
+                     const Findings &findings) {
+  const StepMetrics all = metrics->total();
+  record = {kernel.program, metrics, findings.list(), int64_t{kernel.program->sharedBytes} + kernel.dynamicShared};
   issued += all.instructions;
   counts = {.kernel = kernel.kernel(),
             .launch = launches,
@@ -313,7 +317,7 @@ void Simulator::note(const SimulatorExecutable &kernel, const Metrics &metrics) 
             .idealWavefronts = all.idealWavefronts,
             .sectors = all.sectors,
             .idealSectors = all.idealSectors,
-            .table = reportTable(*kernel.program, metrics)};
+            .table = reportTable(*kernel.program, *metrics)};
 }
 
 const LaunchCounts &Simulator::lastLaunch() const {

@@ -21,6 +21,20 @@ struct LaunchCounts {
   std::string table;                           // counts by line, as `kiln-sim --report` prints them
 };
 
+namespace simulator {
+struct Program;
+class Metrics;
+struct Finding;
+} // namespace simulator
+
+/// A launch with all that was counted and found (runtime/simulator: Program.h, Metrics.h, Findings.h).
+struct LaunchRecord {
+  std::shared_ptr<const simulator::Program> program;
+  std::shared_ptr<const simulator::Metrics> metrics;
+  std::vector<simulator::Finding> findings;
+  int64_t sharedBytes = 0; // of a program, static and dynamic
+};
+
 class SimulatorDevice : public Device {
 public:
   /// Device::open for a name such as "simulator:sm_80"; throws Error for any other name.
@@ -37,6 +51,8 @@ public:
   virtual void takeBack(void *memory) = 0;
   /// The counts of the last launch; throws Error if none was counted.
   virtual const LaunchCounts &lastLaunch() const = 0;
+  /// The last launch that was counted, step by step; throws Error if there was none.
+  virtual const LaunchRecord &lastRecord() const = 0;
 };
 
 /// The names of simulators.

@@ -7,7 +7,6 @@
 #include "runtime/Arguments.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
-#include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/ptx/Parser.h"
 
 #include <algorithm>
@@ -261,6 +260,29 @@ static uint32_t dynamicShared(const ptx::Module &module, const std::string &kern
   return 0;
 }
 
+Sample sampleOf(const Program &program, const Metrics &metrics, int64_t sharedBytes, double programs) {
+  Sample sample;
+  sample.threads = program.block[0] * program.block[1] * program.block[2];
+  sample.sharedBytes = sharedBytes;
+  const Code &code = program.codes[0];
+  const ptx::Module &module = *program.module;
+  const Counted counted{code, module.functions[static_cast<size_t>(module.find(code.name))], metrics,
+                        static_cast<double>(cdiv(sample.threads, 32)), programs};
+  const Loop whole{0, code.steps.size()};
+  addSteps(counted, whole, counted.programs, sample.program, sample.ofProgram);
+  for (size_t step = 0; step < code.steps.size(); ++step)
+    sample.outside += counted.isInstruction(step);
+  if (const std::optional<Loop> loop = mainLoop(counted)) {
+    const double rounds = roundsOf(counted, *loop);
+    addSteps(counted, *loop, rounds / counted.warps, sample.round, sample.ofRound);
+    sample.rounds = rounds / counted.warps / counted.programs;
+    for (size_t step = loop->begin; step < loop->end; ++step)
+      sample.insideLoop += counted.isInstruction(step);
+    sample.outside -= sample.insideLoop;
+  }
+  return sample;
+}
+
 Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Memory &memory, void *workspace,
                 int programs) {
   const auto module = std::make_shared<const ptx::Module>(ptx::parse(ptx));
@@ -279,24 +301,8 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
   if (!findings.empty())
     throw Error(fmt::format("kernel '{}' ({}): {}", launch.kernel->name, launch.config, findings.list().front().text),
                 Fault::internal);
-  Sample sample;
-  sample.threads = program->block[0] * program->block[1] * program->block[2];
-  sample.sharedBytes = int64_t{program->sharedBytes} + dynamic;
-  const Code &code = program->codes[0];
-  const Counted counted{code, module->functions[static_cast<size_t>(module->find(code.name))], metrics,
-                        static_cast<double>(cdiv(sample.threads, 32)), static_cast<double>(places.size())};
-  const Loop whole{0, code.steps.size()};
-  addSteps(counted, whole, counted.programs, sample.program, sample.ofProgram);
-  for (size_t step = 0; step < code.steps.size(); ++step)
-    sample.outside += counted.isInstruction(step);
-  if (const std::optional<Loop> loop = mainLoop(counted)) {
-    const double rounds = roundsOf(counted, *loop);
-    addSteps(counted, *loop, rounds / counted.warps, sample.round, sample.ofRound);
-    sample.rounds = rounds / counted.warps / counted.programs;
-    for (size_t step = loop->begin; step < loop->end; ++step)
-      sample.insideLoop += counted.isInstruction(step);
-    sample.outside -= sample.insideLoop;
-  }
+  const Sample sample =
+      sampleOf(*program, metrics, int64_t{program->sharedBytes} + dynamic, static_cast<double>(places.size()));
   for (const PlacedVariable &variable : program->variables)
     memory.release(variable.place);
   return sample;

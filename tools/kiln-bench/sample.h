@@ -5,6 +5,7 @@
 
 #include "runtime/Compile.h"
 #include "runtime/simulator/Memory.h"
+#include "runtime/simulator/Metrics.h"
 #include "tools/kiln-bench/instructions.h"
 
 namespace kiln::bench {
@@ -33,6 +34,10 @@ struct Sample {
   double outside = 0;    // instructions of the text outside the main loop
   double insideLoop = 0; // and in it
 };
+
+/// The counts of a launch of which `programs` programs ran, with `sharedBytes` of shared memory each.
+Sample sampleOf(const simulator::Program &program, const simulator::Metrics &metrics, int64_t sharedBytes,
+                double programs);
 
 /// Runs at most `programs` programs of the launch, spread over its grid. `ptx` is its code; its arguments lie in
 /// `memory`, where a workspace begins at `workspace`. Throws Error when it does not compile or runs wrong.

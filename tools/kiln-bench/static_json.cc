@@ -170,7 +170,7 @@ nlohmann::ordered_json jsonOf(const StaticRow &row, const nlohmann::json *peer) 
     json["measured_us"] = rounded(*row.measured * 1e6);
   if (row.sass && problem.elements > 0) {
     const double warps = static_cast<double>(cdiv(row.sample.threads, 32));
-    json["per_1024"] = rounded(instructionsOfRound(row) * warps * 1024 / problem.elements);
+    json["per_1024"] = rounded(instructionsOfRound(row.sample, *row.sass) * warps * 1024 / problem.elements);
     if (peer)
       json["ratio"] = json["per_1024"].get<double>() / json["triton"]["per_1024"].get<double>();
   }

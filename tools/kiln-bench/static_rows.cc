@@ -1,4 +1,4 @@
-// Computes rows of problems.
+// From problems to rows.
 
 #include "tools/kiln-bench/static_rows.h"
 
@@ -7,105 +7,14 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace kiln::bench {
 
-SassCounts countsOf(const std::string &sass) {
-  const std::vector<SassKernel> kernels = readSass(sass);
-  if (kernels.empty())
-    throw Error("expected the disassembly of a kernel, as 'nvdisasm -c' prints it, but got none");
-  SassCounts counts{{}, kernels.front().whole()};
-  if (const SassLoop *loop = kernels.front().mainLoop())
-    counts.loop = kernels.front().workOf(loop->begin, loop->end);
-  return counts;
-}
-
-double StaticRow::programs() const {
-  const auto of = [](const Grid &grid) { return static_cast<double>(grid[0] * grid[1] * grid[2]); };
-  double all = of(problem.launch.grid);
-  for (const Launch::Problem &other : problem.launch.others)
-    all += of(other.grid);
-  return all;
-}
-
-// --- The model's input ---------------------------------------------------------------------------------------------
-
-/// PTX iterations per iteration of the machine code, because ptxas unrolls.
-static double unrolledBy(const Work &loop, const Work &round, double warps) {
-  const auto accesses = [](const Counts &c) { return c[Class::ldg] + c[Class::stg] + c[Class::asyncCopy]; };
-  if (loop.mmaOperations > 0 && round.mmaOperations > 0)
-    return loop.mmaOperations * warps / round.mmaOperations;
-  if (accesses(loop.counts) > 0 && accesses(round.counts) > 0)
-    return accesses(loop.counts) * warps / accesses(round.counts);
-  return 1;
-}
-
-double instructionsOfRound(const StaticRow &row) {
-  const double warps = static_cast<double>(cdiv(row.sample.threads, 32));
-  if (row.sample.rounds == 0 || row.sass->loop.counts.total() == 0)
-    return row.sass->whole.counts.total();
-  return row.sass->loop.counts.total() / unrolledBy(row.sass->loop, row.sample.round, warps);
-}
-
-/// The simulator's counts with the instructions of the machine code: those of the main loop multiplied by its
-/// iterations, others by the average executions of the PTX's others.
-static void putInstructions(LaunchWork &launch, const SassCounts &sass, const Sample &sample) {
-  const double warps = static_cast<double>(cdiv(sample.threads, 32));
-  if (sample.rounds > 0 && sass.loop.counts.total() > 0) {
-    const double unrolled = unrolledBy(sass.loop, sample.round, warps);
-    launch.round.counts = {};
-    launch.round.counts.add(sass.loop.counts, warps / unrolled);
-    Counts outside = sass.whole.counts;
-    outside.add(sass.loop.counts, -1);
-    const double ran = sample.program.counts.total() - sample.rounds * sample.round.counts.total();
-    launch.program.counts = {};
-    launch.program.counts.add(launch.round.counts, sample.rounds);
-    launch.program.counts.add(outside, sample.outside > 0 ? ran / sample.outside : 0);
-    return;
-  }
-  const double all = sample.outside + sample.insideLoop;
-  launch.program.counts = {};
-  launch.program.counts.add(sass.whole.counts, all > 0 ? sample.program.counts.total() / all : 0);
-}
-
-/// The minimum of bytes moved: each operand read once, each result written once.
-static double memoryBytes(const StaticRow &row) {
-  double operands = 0;
-  std::set<const void *> seen;
-  const auto add = [&](const std::vector<Arg> &args) {
-    for (const Arg &arg : args)
-      if (arg.kind == Arg::Kind::workspace || (arg.kind == Arg::Kind::tensor && seen.insert(arg.ref.data).second))
-        operands += static_cast<double>(arg.ref.count() * bytesOf(arg.ref.type));
-  };
-  add(row.problem.launch.args);
-  for (const Launch::Problem &other : row.problem.launch.others)
-    add(other.args);
-  return std::min(operands, 32 * row.total(&Traffic::loadSectors)) + 32 * row.total(&Traffic::storeSectors);
-}
-
-static LaunchWork launchWorkOf(const StaticRow &row) {
-  const Sample &sample = row.sample;
-  LaunchWork launch;
-  launch.program = sample.program;
-  launch.round = sample.round;
-  launch.rounds = sample.rounds;
-  if (row.sass)
-    putInstructions(launch, *row.sass, sample);
-  launch.l2Bytes = 32 * (sample.ofProgram.loadSectors + sample.ofProgram.storeSectors);
-  launch.roundL2Bytes = 32 * (sample.ofRound.loadSectors + sample.ofRound.storeSectors);
-  launch.loads = sample.ofRound.loadSectors > 0;
-  launch.roundsAhead = launch.loads ? sample.ofRound.bytesInFlight / std::max(1.0, sample.ofRound.loadBytes) : 0;
-  launch.programs = row.programs();
-  launch.residents = std::max(1, row.occupancy.programs);
-  launch.memoryBytes = memoryBytes(row);
-  return launch;
-}
+double StaticRow::programs() const { return programsOf(problem.launch); }
 
 // --- Examining -----------------------------------------------------------------------------------------------------
 
 static void examineOne(StaticRow &row, const Instruments &instruments, void *workspace, const GpuFacts &gpu) {
-  constexpr int mostRegisters = 255;
   if (!instruments.ptxas.empty()) {
     row.registers = registersOf(row.assembly);
     row.spillBytes = spillBytesOf(row.assembly);
@@ -117,11 +26,10 @@ static void examineOne(StaticRow &row, const Instruments &instruments, void *wor
                         instruments.programs);
   if (!row.assembly.sass.empty())
     row.sass = countsOf(row.assembly.sass);
-  const int threads = row.sample.threads;
-  const int most = std::min(mostRegisters, gpu.registers / std::max(threads, 1) / 8 * 8);
-  row.occupancy = occupancyOf(gpu, row.registers.value_or(most), row.sample.sharedBytes, threads);
+  row.occupancy = occupancyOf(gpu, row.registers, row.sample);
+  const LaunchWork work = launchWorkOf(row.problem.launch, row.sample, row.sass ? &*row.sass : nullptr, row.occupancy);
   for (const MachineRates &machine : machines())
-    row.predictions.push_back(predict(machine, launchWorkOf(row)));
+    row.predictions.push_back(predict(machine, work));
 }
 
 void tellWhatIsMissing(const Instruments &instruments) {
@@ -142,7 +50,7 @@ std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instr
     bytes = std::max(bytes, problem.workspaceBytes);
   void *const workspace = instruments.memory.allocate(bytes);
   std::vector<StaticRow> rows;
-  std::vector<Assembly> texts; // without repetition
+  std::vector<Assembly> texts; // each once
   std::map<std::string, size_t> known;
   std::vector<size_t> textsOfRows;
   for (const Problem &problem : problems) {

@@ -4,23 +4,13 @@
 #pragma once
 
 #include "tools/kiln-bench/assembly.h"
-#include "tools/kiln-bench/pipe_model.h"
+#include "tools/kiln-bench/launch_work.h"
 #include "tools/kiln-bench/problems.h"
-#include "tools/kiln-bench/sample.h"
-#include "tools/kiln-bench/sass.h"
 
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 
 namespace kiln::bench {
-
-/// Counts of machine code, by warp.
-struct SassCounts {
-  Work loop; // a round of the main loop; empty when there is none
-  Work whole;
-};
-/// Of the first kernel of a text. Throws Error when it has none.
-SassCounts countsOf(const std::string &sass);
 
 struct StaticRow {
   Problem problem;
@@ -51,9 +41,6 @@ struct Instruments {
 std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instruments &instruments);
 /// Tells which of NVIDIA's programs are not there.
 void tellWhatIsMissing(const Instruments &instruments);
-/// Instructions of a warp, of machine code, in a round of the text's main loop; of the whole kernel where there is
-/// none.
-double instructionsOfRound(const StaticRow &row);
 
 /// Another compiler's kernels, as tools/kiln-bench/triton_static.py writes them to a file: an array, empty for no file.
 /// Throws Error for a file that is none of its.

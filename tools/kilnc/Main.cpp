@@ -28,6 +28,7 @@
 #include "tools/kilnc/Trace.h"
 #include "tools/kilnc/Tune.h"
 #include "tools/kilnc/UserFile.h"
+#include "tools/kilnc/report/Report.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
@@ -50,6 +51,7 @@ struct Options {
   std::vector<std::string> includes;
   RunOptions launch;
   TuneOptions tuning;
+  std::string report;
   bool generic = false, list = false, run = false, tune = false, explain = false;
 };
 } // namespace
@@ -184,6 +186,7 @@ static void checkRun(const CLI::App &app, const Options &options) {
   };
   expect(!launches, mode + " without", {"--emit", "--generic", "--target", "--explain", "--name"});
   expect(!options.run, "--run without", {"-o", "--tune"});
+  expect(!options.tune, "--tune without", {"--report"});
   expect(launches, "--run with", {"--grid", "--device"});
   expect(options.run, "--run with", {"--repeat", "--flops"});
   expect(options.tune, "--tune with", {"--budget", "--bucket", "--vary-results", "--exhaustive"});
@@ -201,6 +204,8 @@ static void launch(const Options &options) {
     RunOptions settings = options.launch;
     settings.args = options.args;
     settings.config = options.config;
+    settings.report = options.report;
+    settings.isBuiltIn = options.file.empty();
     return writeResult(runKernel(kernel, settings));
   }
   TuneOptions settings = options.tuning;
@@ -257,6 +262,32 @@ static void makeArchive(const CLI::App &app, const Options &options) {
   writeArchive(*chosen.kernel, {name, options.args, options.config, options.target}, options.output);
 }
 
+/// The module to compile: traced from the kernel, or read from a .mlir file.
+static mlir::OwningOpRef<mlir::ModuleOp> moduleOf(mlir::MLIRContext &context, const ChosenKernel &chosen,
+                                                  const Options &options, const lowering::Backend &backend) {
+  if (!chosen.kernel)
+    return parseModule(context, options);
+  return std::move(traceKernel(context, *chosen.kernel, options.args, options.config, backend.facts()).traced.module);
+}
+
+/// Writes the page about a kernel that is compiled and not launched.
+static void reportCompilation(const Options &options) {
+  expectWritable(options.report);
+  const auto backend = backendFor(options.target, "tile", options.generic);
+  const std::unique_ptr<mlir::MLIRContext> context = createContext();
+  const ChosenKernel chosen(options);
+  Report::Head head{.kernel = options.file, .target = options.target, .arguments = options.args};
+  if (chosen.kernel) {
+    head.kernel = chosen.kernel->name;
+    head.config = chosen.kernel->configText(options.config);
+    head.isBuiltIn = options.file.empty();
+  }
+  const mlir::OwningOpRef<mlir::ModuleOp> module = moduleOf(*context, chosen, options, *backend);
+  Report report(head);
+  report.add(lowering::record(*module, *backend));
+  writeOutput(options.report, report.page());
+}
+
 static void compile(const Options &options) {
   if (!options.name.empty())
     throw Error("expected --emit=archive with --name");
@@ -265,12 +296,7 @@ static void compile(const Options &options) {
     throw Error(fmt::format("expected -o FILE with --emit={}: it is nothing for a terminal", options.emit));
   const std::unique_ptr<mlir::MLIRContext> context = createContext();
   const ChosenKernel chosen(options);
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  if (chosen.kernel)
-    module =
-        std::move(traceKernel(*context, *chosen.kernel, options.args, options.config, backend->facts()).traced.module);
-  else
-    module = parseModule(*context, options);
+  const mlir::OwningOpRef<mlir::ModuleOp> module = moduleOf(*context, chosen, options, *backend);
   writeOutput(options.output, options.explain ? explained(*module, *backend) : emit(*module, options.emit, *backend));
 }
 
@@ -304,6 +330,14 @@ static void run(int argc, char **argv) {
   app.add_option("-o", options.output, "output file, '-' is standard output; with --emit=archive a folder")
       ->capture_default_str();
   app.add_option("--name", options.name, "with --emit=archive: what functions and files are called; the kernel's name");
+  app.add_option("--report", options.report,
+                 "write an HTML page: the source with the code of each line, layouts, all stages; with --run on a "
+                 "simulator also counts, findings and a predicted time")
+      ->excludes("--emit")
+      ->excludes("--explain")
+      ->excludes("--picture")
+      ->excludes("-o")
+      ->excludes("--name");
   app.add_option("-I,--include", options.includes,
                  "folders of headers; the language's come with kilnc when none of these holds them");
   app.add_flag("--run", options.run,
@@ -356,6 +390,8 @@ static void run(int argc, char **argv) {
       launch(options);
     else if (options.emit == "archive")
       makeArchive(app, options);
+    else if (!options.report.empty())
+      reportCompilation(options);
     else
       compile(options);
   } catch (const CLI::CallForHelp &) {

@@ -7,15 +7,20 @@
 #include "runtime/Npy.h"
 #include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
+#include "runtime/simulator/Findings.h"
+#include "tools/kiln-bench/launch_work.h"
 #include "tools/kilnc/Expression.h"
 #include "tools/kilnc/Measure.h"
 #include "tools/kilnc/RunArguments.h"
+#include "tools/kilnc/report/Report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 
 namespace kiln::tools {
 
@@ -41,7 +46,48 @@ static std::string measured(std::vector<double> values, const Measure &measure, 
   return text;
 }
 
+/// The report of a launch, as far as it is known before the launch.
+static Report reportOf(const Kernel &kernel, const RunOptions &options, Device &device, const Launch &launch) {
+  Report report({.kernel = kernel.name,
+                 .target = device.name(),
+                 .config = kernel.configText(launch.config),
+                 .arguments = options.args,
+                 .grid = fmt::format("{}", fmt::join(launch.grid, " x ")),
+                 .isBuiltIn = options.isBuiltIn});
+  report.add(recordOf(device, launch));
+  return report;
+}
+
+/// Launches the kernel once; milliseconds. A simulator counts for the report, which gets all even if the launch fails.
+static double launchOnce(Device &device, const Executable &executable, const Launch &launch, Report *report) {
+  auto *const simulator = report ? dynamic_cast<SimulatorDevice *>(&device) : nullptr;
+  if (simulator)
+    simulator->setCounting(true);
+  const auto begin = std::chrono::steady_clock::now();
+  device.launch(executable, launch.grid, launch.args);
+  const auto addCounts = [&] {
+    if (simulator && bench::programsOf(launch) > 0)
+      device.target().visit([](const CpuFacts &) {},
+                            [&](const GpuFacts &gpu) { report->add(launch, simulator->lastRecord(), gpu); });
+  };
+  try {
+    device.synchronize();
+  } catch (const Error &error) {
+    if (report)
+      report->setError(error.what());
+    addCounts();
+    throw;
+  }
+  const double time = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  addCounts();
+  if (simulator)
+    simulator->setCounting(false);
+  return time;
+}
+
 std::string runKernel(const Kernel &kernel, const RunOptions &options) {
+  if (!options.report.empty())
+    expectWritable(options.report);
   const std::vector<RunArgument> arguments = parseRunArguments(kernel, options.args);
   kernel.configText(options.config); // its errors are reported before those of files
   const std::shared_ptr<Device> device = Device::open(options.device);
@@ -55,10 +101,18 @@ std::string runKernel(const Kernel &kernel, const RunOptions &options) {
       options.flops.empty() ? 0 : static_cast<double>(evaluate("--flops", options.flops, kernel, args, config));
   const Forgetting forgetting;
   const auto executable = compile(*device, kernel, args, config);
-  const auto begin = std::chrono::steady_clock::now();
-  device->launch(*executable, grid, args);
-  device->synchronize();
-  const double first = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  const Launch launch{.kernel = &kernel, .config = config, .grid = grid, .args = args};
+  std::optional<Report> report;
+  if (!options.report.empty())
+    report.emplace(reportOf(kernel, options, *device, launch));
+  double first = 0;
+  try {
+    first = launchOnce(*device, *executable, launch, report ? &*report : nullptr);
+  } catch (const Error &) {
+    if (report)
+      writeOutput(options.report, report->page());
+    throw;
+  }
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i].output.empty())
       write(memory.tensors[i], arguments[i].output);
@@ -67,8 +121,12 @@ std::string runKernel(const Kernel &kernel, const RunOptions &options) {
     Measure measure(*device);
     std::vector<double> values(options.repeat);
     std::generate(values.begin(), values.end(), [&] { return measure(*executable, grid, args); });
-    const auto bytes = static_cast<double>(Launch{.kernel = &kernel, .args = args}.bytes());
+    const auto bytes = static_cast<double>(launch.bytes());
     times = measured(std::move(values), measure, bytes, flops);
+  }
+  if (report) {
+    report->setTime(times);
+    writeOutput(options.report, report->page());
   }
   return fmt::format("{} on {} ({}), {}x{}x{} programs: {}\n", kernel.name, device->name(), device->target().name,
                      grid[0], grid[1], grid[2], times);

@@ -73,10 +73,10 @@ static std::string textOf(llvm::ArrayRef<int64_t> position) {
   return text;
 }
 
-std::string picture(const TileLayout &layout) {
+LayoutCells cellsOf(const TileLayout &layout) {
   const llvm::SmallVector<int64_t> sizes = layout.shape().sizes();
-  const auto cellText = [](int64_t thread, int64_t stored) { return llvm::formatv("{0}:{1}", thread, stored).str(); };
-  Grid grid(cellText(layout.numWarps() * numLanes - 1, layout.numStored() - 1).size());
+  const Vec copyLanes = layout.replicated(Hw::lane), copyWarps = layout.replicated(Hw::warp);
+  LayoutCells result{{}, 1u << (llvm::popcount(copyLanes) + llvm::popcount(copyWarps))};
   const auto addPlace = [&](int64_t stored, unsigned lane, unsigned warp) {
     const llvm::SmallVector<int64_t> position = layout.positionOf(stored, {lane, warp});
     int64_t row = 0, column = 0;
@@ -87,18 +87,26 @@ std::string picture(const TileLayout &layout) {
       row = isLast ? row : row * size + at;
       column = isLast ? at : 0;
     }
-    grid.add(row, column, 360 * lane / numLanes, 0.88 - 0.4 * warp / layout.numWarps(),
-             cellText(warp * numLanes + lane, stored),
-             llvm::formatv("{0}: lane {1} of warp {2}, stored value {3}", textOf(position), lane, warp, stored));
+    result.cells.push_back({row, column, lane, warp, stored, position});
   };
-  const Vec copyLanes = layout.replicated(Hw::lane), copyWarps = layout.replicated(Hw::warp);
   for (unsigned warp = 0; warp < layout.numWarps(); ++warp)
     for (unsigned lane = 0; lane < numLanes; ++lane)
       for (int64_t stored = 0; stored < layout.numStored(); ++stored)
         if (!(lane & copyLanes) && !(warp & copyWarps))
           addPlace(stored, lane, warp);
-  const unsigned holders = 1u << (llvm::popcount(copyLanes) + llvm::popcount(copyWarps));
-  return grid.finish(layout.text() + (holders == 1 ? "" : llvm::formatv("; {0} threads hold each", holders).str()));
+  return result;
+}
+
+std::string picture(const TileLayout &layout) {
+  const auto cellText = [](int64_t thread, int64_t stored) { return llvm::formatv("{0}:{1}", thread, stored).str(); };
+  Grid grid(cellText(layout.numWarps() * numLanes - 1, layout.numStored() - 1).size());
+  const LayoutCells all = cellsOf(layout);
+  for (const auto &[row, column, lane, warp, stored, position] : all.cells)
+    grid.add(row, column, 360 * lane / numLanes, 0.88 - 0.4 * warp / layout.numWarps(),
+             cellText(warp * numLanes + lane, stored),
+             llvm::formatv("{0}: lane {1} of warp {2}, stored value {3}", textOf(position), lane, warp, stored));
+  return grid.finish(layout.text() +
+                     (all.holders == 1 ? "" : llvm::formatv("; {0} threads hold each", all.holders).str()));
 }
 
 std::string picture(const SharedImage &image) {

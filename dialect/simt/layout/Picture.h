@@ -5,8 +5,23 @@
 #include "dialect/simt/layout/SharedImage.h"
 
 #include <string>
+#include <vector>
 
 namespace kiln::simt {
+
+/// The elements of a layout's tile in rows, each with the first thread that holds it. Leading dimensions lie below each
+/// other.
+struct LayoutCells {
+  struct Cell {
+    int64_t row, column;
+    unsigned lane, warp;
+    int64_t stored; // index of the thread's value
+    llvm::SmallVector<int64_t> position;
+  };
+  std::vector<Cell> cells;
+  unsigned holders = 1; // threads that hold each element
+};
+LayoutCells cellsOf(const TileLayout &layout);
 
 /// A cell for each element, with `thread:stored index` of the first thread that holds it; colours are lanes, shades
 /// warps, and a caption says the layout and how many threads hold each element. Leading dimensions lie below each

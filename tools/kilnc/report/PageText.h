@@ -1,0 +1,7 @@
+// The page that --report fills: page.html, with `{{DATA}}` in place of the data.
+
+#pragma once
+
+namespace kiln::tools {
+extern const char *const pageText;
+} // namespace kiln::tools
