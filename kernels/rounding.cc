@@ -1,13 +1,8 @@
 // Rounding by chance without a look at bits, so that it is the same arithmetic on every machine.
 
 #include "kernels/rounding.h"
-#include "dialect/dsl/Kernel.h"
 
 namespace kiln {
-
-Rounding roundingNamed(const std::string &text) {
-  return static_cast<Rounding>(parseChoice("rounding", text, roundingNames));
-}
 
 /// Half a unit in the last place of 1, and the distance between the smallest numbers of a type.
 struct Spacing {
