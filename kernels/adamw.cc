@@ -155,7 +155,7 @@ static void expectRecord(const char *plan, const TensorRef &record) {
 
 StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step) {
   if (step.step < 1)
-    throw Error("'adamw': expected a step counted from 1, but got " + std::to_string(step.step));
+    throw Error("'adamw': expected 'step' to be at least 1, but got " + std::to_string(step.step));
   const auto unbias = [&](double beta) { return static_cast<float>(1 / (1 - std::pow(beta, step.step))); };
   StepRecord record;
   record[StepField::scale] = static_cast<float>(step.lossScale);
@@ -196,7 +196,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
   }
   expectRecord(plan, record);
   if (settings.offset % adamwUnit != 0)
-    throw Error("'adamw': expected an offset that is a multiple of " + std::to_string(adamwUnit) + ", but got " +
+    throw Error("'adamw': expected 'offset' to be a multiple of " + std::to_string(adamwUnit) + ", but got " +
                 std::to_string(settings.offset));
   AdamWConfig chosen = config.value_or(pickAdamW(target, p.extents[0]));
   chosen.zeroGrad = settings.zeroGrad;

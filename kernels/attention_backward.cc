@@ -360,7 +360,7 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   expectShape(plan, "dk", dk, s.keys());
   expectShape(plan, "dv", dv, s.keys());
   if (mask.ranges.has_value() != mask.columnRanges.has_value())
-    throw Error("'attention_backward': expected 'columnRanges' beside 'ranges', but got only one of them");
+    throw Error("'attention_backward': 'ranges' and 'columnRanges' require each other, but got only one of them");
   AttentionConfig chosen = configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);
   chosen.longestFirst = chosen.longestFirst || (!config && takesLongestFirst(target, s, saved.q.type, mask.causal));
   const TensorRef &none = saved.lse;

@@ -22,7 +22,7 @@ static void expectWeights(const char *plan, const Dropout &dropout, const Attent
   expectDropout(plan, dropout, s.Tq);
   if (dropout.site && dropout.most < s.Tk)
     throw Error("'" + std::string(plan) + "': expected at most " + std::to_string(dropout.most) +
-                " keys, as many as dropout numbers, but got " + std::to_string(s.Tk));
+                " keys, the longest sequence that 'dropout' allows, but got " + std::to_string(s.Tk));
 }
 
 AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
@@ -33,7 +33,7 @@ AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorR
   const AttentionExtents s = {q.extents[0], q.extents[1], k.extents[1], q.extents[2], k.extents[2], q.extents[3]};
   expectShape(plan, "k", k, s.keys());
   if (s.Hk < 1 || s.H % s.Hk != 0)
-    throw Error("'" + std::string(plan) + "': expected heads of 'k' to divide those of 'q', but got " +
+    throw Error("'" + std::string(plan) + "': expected the number of heads of 'k' to divide that of 'q', but got " +
                 std::to_string(s.Hk) + " and " + std::to_string(s.H));
   expectShape(plan, "v", v, s.keys());
   expectShape(plan, "o", o, s.queries());
@@ -111,9 +111,12 @@ static void expectRanges(const int32_t *ranges, int64_t Tq, int64_t Tk) {
   for (int64_t i = 0; i < Tq; ++i) {
     const int32_t *own = ranges + 2 * i;
     if (own[0] < 0 || own[0] > own[1] || own[1] > Tk)
-      fail(i, "to lie within 0 to " + std::to_string(Tk) + " and to end no sooner than it begins", own);
+      fail(i, "to lie within 0 to " + std::to_string(Tk) + " and not to end before it begins", own);
     if (i > 0 && (own[0] < own[-2] || own[1] < own[-1]))
-      fail(i, "not to fall behind " + std::to_string(own[-2]) + " to " + std::to_string(own[-1]), own);
+      fail(i,
+           "not to begin or end before the range of the row above, " + std::to_string(own[-2]) + " to " +
+               std::to_string(own[-1]),
+           own);
   }
 }
 

@@ -40,7 +40,7 @@ Plan planCacheAppend(const Target &, const TensorRef &k, const TensorRef &v, con
     expectType(plan, "v, keys, values", *tensor, {k.type});
   const CacheAppendConfig chosen = config.value_or(CacheAppendConfig{static_cast<int>(std::gcd(n, 16))});
   if (chosen.rows < 1 || n % chosen.rows != 0)
-    throw Error("'cache_append': expected 'rows' to divide " + std::to_string(n) + " new places, but got " +
+    throw Error("'cache_append': expected 'rows' to divide " + std::to_string(n) + " new positions, but got " +
                 std::to_string(chosen.rows));
   return {.launches = {{&cacheAppendKernel,
                         textOf(cacheAppendKernel.fields, chosen),

@@ -21,7 +21,7 @@ int64_t DropoutRate::threshold() const { return std::min<int64_t>(std::lround(as
 
 void verify(const DropoutRate &rate) {
   if (!(rate.asked >= 0 && rate.asked < 1))
-    throw Error("expected a chance of dropout of at least 0 and below 1, but got " + std::to_string(rate.asked));
+    throw Error("expected a dropout rate of at least 0 and below 1, but got " + std::to_string(rate.asked));
 }
 
 DropoutMode dropoutModeOf(const std::optional<Dropout> &dropout) {

@@ -291,7 +291,7 @@ static void expectRows(const char *plan, const TensorRef &logits, const TensorRe
     throw Error("'" + std::string(plan) + "': expected 'smoothing' to be from 0 to 1, but got " +
                 std::to_string(options.smoothing));
   if (V < 1 || V > logits.extents[1])
-    throw Error("'" + std::string(plan) + "': expected a vocabulary of 1 … " + std::to_string(logits.extents[1]) +
+    throw Error("'" + std::string(plan) + "': expected a vocabulary of 1 to " + std::to_string(logits.extents[1]) +
                 " columns, but got " + std::to_string(V));
 }
 

@@ -37,11 +37,10 @@ inline Bounds rangesOf(View ranges, Tile b, Tile at, int64_t rows, Tile limit) {
   Bounds own = {column(at, 0), column(at, 1)};
   Tile next = at + 1,
        isLast = unsqueeze(iota(rows), -1) + 1 >= cast(min(ranges.dim(1) - at, rows + 1), i32); // (rows, 1)
-  device_assert(
-      (own.from >= 0) & (own.from <= own.to) & (cast(own.to, i64) <= limit),
-      "expected ranges that lie within the rows or columns that there are, and end no sooner than they begin");
+  device_assert((own.from >= 0) & (own.from <= own.to) & (cast(own.to, i64) <= limit),
+                "expected ranges that lie within the rows or columns and do not end before they begin");
   device_assert(isLast | ((column(next, 0) >= own.from) & (column(next, 1) >= own.to)),
-                "expected ranges that do not fall");
+                "expected ranges that do not decrease from one row or column to the next");
   return {max(own.from, 0), max(own.to, 0)};
 }
 

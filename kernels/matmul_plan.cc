@@ -180,7 +180,7 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
   chosen.accumulate = epilogue == Epilogue::accumulate;
   chosen.storePreact = chosen.storeBiasGrad = false;
   if (chosen.kUnroll != 0 && (layout == Layout::tn || e.type == i8))
-    throw Error("'matmul': expected 'k_unroll' to be 0 for a product of i8 or of a turned 'a', but got " +
+    throw Error("'matmul': 'k_unroll' must be 0 for i8 operands or a transposed 'a', but got " +
                 std::to_string(chosen.kUnroll));
   if (chosen.kUnroll < 0 || (chosen.kUnroll > 0 && chosen.bk % chosen.kUnroll != 0))
     throw Error("'matmul': expected 'k_unroll' to divide 'bk', but got " + std::to_string(chosen.kUnroll) + " and " +
@@ -314,7 +314,8 @@ Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a,
   const Extents e = expectProduct(plan, layout, a, b, c);
   if (activation != Activation::none) {
     if (!from)
-      throw Error("'matmul_linear_backward': expected 'from', which the derivative of an activation is taken of");
+      throw Error(
+          "'matmul_linear_backward': an activation requires 'from', the values at which its derivative is taken");
     expectShape(plan, "from", *from, {e.M, e.N});
   }
   if (dropout)

@@ -1,13 +1,8 @@
 // Stochastic rounding by arithmetic, without access to bits, so that it is the same on every machine.
 
 #include "kernels/rounding.h"
-#include "dialect/dsl/Kernel.h"
 
 namespace kiln {
-
-Rounding roundingNamed(const std::string &text) {
-  return static_cast<Rounding>(parseChoice("rounding", text, roundingNames));
-}
 
 /// Half a unit in the last place of 1, and the spacing of a type's denormals.
 struct Spacing {

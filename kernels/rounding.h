@@ -12,8 +12,6 @@ namespace kiln {
 enum class Rounding { nearest, stochastic };
 /// Names of the roundings, in the order of the enumeration.
 inline const std::vector<std::string> roundingNames = {"nearest", "stochastic"};
-/// The rounding called `text`; throws Error for another text.
-Rounding roundingNamed(const std::string &text);
 
 /// Rounds `x` (f32) to one of the two neighbours in `type`, bf16 or f16. The nearer neighbour is likelier, so that the
 /// mean is x. `uniform` (f32) in [0, 1), of x's shape, decides. A number of `type` does not change, and no value

@@ -28,7 +28,7 @@ static std::string tellLlvm() {
   auto &options = llvm::cl::getRegisteredOptions();
   const auto found = options.find(option);
   if (found == options.end() || found->second->addOccurrence(0, option, name))
-    throw Error("expected LLVM to have the scheduler '" + name + "', but it has not", Fault::device);
+    throw Error("KILN_SCHEDULER: this LLVM does not support the scheduler '" + name + "'", Fault::device);
   return name;
 }
 

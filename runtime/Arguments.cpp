@@ -149,9 +149,9 @@ static void checkFits(const std::string &kernel, const Signature &signature, siz
                 fmt::format("{} aligned to {}", textOf(arg), fact.alignment));
   const auto withStrides = [&] { return fmt::format("{} with strides {}", textOf(arg), textOf(arg.ref.strides)); };
   if (fact.stridesBy16 < parameter.stridesBy16)
-    throw wrong("have outer strides that 16 divides", withStrides());
+    throw wrong("have outer strides divisible by 16", withStrides());
   if (fact.extentBy16 < parameter.extentBy16)
-    throw wrong("have a last extent that 16 divides", textOf(arg));
+    throw wrong("have a last extent divisible by 16", textOf(arg));
   if (fact.fits32 < parameter.fits32)
     throw wrong("have extents to 2^30 and strides from 0 to 2^31 - 1 bytes", withStrides());
 }
@@ -167,7 +167,7 @@ static void checkDisjoint(const std::string &kernel, const Signature &signature,
       ranges[i] = rangeOf(args[i], workspace);
   for (const auto &[i, j] : signature.disjoint)
     if (ranges[i].overlaps(ranges[j]))
-      throw Error(fmt::format("kernel '{}': expected {} and {} to lie apart, as it was compiled for, but they overlap",
+      throw Error(fmt::format("kernel '{}': {} and {} overlap, but it was compiled for arguments that do not overlap",
                               kernel, calledArgument(signature.parameters[i].name, i),
                               calledArgument(signature.parameters[j].name, j)));
 }

@@ -238,8 +238,7 @@ Begun beginCompiling(const Request &request) {
   }
   if (state.frozen)
     throw Error(
-        fmt::format("kernel '{}': expected no compilation after freeze(), but got new arguments: {} with config "
-                    "'{}'",
+        fmt::format("kernel '{}' requires compilation, which freeze() forbids; new arguments: {} with config '{}'",
                     kernel.name, textOf(args), config));
   const BusyClock::Scope timed(state.clock);
   const std::lock_guard lock(begun.source->tracing);

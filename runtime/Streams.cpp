@@ -83,7 +83,7 @@ void openStandardStreams() noexcept {
     llvm::errs().clear_error();
   });
   llvm::install_bad_alloc_error_handler([](void *, const char *, bool) {
-    say("error: expected more memory, but the system has none left\n");
+    say("error: out of host memory\n");
     _exit(3);
   });
 }
@@ -109,7 +109,7 @@ void writeResult(std::string_view text) {
 
 std::string messageOf(const std::exception &error) {
   if (dynamic_cast<const std::bad_alloc *>(&error))
-    return "expected more memory, but the system has none left";
+    return "out of host memory";
   if (const auto *system = dynamic_cast<const std::system_error *>(&error))
     return std::string("the system failed: ") + system->what();
   return error.what();

@@ -102,11 +102,15 @@ static std::optional<Place> placeOf(Call &call, const View &view, const Offsets 
 static bool checkBlocks(Call &call, const Place &place, const Shape &shape) {
   if (static_cast<int>(shape.size()) <= place.blocks)
     return true;
-  if (place.isNamed)
-    call.expected() << "an extent for each of the " << place.blocks
-                    << " subscripts that are scalars at most, but got shape " << textOf(shape);
+  if (place.isNamed && place.blocks == 0)
+    call.expected() << "no extents, because every subscript is a tile, but got shape " << textOf(shape)
+                    << "; leave the extents out, or give the begin of a block: {n} instead of {n + iota(64)}";
+  else if (place.isNamed)
+    call.expected() << "at most " << place.blocks << (place.blocks == 1 ? " extent" : " extents")
+                    << ", one for each scalar subscript, but got shape " << textOf(shape);
   else
-    call.expected() << "a tile of at most the view's rank " << place.blocks << ", but got shape " << textOf(shape);
+    call.expected() << "a tile of at most " << place.blocks << (place.blocks == 1 ? " dimension" : " dimensions")
+                    << ", the rank of the view, but got shape " << textOf(shape);
   return false;
 }
 
@@ -157,7 +161,7 @@ static void setCache(mlir::Operation *op, Cache cache) {
 static bool checkNoCache(Call &call, Cache cache) {
   if (cache == Cache::evict_normal)
     return true;
-  call.expected() << "no hint for caches on an atomic, but got Cache::"
+  call.expected() << "no cache hint on an atomic, but got Cache::"
                   << (cache == Cache::evict_first ? "evict_first" : "evict_last");
   return false;
 }

@@ -97,9 +97,10 @@ private:
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
 
-static Error expected(Loc loc, const std::string &text) {
-  return Error(loc.file + (":" + std::to_string(loc.line)) + ": error: 'vmap' expected " + text);
+static Error wrong(Loc loc, const std::string &text) {
+  return Error(loc.file + (":" + std::to_string(loc.line)) + ": error: 'vmap'" + text);
 }
+static Error expected(Loc loc, const std::string &text) { return wrong(loc, " expected " + text); }
 
 static void checkAxes(const Kernel &kernel, const ExampleAxes &axes, Loc loc) {
   const std::string of = "kernel '" + kernel.name + "'";
@@ -209,8 +210,8 @@ static std::optional<int64_t> strideOf(const std::vector<Memory> &batched, const
     if (!memory.holds(ref))
       continue;
     if (stride && *stride != memory.stride)
-      throw expected(loc, "a launch's tensor in one batched tensor, but got one in two whose examples are " +
-                              std::to_string(*stride) + " and " + std::to_string(memory.stride) + " bytes apart");
+      throw wrong(loc, ": a tensor of a launch lies in two batched tensors, whose examples are " +
+                           std::to_string(*stride) + " and " + std::to_string(memory.stride) + " bytes apart");
     stride = memory.stride;
   }
   return stride;
@@ -221,9 +222,9 @@ static void checkApart(const std::vector<Batched> &tensors, const std::vector<Me
   for (const auto &[number, tensor] : llvm::enumerate(tensors))
     for (const Memory &memory : batched)
       if (!tensor.axis && tensor.all.count() > 0 && memory.holds(tensor.all))
-        throw expected(loc, "a tensor that all examples have together to lie apart from the first example of tensor " +
-                                std::to_string(memory.number) + ", but got tensor " + std::to_string(number) +
-                                ", which begins there");
+        throw wrong(loc, ": unbatched tensor " + std::to_string(number) +
+                             " begins in the first example of batched tensor " + std::to_string(memory.number) +
+                             "; give it memory of its own, or batch it");
 }
 
 /// The number of examples.
@@ -236,8 +237,8 @@ static int64_t examplesOf(const std::vector<Batched> &tensors, Loc loc) {
       throw expected(loc, "a dimension below the rank " + std::to_string(all.rank()) +
                               " of a batched tensor, but got " + std::to_string(*axis));
     if (examples && *examples != all.extents[*axis])
-      throw expected(loc, "as many examples of each batched tensor, but got " + std::to_string(*examples) + " and " +
-                              std::to_string(all.extents[*axis]));
+      throw expected(loc, "the same number of examples in each batched tensor, but got " + std::to_string(*examples) +
+                              " and " + std::to_string(all.extents[*axis]));
     examples = all.extents[*axis];
   }
   if (!examples)

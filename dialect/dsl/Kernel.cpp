@@ -77,40 +77,55 @@ std::string calledArgument(const std::string &name, size_t index) {
   return name.empty() ? "argument " + std::to_string(index) : "'" + name + "'";
 }
 
-/// The message for an unknown field: the kernel's fields, and the nearest one.
-static Error unknownField(const std::string &kernel, const std::vector<Field> &fields, const std::string &name) {
+namespace {
+/// Names for error messages: the owner of the fields, their text, several of them, and one of them.
+struct FieldWords {
+  std::string owner, text, several, one;
+};
+} // namespace
+
+/// For a name that is no field: the fields that there are, and the most similar one.
+static Error unknownField(const FieldWords &words, const std::vector<Field> &fields, const std::string &name) {
   if (fields.empty())
-    return Error("kernel '" + kernel + "' has no config fields, but got '" + name + "'");
+    return Error(words.owner + " has no " + words.several + ", but got '" + name + "'");
   std::string all;
   std::vector<std::string> names;
   for (const Field &field : fields) {
     all += (all.empty() ? "" : ", ") + field.name;
     names.push_back(field.name);
   }
-  return Error("expected a config field of kernel '" + kernel + "' (" + all + "), but got '" + name + "'" +
+  return Error("expected " + words.one + " of " + words.owner + " (" + all + "), but got '" + name + "'" +
                didYouMean(name, names));
 }
 
-void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config) {
+static void parseFields(const FieldWords &words, const std::vector<Field> &fields, const std::string &text,
+                        void *values) {
   llvm::SmallVector<llvm::StringRef> items;
   if (!text.empty())
     llvm::StringRef(text).split(items, ',');
   llvm::SmallVector<llvm::StringRef> seen;
+  const std::string where = " in the " + words.text + " of " + words.owner;
   for (llvm::StringRef item : items) {
     auto [name, value] = item.split('=');
     name = name.trim();
     if (!item.contains('='))
-      throw Error("expected 'name=value' in the config of kernel '" + kernel + "', but got '" + shown(item.str()) +
-                  "'");
+      throw Error("expected 'name=value'" + where + ", but got '" + shown(item.str()) + "'");
     auto at = std::find_if(fields.begin(), fields.end(), [&](const Field &f) { return name == f.name; });
     if (at == fields.end())
-      throw unknownField(kernel, fields, shown(name.str()));
+      throw unknownField(words, fields, shown(name.str()));
     if (llvm::is_contained(seen, name))
-      throw Error("expected '" + name.str() + "' once in the config of kernel '" + kernel + "', but got '" +
-                  shown(text) + "'");
+      throw Error("expected '" + name.str() + "' once" + where + ", but got '" + shown(text) + "'");
     seen.push_back(name);
-    at->parse(config, value.trim().str());
+    at->parse(values, value.trim().str());
   }
+}
+
+void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config) {
+  parseFields({"kernel '" + kernel + "'", "config", "config fields", "a config field"}, fields, text, config);
+}
+
+void parseOptions(const std::string &op, const std::vector<Field> &fields, const std::string &text, void *options) {
+  parseFields({"operator '" + op + "'", "options", "options", "an option"}, fields, text, options);
 }
 
 // --- Registration ----------------------------------------------------------------------------------------------------

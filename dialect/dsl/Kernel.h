@@ -217,6 +217,8 @@ template <class Config> std::string textOf(const std::vector<Field> &fields, con
 
 /// Sets the fields named in `text`. Throws Error on an unknown name and lists the known ones.
 void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config);
+/// As above for the options of an operator, which Errors name in place of a kernel's config.
+void parseOptions(const std::string &op, const std::vector<Field> &fields, const std::string &text, void *options);
 
 namespace detail {
 /// Classes of kernel parameters. The first three are valid; each of the others has an error message.

@@ -37,8 +37,8 @@ static void checkCells(Call &call) {
     if (!cell.tile)
       continue;
     if (cell.argument ? Tracer::held(*cell.tile) != cell.argument : Tracer::isChanged(cell)) {
-      auto error = call.expected();
-      error << "a condition that changes no tile";
+      auto error = call.tracer.error(call.loc);
+      error << "the condition of 'repeat_while' must not assign to a tile declared outside it";
       error.attachNote(call.tracer.at(cell.declared)) << "declared here";
     }
     Tracer::restore(cell);
@@ -80,7 +80,7 @@ static Hints checkHints(Call &call, Hints hints) {
   else if (hints.stages < 0 || hints.stages > mostStages)
     call.expected() << "from 0 to " << mostStages << " stages, but got " << hints.stages;
   else if (hints.stages > 1 && !hints.pipeline)
-    call.expected() << "no stages without a pipeline, but got " << hints.stages;
+    call.tracer.error(call.loc) << "'range' with stages = " << hints.stages << " requires pipeline = true";
   else
     return hints;
   return {};

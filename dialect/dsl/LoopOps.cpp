@@ -207,7 +207,8 @@ void buildLoop(const Loop::State &state, Frame &frame, ArrayRef<FrameCell> carri
     return endFor(state, changed, loop);
   }
   if (state.hints.unroll != 1 || state.hints.stages != 0 || !state.hints.pipeline)
-    tracer.error(state.loc) << "'range' expected no hints for a loop that may be left before its end";
+    tracer.error(state.loc)
+        << "'range' does not support unroll, pipeline and stages for a loop with break_if() or return_if()";
   const Form form{.isLeft = !leaves.areNone(), .ends = static_cast<bool>(leaves[Leave::program])};
   scf::WhileOp loop = makeWhile(state, inits, form);
   endRound(state, *frame.body, yields, form, leaves);

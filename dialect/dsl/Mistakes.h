@@ -43,14 +43,35 @@ template <std::same_as<Tile> T> Tile iota(const T &count, Type = Type::i32, Loc 
   return count;
 }
 
-// --- Former names ----------------------------------------------------------------------------------------------------
-
 /// An argument of any type. A kernel's own function of such a name is a better match than a template of these.
 struct AnyArgument {
   AnyArgument() = default;
   template <class T> AnyArgument(const T &) {}
   AnyArgument(std::initializer_list<AnyArgument>) {}
 };
+
+/// Options of Triton's load.
+struct OptionsWithOther {
+  Padding padding = Padding::zero;
+  At mask = true;
+  AnyArgument other = {};
+  Cache cache = Cache::evict_normal;
+};
+template <class T = Tile> T load(View, Offsets, TileExtents, OptionsWithOther, AnyArgument = {}) {
+  static_assert(sizeof(T) == 0, "load has no option .other: elements outside the view or the mask read .padding, such "
+                                "as Padding::zero; where() chooses another value");
+  return T();
+}
+
+/// The bounds of Triton's arange.
+template <class First, class Last>
+  requires std::integral<Last> || std::same_as<Last, Tile>
+Tile iota(const First &, const Last &) {
+  static_assert(sizeof(First) == 0, "iota takes a count: iota(64) is 0 to 63, and n + iota(64) is n to n + 63");
+  return 0;
+}
+
+// --- Former names ----------------------------------------------------------------------------------------------------
 
 template <class T = Tile> T expand(AnyArgument, AnyArgument) {
   static_assert(sizeof(T) == 0, "the name of expand() is unsqueeze()");
@@ -84,6 +105,21 @@ template <class T = Tile> void check(AnyArgument, AnyArgument) {
 }
 template <class T = int64_t> T ceildiv(AnyArgument, AnyArgument) {
   static_assert(sizeof(T) == 0, "the name of ceildiv() is cdiv()");
+  return T();
+}
+
+// --- Names of Triton's -----------------------------------------------------------------------------------------------
+
+template <class T = Tile> T arange(AnyArgument, AnyArgument = {}, AnyArgument = {}) {
+  static_assert(sizeof(T) == 0, "the name of arange() is iota(): iota(64) is 0 to 63");
+  return T();
+}
+template <class T = Tile> T maximum(AnyArgument, AnyArgument) {
+  static_assert(sizeof(T) == 0, "the name of maximum() is max()");
+  return T();
+}
+template <class T = Tile> T minimum(AnyArgument, AnyArgument) {
+  static_assert(sizeof(T) == 0, "the name of minimum() is min()");
   return T();
 }
 

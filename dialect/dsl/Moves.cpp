@@ -14,7 +14,7 @@ static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x
     return {};
   const int rank = static_cast<int>(shapeOf(value).size());
   if (rank == 0)
-    call.expected() << "a tile of rank 1 or more, but got " << describe(value);
+    call.expected() << "a tile of rank 1 or more, but got " << describeTile(value);
   else if (axis < -rank || axis >= rank)
     call.expected() << "an axis from " << -rank << " to " << rank - 1 << ", but got " << axis;
   else
@@ -103,7 +103,7 @@ static bool checkParts(Call &call, ArrayRef<Tile> parts, size_t axis) {
       shape[axis] = first[axis];
     if (fits && shape == first && part.type(call.loc) == parts[0].type(call.loc))
       continue;
-    call.expected() << "parts of one type, and of one shape but along axis " << static_cast<int64_t>(axis)
+    call.expected() << "parts of one type, and of one shape except along axis " << static_cast<int64_t>(axis)
                     << ", but got " << nameOf(parts[0].type(call.loc)) << "[" << textOf(first) << "] and "
                     << nameOf(part.type(call.loc)) << "[" << textOf(part.shape(call.loc)) << "]";
     return false;
@@ -151,7 +151,7 @@ Tile concat(const std::vector<At> &parts, int axis, Loc loc) {
     along = found->second;
   }
   if (tiles.empty()) {
-    call.expected() << "a part at least";
+    call.expected() << "at least one part";
     return call.poison();
   }
   if (!checkParts(call, tiles, along))

@@ -34,6 +34,14 @@ std::string describe(mlir::Value value) {
   return shape.empty() ? element + " scalar" : element + "[" + textOf(shape) + "]";
 }
 
+std::string describeTile(mlir::Value value) {
+  Operation *op = shapeOf(value).empty() ? value.getDefiningOp() : nullptr;
+  while (isa_and_nonnull<tile::ReshapeOp, tile::CastOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  const bool isElement = isa_and_nonnull<tile::LoadOp, tile::GatherOp>(op);
+  return describe(value) + (isElement ? "; load(view, {n}) reads one element, load(view, {n}, {64}) a block" : "");
+}
+
 Call::Call(const char *name, Loc loc) : tracer(Tracer::current()), name(name), loc(loc), location(tracer.at(loc)) {
   tracer.countCall(loc);
 }
@@ -58,8 +66,8 @@ void Call::follow(ArrayRef<At> operands) {
       before.add(*done);
   if (effects.clashes(before) && tracer.isFirst() && !std::exchange(warned, true))
     emitWarning(location) << "'" << name
-                          << "' has operands that read and change memory in an order that C++ leaves "
-                             "open: give each effect a statement of its own";
+                          << "': C++ leaves the order of these memory operations unspecified; put each in a "
+                             "statement of its own";
   effects.add(before);
 }
 
@@ -330,7 +338,7 @@ Operands unify(Call &call, ArrayRef<const At *> operands) {
   for (Type type : types)
     if (!holdsAll(result.type, type)) {
       call.expected() << "operands of one type, but got " << nameOf(type) << " and " << nameOf(result.type)
-                      << ", neither of which has all numbers of the other; use cast()";
+                      << ", which have no implicit conversion; use cast()";
       return {};
     }
   if (!hasTile)

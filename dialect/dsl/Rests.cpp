@@ -19,8 +19,8 @@ bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const c
   if (now.getType() == cell.before.getType() && elementOf(now) == elementOf(cell.before))
     return true;
   auto diagnostic = mlir::emitError(now.getLoc());
-  diagnostic << "expected a tile that a " << body << " changes to stay " << describe(cell.before) << ", but got "
-             << describe(now);
+  diagnostic << "a tile that a " << body << " changes must keep its type and shape " << describe(cell.before)
+             << ", but got " << describe(now);
   diagnostic.attachNote(tracer.at(cell.declared)) << "declared here";
   tracer.fail();
   return false;
@@ -29,7 +29,7 @@ bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const c
 void reportDestroyed(Tracer &tracer, const Frame &frame, const char *body, Loc loc) {
   for (Loc declared : frame.destroyed) {
     auto diagnostic = tracer.error(loc);
-    diagnostic << "expected tiles declared before a " << body << " to outlive it, but one was destroyed in it";
+    diagnostic << "a tile declared before a " << body << " is destroyed inside it";
     diagnostic.attachNote(tracer.at(declared)) << "declared here";
   }
 }
@@ -144,20 +144,20 @@ Leaves Tracer::closeRests(size_t open) {
 const char *Tracer::whyNoLeave(Leave kind) const {
   for (const Frame &frame : llvm::reverse(frames)) {
     if (frame.kind == Body::condition)
-      return "outside the condition of a loop";
+      return "in the condition of a loop";
     if (frame.kind == Body::function)
-      return "outside the function of a scan or reduction";
+      return "in the function of a scan or reduction";
     if (frame.kind == Body::loop && kind != Leave::program)
       return "";
   }
-  return kind == Leave::program ? "" : "in the body of a traced loop, 'range' or 'repeat_while'";
+  return kind == Leave::program ? "" : "outside a traced loop, 'range' or 'repeat_while'";
 }
 
 static void leaveWhen(const char *name, Leave kind, const At &condition) {
   Call call(name, condition.loc);
   mlir::Value holds = call.truth(condition, "condition");
   if (const StringRef where = call.tracer.whyNoLeave(kind); !where.empty()) {
-    call.expected() << "to stand " << where;
+    call.tracer.error(call.loc) << "'" << name << "' is not supported " << where;
     return;
   }
   Leaves leaves;

@@ -44,14 +44,14 @@ static std::optional<Factor> factorOf(Call &call, const At &elements, const At &
   int64_t &K = factor.shape[factor.axis];
   K *= type == u8 ? 2 : 1;
   if (K % blockLength != 0) {
-    call.expected() << "blocks of " << blockLength << " elements along the sum, but got " << K;
+    call.expected() << "an inner extent that is a multiple of " << blockLength << ", but got " << K;
     return {};
   }
   Shape wanted = factor.shape;
   wanted[factor.axis] = K / blockLength;
   if (shapeOf(s) != wanted) {
     call.expected() << "scales of shape " << textOf(wanted) << ", one for each " << blockLength
-                    << " elements along the sum, but got " << textOf(shapeOf(s));
+                    << " elements of the inner dimension, but got " << textOf(shapeOf(s));
     return {};
   }
   factor.elements = call.result(x);

@@ -11,7 +11,7 @@ namespace kiln {
 std::optional<int64_t> axisOf(Call &call, mlir::Value tile, int axis) {
   const auto rank = static_cast<int64_t>(shapeOf(tile).size());
   if (rank == 0)
-    call.expected() << "a tile of rank 1 or more, but got " << describe(tile);
+    call.expected() << "a tile of rank 1 or more, but got " << describeTile(tile);
   else if (axis < -rank || axis >= rank)
     call.expected() << "an axis from " << -rank << " to " << rank - 1 << ", but got " << axis;
   else
@@ -96,9 +96,8 @@ static bool checkBody(Call &call, Block &body) {
     if (isArithmetic && !hasTile)
       continue;
     auto error = mlir::emitError(op.getLoc());
-    error << "'" << call.name
-          << "' expected a function that computes with scalars, and neither reads tiles nor memory, "
-          << "but got '" << op.getName() << "'";
+    error << "'" << call.name << "' expected a function of scalars that reads neither tiles nor memory, but got '"
+          << op.getName() << "'";
     call.tracer.fail();
     return false;
   }
@@ -133,7 +132,8 @@ static SmallVector<mlir::Value> callOf(Call &call, const detail::Combine &combin
     if (!value)
       return {};
     if (value.getType() != state.getType() || elementOf(value) != elementOf(state)) {
-      call.expected() << "a function that gives " << describe(state) << ", as it gets, but got " << describe(value);
+      call.expected() << "a function that returns " << describe(state) << ", the type of its arguments, but got "
+                      << describe(value);
       return {};
     }
     values.push_back(value);

@@ -188,7 +188,7 @@ Tile roll(At x, int64_t by, int axis) {
     return call.poison();
   const Shape shape = shapeOf(value);
   if (shape.empty()) {
-    call.expected() << "a tile of rank 1 or more, but got " << describe(value);
+    call.expected() << "a tile of rank 1 or more, but got " << describeTile(value);
     return call.poison();
   }
   const auto at = normalAxis(call, axis, shape.size());
@@ -295,7 +295,7 @@ static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, const A
     return call.poison();
   Shape shape = shapeOf(value);
   if (shape.empty()) {
-    call.expected() << "a tile of rank 1 or more, but got " << describe(value);
+    call.expected() << "a tile of rank 1 or more, but got " << describeTile(value);
     return call.poison();
   }
   if (isBitwise(kind) && isFloat(elementOf(value))) {
@@ -328,7 +328,7 @@ static std::optional<Type> checkFactors(Call &call, mlir::Value a, mlir::Value b
   Shape left = shapeOf(a), right = shapeOf(b);
   const size_t rank = left.size();
   if (rank < 2 || right.size() != rank) {
-    call.expected() << "tiles of one rank from 2 on, but got " << describe(a) << " and " << describe(b);
+    call.expected() << "tiles of the same rank, 2 or more, but got " << describe(a) << " and " << describeTile(b);
     return {};
   }
   if (!std::equal(left.begin(), left.end() - 2, right.begin())) {

@@ -65,8 +65,8 @@ Tile gather(At x, At index, int axis) {
     from = to = both.value_or(Shape());
   }
   if (!fits) {
-    call.expected() << "extents that agree but along axis " << *at << ", but got " << textOf(shapeOf(source)) << " and "
-                    << textOf(shapeOf(places));
+    call.expected() << "extents that agree except along axis " << *at << ", but got " << textOf(shapeOf(source))
+                    << " and " << textOf(shapeOf(places));
     return call.poison();
   }
   from[*at] = extent;

@@ -98,8 +98,8 @@ static bool checkTrace(Tracer &tracer, const std::string &config, ModuleOp first
   if (!different)
     return true;
   auto diagnostic = emitError(*different);
-  diagnostic << "expected loop and branch bodies to leave host variables alone, but this is different when a body is "
-             << how << "; use a tile for what changes while the kernel runs";
+  diagnostic << "a C++ variable changes in the body of a traced loop or branch: this line differs when the body is "
+             << how << "; use a Tile for a value that changes while the kernel runs";
   if (body)
     diagnostic.attachNote(body->getLoc()) << "in the body of this loop or branch";
   return false;

@@ -115,12 +115,12 @@ mlir::Value Tracer::read(const Tile &tile, Loc loc) {
     return {};
   mlir::Value value = held(tile);
   if (!value) {
-    error(loc) << "expected a tile with a value, but got one that is unset";
+    error(loc) << "a tile is used before it is assigned";
     return {};
   }
   if (!isOpen(value.getParentBlock())) {
-    auto diagnostic = error(loc) << "expected a tile that is in scope, but got one computed in a loop or branch body "
-                                    "that has ended; assign it to a tile that has a value before the body";
+    auto diagnostic = error(loc) << "a tile is used outside the loop or branch body that computed it; declare "
+                                    "and initialise it before the body";
     diagnostic.attachNote(value.getLoc()) << "computed here";
     return {};
   }

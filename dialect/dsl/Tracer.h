@@ -369,5 +369,7 @@ Shape shapeOf(mlir::Value value);
 mlir::Type typeOf(mlir::MLIRContext *context, Type element, const Shape &shape = {});
 /// `f32[64x32]`, or `f32 scalar`.
 std::string describe(mlir::Value value);
+/// As above, where a tile of rank 1 or more is expected: of an element that was loaded it says how a block is loaded.
+std::string describeTile(mlir::Value value);
 
 } // namespace kiln

@@ -129,7 +129,7 @@ LogicalResult DotOp::verify() {
        acc = cast<RankedTensorType>(getAcc().getType());
   const int64_t rank = a.getRank();
   if (rank < 2 || b.getRank() != rank || acc.getRank() != rank)
-    return emitOpError("expected tiles of one rank from 2 on, but got ranks ")
+    return emitOpError("expected tiles of the same rank, 2 or more, but got ranks ")
            << rank << ", " << b.getRank() << " and " << acc.getRank();
   if (a.getShape().drop_back(2) != b.getShape().drop_back(2))
     return emitOpError("expected leading sizes to match, but got ") << shapeText(a) << " and " << shapeText(b);

@@ -66,7 +66,7 @@ LogicalResult TakeOp::verify() {
     return failure();
   if (index.getRank() != source.getRank() ||
       withoutAxis(index.getShape(), axis) != withoutAxis(source.getShape(), axis))
-    return emitOpError("expected extents that agree but along axis ")
+    return emitOpError("expected extents that agree except along axis ")
            << axis << ", but got " << source << " and " << index;
   if (result.getElementType() != source.getElementType() || result.getShape() != index.getShape())
     return emitOpError("expected a result of elements of ")

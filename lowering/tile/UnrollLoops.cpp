@@ -101,8 +101,8 @@ struct UnrollLoops : impl::UnrollLoopsBase<UnrollLoops> {
       loop.getBody()->walk([&](Operation *) { ++count; });
       if (count * times.getInt() > operations)
         return emitUserError(loop) << "expected at most " << operations.getValue().value << " operations, but "
-                                   << times.getInt() << " rounds of " << count
-                                   << " make more: choose a smaller 'unroll'";
+                                   << times.getInt() << " unrolled iterations of " << count
+                                   << " operations exceed that; choose a smaller 'unroll'";
       if (times.getInt() > 1)
         unroll(loop, times.getInt());
       return WalkResult::advance();

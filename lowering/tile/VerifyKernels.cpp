@@ -116,7 +116,7 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
         if (failed(verifyInterface(func)) || failed(verifyBody(func)))
           return signalPassFailure();
       } else if (!lowered || !isData(&op)) {
-        emitUserError(&op) << "expected kernels only: functions with the attribute 'tile.kernel'";
+        emitUserError(&op) << "a module must contain only kernels, functions with the attribute 'tile.kernel'";
         return signalPassFailure();
       }
     }
@@ -172,7 +172,7 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
       ++depth;
     if (depth > nesting)
       return emitUserError(op) << "expected loops and branches at most " << nesting.getValue().value
-                               << " deep: make one loop of several and compute their positions from its own";
+                               << " deep; merge loops into one and compute their positions from its own";
     return success();
   }
 

@@ -27,7 +27,8 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
   Start start = folder.read([](const std::string &path) { return Start{readByteConfig(path), readRunState(path)}; });
   const ByteConfig asked = modelOf(options.model, start.config);
   if (!asked.sameModel(start.config))
-    throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(start.config), textOf(asked)));
+    throw Error(
+        fmt::format("the checkpoint's model has {}, but the flags ask for {}", textOf(start.config), textOf(asked)));
   start.notes = goOnWith(start.state, applied(options, start.state.settings));
   return start;
 }
@@ -35,6 +36,7 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
 void train(const TrainOptions &options) {
   verify(static_cast<const RunOptions &>(options));
   verify(options, options);
+  expectNoBatchTokens(options);
   Start start = {modelOf(options.model), {}};
   if (!options.resume)
     start.state.settings = applied(options, settingsOf(options.model));
@@ -45,7 +47,7 @@ void train(const TrainOptions &options) {
   if (const std::optional<std::string> cut = divide(settings, folder.ranks().size()))
     start.notes.push_back(*cut);
   if (settings.batching != Batching::stream)
-    throw Error("expected 'batching' to be stream, for bytes have no documents");
+    throw Error("--batching must be stream; bytes have no documents");
   start.config = configured(start.config, settings);
   start.config.tables = options.tables;
   start.config.linears = options.linears.value_or(start.config.linears);
@@ -63,6 +65,7 @@ void train(const TrainOptions &options) {
 }
 
 void info(const InfoOptions &options) {
+  expectNoBatchTokens(options.settings);
   TrainSettings settings = applied(options.settings, settingsOf(options.model));
   const ByteConfig config = configured(modelOf(options.model), settings);
   const ByteNetwork network(config);

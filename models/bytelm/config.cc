@@ -18,7 +18,8 @@ void verify(const ByteConfig &c) {
   expectBetween("inner", c.inner, largestSize);
   expectBetween("context", c.context, largestSize);
   if (c.width % c.heads != 0)
-    throw Error(fmt::format("expected the heads to divide the width, but got {} and {}", c.heads, c.width));
+    throw Error(fmt::format("expected the number of heads to divide the width, but got {} heads and width {}", c.heads,
+                            c.width));
 }
 
 std::string textOf(const ByteConfig &c) {

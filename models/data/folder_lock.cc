@@ -90,7 +90,7 @@ void FolderLock::makeFolder() {
     }
     const int error = errno;
     if (error == EEXIST && fs::is_symlink(missing.back()))
-      throw Error(fmt::format("expected '{}' to be a folder, but it is a link that leads nowhere", missing.back()));
+      throw Error(fmt::format("expected '{}' to be a folder, but it is a dangling link", missing.back()));
     if (error != EEXIST && error != ENOENT) { // another process created it, or removed its parent
       errno = error;
       fail("make folder", missing.back());
@@ -113,7 +113,7 @@ bool FolderLock::tryLock() {
     const std::string owner = ownerOf(opened);
     if (error == EWOULDBLOCK) {
       ::close(opened);
-      throw Error(fmt::format("expected a folder that no other run writes to, but {} writes to '{}'", owner, folder));
+      throw Error(fmt::format("expected a folder that no other run uses, but {} writes to '{}'", owner, folder));
     }
     say(fmt::format("kiln: warning: cannot lock '{}': {}; nothing keeps a second run out of that folder\n", path,
                     std::strerror(error)));

@@ -29,9 +29,9 @@ PairBatches::PairBatches(std::vector<TokenPair> given, const PairMarks &marks, c
   for (int64_t i = 0; i < std::ssize(pairs); ++i) {
     const int64_t longest = std::max(sourceOf(pairs[i]), targetOf(pairs[i]));
     if (limits.places > 0 && longest > limits.places)
-      throw Error(fmt::format("expected sequences of at most {} places, as many as a micro-batch may have, but got one "
-                              "of {}",
-                              limits.places, longest));
+      throw Error(fmt::format(
+          "expected sequences of at most {} tokens, the size of a micro-batch (--batch-tokens), but got one of {}",
+          limits.places, longest));
     const int64_t count = begins.empty() ? 0 : i + 1 - begins.back();
     source = std::max(source, sourceOf(pairs[i]));
     const bool fits = count <= limits.sequences &&

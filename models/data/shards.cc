@@ -42,7 +42,7 @@ public:
       fail();
     if (!S_ISREG(status.st_mode)) {
       ::close(file);
-      throw Error(fmt::format("expected a file of tokens, but '{}' is none", path));
+      throw Error(fmt::format("expected a token file, but '{}' is not a regular file", path));
     }
     bytes = status.st_size;
   }

@@ -81,7 +81,8 @@ static std::map<std::vector<std::string>, int64_t> runsOf(const std::vector<std:
 Bleu bleuOf(const std::vector<std::string> &lines, const std::vector<std::string> &references,
             const BleuOptions &options) {
   if (lines.size() != references.size())
-    throw Error(fmt::format("expected a reference for each of {} lines, but got {}", lines.size(), references.size()));
+    throw Error(fmt::format("expected a reference for each of {} lines, but got {} references", lines.size(),
+                            references.size()));
   Bleu bleu;
   std::array<int64_t, 4> matches = {}, runs = {};
   for (size_t i = 0; i < lines.size(); ++i) {

@@ -32,13 +32,13 @@ void addGenerationFlags(CLI::App *app, GenerationOptions &o, const std::string &
 
 void verify(const GenerationOptions &o) {
   if (o.tokens < 1)
-    throw Error(fmt::format("expected 'tokens' to be at least 1, but got {}", o.tokens));
+    throw Error(fmt::format("expected '--tokens' to be at least 1, but got {}", o.tokens));
   if (o.texts < 1)
-    throw Error(fmt::format("expected 'num' to be at least 1, but got {}", o.texts));
+    throw Error(fmt::format("expected '--num' to be at least 1, but got {}", o.texts));
   if (o.prompt && o.promptFile)
-    throw Error("expected --prompt or --prompt-file, but got both");
+    throw Error("--prompt and --prompt-file exclude each other");
   if (std::any_of(o.stops.begin(), o.stops.end(), [](const std::string &stop) { return stop.empty(); }))
-    throw Error("expected 'stop' to be a text of at least one byte, but got an empty one");
+    throw Error("expected '--stop' to be a text of at least one byte, but got an empty one");
   verify(o.sampling);
 }
 

@@ -13,15 +13,15 @@ namespace kiln {
 
 void verify(const SamplingParams &c) {
   if (!(c.temperature >= 0) || std::isinf(c.temperature))
-    throw Error(fmt::format("expected 'temperature' to be a number from 0 on, but got {}", c.temperature));
+    throw Error(fmt::format("expected '--temperature' to be at least 0, but got {}", c.temperature));
   if (c.topK < 0)
-    throw Error(fmt::format("expected 'top-k' to be at least 0, but got {}", c.topK));
+    throw Error(fmt::format("expected '--top-k' to be at least 0, but got {}", c.topK));
   if (!(c.topP > 0 && c.topP <= 1))
-    throw Error(fmt::format("expected 'top-p' to be above 0 and at most 1, but got {}", c.topP));
+    throw Error(fmt::format("expected '--top-p' to be above 0 and at most 1, but got {}", c.topP));
   if (!(c.minP >= 0 && c.minP <= 1))
-    throw Error(fmt::format("expected 'min-p' to be from 0 to 1, but got {}", c.minP));
+    throw Error(fmt::format("expected '--min-p' to be from 0 to 1, but got {}", c.minP));
   if (!(c.repetitionPenalty > 0) || std::isinf(c.repetitionPenalty))
-    throw Error(fmt::format("expected 'repetition-penalty' to be above 0, but got {}", c.repetitionPenalty));
+    throw Error(fmt::format("expected '--repetition-penalty' to be above 0, but got {}", c.repetitionPenalty));
 }
 
 /// Logits after the repetition penalty.
@@ -111,7 +111,7 @@ Left::Left(const std::vector<float> &logits, const SamplingParams &c)
     : logits(logits), temperature(c.temperature), ranking(logits, c.topK),
       largest(*std::max_element(logits.begin(), logits.end(), isLess)), count(ranking.size()) {
   if (std::isnan(largest))
-    throw Error("expected a logit that is a number, but each is NaN");
+    throw Error("expected a logit that is a number, but all logits are NaN");
   if (temperature == 0) { // the lowest number on a tie
     count = 1, total = 1;
     return;
@@ -150,7 +150,7 @@ int64_t sampleToken(std::span<const float> given, std::span<const int32_t> seen,
   if (c.temperature == 0) {
     const auto largest = std::max_element(logits.begin(), logits.end(), isLess); // the first on a tie
     if (std::isnan(*largest))
-      throw Error("expected a logit that is a number, but each is NaN");
+      throw Error("expected a logit that is a number, but all logits are NaN");
     return largest - logits.begin();
   }
   Left left(logits, c);

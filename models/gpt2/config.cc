@@ -22,8 +22,8 @@ void verify(const Gpt2Config &config) {
   expectBetween("context", config.context, largestSize);
   expectBetween("vocab", config.vocab, largestSize);
   if (config.width % config.heads != 0)
-    throw Error(fmt::format("expected the heads to divide the width, but got {} heads and width {}", config.heads,
-                            config.width));
+    throw Error(fmt::format("expected the number of heads to divide the width, but got {} heads and width {}",
+                            config.heads, config.width));
   if (config.inner != 0)
     expectBetween("inner", config.inner, largestSize);
   if (!((config.epsilon > 0 || (config.epsilon == 0 && config.form != Gpt2Form())) && config.epsilon <= 1))
@@ -32,9 +32,8 @@ void verify(const Gpt2Config &config) {
 
 void verifyBytes(const Gpt2Config &config) {
   if (config.vocab != 256)
-    throw Error(
-        fmt::format("expected a vocabulary of 256 for text, one token a byte, but got {}; --tokens names a tokenizer",
-                    config.vocab));
+    throw Error(fmt::format("expected a vocabulary of 256 for text as bytes, but got {}; --tokens names a tokenizer",
+                            config.vocab));
 }
 
 std::string textOf(const Gpt2Config &c) {

@@ -142,9 +142,8 @@ static void verifySizes(const JsonObject &json) {
 static void verifyNames(const JsonObject &json, const std::string &path, bool isOwn) {
   for (const std::string &name : json.names())
     if (json.has(name) && isUnknown(name, isOwn))
-      throw Error(fmt::format("expected fields of a GPT-2 in '{}', but got '{}', which is not known; remove it if the "
-                              "model computes the same without it",
-                              path, name));
+      throw Error(
+          fmt::format("'{}' has the unknown field '{}'; remove it if the model does not depend on it", path, name));
 }
 
 static Gpt2Form formIn(const JsonObject &json) {

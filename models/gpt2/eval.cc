@@ -115,6 +115,7 @@ static std::string heldOut(Evaluator &evaluator, const LanguageData &data) {
 static std::string heldOut(const EvalOptions &options, const TrainedModel &model, const Tokenizer &tokenizer,
                            const std::shared_ptr<Device> &device) {
   const TrainSettings settings = replaced(options.batching, model.settings);
+  expectEffect(options.batching, settings);
   LanguageSource source = {.data = options.data ? *options.data : *options.validation,
                            .held = options.validation,
                            .tokenizer = model.vocabulary ? &tokenizer : nullptr,
@@ -138,12 +139,15 @@ std::string scoresOf(const HellaSwagScore &score) {
 
 void evaluate(const EvalOptions &options) {
   if (!options.data && !options.validation && !options.hellaSwag)
-    throw Error("expected --data, --validation or --hellaswag, but got none of them");
+    throw Error("eval requires --data, --validation or --hellaswag");
   if (options.scores && !options.hellaSwag)
-    throw Error("expected --hellaswag beside --scores, but got none");
-  if (options.tasks < 0 || options.batch < 4 || options.batch % 4 != 0)
-    throw Error(fmt::format("expected 'tasks' to be at least 0 and 'batch' a multiple of 4, but got {} and {}",
-                            options.tasks, options.batch));
+    throw Error("--scores requires --hellaswag");
+  if (options.tasks < 0)
+    throw Error(fmt::format("expected '--tasks' to be at least 0, but got {}", options.tasks));
+  if (options.batch < 4 || options.batch % 4 != 0)
+    throw Error(fmt::format("expected '--batch' to be a multiple of 4, but got {}", options.batch));
+  if (!options.data && !options.validation && !options.batching.given.empty())
+    throw Error(fmt::format("--{} requires --data or --validation", options.batching.given.begin()->first));
   const TrainedModel model = readTrained(options.folder, options.dtype);
   const Tokenizer tokenizer(model.vocabulary.value_or(byteVocabulary()));
   const std::shared_ptr<Device> device = openDevice(options.machine);

@@ -61,7 +61,7 @@ void exportModel(const ExportOptions &options) {
     throw Error(fmt::format("expected a folder with a config.json, but got the file '{}'", options.folder));
   const bool isCheckpoint = std::filesystem::exists(*source.folder + "/training.json");
   if (options.state && !isCheckpoint)
-    throw Error(fmt::format("expected a run or a checkpoint for --state, but '{}' has weights alone", *source.folder));
+    throw Error(fmt::format("--state requires a run or a checkpoint, but '{}' has only weights", *source.folder));
   Gpt2Config config = readConfig(*source.folder);
   config.type = f32;
   verifyLlmc(config);

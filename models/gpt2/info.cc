@@ -61,8 +61,9 @@ static std::string exchangeText(const InfoOptions &options, const Shards &shards
 }
 
 void info(const InfoOptions &options) {
+  expectNoBatchTokens(options.settings);
   TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
-  expectBetween("ranks", options.ranks, 65536);
+  expectBetween("--ranks", options.ranks, 65536);
   divide(settings, options.ranks);
   const int64_t batch = settings.batch;
   const Gpt2Config config = configured(modelOf(options.model), settings);

@@ -26,10 +26,9 @@ static std::optional<Pretrained> sourceOf(const TrainOptions &options) {
     return {};
   const Pretrained source = pretrainedAt(*options.init);
   if (options.overwrite && isWithin(source.weights, options.out))
-    throw Error(
-        fmt::format("expected --init to name weights outside of '{}', whose checkpoints --overwrite removes, but "
-                    "got '{}'",
-                    options.out, source.weights));
+    throw Error(fmt::format(
+        "--init must name weights outside of '{}', because --overwrite removes its checkpoints, but got '{}'",
+        options.out, source.weights));
   return source;
 }
 
@@ -50,8 +49,8 @@ static Gpt2Config sizesOf(const TrainOptions &options, const std::optional<Pretr
   }
   const Gpt2Config held = readConfig(*source->folder), asked = modelOf(options.model, held);
   if (!(asked == held))
-    throw Error(
-        fmt::format("expected the model in '{}' of {}, but got {}", *source->folder, textOf(held), textOf(asked)));
+    throw Error(fmt::format("the model in '{}' has {}, but the flags ask for {}", *source->folder, textOf(held),
+                            textOf(asked)));
   return held;
 }
 

@@ -27,11 +27,11 @@ static int64_t paddedVocab(int64_t vocab) { return (vocab + 127) / 128 * 128; }
 void verifyLlmc(const Gpt2Config &c) {
   const auto expect = [&](bool right, const std::string &wanted) {
     if (!right)
-      throw Error(fmt::format("expected a GPT-2 as llm.c has it, {}, but got {}", wanted, textOf(c)));
+      throw Error(fmt::format("llm.c's files require a GPT-2 {}, but got {}", wanted, textOf(c)));
   };
-  expect(c.form == Gpt2Form(), "whose layers are Hugging Face's");
-  expect(c.dropout.kind == DropoutKind::inverted, "without plain dropout, for which its evaluations scale");
-  expect(c.tied, "whose head is the table of tokens");
+  expect(c.form == Gpt2Form(), "with Hugging Face's layers");
+  expect(c.dropout.kind == DropoutKind::inverted, "without plain dropout (--dropout-kind)");
+  expect(c.tied, "whose head is the token table");
   expect(c.innerWidth() == 4 * c.width, "whose feed-forward layers are four times as wide");
   expect(c.epsilon == 1e-5, "whose norms add 1e-5");
   expect(c.scalesScores && !c.scalesByLayer, "whose scores are divided by the root of a head's width");
@@ -50,8 +50,8 @@ static Gpt2Config configOf(const Header &header, const std::string &path) {
   config.vocab = header[3];
   config.type = header[1] == f32Version ? f32 : bf16;
   if (header[rowsAt] < config.vocab)
-    throw Error(fmt::format("expected at least {} rows for as many tokens in '{}', but got {}", config.vocab, path,
-                            header[rowsAt]));
+    throw Error(fmt::format("expected at least {} rows in the token table of '{}', one for each token, but got {}",
+                            config.vocab, path, header[rowsAt]));
   verify(config);
   return config;
 }
@@ -145,7 +145,7 @@ void writeLlmcModel(const std::string &path, const Gpt2Config &config, const Par
                     const HostBuffers &buffers) {
   verifyLlmc(config);
   if (config.type != f32 && config.type != bf16)
-    throw Error(fmt::format("expected fp32 or bf16 for a model of llm.c, but got {}", dtypeOf(config.type)));
+    throw Error(fmt::format("llm.c's files require --dtype fp32 or bf16, but got {}", dtypeOf(config.type)));
   const int64_t rows = paddedVocab(config.vocab);
   Header header = {modelMagic, config.type == f32 ? f32Version : bf16Version};
   const std::array sizes = {config.context, config.vocab, config.layers, config.heads, config.width, rows};

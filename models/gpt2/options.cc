@@ -192,6 +192,7 @@ Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> 
 }
 
 TrainSettings settingsOf(const TrainOptions &o, const std::optional<TrainSettings> &base) {
+  expectNoBatchTokens(o);
   if (base)
     return applied(o, *base);
   TrainSettings named = gpt2Named(nameOf(o.model)).settings;

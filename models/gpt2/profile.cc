@@ -15,7 +15,8 @@
 namespace kiln {
 
 void profile(const ProfileOptions &options) {
-  expectBetween("steps", options.steps, largestSize);
+  expectBetween("--steps", options.steps, largestSize);
+  expectNoBatchTokens(options.settings);
   const TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
   const Gpt2Config config = configured(modelOf(options.model), settings);
   const Network network(config);

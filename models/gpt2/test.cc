@@ -82,7 +82,7 @@ static double errorOf(const std::vector<float> &got, const std::vector<float> &w
 
 static Task randomTask(const TestOptions &options) {
   if (options.batch < 1)
-    throw Error(fmt::format("expected 'batch' to be at least 1, but got {}", options.batch));
+    throw Error(fmt::format("expected '--batch' to be at least 1, but got {}", options.batch));
   Task task = {modelOf(options.model), {.batch = options.batch, .seed = options.seed}, {}};
   task.batch = randomTokens(task.config, options.batch, options.seed);
   return task;

@@ -14,7 +14,7 @@ std::optional<Vocabulary> vocabularyBeside(const Pretrained &model) {
   if (!model.folder)
     return {};
   if (fs::exists(fs::path(*model.folder) / "spiece.model"))
-    throw Error(fmt::format("expected a tokenizer of byte pairs (tokenizer.json, or vocab.json and merges.txt), but "
+    throw Error(fmt::format("expected a byte-pair tokenizer (tokenizer.json, or vocab.json and merges.txt), but "
                             "'{}/spiece.model' is another kind",
                             *model.folder));
   const bool isCheckpoint = fs::exists(fs::path(*model.folder) / "training.json");
@@ -28,10 +28,9 @@ DocumentMarks documentMarks(const std::optional<Vocabulary> &vocabulary) {
   const Vocabulary known = vocabulary.value_or(Vocabulary());
   const std::optional<int32_t> begin = documentMark(known);
   if (!begin)
-    throw Error(
-        fmt::format("expected a tokenizer with the special token <|endoftext|> or <s>, or only one other, which begins "
-                    "documents, but it has {} special tokens",
-                    known.specials.size()));
+    throw Error(fmt::format("the tokenizer does not say which token begins a document; expected <|endoftext|>, <s>, or "
+                            "exactly one special token, but got {} special tokens",
+                            known.specials.size()));
   return {*begin, documentEnd(known)};
 }
 
@@ -50,7 +49,7 @@ void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &voc
   if (!vocabulary)
     return verifyBytes(config);
   if (config.vocab < vocabulary->size())
-    throw Error(fmt::format("expected a vocabulary of at least {}, as the tokenizer has, but got {}",
+    throw Error(fmt::format("expected a vocabulary of at least {}, the size of the tokenizer, but got {}",
                             vocabulary->size(), config.vocab));
 }
 

@@ -34,7 +34,7 @@ static std::optional<Vocabulary> vocabularyOfRun(const TrainOptions &options, co
     return held;
   const Vocabulary asked = readVocabulary(*options.tokens);
   if (asked != held.value_or(byteVocabulary()))
-    throw Error(fmt::format("expected the tokens that the run began with, but '{}' are others", *options.tokens));
+    throw Error(fmt::format("--tokens '{}' is not the tokenizer of the run", *options.tokens));
   return held;
 }
 
@@ -43,7 +43,8 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
   Start r = folder.read([](const std::string &path) { return Start{readConfig(path), readRunState(path)}; });
   const Gpt2Config asked = modelOf(options.model, r.config);
   if (!(asked == r.config))
-    throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(r.config), textOf(asked)));
+    throw Error(
+        fmt::format("the checkpoint's model has {}, but the flags ask for {}", textOf(r.config), textOf(asked)));
   r.vocabulary = vocabularyOfRun(options, folder);
   if (r.vocabulary || !namesShards(options.data))
     verifyTokens(r.config, r.vocabulary);
@@ -70,7 +71,7 @@ static void keepVocabulary(const std::string &folder, const std::optional<Vocabu
 
 void train(const TrainOptions &options) {
   if (options.resume && options.init)
-    throw Error("expected one of --resume, which goes on, and --init, which begins anew, but got both");
+    throw Error("--resume and --init exclude each other; --resume continues a run, --init starts a new one");
   verify(static_cast<const RunOptions &>(options));
   verify(options, options);
   const std::optional<Beginning> beginning = options.resume ? std::nullopt : std::optional<Beginning>(options);
@@ -98,7 +99,7 @@ void train(const TrainOptions &options) {
   for (const std::string &line : data.notes())
     begun.notes.push_back(line);
   if (begun.state.settings.samples > 0 && namesShards(options.data) && !tokenizer)
-    throw Error(fmt::format("expected --samples beside --tokens, but '{}' has numbers alone", options.data));
+    throw Error(fmt::format("--samples requires --tokens, because '{}' holds only token numbers", options.data));
   const Tokenizer letters = tokenizer.value_or(Tokenizer(byteVocabulary()));
   train(Run{
       .options = options,

@@ -56,7 +56,7 @@ TrainedModel readTrained(const std::string &folder, const std::optional<std::str
       const std::optional<std::string> older = wholeCheckpointBefore(*source.folder);
       if (!older)
         throw;
-      throw Error(fmt::format("{}; '{}' is whole", error.what(), *older), error.fault);
+      throw Error(fmt::format("{}; '{}' is intact", error.what(), *older), error.fault);
     }
   }
 }

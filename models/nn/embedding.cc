@@ -104,7 +104,8 @@ HostEmbeddingIndex indexOf(const std::vector<int32_t> &tokens, int64_t vocab, bo
   int64_t present = 0;
   for (int64_t i = 0; i < count; ++i) {
     if (tokens[i] < -1 || tokens[i] >= vocab)
-      throw Error("expected tokens below " + std::to_string(vocab) + ", but got " + std::to_string(tokens[i]));
+      throw Error("expected tokens from 0 to below " + std::to_string(vocab) + ", but got " +
+                  std::to_string(tokens[i]));
     if (tokens[i] >= 0) {
       places[tokens[i]].push_back(static_cast<int32_t>(i));
       ++present;

@@ -21,7 +21,8 @@ static int64_t blocksIn(const std::string &flag, const std::string &text) {
   const char *const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || number < 1)
-    throw Error(fmt::format("expected '{}' to name a number of blocks from 1 on behind ':', but got '{}'", flag, text));
+    throw Error(
+        fmt::format("expected '{}' to have a number of blocks of at least 1 after ':', but got '{}'", flag, text));
   return number;
 }
 
@@ -41,8 +42,8 @@ Recompute recomputeNamed(const std::string &flag, const std::string &text) {
     else if (site != siteNames.end())
       result.blocks.at(site - siteNames.begin()) = blocks;
     else
-      throw Error(fmt::format("expected '{}' to be none, or names out of {} and block, each with ':' and a number of "
-                              "blocks or without, but got '{}'",
+      throw Error(fmt::format("expected '{}' to be none, or a list of {} and block, joined by commas, each with ':' "
+                              "and a number of blocks or without, but got '{}'",
                               flag, fmt::join(siteNames, ", "), text));
   }
   return result;

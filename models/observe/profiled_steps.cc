@@ -14,8 +14,7 @@ StepRange stepRangeNamed(const std::string &flag, const std::string &text) {
   const auto first = numberIn<int64_t>(flag, text.substr(0, colon));
   const StepRange range = {first, colon == std::string::npos ? first : numberIn<int64_t>(flag, text.substr(colon + 1))};
   if (range.first < 1 || range.last < range.first)
-    throw Error(fmt::format("expected '{}' to be A:B, steps from A to B with 1 at least and A at most B, or A for one "
-                            "step, but got '{}'",
+    throw Error(fmt::format("expected '{}' to be A:B (steps A to B, with 1 <= A <= B) or A (one step), but got '{}'",
                             flag, text));
   return range;
 }

@@ -24,7 +24,7 @@ namespace kiln {
 
 static int threadsOf(const DocumentOptions &options) {
   if (options.threads < 0)
-    throw Error(fmt::format("expected 'threads' to be at least 0, but got {}", options.threads));
+    throw Error(fmt::format("expected '--threads' to be at least 0, but got {}", options.threads));
   return options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
@@ -57,19 +57,21 @@ static TokenStyle styleNamed(const std::string &name) {
       {"bytes", TokenStyle::bytes}, {"words", TokenStyle::words}, {"whole-words", TokenStyle::wholeWords}};
   const auto found = styles.find(name);
   if (found == styles.end())
-    throw Error(fmt::format("expected 'style' to be bytes, words or whole-words, but got '{}'", name));
+    throw Error(fmt::format("expected '--style' to be bytes, words or whole-words, but got '{}'", name));
   return found->second;
 }
 
 void learn(const LearnOptions &options) {
-  if (options.merges < 0 || options.leastCount < 1 || options.words < 1)
-    throw Error(
-        fmt::format("expected 'merges' to be at least 0, 'words' and 'min-count' at least 1, but got {}, {} and {}",
-                    options.merges, options.words, options.leastCount));
+  const auto expectAtLeast = [](const char *flag, int64_t least, int64_t value) {
+    if (value < least)
+      throw Error(fmt::format("expected '{}' to be at least {}, but got {}", flag, least, value));
+  };
+  expectAtLeast("--merges", 0, options.merges);
+  expectAtLeast("--words", 1, options.words);
+  expectAtLeast("--min-count", 1, options.leastCount);
   const TokenStyle style = styleNamed(options.style);
   if (style != TokenStyle::bytes && options.split)
-    throw Error(fmt::format("expected 'split' with style bytes alone, but got it with {}, which are cut at white space",
-                            options.style));
+    throw Error(fmt::format("--split requires --style bytes; {} are split at white space", options.style));
   BpeSettings settings = {.merges = options.merges, .words = options.words, .leastCount = options.leastCount};
   settings.split = options.split.value_or(settings.split);
   settings.specials = options.specials.value_or(style == TokenStyle::bytes ? std::vector<std::string>{"<|endoftext|>"}
@@ -149,15 +151,15 @@ static std::optional<int32_t> specialOf(const EncodeOptions &options, const Voca
     return {};
   const auto found = vocabulary.specials.find(*name);
   if (found == vocabulary.specials.end())
-    throw Error(fmt::format("expected a special token of '{}', but '{}' is none", options.tokenizer, *name));
+    throw Error(fmt::format("expected a special token of '{}', but got '{}'", options.tokenizer, *name));
   return found->second;
 }
 
 void encode(const EncodeOptions &options) {
   if (options.shardTokens < 0)
-    throw Error(fmt::format("expected 'shard-tokens' to be at least 0, but got {}", options.shardTokens));
+    throw Error(fmt::format("expected '--shard-tokens' to be at least 0, but got {}", options.shardTokens));
   if (!options.out.empty() && options.shardTokens == 0 && !namesShards(options.out))
-    throw Error(fmt::format("expected a file of tokens that ends in .bin, but got '{}'", options.out));
+    throw Error(fmt::format("expected the name of a token file to end in .bin, but got '{}'", options.out));
   if (options.shardTokens > 0)
     expectNoShards(options.out);
   const Tokenizer tokenizer(readVocabulary(options.tokenizer));

@@ -57,8 +57,8 @@ Splitter::Splitter(const std::string &expression) {
   pcre2_code *code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(whole.data()), whole.size(),
                                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
   if (!code)
-    throw Error(fmt::format("expected an expression that cuts a text into pieces, but got '{}': {}", expression,
-                            textOf(error)));
+    throw Error(
+        fmt::format("expected a regular expression that splits a text, but got '{}': {}", expression, textOf(error)));
   compiled = std::make_shared<Compiled>(code);
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); // may fail; matching is slower then
 }

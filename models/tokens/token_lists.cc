@@ -49,8 +49,9 @@ void addMerge(Vocabulary &v, const TokenIds &ids, const std::string &left, const
   const bool isLetters = bytesIn(v.style, left, bytes[0]) && bytesIn(v.style, right, bytes[1]);
   const auto parts = {ids.find(bytes[0]), ids.find(bytes[1]), ids.find(bytes[0] + bytes[1])};
   if (!isLetters || std::any_of(parts.begin(), parts.end(), [&](const auto &part) { return part == ids.end(); }))
-    throw Error(fmt::format("expected two tokens in {} that make a third of the vocabulary, but got '{}' and '{}'",
-                            where, left, right));
+    throw Error(
+        fmt::format("expected a merge in {} whose two tokens and result are in the vocabulary, but got '{}' and '{}'",
+                    where, left, right));
   v.merges.push_back({parts.begin()[0]->second, parts.begin()[1]->second, parts.begin()[2]->second});
 }
 

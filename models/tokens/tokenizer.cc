@@ -262,7 +262,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   std::string text;
   for (const int32_t id : ids) {
     if (id < 0 || id >= size() || words.tokens[id].empty())
-      throw Error(fmt::format("expected tokens of the vocabulary, which has {}, but got {}", size(), id));
+      throw Error(fmt::format("expected tokens below {}, the size of the vocabulary, but got {}", size(), id));
     const std::string &token = words.tokens[id];
     if (words.style == TokenStyle::words && token.ends_with(endOfWord))
       text.append(token, 0, token.size() - endOfWord.size()).push_back(' ');

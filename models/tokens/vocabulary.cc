@@ -90,7 +90,7 @@ void verify(const Vocabulary &v) {
   for (size_t rank = 0; rank < v.merges.size(); ++rank) {
     const auto &[left, right, result] = v.merges[rank];
     if (!isToken(left) || !isToken(right) || !isToken(result) || v.tokens[result] != v.tokens[left] + v.tokens[right])
-      throw Error(fmt::format("expected merge {} to make a token of two others, but got {} and {} for {}", rank, left,
+      throw Error(fmt::format("expected merge {} to join two tokens into a third, but got {} and {} for {}", rank, left,
                               right, result));
   }
   for (const auto &[text, id] : v.specials)
@@ -99,8 +99,7 @@ void verify(const Vocabulary &v) {
   if (v.style == TokenStyle::bytes)
     byteTokens(v);
   else if (!v.specials.contains(unknownToken))
-    throw Error(
-        fmt::format("expected a special token {} for words that are no tokens, but there is none", unknownToken));
+    throw Error(fmt::format("expected a special token {} for unknown words, but there is none", unknownToken));
   else if (v.style == TokenStyle::words && std::find(v.tokens.begin(), v.tokens.end(), endOfWord) == v.tokens.end())
     throw Error(fmt::format("expected the token {}, which ends words, but there is none", endOfWord));
 }

@@ -49,11 +49,10 @@ void verifyParts(const std::string &checkpoint) {
        {std::pair("model.safetensors", &parts.weights), std::pair("optimizer.safetensors", &parts.moments)}) {
     *metadata = Safetensors(checkpoint + "/" + name).metadata();
     if (const std::string theirs = valueOf(*metadata, identityKey); theirs != identity)
-      throw Error(
-          fmt::format("expected the parts of '{}' to belong together, but '{}' is of checkpoint {} (step {}, seed "
-                      "{}) and 'training.json' of {} (step {}, seed {})",
-                      checkpoint, name, theirs, valueOf(*metadata, stepKey), valueOf(*metadata, seedKey), identity,
-                      training.integer("step"), training.object("settings").natural("seed")));
+      throw Error(fmt::format("checkpoint '{}' mixes files of different checkpoints: '{}' is of checkpoint {} (step "
+                              "{}, seed {}) and 'training.json' of {} (step {}, seed {})",
+                              checkpoint, name, theirs, valueOf(*metadata, stepKey), valueOf(*metadata, seedKey),
+                              identity, training.integer("step"), training.object("settings").natural("seed")));
     metadata->erase(identityKey);
   }
   if (!identified)
@@ -61,10 +60,9 @@ void verifyParts(const std::string &checkpoint) {
   if (const size_t place = parts.training.find(identity); place != std::string::npos)
     parts.training.replace(place, identity.size(), noIdentity);
   if (const std::string got = hashOf(parts); got != identity)
-    throw Error(
-        fmt::format("expected the parts of '{}' as they were written, with the hash {}, but got {}: one of them was "
-                    "changed",
-                    checkpoint, identity, got));
+    throw Error(fmt::format("expected the files of checkpoint '{}' to have the hash {}, as when they were written, but "
+                            "got {}: one of them was changed",
+                            checkpoint, identity, got));
 }
 
 } // namespace kiln

@@ -72,9 +72,9 @@ static Streams open(const LanguageSource &source, int64_t context) {
   if (namesShards(source.data))
     return shards(source, context);
   if (source.held)
-    throw Error(fmt::format("expected --validation beside files of tokens (.bin) alone, but got it with '{}', whose "
-                            "last tenth validates",
-                            source.data));
+    throw Error(fmt::format(
+        "--validation requires token files (.bin), but --data is '{}'; the last tenth of a text is the validation set",
+        source.data));
   return source.tokenizer ? encoded(source, context) : bytesOf(source, context);
 }
 
@@ -118,7 +118,7 @@ LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64
     return;
   }
   if (source.llmcRows)
-    throw Error("expected 'order' to be shuffled for documents that are padded or packed, but got llmc");
+    throw Error("--order llmc requires --batching stream");
   const Packing packing = {source.pack, source.pack > 0 ? std::optional(seed) : std::nullopt};
   const std::vector<DocumentPlace> places = placesIn(source, *train, known.hash, "train");
   documentCount = std::ssize(places);

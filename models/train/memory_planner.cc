@@ -130,7 +130,7 @@ static int64_t bytesOf(const MemoryBudget &budget, const Device &device, const C
   if (const std::optional<int64_t> free = freeBytesOf(device))
     return *free / 10 * 9;
   if (!isHostMemory(device))
-    throw Error(fmt::format("expected a size after '--memory', such as 40GiB, for '{}' does not say what it has free",
+    throw Error(fmt::format("--memory requires a size, such as 40GiB, because '{}' does not report its free memory",
                             device.name()));
   return residentBytes() + availableBytes() / 10 * 9 / ranks.localSize();
 }
@@ -145,11 +145,10 @@ FittedSettings fitToMemory(const Device &device, const Model &model, const Train
   if (!candidate) {
     const MemoryCandidate least = planner.least();
     throw Error(
-        fmt::format("expected '--memory' of at least {} for this model and micro-batches of {}, but got {}: with "
-                    "--recompute {} and --loss-chunks {} the plan takes {}, and the process {} beside it; a "
-                    "smaller --batch takes less",
-                    sizeText(least.bytes + beside), settings.batch, sizeText(bytes), nameOf(least.recompute),
-                    least.lossChunks, sizeText(least.bytes), sizeText(beside)));
+        fmt::format("expected '--memory' of at least {} for this model and --batch {}, but got {}; a smaller --batch "
+                    "requires less (plan {} with --recompute {} and --loss-chunks {}, rest of the process {})",
+                    sizeText(least.bytes + beside), settings.batch, sizeText(bytes), sizeText(least.bytes),
+                    nameOf(least.recompute), least.lossChunks, sizeText(beside)));
   }
   together.broadcast(&*candidate, sizeof(*candidate)); // processes may have different amounts of free memory
   const double more = (candidate->work / planner.at(0, 1).work - 1) * 100;

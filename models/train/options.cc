@@ -18,7 +18,7 @@ static const std::string anyGpu = "cuda";
 
 std::shared_ptr<Device> openDevice(const MachineOptions &options) {
   if (options.threads < 0)
-    throw Error(fmt::format("expected 'threads' to be at least 0, but got {}", options.threads));
+    throw Error(fmt::format("expected '--threads' to be at least 0, but got {}", options.threads));
   std::shared_ptr<Device> device = Device::open(options.device == anyGpu ? "cuda:0" : options.device);
   if (options.threads > 0) {
     device->setThreads(options.threads);
@@ -63,32 +63,39 @@ std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool i
     return {};
   const int64_t each = cdiv(ranks, settings.accumulate);
   if (!isCut || settings.order == DataOrder::llmc || settings.batch % each != 0)
-    throw Error(
-        fmt::format("expected at least as many micro-batches in a step (--accumulate) as there are ranks{}, but "
-                    "got {} of {} sequences for {} ranks",
-                    isCut ? ", or such as can be cut into parts" : "", settings.accumulate, settings.batch, ranks));
+    throw Error(fmt::format("expected '--accumulate' to be at least the number of ranks{}, but got {} micro-batches of "
+                            "{} sequences for {} ranks",
+                            isCut ? ", or '--batch' to be a multiple of the ranks for each micro-batch" : "",
+                            settings.accumulate, settings.batch, ranks));
   cut(settings, settings.parts * each);
   return fmt::format("a step has {} micro-batches of {} sequences, for {} ranks", settings.accumulate, settings.batch,
                      ranks);
 }
 
-/// Throws for options without effect under the resulting settings.
-static void expectMeaning(const SettingOptions &o, const TrainSettings &s) {
-  if (s.rounding == Rounding::stochastic && o.has("rounding") && (s.master || s.type == f32))
-    throw Error(fmt::format("expected 'rounding' to be stochastic with 'master' 0 and a narrow dtype alone, but got "
-                            "'master' {} and {}: f32 weights round to nearest",
-                            static_cast<int>(s.master), dtypeOf(s.type)));
-  if ((o.has("loss-scale") || o.has("scale-window")) && s.type != f16)
-    throw Error(fmt::format("expected 'loss-scale' and 'scale-window' with dtype fp16 alone, but got {}: its gradients "
-                            "do not vanish",
-                            dtypeOf(s.type)));
+void expectEffect(const SettingOptions &o, const TrainSettings &s) {
+  const auto expect = [&](bool hasEffect, const char *flag, const std::string &required, const std::string &got) {
+    if (o.has(flag) && !hasEffect)
+      throw Error(fmt::format("--{} requires {}, but got {}", flag, required, got));
+  };
+  const std::string dtype = fmt::format("--dtype {}", dtypeOf(s.type));
+  const std::string batching = fmt::format("--batching {}", batchingNames.at(static_cast<size_t>(s.batching)));
+  expect(s.rounding == Rounding::nearest || (!s.master && s.type != f32), "rounding",
+         "--master 0 and --dtype bf16 or fp16", fmt::format("--master {} and {}", static_cast<int>(s.master), dtype));
+  for (const char *flag : {"loss-scale", "scale-window"})
+    expect(s.type == f16, flag, "--dtype fp16", dtype);
+  expect(s.batching == Batching::stream, "order", "--batching stream", batching);
+  for (const char *flag : {"pack", "positions"})
+    expect(s.batching == Batching::packed, flag, "--batching packed", batching);
+}
+
+void expectNoBatchTokens(const SettingOptions &o) {
+  if (o.has("batch-tokens"))
+    throw Error("--batch-tokens requires pairs of lines as data (translate); --batch sets the size of a micro-batch");
 }
 
 void verify(const RunOptions &run, const SettingOptions &settings) {
   if (run.memory && (settings.has("recompute") || settings.has("loss-chunks")))
-    throw Error(
-        "expected one of --memory, which chooses what is made again, and --recompute or --loss-chunks, which say "
-        "it, but got both");
+    throw Error("--memory excludes --recompute and --loss-chunks, which it chooses");
 }
 
 TrainSettings replaced(const SettingOptions &o, const TrainSettings &base) {
@@ -106,7 +113,7 @@ TrainSettings replaced(const SettingOptions &o, const TrainSettings &base) {
 TrainSettings applied(const SettingOptions &o, const TrainSettings &base) {
   const TrainSettings s = replaced(o, base);
   verify(s);
-  expectMeaning(o, s);
+  expectEffect(o, s);
   return s;
 }
 

@@ -56,6 +56,10 @@ std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool i
 
 /// Throws Error if both decide about recomputation.
 void verify(const RunOptions &run, const SettingOptions &settings);
+/// Throws Error for a given setting that has no effect under `settings`, such as --pack without packed documents.
+void expectEffect(const SettingOptions &options, const TrainSettings &settings);
+/// Throws Error for --batch-tokens, in programs whose micro-batches have a fixed number of sequences.
+void expectNoBatchTokens(const SettingOptions &options);
 /// `base` with the given settings replaced. They refer to micro-batches before division over ranks: a command that is
 /// repeated for resuming changes nothing.
 TrainSettings replaced(const SettingOptions &options, const TrainSettings &base);

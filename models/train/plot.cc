@@ -56,7 +56,7 @@ static std::uintmax_t sizeOfLogs(const PlotOptions &options) {
 
 void plot(const PlotOptions &options) {
   if (options.follow && options.out == "-")
-    throw Error("expected a file beside --follow, which is written anew, but got '-'");
+    throw Error("--follow requires a file for --out, but got '-'");
   std::uintmax_t drawn = 0;
   for (bool goesOn = options.follow; goesOn; std::this_thread::sleep_for(std::chrono::milliseconds(200))) {
     goesOn = std::any_of(options.runs.begin(), options.runs.end(), isWritten);

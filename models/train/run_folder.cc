@@ -21,9 +21,9 @@ static std::optional<std::string> checkpointFor(const RunOptions &options) {
   if (options.resume && !newest)
     throw Error(fmt::format("expected a checkpoint to resume from in '{}', but there is none", options.out));
   if (!options.resume && newest && !options.overwrite)
-    throw Error(fmt::format("expected a folder without checkpoints, but '{}' exists; --resume goes on from it, "
-                            "--overwrite begins anew",
-                            *newest));
+    throw Error(fmt::format(
+        "expected a folder without checkpoints, but '{}' exists; --resume continues from it, --overwrite removes it",
+        *newest));
   return options.resume ? newest : std::nullopt;
 }
 
@@ -32,14 +32,14 @@ void verify(const RunOptions &options) {
     if (!right)
       throw Error(fmt::format("expected '{}' to be {}, but got {}", name, range, value));
   };
-  expect(options.saveEvery >= 0, "save-every", "at least 0", options.saveEvery);
-  expect(options.stopAfter >= 0, "stop-after", "at least 0", options.stopAfter);
-  expect(options.keep >= 1, "keep", "at least 1", options.keep);
-  expect(options.keepEvery >= 0, "keep-every", "at least 0", options.keepEvery);
+  expect(options.saveEvery >= 0, "--save-every", "at least 0", options.saveEvery);
+  expect(options.stopAfter >= 0, "--stop-after", "at least 0", options.stopAfter);
+  expect(options.keep >= 1, "--keep", "at least 1", options.keep);
+  expect(options.keepEvery >= 0, "--keep-every", "at least 0", options.keepEvery);
   if (options.trace && !options.profile)
-    throw Error("expected --profile A:B beside --trace, which steps it is of");
+    throw Error("--trace requires --profile A:B, the steps that it records");
   if (options.resume && options.overwrite)
-    throw Error("expected one of --resume, which goes on, and --overwrite, which begins anew, but got both");
+    throw Error("--resume and --overwrite exclude each other");
   if (options.resume)
     checkpointFor(options); // before a folder is created with a mistyped name
   verifyNoOtherModel(options.out);
@@ -58,7 +58,7 @@ void RunFolder::nameOlder(const Error &error) const {
   const std::optional<std::string> older = error.fault == Fault::user ? wholeCheckpointBefore(*begin) : std::nullopt;
   if (!older)
     throw;
-  throw Error(fmt::format("{}; '{}' is whole, and --resume-step {} goes on from it", error.what(), *older,
+  throw Error(fmt::format("{}; '{}' is intact, and --resume-step {} continues from it", error.what(), *older,
                           readRunState(*older).step));
 }
 

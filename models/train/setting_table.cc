@@ -46,12 +46,12 @@ static Range between(int64_t least, int64_t most) {
 static const Range share = {"at least 0 and below 1", [](double x, const TrainSettings &) { return x >= 0 && x < 1; }};
 static const Range chances = {"at least 0 and below 1, or -1",
                               [](double x, const TrainSettings &) { return (x >= 0 && x < 1) || x == -1; }};
-static const Range withinSteps = {"between 0 and the steps", [](double x, const TrainSettings &s) {
+static const Range withinSteps = {"between 0 and --steps", [](double x, const TrainSettings &s) {
                                     return x >= 0 && x <= static_cast<double>(s.steps);
                                   }};
-static const Range aboveForExponential = {
-    "above 0 with an exponential schedule, whose rates are powers of it",
-    [](double x, const TrainSettings &s) { return s.schedule != Schedule::exponential || x > 0; }};
+static const Range aboveForExponential = {"above 0 with --schedule exponential", [](double x, const TrainSettings &s) {
+                                            return s.schedule != Schedule::exponential || x > 0;
+                                          }};
 /// The largest z-score in a window that includes the value itself.
 static const Range deviations = {
     fmt::format("0, or below {:.1f}, as far as one of {} numbers can be above their mean",
@@ -68,7 +68,7 @@ static const Range lossScales = {"a power of two from 1 to 16777216", [](double 
 static void expectIn(const Ranges &ranges, const std::string &flag, auto value, const TrainSettings &s) {
   for (const Range &range : ranges)
     if (!range.holds(static_cast<double>(value), s))
-      throw Error(fmt::format("expected '{}' to be {}, but got {}", flag, range.text, value));
+      throw Error(fmt::format("expected '--{}' to be {}, but got {}", flag, range.text, value));
 }
 
 /// Reads a field that older checkpoints may lack; then the setting keeps its default.
@@ -114,7 +114,7 @@ static Setting truth(const char *flag, const char *field, bool TrainSettings::*m
       [=](TrainSettings &s, const std::string &text) {
         const auto value = numberIn<int64_t>("--" + name, text);
         if (value != 0 && value != 1)
-          throw Error(fmt::format("expected '{}' to be 0 or 1, but got {}", name, value));
+          throw Error(fmt::format("expected '--{}' to be 0 or 1, but got {}", name, value));
         s.*member = value != 0;
       },
       [=](const TrainSettings &s) { return Json(s.*member); },
@@ -126,15 +126,23 @@ static Setting truth(const char *flag, const char *field, bool TrainSettings::*m
 template <class T, class Named, class Name>
 static Setting choice(const char *flag, const char *field, T TrainSettings::*member, const char *help, Named named,
                       Name nameOf) {
+  const std::string name = flag;
   return {flag,
           field,
           help,
           "TEXT",
-          [=](TrainSettings &s, const std::string &text) { s.*member = named(flag, text); },
+          [=](TrainSettings &s, const std::string &text) { s.*member = named("--" + name, text); },
           [=](const TrainSettings &s) { return Json(nameOf(s.*member)); },
           ifThere(field, Since::later,
                   [=](TrainSettings &s, const JsonObject &json) { s.*member = named(field, json.text(field)); }),
           [](const TrainSettings &) {}};
+}
+
+/// Reads one of the names of an enumeration's values, for choice().
+template <class T> static auto oneOf(const std::vector<std::string> &names) {
+  return [&names](const std::string &name, const std::string &text) {
+    return static_cast<T>(parseChoice(name, text, names));
+  };
 }
 
 static Setting dtype(const char *flag, const char *field, Type TrainSettings::*member, const char *help) {
@@ -221,11 +229,10 @@ static std::vector<Setting> makeTable() {
              "the same of what comes out of an activation", {share}, later),
       number("dropout-attention", "dropout_attention", &S::dropoutAttention, "the same of attention's weights", {share},
              later),
-      choice(
-          "dropout-kind", "dropout_kind", &S::dropoutKind,
-          "inverted (kept numbers are divided by their share), plain (evaluations multiply by it) (inverted)",
-          [](const std::string &, const std::string &text) { return dropoutKindNamed(text); },
-          [](DropoutKind kind) { return dropoutKindNames.at(static_cast<size_t>(kind)); }),
+      choice("dropout-kind", "dropout_kind", &S::dropoutKind,
+             "inverted (kept numbers are divided by their share), plain (evaluations multiply by it) (inverted)",
+             oneOf<DropoutKind>(dropoutKindNames),
+             [](DropoutKind kind) { return dropoutKindNames.at(static_cast<size_t>(kind)); }),
       number("label-smoothing", "label_smoothing", &S::smoothing,
              "share of a target that all tokens have alike, in the loss to train by (0)", {share}, later),
       named("attention", "attention", &S::attention, "flash, or plain, whose weights are matrices in memory (flash)",
@@ -248,19 +255,17 @@ static std::vector<Setting> makeTable() {
       number("evaluate-every", "evaluate_every", &S::evaluateEvery, "steps between validation losses (0: at the end)",
              {atLeast(0)}),
       withOrder(number("seed", "seed", &S::seed, "seed of weights and batches", {})),
-      choice(
-          "precision", "precision", &S::precision,
-          "how products of f32 may be rounded: ieee, tf32, tf32x3, bf16x3 (tf32 on GPUs, ieee on CPUs; those "
-          "without AMX compute all as ieee)",
-          [](const std::string &, const std::string &text) { return precisionNamed(text); },
-          [](std::optional<Precision> p) { return p ? Json(precisionNames.at(static_cast<size_t>(*p))) : Json(); }),
+      choice("precision", "precision", &S::precision,
+             "how products of f32 may be rounded: ieee, tf32, tf32x3, bf16x3 (tf32 on GPUs, ieee on CPUs; those "
+             "without AMX compute all as ieee)",
+             oneOf<Precision>(precisionNames),
+             [](std::optional<Precision> p) { return p ? Json(precisionNames.at(static_cast<size_t>(*p))) : Json(); }),
       withMemory(dtype("dtype", "dtype", &S::type, "type of weights and activations: fp32, bf16, fp16")),
       withMemory(
           truth("master", "master", &S::master, "1: updates change f32 weights, of which narrow ones are copies (1)")),
-      choice(
-          "rounding", "rounding", &S::rounding, "of narrow weights without those: nearest, stochastic (nearest)",
-          [](const std::string &, const std::string &text) { return roundingNamed(text); },
-          [](Rounding rounding) { return roundingNames.at(static_cast<size_t>(rounding)); }),
+      choice("rounding", "rounding", &S::rounding, "of narrow weights without those: nearest, stochastic (nearest)",
+             oneOf<Rounding>(roundingNames),
+             [](Rounding rounding) { return roundingNames.at(static_cast<size_t>(rounding)); }),
       number("loss-scale", "loss_scale", &S::lossScale, "what fp16 multiplies its loss by at first (65536)",
              {lossScales}, later),
       number("scale-window", "scale_window", &S::scaleWindow, "updates after which that doubles (2000; 0: never)",

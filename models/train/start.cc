@@ -18,7 +18,7 @@ const TrainSettings &fitToMemory(Run &run, const Device &device) {
   Collective &ranks = run.folder.ranks();
   if (run.options.memory) {
     if (const size_t shapes = shapesOf(run).size(); shapes > 1)
-      throw Error(fmt::format("expected --memory for micro-batches of one shape, but these have {}", shapes));
+      throw Error(fmt::format("--memory requires micro-batches of one shape, but these have {} shapes", shapes));
     const FittedSettings fit = fitToMemory(device, run.model, state.settings, *run.options.memory, ranks.size(), ranks);
     state.settings = fit.settings;
     run.notes.push_back(fit.note);
@@ -29,8 +29,8 @@ const TrainSettings &fitToMemory(Run &run, const Device &device) {
 void expectStepsWithin(const Run &run) {
   const RunState &state = run.state;
   if (state.step > state.settings.steps)
-    throw Error(fmt::format("expected 'steps' to be at least {}, which the run has taken, but got {}", state.step,
-                            state.settings.steps));
+    throw Error(fmt::format("expected '--steps' to be at least {}, the steps that the run has taken, but got {}",
+                            state.step, state.settings.steps));
 }
 
 void expectSameData(Run &run) {

@@ -25,7 +25,7 @@ struct Start {
 /// The tokenizers named by the options.
 static PairTokenizers tokenizersOf(const TokensOptions &o) {
   if (o.both ? o.source || o.target : !(o.source && o.target))
-    throw Error("expected --tokens, the tokenizer of both sides, or --source-tokens and --target-tokens");
+    throw Error("train requires --tokens, the tokenizer of both sides, or --source-tokens and --target-tokens");
   const Tokenizer source(readVocabulary(o.both.value_or(o.source.value_or(""))));
   return {source, o.both ? source : Tokenizer(readVocabulary(*o.target))};
 }
@@ -46,7 +46,8 @@ static Start resume(const TrainOptions &o, const RunFolder &folder) {
   });
   const TranslationConfig asked = modelOf(o.model, start.config);
   if (!asked.sameModel(start.config))
-    throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(start.config), textOf(asked)));
+    throw Error(
+        fmt::format("the checkpoint's model has {}, but the flags ask for {}", textOf(start.config), textOf(asked)));
   start.config.form.start = asked.form.start;
   start.notes = goOnWith(start.state, applied(o, start.state.settings));
   return start;
@@ -58,9 +59,9 @@ static void setSteps(TrainSettings &settings, const TrainOptions &o, int64_t bat
   const int64_t epochs = o.epochs.value_or(o.resume || o.has("steps") ? 0 : named(o.model).epochs);
   const int64_t each = cdiv(batches, settings.accumulate);
   if (o.epochs)
-    expectBetween("epochs", epochs, largestSize);
+    expectBetween("--epochs", epochs, largestSize);
   if (o.epochs && o.has("steps"))
-    throw Error("expected one of --epochs and --steps, but got both");
+    throw Error("--epochs and --steps exclude each other");
   if (epochs > 0)
     settings.steps = epochs * each;
   if (o.resume)
@@ -72,6 +73,8 @@ static void setSteps(TrainSettings &settings, const TrainOptions &o, int64_t bat
 }
 
 void train(const TrainOptions &options) {
+  if (options.has("order"))
+    throw Error("--order requires a text as data; pairs of lines are batched by their lengths");
   verify(static_cast<const RunOptions &>(options));
   std::optional<Start> begun = options.resume ? std::nullopt : std::optional(begin(options));
   RunFolder folder(options, openRanks());
@@ -80,7 +83,7 @@ void train(const TrainOptions &options) {
   TrainSettings &settings = begun->state.settings;
   divide(settings, folder.ranks().size(), /*isCut=*/false);
   if (settings.batching != Batching::stream)
-    throw Error("expected 'batching' to be stream: pairs of lines are put together by their lengths");
+    throw Error("--batching must be stream; pairs of lines are batched by their lengths");
   PairData data({options.source, options.target}, {options.heldSource, options.heldTarget}, begun->tokenizers,
                 begun->config.context, {settings.batch, settings.batchTokens}, settings.seed);
   setSteps(settings, options, data.batchesOfPass());

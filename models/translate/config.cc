@@ -26,13 +26,14 @@ void verify(const TranslationConfig &c) {
   expectBetween("source vocabulary", c.sourceVocab, largestSize);
   expectBetween("vocabulary", c.vocab, largestSize);
   if (c.width % c.heads != 0)
-    throw Error(fmt::format("expected the heads to divide the width, but got {} and {}", c.heads, c.width));
+    throw Error(fmt::format("expected the number of heads to divide the width, but got {} heads and width {}", c.heads,
+                            c.width));
   if (c.form.sharesTable && c.sourceVocab != c.vocab)
-    throw Error(fmt::format("expected one vocabulary for a table that source and translation share, but got {} and {} "
-                            "tokens",
-                            c.sourceVocab, c.vocab));
+    throw Error(fmt::format(
+        "a table that source and translation share requires one tokenizer (--tokens), but got {} and {} tokens",
+        c.sourceVocab, c.vocab));
   if (c.attention == AttentionForm::plain)
-    throw Error("expected 'attention' to be flash, for plain attention is compiled for each length, but got plain");
+    throw Error("--attention plain is not supported; plain attention would be compiled for every length");
 }
 
 std::string textOf(const TranslationConfig &c) {

@@ -70,7 +70,7 @@ static std::vector<std::string> inputLines() {
 }
 
 void translate(const TranslateOptions &options) {
-  expectBetween("batch", options.batch, largestSize);
+  expectBetween("--batch", options.batch, largestSize);
   const Trained model(options);
   std::string text;
   for (const std::string &line :
@@ -83,7 +83,7 @@ void translate(const TranslateOptions &options) {
 static std::pair<std::vector<std::string>, std::vector<std::string>> judged(const EvalOptions &options) {
   const int named = (options.folder.empty() ? 0 : 1) + (options.source == "-" ? 0 : 1);
   if (named != (options.translations ? 0 : 2))
-    throw Error("expected --out, a run's folder, and --source, a file of lines, or --translations alone");
+    throw Error("eval requires --out, a run's folder, and --source, a file of lines; or --translations without both");
   if (options.translations)
     return readLinePairs(*options.translations, *options.target);
   const Trained model(options);
@@ -92,7 +92,7 @@ static std::pair<std::vector<std::string>, std::vector<std::string>> judged(cons
 }
 
 void eval(const EvalOptions &options) {
-  expectBetween("batch", options.batch, largestSize);
+  expectBetween("--batch", options.batch, largestSize);
   const auto [lines, references] = judged(options);
   const Bleu bleu = bleuOf(lines, references,
                            {options.tokenized ? BleuWords::spaces : BleuWords::v13a, /*lowerCase=*/!options.cased});

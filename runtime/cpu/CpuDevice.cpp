@@ -107,7 +107,7 @@ CpuDevice::CpuDevice(const std::string &name, const lowering::cpu::CpuTarget &cp
 void *CpuDevice::allocate(int64_t bytes) {
   void *const memory = allocateMemory(bytes, tensorAlignment);
   if (!memory)
-    throw Error(fmt::format("expected {} bytes of memory on device '{}', but it has not so much", bytes, deviceName),
+    throw Error(fmt::format("out of memory: could not allocate {} bytes on device '{}'", bytes, deviceName),
                 Fault::device);
   return memory;
 }
@@ -141,8 +141,8 @@ void CpuDevice::launch(const Executable &executable, const uint64_t *block) {
         function(block, program, scratch);
   });
   if (outOfMemory)
-    throw Error(fmt::format("kernel '{}': expected {} bytes of scratch memory for each of {} threads, but device '{}' "
-                            "has not so much",
+    throw Error(fmt::format("kernel '{}': out of memory: could not allocate {} bytes of scratch memory for each of {} "
+                            "threads on device '{}'",
                             kernel.kernel(), scratchBytes, team, deviceName),
                 Fault::device);
 }

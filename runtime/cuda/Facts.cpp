@@ -33,7 +33,7 @@ Gpu readGpu(const Connection &connection, int number) {
   const Driver &driver = connection.driver;
   const int count = countGpus(connection);
   if (number >= count)
-    throw Error(fmt::format("device '{}': expected a GPU with a number below {}, which is how many the driver '{}' has",
+    throw Error(fmt::format("device '{}': expected a GPU number below {}, the number of GPUs of driver '{}'",
                             connection.device, count, driver.library),
                 Fault::device);
   Gpu gpu;

@@ -196,8 +196,7 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
   program->blockIsFixed = kernel.blockIsFixed;
   if (*std::max_element(kernel.cluster.begin(), kernel.cluster.end()) > 1)
     throw Error(
-        fmt::format("PTX line {}: expected clusters of one block, which are all that the simulator knows, but got "
-                    "{}x{}x{}",
+        fmt::format("PTX line {}: clusters of more than one block are not supported by the simulator, but got {}x{}x{}",
                     kernel.place.line, kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
   program->maxRegisters = kernel.maxRegisters;
   program->mostShared = sharedBytesOfGpu ? sharedBytesOfGpu : sharedBytesOfTarget;

@@ -46,7 +46,7 @@ std::string Decoder::spelling() const {
 }
 
 void Decoder::unsupported(const std::string &why) const {
-  throw Error(fmt::format("PTX line {}: expected an instruction that the simulator knows, but got '{}'{}{}",
+  throw Error(fmt::format("PTX line {}: expected an instruction that the simulator supports, but got '{}'{}{}",
                           instruction.place.line, spelling(), why.empty() ? "" : ": ", why));
 }
 

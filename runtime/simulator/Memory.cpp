@@ -27,7 +27,7 @@ void *Memory::allocate(int64_t bytes, bool isConstant) {
   if (bytes >= 0 && bytes < int64_t{1} << 46 && isMemoryFor(bytes))
     base = std::calloc(1, static_cast<size_t>(bytes + 2 * redzone + alignment));
   if (!base)
-    throw Error(fmt::format("expected {} bytes of simulated memory, but there are none", bytes), Fault::device);
+    throw Error(fmt::format("out of memory: could not allocate {} bytes of simulated memory", bytes), Fault::device);
   const uint64_t begin = (reinterpret_cast<uint64_t>(base) + redzone + alignment - 1) / alignment * alignment;
   const std::unique_lock lock(mutex);
   blocks[begin] = {{begin, begin + static_cast<uint64_t>(bytes), isConstant}, base};

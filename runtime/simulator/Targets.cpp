@@ -53,7 +53,7 @@ int64_t checkTarget(const ptx::Module &module) {
         (name.size() == digits + 1 && target.letters.find(name[digits]) != std::string_view::npos))
       return int64_t{target.sharedKiB} << 10;
   }
-  throw wrong(module.targetLine, "a .target that the simulator knows, such as sm_80 or sm_90a", name);
+  throw wrong(module.targetLine, "a .target that the simulator supports, such as sm_80 or sm_90a", name);
 }
 
 } // namespace kiln::simulator

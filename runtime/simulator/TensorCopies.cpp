@@ -114,7 +114,7 @@ static void runTensorCopy(Warp &warp, const Step &step) {
       operation.overwrites = false;
       if (!operation.combine) {
         warp.report(Check::tensorMap, step, lane,
-                    fmt::format("expected elements that have such a reduction, but got {}",
+                    fmt::format("the reduction is not supported for elements of type {}",
                                 ptx::nameOf(typeOf(map->elementType()))));
         continue;
       }

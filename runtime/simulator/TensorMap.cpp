@@ -66,8 +66,7 @@ std::string faultOf(const TensorMap &map) {
   if (map.element >= tensorElements)
     return fmt::format("expected an element type from 0 to {}, but got {}", tensorElements - 1, map.element);
   if (map.interleave != 0)
-    return fmt::format("expected no interleaving, which is all that the simulator knows, but got layout {}",
-                       map.interleave);
+    return fmt::format("interleaved layouts are not supported by the simulator, but got layout {}", map.interleave);
   if (map.swizzle > static_cast<uint8_t>(Swizzle::bytes128))
     return fmt::format("expected a swizzle mode from 0 to 3, but got {}", map.swizzle);
   if (map.address % 16 != 0)
@@ -82,7 +81,7 @@ std::string faultOf(const TensorMap &map) {
   if (width && row > width)
     return fmt::format("expected a box whose rows have at most the {} bytes of the swizzle, but got {}", width, row);
   if (map.nanFill > 1 || (map.nanFill && !ptx::isFloat(typeOf(map.elementType()))))
-    return "expected elements that are floats, to be filled with NaN";
+    return "filling with NaN requires floating-point elements";
   return {};
 }
 

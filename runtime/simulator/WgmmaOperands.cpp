@@ -23,9 +23,8 @@ MatrixDescriptor::MatrixDescriptor(uint64_t bits)
 
 std::string MatrixDescriptor::fault() const {
   if (baseOffset != 0)
-    return fmt::format(
-        "expected a matrix descriptor with base offset 0, which is all that the simulator knows, but got {}",
-        baseOffset);
+    return fmt::format("a base offset in a matrix descriptor is not supported by the simulator, but got {}",
+                       baseOffset);
   if (swizzle == Swizzle::none)
     return {};
   // The 8 rows of a swizzle pattern begin where bits 7 to 9 of the address, as far as the swizzle uses them, are 0.

@@ -42,7 +42,7 @@ func.func @index(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @dot_rank(%a: tensor<4xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>) {
-  // expected-error@+1 {{'tile.dot' op expected tiles of one rank from 2 on, but got ranks 1, 2 and 2}}
+  // expected-error@+1 {{'tile.dot' op expected tiles of the same rank, 2 or more, but got ranks 1, 2 and 2}}
   %0 = tile.dot %a, %b, %c : tensor<4xf32>, tensor<4x8xf32>, tensor<4x8xf32>
   return
 }
@@ -50,7 +50,7 @@ func.func @dot_rank(%a: tensor<4xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>)
 // -----
 
 func.func @dot_ranks(%a: tensor<3x4x8xf32>, %b: tensor<8x2xf32>, %c: tensor<3x4x2xf32>) {
-  // expected-error@+1 {{'tile.dot' op expected tiles of one rank from 2 on, but got ranks 3, 2 and 3}}
+  // expected-error@+1 {{'tile.dot' op expected tiles of the same rank, 2 or more, but got ranks 3, 2 and 3}}
   %0 = tile.dot %a, %b, %c : tensor<3x4x8xf32>, tensor<8x2xf32>, tensor<3x4x2xf32>
   return
 }

@@ -50,7 +50,7 @@ func.func @take_axis(%x: tensor<8xf32>, %y: tensor<4xi32>) {
 // -----
 
 func.func @take_extents(%x: tensor<3x8xf32>, %y: tensor<2x4xi32>) {
-  // expected-error@+1 {{'tile.take' op expected extents that agree but along axis 1, but got 'tensor<3x8xf32>' and 'tensor<2x4xi32>'}}
+  // expected-error@+1 {{'tile.take' op expected extents that agree except along axis 1, but got 'tensor<3x8xf32>' and 'tensor<2x4xi32>'}}
   %0 = tile.take %x[%y] axis 1 : tensor<3x8xf32>, tensor<2x4xi32> -> tensor<2x4xf32>
   return
 }

@@ -27,7 +27,7 @@ std::string warningsOf(void (*function)(View, View), int first) {
 /// The warning of a function, so many lines below.
 std::string warning(int below, const std::string &function) {
   return "+" + std::to_string(below) + ": '" + function +
-         "' has operands that read and change memory in an order that C++ leaves open: give each effect a statement of "
+         "': C++ leaves the order of these memory operations unspecified; put each in a statement of "
          "its own\n";
 }
 

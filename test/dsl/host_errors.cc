@@ -16,7 +16,7 @@ void hostCounter(View a) {
   int i = 0;
   // expected-note@+1 {{in the body of this loop or branch}}
   for (Tile k : range(8)) {
-    // expected-error@+1 {{bodies to leave host variables alone, but this is different when a body is traced again}}
+    // expected-error@+1 {{a traced loop or branch: this line differs when the body is traced again}}
     store(a, {k}, i);
     i++;
   }
@@ -29,7 +29,7 @@ void hostAfter(View a) {
     store(a, {k}, 0);
     i++;
   }
-  // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
+  // expected-error@+1 {{a C++ variable changes in the body of a traced loop or branch}}
   store(a, {0}, i);
 }
 const ErrorCase hostAfterCase("HostState", "CounterUsedAfterLoop", hostAfter, {row});
@@ -40,7 +40,7 @@ void hostReset(View a) {
     int n = 0;
     // expected-note@+1 {{in the body of this loop or branch}}
     for (Tile k : range(8)) {
-      // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
+      // expected-error@+1 {{a C++ variable changes in the body of a traced loop or branch}}
       store(a, {k}, n);
       n += 1;
     }
@@ -51,7 +51,7 @@ const ErrorCase hostResetCase("HostState", "ResetInOuterBody", hostReset, {row})
 void hostStage(View a) {
   Tile buffers[2] = {zeros(f32, {4}), zeros(f32, {4})};
   int stage = 0;
-  // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
+  // expected-error@+1 {{a C++ variable changes in the body of a traced loop or branch}}
   for (Tile k : range(8)) {
     buffers[stage] = buffers[stage] + 1;
     stage ^= 1;
@@ -63,7 +63,7 @@ const ErrorCase hostStageCase("HostState", "StageFlipsInBody", hostStage, {row})
 void hostBranch(View a) {
   bool seen = false;
   if_(program_id() == 0, [&] { seen = !seen; });
-  // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
+  // expected-error@+1 {{a C++ variable changes in the body of a traced loop or branch}}
   store(a, {0}, seen);
 }
 const ErrorCase hostBranchCase("HostState", "BranchFlipsVariable", hostBranch, {row});

@@ -13,7 +13,7 @@ const ArgFacts row = view(f32, {64});
 // Reading a tile that was never assigned.
 void unset(View a) {
   Tile x;
-  // expected-error@+1 {{expected a tile with a value, but got one that is unset}}
+  // expected-error@+1 {{a tile is used before it is assigned}}
   store(a, {0}, x);
 }
 const ErrorCase unsetCase("Tiles", "UnsetTileIsRead", unset, {row});
@@ -21,7 +21,7 @@ const ErrorCase unsetCase("Tiles", "UnsetTileIsRead", unset, {row});
 // Asking an unset tile for its shape: the host cannot go on, so this is the only error.
 void unsetShape(View a) {
   Tile x;
-  // expected-error@+1 {{expected a tile with a value, but got one that is unset}}
+  // expected-error@+1 {{a tile is used before it is assigned}}
   store(a, {x.extent(0)}, 1);
   store(a, {0, 0, 0}, 1);
 }
@@ -41,7 +41,7 @@ void keptTile(View a) {
   std::vector<Tile> kept;
   for (Tile k : range(4))
     kept.push_back(k + 1); // expected-note {{computed here}}
-  // expected-error@+1 {{but got one computed in a loop or branch body that has ended; assign it to a tile that has}}
+  // expected-error@+1 {{a tile is used outside the loop or branch body that computed it; declare}}
   store(a, {kept[0]}, 0);
 }
 const ErrorCase keptTileCase("Loops", "TileKeptAfterItsLoop", keptTile, {row});
@@ -51,7 +51,7 @@ void onlyInside(View a) {
   Tile last;
   for (Tile k : range(a.dim(0)))
     last = k * 2; // expected-note {{computed here}}
-  // expected-error@+1 {{expected a tile that is in scope}}
+  // expected-error@+1 {{a tile is used outside the loop or branch body that computed it}}
   store(a, {last}, 0);
 }
 const ErrorCase onlyInsideCase("Loops", "TileSetOnlyInside", onlyInside, {row});
@@ -91,7 +91,7 @@ const ErrorCase whileConditionCase("Loops", "WhileConditionIsBoolScalar", whileC
 // It is asked again and again: what it changes would be another tile in each round.
 void whileChanges(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
-  // expected-error@+1 {{'repeat_while' expected a condition that changes no tile}}
+  // expected-error@+1 {{the condition of 'repeat_while' must not assign to a tile declared outside it}}
   for (Tile k : repeat_while([&] {
          x = x + 1;
          return reduce_max(x) < 4;
@@ -102,7 +102,7 @@ const ErrorCase whileChangesCase("Loops", "WhileConditionChangesATile", whileCha
 
 void whileFirst(View a) {
   Tile x; // expected-note {{declared here}}
-  // expected-error@+1 {{'repeat_while' expected a condition that changes no tile}}
+  // expected-error@+1 {{the condition of 'repeat_while' must not assign to a tile declared outside it}}
   for (Tile k : repeat_while([&] {
          x = zeros(f32, {4});
          return reduce_max(x) < 4;
@@ -115,7 +115,7 @@ const ErrorCase whileFirstCase("Loops", "WhileConditionGivesATileItsFirstValue",
 void whileMistake(View a) {
   for (Tile k : repeat_while([&] {
          Tile x;
-         // expected-error@+1 {{expected a tile with a value, but got one that is unset}}
+         // expected-error@+1 {{a tile is used before it is assigned}}
          return x < 4;
        }))
     store(a, {k}, 1);
@@ -136,7 +136,7 @@ const ErrorCase whileReusedCase("Loops", "WhileIsReused", whileReused, {row});
 void whileType(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : repeat_while([&] { return reduce_max(x) < 4; }))
-    // expected-error@+1 {{expected a tile that a loop body changes to stay f32[4], but got f32[8x4]}}
+    // expected-error@+1 {{a tile that a loop body changes must keep its type and shape f32[4], but got f32[8x4]}}
     x = x + zeros(f32, {8, 1});
   store(a, {0}, x);
 }
@@ -145,9 +145,9 @@ const ErrorCase whileTypeCase("Loops", "WhileChangesAShape", whileType, {row});
 // --- What leaves -----------------------------------------------------------------------------------------------------
 
 void leaveNothing(View a) {
-  // expected-error@+1 {{'break_if' expected to stand in the body of a traced loop, 'range' or 'repeat_while'}}
+  // expected-error@+1 {{'break_if' is not supported outside a traced loop, 'range' or 'repeat_while'}}
   break_if(program_id() == 0);
-  // expected-error@+1 {{'continue_if' expected to stand in the body of a traced loop, 'range' or 'repeat_while'}}
+  // expected-error@+1 {{'continue_if' is not supported outside a traced loop, 'range' or 'repeat_while'}}
   if_(program_id() == 1, [&] { continue_if(program_id() == 0); });
   store(a, {0}, 1);
 }
@@ -169,9 +169,9 @@ const ErrorCase leaveKindsCase("Leaves", "ConditionIsBoolScalar", leaveKinds, {r
 void leaveCondition(View a) {
   for (Tile i : range(8))
     for (Tile k : repeat_while([&] {
-           // expected-error@+1 {{'break_if' expected to stand outside the condition of a loop}}
+           // expected-error@+1 {{'break_if' is not supported in the condition of a loop}}
            break_if(i == 0);
-           // expected-error@+1 {{'return_if' expected to stand outside the condition of a loop}}
+           // expected-error@+1 {{'return_if' is not supported in the condition of a loop}}
            return_if(i == 1);
            return i < 4;
          }))
@@ -181,7 +181,7 @@ const ErrorCase leaveConditionCase("Leaves", "InACondition", leaveCondition, {ro
 
 void leaveFunction(View a) {
   Tile x = scan(load(a, {0}, {8}), 0, [&](Tile left, Tile right) {
-    // expected-error@+1 {{'return_if' expected to stand outside the function of a scan or reduction}}
+    // expected-error@+1 {{'return_if' is not supported in the function of a scan or reduction}}
     return_if(left > right);
     return left + right;
   });
@@ -194,7 +194,7 @@ void leaveType(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8)) {
     break_if(k == 3);
-    // expected-error@+1 {{expected a tile that a loop body changes to stay f32[4], but got bf16[4]}}
+    // expected-error@+1 {{a tile that a loop body changes must keep its type and shape f32[4], but got bf16[4]}}
     x = cast(x, bf16);
   }
   store(a, {0}, x);
@@ -208,7 +208,7 @@ void leaveUnset(View a) {
     break_if(k == 3);
     x = zeros(f32, {4}); // expected-note {{computed here}}
   }
-  // expected-error@+1 {{expected a tile that is in scope}}
+  // expected-error@+1 {{a tile is used outside the loop or branch body that computed it}}
   store(a, {0}, x);
 }
 const ErrorCase leaveUnsetCase("Leaves", "TileSetBehindOne", leaveUnset, {row});
@@ -230,10 +230,10 @@ void hints(View a) {
   // expected-error@+1 {{'range' expected from 0 to 64 stages, but got -1}}
   for (Tile k : range(0, 8, 1, {.stages = -1}))
     store(a, {k}, 1);
-  // expected-error@+1 {{'range' expected no stages without a pipeline, but got 3}}
+  // expected-error@+1 {{'range' with stages = 3 requires pipeline = true}}
   for (Tile k : range(0, 8, 1, {.stages = 3, .pipeline = false}))
     store(a, {k}, 1);
-  // expected-error@+1 {{'range' expected no hints for a loop that may be left before its end}}
+  // expected-error@+1 {{'range' does not support unroll, pipeline and stages for a loop with break_if()}}
   for (Tile k : range(0, 8, 1, {.unroll = 2}))
     break_if(k == 3);
 }
@@ -245,7 +245,7 @@ const ErrorCase hintsCase("Hints", "OutsideTheirRange", hints, {row});
 void carriedType(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8)) {
-    // expected-error@+1 {{expected a tile that a loop body changes to stay f32[4], but got bf16[4]}}
+    // expected-error@+1 {{a tile that a loop body changes must keep its type and shape f32[4], but got bf16[4]}}
     x = cast(x, bf16);
   }
   store(a, {0}, x);
@@ -255,7 +255,7 @@ const ErrorCase carriedTypeCase("Loops", "CarriedTypeChanges", carriedType, {row
 void carriedShape(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8)) {
-    // expected-error@+1 {{expected a tile that a loop body changes to stay f32[4], but got f32[8x4]}}
+    // expected-error@+1 {{a tile that a loop body changes must keep its type and shape f32[4], but got f32[8x4]}}
     x = x + zeros(f32, {8, 1});
   }
   store(a, {0}, x);
@@ -264,7 +264,7 @@ const ErrorCase carriedShapeCase("Loops", "CarriedShapeChanges", carriedShape, {
 
 void destroyed(View a) {
   std::optional<Tile> x = zeros(f32, {4}); // expected-note {{declared here}}
-  // expected-error@+1 {{expected tiles declared before a loop body to outlive it, but one was destroyed in it}}
+  // expected-error@+1 {{a tile declared before a loop body is destroyed inside it}}
   for (Tile k : range(8))
     x.reset();
   store(a, {0}, 1);
@@ -330,7 +330,7 @@ const ErrorCase leftNestCase("Loops", "ReturnFromNest", leftNest, {row});
 void promoted(View a) {
   Tile count = zeros(i32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8))
-    // expected-error@+1 {{expected a tile that a loop body changes to stay i32[4], but got f32[4]}}
+    // expected-error@+1 {{a tile that a loop body changes must keep its type and shape i32[4], but got f32[4]}}
     count = count + 0.5;
   store(a, {0}, cast(count, f32));
 }
@@ -340,7 +340,7 @@ const ErrorCase promotedCase("Loops", "CarriedTypeIsPromoted", promoted, {row});
 void grown(View a) {
   std::vector<Tile> tiles;
   tiles.push_back(zeros(f32, {4})); // expected-note {{declared here}}
-  // expected-error@+1 {{expected tiles declared before a loop body to outlive it, but one was destroyed in it}}
+  // expected-error@+1 {{a tile declared before a loop body is destroyed inside it}}
   for (Tile k : range(8))
     tiles.push_back(tiles[0] + 1);
   store(a, {0}, 1);
@@ -352,7 +352,7 @@ void captured(View a) {
   std::function<Tile()> later;
   for (Tile k : range(8)) {
     Tile x = cast(k, f32);         // expected-note {{computed here}}
-    later = [=] { return x * 2; }; // expected-error {{but got one computed in a loop or branch body that has ended}}
+    later = [=] { return x * 2; }; // expected-error {{used outside the loop or branch body that computed}}
   }
   store(a, {0}, later());
 }
@@ -362,7 +362,7 @@ const ErrorCase capturedCase("Loops", "TileCapturedBeyondItsLoop", captured, {ro
 
 void branchType(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
-  // expected-error@+1 {{expected a tile that a branch changes to stay f32[4], but got f32[2]}}
+  // expected-error@+1 {{a tile that a branch changes must keep its type and shape f32[4], but got f32[2]}}
   if_(program_id() == 0, [&] { x = zeros(f32, {2}); });
   store(a, {0}, x);
 }
@@ -372,7 +372,7 @@ void branchUnset(View a) {
   Tile x;
   // expected-note@+1 {{computed here}}
   if_(program_id() == 0, [&] { x = zeros(f32, {4}); });
-  // expected-error@+1 {{expected a tile that is in scope}}
+  // expected-error@+1 {{a tile is used outside the loop or branch body that computed it}}
   store(a, {0}, x);
 }
 const ErrorCase branchUnsetCase("Branches", "TileSetOnOneSide", branchUnset, {row});
@@ -381,7 +381,7 @@ void branchKinds(View a) {
   Tile x; // expected-note {{declared here}}
   if_(
       program_id() == 0, [&] { x = zeros(f32, {4}); },
-      // expected-error@+1 {{expected a tile that a branch changes to stay f32[4], but got i32[4]}}
+      // expected-error@+1 {{a tile that a branch changes must keep its type and shape f32[4], but got i32[4]}}
       [&] { x = zeros(i32, {4}); });
   store(a, {0}, 1);
 }
@@ -389,7 +389,7 @@ const ErrorCase branchKindsCase("Branches", "SidesDisagree", branchKinds, {row})
 
 void branchDestroys(View a) {
   std::optional<Tile> x = zeros(f32, {4}); // expected-note {{declared here}}
-  // expected-error@+1 {{expected tiles declared before a branch body to outlive it, but one was destroyed in it}}
+  // expected-error@+1 {{a tile declared before a branch body is destroyed inside it}}
   if_(program_id() == 0, [&] { x.reset(); });
   store(a, {0}, 1);
 }

@@ -47,12 +47,14 @@ void selections(View a, View b) {
 const ErrorCase selectionsCase("Views", "Selections", selections, {matrix, matrix});
 
 void ranks(View a) {
-  // expected-error@+1 {{'load' expected a tile of at most the view's rank 2, but got shape 1x4x4}}
+  // expected-error@+1 {{'load' expected a tile of at most 2 dimensions, the rank of the view, but got shape 1x4x4}}
   load(a, {0, 0}, {1, 4, 4});
-  // expected-error@+1 {{'store' expected a tile of at most the view's rank 2, but got shape 1x4x4}}
+  // expected-error@+1 {{'store' expected a tile of at most 2 dimensions, the rank of the view, but got shape 1x4x4}}
   store(a, {0, 0}, zeros(bf16, {1, 4, 4}));
-  // expected-error@+1 {{'load' expected an extent for each of the 1 subscripts that are scalars at most, but got}}
+  // expected-error@+1 {{'load' expected at most 1 extent, one for each scalar subscript, but got shape}}
   load(a, {iota(4), 0}, {4, 4});
+  // expected-error@+1 {{'load' expected no extents, because every subscript is a tile, but got shape 4; leave}}
+  load(a, {iota(4), 1 + iota(4)}, {4});
   // expected-error@+1 {{'load' expected subscripts of at most 5 dimensions together, but got tiles of shape 1x1x1x1x4}}
   load(a, {0, reshape(iota(4), {1, 1, 1, 1, 4})});
 }
@@ -117,11 +119,11 @@ void atomics(View a, View b, View c) {
   atomic_load(c, {0, 0}, {}, Order::release);
   // expected-error@+1 {{'atomic_store' expected order relaxed or release, but got acq_rel}}
   atomic_store(c, {0, 0}, 1, Order::acq_rel);
-  // expected-error@+1 {{'atomic_store' expected no hint for caches on an atomic, but got Cache::evict_last}}
+  // expected-error@+1 {{'atomic_store' expected no cache hint on an atomic, but got Cache::evict_last}}
   atomic_store(c, {0, 0}, 1, Order::release, {.cache = Cache::evict_last});
-  // expected-error@+1 {{'atomic_add' expected no hint for caches on an atomic, but got Cache::evict_first}}
+  // expected-error@+1 {{'atomic_add' expected no cache hint on an atomic, but got Cache::evict_first}}
   atomic_add(c, {0, 0}, 1, Order::relaxed, {.cache = Cache::evict_first});
-  // expected-error@+1 {{'atomic_compare_exchange' expected no hint for caches on an atomic, but got Cache::evict_last}}
+  // expected-error@+1 {{'atomic_compare_exchange' expected no cache hint on an atomic, but got Cache::evict_last}}
   atomic_compare_exchange(c, {0, 0}, 0, 1, Order::acq_rel, {.cache = Cache::evict_last});
 }
 const ErrorCase atomicsCase("Views", "AtomicType", atomics, {matrix, view(i8, {64, 32}), integers});

@@ -63,9 +63,9 @@ void naturals(View a, View b) {
   full(u64, {4}, -1);
   // expected-error@+1 {{'constant' expected a number that fits u64, but got 18446744073709551616}}
   constant(u64, {1}, {0x1p64});
-  // expected-error@+1 {{'<' expected operands of one type, but got i8 and u8, neither of which has all numbers}}
+  // expected-error@+1 {{'<' expected operands of one type, but got i8 and u8, which have no implicit}}
   n < s;
-  // expected-error@+1 {{'*' expected operands of one type, but got i8 and u32, neither of which has all numbers}}
+  // expected-error@+1 {{'*' expected operands of one type, but got i8 and u32, which have no implicit}}
   s *cast(n, u32);
   // expected-error@+1 {{'store' expected a tile of the view's type u8, but got i8[4]; use cast()}}
   store(a, {0}, s);
@@ -82,7 +82,7 @@ void changedSign(View a) {
   // expected-note@+1 {{declared here}}
   Tile n = load(a, {0}, {4});
   for (Tile i : range(3))
-    // expected-error@+1 {{expected a tile that a loop body changes to stay u8[4], but got i8[4]}}
+    // expected-error@+1 {{expected a tile that a loop body must keep its type and shape u8[4], but got i8[4]}}
     n = cast(n, i8);
 }
 const ErrorCase changedSignCase("Numbers", "LoopsKeepTheSign", changedSign, {view(u8, {8})});
@@ -93,7 +93,7 @@ void byteFloats(View a) {
   full(f8e5m2, {4}, -infinity);
   // expected-error@+1 {{'load' expected padding zero on a view of f8e4m3, but got neg_inf}}
   load(a, {0}, {4}, Padding::neg_inf);
-  // expected-error@+1 {{'+' expected operands of one type, but got f8e4m3 and f8e5m2, neither of which has}}
+  // expected-error@+1 {{'+' expected operands of one type, but got f8e4m3 and f8e5m2, which have no implicit}}
   load(a, {0}, {4}) + zeros(f8e5m2, {4});
 }
 const ErrorCase byteFloatsCase("Numbers", "FloatsOf8Bits", byteFloats, {view(f8e4m3, {8})});
@@ -101,11 +101,11 @@ const ErrorCase byteFloatsCase("Numbers", "FloatsOf8Bits", byteFloats, {view(f8e
 // Neither type has all numbers of the other, and f16 would make infinities of most of bf16's.
 void halves(View) {
   Tile b = zeros(bf16, {4}), h = zeros(f16, {4}), x = zeros(f32, {4});
-  // expected-error@+1 {{'+' expected operands of one type, but got bf16 and f16, neither of which has}}
+  // expected-error@+1 {{'+' expected operands of one type, but got bf16 and f16, which have no implicit}}
   b + h;
-  // expected-error@+1 {{'where' expected operands of one type, but got bf16 and f16, neither of which has}}
+  // expected-error@+1 {{'where' expected operands of one type, but got bf16 and f16, which have no implicit}}
   where(x < 0, h, b);
-  // expected-error@+1 {{'fma' expected operands of one type, but got bf16 and f16, neither of which has}}
+  // expected-error@+1 {{'fma' expected operands of one type, but got bf16 and f16, which have no implicit}}
   fma(h, 2, b);
   clamp(b, h, x);
 }
@@ -280,8 +280,12 @@ void moments(View) {
 }
 const ErrorCase momentsCase("Shapes", "Moments", moments, {row});
 
-void reductions(View) {
+void reductions(View row) {
   Tile x = zeros(f32, {4, 8});
+  // expected-error@+1 {{f32 scalar; load(view, {n}) reads one element, load(view, {n}, {64}) a block}}
+  sum(cast(load(row, {program_id()}), f32));
+  // expected-error@+1 {{but got f32[64x32] and f32 scalar; load(view, {n}) reads one element}}
+  dot(zeros(f32, {64, 32}), cast(load(row, {program_id()}), f32));
   // expected-error@+1 {{'sum' expected an axis from -2 to 1, but got 2}}
   sum(x, 2);
   // expected-error@+1 {{'reduce_max' expected an axis from -2 to 1, but got -3}}
@@ -303,10 +307,10 @@ void products(View) {
   Tile x = zeros(f32, {64, 32}), y = zeros(f32, {48, 64}), v = zeros(f32, {32});
   // expected-error@+1 {{'dot' expected inner extents to match, but got 64x32 and 48x64}}
   dot(x, y);
-  // expected-error@+1 {{'dot' expected tiles of one rank from 2 on, but got f32[64x32] and f32[32]}}
+  // expected-error@+1 {{'dot' expected tiles of the same rank, 2 or more, but got f32[64x32] and f32[32]}}
   dot(x, v);
   Tile three = zeros(f32, {3, 8, 32}), two = zeros(f32, {2, 32, 8});
-  // expected-error@+1 {{'dot' expected tiles of one rank from 2 on, but got f32[3x8x32] and f32[64x32]}}
+  // expected-error@+1 {{'dot' expected tiles of the same rank, 2 or more, but got f32[3x8x32] and f32[64x32]}}
   dot(three, x);
   // expected-error@+1 {{'dot' expected leading extents to match, but got 3x8x32 and 2x32x8; use broadcast()}}
   dot(three, two);
@@ -349,9 +353,9 @@ void scaledProducts(View) {
   dot_scaled(x, cast(s, i8), y, t);
   // expected-error@+1 {{'dot_scaled' expected factors of rank 2 to 4, but got f8e4m3[64]}}
   dot_scaled(zeros(f8e4m3, {64}), s, y, t);
-  // expected-error@+1 {{'dot_scaled' expected blocks of 32 elements along the sum, but got 48}}
+  // expected-error@+1 {{'dot_scaled' expected an inner extent that is a multiple of 32, but got 48}}
   dot_scaled(zeros(f8e4m3, {8, 48}), s, y, t);
-  // expected-error@+1 {{'dot_scaled' expected scales of shape 2x16, one for each 32 elements along the sum, but got}}
+  // expected-error@+1 {{'dot_scaled' expected scales of shape 2x16, one for each 32 elements of the inner}}
   dot_scaled(x, s, y, transpose(t));
   // expected-error@+1 {{'dot_scaled' expected leading and inner extents to match, but got 8x64 and 128x16}}
   dot_scaled(x, s, zeros(u8, {64, 16}), zeros(u8, {4, 16}));

@@ -32,9 +32,9 @@ void functions(View a) {
   Tile x = load(a, {0}, {4});
   // expected-note@+1 {{declared here}}
   Tile total = 0.0f;
-  // expected-error@+1 {{'scan' expected a function that gives f32 scalar, as it gets, but got boolean scalar}}
+  // expected-error@+1 {{'scan' expected a function that returns f32 scalar, the type of its arguments, but got}}
   scan(x, 0, [](Tile p, Tile q) { return p < q; });
-  // expected-error@+1 {{'scan' expected a function that gives f32 scalar, as it gets, but got f32[4]}}
+  // expected-error@+1 {{'scan' expected a function that returns f32 scalar, the type of its arguments, but got f32[4]}}
   scan(x, 0, [&](Tile p, Tile) { return p + x; });
   // expected-error@+1 {{'reduce' expected a function that changes no tile from outside}}
   reduce(x, 0, [&](Tile p, Tile q) { return total = p + q; });
@@ -66,9 +66,9 @@ void parts(View a) {
   flip(x, 1);
   // expected-error@+1 {{'split' expected a last extent of 2, but got 4}}
   split(x);
-  // expected-error@+1 {{'concat' expected parts of one type, and of one shape but along axis 0, but got f32}}
+  // expected-error@+1 {{'concat' expected parts of one type, and of one shape except along axis 0, but got f32}}
   concat({x, iota(3)});
-  // expected-error@+1 {{'concat' expected a part at least}}
+  // expected-error@+1 {{'concat' expected at least one part}}
   concat({});
   // expected-error@+1 {{'interleave' expected tiles of rank 1 or more}}
   interleave(s, s);
@@ -97,7 +97,7 @@ void sorts(View a) {
   gather(x, 3);
   // expected-error@+1 {{'gather' expected an axis from -1 to 0, but got 1}}
   gather(x, iota(3), 1);
-  // expected-error@+1 {{'gather' expected extents that agree but along axis 0, but got 4 and 3x1}}
+  // expected-error@+1 {{'gather' expected extents that agree except along axis 0, but got 4 and 3x1}}
   gather(x, unsqueeze(iota(3), 1));
   // expected-error@+1 {{'histogram' expected a tile of integers, but got f32[4]}}
   histogram(x, 8);

@@ -156,12 +156,12 @@ TEST_P(AttentionMaskTest, RangesAreChecked) {
     p.held[0].reset();
     return errorOf([&] { run(planAttention(target(), p.q, p.k, p.v, p.o, p.lse, p.scale(), p.mask, tiles(true))); });
   };
-  const char *const outside = "expected ranges that lie within the rows or columns that there are";
+  const char *const outside = "expected ranges that lie within the rows or columns";
   EXPECT_NE(messageOf(39, 0, 41).find(outside), std::string::npos);
   EXPECT_NE(messageOf(0, -1, 1).find(outside), std::string::npos);
   EXPECT_NE(messageOf(20, 22, 21).find(outside), std::string::npos);
   for (const int64_t at : {5, 16, 32}) // also across blocks
-    EXPECT_NE(messageOf(at, 0, 0).find("expected ranges that do not fall"), std::string::npos) << at;
+    EXPECT_NE(messageOf(at, 0, 0).find("expected ranges that do not decrease"), std::string::npos) << at;
 }
 
 KILN_ON_PRODUCT_MACHINES(AttentionMaskTest);
@@ -188,10 +188,11 @@ TEST(ColumnRanges, AreTheRowsThatSeeAColumn) {
 // Ranges that are none are told with their row and what they should be.
 TEST(ColumnRanges, TellWhatIsWrong) {
   EXPECT_EQ(errorOf([] { columnRanges({0, 1, 0, 5}, 2, 4); }),
-            "'columnRanges': expected the range of row 1 to lie within 0 to 4 and to end no sooner than it begins, but "
+            "'columnRanges': expected the range of row 1 to lie within 0 to 4 and not to end before it begins, but "
             "got 0 to 5");
   EXPECT_EQ(errorOf([] { columnRanges({0, 2, 0, 1}, 2, 4); }),
-            "'columnRanges': expected the range of row 1 not to fall behind 0 to 2, but got 0 to 1");
+            "'columnRanges': expected the range of row 1 not to begin or end before the range of the row above, 0 to "
+            "2, but got 0 to 1");
   EXPECT_EQ(errorOf([] { columnRanges({0, 2, 0}, 2, 4); }),
             "'columnRanges': expected two numbers for each of 2 rows, but got 3");
 }

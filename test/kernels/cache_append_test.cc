@@ -1,4 +1,4 @@
-// Keys and values of new places join a cache.
+// Keys and values of new positions join a cache.
 
 #include "kernels/cache_append.h"
 #include "test/expect_error.h"
@@ -41,7 +41,7 @@ TEST(CacheAppend, NamesWhatDoesNotFit) {
   expectError([&] { planCacheAppend(target, k, k, starts, cache, tensor(f32, {2, 3, 8, 8})); },
               {"'cache_append': expected 'values' of shape 2x3x9x8, but got 2x3x8x8"});
   expectError([&] { planCacheAppend(target, k, k, starts, cache, cache, CacheAppendConfig{3}); },
-              {"'cache_append': expected 'rows' to divide 4 new places, but got 3"});
+              {"'cache_append': expected 'rows' to divide 4 new positions, but got 3"});
 }
 
 } // namespace

@@ -135,7 +135,7 @@ TEST(Chances, ScalesMakeUpForWhatIsDropped) {
 
 TEST(Chances, RefuseARateThatIsNone) {
   for (const double asked : {-0.1, 1.0, std::nan("")})
-    expectError([&] { verify(DropoutRate{asked}); }, {"expected a chance of dropout of at least 0 and below 1"});
+    expectError([&] { verify(DropoutRate{asked}); }, {"expected a dropout rate of at least 0 and below 1"});
 }
 
 } // namespace

@@ -207,7 +207,7 @@ TEST(FewRows, NameWhatDoesNotFit) {
     };
   };
   expectError(planned(Layout::nn, f32), {"'matmul': expected 'k_unroll' to divide 'bk', but got 48 and 64"});
-  const char *const none = "'matmul': expected 'k_unroll' to be 0 for a product of i8 or of a turned 'a', but got 48";
+  const char *const none = "'matmul': 'k_unroll' must be 0 for i8 operands or a transposed 'a', but got 48";
   expectError(planned(Layout::tn, f32), {none});
   expectError(planned(Layout::nn, i8), {none});
 }

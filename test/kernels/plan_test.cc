@@ -194,8 +194,8 @@ TEST(Plan, WrongNumber) {
       },
       "'cross_entropy_loss': expected 'smoothing' to be from 0 to 1, but got 1.500000");
   expectMessage([] { planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}, i32), tensor({4}), 6); },
-                "'cross_entropy_loss': expected a vocabulary of 1 … 5 columns, but got 6");
-  expectMessage([] { recordOf({}, {.step = 0}); }, "'adamw': expected a step counted from 1, but got 0");
+                "'cross_entropy_loss': expected a vocabulary of 1 to 5 columns, but got 6");
+  expectMessage([] { recordOf({}, {.step = 0}); }, "'adamw': expected 'step' to be at least 1, but got 0");
   expectMessage([] { planPositionGradient(cpu, tensor({7, 5}), tensor({3, 5}), 3, false); },
                 "'position_gradient': expected 'dout' to have whole sequences of 3 rows, but got 7 rows");
   expectMessage(
@@ -226,7 +226,8 @@ TEST(Plan, AttentionsOperandsFit) {
     const TensorRef q = tensor({2, 4, 10, 64}), k = tensor({2, Hk, 12, 64});
     return planAttention(cpu, q, k, k, q, tensor({2, 4, 10}), 1, mask);
   };
-  expectMessage([&] { plan(3, {}); }, "'attention': expected heads of 'k' to divide those of 'q', but got 3 and 4");
+  expectMessage([&] { plan(3, {}); },
+                "'attention': expected the number of heads of 'k' to divide that of 'q', but got 3 and 4");
   expectMessage([&] { plan(2, {.ranges = tensor({2, 12, 2}, i32)}); },
                 "'attention': expected 'ranges' of shape 2x10x2, but got 2x12x2");
   expectMessage([&] { plan(2, {.ranges = tensor({2, 10, 2})}); },
@@ -238,11 +239,11 @@ TEST(Plan, AttentionsOperandsFit) {
   expectMessage([&] { plan(2, {.mask = tensor({1, 4, 10, 12}, i32)}); },
                 "'attention': expected 'mask' of type i8, but got i32");
   expectMessage([&] { plan(2, {.dropout = Dropout{{0.1}, tensor({2}, i64), 10, 11}}); },
-                "'attention': expected at most 11 keys, as many as dropout numbers, but got 12");
+                "'attention': expected at most 11 keys, the longest sequence that 'dropout' allows, but got 12");
   const TensorRef heads = tensor({2, 4, 10, 64}), lse = tensor({2, 4, 10}), ranges = tensor({2, 10, 2}, i32);
   const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
   expectMessage([&] { planAttentionBackward(cpu, saved, heads, heads, heads, 1, {.ranges = ranges}); },
-                "'attention_backward': expected 'columnRanges' beside 'ranges', but got only one of them");
+                "'attention_backward': 'ranges' and 'columnRanges' require each other, but got only one of them");
   expectMessage([&] { planAttentionBackward(cpu, saved, heads, heads, heads, -1); },
                 "'attention_backward': expected 'scale' to be above 0, but got -1.000000");
 }

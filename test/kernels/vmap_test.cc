@@ -212,18 +212,16 @@ TEST_P(Vmap, Mistakes) {
   };
   const Array cube = uniform({5, 5, 40}, f32);
   EXPECT_EQ(planned({{x.ref(), 0}, {two.ref(), 0}}),
-            "'vmap' expected as many examples of each batched tensor, but got 3 and 2");
+            "'vmap' expected the same number of examples in each batched tensor, but got 3 and 2");
   EXPECT_EQ(planned({{x.ref(), 3}, {x.ref(), 0}}),
             "'vmap' expected a dimension below the rank 3 of a batched tensor, but got 3");
   EXPECT_EQ(planned({{x.ref(), together}, {x.ref(), together}}),
             "'vmap' expected a tensor with examples, but got none");
   EXPECT_EQ(planned({{x.ref().select(0, 0), together}, {x.ref(), 0}}),
-            "'vmap' expected a tensor that all examples have together to lie apart from the first example of tensor 1, "
-            "but got tensor 0, which begins there");
-  EXPECT_EQ(
-      planned({{cube.ref(), 0}, {cube.ref(), 1}}),
-      "'vmap' expected a launch's tensor in one batched tensor, but got one in two whose examples are 800 and 160 "
-      "bytes apart");
+            "'vmap': unbatched tensor 0 begins in the first example of batched tensor 1; give it memory of its own, or "
+            "batch it");
+  EXPECT_EQ(planned({{cube.ref(), 0}, {cube.ref(), 1}}),
+            "'vmap': a tensor of a launch lies in two batched tensors, whose examples are 800 and 160 bytes apart");
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, Vmap, testing::Values(Machine{"cpu", f32}), machineName);

@@ -214,7 +214,7 @@ TEST_F(Compiling, RefusesToCompileWhenFrozen) {
   freeze();
   EXPECT_NO_THROW(compile(*device, addKernel, {x.ref(), y.ref()}, "block=2"));
   EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), y.ref()}, "block=32"); }),
-            "kernel 'add': expected no compilation after freeze(), but got new arguments: f32[16], f32[16] with config "
+            "kernel 'add' requires compilation, which freeze() forbids; new arguments: f32[16], f32[16] with config "
             "'block=32'");
 }
 

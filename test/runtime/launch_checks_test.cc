@@ -100,8 +100,8 @@ TEST(GpuLaunchChecks, RefuseWhatLacksTheFactsThatTheCodeReliesOn) {
     expectError([&] { device->launch(*executable, 4, {x, view}); }, {"kernel 'adding': expected 'in' to ", said});
   };
   refused(1, 32, 16, "be aligned to 64 bytes, as it was compiled for, but got f32[8x16] aligned to 1");
-  refused(0, 24, 16, "have outer strides that 16 divides, as it was compiled for, but got f32[8x16] with strides");
-  refused(0, 32, 24, "have a last extent that 16 divides, as it was compiled for, but got f32[8x24]");
+  refused(0, 24, 16, "have outer strides divisible by 16, as it was compiled for, but got f32[8x16] with strides");
+  refused(0, 32, 24, "have a last extent divisible by 16, as it was compiled for, but got f32[8x24]");
   refused(0, 1 << 29, 16, "have extents to 2^30 and strides from 0 to 2^31 - 1 bytes, as it was compiled for, but got");
 }
 
@@ -172,7 +172,7 @@ TEST_P(LaunchChecks, LetEmptyViewsPass) {
 TEST_P(LaunchChecks, RefuseViewsThatAnExecutableIsNotFor) {
   const auto apart = compile(*device, adding, {x, y}), overlapping = compile(*device, adding, {x, x});
   EXPECT_EQ(errorOf([&] { device->launch(*apart, grid, {x, x}); }),
-            "kernel 'adding': expected 'out' and 'in' to lie apart, as it was compiled for, but they overlap");
+            "kernel 'adding': 'out' and 'in' overlap, but it was compiled for arguments that do not overlap");
   EXPECT_NO_THROW(device->launch(*overlapping, grid, {x, y}));
 }
 

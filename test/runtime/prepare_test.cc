@@ -125,7 +125,7 @@ TEST_F(Preparing, RefusesToCompileWhenFrozen) {
   Plan plan;
   plan.launches = {adding(31)};
   EXPECT_EQ(errorOf([&] { prepare(*device, plan); }),
-            "kernel 'fresh': expected no compilation after freeze(), but got new arguments: f32[16], f32[16] with "
+            "kernel 'fresh' requires compilation, which freeze() forbids; new arguments: f32[16], f32[16] with "
             "config 'block=31'");
 }
 

@@ -184,7 +184,7 @@ TEST(Report, NamesTheProgramUnlessTheErrorHasAPlace) {
   EXPECT_EQ(reported(Error("expected a, but got b\n")), "prog: error: expected a, but got b\n");
   EXPECT_EQ(reported(Error("f.cc:3: error: expected a, but got b")), "f.cc:3: error: expected a, but got b\n");
   EXPECT_EQ(reported(std::logic_error("x")), "prog: internal error: x\n");
-  EXPECT_EQ(reported(std::bad_alloc()), "prog: error: expected more memory, but the system has none left\n");
+  EXPECT_EQ(reported(std::bad_alloc()), "prog: error: out of host memory\n");
 }
 
 } // namespace

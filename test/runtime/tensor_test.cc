@@ -156,7 +156,7 @@ TEST_F(Tensors, TellTheSizeOfAnUploadThatDoesNotFit) {
 
 TEST_F(Tensors, TellTheSizeOfMemoryThatThereIsNot) {
   EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 50}); }),
-            "expected 4503599627370496 bytes of memory on device 'cpu', but it has not so much");
+            "out of memory: could not allocate 4503599627370496 bytes on device 'cpu'");
   EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 32, int64_t(1) << 32}); }),
             "expected a tensor's extents to be at least 0 and to fit memory, but got f32[4294967296x4294967296]");
 }

@@ -174,7 +174,7 @@ static void runProgram(int argc, char **argv) {
     if (limit->count() && wishes.threads < 1)
       throw Error(fmt::format("expected --threads to be at least 1, but got {}", wishes.threads));
     if (name.empty())
-      throw Error("expected a benchmark, such as 'kiln-bench matmul'; see --help");
+      throw Error("kiln-bench requires a benchmark, such as 'kiln-bench matmul'; see --help");
     runBench(benchNamed(name), wishes);
   } catch (const CLI::CallForHelp &) {
     writeResult(app.help());

@@ -44,7 +44,7 @@ static void endFatally(void *, const char *reason, bool) {
 }
 
 static void endWithoutMemory(void *, const char *, bool) {
-  say("kiln-opt: error: expected more memory, but the system has none left\n");
+  say("kiln-opt: error: out of host memory\n");
   _exit(3);
 }
 

@@ -88,7 +88,7 @@ static void placeTensorMap(const std::string &text, const Parameter &parameter, 
                            Memory &memory, Argument &argument) {
   const NamedTensorMap map = tensorMapNamed(text);
   if (map.array >= arguments.size() || !arguments[map.array].memory)
-    throw Error(fmt::format("expected the tensor map of an array, but argument {} is none", map.array));
+    throw Error(fmt::format("expected the tensor map of an array, but argument {} is not an array", map.array));
   const std::string bytes = tensorMapBytes(map.description, arguments[map.array].bits);
   if (parameter.bytes == bytes.size()) {
     argument.bytes = bytes;

@@ -134,7 +134,7 @@ static int runProgram(int argc, char **argv) {
     if (!options.report.empty() && !options.report.ends_with(".svg"))
       throw Error(fmt::format("expected a name that ends in .svg after --report, but got '{}'", options.report));
     if (options.file.empty())
-      throw Error("expected a file of PTX text, but got none");
+      throw Error("kiln-sim requires a file of PTX text");
     return simulate(options);
   } catch (const CLI::Success &asked) {
     try {

@@ -36,7 +36,7 @@ std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, c
     throw Error(fmt::format("expected --emit to be one of {} for --target={}, but got '{}'", fmt::join(stages, ", "),
                             target, stage));
   if (isGpu && oracle)
-    throw Error(fmt::format("expected a CPU for --target with --generic, but got '{}'", target));
+    throw Error(fmt::format("--generic requires a CPU as --target, but got '{}'", target));
   const std::string variant = isGpu ? ":cubin" : ":generic";
   if (target.ends_with(variant) || (isGpu ? stage != "cubin" : !oracle && stage != "linalg"))
     return backend;
@@ -74,7 +74,7 @@ std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering
 std::string explained(mlir::ModuleOp module, const lowering::Backend &backend) {
   std::string text = lowering::explain(module, backend);
   if (text.empty())
-    throw Error(fmt::format("expected a GPU for --target with --explain, such as sm_80, but got '{}'", backend.name()));
+    throw Error(fmt::format("--explain requires a GPU as --target, such as sm_80, but got '{}'", backend.name()));
   return text;
 }
 

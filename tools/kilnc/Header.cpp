@@ -69,9 +69,9 @@ static std::vector<std::string> factsOf(const Signature::Parameter &parameter) {
       facts.push_back(fmt::format("stride {} in dimension {}", parameter.strides[i], i));
   }
   if (parameter.stridesBy16 && parameter.extents.size() > 1)
-    facts.emplace_back("other strides that 16 divides");
+    facts.emplace_back("other strides divisible by 16");
   if (parameter.extentBy16)
-    facts.emplace_back("a last extent that 16 divides");
+    facts.emplace_back("a last extent divisible by 16");
   if (parameter.alignment > 1)
     facts.push_back(fmt::format("memory aligned to {} bytes", parameter.alignment));
   if (parameter.fits32)

@@ -77,7 +77,7 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
       continue;
     }
     if (!areFlags)
-      throw Error(fmt::format("expected one file, but got '{}' beside '{}'", word, file));
+      throw Error(fmt::format("expected one file, but got '{}' and '{}'", word, file));
     const llvm::StringRef name = llvm::StringRef(word).take_until([](char c) { return c == '='; });
     if (!name.starts_with("--mlir-") || !theirs.contains(name.drop_front(2)))
       throw Error(fmt::format("unknown {} '{}'{}", name.starts_with("-") ? "flag" : "argument", name.str(),
@@ -85,7 +85,7 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
     argv.push_back(word.c_str());
   }
   if (!llvm::cl::ParseCommandLineOptions(static_cast<int>(argv.size()), argv.data(), "", &llvm::errs()))
-    throw Error("expected flags of MLIR's that it can read, but got the one above");
+    throw Error("MLIR does not accept the flag above");
 }
 
 /// Lets flags such as --mlir-print-ir-after name the passes of the pipelines.
@@ -142,7 +142,8 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
   for (const auto &[flag, text] : {std::pair("--kernel", options.kernel), std::pair("--config", options.config),
                                    std::pair("--args", options.args)})
     if (!text.empty())
-      throw Error(fmt::format("expected no {} with '{}': a module is specialised already", flag, options.file));
+      throw Error(
+          fmt::format("{} is not supported with '{}', because a module is specialised already", flag, options.file));
   const std::string text = readInput(options.file, lowering::mostModuleBytes);
   lowering::checkModuleText(text, options.file);
   llvm::SourceMgr source;
@@ -159,13 +160,13 @@ static void checkList(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !option->get_positional() &&
         !llvm::is_contained({"--list", "--kernel", "--include"}, option->get_name()))
-      throw Error(
-          fmt::format("expected only a file, --kernel and --include with --list, but got '{}'", option->get_name()));
+      throw Error(fmt::format("{} is not supported with --list, which takes a file, --kernel and --include",
+                              option->get_name()));
 }
 
 static void list(const Options &options) {
   if (options.file.ends_with(".mlir"))
-    throw Error(fmt::format("expected a C++ file with --list, but got '{}'", options.file));
+    throw Error(fmt::format("--list requires a C++ file, but got '{}'", options.file));
   std::unique_ptr<UserFile> user;
   if (!options.file.empty())
     user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
@@ -182,18 +183,18 @@ static void checkRun(const CLI::App &app, const Options &options) {
   const auto expect = [&](bool fine, const std::string &what, const std::vector<std::string> &flags) {
     for (const CLI::Option *option : app.get_options())
       if (!fine && option->count() > 0 && llvm::is_contained(flags, option->get_name()))
-        throw Error(fmt::format("expected {} {}", what, option->get_name()));
+        throw Error(fmt::format("{} {}", option->get_name(), what));
   };
-  expect(!launches, mode + " without", {"--emit", "--generic", "--target", "--explain", "--name"});
-  expect(!options.run, "--run without", {"-o", "--tune"});
-  expect(!options.tune, "--tune without", {"--report"});
-  expect(launches, "--run with", {"--grid", "--device"});
-  expect(options.run, "--run with", {"--repeat", "--flops"});
-  expect(options.tune, "--tune with", {"--budget", "--bucket", "--vary-results", "--exhaustive"});
+  expect(!launches, "is not supported with " + mode, {"--emit", "--generic", "--target", "--explain", "--name"});
+  expect(!options.run, "is not supported with --run", {"-o", "--tune"});
+  expect(!options.tune, "is not supported with --tune", {"--report"});
+  expect(launches, "requires --run or --tune", {"--grid", "--device"});
+  expect(options.run, "requires --run", {"--repeat", "--flops"});
+  expect(options.tune, "requires --tune", {"--budget", "--bucket", "--vary-results", "--exhaustive"});
   if (launches && options.launch.grid.empty())
-    throw Error(fmt::format("expected --grid with {}: the numbers of programs, such as --grid=8,4", mode));
+    throw Error(fmt::format("{} requires --grid, the numbers of programs, such as --grid=8,4", mode));
   if (launches && options.file.ends_with(".mlir"))
-    throw Error(fmt::format("expected a C++ file or --kernel with {}, but got '{}'", mode, options.file));
+    throw Error(fmt::format("{} requires a C++ file or --kernel, but got '{}'", mode, options.file));
 }
 
 /// Launches or tunes.
@@ -239,10 +240,10 @@ static void makeLibrary(const CLI::App &app, const Options &options) {
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !option->get_positional() &&
         !llvm::is_contained({"--emit", "-o", "--include"}, option->get_name()))
-      throw Error(fmt::format("expected only a C++ file, -o and --include with --emit=library, but got '{}'",
+      throw Error(fmt::format("{} is not supported with --emit=library, which takes a C++ file, -o and --include",
                               option->get_name()));
   if (options.file.empty() || options.file.ends_with(".mlir") || options.output == "-")
-    throw Error("expected a C++ file and -o FILE.so with --emit=library");
+    throw Error("--emit=library requires a C++ file and -o FILE.so");
   buildLibrary(options.file, options.includes, options.output);
 }
 
@@ -252,11 +253,11 @@ static void makeArchive(const CLI::App &app, const Options &options) {
     if (option->count() > 0 && !option->get_positional() &&
         !llvm::is_contained({"--emit", "-o", "--include", "--kernel", "--args", "--config", "--target", "--name"},
                             option->get_name()))
-      throw Error(fmt::format("expected a kernel, --args, --config, --target, --name, --include and -o with "
-                              "--emit=archive, but got '{}'",
+      throw Error(fmt::format("{} is not supported with --emit=archive, which takes a kernel, --args, --config, "
+                              "--target, --name, --include and -o",
                               option->get_name()));
   if (options.file.ends_with(".mlir") || options.output == "-")
-    throw Error("expected a C++ file or --kernel, and -o FOLDER, with --emit=archive");
+    throw Error("--emit=archive requires a C++ file or --kernel, and -o FOLDER");
   const ChosenKernel chosen(options);
   const std::string name = options.name.empty() ? chosen.kernel->name : options.name;
   writeArchive(*chosen.kernel, {name, options.args, options.config, options.target}, options.output);
@@ -290,10 +291,10 @@ static void reportCompilation(const Options &options) {
 
 static void compile(const Options &options) {
   if (!options.name.empty())
-    throw Error("expected --emit=archive with --name");
+    throw Error("--name requires --emit=archive");
   const auto backend = backendFor(options.target, options.emit, options.generic);
   if (isBinary(options.emit) && options.output == "-" && ::isatty(1))
-    throw Error(fmt::format("expected -o FILE with --emit={}: it is nothing for a terminal", options.emit));
+    throw Error(fmt::format("--emit={} requires -o FILE; it is not printed to a terminal", options.emit));
   const std::unique_ptr<mlir::MLIRContext> context = createContext();
   const ChosenKernel chosen(options);
   const mlir::OwningOpRef<mlir::ModuleOp> module = moduleOf(*context, chosen, options, *backend);

@@ -19,9 +19,7 @@ kiln_status kiln::c::failed(const std::exception *error) noexcept {
   const auto *const ours = dynamic_cast<const Error *>(error);
   const bool isMemory = dynamic_cast<const std::bad_alloc *>(error);
   try {
-    errorText = isMemory ? "expected more memory of the host, but it has none left"
-                : error  ? error->what()
-                         : "unknown exception";
+    errorText = isMemory ? "out of host memory" : error ? error->what() : "unknown exception";
   } catch (...) {
     errorText.clear();
   }

@@ -46,7 +46,7 @@ static std::unique_ptr<kiln_plan> makePlan(kiln_device *device, const char *name
   const Operator &op = operatorNamed(name);
   auto plan = std::make_unique<kiln_plan>(kiln_plan{device, Arguments(*device, arguments, count), {}, {}, {}});
   OperatorOptions chosen;
-  parseConfig(op.name, op.fields, options ? options : "", &chosen);
+  parseOptions(op.name, op.fields, options ? options : "", &chosen);
   OperatorPlan made = op.plan(device->device, tensorsOf(op, plan->arguments), chosen);
   plan->kept = std::move(made.kept);
   if (made.plan.workspaceBytes > 0)

@@ -59,6 +59,18 @@ void takes(View a, View b) {
   check(mask, "expected numbers below 0");
 #elif CASE == 24
   x = zeros(f32, {ceildiv(17, 4)});
+#elif CASE == 25
+  x = load(a, {n, 0}, {4, 8}, {.mask = mask, .other = 0.0});
+#elif CASE == 26
+  x = load(a, {n + iota(0, 64), 0}, {});
+#elif CASE == 27
+  x = load(a, {iota(n, n + 64), 0}, {});
+#elif CASE == 28
+  x = load(a, {arange(0, 64), 0}, {});
+#elif CASE == 29
+  x = maximum(x, 0.0);
+#elif CASE == 30
+  x = minimum(x, x);
 #endif
 
   x = load(a, {n, 0}, shape, Padding::inf) + load(a, offsets, {height, width}) +
@@ -74,8 +86,9 @@ void takes(View a, View b) {
 }
 
 #ifndef CASE
-// A kernel may have functions of its own with a former name.
+// A kernel may have functions of its own with such a name.
 namespace own {
+Tile maximum(At x, At y) { return max(x, y); }
 void check(const Tile &value, int limit) { device_assert(value < limit, "expected a small number"); }
 Tile expand(At x, At axes) { return x + axes; }
 template <class F> void when(bool holds, F f) {
@@ -85,7 +98,7 @@ template <class F> void when(bool holds, F f) {
 void uses(View a) {
   Tile x = load(a, {0, 0}, {4, 8});
   check(x, 4);
-  when(true, [&] { x = expand(x, 1); });
+  when(true, [&] { x = maximum(expand(x, 1), 0); });
 }
 } // namespace own
 #endif

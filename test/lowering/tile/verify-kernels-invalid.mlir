@@ -1,7 +1,7 @@
 // What is no kernel is told at its line.
 // RUN: kiln-opt %s --tile-verify-kernels="operations=6 nesting=2 lanes=16" --split-input-file --verify-diagnostics
 
-// expected-error@below {{expected kernels only: functions with the attribute 'tile.kernel'}}
+// expected-error@below {{a module must contain only kernels, functions with the attribute 'tile.kernel'}}
 func.func @plain() {
   return
 }
@@ -116,7 +116,7 @@ func.func @nesting(%flag: i1) attributes {tile.kernel} {
   %n = arith.constant 1 : index
   scf.for %i = %n to %n step %n {
     scf.if %flag {
-      // expected-error@below {{expected loops and branches at most 2 deep: make one loop of several and compute their positions from its own}}
+      // expected-error@below {{expected loops and branches at most 2 deep; merge loops into one and compute their positions from its own}}
       scf.for %j = %n to %n step %n {
       }
     }

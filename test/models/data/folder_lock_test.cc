@@ -36,7 +36,7 @@ TEST(FolderLock, ASecondOwnerIsRefusedAndToldOfTheFirst) {
   const TemporaryFolder folder;
   const FolderLock first(folder.path);
   expectError([&] { FolderLock second(folder.path); },
-              {"expected a folder that no other run writes to, but process " + std::to_string(getpid()), folder.path});
+              {"expected a folder that no other run uses, but process " + std::to_string(getpid()), folder.path});
   EXPECT_TRUE(first.holds()); // the refused one has not taken the file away
   expectError([&] { FolderLock third(folder.path); }, {"process " + std::to_string(getpid())});
 }

@@ -84,7 +84,7 @@ TEST(PairBatches, AreDrawnByTheirNumbers) {
 TEST(PairBatches, RefuseWhatDoesNotFit) {
   expectError([] { PairBatches({}, marks, {.sequences = 1}); }, {"expected at least one pair", "none"});
   expectError([] { PairBatches({{{1, 2, 3}, {1}}}, marks, {.sequences = 1, .places = 3}); },
-              {"expected sequences of at most 3 places", "but got one of 4"});
+              {"expected sequences of at most 3 tokens", "but got one of 4"});
 }
 
 } // namespace

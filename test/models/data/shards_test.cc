@@ -122,7 +122,7 @@ TEST(Shards, FilesThatAreNoneAreErrors) {
   refused({"expected tokens below 100 in '" + path + "', but got 100"});
   writeShard(path, std::vector<int32_t>{-1}, 70000);
   refused({"but got 4294967295"});
-  expectError([&] { TokenShards(folder.path, 100); }, {"'" + folder.path + "' is none"});
+  expectError([&] { TokenShards(folder.path, 100); }, {"'" + folder.path + "' is not a regular file"});
 }
 
 std::string gzipped(const std::string &text) {

@@ -139,17 +139,17 @@ TEST(SamplingParams, RefusesLogitsOfWhichNoneIsANumber) {
   const std::vector<float> logits(3, std::numeric_limits<float>::quiet_NaN());
   for (const double temperature : {0.0, 1.0})
     expectError([&] { sampleToken(logits, {}, {.temperature = temperature}, 0.5); },
-                {"expected a logit that is a number, but each is NaN"});
+                {"expected a logit that is a number, but all logits are NaN"});
 }
 
 TEST(SamplingParams, RefusesWhatMakesNoSense) {
   expectError([] { verify(SamplingParams{.temperature = -1}); },
-              {"expected 'temperature' to be a number from 0 on, but got -1"});
-  expectError([] { verify(SamplingParams{.topK = -1}); }, {"expected 'top-k' to be at least 0, but got -1"});
-  expectError([] { verify(SamplingParams{.topP = 0}); }, {"expected 'top-p' to be above 0 and at most 1, but got 0"});
-  expectError([] { verify(SamplingParams{.minP = 2}); }, {"expected 'min-p' to be from 0 to 1, but got 2"});
+              {"expected '--temperature' to be at least 0, but got -1"});
+  expectError([] { verify(SamplingParams{.topK = -1}); }, {"expected '--top-k' to be at least 0, but got -1"});
+  expectError([] { verify(SamplingParams{.topP = 0}); }, {"expected '--top-p' to be above 0 and at most 1, but got 0"});
+  expectError([] { verify(SamplingParams{.minP = 2}); }, {"expected '--min-p' to be from 0 to 1, but got 2"});
   expectError([] { verify(SamplingParams{.repetitionPenalty = 0}); },
-              {"expected 'repetition-penalty' to be above 0, but got 0"});
+              {"expected '--repetition-penalty' to be above 0, but got 0"});
 }
 
 } // namespace

@@ -15,7 +15,7 @@ namespace {
 
 TEST(Gpt2Config, HeadsMustDivideTheWidth) {
   expectError([] { verify(Gpt2Config{2, 5, 64, 8, 256}); },
-              {"expected the heads to divide the width, but got 5 heads and width 64"});
+              {"expected the number of heads to divide the width, but got 5 heads and width 64"});
 }
 
 TEST(Gpt2Config, SizesMustBePositive) {
@@ -89,7 +89,7 @@ TEST(Gpt2Config, TextNeedsBytes) {
   EXPECT_NO_THROW(verifyBytes(gpt2Named("nano").config));
   for (const int64_t vocab : {255, 257, 50257})
     expectError([&] { verifyBytes({4, 4, 64, 8, vocab}); },
-                {"expected a vocabulary of 256 for text, one token a byte, but got " + std::to_string(vocab)});
+                {"expected a vocabulary of 256 for text as bytes, but got " + std::to_string(vocab)});
 }
 
 // Every name is nearest to itself, and what lies between two to the one with fewer times its parameters.
@@ -106,7 +106,7 @@ TEST(Gpt2Config, SizesBeyondReasonAreAnError) {
   expectError([] { verify(Gpt2Config{2, 4, int64_t{1} << 62, 8, 256}); },
               {"expected 'width' to be at most 1048576, but got 4611686018427387904"});
   expectError([] { verify(TrainSettings{.batch = 1048577}); },
-              {"expected 'batch' to be at most 1048576, but got 1048577"});
+              {"expected '--batch' to be at most 1048576, but got 1048577"});
 }
 
 TrainSettings tenSteps() {
@@ -158,16 +158,16 @@ TEST(LearningRate, FallsAsTheScheduleSays) {
 TEST(TrainSettings, MicroBatchesBeyondReasonAreAnError) {
   TrainSettings s = gpt2Named("nano").settings;
   s.accumulate = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(errorOf([&] { verify(s); }), "expected 'accumulate' to be at most 1048576, but got 9223372036854775807");
+  EXPECT_EQ(errorOf([&] { verify(s); }), "expected '--accumulate' to be at most 1048576, but got 9223372036854775807");
 }
 
 TEST(TrainSettings, OutOfRangeIsAnError) {
   TrainSettings s = tenSteps();
   s.batch = 0;
-  expectError([&] { verify(s); }, {"expected 'batch' to be at least 1, but got 0"});
+  expectError([&] { verify(s); }, {"expected '--batch' to be at least 1, but got 0"});
   s.batch = 1;
   s.beta2 = 1;
-  expectError([&] { verify(s); }, {"'beta2'", "but got 1"});
+  expectError([&] { verify(s); }, {"'--beta2'", "but got 1"});
 }
 
 } // namespace

@@ -164,11 +164,11 @@ TEST_F(InitTest, AHeadOfItsOwnAndAnInnerWidthComeBack) {
 }
 
 TEST_F(InitTest, FlagsThatContradictItAreRefused) {
-  expectMistake(trainFrom(model, {"--layers", "2"}), "of 1 layers, 2 heads, width 16");
-  expectMistake(trainFrom(model, {"--resume"}), "expected one of --resume, which goes on, and --init");
+  expectMistake(trainFrom(model, {"--layers", "2"}), "has 1 layers, 2 heads, width 16");
+  expectMistake(trainFrom(model, {"--resume"}), "--resume and --init exclude each other");
   expectMistake(trainFrom(folder / "none", {}), "expected a folder with a model");
   ASSERT_EQ(trainFrom(model, still).status, 0);
-  expectMistake(trainFrom(out, {"--overwrite"}), "whose checkpoints --overwrite removes");
+  expectMistake(trainFrom(out, {"--overwrite"}), "because --overwrite removes its checkpoints");
   EXPECT_TRUE(kiln::newestCheckpoint(out).has_value());
 }
 
@@ -195,7 +195,7 @@ TEST_F(InitTest, SamplesFromAnothersFolder) {
 TEST_F(InitTest, AVocabularyThatIsNotBytesIsRefused) {
   writeConfig(257, "");
   for (const Result &r : {sample(model), trainFrom(model, {})})
-    expectMistake(r, "expected a vocabulary of 256 for text, one token a byte, but got 257");
+    expectMistake(r, "expected a vocabulary of 256 for text as bytes, but got 257");
   writeConfig(256, "");
   writeText(model + "/tokenizer.json", "{}");
   for (const Result &r : {sample(model), trainFrom(model, {})})

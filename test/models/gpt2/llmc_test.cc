@@ -236,9 +236,10 @@ TEST_F(LlmcFiles, ADebugStateIsCompared) {
 // A model of another form than llm.c's is not written.
 TEST_F(LlmcFiles, OtherFormsAreRefused) {
   ASSERT_EQ(train(out, {"--steps", "1", "--untied"}).status, 0);
-  expectMistake({"export", "--out", out, "--llmc", back}, "whose head is the table of tokens, but got");
+  expectMistake({"export", "--out", out, "--llmc", back}, "whose head is the token table, but got");
   ASSERT_EQ(train(out, {"--steps", "1", "--overwrite"}).status, 0);
-  expectMistake({"export", "--out", out, "--llmc", back, "--dtype", "fp16"}, "expected fp32 or bf16 for a model");
+  expectMistake({"export", "--out", out, "--llmc", back, "--dtype", "fp16"},
+                "llm.c's files require --dtype fp32 or bf16");
   EXPECT_FALSE(std::filesystem::exists(back));
 }
 

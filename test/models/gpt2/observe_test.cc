@@ -251,26 +251,27 @@ TEST_F(ObserveTest, SaysWhatIsWrong) {
     EXPECT_EQ(r.status, 2) << r.output;
     EXPECT_NE(r.output.find(message), std::string::npos) << message << " in\n" << r.output;
   };
-  refused({"--profile", "3:2"}, "expected '--profile' to be A:B, steps from A to B with 1 at least and A at most B, or "
-                                "A for one step, but got '3:2'");
+  refused({"--profile", "3:2"},
+          "expected '--profile' to be A:B (steps A to B, with 1 <= A <= B) or A (one step), but got '3:2'");
   refused({"--profile", "0"}, "expected '--profile' to be A:B");
   refused({"--profile", "a:2"}, "expected '--profile' to be a whole number, but got 'a'");
-  refused({"--trace", "t.json"}, "expected --profile A:B beside --trace, which steps it is of");
-  refused({"--keep-every", "-1"}, "expected 'keep-every' to be at least 0, but got -1");
-  refused({"--skip-loss-z", "-1"}, "expected 'skip-loss-z' to be 0, or below 11.2, as far as one of 128 numbers can be "
-                                   "above their mean, but got -1");
+  refused({"--trace", "t.json"}, "--trace requires --profile A:B, the steps that it records");
+  refused({"--keep-every", "-1"}, "expected '--keep-every' to be at least 0, but got -1");
+  refused({"--skip-loss-z", "-1"},
+          "expected '--skip-loss-z' to be 0, or below 11.2, as far as one of 128 numbers can be "
+          "above their mean, but got -1");
   refused({"--skip-norm-z", "x"}, "expected '--skip-norm-z' to be a number, but got 'x'");
   const Result folders = train(out, {"--steps", "1", "--tensorboard", data});
   EXPECT_EQ(folders.status, 3) << folders.output;
   EXPECT_NE(folders.output.find("cannot write '" + data), std::string::npos) << folders.output;
   const Result steps = gpt2({"profile", "--steps", "0"});
   EXPECT_EQ(steps.status, 2);
-  EXPECT_NE(steps.output.find("expected 'steps' to be at least 1, but got 0"), std::string::npos) << steps.output;
+  EXPECT_NE(steps.output.find("expected '--steps' to be at least 1, but got 0"), std::string::npos) << steps.output;
   const Result over = gpt2({"plot", out, "-o", "-", "--over", "hours"});
   EXPECT_EQ(over.status, 2);
   EXPECT_NE(over.output.find("expected '--over' to be steps, seconds, tokens, but got 'hours'"), std::string::npos)
       << over.output;
-  EXPECT_NE(gpt2({"plot", out, "-o", "-", "--follow"}).output.find("expected a file beside --follow"),
+  EXPECT_NE(gpt2({"plot", out, "-o", "-", "--follow"}).output.find("--follow requires a file for --out"),
             std::string::npos);
 }
 

@@ -60,7 +60,7 @@ TEST(Options, TrainTakesAPrecision) {
   EXPECT_EQ(settings({}).precision, std::nullopt);
   EXPECT_EQ(settings({"--precision", "ieee"}).precision, Precision::ieee);
   EXPECT_EQ(errorOf([&] { settings({"--precision", "fp32"}); }),
-            "expected 'precision' to be one of ieee, tf32, tf32x3, bf16x3, but got 'fp32'");
+            "expected '--precision' to be one of ieee, tf32, tf32x3, bf16x3, but got 'fp32'");
 }
 
 /// The settings of `gpt2 train` with these flags, over those of a checkpoint if there is one.
@@ -87,26 +87,40 @@ TEST(Options, TrainTakesTypes) {
 // Types that there are not, and flags that would say nothing.
 TEST(Options, TypesThatDoNotFitAreAnError) {
   const std::pair<std::vector<const char *>, const char *> cases[] = {
-      {{"--dtype", "f32"}, "expected 'dtype' to be fp32, bf16 or fp16, but got 'f32'"},
-      {{"--save-dtype", "half"}, "expected 'save-dtype' to be fp32, bf16 or fp16, but got 'half'"},
-      {{"--master", "2"}, "expected 'master' to be 0 or 1, but got 2"},
-      {{"--rounding", "up"}, "expected 'rounding' to be one of nearest, stochastic, but got 'up'"},
+      {{"--dtype", "f32"}, "expected '--dtype' to be fp32, bf16 or fp16, but got 'f32'"},
+      {{"--save-dtype", "half"}, "expected '--save-dtype' to be fp32, bf16 or fp16, but got 'half'"},
+      {{"--master", "2"}, "expected '--master' to be 0 or 1, but got 2"},
+      {{"--rounding", "up"}, "expected '--rounding' to be one of nearest, stochastic, but got 'up'"},
       {{"--dtype", "bf16", "--rounding", "stochastic"},
-       "expected 'rounding' to be stochastic with 'master' 0 and a narrow dtype alone, but got 'master' 1 and bf16: "
-       "f32 "
-       "weights round to nearest"},
-      {{"--dtype", "bf16", "--loss-scale", "2"},
-       "expected 'loss-scale' and 'scale-window' with dtype fp16 alone, but got bf16: its gradients do not vanish"},
+       "--rounding requires --master 0 and --dtype bf16 or fp16, but got --master 1 and --dtype bf16"},
+      {{"--dtype", "bf16", "--loss-scale", "2"}, "--loss-scale requires --dtype fp16, but got --dtype bf16"},
       {{"--dtype", "fp16", "--loss-scale", "3"},
-       "expected 'loss-scale' to be a power of two from 1 to 16777216, but got 3"},
+       "expected '--loss-scale' to be a power of two from 1 to 16777216, but got 3"},
       {{"--dtype", "fp16", "--loss-scale", "0.5"},
-       "expected 'loss-scale' to be a power of two from 1 to 16777216, but got 0.5"},
-      {{"--loss-chunks", "0"}, "expected 'loss-chunks' to be between 1 and 4096, but got 0"},
-      {{"--recompute", "mlp:0"}, "expected 'recompute' to name a number of blocks from 1 on behind ':', but got '0'"},
-      {{"--batching", "rows"}, "expected 'batching' to be stream or padded or packed, but got 'rows'"},
-      {{"--dtype", "fp16", "--scale-window", "-1"}, "expected 'scale-window' to be between 0 and 1048576, but got -1"}};
+       "expected '--loss-scale' to be a power of two from 1 to 16777216, but got 0.5"},
+      {{"--loss-chunks", "0"}, "expected '--loss-chunks' to be between 1 and 4096, but got 0"},
+      {{"--recompute", "mlp:0"},
+       "expected '--recompute' to have a number of blocks of at least 1 after ':', but got '0'"},
+      {{"--batching", "rows"}, "expected '--batching' to be stream or padded or packed, but got 'rows'"},
+      {{"--dtype", "fp16", "--scale-window", "-1"},
+       "expected '--scale-window' to be between 0 and 1048576, but got -1"}};
   for (const auto &[words, message] : cases)
     EXPECT_EQ(errorOf([&] { settingsOf(words); }), message);
+}
+
+// Flags of batches that have no effect in the given mode are refused by their names.
+TEST(Options, FlagsOfBatchesWithoutEffectAreAnError) {
+  const std::pair<std::vector<const char *>, const char *> cases[] = {
+      {{"--pack", "0.5"}, "--pack requires --batching packed, but got --batching stream"},
+      {{"--batching", "padded", "--positions", "run-on"},
+       "--positions requires --batching packed, but got --batching padded"},
+      {{"--batching", "packed", "--order", "llmc"}, "--order requires --batching stream, but got --batching packed"},
+      {{"--batch-tokens", "100"},
+       "--batch-tokens requires pairs of lines as data (translate); --batch sets the size of a micro-batch"}};
+  for (const auto &[words, message] : cases)
+    EXPECT_EQ(errorOf([&] { settingsOf(words); }), message);
+  EXPECT_NO_THROW(settingsOf({"--batching", "packed", "--pack", "0.5", "--positions", "run-on"}));
+  EXPECT_NO_THROW(settingsOf({"--order", "llmc"}));
 }
 
 // All of them come back from a checkpoint; one from before there were types is all f32.
@@ -176,7 +190,7 @@ TEST(Options, EverySettingIsTakenAndKept) {
 // A norm that may be any is not clipped.
 TEST(Options, AClipOfNothingIsTaken) {
   EXPECT_EQ(settingsOf({"--clip", "0"}).clip, 0);
-  EXPECT_EQ(errorOf([] { settingsOf({"--clip", "-1"}); }), "expected 'clip' to be at least 0, but got -1");
+  EXPECT_EQ(errorOf([] { settingsOf({"--clip", "-1"}); }), "expected '--clip' to be at least 0, but got -1");
 }
 
 // Settings that a resumed run is not given stay as they were.
@@ -297,7 +311,7 @@ TEST(Options, TheLastOfAFlagCounts) {
 TEST(Options, HeadsThatDoNotDivideTheWidthAreAnError) {
   const auto command = parse({"info", "--heads", "7"});
   expectError([&] { modelOf(std::get<InfoOptions>(command.value()).model); },
-              {"expected the heads to divide the width, but got 7"});
+              {"expected the number of heads to divide the width, but got 7"});
 }
 
 } // namespace

@@ -62,15 +62,15 @@ TEST_F(SampleTest, SpeedIsSaid) {
 
 TEST_F(SampleTest, MistakesAreNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
-      {{"--prompt", "a", "--prompt-file", "b"}, "expected --prompt or --prompt-file, but got both"},
+      {{"--prompt", "a", "--prompt-file", "b"}, "--prompt and --prompt-file exclude each other"},
       {{"--prompt", ""}, "expected a prompt of at least one byte, but got an empty one"},
       {{"--prompt-file", folder / "none"}, "none"},
-      {{"--tokens", "0"}, "expected 'tokens' to be at least 1, but got 0"},
-      {{"--num", "0"}, "expected 'num' to be at least 1, but got 0"},
-      {{"--stop", ""}, "expected 'stop' to be a text of at least one byte, but got an empty one"},
-      {{"--top-p", "1.5"}, "expected 'top-p' to be above 0 and at most 1, but got 1.5"},
-      {{"--min-p", "-1"}, "expected 'min-p' to be from 0 to 1, but got -1"},
-      {{"--repetition-penalty", "0"}, "expected 'repetition-penalty' to be above 0, but got 0"}};
+      {{"--tokens", "0"}, "expected '--tokens' to be at least 1, but got 0"},
+      {{"--num", "0"}, "expected '--num' to be at least 1, but got 0"},
+      {{"--stop", ""}, "expected '--stop' to be a text of at least one byte, but got an empty one"},
+      {{"--top-p", "1.5"}, "expected '--top-p' to be above 0 and at most 1, but got 1.5"},
+      {{"--min-p", "-1"}, "expected '--min-p' to be from 0 to 1, but got -1"},
+      {{"--repetition-penalty", "0"}, "expected '--repetition-penalty' to be above 0, but got 0"}};
   for (const auto &[flags, message] : mistakes) {
     std::vector<std::string> words = {"sample", "--out", out};
     words.insert(words.end(), flags.begin(), flags.end());

@@ -114,11 +114,12 @@ TEST_F(TokensTest, EverySettingGoesOn) {
   writeDocuments();
   const std::vector<std::string> documents = {"--data", folder / "lines.bin", "--tokens", tokenizer};
   std::vector<SettingGroup> groups = {
-      commonSettings(),
-      scaledSettings({{"batching", "packed", "padded"}, {"pack", "0.5", "0.8"}, {"positions", "run-on", "restart"}}),
-      narrowSettings({{"order", "llmc", "shuffled"}})};
-  groups[1].more = documents;
-  expectEverySettingGoesOn(folder / "settings", groups, {},
+      commonSettings({"batch-tokens"}),
+      scaledSettings({{"batching", "packed", "packed"}, {"pack", "0.5", "0.8"}, {"positions", "run-on", "restart"}}),
+      narrowSettings({{"batching", "packed", "padded"}})};
+  groups[0].settings.push_back({"order", "llmc", "shuffled"});
+  groups[1].more = groups[2].more = documents;
+  expectEverySettingGoesOn(folder / "settings", groups, {{"batch-tokens", "100", "--batch-tokens requires pairs"}},
                            [&](const std::string &to, const auto &flags) { return train(to, flags); });
 }
 
@@ -166,7 +167,7 @@ TEST_F(TokensTest, DocumentsArePaddedOrPacked) {
   plain.insert(plain.end(), {"--batching", "padded", "--attention", "plain"});
   EXPECT_EQ(train(folder / "plain", plain).status, 0);
   expectMistake(train(folder / "bytes", {"--batching", "padded"}),
-                "which begins documents, but it has 0 special tokens");
+                "or exactly one special token, but got 0 special tokens");
   expectMistake(train(folder / "bytes", {"--tokens", tokenizer, "--batching", "padded"}),
                 "expected documents in '" + data + "', each of which begins with token");
   std::vector<int32_t> one = tokens.encode(readText(data)); // a document that reaches into what validates
@@ -175,22 +176,26 @@ TEST_F(TokensTest, DocumentsArePaddedOrPacked) {
   expectMistake(train(folder / "one", {"--data", folder / "one.bin", "--tokens", tokenizer, "--batching", "padded"}),
                 "expected documents in the last tenth of '" + (folder / "one.bin") + "', each of which begins with");
   expectMistake(gpt2({"eval", "--out", out, "--data", data, "--scores", folder / "scores"}),
-                "expected --hellaswag beside --scores, but got none");
-  expectMistake(train(folder / "bytes", {"--batching", "packed", "--pack", "0"}), "expected 'pack' to be above 0");
+                "--scores requires --hellaswag");
+  expectMistake(gpt2({"eval", "--out", folder / "whole0", "--data", folder / "lines.bin", "--pack", "0.5"}),
+                "--pack requires --batching packed, but got --batching stream");
+  expectMistake(gpt2({"eval", "--out", folder / "whole0", "--hellaswag", data, "--batching", "padded"}),
+                "--batching requires --data or --validation");
+  expectMistake(train(folder / "bytes", {"--batching", "packed", "--pack", "0"}), "expected '--pack' to be above 0");
   expectMistake(train(folder / "bytes", {"--positions", "fixed"}),
-                "expected 'positions' to be run-on or restart, but got 'fixed'");
+                "expected '--positions' to be run-on or restart, but got 'fixed'");
 }
 
 TEST_F(TokensTest, TokensThatDoNotFitAreRefused) {
   expectMistake(train(out, {"--tokens", folder / "none"}), "none");
   expectMistake(train(out, {"--tokens", tokenizer, "--vocab", "200"}),
-                "expected a vocabulary of at least 297, as the tokenizer has, but got 200");
-  expectMistake(train(out, {"--validation", data}), "expected --validation beside files of tokens (.bin) alone");
+                "expected a vocabulary of at least 297, the size of the tokenizer, but got 200");
+  expectMistake(train(out, {"--validation", data}), "--validation requires token files (.bin), but --data is");
   expectMistake(train(out, {"--data", folder / "none_*.bin"}), "expected files of tokens, but none is named");
   kiln::writeShard(folder / "short.bin", std::vector<int32_t>(89), 256);
   expectMistake(train(out, {"--data", folder / "short.bin"}), "expected at least 90 tokens in");
   ASSERT_EQ(train(out, {"--steps", "1"}).status, 0);
-  expectMistake(train(out, {"--resume", "--tokens", tokenizer}), "expected the tokens that the run began with");
+  expectMistake(train(out, {"--resume", "--tokens", tokenizer}), "is not the tokenizer of the run");
 }
 
 } // namespace

@@ -161,14 +161,16 @@ TEST(Recompute, IsNamedByTheShortestText) {
 
 TEST(Recompute, RefusesWhatItDoesNotKnow) {
   for (const char *text : {"", "norm", "norms,", "all", "block,none"})
-    EXPECT_EQ(errorOf([&] { recomputeNamed("recompute", text); }),
-              std::string("expected 'recompute' to be none, or names out of norms, activation, qkv, attention, "
-                          "middle, mlp and block, each with ':' and a number of blocks or without, but got '") +
-                  text + "'");
+    EXPECT_EQ(
+        errorOf([&] { recomputeNamed("recompute", text); }),
+        std::string(
+            "expected 'recompute' to be none, or a list of norms, activation, qkv, attention, "
+            "middle, mlp and block, joined by commas, each with ':' and a number of blocks or without, but got '") +
+            text + "'");
   for (const char *number : {"", "0", "-1", "2x", "two"})
     EXPECT_EQ(errorOf([&] { recomputeNamed("recompute", std::string("mlp:") + number); }),
-              std::string("expected 'recompute' to name a number of blocks from 1 on behind ':', but got '") + number +
-                  "'");
+              std::string("expected 'recompute' to have a number of blocks of at least 1 after ':', but got '") +
+                  number + "'");
 }
 
 } // namespace

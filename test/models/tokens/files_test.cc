@@ -120,7 +120,7 @@ TEST_F(TokenizerFiles, FilesThatAreNoneAreErrors) {
   writeText(folder / "merges.txt", merges + "one two three\n");
   expectRefused({"expected two tokens in line 258 of", "but got 'one two three'"});
   writeText(folder / "merges.txt", merges + "zq zq\n");
-  expectRefused({"that make a third of the vocabulary, but got 'zq' and 'zq'"});
+  expectRefused({"whose two tokens and result are in the vocabulary, but got 'zq' and 'zq'"});
   writeText(folder / "merges.txt", merges);
   replace("vocab.json", "\"!\":0,", "");
   expectRefused({"expected a token for every byte, but there is none for 0x21"});

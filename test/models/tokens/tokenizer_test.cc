@@ -160,7 +160,8 @@ TEST(Tokenizer, WholePiecesComeFirst) {
 
 TEST(Tokenizer, NumbersThatAreNoTokensAreErrors) {
   const Tokenizer tokenizer(learnt());
-  expectError([&] { tokenizer.decode(std::vector<int32_t>{0, 512}); }, {"the vocabulary, which has 512, but got 512"});
+  expectError([&] { tokenizer.decode(std::vector<int32_t>{0, 512}); },
+              {"below 512, the size of the vocabulary, but got 512"});
   expectError([&] { tokenizer.decode(std::vector<int32_t>{-1}); }, {"but got -1"});
 }
 
@@ -168,11 +169,13 @@ TEST(Tokenizer, NumbersThatAreNoTokensAreErrors) {
 TEST(Tokenizer, VocabulariesThatAreNoneAreErrors) {
   Vocabulary v = byteVocabulary();
   v.split = "(a";
-  expectError([&] { Tokenizer tokenizer(v); }, {"expected an expression", "'(a'", "missing closing parenthesis"});
+  expectError([&] { Tokenizer tokenizer(v); },
+              {"expected a regular expression", "'(a'", "missing closing parenthesis"});
   v = byteVocabulary();
   v.tokens.push_back("ab");
   v.merges = {{'a', 'c', 256}};
-  expectError([&] { Tokenizer tokenizer(v); }, {"expected merge 0 to make a token of two others", "97 and 99 for 256"});
+  expectError([&] { Tokenizer tokenizer(v); },
+              {"expected merge 0 to join two tokens into a third", "97 and 99 for 256"});
   v.merges.clear();
   v.tokens['x'] = "xx";
   expectError([&] { Tokenizer tokenizer(v); }, {"a token for every byte", "0x78"});

@@ -237,12 +237,13 @@ TEST_F(Disturbed, ADamagedCheckpointNamesTheOneBefore) {
                                            out,     "--resume", "--device", kiln::test::firstDevice()};
   const Result refused = gpt2(resume);
   EXPECT_EQ(refused.status, 2);
-  EXPECT_NE(refused.output.find("the file is damaged; '" + out + "/checkpoint-00000002' is whole, and --resume-step 2"),
-            std::string::npos)
+  EXPECT_NE(
+      refused.output.find("the file is damaged; '" + out + "/checkpoint-00000002' is intact, and --resume-step 2"),
+      std::string::npos)
       << refused.output;
   const Result sampled = gpt2({"sample", "--out", out, "--tokens", "1"});
   EXPECT_EQ(sampled.status, 2);
-  EXPECT_NE(sampled.output.find("/checkpoint-00000002' is whole"), std::string::npos) << sampled.output;
+  EXPECT_NE(sampled.output.find("/checkpoint-00000002' is intact"), std::string::npos) << sampled.output;
   std::vector<std::string> earlier = resume;
   earlier.insert(earlier.end(), {"--resume-step", "2", "--stop-after", "3"});
   EXPECT_EQ(gpt2(earlier).status, 0) << output();
@@ -261,9 +262,9 @@ TEST_F(Disturbed, AChangedConfigIsRefused) {
   config.replace(config.find("1e-05"), 5, "1e-01");
   writeText(path, config);
   EXPECT_EQ(gpt2({"sample", "--out", out, "--tokens", "1"}).status, 2);
-  expectOutput("as they were written");
+  expectOutput("as when they were written");
   EXPECT_EQ(train(folder / "other", {"--steps", "1", "--init", out}).status, 2);
-  expectOutput("as they were written");
+  expectOutput("as when they were written");
 }
 
 // A run that was copied with its links followed goes on, or is begun anew.

@@ -102,8 +102,9 @@ TEST(TranslationNetwork, HasThePapersParameters) {
 // Of two vocabularies each side has its table.
 TEST(TranslationNetwork, HasATableForEachVocabulary) {
   EXPECT_EQ(parametersOf("annotated", 110, 210) - parametersOf("annotated", 100, 200), 10 * 512 + 10 * (512 + 513));
-  expectError([] { parametersOf("small", 100, 101); },
-              {"expected one vocabulary for a table that source and translation share, but got 100 and 101 tokens"});
+  expectError(
+      [] { parametersOf("small", 100, 101); },
+      {"a table that source and translation share requires one tokenizer (--tokens), but got 100 and 101 tokens"});
 }
 
 } // namespace

@@ -115,12 +115,12 @@ TEST_F(TranslateTest, LearnsResumesAndTranslates) {
 // A run keeps every setting that it was given, and goes on with any other; --epochs, too, says how many steps it has.
 TEST_F(TranslateTest, EverySettingGoesOn) {
   tokens();
-  expectEverySettingGoesOn(folder / "settings",
-                           {commonSettings({"attention"}),
-                            scaledSettings({{"pack", "0.5", "0.8"}, {"positions", "run-on", "restart"}}),
-                            narrowSettings({{"order", "llmc", "shuffled"}})},
-                           {{"batching", "packed", "expected 'batching' to be stream"},
-                            {"attention", "plain", "expected 'attention' to be"}},
+  expectEverySettingGoesOn(folder / "settings", {commonSettings({"attention"}), scaledSettings(), narrowSettings()},
+                           {{"batching", "packed", "--batching must be stream"},
+                            {"attention", "plain", "--attention plain is not supported"},
+                            {"order", "llmc", "--order requires a text as data"},
+                            {"pack", "0.5", "--pack requires --batching packed, but got --batching stream"},
+                            {"positions", "run-on", "--positions requires --batching packed"}},
                            [&](const std::string &to, const auto &flags) { return translate(trainWords(to, flags)); });
   const std::string run = folder / "settings" + "/group-0-own";
   const auto stepsOf = [&](const std::string &epochs) {
@@ -195,24 +195,25 @@ TEST_F(TranslateTest, SaysWhatIsWrong) {
   refusedTraining({"--target", folder / "empty"},
                   "expected lines of text in '" + (folder / "empty") + "', but it is empty");
   refusedTraining({"--source", folder / "none"}, "none'");
-  refusedTraining({"--source-tokens", folder / "tokens"}, "expected --tokens, the tokenizer of both sides, or");
+  refusedTraining({"--source-tokens", folder / "tokens"}, "train requires --tokens, the tokenizer of both sides, or");
   refusedTraining({"--tokens", "bytes"}, "expected a tokenizer of the target with the special tokens <s> and </s>");
-  refusedTraining({"--epochs", "2", "--steps", "3"}, "expected one of --epochs and --steps, but got both");
+  refusedTraining({"--epochs", "2", "--steps", "3"}, "--epochs and --steps exclude each other");
   refusedTraining({"--best", "bleu"}, "expected '--best' to be accuracy or loss, but got 'bleu'");
-  refusedTraining({"--epochs", "0"}, "expected 'epochs' to be at least 1, but got 0");
+  refusedTraining({"--epochs", "0"}, "expected '--epochs' to be at least 1, but got 0");
   refusedTraining({"--model", "large"}, "expected a model out of small, aiayn, annotated, but got 'large'");
-  refusedTraining({"--heads", "5"}, "expected the heads to divide the width, but got 5 and 32");
+  refusedTraining({"--heads", "5"}, "expected the number of heads to divide the width, but got 5 heads and width 32");
   refusedTraining({"--context", "1"}, "of at most 0 tokens, but there are none");
-  refusedTraining({"--attention", "plain"}, "expected 'attention' to be flash");
-  refusedTraining({"--batching", "packed"}, "expected 'batching' to be stream");
-  refusedTraining({"--batch-tokens", "4"}, "expected sequences of at most 4 places, as many as a micro-batch may have");
-  refusedTraining({"--label-smoothing", "1"}, "expected 'label-smoothing' to be at least 0 and below 1, but got 1");
+  refusedTraining({"--attention", "plain"}, "--attention plain is not supported");
+  refusedTraining({"--batching", "packed"}, "--batching must be stream");
+  refusedTraining({"--batch-tokens", "4"},
+                  "expected sequences of at most 4 tokens, the size of a micro-batch (--batch-tokens), but got one of");
+  refusedTraining({"--label-smoothing", "1"}, "expected '--label-smoothing' to be at least 0 and below 1, but got 1");
   refused({"translate", "--out", folder / "nowhere"}, "nowhere");
   refused({"eval", "--out", out, "--source", folder / "held.de"}, "expected the flag '--target', but it is missing");
   const std::vector<std::string> judged = {"eval", "--target", folder / "held.en"};
   const auto judgedBy = [&](std::vector<std::string> more) {
     more.insert(more.begin(), judged.begin(), judged.end());
-    refused(more, "expected --out, a run's folder, and --source, a file of lines, or --translations alone");
+    refused(more, "eval requires --out, a run's folder, and --source, a file of lines; or --translations without both");
   };
   judgedBy({});
   judgedBy({"--out", out});

@@ -51,7 +51,7 @@ TEST_F(CudaDevice, WithoutAGpuSaysSo) {
   stub.fail("cuInit", 1, 100);
   expectError([&] { open(); },
               {"device 'cuda:0': expected a GPU, but cuInit returned CUDA_ERROR_NO_DEVICE: no CUDA-capable device"});
-  expectError([] { Device::open("cuda:7"); }, {"device 'cuda:7': expected a GPU with a number below 1"});
+  expectError([] { Device::open("cuda:7"); }, {"device 'cuda:7': expected a GPU number below 1"});
   expectError([] { Device::open("cuda:x"); }, {"expected a device out of ", "cuda:0, but got 'cuda:x'"});
 }
 

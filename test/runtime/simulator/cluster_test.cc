@@ -71,7 +71,8 @@ TEST(ClusterTest, RefusesMoreBlocks) {
   two.insert(two.find('{'), ".reqnctapercluster 2, 1, 1\n");
   Memory memory;
   const auto parsed = std::make_shared<ptx::Module>(ptx::parse(two));
-  expectError([&] { buildProgram(parsed, "k", memory); }, {"expected clusters of one block", "but got 2x1x1"});
+  expectError([&] { buildProgram(parsed, "k", memory); },
+              {"clusters of more than one block are not supported", "but got 2x1x1"});
 }
 
 // A copy to several blocks of a cluster names those that there are.

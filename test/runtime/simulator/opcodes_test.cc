@@ -239,7 +239,7 @@ TEST(OpcodesTest, RefuseUnknownInstructions) {
   for (const std::string line :
        {"conjure.u32 %r0, %r1;", "tcgen05.ld.sync.aligned.16x64b.x1.b32 {%r0}, [%r1];",
         "tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%p0, {%r0}];", "multimem.red.global.add.u32 [%p0], %r0;"})
-    expectError([&] { build(line); }, {"PTX line 9: expected an instruction that the simulator knows, but got '" +
+    expectError([&] { build(line); }, {"PTX line 9: expected an instruction that the simulator supports, but got '" +
                                        line.substr(0, line.find(' ')) + "'"});
 }
 
@@ -299,7 +299,7 @@ TEST(LeftOutTest, IsRefusedByName) {
   for (const std::string &name : namesInReadme())
     for (const std::string rest : {".sync.aligned.b32 %r0, %r1;", " %r0;"})
       expectError([&] { build(name + rest); },
-                  {"PTX line 9: expected an instruction that the simulator knows, but got '" + name});
+                  {"PTX line 9: expected an instruction that the simulator supports, but got '" + name});
 }
 
 // Every instruction of the ISA is either left out or among the forms that are known.

@@ -142,12 +142,14 @@ TEST(ParserTest, VersionsAndTargetsAreKnown) {
     EXPECT_EQ(refusal(version + ".target " + known + "\n"), "") << known;
   for (const char *known : {"1.0", "6.5", "9.4"})
     EXPECT_EQ(refusal(".version " + std::string(known) + "\n" + target), "") << known;
-  const std::string targets = "PTX line 2: expected a .target that the simulator knows, such as sm_80 or sm_90a, but ";
+  const std::string targets =
+      "PTX line 2: expected a .target that the simulator supports, such as sm_80 or sm_90a, but ";
   EXPECT_EQ(refusal(version + ".target sm_999\n"), targets + "got 'sm_999'");
   EXPECT_EQ(refusal(version + ".target sm_80a\n"), targets + "got 'sm_80a'");
   EXPECT_EQ(refusal(version + ".target sm_8\n"), targets + "got 'sm_8'");
-  EXPECT_EQ(refusal(version), "PTX line 1: expected a .target that the simulator knows, such as sm_80 or sm_90a, but "
-                              "there is none");
+  EXPECT_EQ(refusal(version),
+            "PTX line 1: expected a .target that the simulator supports, such as sm_80 or sm_90a, but "
+            "there is none");
   const std::string versions = "PTX line 1: expected a .version of PTX from 1.0 to 9.4, but ";
   EXPECT_EQ(refusal(".version 99.9\n" + target), versions + "got '99.9'");
   EXPECT_EQ(refusal(".version 8.9\n" + target), versions + "got '8.9'");

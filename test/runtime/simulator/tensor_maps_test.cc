@@ -50,7 +50,7 @@ TEST(TensorMapTest, HasConditions) {
             "tensor map: expected a box whose rows have at most the 32 bytes of the swizzle, but got 64");
   EXPECT_EQ(faultOf([](D &d) { d.nanFill = true; }), "");
   EXPECT_EQ(faultOf([](D &d) { d.element = TensorElement::u16, d.nanFill = true; }),
-            "tensor map: expected elements that are floats, to be filled with NaN");
+            "tensor map: filling with NaN requires floating-point elements");
   EXPECT_EQ(faultOf([](D &d) { d.dims.clear(); }), "expected a tensor map of 1 to 5 dimensions, but got 0");
   EXPECT_EQ(faultOf([](D &d) { d.box.push_back(1); }),
             "expected a tensor map of 2 dimensions to have 1 strides and a box of 2, but got 1 and 3");

@@ -82,6 +82,8 @@ int main(int argc, char **argv) {
   EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 3, "blok=1"), "'blok'");
   EXPECT_ERROR(kiln_launch(device, NULL, grid, arguments, 3, NULL), "expected a kernel, but got a null pointer");
   EXPECT_ERROR(kiln_operate(device, "ad", operands, 3, NULL), "expected an operator out of");
+  EXPECT_ERROR(kiln_operate(device, "add", operands, 3, "blok=1"), "operator 'add' has no options, but got 'blok'");
+  EXPECT_ERROR(kiln_operate(device, "layernorm", operands, 3, "epsilom=1"), "an option of operator 'layernorm' (");
   EXPECT_ERROR(kiln_library_find(library, "axp", &kernel), "out of axpy, but got 'axp'");
   kiln_library_close(library);
   kiln_device_close(device);

@@ -90,7 +90,7 @@ static const char *check_view(const struct parameter *parameter, struct view *vi
     if (parameter->strides[i] != DYNAMIC && parameter->strides[i] != view->strides[i] && view->extents[i] > 1)
       return wrong(parameter, view, "have stride %" PRId64 " in dimension %d", parameter->strides[i], i);
     if (parameter->strides_by_16 && i < last && view->strides[i] % 16 != 0)
-      return wrong(parameter, view, "have a stride that 16 divides in dimension %d", i);
+      return wrong(parameter, view, "have a stride divisible by 16 in dimension %d", i);
     if (parameter->fits_32 && view->extents[i] > (int64_t)1 << SMALL_EXTENT_BITS)
       return wrong(parameter, view, "have at most 2^%d elements in dimension %d", SMALL_EXTENT_BITS, i);
     if (parameter->fits_32 && view->extents[i] > 1 &&
@@ -98,7 +98,7 @@ static const char *check_view(const struct parameter *parameter, struct view *vi
       return wrong(parameter, view, "have a stride from 0 to 2^31 - 1 bytes in dimension %d", i);
   }
   if (parameter->extent_by_16 && view->extents[last] % 16 != 0)
-    return wrong(parameter, view, "have a last extent that 16 divides");
+    return wrong(parameter, view, "have a last extent divisible by 16");
   if ((intptr_t)view->data % parameter->alignment != 0)
     return wrong(parameter, view, "be aligned to %" PRId64 " bytes", parameter->alignment);
   return NULL;
@@ -146,8 +146,8 @@ static const char *pack(const struct interface *interface, const void *arguments
   for (int i = 0; i < interface->apart && !error; ++i) {
     const int first = interface->pair[i][0], second = interface->pair[i][1];
     if (views[first].low < views[second].high && views[second].low < views[first].high)
-      error = failure("expected %s and %s to lie apart, but they overlap", interface->parameter[first].name,
-                      interface->parameter[second].name);
+      error = failure("%s and %s overlap, but it was compiled for arguments that do not overlap",
+                      interface->parameter[first].name, interface->parameter[second].name);
   }
   if (error)
     return error;

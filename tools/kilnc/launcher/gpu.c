@@ -125,7 +125,7 @@ static const char *find(struct loaded **kernel) {
     if ((error = load(&wanted)))
       return error;
     if (!(each = malloc(sizeof *each)))
-      return failure("expected %zu bytes of memory, but there are none", sizeof *each);
+      return failure("out of memory: could not allocate %zu bytes", sizeof *each);
     wanted.next = all_loaded;
     *each = wanted;
     all_loaded = each;
@@ -235,7 +235,7 @@ static const char *launch_locked(void *stream, const uint64_t *block, const int6
 #if GPU_CONSOLE
   struct console *const console = malloc(sizeof *console);
   if (!console)
-    return failure("expected %zu bytes of memory, but there are none", sizeof *console);
+    return failure("out of memory: could not allocate %zu bytes", sizeof *console);
   error = launch_and_read(kernel, stream, block, grid, console);
   free(console);
   return error;
