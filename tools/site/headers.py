@@ -150,10 +150,17 @@ def prose(text, linked=lambda name: None):
                   "\n".join(lines) + "\n", flags=re.M).rstrip("\n")
 
 
-def listing(code, language="cpp"):
+def fence(language, marks="```"):
+    """The line that begins code. It is coloured even where it is not whole, as with `…` in it."""
+    if language not in ("cpp", "c", "sh", "py", "cmake", "json"):
+        return f"{marks}text"
+    return f"{marks}{{code-block}} {language}\n:force:\n"
+
+
+def listing(code):
     lines = code.strip("\n").splitlines()
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    return f"```{language}\n" + "\n".join(line[margin:] for line in lines) + "\n```\n"
+    return fence("cpp") + "\n" + "\n".join(line[margin:] for line in lines) + "\n```\n"
 
 
 def body(code):
@@ -213,4 +220,4 @@ def entry(item, domain, linked, level=7):
 
 def markdown(items, domain="cpp", linked=lambda name: None):
     entries = [entry(item, domain, linked) for item in items]
-    return "\n".join(entries).replace("```\n\n\n\n```cpp\n", "")  # constants without comments stand together
+    return "\n".join(entries).replace("```\n\n\n\n" + fence("cpp") + "\n", "")  # constants without comments stand together

@@ -25,23 +25,26 @@ C_HEADER = "tools/libkiln/kiln.h"
 UNTITLED = {"Functions.h": "Arithmetic", "MathFunctions.h": "Math functions", "Scaled.h": "Matrix product", "Sorts.h": "Sorting"}
 PROGRAMS = ["kilnc", "kiln-opt", "kiln-sim", "kiln-bench", "gpt2", "tokens", "translate", "bytelm"]
 GENERATED = {"operations": "Operations of tile", "simt": "Operations of simt", "passes": "Passes"}
-LEXERS = {".h": "cpp", ".cc": "cpp", ".cpp": "cpp", ".c": "c", ".py": "py", ".json": "json"}
+LEXERS = {"h": "cpp", "cc": "cpp"}  # by the ending of a file's name, or the name that a page gives the language of its code
 # Pages that list others, by the pattern of these.
 INDICES = {"language/index": ("Functions by group", "language/*"), "kernels/index": ("Headers of operators", "kernels/*.h"),
            "runtime/index": ("Headers of the runtime", "runtime/*.h"), "programs/index": ("Programs and flags", "programs/*")}
+# Parts of the navigation: pages by name, and with '*' those of a folder that no part names.
 CONTENTS = [
-    ("Tutorial", ["kernels/tutorial/*"]),
-    ("Language", ["dialect/README", "language/index", "dialect/dsl/*.h", "dialect/SEMANTICS", "dialect/NUMERICS"]),
-    ("Built-in operators", ["kernels/README", "kernels/list", "kernels/index"]),
-    ("Runtime", ["runtime/README", "runtime/index", "runtime/cuda/README", C_HEADER, "tools/python/README", "runtime/environment"]),
-    ("Command line", ["tools/README", "programs/index", "tools/kilnc/README", "tools/kilnc/TUNING"]),
-    ("Training", ["models/README", "models/tokens/README", "models/translate/README", "models/bytelm/README", "models/DESIGN"]),
+    ("Tutorial", ["kernels/tutorial/README", "kernels/tutorial/*"]),
+    ("Language", ["dialect/README", "language/index", "dialect/dsl/*.h", "dialect/SEMANTICS", "dialect/NUMERICS", "dialect/*"]),
+    ("Built-in operators", ["kernels/README", "kernels/list", "kernels/index", "kernels/*"]),
+    ("Runtime", ["runtime/README", "runtime/index", "runtime/cuda/README", C_HEADER, "tools/python/README", "runtime/environment",
+                 "runtime/*", "runtime/*/README"]),
+    ("Command line", ["tools/README", "programs/index", "tools/kilnc/README", "tools/kilnc/TUNING", "tools/*", "tools/*/*"]),
+    ("Training", ["models/README", "models/tokens/README", "models/translate/README", "models/bytelm/README", "models/DESIGN",
+                  "models/*", "models/*/README"]),
     ("Compiler", ["lowering/README", "lowering/cpu/README", "lowering/gpu/README", "dialect/simt/layout/README",
-                  "build/reference/*"]),
+                  "build/reference/*", "lowering/*", "lowering/*/*"]),
     ("Simulator", ["runtime/simulator/README"]),
     ("Performance", ["tools/kiln-bench/README", "models/RESULTS"]),
     ("Glossary", ["dialect/GLOSSARY"]),
-    ("Contributing", ["test/README", "test/fuzz/README", "sources/index"]),
+    ("Contributing", ["test/README", "test/*", "test/*/README", "sources/index"]),
 ]
 
 
@@ -105,7 +108,7 @@ class Site:
         for i in range(0, len(parts), 2):
             # Either code, which is left, or a link, whose text may have code in it.
             parts[i] = re.sub(r"(?<!\[)`[^`\n]+`(?!\])|(!?\[((?:`[^`]*`|[^\[\]`])*)\])\(([^)\s]+)\)", led, parts[i])
-        return re.sub(r"^```(mlir|asm|ptx)$", "```text", "".join(parts), flags=re.M)
+        return re.sub(r"^```(\w+)$", lambda found: headers.fence(LEXERS.get(found[1], found[1])), "".join(parts), flags=re.M)
 
     def naming(self, page, domain):
         """The links of a comment's names on a page."""
@@ -186,10 +189,10 @@ class Site:
 
     def sources(self):
         """The source files that pages link to."""
-        fence = "`" * 6
         for path in sorted(self.linked):
-            lexer = LEXERS.get(os.path.splitext(path)[1], "text")
-            self.pages[f"sources/{path}.md"] = f"---\norphan: true\n---\n# {path}\n\n{fence}{lexer}\n{self.read(path)}{fence}\n"
+            ending = path.rpartition(".")[2]
+            fence = headers.fence(LEXERS.get(ending, ending), "`" * 6)
+            self.pages[f"sources/{path}.md"] = f"---\norphan: true\n---\n# {path}\n\n{fence}\n{self.read(path)}``````\n"
         listed = "".join(f"- [{path}]({path}.md)\n" for path in sorted(self.linked))
         self.pages["sources/index.md"] = f"# Source files\n\nThe files that pages of this site link to.\n\n{listed}"
 
@@ -208,8 +211,12 @@ class Site:
 
     def contents(self):
         """The trees of the navigation. Sphinx warns of a page that is in none of them."""
-        return "".join(toctree(pages, caption) for caption, patterns in CONTENTS
-                       if (pages := [page for pattern in patterns for page in self.matching(pattern)]))
+        named, trees = {pattern for _, patterns in CONTENTS for pattern in patterns}, []
+        for caption, patterns in CONTENTS:
+            pages = [page for pattern in patterns for page in self.matching(pattern) if page == pattern or page not in named]
+            named.update(pages)
+            trees += [toctree(pages, caption)] if pages else []
+        return "".join(trees)
 
     def make(self):
         for path in self.files:
