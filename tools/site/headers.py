@@ -76,7 +76,7 @@ def introduction(text):
 TEMPLATE = re.compile(r"template <.*?>\s*(requires[^\n]*\n\s*)?")
 # Forward declarations, what is deleted or for the compiler alone, and definitions of what a class declares.
 KEPT_OUT = re.compile(r"(class|struct) \w+;|friend |static_assert|extern \"C\"|(virtual )?~|\w+ &operator=\(|"
-                      r"[^{]*(= delete;|\boperator\[\]|^\w+::~?\w+\()|.*static_assert\(sizeof", re.S)
+                      r"[^{]*(= delete;|\boperator\[\]|^\w+::~?\w+\()|(?!class|struct).*static_assert\(sizeof", re.S)
 
 
 def sections(text, read=None):

@@ -77,6 +77,8 @@ def faults(site, source, kilnc):
         header = re.sub(r"^.*= delete;$", "", read(f"{source}/dialect/dsl/{name}.h"), flags=re.M)
         functions = set(re.findall(rf"^{result}(operator[^\s(]+|\w+)\(", header, re.M))
         yield from missing(functions, found("", "cpp:function"), "function")
+        if name == "Tile":
+            yield from missing(set(re.findall(r"^(?:class|struct) (\w+) .*\{$", header, re.M)), found("", "cpp:class"), "class")
     functions = set(re.findall(r"^(?:\w+ )+\*?(kiln_\w+)\(", read(f"{source}/tools/libkiln/kiln.h"), re.M))
     yield from missing(functions, found("", "c:function"), "function in C")
 
