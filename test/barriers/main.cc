@@ -12,6 +12,7 @@
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
 #include "test/barriers/edits.h"
+#include "test/paths.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ static constexpr Known allKnown[] = {
 /// The line of the source that a place `../folder/file:line` names; empty where there is none.
 static std::string sourceLine(const std::string &place) {
   const size_t colon = place.rfind(':'), begin = place.find_first_not_of("./");
-  std::ifstream file(KILN_SOURCE_FOLDER "/" + place.substr(begin, colon - begin));
+  std::ifstream file(kiln::test::sourcePath(place.substr(begin, colon - begin)));
   std::string line;
   for (int number = std::stoi(place.substr(colon + 1)); number > 0; --number)
     std::getline(file, line);

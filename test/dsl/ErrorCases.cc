@@ -4,6 +4,7 @@
 #include "test/dsl/ErrorCases.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "test/paths.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -22,7 +23,7 @@ static std::map<std::string, int> &lastLines() {
 
 /// The file with every line outside (after, upTo] left empty, so that line numbers stay.
 static std::string linesOf(const std::string &file, int after, int upTo) {
-  std::ifstream in(std::filesystem::path(KILN_SOURCE_FOLDER) / file); // __FILE__ is named from there
+  std::ifstream in(kiln::test::sourcePath(file)); // __FILE__ is named from there
   std::string text, line;
   for (int number = 1; std::getline(in, line); ++number)
     text += (number > after && number <= upTo ? line : "") + "\n";

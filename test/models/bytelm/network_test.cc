@@ -7,6 +7,7 @@
 #include "models/train/trainer.h"
 #include "test/devices.h"
 
+#include "test/paths.h"
 #include "test/temporary_folder.h"
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,7 @@ class ByteModel : public DeviceTest {};
 // numbers, the shift behind a vector of zeros, the layers, their gradients and the updates are PyTorch's.
 TEST_P(ByteModel, HasPyTorchsLosses) {
   const std::vector<double> want =
-      nlohmann::json::parse(readText(std::string(KILN_BYTELM) + "/losses.json")).at("losses");
+      nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/bytelm/losses.json"))).at("losses");
   const ByteConfig config = {2, 4, 32, 96, 24};
   TrainSettings s = byteModelNamed("base").settings;
   s.batch = 5;

@@ -3,13 +3,14 @@
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
 #include "test/models/train/every_setting.h"
+#include "test/paths.h"
 
 namespace {
 
 class BytelmTest : public ProgramTest {
 protected:
   Result bytelm(std::vector<std::string> words) {
-    words.insert(words.begin(), KILN_BYTELM_PROGRAM);
+    words.insert(words.begin(), kiln::test::programPath("bytelm"));
     const int status = finish(start(words, folder / "output"));
     return {status, readText(folder / "output")};
   }

@@ -2,6 +2,7 @@
 
 #include "models/generate/bleu.h"
 #include "test/expect_error.h"
+#include "test/paths.h"
 #include "test/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@ namespace {
 
 // Scores, precisions, brevity penalties and lengths are those that test/oracles/bleu.py recorded, to 1e-9.
 TEST(Bleu, IsSacrebleus) {
-  for (const nlohmann::json &corpus : nlohmann::json::parse(readText(KILN_GOLDEN_BLEU)))
+  for (const nlohmann::json &corpus :
+       nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/generate/bleu.json"))))
     for (const nlohmann::json &want : corpus.at("scores")) {
       SCOPED_TRACE(want.dump() + " of " + corpus.at("lines").dump().substr(0, 200));
       const Bleu got = bleuOf(corpus.at("lines"), corpus.at("references"),

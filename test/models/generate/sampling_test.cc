@@ -3,6 +3,7 @@
 #include "dialect/dsl/Types.h"
 #include "models/generate/sampling.h"
 #include "test/expect_error.h"
+#include "test/paths.h"
 #include "test/temporary_folder.h"
 
 #include <cmath>
@@ -56,7 +57,8 @@ Case drawCase(Numbers &numbers) {
 // Of a thousand random logits and settings the same tokens are left, in the same order, as Hugging Face leaves. Its
 // probabilities are of logits in f32, which moves them by a few units of that.
 TEST(SamplingParams, LeavesWhatHuggingFaceLeaves) {
-  const nlohmann::json cases = nlohmann::json::parse(readText(KILN_GOLDEN_CHOICES));
+  const nlohmann::json cases =
+      nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/generate/sampling.json")));
   Numbers numbers;
   ASSERT_EQ(cases.size(), 1000u);
   for (const nlohmann::json &want : cases) {

@@ -7,6 +7,7 @@
 #include "models/train/configured.h"
 #include "models/train/trainer.h"
 #include "test/devices.h"
+#include "test/paths.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -32,7 +33,8 @@ HostBatch microBatch(int64_t number, int64_t count) {
 // Fifty steps of two micro-batches have the losses that test/oracles/annotated.py recorded: norms over n - 1 without an
 // epsilon, scaled rows of tokens, attention without biases, the head's bias, decay of gains too, and the schedule.
 TEST_P(Seed001, HasPyTorchsLosses) {
-  const std::vector<double> want = nlohmann::json::parse(readFile(KILN_ANNOTATED_LOSSES)).at("losses");
+  const std::vector<double> want =
+      nlohmann::json::parse(readFile(kiln::test::sourcePath("test/models/gpt2/annotated.json"))).at("losses");
   NamedGpt2 named = gpt2Named("annotated-small");
   named.config.vocab = 300;
   TrainSettings &s = named.settings;

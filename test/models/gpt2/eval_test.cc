@@ -5,6 +5,7 @@
 #include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/models/gpt2/beside_reference.h"
+#include "test/paths.h"
 #include "test/temporary_folder.h"
 
 #include <algorithm>
@@ -141,7 +142,8 @@ TEST_P(EvalTest, ScoresAreHuggingFaces) {
   }
   std::vector<char> raw(values.size() * sizeof(float));
   std::memcpy(raw.data(), values.data(), raw.size());
-  const nlohmann::json golden = nlohmann::json::parse(readText(KILN_GOLDEN_HELLASWAG));
+  const nlohmann::json golden =
+      nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/gpt2/hellaswag.json")));
   std::vector<HellaSwagTask> all;
   for (const auto &task : golden["tasks"])
     all.push_back({task["ctx"], task["endings"], task["label"]});

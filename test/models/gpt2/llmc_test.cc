@@ -9,6 +9,7 @@
 #include "models/train/trainer.h"
 #include "test/expect_error.h"
 #include "test/models/gpt2/program.h"
+#include "test/paths.h"
 
 #include <array>
 #include <cstring>
@@ -51,7 +52,7 @@ class LlmcProgram : public DeviceTest {};
 // The file of a model is that which the script wrote, and training from it, on files of tokens in llm.c's order, has
 // the losses that llm.c's program printed with six digits; validation, too.
 TEST_P(LlmcProgram, HasTheLossesOfItsProgram) {
-  const nlohmann::json want = nlohmann::json::parse(readFile(KILN_LLMC_LOSSES));
+  const nlohmann::json want = nlohmann::json::parse(readFile(kiln::test::sourcePath("test/models/gpt2/llmc.json")));
   const TemporaryFolder folder;
   const Network network(small);
   writeLlmcModel(folder / "model.bin", small, network.parameters(), recordedWeights(network.parameters()));

@@ -1,6 +1,7 @@
 // Memory that gpt2 takes: less on request, no more than allowed, and the same run whatever is made again.
 
 #include "test/models/gpt2/program.h"
+#include "test/paths.h"
 
 #include <sys/resource.h>
 
@@ -10,7 +11,7 @@ class MemoryTest : public ProgramTest {
 protected:
   /// The most bytes that a command had in memory at a time; it succeeds.
   int64_t peakOf(std::vector<std::string> words) {
-    words.insert(words.begin(), KILN_GPT2);
+    words.insert(words.begin(), kiln::test::programPath(KILN_PROGRAM));
     const pid_t child = start(words, folder / "output");
     int status = 0;
     rusage usage = {};

@@ -8,6 +8,7 @@
 #include "test/models/gpt2/beside_reference.h"
 #include "test/models/gpt2/program.h"
 #include "test/models/observe/trace_format.h"
+#include "test/paths.h"
 
 #include <set>
 
@@ -196,7 +197,8 @@ TEST_F(ObserveTest, PlotsFollowARun) {
   const pid_t run = startEndless();
   ASSERT_TRUE(waitForRows());
   const std::string picture = folder / "picture.svg";
-  const pid_t plot = start({KILN_GPT2, "plot", out, "-o", picture, "--follow"}, folder / "plot-output");
+  const pid_t plot =
+      start({kiln::test::programPath(KILN_PROGRAM), "plot", out, "-o", picture, "--follow"}, folder / "plot-output");
   EXPECT_TRUE(waitUntil([&] { return std::filesystem::exists(picture); }));
   kill(run, SIGINT);
   EXPECT_EQ(finish(run), 0);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "test/devices.h"
+#include "test/paths.h"
 #include "test/temporary_folder.h"
 
 #include <chrono>
@@ -59,7 +60,7 @@ protected:
     writeText(data, text);
   }
   Result gpt2(std::vector<std::string> words) {
-    words.insert(words.begin(), KILN_GPT2);
+    words.insert(words.begin(), kiln::test::programPath(KILN_PROGRAM));
     const int status = finish(start(words, folder / "output"));
     return {status, readText(folder / "output")};
   }
@@ -88,7 +89,7 @@ protected:
   /// Starts a run that goes on for ever, with `more` flags.
   pid_t startEndless(const std::vector<std::string> &more = {}) {
     std::vector<std::string> words = trainWords(out, {"--steps", "1000000", "--overwrite"});
-    words.insert(words.begin(), KILN_GPT2);
+    words.insert(words.begin(), kiln::test::programPath(KILN_PROGRAM));
     words.insert(words.end(), more.begin(), more.end());
     std::filesystem::remove_all(out);
     return start(words, folder / "output");

@@ -4,6 +4,7 @@
 #include "models/data/shards.h"
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
+#include "test/paths.h"
 
 #include <fmt/format.h>
 
@@ -123,7 +124,7 @@ TEST_F(ProgramTest, WhatIsNoPlainTextIsRefused) {
     writeText(folder / name, begin + std::string(1000, 'x'));
     expectRefused(folder / name, " holds ", "`tokens encode " + (folder / name));
   }
-  expectRefused(KILN_GPT2, "holds a program or library (ELF)", "name a file of text");
+  expectRefused(kiln::test::programPath(KILN_PROGRAM), "holds a program or library (ELF)", "name a file of text");
   writeText(folder / "archive", "PK\x03\x04" + std::string(1000, 'x'));
   expectRefused(folder / "archive", "holds zip", "convert it to text in UTF-8");
   writeText(folder / "wide", "\xff\xfe" + std::string(1000, 'x'));

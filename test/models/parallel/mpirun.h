@@ -4,6 +4,7 @@
 
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
+#include "test/paths.h"
 
 class Mpirun : public ProgramTest {
 protected:
@@ -13,7 +14,8 @@ protected:
   }
   /// The words that start `program` on so many ranks, whatever machine this is: as root, with fewer cores than ranks,
   /// in a container that lets no process read another's memory.
-  static std::vector<std::string> launched(int ranks, const std::string &program = KILN_GPT2) {
+  static std::vector<std::string> launched(int ranks,
+                                           const std::string &program = kiln::test::programPath(KILN_PROGRAM)) {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
@@ -23,7 +25,7 @@ protected:
     return {KILN_MPIRUN, "-n", std::to_string(ranks), program};
   }
   Result trainOn(int ranks, const std::string &out, const std::vector<std::string> &more,
-                 const std::string &program = KILN_GPT2) {
+                 const std::string &program = kiln::test::programPath(KILN_PROGRAM)) {
     std::vector<std::string> words = launched(ranks, program);
     for (const std::string &word : trainWords(out, more))
       words.push_back(word);

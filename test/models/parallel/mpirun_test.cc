@@ -2,6 +2,7 @@
 // of it when they are stopped, killed, or differ. Skipped where CMake found no MPI.
 
 #include "test/models/parallel/mpirun.h"
+#include "test/paths.h"
 
 #include <random>
 
@@ -120,7 +121,7 @@ TEST_F(Mpirun, UnequalRanksAreAnError) {
   const auto both = [&](std::vector<std::string> second) {
     std::vector<std::string> words = launched(1), flags = trainWords(out, {"--steps", "2", "--accumulate", "2"});
     words.insert(words.end(), flags.begin(), flags.end());
-    words.insert(words.end(), {":", "-n", "1", KILN_GPT2});
+    words.insert(words.end(), {":", "-n", "1", kiln::test::programPath(KILN_PROGRAM)});
     words.insert(words.end(), flags.begin(), flags.end());
     words.insert(words.end(), second.begin(), second.end());
     return Result{finish(start(words, folder / "output")), output()};
@@ -154,7 +155,7 @@ TEST_F(Mpirun, AModuleThatIsMissingIsTold) {
 
 // The other programs have the same trainer: two ranks have the losses of one process.
 TEST_F(Mpirun, BytelmTrainsOnTwo) {
-  expectSameLosses(KILN_BYTELM_PROGRAM,
+  expectSameLosses(kiln::test::programPath("bytelm"),
                    {"train", "--data", data, "--model", "small", "--context", "8", "--layers", "1", "--heads", "2",
                     "--width", "16", "--inner", "32", "--batch", "4", "--steps", "2"});
 }
@@ -168,40 +169,40 @@ TEST_F(Mpirun, TranslateTrainsOnTwo) {
   const std::string source = folder / "pairs.de", target = folder / "pairs.en";
   writeText(source, sources), writeText(target, targets);
   writeText(folder / "words", "one two three eins zwei drei\n");
-  ASSERT_EQ(finish(start({KILN_TOKENS, "train", folder / "words", "--out", folder / "tokens", "--style", "whole-words",
-                          "--min-count", "1"},
+  ASSERT_EQ(finish(start({kiln::test::programPath("tokens"), "train", folder / "words", "--out", folder / "tokens",
+                          "--style", "whole-words", "--min-count", "1"},
                          folder / "output")),
             0)
       << output();
-  expectSameLosses(KILN_TRANSLATE, {"train",
-                                    "--source",
-                                    source,
-                                    "--target",
-                                    target,
-                                    "--validation-source",
-                                    source,
-                                    "--validation-target",
-                                    target,
-                                    "--tokens",
-                                    folder / "tokens",
-                                    "--encoder-layers",
-                                    "1",
-                                    "--layers",
-                                    "1",
-                                    "--heads",
-                                    "2",
-                                    "--width",
-                                    "16",
-                                    "--inner",
-                                    "32",
-                                    "--context",
-                                    "8",
-                                    "--batch",
-                                    "4",
-                                    "--accumulate",
-                                    "2",
-                                    "--steps",
-                                    "2"});
+  expectSameLosses(kiln::test::programPath("translate"), {"train",
+                                                          "--source",
+                                                          source,
+                                                          "--target",
+                                                          target,
+                                                          "--validation-source",
+                                                          source,
+                                                          "--validation-target",
+                                                          target,
+                                                          "--tokens",
+                                                          folder / "tokens",
+                                                          "--encoder-layers",
+                                                          "1",
+                                                          "--layers",
+                                                          "1",
+                                                          "--heads",
+                                                          "2",
+                                                          "--width",
+                                                          "16",
+                                                          "--inner",
+                                                          "32",
+                                                          "--context",
+                                                          "8",
+                                                          "--batch",
+                                                          "4",
+                                                          "--accumulate",
+                                                          "2",
+                                                          "--steps",
+                                                          "2"});
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "models/tokens/bpe_train.h"
+#include "test/paths.h"
 #include "test/temporary_folder.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,8 @@
 namespace kiln::test {
 
 inline const nlohmann::json &golden() {
-  static const nlohmann::json json = nlohmann::json::parse(readText(KILN_GOLDEN_TOKENS));
+  static const nlohmann::json json =
+      nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/tokens/golden.json")));
   return json;
 }
 

@@ -5,6 +5,7 @@
 #include "models/tokens/tokenizer.h"
 #include "models/tokens/words.h"
 #include "test/expect_error.h"
+#include "test/paths.h"
 #include "test/temporary_folder.h"
 
 #include <nlohmann/json.hpp>
@@ -14,7 +15,8 @@ using namespace kiln;
 namespace {
 
 const nlohmann::json &goldenWords() {
-  static const nlohmann::json json = nlohmann::json::parse(readText(KILN_GOLDEN_WORDS));
+  static const nlohmann::json json =
+      nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/tokens/words.json")));
   return json;
 }
 

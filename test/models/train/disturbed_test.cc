@@ -7,6 +7,7 @@
 #include "models/train/checkpoint.h"
 #include "test/models/file_size_limit.h"
 #include "test/models/gpt2/program.h"
+#include "test/paths.h"
 
 #include <cmath>
 #include <cstring>
@@ -105,9 +106,17 @@ TEST_F(Disturbed, ADivergedRunKeepsItsLastGoodWeights) {
 // A step of many micro-batches ends between two of them. What it had of the step is dropped, so that resuming is exact.
 TEST_F(Disturbed, AnInterruptEndsALongStep) {
   ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
-  std::vector<std::string> words = {
-      KILN_GPT2,      "train",  "--data", data, "--out", out, "--resume", "--device", kiln::test::firstDevice(),
-      "--accumulate", "1000000"};
+  std::vector<std::string> words = {kiln::test::programPath(KILN_PROGRAM),
+                                    "train",
+                                    "--data",
+                                    data,
+                                    "--out",
+                                    out,
+                                    "--resume",
+                                    "--device",
+                                    kiln::test::firstDevice(),
+                                    "--accumulate",
+                                    "1000000"};
   const pid_t child = start(words, folder / "second");
   ASSERT_TRUE(waitUntil([&] { return readText(folder / "second").find("going on from") != std::string::npos; }));
   kill(child, SIGINT);
@@ -120,7 +129,8 @@ TEST_F(Disturbed, AnInterruptEndsALongStep) {
 // pipe to be opened or to say more.
 TEST_F(Disturbed, AnInterruptEndsWaitingForAPipe) {
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
-  const pid_t child = start({KILN_GPT2, "train", "--data", folder / "pipe", "--out", out}, folder / "output");
+  const pid_t child = start({kiln::test::programPath(KILN_PROGRAM), "train", "--data", folder / "pipe", "--out", out},
+                            folder / "output");
   int pipe = -1; // opens when the other side has
   ASSERT_TRUE(waitUntil([&] { return (pipe = open((folder / "pipe").c_str(), O_WRONLY | O_NONBLOCK)) >= 0; }));
   kill(child, SIGINT);
@@ -138,13 +148,15 @@ TEST_F(Disturbed, ASecondTrainerIsRefused) {
   ASSERT_TRUE(waitUntil([&] { return kiln::newestCheckpoint(out).has_value(); }));
   for (const char *flag : {"--overwrite", "--resume"}) {
     std::vector<std::string> words = trainWords(out, {flag});
-    words.insert(words.begin(), KILN_GPT2);
+    words.insert(words.begin(), kiln::test::programPath(KILN_PROGRAM));
     EXPECT_EQ(finish(start(words, folder / "second")), 2);
     const std::string said = readText(folder / "second");
     EXPECT_NE(said.find("but process " + std::to_string(child)), std::string::npos) << said;
   }
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(finish(start({KILN_GPT2, "sample", "--out", out, "--tokens", "1"}, folder / "sample")), 0)
+    EXPECT_EQ(finish(start({kiln::test::programPath(KILN_PROGRAM), "sample", "--out", out, "--tokens", "1"},
+                           folder / "sample")),
+              0)
         << readText(folder / "sample");
   }
   kill(child, SIGTERM);
@@ -307,7 +319,7 @@ TEST_F(Disturbed, FewAddressesAreNoCrash) {
     std::vector<std::string> words = trainWords(out, {"--steps", "2", "--overwrite", "--threads", "16"});
     words.insert(words.begin(),
                  {"/bin/sh", "-c", R"(ulimit -v "$0"; KILN_CACHE="$1"; export KILN_CACHE; shift; exec "$@")", limit,
-                  cache, KILN_GPT2});
+                  cache, kiln::test::programPath(KILN_PROGRAM)});
     const int status = finish(start(words, folder / "output"));
     EXPECT_TRUE(status == 0 || status == 3) << limit << ": " << status << "\n" << output();
   }
@@ -319,7 +331,8 @@ TEST_F(Disturbed, FewAddressesAreNoCrash) {
 TEST_F(Disturbed, ClosedStreamsAreNoFiles) {
   for (const char *closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-", "> /dev/full 2> /dev/full"}) {
     std::vector<std::string> words = trainWords(out, {"--steps", "3", "--overwrite"});
-    words.insert(words.begin(), {"/bin/sh", "-c", std::string(R"(exec "$0" "$@" )") + closed, KILN_GPT2});
+    words.insert(words.begin(),
+                 {"/bin/sh", "-c", std::string(R"(exec "$0" "$@" )") + closed, kiln::test::programPath(KILN_PROGRAM)});
     EXPECT_EQ(finish(start(words, folder / "output")), 0) << closed;
     EXPECT_EQ(rows(out).size(), 3u) << closed;
     EXPECT_EQ(newestStep(), 3) << closed;

@@ -6,6 +6,7 @@
 #include "models/translate/network.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
+#include "test/paths.h"
 #include "test/temporary_folder.h"
 
 #include <algorithm>
@@ -42,7 +43,8 @@ protected:
   /// Twenty steps of a model of the named one's form have the losses that were recorded. Of two shapes the kernels are
   /// picked as for an epoch of many.
   void expectLosses(const std::string &name) {
-    const std::vector<double> want = nlohmann::json::parse(readText(KILN_TRANSLATION_LOSSES)).at(name);
+    const std::vector<double> want =
+        nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/translate/losses.json"))).at(name);
     TrainSettings s = translationNamed(name).settings;
     s.batch = sequences;
     s.accumulate = 1;

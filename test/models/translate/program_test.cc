@@ -3,6 +3,7 @@
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
 #include "test/models/train/every_setting.h"
+#include "test/paths.h"
 
 #include <iterator>
 #include <sstream>
@@ -37,11 +38,13 @@ protected:
     const int status = finish(start(words, folder / "output"));
     return {status, readText(folder / "output")};
   }
-  Result translate(const std::vector<std::string> &words) const { return program(KILN_TRANSLATE, words); }
+  Result translate(const std::vector<std::string> &words) const {
+    return program(kiln::test::programPath("translate"), words);
+  }
   /// A tokenizer of the words of both languages.
   std::string tokens() const {
-    EXPECT_EQ(program(KILN_TOKENS, {"train", folder / "words", "--out", folder / "tokens", "--style", "whole-words",
-                                    "--min-count", "1"})
+    EXPECT_EQ(program(kiln::test::programPath("tokens"), {"train", folder / "words", "--out", folder / "tokens",
+                                                          "--style", "whole-words", "--min-count", "1"})
                   .status,
               0);
     return folder / "tokens";

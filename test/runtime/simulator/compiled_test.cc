@@ -1,6 +1,7 @@
 // PTX that other compilers made, beside the sources that they made it of: what comes out is computed here once more, in
 // plain C++.
 
+#include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
 #include "test/temporary_folder.h"
 
@@ -14,7 +15,7 @@ namespace kiln::simulator::test {
 static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
 
 static std::string compiled(const std::string &name) {
-  return readText(std::string(KILN_COMPILED_FOLDER "/") + name + ".ptx");
+  return readText(kiln::test::sourcePath("test/runtime/simulator/compiled/") + name + ".ptx");
 }
 
 /// Numbers that follow from a seed, some of them small or at an end.

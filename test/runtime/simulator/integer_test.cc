@@ -1,5 +1,6 @@
 // Integer arithmetic, bit by bit against C++, at the ends of every type.
 
+#include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
 #include "test/temporary_folder.h"
 
@@ -155,7 +156,7 @@ TEST(CarryTest, OfADifference) {
 /// nvcc's division of 128-bit numbers is such chains: below nvcc/ with the .cu file that it was made from.
 TEST(CarryTest, DividesWideNumbers) {
   using Wide = unsigned __int128;
-  Machine machine(readText(std::string(KILN_NVCC_FOLDER) + "/division.ptx"));
+  Machine machine(readText(kiln::test::sourcePath("test/runtime/simulator/nvcc") + "/division.ptx"));
   std::vector<Wide> a, b;
   for (const uint64_t high : {uint64_t{0}, uint64_t{1}, uint64_t{0x8000000000000000}, uint64_t{0xfedcba9876543210}})
     for (const uint64_t low : {uint64_t{1}, uint64_t{0xffffffffffffffff}, uint64_t{0x123456789abcdef0}})

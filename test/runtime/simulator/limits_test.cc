@@ -2,6 +2,7 @@
 // texts below ptx/, from which damaged ones are made, are right themselves.
 
 #include "test/expect_error.h"
+#include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
 #include "test/temporary_folder.h"
 
@@ -183,7 +184,7 @@ TEST(LimitsTest, FunctionsBesideEachOther) {
 // The texts from which damaged ones are made run, and do nothing wrong.
 TEST(LimitsTest, SeedsAreRight) {
   int count = 0;
-  for (const auto &entry : std::filesystem::directory_iterator(KILN_PTX_FOLDER)) {
+  for (const auto &entry : std::filesystem::directory_iterator(kiln::test::sourcePath("test/runtime/simulator/ptx"))) {
     Machine machine(readText(entry.path()));
     const std::vector<uint32_t> ones(1024, 1);
     machine.run(entry.path().stem(), {1, 1, 1}, {64, 1, 1},

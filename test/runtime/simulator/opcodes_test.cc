@@ -3,6 +3,7 @@
 
 #include "runtime/simulator/LeftOut.h"
 #include "test/expect_error.h"
+#include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
 #include "test/temporary_folder.h"
 
@@ -272,7 +273,7 @@ TEST(TargetTest, OldTextsAreRefused) {
 
 /// The names in the paragraph of the README that says what is left out.
 static std::set<std::string> namesInReadme() {
-  const std::string text = readText(KILN_SIMULATOR_README);
+  const std::string text = readText(kiln::test::sourcePath("runtime/simulator/README.md"));
   const size_t begin = text.find("**What it leaves out.**"), end = text.find("\n\n", begin);
   std::set<std::string> names;
   for (size_t open = text.find('`', begin); open < end; open = text.find('`', open)) {

@@ -1,6 +1,7 @@
 // Lanes and blocks that wait for others by asking memory again and again: whoever else can move does, and nobody goes
 // on without the lanes that it must meet. Kernels below nvcc/ are what nvcc makes of the .cu files beside them.
 
+#include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
 #include "test/temporary_folder.h"
 
@@ -36,7 +37,7 @@ template <class Run> static void inAllSchedules(Run run) {
 }
 
 static std::string nvccText(const std::string &name) {
-  return readText(std::string(KILN_NVCC_FOLDER) + "/" + name + ".ptx");
+  return readText(kiln::test::sourcePath("test/runtime/simulator/nvcc") + "/" + name + ".ptx");
 }
 
 /// What a lane of block b does that waits until a word is b, with what follows.
