@@ -1,5 +1,23 @@
-// LayerNorm. Rows are tiles of exactly their width C; a program works on a few rows at a time, which stay in the
-// first-level cache or in registers between the passes over them.
+// LayerNorm over the last dimension: Ba, Kiros & Hinton, "Layer Normalization", 2016. Forward, for a row x of C
+// elements:
+//
+//     mean = Σ x / C      var = Σ (x − mean)² / (C − ddof)      rstd = 1 / √(var + ε)      x̂ = (x − mean) · rstd
+//     y = x̂ · gamma + beta
+//
+// Backward, with g = dy · gamma, and q = C / (C − ddof), which is 1 for the usual variance:
+//
+//     dx = (g − mean(g) − x̂ · mean(g · x̂) · q) · rstd      dgamma = Σ_n dy · x̂      dbeta = Σ_n dy
+//
+//     symbol        shape      meaning                          symbol     shape      meaning
+//     x, y          (BN, C)    rows, before and after           dy, dx     (BN, C)    gradients of y and x
+//     xhat          (BN, C)    x̂, the normalised rows           g          (BN, C)    gradient of x̂
+//     mean, rstd    (BN)       statistics of the rows           n          scalar     first row of a tile
+//
+// A program has a few rows, as tiles of exactly their width C, which stay in L1 or in registers between the passes over
+// them. normalise() and rowGradient() are the algorithms; their options follow as functions: reciprocalDeviation() (ε
+// outside the root, ε = 0), scaleAndShift() (affine) and correctForEpsOutside() (ε outside the root, backward). The
+// sums over rows use no atomics: each program of the backward pass writes one partial row, and a second launch adds
+// these in order.
 
 #include "kernels/layernorm.h"
 #include "kernels/blocks.h"
@@ -11,38 +29,62 @@
 
 namespace kiln {
 
-/// What the forward kernels write beside the sum.
-struct LayerNormOutputs {
-  View out, mean, rstd;
+namespace {
+/// The arguments that both forward kernels have.
+struct NormArgs {
+  View gamma, beta, out, mean, rstd;
+  Tile epsilon;
 };
 
-/// rstd of rows (BN).
-static Tile rstdOf(Tile variance, Tile epsilon, const LayerNormConfig &cfg) {
+/// Constants of the heuristics. The numbers of CTAs per SM are those that registers leave room for, as `kiln-bench
+/// ptxas` prints them; `kiln-bench layernorm` measures a CPU.
+struct LayerNormTiles {
+  int cpuRows = 4;                                           // rows a program, forward, on a CPU
+  int64_t narrowC = 768, wideC = 1024, widestC = 2048;       // elements of a row
+  int narrowCtas = 8, wideCtas = 4;                          // forward: two-byte rows up to narrowC; up to wideC
+  int narrowBackwardCtas = 3, backwardCtas = 2;              // backward: two-byte rows up to narrowC; others
+  int rows = 4, wideRows = 2, widestRows = 1;                // backward: rows a tile up to wideC, up to widestC, beyond
+  int64_t leastRowsAProgram = 8, mostRowsAProgram = 1 << 20; // backward: a partial row costs the traffic of two rows
+};
+constexpr LayerNormTiles tiling;
+} // namespace
+
+//===-- Forward -------------------------------------------------------------------------------------------------===//
+
+static Tile reciprocalDeviation(Tile variance, Tile epsilon, const LayerNormConfig &cfg);
+static Tile scaleAndShift(Tile xhat, View gamma, View beta);
+
+/// y, mean and rstd of the rows x (BN, C) from `n` on.
+static void normalise(Tile x, Tile n, const NormArgs &to, const LayerNormConfig &cfg) {
+  const int64_t C = x.extent(1);
+
+  // 1. Mean and variance: of centred values, because E[x²] − mean² cancels.
+  Tile mean = sum(x) / C;                                     // (BN)
+  Tile centred = x - unsqueeze(mean, -1);                     // (BN, C)
+  Tile variance = sum(centred * centred) / (C - cfg.ddof);    // (BN)
+  Tile rstd = reciprocalDeviation(variance, to.epsilon, cfg); // (BN)       options: ε outside the root, ε = 0
+
+  // 2. Normalise, scale and shift.
+  Tile y = centred * unsqueeze(rstd, -1); // (BN, C)
+  if (cfg.affine)
+    y = scaleAndShift(y, to.gamma, to.beta); // (BN, C)    option: affine
+  store(to.out, {n, 0}, cast(y, to.out.type()));
+  store(to.mean, {n}, mean);
+  store(to.rstd, {n}, rstd);
+}
+
+/// rstd of rows (BN). If ε is 0, a row of equal elements has rstd 0.
+static Tile reciprocalDeviation(Tile variance, Tile epsilon, const LayerNormConfig &cfg) {
   Tile rstd = cfg.epsOutsideSqrt ? 1.0 / (sqrt(variance) + epsilon) : rsqrt(variance + epsilon);
   return cfg.epsIsZero ? where(variance > 0.0, rstd, 0.0) : rstd;
 }
 
-/// Normalises the rows from `n` on. row (BN, C).
-static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, LayerNormOutputs to,
-                      const LayerNormConfig &cfg) {
-  const int64_t C = row.extent(1);
-
-  // 1. Mean and variance; the variance of centred values, not E[x²] − mean², which cancels.
-  Tile mean = sum(row) / C;                                // (BN)
-  Tile centred = row - unsqueeze(mean, -1);                // (BN, C)
-  Tile variance = sum(centred * centred) / (C - cfg.ddof); // (BN)
-  Tile rstd = rstdOf(variance, epsilon, cfg);              // (BN)
-
-  // 2. Scale and shift.
-  Tile y = centred * unsqueeze(rstd, -1); // (BN, C)
-  if (cfg.affine) {
-    Tile scale = cast(load(gamma, {0}, {C}), f32); // (C)
-    Tile shift = cast(load(beta, {0}, {C}), f32);  // (C)
-    y = y * scale + shift;                         // (BN, C)
-  }
-  store(to.out, {n, 0}, cast(y, to.out.type()));
-  store(to.mean, {n}, mean);
-  store(to.rstd, {n}, rstd);
+/// x̂ · gamma + beta, (BN, C).
+static Tile scaleAndShift(Tile xhat, View gamma, View beta) {
+  const int64_t C = xhat.extent(1);
+  Tile scale = cast(load(gamma, {0}, {C}), f32); // (C)
+  Tile shift = cast(load(beta, {0}, {C}), f32);  // (C)
+  return xhat * scale + shift;                   // (BN, C)
 }
 
 static void layernorm(View x, View gamma, View beta, View out, View mean, View rstd, Tile epsilon,
@@ -50,9 +92,10 @@ static void layernorm(View x, View gamma, View beta, View out, View mean, View r
   const Shape block = {cfg.rows, width({x, cfg.affine ? gamma : x, cfg.affine ? beta : x, out})};
   Tile n = program_id() * cfg.rows;
   Tile row = cast(load(x, {n, 0}, block), f32); // (BN, C)
-  normalise(row, n, gamma, beta, epsilon, {out, mean, rstd}, cfg);
+  normalise(row, n, {gamma, beta, out, mean, rstd, epsilon}, cfg);
 }
 
+/// sum = x + delta; out = LayerNorm(sum), of the sum as it is stored.
 static void residualLayernorm(View x, View delta, View gamma, View beta, View sum, View out, View mean, View rstd,
                               Tile epsilon, LayerNormConfig cfg) {
   const Shape block = {cfg.rows, width({x, delta, cfg.affine ? gamma : x, cfg.affine ? beta : x, sum, out})};
@@ -61,10 +104,29 @@ static void residualLayernorm(View x, View delta, View gamma, View beta, View su
   Tile added = cast(load(delta, {n, 0}, block), f32); // (BN, C)
   Tile after = cast(before + added, sum.type());      // (BN, C)
   store(sum, {n, 0}, after);
-  normalise(cast(after, f32), n, gamma, beta, epsilon, {out, mean, rstd}, cfg);
+  normalise(cast(after, f32), n, {gamma, beta, out, mean, rstd, epsilon}, cfg);
 }
 
-/// dx of every row, and one partial row of dgamma and of dbeta a program. dgamma, dbeta (P, C).
+//===-- Backward ------------------------------------------------------------------------------------------------===//
+
+/// Option ε outside the root: q is larger by 1 / (1 − ε · rstd), because 1 − ε · rstd is the share of the deviation in
+/// 1 / rstd. Without a deviation x̂ is 0. gxMean and rstd (BN, 1).
+static Tile correctForEpsOutside(Tile gxMean, Tile epsilon, Tile rstd) {
+  Tile deviation = 1.0 - epsilon * rstd; // (BN, 1)
+  return where(deviation > 0.0, gxMean / deviation, 0.0);
+}
+
+/// dx = (g − mean(g) − x̂ · mean(g · x̂) · q) · rstd. g and xhat (BN, C), rstd (BN, 1).
+static Tile rowGradient(Tile g, Tile xhat, Tile rstd, Tile epsilon, const LayerNormBackwardConfig &cfg) {
+  const int64_t C = g.extent(1);
+  Tile gMean = unsqueeze(sum(g) / C, -1);                      // (BN, 1)
+  Tile gxMean = unsqueeze(sum(g * xhat) / (C - cfg.ddof), -1); // (BN, 1)    times q
+  if (cfg.epsOutsideSqrt)
+    gxMean = correctForEpsOutside(gxMean, epsilon, rstd); // (BN, 1)
+  return (g - gMean - xhat * gxMean) * rstd;              // (BN, C)
+}
+
+/// dx of every row, and one partial row of dgamma and of dbeta for each program. dgamma, dbeta (P, C).
 static void layernormBackward(View dout, View x, View gamma, View mean, View rstd, View residual, View dx, View dgamma,
                               View dbeta, Tile epsilon, LayerNormBackwardConfig cfg) {
   const int64_t C = cfg.affine ? width({dout, x, gamma, residual, dx, dgamma, dbeta}) : width({dout, x, residual, dx});
@@ -77,27 +139,21 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
   Tile dscale = zeros(f32, block), dshift = zeros(f32, block); // (BN, C), carried through the loop
 
   for (Tile n : range(begin, end, cfg.block)) {
-    // 1. The row again, normalised. Rows past the end read zeros and add nothing.
+    // 1. x̂ again. Rows past the end are zeros and add nothing.
     Tile mu = unsqueeze(load(mean, {n}, {cfg.block}), -1);    // (BN, 1)
     Tile r = unsqueeze(load(rstd, {n}, {cfg.block}), -1);     // (BN, 1)
     Tile xhat = (cast(load(x, {n, 0}, block), f32) - mu) * r; // (BN, C)
-    Tile d = cast(load(dout, {n, 0}, block), f32);            // (BN, C)
+    Tile dy = cast(load(dout, {n, 0}, block), f32);           // (BN, C)
 
-    // 2. This program's share of dgamma and dbeta, before dx may take the place of dout.
+    // 2. dgamma and dbeta of these rows, before dx may overwrite dout.
     if (cfg.affine) {
-      dscale += d * xhat; // (BN, C)
-      dshift += d;        // (BN, C)
+      dscale += dy * xhat; // (BN, C)
+      dshift += dy;        // (BN, C)
     }
 
-    // 3. dx = (g − mean(g) − x̂ · mean(g · x̂) · q) · rstd
-    Tile g = cfg.affine ? d * scale : d;                         // (BN, C)
-    Tile gMean = unsqueeze(sum(g) / C, -1);                      // (BN, 1)
-    Tile gxMean = unsqueeze(sum(g * xhat) / (C - cfg.ddof), -1); // (BN, 1)
-    if (cfg.epsOutsideSqrt) {             // 1 − ε · rstd is the share of the deviation in 1 / rstd; without one x̂ is 0
-      Tile deviation = 1.0 - epsilon * r; // (BN, 1)
-      gxMean = where(deviation > 0.0, gxMean / deviation, 0.0);
-    }
-    Tile grad = (g - gMean - xhat * gxMean) * r; // (BN, C)
+    // 3. dx.
+    Tile g = cfg.affine ? dy * scale : dy;             // (BN, C)
+    Tile grad = rowGradient(g, xhat, r, epsilon, cfg); // (BN, C)
     if (cfg.accumulate)
       grad += cast(load(cfg.separateResidual ? residual : dx, {n, 0}, block), f32);
     store(dx, {n, 0}, cast(grad, dx.type()));
@@ -107,6 +163,8 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
   store(dgamma, {p, 0}, sum(dscale, 0));
   store(dbeta, {p, 0}, sum(dshift, 0));
 }
+
+//===-- Registration --------------------------------------------------------------------------------------------===//
 
 static std::vector<Field> forwardFields() {
   return {field("rows", &LayerNormConfig::rows, "rows a program").among({1, 2, 4, 8, 16, 32}),
@@ -143,7 +201,33 @@ const Kernel layernormBackwardKernel = kernel(
      "dbeta (P, C) f32, a partial sum of each program", "epsilon f32, read with eps_outside_sqrt"},
     backwardFields());
 
-/// The operands that all three plans share.
+//===-- Configs -------------------------------------------------------------------------------------------------===//
+
+/// On a GPU a warp has a row or several (blocks.h), and an SM as many programs as registers leave room for.
+LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type) {
+  const int ctas = type != f32 && C <= tiling.narrowC ? tiling.narrowCtas : C <= tiling.wideC ? tiling.wideCtas : 0;
+  return {.rows = pickWholeRows(target, tiling.cpuRows, C),
+          .minCtasPerSm = target.visit([](const CpuFacts &) { return 0; }, [=](const GpuFacts &) { return ctas; })};
+}
+
+/// On a GPU one program for each CTA that all SMs hold at a time. A tile has a row for each of four warps, or two or
+/// one that they share, because a lane holds four tiles of a row.
+LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C, Type type) {
+  N = target.bucket(N);
+  return target.visit(
+      [](const CpuFacts &) { return LayerNormBackwardConfig{}; },
+      [=](const GpuFacts &gpu) {
+        const int block = C <= tiling.wideC ? tiling.rows : C <= tiling.widestC ? tiling.wideRows : tiling.widestRows;
+        const int ctas = C <= tiling.narrowC && type != f32 ? tiling.narrowBackwardCtas : tiling.backwardCtas;
+        const int64_t share = cdiv(cdiv(N, int64_t{ctas} * gpu.sms), block) * block;
+        const int64_t rows = std::clamp(share, tiling.leastRowsAProgram, tiling.mostRowsAProgram);
+        return LayerNormBackwardConfig{.block = block, .rows = static_cast<int>(rows), .minCtasPerSm = ctas};
+      });
+}
+
+//===-- Plans ---------------------------------------------------------------------------------------------------===//
+
+/// Checks the operands that all three plans share.
 static void expectRows(const char *plan, const TensorRef &x, const TensorRef &mean, const TensorRef &rstd) {
   expectRank(plan, "x", x, 2);
   expectFloat(plan, "x", x);
@@ -153,6 +237,7 @@ static void expectRows(const char *plan, const TensorRef &x, const TensorRef &me
   expectType(plan, "rstd", rstd, {f32});
 }
 
+/// Checks gamma, ε and ddof.
 static void expectOptions(const char *plan, const TensorRef &x, const TensorRef &gamma,
                           const LayerNormOptions &options) {
   if (options.affine) {
@@ -167,6 +252,7 @@ static void expectOptions(const char *plan, const TensorRef &x, const TensorRef 
                 std::to_string(options.ddof) + " with a width of " + std::to_string(x.extents[1]));
 }
 
+/// The config to launch with: the given or the picked one, and the options.
 static LayerNormConfig choose(const Target &target, const TensorRef &x, const LayerNormOptions &options,
                               const std::optional<LayerNormConfig> &config) {
   LayerNormConfig chosen = config.value_or(pickLayerNorm(target, x.extents[1], x.type));
@@ -175,28 +261,6 @@ static LayerNormConfig choose(const Target &target, const TensorRef &x, const La
   chosen.epsIsZero = options.epsilon == 0;
   chosen.affine = options.affine;
   return chosen;
-}
-
-/// On a GPU programs of a row a warp, so many an SM as rows leave registers for.
-LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type) {
-  const int programs = type != f32 && C <= 768 ? 8 : C <= 1024 ? 4 : 0;
-  return {.rows = pickWholeRows(target, 4, C),
-          .minCtasPerSm = target.visit([](const CpuFacts &) { return 0; }, [=](const GpuFacts &) { return programs; })};
-}
-
-/// 32 rows a program on a CPU: a partial row costs the memory traffic of two rows. On a GPU as many as give each SM the
-/// programs that its registers hold, and 8 at least: a row for each of four warps at a time, or two or one that they
-/// share, for a lane holds four values for each of a row's.
-LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C, Type type) {
-  N = target.bucket(N);
-  return target.visit([](const CpuFacts &) { return LayerNormBackwardConfig{}; },
-                      [=](const GpuFacts &gpu) {
-                        const int block = C <= 1024 ? 4 : C <= 2048 ? 2 : 1, programs = C <= 768 && type != f32 ? 3 : 2;
-                        const int64_t share = cdiv(cdiv(N, int64_t{programs} * gpu.sms), block) * block;
-                        return LayerNormBackwardConfig{.block = block,
-                                                       .rows = static_cast<int>(std::clamp<int64_t>(share, 8, 1 << 20)),
-                                                       .minCtasPerSm = programs};
-                      });
 }
 
 Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &gamma, const TensorRef &beta,

@@ -1,4 +1,18 @@
-// Matrix products: one loop over K, shared by every kernel, and an epilogue each.
+// Matrix products (GEMM) with epilogues:
+//
+//     C = epilogue(op(A) · op(B))        op(X) = X or Xᵀ        sums in f32 (i8: i32)
+//
+// A program computes a tile (BM, BN) of C. It iterates over K in steps of BK, and adds a product of two tiles in each.
+//
+//     symbol    shape        meaning                          symbol    shape       meaning
+//     a, b      (BM, BK),    tiles of op(A) and op(B)         m, n      scalars     first row and column of the tile
+//               (BK, BN)                                      k         scalar      position along K
+//     acc       (BM, BN)     accumulator                      y         (BM, BN)    the finished sums
+//
+// product() is the algorithm, and each kernel below adds its epilogue to it. The options are functions: skinnyProduct()
+// (k_unroll: few rows of A, GEMV), tileOrigin() (the order of programs), roundToStored() (an activation that backward
+// recomputes) and storeColumnSums() (the bias gradient). matmul_plan.cc has checks and launches; matmul_cpu.cc and
+// matmul_gpu.cc choose tiles.
 
 #include "kernels/matmul.h"
 #include "kernels/expect.h"
@@ -9,151 +23,175 @@
 
 namespace kiln {
 
-//===-- Kernels -------------------------------------------------------------------------------------------------===//
+//===-- The product ---------------------------------------------------------------------------------------------===//
 
-/// acc + op(A) · op(B) for the tile of C at (m, n), summed over k from `begin` to `end`.
-static Tile product(View a, View b, Tile m, Tile n, Tile begin, Tile end, Tile acc, const MatmulConfig &cfg) {
+/// acc + op(A) · op(B) for the tile of C at (m, n), summed over k in [begin, end).
+static Tile product(View A, View B, Tile m, Tile n, Tile begin, Tile end, Tile acc, const MatmulConfig &cfg) {
   const int64_t BM = cfg.bm, BN = cfg.bn, BK = cfg.bk;
   for (Tile k : range(begin, end, BK)) {
-    Tile left = cfg.ta ? transpose(load(a, {k, m}, {BK, BM})) : load(a, {m, k}, {BM, BK});  // (BM, BK)
-    Tile right = cfg.tb ? transpose(load(b, {n, k}, {BN, BK})) : load(b, {k, n}, {BK, BN}); // (BK, BN)
-    acc = dot(left, right, acc, cfg.precision);                                             // (BM, BN)
+    Tile a = cfg.ta ? transpose(load(A, {k, m}, {BK, BM})) : load(A, {m, k}, {BM, BK}); // (BM, BK)
+    Tile b = cfg.tb ? transpose(load(B, {n, k}, {BN, BK})) : load(B, {k, n}, {BK, BN}); // (BK, BN)
+    acc = dot(a, b, acc, cfg.precision);                                                // (BM, BN)
   }
   return acc;
 }
 
-/// The same for a few rows, whose sums are kept in `side` parts, each over every side-th step of K, and added at the
-/// end. Each row is multiplied by itself: what a thread needs of it is as little as possible.
-static Tile streamed(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
+//===-- Options -------------------------------------------------------------------------------------------------===//
+
+/// Option k_unroll: product() for a few rows of A, elementwise. Each row has P accumulators for each column, which sum
+/// every P-th step of K and are added at the end. The rows are separate tiles, so that a thread needs few elements of
+/// each.
+static Tile skinnyProduct(View A, View B, Tile m, Tile n, const MatmulConfig &cfg) {
   const int64_t BM = cfg.bm, BN = cfg.bn, P = cfg.kUnroll;
+  const int axis = cfg.tb ? -1 : 0; // of the P steps of K in a tile of B
   std::vector<Tile> acc(BM);
   for (Tile &row : acc)
-    row = zeros(f32, cfg.tb ? Shape{BN, P} : Shape{P, BN}); // (P, BN), or turned as B is
-  for (Tile k : range(0, a.dim(1), cfg.bk)) {
-    std::vector<Tile> left, right; // all of a step is on its way at once
+    row = zeros(f32, cfg.tb ? Shape{BN, P} : Shape{P, BN}); // (P, BN), or transposed as B is
+  for (Tile k : range(0, A.dim(1), cfg.bk)) {
+    std::vector<Tile> a, b; // all loads of an iteration come before the first use
     for (int64_t at = 0; at < cfg.bk; at += P) {
-      right.push_back(cfg.tb ? load(b, {n, k + at}, {BN, P}) : load(b, {k + at, n}, {P, BN})); // (P, BN)
+      b.push_back(cfg.tb ? load(B, {n, k + at}, {BN, P}) : load(B, {k + at, n}, {P, BN})); // (P, BN)
       for (int64_t row = 0; row < BM; ++row)
-        left.push_back(load(a, {m + row, k + at}, {P})); // (P)
+        a.push_back(load(A, {m + row, k + at}, {P})); // (P)
     }
-    for (size_t i = 0; i < left.size(); ++i) {
+    for (size_t i = 0; i < a.size(); ++i) {
       Tile &row = acc[i % BM];
-      row = fma(unsqueeze(cast(left[i], f32), cfg.tb ? 0 : -1), cast(right[i / BM], f32), row); // (P, BN)
+      row = fma(unsqueeze(cast(a[i], f32), cfg.tb ? 0 : -1), cast(b[i / BM], f32), row); // (P, BN)
     }
   }
-  Tile y = unsqueeze(sum(acc[0], cfg.tb ? -1 : 0), 0); // (1, BN)
+  Tile y = unsqueeze(sum(acc[0], axis), 0); // (1, BN)
   for (int64_t row = 1; row < BM; ++row)
-    y = where(unsqueeze(iota(BM), -1) == row, unsqueeze(sum(acc[row], cfg.tb ? -1 : 0), 0), y); // (BM, BN)
+    y = where(unsqueeze(iota(BM), -1) == row, unsqueeze(sum(acc[row], axis), 0), y); // (BM, BN)
   return y;
 }
 
-/// A place of C.
-struct Corner {
+namespace {
+/// The first row and column of a tile of C.
+struct TileOrigin {
   Tile m, n;
 };
+} // namespace
 
-/// Where this program's tile of C begins. The grid is (rows of tiles of a band, columns of tiles, bands): programs that
-/// run at a time read few rows of A and few columns of B, which the second-level cache of a GPU then holds. No band has
-/// more rows than mostRows, and no grid more bands than mostBands; so the compiler knows that no place is negative.
-static Corner corner(const MatmulConfig &cfg) {
+/// The tile of this program, in grouped order. The grid is (row tiles of a band, column tiles, bands): programs that
+/// run at the same time read few rows of A and few columns of B, which then come from a GPU's L2 cache. A band has at
+/// most mostRows row tiles, and a grid at most mostBands bands, so the compiler knows that no position is negative.
+static TileOrigin tileOrigin(const MatmulConfig &cfg) {
   Tile row = min(program_id(2), mostBands) * min(num_programs(0), mostRows) + program_id(0);
   return {row * cfg.bm, program_id(1) * cfg.bn};
 }
 
-/// The type that products of elements of `view` are summed in.
-static Type sumsOf(View view) { return view.type() == i8 ? i32 : f32; }
+/// The type of the accumulators.
+static Type accumulatorType(View A) { return A.type() == i8 ? i32 : f32; }
 
-/// The tile at (m, n), over all of K.
-static Tile product(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
+/// op(A) · op(B) for the tile at (m, n), over all of K.
+static Tile product(View A, View B, Tile m, Tile n, const MatmulConfig &cfg) {
   if (cfg.kUnroll > 0)
-    return streamed(a, b, m, n, cfg);
-  Tile K = a.dim(cfg.ta ? 0 : 1);
-  return product(a, b, m, n, zeros(i64, {}), K, zeros(sumsOf(a), {cfg.bm, cfg.bn}), cfg);
+    return skinnyProduct(A, B, m, n, cfg);
+  Tile K = A.dim(cfg.ta ? 0 : 1);
+  return product(A, B, m, n, zeros(i64, {}), K, zeros(accumulatorType(A), {cfg.bm, cfg.bn}), cfg);
 }
 
 /// A tile of a matrix or a piece of a vector, in f32.
 static Tile loadFloat(View view, Offsets at, Shape shape) { return cast(load(view, at, shape), f32); }
 
+/// y rounded to C's type: the argument of an activation whose backward pass recomputes it from the stored value.
+static Tile roundToStored(Tile y, View C) { return cast(cast(y, C.type()), f32); }
+
+//===-- Kernels: the product and an epilogue --------------------------------------------------------------------===//
+
 /// C (+)= op(A) · op(B).
-static void matmul(View a, View b, View c, MatmulConfig cfg) {
-  const auto [m, n] = corner(cfg);
-  Tile y = product(a, b, m, n, cfg); // (BM, BN)
+static void matmul(View A, View B, View C, MatmulConfig cfg) {
+  const auto [m, n] = tileOrigin(cfg);
+  Tile y = product(A, B, m, n, cfg); // (BM, BN)
   if (cfg.accumulate)
-    y += cast(load(c, {m, n}, {cfg.bm, cfg.bn}), sumsOf(a));
-  store(c, {m, n}, cast(y, c.type()));
+    y += cast(load(C, {m, n}, {cfg.bm, cfg.bn}), accumulatorType(A));
+  store(C, {m, n}, cast(y, C.type()));
 }
 
 /// C = op(A) · op(B) + bias.
-static void matmulBias(View a, View b, View bias, View c, MatmulConfig cfg) {
-  const auto [m, n] = corner(cfg);
-  Tile y = product(a, b, m, n, cfg);   // (BM, BN)
+static void matmulBias(View A, View B, View bias, View C, MatmulConfig cfg) {
+  const auto [m, n] = tileOrigin(cfg);
+  Tile y = product(A, B, m, n, cfg);   // (BM, BN)
   y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
-  store(c, {m, n}, cast(y, c.type()));
+  store(C, {m, n}, cast(y, C.type()));
 }
 
-/// `y` as a matrix of C's type holds it: what an activation is applied to, so that it can be made again of that alone.
-static Tile asHeld(Tile y, View c) { return cast(cast(y, c.type()), f32); }
-
-/// preact = op(A) · op(B) + bias, when it is kept; C = gelu(preact).
-static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulConfig cfg) {
-  const auto [m, n] = corner(cfg);
-  Tile y = product(a, b, m, n, cfg);   // (BM, BN)
+/// preact = op(A) · op(B) + bias, if it is stored; C = gelu(preact).
+static void matmulGelu(View A, View B, View bias, View preact, View C, MatmulConfig cfg) {
+  const auto [m, n] = tileOrigin(cfg);
+  Tile y = product(A, B, m, n, cfg);   // (BM, BN)
   y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
   if (cfg.storePreact)
     store(preact, {m, n}, cast(y, preact.type()));
-  store(c, {m, n}, cast(gelu(asHeld(y, c), enoughFor(c)), c.type()));
+  store(C, {m, n}, cast(gelu(roundToStored(y, C), enoughFor(C)), C.type()));
 }
 
 /// C = op(A) · op(B) + bias + residual.
-static void matmulResidual(View a, View b, View bias, View residual, View c, MatmulConfig cfg) {
-  const auto [m, n] = corner(cfg);
-  Tile y = product(a, b, m, n, cfg);                  // (BM, BN)
+static void matmulResidual(View A, View B, View bias, View residual, View C, MatmulConfig cfg) {
+  const auto [m, n] = tileOrigin(cfg);
+  Tile y = product(A, B, m, n, cfg);                  // (BM, BN)
   y += loadFloat(bias, {n}, {cfg.bn});                // (BN), to every row
   y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
-  store(c, {m, n}, cast(y, c.type()));
+  store(C, {m, n}, cast(y, C.type()));
 }
 
 /// C = (op(A) · op(B)) ∘ gelu'(preact).
-static void matmulGeluBackward(View a, View b, View preact, View c, MatmulConfig cfg) {
-  const auto [m, n] = corner(cfg);
-  Tile y = product(a, b, m, n, cfg);                                                    // (BM, BN)
-  Tile slope = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn}), enoughFor(c)); // (BM, BN)
-  store(c, {m, n}, cast(y * slope, c.type()));
+static void matmulGeluBackward(View A, View B, View preact, View C, MatmulConfig cfg) {
+  const auto [m, n] = tileOrigin(cfg);
+  Tile y = product(A, B, m, n, cfg);                                                         // (BM, BN)
+  Tile derivative = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn}), enoughFor(C)); // (BM, BN)
+  store(C, {m, n}, cast(y * derivative, C.type()));
 }
 
-/// C = residual + drop(activation(op(A) · op(B) + bias)), each where the config has it.
-static void matmulLinear(View a, View b, View bias, View preact, View residual, View c, View site, Tile time, Tile most,
+/// C = residual + drop(activation(op(A) · op(B) + bias)), each if the config has it.
+static void matmulLinear(View A, View B, View bias, View preact, View residual, View C, View site, Tile time, Tile most,
                          Tile threshold, Tile scale, MatmulConfig cfg) {
-  const auto [m, n] = corner(cfg);
-  Tile y = product(a, b, m, n, cfg); // (BM, BN)
+  const auto [m, n] = tileOrigin(cfg);
+  Tile y = product(A, B, m, n, cfg); // (BM, BN)
   if (cfg.biased)
     y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
   if (cfg.storePreact)
     store(preact, {m, n}, cast(y, preact.type()));
   if (needsArgument(cfg.activation))
-    y = asHeld(y, c);
-  y = dropped(activate(cfg.activation, y, enoughFor(c)), cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1),
-              n); // (BM, BN)
+    y = roundToStored(y, C);
+  y = activate(cfg.activation, y, enoughFor(C));                                  // (BM, BN)
+  y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, C.dim(1), n); // (BM, BN)
   if (cfg.residual)
     y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
-  store(c, {m, n}, cast(y, c.type()));
+  store(C, {m, n}, cast(y, C.type()));
 }
 
 /// C = (op(A) · op(B)) ∘ activation' ∘ mask · scale.
-static void matmulLinearBackward(View a, View b, View from, View c, View site, Tile time, Tile most, Tile threshold,
+static void matmulLinearBackward(View A, View B, View from, View C, View site, Tile time, Tile most, Tile threshold,
                                  Tile scale, MatmulConfig cfg) {
-  const auto [m, n] = corner(cfg);
-  Tile y = product(a, b, m, n, cfg); // (BM, BN)
+  const auto [m, n] = tileOrigin(cfg);
+  Tile y = product(A, B, m, n, cfg); // (BM, BN)
   if (cfg.activation != Activation::none)
-    y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn}), enoughFor(c)); // (BM, BN)
-  y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1), n);                  // (BM, BN)
-  store(c, {m, n}, cast(y, c.type()));
+    y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn}), enoughFor(C)); // (BM, BN)
+  y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, C.dim(1), n);                  // (BM, BN)
+  store(C, {m, n}, cast(y, C.type()));
 }
 
-/// dw[s] (+)= xᵀ · dy and db[s] (+)= Σ_k dy[k] over the s-th part of the rows. x (K, M), dy (K, N), dw (S, M, N), db
+//===-- Weight gradients ----------------------------------------------------------------------------------------===//
+
+/// Option store_bias_grad: db[s] (+)= Σ_k dy[k], by the programs of the first row of tiles, which have just read these
+/// columns.
+static void storeColumnSums(View dy, View db, Tile s, Tile m, Tile n, Tile begin, Tile end, const MatmulConfig &cfg) {
+  const int64_t BN = cfg.bn, BK = cfg.bk;
+  if_(m == 0, [&] {
+    Tile columns = zeros(f32, {BN}); // (BN)
+    if (cfg.accumulate)
+      columns = loadFloat(db, {s, n}, {BN});
+    for (Tile k : range(begin, end, BK))
+      columns += sum(loadFloat(dy, {k, n}, {BK, BN}), 0); // (BN)
+    store(db, {s, n}, cast(columns, db.type()));
+  });
+}
+
+/// dw[s] (+)= xᵀ · dy and db[s] (+)= Σ_k dy[k] over part s of the rows (split-K). x (K, M), dy (K, N), dw (S, M, N), db
 /// (S, N).
 static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) {
-  const int64_t BM = cfg.bm, BN = cfg.bn, BK = cfg.bk;
+  const int64_t BM = cfg.bm, BN = cfg.bn;
   Tile m = program_id(0) * BM, n = program_id(1) * BN, s = program_id(2);
 
   // 1. The rows that this program sums: all of them, or part s.
@@ -167,18 +205,12 @@ static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) 
     y += loadFloat(dw, {s, m, n}, {BM, BN});
   store(dw, {s, m, n}, cast(y, dw.type()));
 
-  // 3. Column sums of dy, by the programs of the first row of tiles, which have just read these columns.
-  if (!cfg.storeBiasGrad)
-    return;
-  if_(m == 0, [&] {
-    Tile columns = zeros(f32, {BN}); // (BN)
-    if (cfg.accumulate)
-      columns = loadFloat(db, {s, n}, {BN});
-    for (Tile k : range(begin, end, BK))
-      columns += sum(loadFloat(dy, {k, n}, {BK, BN}), 0); // (BN)
-    store(db, {s, n}, cast(columns, db.type()));
-  });
+  // 3. The column sums of dy.
+  if (cfg.storeBiasGrad)
+    storeColumnSums(dy, db, s, m, n, begin, end, cfg);
 }
+
+//===-- Registration --------------------------------------------------------------------------------------------===//
 
 static std::vector<Field> fields() {
   return {

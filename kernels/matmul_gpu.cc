@@ -1,11 +1,18 @@
-// Tiles of products for a GPU: the ones that a model of its pipes finds fastest.
+// Tile sizes of matrix products for a GPU: the fastest ones of a cost model of its pipes, and rules for few rows of A.
 //
-// A program's round multiplies a (bm, bk) by a (bk, bn) tile. It takes as long as its slowest pipe: the tensor cores,
-// shared memory, which every warp reads its rows of A and columns of B from, the second-level cache, or the warps'
-// instructions. SMs get tiles in turn, so that the product takes as long as the SM that gets one more than others.
+// An iteration of a program multiplies a (BM, BK) by a (BK, BN) tile. It takes as long as its slowest pipe:
 //
-// On sm_90 the tensor cores take operands of two bytes from shared memory themselves, for a group of four warps, and
-// are faster by half when they do: A once, and B for each 64 rows.
+//     cycles = max(multiply-adds / tensor cores, bytes / shared memory, bytes / L2, instructions / issue rate)
+//
+// A tile takes its iterations, the latency that they do not hide, and its stores. SMs take tiles in turn, so a product
+// takes as long as an SM with the most tiles. With split-K the sums of the parts are added.
+//
+// On sm_90 the tensor cores read operands of two bytes from shared memory for a warpgroup (wgmma): A once, and B once
+// for each 64 rows.
+//
+// The constants stand in structs, each with its unit. They rank tiles of one product, and are no predictions. Rates are
+// close to NVIDIA's; latencies are estimates. `kiln-bench static` counts instructions and predicts times, `kiln-bench
+// ptxas` prints registers and spills, and `kiln-bench matmul --device cuda` measures.
 
 #include "kernels/matmul_pick.h"
 
@@ -17,65 +24,94 @@ namespace kiln {
 
 namespace {
 
-/// What an SM does in a cycle.
+/// Rates of an SM, per cycle.
 struct SmRates {
-  double multiplyAdds;     // of the tensor cores, or of f32 arithmetic
-  double shared = 128;     // bytes
-  double cache = 64;       // bytes from the second-level cache
-  double memory = 13;      // bytes of global memory, an SM's share
-  double instructions = 4; // of warps
-  double multiplyAddsEach; // of a warp's instruction
+  double multiplyAdds;       // of the tensor cores, or of f32 arithmetic
+  double shared = 128;       // bytes of shared memory
+  double l2 = 64;            // bytes of L2
+  double memory = 13;        // bytes of global memory, an SM's share
+  double instructions = 4;   // warp instructions
+  double multiplyAddsPerMma; // of a warp instruction
 };
 
-/// Cycles that are not the rounds': until the first operands are there, and from one round to the next.
-constexpr double toBegin = 1500, toTurn = 60, toLaunch = 4000, latency = 700;
-/// Instructions of a round for each of its products, and of heavy work for each sum; registers of a thread beside its
-/// sums.
-constexpr double instructionsEach = 1.8, workEach = 20;
-constexpr int64_t otherRegisters = 96, mostRegisters = 255;
-constexpr int mostWarps = 8;
-/// Bytes of a row of an operand in shared memory: a line, and what a swizzle turns.
-constexpr int64_t rowBytes = 128;
+/// Rates of tensor cores in multiply-adds of two-byte operands per cycle and SM.
+struct TensorCoreRates {
+  double sm80 = 1024, sm90 = 1340, consumer = 256; // consumer GPUs with f32 accumulators have a quarter of sm_80's
+  double wgmma = 2027;                             // sm_90, a warpgroup
+  double mma = 2048, wgmmaInstruction = 32768; // multiply-adds of an instruction: m16n8k16, m64n128k16, a warp's share
+  double ffma = 32;                            // multiply-adds of an f32 instruction of a warp
+  double sm80Ffma = 64, laterFfma = 128;       // multiply-adds of f32 per cycle and SM
+};
+constexpr TensorCoreRates tensorCores;
 
-/// A tile and how warps share it.
-struct Shape2 {
+/// Constants of the cost model.
+struct GpuCosts {
+  double prologueCycles = 1500;    // of a program, until its first operands have arrived
+  double iterationCycles = 60;     // from one iteration to the next: barrier and wait
+  double launchCycles = 4000;      // of a second launch
+  double latencyCycles = 700;      // of global memory
+  double instructionsPerMma = 1.8; // warp instructions of an iteration for each MMA (`kiln-bench static`)
+  double heavyInstructions = 20;   // thread instructions of an expensive epilogue for each accumulator
+  int64_t otherRegisters = 96;     // of a thread, besides accumulators (`kiln-bench ptxas`)
+  int64_t mostRegisters = 255;     // of a thread
+  int mostWarps = 8;               // of a program
+  int64_t mostStages = 4;          // of the pipeline
+  int64_t rowBytes = 128;          // of a row of an operand in shared memory: a cache line, and the unit of a swizzle
+  int64_t reservedBytes = 1024;    // of shared memory, for each CTA
+};
+constexpr GpuCosts costs;
+
+/// Constants of skinny products.
+struct SkinnyTiles {
+  int warps = 8, lanes = 32;
+  int64_t vector = 16, line = 128, sector = 32; // bytes: of a load, of a cache line, of the least access to memory
+  int64_t fewRows = 4;                          // rows of A
+  int64_t mostLoads = 8, mostLoadsOfRows = 4;   // loads of B in flight a thread, up to and beyond `fewRows`
+};
+constexpr SkinnyTiles skinny;
+
+/// A candidate.
+struct TileShape {
   int bm, bn, warps;
-  bool forGroups = false; // for them alone
+  bool onlyWarpgroups = false;
 };
-constexpr Shape2 shapes[] = {{128, 128, 4}, {128, 256, 8}, {256, 128, 8}, {128, 192, 8, true}, {128, 96, 4},
-                             {128, 64, 4},  {64, 128, 4},  {64, 64, 4},   {32, 64, 2},         {32, 32, 1}};
+constexpr TileShape shapes[] = {{128, 128, 4}, {128, 256, 8}, {256, 128, 8}, {128, 192, 8, true}, {128, 96, 4},
+                                {128, 64, 4},  {64, 128, 4},  {64, 64, 4},   {32, 64, 2},         {32, 32, 1}};
 
 } // namespace
 
-/// A100: 1024 multiply-adds of two bytes. Tensor cores of the GPUs for graphics sum in f32 at a quarter of that, and
-/// later ones for computing do a quarter more when asked by a warp.
-static SmRates ratesOf(const GpuFacts &gpu, Type type, Precision precision) {
-  const double halves = gpu.isForGraphics() ? 256 : gpu.architecture >= 90 ? 1340 : 1024;
+/// The rates of an SM for operands of `type`, multiplied warp by warp.
+static SmRates smRates(const GpuFacts &gpu, Type type, Precision precision) {
+  const double halves = gpu.isForGraphics()      ? tensorCores.consumer
+                        : gpu.architecture >= 90 ? tensorCores.sm90
+                                                 : tensorCores.sm80;
   if (type == i8)
-    return {.multiplyAdds = 2 * halves, .multiplyAddsEach = 4096};
+    return {.multiplyAdds = 2 * halves, .multiplyAddsPerMma = 2 * tensorCores.mma};
   if (type != f32)
-    return {.multiplyAdds = halves, .multiplyAddsEach = 2048};
+    return {.multiplyAdds = halves, .multiplyAddsPerMma = tensorCores.mma};
   if (precision == Precision::ieee)
-    return {.multiplyAdds = gpu.isForGraphics() || gpu.architecture >= 90 ? 128.0 : 64.0, .multiplyAddsEach = 32};
-  const double products = precision == Precision::tf32 ? 1 : 3; // of each two numbers
+    return {.multiplyAdds =
+                gpu.isForGraphics() || gpu.architecture >= 90 ? tensorCores.laterFfma : tensorCores.sm80Ffma,
+            .multiplyAddsPerMma = tensorCores.ffma};
+  const double products = precision == Precision::tf32 ? 1 : 3; // MMAs for each product of two numbers
   if (precision == Precision::bf16x3)
-    return {.multiplyAdds = halves / products, .multiplyAddsEach = 2048 / products};
-  return {.multiplyAdds = halves / 2 / products, .multiplyAddsEach = 1024 / products};
+    return {.multiplyAdds = halves / products, .multiplyAddsPerMma = tensorCores.mma / products};
+  return {.multiplyAdds = halves / 2 / products, .multiplyAddsPerMma = tensorCores.mma / 2 / products};
 }
 
-/// Whether groups of four warps multiply the tile, each 64 rows of it at a time.
-static bool isForGroups(const GpuFacts &gpu, Type type, const Shape2 &shape) {
+/// Whether warpgroups multiply the tile, 64 rows at a time.
+static bool usesWarpgroups(const GpuFacts &gpu, Type type, const TileShape &shape) {
   return gpu.architecture == 90 && (type == bf16 || type == f16) && shape.warps % 4 == 0 &&
          shape.bm >= 16 * shape.warps;
 }
 
-/// Whether a thread has registers for what follows beside its sums, as ptxas found. Where groups multiply, operands
-/// take none, and more is left.
-static bool hasRegistersFor(const Product &e, const Shape2 &shape, bool isGrouped) {
+/// Whether a thread has registers for the epilogue beside its accumulators, as `kiln-bench ptxas` shows. With wgmma
+/// operands take none, and more are left.
+static bool hasRegistersFor(const Product &e, const TileShape &shape, bool isWgmma) {
   const int sums = shape.bm * shape.bn / (32 * shape.warps);
-  if (!isGrouped && e.epilogue == Epilogue::activated)
+  if (!isWgmma && e.epilogue == Epilogue::activated)
     return e.type != f16 || sums <= 64;
-  if (!isGrouped)
+  if (!isWgmma)
     return e.epilogue < Epilogue::accumulate;
   switch (e.epilogue) {
   case Epilogue::light:
@@ -93,93 +129,110 @@ static bool hasRegistersFor(const Product &e, const Shape2 &shape, bool isGroupe
   return sums <= 64;
 }
 
-/// Registers of a thread.
-static int64_t registersOf(const Shape2 &shape) {
-  return std::min(mostRegisters, cdiv(shape.bm * shape.bn, 32 * shape.warps) + otherRegisters);
+/// Estimated registers of a thread.
+static int64_t countRegisters(const TileShape &shape) {
+  return std::min(costs.mostRegisters, cdiv(shape.bm * shape.bn, 32 * shape.warps) + costs.otherRegisters);
 }
 
-/// Modelled cycles to write the sums of each part, in f32, and to add them. They stay in the cache where they fit.
-static double sumsOf(const GpuFacts &gpu, const SmRates &rates, const Product &e) {
+/// Modelled cycles to write the sums of each part, in f32, and to add them. They stay in L2 if they fit.
+static double splitCycles(const GpuFacts &gpu, const SmRates &rates, const Product &e) {
   if (e.parts == 1)
     return 0;
   double elements = static_cast<double>(e.M) * static_cast<double>(e.N);
   for (const auto &[M, N] : e.beside)
     elements += static_cast<double>(M) * static_cast<double>(N);
   const double bytes = 4.0 * elements * static_cast<double>(e.parts);
-  const double rate = bytes <= static_cast<double>(gpu.l2Bytes) ? rates.cache : rates.memory;
-  return toLaunch + 2 * bytes / rate / gpu.sms;
+  const double rate = bytes <= static_cast<double>(gpu.l2Bytes) ? rates.l2 : rates.memory;
+  return costs.launchCycles + 2 * bytes / rate / gpu.sms;
 }
 
-/// Modelled cycles of a product, and the config with as many stages as fit.
-static double cyclesOf(const GpuFacts &gpu, SmRates rates, const Product &e, const Shape2 &shape,
-                       MatmulConfig &config) {
-  const bool isGrouped = isForGroups(gpu, e.type, shape);
-  if (isGrouped) {
-    rates.multiplyAdds = 2027;
-    rates.multiplyAddsEach = 32768;
-  }
-  const int64_t size = bytesOf(e.type), stage = (shape.bm + shape.bn) * config.bk * size;
-  const int64_t byRegisters = std::max<int64_t>(1, gpu.registers / (registersOf(shape) * 32 * shape.warps));
-  const auto sharedFor = [&](int64_t stages) { return stages * stage; };
-  // The sums go through shared memory to the rows that are stored, in f32 where these are.
+/// The fit of a tile: stages of its pipeline and CTAs per SM; no stages if it does not fit.
+struct Occupancy {
+  int64_t stages = 0, ctas = 0;
+};
+
+/// Two CTAs per SM hide each other's waits; then as many stages as fit, up to four. The accumulators go through shared
+/// memory to the rows that are stored, as f32 if these are.
+static Occupancy fitOf(const GpuFacts &gpu, const TileShape &shape, int64_t stageBytes) {
   if (int64_t{4} * shape.bm * shape.bn > gpu.ctaSharedBytes)
-    return std::numeric_limits<double>::infinity();
-  int64_t stages = 0, programs = 0;
-  // Two programs hide each other's waits; then as many stages as fit, up to four.
-  for (int64_t at : {byRegisters >= 2 ? int64_t{2} : int64_t{1}, int64_t{1}}) {
-    const int64_t room = std::min(gpu.ctaSharedBytes, gpu.smSharedBytes / at - 1024);
-    if (sharedFor(2) <= room) {
-      programs = at;
-      stages = std::min<int64_t>(4, room / stage);
-      break;
-    }
+    return {};
+  const int64_t byRegisters = std::max<int64_t>(1, gpu.registers / (countRegisters(shape) * 32 * shape.warps));
+  for (int64_t ctas : {byRegisters >= 2 ? int64_t{2} : int64_t{1}, int64_t{1}}) {
+    const int64_t room = std::min(gpu.ctaSharedBytes, gpu.smSharedBytes / ctas - costs.reservedBytes);
+    if (2 * stageBytes <= room)
+      return {std::min<int64_t>(costs.mostStages, room / stageBytes), ctas};
   }
-  if (stages < 2)
-    return std::numeric_limits<double>::infinity();
-  const double products = static_cast<double>(shape.bm) * shape.bn * config.bk;
-  // A warp's part of the tile is about as high as it is wide.
+  return {};
+}
+
+/// Modelled cycles of an iteration's slowest pipe.
+static double iterationCycles(const SmRates &rates, const TileShape &shape, int64_t bk, int64_t size, bool isWgmma) {
+  const double products = static_cast<double>(shape.bm) * shape.bn * static_cast<double>(bk);
+  const auto stage = static_cast<double>((shape.bm + shape.bn) * bk * size);
+  // Each warp reads the rows of A and the columns of B of its part of the tile, which is about square.
   const double down = shape.warps >= 4 ? 2 : 1, across = shape.warps / down;
-  const double rowsRead = isGrouped ? shape.bm + shape.bn * (shape.bm / 64.0) : shape.bm * across + shape.bn * down;
-  const double read = rowsRead * config.bk * static_cast<double>(size);
-  const double round = std::max({products / rates.multiplyAdds, (read + static_cast<double>(stage)) / rates.shared,
-                                 static_cast<double>(stage) / rates.cache,
-                                 instructionsEach * products / rates.multiplyAddsEach / rates.instructions});
-  // Of four stages or more a group uses one for the product of the round before, which it then need not wait for.
-  const bool isOverlapped = isGrouped && stages >= 4;
-  const double ahead = round * static_cast<double>((stages - (isOverlapped ? 2 : 1)) * programs);
-  const double turn = isOverlapped ? toTurn / 2 : isGrouped ? 2 * toTurn : toTurn;
-  const double exposed = std::max(0.0, latency - ahead) + turn / static_cast<double>(programs);
-  // Groups are done so soon that what they store is still on its way to memory while the next tile is multiplied.
+  const double rowsRead = isWgmma ? shape.bm + shape.bn * (shape.bm / 64.0) : shape.bm * across + shape.bn * down;
+  const double read = rowsRead * static_cast<double>(bk) * static_cast<double>(size);
+  return std::max({products / rates.multiplyAdds, (read + stage) / rates.shared, stage / rates.l2,
+                   costs.instructionsPerMma * products / rates.multiplyAddsPerMma / rates.instructions});
+}
+
+/// Modelled cycles of a tile, of several that an SM has at a time.
+static double tileCycles(const SmRates &rates, const Product &e, const TileShape &shape, int64_t bk, bool isWgmma,
+                         const Occupancy &fit) {
+  const double iteration = iterationCycles(rates, shape, bk, bytesOf(e.type), isWgmma);
+  // From four stages on wgmma keeps the product of the iteration before in flight, which takes a stage.
+  const bool isOverlapped = isWgmma && fit.stages >= costs.mostStages;
+  const double ahead = iteration * static_cast<double>((fit.stages - (isOverlapped ? 2 : 1)) * fit.ctas);
+  const double wait = isOverlapped ? costs.iterationCycles / 2
+                      : isWgmma    ? 2 * costs.iterationCycles
+                                   : costs.iterationCycles;
+  const double exposed = std::max(0.0, costs.latencyCycles - ahead) + wait / static_cast<double>(fit.ctas);
+  // With wgmma the stores of a tile are still on their way to memory while the next tile is multiplied.
   const double sums = static_cast<double>(shape.bm) * shape.bn,
-               work = isGrouped && e.epilogue >= Epilogue::activated ? workEach * sums / 128 : 0;
-  const double written = 4 * sums / (isGrouped ? rates.cache : rates.memory) + work;
-  const auto rounds = static_cast<double>(cdiv(cdiv(e.K, e.parts), config.bk));
-  const double tile = rounds * (round + exposed) + (toBegin + written) / static_cast<double>(programs);
-  const auto tilesOf = [&](int64_t M, int64_t N) { return cdiv(M, shape.bm) * cdiv(N, shape.bn) * e.parts; };
-  int64_t tiles = tilesOf(e.M, e.N);
+               work = isWgmma && e.epilogue >= Epilogue::activated ? costs.heavyInstructions * sums / 128 : 0;
+  const double written = 4 * sums / (isWgmma ? rates.l2 : rates.memory) + work;
+  const auto iterations = static_cast<double>(cdiv(cdiv(e.K, e.parts), bk));
+  return iterations * (iteration + exposed) + (costs.prologueCycles + written) / static_cast<double>(fit.ctas);
+}
+
+/// Modelled cycles of a product with tiles of this shape, which `config` gets with as many stages as fit.
+static double productCycles(const GpuFacts &gpu, SmRates rates, const Product &e, const TileShape &shape,
+                            MatmulConfig &config) {
+  const bool isWgmma = usesWarpgroups(gpu, e.type, shape);
+  if (isWgmma) {
+    rates.multiplyAdds = tensorCores.wgmma;
+    rates.multiplyAddsPerMma = tensorCores.wgmmaInstruction;
+  }
+  const Occupancy fit = fitOf(gpu, shape, (shape.bm + shape.bn) * config.bk * bytesOf(e.type));
+  if (fit.stages < 2)
+    return std::numeric_limits<double>::infinity();
+  const auto countTiles = [&](int64_t M, int64_t N) { return cdiv(M, shape.bm) * cdiv(N, shape.bn) * e.parts; };
+  int64_t tiles = countTiles(e.M, e.N);
   for (const auto &[M, N] : e.beside)
-    tiles += tilesOf(M, N);
+    tiles += countTiles(M, N);
   config.bm = shape.bm;
   config.bn = shape.bn;
   config.warps = shape.warps;
-  config.stages = static_cast<int>(stages);
-  return static_cast<double>(cdiv(tiles, gpu.sms)) * tile + sumsOf(gpu, rates, e);
+  config.stages = static_cast<int>(fit.stages);
+  return static_cast<double>(cdiv(tiles, gpu.sms)) * tileCycles(rates, e, shape, config.bk, isWgmma, fit) +
+         splitCycles(gpu, rates, e);
 }
 
 double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {
-  const SmRates rates = ratesOf(gpu, e.type, config.precision);
-  config.bk = static_cast<int>(rowBytes / bytesOf(e.type));
+  const SmRates rates = smRates(gpu, e.type, config.precision);
+  config.bk = static_cast<int>(costs.rowBytes / bytesOf(e.type));
   double best = std::numeric_limits<double>::infinity();
   const bool isExact = config.precision == Precision::ieee;
-  for (Shape2 shape : shapes) {
-    // What follows the product, operands that no tensor core holds, or two numbers for each need registers, too.
+  for (TileShape shape : shapes) {
+    // Epilogues, operands outside of tensor cores, and operands of two numbers each need registers: twice the warps.
     if ((e.type == f32 && (isExact || isSplit(config.precision))) ||
-        !hasRegistersFor(e, shape, isForGroups(gpu, e.type, shape)))
+        !hasRegistersFor(e, shape, usesWarpgroups(gpu, e.type, shape)))
       shape.warps *= 2;
-    if (shape.warps > mostWarps || (shape.forGroups && !isForGroups(gpu, e.type, shape)))
+    if (shape.warps > costs.mostWarps || (shape.onlyWarpgroups && !usesWarpgroups(gpu, e.type, shape)))
       continue;
     MatmulConfig tile = config;
-    const double cycles = cyclesOf(gpu, rates, e, shape, tile);
+    const double cycles = productCycles(gpu, rates, e, shape, tile);
     if (cycles < best) {
       best = cycles;
       config = tile;
@@ -188,28 +241,26 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
   return best;
 }
 
-/// Memory answers after so many clocks that an SM should have about 16 KB of B on their way. A program of 8 warps asks
-/// for 16 bytes a thread up to eight times before it takes any: half as many programs as SMs will do. They have the
-/// longest pieces of B's rows, down to a sector, of which there are as many. Where B lies turned, a warp has a row of
-/// it, or two, and adds its lanes' sums by itself.
+/// To hide the latency of memory, an SM should have about 16 KB of B in flight. A program of 8 warps has up to eight
+/// loads of 16 bytes a thread in flight, so half as many programs as SMs are enough. They read the longest pieces of
+/// B's rows, down to a sector, of which there are so many. If B is transposed, a warp has a row of it, or two, and adds
+/// the sums of its lanes by itself.
 void pickFewRows(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {
-  constexpr int warps = 8, lanes = 32;
-  constexpr int64_t vector = 16, line = 128, sector = 32;
   config.bm = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(e.M, 1))));
-  config.warps = warps;
+  config.warps = skinny.warps;
   const int64_t size = bytesOf(e.type);
   if (config.tb) {
-    config.bn = config.bm <= 2 ? 2 * warps : warps;
-    config.kUnroll = static_cast<int>(lanes * vector / size);
+    config.bn = config.bm <= 2 ? 2 * skinny.warps : skinny.warps;
+    config.kUnroll = static_cast<int>(skinny.lanes * skinny.vector / size);
   } else {
-    int64_t piece = line;
-    while (piece > sector && 2 * cdiv(e.N, piece / size) < gpu.sms)
+    int64_t piece = skinny.line;
+    while (piece > skinny.sector && 2 * cdiv(e.N, piece / size) < gpu.sms)
       piece /= 2;
     config.bn = static_cast<int>(piece / size);
-    config.kUnroll = static_cast<int>(warps * lanes * vector / piece);
+    config.kUnroll = static_cast<int>(skinny.warps * skinny.lanes * skinny.vector / piece);
   }
-  // A thread holds bm sums of each number of a vector, and a number of each row for each of its vectors.
-  const int64_t most = config.bm <= 4 ? 8 : 4;
+  // A thread has bm accumulators for each element of a vector, and an element of each row of A for each of its vectors.
+  const int64_t most = config.bm <= skinny.fewRows ? skinny.mostLoads : skinny.mostLoadsOfRows;
   config.bk = static_cast<int>(std::clamp<int64_t>(cdiv(e.K, config.kUnroll), 1, most) * config.kUnroll);
 }
 

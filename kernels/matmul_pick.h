@@ -18,6 +18,9 @@ struct Product {
   std::vector<std::pair<int64_t, int64_t>> beside = {}; // M and N of further GEMMs of the launch
 };
 
+/// Sets the tile for a CPU. config.ta and config.tb say which operands are transposed.
+void pickCpuTile(const CpuFacts &cpu, const Product &product, MatmulConfig &config);
+
 /// Sets tile, warps and stages to the fastest fitting ones by the cost model; `config` gives the precision. Returns the
 /// modelled cycles, including split-K's sums. They rank configs for one shape and are no prediction.
 double pickGpuTile(const GpuFacts &gpu, const Product &product, MatmulConfig &config);

@@ -1,4 +1,6 @@
-// Plans of the matrix products: shapes checked, tile sizes chosen, K split where a product has too few tiles.
+// Plans of the matrix products: checks of shapes and types, the config of a problem, and the launches. matmul_cpu.cc
+// and matmul_gpu.cc choose tile sizes. Split-K: if a weight gradient has too few tiles for the machine, several
+// programs share the K of one, and a second launch adds their sums in order.
 
 #include "kernels/expect.h"
 #include "kernels/matmul_pick.h"
@@ -12,124 +14,36 @@
 
 namespace kiln {
 
-/// a rounded up to a multiple of b.
-static int64_t roundUp(int64_t a, int64_t b) { return cdiv(a, b) * b; }
-
-/// What a CPU core does in a cycle, and the cycles that the rest takes. Estimates: they rank tiles of a product, they
-/// do not predict times.
-struct CpuRates {
-  double multiplyAdds; // in a cycle
-  double b;            // to fetch and pack an element of B
-  double a, turnedA;   // to fetch one of A; to pack it, too, when it is read by columns
-  double sum;          // for each sum in each step of bk
+namespace {
+/// Constants of split-K, of the order of programs, and of the choice of a kernel.
+struct MatmulPlanLimits {
+  int64_t shortestPart = 1024;       // rows of K that a program sums at least
+  int64_t mostParts = 32;            // GPU: parts that the cost model compares
+  int64_t enoughTiles = 8;           // CPU: tiles to aim for, a property of the shape and not of the cores
+  int64_t bm = 256, bn = 128;        // CPU: rows and columns of these tiles
+  int64_t mostBandRows = 64;         // GPU: row tiles of a band
+  int smallWarps = 4, smallCtas = 2; // GPU: warps up to which an SM holds two CTAs
 };
+constexpr MatmulPlanLimits planLimits;
 
-/// Of cores with AVX-512, and with AMX, which packs B while it multiplies. An f16 A is always copied, and widened.
-static CpuRates ratesOf(const CpuFacts &cpu, Type type) {
-  if (cpu.tiles && (type == bf16 || type == i8))
-    return {.multiplyAdds = 230, .b = 0.1, .a = 0.1, .turnedA = 0.4, .sum = 0.1};
-  return {.multiplyAdds = 27, .b = 0.5, .a = type == f16 ? 0.9 : 0.4, .turnedA = 1.0, .sum = 0.2};
-}
+/// Extents of a product, checked against its operands, and their type.
+struct Extents {
+  int64_t M, N, K;
+  Type type;
+};
+} // namespace
 
-/// Modelled cycles of one core for a tile of bm × bn sums of length K.
-static double tileCycles(const CpuRates &rates, const MatmulConfig &c, int64_t bm, int64_t bn, int64_t K) {
-  const double sums = static_cast<double>(bm) * bn;
-  const double fetched = rates.b * bn + (c.ta ? rates.turnedA : rates.a) * bm;
-  return sums * K / rates.multiplyAdds + K * fetched + rates.sum * sums * (cdiv(K, c.bk) + 1);
-}
-
-/// Modelled cycles of the product on `cores`: tiles in turn, the last ones no larger than what is left of the matrix.
-static double productCycles(const CpuRates &rates, const MatmulConfig &c, int64_t M, int64_t N, int64_t K,
-                            int64_t cores) {
-  // All tiles are alike but those of the last row and of the last column: no loop, for there may be billions.
-  const int64_t rows = cdiv(M, c.bm), columns = cdiv(N, c.bn), tiles = rows * columns;
-  if (tiles == 0)
-    return 0;
-  const int64_t lastM = M - (rows - 1) * c.bm, lastN = std::min<int64_t>(c.bn, roundUp(N - (columns - 1) * c.bn, 32));
-  const auto across = [&](int64_t bm) {
-    return static_cast<double>(columns - 1) * tileCycles(rates, c, bm, c.bn, K) + tileCycles(rates, c, bm, lastN, K);
-  };
-  const double total = static_cast<double>(rows - 1) * across(c.bm) + across(lastM);
-  const double largest = tileCycles(rates, c, std::min<int64_t>(c.bm, M), std::min<int64_t>(c.bn, roundUp(N, 32)), K);
-  return tiles <= 4 * cores ? largest * cdiv(tiles, cores) : total / cores + largest / 2;
-}
-
-/// About `size`, a multiple of `unit`: what cuts `extent` into equal parts, so that no sliver is left at its end.
-static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
-  const int64_t parts = std::max<int64_t>(1, cdiv(extent, size + unit));
-  return roundUp(std::max<int64_t>(1, cdiv(extent, parts)), unit);
-}
-
-/// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles
-/// pay where they share the packing of a left operand that is read by columns or widened, or read a left operand once.
-/// Only bk, which is the same for all, decides the order of a sum: the choice never shows in a result. A step of i8 is
-/// four terms; one of AMX is so short that sums had better not leave its tiles: then bk is long, in whole steps.
-static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type, MatmulConfig &config) {
-  const bool onTiles = cpu.tiles && (type == bf16 || type == i8);
-  config.bk = evenly(K, onTiles || type == i8 ? 1024 : 256, onTiles ? 64 : 16);
-  // Up to four rows by a turned B, such as a table of tokens: its rows lie as they are added, and need not be turned.
-  // They are read a cache line after the other: for one row all of a row of B, where sums of that length are few enough
-  // to compile, for more as much as is at hand until each has been multiplied by it.
-  if (M <= 4 && config.tb && type != i8) {
-    constexpr int64_t line = 64;
-    const auto side = static_cast<int>(line / bytesOf(type));
-    const int64_t longest = M <= 1 ? 768 : 256;
-    config.bm = static_cast<int>(std::max<int64_t>(M, 1));
-    config.bn = static_cast<int>(std::clamp<int64_t>(N / std::max(1, cpu.cores) / 16 * 16, 16, 64));
-    config.kUnroll = side;
-    config.bk = static_cast<int>(std::clamp<int64_t>(roundUp(K, side), side, longest));
-    return;
-  }
-  // Few rows otherwise: each row of B is multiplied by one number of each and added to the sums, several in turn while
-  // these are at hand. Nothing is packed, and long pieces of B's rows are read soonest.
-  if (M <= 4 && !config.ta && !config.tb && type != i8) {
-    constexpr int64_t longest = 4096;
-    config.bm = static_cast<int>(std::max<int64_t>(M, 1));
-    config.bn =
-        static_cast<int>(evenly(N, std::clamp<int64_t>(N / std::max(1, cpu.cores), 64, longest / config.bm), 32));
-    config.kUnroll = 1;
-    config.bk = M <= 2 ? 8 : 4;
-    return;
-  }
-  // Fewer rows than are multiplied at a time: B is read once, which takes all the time there is. Long pieces of its
-  // rows are read soonest, as long as every core has some.
-  if (M < 8) {
-    config.bm = static_cast<int>(std::max<int64_t>(M, 1));
-    config.bn = evenly(N, std::clamp<int64_t>(N / std::max(1, cpu.cores), 64, 384), 32);
-    return;
-  }
-  const CpuRates rates = ratesOf(cpu, type);
-  const int64_t held = type == f16 ? bytesOf(f32) : bytesOf(type); // f16 is widened into memory of its own
-  double best = 0;
-  for (int64_t bm : {64, 128, 256, 512}) {
-    if (bm > 256 && !onTiles)
-      break;
-    for (int64_t bn : {64, 128, 192, 256, 384, 768}) {
-      if (bn > 384 && bn < N && !config.ta && type != f16)
-        break;
-      MatmulConfig tile = config;
-      tile.bm = evenly(M, bm, onTiles ? 32 : 8);
-      tile.bn = evenly(N, bn, 32);
-      const int64_t bytes = tile.bm * (held * tile.bk + 4 * static_cast<int64_t>(tile.bn));
-      const double cycles = productCycles(rates, tile, M, N, K, std::max(1, cpu.cores));
-      const bool fits = bytes <= cpu.l2Bytes * 85 / 100 || (bm == 64 && bn == 64);
-      if (fits && (best == 0 || cycles < best)) {
-        best = cycles;
-        config = tile;
-      }
-    }
-  }
-}
+//===-- Checks and configs --------------------------------------------------------------------------------------===//
 
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type,
                         Epilogue epilogue) {
-  int64_t &rows = layout == Layout::tn ? K : M; // of what a layer is given: the others are its widths
+  int64_t &rows = layout == Layout::tn ? K : M; // the extent that is no width of a layer
   rows = target.bucket(rows);
   MatmulConfig config;
   config.precision = target.precisionOf(type);
   config.ta = layout == Layout::tn;
   config.tb = layout == Layout::nt;
-  target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, M, N, K, type, config); },
+  target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, {M, N, K, type}, config); },
                [&](const GpuFacts &gpu) {
                  const bool isExact = type == f32 && config.precision == Precision::ieee; // no work for tensor cores
                  if (M <= mostFewRows && layout != Layout::tn && isExact)
@@ -139,12 +53,6 @@ MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t 
                });
   return config;
 }
-
-/// Extents of a product, checked against its operands, and their type.
-struct Extents {
-  int64_t M, N, K;
-  Type type;
-};
 
 static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a, const TensorRef &b,
                              const TensorRef &c, bool ofIntegers = false) {
@@ -160,9 +68,9 @@ static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a
   return {M, N, K, a.type};
 }
 
-/// That of an activation whose result `type` holds, of dropout and of a residual.
-static Epilogue epilogueOf(Activation activation, Type type, DropoutMode drop,
-                           const std::optional<TensorRef> &residual = {}) {
+/// The class of an epilogue with this activation, result type, dropout and residual.
+static Epilogue classify(Activation activation, Type type, DropoutMode drop,
+                         const std::optional<TensorRef> &residual = {}) {
   if (drop == DropoutMode::random)
     return Epilogue::chances;
   const bool isAccurate = activation == Activation::gelu_erf || (activation != Activation::none && type == f32);
@@ -171,7 +79,7 @@ static Epilogue epilogueOf(Activation activation, Type type, DropoutMode drop,
   return activation != Activation::none ? Epilogue::activated : residual ? Epilogue::added : Epilogue::light;
 }
 
-/// The config to launch with: the caller's tile sizes or pick()'s, the layout's transpositions.
+/// The config to launch with: the given or the picked tile sizes, and the layout's transpositions.
 static MatmulConfig choose(const Target &target, Layout layout, Extents e, const std::optional<MatmulConfig> &config,
                            Epilogue epilogue = Epilogue::light) {
   MatmulConfig chosen = config ? *config : pickMatmul(target, layout, e.M, e.N, e.K, e.type, epilogue);
@@ -188,20 +96,23 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
   return chosen;
 }
 
+//===-- Launches ------------------------------------------------------------------------------------------------===//
+
 /// One launch over the tiles of C.
-static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, std::vector<Arg> args) {
+static Plan planTiles(const Kernel &kernel, Extents e, const MatmulConfig &config, std::vector<Arg> args) {
   return {.launches = {{&kernel, textOf(kernel.fields, config), programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn)),
                         std::move(args),
                         2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K)}}};
 }
 
-/// Rows of tiles of a band. So many programs as run at once on a GPU read the rows of A of a band's height and the
-/// columns of B of what is left: the fewest bytes where both are about as much. A band's height divides the rows'.
-static int64_t bandOf(const GpuFacts &gpu, const MatmulConfig &config, int64_t rows) {
-  const double wave = gpu.sms * (config.warps <= 4 ? 2 : 1);
+/// Row tiles of a band. The CTAs that a GPU runs at the same time read the rows of A of a band, and as many columns of
+/// B as they reach. That is the fewest bytes if both are about equal. The height of a band divides the number of row
+/// tiles.
+static int64_t bandHeight(const GpuFacts &gpu, const MatmulConfig &config, int64_t rows) {
+  const double wave = gpu.sms * (config.warps <= planLimits.smallWarps ? planLimits.smallCtas : 1); // CTAs at a time
   const double wanted = std::sqrt(wave * config.bn / config.bm);
   int64_t best = rows;
-  for (int64_t band = 1; band <= std::min<int64_t>(rows, 64); ++band) {
+  for (int64_t band = 1; band <= std::min(rows, planLimits.mostBandRows); ++band) {
     const auto farther = [&](int64_t at) { return std::abs(std::log(static_cast<double>(at) / wanted)); };
     if (rows % band == 0 && rows / band <= mostBands && farther(band) < farther(best))
       best = band;
@@ -209,14 +120,14 @@ static int64_t bandOf(const GpuFacts &gpu, const MatmulConfig &config, int64_t r
   return best;
 }
 
-/// One launch over the tiles of C, in bands of rows.
-static Plan tiles(const Target &target, const Kernel &kernel, Extents e, const MatmulConfig &config,
-                  std::vector<Arg> args) {
-  Plan plan = tiles(kernel, e, config, std::move(args));
+/// One launch over the tiles of C, in bands of row tiles on a GPU.
+static Plan planTiles(const Target &target, const Kernel &kernel, Extents e, const MatmulConfig &config,
+                      std::vector<Arg> args) {
+  Plan plan = planTiles(kernel, e, config, std::move(args));
   Grid &grid = plan.launches[0].grid;
   target.visit([](const CpuFacts &) {},
                [&](const GpuFacts &gpu) {
-                 const int64_t band = bandOf(gpu, config, grid[0]);
+                 const int64_t band = bandHeight(gpu, config, grid[0]);
                  grid = programs(band, grid[1], grid[0] / std::max<int64_t>(1, band));
                });
   return plan;
@@ -225,15 +136,15 @@ static Plan tiles(const Target &target, const Kernel &kernel, Extents e, const M
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 bool accumulate, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul", layout, a, b, c, /*ofIntegers=*/true);
-  return tiles(target, matmulKernel, e,
-               choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light), {a, b, c});
+  return planTiles(target, matmulKernel, e,
+                   choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light), {a, b, c});
 }
 
 Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
                     const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul_bias", layout, a, b, c);
   expectShape("matmul_bias", "bias", bias, {e.N});
-  return tiles(target, matmulBiasKernel, e, choose(target, layout, e, config), {a, b, bias, c});
+  return planTiles(target, matmulBiasKernel, e, choose(target, layout, e, config), {a, b, bias, c});
 }
 
 Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
@@ -243,9 +154,9 @@ Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, con
   expectShape("matmul_gelu", "bias", bias, {e.N});
   if (preact)
     expectShape("matmul_gelu", "preact", *preact, {e.M, e.N});
-  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type, DropoutMode::off));
+  MatmulConfig chosen = choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off));
   chosen.storePreact = preact.has_value();
-  return tiles(target, matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
+  return planTiles(target, matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
 }
 
 Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
@@ -254,17 +165,18 @@ Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a,
   const Extents e = expectProduct("matmul_residual", layout, a, b, c);
   expectShape("matmul_residual", "bias", bias, {e.N});
   expectShape("matmul_residual", "residual", residual, {e.M, e.N});
-  const Epilogue epilogue = epilogueOf(Activation::none, c.type, DropoutMode::off, residual);
-  return tiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue), {a, b, bias, residual, c});
+  const Epilogue epilogue = classify(Activation::none, c.type, DropoutMode::off, residual);
+  return planTiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue),
+                   {a, b, bias, residual, c});
 }
 
 Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
                             const TensorRef &preact, const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul_gelu_backward", layout, a, b, c);
   expectShape("matmul_gelu_backward", "preact", preact, {e.M, e.N});
-  return tiles(target, matmulGeluBackwardKernel, e,
-               choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type, DropoutMode::off)),
-               {a, b, preact, c});
+  return planTiles(target, matmulGeluBackwardKernel, e,
+                   choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off)),
+                   {a, b, preact, c});
 }
 
 Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
@@ -290,7 +202,7 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
       expectShape(plan, name, **matrix, {e.M, e.N});
   if (dropout)
     expectDropout(plan, *dropout, e.M);
-  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(activation, c.type, drop, residual));
+  MatmulConfig chosen = choose(target, layout, e, config, classify(activation, c.type, drop, residual));
   chosen.storePreact = preact.has_value();
   chosen.biased = bias.has_value();
   chosen.residual = residual.has_value();
@@ -298,7 +210,7 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
   chosen.drop = drop;
   std::vector<Arg> args = {a, b, bias.value_or(c), preact.value_or(c), residual.value_or(c), c};
   appendArgs(args, dropout, c);
-  return tiles(target, matmulLinearKernel, e, chosen, std::move(args));
+  return planTiles(target, matmulLinearKernel, e, chosen, std::move(args));
 }
 
 Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
@@ -320,45 +232,43 @@ Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a,
   }
   if (dropout)
     expectDropout(plan, *dropout, e.M);
-  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(activation, c.type, drop));
+  MatmulConfig chosen = choose(target, layout, e, config, classify(activation, c.type, drop));
   chosen.activation = activation;
   chosen.drop = drop == DropoutMode::random && isKnownByResult(activation) ? DropoutMode::scale_only
                                                                            : drop; // a result says what is kept
   std::vector<Arg> args = {a, b, from.value_or(c), c};
   appendArgs(args, dropout, c);
-  return tiles(target, matmulLinearBackwardKernel, e, chosen, std::move(args));
+  return planTiles(target, matmulLinearBackwardKernel, e, chosen, std::move(args));
 }
 
-/// The shortest part of K that a program sums.
-static constexpr int64_t shortestPart = 1024;
+//===-- Weight gradients ----------------------------------------------------------------------------------------===//
 
-/// Rows a program sums, 0 for all.
-static int64_t rowsOf(const Extents &e, int64_t parts, const MatmulConfig &config) {
-  return parts > 1 ? roundUp(cdiv(e.K, parts), config.bk) : 0;
+/// `split`: rows of K that a program sums, in whole steps of BK; 0 for all.
+static int64_t splitRows(const Extents &e, int64_t parts, const MatmulConfig &config) {
+  return parts > 1 ? cdiv(cdiv(e.K, parts), config.bk) * config.bk : 0;
 }
 
-/// Splits K. On a CPU where fewer than 8 tiles of 256 × 128 would leave cores idle: a property of the shape alone, so
-/// that results never depend on the machine's threads. On a GPU into as many parts, with the tile that suits them, as
-/// the model finds fastest for all of the products of one K.
+/// Splits K. On a CPU if there are few tiles: that depends on the shape alone, so results do not depend on the number
+/// of threads. On a GPU into the number of parts, with a tile for them, that the cost model finds fastest for all
+/// products of one K.
 static void pickSplit(const Target &target, const std::vector<Extents> &all, Epilogue epilogue, MatmulConfig &config) {
   const Extents &e = all.front();
-  const int64_t most = e.K / shortestPart;
+  const int64_t most = e.K / planLimits.shortestPart;
   target.visit(
       [&](const CpuFacts &) {
-        constexpr int64_t enough = 8;
-        const int64_t tiles = cdiv(e.M, 256) * cdiv(e.N, 128);
-        config.split = rowsOf(e, std::min(cdiv(enough, std::max<int64_t>(tiles, 1)), most), config);
+        const int64_t tiles = cdiv(e.M, planLimits.bm) * cdiv(e.N, planLimits.bn);
+        config.split = splitRows(e, std::min(cdiv(planLimits.enoughTiles, std::max<int64_t>(tiles, 1)), most), config);
       },
       [&](const GpuFacts &gpu) {
         Product product = {e.M, e.N, e.K, e.type, epilogue};
         for (size_t i = 1; i < all.size(); ++i)
           product.beside.emplace_back(all[i].M, all[i].N);
         double best = 0;
-        for (int64_t parts = 1; parts <= std::clamp<int64_t>(most, 1, 32); ++parts) {
+        for (int64_t parts = 1; parts <= std::clamp<int64_t>(most, 1, planLimits.mostParts); ++parts) {
           MatmulConfig tile = config;
           product.parts = parts;
           const double cycles = pickGpuTile(gpu, product, tile);
-          tile.split = rowsOf(e, parts, tile);
+          tile.split = splitRows(e, parts, tile);
           if (best == 0 || cycles < best) {
             best = cycles;
             config = tile;
@@ -376,13 +286,14 @@ static TensorRef onePart(TensorRef tensor) {
 
 static constexpr const char *weightPlan = "weight_gradient";
 
-/// Partial sums of each part, to add to the plan's launches, and what adds these in order, which alone may be added to
-/// something.
+/// Appends the launch of the partial sums to `split`, and the launches that add them in order, and accumulate, to
+/// `sums`.
 static void appendParts(const Target &target, const WeightGradient &one, const Extents &e, int64_t parts,
                         bool accumulate, const MatmulConfig &config, Plan &split, std::vector<Launch> &sums) {
   const int64_t begin = split.workspaceBytes, columns = begin + parts * e.M * e.N * bytesOf(f32);
   const Arg dw = Arg::workspace(begin, f32, {parts, e.M, e.N});
-  Plan plan = tiles(weightGradientKernel, e, config, {one.x, one.dy, dw, Arg::workspace(columns, f32, {parts, e.N})});
+  Plan plan =
+      planTiles(weightGradientKernel, e, config, {one.x, one.dy, dw, Arg::workspace(columns, f32, {parts, e.N})});
   plan.launches[0].grid[2] = parts;
   split.launches.push_back(plan.launches[0]);
   split.workspaceBytes = columns + parts * e.N * bytesOf(f32);
@@ -394,7 +305,7 @@ static void appendParts(const Target &target, const WeightGradient &one, const E
     sums.push_back(std::move(launch));
 }
 
-/// The launches for weights of one K, or of one bucket, whose types are the same.
+/// The launches for weights whose K is equal or in one bucket, and whose types are equal.
 static Plan planAlike(const Target &target, const std::vector<WeightGradient> &all, bool accumulate,
                       const std::optional<MatmulConfig> &config) {
   std::vector<Extents> extents;
@@ -406,8 +317,7 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
   const int64_t K = target.bucket(extents.front().K);
   const Epilogue epilogue = accumulate ? Epilogue::accumulate : Epilogue::light;
   MatmulConfig chosen = choose(target, Layout::tn, extents.front(), config, epilogue);
-  std::vector<Extents> seen =
-      extents; // of a bucket of rows: parts that begin behind the last of them are sums of nothing
+  std::vector<Extents> seen = extents; // with a bucket of rows: parts beyond the last row are zeros
   for (Extents &one : seen)
     one.K = K;
   if (!config)
@@ -424,8 +334,8 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
     chosen.split = 0;
     for (size_t i = 0; i < all.size(); ++i) {
       const auto &[x, dy, dw, db] = all[i];
-      plan +=
-          tiles(weightGradientKernel, extents[i], chosen, {x, dy, onePart(dw), onePart(db.value_or(x.select(0, 0)))});
+      plan += planTiles(weightGradientKernel, extents[i], chosen,
+                        {x, dy, onePart(dw), onePart(db.value_or(x.select(0, 0)))});
     }
     plan.launches = grouped(plan.launches);
     return plan;

@@ -6,8 +6,10 @@
 //     dK = scale · dSᵀ · Q
 
 #include "kernels/plain_attention.h"
+#include "kernels/attention_mask.h"
+#include "kernels/attention_plan.h"
 #include "kernels/blocks.h"
-#include "kernels/heads.h"
+#include "kernels/expect.h"
 #include "kernels/matmul.h"
 #include "kernels/rows.h"
 
@@ -43,22 +45,22 @@ static void maskedSoftmax(View weights, View dropped, View ranges, View mask, Vi
   const int64_t Tk = width({weights, dropped});
   const Shape block = {cfg.bm, Tk};
   cfg.bn = static_cast<int>(Tk);
-  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), first = zeros(i64, {});
-  Sight sight = {.mask = mask, .b = b, .h = h, .Tq = weights.dim(2), .Tk = weights.dim(3), .byQueries = true};
-  lookByQueries(sight, ranges, m, cfg);
-  Tile s = load(weights, {b, h, m, 0}, block);                // (BM, Tk)
-  Tile seen = *visible(m, first, sight, cfg);                 // (BM, Tk)
+  Tile row = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), first = zeros(i64, {});
+  ScoreMask ofQueries = {.bytes = mask, .b = b, .h = h, .Tq = weights.dim(2), .Tk = weights.dim(3), .byQueries = true};
+  loadQueryBounds(ofQueries, ranges, row, cfg);
+  Tile s = load(weights, {b, h, row, 0}, block);              // (BM, Tk)
+  Tile seen = visible(row, first, ofQueries, cfg);            // (BM, Tk)
   Tile top = reduce_max(where(seen, s, -infinity), -1, keep); // (BM, 1)
   Tile base = where(top == -infinity, 0.0, top);              // (BM, 1)
   Tile e = where(seen, exp(s - base), 0.0);                   // (BM, Tk)
   Tile total = sum(e, -1, keep);                              // (BM, 1)
   Tile p = e * where(total > 0.0, 1.0 / total, 0.0);          // (BM, Tk)
-  store(weights, {b, h, m, 0}, p);
+  store(weights, {b, h, row, 0}, p);
   if (cfg.drop == DropoutMode::off)
     return;
-  const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, weights.dim(1), cfg);
-  const auto kept = keptWeights(m, first, h, dropout, cfg);
-  store(dropped, {b, h, m, 0}, scaled(masked(kept, p), dropout, cfg));
+  const WeightDropout dropout = loadDropout({site, most, threshold, keptScale}, b, weights.dim(1), cfg);
+  const auto kept = keptWeights(row, first, h, dropout, cfg);
+  store(dropped, {b, h, row, 0}, scaleKept(zeroMasked(kept, p), dropout, cfg));
 }
 
 /// The gradient of the scores in the place of that of the weights after dropout; weights become those after dropout.
@@ -67,15 +69,15 @@ static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile m
   const int64_t Tk = width({weights, dweights});
   const Shape block = {cfg.bm, Tk};
   cfg.bn = static_cast<int>(Tk);
-  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
-  const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, weights.dim(1), cfg);
-  const auto kept = keptWeights(m, zeros(i64, {}), h, dropout, cfg);
-  const auto drop = [&](const Tile &x) { return scaled(masked(kept, x), dropout, cfg); };
-  Tile p = load(weights, {b, h, m, 0}, block);         // (BM, Tk)
-  Tile dp = drop(load(dweights, {b, h, m, 0}, block)); // (BM, Tk)
-  store(dweights, {b, h, m, 0}, p * (dp - sum(p * dp, -1, keep)));
+  Tile row = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
+  const WeightDropout dropout = loadDropout({site, most, threshold, keptScale}, b, weights.dim(1), cfg);
+  const auto kept = keptWeights(row, zeros(i64, {}), h, dropout, cfg);
+  const auto drop = [&](const Tile &x) { return scaleKept(zeroMasked(kept, x), dropout, cfg); };
+  Tile p = load(weights, {b, h, row, 0}, block);         // (BM, Tk)
+  Tile dp = drop(load(dweights, {b, h, row, 0}, block)); // (BM, Tk)
+  store(dweights, {b, h, row, 0}, p * (dp - sum(p * dp, -1, keep)));
   if (cfg.drop != DropoutMode::off)
-    store(weights, {b, h, m, 0}, drop(p));
+    store(weights, {b, h, row, 0}, drop(p));
 }
 
 const Kernel headProductKernel =
@@ -93,18 +95,16 @@ const Kernel headProductKernel =
                   "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
             field("warps", &HeadProductConfig::warps, "warps of a program, on a GPU"),
             field("stages", &HeadProductConfig::stages, "steps whose operands a GPU holds in shared memory")});
-const Kernel maskedSoftmaxKernel = kernel(
-    "masked_softmax", maskedSoftmax,
-    {"weights (B, H, Tq, Tk) f32, scores, then their softmax", "dropped (B, H, Tq, Tk) f32, the same after dropout",
-     "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
-     "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", ofSite, ofMost, ofThreshold,
-     ofKeptScale},
-    attentionFields());
+const Kernel maskedSoftmaxKernel = kernel("masked_softmax", maskedSoftmax,
+                                          {"weights (B, H, Tq, Tk) f32, scores, then their softmax",
+                                           "dropped (B, H, Tq, Tk) f32, the same after dropout", aboutRanges, aboutMask,
+                                           aboutSite, aboutMost, aboutThreshold, aboutKeptScale},
+                                          attentionFields());
 const Kernel maskedSoftmaxBackwardKernel =
     kernel("masked_softmax_backward", maskedSoftmaxBackward,
            {"weights (B, H, Tq, Tk) f32, the softmax, then the same after dropout",
-            "dweights (B, H, Tq, Tk) f32, the gradient of the weights after dropout, then that of the scores", ofSite,
-            ofMost, ofThreshold, ofKeptScale},
+            "dweights (B, H, Tq, Tk) f32, the gradient of the weights after dropout, then that of the scores",
+            aboutSite, aboutMost, aboutThreshold, aboutKeptScale},
            attentionFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//

@@ -1,0 +1,199 @@
+// Plans of flash attention: checks of operands, the config of a problem, and the launches.
+
+#include "kernels/attention_plan.h"
+#include "kernels/expect.h"
+
+#include <string>
+
+namespace kiln {
+
+//===-- Checks and configs --------------------------------------------------------------------------------------===//
+
+AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
+                             const TensorRef &o, const AttentionMask &mask, float scale) {
+  expectRank(plan, "q", q, 4);
+  expectFloat(plan, "q", q);
+  expectRank(plan, "k", k, 4);
+  const AttentionExtents s = {q.extents[0], q.extents[1], k.extents[1], q.extents[2], k.extents[2], q.extents[3]};
+  expectShape(plan, "k", k, s.keys());
+  if (s.Hk < 1 || s.H % s.Hk != 0)
+    throw Error("'" + std::string(plan) + "': expected the number of heads of 'k' to divide that of 'q', but got " +
+                std::to_string(s.Hk) + " and " + std::to_string(s.H));
+  expectShape(plan, "v", v, s.keys());
+  expectShape(plan, "o", o, s.queries());
+  for (const TensorRef *tensor : {&k, &v, &o})
+    expectType(plan, "k, v, o", *tensor, {q.type});
+  expectMasks(plan, mask, s);
+  if (!(scale > 0))
+    throw Error("'" + std::string(plan) + "': expected 'scale' to be above 0, but got " + std::to_string(scale));
+  return s;
+}
+
+static void expectLse(const char *plan, const TensorRef &lse, const AttentionExtents &s) {
+  expectShape(plan, "lse", lse, {s.B, s.H, s.Tq});
+  expectType(plan, "lse", lse, {f32});
+}
+
+AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
+                          const AttentionExtents &extents, const AttentionMask &mask) {
+  const DropoutMode drop = dropoutModeOf(mask.dropout);
+  adaptToOptions(picked, drop, mask.mask.has_value());
+  AttentionConfig config = given.value_or(picked);
+  config.drop = drop;
+  config.causal = mask.causal;
+  config.unequalLengths = extents.Tq != extents.Tk || (picked.unequalLengths && !mask.causal);
+  config.hasBounds = mask.ranges.has_value();
+  config.masked = mask.mask.has_value();
+  config.group = static_cast<int>(extents.H / extents.Hk);
+  return config;
+}
+
+void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const Arg &unused) {
+  const Dropout d = mask.dropout.value_or(Dropout());
+  const double scale = d.site ? d.rate.scale() : d.rate.evaluationScale();
+  args.insert(args.end(),
+              {d.site ? Arg(*d.site) : unused, Arg(d.most), Arg(d.rate.threshold()), Arg(static_cast<float>(scale))});
+}
+
+std::vector<Field> attentionFields() {
+  return {field("bm", &AttentionConfig::bm, "rows of q a tile"),
+          field("bn", &AttentionConfig::bn, "rows of k and v a tile"),
+          field("causal", &AttentionConfig::causal, "row i sees columns up to i + Tk − Tq only"),
+          field("unequal_lengths", &AttentionConfig::unequalLengths, "Tk is not Tq"),
+          field("has_bounds", &AttentionConfig::hasBounds, "ranges say what rows see"),
+          field("masked", &AttentionConfig::masked, "a mask says what rows see"),
+          field("group", &AttentionConfig::group, "heads of q that share one of k and v"),
+          field("drop", &AttentionConfig::drop, dropoutModeNames, "dropout: off, scale_only or random"),
+          field("precision", &AttentionConfig::precision, precisionNames,
+                "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
+          field("warps", &AttentionConfig::warps, "warps of a program, on a GPU"),
+          field("row_sum_lanes", &AttentionConfig::rowSumLanes, "partial sums of a row's probabilities"),
+          field("decode", &AttentionConfig::decode, "a query is multiplied elementwise, bm = 1"),
+          field("kv_splits", &AttentionConfig::kvSplits, "programs that share the keys of a query (attention_split)"),
+          field("longest_first", &AttentionConfig::longestFirst, "the longest blocks of all heads come first"),
+          field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU"),
+          field("min_ctas_per_sm", &AttentionConfig::minCtasPerSm, "minimum resident CTAs per SM")};
+}
+
+//===-- Forward -------------------------------------------------------------------------------------------------===//
+
+/// A launch for the parts of the keys, and one that combines their results.
+static Plan planKvSplits(const TensorRef &o, const TensorRef &lse, const AttentionConfig &config,
+                         const AttentionExtents &s, std::vector<Arg> args) {
+  const int64_t P = config.kvSplits, outputs = P * s.B * s.H * s.Tq * s.D * bytesOf(f32);
+  const Arg os = Arg::workspace(0, f32, {P, s.B * s.H, s.Tq, s.D}),
+            lses = Arg::workspace(outputs, f32, {P, s.B * s.H, s.Tq});
+  args[3] = os;
+  args[4] = lses;
+  AttentionConfig combine;
+  combine.bm = 1;
+  combine.kvSplits = config.kvSplits;
+  combine.warps = 2;
+  return {.launches = {{&attentionSplitKernel, textOf(attentionSplitKernel.fields, config),
+                        programs(P * cdiv(s.Tq, config.bm), s.H, s.B), std::move(args)},
+                       {&attentionCombineKernel,
+                        textOf(attentionCombineKernel.fields, combine),
+                        programs(s.Tq, s.H, s.B),
+                        {os, lses, o, lse}}},
+          .workspaceBytes = outputs + P * s.B * s.H * s.Tq * bytesOf(f32)};
+}
+
+Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
+                   const TensorRef &lse, float scale, const AttentionMask &mask,
+                   const std::optional<AttentionConfig> &config) {
+  const AttentionExtents s = expectHeads("attention", q, k, v, o, mask, scale);
+  expectLse("attention", lse, s);
+  AttentionConfig picked = pickAttention(target, s.Tq, s.D, q.type, s.Tk);
+  picked.kvSplits = pickKvSplits(target, picked, s.B * s.H, s.Tq, s.Tk);
+  AttentionConfig chosen = configFor(config, picked, s, mask);
+  if (!config)
+    adaptForward(target, s, q.type, chosen);
+  if (chosen.kvSplits > 1)
+    chosen.longestFirst = false;
+  if (chosen.kvSplits < 1)
+    throw Error("'attention': expected 'kv_splits' to be above 0, but got " + std::to_string(chosen.kvSplits));
+  if (chosen.decode && chosen.bm != 1)
+    throw Error("'attention': expected 'bm' to be 1 with 'decode', but got " + std::to_string(chosen.bm));
+  const Arg ranges = target.varying(mask.ranges.value_or(lse)), bytes = target.varying(wholeMask(mask, s, lse));
+  std::vector<Arg> args = {q, k, v, o, target.varying(lse), ranges, bytes, scale};
+  appendDropout(args, mask, target.varying(lse));
+  if (chosen.kvSplits > 1)
+    return planKvSplits(o, lse, chosen, s, std::move(args));
+  return {.launches = {{&attentionKernel, textOf(attentionKernel.fields, chosen),
+                        attentionGrid(chosen, cdiv(s.Tq, chosen.bm), s.H, s.B), args}}};
+}
+
+//===-- Backward ------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// The gradients, and lse and the mask's operands as launches take them. Delta begins the workspace.
+struct Gradients {
+  TensorRef dq, dk, dv;
+  Arg lse, delta, ranges, columnRanges, mask;
+};
+} // namespace
+
+/// One launch, one program for each (batch, key head). Workspace: delta, then the f32 sums of dQ where dq is narrower.
+static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
+                      const AttentionMask &mask, const AttentionConfig &config) {
+  const int64_t bytes = saved.lse.count() * bytesOf(f32);
+  const bool direct = to.dq.type == f32;
+  const Arg dqSum = direct ? Arg(to.dq) : Arg::workspace(bytes, f32, s.queries());
+  std::vector<Arg> args = {saved.q, saved.k,  saved.v, saved.o, saved.dout, to.lse, to.columnRanges,
+                           to.mask, to.delta, dqSum,   to.dq,   to.dk,      to.dv,  scale};
+  appendDropout(args, mask, to.lse);
+  return {.launches = {{&attentionBackwardKernel, textOf(attentionBackwardKernel.fields, config), programs(s.Hk, s.B),
+                        args}},
+          .workspaceBytes = bytes + (direct ? 0 : bytes * s.D)};
+}
+
+/// Two launches: dQ and delta by blocks of queries, then dK and dV by blocks of keys. Workspace: delta.
+static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
+                       const AttentionMask &mask, const BackwardConfigs &configs) {
+  const auto &[q, k, v, o, lse, dout] = saved;
+  AttentionConfig keys = configs.keys;
+  keys.longestFirst = false; // blocks of keys are longest first already
+  std::vector<Arg> ofKeys = {q, k, v, dout, to.lse, to.columnRanges, to.mask, to.delta, to.dk, to.dv, scale};
+  std::vector<Arg> ofQueries = {q, k, v, o, dout, to.lse, to.ranges, to.mask, to.delta, to.dq, scale};
+  for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
+    appendDropout(*args, mask, to.lse);
+  const AttentionConfig &queries = configs.queries;
+  return {.launches = {{&attentionBackwardQueriesKernel, textOf(attentionFields(), queries),
+                        attentionGrid(queries, cdiv(s.Tq, queries.bm), s.H, s.B), ofQueries},
+                       {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
+                        programs(cdiv(s.Tk, keys.bn), s.Hk, s.B), ofKeys}},
+          .workspaceBytes = lse.count() * bytesOf(f32)};
+}
+
+Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk,
+                           const TensorRef &dv, float scale, const AttentionMask &mask,
+                           const std::optional<AttentionConfig> &config) {
+  const char *plan = "attention_backward";
+  const AttentionExtents s = expectHeads(plan, saved.q, saved.k, saved.v, saved.o, mask, scale);
+  expectLse(plan, saved.lse, s);
+  expectShape(plan, "dout", saved.dout, s.queries());
+  expectType(plan, "dout", saved.dout, {saved.q.type});
+  expectShape(plan, "dq", dq, s.queries());
+  expectShape(plan, "dk", dk, s.keys());
+  expectShape(plan, "dv", dv, s.keys());
+  if (mask.ranges.has_value() != mask.columnRanges.has_value())
+    throw Error("'attention_backward': 'ranges' and 'columnRanges' require each other, but got only one of them");
+  AttentionConfig chosen = configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);
+  if (!config)
+    chosen.longestFirst = takesLongestFirst(target, s, saved.q.type, mask.causal);
+  const TensorRef &none = saved.lse;
+  const Gradients to = {dq,
+                        dk,
+                        dv,
+                        target.varying(saved.lse),
+                        target.varying(Arg::workspace(0, f32, saved.lse.extents)),
+                        target.varying(mask.ranges.value_or(none)),
+                        target.varying(mask.columnRanges.value_or(none)),
+                        target.varying(wholeMask(mask, s, none))};
+  if (chosen.whole)
+    return planWhole(saved, s, to, scale, mask, chosen);
+  return planBlocks(saved, s, to, scale, mask,
+                    config ? BackwardConfigs{chosen, chosen} : pickBackwardLaunches(target, chosen, s.D, saved.q.type));
+}
+
+} // namespace kiln

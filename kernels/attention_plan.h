@@ -1,0 +1,90 @@
+// What the plans and registrations of flash and plain attention share: extents, checks of operands, configs, the order
+// of programs, and the texts of arguments and fields.
+
+#pragma once
+
+#include "kernels/attention.h"
+
+namespace kiln {
+
+/// Extents of an attention problem.
+struct AttentionExtents {
+  int64_t B, H, Hk, Tq, Tk, D;
+  Shape queries() const { return {B, H, Tq, D}; }
+  Shape keys() const { return {B, Hk, Tk, D}; }
+};
+
+//===-- Checks and configs (attention_plan.cc) ------------------------------------------------------------------===//
+
+/// Checks q, k, v and o, which have one type, the mask's operands and the scale.
+AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
+                             const TensorRef &o, const AttentionMask &mask, float scale);
+
+/// The config of a problem: the given tiles or the picked ones, completed by the flags that mask and extents require.
+AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
+                          const AttentionExtents &extents, const AttentionMask &mask);
+
+/// Appends the dropout arguments to a launch. `unused` stands for the tensor if the kernel does not read it.
+void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const Arg &unused);
+
+//===-- Masks on the host (attention_mask.cc) -------------------------------------------------------------------===//
+
+/// Checks the operands of a mask.
+void expectMasks(const char *plan, const AttentionMask &mask, const AttentionExtents &extents);
+
+/// The mask broadcast to (B, H, Tq, Tk); `other` without a mask.
+TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, const TensorRef &other);
+
+//===-- Tile sizes (attention_tiles.cc) -------------------------------------------------------------------------===//
+
+/// Adapts picked tiles to dropout and to a byte mask.
+void adaptToOptions(AttentionConfig &picked, DropoutMode drop, bool isMasked);
+
+/// Adapts a forward config, picked and completed, to its options: the order of programs, occupancy, and registers.
+void adaptForward(const Target &target, const AttentionExtents &extents, Type type, AttentionConfig &config);
+
+/// Whether a GPU launches the longest blocks of all heads first.
+bool takesLongestFirst(const Target &target, const AttentionExtents &extents, Type type, bool causal);
+
+/// Configs of the two launches of the backward pass.
+struct BackwardConfigs {
+  AttentionConfig queries, keys;
+};
+/// The configs of both launches, from a config that was picked and completed.
+BackwardConfigs pickBackwardLaunches(const Target &target, const AttentionConfig &config, int64_t D, Type type);
+
+//===-- The order of programs -----------------------------------------------------------------------------------===//
+
+/// The tile of a program: a block of queries of one head.
+struct TilePosition {
+  Tile block, h, b; // scalars
+};
+
+/// The position of this program in attentionGrid(). With `longestFirst`, the last blocks of all heads come first,
+/// because they see most keys. Otherwise heads come one after the other.
+inline TilePosition tilePosition(const AttentionConfig &cfg) {
+  if (!cfg.longestFirst)
+    return {program_id(0), program_id(1), program_id(2)};
+  return {max(num_programs(2) - 1 - program_id(2), 0), program_id(0), program_id(1)};
+}
+
+/// The grid with a program for each block of each head.
+inline Grid attentionGrid(const AttentionConfig &cfg, int64_t blocks, int64_t H, int64_t B) {
+  return cfg.longestFirst ? programs(H, B, blocks) : programs(blocks, H, B);
+}
+
+//===-- Registrations -------------------------------------------------------------------------------------------===//
+
+/// Texts of arguments.
+inline constexpr const char
+    *aboutRanges = "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
+    *aboutMask = "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0",
+    *aboutSite = "site (2) i64, read by chance: the key and the number of the first sequence",
+    *aboutMost = "most i64, queries and keys that a sequence may have",
+    *aboutThreshold = "threshold i64, of 65536 chances those that drop",
+    *aboutKeptScale = "kept_scale f32, what weights that are kept are multiplied by";
+
+/// The fields of the config.
+std::vector<Field> attentionFields();
+
+} // namespace kiln

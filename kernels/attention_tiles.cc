@@ -1,0 +1,321 @@
+// Tile sizes of flash attention: heuristics from shapes and the target's fixed properties. Results do not depend on the
+// tiles, except for rounding and the order of sums.
+//
+// The constants stand in structs, each with its unit. `kiln-bench attention` measures the tiles of a CPU beside the
+// rate of products. `kiln-bench ptxas` prints registers and spills of the kernels of a step on a GPU, `kiln-bench
+// static` their instructions and predicted times, and `kiln-bench token` measures decoding.
+
+#include "kernels/attention_plan.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+namespace {
+/// Tiles on a CPU, in rows. A larger tile reads K and V less often, and in the backward pass, which keeps a block of
+/// keys, Q and dO. The operands and results of a product should stay in L1. Measured by `kiln-bench attention`.
+struct CpuAttentionTiles {
+  int64_t bm = 64, longBm = 128; // forward, up to and beyond `shortQueries`
+  int64_t shortQueries = 512;    // queries
+  int64_t bn = 64;               // forward
+  int64_t backwardBm = 64;
+  int64_t backwardBn = 64, longBackwardBn = 128; // up to and beyond `shortKeys`
+  int64_t shortKeys = 128;                       // keys
+  int64_t unit = 8;                              // rows that `dot` computes at a time
+};
+constexpr CpuAttentionTiles cpuTiling;
+
+/// Tiles on a GPU with tensor cores, in rows. A warp has 16 rows, those of an MMA, so that scores and probabilities
+/// stay in its registers; with 32 it multiplies each fragment of K and V twice. Measured by `kiln-bench ptxas` (no
+/// spills) and `kiln-bench static` (instructions an iteration).
+struct GpuAttentionTiles {
+  int bm = 128, bn = 64;
+  int wgmmaBm = 64;             // one warpgroup: it reads K and V from shared memory, and reuses no fragments
+  int consumerBn = 32;          // consumer GPUs: their MMAs take so long that more iterations cost little
+  int leastRows = 16;           // of an MMA; a warp has at least so many
+  int64_t wideRowBytes = 128;   // with longer rows, fragments and output leave registers for 16 rows a warp only
+  int warps = 4, wideWarps = 8; // up to and beyond wideRowBytes
+  int rowSumLanes = 8;          // a lane holds two of eight columns of scores, and adds its own
+  int wgmmaCtas = 4;            // resident CTAs per SM: 128 registers a thread
+  int wgmmaBackwardCtas = 3;    // of dQ: 168 registers a thread
+  int tightRows = 32;           // rows of a block if masks, dropout or GQA need registers
+  int tightestRows = 16;        // if several of them do, or operands are two numbers each
+  int splitOperandKeys = 32;    // keys of a block with tf32x3, whose operands are two registers each
+};
+constexpr GpuAttentionTiles gpuTiling;
+
+/// Tiles on a GPU for exact f32, without tensor cores: square, with several tiles live at once.
+struct ExactAttentionTiles {
+  int rows = 64, wideRows = 32; // up to and beyond `wideD`
+  int64_t wideD = 64;           // elements of a row
+  int64_t tiles = 6;            // f32 tiles of (rows, D) that fit shared memory
+  int elements = 16;            // of a tile, a thread
+};
+constexpr ExactAttentionTiles exactTiling;
+
+/// Decoding and split-KV. The constants of the CPU depend on no number of cores, so that results do not.
+struct DecodeTiles {
+  int bn = 64;                // keys of a block
+  int64_t leastBlocks = 4;    // CPU: blocks of keys that a part has at least
+  int64_t enoughPrograms = 8; // CPU: programs to aim for
+  double blockCycles = 600;   // GPU, estimate: latency of memory and arithmetic of a block
+  double launchCycles = 4000; // GPU, estimate: a second launch
+  int64_t ctasPerSm = 4;      // GPU: resident CTAs per SM
+  int64_t mostParts = 64;     // GPU
+};
+constexpr DecodeTiles decodeTiling;
+
+/// With so many keys a block, or a multiple, one Philox number serves eight weights of a row (chances.h).
+constexpr int philoxKeys = 16;
+/// Programs of a GPU's grid, except along its first dimension.
+constexpr int64_t mostPrograms = 65535;
+} // namespace
+
+//===-- Facts about a target ------------------------------------------------------------------------------------===//
+
+/// Whether tensor cores have no work, because products of f32 are exact.
+static bool isExact(Precision precision, Type type) { return type == f32 && precision == Precision::ieee; }
+
+/// Whether warpgroups (wgmma) read the right operands of their products, with rows of `D` elements, from shared memory.
+static bool usesWarpgroups(const GpuFacts &gpu, int64_t D, Type type) {
+  const auto isPowerOf2 = (D & (D - 1)) == 0;
+  return gpu.architecture == 90 && bytesOf(type) == 2 && isPowerOf2 && D >= 16 && D <= 64;
+}
+
+/// Whether each warp uses tensor cores by itself, with all operands in registers. Masks then take scarce registers.
+static bool usesWarps(const Target &target, const AttentionConfig &config, int64_t D, Type type) {
+  return target.visit(
+      [](const CpuFacts &) { return false; },
+      [&](const GpuFacts &gpu) { return !isExact(config.precision, type) && !usesWarpgroups(gpu, D, type); });
+}
+
+/// Whether tensor cores take longer than more iterations cost. Blocks may then be smaller, so that nothing is spilled.
+static bool hasSlowTensorCores(const Target &target, const AttentionConfig &config, Type type) {
+  return target.visit([](const CpuFacts &) { return false; },
+                      [&](const GpuFacts &gpu) { return gpu.isForGraphics() && !isExact(config.precision, type); });
+}
+
+/// Keys of a block. tf32x3 takes fewer, because it splits each operand into two numbers, a register each.
+static int keysOfBlock(const AttentionConfig &config) {
+  return config.precision == Precision::tf32x3 ? std::min(config.bn, gpuTiling.splitOperandKeys) : config.bn;
+}
+
+/// CTAs start in order, and a long one that starts last keeps the other SMs waiting. With the longest first, keys and
+/// values of all heads are in use at once and must fit the L2 cache. If they do not, there are many more programs than
+/// the last ones.
+bool takesLongestFirst(const Target &target, const AttentionExtents &e, Type type, bool causal) {
+  const int64_t bytes = 2 * e.B * e.Hk * e.Tk * e.D * bytesOf(type);
+  return target.visit([](const CpuFacts &) { return false; },
+                      [&](const GpuFacts &gpu) {
+                        return causal && !target.elastic && bytes <= gpu.l2Bytes && e.B <= mostPrograms &&
+                               e.Tq <= mostPrograms;
+                      });
+}
+
+//===-- Tiles of one shape --------------------------------------------------------------------------------------===//
+
+/// CPU: tiles of about bm queries and about bn keys that split the sequences evenly, so that little of the last tile is
+/// out of bounds. They are multiples of `unit` if there are as many rows.
+static AttentionConfig cpuTiles(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) {
+  const auto evenly = [](int64_t about, int64_t T) {
+    if (T < cpuTiling.unit)
+      return static_cast<int>(std::max<int64_t>(T, 1));
+    const int64_t tiles = std::max<int64_t>(1, (T + about / 2) / about);
+    return static_cast<int>(std::max<int64_t>(1, cdiv(cdiv(T, tiles), cpuTiling.unit)) * cpuTiling.unit);
+  };
+  AttentionConfig config;
+  config.bm = evenly(bm, Tq);
+  config.bn = evenly(bn, Tk);
+  return config;
+}
+
+/// GPU, exact f32: square tiles of a power of two, no larger than the sequence.
+static AttentionConfig exactTiles(const GpuFacts &gpu, int64_t T, int64_t D) {
+  AttentionConfig config;
+  config.bm = D <= exactTiling.wideD ? exactTiling.rows : exactTiling.wideRows;
+  while (config.bm > gpuTiling.leastRows &&
+         (config.bm / 2 >= T || exactTiling.tiles * config.bm * D * bytesOf(f32) > gpu.ctaSharedBytes))
+    config.bm /= 2;
+  config.bn = config.bm;
+  config.warps = config.bm * D > 32 * gpuTiling.warps * exactTiling.elements ? gpuTiling.wideWarps : gpuTiling.warps;
+  return config;
+}
+
+/// GPU, forward: the queries and the stages of keys and values fit shared memory.
+static AttentionConfig forwardTiles(const GpuFacts &gpu, int64_t Tq, int64_t Tk, int64_t D, Type type) {
+  AttentionConfig config{.bm = gpuTiling.bm,
+                         .bn = gpuTiling.bn,
+                         .warps = D * bytesOf(type) <= gpuTiling.wideRowBytes ? gpuTiling.warps : gpuTiling.wideWarps,
+                         .rowSumLanes = gpuTiling.rowSumLanes};
+  if (usesWarpgroups(gpu, D, type))
+    config.bm = gpuTiling.wgmmaBm, config.minCtasPerSm = gpuTiling.wgmmaCtas;
+  if (gpu.isForGraphics())
+    config.bn = gpuTiling.consumerBn;
+  const auto bytes = [&] { return (config.bm + 2 * config.stages * config.bn) * D * bytesOf(type); };
+  while (config.bm > gpuTiling.leastRows && config.bm / 2 >= Tq)
+    config.bm /= 2;
+  while (config.bn > gpuTiling.leastRows &&
+         (config.bn / 2 >= Tk || (config.bn > gpuTiling.tightRows && bytes() > gpu.ctaSharedBytes)))
+    config.bn /= 2;
+  while (config.bm > gpuTiling.leastRows && bytes() > gpu.ctaSharedBytes)
+    config.bm /= 2;
+  config.warps = std::min(config.warps, config.bm / gpuTiling.leastRows);
+  return config;
+}
+
+/// GPU, backward: 64 rows of both, 16 rows a warp. Scores and their gradients, left operands of the next products, then
+/// stay in registers. Wider rows do not fit: keys, values and both of their gradients are held beside the queries, of
+/// which there are fewer then.
+static AttentionConfig backwardTiles(const GpuFacts &gpu, int64_t T, int64_t D, Type type) {
+  AttentionConfig config;
+  if (bytesOf(type) > 2 || D > 64) {
+    config = exactTiles(gpu, T, D);
+    config.bm = std::max(gpuTiling.leastRows, config.bm / 2);
+    config.warps = gpuTiling.wideWarps;
+  } else {
+    while (config.bm > gpuTiling.leastRows && config.bm / 2 >= T)
+      config.bm /= 2;
+    config.bn = config.bm;
+    config.warps = config.bm / gpuTiling.leastRows;
+    config.minCtasPerSm = usesWarpgroups(gpu, D, type) ? gpuTiling.wgmmaBackwardCtas : 1;
+  }
+  config.whole = false;
+  return config;
+}
+
+/// A single query where no tensor cores multiply: the other queries of a block would be wasted.
+static AttentionConfig decodeTiles(int64_t Tk) {
+  AttentionConfig config = {.bm = 1, .bn = decodeTiling.bn, .warps = gpuTiling.warps, .decode = true};
+  while (config.bn > gpuTiling.leastRows && config.bn / 2 >= Tk)
+    config.bn /= 2;
+  return config;
+}
+
+//===-- Forward -------------------------------------------------------------------------------------------------===//
+
+AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type type,
+                              const std::optional<int64_t> &keys) {
+  int64_t Tk = keys.value_or(Tq);
+  if (target.elastic) // one choice for all pairs of lengths of which the longer is in a bucket
+    Tk = Tq = target.lengthBucket(std::max(Tq, Tk));
+  const Precision precision = target.precisionOf(type);
+  const bool exactly = isExact(precision, type);
+  AttentionConfig config = target.visit(
+      [=](const CpuFacts &) {
+        return Tq == 1 ? decodeTiles(Tk)
+                       : cpuTiles(Tq <= cpuTiling.shortQueries ? cpuTiling.bm : cpuTiling.longBm, cpuTiling.bn, Tq, Tk);
+      },
+      [=](const GpuFacts &gpu) {
+        if (Tq == 1 && exactly)
+          return decodeTiles(Tk);
+        return exactly ? exactTiles(gpu, std::max(Tq, Tk), D) : forwardTiles(gpu, Tq, Tk, D, type);
+      });
+  config.precision = precision;
+  config.bn = keysOfBlock(config);
+  config.unequalLengths = target.elastic;
+  return config;
+}
+
+/// The number of parts with the fewest modelled cycles. Programs run in waves of as many as all SMs hold; a wave takes
+/// as long as the blocks of one part, and more than one part takes a second launch.
+static int gpuKvSplits(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
+  int best = 1;
+  double least = 0;
+  for (int64_t parts = 1; parts <= std::min(blocks, decodeTiling.mostParts); ++parts) {
+    const int64_t waves = cdiv(programs * parts, gpu.sms * decodeTiling.ctasPerSm);
+    const double cycles = static_cast<double>(waves * cdiv(blocks, parts)) * decodeTiling.blockCycles +
+                          (parts > 1 ? decodeTiling.launchCycles : 0);
+    if (least == 0 || cycles < least)
+      least = cycles, best = static_cast<int>(parts);
+  }
+  return best;
+}
+
+int pickKvSplits(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk) {
+  if (target.elastic || 2 * Tq > Tk || heads < 1)
+    return 1;
+  const int64_t programs = cdiv(Tq, config.bm) * heads, blocks = cdiv(Tk, config.bn);
+  return target.visit(
+      [=](const CpuFacts &) {
+        const int64_t most = std::max<int64_t>(1, blocks / decodeTiling.leastBlocks);
+        return static_cast<int>(std::clamp<int64_t>(cdiv(decodeTiling.enoughPrograms, programs), 1, most));
+      },
+      [=](const GpuFacts &gpu) { return gpuKvSplits(gpu, programs, blocks); });
+}
+
+//===-- Options -------------------------------------------------------------------------------------------------===//
+
+void adaptToOptions(AttentionConfig &picked, DropoutMode drop, bool isMasked) {
+  if (drop == DropoutMode::random)
+    picked.bn = static_cast<int>(cdiv(picked.bn, philoxKeys)) * philoxKeys;
+  // Dropout and byte masks take registers: a warp then has 16 rows, those of an MMA.
+  if (drop == DropoutMode::random || isMasked)
+    picked.warps = std::clamp(picked.bm / gpuTiling.leastRows, picked.warps, 2 * picked.warps);
+}
+
+/// Fewer keys a block where masks, dropout or GQA need registers, so that nothing is spilled (`kiln-bench ptxas`).
+/// Two-byte types have the largest MMAs, and split operands take two registers each. With dropout many keys share a
+/// Philox number, so more keys are worth more.
+static void leaveRegisters(AttentionConfig &config, Type type) {
+  const bool drops = config.drop == DropoutMode::random, isSmall = bytesOf(type) <= 2;
+  if (drops && !isSmall)
+    config.rowSumLanes = 1;
+  if (drops && config.hasBounds && config.precision == Precision::tf32x3)
+    config.bn = std::min(config.bn, gpuTiling.tightestRows);
+  else if ((isSmall && !drops) || isSplit(config.precision))
+    config.bn = std::min(config.bn, gpuTiling.tightRows);
+}
+
+void adaptForward(const Target &target, const AttentionExtents &extents, Type type, AttentionConfig &config) {
+  config.longestFirst = takesLongestFirst(target, extents, type, config.causal);
+  if (!config.isPlain())
+    config.minCtasPerSm = 1;
+  if (config.kvSplits == 1 && config.chooses() && usesWarps(target, config, extents.D, type))
+    leaveRegisters(config, type);
+}
+
+//===-- Backward ------------------------------------------------------------------------------------------------===//
+
+AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t D, Type type,
+                                      const std::optional<int64_t> &keys) {
+  int64_t Tk = keys.value_or(Tq);
+  if (target.elastic) // as forward
+    Tk = Tq = target.lengthBucket(std::max(Tq, Tk));
+  const int64_t longest = std::max(Tq, Tk);
+  AttentionConfig config = target.visit(
+      [=](const CpuFacts &) {
+        return cpuTiles(cpuTiling.backwardBm,
+                        Tk <= cpuTiling.shortKeys ? cpuTiling.backwardBn : cpuTiling.longBackwardBn, Tq, Tk);
+      },
+      [=](const GpuFacts &gpu) { return backwardTiles(gpu, longest, D, type); });
+  config.precision = target.precisionOf(type);
+  config.bn = keysOfBlock(config);
+  if (isSplit(config.precision) && D <= 64) // registers limit such a program, so shared memory is left for a stage more
+    config.stages = 3;
+  config.unequalLengths = target.elastic;
+  return config;
+}
+
+/// Ranges, dropout and a loop over heads take registers: fewer scores are held beside them (`kiln-bench ptxas`).
+BackwardConfigs pickBackwardLaunches(const Target &target, const AttentionConfig &config, int64_t D, Type type) {
+  BackwardConfigs launches = {config, config};
+  auto &[queries, keys] = launches;
+  keys.minCtasPerSm = 1;
+  if (!config.isPlain())
+    queries.minCtasPerSm = 1;
+  const bool isFull = config.drop == DropoutMode::random || config.group > 1,
+             isSlow = hasSlowTensorCores(target, config, type),
+             isTight = bytesOf(type) <= 2 && usesWarps(target, config, D, type) && config.chooses();
+  if (isFull || isSlow || isTight)
+    queries.bn = std::min(config.bn, gpuTiling.tightRows);
+  if (isFull || isSlow || isTight || config.hasBounds)
+    keys.bm = std::min(config.bm, gpuTiling.tightRows);
+  if ((isSplit(config.precision) && (isFull || isSlow || config.hasBounds)) || (isSlow && config.group > 1) ||
+      (isTight && isFull))
+    keys.bm = std::min(config.bm, gpuTiling.tightestRows);
+  if (config.group > 1) // whose loop over heads leaves no register for one more stage
+    keys.stages = std::min(config.stages, 2);
+  return launches;
+}
+
+} // namespace kiln
