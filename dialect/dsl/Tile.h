@@ -321,7 +321,7 @@ enum class Precision { ieee, tf32, tf32x3, bf16x3 };
 /// The spellings of Precision, in its order.
 inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3", "bf16x3"};
 /// a (…, M, K) · b (…, K, N) + acc (…, M, N). Leading extents are equal (batched matmul); the rank is at most 5.
-/// f32, bf16, f16 and 8-bit floats accumulate in f32, i8 in i32, f64 in f64.
+/// f32, bf16, f16 and 8-bit floats accumulate in f32, i8 and u8 in i32, f64 in f64.
 Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);
 /// a · b with an accumulator of zeros.
 Tile dot(At a, At b, Precision precision = Precision::ieee);
