@@ -398,8 +398,9 @@ struct Hints {
   bool pipeline = true; // whether tiles of later iterations may be prefetched (software pipelining)
 };
 
-/// A loop in the IR: `for (Tile k : range(0, n, step))` counts k, an i64, from `begin` to below `end`. A step computed
-/// at run time counts as 1 if it is below 1.
+/// A loop in the IR: `for (Tile k : range(0, n, step))` counts k, an i64, from `begin` to below `end`. With a negative
+/// step it counts down, from `begin` to above `end`, as in Python. A step of 0 that is computed at run time counts
+/// as 1.
 Loop range(At begin, At end, At step = 1, Loc loc = here());
 Loop range(At begin, At end, At step, Hints hints, Loc loc = here());
 Loop range(At end, Loc loc = here());
