@@ -51,7 +51,8 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
   let description = [{
     A loop runs for begin, begin + step, … below end, for any bounds. If the bounds cannot overflow, as those made of extents, the
     loop is left unchanged. Any other loop counts its iterations from 0 and computes the position. So the position after the last
-    one, which may overflow, is never computed.
+    one, which may overflow, is never computed. The sign of a step (`arith.shrsi %step, %c63`), by which a loop counts up or down,
+    becomes 0 where the step is known to be positive.
 
     ```mlir
     scf.for %i = %begin to %end step %step : i64 { … }

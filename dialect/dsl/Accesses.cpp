@@ -5,6 +5,8 @@
 #include "dialect/tile/AccessRules.h"
 #include "dialect/tile/TypeRules.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 
 namespace kiln {
@@ -19,6 +21,13 @@ struct Place {
   Shape index;             // empty if every subscript is a scalar
   int blocks = 0;          // number of scalars not fixed by select()
   bool isNamed = false;
+  /// A subscript of a dimension of which slice() left a part, and the extent of that part.
+  struct Within {
+    size_t axis;
+    mlir::Value subscript, extent;
+    bool isNatural; // the subscript is a number from 0 on
+  };
+  SmallVector<Within, 1> within;
 
   /// The tile's shape with one extent for each scalar; `shape` without leading ones follows the index.
   Shape full(Shape shape) const {
@@ -49,6 +58,25 @@ static mlir::Value subscriptOf(Call &call, const At &written) {
     return {};
   }
   return bytesOf(type) < bytesOf(i32) ? call.cast(value, i32) : type == i32 ? value : call.position(value);
+}
+
+/// Makes subscripts in slices subscripts of the argument, and notes which parts of it they must stay in. False,
+/// reported, if a slice is not in scope.
+static bool enterSlices(Call &call, const View &view, Place &place) {
+  for (auto [axis, subscript] : llvm::enumerate(place.subscripts)) {
+    const Selection::Slice *slice = Tracer::sliceOf(view, static_cast<int>(axis));
+    if (!slice)
+      continue;
+    const mlir::Value begin = call.read(At(slice->begin, call.loc)), extent = call.read(At(slice->extent, call.loc));
+    if (!begin || !extent)
+      return false;
+    const mlir::Value own = call.cast(subscript, i64);
+    APInt number;
+    const bool isNatural = matchPattern(own, m_ConstantInt(&number)) && number.isNonNegative();
+    place.within.push_back({axis, own, extent, isNatural});
+    subscript = call.emit<arith::AddIOp>(call.broadcast(begin, shapeOf(own)), own);
+  }
+  return true;
 }
 
 /// The subscripts of `view` and of the dimensions fixed by select(). Reports an error and returns none if they do not
@@ -95,7 +123,50 @@ static std::optional<Place> placeOf(Call &call, const View &view, const Offsets 
   for (mlir::Value &subscript : place.subscripts)
     if (!shapeOf(subscript).empty())
       subscript = call.broadcast(subscript, place.index);
-  return place;
+  return enterSlices(call, view, place) ? std::optional(std::move(place)) : std::nullopt;
+}
+
+/// Which positions 0, 1, … `count` − 1 behind a subscript lie in a slice: a tile of rank 1. They are compared as i32.
+static mlir::Value blockWithin(Call &call, const Place::Within &within, int64_t count) {
+  const auto number = [&](int64_t integer, Type type) {
+    Literal literal;
+    literal.integer = integer;
+    return call.constant(literal, type, {});
+  };
+  const auto spread = [&](mlir::Value distance) { return call.broadcast(call.cast(distance, i32), {count}); };
+  // The subscript is brought near first, so that no difference overflows.
+  const mlir::Value near = call.emit<arith::MaxSIOp>(within.subscript, number(-count, i64)), zero = number(0, i64);
+  const mlir::Value rest = call.emit<arith::SubIOp>(within.extent, near);
+  const mlir::Value end = call.emit<arith::MinSIOp>(call.emit<arith::MaxSIOp>(rest, zero), number(count, i64));
+  const mlir::Value lane = call.emit<tile::IotaOp>(typeOf(call.tracer.builder.getContext(), i32, {count}));
+  const mlir::Value isBelow = call.emit<arith::CmpIOp>(arith::CmpIPredicate::slt, lane, spread(end));
+  if (within.isNatural)
+    return isBelow;
+  const mlir::Value before = call.emit<arith::MaxSIOp>(call.emit<arith::SubIOp>(zero, near), zero);
+  return call.emit<arith::AndIOp>(call.emit<arith::CmpIOp>(arith::CmpIPredicate::sge, lane, spread(before)), isBelow);
+}
+
+/// The elements of a tile of shape `full` that lie in all slices and, if there is one, in `mask`: null if there is
+/// neither a slice nor a mask.
+static mlir::Value maskWithin(Call &call, const Place &place, const Shape &full, mlir::Value mask) {
+  for (const Place::Within &within : place.within) {
+    mlir::Value inside;
+    Shape shape(full.size(), 1);
+    if (!shapeOf(within.subscript).empty()) {
+      const mlir::Value extent = call.broadcast(within.extent, place.index);
+      inside = call.emit<arith::CmpIOp>(arith::CmpIPredicate::ult, within.subscript, extent);
+      std::copy(place.index.begin(), place.index.end(), shape.begin());
+    } else {
+      size_t dim = place.index.size();
+      for (size_t before = 0; before < within.axis; ++before)
+        dim += shapeOf(place.subscripts[before]).empty() ? 1 : 0;
+      shape[dim] = full[dim];
+      inside = blockWithin(call, within, full[dim]);
+    }
+    inside = call.broadcast(call.reshape(inside, shape), full);
+    mask = mask ? call.emit<arith::AndIOp>(mask, inside).getResult() : inside;
+  }
+  return mask;
 }
 
 /// Whether blocks of that shape can begin at the position; otherwise reports an error.
@@ -180,9 +251,10 @@ static Tile read(Call &call, const View &view, const Offsets &at, const Shape &s
       !checkPadding(call, how.padding, view.type()))
     return call.poison();
   const Shape wanted = resultShape(*place, shape), full = place->full(shape);
-  const auto mask = maskOf(call, how.mask, wanted, full);
+  auto mask = maskOf(call, how.mask, wanted, full);
   if (!mask)
     return call.poison();
+  mask = maskWithin(call, *place, full, *mask);
   mlir::Value source = call.tracer.valueOf(view), tile;
   const mlir::Type type = typeOf(source.getContext(), view.type(), full);
   const auto padding = static_cast<tile::Padding>(how.padding);
@@ -215,9 +287,10 @@ Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, Loc loc)
     return call.poison();
   }
   mlir::Value source = call.tracer.valueOf(view);
-  mlir::Value tile =
-      call.emit<tile::AtomicLoadOp>(typeOf(source.getContext(), view.type(), place->full(shape)),
-                                    static_cast<tile::MemoryOrder>(order), source, place->subscripts, mlir::Value());
+  const Shape full = place->full(shape);
+  mlir::Value tile = call.emit<tile::AtomicLoadOp>(typeOf(source.getContext(), view.type(), full),
+                                                   static_cast<tile::MemoryOrder>(order), source, place->subscripts,
+                                                   maskWithin(call, *place, full, {}));
   call.effects.changed.push_back(view.index()); // treated as changing memory, so that accesses keep their order
   return call.result(call.reshape(call.of(view.type(), tile), resultShape(*place, shape)));
 }
@@ -277,8 +350,8 @@ static std::optional<Written> written(Call &call, const View &view, const Offset
     return {};
   for (mlir::Value &value : result.values)
     value = call.reshape(call.broadcast(value, *shape), full);
+  result.mask = maskWithin(call, *place, full, *mask);
   result.place = std::move(*place);
-  result.mask = *mask;
   result.shape = *shape;
   return result;
 }

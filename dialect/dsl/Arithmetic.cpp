@@ -209,6 +209,16 @@ Tile abs(At x) {
   return call.result(call.emit<math::AbsIOp>(operands.values[0]));
 }
 
+/// A function of the bits of integers.
+template <class Op> static Tile ofBits(const char *name, const At &x) {
+  Call call(name, x.loc);
+  Operands operands = unifyAs(call, Takes::integers, {&x});
+  return operands ? call.result(call.emit<Op>(operands.values[0])) : call.poison();
+}
+
+Tile popcount(At x) { return ofBits<math::CtPopOp>("popcount", x); }
+Tile clz(At x) { return ofBits<math::CountLeadingZerosOp>("clz", x); }
+
 Tile fma(At a, At b, At c) {
   Call call("fma", a.loc);
   Operands operands = unifyAs(call, Takes::numbers, {&a, &b, &c});

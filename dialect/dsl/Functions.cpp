@@ -244,6 +244,25 @@ Tile mulhi(At a, At b) {
   return upper;
 }
 
+/// Neighbours change places: bits, pairs of bits, and so on. LLVM makes one instruction of it where there is one.
+Tile brev(At x) {
+  const Line at{x.loc};
+  const std::vector<Tile> operands = unified("brev", {&x}, /*whole=*/true);
+  if (operands.empty())
+    return poison(x);
+  const Type type = operands[0].type(x.loc);
+  const int64_t bits = 8 * bytesOf(type);
+  Tile word = cast(at(operands[0]), isUnsigned(type) ? type : unsignedOf(type));
+  for (int64_t distance = 1; distance < bits; distance *= 2) {
+    uint64_t lower = 0; // of each pair of neighbours
+    for (int64_t bit = 0; bit < bits; bit += 2 * distance)
+      lower |= ((uint64_t{1} << distance) - 1) << bit;
+    const Tile down = at(at(word) >> at(distance)) & at(lower), up = at(at(word) & at(lower)) << at(distance);
+    word = at(down) | at(up);
+  }
+  return cast(at(word), type);
+}
+
 /// e^−|x|, at most 1.
 static Tile smallPower(const Line &at, const Tile &x) { return exp(at(-at(abs(at(x))))); }
 

@@ -152,6 +152,12 @@ Tile cdiv(At a, At b);
 constexpr int64_t cdiv(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 /// The upper half of the product of two integers of one type, like `tl.umulhi`; `*` gives the lower half.
 Tile mulhi(At a, At b);
+/// The number of bits of an integer that are 1, in x's type.
+Tile popcount(At x);
+/// The number of leading zero bits of an integer, in x's type; the width for 0.
+Tile clz(At x);
+/// The bits of an integer in reverse order.
+Tile brev(At x);
 /// −1, 0 or 1 by the sign, in x's type. ±0 and NaN stay unchanged.
 Tile sign(At x);
 /// 1 / (1 + e^−x), without overflow for any x.

@@ -8,9 +8,22 @@ using namespace mlir;
 
 namespace kiln {
 
+/// A range counts down as its mirror image counts up: position i stands for −1 − i, the complement of its bits, which
+/// reverses the order of all 64-bit numbers. This is that number if `flip` is −1.
+static mlir::Value turned(const Loop::State &state, mlir::Value position) {
+  if (!state.flip || !position)
+    return position;
+  OpBuilder &builder = state.tracer.builder;
+  const Location loc = state.tracer.at(state.loc);
+  if (matchPattern(state.flip, m_Constant()))
+    return arith::SubIOp::create(builder, loc, state.flip, position);
+  return arith::XOrIOp::create(builder, loc, position, state.flip);
+}
+
 static void openBody(Loop::State &state) {
   state.depth = state.tracer.open(Body::loop, state.loc);
   state.induction = state.tracer.builder.getInsertionBlock()->getArgument(0);
+  state.position = turned(state, state.induction);
   state.isOpen = true;
   state.tracer.rehearsals += state.left > 1;
 }
@@ -57,18 +70,27 @@ static void traceCondition(Loop::State &state) {
   state.test = frame.body;
 }
 
-/// A step below 1 would never end: a constant one is an error, any other counts as 1.
-static mlir::Value checkStep(Call &call, mlir::Value step) {
-  Literal one;
-  one.integer = 1;
+/// The magnitude of a step, at least 1; `flip` becomes 0 or −1 by its sign, or null if it counts up in any case.
+static mlir::Value checkStep(Call &call, mlir::Value step, mlir::Value &flip) {
+  const auto number = [&](int64_t integer) {
+    Literal literal;
+    literal.integer = integer;
+    return call.constant(literal, i64, {});
+  };
   IntegerAttr constant;
-  if (step && !matchPattern(step, m_Constant(&constant)))
-    return call.emit<arith::MaxSIOp>(step, call.constant(one, i64, {}));
-  if (step && constant.getInt() >= 1)
-    return step;
-  if (step)
-    call.expected() << "a step of at least 1, but got " << constant.getInt();
-  return call.constant(one, i64, {});
+  if (step && matchPattern(step, m_Constant(&constant))) {
+    const int64_t known = constant.getInt();
+    if (known == 0)
+      call.expected() << "a step other than 0, but got 0";
+    if (known < 0)
+      flip = number(-1);
+    return known > 0 ? step : number(known == 0 ? 1 : known == INT64_MIN ? INT64_MAX : -known);
+  }
+  if (!step)
+    return number(1);
+  flip = call.emit<arith::ShRSIOp>(step, number(63));
+  const mlir::Value size = call.emit<arith::SubIOp>(call.emit<arith::XOrIOp>(step, flip), flip);
+  return call.emit<arith::MaxSIOp>(call.emit<arith::MinUIOp>(size, number(INT64_MAX)), number(1));
 }
 
 /// The largest unroll factor, and the largest number of stages.
@@ -101,7 +123,9 @@ Loop range(At begin, At end, At step, Hints hints, Loc loc) {
     state->begin = call.constant({}, i64, {});
   if (!state->end)
     state->end = call.constant({}, i64, {});
-  state->step = checkStep(call, state->step);
+  state->step = checkStep(call, state->step, state->flip);
+  state->begin = turned(*state, state->begin);
+  state->end = turned(*state, state->end);
   state->exceptions = std::uncaught_exceptions();
   return Loop(std::move(state));
 }
@@ -160,7 +184,7 @@ Loop::Iterator Loop::begin() {
   return Iterator(this);
 }
 
-Tile Loop::Iterator::operator*() const { return loop->state->tracer.make(loop->state->induction, loop->state->loc); }
+Tile Loop::Iterator::operator*() const { return loop->state->tracer.make(loop->state->position, loop->state->loc); }
 
 Loop::Iterator &Loop::Iterator::operator++() {
   closeBody(*loop->state);

@@ -10,7 +10,8 @@ namespace kiln {
 struct Loop::State {
   Tracer &tracer;
   Loc loc;
-  mlir::Value begin, end, step;    // of range()
+  mlir::Value begin, end, step;    // of range(), counted up
+  mlir::Value flip = {};           // of a range that may count down: 0, or −1 if it does (LoopOps.cpp)
   std::function<Tile()> condition; // of repeat_while()
   Hints hints;
   mlir::Block *outside = nullptr; // the block of the finished loop
@@ -18,6 +19,7 @@ struct Loop::State {
   mlir::Value holds = {};         // the value of the condition there
   size_t depth = 0;               // of the body in the stack of open bodies
   mlir::Value induction = {};     // set once the body is open
+  mlir::Value position = {};      // what it counts for the body
   int left = 0;                   // how many traces of the body remain
   int exceptions = 0;             // in flight when the loop began; stack unwinding is not an error of the loop
   size_t cellsBefore = 0;         // number of cells when the loop began

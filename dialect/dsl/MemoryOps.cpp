@@ -4,6 +4,8 @@
 #include "dialect/dsl/Tracer.h"
 #include "dialect/tile/TypeRules.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <numbers>
 
 using namespace mlir;
@@ -26,24 +28,74 @@ Tile View::dim(int axis, Loc loc) const {
   Call call("dim", loc);
   if (!checkAxis(call, *this, axis))
     return call.poison();
-  return call.result(call.emit<tile::DimOp>(call.tracer.valueOf(*this), call.tracer.dimensionsOf(*this)[axis]));
+  const int dimension = call.tracer.dimensionsOf(*this)[axis];
+  if (const Selection::Slice *slice = Tracer::sliceOf(*this, dimension))
+    return call.result(call.read(At(slice->extent, loc)));
+  return call.result(call.emit<tile::DimOp>(call.tracer.valueOf(*this), dimension));
 }
 
 int64_t View::extent(int axis, Loc loc) const {
   Call call("extent", loc);
   if (!checkAxis(call, *this, axis))
     throw Abandoned();
+  const int dimension = call.tracer.dimensionsOf(*this)[axis];
+  if (Tracer::sliceOf(*this, dimension)) {
+    call.expected() << "a dimension that is not sliced, but got " << axis << "; use dim()";
+    throw Abandoned();
+  }
   call.tracer.ask(*this, axis);
-  return call.tracer.factsOf(*this).extents[call.tracer.dimensionsOf(*this)[axis]];
+  return call.tracer.factsOf(*this).extents[dimension];
+}
+
+/// The position in the argument of `index` in a slice; −1, which is out of bounds, of what lies outside of the slice.
+static mlir::Value positionIn(Call &call, const Selection::Slice &slice, mlir::Value index) {
+  const mlir::Value begin = call.read(At(slice.begin, call.loc)), extent = call.read(At(slice.extent, call.loc));
+  if (!index || !begin || !extent)
+    return {};
+  Literal outside;
+  outside.integer = -1;
+  return call.emit<arith::SelectOp>(call.emit<arith::CmpIOp>(arith::CmpIPredicate::ult, index, extent),
+                                    call.emit<arith::AddIOp>(begin, index), call.constant(outside, i64, {}));
 }
 
 View View::select(int axis, At index, Loc loc) const {
   Call call("select", loc);
   if (!checkAxis(call, *this, axis))
     throw Abandoned(); // tracing cannot continue without a view
-  Selection selection = this->selection ? *this->selection : Selection();
-  selection.at.resize(call.tracer.factsOf(*this).extents.size());
-  selection.at[call.tracer.dimensionsOf(*this)[axis]] = call.tracer.make(call.index(index, "index"), loc);
+  Selection selection = call.tracer.selectionOf(*this);
+  const int dimension = call.tracer.dimensionsOf(*this)[axis];
+  mlir::Value position = call.index(index, "index");
+  if (const Selection::Slice *slice = Tracer::sliceOf(*this, dimension))
+    position = positionIn(call, *slice, position);
+  selection.at[dimension] = call.tracer.make(position, loc);
+  selection.slices[dimension].reset();
+  return Tracer::selected(*this, std::move(selection));
+}
+
+/// `value` from `low` to `high`, which is no less.
+static mlir::Value clamped(Call &call, mlir::Value value, mlir::Value low, mlir::Value high) {
+  return call.emit<arith::MinSIOp>(call.emit<arith::MaxSIOp>(value, low), high);
+}
+
+View View::slice(int axis, At begin, At end, Loc loc) const {
+  Call call("slice", loc);
+  if (!checkAxis(call, *this, axis))
+    throw Abandoned();
+  Selection selection = call.tracer.selectionOf(*this);
+  const int dimension = call.tracer.dimensionsOf(*this)[axis];
+  std::optional<Selection::Slice> &slice = selection.slices[dimension];
+  const mlir::Value extent =
+      slice ? call.read(At(slice->extent, loc)) : call.emit<tile::DimOp>(call.tracer.valueOf(*this), dimension);
+  mlir::Value first = call.index(begin, "begin"), last = call.index(end, "end");
+  if (!first || !last || !extent)
+    throw Abandoned();
+  if (!matchPattern(first, m_Zero()))
+    first = clamped(call, first, call.constant({}, i64, {}), extent);
+  last = clamped(call, last, first, extent);
+  const mlir::Value length = call.emit<arith::SubIOp>(last, first);
+  if (slice)
+    first = call.emit<arith::AddIOp>(call.read(At(slice->begin, loc)), first);
+  slice = Selection::Slice{call.tracer.make(first, loc), call.tracer.make(length, loc)};
   return Tracer::selected(*this, std::move(selection));
 }
 

@@ -341,14 +341,15 @@ static std::optional<Type> checkFactors(Call &call, mlir::Value a, mlir::Value b
     return {};
   }
   const auto isByte = [](mlir::Value x) { return tile::isByteFloat(getElementTypeOrSelf(x.getType())); };
-  if (elementOf(a) != elementOf(b) && !(isByte(a) && isByte(b))) {
+  const auto isByteInteger = [](mlir::Value x) { return elementOf(x) == i8 || elementOf(x) == u8; };
+  if (elementOf(a) != elementOf(b) && !(isByte(a) && isByte(b)) && !(isByteInteger(a) && isByteInteger(b))) {
     call.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and " << nameOf(elementOf(b))
                     << "; use cast()";
     return {};
   }
   mlir::Type type = tile::sumTypeOf(getElementTypeOrSelf(a.getType()));
-  if (!type || isUnsigned(elementOf(a))) {
-    call.expected() << "operands of type " << tile::dotOperands << ", but got " << nameOf(elementOf(a));
+  if (!type) {
+    call.expected() << "operands of type " << tile::dotOperands << " or u8, but got " << nameOf(elementOf(a));
     return {};
   }
   return static_cast<Type>(*tile::numberOf(type));
@@ -361,7 +362,29 @@ static Shape sumsOf(mlir::Value a, mlir::Value b) {
   return shape;
 }
 
+/// A product of integers of 8 bits some of which are unsigned, by that of the signed ones that are 128 less:
+///
+///     Σ (a + 128) · (b + 128) = Σ a · b + 128 · Σ b + 128 · Σ a + 128² · K
+static Tile productOfNaturals(Call &call, mlir::Value a, mlir::Value b, mlir::Value acc) {
+  const Line at{call.loc};
+  const auto lowered = [&](mlir::Value x) {
+    const Tile factor = call.result(x);
+    return isUnsigned(elementOf(x)) ? bitcast(at(at(factor) ^ at(128)), i8) : factor;
+  };
+  const Tile left = lowered(a), right = lowered(b);
+  Tile total = dot(at(left), at(right), at(call.result(acc)));
+  if (isUnsigned(elementOf(a)))
+    total = at(total) + at(at(sum(at(right), -2, keep)) * at(128));
+  if (isUnsigned(elementOf(b)))
+    total = at(total) + at(at(sum(at(left), -1, keep)) * at(128));
+  if (isUnsigned(elementOf(a)) && isUnsigned(elementOf(b)))
+    total = at(total) + at(static_cast<int32_t>(128 * 128 * shapeOf(a).back()));
+  return total;
+}
+
 static Tile product(Call &call, mlir::Value a, mlir::Value b, mlir::Value acc, Precision precision) {
+  if (isUnsigned(elementOf(a)) || isUnsigned(elementOf(b)))
+    return productOfNaturals(call, a, b, acc);
   static_assert(static_cast<int>(Precision::bf16x3) == static_cast<int>(tile::Precision::BF16x3));
   return call.result(call.emit<tile::DotOp>(a, b, acc, static_cast<tile::Precision>(precision)));
 }

@@ -29,6 +29,7 @@
 
 #include "dialect/dsl/Types.h"
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <concepts>
@@ -61,6 +62,9 @@ public:
   /// The view at `index`, an integer scalar, of dimension `axis`; the result lacks that dimension. If `index` is out of
   /// bounds, all elements of the result are.
   View select(int axis, At index, Loc loc = here()) const;
+  /// Positions `begin` to `end` − 1, integer scalars, of dimension `axis`, as a view of the same rank. Both are clamped
+  /// to the extent, and position 0 of the result is `begin`. What lies outside of the slice is out of bounds.
+  View slice(int axis, At begin, At end, Loc loc = here()) const;
   /// Index of the argument in the kernel's parameter list.
   int index() const { return argument; }
 
@@ -75,7 +79,7 @@ private:
   friend class Tracer;
   explicit View(int argument) : argument(argument) {}
   int argument;
-  std::shared_ptr<const struct Selection> selection; // null if every dimension is left
+  std::shared_ptr<const struct Selection> selection; // null if the view is the whole argument
 };
 
 /// A traced value: a tile of elements, or a scalar if its rank is 0.
@@ -89,6 +93,9 @@ public:
   Tile(Number number, Loc loc = here());
   Tile(const Tile &other);
   Tile &operator=(const Tile &other);
+  /// A C++ number takes the type of the scalar that it replaces, `i = 0`: an integer that of an integer or a float, a
+  /// real number that of a float, a bool boolean. A number that does not fit the type is an error.
+  Tile &operator=(Tile &&other);
   ~Tile();
   Type type(Loc loc = here()) const;
   /// Extents; empty for a scalar.
@@ -154,6 +161,11 @@ Tile::Tile(Number number, Loc loc) : Tile(loc) {
 }
 
 using Offsets = std::vector<At>;
+
+/// A C++ integer that an int64_t holds; not bool.
+template <class T>
+concept HostInteger =
+    std::integral<T> && !std::same_as<T, bool> && (std::signed_integral<T> || sizeof(T) < sizeof(int64_t));
 
 /// The extents of a tile, in braces or as a Shape: compile-time integers.
 class TileExtents : public Shape {
@@ -251,6 +263,13 @@ Tile abs(At x);
 /// The minimum and maximum. If one operand is NaN, the result is the other one.
 Tile min(At a, At b);
 Tile max(At a, At b);
+/// The minimum and maximum of two host integers are host integers.
+template <HostInteger A, HostInteger B> constexpr int64_t min(A a, B b) {
+  return std::min(static_cast<int64_t>(a), static_cast<int64_t>(b));
+}
+template <HostInteger A, HostInteger B> constexpr int64_t max(A a, B b) {
+  return std::max(static_cast<int64_t>(a), static_cast<int64_t>(b));
+}
 /// a · b + c with one rounding.
 Tile fma(At a, At b, At c);
 /// min(max(x, low), high).
@@ -321,7 +340,7 @@ enum class Precision { ieee, tf32, tf32x3, bf16x3 };
 /// The spellings of Precision, in its order.
 inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3", "bf16x3"};
 /// a (…, M, K) · b (…, K, N) + acc (…, M, N). Leading extents are equal (batched matmul); the rank is at most 5.
-/// f32, bf16, f16 and 8-bit floats accumulate in f32, i8 in i32, f64 in f64.
+/// f32, bf16, f16 and 8-bit floats accumulate in f32, i8 and u8 in i32, f64 in f64.
 Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);
 /// a · b with an accumulator of zeros.
 Tile dot(At a, At b, Precision precision = Precision::ieee);
@@ -398,8 +417,9 @@ struct Hints {
   bool pipeline = true; // whether tiles of later iterations may be prefetched (software pipelining)
 };
 
-/// A loop in the IR: `for (Tile k : range(0, n, step))` counts k, an i64, from `begin` to below `end`. A step computed
-/// at run time counts as 1 if it is below 1.
+/// A loop in the IR: `for (Tile k : range(0, n, step))` counts k, an i64, from `begin` to below `end`. With a negative
+/// step it counts down, from `begin` to above `end`, as in Python. A step of 0 that is computed at run time counts
+/// as 1.
 Loop range(At begin, At end, At step = 1, Loc loc = here());
 Loop range(At begin, At end, At step, Hints hints, Loc loc = here());
 Loop range(At end, Loc loc = here());

@@ -35,6 +35,12 @@ Tile &Tile::operator=(const Tile &other) {
   return *this;
 }
 
+Tile &Tile::operator=(Tile &&other) {
+  const mlir::Value number = activeTracer ? activeTracer->numberLike(*this, other) : mlir::Value();
+  value = number ? number.getAsOpaquePointer() : other.value;
+  return *this;
+}
+
 Tile::~Tile() {
   if (activeTracer && cell != unlisted)
     activeTracer->dismiss(*this);
@@ -65,6 +71,20 @@ void Tile::hold(const At &number) {
   auto literal = *Tracer::literalOf(number);
   const kiln::Type type = literal.isReal ? f32 : literal.isTruth ? boolean : i64;
   *this = call.result(call.constant(literal, type, {}));
+  call.tracer.noteNumber(Tracer::held(*this), literal);
+}
+
+mlir::Value Tracer::numberLike(const Tile &to, const Tile &from) {
+  const mlir::Value now = held(to), next = held(from);
+  const auto number = numbers.find(next);
+  if (!now || !next || number == numbers.end() || !kiln::shapeOf(now).empty())
+    return {};
+  const Literal literal = number->second;
+  const kiln::Type type = elementOf(now);
+  const bool isOfKind = literal.isTruth ? type == boolean : literal.isReal ? isFloat(type) : type != boolean;
+  if (!isOfKind || type == elementOf(next))
+    return {};
+  return Call("Tile", from.declared).constant(literal, type, {});
 }
 
 void Tracer::enlist(Tile &tile) {
@@ -343,6 +363,19 @@ mlir::Value Tracer::valueOf(const View &view) { return function.getArgument(view
 
 const Tile *Tracer::fixedAt(const View &view, int dimension) {
   return view.selection && view.selection->at[dimension] ? &*view.selection->at[dimension] : nullptr;
+}
+
+const Selection::Slice *Tracer::sliceOf(const View &view, int dimension) {
+  return view.selection && view.selection->slices[dimension] ? &*view.selection->slices[dimension] : nullptr;
+}
+
+Selection Tracer::selectionOf(const View &view) const {
+  if (view.selection)
+    return *view.selection;
+  Selection all;
+  all.at.resize(factsOf(view).extents.size());
+  all.slices.resize(all.at.size());
+  return all;
 }
 
 SmallVector<int> Tracer::dimensionsOf(const View &view) const {

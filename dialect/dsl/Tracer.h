@@ -96,9 +96,14 @@ struct Outcome {
 /// The outcomes of a trace, for each depth the loops and branches in program order.
 using Outcomes = std::vector<std::vector<Outcome>>;
 
-/// The result of View::select(): for each dimension of the argument the fixed index, or nothing.
+/// The result of View::select() and View::slice(): what they left of each dimension of the argument.
 struct Selection {
-  std::vector<std::optional<Tile>> at;
+  /// Positions `begin` to `begin` + `extent` − 1 of a dimension, both i64 and inside of the argument.
+  struct Slice {
+    Tile begin, extent;
+  };
+  std::vector<std::optional<Tile>> at;      // the fixed index, or nothing
+  std::vector<std::optional<Slice>> slices; // nothing if all of the dimension is left
 };
 
 /// During its lifetime the kernel is traced for one example of a batch (vmap). Programs along grid axis 2 are those of
@@ -161,6 +166,10 @@ public:
     return operand;
   }
   void noteEffects(mlir::Value value, const Effects &done) { effects[value].add(done); }
+  /// Records that a constant is a C++ number without a type of its own, `Tile n = 0`.
+  void noteNumber(mlir::Value value, Literal number) { numbers[value] = number; }
+  /// The number `from`, if it is one, in the type of the scalar that `to` holds; null if that type is not of its kind.
+  mlir::Value numberLike(const Tile &to, const Tile &from);
   /// The value of a tile, wherever it is valid; null if unset or poison.
   static mlir::Value held(const Tile &tile);
   static Loc declaredAt(const Tile &tile) { return tile.declared; }
@@ -235,6 +244,10 @@ public:
   llvm::SmallVector<int> dimensionsOf(const View &view) const;
   /// The fixed index of a dimension of its argument; null if the view has the dimension.
   static const Tile *fixedAt(const View &view, int dimension);
+  /// The slice of a dimension of its argument; null if the view has all of the dimension.
+  static const Selection::Slice *sliceOf(const View &view, int dimension);
+  /// What is left of the dimensions of its argument, with an entry for each.
+  Selection selectionOf(const View &view) const;
   static View selected(const View &view, Selection selection);
   bool readsStages() const { return facts.stages; }
   void ask(const View &view, int axis) { asked.insert({view.index(), dimensionsOf(view)[axis]}); }
@@ -266,6 +279,7 @@ private:
   std::vector<size_t> begun;            // open loops and branches: their indices among the outcomes
   std::optional<Loc> thrownOutOf;
   llvm::DenseMap<mlir::Value, Effects> effects; // of expressions, by their values
+  llvm::DenseMap<mlir::Value, Literal> numbers; // C++ numbers that became tiles, by their values
   llvm::DenseSet<mlir::Value> naturals;         // values with unsigned elements
   int64_t calls = 0;
   const char *stack = nullptr; // stack address of the call of the kernel

@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -66,10 +67,46 @@ static void countIterations(scf::ForOp loop, bool stepIsPositive) {
   number.replaceAllUsesExcept(emit.make<arith::AddIOp>(begin, distance, flags), distance.getDefiningOp());
 }
 
+/// Replaces values that became known, and what follows from them.
+static void foldUsers(SmallVector<Operation *> users) {
+  llvm::SetVector<Operation *> unused;
+  while (!users.empty()) {
+    Operation *const user = users.pop_back_val();
+    SmallVector<OpFoldResult, 1> folded;
+    if (failed(user->fold(folded)) || folded.size() != 1 || !isa<Value>(folded[0]))
+      continue;
+    llvm::append_range(users, user->getUsers());
+    user->getResult(0).replaceAllUsesWith(cast<Value>(folded[0]));
+    unused.insert(user);
+  }
+  for (Operation *const op : unused)
+    op->erase();
+}
+
+/// A range with a step of unknown sign counts up or down by the sign of the step, a shift by 63: 0 where the step is
+/// known to be positive.
+static void settleSigns(func::FuncOp function) {
+  SmallVector<arith::ShRSIOp> signs;
+  function.walk([&](arith::ShRSIOp op) {
+    APInt amount;
+    if (op.getType().isInteger(64) && matchPattern(op.getRhs(), m_ConstantInt(&amount)) && amount == 63 &&
+        isNonNegative(rangeOf(op.getLhs())))
+      signs.push_back(op);
+  });
+  for (arith::ShRSIOp op : signs) {
+    OpBuilder builder(op);
+    SmallVector<Operation *> users(op->getUsers());
+    op.replaceAllUsesWith(Emit(builder, op.getLoc()).integer(op.getType(), 0));
+    op.erase();
+    foldUsers(std::move(users));
+  }
+}
+
 namespace {
 struct CountLoops : impl::CountLoopsBase<CountLoops> {
   using CountLoopsBase::CountLoopsBase;
   void runOnOperation() override {
+    settleSigns(getOperation());
     getOperation().walk([](scf::ForOp loop) {
       if (loop.getUnsignedCmp() || loop.getStep().getType().isIndex()) // of a part that is already lowered
         return;

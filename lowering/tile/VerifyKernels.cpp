@@ -63,7 +63,7 @@ static bool isArithmetic(Operation *op) {
 #define KILN_FUNCTION_OF_TWO KILN_FUNCTION
 #include "dialect/tile/Functions.def"
          isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::SqrtOp, math::RoundEvenOp,
-             math::TruncOp, math::CopySignOp>(op);
+             math::TruncOp, math::CopySignOp, math::CtPopOp, math::CountLeadingZerosOp>(op);
 }
 
 /// Operations of parts that are already lowered.

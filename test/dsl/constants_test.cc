@@ -21,8 +21,8 @@ void scalars(View a) {
   for (Tile k : range(8))
     n += k;
   x = 2;
-  EXPECT_EQ(x.type(), i64);
-  store(a, {n}, where(yes, 1.0f, cast(x, f32)));
+  EXPECT_EQ(x.type(), f32);
+  store(a, {n}, where(yes, 1.0f, x));
 }
 TEST(Scalars, ATileMayBeginAsANumber) {
   EXPECT_EQ(program(scalars, {vector}), R"(%cst = arith.constant dense<1.000000e+00> : tensor<1xf32>

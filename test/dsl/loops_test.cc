@@ -239,18 +239,41 @@ scf.for %arg1 = %c0_i64 to %c8_i64 step %c1_i64  : i64 {
 )");
 }
 
-void zeroStep(View v, Tile step) {
+void anyStep(View v, Tile step) {
   for (Tile k : range(0, 8, step))
     store(v, {k}, 1);
 }
-TEST(Loops, StepOfTheProgramIsAtLeastOne) {
-  EXPECT_EQ(program(zeroStep, {numbers, scalar(i64)}), R"(%cst = arith.constant dense<1> : tensor<1xi64>
-%c0_i64 = arith.constant 0 : i64
-%c8_i64 = arith.constant 8 : i64
+TEST(Loops, SignOfADynamicStepTurnsTheLoop) {
+  EXPECT_EQ(program(anyStep, {numbers, scalar(i64)}), R"(%cst = arith.constant dense<1> : tensor<1xi64>
 %c1_i64 = arith.constant 1 : i64
-%0 = arith.maxsi %arg1, %c1_i64 : i64
-scf.for %arg2 = %c0_i64 to %c8_i64 step %0  : i64 {
-  tile.store %cst, %arg0[%arg2] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+%c9223372036854775807_i64 = arith.constant 9223372036854775807 : i64
+%c8_i64 = arith.constant 8 : i64
+%c63_i64 = arith.constant 63 : i64
+%0 = arith.shrsi %arg1, %c63_i64 : i64
+%1 = arith.xori %arg1, %0 : i64
+%2 = arith.subi %1, %0 : i64
+%3 = arith.minui %2, %c9223372036854775807_i64 : i64
+%4 = arith.maxsi %3, %c1_i64 : i64
+%5 = arith.xori %0, %c8_i64 : i64
+scf.for %arg2 = %0 to %5 step %4  : i64 {
+  %6 = arith.xori %arg2, %0 : i64
+  tile.store %cst, %arg0[%6] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+}
+)");
+}
+
+void down(View v) {
+  for (Tile k : range(8, 0, -2))
+    store(v, {k}, 1);
+}
+TEST(Loops, CountDownAsTheirMirrorImage) {
+  EXPECT_EQ(program(down), R"(%cst = arith.constant dense<1> : tensor<1xi64>
+%c-1_i64 = arith.constant -1 : i64
+%c2_i64 = arith.constant 2 : i64
+%c-9_i64 = arith.constant -9 : i64
+scf.for %arg1 = %c-9_i64 to %c-1_i64 step %c2_i64  : i64 {
+  %0 = arith.subi %c-1_i64, %arg1 : i64
+  tile.store %cst, %arg0[%0] : tensor<1xi64>, memref<?xi64, strided<[1]>>
 }
 )");
 }

@@ -46,6 +46,25 @@ void selections(View a, View b) {
 }
 const ErrorCase selectionsCase("Views", "Selections", selections, {matrix, matrix});
 
+// The host cannot go on without a view, nor without an extent.
+void slicedAxis(View a) {
+  // expected-error@+1 {{'slice' expected a dimension from 0 to 1, but got 2}}
+  a.slice(2, 0, 1);
+}
+const ErrorCase slicedAxisCase("Views", "SliceOfNoDimension", slicedAxis, {matrix});
+void sliceBounds(View a) {
+  // expected-error@+1 {{'slice' expected an integer scalar as end, but got f32 scalar}}
+  a.slice(0, 0, full(f32, {}, 1.5));
+}
+const ErrorCase sliceBoundsCase("Views", "SliceToNoInteger", sliceBounds, {matrix});
+void slicedExtent(View a) {
+  const View part = a.slice(1, 0, 4);
+  part.extent(0);
+  // expected-error@+1 {{'extent' expected a dimension that is not sliced, but got 1; use dim()}}
+  part.extent(1);
+}
+const ErrorCase slicedExtentCase("Views", "ExtentOfASlice", slicedExtent, {matrix});
+
 void ranks(View a) {
   // expected-error@+1 {{'load' expected a tile of at most 2 dimensions, the rank of the view, but got shape 1x4x4}}
   load(a, {0, 0}, {1, 4, 4});

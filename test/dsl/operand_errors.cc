@@ -320,10 +320,14 @@ void products(View) {
   dot(three, transpose(three, {0, 2, 1}), zeros(f32, {8, 8}));
   // expected-error@+1 {{'dot' expected operands of one type, but got f32 and bf16; use cast()}}
   dot(y, cast(x, bf16));
-  // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f8e4m3, f8e5m2, f64 or i8, but got i64}}
+  // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f8e4m3, f8e5m2, f64 or i8 or u8, but got i64}}
   dot(cast(y, i64), cast(x, i64));
-  // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f8e4m3, f8e5m2, f64 or i8, but got u8}}
-  dot(cast(y, u8), cast(x, u8));
+  // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f8e4m3, f8e5m2, f64 or i8 or u8, but got u16}}
+  dot(cast(y, u16), cast(x, u16));
+  // expected-error@+1 {{'dot' expected operands of one type, but got u8 and i32; use cast()}}
+  dot(cast(y, u8), cast(x, i32));
+  // expected-error@+1 {{'dot' expected an accumulator i32[48x32], but got u32[48x32]}}
+  dot(cast(y, u8), cast(x, i8), zeros(u32, {48, 32}));
   // expected-error@+1 {{'dot' expected an accumulator f32[48x32], but got f32[48x48]}}
   dot(y, x, zeros(f32, {48, 48}));
   // expected-error@+1 {{'dot' expected an accumulator f32[48x32], but got bf16[48x32]}}

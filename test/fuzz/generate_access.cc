@@ -19,8 +19,19 @@ int Generator::maskFor(const Shape &shape, int percent) {
   return condition(narrow).value;
 }
 
+/// Accesses a part of the view, or more than there is of it. In a grid it matters who accesses which element.
+void Generator::slice(Op &op) {
+  const Shape &extents = program.windows[op.window].extents;
+  while (program.grid == 1 && chance(8)) {
+    const auto axis = static_cast<int>(below(static_cast<int64_t>(extents.size())));
+    const int64_t begin = chance(50) ? 0 : between(-3, 9);
+    op.slices.push_back({axis, begin, chance(50) ? extents[axis] - between(-2, 5) : between(-2, 20)});
+  }
+}
+
 /// Spells some of the subscripts before the tile's by views of the view.
 void Generator::select(Op &op) {
+  slice(op);
   const size_t blocks = op.shape.size() - static_cast<size_t>(op.index);
   size_t scalars = op.offsets.size();
   for (const Operand &offset : op.offsets)

@@ -31,7 +31,7 @@ void Generator::drawRange(Op &loop, double &bound) {
       to = Operand::of(which);
       end = value;
       by = Operand::number(step = std::max<int64_t>(1, (end - begin) / between(1, 4)));
-    } else if (value >= 1 || end - begin <= 6) { // the step; below 1 it counts as 1
+    } else if (value != 0 || end - begin <= 6) { // the step; 0 counts as 1
       by = Operand::of(which);
       step = value;
     }
@@ -43,6 +43,10 @@ void Generator::drawRange(Op &loop, double &bound) {
     by = Operand::number(step = std::max<int64_t>(1, (end - begin) / between(1, 4)));
   }
   bound = static_cast<double>(std::max({std::abs(begin), std::abs(end)}));
+  if (by.value < 0 && chance(25))
+    by = Operand::number(step = -step);
+  if (step < 0) // down
+    std::swap(from, to);
   loop.operands = {from, to, by};
 }
 

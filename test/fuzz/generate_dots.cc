@@ -38,7 +38,7 @@ Known Generator::factor(Type type, const Shape &shape, const Operand *k, int kAx
     Facts masked = result.facts;
     result = apply("where($0, $1, $2)", {mask(read).operand(), result.operand(), zero}, type, read, masked);
   }
-  if (type != i8 && chance(15)) {
+  if (isFloat(type) && chance(15)) {
     Facts doubled = result.facts;
     doubled.bound *= 2;
     result = apply("$0 * $1", {result.operand(), Operand::number(2.0)}, type, read, doubled);
@@ -49,13 +49,15 @@ Known Generator::factor(Type type, const Shape &shape, const Operand *k, int kAx
               result.facts);
 }
 
-static Type sumType(Type type) { return type == f64 ? f64 : type == i8 ? i32 : f32; }
+static Type sumType(Type type) { return type == f64 ? f64 : isInteger(type) ? i32 : f32; }
 
-static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8, f8e4m3, f8e5m2};
-static const std::vector<Type> narrowTypes = {bf16, bf16, f16, i8, f8e4m3, f32};
+static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8, u8, f8e4m3, f8e5m2};
+static const std::vector<Type> narrowTypes = {bf16, bf16, f16, i8, u8, f8e4m3, f32};
 
-/// What a factor of `type` is multiplied by: one of its own type, but floats of 8 bits multiply each other.
+/// What a factor of `type` is multiplied by: one of its own type, but numbers of 8 bits multiply each other.
 Type Generator::mateOf(Type type) {
+  if (isInteger(type) && chance(50))
+    return type == i8 ? u8 : i8;
   const bool isByte = type == f8e4m3 || type == f8e5m2;
   return !isByte || chance(50) ? type : type == f8e4m3 ? f8e5m2 : f8e4m3;
 }

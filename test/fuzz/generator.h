@@ -97,6 +97,7 @@ private:
   int maskFor(const Shape &shape, int percent);
   /// A hint for caches, mostly none.
   int cache() { return chance(10) ? static_cast<int>(between(1, 2)) : 0; }
+  void slice(Op &op);
   void select(Op &op);
   bool isTile(const Operand &offset) const;
   Known numbers(const Shape &shape, int64_t extent, bool unique);

@@ -47,6 +47,8 @@ static std::string paddingOf(const Op &op) {
 /// The view that an operation accesses.
 static std::string viewOf(const Op &op) {
   std::string text = fmt::format("v{}", op.window);
+  for (const Sliced &sliced : op.slices)
+    text += fmt::format(".slice({}, {}, {})", sliced.axis, sliced.begin, sliced.end);
   for (const Selected &selected : op.selects)
     text += fmt::format(".select({}, {})", selected.axis, textOf(selected.index));
   return text;

@@ -98,6 +98,12 @@ struct Selected {
   Operand index;
 };
 
+/// A dimension of a view and the positions that are left of it.
+struct Sliced {
+  int axis = 0;
+  int64_t begin = 0, end = 0;
+};
+
 /// The atomics that change an element by a value, in the order of the language.
 inline constexpr std::array atomicNames = {"add", "min", "max", "and", "or", "xor", "exchange"};
 
@@ -114,9 +120,10 @@ struct Op {
   int window = -1;
   std::vector<Operand> offsets = {}; // of what is left when `selects` have each taken a dimension away
   std::vector<Selected> selects = {};
-  int index = 0; // how many dimensions of `shape` are those of the tiles among the offsets
-  int mask = -1; // the value that says which elements are accessed, if there is one
-  int cache = 0; // the hint of that number
+  std::vector<Sliced> slices = {}; // before them
+  int index = 0;                   // how many dimensions of `shape` are those of the tiles among the offsets
+  int mask = -1;                   // the value that says which elements are accessed, if there is one
+  int cache = 0;                   // the hint of that number
   bool keeps = false;
   Precision precision = Precision::ieee; // of a product
   Hints hints = {};                      // of a loop

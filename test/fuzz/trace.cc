@@ -69,6 +69,8 @@ private:
 
 View Tracing::viewOf(const Op &op) const {
   View view = views[op.window];
+  for (const Sliced &sliced : op.slices)
+    view = view.slice(sliced.axis, sliced.begin, sliced.end);
   for (const Selected &selected : op.selects)
     view = view.select(selected.axis, at(selected.index));
   return view;

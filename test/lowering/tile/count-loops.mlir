@@ -75,3 +75,33 @@ func.func @constants() attributes {tile.kernel} {
   }
   return
 }
+
+// A range that counts up or down by the sign of its step: the sign of a number of programs is known.
+// CHECK-LABEL: @sign
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step
+// CHECK-NEXT: tile.store %{{.*}}, %{{.*}}[%[[I]]]
+// CHECK: scf.for %[[J:.*]] = %{{.*}} to
+// CHECK: %[[POSITION:.*]] = arith.xori %{{.*}}, %[[FLIP:.*]] : i64
+// CHECK-NEXT: tile.store %{{.*}}, %{{.*}}[%[[POSITION]]]
+func.func @sign(%x: memref<?xf32>, %unknown: i64) attributes {tile.kernel} {
+  %c1 = arith.constant 1 : i64
+  %c63 = arith.constant 63 : i64
+  %one = arith.constant dense<1.0> : tensor<1xf32>
+  %n = tile.dim %x, 0 : memref<?xf32>
+  %p = tile.program_id 0
+  %programs = tile.num_programs 0
+  %up = arith.shrsi %programs, %c63 : i64
+  %begin = arith.xori %p, %up : i64
+  %end = arith.xori %n, %up : i64
+  %step = arith.maxsi %programs, %c1 : i64
+  scf.for %j = %begin to %end step %step : i64 {
+    %i = arith.xori %j, %up : i64
+    tile.store %one, %x[%i] : tensor<1xf32>, memref<?xf32>
+  }
+  %flip = arith.shrsi %unknown, %c63 : i64
+  scf.for %j = %p to %n step %step : i64 {
+    %i = arith.xori %j, %flip : i64
+    tile.store %one, %x[%i] : tensor<1xf32>, memref<?xf32>
+  }
+  return
+}

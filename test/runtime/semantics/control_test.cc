@@ -130,10 +130,14 @@ void collect(View out, Tile begin, Tile end, Tile step) {
 }
 const Kernel collectKernel = kernel("collect", collect);
 
+constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
+
 /// What a loop counts, by arithmetic that cannot overflow.
 std::vector<int64_t> counted(__int128 begin, __int128 end, __int128 step) {
   std::vector<int64_t> values;
-  for (__int128 i = begin; i < end; i += step)
+  if (step == least) // whose magnitude is no int64_t
+    step = -most;
+  for (__int128 i = begin; step > 0 ? i < end : i > end; i += step)
     values.push_back(static_cast<int64_t>(i));
   return values;
 }
@@ -146,7 +150,6 @@ void expectCounted(const Raw &got, int64_t begin, int64_t end, int64_t step) {
         << "iteration " << i << " of range(" << begin << ", " << end << ", " << step << ")";
 }
 
-constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
 constexpr int64_t far = int64_t{1} << 35;
 const std::vector<std::array<int64_t, 3>> bounds{{far, far + 20, 3},
                                                  {-far - 5, -far, 2},
@@ -167,7 +170,21 @@ const std::vector<std::array<int64_t, 3>> bounds{{far, far + 20, 3},
                                                  {least + 1, most - 1, int64_t{1} << 61},
                                                  {most, most, 1},
                                                  {most, least, 1},
-                                                 {least, least + 5, 2}};
+                                                 {least, least + 5, 2},
+                                                 // Down.
+                                                 {far + 20, far, -3},
+                                                 {4, -3, -1},
+                                                 {5, 5, -1},
+                                                 {5, 7, -1},
+                                                 {far, 0, -far / 4},
+                                                 {least + 10, least, -3},
+                                                 {least + 1, least, -10},
+                                                 {0, least, -(int64_t{1} << 62)},
+                                                 {most, least, -(int64_t{1} << 62)},
+                                                 {most, least, -most},
+                                                 {most, least, least},
+                                                 {most, most - 5, -2},
+                                                 {least, most, -1}};
 
 TEST_P(Control, LoopsRunOver64BitBounds) {
   for (const auto &[begin, end, step] : bounds) {
@@ -175,6 +192,30 @@ TEST_P(Control, LoopsRunOver64BitBounds) {
     launch(collectKernel, {out.ref(), begin, end, step});
     expectCounted(read(out), begin, end, step);
   }
+}
+
+// A step of 0 that nobody knew while tracing.
+TEST_P(Control, DynamicStepOfZeroCountsAsOne) {
+  const Tensor out = tensor(i64, {16}, Raw(16, 77));
+  launch(collectKernel, {out.ref(), -2, 3, int64_t{0}});
+  expectCounted(read(out), -2, 3, 1);
+}
+
+void collectUntil(View out, Tile begin, Tile end, Tile step, Tile last) {
+  Tile at = cast(0, i64) + program_id(0);
+  for (Tile i : range(begin, end, step)) {
+    break_if(i == last);
+    store(out, {at}, i);
+    at = at + 1;
+  }
+  store(out, {at}, 1000);
+}
+const Kernel collectUntilKernel = kernel("collect_until", collectUntil);
+
+TEST_P(Control, LoopsThatCountDownMayBeLeft) {
+  const Tensor out = tensor(i64, {6}, Raw(6, 77));
+  launch(collectUntilKernel, {out.ref(), 20, -20, -4, 8});
+  EXPECT_EQ(read(out), (Raw{20, 16, 12, 1000, 77, 77}));
 }
 
 struct RangeConfig {

@@ -32,7 +32,10 @@ void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
                           where(a < b, a, b),
                           fma(a, b, a),
                           floor(a),
-                          ceil(b)};
+                          ceil(b),
+                          popcount(a),
+                          clz(a),
+                          brev(a)};
   int row = 0;
   for (const Tile &result : results)
     store(out, {row++, 0}, result);
@@ -43,6 +46,19 @@ void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
 }
 const Kernel integerKernel = kernel("integers", integerOperations, extentField());
 
+/// Bit by bit: the number of ones, of leading zeros, and the bits in reverse order.
+Raw bitResults(Type type, uint64_t word) {
+  const int64_t bits = bytesOf(type) * 8;
+  uint64_t ones = 0, zeros = 0, reversed = 0;
+  for (int64_t bit = 0; bit < bits; ++bit) {
+    const uint64_t value = word >> bit & 1;
+    ones += value;
+    zeros = value ? 0 : zeros + 1; // since the last one
+    reversed |= value << (bits - 1 - bit);
+  }
+  return {ones, zeros, reversed};
+}
+
 /// The words of the operations above in wrapping 128-bit arithmetic.
 Raw integerResults(Type type, __int128 a, __int128 b) {
   const int bits = static_cast<int>(bytesOf(type) * 8);
@@ -51,6 +67,7 @@ Raw integerResults(Type type, __int128 a, __int128 b) {
   const uint64_t amount = wrap(b);
   const bool all = amount >= static_cast<uint64_t>(bits);
   const __int128 above = wideOf(type, wrap(b + 1));
+  const Raw bitwise = bitResults(type, wrap(a));
   return {wrap(a + b),
           wrap(a - b),
           wrap(product),
@@ -70,26 +87,31 @@ Raw integerResults(Type type, __int128 a, __int128 b) {
           wrap(a < b ? a : b),
           wrap(product + a),
           wrap(a),
-          wrap(b)};
+          wrap(b),
+          bitwise[0],
+          bitwise[1],
+          bitwise[2]};
 }
 
 class Elementwise : public Semantics {};
 
 TEST_P(Elementwise, IntegerOperationsWrapAndAreTotal) {
-  const char *const operations[] = {"+",  "-",   "*",   "/",   "%",   "&",     "|",     "^",   "~",     "<<",
-                                    ">>", "min", "max", "neg", "abs", "clamp", "where", "fma", "floor", "ceil of"};
+  const char *const operations[] = {"+",     "-",   "*",     "/",       "%",           "&",      "|",      "^",
+                                    "~",     "<<",  ">>",    "min",     "max",         "neg",    "abs",    "clamp",
+                                    "where", "fma", "floor", "ceil of", "popcount of", "clz of", "brev of"};
+  constexpr int count = std::size(operations);
   for (const Type type : integerTypes)
     for (const int64_t line : scalarAndExtents) {
       const int64_t extent = std::max<int64_t>(line, 1), pairs = static_cast<int64_t>(specialWords(type).size());
       const Raw a = words(type, extent, 1, 1), b = words(type, extent, pairs, 2);
-      const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {20, extent}),
+      const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {count, extent}),
                    flags(device, boolean, {9, extent});
       launch(integerKernel, {x.ref(), y.ref(), out.ref(), flags.ref()}, extentText(line));
       const Raw got = read(out), tests = read(flags);
       for (int64_t i = 0; i < extent; ++i) {
         const __int128 l = wideOf(type, a[i]), r = wideOf(type, b[i]);
         const Raw want = integerResults(type, l, r);
-        for (int op = 0; op < 20; ++op)
+        for (int op = 0; op < count; ++op)
           ASSERT_EQ(got[op * extent + i], want[op]) << nameOf(type) << ": word " << a[i] << " " << operations[op] << " "
                                                     << b[i] << " at " << i << " of " << extent;
         const bool truths[] = {l == r,   l != r,          l<r, l <= r, l> r, l >= r,

@@ -51,6 +51,34 @@ TEST_P(Language, CarriedTilesReadEachOtherInACycle) {
   }
 }
 
+static_assert(std::is_same_v<decltype(max(3, 4)), int64_t> && max(3, int64_t{-4}) == 3 && min(3u, -4) == -4);
+
+void startOver(View out, Tile n) {
+  Tile i = cast(n, i32), real = cast(n, f64), small = cast(n, u8), holds = n > 100;
+  for (Tile k : range(n)) {
+    if_(k % 3 == 2, [&] {
+      i = 0;
+      real = 5;
+      small = 200;
+      holds = true;
+    });
+    i = i + 1;
+    real = real + 0.5;
+    small = small + 1;
+  }
+  store(out, {0},
+        cast(concat({broadcast(cast(i, f64), {1}), broadcast(real, {1}), broadcast(cast(small, f64), {1}),
+                     broadcast(cast(holds, f64), {1})}),
+             f32));
+}
+const Kernel startOverKernel = kernel("start_over", startOver);
+
+// A number that is assigned to a scalar takes its type, so that a loop may carry it.
+TEST_P(Language, AssignedNumbersKeepTheTypeOfAScalar) {
+  EXPECT_EQ(run(startOverKernel, 4, 2), (Numbers{4, 3, 4, 0}));
+  EXPECT_EQ(run(startOverKernel, 4, 4), (Numbers{2, 6, 202, 1}));
+}
+
 void mixAll(View out, Tile n) {
   std::vector<Tile> tiles;
   for (int i = 0; i < 5; ++i)

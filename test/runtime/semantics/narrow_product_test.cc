@@ -55,6 +55,29 @@ const Kernel productKernel = kernel("product", product,
                                     {field("form", &ProductConfig::form), field("ta", &ProductConfig::ta),
                                      field("tb", &ProductConfig::tb), field("precision", &ProductConfig::precision)});
 
+// Every word, in sums that wrap.
+TEST_P(NarrowProducts, OfUnsignedIntegersAreExact) {
+  for (const auto &[left, right] : {std::pair{u8, u8}, {u8, i8}, {i8, u8}})
+    for (size_t form = 0; form < std::size(forms); ++form)
+      for (const bool turned : {false, true}) {
+        const auto [m, n, k] = forms[form];
+        const auto word = [](int64_t i, int64_t j) { return static_cast<uint64_t>(i * 37 + j * 101 + 128) % 256; };
+        const Tensor a = matrix(left, m, k, turned, word), b = matrix(right, k, n, turned, word);
+        const uint64_t start = 0x7FFFF000; // near the largest i32
+        const Tensor c = tensor(i32, {m, n}, Raw(m * n, start));
+        launch(productKernel, {a.ref(), b.ref(), c.ref()}, fmt::format("form={},ta={},tb={}", form, turned, turned));
+        const Raw got = read(c);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            int64_t total = start;
+            for (int64_t l = 0; l < k; ++l)
+              total += integerOf(left, word(i, l)) * integerOf(right, word(l, j));
+            ASSERT_EQ(got[i * n + j], rawOfInteger(i32, total)) << nameOf(left) << " by " << nameOf(right) << ", " << m
+                                                                << "x" << n << "x" << k << " at " << i << ", " << j;
+          }
+      }
+}
+
 TEST_P(NarrowProducts, OfSmallWholeNumbersAreExactInEveryMixAndPrecision) {
   const auto element = [](int64_t i, int64_t j, int64_t shift) {
     return static_cast<double>((i * 11 + j * 5 + shift) % 15 - 7);

@@ -204,6 +204,108 @@ TEST_P(Views, SelectedPlanesAreViewsOfTheirOwn) {
     }
 }
 
+// --- Slices ----------------------------------------------------------------------------------------------------------
+
+struct SliceConfig {
+  int axis = 0;
+};
+
+/// Loads from a slice: a block, rows by index, a plane, and a block of a slice of it under a mask.
+void loadSlice(View x, View out, View extent, Tile begin, Tile end, Tile from, SliceConfig cfg) {
+  const View slice = x.slice(cfg.axis, begin, end);
+  store(extent, {0}, slice.dim(cfg.axis));
+  store(out, {0, 0}, load(slice, {from, from}, {5, 9}));
+  store(out, {5, 0}, load(slice, {iota(5) * 2 - 1, from}, {9}));
+  store(out, {10, 0}, load(slice.select(cfg.axis, from), {0}, {9}));
+  store(out, {11, 0}, load(slice.slice(cfg.axis, 1, 3), {0, 0}, {5, 9}, {.mask = iota(9) != 4}));
+}
+const Kernel loadSliceKernel = kernel("load_slice", loadSlice, {"x", "out", "extent", "begin", "end", "from"},
+                                      {field("axis", &SliceConfig::axis)});
+
+/// Writes to a slice: a block, and by atomics, whose results are added up.
+void storeSlice(View x, View total, View before, Tile begin, Tile end, Tile from, SliceConfig cfg) {
+  store(x.slice(cfg.axis, begin, end), {from, from}, full(x.type(), {5, 9}, 99));
+  const Tile old = atomic_add(total.slice(cfg.axis, begin, end), {from, from}, full(i32, {5, 9}, 1));
+  store(before, {0}, sum(old, everywhere));
+}
+const Kernel storeSliceKernel = kernel("store_slice", storeSlice, {"x", "total", "before", "begin", "end", "from"},
+                                       {field("axis", &SliceConfig::axis)});
+
+/// A slice of a 7 × 11 view, in C++: the place of element (i, j) of it, or −1 outside.
+struct HostSlice {
+  int axis;
+  int64_t begin, extent;
+  HostSlice(int axis, int64_t first, int64_t last) : axis(axis) {
+    const int64_t all = axis == 0 ? 7 : 11;
+    begin = std::clamp<int64_t>(first, 0, all);
+    extent = std::clamp(last, begin, all) - begin;
+  }
+  int64_t placeOf(int64_t i, int64_t j) const {
+    const int64_t rows = axis == 0 ? extent : 7, columns = axis == 1 ? extent : 11;
+    if (i < 0 || i >= rows || j < 0 || j >= columns)
+      return -1;
+    return (axis == 0 ? begin + i : i) * 11 + (axis == 1 ? begin + j : j);
+  }
+};
+
+constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
+
+/// Positions near the largest integer wrap there, and are outside all the same.
+int64_t behind(int64_t from, int64_t i) { return static_cast<int64_t>(static_cast<uint64_t>(from) + i); }
+
+// Bounds are clamped to the extent, and nothing is read outside of a slice, though the view goes on there.
+TEST_P(Views, SlicesAreReadAsViewsOfTheirOwn) {
+  for (const Type type : {i8, f32, i64}) {
+    const Tensor x = counting(type, {7, 11}, 1), out(device, type, {16, 9}), extent(device, i64, {1});
+    const Raw numbers = read(x);
+    const auto at = [&](int64_t place) { return place < 0 ? 0 : numbers[place]; };
+    for (const int axis : {0, 1})
+      for (const int64_t begin : {least, int64_t(0), int64_t(2), int64_t(8)})
+        for (const int64_t end : {int64_t(-1), int64_t(3), int64_t(6), most})
+          for (const int64_t from : {int64_t(0), int64_t(1), int64_t(-2), least, most}) {
+            launch(loadSliceKernel, {x.ref(), out.ref(), extent.ref(), begin, end, from},
+                   "axis=" + std::to_string(axis));
+            const HostSlice slice(axis, begin, end), inner(axis, slice.begin + std::min<int64_t>(1, slice.extent),
+                                                           slice.begin + std::min<int64_t>(3, slice.extent));
+            Raw want(16 * 9);
+            for (int64_t j = 0; j < 9; ++j) {
+              for (int64_t i = 0; i < 5; ++i) {
+                want[i * 9 + j] = at(slice.placeOf(behind(from, i), behind(from, j)));
+                want[(5 + i) * 9 + j] = at(slice.placeOf(2 * i - 1, behind(from, j)));
+                want[(11 + i) * 9 + j] = j == 4 ? 0 : at(inner.placeOf(i, j));
+              }
+              want[10 * 9 + j] = at(axis == 0 ? slice.placeOf(from, j) : slice.placeOf(j, from));
+            }
+            ASSERT_EQ(read(extent)[0], static_cast<uint64_t>(slice.extent)) << begin << " to " << end;
+            ASSERT_EQ(read(out), want) << nameOf(type) << ", axis " << axis << ", " << begin << " to " << end << " at "
+                                       << from;
+          }
+  }
+}
+
+TEST_P(Views, NothingIsWrittenOutsideOfASlice) {
+  for (const int axis : {0, 1})
+    for (const int64_t begin : {least, int64_t(2), int64_t(8)})
+      for (const int64_t end : {int64_t(-1), int64_t(6), most})
+        for (const int64_t from : {int64_t(0), int64_t(-2), least, most}) {
+          const Tensor x = counting(f32, {7, 11}, 1), total = counting(i32, {7, 11}, 5), before(device, i32, {1});
+          Raw want = read(x), sums = read(total);
+          launch(storeSliceKernel, {x.ref(), total.ref(), before.ref(), begin, end, from},
+                 "axis=" + std::to_string(axis));
+          const HostSlice slice(axis, begin, end);
+          uint64_t old = 0;
+          for (int64_t i = 0; i < 5; ++i)
+            for (int64_t j = 0; j < 9; ++j)
+              if (const int64_t place = slice.placeOf(behind(from, i), behind(from, j)); place >= 0) {
+                want[place] = rawOfReal(f32, 99);
+                old += sums[place]++;
+              }
+          ASSERT_EQ(read(x), want) << "axis " << axis << ", " << begin << " to " << end << " at " << from;
+          ASSERT_EQ(read(total), sums) << "axis " << axis << ", " << begin << " to " << end << " at " << from;
+          ASSERT_EQ(read(before)[0], old) << "outside of the slice an atomic returns 0";
+        }
+}
+
 // --- Atomics ---------------------------------------------------------------------------------------------------------
 
 struct OrderConfig {
