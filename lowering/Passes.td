@@ -380,7 +380,8 @@ def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
   let summary = "chooses a layout for each load, store and atomic addition";
   let description = [{
     Adjacent threads access adjacent elements. A thread accesses as many consecutive elements as one instruction moves: up to 16
-    bytes, if strides, offsets, extents and the view's alignment permit. `simt.layout` and `simt.vector` record the choice.
+    bytes, if strides, offsets and the view's alignment permit. `simt.layout` and `simt.vector` record the choice. `simt.ragged` says
+    that the view may end within such a vector, because its extent is no multiple of it or is not known.
 
     ```mlir
     %0 = tile.load %x[%m, %k] : … -> tensor<64x64xf16>

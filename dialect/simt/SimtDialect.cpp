@@ -63,6 +63,7 @@ static LogicalResult verifyOrder(Operation *op, Attribute value) {
 
 /// simt.layout        a layout, on an operation of `tile` that it is chosen for      (gpu-coalesce-accesses, …)
 /// simt.vector        i64 from 1, an access: elements that lie together in a thread  (gpu-coalesce-accesses)
+/// simt.ragged        unit, an access of vectors: the view may end within one        (gpu-coalesce-accesses)
 /// simt.bitonic       unit, a sort of lines that ascend and then descend             (gpu-pad-sorts)
 /// simt.mma           unit, a product that the tensor core computes                  (gpu-select-instructions)
 /// simt.wgmma         unit, one that groups of warps compute if both operands, or
@@ -87,6 +88,9 @@ LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<LayoutAttr>(attribute.getValue()) ? success() : expected("a layout");
   if (name == "simt.vector")
     return isNumber(1) ? success() : expected("an i64 from 1");
+  if (name == "simt.ragged")
+    return isa<tile::AccessOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success()
+                                                                          : expected("a unit on an access of a view");
   if (name == "simt.mma" || name == "simt.wgmma" || name == "simt.chained")
     return isa<tile::DotOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a 'tile.dot'");
   if (name == "simt.bitonic")

@@ -49,9 +49,8 @@ static bool isCheap(tile::AccessOp access, const TileLayout &layout) {
 
 /// Gives an access another layout.
 static void adopt(tile::AccessOp access, LayoutAttr layout) {
-  Builder builder(access->getContext());
   access->setAttr("simt.layout", layout);
-  access->setAttr("simt.vector", builder.getI64IntegerAttr(trafficIn(layout.getLayout(), access).vector));
+  setVector(access, trafficIn(layout.getLayout(), access).vector);
 }
 
 static bool isConstantLike(Operation *op) { return isa<arith::ConstantOp, tile::IotaOp, tile::SplatOp>(op); }

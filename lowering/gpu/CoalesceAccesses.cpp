@@ -1,10 +1,11 @@
 // A layout for each access of memory: neighbouring threads at neighbouring addresses, and in a thread as many elements
 // in a row as one instruction moves.
 //
-// What an instruction moves is aligned when the view's first element is (`tile.align`), the strides are (static, or
-// `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It lies inside or outside the view as a
-// whole when what it moves divides the view's extent in that dimension (static, or `tile.extent_by_16`), too, or all of
-// it is known to lie inside (`tile.inside`).
+// An instruction moves a vector: it is aligned when the view's first element is (`tile.align`), the strides are
+// (static, or `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It lies inside or outside the
+// view as a whole when its size divides the view's extent in that dimension (static, or `tile.extent_by_16`), too, or
+// the whole tile is known to lie inside (`tile.inside`). Else the view may end within a vector, which `simt.ragged`
+// says: gpu-distribute moves that one vector element by element.
 //
 // Where tiles of that shape are reduced along memory, and there are rows enough, each warp gets whole rows: it reduces
 // them by shuffles, and no warp waits for another. Tiles of one shape that lie alike in memory get one layout, that of
@@ -68,6 +69,8 @@ struct GlobalAccess {
   int64_t bytes() const { return std::max(8u, tile().getElementTypeBitWidth()) / 8; }
   /// `fastest` is the dimension of the tile in which neighbours lie.
   SmallVector<Limit> limits(unsigned fastest) const;
+  /// Whether the view may end within one of the vectors, which lie along `fastest`.
+  bool isRagged(unsigned fastest, int64_t vector) const;
   /// In the library's words, with storage for the strides.
   simt::Access inMemory(SmallVector<int64_t> &strides) const;
 };
@@ -129,6 +132,11 @@ SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   return limits;
 }
 
+bool GlobalAccess::isRagged(unsigned fastest, int64_t vector) const {
+  return llvm::any_of(limits(fastest),
+                      [&](const Limit &limit) { return limit.what == extentLimit && limit.divisor % vector != 0; });
+}
+
 simt::Access GlobalAccess::inMemory(SmallVector<int64_t> &strides) const {
   strides = this->strides();
   for (int64_t &stride : strides)
@@ -139,11 +147,24 @@ simt::Access GlobalAccess::inMemory(SmallVector<int64_t> &strides) const {
     return access;
   access.divisibility = 0;
   for (const Limit &limit : limits(simt::orderOf(access).front()))
-    access.divisibility = std::gcd(access.divisibility, limit.divisor);
+    if (limit.what != extentLimit)
+      access.divisibility = std::gcd(access.divisibility, limit.divisor);
   return access;
 }
 
 } // namespace
+
+void setVector(tile::AccessOp op, int64_t vector) {
+  Builder builder(op->getContext());
+  const GlobalAccess global{op};
+  SmallVector<int64_t> strides;
+  const SmallVector<unsigned> order = simt::orderOf(global.inMemory(strides));
+  op->setAttr("simt.vector", builder.getI64IntegerAttr(vector));
+  if (vector > 1 && global.isRagged(order.front(), vector))
+    op->setAttr("simt.ragged", builder.getUnitAttr());
+  else
+    op->removeAttr("simt.ragged");
+}
 
 /// Values of a row that a lane may hold, so that a warp can hold whole rows.
 static constexpr int64_t mostRowValues = 64;
@@ -222,12 +243,11 @@ private:
 } // namespace
 
 static void choose(tile::AccessOp op, const Shapes &shapes) {
-  Builder builder(op->getContext());
   SmallVector<int64_t> strides;
   const simt::Access access = GlobalAccess{op}.inMemory(strides);
   const simt::TileLayout layout = shapes.layoutOf(access);
   op->setAttr("simt.layout", simt::LayoutAttr::get(op->getContext(), layout));
-  op->setAttr("simt.vector", builder.getI64IntegerAttr(simt::trafficOf(access, layout).vector));
+  setVector(op, simt::trafficOf(access, layout).vector);
 }
 
 // --- Layouts that accesses share -------------------------------------------------------------------------------------
@@ -312,20 +332,20 @@ void Company::agree(ArrayRef<tile::AccessOp> together) {
   for (tile::AccessOp op : together) {
     const auto sizes = tile::shapeOf(op.getTile().getType());
     op->setAttr("simt.layout", simt::LayoutAttr::get(op->getContext(), withOnes(layout, sizes)));
-    op->setAttr("simt.vector", IntegerAttr::get(IntegerType::get(op->getContext(), 64), std::min(vector(op), widest)));
+    setVector(op, std::min(vector(op), widest));
   }
 }
 } // namespace
 
 // --- Reasons ---------------------------------------------------------------------------------------------------------
 
-/// Which of the limits keep vectors of `wanted` elements from being aligned and whole: what is known to be no multiple,
-/// and what may be one.
+/// Which of the limits keep vectors of `wanted` elements from being aligned: what is known to be no multiple, and what
+/// may be one.
 static std::string whyNoMultiples(ArrayRef<Limit> limits, int64_t wanted) {
   std::string known, unknown;
   int64_t count = 0;
   for (const Limit &limit : limits) {
-    if (limit.divisor % wanted == 0)
+    if (limit.divisor % wanted == 0 || limit.what == extentLimit)
       continue;
     const std::string name = limit.what + (limit.dim ? " of dimension " + std::to_string(*limit.dim) : std::string());
     if (limit.isExact)

@@ -11,16 +11,14 @@
 #include "lowering/analysis/TileUses.h"
 #include "lowering/tile/Atomics.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+
 using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
 using simt::TileLayout;
-
-static int64_t vectorOf(Operation *op) {
-  auto vector = op->getAttrOfType<IntegerAttr>("simt.vector");
-  return vector ? vector.getInt() : 1;
-}
 
 /// Nothing that the kernel may write overlaps the view.
 static bool isReadOnly(ThreadCode &code, tile::AccessOp load) {
@@ -44,21 +42,98 @@ static Value asTile(ThreadCode &code, ArrayRef<Value> elements, Type element) {
                                   code.make<arith::ConstantOp>(code.builder.getZeroAttr(type)));
 }
 
+// --- Packets within which a view ends --------------------------------------------------------------------------------
+
+/// Values that `then` gives where the condition holds, and else those that there are.
+static Values where(ThreadCode &code, Value condition, const Values &values, function_ref<Values()> then) {
+  auto branch = scf::IfOp::create(code.builder, code.loc, TypeRange(ValueRange(values)), condition, !values.empty());
+  const OpBuilder::InsertionGuard guard(code.builder);
+  code.builder.setInsertionPointToStart(branch.thenBlock());
+  const Values results = then();
+  if (values.empty())
+    return {};
+  scf::YieldOp::create(code.builder, code.loc, results);
+  code.builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(code.builder, code.loc, values);
+  return Values(branch.getResults());
+}
+
+/// Does `part` for each packet that the view's end cuts: one branch for all of them, which the tiles that lie inside
+/// skip, and in it one for each place along memory. `packets` are the values that there are of each, if any, and become
+/// those that `part` gives.
+static void atCuts(ThreadCode &code, const GlobalTile &tile, const Indices &begins, Values &packets,
+                   function_ref<Value(size_t)> part) {
+  if (!tile.isCut())
+    return;
+  llvm::MapVector<int64_t, SmallVector<size_t>> places;
+  for (const auto [number, stored] : llvm::enumerate(begins))
+    places[tile.placeOf(stored)].push_back(number);
+  packets = where(code, tile.isCut(), packets, [&] {
+    Values all = packets;
+    for (const auto &[place, numbers] : places) {
+      Values here;
+      for (const size_t number : packets.empty() ? ArrayRef<size_t>() : ArrayRef(numbers))
+        here.push_back(packets[number]);
+      const Values parts = where(code, tile.isCut(begins[numbers.front()]), here, [&] {
+        return llvm::map_to_vector(numbers, [&](size_t number) { return part(number); });
+      });
+      for (const auto [number, value] : llvm::zip(numbers, parts))
+        all[number] = value;
+    }
+    return all;
+  });
+}
+
+// --- Loads and stores ------------------------------------------------------------------------------------------------
+
+/// A packet in words of 32 bits, or in elements where these are larger: as a load gives it.
+static VectorType wordsOf(VectorType packet) {
+  const unsigned element = packet.getElementTypeBitWidth();
+  const auto total = static_cast<unsigned>(element * packet.getNumElements());
+  if (element >= 32)
+    return packet;
+  const unsigned word = std::min(total, 32u);
+  return VectorType::get({total / word}, IntegerType::get(packet.getContext(), word));
+}
+
+static Value recast(ThreadCode &code, Value packet, VectorType type) {
+  return packet.getType() == type ? packet : code.make<vector::BitCastOp>(type, packet);
+}
+
 static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
   GlobalTile tile(code, op);
-  tile.vector = vectorOf(op);
   const TypedAttr pad = tile::paddingOf(op.getPadding(), tile.element);
-  const auto packet = VectorType::get({tile.vector}, tile.element);
-  const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(packet, Attribute(pad)));
+  const auto packet = VectorType::get({tile.vector}, tile.element), single = VectorType::get({1}, tile.element);
+  // A branch chooses between words: taking them apart before it would wait for them.
+  const VectorType words = tile.isCut() ? wordsOf(packet) : packet;
+  const Value other = recast(code, code.make<arith::ConstantOp>(DenseElementsAttr::get(packet, Attribute(pad))), words);
   const Value padded = code.make<arith::ConstantOp>(pad);
   const bool readonly = isReadOnly(code, op);
-  Values elements(tile.layout.numStored(), padded);
-  for (const int64_t stored : tile.packets()) {
-    const Value inside = tile.isInside(stored);
-    auto loaded = simt::LoadOp::create(code.builder, code.loc, packet, simt::Space::Global, tile.address(stored),
-                                       tile.displacement(stored), inside, inside ? other : Value(), readonly);
+  const auto load = [&](VectorType type, int64_t stored, int64_t past, Value inside, Value orElse) {
+    auto loaded = simt::LoadOp::create(code.builder, code.loc, type, simt::Space::Global, tile.address(stored),
+                                       tile.displacement(stored) + past, inside, inside ? orElse : Value(), readonly);
     tile::copyCache(op, loaded);
-    auto parts = vector::ToElementsOp::create(code.builder, code.loc, loaded.getResult());
+    return loaded.getResult();
+  };
+  const Indices begins = tile.packets();
+  Values packets, beside;
+  for (const int64_t stored : begins) {
+    packets.push_back(load(words, stored, 0, tile.isInside(stored), other));
+    beside.push_back(tile.isCut() ? tile.isBeside(stored) : Value());
+  }
+  atCuts(code, tile, begins, packets, [&](size_t number) {
+    Values parts(
+        vector::ToElementsOp::create(code.builder, code.loc, recast(code, packets[number], packet)).getResults());
+    for (int64_t i = 0; i < tile.mostRest(); ++i) {
+      const Value orElse = code.make<vector::FromElementsOp>(single, parts[i]);
+      const Value inside = code.both(tile.isInRest(i), beside[number]);
+      parts[i] = code.make<vector::ExtractOp>(load(single, begins[number], i * tile.bytes, inside, orElse), 0);
+    }
+    return recast(code, code.make<vector::FromElementsOp>(packet, parts), words);
+  });
+  Values elements(tile.layout.numStored(), padded);
+  for (const auto [stored, loaded] : llvm::zip(begins, packets)) {
+    auto parts = vector::ToElementsOp::create(code.builder, code.loc, recast(code, loaded, packet));
     llvm::copy(parts.getResults(), elements.begin() + stored);
   }
   code.set(op.getTile(), asTile(code, elements, op.getTile().getType().getElementType()));
@@ -75,18 +150,27 @@ static Values storedElements(ThreadCode &code, Value value) {
 
 static void distributeStore(ThreadCode &code, tile::AccessOp op) {
   GlobalTile tile(code, op);
-  tile.vector = vectorOf(op);
   const Values elements = storedElements(code, op.getTile());
-  const auto packet = VectorType::get({tile.vector}, tile.element);
   const Value owner = code.isOwner(tile.layout);
-  for (const int64_t stored : tile.packets()) {
-    const Value part = code.make<vector::FromElementsOp>(packet, ArrayRef(elements).slice(stored, tile.vector));
-    const Value predicate = code.both(tile.isInside(stored), owner);
-    auto store = simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
-                                       tile.displacement(stored), predicate);
-    store.setStrong(op.getIndexRank() > 0); // several threads may name one element: one of them writes it, whole
-    tile::copyCache(op, store);
+  const auto store = [&](int64_t stored, int64_t from, int64_t count, Value predicate) {
+    const auto packet = VectorType::get({count}, tile.element);
+    const Value part = code.make<vector::FromElementsOp>(packet, ArrayRef(elements).slice(stored + from, count));
+    auto made = simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
+                                      tile.displacement(stored) + from * tile.bytes, predicate);
+    made.setStrong(op.getIndexRank() > 0); // several threads may name one element: one of them writes it, whole
+    tile::copyCache(op, made);
+  };
+  const Indices begins = tile.packets();
+  Values beside, none;
+  for (const int64_t stored : begins) {
+    store(stored, 0, tile.vector, code.both(tile.isInside(stored), owner));
+    beside.push_back(tile.isCut() ? code.both(tile.isBeside(stored), owner) : Value());
   }
+  atCuts(code, tile, begins, none, [&](size_t number) {
+    for (int64_t i = 0; i < tile.mostRest(); ++i)
+      store(begins[number], i, 1, code.both(tile.isInRest(i), beside[number]));
+    return Value();
+  });
 }
 
 /// A thread of several with the same elements copies them; what lies past the tile's end is zeros, too, and all of a
@@ -94,8 +178,8 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
 void distributeFetch(ThreadCode &code, simt::FetchOp op) {
   const simt::ImageAttr image = op.getImage();
   GlobalTile tile(code, op, op.getView(), op.getOffsets(),
-                  RankedTensorType::get(image.getShape(), image.getElement(), op.getLayout()));
-  tile.vector = static_cast<int64_t>(op.getVector());
+                  RankedTensorType::get(image.getShape(), image.getElement(), op.getLayout()),
+                  static_cast<int64_t>(op.getVector()));
   const TileLayout &layout = tile.layout;
   const unsigned bytes = image.getBits() / 8;
   simt::Vecs columns(layout.core().then(image.getMap()).columns());

@@ -24,11 +24,20 @@ static Type storedType(Type element) {
   return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
 }
 
+static int64_t vectorOf(tile::AccessOp access) {
+  const auto vector = access->getAttrOfType<IntegerAttr>("simt.vector");
+  return vector && !access.isAtomic() ? vector.getInt() : 1;
+}
+
+GlobalTile::GlobalTile(ThreadCode &code, tile::AccessOp access)
+    : GlobalTile(code, access, access.getView(), access.getSubscripts(), access.getTile().getType(), vectorOf(access),
+                 access.getMaskIfAny()) {}
+
 GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange subscripts, RankedTensorType tile,
-                       Value maskTile)
+                       int64_t vector, Value maskTile)
     : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
-      code(code), fits32(static_cast<bool>(factOf(view, "tile.fits_32"))), view(code.held(view)),
-      subscripts(subscripts), bytes(element.getIntOrFloatBitWidth() / 8) {
+      vector(vector), bytes(element.getIntOrFloatBitWidth() / 8), code(code),
+      fits32(static_cast<bool>(factOf(view, "tile.fits_32"))), view(code.held(view)), subscripts(subscripts) {
   for (const Value subscript : subscripts)
     if (isa<RankedTensorType>(subscript.getType()))
       index = subscript;
@@ -36,7 +45,7 @@ GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange s
   for (unsigned axis = 0, next = indexRank; axis < axes(); ++axis)
     dims.push_back(isNamed(axis) ? 0 : next++);
   findStrides(cast<MemRefType>(view.getType()));
-  findBounds(cast<MemRefType>(view.getType()), op->getAttrOfType<DenseI64ArrayAttr>("tile.inside"));
+  findBounds(cast<MemRefType>(view.getType()), op);
   const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
   base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
   for (unsigned axis = 0; axis < axes(); ++axis) {
@@ -84,7 +93,8 @@ Value GlobalTile::strideBytes(unsigned axis) {
   return fits32 ? code.make<arith::ExtUIOp>(code.builder.getI64Type(), unknownStrides[axis]) : unknownStrides[axis];
 }
 
-void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
+void GlobalTile::findBounds(MemRefType type, Operation *op) {
+  const auto inside = op->getAttrOfType<DenseI64ArrayAttr>("tile.inside");
   const auto extentOf = [&](unsigned dim) {
     return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
                                   : code.i64(type.getDimSize(dim));
@@ -110,6 +120,8 @@ void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
       continue;
     }
     bound = boundsOf(axis, extentOf(axis));
+    if (vector > 1 && op->hasAttr("simt.ragged") && dims[axis] == fastest())
+      findCut(axis, type);
     const Value share = code.shareOf(attribute, dims[axis]);
     if (share)
       bound.high = code.make<arith::SubIOp>(bound.high, share, noWrap);
@@ -117,6 +129,24 @@ void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
       bound.low = code.make<arith::SubIOp>(bound.low, share);
   }
 }
+
+/// Tiles begin at multiples of a packet. So the bound that all threads share is no multiple where the view ends within
+/// a packet, and has the rest that the view's extent has. A bound that is no position of the tile is not the view's
+/// end.
+void GlobalTile::findCut(unsigned axis, MemRefType type) {
+  Value &high = bounds[axis].high;
+  cutAxis = axis;
+  if (!type.isDynamicDim(axis))
+    knownRest = type.getDimSize(axis) % vector;
+  rest = code.make<arith::AndIOp>(high, code.i32(vector - 1));
+  const Value someRest = code.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, code.i32(0));
+  const Value size = code.i32(layout.shape()[dims[axis]].size);
+  const Value endsHere = code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, high, size);
+  cut = code.both(someRest, endsHere);
+  high = code.make<arith::AndIOp>(high, code.i32(-vector));
+}
+
+unsigned GlobalTile::fastest() const { return layout.shape().unitOf(layout.bases(simt::Hw::reg).front()).dim; }
 
 bool GlobalTile::isNear(Value offset) const {
   const ConstantIntRanges range = rangeOf(offset);
@@ -311,13 +341,24 @@ int64_t GlobalTile::positionsAlong(unsigned axis) const {
   return layout.shape()[dim].padded / layout.shape()[dim].core() << bits;
 }
 
-Value GlobalTile::isInside(int64_t stored, Value inside) {
+Value GlobalTile::isCut(int64_t stored) const {
+  return code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, bounds[*cutAxis].high, code.i32(placeOf(stored)));
+}
+
+Value GlobalTile::isInRest(int64_t index) const {
+  return knownRest ? Value() : code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, rest, code.i32(index));
+}
+
+Value GlobalTile::isInside(int64_t stored, Value also) { return insideBut(std::nullopt, stored, also); }
+
+Value GlobalTile::insideBut(std::optional<unsigned> without, int64_t stored, Value inside) {
   if (byPositions.empty()) {
     byPositions = llvm::to_vector(llvm::seq(axes()));
     llvm::stable_sort(byPositions, [&](unsigned a, unsigned b) { return positionsAlong(a) < positionsAlong(b); });
   }
   for (const unsigned axis : byPositions)
-    inside = code.both(inside, isInsideAlong(stored, axis));
+    if (axis != without)
+      inside = code.both(inside, isInsideAlong(stored, axis));
   return mask.empty() ? inside : code.both(inside, mask[stored]);
 }
 

@@ -10,8 +10,11 @@
 //
 // computed once for the tile, in 64 bits where it must be; a thread's share is subtracted from both, and the known
 // parts of positions are compared with the rest in 32. Where the tile's extent is 1, o is inside as a number without
-// sign that is less than the view's extent. Packets lie inside or outside as a whole: gpu-coalesce-accesses has seen to
-// it.
+// sign that is less than the view's extent.
+//
+// Packets of V elements begin at multiples of V along memory, so that low is such a multiple. Where the view may end
+// within a packet (`simt.ragged`), `high` is rounded down to a multiple of V: a packet lies inside as a whole where it
+// begins below. The view ends within the packet that begins there; so many of its elements lie inside as remain.
 
 #pragma once
 
@@ -26,28 +29,39 @@ namespace kiln::lowering::gpu {
 /// One tile in one view.
 class GlobalTile {
 public:
-  GlobalTile(ThreadCode &code, tile::AccessOp access)
-      : GlobalTile(code, access, access.getView(), access.getSubscripts(), access.getTile().getType(),
-                   access.getMaskIfAny()) {}
+  /// Packets of one element where the access is atomic.
+  GlobalTile(ThreadCode &code, tile::AccessOp access);
   /// A tile with a layout at `subscripts`: numbers where it begins in a dimension of the view, or tiles that name every
   /// position. `op` says along which dimensions all of it lies inside, in `tile.inside`.
   GlobalTile(ThreadCode &code, mlir::Operation *op, mlir::Value view, mlir::ValueRange subscripts,
-             mlir::RankedTensorType tile, mlir::Value mask = {});
+             mlir::RankedTensorType tile, int64_t vector, mlir::Value mask = {});
 
-  /// Elements of a packet.
-  int64_t vector = 1;
   /// Stored indices at which packets begin, without those that no thread has in the tile.
   Indices packets() const;
   mlir::Value address(int64_t stored);
   int64_t displacement(int64_t stored) const;
-  /// Whether a packet lies inside, and `also` holds; null when it is so of all.
+  /// Whether a packet lies inside as a whole, and `also` holds; null when it is so of all.
   mlir::Value isInside(int64_t stored, mlir::Value also = {});
+  /// Whether the view ends within some packet of the tile, the same in all threads; null when it cannot.
+  mlir::Value isCut() const { return cut; }
+  /// Whether the view ends within this packet, wherever it lies in other dimensions.
+  mlir::Value isCut(int64_t stored) const;
+  /// Whether a packet lies inside but for the dimension in which the view ends within some; null when it is so of all.
+  mlir::Value isBeside(int64_t stored) { return insideBut(cutAxis, stored, {}); }
+  /// Elements of the packet within which the view ends that may lie inside, and whether the one at `index` does; null
+  /// when it is known to.
+  int64_t mostRest() const { return knownRest.value_or(vector - 1); }
+  mlir::Value isInRest(int64_t index) const;
+  /// Where a packet begins in the dimension along memory, but for the thread's share.
+  int64_t placeOf(int64_t stored) const { return layout.positionOf(stored)[fastest()]; }
   /// The bytes of a packet along `dim` that lie inside, i32, when it need not be inside or outside as a whole.
   mlir::Value bytesInside(int64_t stored, unsigned dim);
 
   const simt::LayoutAttr attribute;
   const simt::TileLayout layout;
   const mlir::Type element; // as memory has it: bool is i8
+  const int64_t vector;     // elements of a packet
+  const int64_t bytes;      // of an element
 
 private:
   /// What the known part of a position in one dimension must be from and below, i32: the thread's share has been
@@ -62,7 +76,12 @@ private:
     mlir::Value extent;
   };
   void findStrides(mlir::MemRefType type);
-  void findBounds(mlir::MemRefType type, mlir::DenseI64ArrayAttr inside);
+  void findBounds(mlir::MemRefType type, mlir::Operation *op);
+  /// Of the axis along which the view may end within a packet.
+  void findCut(unsigned axis, mlir::MemRefType type);
+  /// The dimension of the tile along which the elements of a packet lie.
+  unsigned fastest() const;
+  mlir::Value insideBut(std::optional<unsigned> without, int64_t stored, mlir::Value inside);
   void findNames();
   mlir::Value isPositionInside(mlir::Value offset, mlir::Value extent);
   Bounds boundsOf(unsigned axis, mlir::Value extent);
@@ -86,7 +105,6 @@ private:
   const bool fits32; // what `tile.fits_32` says holds of the view
   const mlir::Value view;
   const llvm::SmallVector<mlir::Value, 4> subscripts;
-  const int64_t bytes;
   llvm::SmallVector<unsigned> dims;              // of the tile, by axes of the view that are not named
   unsigned indexRank = 0;                        // the tile's first dimensions are those of what names positions
   mlir::Value index;                             // one of these tiles
@@ -94,6 +112,9 @@ private:
   llvm::SmallVector<mlir::Value> unknownStrides; // in bytes: without sign in i32 where it fits, else i64
   llvm::SmallVector<Names> names;                // by axes
   llvm::SmallVector<Bounds> bounds;
+  std::optional<unsigned> cutAxis;
+  mlir::Value cut, rest; // rest: i32, modulo the packet
+  std::optional<int64_t> knownRest;
   llvm::SmallVector<unsigned> byPositions; // axes, those first along which a thread has few positions
   Values mask;                             // of what the thread stores; empty without one
   mlir::Value base;

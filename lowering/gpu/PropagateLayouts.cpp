@@ -9,6 +9,7 @@
 // few numbers of memory beside these that several threads need, where the conversion would take shared memory: each
 // reads its own. What an operation moves to other threads keeps the layout that it has: gpu-expand-exchanges moves it.
 
+#include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
@@ -321,7 +322,7 @@ Value Propagation::in(LayoutAttr layout, Value value) {
       constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(version.getType())));
     if (auto load = dyn_cast<tile::LoadOp>(again)) {
       load->setAttr("simt.layout", layout);
-      load->setAttr("simt.vector", builder.getI64IntegerAttr(packetIn(layout.getLayout(), load)));
+      setVector(cast<tile::AccessOp>(again), packetIn(layout.getLayout(), load));
     }
   } else {
     version = simt::ConvertOp::create(builder, value.getLoc(), simt::withLayout(value.getType(), layout), value);

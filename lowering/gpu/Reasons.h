@@ -25,7 +25,7 @@ CopyWidth copyWidthOf(tile::LoadOp load);
 bool isFewNumbers(mlir::Operation *op);
 
 /// Elements that a thread may load at once in a layout that was not chosen for memory: at most 16 bytes, which are
-/// aligned, lie within the view or outside as a whole, and are the thread's first values (CoalesceAccesses.cpp).
+/// aligned and are the thread's first values (CoalesceAccesses.cpp).
 int64_t packetIn(const simt::TileLayout &layout, tile::LoadOp load);
 
 /// Whether tensor cores multiply factors of f32 as sums of two numbers, as the precision permits.

@@ -20,7 +20,7 @@ inline constexpr int64_t unknownStride = INT64_MIN;
 struct Access {
   llvm::ArrayRef<int64_t> sizes;   // of the tile
   llvm::ArrayRef<int64_t> strides; // between elements of a dimension; `unknownStride`
-  int64_t divisibility = 1;        // divides the tile's address, strides that are unknown, and where the view ends
+  int64_t divisibility = 1;        // divides the tile's address and strides that are unknown
   unsigned bits = 32;              // of an element
 };
 
@@ -29,8 +29,8 @@ struct Access {
 llvm::SmallVector<unsigned> orderOf(const Access &access);
 
 /// Elements, a power of two, that a thread may load or store at once along the fastest dimension: at most 16 bytes,
-/// aligned, dividing the extent so that a vector is whole inside or outside, and not so many that threads are left
-/// without any. 1 unless the fastest stride is 1.
+/// aligned, dividing the tile's extent, and not so many that threads are left without any. 1 unless the fastest stride
+/// is 1.
 int64_t vectorWidth(const Access &access, unsigned numWarps);
 
 /// The layout for a load or store: vectors of `vectorWidth` elements, consecutive threads along memory. With

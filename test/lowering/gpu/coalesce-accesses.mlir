@@ -14,7 +14,7 @@ func.func @aligned(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64
 
 // -----
 
-// Where the first dimension is the fastest, its extent and offset count: here neither is known.
+// Where the first dimension is the fastest, its offset counts, and the stride of the other: here neither is known.
 // CHECK-LABEL: func @column_major
 // CHECK: tile.load {{.*}} simt.vector = 1 : i64
 func.func @column_major(%x: memref<?x64xf32, strided<[1, ?]>> {tile.align = 16 : i64}, %m: i64) attributes {tile.kernel} {
@@ -41,9 +41,9 @@ func.func @narrow(%x: memref<8192xbf16> {tile.align = 16 : i64}, %y: memref<8192
 
 // -----
 
-// Where the extent is not known a packet may lie across the view's end: one element each.
+// Where the extent is not known the view may end within a packet, which is as wide as with any extent.
 // CHECK-LABEL: func @extent
-// CHECK: tile.load {{.*}} lane [d0:1 d0:2 d0:4 d0:8 d0:16], {{.*}} simt.vector = 1 : i64
+// CHECK: tile.load {{.*}} lane [d0:4 d0:8 d0:16 d0:32 d0:64], {{.*}} simt.ragged, simt.vector = 4 : i64
 func.func @extent(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64}) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %0 = tile.load %x[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
@@ -52,9 +52,9 @@ func.func @extent(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64}) attri
 
 // -----
 
-// Nor may an extent that the packet does not divide be known.
+// So it may where the extent is known and the packet does not divide it.
 // CHECK-LABEL: func @ragged_extent
-// CHECK: tile.load {{.*}} simt.vector = 2 : i64
+// CHECK: tile.load {{.*}} simt.ragged, simt.vector = 4 : i64
 func.func @ragged_extent(%x: memref<1022xf32> {tile.align = 16 : i64}) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %0 = tile.load %x[%c0] : memref<1022xf32> -> tensor<1024xf32>
@@ -115,8 +115,8 @@ func.func @strides(%x: memref<?x64xf32, strided<[66, 1]>> {tile.align = 16 : i64
 
 // A vector is whole inside or outside where the last extent says so.
 // CHECK-LABEL: func @extents
-// CHECK: tile.load %arg0{{.*}} simt.vector = 1 : i64
-// CHECK: tile.load %arg1{{.*}} simt.vector = 4 : i64
+// CHECK: tile.load %arg0{{.*}} simt.ragged, simt.vector = 4 : i64
+// CHECK: tile.load %arg1{{.*}}]>, simt.vector = 4 : i64
 func.func @extents(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64},
                    %y: memref<?xf32, strided<[1]>> {tile.align = 16 : i64, tile.extent_by_16})
     attributes {tile.kernel} {
@@ -342,9 +342,10 @@ func.func @masks(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64},
 
 // Where all of a tile lies inside, packets are whole whatever the extent is.
 // CHECK-LABEL: func @inside
-// CHECK: tile.load {{.*}}simt.vector = 8 : i64, tile.inside
-// CHECK: tile.store {{.*}}simt.vector = 8 : i64, tile.inside
-// CHECK: tile.load {{.*}}simt.vector = 1 : i64
+// CHECK: tile.load {{.*}}]>, simt.vector = 8 : i64, tile.inside
+// CHECK: tile.store {{.*}}]>, simt.vector = 8 : i64, tile.inside
+// CHECK: tile.load {{.*}} simt.ragged, simt.vector = 8 : i64
+// CHECK: tile.store {{.*}} simt.ragged, simt.vector = 8 : i64
 func.func @inside(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16}, %m: i64)
     attributes {tile.kernel} {
   %c64 = arith.constant 64 : i64
@@ -353,5 +354,18 @@ func.func @inside(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
   tile.store %0, %x[%m, %n] {tile.inside = array<i64: 0, 1>} : tensor<1x1024xbf16>, memref<?x?xbf16, strided<[?, 1]>>
   %1 = tile.load %x[%m, %n] : memref<?x?xbf16, strided<[?, 1]>> -> tensor<2x512xbf16>
   tile.store %1, %x[%m, %n] : tensor<2x512xbf16>, memref<?x?xbf16, strided<[?, 1]>>
+  return
+}
+
+// -----
+
+// Atomics are done one by one, and no view ends within one element.
+// CHECK-LABEL: func @single
+// CHECK-NOT: simt.ragged
+// CHECK: return
+func.func @single(%x: memref<1021xi32> {tile.align = 16 : i64}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %one = arith.constant dense<1> : tensor<1024xi32>
+  %0 = tile.atomic_rmw add relaxed %one, %x[%c0] : tensor<1024xi32>, memref<1021xi32>
   return
 }

@@ -72,6 +72,68 @@ func.func @packets(%v: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.war
 
 // -----
 
+#quads = #simt.layout<8x64, reg [d1:1 d1:2 d0:4], lane [d1:4 d1:8 d1:16 d1:32 d0:1], warp [d0:2]>
+
+// The view may end within a packet: whole ones lie below the last multiple of four that is inside, one compare each. Behind
+// a branch for all threads, and one for those that hold that packet, its elements have a predicate each: three at most lie
+// inside. A load takes what the vector would have given for the others.
+// CHECK-LABEL: func @ragged
+// CHECK: %[[REST:.*]] = arith.andi %[[HIGH:.*]], %c3_i32
+// CHECK: %[[SOME:.*]] = arith.cmpi ne, %[[REST]], %c0_i32
+// CHECK: %[[HERE:.*]] = arith.cmpi ult, %[[HIGH]], %c64_i32
+// CHECK: %[[CUT:.*]] = arith.andi %[[SOME]], %[[HERE]]
+// CHECK: %[[DOWN:.*]] = arith.andi %[[HIGH]], %c-4_i32
+// CHECK: %[[OWN:.*]] = arith.subi %[[DOWN]], %{{.*}} overflow<nsw>
+// CHECK: %[[BELOW:.*]] = arith.cmpi sgt, %[[OWN]], %c0_i32
+// CHECK-COUNT-2: simt.ld global %{{.*}} if %{{.*}} else %{{.*}} : vector<4xf32> : i64, vector<4xf32>
+// CHECK: %[[BOTH:.*]]:2 = scf.if %[[CUT]] -> (vector<4xf32>, vector<4xf32>) {
+// CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[OWN]], %c0_i32
+// CHECK: scf.if %[[MINE]] -> (vector<4xf32>, vector<4xf32>) {
+// CHECK: arith.cmpi sgt, %[[REST]], %c0_i32
+// CHECK: simt.ld global %[[ADDRESS:.*]] + 0 if %{{.*}} else %{{.*}} : vector<1xf32> : i64, vector<1xf32>
+// CHECK: arith.cmpi sgt, %[[REST]], %c1_i32
+// CHECK: simt.ld global %[[ADDRESS]] + 4 if
+// CHECK: arith.cmpi sgt, %[[REST]], %c2_i32
+// CHECK: simt.ld global %[[ADDRESS]] + 8 if
+// CHECK-COUNT-3: simt.ld {{.*}} : vector<1xf32> : i64, vector<1xf32>
+// CHECK-NOT: simt.ld
+// CHECK-COUNT-2: simt.st global %{{.*}} if %{{.*}} : vector<4xf32>, i64
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK-COUNT-6: simt.st global %{{.*}} if %{{.*}} : vector<1xf32>, i64
+// CHECK-NOT: simt.st
+// CHECK: return
+func.func @ragged(%v: memref<?x?xf32, strided<[?, 1]>>, %w: memref<?x?xf32, strided<[?, 1]>>, %m: i64)
+    attributes {tile.kernel, tile.warps = 2 : i64} {
+  %c64 = arith.constant 64 : i64
+  %n = arith.muli %m, %c64 : i64
+  %0 = tile.load %v[%m, %n] {simt.ragged, simt.vector = 4 : i64} : memref<?x?xf32, strided<[?, 1]>> -> tensor<8x64xf32, #quads>
+  tile.store %0, %w[%m, %n] {simt.ragged, simt.vector = 4 : i64} : tensor<8x64xf32, #quads>, memref<?x?xf32, strided<[?, 1]>>
+  return
+}
+
+// -----
+
+#halves = #simt.layout<64, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d0:32 * *], warp []>
+
+// Of an extent that is known, so is the rest: one element of 8. A branch chooses between words.
+// CHECK-LABEL: func @rest
+// CHECK: %[[VECTOR:.*]] = simt.ld global {{.*}} : i64, vector<4xi32>
+// CHECK: scf.if %{{.*}} -> (vector<4xi32>) {
+// CHECK: scf.if %{{.*}} -> (vector<4xi32>) {
+// CHECK: %[[PARTS:.*]] = vector.bitcast %[[VECTOR]] : vector<4xi32> to vector<8xbf16>
+// CHECK: simt.ld global %{{.*}} + 0 {readonly} : i64, vector<1xbf16>
+// CHECK-NOT: simt.ld
+// CHECK: return
+func.func @rest(%v: memref<50257xbf16>, %p: i64) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c64 = arith.constant 64 : i64
+  %n = arith.muli %p, %c64 : i64
+  %0 = tile.load %v[%n] {simt.ragged, simt.vector = 8 : i64} : memref<50257xbf16> -> tensor<64xbf16, #halves>
+  return
+}
+
+// -----
+
 #halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
 
 // Of a view whose extents are small the distance to its end is one difference: what is negative stays so in 32 bits.
