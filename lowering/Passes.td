@@ -51,8 +51,7 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
   let description = [{
     A loop runs for begin, begin + step, … below end, for any bounds. If the bounds cannot overflow, as those made of extents, the
     loop is left unchanged. Any other loop counts its iterations from 0 and computes the position. So the position after the last
-    one, which may overflow, is never computed. The sign of a step (`arith.shrsi %step, %c63`), by which a loop counts up or down,
-    becomes 0 where the step is known to be positive.
+    one, which may overflow, is never computed. A step's sign, `arith.shrsi %step, %c63`, becomes 0 if the step is known to be > 0.
 
     ```mlir
     scf.for %i = %begin to %end step %step : i64 { … }
@@ -380,8 +379,8 @@ def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
   let summary = "chooses a layout for each load, store and atomic addition";
   let description = [{
     Adjacent threads access adjacent elements. A thread accesses as many consecutive elements as one instruction moves: up to 16
-    bytes, if strides, offsets and the view's alignment permit. `simt.layout` and `simt.vector` record the choice. `simt.ragged` says
-    that the view may end within such a vector, because its extent is no multiple of it or is not known.
+    bytes, if strides, offsets and the view's alignment permit. `simt.layout` and `simt.vector` record the choice. `simt.ragged`:
+    the view may end within such a vector, because its extent is not known to be a multiple.
 
     ```mlir
     %0 = tile.load %x[%m, %k] : … -> tensor<64x64xf16>

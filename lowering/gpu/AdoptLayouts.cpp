@@ -1,14 +1,14 @@
-// Small tiles are loaded and stored in the layouts that others want.
+// Loads and stores small tiles in the layouts of their users, instead of converting them.
 //
 //     %0 = tile.load %gamma[…] : …, #pairs
 //     %1 = arith.extf %0 : …, #pairs                     %1 = tile.load %gamma[…] : …, #row
 //     %2 = simt.convert %1 : …, #pairs -> #row    ──►    %2 = arith.extf %1 : …, #row
 //
-// A conversion between lanes or warps costs instructions, and through shared memory two barriers. What a warp loads,
-// the others find in the first-level cache, and a store that fills no sectors is put together in the second: for tiles
-// of a few kilobytes that is cheaper, as long as lanes ask for neighbours and do not compute much more: where each
-// thread would hold all of a tile of which it now has an element, the conversion is what is cheap. Larger tiles are
-// stored as they lie where that asks memory for no more. Operands of products stay as they are, for gpu-pipeline-loads.
+// A conversion between lanes or warps costs instructions, and through shared memory two barriers. Data loaded by one
+// warp are in the L1 cache for the others, and the L2 cache combines partial sectors of stores. So for tiles of a few
+// kilobytes a direct access is cheaper, if lanes access adjacent elements and do not compute much more. If each thread
+// would hold the whole tile instead of an element, the conversion is cheaper. Larger tiles are stored in their present
+// layout if that does not increase the traffic. Operands of products are left to gpu-pipeline-loads.
 
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/MoveLayouts.h"
@@ -27,16 +27,17 @@ namespace kiln::lowering::gpu {
 using simt::LayoutAttr;
 using simt::TileLayout;
 
-/// A tile is small up to so many bytes. A warp may then touch so many sectors as well as fill half of those it touches.
+/// The size of a small tile in bytes. A warp's access to it may touch this many sectors, or must fill half of those it
+/// touches.
 static constexpr int64_t smallLoad = 8 << 10, smallStore = 1 << 10, fewSectors = 64;
-/// Operations between a load and a conversion that are done once more.
+/// The most operations between a load and a conversion that are recomputed.
 static constexpr int mostSteps = 8;
 
 static int64_t bytesOf(RankedTensorType tile) {
   return tile.getNumElements() * std::max(8u, tile.getElementTypeBitWidth()) / 8;
 }
 
-/// Whether memory may as well be asked for the tile in `layout`.
+/// Whether the tile can be accessed in `layout` without much more traffic.
 static bool isCheap(tile::AccessOp access, const TileLayout &layout) {
   constexpr int64_t sector = 32;
   const simt::Traffic traffic = trafficIn(layout, access);
@@ -47,7 +48,7 @@ static bool isCheap(tile::AccessOp access, const TileLayout &layout) {
          traffic.vector >= access->getAttrOfType<IntegerAttr>("simt.vector").getInt();
 }
 
-/// Gives an access another layout.
+/// Changes the layout of an access.
 static void adopt(tile::AccessOp access, LayoutAttr layout) {
   access->setAttr("simt.layout", layout);
   setVector(access, trafficIn(layout.getLayout(), access).vector);
@@ -55,7 +56,7 @@ static void adopt(tile::AccessOp access, LayoutAttr layout) {
 
 static bool isConstantLike(Operation *op) { return isa<arith::ConstantOp, tile::IotaOp, tile::SplatOp>(op); }
 
-/// The layout in which `op` takes its tiles for a result in `layout`; null where it does not follow.
+/// The layout of the operands of `op` for a result in `layout`; null if it is not determined.
 static LayoutAttr operandLayout(Operation *op, LayoutAttr layout) {
   auto move = dyn_cast<tile::MoveOp>(op);
   if (!move)
@@ -64,7 +65,8 @@ static LayoutAttr operandLayout(Operation *op, LayoutAttr layout) {
   return source ? LayoutAttr::get(op->getContext(), *source) : LayoutAttr();
 }
 
-/// Whether the tile follows from small loads, constants and scalars by a few operations that can be done in `layout`.
+/// Whether the tile depends only on small loads, constants and scalars, by a few operations that can be computed in
+/// `layout`.
 static bool canRemake(Value value, LayoutAttr layout, int steps = mostSteps) {
   Operation *const op = value.getDefiningOp();
   if (!isa<RankedTensorType>(value.getType()) || simt::layoutOf(value) == layout)
@@ -82,14 +84,14 @@ static bool canRemake(Value value, LayoutAttr layout, int steps = mostSteps) {
 // --- What it costs, in instructions of a thread
 // -----------------------------------------------------------------------
 
-/// Of an operation whose result lies in `layout`. Loads have predicates of their own.
+/// The cost of an operation with a result in `layout`. Loads have their own predicates.
 static int64_t instructionsOf(Operation *op, const TileLayout &layout) {
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return 2 * trafficIn(layout, cast<tile::AccessOp>(op)).packets;
   return isElementwise(op) ? layout.numStored() : 0;
 }
 
-/// Of making the tile in `layout`, as canRemake has found that it can be.
+/// The cost of computing the tile in `layout`, for tiles accepted by canRemake.
 static int64_t instructionsFor(Value value, LayoutAttr layout) {
   Operation *const op = value.getDefiningOp();
   if (!isa<RankedTensorType>(value.getType()) || simt::layoutOf(value) == layout || isConstantLike(op))
@@ -101,7 +103,7 @@ static int64_t instructionsFor(Value value, LayoutAttr layout) {
   return count;
 }
 
-/// Of what makes the tile now, as far as nobody needs it but its one user.
+/// The cost of the tile's present computation, as far as it has no other user.
 static int64_t instructionsSpared(Value value) {
   Operation *const op = value.getDefiningOp();
   if (!op || !isa<RankedTensorType>(value.getType()) || !value.hasOneUse() || isConstantLike(op))
@@ -113,7 +115,7 @@ static int64_t instructionsSpared(Value value) {
   return count;
 }
 
-/// Of a conversion, and what its barriers are worth.
+/// The cost of a conversion, with its barriers.
 static int64_t instructionsOf(simt::ConvertOp convert) {
   const TileLayout from = simt::layoutOf(convert.getSource()).getLayout(),
                    to = simt::layoutOf(convert.getResult()).getLayout();
@@ -125,7 +127,7 @@ static int64_t instructionsOf(simt::ConvertOp convert) {
   return repeats * (plan.shared().store.instructions() + plan.shared().load.instructions()) + simt::barriersWorth;
 }
 
-/// Whether the conversion asks for no fewer instructions than its tile made once more where it is wanted.
+/// Whether the conversion costs at least as many instructions as recomputing its tile in the required layout.
 static bool paysToRemake(simt::ConvertOp convert) {
   const Value source = convert.getSource();
   return instructionsFor(source, simt::layoutOf(convert.getResult())) - instructionsSpared(source) <=
@@ -135,7 +137,7 @@ static bool paysToRemake(simt::ConvertOp convert) {
 namespace {
 class Remaking {
 public:
-  /// The value in a layout, made behind where it is made.
+  /// The value in a layout, recomputed after its definition.
   Value in(LayoutAttr layout, Value value);
 
 private:
@@ -166,7 +168,7 @@ Value Remaking::in(LayoutAttr layout, Value value) {
   return versions[{value, layout}] = version;
 }
 
-/// Whether an operand of a product comes of the conversion.
+/// Whether the conversion leads to an operand of a product.
 static bool leadsToProduct(Operation *op) {
   return llvm::any_of(op->getUsers(), [](Operation *user) {
     return isa<tile::DotOp>(user) || (isa<tile::TransposeOp, tile::ReshapeOp>(user) && leadsToProduct(user));
@@ -178,7 +180,7 @@ static bool staysInLane(simt::ConvertOp convert) {
                       simt::layoutOf(convert.getResult()).getLayout()) < simt::Tier::shuffle;
 }
 
-/// Has what is only stored stored as it lies.
+/// Stores tiles that are only stored in their present layout.
 static void storeAsItLies(simt::ConvertOp convert) {
   const LayoutAttr layout = simt::layoutOf(convert.getSource());
   const bool can = llvm::all_of(convert->getUses(), [&](OpOperand &use) {
@@ -192,7 +194,7 @@ static void storeAsItLies(simt::ConvertOp convert) {
   convert.replaceAllUsesWith(convert.getSource());
 }
 
-/// Erases what nobody needs any more, from its last user back to its loads.
+/// Erases unused operations, from the last user back to the loads.
 static void eraseDead(func::FuncOp func) {
   SmallVector<Operation *> operations;
   func.walk([&](Operation *op) { operations.push_back(op); });

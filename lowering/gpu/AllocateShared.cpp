@@ -1,8 +1,8 @@
 // Places every buffer in the program's shared memory.
 //
-// Operations are numbered in program order. A buffer lives from its first to its last use; a loop that holds a use but
-// not the buffer counts as a whole: the next round may read what this one wrote. analysis/Lifetimes.h makes offsets of
-// that.
+// Operations are numbered in program order. A buffer lives from its first to its last use. A loop that contains a use,
+// but not the buffer, counts as a whole, because the next iteration may read data of this one. analysis/Lifetimes.h
+// computes offsets from that.
 
 #include "lowering/gpu/Passes.h"
 
@@ -23,16 +23,16 @@ namespace kiln::lowering::gpu {
 
 namespace {
 
-/// Where buffers begin: what the widest access and the hardware's copies need, and what products of whole groups of
-/// warps do, whose swizzle begins anew after eight rows of 128 bytes.
+/// Alignment of buffers: for the widest access and asynchronous copies, and for products of warpgroups, whose swizzle
+/// repeats after eight rows of 128 bytes.
 constexpr int64_t usualAlignment = 128, productAlignment = 1024;
 
-/// Numbers of the operations in program order, an operation's own and its last inner one's.
+/// Numbers of the operations in program order: an operation's own, and that of its last nested one.
 class ProgramOrder {
 public:
   ProgramOrder(Operation *root, int64_t alignment) : alignment(alignment) { number(root); }
 
-  /// The moments from the first to the last use of a buffer.
+  /// The lifetime of a buffer, from its first to its last use.
   Lifetime lifeOf(simt::BufferOp buffer) const {
     Lifetime life = {
         .bytes = static_cast<int64_t>(llvm::alignTo(cast<MemRefType>(buffer.getType()).getDimSize(0), alignment)),
@@ -64,13 +64,13 @@ private:
   int64_t next = 0;
 };
 
-/// A buffer as the PTX names it (lowering/Abi.h): offset, bytes, and the source line that it is for.
+/// A buffer's description in the PTX (lowering/Abi.h): offset, bytes, and source line.
 std::string partOf(simt::BufferOp buffer, int64_t offset) {
   return llvm::formatv("{0} {1} {2}", offset, cast<MemRefType>(buffer.getType()).getDimSize(0),
                        llvm::sys::path::filename(sourceLine(buffer.getLoc())));
 }
 
-/// Whether the kernel says how many stages its loops have, or one of them.
+/// Whether the kernel sets the number of stages of its loops, or of one of them.
 bool asksForStages(func::FuncOp func) {
   const auto asks = [](Operation *op) {
     return op->hasAttr("tile.stages") ? WalkResult::interrupt() : WalkResult::advance();

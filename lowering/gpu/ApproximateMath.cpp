@@ -1,6 +1,6 @@
-// Functions by the approximate instructions of PTX, which take denormal arguments for zeros and give zeros for denormal
-// results where the accuracy is `fast`. What the PTX ISA ("Floating Point Instructions") promises of each, and what
-// that makes of the functions, dialect/NUMERICS.md says; an error of r times the result is at most r · 2^24 ulp.
+// Functions by the approximate instructions of PTX, which flush denormal arguments and results if the accuracy is
+// `fast`. dialect/NUMERICS.md has the bounds of the PTX ISA ("Floating Point Instructions") and of the functions; a
+// relative error r is at most r · 2^24 ulp.
 //
 //     %0 = math.exp2 %x {tile.accuracy = "fast"} : vector<2xf32>
 //     // becomes
@@ -32,19 +32,19 @@ public:
 
   Value exp2(Value x) { return call("llvm.nvvm.ex2.approx.ftz", x); }
   Value log2(Value x) { return call("llvm.nvvm.lg2.approx.ftz.f", x); }
-  /// LLVM makes tanh.approx of that.
+  /// LLVM emits tanh.approx for it.
   Value tanh(Value x) { return emit.make<LLVM::TanhOp>(x, LLVM::FastmathFlags::afn); }
   Value fastRsqrt(Value x) { return call("llvm.nvvm.rsqrt.approx.ftz.f", x); }
   Value divide(Value a, Value b) { return call("llvm.nvvm.div.approx.ftz.f", {a, b}); }
 
-  /// 2^(x · log2 e). The product is off by half an ulp, 2^-24 of itself, and its factor by 2^-26.1 of itself, which
-  /// makes the exponential 1.3 · |x| · 2^-24 of itself.
+  /// 2^(x · log2 e). The product has a relative error of 2^-24, and the constant one of 2^-26.1, so the exponential has
+  /// a relative error of 1.3 · |x| · 2^-24.
   Value exp(Value x) { return exp2(emit.make<arith::MulFOp>(x, emit.real(x.getType(), std::numbers::log2e))); }
   Value log(Value x) { return emit.make<arith::MulFOp>(log2(x), emit.real(x.getType(), std::numbers::ln2)); }
 
-  /// y · (1 + (1 − x · y²) / 2), a step of Newton's from y = rsqrt(x) · (1 + δ), |δ| ≤ 2^-22.9. It leaves 3/2 · δ² of
-  /// the error, adds half of what rounding x · y does, 2^-25, and is rounded: 0.5 + 0.5 ulp, and less than 0.01. Of 0,
-  /// infinity and NaN the instruction's own result stays.
+  /// y · (1 + (1 − x · y²) / 2), a Newton step from y = rsqrt(x) · (1 + δ), |δ| ≤ 2^-22.9. It leaves an error of 3/2 ·
+  /// δ², adds half of the rounding of x · y, 2^-25, and is rounded: 0.5 + 0.5 ulp, and less than 0.01. For 0, infinity
+  /// and NaN the instruction's result is kept.
   Value rsqrt(Value x) {
     const Value y = call("llvm.nvvm.rsqrt.approx.f", x);
     const Value product = emit.make<arith::NegFOp>(emit.make<arith::MulFOp>(x, y));
@@ -78,7 +78,7 @@ private:
   const Location loc;
 };
 
-/// One operation by `function`; only where it may be fast, unless that holds the bounds of every machine anyway.
+/// Lowers one operation by `function`, if it may be fast or if `function` satisfies the bounds of all targets.
 template <class OpTy, auto function, bool always = false> struct Approximate : OpRewritePattern<OpTy> {
   explicit Approximate(MLIRContext *context) : OpRewritePattern<OpTy>(context, /*benefit=*/always ? 2 : 3) {}
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {

@@ -1,5 +1,5 @@
-// A layout for each access of memory: neighbouring threads at neighbouring addresses, and in a thread as many elements
-// in a row as one instruction moves.
+// Chooses a layout for each memory access: adjacent threads access adjacent addresses, and a thread has as many
+// contiguous elements as one instruction moves.
 //
 // An instruction moves a vector: it is aligned when the view's first element is (`tile.align`), the strides are
 // (static, or `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It lies inside or outside the
@@ -7,11 +7,11 @@
 // the whole tile is known to lie inside (`tile.inside`). Else the view may end within a vector, which `simt.ragged`
 // says: gpu-distribute moves that one vector element by element.
 //
-// Where tiles of that shape are reduced along memory, and there are rows enough, each warp gets whole rows: it reduces
-// them by shuffles, and no warp waits for another. Tiles of one shape that lie alike in memory get one layout, that of
-// the widest type: bf16 beside f32 moves 8 bytes at a time. So do tiles that elementwise operations put together, and
-// nothing is converted. Where some access of theirs is not aligned, as a stencil's are, it is as wide as the others: an
-// element at a time, it asks several times for the same lines, which are at hand by then.
+// If tiles of that shape are reduced along the contiguous dimension and have enough rows, each warp gets whole rows,
+// and reduces them by shuffles without waiting for other warps. Tiles of one shape with the same order in memory get
+// one layout, that of the widest type: bf16 next to f32 moves 8 bytes at a time. So do tiles combined by elementwise
+// operations, so that nothing is converted. An unaligned access of such a group, as in a stencil, keeps the group's
+// layout: element by element it accesses the same cache lines several times.
 
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/Passes.h"
@@ -45,33 +45,33 @@ static constexpr const char *extentLimit = "the extent";
 
 namespace {
 
-/// Something that divides the address of a tile or the place of the view's end, in elements, as far as it is known.
+/// A known divisor of a tile's address or of the position of the view's end, in elements.
 struct Limit {
   int64_t divisor;
   const char *what;
   std::optional<unsigned> dim;
-  bool isExact = false; // `divisor` is the number itself
+  bool isExact = false; // `divisor` is the exact value
 };
 
-/// An access of memory, and what is known of where it goes.
+/// A memory access, and the known facts about its addresses.
 struct GlobalAccess {
   mutable tile::AccessOp op;
 
   RankedTensorType tile() const { return op.getTile().getType(); }
   MemRefType viewType() const { return op.getView().getType(); }
-  /// Whether elements are touched each by itself.
+  /// Whether elements are accessed one by one.
   bool isSingle() const { return op.isAtomic(); }
-  /// The dimension of the view that a dimension of the tile runs along; none of those that name positions.
+  /// The view's dimension for a dimension of the tile; none for dimensions of index tiles.
   std::optional<unsigned> axisOf(unsigned dim) const;
-  /// Between elements of each of the tile's dimensions; kDynamic. Positions that are named count as if they followed
-  /// each other in the last dimension of the view that they are named in.
+  /// Strides of the tile's dimensions; kDynamic if unknown. Gathered positions count as if they were consecutive in the
+  /// last dimension of the view that they index.
   SmallVector<int64_t> strides() const;
   int64_t bytes() const { return std::max(8u, tile().getElementTypeBitWidth()) / 8; }
-  /// `fastest` is the dimension of the tile in which neighbours lie.
+  /// `fastest` is the tile's contiguous dimension.
   SmallVector<Limit> limits(unsigned fastest) const;
   /// Whether the view may end within one of the vectors, which lie along `fastest`.
   bool isRagged(unsigned fastest, int64_t vector) const;
-  /// In the library's words, with storage for the strides.
+  /// In the form of the layout library, with storage for the strides.
   simt::Access inMemory(SmallVector<int64_t> &strides) const;
 };
 
@@ -166,11 +166,11 @@ void setVector(tile::AccessOp op, int64_t vector) {
     op->removeAttr("simt.ragged");
 }
 
-/// Values of a row that a lane may hold, so that a warp can hold whole rows.
+/// The most values of a row per lane for which a warp holds whole rows.
 static constexpr int64_t mostRowValues = 64;
 
 namespace {
-/// What is to be the same for all tiles of a shape, so that they meet without conversions.
+/// Choices common to all tiles of a shape, so that they combine without conversions.
 class Shapes {
 public:
   Shapes(func::FuncOp func, unsigned warps) : warps(warps) {
@@ -199,7 +199,7 @@ public:
   }
 
 private:
-  /// Notes an axis along which `op` reduces or scans a tile.
+  /// Records an axis along which `op` reduces or scans a tile.
   void note(Operation *op, Value tile, int64_t along) {
     int depth = 1;
     for (auto loop = op->getParentOfType<LoopLikeOpInterface>(); loop;
@@ -210,15 +210,15 @@ private:
       axis = {depth, static_cast<unsigned>(along)};
   }
 
-  /// Elements in a row that a thread is to hold: as many as the widest type moves in 16 bytes, so that sectors are
-  /// full, unless this access would take more than two instructions for what it could move by one.
+  /// Contiguous elements per thread: as many as the widest type moves in 16 bytes, so that sectors are full, unless
+  /// this access would take more than two instructions where one suffices.
   int64_t blockOf(const simt::Access &access) const {
     const int64_t own = simt::vectorWidth(access, warps);
     const auto found = blocks.find(keyOf(access));
     return found != blocks.end() && own <= 2 * found->second ? std::min(own, found->second) : own;
   }
 
-  /// Whether each warp is to hold whole rows of the tile, so that it reduces them by itself.
+  /// Whether each warp holds whole rows of the tile, so that it reduces them without other warps.
   bool wantsWholeRows(const simt::Access &access, unsigned fastest) const {
     const auto found = axes.find(SmallVector<int64_t>(access.sizes));
     if (found == axes.end() || found->second.axis != fastest)
@@ -231,14 +231,14 @@ private:
   using Key = std::pair<SmallVector<int64_t>, SmallVector<unsigned>>;
   static Key keyOf(const simt::Access &access) { return {SmallVector<int64_t>(access.sizes), simt::orderOf(access)}; }
 
-  /// Along which dimension tiles are reduced or scanned, where it is done most often: in the innermost loop.
+  /// The dimension along which tiles are reduced or scanned in the innermost loop.
   struct Axis {
-    int depth = 0; // loops around, and one more
+    int depth = 0; // number of enclosing loops, plus one
     unsigned axis = 0;
   };
   const unsigned warps;
   std::map<SmallVector<int64_t>, Axis> axes;
-  std::map<Key, int64_t> blocks; // the fewest elements of 16 bytes, by extents and order
+  std::map<Key, int64_t> blocks; // the smallest number of elements in 16 bytes, by extents and order
 };
 } // namespace
 
@@ -253,7 +253,7 @@ static void choose(tile::AccessOp op, const Shapes &shapes) {
 // --- Layouts that accesses share -------------------------------------------------------------------------------------
 
 namespace {
-/// A layout of a tile of the same extents, but those of 1, as one of a tile of `sizes`.
+/// Converts a layout to one for `sizes`, which differ only by extents of 1.
 simt::TileLayout withOnes(simt::TileLayout layout, ArrayRef<int64_t> sizes) {
   for (unsigned dim = layout.rank(); dim-- > 0;)
     if (layout.shape()[dim].size == 1 && layout.rank() > 1)
@@ -264,8 +264,7 @@ simt::TileLayout withOnes(simt::TileLayout layout, ArrayRef<int64_t> sizes) {
   return layout;
 }
 
-/// Tiles of one shape, but for extents of 1, that elementwise operations put together, and what is loaded or stored of
-/// them.
+/// Groups tiles of one shape (up to extents of 1) that are combined by elementwise operations, and their accesses.
 class Company {
 public:
   explicit Company(func::FuncOp func) {
@@ -282,7 +281,7 @@ public:
     });
     func.walk([&](tile::DotOp dot) {
       for (const Value tile : {dot.getA(), dot.getB(), dot.getAcc(), dot.getResult()})
-        accesses.erase(leaderOf(tile)); // products want layouts of their own
+        accesses.erase(leaderOf(tile)); // products choose their own layouts
     });
   }
 
@@ -312,7 +311,7 @@ private:
 
 void Company::agree(ArrayRef<tile::AccessOp> together) {
   const auto vector = [](tile::AccessOp op) { return op->getAttrOfType<IntegerAttr>("simt.vector").getInt(); };
-  const auto order = [](tile::AccessOp op) { // of what is larger than 1, fastest first
+  const auto order = [](tile::AccessOp op) { // of extents above 1, fastest first
     SmallVector<int64_t> strides;
     const simt::Access access = GlobalAccess{op}.inMemory(strides);
     SmallVector<int64_t> dims;
@@ -431,7 +430,7 @@ int64_t packetIn(const simt::TileLayout &layout, tile::LoadOp load) {
   for (const auto [dim, stride] : llvm::enumerate(strides))
     if (dim != fastest && stride != simt::unknownStride)
       divisor = std::gcd(divisor, stride);
-  int64_t run = 1; // of a thread's first values, along memory
+  int64_t run = 1; // contiguous first values of a thread
   for (const simt::AxisBit &axis : layout.axisBits(fastest)) {
     if (axis.part != simt::Hw::reg || axis.index != axis.bit)
       break;

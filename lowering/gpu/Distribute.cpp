@@ -1,7 +1,7 @@
-// From tiles to threads: control flow, elementwise operations and what moves elements from register to register.
+// Lowers tiles to the code of one thread: control flow, elementwise operations and moves between registers.
 //
-// In: a kernel whose tiles all have layouts, with everything that crosses threads in `simt`. Out: scalars and vectors
-// of one dimension. The kernel is written anew, operation by operation in program order.
+// In: a kernel whose tiles all have layouts, with all exchanges between threads as `simt` operations. Out: scalars and
+// vectors of one dimension. The kernel is rebuilt, operation by operation in program order.
 
 #include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/Passes.h"
@@ -26,14 +26,14 @@ using simt::TileLayout;
 
 namespace {
 
-/// Writes one thread's operations for those of a block and what is in it.
+/// Emits one thread's operations for those of a block, including nested ones.
 class Distributor {
 public:
   Distributor(func::FuncOp func, OpBuilder &builder) : code(func, builder) {}
 
-  /// Adds what a thread does for the operations of `from` at the end of `to`.
+  /// Appends one thread's operations for those of `from` to `to`.
   LogicalResult lowerBlock(Block &from, Block &to);
-  /// The arguments of a block as those of another one.
+  /// Maps the arguments of a block to those of another one.
   void mapArguments(Block &from, Block &to) { code.mapping.map(from.getArguments(), to.getArguments()); }
 
   void finish(Block &kernel) { code.finish(kernel); }
@@ -44,7 +44,7 @@ private:
   LogicalResult lowerWhile(scf::WhileOp op);
   LogicalResult lowerIf(scf::IfOp op);
   LogicalResult lowerConstant(arith::ConstantOp op);
-  /// The same operation on what a thread holds of its operands.
+  /// Clones the operation for the thread's share of its operands.
   void copy(Operation &op);
   void lowerIota(tile::IotaOp op);
   LogicalResult lowerMove(tile::MoveOp op);
@@ -72,7 +72,7 @@ LogicalResult Distributor::lowerFor(scf::ForOp op) {
   auto loop = scf::ForOp::create(code.builder, op.getLoc(), code.held(op.getLowerBound()),
                                  code.held(op.getUpperBound()), code.held(op.getStep()), held);
   if (loop.getBody()->mightHaveTerminator() && !loop.getBody()->empty())
-    loop.getBody()->getTerminator()->erase(); // there is one when nothing is carried
+    loop.getBody()->getTerminator()->erase(); // exists if nothing is carried
   mapArguments(*op.getBody(), *loop.getBody());
   if (failed(lowerBlock(*op.getBody(), *loop.getBody())))
     return failure();
@@ -154,7 +154,7 @@ void Distributor::lowerIota(tile::IotaOp op) {
 
 // --- From register to register ---------------------------------------------------------------------------------------
 
-/// Layouts were chosen so that a thread holds the elements that it needs; the map says in which registers.
+/// Layouts were chosen so that a thread holds the elements that it needs; the map gives their registers.
 LogicalResult Distributor::lowerMove(tile::MoveOp op) {
   const Value source = op.getMoved(), result = op->getResult(0);
   const auto type = ThreadCode::heldType(result.getType());
@@ -163,7 +163,7 @@ LogicalResult Distributor::lowerMove(tile::MoveOp op) {
     code.set(result, isa<VectorType>(type) ? code.make<vector::BroadcastOp>(type, scalar) : scalar);
     return success();
   }
-  if (!simt::layoutOf(result)) { // one element, which every thread holds
+  if (!simt::layoutOf(result)) { // one element, in every thread
     code.set(result, code.make<vector::ExtractOp>(code.held(source), 0));
     return success();
   }
@@ -172,7 +172,7 @@ LogicalResult Distributor::lowerMove(tile::MoveOp op) {
     return op->emitOpError("expected layouts in which a thread holds what it needs, but got ")
            << source.getType() << " and " << result.getType();
   const AffineMap map = op.getMoveMap();
-  Indices indices; // anything where no thread has an element of the tile
+  Indices indices; // arbitrary for padding
   for (int64_t stored = 0; stored < to.numStored(); ++stored)
     indices.push_back(from.storedAt(map.compose(to.positionOf(stored))).value_or(0));
   code.set(result, code.pick(code.held(source), indices));

@@ -1,4 +1,4 @@
-// Lines in the console: one thread writes the head, each its elements. lowering/Abi.h has the record.
+// Console records: one thread writes the header, each thread its elements. lowering/Abi.h has the format.
 
 #include "lowering/gpu/ThreadCode.h"
 
@@ -39,7 +39,7 @@ void distributePrint(ThreadCode &code, simt::PrintOp op) {
       code.make<arith::CmpIOp>(arith::CmpIPredicate::ule, place, code.i64(int64_t(abi::GpuConsole::lineBytes) - bytes));
   const Value line = code.add(console, code.add(place, code.i64(offsetof(abi::GpuConsole, lines))));
 
-  // The head.
+  // The header.
   const Value first = code.both(hasRoom, isFirst(code));
   const auto put = [&](Value word, int64_t displacement) {
     const auto packet = VectorType::get({1}, word.getType());
@@ -53,7 +53,7 @@ void distributePrint(ThreadCode &code, simt::PrintOp op) {
   put(code.make<vector::ExtractOp>(launch, 0), offsetof(abi::GpuLine, launch));
   put(code.held(op.getProgram()), offsetof(abi::GpuLine, program));
   put(code.i32(op.getLabel()), offsetof(abi::GpuLine, label));
-  const auto number = op->getAttrOfType<IntegerAttr>("tile.element"); // where MLIR's type does not tell
+  const auto number = op->getAttrOfType<IntegerAttr>("tile.element"); // if MLIR's type is ambiguous
   put(code.i32(number ? number.getInt() : *tile::numberOf(element)), offsetof(abi::GpuLine, type));
   put(code.i32(op.getShape().size()), offsetof(abi::GpuLine, rank));
   put(code.i32(bytes), offsetof(abi::GpuLine, bytes));

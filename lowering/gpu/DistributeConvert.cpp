@@ -1,7 +1,7 @@
 // A conversion of layouts within each warp, as dialect/simt/layout/Shuffle.h plans it.
 //
-// Registers are packed into words of 32 bits; words are selected by bits of the lane and the warp, exchanged between
-// lanes, and selected once more by the lane that has received them. For f64, whose words are two, all is done twice.
+// Registers are packed into 32-bit words. Words are selected by bits of the lane and the warp, exchanged between lanes,
+// and selected again by the receiving lane. f64 has two words, so everything is done twice.
 
 #include "lowering/gpu/ThreadCode.h"
 
@@ -25,7 +25,7 @@ public:
       : code(code), from(from), to(to), bits(bits), plan(*simt::planShuffle(from, to, bits)),
         i32(code.builder.getI32Type()) {}
 
-  /// What a thread holds in the layout `to`, from what it holds in `from`: vectors of elements of `bits` bits.
+  /// Converts a thread's elements of `bits` bits from the layout `from` to `to`.
   Value move(Value held) {
     Values words = split(held), received;
     const size_t planes = bits == 64 ? 2 : 1, sourceWords = size_t{1} << plan.source.word.size();
@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  /// The stored indices of the elements of all words, a repeat after the other.
+  /// The register indices of the elements of all words, repeat by repeat.
   static Indices elementsByWord(const ShufflePlan::Registers &registers, const TileLayout &layout) {
     Indices indices;
     for (int64_t repeat = 0; repeat < layout.shape().repeats(); ++repeat)
@@ -82,7 +82,7 @@ private:
     return code.pick(packed, places);
   }
 
-  /// The rounds, for the words of one repeat.
+  /// The shuffle rounds for the words of one repeat.
   Values exchange(Values words) {
     words = selected(std::move(words), plan.givenWord, plan.warpWord);
     Values received;
@@ -102,7 +102,7 @@ private:
 
   /// Word w of the result is word w ⊕ byLane(lane) ⊕ byWarp(warp).
   Values selected(Values words, const F2Map &byLane, const F2Map &byWarp) {
-    llvm::MapVector<Vec, Value> conditions; // by what to add to a word's number where they hold
+    llvm::MapVector<Vec, Value> conditions; // conditions, by the word-number bits that they flip
     for (const auto &[part, map] : {std::pair(Hw::lane, &byLane), std::pair(Hw::warp, &byWarp)})
       for (const auto [index, difference] : llvm::enumerate(map->columns()))
         if (difference) {
@@ -124,9 +124,9 @@ private:
     return code.make<arith::CmpIOp>(arith::CmpIPredicate::ne, masked, code.i32(0));
   }
 
-  /// U of the thread's lane.
+  /// The map U applied to the thread's lane.
   Value sender() {
-    llvm::MapVector<int64_t, int64_t> masks; // by how far up their bits go
+    llvm::MapVector<int64_t, int64_t> masks; // masks of bits, by shift distance
     for (const auto [index, image] : llvm::enumerate(plan.fromLane.columns()))
       if (image)
         masks[static_cast<int64_t>(llvm::countr_zero(image)) - static_cast<int64_t>(index)] |= int64_t{1} << index;

@@ -1,4 +1,4 @@
-// A product by one thread's share of it: as instructions of the tensor core, or as outer products in registers.
+// One thread's share of a product: tensor core instructions, or outer products in registers.
 
 #include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/ThreadCode.h"
@@ -19,7 +19,7 @@ using simt::TileLayout;
 
 static TileLayout layoutOf(Value tile) { return simt::layoutOf(tile).getLayout(); }
 
-/// An operand with zeros past the end of K, where its layout pads it: 0 · NaN would not be 0.
+/// An operand whose padding along K is set to zero, because 0 · NaN would not be 0.
 static Value withoutPadding(ThreadCode &code, Value operand, unsigned axis) {
   const Type element = cast<RankedTensorType>(operand.getType()).getElementType();
   return code.paddedWith(code.builder.getZeroAttr(element), code.held(operand), simt::layoutOf(operand), axis);
@@ -30,9 +30,8 @@ static Value isFinite(Emit &emit, Value x) {
   return emit.compare(arith::CmpFPredicate::OLT, emit.make<math::AbsFOp>(x), infinity);
 }
 
-/// Adds the products of large and small numbers to those of large ones, but what is no finite number: a factor that is
-/// infinite, or rounded to infinity, has no small part. A thread asks once, of all: this sum of their products is
-/// finite only where all are.
+/// Adds the products with small parts to those of large parts, except nonfinite ones, because an infinite operand, or
+/// one rounded to infinity, has no small part. A thread checks all at once: the sum of all is finite only if each is.
 static void addFinite(ThreadCode &code, MutableArrayRef<Value> sums, ArrayRef<Value> terms) {
   Emit emit(code.builder, code.loc);
   const Value zero = emit.real(terms.front().getType(), 0);
@@ -54,10 +53,10 @@ static void addFinite(ThreadCode &code, MutableArrayRef<Value> sums, ArrayRef<Va
 }
 
 namespace {
-/// An operand's fragments, each where it is asked for first.
+/// An operand's fragments, each created at its first use.
 class Fragments {
 public:
-  /// Of `size` values a thread; `axis` is the one along which terms are summed.
+  /// Fragments of `size` values per thread; `axis` is the summed one.
   Fragments(ThreadCode &code, tile::DotOp op, Value operand, unsigned axis, unsigned size)
       : code(code), layout(layoutOf(operand)), vector(withoutPadding(code, operand, axis)), size(size),
         pins(isSplit(op) && operand.getParentBlock() != op->getBlock()) {}
@@ -78,16 +77,16 @@ private:
   const TileLayout layout;
   const Value vector;
   const int64_t size;
-  const bool pins; // both numbers of each that a loop does not change would take registers throughout it
+  const bool pins; // splitting loop-invariant operands once would hold both parts in registers
   std::map<int64_t, Value> known;
 };
 } // namespace
 
-/// Fragments lie together in registers: those of the sums four by four, those of operands as many as an instruction
+/// Fragments are contiguous in registers: four values of the accumulator, and as many of an operand as an instruction
 /// takes.
 static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   const TileLayout a = layoutOf(op.getA()), b = layoutOf(op.getB()), acc = layoutOf(op.getAcc());
-  const unsigned rank = acc.rank(), left = rank - 2, right = rank - 1; // their dimensions
+  const unsigned rank = acc.rank(), left = rank - 2, right = rank - 1; // the operands' own dimensions
   const int64_t K = a.shape()[right].size;
   const unsigned k = simt::mmaShapeFor(multipliedBits(op), K)->k;
   const Attribute factors = op->getAttr(tile::factorsName);
@@ -108,11 +107,11 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   for (int64_t stored = 0; stored < acc.numStored(); stored += 4)
     blocks.push_back(code.pick(sums, {stored, stored + 1, stored + 2, stored + 3}));
   const auto zeros = [&] { return code.make<arith::ConstantOp>(code.builder.getZeroAttr(blocks.front().getType())); };
-  SmallVector<Value> smallBlocks; // the products of a large and a small number
+  SmallVector<Value> smallBlocks; // products of a large and a small part
   if (isSplit(op))
     smallBlocks.assign(blocks.size(), zeros());
-  // Matrix by matrix, and step by step, so that no more than one step's operands are needed at a time.
-  std::map<SmallVector<int64_t>, SmallVector<int64_t>> matrices; // the blocks of each, by its leading positions
+  // By matrix and by step along K, so that only one step's operands are live at a time.
+  std::map<SmallVector<int64_t>, SmallVector<int64_t>> matrices; // the blocks of each matrix, by leading positions
   for (int64_t number = 0; number < static_cast<int64_t>(blocks.size()); ++number)
     matrices[SmallVector<int64_t>(ArrayRef(acc.positionOf(4 * number)).drop_back(2))].push_back(number);
   for (const auto &[matrix, numbers] : matrices)
@@ -125,7 +124,7 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
           const simt::PartAttr large = part(simt::Part::Large), small = part(simt::Part::Small);
           smallBlocks[number] = multiply(x, y, multiply(x, y, smallBlocks[number], {small, large}), {large, small});
           sum = multiply(x, y, sum, {large, large});
-        } else if (isCoarse) { // no sum is cut off but those of one instruction
+        } else if (isCoarse) { // truncation only within one instruction
           sum = code.make<arith::AddFOp>(sum, multiply(x, y, zeros()));
         } else {
           sum = multiply(x, y, sum);
@@ -139,7 +138,7 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   code.set(op.getResult(), ArrayRef<Value>(results));
 }
 
-/// Operands as what products are summed in.
+/// Operands converted to the accumulator's type.
 static Value widened(ThreadCode &code, Value vector, Type sum) {
   const auto type = cast<VectorType>(vector.getType());
   if (type.getElementType() == sum)

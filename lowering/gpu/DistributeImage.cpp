@@ -1,4 +1,4 @@
-// Accesses of an image in shared memory by one thread: vectors, or rows of matrices for its warp.
+// One thread's accesses to an image in shared memory: vectors, or rows of matrices for its warp.
 
 #include "lowering/gpu/ImagePlaces.h"
 
@@ -33,7 +33,7 @@ ImagePlaces::Place ImagePlaces::of(Vec bytesOfRegisters) {
   return {address, static_cast<int64_t>(bytesOfRegisters ^ turned)};
 }
 
-/// A map to offsets in elements as one to bytes.
+/// Converts a map from element offsets to byte offsets.
 static simt::F2Map inBytes(const simt::F2Map &map, unsigned bits) {
   simt::Vecs columns(map.columns());
   for (Vec &column : columns)
@@ -52,12 +52,12 @@ public:
         access(accessOf(layout, image, static_cast<SharedOp>(by))), coreBytes(image.getCoreBytes()),
         places(code, inBytes(access.address, access.bits), access.regBits(), buffer, at) {}
 
-  /// Where an instruction of a repeat of the core goes.
+  /// The address of an instruction for a repeat of the core.
   ImagePlaces::Place placeOf(unsigned instruction, int64_t repeat) {
     const auto [address, displacement] = places.of(access.offsetOf(instruction, {}) * (access.bits / 8));
     return {address, displacement + repeat * coreBytes};
   }
-  /// The stored indices of what an instruction moves: of each matrix, or of the one vector, its elements.
+  /// The register indices of the elements that an instruction moves: of each matrix, or of the vector.
   Indices storedBy(unsigned instruction, int64_t repeat) const {
     Indices indices;
     for (unsigned matrix = 0; matrix < 1u << access.matrix.size(); ++matrix)
@@ -68,7 +68,7 @@ public:
   unsigned instructions() const { return 1u << access.each.size(); }
   bool isMatrix() const { return access.op != SharedOp::vector; }
   bool isTransposed() const { return access.op == SharedOp::columns; }
-  /// What an instruction moves, as elements and as the words of matrices.
+  /// The data of an instruction as elements, and as words of matrices.
   VectorType packet() const {
     return VectorType::get({int64_t{1} << (access.element.size() + access.matrix.size())}, element);
   }
@@ -92,7 +92,7 @@ private:
 
 } // namespace
 
-/// The tile as it is written: zeros in what its layout pads it with, bools as bytes.
+/// The stored form of the tile: zeros as padding, bools as bytes.
 static Value writable(ThreadCode &code, Value tile, Type element) {
   Value vector = code.held(tile);
   if (const auto type = cast<VectorType>(vector.getType()); type.getElementType() != element)

@@ -1,6 +1,6 @@
-// Accesses of global memory by one thread: loads, stores, copies to shared memory, and atomics with their orders.
+// One thread's accesses to global memory: loads, stores, copies to shared memory, and atomics with memory orders.
 //
-// GlobalTile knows where a thread's packets lie and whether they are inside; what is done with each is spelled here.
+// GlobalTile has the addresses and bounds of a thread's packets; the accesses are emitted here.
 
 #include "lowering/gpu/GlobalTile.h"
 #include "lowering/gpu/ImagePlaces.h"
@@ -20,7 +20,7 @@ namespace kiln::lowering::gpu {
 
 using simt::TileLayout;
 
-/// Nothing that the kernel may write overlaps the view.
+/// Whether no written view may overlap this view.
 static bool isReadOnly(ThreadCode &code, tile::AccessOp load) {
   const auto [known, isNew] = code.readOnly.try_emplace(load.getView(), true);
   if (!isNew)
@@ -32,7 +32,7 @@ static bool isReadOnly(ThreadCode &code, tile::AccessOp load) {
   return known->second = !walk.wasInterrupted();
 }
 
-/// A bool is any byte but 0.
+/// A bool is true for any nonzero byte.
 static Value asTile(ThreadCode &code, ArrayRef<Value> elements, Type element) {
   const auto type = VectorType::get({static_cast<int64_t>(elements.size())}, elements[0].getType());
   const Value vector = code.make<vector::FromElementsOp>(type, elements);
@@ -139,7 +139,7 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
   code.set(op.getTile(), asTile(code, elements, op.getTile().getType().getElementType()));
 }
 
-/// What a thread holds of a tile, as memory has it.
+/// A thread's elements of a tile in memory format.
 static Values storedElements(ThreadCode &code, Value value) {
   Value vector = code.held(value);
   const auto type = cast<VectorType>(vector.getType());
@@ -157,7 +157,7 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
     const Value part = code.make<vector::FromElementsOp>(packet, ArrayRef(elements).slice(stored + from, count));
     auto made = simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
                                       tile.displacement(stored) + from * tile.bytes, predicate);
-    made.setStrong(op.getIndexRank() > 0); // several threads may name one element: one of them writes it, whole
+    made.setStrong(op.getIndexRank() > 0); // several threads may write one element; one of the values must result
     tile::copyCache(op, made);
   };
   const Indices begins = tile.packets();
@@ -173,8 +173,8 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
   });
 }
 
-/// A thread of several with the same elements copies them; what lies past the tile's end is zeros, too, and all of a
-/// tile that is not there.
+/// One of several threads with the same elements copies them. Elements past the tile's end are zero, and so is a whole
+/// tile outside of the loop's range.
 void distributeFetch(ThreadCode &code, simt::FetchOp op) {
   const simt::ImageAttr image = op.getImage();
   GlobalTile tile(code, op, op.getView(), op.getOffsets(),
@@ -202,7 +202,7 @@ void distributeFetch(ThreadCode &code, simt::FetchOp op) {
   }
 }
 
-/// What one thread does with the element at a stored index, of which it holds `values`. `fenced`: fences order it.
+/// Emits the atomic on the element at a register index; `values` are the operands. `fenced`: ordered by fences.
 static Value atomicOf(ThreadCode &code, tile::AccessOp op, GlobalTile &tile, ArrayRef<Value> values, int64_t stored,
                       Value predicate, bool fenced) {
   const Value address = tile.address(stored);
@@ -240,9 +240,9 @@ static Value atomicOf(ThreadCode &code, tile::AccessOp op, GlobalTile &tile, Arr
   return code.make<vector::ExtractOp>(loaded, 0);
 }
 
-/// Of threads that hold the same element one does it, with the order in its instruction: gpu-insert-barriers has made
-/// it wait for all that the program's threads did before, which it releases as its own, and makes them wait for what it
-/// acquires. Where a thread has several elements, one fence before or after them orders as much as each of them would.
+/// One of the threads that hold the same element executes it, with the memory order in its instruction. Barriers of
+/// gpu-insert-barriers order it after all previous accesses of the program's threads, which it releases, and order
+/// later accesses after it. If a thread has several elements, one fence before or after them orders all of them.
 static void distributeAtomic(ThreadCode &code, tile::AccessOp op) {
   using tile::MemoryOrder;
   GlobalTile tile(code, op);

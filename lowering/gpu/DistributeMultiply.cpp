@@ -1,4 +1,4 @@
-// Products that groups of four warps compute from shared memory: descriptors, and the sums' registers.
+// Products of warpgroups from shared memory (wgmma): descriptors, and accumulator registers.
 
 #include "lowering/gpu/ThreadCode.h"
 
@@ -15,14 +15,14 @@ using simt::TileLayout;
 
 static constexpr int64_t rowsOfProduct = 64, kOfProduct = 16;
 
-/// A descriptor of the matrix that begins at `begin`, without the part of it.
+/// The descriptor of the matrix at `begin`, without the offset of a part.
 static Value descriptorOf(ThreadCode &code, const MatrixImage &matrix, Value begin) {
   const Value piece = code.make<arith::ShRUIOp>(begin, code.i32(4));
   return code.make<arith::AddIOp>(code.make<arith::ExtUIOp>(code.builder.getI64Type(), piece),
                                   code.i64(static_cast<int64_t>(matrix.descriptor())));
 }
 
-/// How far into the left matrix the rows of the thread's group of warps begin; null: not at all.
+/// The offset of the warpgroup's rows in the left matrix; null: 0.
 static Value offsetOfGroup(ThreadCode &code, const TileLayout &sums, const MatrixImage &left) {
   simt::Vecs columns(simt::laneBits + 2, 0);
   for (const simt::Vec unit : sums.bases(simt::Hw::warp).drop_front(2))
@@ -30,7 +30,7 @@ static Value offsetOfGroup(ThreadCode &code, const TileLayout &sums, const Matri
   return code.imageOfThread({32, columns});
 }
 
-/// The stored sums of a product, in the order of its registers: those of the 64 rows from `row` on.
+/// The accumulator's registers for the 64 rows from `row` on, in the instruction's order.
 static Indices registersOf(const TileLayout &sums, int64_t row) {
   Indices indices;
   for (int64_t column = 0; column < sums.shape()[1].size; column += 8)
@@ -56,7 +56,7 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
 
   const Value before = code.held(op.getAcc());
   const Value fenced = code.make<simt::WgmmaFenceOp>(before.getType(), before);
-  SmallVector<std::pair<int64_t, Value>> blocks; // by their first row
+  SmallVector<std::pair<int64_t, Value>> blocks; // by first row
   for (int64_t row = 0; row < layout.shape()[0].size; row += rowsOfProduct)
     if (layout.storedAt({row, 0}))
       blocks.emplace_back(row, code.pick(fenced, registersOf(layout, row)));

@@ -1,8 +1,8 @@
-// A reduction within warps: first the values of one thread, by halves, then those of lanes, by shuffles.
+// A reduction within warps: first a thread's values, by halving, then across lanes, by shuffles.
 //
-// What is combined stands in vectors, a lane of which belongs to one place of the result. A step of lanes exchanges
-// with the lane that differs in one bit, so that afterwards both have the same. Positions that the layout pads the axis
-// with count as the kind's neutral element.
+// Values are in vectors with one element for each position of the result. A step across lanes exchanges with the lane
+// that differs in one bit, so that both have the same result. Padding along the axis is replaced by the neutral
+// element.
 
 #include "lowering/gpu/ThreadCode.h"
 
@@ -18,7 +18,7 @@ using simt::TileLayout;
 
 namespace {
 
-/// A state (Combiner.h) in vectors of one length, for each place of the result.
+/// A state (Combiner.h) in vectors of equal length, with an element for each position of the result.
 using State = Combiner::State;
 
 class Reducer {
@@ -30,7 +30,7 @@ public:
 
   void lower() {
     SmallVector<State> parts = partsOfThread();
-    while (parts.size() > 1) { // by halves
+    while (parts.size() > 1) { // halving
       SmallVector<State> next;
       for (size_t i = 0; i + 1 < parts.size(); i += 2)
         next.push_back(combiner.combine(emit, parts[i], parts[i + 1]));
@@ -63,7 +63,7 @@ private:
   const unsigned axis;
 };
 
-/// For each of a thread's positions along the axis, in their order, the vector of what stands there.
+/// The vector of values for each of a thread's positions along the axis, in order.
 SmallVector<State> Reducer::partsOfThread() {
   const TileLayout result = simt::layoutOf(op.getResults()[0]).getLayout();
   State all;

@@ -1,10 +1,10 @@
-// A scan, by the bits of the positions along its axis, from the lowest to the highest (Scan.h of the layouts):
-// registers of a thread one after the other; lanes by shuffles of what their blocks give together; warps by shared
-// memory, where each leaves the totals of its parts and, behind a barrier, finds those of the others.
+// A scan by the bits of the positions along its axis, from the lowest to the highest (Scan.h of the layouts):
+// sequentially over a thread's registers; across lanes by shuffles of block totals; across warps through shared memory,
+// where each warp writes the totals of its parts and, after a barrier, reads those of the others.
 //
-// What is combined stands in vectors, a lane of which belongs to one line along the axis. The elements of a block are
-// combined among themselves first. What comes before the block, its *offset*, is found level by level, and combined
-// with the elements at the very end. Of a function the first block has no offset; of a kind it is the neutral element.
+// Values are in vectors with one element for each line along the axis. Each block is scanned first. The total of all
+// elements before a block, its *offset*, is computed level by level, and combined with the elements at the end. For a
+// function the first block has no offset; for a kind it is the neutral element.
 
 #include "lowering/gpu/ThreadCode.h"
 
@@ -21,17 +21,17 @@ using simt::TileLayout;
 
 namespace {
 
-/// A state (Combiner.h) in vectors of one length, for each line.
+/// A state (Combiner.h) in vectors of equal length, with an element for each line.
 using State = Combiner::State;
 
-/// What comes before some elements. Empty: nothing does in any thread.
+/// The total of all preceding elements. Empty: there are none in any thread.
 struct Offset {
   State state;
-  Value has; // i1: whether anything does; null: it does
+  Value has; // i1: whether there are any; null: always
   bool isNone() const { return state.empty(); }
 };
 
-/// What `simt.scan` and `simt.carry` have in common.
+/// Common part of `simt.scan` and `simt.carry`.
 template <class OpTy> class Scanner {
 public:
   Scanner(ThreadCode &code, OpTy op)
@@ -75,19 +75,19 @@ protected:
                                     code.make<arith::AndIOp>(code.number(part), code.i32(int64_t{1} << index)),
                                     code.i32(0));
   }
-  /// Whether the thread's bit of the position is the later one.
+  /// Whether the thread's bit selects the later half.
   Value isLater(const simt::AxisBit &bit) {
     const Value set = bitOf(bit.part, bit.index);
     return op.getReverse() ? isNot(set) : set;
   }
-  /// The numbers 0 … count − 1 in the order of the scan.
+  /// 0 … count − 1 in the scan's direction.
   SmallVector<int64_t> inOrder(int64_t count) {
     auto numbers = llvm::to_vector(llvm::seq(count));
     if (op.getReverse())
       std::reverse(numbers.begin(), numbers.end());
     return numbers;
   }
-  /// Where totals of the thread's lines lie, but for what is known: a byte of the buffer.
+  /// The byte offset of the totals of the thread's lines, without its constant part.
   Value addressOfLines(int64_t size) {
     Value address = code.held(op.getBuffer());
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
@@ -102,7 +102,7 @@ protected:
       number += dim == axis ? 0 : position[dim] * plan.strides[dim];
     return number * size;
   }
-  /// Whether a line lies within the tile; null when all threads' do.
+  /// Whether a line is inside the tile; null if it is for all threads.
   Value isWithin(size_t line) {
     Value within;
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
@@ -122,9 +122,9 @@ protected:
   const TileLayout layout;
   const unsigned axis;
   const simt::ScanPlan plan;
-  SmallVector<int64_t> bytes;               // of an element of each tile
-  SmallVector<int64_t> steps;               // thread 0's positions along the axis, from the lowest on
-  std::vector<SmallVector<int64_t>> stored; // by step and line: the index of a thread's value
+  SmallVector<int64_t> bytes;               // element size of each tile
+  SmallVector<int64_t> steps;               // positions of thread 0 along the axis, in increasing order
+  std::vector<SmallVector<int64_t>> stored; // register index by step and line
   std::vector<State> elements;              // by step
 };
 
@@ -149,7 +149,7 @@ template <class OpTy> void Scanner<OpTy>::read() {
   State all;
   for (const Value source : op.getSources())
     all.push_back(code.held(source));
-  if (combiner.hasNeutral() && op.getReverse()) // what lies past the end comes first
+  if (combiner.hasNeutral() && op.getReverse()) // padding comes first
     all[0] = code.paddedWith(combiner.neutral()[0], all[0], attribute, axis);
   for (const SmallVector<int64_t> &indices : stored) {
     State &state = elements.emplace_back();
@@ -158,7 +158,7 @@ template <class OpTy> void Scanner<OpTy>::read() {
   }
 }
 
-/// Sets the results: the elements behind the offsets of their blocks, of which each has 2^blockBits positions.
+/// Sets the results: combines elements with the offsets of their blocks, each of 2^blockBits positions.
 template <class OpTy> void Scanner<OpTy>::write(ArrayRef<Offset> offsets, unsigned blockBits) {
   std::vector<State> results;
   size_t block = 0;
@@ -223,7 +223,7 @@ public:
   void lower() {
     read();
     const auto bits = layout.axisBits(axis);
-    const bool isWhole = !plan.crossesWarps(); // so that repeats of the core count, too
+    const bool isWhole = !plan.crossesWarps(); // then repeats of the core count, too
     const unsigned end = plan.partBits;
     unsigned done = 0;
     while (done < end && bits[done].part == Hw::reg)
@@ -256,12 +256,12 @@ private:
   void joinBlocks(unsigned blockBits, std::vector<Offset> &offsets);
   void leaveTotals();
 
-  std::vector<State> totals;   // of each block of positions that the thread has
-  SmallVector<int64_t> blocks; // where each begins, in thread 0
-  SmallVector<size_t> blockOf; // of each of the first blocks: in which it now lies
+  std::vector<State> totals;   // total of each of the thread's blocks
+  SmallVector<int64_t> blocks; // first position of each block, in thread 0
+  SmallVector<size_t> blockOf; // for each initial block, its present block
 };
 
-/// Combines the elements of each block among themselves.
+/// Scans each block.
 void WarpScanner::blockElements(unsigned blockBits) {
   std::vector<State> scanned = elements;
   SmallVector<size_t> last;
@@ -286,8 +286,7 @@ void WarpScanner::blockElements(unsigned blockBits) {
   blockOf.assign(llvm::seq<size_t>(0, blocks.size()).begin(), llvm::seq<size_t>(0, blocks.size()).end());
 }
 
-/// Blocks of lanes that differ in these bits become one of each. A lane sends what its block gives, and so knows what
-/// both do.
+/// Merges blocks of lanes that differ in these bits. Lanes exchange their blocks' totals.
 void WarpScanner::joinLanes(ArrayRef<simt::AxisBit> bits, std::vector<Offset> &offsets) {
   std::vector<Offset> before(totals.size(), nothing());
   for (const simt::AxisBit &bit : bits) {
@@ -296,7 +295,7 @@ void WarpScanner::joinLanes(ArrayRef<simt::AxisBit> bits, std::vector<Offset> &o
       State other;
       for (const Value vector : total)
         other.push_back(code.exchanged(vector, int64_t{1} << bit.index));
-      // Of the later lane's block all of the other comes before.
+      // The other lane's block precedes the later lane's block.
       const State own = total;
       if (combiner.hasNeutral()) {
         offset.state = combine(choose(later, other, neutral()), offset.state);
@@ -311,7 +310,7 @@ void WarpScanner::joinLanes(ArrayRef<simt::AxisBit> bits, std::vector<Offset> &o
     offset = joined(before[blockOf[block]], offset);
 }
 
-/// Neighbouring blocks of a thread become one of 2^blockBits positions.
+/// Merges adjacent blocks of a thread into one of 2^blockBits positions.
 void WarpScanner::joinBlocks(unsigned blockBits, std::vector<Offset> &offsets) {
   std::vector<Offset> before(totals.size());
   std::vector<State> joint;
@@ -342,7 +341,7 @@ void WarpScanner::joinBlocks(unsigned blockBits, std::vector<Offset> &offsets) {
   totals = std::move(joint);
 }
 
-/// One lane of a warp writes what its parts give.
+/// One lane of a warp writes the totals of its parts.
 void WarpScanner::leaveTotals() {
   Value writes = code.isOwner(layout);
   for (const simt::AxisBit &bit : layout.axisBits(axis))
@@ -379,7 +378,7 @@ public:
   void lower() {
     read();
     const std::vector<State> totals = readTotals();
-    std::vector<Offset> before(totals.size()); // of each part
+    std::vector<Offset> before(totals.size()); // for each part
     Offset sum = nothing();
     for (const int64_t part : inOrder(plan.parts)) {
       before[part] = sum;
@@ -389,7 +388,7 @@ public:
     for (const simt::AxisBit &bit : layout.axisBits(axis))
       if (bit.part == Hw::warp)
         warps.push_back(bit);
-    std::vector<Offset> offsets; // of the thread's own parts
+    std::vector<Offset> offsets; // for the thread's own parts
     for (size_t step = 0; step < steps.size(); ++step)
       if (step == 0 || steps[step] >> plan.partBits != steps[step - 1] >> plan.partBits)
         offsets.push_back(ofOwn(steps[step] >> plan.partBits, warps, before));
@@ -399,7 +398,7 @@ public:
 private:
   std::vector<State> readTotals();
 
-  /// What comes before the part that is thread 0's `part` but for the bits that warps stand for.
+  /// The total before `part` (numbered as in thread 0, combined with the warp's bits).
   Offset ofOwn(int64_t part, ArrayRef<simt::AxisBit> warps, const std::vector<Offset> &before) {
     if (warps.empty())
       return before[part];
@@ -410,7 +409,7 @@ private:
   }
 };
 
-/// What all parts of the thread's lines give, several at a time.
+/// Reads the totals of all parts of the thread's lines, several at a time.
 std::vector<State> Carrier::readTotals() {
   std::vector<State> totals(plan.parts);
   const size_t lines = stored[0].size();

@@ -1,5 +1,5 @@
-// Accesses of shared memory by one thread. Positions, strides and so addresses are known but for the thread's share; a
-// packet is as wide as neighbouring registers, their places and the alignment allow.
+// One thread's accesses to shared memory. Positions, strides and addresses are constants except for the thread's part.
+// A packet is as wide as adjacent registers, their addresses and the alignment allow.
 
 #include "lowering/gpu/ThreadCode.h"
 
@@ -30,7 +30,7 @@ public:
   }
 
   int64_t displacement(const Packet &packet) const { return offsetOf(layout.positionOf(packet[0]), strides); }
-  /// Whether a packet lies within the tile; null when all do.
+  /// Whether a packet is inside the tile; null if all are.
   Value isWithin(const Packet &packet) {
     Value within;
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
@@ -41,7 +41,7 @@ public:
   const TileLayout layout;
   const Type element;
   const std::vector<Packet> packets;
-  const VectorType type; // of a packet
+  const VectorType type; // type of a packet
   Value address;
 
 private:
@@ -70,7 +70,7 @@ void distributeWrite(ThreadCode &code, simt::WriteOp op) {
   }
 }
 
-/// What a thread has read of a tile; a bool is a byte in memory.
+/// Converts loaded elements of a tile; a bool is a byte in memory.
 static void setRead(ThreadCode &code, Value tile, const Values &elements) {
   const auto type = VectorType::get({static_cast<int64_t>(elements.size())}, elements[0].getType());
   Value vector = code.make<vector::FromElementsOp>(type, elements);
@@ -97,7 +97,7 @@ void distributeRead(ThreadCode &code, simt::ReadOp op) {
   setRead(code, op.getResult(), elements);
 }
 
-/// An affine expression of a thread's positions, which are never negative, as i32.
+/// An affine expression of a thread's nonnegative positions, as i32.
 static Value valueOf(ThreadCode &code, AffineExpr expr, ArrayRef<Value> positions) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return positions[dim.getPosition()];

@@ -1,8 +1,8 @@
-// Stages of a bitonic sort within a warp, elements looked up in shared memory, and counted there.
+// Stages of a bitonic sort within a warp, and gathers and histograms in shared memory.
 //
-// A stage compares values of one thread, or by a shuffle those of lanes that differ in one bit. Blocks descend where
-// the bit of their level is set in the position: of registers that is known; where it depends on the thread, its
-// numbers are turned round, bit by bit, as long as the level lasts, and all blocks ascend.
+// A stage compares values of one thread, or, by a shuffle, of lanes that differ in one bit. Blocks are descending if
+// the bit of their level is set in the position. For register bits that is a constant. If it depends on the thread, its
+// numbers are inverted bitwise during that level, and all blocks are ascending.
 
 #include "lowering/gpu/ThreadCode.h"
 
@@ -48,7 +48,7 @@ private:
   }
   bool isOfThreads(unsigned at) const { return at < bits.size() && bits[at].part != Hw::reg; }
 
-  /// Turns numbers round as blocks of the level `next` descend, and those of the level until now no more.
+  /// Inverts numbers of blocks that are descending in level `next`, and restores those of the present level.
   void turnFor(unsigned next) {
     if (next == level || (!isOfThreads(level) && !isOfThreads(next))) {
       level = next;
@@ -133,15 +133,15 @@ private:
   const TileLayout layout;
   const unsigned axis;
   const SmallVector<simt::AxisBit> bits;
-  std::vector<Values> tiles; // what the thread holds of each
-  unsigned level;            // of the stage, or what no position has a bit for
+  std::vector<Values> tiles; // the thread's elements of each tile
+  unsigned level;            // level of the stage, or a bit above all positions
 };
 
 } // namespace
 
 void distributeSort(ThreadCode &code, simt::SortOp op) { Sorter(code, op).lower(); }
 
-/// Whether a thread's stored value lies within the tile, and says a place: not below 0.
+/// Whether a thread's register index is inside the tile, and its value is a valid position (not negative).
 static Value isPlace(ThreadCode &code, LayoutAttr attribute, int64_t stored, Value place) {
   Value is = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, place, code.i32(0));
   for (unsigned dim = 0; dim < attribute.getLayout().rank(); ++dim)

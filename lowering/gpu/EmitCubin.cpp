@@ -1,5 +1,5 @@
-// NVIDIA's nvJitLink ("nvJitLink" in the CUDA Toolkit's documentation), of which nothing is needed to build: its calls
-// are declared here.
+// Assembles PTX by NVIDIA's nvJitLink ("nvJitLink" in the CUDA Toolkit's documentation). Its functions are declared
+// here, so that the toolkit is not needed for building.
 
 #include "lowering/gpu/EmitCubin.h"
 
@@ -16,7 +16,7 @@
 namespace kiln::lowering::gpu {
 
 namespace {
-/// The library. A call returns 0 when it succeeds.
+/// The library. A function returns 0 on success.
 struct Linker {
   using Handle = struct nvJitLink *;
   static constexpr int ptxInput = 2; // NVJITLINK_INPUT_PTX
@@ -34,7 +34,7 @@ struct Linker {
 } // namespace
 
 namespace {
-/// The names that the library may have; when there is none, the variable that says so.
+/// Possible names of the library; if there are none, the environment variable that disables it.
 struct Candidates {
   std::vector<std::string> names;
   const char *ruledOutBy = nullptr;
@@ -63,7 +63,7 @@ static Candidates candidates() {
   return found;
 }
 
-/// Whether the library has all calls.
+/// Whether the library has all functions.
 static bool lookUp(void *library, Linker &linker) {
   const auto find = [&]<class F>(F *&function, const char *name) {
     function = reinterpret_cast<F *>(dlsym(library, name));
@@ -76,7 +76,7 @@ static bool lookUp(void *library, Linker &linker) {
          find(linker.errorLog, "nvJitLinkGetErrorLog");
 }
 
-/// The library, or null; looked for once.
+/// The library, or null; searched once.
 static const Linker *openLinker() {
   static const Linker *const found = []() -> const Linker * {
     static Linker linker;

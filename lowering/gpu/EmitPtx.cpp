@@ -1,9 +1,9 @@
-// LLVM's half of the GPU compiler: from vectors to scalars first, then a short list of optimisations, then PTX.
+// LLVM's part of the GPU compiler: scalarisation, a short list of optimisations, then PTX.
 //
-// A thread's share of a tile is one vector until here, so that all passes above deal with one operation where the
-// thread will have one for each element. LLVM's scalarizer takes them apart, and again the shuffles that instcombine
-// makes of what fills a register; vectors of PTX are in inline assembly, which lists its operands. Nothing may
-// contract: mul.rn and add.rn stay two.
+// A thread's share of a tile is one vector until here, so that earlier passes handle one operation instead of one for
+// each element. LLVM's scalarizer splits them, and runs again for shuffles that instcombine creates for vectors that
+// fill a register. Vectors of PTX are in inline assembly, which lists its operands. Contraction is disabled: mul.rn and
+// add.rn stay separate.
 
 #include "lowering/gpu/EmitPtx.h"
 
@@ -38,8 +38,8 @@ static const llvm::Target &nvptxBackend() {
   return *backend;
 }
 
-/// What LLVM is to know of a target whose own version of PTX lacks instructions that the module spells: the oldest
-/// version that has them all. Nothing where it has them.
+/// The oldest PTX version that has all instructions of the module, as an LLVM feature, if the target's default version
+/// lacks any; otherwise none.
 static std::string featuresFor(const llvm::Module &module, const GpuTarget &target) {
   static constexpr std::pair<llvm::StringLiteral, unsigned> since[] = {{"createpolicy.", 74},
                                                                        {"mma.m16n8k32.row.col.f32.e", 84}};
@@ -49,7 +49,7 @@ static std::string featuresFor(const llvm::Module &module, const GpuTarget &targ
       if (version < least && text.contains(mnemonic))
         version = least;
   };
-  for (const llvm::Function &function : module) { // an intrinsic is a function without instructions
+  for (const llvm::Function &function : module) { // intrinsics are functions without a body
     see(function.getName());
     for (const llvm::Instruction &instruction : llvm::instructions(function))
       if (const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
@@ -75,7 +75,7 @@ static constexpr llvm::StringLiteral optimisation =
     "function(scalarizer,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,scalarizer)";
 
-/// What `insert` adds its element to, when that is a vector of one element in other clothes:
+/// The vector to which `insert` adds its element, if it is a bitcast vector of one element:
 ///
 ///     bitcast (insertelement <2 x i16> zeroinitializer, i16 %x, 0) to <2 x half>
 static llvm::InsertElementInst *beginningBehindCast(llvm::InsertElementInst *insert) {
@@ -90,9 +90,9 @@ static llvm::InsertElementInst *beginningBehindCast(llvm::InsertElementInst *ins
   return first && lanes(first) == lanes(insert) && isNothing(first->getOperand(0)) ? first : nullptr;
 }
 
-/// Code generation spells a vector that fills a register by one instruction when its elements are inserted one right
-/// after the other, and else one that is half built, where it would read a register that nobody wrote. So a cast
-/// between two elements goes to the first, and no element is left open.
+/// Code generation builds a vector that fills a register by one instruction if its elements are inserted consecutively;
+/// otherwise it builds it in parts, and reads an uninitialised register. So a cast between two insertions is moved to
+/// the first, and no element is left undefined.
 static void buildVectorsWhole(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
@@ -111,12 +111,12 @@ static void buildVectorsWhole(llvm::Module &module) {
     }
 }
 
-/// Code generation makes PTX's `min` and `max` of
+/// Code generation emits PTX's `min` and `max` for
 ///
 ///     x < 0 ? x : 0
 ///
-/// and their like, though they give −0 where the comparison, to which zeros are equal, chooses +0. It does not where
-/// the condition is frozen.
+/// and similar forms, although `min` may return −0 where the select, for which zeros are equal, returns +0. Freezing
+/// the condition prevents that.
 static void keepChosenZeros(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::Instruction &instruction : llvm::instructions(function)) {
@@ -130,7 +130,7 @@ static void keepChosenZeros(llvm::Module &module) {
     }
 }
 
-/// Element `index` of a vector that inserts fill, or an instruction that takes it out.
+/// Element `index` of a vector built by insertions, or an extraction of it.
 static llvm::Value *elementOf(llvm::IRBuilder<> &builder, llvm::Value *vector, unsigned index) {
   for (llvm::Value *each = vector; auto *insert = llvm::dyn_cast<llvm::InsertElementInst>(each);
        each = insert->getOperand(0)) {
@@ -143,14 +143,13 @@ static llvm::Value *elementOf(llvm::IRBuilder<> &builder, llvm::Value *vector, u
   return builder.CreateExtractElement(vector, index);
 }
 
-/// Whether code generation sees into what uses the value, and might find that a part of it is enough.
+/// Whether code generation may narrow the value because of its users.
 static bool isComputedWith(const llvm::Value &value) {
   return llvm::any_of(value.users(), [](const llvm::User *user) { return !llvm::isa<llvm::CallInst>(user); });
 }
 
-/// Code generation leaves elements of a vector open that it thinks nobody needs, and the instruction that puts the
-/// number together then reads a register which nobody wrote. So numbers that are computed with are put together from
-/// their parts by arithmetic, whose parts are all there:
+/// Code generation leaves unneeded elements of a vector undefined, and the instruction that combines the number then
+/// reads an uninitialised register. So operands of arithmetic are combined from their parts by arithmetic:
 ///
 ///     bitcast (<2 x i32> of %low and %high) to i64   →   or disjoint (zext %low), (shl (zext %high), 32)
 static void packByArithmetic(llvm::Module &module) {

@@ -1,4 +1,5 @@
-// Spells what crosses warps as writes to and reads from shared memory. Conversions within warps stay, for shuffles.
+// Expands exchanges between warps into writes to and reads from shared memory. Conversions within warps are left to
+// shuffles.
 
 #include "lowering/gpu/Passes.h"
 
@@ -35,7 +36,7 @@ namespace {
 int64_t elementBytes(RankedTensorType tile) { return std::max(1u, tile.getElementTypeBitWidth() / 8); }
 TileLayout layoutOf(Type tile) { return simt::layoutOf(tile).getLayout(); }
 
-/// Writes what stands for one operation, in its place.
+/// Expands one operation.
 class Expander {
 public:
   Expander(Operation *op, const simt::SharedLimits &limits) : builder(op), limits(limits), loc(op->getLoc()) {}
@@ -96,7 +97,7 @@ private:
 
 // --- Moves -----------------------------------------------------------------------------------------------------------
 
-/// Adds the strides of a sum of them to `strides`; whether `expr` is one.
+/// Adds the strides of a linear `expr` to `strides`; returns whether it is linear.
 bool addStrides(AffineExpr expr, int64_t factor, MutableArrayRef<int64_t> strides) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
     strides[dim.getPosition()] += factor;
@@ -112,8 +113,8 @@ bool addStrides(AffineExpr expr, int64_t factor, MutableArrayRef<int64_t> stride
          addStrides(binary.getLHS(), factor * constant.getValue(), strides);
 }
 
-/// The source lies in row-major order. Where the places of the result's elements are a sum of strides, as those of a
-/// reshape are, several are read at once, else each by itself.
+/// The source is in row-major order. If the offsets of the result's elements are linear, as for a reshape, several are
+/// read at once; otherwise they are read one by one.
 Value Expander::exchanged(tile::MoveOp op) {
   const auto from = cast<RankedTensorType>(op.getMoved().getType()),
              to = cast<RankedTensorType>(op->getResult(0).getType());
@@ -131,7 +132,7 @@ Value Expander::exchanged(tile::MoveOp op) {
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
 
-/// The bits of the warps' number that stand for positions along the axis, lowest position first.
+/// The bits of the warp number that are positions along the axis, lowest position first.
 SmallVector<simt::AxisBit> warpBits(const TileLayout &layout, unsigned axis) {
   SmallVector<simt::AxisBit> bits;
   for (const simt::AxisBit &bit : layout.axisBits(axis))
@@ -140,8 +141,7 @@ SmallVector<simt::AxisBit> warpBits(const TileLayout &layout, unsigned axis) {
   return bits;
 }
 
-/// The layout with the axis of extent `extent`, whose units are where `place` says: it gets a part, the index of a bit
-/// of it and what stood there, a position along the axis.
+/// The layout with `extent` along the axis, whose units are mapped by `place(part, bit, unit)`.
 TileLayout withAxis(const TileLayout &layout, unsigned axis, int64_t extent,
                     function_ref<std::optional<unsigned>(Hw part, unsigned index)> place) {
   SmallVector<int64_t> sizes = layout.shape().sizes();
@@ -162,7 +162,7 @@ TileLayout withAxis(const TileLayout &layout, unsigned axis, int64_t extent,
   return TileLayout::get(sizes, bases);
 }
 
-/// The parts that warps share the axis in stay, as an axis of so many.
+/// The axis is reduced to the number of warps that share it.
 TileLayout afterWarps(const TileLayout &layout, unsigned axis) {
   const auto bits = warpBits(layout, axis);
   return withAxis(layout, axis, int64_t{1} << bits.size(), [&](Hw part, unsigned index) -> std::optional<unsigned> {
@@ -173,7 +173,7 @@ TileLayout afterWarps(const TileLayout &layout, unsigned axis) {
   });
 }
 
-/// The same parts, all in each thread's registers.
+/// As above, with all parts in each thread's registers.
 TileLayout partsInRegisters(const TileLayout &parts, unsigned axis) {
   TileLayout::Bases bases;
   for (const Hw part : simt::everyHw)
@@ -216,8 +216,8 @@ SmallVector<Value> Expander::reduceInWarps(tile::ReduceKind kind, ValueRange sou
   return SmallVector<Value>(op.getResults());
 }
 
-/// The index of the greatest element where no warp shares the axis with others: the least index of those that are equal
-/// to the greatest element, which is found first; 0 where NaN is not equal to itself.
+/// argmax if the axis is within warps: first the maximum, then the least index among elements equal to it; 0 for NaN,
+/// which is not equal to itself.
 Value Expander::firstOfGreatest(tile::ReduceOp op) {
   const auto axis = static_cast<unsigned>(op.getAxis());
   const auto source = cast<RankedTensorType>(op.getSource().getType());
@@ -237,7 +237,8 @@ Value Expander::firstOfGreatest(tile::ReduceOp op) {
   return tile::ReshapeOp::create(builder, loc, op.getType(), first);
 }
 
-/// Within warps; what several warps have left of an axis goes to all of them, and each combines it in the same order.
+/// Reduces within warps. If several warps share the axis, their partial results are sent to all of them, and each
+/// combines them in the same order.
 Value Expander::reduced(tile::ReduceOp op) {
   const auto axis = static_cast<unsigned>(op.getAxis());
   const auto source = cast<RankedTensorType>(op.getSource().getType());
@@ -258,7 +259,7 @@ Value Expander::reduced(tile::ReduceOp op) {
   return tile::ReshapeOp::create(builder, loc, op.getType(), Combiner::end(parts));
 }
 
-/// Within warps; where several share the axis they leave totals to each other.
+/// Scans within warps. If several warps share the axis, they exchange totals.
 ResultRange Expander::scanned(tile::ScanOp op) {
   const auto axis = static_cast<unsigned>(op.getAxis());
   const simt::ScanPlan plan = *simt::planScan(layoutOf(op.getSources()[0].getType()), axis);
@@ -282,7 +283,7 @@ ResultRange Expander::scanned(tile::ScanOp op) {
 
 // --- Sorts, and what finds its place by values -----------------------------------------------------------------------
 
-/// A stage of a sort (simt.sort) of a bit that stands for warps: each thread reads what its elements are compared with.
+/// A stage of a sort (simt.sort) for a warp bit: each thread reads the elements that its own are compared with.
 SmallVector<Value> Expander::comparedInMemory(ValueRange tiles, unsigned axis, unsigned level, unsigned bit) {
   Emit emit(builder, loc);
   SmallVector<Value> others;
@@ -293,7 +294,7 @@ SmallVector<Value> Expander::comparedInMemory(ValueRange tiles, unsigned axis, u
     for (const auto [dim, stride] : llvm::enumerate(place.strides)) {
       AffineExpr position = builder.getAffineDimExpr(static_cast<unsigned>(dim));
       const int64_t weight = int64_t{1} << bit;
-      if (dim == axis) // the bit turned round
+      if (dim == axis) // with the bit inverted
         position = position + weight - position.floorDiv(weight) % 2 * (2 * weight);
       byte = byte + position * stride;
     }
@@ -320,7 +321,7 @@ SmallVector<Value> Expander::comparedInMemory(ValueRange tiles, unsigned axis, u
   return chosen;
 }
 
-/// Stages within warps, as many as there are, and between them those that go through shared memory.
+/// Stages within warps, and between them stages through shared memory.
 SmallVector<Value> Expander::sorted(tile::SortOp op) {
   SmallVector<Value> tiles = {op.getSource()};
   if (op.getTies())
@@ -329,7 +330,7 @@ SmallVector<Value> Expander::sorted(tile::SortOp op) {
   const auto bits = layoutOf(op.getSource().getType()).axisBits(axis);
   const int64_t end = simt::SortOp::numStages(static_cast<int64_t>(bits.size()));
   const auto isOfWarps = [&](int64_t stage) { return bits[simt::SortOp::stageOf(stage).second].part == Hw::warp; };
-  const bool isBitonic = op->hasAttr("simt.bitonic"); // then all levels but the last are done
+  const bool isBitonic = op->hasAttr("simt.bitonic"); // then only the last level is needed
   for (int64_t stage = isBitonic ? end - static_cast<int64_t>(bits.size()) : 0; stage < end;) {
     if (isOfWarps(stage)) {
       const auto [level, bit] = simt::SortOp::stageOf(stage++);
@@ -346,7 +347,7 @@ SmallVector<Value> Expander::sorted(tile::SortOp op) {
   return tiles;
 }
 
-/// Byte `number` · size, or −1 unless the number is below `end`, as i32.
+/// The byte offset `number` · size, or −1 unless the number is below `end`, as i32.
 static Value placeOf(Emit &emit, Value number, int64_t end, int64_t size, Value mask = {}) {
   Value within = emit.compare(arith::CmpIPredicate::ult, number, emit.integer(number.getType(), end));
   if (mask)
@@ -356,7 +357,7 @@ static Value placeOf(Emit &emit, Value number, int64_t end, int64_t size, Value 
   return emit.select(within, emit.make<arith::MulIOp>(narrow, emit.integer(i32, size)), emit.integer(i32, -1));
 }
 
-/// The source lies in row-major order.
+/// The source is in row-major order.
 Value Expander::taken(tile::TakeOp op) {
   Emit emit(builder, loc);
   const RankedTensorType from = op.getSource().getType(), to = op.getType();
@@ -386,7 +387,7 @@ Value Expander::counted(tile::HistogramOp op) {
 
 // --- Products --------------------------------------------------------------------------------------------------------
 
-/// Steps along K whose operands a thread holds at once: a power of two that divides K.
+/// Steps along K whose operands a thread holds at a time: a power of two that divides K.
 int64_t stepsAtOnce(int64_t K) { return std::min<int64_t>(8, K & -K); }
 
 /// An outer product for each step along K, its operands read from shared memory a few steps at a time.
@@ -475,7 +476,7 @@ void Expander::report(tile::CheckOp op) {
                          textNumber(op, "tile.where"), failed);
 }
 
-/// One thread takes room for the line, and tells the others where it is.
+/// One thread allocates the line, and sends its address to the others.
 void Expander::print(tile::PrintOp op) {
   Value value = op.getValue();
   const auto warps = static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()));
@@ -502,7 +503,7 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr("tile.kernel"))
       return;
-    // Tiles go through shared memory whole.
+    // Tiles go completely through shared memory.
     const simt::SharedLimits limits = {.bytes = INT64_MAX, .hasStoreMatrix = storeMatrix};
     SmallVector<Operation *> operations;
     getOperation().walk([&](Operation *op) { operations.push_back(op); });
@@ -527,7 +528,7 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
       }
   }
 
-  /// Of threads that hold the same elements one has changed memory: it tells the others what was there.
+  /// One of the threads that hold the same elements executed the atomic; it sends the old value to the others.
   static void tellAll(tile::AccessOp op, Expander &expander) {
     if (op->getNumResults() == 0)
       return;

@@ -1,4 +1,4 @@
-// What became of a kernel: layouts, widths of accesses, conversions and products from the stage `layouts`, shared
+// Explains a compiled kernel: layouts, widths of accesses, conversions and products from the stage `layouts`, shared
 // memory and barriers from the stage `exchanges`.
 
 #include "lowering/gpu/Explain.h"
@@ -41,7 +41,7 @@ std::string textOf(Type type) {
 
 TileLayout layoutOf(Value tile) { return simt::layoutOf(tile).getLayout(); }
 
-/// How its elements are cached, where that was asked for; what is copied to shared memory has no first level.
+/// The cache hint, if there is one; copies to shared memory bypass L1.
 std::string cacheText(Operation *op) {
   const auto hint = op->getAttrOfType<StringAttr>(tile::cacheName);
   if (!hint)
@@ -97,7 +97,7 @@ std::string reduction(Value source, int64_t axis) {
   return text;
 }
 
-/// What there is to say of an operation beside its layout.
+/// The explanation of an operation, in addition to its layout.
 std::string detail(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::string>(op)
       .Case([](tile::AccessOp access) { return accessText(access); })
@@ -109,7 +109,7 @@ std::string detail(Operation *op) {
       .Default(std::string());
 }
 
-/// The tile that an operation makes, or stores.
+/// The tile that an operation produces or stores.
 Value tileOf(Operation *op) {
   if (auto access = dyn_cast<tile::AccessOp>(op))
     return access.getTile();
@@ -135,14 +135,15 @@ void explainOperation(Operation *op, Explanation &explanation) {
 
 // --- The kernel as a whole -------------------------------------------------------------------------------------------
 
-/// Registers of 32 bits that a thread's part of a value fills.
+/// The number of 32-bit registers of a thread's part of a value.
 int64_t wordsOf(Value value) {
   const simt::LayoutAttr layout = simt::layoutOf(value);
   return layout ? llvm::divideCeil(layout.getLayout().numStored() * bytesOf(cast<RankedTensorType>(value.getType())), 4)
                 : 0;
 }
 
-/// The most words of tiles that are alive at once, and where. What code generation makes of them may be less or more.
+/// The largest number of live words of tiles, and its position. The registers after code generation may be fewer or
+/// more.
 void explainRegisters(func::FuncOp func, Explanation &explanation) {
   Liveness liveness(func);
   int64_t most = 0;
@@ -162,7 +163,7 @@ void explainRegisters(func::FuncOp func, Explanation &explanation) {
                            sourceLine(where->getLoc())));
 }
 
-/// How many of what the passes chose.
+/// Counts of the passes' choices.
 void explainCounts(func::FuncOp func, Explanation &explanation) {
   int64_t accesses = 0, whole = 0, products = 0, tensorCore = 0, conversions = 0, shuffled = 0, shared = 0;
   func.walk([&](Operation *op) {
@@ -185,7 +186,7 @@ void explainCounts(func::FuncOp func, Explanation &explanation) {
       format("conversions: {}, of which {} through shared memory and {} by shuffles", conversions, shared, shuffled));
 }
 
-/// Instructions on an image.
+/// Instructions that access an image.
 std::string imageTraffic(const TileLayout &layout, simt::ImageAttr image, simt::Movement by) {
   const auto op = static_cast<simt::SharedOp>(by);
   const simt::SharedAccess access = op == simt::SharedOp::vector
@@ -216,7 +217,7 @@ template <class OpTy> void explainTraffic(OpTy op, StringRef what, Value tile, E
                                        place ? place.getOffset().value_or(0) : 0, how));
 }
 
-/// The copy of a loop's round; those before the loop are like it.
+/// The copy in a loop's iteration; those before the loop are equal.
 void explainFetch(simt::FetchOp op, Explanation &explanation) {
   const ArrayRef<int64_t> slot = op.getSlot();
   const int64_t ahead = slot[0], stages = slot[1], distance = slot.size() > 2 ? slot[2] : stages - 1;

@@ -1,10 +1,10 @@
-// Pipelines loops with as many stages as leave room for all else that goes through shared memory.
+// Pipelines loops with as many stages as fit next to all other uses of shared memory.
 //
 //     pipeline loads with 3 stages ─ expand exchanges ─ allocate shared ── too many bytes ──► anew with 2 stages, then
 //     1
 //
-// The passes run on the function itself, which becomes what it was before each further attempt. A number of stages that
-// the kernel asks for is never changed: where it does not fit, the kernel's author is told.
+// The passes run on the function itself, which is restored before each further attempt. A number of stages set by the
+// kernel is never changed; if it does not fit, that is an error.
 
 #include "lowering/gpu/Passes.h"
 
@@ -19,7 +19,7 @@ namespace kiln::lowering::gpu {
 #define GEN_PASS_DEF_FITSTAGES
 #include "lowering/gpu/Passes.h.inc"
 
-/// Whether a loop has as many stages as the compiler likes.
+/// Whether the compiler chooses the stages of a loop.
 static bool leavesStagesOpen(func::FuncOp func) {
   const auto isOpen = [](scf::ForOp loop) {
     return loop->hasAttr("tile.stages") ? WalkResult::advance() : WalkResult::interrupt();

@@ -1,4 +1,4 @@
-// Strides, bounds and names of a tile in global memory, and what follows from them for each of a thread's packets.
+// Strides, bounds and indices of a tile in global memory, and the address and predicate of each of a thread's packets.
 
 #include "lowering/gpu/GlobalTile.h"
 
@@ -17,7 +17,7 @@ namespace kiln::lowering::gpu {
 
 using simt::TileLayout;
 
-/// What differences of bounds are: they have room in 32 bits.
+/// The type of differences of bounds, which fit 32 bits.
 static constexpr arith::IntegerOverflowFlags noWrap = arith::IntegerOverflowFlags::nsw;
 
 static Type storedType(Type element) {
@@ -56,7 +56,7 @@ GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange s
       base = code.add(base, code.make<arith::MulIOp>(wide, strideBytes(axis)));
     }
   }
-  // Where the tile begins comes last: in a loop the rest stays outside of it.
+  // The tile's begin is added last, so that the rest is loop-invariant.
   for (unsigned axis = 0; axis < axes(); ++axis)
     if (!isNamed(axis))
       base = code.add(base, bytesTo(axis));
@@ -112,7 +112,7 @@ void GlobalTile::findBounds(MemRefType type, Operation *op) {
     const Value offset = subscripts[axis];
     APInt known;
     if (matchPattern(offset, m_ConstantInt(&known)) && !type.isDynamicDim(axis) && known.isNonNegative() &&
-        known.sle(type.getDimSize(axis) - own.size)) { // the whole tile, wherever
+        known.sle(type.getDimSize(axis) - own.size)) { // the whole tile at any position
       continue;
     }
     if (own.size == 1) {
@@ -154,9 +154,8 @@ bool GlobalTile::isNear(Value offset) const {
   return fits32 && range.smin().sge(-most) && range.smax().sle(most);
 }
 
-/// The offset as i32, of a view whose extents are small. Where it is a program's number times a constant, and some
-/// more, it may have no room there: then the number is one with which it lies behind every view, as it does. Null where
-/// it is no such sum.
+/// The offset as i32, for a view with small extents. A program number times a constant, plus a constant, may overflow;
+/// the number is then clamped to one with which the offset is beyond every view. Null for other forms.
 Value GlobalTile::nearOf(Value offset, int effort) {
   constexpr int64_t mostMore = 1 << 26, far = (int64_t{1} << abi::smallExtentBits) + 4 * mostMore, mostFactor = 1 << 24;
   const Type word = code.builder.getI32Type();
@@ -186,18 +185,19 @@ Value GlobalTile::nearOf(Value offset, int effort) {
   return code.make<arith::MulIOp>(code.make<arith::TruncIOp>(word, least), code.i32(factor.getSExtValue()), noWrap);
 }
 
-/// From the view's first element to where the tile begins along `axis`; anything where nothing of the tile lies inside.
+/// The distance from the view's first element to the tile's begin along `axis`; arbitrary if the tile is completely
+/// outside.
 Value GlobalTile::bytesTo(unsigned axis) {
   const Type wide = code.builder.getI64Type();
   if (fits32 && (unknownStrides[axis] || llvm::isInt<32>(strides[axis] * bytes)))
-    if (const Value near = nearOf(subscripts[axis])) // a factor of 32 bits, too, and so one instruction
+    if (const Value near = nearOf(subscripts[axis])) // 32-bit operands: one instruction
       return code.make<arith::MulIOp>(code.make<arith::ExtSIOp>(wide, near),
                                       unknownStrides[axis] ? code.make<arith::ExtSIOp>(wide, unknownStrides[axis])
                                                            : strideBytes(axis));
   return code.make<arith::MulIOp>(code.held(subscripts[axis]), strideBytes(axis));
 }
 
-/// Whether `offset` lies in the view: without sign, a negative one is too large.
+/// Whether `offset` is inside the view, by an unsigned comparison, which also rejects negative ones.
 Value GlobalTile::isPositionInside(Value offset, Value extent) {
   const ConstantIntRanges range = rangeOf(offset);
   const bool isWord = range.smin().sge(INT32_MIN) && range.smax().sle(UINT32_MAX);
@@ -211,7 +211,7 @@ Value GlobalTile::isPositionInside(Value offset, Value extent) {
   return code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, extent);
 }
 
-/// From where and below where positions in the tile lie in the view.
+/// The range of positions in the tile that are inside the view.
 GlobalTile::Bounds GlobalTile::boundsOf(unsigned axis, Value extent) {
   constexpr int64_t mostBefore = int64_t{1} << (abi::smallExtentBits - 1);
   if (fits32 && rangeOf(subscripts[axis]).smin().sge(-mostBefore))
@@ -220,7 +220,7 @@ GlobalTile::Bounds GlobalTile::boundsOf(unsigned axis, Value extent) {
   const simt::Extent &own = layout.shape()[dims[axis]];
   const Value offset = code.held(subscripts[axis]);
   Bounds bound;
-  // The offset is brought near first, so that no difference overflows.
+  // The offset is clamped first, so that no difference overflows.
   Value near = code.make<arith::MinSIOp>(offset, extent);
   if (!isNonNegative(rangeOf(subscripts[axis]))) {
     near = code.make<arith::MaxSIOp>(near, code.i64(-own.padded));
@@ -231,8 +231,8 @@ GlobalTile::Bounds GlobalTile::boundsOf(unsigned axis, Value extent) {
   return bound;
 }
 
-/// The same of a small extent and an offset that is not far before the view. The distance to the view's end is a number
-/// of 32 bits, or negative: then some other negative number will do, and what lies before the view is of no interest.
+/// As above for a small extent and an offset that is not far before the view. The distance to the view's end fits 32
+/// bits or is negative; then any negative number will do. Positions before the view do not matter.
 GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned axis, Value extent) {
   const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
   const simt::Extent &own = layout.shape()[dims[axis]];
@@ -278,7 +278,7 @@ int64_t GlobalTile::nameOf(int64_t stored) const {
 Value GlobalTile::address(int64_t stored) {
   const SmallVector<int64_t> position = layout.positionOf(stored);
   SmallVector<int64_t> key;
-  int64_t far = 0; // what does not fit the displacement
+  int64_t far = 0; // the part that does not fit the displacement
   for (unsigned axis = 0; axis < axes(); ++axis) {
     if (isNamed(axis))
       key.push_back(nameOf(stored));
@@ -304,7 +304,8 @@ Value GlobalTile::address(int64_t stored) {
   return address;
 }
 
-/// Whether a stored value lies in the tile along `dim`, null when it does in all threads: asked once for each position.
+/// Whether a register index is inside the tile along `dim`; null if it is in all threads. Computed once for each
+/// position.
 Value GlobalTile::isWithin(int64_t stored, unsigned dim) {
   const auto [entry, isNew] = withins.try_emplace({dim, layout.positionOf(stored)[dim]});
   return isNew ? entry->second = code.isWithin(attribute, stored, dim) : entry->second;
@@ -316,7 +317,7 @@ Value GlobalTile::isInsideAlong(int64_t stored, unsigned axis) {
   if (!isNew)
     return entry->second;
   Value here;
-  if (isNamed(axis)) { // as a number without sign, a negative one is too large
+  if (isNamed(axis)) { // unsigned, so that negative ones are too large
     for (unsigned dim = 0; dim < indexRank; ++dim)
       here = code.both(here, isWithin(stored, dim));
     here = code.both(

@@ -1,4 +1,4 @@
-// The order of the GPU's passes, and what its code depends on.
+// The GPU's pass pipeline, and the key of its code.
 //
 //     tile ─> layouts: coalesce, instructions, propagate ─> exchanges through shared memory, barriers
 //          ─> distribute: tiles become vectors of one thread ─> math ─> kernel arguments ─> LLVM dialect, PTX ─> LLVM
@@ -37,13 +37,13 @@ static constexpr Stage gpuStages[] = {{"layouts", "gpu-adopt-layouts"},
                                       {"ptx"},
                                       {"cubin"}};
 
-/// What follows an architecture's name to ask for a cubin beside the PTX.
+/// The suffix of an architecture's name that requests a cubin in addition to the PTX.
 static constexpr llvm::StringLiteral cubinSuffix = ":cubin";
 
 namespace {
 class GpuBackend : public Backend {
 public:
-  /// Throws Error (device) for cubins that nobody here can make.
+  /// Throws Error (device) if no cubin can be made on this machine.
   GpuBackend(const GpuTarget &target, bool cubin)
       : target(target), cubin(cubin), ownName(target.architecture + (cubin ? cubinSuffix.str() : "")),
         ownKey(cubin ? ownName + " " + cubinLinkerVersion() : ownName) {}
@@ -112,7 +112,7 @@ void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
   pm.addNestedPass<FuncOp>(createAdoptLayouts());
   if (until == "layouts")
     return;
-  pm.addNestedPass<FuncOp>(mlir::createCSEPass()); // what several loops have converted is converted once
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass()); // merges equal conversions of several loops
   pm.addNestedPass<FuncOp>(createNarrowLoops());
   pm.addNestedPass<FuncOp>(createFitStages({target.sharedBytes, /*storeMatrix=*/target.capability >= 90}));
   pm.addNestedPass<FuncOp>(createInsertBarriers());

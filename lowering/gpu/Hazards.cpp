@@ -1,4 +1,4 @@
-// Accesses, and what their places tell.
+// Accesses, and conflicts by their addresses.
 
 #include "lowering/gpu/Hazards.h"
 
@@ -25,20 +25,20 @@ static std::optional<int64_t> constantOf(Value value) {
   return constant.getSExtValue();
 }
 
-/// Whether every value of x · factor is a multiple of `period`, however it wraps.
+/// Whether x · factor is always a multiple of `period`, even if it wraps.
 static bool isMultiple(Value x, Value factor, int64_t period) {
   const std::optional<int64_t> times = constantOf(factor);
   return times && *times % period == 0 && (llvm::isPowerOf2_64(period) || x.getDefiningOp<tile::ProgramIdOp>());
 }
 
-/// A bound of a loop as it was before gpu-narrow-loops cut it, which no round that there is can tell.
+/// A loop's bound before gpu-narrow-loops clamped it; no executed iteration can tell the difference.
 static Value wideBound(Value bound) {
   auto cut = bound.getDefiningOp<arith::TruncIOp>();
   auto least = cut ? cut.getIn().getDefiningOp<arith::MinUIOp>() : arith::MinUIOp();
   return least && constantOf(least.getRhs()) == int64_t{1} << abi::smallExtentBits ? least.getLhs() : bound;
 }
 
-/// `offset`, but for a multiple of `period` when that is not 0.
+/// `offset`, modulo `period` if that is not 0.
 static Sum sumOf(Value offset, int64_t period, int effort = 8) {
   if (auto wide = offset.getDefiningOp<arith::ExtSIOp>())
     offset = wide.getIn();
@@ -68,7 +68,7 @@ static Sum sumOf(Value offset, int64_t period, int effort = 8) {
 
 // --- Accesses --------------------------------------------------------------------------------------------------------
 
-/// By strides, extents of 1 are left out: they move no byte. The rows of matrices are another lane's.
+/// By strides, without extents of 1. Rows of matrices belong to other lanes.
 template <class OpTy> static Access sharedAccess(OpTy op, bool writes, Value tile, Value offset) {
   Access access{.op = op,
                 .writes = writes,
@@ -91,14 +91,14 @@ template <class OpTy> static Access sharedAccess(OpTy op, bool writes, Value til
   return access;
 }
 
-/// By whichever threads; the view is one that nothing writes.
+/// By any threads; the view is not written.
 static Access fetched(simt::FetchOp op) {
   Access access{.op = op, .writes = true, .isCopy = true, .buffer = op.getBuffer().getDefiningOp<simt::BufferOp>()};
   access.slot.assign(op.getSlot().begin(), op.getSlot().end());
   return access;
 }
 
-/// The totals of a scan's parts, anywhere in the buffer, if warps have to tell each other of any.
+/// The totals of a scan's parts, anywhere in the buffer, if warps exchange any.
 template <class OpTy> static std::optional<Access> totalsOf(OpTy op, bool writes) {
   if (!op.getBuffer())
     return {};
@@ -112,7 +112,7 @@ static Access globalAccess(tile::AccessOp op) {
     return access;
   }
   access.view = op.getView();
-  if (op.getIndexRank() > 0) // anywhere in the view
+  if (op.getIndexRank() > 0) // at any position of the view
     return access;
   access.layout = simt::layoutOf(op.getTile());
   for (const auto [extent, offset] : llvm::zip_equal(op.getTile().getType().getShape(), op.getSubscripts()))
@@ -120,7 +120,7 @@ static Access globalAccess(tile::AccessOp op) {
   return access;
 }
 
-/// Both operands, which the tensor cores read until somebody waits for them.
+/// Both operands, which the tensor cores read until a wait.
 static llvm::SmallVector<Access, 2> multiplied(simt::MultiplyOp op) {
   llvm::SmallVector<Access, 2> accesses;
   for (const Value operand : {op.getLeft(), op.getRight()}) {
@@ -134,7 +134,7 @@ static std::optional<Access> accessOf(Operation *op) {
   using Result = std::optional<Access>;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](simt::FetchOp fetch) { return fetched(fetch); })
-      .Case([&](simt::MultiplyRowsOp multiply) { // all of it, and no longer than the operation lasts
+      .Case([&](simt::MultiplyRowsOp multiply) { // the whole slot, until the operation is complete
         Access access{.op = op, .buffer = multiply.getRight().getDefiningOp<simt::BufferOp>()};
         access.slot.assign(multiply.getSlot().begin(), multiply.getSlot().end());
         return access;
@@ -146,7 +146,7 @@ static std::optional<Access> accessOf(Operation *op) {
           access.slot.assign(read.getSlot()->begin(), read.getSlot()->end());
         return access;
       })
-      .Case([&](simt::PickOp pick) { // from anywhere in the buffer
+      .Case([&](simt::PickOp pick) { // from any position of the buffer
         return Access{.op = op, .buffer = pick.getBuffer().getDefiningOp<simt::BufferOp>()};
       })
       .Case([&](simt::LookUpOp look) {
@@ -180,7 +180,7 @@ void Access::leaveRound(const Rounds &rounds, bool goesOn) {
   const std::optional<int64_t> step = loop ? constantOf(loop.getStep()) : std::nullopt;
   for (Span &span : spans) {
     if (span.earlier)
-      continue; // the residue is forgotten, or of values outside
+      continue; // the residue is unknown
     forget(span.residue);
     if (goesOn && span.offset && step && span.offset->value == position && *step >= span.extent)
       span.earlier = position;
@@ -193,7 +193,7 @@ void Access::leaveRound(const Rounds &rounds, bool goesOn) {
         span.earlier = {}, span.offset.reset();
   if (offset && body.isAncestor(offset.getParentRegion()))
     layout = {};
-  // What is read n rounds later is read one less later in the next round.
+  // An access n iterations ahead is n − 1 ahead in the next iteration.
   if (!goesOn)
     slot.clear();
   else if (!slot.empty() && op->getParentOp() == rounds.op)
@@ -235,18 +235,19 @@ bool runsOnceAtMost(const Rounds &rounds) {
 
 // --- Conflicts -------------------------------------------------------------------------------------------------------
 
-/// Each element of the tile is in one thread.
+/// Whether each element of the tile is in exactly one thread.
 static bool isOwned(simt::LayoutAttr layout) {
   const simt::TileLayout own = layout.getLayout();
   return !own.replicated(Hw::lane) && !own.replicated(Hw::warp);
 }
 
-/// Whether threads that go to the same element by one layout are the same. Of those that hold an element one writes.
+/// Whether equal elements of one layout are accessed by the same thread. Of several threads with an element, one
+/// writes.
 static bool isSameThread(const Access &a, const Access &b) {
   return a.layout && a.layout == b.layout && ((a.writes && b.writes) || isOwned(a.layout));
 }
 
-/// The bytes of a buffer, from first to behind the last.
+/// The byte range of a buffer.
 static std::pair<int64_t, int64_t> bytesOf(simt::BufferOp buffer) {
   const int64_t begin = buffer.getOffset().value_or(0);
   return {begin, begin + cast<MemRefType>(buffer.getType()).getDimSize(0)};
@@ -264,12 +265,12 @@ static bool conflictShared(const Access &a, const Access &b) {
   return !(sameBytes && isSameThread(a, b));
 }
 
-/// Whether the two never are at the same positions along one dimension.
+/// Whether the two accesses have disjoint positions along a dimension.
 static bool isApart(const Span &before, const Span &after) {
   if (!before.offset || !after.offset || before.offset->value != after.offset->value)
     return false;
   const int64_t distance = after.offset->number - before.offset->number;
-  if (before.earlier) // by one step of its loop or more, which is `extent` or more
+  if (before.earlier) // by at least one step of its loop, which is at least `extent`
     return before.earlier == after.offset->value && !after.earlier && distance == 0;
   return !after.earlier && (distance >= before.extent || -distance >= after.extent);
 }

@@ -1,13 +1,13 @@
-// A barrier between two accesses of one program that must not overtake each other.
+// Inserts barriers between conflicting accesses of one program.
 //
-// Threads run at their own pace, so that a value that one thread wrote and another reads needs a barrier between, and
-// so does a value that one reads and another overwrites. The pass walks the program with the accesses that no barrier
-// has come after yet, the *pending* ones, and puts a barrier before the first access that one of them conflicts with
+// Threads run independently. So a barrier is needed between a write and a read by another thread, and between a read
+// and an overwriting write by another thread. The pass walks the program with the set of *pending* accesses, those not
+// yet followed by a barrier, and inserts a barrier before the first access that conflicts with a pending one
 // (Hazards.h).
 //
-// The end of a loop's body is followed by its beginning: bodies are walked twice, by themselves, or as often as copies
-// are ahead of their reads, so that a barrier in one guards what its rounds do to each other. What was pending before
-// the loop gets one barrier before it, unless the body's own come first.
+// A loop's body is followed by itself. So bodies are walked twice, or as often as copies are ahead of their reads,
+// which covers conflicts between iterations. Accesses pending before the loop get one barrier before it, unless a
+// barrier of the body comes first.
 
 #include "lowering/gpu/Hazards.h"
 #include "lowering/gpu/Passes.h"
@@ -25,7 +25,7 @@ namespace {
 
 using Pending = SmallVector<Access, 0>;
 
-/// Two accesses that need a barrier between.
+/// Two accesses that need a barrier in between.
 struct Hazard {
   Access before, after;
 };
@@ -33,7 +33,7 @@ struct Hazard {
 class Barriers {
 public:
   void walk(Block &block);
-  /// An access that meets a copy or a product under way, and that.
+  /// An access that conflicts with a pending copy or product, and the latter.
   std::optional<Hazard> unawaited;
 
 private:
@@ -49,34 +49,34 @@ private:
   void insertBarrier(OpBuilder builder, const Hazard &hazard);
 
   Pending pending;
-  /// What a loop's own rounds leave pending. A loop within others is met again in each of their rounds.
+  /// Accesses that a loop's iterations leave pending; cached, because a nested loop is visited repeatedly.
   llvm::DenseMap<Operation *, Pending> ownPending;
 };
 
-/// Goes through code that has its own barriers, with accesses that came before it.
+/// Walks code that has its barriers, with the accesses before it.
 class Passage {
 public:
   explicit Passage(Pending before) : before(std::move(before)), waits(this->before.size()) {}
   void walk(Block &block);
 
-  std::optional<Hazard> hazard; // the first that no barrier guards
-  simt::WaitCopiesOp awaited;   // what waited for the hazard's copy on the way
-  bool isOpen = true;           // no barrier has come so far
-  Pending before;               // without copies that were waited for
+  std::optional<Hazard> hazard; // the first one without a barrier
+  simt::WaitCopiesOp awaited;   // the wait for the hazard's copy in between
+  bool isOpen = true;           // no barrier yet
+  Pending before;               // without copies that are complete
 
 private:
-  SmallVector<simt::WaitCopiesOp> waits; // for the copies among those before
+  SmallVector<simt::WaitCopiesOp> waits; // for copies among `before`
 };
 
 } // namespace
 
-/// What a wait for copies makes accesses of the threads.
+/// The copies that a wait completes, which become accesses of the threads.
 static void await(Pending &pending, simt::WaitCopiesOp wait) {
   for (Access &access : pending)
     access.isCopy &= !access.isAwaited(static_cast<int64_t>(wait.getPending()));
 }
 
-/// What a wait for products ends.
+/// The products that a wait completes.
 static void await(Pending &pending, simt::WaitMultiplyOp wait) {
   for (Access &access : pending)
     access.isProduct &= !access.isMultiplied(static_cast<int64_t>(wait.getPending()));
@@ -145,7 +145,7 @@ void Barriers::visit(const Access &access) {
   remember(access);
 }
 
-/// Rounds after which a loop's accesses do what those of the round before did.
+/// The number of iterations after which a loop's accesses repeat.
 static int64_t roundsOf(const Rounds &loop) {
   int64_t rounds = runsOnceAtMost(loop) ? 1 : 2;
   for (auto fetch : loop.body->getOps<simt::FetchOp>())
@@ -167,7 +167,7 @@ void Barriers::visitLoop(const Rounds &loop) {
   }
   Passage first(before);
   first.walk(*loop.body);
-  // No barrier before the loop orders what copies have brought once the loop has waited for them.
+  // A barrier before the loop does not order copies for which the loop waits.
   while (first.awaited) {
     OpBuilder builder(first.hazard->after.op);
     if (first.awaited->getBlock() == loop.body)

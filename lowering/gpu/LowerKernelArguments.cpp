@@ -1,4 +1,4 @@
-// Turns the kernel into the entry function that Abi.h describes: one parameter of 8 bytes a slot, in the order of the
+// Converts the kernel to the entry function described in Abi.h: one 8-byte parameter for each slot, in the order of the
 // argument block.
 //
 //     func.func @k(%v: memref<?x64xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.warps = 4, …}
@@ -6,11 +6,11 @@
 //     llvm.func ptx_kernelcc @k(%grid0: i64, %grid1: i64, %grid2: i64, %v: !llvm.ptr<1>, %extent: i64, %stride: i64,
 //                               %n: i64)
 //
-// A kernel for several problems (`tile.problems`) has such parameters for each of them, behind the launch's grid, and a
-// program takes those of the problem that its number belongs to.
+// A kernel for several problems (`tile.problems`) has such parameters for each of them, after the launch's grid. A
+// program uses those of the problem that its number belongs to.
 //
 // A view's address, extents and strides are read by `memref.extract_aligned_pointer_as_index`,
-// `memref.extract_strided_metadata` and `tile.dim`; after the pass nobody needs the memref.
+// `memref.extract_strided_metadata` and `tile.dim`; the memref is unused after the pass.
 
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Threads.h"
@@ -31,7 +31,7 @@ namespace kiln::lowering::gpu {
 
 using namespace mlir;
 
-/// Problems that a launch has programs and arguments for, `tile.problems`.
+/// The number of problems of a launch, `tile.problems`.
 static int64_t problemsOf(func::FuncOp func) {
   auto problems = func->getAttrOfType<IntegerAttr>("tile.problems");
   return problems ? problems.getInt() : 1;
@@ -39,7 +39,7 @@ static int64_t problemsOf(func::FuncOp func) {
 
 namespace {
 
-/// What is known of a view inside the kernel, as index values.
+/// A view inside the kernel, as index values.
 struct ViewValues {
   Value address;
   SmallVector<Value> extents, strides;
@@ -53,7 +53,7 @@ public:
         slots(slotsOf(types)) {
     const int64_t problems = problemsOf(func);
     if (problems > 1)
-      addProblem(entry); // the launch's grid and nothing more: nobody reads it
+      addProblem(entry); // only the launch's grid, which is not read
     Problem before = addProblem(entry, slots);
     grid = before.grid;
     parameters = before.parameters;
@@ -94,7 +94,7 @@ public:
     return view;
   }
 
-  /// The scalar that is argument `number`: the low bits of its slot.
+  /// Argument `number`, a scalar: the low bits of its slot.
   Value scalar(int number) {
     Value word = parameters[indexOf(abi::Slot::scalar, number)];
     const Type type = types[number];
@@ -118,7 +118,7 @@ public:
     return ids[axis];
   }
 
-  /// An index as the i64 that the language has.
+  /// An index as i64, the language's type.
   Value toWord(Value index) { return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index); }
 
 private:
@@ -141,8 +141,8 @@ private:
     return problem;
   }
 
-  /// Takes `problem`'s parameters instead of those of the problems before, the last of which is `before`, where the
-  /// program is none of theirs.
+  /// Selects the parameters of `problem` if the program belongs to none of the preceding problems, the last of which is
+  /// `before`.
   void choose(const Problem &problem, const Problem &before) {
     const auto narrow = [&](Value word) -> Value {
       return arith::TruncIOp::create(builder, loc, builder.getI32Type(), word);
@@ -208,12 +208,12 @@ private:
   SmallVector<Value, 3> grid;
   Value blockIds[3], ids[3];
   Value begin,
-      nextBegin; // of several problems: the first program of the chosen one, and of the last that was looked at
+      nextBegin; // with several problems: the first program of the selected one, and of the last visited one
 };
 
 } // namespace
 
-/// Replaces what reads the grid, the program's number, views and scalars.
+/// Replaces reads of the grid, the program's number, views and scalars.
 static void lowerReads(func::FuncOp func, Arguments &arguments) {
   SmallVector<Operation *> lowered;
   const auto numberOf = [](Value view) { return static_cast<int>(cast<BlockArgument>(view).getArgNumber()); };
@@ -230,7 +230,7 @@ static void lowerReads(func::FuncOp func, Arguments &arguments) {
       values = {table.empty() ? arguments.view(numberOf(pointer.getSource())).address : arguments.table(table)};
     } else if (auto metadata = dyn_cast<memref::ExtractStridedMetadataOp>(op)) {
       const ViewValues &view = arguments.view(numberOf(metadata.getSource()));
-      values = {Value(), Value()}; // nobody reads the base and the offset, which is 0
+      values = {Value(), Value()}; // base and offset (0) are unused
       values.append(view.extents);
       values.append(view.strides);
     } else {
@@ -268,7 +268,7 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
     llvm::for_each(llvm::to_vector(getOperation().getOps<memref::GlobalOp>()), lowerTable);
   }
 
-  /// Comments of the PTX that say what lies where in shared memory, for who reads or checks it.
+  /// Comments in the PTX with the layout of shared memory, for readers and the simulator.
   static void nameSharedParts(func::FuncOp kernel, ArrayAttr parts) {
     SmallVector<Attribute> lines;
     for (const auto part : parts.getAsRange<StringAttr>())
@@ -292,8 +292,8 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
     const auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(func.getContext()), arguments.signature());
     auto kernel = LLVM::LLVMFuncOp::create(builder, func.getLoc(), func.getName(), type);
     kernel.setCConv(LLVM::CConv::PTX_Kernel);
-    // One program an SM is enough if nobody asks for more: without that word ptxas spills a few registers where a
-    // further program would fit.
+    // One program per SM is enough unless the kernel requests more. Without this directive ptxas spills a few registers
+    // to fit another program.
     const auto property = [&](StringRef name, int64_t value) -> Attribute {
       return builder.getArrayAttr({builder.getStringAttr(name), builder.getStringAttr(std::to_string(value))});
     };

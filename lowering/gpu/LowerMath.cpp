@@ -1,5 +1,5 @@
-// Spells transcendental functions in arithmetic: by the GPU's own instructions where these are allowed, else the
-// polynomials of MathFunctions.h, as on every machine. And what LLVM would take for something else.
+// Expands transcendental functions: by the GPU's approximate instructions if allowed, otherwise by the polynomials of
+// MathFunctions.h, as on every target. Also works around LLVM's handling of shifts, minima and maxima.
 
 #include "lowering/gpu/ApproximateMath.h"
 #include "lowering/gpu/Passes.h"
@@ -25,8 +25,8 @@ namespace {
 ///
 ///     n < 64 ? x << n : 0
 ///
-/// because PTX clamps a shift's amount, but it clamps 32 bits of it: shifting by 2³² would shift by 0. It does not
-/// recognise the select beside an amount that is masked.
+/// because PTX clamps the shift amount. But PTX uses only 32 bits of it, so a shift by 2³² would be a shift by 0. LLVM
+/// does not recognise the select if the amount is masked.
 template <class OpTy> struct MaskAmount : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
@@ -40,9 +40,9 @@ template <class OpTy> struct MaskAmount : OpRewritePattern<OpTy> {
   }
 };
 
-/// The smaller or larger of two as LLVM's own operation, one instruction of PTX, which may choose between −0 and +0.
-/// Spelt as a comparison and a select it would not be the same: LLVM would know which zero that gives, drop a later
-/// + 0, and then make the instruction of it, which gives the other one.
+/// min and max by LLVM's operation, one PTX instruction, which may return −0 or +0 for two zeros. A comparison and a
+/// select would be wrong: LLVM would know which zero results, drop a later + 0, and then emit the instruction, which
+/// may return the other zero.
 template <class From, class To> struct KeepExtremum : OpRewritePattern<From> {
   using OpRewritePattern<From>::OpRewritePattern;
   LogicalResult matchAndRewrite(From op, PatternRewriter &rewriter) const override {

@@ -1,4 +1,4 @@
-// A map as sums of bits: which unit of the source each unit of the result is.
+// Analyses a move's map as sums of bits: the source's unit for each unit of the result.
 
 #include "lowering/gpu/MoveLayouts.h"
 
@@ -22,7 +22,7 @@ namespace {
 
 /// A part of a position in the result, from 0 to `most`, times a weight.
 struct Term {
-  std::optional<Unit> unit; // nothing: the repeat along a dimension
+  std::optional<Unit> unit; // none: the repeat along a dimension
   int64_t most = 1, weight = 1;
 };
 
@@ -82,7 +82,7 @@ private:
     return sum;
   }
 
-  /// Quotient or remainder, where the terms that are no multiples of `divisor` are together less than it.
+  /// Quotient or remainder, if the terms that are not multiples of `divisor` sum to less than it.
   static std::optional<Sum> divided(const Sum &sum, int64_t divisor, AffineExprKind kind) {
     Sum quotient{{}, sum.constant / divisor}, remainder{{}, sum.constant % divisor};
     int64_t most = remainder.constant;
@@ -105,13 +105,13 @@ private:
   const TileShape &shape;
 };
 
-/// For each unit of the result, by its bit as a vector, the unit of the source that it is; 0: none.
+/// The source's unit for each unit of the result, which is given as a bit vector; 0: none.
 using UnitMap = SmallVector<Vec, 24>;
 
 unsigned bitOf(Vec unit) { return llvm::Log2_64(unit); }
 
-/// Adds the units of one dimension of the source. A sum carries into no unit: its weights are distinct powers of two,
-/// and what repeats counts in whole cores.
+/// Adds the units of one dimension of the source. Sums have no carries, because weights are distinct powers of two, and
+/// repeats count whole cores.
 bool addUnits(const Sum &sum, unsigned dim, const TileShape &from, const TileShape &to, UnitMap &units) {
   const Extent &extent = from[dim];
   Vec seen = sum.constant & (extent.core() - 1);
@@ -142,7 +142,7 @@ std::optional<UnitMap> unitsOf(tile::MoveOp move, const TileShape &from, const T
   return units;
 }
 
-/// The bases with every unit replaced by `image` of it; 0: by none.
+/// The bases with every unit replaced by its `image`; 0: removed.
 TileLayout::Bases imagesOf(const TileLayout &layout, function_ref<Vec(Vec)> image) {
   TileLayout::Bases bases;
   for (const Hw part : simt::everyHw)
@@ -164,9 +164,9 @@ std::optional<TileLayout> sourceLayout(tile::MoveOp move, const TileLayout &resu
   if (!units)
     return std::nullopt;
   TileLayout::Bases bases = imagesOf(result, [&](Vec unit) { return (*units)[bitOf(unit)]; });
-  constexpr size_t mostMore = 2; // bits: four times what the result has
+  constexpr size_t mostMore = 2; // bits: at most four times the result's registers
   size_t more = 0;
-  for (unsigned bit = 0; bit < from.coreBits(); ++bit) // what the result drops
+  for (unsigned bit = 0; bit < from.coreBits(); ++bit) // units that the result lacks
     if (const Vec unit = Vec{1} << bit; !llvm::is_contained(*units, unit)) {
       bases[static_cast<size_t>(Hw::reg)].push_back(unit);
       ++more;
@@ -185,7 +185,7 @@ std::optional<TileLayout> resultLayout(tile::MoveOp move, const TileLayout &sour
     const auto found = llvm::find(*units, unit);
     if (found != units->end())
       return Vec{1} << (found - units->begin());
-    staysInThread &= llvm::is_contained(source.bases(Hw::reg), unit); // the result drops it
+    staysInThread &= llvm::is_contained(source.bases(Hw::reg), unit); // the result lacks it
     return 0;
   });
   return staysInThread ? std::optional(TileLayout::get(to.sizes(), bases)) : std::nullopt;
@@ -197,7 +197,7 @@ std::optional<TileLayout> spreadLayout(tile::MoveOp move, const TileLayout &sour
   const std::optional<UnitMap> units = unitsOf(move, source.shape(), to);
   if (!units)
     return std::nullopt;
-  SmallVector<Vec> repeats; // units of the result that are none of the source's, lowest first
+  SmallVector<Vec> repeats; // units of the result that the source lacks, lowest first
   for (const auto [bit, unit] : llvm::enumerate(*units))
     if (!unit)
       repeats.push_back(Vec{1} << bit);

@@ -1,5 +1,5 @@
-// Counts with 32 bits where a loop's bounds fit them: a register and an instruction instead of two each, for the
-// counter and for all that follows from it.
+// Changes induction variables to 32 bits if a loop's bounds fit: one register and one instruction instead of two, for
+// the counter and for values derived from it.
 
 #include "lowering/gpu/Passes.h"
 
@@ -21,7 +21,7 @@ namespace kiln::lowering::gpu {
 /// The largest step, so that a few steps past the end fit, too.
 static constexpr int64_t mostStep = 1 << 24;
 
-/// A loop that begins past its end has no rounds, wherever it begins: so the end alone need be small.
+/// A loop that begins past its end has no iterations, so only the end must be small.
 static bool isNarrow(scf::ForOp loop) {
   APInt step;
   const ConstantIntRanges end = rangeOf(loop.getUpperBound());
@@ -35,7 +35,8 @@ static void narrow(scf::ForOp loop) {
   OpBuilder builder(loop);
   const Location loc = loop.getLoc();
   const Type narrowType = builder.getI32Type();
-  // The minimum tells LLVM, and whoever asks for ranges, what is known here: no bound is negative, no counter wraps.
+  // The minimum makes the ranges known to LLVM and other analyses: bounds are nonnegative, and the counter does not
+  // wrap.
   const auto cut = [&](Value bound) -> Value {
     APInt known;
     if (matchPattern(bound, m_ConstantInt(&known)) && known.sle(int64_t{1} << abi::smallExtentBits))

@@ -1,9 +1,8 @@
-// Sorts of extents that are no power of two, and those of which only the first elements are wanted, as whole sorts of
-// powers of two: the greatest keys stand behind all others.
+// Converts sorts of other extents, and partial sorts, to sorts of powers of two, padded with the greatest key.
 //
-// A few smallest elements of many are selected by blocks of so many. Two sorted blocks, one of them descending, leave
-// the smaller of each two elements: those are the smallest of both, and ascend, then descend (`simt.bitonic`), so that
-// the last level of a sort puts them in order. Half the blocks are left each time.
+// The smallest few elements are selected by blocks of that size. The elementwise minimum of an ascending and a
+// descending block has the smallest elements of both, first ascending and then descending (`simt.bitonic`), so that the
+// last level of a sort orders them. Each round halves the number of blocks.
 
 #include "lowering/gpu/Passes.h"
 
@@ -39,15 +38,14 @@ static Value first(OpBuilder &builder, Location loc, Value tile, int64_t axis, i
                                  SmallVector<int64_t>(type.getRank(), 1));
 }
 
-/// The tile, and behind its elements the greatest number until there are `extent`: it is repeated, and what is no
-/// element is put in the number's place.
+/// The tile padded to `extent` with the greatest number: the tile is repeated, and extra elements are replaced.
 static Value padded(OpBuilder &builder, Location loc, Value tile, int64_t axis, int64_t extent) {
   const auto from = cast<RankedTensorType>(tile.getType());
   const int64_t valid = from.getDimSize(axis);
   if (valid == extent)
     return tile;
   Emit emit(builder, loc);
-  const auto rows = [&](int64_t outer, int64_t inner) { // rank 3, whatever the tile's is
+  const auto rows = [&](int64_t outer, int64_t inner) { // rank 3 for any tile
     return RankedTensorType::get({outer, valid, inner}, from.getElementType());
   };
   const auto dims = from.getShape();
@@ -71,10 +69,10 @@ static Value padded(OpBuilder &builder, Location loc, Value tile, int64_t axis, 
 
 namespace {
 
-/// A tile of keys, and perhaps one of ties.
+/// A tile of keys, and optionally one of ties.
 using Tiles = SmallVector<Value, 2>;
 
-/// The smallest elements of lines whose extent is a power of two, out of blocks of so many: a power of two, too.
+/// Selects the smallest elements of lines by blocks; both extents are powers of two.
 class Selection {
 public:
   Selection(tile::SortOp op, int64_t count) : builder(op), loc(op.getLoc()), emit(builder, loc), op(op), count(count) {}
@@ -112,7 +110,7 @@ private:
                                      SmallVector<int64_t>{0, begin, 0, 0}, SmallVector<int64_t>(4, 1));
     });
   }
-  /// Numbers of the other order.
+  /// Keys of the opposite order.
   Tiles turned(const Tiles &tiles) {
     return each(tiles, [&](Value tile, RankedTensorType type) -> Value {
       return arith::XOrIOp::create(builder, loc, tile, emit.integer(type, -1));
@@ -127,9 +125,9 @@ private:
     sort->setAttr("simt.layout", layoutOf(cast<RankedTensorType>(keys).getShape()));
     return ties ? Tiles{sort.getResult(), sort.getPositions()} : Tiles{sort.getResult()};
   }
-  /// Blocks lie within warps, so that no stage needs memory: in one lane's registers where neighbours in memory are
-  /// those of other lines, else in its lanes. Other lines come next, and other blocks last, so that most of them meet
-  /// in one thread.
+  /// A layout with blocks within warps, so that no stage needs shared memory: in registers if adjacent elements belong
+  /// to other lines, otherwise in lanes. Other lines follow, and other blocks last, so that most merges are within a
+  /// thread.
   simt::LayoutAttr layoutOf(ArrayRef<int64_t> shape) {
     constexpr int64_t mostOfLane = 64;
     const bool isOfLane = shape[3] > 1 && count <= mostOfLane;
@@ -169,7 +167,7 @@ struct PadSorts : impl::PadSortsBase<PadSorts> {
     const auto axis = static_cast<int64_t>(op.getAxis());
     const auto extent = static_cast<int64_t>(llvm::PowerOf2Ceil(op.getExtent())),
                count = static_cast<int64_t>(llvm::PowerOf2Ceil(op.getCount()));
-    const bool isFew = 4 * count <= extent; // of half of them a selection saves no stage
+    const bool isFew = 4 * count <= extent; // for half of them a selection saves no stage
     if (extent == op.getExtent() && extent == op.getCount())
       return;
     OpBuilder builder(op);

@@ -1,4 +1,4 @@
-// Copies the operands of products to shared memory some rounds before they are multiplied.
+// Copies the operands of products to shared memory some iterations ahead (software pipelining).
 //
 //     for k:                                        fetch 0 … S−2 into slots 0 … S−2, a group each
 //       x = load a[m, k]                            for k:
@@ -8,12 +8,12 @@
 //                                                     acc = dot(y, …)
 //                                                   wait for all groups
 //
-// The slots of a tile are a ring of S places. A round's fetch goes to the slot that the round before has read, so that
-// one barrier a round is enough: behind the wait and before the fetch, where gpu-insert-barriers puts it. Every round
-// makes a group, of zeros behind the last tile, and so all but the newest S−2 groups are those of this round and
-// before.
+// A tile has a ring of S slots. An iteration's fetch goes to the slot that the previous iteration has read, so one
+// barrier per iteration is enough: after the wait and before the fetch, where gpu-insert-barriers puts it. Every
+// iteration commits a group, of zeros after the last tile, so all groups except the newest S−2 belong to this or
+// earlier iterations.
 //
-// A product that groups of warps compute from shared memory reads its slots itself, while the threads go on:
+// A product of a warpgroup (wgmma) reads its slots asynchronously:
 //
 //     for k:
 //       wait for all groups but S−3; barrier
@@ -21,9 +21,9 @@
 //       fetch the tile of S−2 rounds later, a group
 //       wait for all products but this one
 //
-// Of the slots one more is then in use, that of the round before. With less than four, it is waited for at once. One
-// whose rows are in registers reads the slot of its right operand alone, and is done before the threads go on: it takes
-// the place of that operand's read and of the dot.
+// Then the slot of the previous iteration is also in use. With fewer than four slots the product is waited for
+// immediately. A product with rows in registers reads only its right operand's slot, and completes before the threads
+// continue; it replaces that operand's read and the dot.
 
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/Passes.h"
@@ -56,20 +56,20 @@ namespace kiln::lowering::gpu {
 using simt::LayoutAttr;
 using simt::TileLayout;
 
-/// Lanes share a line of memory, so that a thread's copies lie in as few rows as can be: rows have addresses and limits
-/// of their own, and what lies in one row has displacements.
+/// Lanes share a row, so that a thread's copies are in few rows: each row needs an address and a bound, while copies in
+/// one row differ by displacements.
 static constexpr int64_t lineBits = 1024;
-/// Where tiles begin in shared memory: a whole number of the swizzle's turns.
+/// Alignment of tiles in shared memory: a multiple of the swizzle's period.
 static constexpr int64_t slotAlignment = 128;
 
 namespace {
 
-/// A load whose tile is copied.
+/// A load whose tile is copied ahead.
 struct Staged {
   mutable tile::LoadOp load;
   CopyWidth width;
   simt::ImageAttr image, matrix; // the latter without leading dimensions, which are 1
-  LayoutAttr copies;             // which thread copies what
+  LayoutAttr copies;             // the layout of the copies
   Value ring;
   int64_t slotBytes() const { return static_cast<int64_t>(llvm::alignTo(image.getBytes(), slotAlignment)); }
 };
@@ -93,7 +93,8 @@ class Pipeline {
 public:
   Pipeline(scf::ForOp loop, int64_t stages) : loop(loop), stages(stages) {}
 
-  /// Finds what can be copied, and as many stages as fit `bytes`; without `exactly`, fewer than asked for may do.
+  /// Finds the loads that can be copied ahead, and the number of stages that fit `bytes`; without `exactly`, it may be
+  /// reduced.
   bool plan(int64_t bytes, bool exactly);
   void build();
 
@@ -109,14 +110,14 @@ private:
   void findRowsProducts();
   void multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value slot);
   simt::WaitMultiplyOp multiply(OpBuilder &builder, Value slot, llvm::function_ref<void()> fetches);
-  /// How many rounds before its own a tile is fetched.
+  /// The number of iterations that a tile is fetched ahead.
   int64_t distance() const { return stages - 1 - productsUnderWay(); }
-  /// Products that a round leaves to the next one.
+  /// Products that are still pending at the end of an iteration.
   int64_t productsUnderWay() const { return product && stages >= 4 ? 1 : 0; }
 
   mutable scf::ForOp loop;
   int64_t stages;
-  int64_t unit = 0; // bytes that a slot is counted in: all slots' own where they are alike
+  int64_t unit = 0; // unit of slot offsets in bytes: the common size if all slots are equal
   SmallVector<Staged> all;
   std::optional<Product> product;
   SmallVector<RowsProduct> rowsProducts;
@@ -126,8 +127,7 @@ private:
 
 // --- What can be copied ----------------------------------------------------------------------------------------------
 
-/// The conversion of a tile, or of what transposes and reshapes make of it, to an operand of a product, if `op` is that
-/// or leads to it.
+/// The conversion of a tile, possibly transposed or reshaped, to an operand of a product, if `op` is or leads to it.
 static simt::ConvertOp operandConversion(Operation *op) {
   while (isa<tile::TransposeOp, tile::ReshapeOp>(op) && op->getResult(0).hasOneUse())
     op = *op->user_begin();
@@ -138,20 +138,20 @@ static simt::ConvertOp operandConversion(Operation *op) {
   return convert && llvm::any_of(convert->getUsers(), isProduct) ? convert : simt::ConvertOp();
 }
 
-/// Whether `op` computes the elements of one tile in another type.
+/// Whether `op` casts one tile to another type.
 static bool isCast(Operation *op) {
   return isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::ExtSIOp, arith::TruncIOp>(op);
 }
 
-/// Whether the tile becomes an operand of a product, as it is or in another type. What is cast is read from its slot in
-/// the load's own layout, so that bytes are not read one by one, and converted afterwards.
+/// Whether the tile becomes an operand of a product, directly or after a cast. A cast tile is read from its slot in the
+/// load's layout, so that bytes are not read one by one, and converted afterwards.
 static bool isConvertedToOperand(Operation *op) {
   while (isCast(op) && op->hasOneUse())
     op = *op->user_begin();
   return static_cast<bool>(operandConversion(op));
 }
 
-/// The layout that moves turn into `layout`, and the types that they have on the way, the last one first.
+/// The layout that the moves convert to `layout`, and the intermediate types, last one first.
 static std::optional<TileLayout> beforeMoves(ArrayRef<Operation *> moves, TileLayout layout,
                                              SmallVectorImpl<Type> &types) {
   for (Operation *move : llvm::reverse(moves)) {
@@ -171,12 +171,12 @@ static std::optional<TileLayout> beforeMoves(ArrayRef<Operation *> moves, TileLa
 }
 
 namespace {
-/// An operand of a product that moves and a conversion make of a tile.
+/// An operand of a product that results from a tile by moves and a conversion.
 struct OperandUse {
   simt::ConvertOp convert;
   SmallVector<Operation *> moves;
-  SmallVector<Type> types; // behind each move, the last one first
-  TileLayout layout;       // of the tile before them, so that they leave the operand in its own
+  SmallVector<Type> types; // after each move, last one first
+  TileLayout layout;       // of the tile before the moves, which lead to the operand's layout
 };
 } // namespace
 
@@ -192,13 +192,13 @@ static std::optional<OperandUse> operandUse(Operation *user) {
   return layout ? std::optional(OperandUse{convert, moves, types, *layout}) : std::nullopt;
 }
 
-/// Of the places that a tile may have in a slot, the one where its readers take the fewest wavefronts; the one that all
-/// of the machine's instructions know, where they take as many.
+/// The image of a tile in its slot with the fewest wavefronts for its readers; on a tie, the one that all instructions
+/// of the machine support.
 static std::optional<simt::SharedImage> imageFor(tile::LoadOp load, ArrayRef<int64_t> core, unsigned inner) {
   const RankedTensorType type = load.getType();
   std::optional<simt::SharedImage> best;
   unsigned fewest = 0;
-  // Lanes read by 4 bytes of four rows, and by 2 of rows that are no neighbours: 0, 1, 4, 5, … of 128 or 64 bytes each.
+  // Lanes read 4 bytes of four rows, or 2 bytes of nonadjacent rows: 0, 1, 4, 5, … of 128 or 64 bytes each.
   for (const simt::Turn &turn : {simt::usualTurn, {2, 0, 1}, {0, 2, 3}, {1, 2, 0}}) {
     const auto image = simt::sharedImage(core, inner, type.getElementTypeBitWidth(), turn);
     if (!image)
@@ -216,8 +216,8 @@ static std::optional<simt::SharedImage> imageFor(tile::LoadOp load, ArrayRef<int
   return best;
 }
 
-/// Gives each use of a tile that a reshape or a transpose makes of a load one of its own: what one product takes as it
-/// is another may take turned, and each use reads the ring in its own way.
+/// Clones reshapes and transposes of a load for each use, because products may read the tile transposed or not, and
+/// each use reads the ring separately.
 static void separateUses(Operation *op) {
   for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
     if (!isa<tile::TransposeOp, tile::ReshapeOp>(user))
@@ -233,7 +233,7 @@ static void separateUses(Operation *op) {
       separateUses(user);
 }
 
-/// Whether a scalar of the loop's body follows from the loop's position and from what is known before it.
+/// Whether a scalar of the loop's body depends only on the induction variable and on loop-invariant values.
 bool Pipeline::isFollowedByIndex(Value value) const {
   if (value == loop.getInductionVar() || value.getParentRegion()->isProperAncestor(&loop.getBodyRegion()))
     return true;
@@ -242,7 +242,7 @@ bool Pipeline::isFollowedByIndex(Value value) const {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isFollowedByIndex(operand); });
 }
 
-/// What keeps the tile of an operand from being copied ahead; empty when nothing does.
+/// The reason why an operand's tile cannot be copied ahead; empty if it can.
 std::string Pipeline::whyNot(tile::LoadOp load) const {
   const auto type = cast<RankedTensorType>(load.getType());
   const auto isUnit = [](int64_t extent) { return extent == 1; };
@@ -319,8 +319,8 @@ const Staged *Pipeline::stagedOf(tile::LoadOp load) const {
   return found == all.end() ? nullptr : found;
 }
 
-/// Finds the one product whose sums nothing else in the loop touches and whose operands the tensor cores can read from
-/// their rings.
+/// Finds the one product whose accumulator is not used otherwise in the loop, and whose operands the tensor cores can
+/// read from their rings.
 void Pipeline::findProduct() {
   for (auto dot : loop.getBody()->getOps<tile::DotOp>()) {
     if (!dot->hasAttr("simt.wgmma"))
@@ -351,7 +351,7 @@ void Pipeline::findRowsProducts() {
   }
 }
 
-/// Erases what nothing uses, and what then becomes of what it was made of by moves and conversions.
+/// Erases unused moves and conversions, recursively.
 static void eraseUnused(Operation *op) {
   SmallVector<Operation *> unused = {op};
   while (!unused.empty()) {
@@ -378,7 +378,7 @@ void Pipeline::multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value s
   eraseUnused(dot);
 }
 
-/// Writes the product on the tiles of a slot, then `fetches`, then what waits for products.
+/// Emits the product on the tiles of a slot, then `fetches`, then the wait for products.
 simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::function_ref<void()> fetches) {
   tile::DotOp dot = product->dot;
   builder.setInsertionPoint(dot);
@@ -396,7 +396,7 @@ simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::fu
 
 // --- The loop in stages ----------------------------------------------------------------------------------------------
 
-/// The byte of its ring where a tile's slot begins.
+/// The byte offset of a tile's slot in its ring.
 Value Pipeline::placeOf(OpBuilder &builder, const Staged &staged, Value slot) const {
   if (staged.slotBytes() == unit)
     return slot;
@@ -405,7 +405,7 @@ Value Pipeline::placeOf(OpBuilder &builder, const Staged &staged, Value slot) co
   return arith::MulIOp::create(builder, loc, slot, units);
 }
 
-/// Begins to copy the tile of the loop's position `position` to a slot.
+/// Starts the copy of the tile for induction variable `position` to a slot.
 void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate,
                      int64_t ahead) {
   IRMapping values;
@@ -436,7 +436,7 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, V
     made->setAttr("tile.inside", inside);
 }
 
-/// The tile read from its slot: for an operand of a product in the operand's layout, for all others in the load's own.
+/// Reads the tile from its slot: in the operand's layout for a product, otherwise in the load's layout.
 void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot) {
   const auto read = [&](OpBuilder &builder, Location loc, LayoutAttr layout) -> Value {
     const simt::SharedAccess access =
@@ -480,7 +480,7 @@ void Pipeline::build() {
                                       rewriter.getI64IntegerAttr(3));
     staged.ring = simt::BufferOp::create(rewriter, staged.load.getLoc(), type, IntegerAttr());
   }
-  /// The position so many rounds behind another one.
+  /// The induction variable some iterations after another one.
   const auto behind = [&](Value position, int64_t rounds) -> Value {
     const Value steps = arith::ConstantOp::create(rewriter, loc, rewriter.getIntegerAttr(position.getType(), rounds));
     return arith::AddIOp::create(rewriter, loc, position, arith::MulIOp::create(rewriter, loc, loop.getStep(), steps));
@@ -495,7 +495,7 @@ void Pipeline::build() {
   for (int64_t ahead = 0; ahead < distance(); ++ahead)
     fetchAll(behind(loop.getLowerBound(), ahead), constant(ahead * unit), ahead);
 
-  // The slot to read, and those read before, of which the first is filled anew.
+  // The slot to read, and those read before, of which the first is refilled.
   SmallVector<Value> first;
   for (int64_t earlier = 0; earlier <= stages - distance(); ++earlier)
     first.push_back(constant((stages - earlier) % stages * unit));
@@ -518,7 +518,7 @@ void Pipeline::build() {
   const auto fetchNext = [&] { fetchAll(behind(loop.getInductionVar(), distance()), slots.back(), distance()); };
   simt::WaitMultiplyOp multiplied;
   if (product) {
-    // Also guards what products have read from the slot that is filled anew, before the fetch is known to need it.
+    // Also orders the products' reads of the slot that is refilled.
     simt::BarrierOp::create(rewriter, loc, rewriter.getStringAttr("shared memory written, then multiplied"));
     multiplied = multiply(rewriter, slots.front(), fetchNext);
   } else {

@@ -1,13 +1,13 @@
-// A layout for every tile.
+// Assigns a layout to every tile.
 //
-// What accesses and products want is known. It is carried forwards along the operations, then backwards to what is made
-// for them, then forwards once more for what loops carry. What is left, as between a reduction and the next, follows
-// from what it is made of, also where elements are repeated: lanes that hold the same take one repeat each. A tile that
-// nobody has a wish for is blocked. Then types are set in program order, and where an operand is not in the layout that
-// its operation wants, a `simt.convert` brings it there, placed behind the operand's definition, once for each layout.
-// A tile that is computed from constants, positions and scalars alone is computed once more instead, and so is one of
-// few numbers of memory beside these that several threads need, where the conversion would take shared memory: each
-// reads its own. What an operation moves to other threads keeps the layout that it has: gpu-expand-exchanges moves it.
+// The layouts of accesses and products are given. They are propagated forwards along operations, then backwards to
+// their operands, then forwards again for loop-carried tiles. Remaining tiles, as between two reductions, get theirs
+// from their operands, also through broadcasts: lanes that hold equal elements take one repeat each. Tiles without a
+// preferred layout are blocked. Then types are set in program order. If an operand is not in the layout that its
+// operation needs, a `simt.convert` after the operand's definition converts it, once for each layout. A tile computed
+// only from constants, positions and scalars is recomputed instead. So is one that also depends on a few loaded
+// numbers, if the conversion would need shared memory; each thread then loads its own. Operations that move elements to
+// other threads keep the layout; gpu-expand-exchanges moves the elements.
 
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/MoveLayouts.h"
@@ -48,24 +48,24 @@ static LayoutAttr chosen(Operation *op) { return op->getAttrOfType<LayoutAttr>("
 
 // --- How operations map layouts ------------------------------------------------------------------
 
-/// Whether a move within a tile keeps the tile's shape, as a rotation does. Where elements leave their threads, source
-/// and result share a layout.
+/// Whether a move keeps the tile's shape, as a roll does. If elements move to other threads, source and result have one
+/// layout.
 static bool keepsShape(tile::MoveOp move) {
   return isTile(move.getMoved()) &&
          tile::shapeOf(move.getMoved().getType()) == tile::shapeOf(move->getResult(0).getType());
 }
 
-/// Whether all tiles of an operation lie in one layout.
+/// Whether all tiles of an operation have one layout.
 static bool isTogether(Operation *op) { return isa<tile::ScanOp, tile::SortOp>(op); }
 
-/// The layout if tiles of such an operation can lie in it, else null.
+/// The layout if tiles of such an operation can have it, otherwise null.
 static LayoutAttr together(Operation *op, LayoutAttr layout) {
   auto scan = dyn_cast<tile::ScanOp>(op);
   const bool fits = layout && (!scan || simt::planScan(layout.getLayout(), static_cast<unsigned>(scan.getAxis())));
   return fits ? layout : LayoutAttr();
 }
 
-/// The layout in which `op` reads operand `number` when its result is to lie in `result`; null where it takes any.
+/// The layout of operand `number` of `op` for a result in `result`; null if any is allowed.
 static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr result) {
   MLIRContext *const context = op->getContext();
   const Value operand = op->getOperand(number);
@@ -87,7 +87,7 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
     const unsigned first = access.getSubscripts().getBeginOperandIndex();
     if (number < first || number >= first + access.getSubscripts().size())
       return chosen(op);
-    TileLayout names = chosen(op).getLayout(); // of the dimensions that a tile of positions has
+    TileLayout names = chosen(op).getLayout(); // of the index tile's dimensions
     while (names.rank() > access.getIndexRank())
       names = names.slice(names.rank() - 1);
     return attributeOf(names, context);
@@ -98,12 +98,12 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
   }
   if (isTogether(op))
     return together(op, result);
-  if (isa<tile::TakeOp>(op)) // positions lie as what is taken
+  if (isa<tile::TakeOp>(op)) // the index has the source's layout
     return number == 1 ? result : LayoutAttr();
   return isElementwise(op) ? result : LayoutAttr();
 }
 
-/// The layout of the result of `op` when operand `number` lies in `operand`; null where it does not follow.
+/// The layout of the result of `op` if operand `number` has `operand`; null if it is not determined.
 static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
   MLIRContext *const context = op->getContext();
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
@@ -119,7 +119,7 @@ static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
   return isElementwise(op) ? operand : LayoutAttr();
 }
 
-/// The layout of the result of `op` when its tile lies in `operand`, also where elements are repeated.
+/// The layout of the result of `op` if its tile has `operand`, also through broadcasts.
 static LayoutAttr repeatedLayout(tile::MoveOp op, LayoutAttr operand) {
   const auto result = spreadLayout(op, operand.getLayout());
   return result ? attributeOf(*result, op->getContext()) : LayoutAttr();
@@ -142,13 +142,13 @@ public:
     forwards(/*repeats=*/true);
     for (Operation *op : operations)
       settle(op);
-    for (Operation *op : llvm::reverse(operations)) // what was made again for all that use it
+    for (Operation *op : llvm::reverse(operations)) // recomputed for all users
       if (isOpTriviallyDead(op))
         op->erase();
   }
 
 private:
-  /// With `repeats` also through operations that repeat elements.
+  /// With `repeats`, also through broadcasts.
   void forwards(bool repeats = false);
   void backwards();
   void wish(Value value, LayoutAttr layout) {
@@ -175,14 +175,14 @@ private:
 
 } // namespace
 
-/// The result that a yielded value becomes, if it does: whether a while goes on is none.
+/// The result of a yielded value, if it has one; the condition of a while has none.
 static Value resultOf(scf::YieldOp yield, unsigned number) {
   Operation *const parent = yield->getParentOp();
   const unsigned others = yield->getNumOperands() - parent->getNumResults();
   return number < others ? Value() : parent->getResult(number - others);
 }
 
-/// The values that `yield` hands on: results of its operation and, of a loop, what the next round begins with.
+/// The values that `yield` defines: results of its operation and, for a loop, the next iteration's arguments.
 static SmallVector<Value> targetsOf(scf::YieldOp yield, unsigned number) {
   const Value result = resultOf(yield, number);
   if (!result)
@@ -250,7 +250,7 @@ void Propagation::backwards() {
   }
 }
 
-/// What was wished for, else blocks along the last dimension.
+/// The preferred layout, or else blocks along the last dimension.
 LayoutAttr Propagation::layoutFor(Value value) const {
   const LayoutAttr wish = wishOf(value);
   return wish ? wish : blocksOf(value);
@@ -265,11 +265,11 @@ LayoutAttr Propagation::blocksOf(Value value) const {
 
 // --- Settling ------------------------------------------------------------------------------------
 
-/// Values of numbers read again that a thread may hold.
+/// The most reloaded values per thread.
 static constexpr int64_t fewValues = 32;
 
-/// Whether the tile follows from constants, positions and scalars by a few operations; with `readsFew` also from loads
-/// of a few numbers.
+/// Whether the tile depends only on constants, positions and scalars, by a few operations; with `readsFew` also on
+/// loads of a few numbers.
 bool Propagation::isFree(Value value, bool readsFew, int effort) const {
   Operation *const op = value.getDefiningOp();
   if (!isTile(value))
@@ -283,14 +283,14 @@ bool Propagation::isFree(Value value, bool readsFew, int effort) const {
   return llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand, readsFew, effort - 1); });
 }
 
-/// Whether the value is made once more, in `layout`, rather than converted to it.
+/// Whether the value is recomputed in `layout` rather than converted.
 bool Propagation::isMadeAgain(Value value, LayoutAttr layout) const {
   Operation *const op = value.getDefiningOp();
   if (!op)
     return false;
   if (auto move = dyn_cast<tile::MoveOp>(op);
       move && isTile(move.getMoved()) && !sourceLayout(move, layout.getLayout()))
-    return false; // its elements would leave their threads
+    return false; // its elements would move to other threads
   if (isFree(value))
     return true;
   const int64_t stored = layout.getLayout().numStored(), threads = int64_t{simt::numLanes} * warps;
@@ -300,7 +300,7 @@ bool Propagation::isMadeAgain(Value value, LayoutAttr layout) const {
          simt::planConvert(simt::layoutOf(value).getLayout(), layout.getLayout(), bits, {}).isShared();
 }
 
-/// The value in a layout, computed or converted behind its definition.
+/// The value in a layout, recomputed or converted after its definition.
 Value Propagation::in(LayoutAttr layout, Value value) {
   if (!layout || simt::layoutOf(value) == layout)
     return value;
@@ -330,7 +330,7 @@ Value Propagation::in(LayoutAttr layout, Value value) {
   return versions[{value, layout}] = version;
 }
 
-/// All tiles of the operation lie in one layout.
+/// All tiles of the operation have one layout.
 void Propagation::settleTogether(Operation *op) {
   LayoutAttr layout = chosen(op);
   for (const Value source : op->getOperands())
@@ -360,7 +360,7 @@ void Propagation::settle(Operation *op) {
     }
     return;
   }
-  if (isa<scf::ConditionOp>(op)) // settled with its loop
+  if (isa<scf::ConditionOp>(op)) // handled with its loop
     return;
   if (isa<scf::IfOp>(op)) {
     for (const Value result : op->getResults())
@@ -388,8 +388,8 @@ void Propagation::settle(Operation *op) {
     constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(constant.getType())));
 }
 
-/// Puts a conversion right before its first use in its block: a thread holds what came of it as shortly as can be. What
-/// a loop uses stays outside of it.
+/// Moves a conversion directly before its first use in its block, which shortens the lifetime of its result. A
+/// conversion used in a loop stays outside of it.
 static void sink(simt::ConvertOp convert) {
   Operation *first = nullptr;
   for (Operation *user : convert->getUsers()) {
@@ -401,7 +401,7 @@ static void sink(simt::ConvertOp convert) {
     convert->moveBefore(first);
 }
 
-/// Refuses tiles of which a thread would hold too much.
+/// Reports tiles with too many elements per thread.
 static LogicalResult checkSizes(func::FuncOp func) {
   const WalkResult walk = func.walk([&](Operation *op) {
     for (const Type type : op->getResultTypes())
@@ -417,10 +417,10 @@ static LogicalResult checkSizes(func::FuncOp func) {
   return failure(walk.wasInterrupted());
 }
 
-/// Registers of a tile that is small enough to wait for a loop to end.
+/// The most registers of a tile that is hoisted out of a loop.
 static constexpr int64_t fewRegisters = 4;
 
-/// Moves small tiles that are the same in all rounds in front of the loop, above all conversions of them.
+/// Hoists small loop-invariant tiles, in particular conversions.
 static void hoistSmallTiles(scf::ForOp loop) {
   const auto isSmall = [](Type type) {
     const auto tile = dyn_cast<RankedTensorType>(type);

@@ -1,5 +1,5 @@
-// Which instructions compute a product: the tensor core's where it has them for the operands and the sums fill its
-// fragments, else outer products in registers, exact as the language's `ieee` is.
+// Selects the instructions of a product: the tensor core's if they exist for the operands and the accumulator fills
+// their fragments; otherwise outer products in registers, with the accuracy of `ieee`.
 
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/Passes.h"
@@ -21,7 +21,7 @@ namespace kiln::lowering::gpu {
 #include "lowering/gpu/Passes.h.inc"
 
 namespace {
-/// Those of a product (…, M, K) · (…, K, N).
+/// The instructions of a product (…, M, K) · (…, K, N).
 struct Extents {
   int64_t M, N, K;
   ArrayRef<int64_t> batch;
@@ -54,7 +54,7 @@ std::string whyNoTensorCore(tile::DotOp op) {
   const auto [M, N, K, batch] = extentsOf(op);
   const unsigned bits = multipliedBits(op);
   const auto mma = simt::mmaShapeFor(bits, K);
-  // The tensor core has no m16n8k8 for narrow operands that SpellPtx spells.
+  // SpellPtx emits no m16n8k8 for narrow operands.
   if (!mma || mma->k != 256 / mma->bits)
     return "the sum is shorter than the " + std::to_string(256 / bits) + " products of an instruction";
   const auto warps = static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()));
@@ -65,7 +65,7 @@ std::string whyNoTensorCore(tile::DotOp op) {
 
 static bool isElementwise(Operation *op) { return op && OpTrait::hasElementwiseMappableTraits(op); }
 
-/// Whether elementwise operations lead from a tile to a reduction of its rows, or to the left factor of a product.
+/// Whether elementwise operations lead from a tile to a reduction of its rows, or to the left operand of a product.
 static bool isUsedByRows(Value tile) {
   llvm::SetVector<OpOperand *> reached;
   const auto reach = [&](Value value) {
@@ -100,9 +100,9 @@ static tile::DotOp productBehind(Value tile) {
   return {};
 }
 
-/// How warps share the sums. The rows of a tile that are reduced or multiplied again, as attention's scores are, stay
-/// within a warp, and so do those of the product that has it for its left factor: neither the reduction nor the factor
-/// then goes through memory. `sparesB` as warpSplit has it.
+/// The distribution of the accumulator over warps. Rows that are reduced or multiplied again, as attention's scores,
+/// stay within a warp, and so do rows of the product with that left operand, so that neither goes through memory.
+/// `sparesB` as in warpSplit.
 static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps, bool sparesB = false) {
   const auto [M, N, K, batch] = extentsOf(op);
   if (isUsedByRows(op) || productBehind(op.getA()))
@@ -111,7 +111,7 @@ static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps, bo
   return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false, batch, sparesB);
 }
 
-/// Whether the operand is loaded in the round that multiplies it, perhaps transposed or of another shape.
+/// Whether the operand is loaded in the iteration that multiplies it, possibly transposed or reshaped.
 static bool isLoadedIn(Value operand, Block *round) {
   while (isa_and_present<tile::TransposeOp, tile::ReshapeOp>(operand.getDefiningOp()))
     operand = operand.getDefiningOp()->getOperand(0);
@@ -119,7 +119,7 @@ static bool isLoadedIn(Value operand, Block *round) {
   return load && load->getBlock() == round;
 }
 
-/// Whether a reshape drops nothing but leading dimensions, which are 1.
+/// Whether a reshape only drops leading dimensions of extent 1.
 static bool isMatrixOf(tile::ReshapeOp reshape) {
   const ArrayRef<int64_t> to = tile::shapeOf(reshape.getType()), from = tile::shapeOf(reshape.getSource().getType());
   return to.size() == 2 && from.size() >= 2 && from.take_back(2) == to;
@@ -138,9 +138,9 @@ std::pair<tile::LoadOp, bool> operandLoad(Value operand) {
   }
 }
 
-/// How many rows of A, or columns of B, a lane had better have side by side: where these are neighbours in memory, it
-/// reads four of f32 at once, and ldmatrix two of bytes. What becomes several bf16 is read one by one: those of four
-/// instructions would take too many registers.
+/// The preferred number of adjacent rows of A, or columns of B, per lane. If they are contiguous in memory, a lane
+/// reads four f32 at once, and ldmatrix two bytes. Operands that are split into several bf16 are read one by one,
+/// because those of four instructions would need too many registers.
 static unsigned neighbours(tile::DotOp op, simt::MmaOperand which) {
   auto [load, isTurned] = operandLoad(which == simt::MmaOperand::A ? op.getA() : op.getB());
   if (!load || load->getBlock() != op->getBlock())
@@ -154,7 +154,7 @@ static unsigned neighbours(tile::DotOp op, simt::MmaOperand which) {
   return bits == 32 ? 4 : bits == 8 ? 2 : 1;
 }
 
-/// Whether the sums pass through the loop's rounds untouched by all but the product.
+/// Whether the accumulator is loop-carried and used only by the product.
 static bool isSummedByLoop(tile::DotOp op) {
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
   auto sums = dyn_cast<BlockArgument>(op.getAcc());
@@ -164,8 +164,8 @@ static bool isSummedByLoop(tile::DotOp op) {
   return yielded && yielded->get() == op.getResult();
 }
 
-/// Whether groups of four warps, each with 64 rows or a multiple of it, multiply operands of which both will lie in
-/// shared memory, or the right one, where each warp's rows are its own in registers, too.
+/// Whether warpgroups, each with a multiple of 64 rows, compute the product, with both operands in shared memory, or
+/// with the right one there and each warp's rows in registers.
 static bool isForGroups(tile::DotOp op, unsigned warps) {
   constexpr int64_t warpsOfGroup = 4, mostColumns = 256, mostSums = 128;
   const auto [M, N, K, batch] = extentsOf(op);
@@ -182,7 +182,7 @@ static bool isForGroups(tile::DotOp op, unsigned warps) {
   return (isSummedByLoop(op) && isLoadedIn(op.getA(), round)) || splitOf(op, warps) == simt::WarpSplit{warps, 1};
 }
 
-/// Multiplies floats of 8 bits as bf16 where no instruction multiplies them as they are.
+/// Multiplies 8-bit floats as bf16 if no instruction multiplies them natively.
 static tile::DotOp widened(tile::DotOp op) {
   const auto factors = op->getAttrOfType<ArrayAttr>(tile::factorsName);
   if (!factors || whyNoTensorCore(op).empty())
@@ -200,8 +200,7 @@ static tile::DotOp widened(tile::DotOp op) {
   return made;
 }
 
-/// Whether a product, if there is one, is an accumulator of tensor cores in which an instruction's columns are
-/// neighbours.
+/// Whether a product, if there is one, has a tensor core accumulator in which an instruction's columns are adjacent.
 static bool isInOrder(tile::DotOp op) {
   const auto layout = op && op->hasAttr("simt.mma") ? op->getAttrOfType<simt::LayoutAttr>("simt.layout") : nullptr;
   if (!layout)
@@ -222,7 +221,7 @@ static void choose(tile::DotOp op, unsigned warps, bool groups) {
     op->setAttr("simt.wgmma", UnitAttr::get(op.getContext()));
   const auto mma = [&] {
     const simt::MmaStrides strides = {neighbours(op, simt::MmaOperand::A), neighbours(op, simt::MmaOperand::B)};
-    const bool turnsBytesOfB = multipliedBits(op) == 8 && strides.n > strides.m; // a permutation for each four of them
+    const bool turnsBytesOfB = multipliedBits(op) == 8 && strides.n > strides.m; // takes a permutation for each four
     return simt::mmaAcc(M, N, *splitOf(op, warps, turnsBytesOfB), warps, batch, strides);
   };
   const simt::TileLayout layout = isGrouped        ? simt::wgmmaAcc(M, N, warps)

@@ -1,4 +1,4 @@
-// The choice of strides.
+// Chooses strides in shared memory.
 
 #include "lowering/gpu/SharedPlace.h"
 
@@ -10,13 +10,13 @@
 
 namespace kiln::lowering::gpu {
 
-/// Bytes in one turn through the banks of shared memory, and what moves a row to other banks.
+/// Bytes of one row of shared memory's banks, and the skew that moves a row to other banks.
 static constexpr int64_t turnBytes = 128, skewBytes = 16;
 
 /// Dimensions of `order`, fastest first.
 static Place placeBy(llvm::ArrayRef<unsigned> order, llvm::ArrayRef<int64_t> sizes, int64_t bytes, bool isSkewed) {
   Place place{llvm::SmallVector<int64_t>(sizes.size()), bytes};
-  bool isRow = isSkewed; // in the first dimension of extent above 1
+  bool isRow = isSkewed; // for the first dimension of extent above 1
   for (const unsigned dim : order) {
     place.strides[dim] = place.bytes;
     place.bytes *= sizes[dim];

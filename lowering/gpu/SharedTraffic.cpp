@@ -1,4 +1,4 @@
-// Packets, and the banks that they lie in.
+// Packets and bank conflicts.
 
 #include "lowering/gpu/SharedTraffic.h"
 
@@ -19,7 +19,7 @@ int64_t offsetOf(llvm::ArrayRef<int64_t> position, llvm::ArrayRef<int64_t> strid
   return sum;
 }
 
-/// What divides every address that a thread begins at.
+/// A common divisor of all threads' first addresses.
 static int64_t alignmentOf(const TileLayout &layout, llvm::ArrayRef<int64_t> strides, int64_t alignment) {
   for (unsigned dim = 0; dim < layout.rank(); ++dim)
     for (const Hw part : {Hw::lane, Hw::warp})
@@ -28,7 +28,7 @@ static int64_t alignmentOf(const TileLayout &layout, llvm::ArrayRef<int64_t> str
   return alignment;
 }
 
-/// The bits of the register's number that count neighbours in memory, lowest first, for at most 16 bytes.
+/// The bits of the register number that enumerate adjacent elements, lowest first, for at most 16 bytes.
 static llvm::SmallVector<unsigned> neighbourBits(const TileLayout &layout, int64_t bytes,
                                                  llvm::ArrayRef<int64_t> strides) {
   llvm::SmallVector<unsigned> bits;
@@ -43,7 +43,7 @@ static llvm::SmallVector<unsigned> neighbourBits(const TileLayout &layout, int64
   return bits;
 }
 
-/// The packets whose elements these bits count; nothing when their addresses do not fit.
+/// The packets whose elements these bits enumerate; none if addresses are not aligned.
 static std::optional<std::vector<Packet>> packetsBy(llvm::ArrayRef<unsigned> bits, const TileLayout &layout,
                                                     int64_t bytes, llvm::ArrayRef<int64_t> strides) {
   int64_t mask = 0;
@@ -71,7 +71,7 @@ std::vector<Packet> sharedPackets(const TileLayout &layout, int64_t bytes, llvm:
                                   int64_t alignment) {
   alignment = alignmentOf(layout, strides, alignment);
   for (llvm::SmallVector<unsigned> bits = neighbourBits(layout, bytes, strides);; bits.pop_back()) {
-    // A packet that crosses the tile's end would be neither in nor out.
+    // A packet must not cross the tile's end.
     const bool isWhole = llvm::all_of(layout.shape().dims(), [&](const simt::Extent &extent) {
       return !extent.isPadded() || extent.size % (int64_t{1} << bits.size()) == 0;
     });
@@ -81,7 +81,7 @@ std::vector<Packet> sharedPackets(const TileLayout &layout, int64_t bytes, llvm:
   }
 }
 
-/// Turns in which the banks serve words, and the fewest that could do.
+/// Wavefronts in which the banks serve words, and the minimum.
 static std::pair<int64_t, int64_t> wavefrontsOf(llvm::SmallVectorImpl<int64_t> &words) {
   static constexpr int64_t numBanks = 32;
   llvm::sort(words);
@@ -100,7 +100,7 @@ SharedTraffic trafficOf(const TileLayout &layout, int64_t bytes, llvm::ArrayRef<
   if (packets.empty())
     return traffic;
   traffic.packetBytes = static_cast<int64_t>(packets[0].size()) * bytes;
-  // Long packets are served some lanes at a time.
+  // Long packets are served for a part of the lanes at a time.
   const auto lanesAtOnce =
       static_cast<unsigned>(std::min<int64_t>(wavefrontBytes / traffic.packetBytes, simt::numLanes));
   for (const Packet &packet : packets)

@@ -1,5 +1,5 @@
-// What has an effect stays where it is, in its order. Before each such instruction comes what it needs and is not there
-// yet, depth first.
+// Sinks values to their uses. Instructions with effects keep their order; before each, its missing operands are placed,
+// depth first.
 
 #include "lowering/gpu/SinkValues.h"
 
@@ -11,7 +11,7 @@
 
 namespace kiln::lowering::gpu {
 
-/// Whether an instruction is a read of shared memory, as SpellPtx spells it.
+/// Whether an instruction is a read of shared memory, as emitted by SpellPtx.
 static bool isSharedRead(const llvm::Instruction &instruction) {
   const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction);
   const auto *text = call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
@@ -19,8 +19,8 @@ static bool isSharedRead(const llvm::Instruction &instruction) {
                   llvm::StringRef(text->getAsmString()).starts_with("ldmatrix."));
 }
 
-/// Whether an instruction is a function of its operands alone, for one thread by itself: the order of products of a
-/// warp is chosen elsewhere.
+/// Whether an instruction is a pure function of its operands within one thread. The order of a warp's products is
+/// chosen elsewhere.
 static bool isPure(const llvm::Instruction &instruction) {
   const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction);
   return !llvm::isa<llvm::PHINode>(instruction) && !instruction.isTerminator() && !instruction.mayHaveSideEffects() &&
@@ -44,7 +44,7 @@ public:
   }
 
   void sink(llvm::BasicBlock &block) {
-    llvm::SmallVector<llvm::Instruction *> reads; // since the last effect
+    llvm::SmallVector<llvm::Instruction *> reads; // reads since the last effect
     for (llvm::Instruction &instruction : llvm::make_early_inc_range(block)) {
       if (isSharedRead(instruction))
         reads.push_back(&instruction);
@@ -60,7 +60,7 @@ public:
   }
 
 private:
-  /// Puts an instruction that waits, and what it needs, in front of `before`.
+  /// Moves a pending instruction and its operands before `before`.
   void place(llvm::Instruction *instruction, llvm::Instruction &before) {
     if (!waiting.erase(instruction))
       return;

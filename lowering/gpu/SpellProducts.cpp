@@ -1,4 +1,4 @@
-// Spells what tensor cores do: products of one warp by LLVM's intrinsics, those of groups of four warps as inline PTX.
+// Emits tensor core instructions: products of a warp by LLVM's intrinsics, those of warpgroups as inline PTX.
 
 #include "lowering/gpu/Speller.h"
 
@@ -8,10 +8,9 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-/// f32 as a word of tf32, or what that leaves of it. The tensor core leaves out the lowest 13 bits, which would make
-/// every number smaller, by half of tf32's last place, 2⁻¹⁰, at the mean: so it is made larger by as much before.
-/// Between powers of two that is up to 0.71 · 2⁻¹¹ too much of a number, or 1.29 · 2⁻¹¹ too little, and little at the
-/// mean. Infinities and NaNs stay what they are.
+/// f32 as tf32, or the remainder. The tensor core truncates the lowest 13 bits, which would make every number smaller
+/// by half of tf32's last place, 2⁻¹⁰, on average; so that much is added before. Relative to the number this is up to
+/// 0.71 · 2⁻¹¹ too much or 1.29 · 2⁻¹¹ too little, and little on average. Infinities and NaNs are unchanged.
 Value ProductSpeller::tf32Of(Value number, bool isRest) {
   const Type word = builder.getI32Type();
   const auto larger = [&](Value of) -> Value {
@@ -28,7 +27,7 @@ Value ProductSpeller::tf32Of(Value number, bool isRest) {
   return larger(LLVM::FSubOp::create(builder, loc, number, known));
 }
 
-/// Two f32 rounded to bf16, or what that leaves of them, rounded, in a word.
+/// Two f32 rounded to bf16, or their rounded remainders, in a word.
 Value ProductSpeller::bf16Of(Value pair, bool isRest) {
   const auto narrow = VectorType::get({2}, builder.getBF16Type());
   Value rounded = LLVM::FPTruncOp::create(builder, loc, narrow, pair);
@@ -39,8 +38,7 @@ Value ProductSpeller::bf16Of(Value pair, bool isRest) {
   return LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), rounded);
 }
 
-/// mma.sync by its intrinsic: operands are words of 32 bits, but pairs of f16; f32 is rounded to tf32 on the way, or is
-/// taken apart.
+/// mma.sync by its intrinsic. Operands are 32-bit words, or pairs for f16; f32 is rounded to tf32 or split.
 Value ProductSpeller::mma(simt::MmaOp op) {
   const Type element = cast<VectorType>(op.getA().getType()).getElementType();
   const Type word = builder.getI32Type(), sum = cast<VectorType>(op.getType()).getElementType();
@@ -97,7 +95,7 @@ Value ProductSpeller::pass(const std::string &text, Value sums) {
                   element);
 }
 
-/// By inline PTX, as LLVM has no intrinsic; the sums are results and operands in the same registers.
+/// By inline PTX, because LLVM has no intrinsic; accumulators are results and operands in the same registers.
 Value ProductSpeller::wgmma(simt::WgmmaOp op) {
   SmallVector<Value> operands = elements(op.getAcc());
   const size_t count = operands.size();
@@ -118,7 +116,7 @@ Value ProductSpeller::wgmma(simt::WgmmaOp op) {
   return vectorOf(assembly(text, constraints + "l,l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
 }
 
-/// Fence, products, commit and wait together, so that nothing touches their registers between.
+/// Fence, products, commit and wait in one statement, so that no instruction accesses their registers in between.
 Value ProductSpeller::wgmmaRows(simt::WgmmaRowsOp op) {
   const Type sum = builder.getF32Type(), word = builder.getI32Type();
   const int64_t blocks = op.blocks(), each = op.columns() / 2, count = blocks * each;

@@ -1,7 +1,7 @@
-// Spells what one thread does: what LLVM has an intrinsic for as that, accesses of memory as inline PTX.
+// Emits one thread's operations: by LLVM's intrinsics where they exist, memory accesses as inline PTX.
 //
-// Accesses are inline PTX because they are predicated, which LLVM has only branches for, and because the vector that
-// moves is then exactly the one that was decided. Their address is a number, their displacement is in the text.
+// Accesses are inline PTX because they are predicated, for which LLVM has only branches, and because the vector width
+// is then exactly the chosen one. The address is an operand, the displacement is in the text.
 //
 //     %0 = simt.ld global %address + 16 if %p else %other : vector<2xf32> : i64, vector<2xf32>
 //     // becomes
@@ -30,7 +30,7 @@ using namespace mlir;
 
 namespace {
 
-/// How a packet is spelled: so many words of so many bits.
+/// The form of a packet: number and size of its words.
 struct Words {
   unsigned bits, count;
   explicit Words(VectorType packet) {
@@ -38,7 +38,7 @@ struct Words {
     bits = std::min(total, std::max(32u, element));
     count = total / bits;
   }
-  /// The register that a word takes: no less than 16 bits.
+  /// The register type of a word: at least 16 bits.
   Type type(MLIRContext *context) const { return IntegerType::get(context, std::max(bits, 16u)); }
   const char *constraint() const { return bits == 64 ? "l" : bits == 32 ? "r" : "h"; }
   /// `.v4.b32`.
@@ -52,12 +52,12 @@ struct Words {
   }
 };
 
-/// Writes the rest of what a thread does, too: above all its accesses of memory.
+/// Emits memory accesses and the thread's other operations.
 class ThreadSpeller : public ProductSpeller {
 public:
   using ProductSpeller::ProductSpeller;
 
-  /// A packet taken apart into the registers that it is moved by.
+  /// Splits a packet into registers.
   SmallVector<Value> split(Value packet, const Words &words) {
     const auto word = builder.getIntegerType(words.bits);
     SmallVector<Value> parts;
@@ -105,20 +105,20 @@ std::string place(unsigned operand, int64_t displacement) {
 
 const char *addressConstraint(simt::Space space) { return space == simt::Space::Global ? "l" : "r"; }
 
-/// `.acquire.gpu`, which other programs see; empty of what is in no order.
+/// `.acquire.gpu`, visible to other programs; empty for relaxed accesses.
 std::string orderName(Operation *op) {
   const auto order = op->getAttrOfType<StringAttr>("simt.order");
   return order ? "." + order.getValue().str() + ".gpu" : "";
 }
-/// The same of a load or store, which others may meet where it is strong.
+/// As above for a load or store, which is strong if it may race.
 std::string orderName(Operation *op, bool isStrong) {
   return isStrong && !op->hasAttr("simt.order") ? ".relaxed.gpu" : orderName(op);
 }
-/// What orders other accesses moves none of them across.
+/// An ordering access clobbers memory, so that LLVM moves no access across it.
 const char *clobbers(Operation *op) { return op->hasAttr("simt.order") ? ",~{memory}" : ""; }
 
-/// What a hint for caches puts round an access of global memory: what is read once goes past the first-level cache and
-/// leaves the second first, what is wanted again leaves both last. ptxas makes a constant of the policy.
+/// The cache modifiers of an access to global memory: data read once bypass L1 and are evicted first from L2; data read
+/// again are evicted last from both. ptxas folds the policy to a constant.
 struct Caching {
   std::string begin, modifiers, policy, end;
   explicit Caching(Operation *op, bool hasFirst = true) {
@@ -136,7 +136,7 @@ struct Caching {
   }
 };
 
-/// A predicate comes after the address; what is there when it is false is tied to the results.
+/// The predicate follows the address; the values for a false predicate are tied to the results.
 Value ThreadSpeller::load(simt::LoadOp op) {
   const auto packet = cast<VectorType>(op.getType());
   const Words words(packet);
@@ -191,7 +191,7 @@ std::string matrixName(StringRef mnemonic, VectorType words, bool isTransposed) 
       .str();
 }
 
-/// `{$0, $1}`: a list even of one.
+/// `{$0, $1}`, a list also for one register.
 std::string listOf(const Words &words, unsigned first) {
   const std::string text = words.operands(first);
   return words.count > 1 ? text : "{" + text + "}";
@@ -225,8 +225,8 @@ void ThreadSpeller::storeMatrix(simt::StoreMatrixOp op) {
   assembly(text, constraints + (op.getPredicate() ? "r,b" : "r"), {}, operands, true);
 }
 
-/// 16 bytes go past the first-level cache, which less cannot. A size that is chosen right before its copy becomes the
-/// instruction's own predicate.
+/// 16-byte copies bypass L1, shorter ones cannot. A size selected directly before its copy becomes the instruction's
+/// predicate.
 void ThreadSpeller::copyAsync(simt::CopyAsyncOp op) {
   SmallVector<Value> operands = {op.getTarget(), op.getSource()};
   std::string constraints = "r,l";
@@ -253,12 +253,12 @@ void ThreadSpeller::copyAsync(simt::CopyAsyncOp op) {
   assembly(caching.begin + sized + caching.end, constraints + ",~{memory}", {}, operands, true);
 }
 
-/// `.u32`, `.f64`, … as an instruction on a number wants it.
+/// `.u32`, `.f64`, …, the type suffix of an instruction.
 static std::string numberSuffix(Type type, const char *integers) {
   return (type.isInteger() ? integers : "f") + std::to_string(type.getIntOrFloatBitWidth());
 }
 
-/// What one instruction does to memory: `add.u32`, `exch.b64`; empty where there is none for these elements.
+/// The operation of an atomic instruction: `add.u32`, `exch.b64`; empty if there is none for these elements.
 static std::string atomicName(tile::AtomicKind kind, Type type, bool isUnsigned) {
   const char *const integers = isUnsigned ? "u" : "s";
   const unsigned bits = type.getIntOrFloatBitWidth();
@@ -282,7 +282,7 @@ static std::string atomicName(tile::AtomicKind kind, Type type, bool isUnsigned)
   return bits == 16 ? "" : "exch" + untyped;
 }
 
-/// The register of an atomic's element: f16 and bf16 as their bits.
+/// The register type of an atomic's element: f16 and bf16 as bits.
 static Type atomicRegister(Type type) {
   return type.getIntOrFloatBitWidth() == 16 ? Type(IntegerType::get(type.getContext(), 16)) : type;
 }
@@ -293,8 +293,8 @@ static const char *atomicConstraint(Type type) {
   return type.isInteger() ? (bits == 64 ? "l" : "r") : (bits == 64 ? "d" : "f");
 }
 
-/// `text` on an address (operand 1), values (from 2 on) and a predicate behind them, with what was there as operand 0,
-/// which is 0 where the predicate is false. `early`: it is written before the last of the others is read.
+/// Emits `text` with the address (operand 1), values (from 2 on) and then a predicate; operand 0 is the old value, 0 if
+/// the predicate is false. `early`: operand 0 is written before all others are read.
 Value ThreadSpeller::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early,
                             Operation *op) {
   const Type type = values[0].getType(), held = atomicRegister(type);
@@ -317,9 +317,8 @@ Value ThreadSpeller::atomic(const std::string &text, Value address, ValueRange v
   return cast(assembly(text, constraints, held, operands, true)[0], type);
 }
 
-/// What is there, changed until nobody has come in between, where there is no instruction: the least and greatest
-/// float, bf16's sum, and exchanges of 16 bits. Registers of bits stand for numbers, too. The exchange that succeeds
-/// has the order, `name`; what was read before it counts for nothing.
+/// A compare-and-exchange loop for atomics without an instruction: minimum and maximum of floats, sums of bf16, and
+/// 16-bit exchanges. The successful exchange has the memory order `name`; the reads before it are relaxed.
 static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::string &name, const std::string &at,
                               bool isPredicated) {
   const std::string bits = std::to_string(type.getIntOrFloatBitWidth()), word = ".b" + bits;
@@ -337,7 +336,7 @@ static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::strin
          " %go, $0, %was; @%go bra again; done: }";
 }
 
-/// Where nobody reads what was there, it is a reduction, whose reading counts for nothing and so acquires nothing.
+/// If the old value is not used, it is a reduction, whose read does not acquire.
 Value ThreadSpeller::atomicRmw(simt::AtomicRmwOp op) {
   const Type type = op.getType();
   const std::string name = atomicName(op.getKind(), type, tile::isUnsigned(op)), order = orderName(op);
@@ -370,8 +369,8 @@ Value ThreadSpeller::atomicCas(simt::AtomicCasOp op) {
   return atomic(text, op.getAddress(), {op.getExpected(), op.getDesired()}, op.getPredicate(), /*early=*/false, op);
 }
 
-/// Under a lock: programs are few that fail, and what they say belongs together. One program's first failure stays, for
-/// its later ones are in no lower program.
+/// Under a lock, because failing programs are rare and their messages must not interleave. A program's first failure is
+/// kept.
 void ThreadSpeller::report(simt::ReportOp op, Value console) {
   const auto at = [](size_t offset) { return "[$0 + " + std::to_string(offset) + "]"; };
   const std::string lock = at(offsetof(abi::GpuConsole, lock));
@@ -419,8 +418,8 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
           result = speller.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", IntegerType::get(&getContext(), 32), {});
         })
         .Case([&](simt::AddressOp address) {
-          // The assembler makes one instruction of the two; of `mad.wide` in a loop it makes two, as its loop's
-          // invariants.
+          // ptxas combines the two to one instruction; a `mad.wide` in a loop becomes two, because parts are
+          // loop-invariant.
           result = speller.assembly("{ .reg .b64 far; mul.wide.u32 far, $2, " + std::to_string(address.getCount()) +
                                         "; add.s64 $0, $1, far; }",
                                     "=l,l,r", address.getType(), {address.getBase(), address.getStride()}, false)[0];
@@ -476,7 +475,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
     op->erase();
   }
 
-  /// The address of a variable for the whole of it: with its size up to what PTX may say, without beyond.
+  /// The address of a variable; declared with its size up to PTX's limit, without a size beyond it.
   Value sharedBase(simt::SharedBaseOp op, Speller &speller) {
     const bool isStatic = op.getBytes() <= mostStaticShared;
     if (!shared) {

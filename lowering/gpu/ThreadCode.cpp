@@ -1,4 +1,4 @@
-// Values of a thread, and where it is.
+// Values of a thread, and its positions.
 
 #include "lowering/gpu/ThreadCode.h"
 
@@ -114,7 +114,7 @@ Value ThreadCode::imageOfThread(const simt::F2Map &map) {
   const auto [known, isNew] = images.try_emplace(simt::Vecs(map.columns()));
   if (!isNew)
     return known->second;
-  // Bits that go equally far up, or down, go together.
+  // Bits shifted by the same distance are combined.
   llvm::MapVector<int64_t, int64_t> masks;
   for (const auto [index, column] : llvm::enumerate(map.columns()))
     for (simt::Vec rest = column; rest; rest &= rest - 1)
