@@ -9,7 +9,7 @@
 namespace kiln::lowering {
 
 std::shared_ptr<const Backend> openBackend(const std::string &name) {
-  chosenScheduler(); // reports a wrong value before the first compilation
+  chosenScheduler(); // reports a wrong KILN_SCHEDULER before the first compilation
   const std::shared_ptr<const Backend> gpu = gpu::openBackend(name);
   return gpu ? gpu : cpu::openBackend(name);
 }

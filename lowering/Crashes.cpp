@@ -22,13 +22,13 @@ static std::mutex entering;
 static int inside = 0;
 static struct sigaction before[std::size(caught)];
 
-/// Restores the program's own handling of the signal.
+/// Handles the signal as the program would without these handlers.
 static void passOn(int signal, const struct sigaction &action, siginfo_t *info, void *context) {
   if (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN)
     return;
   if (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL) {
     sigaction(signal, &action, nullptr);
-    raise(signal); // delivered when this handler returns
+    raise(signal); // delivered when this handler returns, at the fault itself
     return;
   }
   sigset_t mask;
@@ -82,7 +82,8 @@ public:
   Handlers(const Handlers &) = delete;
 };
 
-/// A stack for the handler, for exhaustion of the thread's own stack. An existing alternate stack is used.
+/// A stack for the handler, which runs when the thread's own is exhausted. An alternate stack that the thread already
+/// has is used instead.
 class SignalStack {
 public:
   SignalStack() {
@@ -126,7 +127,7 @@ int crashOf(llvm::function_ref<void()> body) {
   const SignalStack stack;
   const Handlers handlers;
   sigjmp_buf place;
-  const Landing here(place); // constant, because it is used after a longjmp
+  const Landing here(place); // not modified after sigsetjmp, so that it is valid after the jump
   if (const int signal = sigsetjmp(place, /*savesigs=*/1))
     return signal;
   body();

@@ -8,14 +8,14 @@ namespace kiln::lowering {
 
 static constexpr llvm::StringLiteral userErrorMark = "kiln.user";
 
-/// The first operation with a source line, among this one and, transitively, its users.
+/// The location of the first operation with a source line, among this one and, transitively, its users.
 static mlir::Location lineNear(mlir::Operation *op) {
   llvm::SmallVector<mlir::Operation *> found = {op};
   for (size_t next = 0; next < found.size() && next < 64; ++next) {
     if (hasLine(found[next]->getLoc()))
       return found[next]->getLoc();
-    for (mlir::Operation *user :
-         llvm::reverse(llvm::to_vector(found[next]->getUsers()))) // users are listed in reverse order
+    // getUsers lists the last user first.
+    for (mlir::Operation *user : llvm::reverse(llvm::to_vector(found[next]->getUsers())))
       if (!llvm::is_contained(found, user))
         found.push_back(user);
   }

@@ -1,7 +1,7 @@
 // Converts a fatal error of LLVM, or a crash of the compiler, to an exception. It is not thrown through LLVM's frames,
-// which are built without unwind tables: LLVM's last message is recorded, crashOf discards its frames, and the
-// exception is thrown outside of them. Only std::bad_alloc may pass LLVM's frames: operator new throws it, and so does
-// the handler for exhausted memory outside of any body, where it would otherwise end the process.
+// which are built without landing pads: LLVM's last message is recorded, crashOf discards its frames, and the exception
+// is thrown outside of them. Only std::bad_alloc may pass LLVM's frames: operator new throws it, and so does onNoMemory
+// outside of withFatalErrorsThrown, where a lack of memory would otherwise end the process.
 
 #include "lowering/FatalErrors.h"
 
@@ -26,7 +26,7 @@ public:
   LastWords() { innermost = this; }
   ~LastWords() {
     innermost = outer;
-    // LLVM's list of activities (for crash reports) is on its own frames, which may be gone.
+    // The entries of PrettyStackTrace, for crash reports, are on LLVM's own frames, which may be gone.
     llvm::RestorePrettyStackState(stack);
   }
   LastWords(const LastWords &) = delete;
@@ -59,7 +59,8 @@ static void onNoMemory(void *, const char *, bool) {
   std::abort();
 }
 
-/// A crash with less address space left than this counts as out of memory: the largest piece that malloc requests.
+/// A crash counts as out of memory if less address space than this is left. It is the largest piece that malloc
+/// requests from the system.
 static constexpr size_t shortage = size_t{128} << 20;
 
 void withFatalErrorsThrown(const std::function<void()> &body) {

@@ -54,7 +54,7 @@ private:
   static bool isWordCharacter(char c) { return llvm::isAlnum(c) || llvm::StringRef("_.$#%@!^").contains(c); }
 
   void newLine() {
-    // An alias ends with its line, unless a bracket is open.
+    // An alias ends with its line, unless a bracket is open or the line ends with `=`, `:` or `->`.
     const llvm::StringRef before = text.take_front(at).rtrim(" \t\r");
     if (brackets.empty() && !before.ends_with("=") && !before.ends_with(":") && !before.ends_with("->"))
       endAlias();

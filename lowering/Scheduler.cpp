@@ -12,8 +12,8 @@
 
 namespace kiln::lowering {
 
-/// The names of llc. `source` is NVPTX's default. `vliw-td` is for other machines, LLVM's NVPTX backend crashes with
-/// `linearize`, and `fast` does not produce fast code.
+/// The names are those of llc. `source` is NVPTX's default. `vliw-td` is for other machines, LLVM's NVPTX backend
+/// crashes with `linearize`, and `fast` does not produce fast code.
 static constexpr llvm::StringLiteral schedulers[] = {"source", "list-burr", "list-hybrid", "list-ilp"};
 static constexpr llvm::StringLiteral option = "pre-RA-sched";
 

@@ -1,4 +1,4 @@
-// Lines of texts and their lines in the kernel.
+// Maps the lines of printed code to the kernel's source lines.
 
 #include "lowering/Sources.h"
 
@@ -12,7 +12,7 @@
 
 namespace kiln::lowering {
 
-/// The lines of a text. A line feed at its end begins no other.
+/// The lines of a text. A line feed at its end does not begin another line.
 static llvm::SmallVector<llvm::StringRef> linesOf(llvm::StringRef text) {
   text.consume_back("\n");
   llvm::SmallVector<llvm::StringRef> lines;
@@ -37,7 +37,8 @@ SourcedText sourced(mlir::Operation *op, mlir::OpPrintingFlags flags) {
 
 // --- LLVM IR ---------------------------------------------------------------------------------------------------------
 
-/// What follows `key` up to a comma or a closing bracket, without quotes: `5` of `!DILocation(line: 5, scope: !3)`.
+/// The text after `key` up to a comma or a closing bracket, without quotes: `5` for `line: ` in
+/// `!DILocation(line: 5, scope: !3)`.
 static llvm::StringRef fieldOf(llvm::StringRef node, llvm::StringRef key) {
   const size_t at = node.find(key);
   return at == llvm::StringRef::npos
