@@ -27,7 +27,7 @@ static int64_t divisorOfNumber(const APInt &number) {
   return number.isZero() ? ever : int64_t(1) << std::min(30u, number.countr_zero());
 }
 
-/// The divisor of a scalar, with the launch's fact about the last extent of a view.
+/// A divisor of a scalar. It uses the launch's fact about the last extent of a view.
 static int64_t divisorOfScalar(Value scalar) {
   int64_t divisor = divisorOf(scalar);
   if (auto extent = scalar.getDefiningOp<tile::DimOp>()) {
@@ -50,8 +50,8 @@ static Along alongMove(tile::MoveOp move, int64_t dim, int effort) {
   return {};
 }
 
-/// x < y is constant in groups in which x grows from a multiple of their size and y is such a multiple; so is its
-/// negation.
+/// x < y is constant in groups in which x grows from a multiple of their size and y is constant and such a multiple; so
+/// is its negation.
 static int64_t comparedAlong(arith::CmpIOp compare, const Along &x, const Along &y) {
   using P = arith::CmpIPredicate;
   const P predicate = compare.getPredicate();
@@ -92,8 +92,8 @@ static Along along(Value tile, int64_t dim, int effort) {
     result.grows = std::max(std::min(a.grows, b.same), std::min(a.same, b.grows));
     result.divisor = std::min(a.divisor, b.divisor);
   }
-  if (isa<arith::ExtSIOp, arith::ExtUIOp>(
-          op)) // a group does not wrap, because its first value is a multiple of its size
+  // A group does not wrap, because its first value is a multiple of its size.
+  if (isa<arith::ExtSIOp, arith::ExtUIOp>(op))
     return operands[0];
   return result;
 }

@@ -15,7 +15,7 @@ namespace kiln::lowering {
 
 static constexpr unsigned mostBits = 30;
 
-/// The number of low bits known to be zero, by value.
+/// The number of the lowest bits of `value` that are known to be zero.
 static unsigned zeroBits(Value value, int effort) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))

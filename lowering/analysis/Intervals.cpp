@@ -1,5 +1,5 @@
-// Comparisons of tiles that are monotonic along an axis. For a sum that could wrap, the first and the last element
-// decide, if one operand is constant along the axis.
+// Comparisons of tiles that are monotonic along an axis. Whether a sum wraps is seen from its first and last elements,
+// if one operand is constant along the axis.
 
 #include "lowering/analysis/Intervals.h"
 #include "lowering/analysis/Ranges.h"
@@ -25,8 +25,8 @@ struct Trend {
 constexpr Trend steady{true, true};
 } // namespace
 
-/// The operand's axis that becomes `axis` of the result of `move`; none if there is not exactly one, -1 if the result
-/// is constant along it.
+/// The operand's axis that becomes `axis` of the result of `move`: -1 if the result is constant along it, none if it
+/// depends on `axis` in any other way.
 static std::optional<int64_t> sourceAxis(tile::MoveOp move, int64_t axis) {
   int64_t found = -1;
   for (auto [number, expr] : llvm::enumerate(move.getMoveMap().getResults())) {

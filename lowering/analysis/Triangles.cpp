@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-/// The axis along which `tile` is the position; -1 if there is none.
+/// The axis whose positions the elements of `tile` are; -1 if there is none.
 static int positionAxis(Value tile) {
   auto rank = static_cast<unsigned>(tile::shapeOf(tile.getType()).size());
   AffineMap map = AffineMap::getMultiDimIdentityMap(rank, tile.getContext());
