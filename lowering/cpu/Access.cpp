@@ -51,7 +51,7 @@ static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t ex
          begin.sle(type.getDimSize(axis) - extent);
 }
 
-/// The number of elements of a row of `extent` before a position and from it on, for all multiples of its step.
+/// The numbers of elements that a row of `extent` has at least before a position and from it on; 0 and 0 if unknown.
 static std::pair<int64_t, int64_t> blockAround(const Ix &position, int64_t extent) {
   const Congruence known = congruenceOf(position.at);
   const int64_t block = known.modulus == 0 ? extent : known.modulus;
@@ -62,8 +62,8 @@ static std::pair<int64_t, int64_t> blockAround(const Ix &position, int64_t exten
 
 Value Evaluator::both(Value a, Value b) { return a && b ? make<arith::AndIOp>(a, b) : a ? a : b; }
 
-/// Whether bounds along `axis` are checked once before a nest. Positions of a gather are, only if a block follows them,
-/// for many elements.
+/// Whether bounds along `axis` are checked once before a nest. Positions of a gather are checked so only if a block of
+/// several elements follows each.
 static bool asksAhead(tile::AccessOp access, int64_t axis) {
   return !access.isNamed(axis) || (access.getIndexRank() == 1 && access.getTile().getType().getRank() > 1);
 }

@@ -13,8 +13,8 @@ static Type storedType(Type tile) {
 }
 
 Value allocateDense(OpBuilder &builder, Location loc, RankedTensorType tile, Machine machine) {
-  auto type = MemRefType::get({tile.getNumElements() + machine.lanes()},
-                              storedType(tile)); // the last vector may extend past the end
+  // The last vector may extend past the end.
+  auto type = MemRefType::get({tile.getNumElements() + machine.lanes()}, storedType(tile));
   return memref::AllocaOp::create(builder, loc, type, builder.getI64IntegerAttr(64));
 }
 

@@ -1,10 +1,10 @@
 // The CPU's pass pipeline, and the key of its code.
 //
-//     tile ─┬─ the oracle: linalg ─> plain loops ──────────────────────┬─> math ─> scratch ─> kernel arguments
+//     tile ─┬─ reference: linalg ─> plain loops ───────────────────────┬─> math ─> scratch ─> kernel arguments
 //           └─ fast: forward, pin, fuse, select, place, pack ─> loops ─┘      ─> LLVM dialect ─> LLVM ─> ELF object
 //
 // There is no canonicalisation after the lowering: MLIR 22 would turn chains of vector inserts into one operation with
-// one operand per element, for which LLVM's code is bad.
+// one operand per element, for which LLVM generates bad code.
 
 #include "lowering/cpu/CpuBackend.h"
 
@@ -113,7 +113,7 @@ private:
   const std::string targetName, codeKey;
 };
 
-/// The one dialect in use for which MLIR lacks this interface.
+/// This interface for the one dialect in use for which MLIR lacks it.
 struct X86VectorToLlvm : mlir::ConvertToLLVMPatternInterface {
   using ConvertToLLVMPatternInterface::ConvertToLLVMPatternInterface;
 

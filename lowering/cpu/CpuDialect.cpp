@@ -25,7 +25,7 @@ static bool isNumberFrom(int64_t least, Attribute attribute) {
   return number && number.getType().isInteger(64) && number.getInt() >= least;
 }
 
-/// Whether at least this many perfectly nested loops enclose the product.
+/// Whether at least this many loops, each directly in the next one, enclose the product.
 static bool hasLoops(tile::DotOp dot, Attribute count) {
   Operation *op = dot;
   for (int64_t i = isNumberFrom(1, count) ? cast<IntegerAttr>(count).getInt() : 0; i > 0; --i)

@@ -39,8 +39,8 @@ static std::string hostFeatures() {
   return text;
 }
 
-/// Sets the properties that follow from name and features. Throws an error of kind `whose` for an unknown or too old
-/// CPU.
+/// Sets the properties that follow from name and features. Throws an error for an unknown CPU, and one of kind `whose`
+/// for a CPU that is too old.
 static void deriveNumbers(CpuTarget &target, Fault whose) {
   const llvm::Target &backend = x86Backend();
   // Checked with an unnamed CPU first, because LLVM prints a warning for an unknown one.
@@ -65,8 +65,8 @@ static void deriveNumbers(CpuTarget &target, Fault whose) {
   target.bf16Rounding = avx512 && info->checkFeatures("+avx512bf16");
   // Intel's cores execute bf16 pairs at half the rate of FMAs, AMD's at twice that rate.
   target.bf16Pairs = target.bf16Rounding && target.cpu.starts_with("znver");
-  target.fastPermutes =
-      !avx512 || info->checkFeatures("+avx512vbmi2"); // Skylake's cores need two micro-operations for 512 bits
+  // Skylake's cores need two micro-operations for 512 bits.
+  target.fastPermutes = !avx512 || info->checkFeatures("+avx512vbmi2");
   target.i8Quads = avx512 && info->checkFeatures("+avx512vnni");
   target.tiles = avx512 && info->checkFeatures("+amx-tile,+amx-bf16,+amx-int8");
 }

@@ -53,7 +53,7 @@ Value DotOperands::number() {
   return number;
 }
 
-/// The address of a row and column of a, in elements or in words.
+/// The indices of a row and column of a, in elements or in words.
 SmallVector<Value> DotOperands::inLeft(Value row, Value column) const {
   SmallVector<Value> at;
   const bool isOne = hasTiles(unit) && swapped; // one matrix in memory at a time
@@ -113,8 +113,8 @@ Value DotOperands::boundIn(Value view, int64_t axis, Value offset, int64_t exten
   auto type = cast<MemRefType>(view.getType());
   APInt begin;
   if (!type.isDynamicDim(axis) && matchPattern(offset, m_ConstantInt(&begin))) {
-    const int64_t start =
-        std::max(begin.getSExtValue(), -extent); // smaller values have the same result, and this avoids overflow
+    // Smaller values have the same result, and this avoids overflow.
+    const int64_t start = std::max(begin.getSExtValue(), -extent);
     return e.constantIndex(std::clamp<int64_t>(type.getDimSize(axis) - start, 0, extent));
   }
   Value left = e.make<arith::SubIOp>(dimOf(e, view, axis), e.asIndex(offset));
@@ -266,7 +266,7 @@ Value DotOperands::readView(tile::LoadOp load) {
     require(arith::CmpIPredicate::eq, e.make<arith::RemUIOp>(boundOf(edge, K), e.constantIndex(whole)),
             e.constantIndex(0));
   }
-  if (auto edge = edgeOf(dot.getA(), 0)) // a row is always read; with AMX tiles, only rows of a
+  if (auto edge = edgeOf(dot.getA(), 0)) // one row is always read; with AMX tiles, all rows of a are
     require(arith::CmpIPredicate::sge, boundOf(edge, M), e.constantIndex(hasTiles(unit) ? M : 1));
   const int64_t dynamic = ShapedType::kDynamic;
   SmallVector<int64_t> inMemory(kept.size(), dynamic);

@@ -76,7 +76,7 @@ void forPanels(Evaluator &e, int64_t N, Value end, ValueRange carried,
     body(e.constantIndex(whole), rest, values);
 }
 
-/// The address of the panel at n.
+/// The slot of the panel at n.
 Value DotOperands::slotOf(Value n) {
   Value panel = e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes));
   if (packsAhead())
@@ -140,7 +140,7 @@ void DotOperands::packWords(Value n, ArrayRef<int64_t> valid, Ix step) {
 }
 
 /// Transposes blocks of lanes × lanes elements or words, read along k, for several vectors of columns. `placeOf`
-/// returns the address of a vector's first column in b and in the panel.
+/// returns the position of a vector's first column in b and in the panel.
 void DotOperands::packTransposed(int64_t vectors, function_ref<std::pair<Value, Value>(Value)> placeOf) {
   auto edge = edgeOf(dot.getB(), 1);
   const bool clamps = edge && isNonNegative(edge->load.getOffsets()[edge->axis]);
@@ -183,7 +183,7 @@ Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
   return asWords(parts[0]);
 }
 
-/// As above for 128-bit vectors, where one instruction interleaves halves of two vectors: row i with row i + lanes / 2,
+/// `turned` for 128-bit vectors, where one instruction interleaves halves of two vectors: row i with row i + lanes / 2,
 /// repeated until the block is transposed.
 static SmallVector<Value> interleaved(Evaluator &e, SmallVector<Value> block) {
   const auto lanes = static_cast<int64_t>(block.size());

@@ -171,7 +171,7 @@ void DotOperands::fillBlocks() {
   });
 }
 
-/// As above for a column-major operand: 16 × 16 words are read by columns and transposed.
+/// copyBlocks for a column-major operand: 16 × 16 words are read by columns and transposed.
 void DotOperands::turnBlocks(Value tile) {
   const int64_t whole = depth() / tileWords * tileWords;
   auto block = [&](Ix m, Value first, int64_t count) {

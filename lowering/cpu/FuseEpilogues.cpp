@@ -90,7 +90,7 @@ private:
     return !result.wasInterrupted();
   }
 
-  /// Whether moving a store up does not put it before a read of the same memory.
+  /// Whether no store moves up past a read of the memory that it writes, except of the same element.
   bool mayReadBehind(tile::AccessOp load) {
     SmallVector<Reader> readers = readersOf(load.getTile());
     for (tile::StoreOp store : stores) {

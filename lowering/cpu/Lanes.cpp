@@ -87,7 +87,7 @@ static std::optional<LanePositions> divided(const LanePositions &from, int64_t d
       step = remainders ? llvm::mod(begin + step, divisor) - begin : llvm::divideFloorSigned(begin + step, divisor);
     return to;
   }
-  // Between two multiples of a common divisor with the modulus, the quotient is constant.
+  // Between two multiples of a number that divides both the divisor and the modulus, the quotient is constant.
   const int64_t stretch = std::gcd(base.modulus, divisor), begin = llvm::mod(base.residue, stretch);
   if (begin + *least < 0 || begin + *most >= stretch)
     return std::nullopt;

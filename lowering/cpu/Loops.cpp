@@ -11,8 +11,8 @@
 //
 // If tiles may extend past their views, the nest has two versions as well: one without masks for tiles inside, and a
 // short one, a vector per iteration, for the others. Masks cost more than their instructions: AMD's Zen 5 does not
-// prefetch for masked loads. The branch is outside of all loops. Inside, strides and addresses would not fit the
-// registers, and rows would take half as long again.
+// prefetch for masked loads. The branch is outside of all loops. Inside of them, strides and addresses would not fit
+// the registers, and rows, which would wait for them from memory, would take half as long again.
 //
 // The last, partial vector of a row is peeled. Scratch rows are padded, so only views and reductions need its mask.
 //

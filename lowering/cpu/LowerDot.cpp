@@ -136,7 +136,8 @@ private:
     return {begin, end};
   }
 
-  // Along a triangle's edge, positions `from` one axis to `after` the other can be inside.
+  // Of a triangle `column − row ≤ shift`, the rows inside begin `from` a column, and the columns inside end `after`
+  // rows.
   Value shiftOf(const Triangle &triangle) {
     Value limit = e.make<arith::IndexCastOp>(e.builder.getIndexType(), triangle.limit);
     if (triangle.limit.getType().isInteger(64)) { // avoids overflow of sums; no position is as large
@@ -307,8 +308,8 @@ private:
     }
     const SmallVector<Ix> columns = columnsOf(n, valid);
     const auto [begin, end] = blocksOf(n, M);
-    Value some =
-        e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, begin, end); // an extra iteration stores the last block
+    // An extra iteration stores the last block.
+    Value some = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, begin, end);
     Value past = e.make<arith::SelectOp>(some, e.make<arith::AddIOp>(end, e.constantIndex(rows)), begin);
     return e.loop(begin, past, rows, none, [&, begin = begin, end = end](Ix m, ValueRange done) -> SmallVector<Value> {
       Value before = e.make<arith::SubIOp>(m.at, e.constantIndex(rows));
@@ -386,7 +387,7 @@ private:
     }
     Value panel = e.make<arith::DivUIOp>(at.n, e.constantIndex(2 * lanes));
     if (shape.size() > 2) {
-      Value before = e.constantIndex(llvm::divideCeil(N, 2 * lanes)); // vectors of preceding matrices
+      Value before = e.constantIndex(llvm::divideCeil(N, 2 * lanes)); // panels of each pair of matrices
       panel = e.make<arith::AddIOp>(e.make<arith::MulIOp>(operands.number(), before), panel);
     }
     return {panel, at.rows[s / width], e.constantIndex(s % width * lanes)};

@@ -94,7 +94,7 @@ private:
                                 /*isNonTemporal=*/false, /*isInvariant=*/true);
   }
 
-  /// An address in the block.
+  /// The number of a slot in the block.
   int64_t slotOf(abi::Slot::Kind kind, int argument, int dimension = 0) const {
     const auto found = llvm::find_if(slots, [&](const abi::Slot &slot) {
       return slot.kind == kind && slot.argument == argument && slot.dimension == dimension;

@@ -177,7 +177,7 @@ void Network::comparePairs(Value base, int64_t count, Value half, bool isTurned)
   });
 }
 
-/// Compares keys at distance `half` / 2, then half of that, and so on.
+/// Compares keys at distance `half` / 2, then at half of that, and so on, `times` times.
 void Network::halve(Value base, int64_t count, Value half, Value times) {
   loop(index(0), times, 1, [&](Value time) {
     const Value by = make<arith::AddIOp>(time, index(1));

@@ -498,7 +498,7 @@ private:
         dead.push_back(op);
     });
     for (Operation *op : dead)
-      op->dropAllReferences(); // uses of block arguments that are erased with their loop
+      op->dropAllReferences(); // including the uses of block arguments that are erased with their loop
     for (Operation *op : llvm::reverse(dead))
       op->erase();
   }

@@ -33,7 +33,7 @@ static bool isPlaced(Value tile) {
   return !isInlinable(op) && !isLoad(op);
 }
 
-/// Whether the last dimension that `load` keeps is contiguous in memory.
+/// Whether the last dimension of `load` is contiguous in memory, and not of extent 1.
 static bool hasRows(tile::LoadOp load) {
   auto [strides, start] = load.getView().getType().getStridesAndOffset();
   return strides.back() == 1 && tile::shapeOf(load.getType()).back() != 1;

@@ -22,7 +22,8 @@ namespace kiln::lowering::cpu {
 
 namespace {
 
-/// Whether `writer` may overwrite the buffer of `carried`: it reads it as above, and all other readers precede it.
+/// Whether `writer` may overwrite the buffer of `carried`: it reads it as `input`, element by element if `sameElement`,
+/// and all other readers precede it.
 bool canOverwrite(Value carried, Operation *writer, OpOperand &input, bool sameElement) {
   bool feeds = false;
   for (const Reader &reader : readersOf(carried)) {

@@ -131,7 +131,7 @@ void NextStep::prefetch(Value block, int64_t blocks, Value k, int64_t K, int64_t
   }
 }
 
-/// Rows of a view that are prefetched in turn.
+/// A nest that reads at least this many rows of a view prefetches their next ones.
 static constexpr int64_t manyRows = 4;
 
 static ArrayRef<int64_t> shapeOf(tile::AccessOp access) { return access.getTile().getType().getShape(); }

@@ -123,7 +123,7 @@ Reduction::State Reduction::folded(State state, int64_t lanes) {
 
 Reduction::State Reduction::periodic(ArrayRef<State> line, int64_t period) {
   const int64_t lanes = lanesOf(line.front()[0]), all = std::lcm(lanes, period) / lanes;
-  SmallVector<State> states(line.take_front(all)); // one period of both
+  SmallVector<State> states(line.take_front(all)); // one period of the lanes and of `period`
   for (auto [i, state] : llvm::enumerate(line.drop_front(all)))
     states[i % all] = combine(states[i % all], state);
   if (all == 1) { // combine the halves

@@ -161,7 +161,7 @@ void Scans::finish(Index index) {
     last[root.axis] = e.fixed(0);
     const bool isLane = !root.isColumns();
     for (auto [value, buffer] : llvm::zip(carries[number++], root.lasts))
-      if (buffer) // along lanes, all have the last one's
+      if (buffer) // along lanes, all lanes have the last one's value
         e.storeBuffer(isLane ? e.make<vector::ExtractOp>(value, int64_t(0)) : value, buffer, last);
   }
 }

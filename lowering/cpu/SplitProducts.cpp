@@ -35,7 +35,7 @@ struct SplitProducts : impl::SplitProductsBase<SplitProducts> {
     });
   }
 
-  /// Whether the precision of `dot` permits the split, and AMX is available.
+  /// Whether the precision of `dot` permits the split, and AMX can multiply the parts.
   static bool splits(tile::DotOp dot) {
     const auto type = cast<RankedTensorType>(dot.getA().getType());
     return type.getElementType().isF32() && dot.getPrecision() == tile::Precision::BF16x3 &&

@@ -232,14 +232,14 @@ Value Evaluator::readWide(Value view, Access access, Steps distances) {
       }
     Value elements = readPart(line, begin, readable, width);
     moveTo(depth());
-    if (width != lanes) // MLIR concatenates vectors of equal length
+    if (width != lanes) // MLIR shuffles only vectors of equal length
       elements = vector::ShuffleOp::create(builder, loc, elements, elements, places);
     result = vector::ShuffleOp::create(builder, loc, result, elements, order);
   }
   return noted(result, depth());
 }
 
-/// Accesses each run of adjacent elements with one vector.
+/// Reads each run of adjacent elements with one vector.
 Value Evaluator::readRuns(Value view, const Access &access, const Line &line) {
   const int64_t lanes = machine.lanes();
   Type stored = cast<MemRefType>(view.getType()).getElementType();

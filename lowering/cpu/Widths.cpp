@@ -76,7 +76,7 @@ private:
 
   const Evaluator &e;
   int64_t found = narrowest;
-  int64_t mostLanes = std::numeric_limits<int64_t>::max(); // lanes that are in one row
+  int64_t mostLanes = std::numeric_limits<int64_t>::max(); // the most lanes that are in one row
   SmallVector<tile::MoveOp> moves;
   llvm::SmallDenseSet<Value> seen;
   llvm::SmallDenseMap<Value, bool> known;
