@@ -151,7 +151,7 @@ private:
     });
   }
 
-  /// Copies each element by the operation's map.
+  /// Copies each element from the position that the operation's map gives.
   void lowerMove(tile::MoveOp op) {
     Location loc = op.getLoc();
     Value source = op.getMoved(), result = op->getResult(0);
