@@ -71,7 +71,7 @@ Value MathFunctions::pow(Value x, Value y) {
   return emit.select(emit.compare(F::OEQ, y, number(1)), x, power);
 }
 
-/// The special cases of x^y in annex F; `power` is that of |x|.
+/// The special cases of x^y in annex F of C, except y = 1. `power` is |x|^y.
 Value MathFunctions::caseOfPow(Value x, Value y, Value power) {
   using F = arith::CmpFPredicate;
   const auto both = [&](Value a, Value b) { return emit.make<arith::AndIOp>(a, b); };

@@ -22,7 +22,7 @@ SmallVector<Value> MathFunctions::repeated(int rounds, ArrayRef<Value> first,
 }
 
 /// a − ⌊a / divisor⌋ · divisor, for nonnegative numbers with a quotient below 2^24 (f64: 2^53). A quotient just below
-/// an integer may round to it, so that the difference is negative; both cases are exact.
+/// an integer may round to it, so that the difference is negative; the divisor is then added. Both cases are exact.
 Value MathFunctions::remainderNear(Value a, Value divisor) {
   Value times = emit.make<math::TruncOp>(divide(a, divisor));
   Value rest = fma(negated(times), divisor, a);

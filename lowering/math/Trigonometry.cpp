@@ -96,8 +96,8 @@ MathFunctions::Angle MathFunctions::reduceFar32(Value x) {
   }
   Value high = emit.make<arith::OrIOp>(emit.make<arith::ShLIOp>(window[0], number64(32)), window[1]);
   Value low = emit.make<arith::ShRUIOp>(emit.make<arith::MulIOp>(digits, window[2]), number64(32));
-  Value turns =
-      emit.make<arith::AddIOp>(emit.make<arith::MulIOp>(digits, high), low); // in units of 2⁻⁶⁴ of four quadrants
+  // In units of 2⁻⁶⁴ of four quadrants.
+  Value turns = emit.make<arith::AddIOp>(emit.make<arith::MulIOp>(digits, high), low);
   Value quadrant = emit.make<arith::ShRUIOp>(emit.make<arith::AddIOp>(turns, number64(1LL << 61)), number64(62));
   Value rest = emit.make<arith::SubIOp>(turns, emit.make<arith::ShLIOp>(quadrant, number64(62)));
   const Type doubles = typeLike(type, builder.getF64Type());
