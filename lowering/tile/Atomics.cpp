@@ -64,7 +64,7 @@ static Value fromBits(Code &emit, Value bits, Type element) {
   return isa<FloatType>(element) ? emit.bits(bits, element) : bits;
 }
 
-/// Replaces `expected` by `desired` atomically; returns the old value.
+/// Stores `desired` atomically if memory has `expected`; returns the old value.
 static Value exchangeIf(Code &emit, Value pointer, Value expected, Value desired) {
   using LLVM::AtomicOrdering;
   Value both =

@@ -20,8 +20,8 @@ SmallVector<TypedAttr, 2> Combiner::neutral() const {
     return {integer(APInt::getSignedMinValue(width)), b.getI32IntegerAttr(INT32_MAX)};
   if (auto real = dyn_cast<FloatType>(element)) {
     const llvm::fltSemantics &semantics = real.getFloatSemantics();
-    const APFloat nan =
-        APFloat::getNaN(semantics); // neutral: the other operand is returned, and NaN only if all are NaN
+    // NaN is neutral: the other operand is returned, and NaN only if all are NaN.
+    const APFloat nan = APFloat::getNaN(semantics);
     if (kind == tile::ReduceKind::Sum)
       return {b.getFloatAttr(real, APFloat::getZero(semantics, /*Negative=*/true))};
     return {b.getFloatAttr(real, kind == tile::ReduceKind::Product ? APFloat::getOne(semantics) : nan)};

@@ -60,14 +60,14 @@ static void countIterations(scf::ForOp loop, bool stepIsPositive) {
   loop.setLowerBound(emit.integer(type, 0));
   loop.setStep(emit.integer(type, 1));
   builder.setInsertionPointToStart(loop.getBody());
-  // From a negative begin the distance may need one more bit; unsigned arithmetic is exact.
+  // From a negative begin the distance may need one more bit; the sum, which wraps too, is exact.
   const auto flags =
       isNonNegative(rangeOf(begin)) ? arith::IntegerOverflowFlags::nsw : arith::IntegerOverflowFlags::none;
   Value distance = emit.make<arith::MulIOp>(number, step, flags);
   number.replaceAllUsesExcept(emit.make<arith::AddIOp>(begin, distance, flags), distance.getDefiningOp());
 }
 
-/// Replaces values that became known, and what follows from them.
+/// Folds `users` and, transitively, the users of folded values.
 static void foldUsers(SmallVector<Operation *> users) {
   llvm::SetVector<Operation *> unused;
   while (!users.empty()) {
@@ -83,8 +83,8 @@ static void foldUsers(SmallVector<Operation *> users) {
     op->erase();
 }
 
-/// A range with a step of unknown sign counts up or down by the sign of the step, a shift by 63: 0 where the step is
-/// known to be positive.
+/// A range with a step of unknown sign counts up or down by the sign of the step, a shift right by 63. Replaces the
+/// shift by 0 if the step is known not to be negative.
 static void settleSigns(func::FuncOp function) {
   SmallVector<arith::ShRSIOp> signs;
   function.walk([&](arith::ShRSIOp op) {

@@ -105,7 +105,8 @@ Value Emit::castToReal(Value value, Type element) {
   return castReal(make<arith::SIToFPOp>(typeLike(value.getType(), builder.getF64Type()), value), element);
 }
 
-/// Numbers without a result are replaced before the conversion and corrected after it.
+/// NaN and numbers out of range are replaced before the conversion; the result of numbers that are too large is
+/// selected after it.
 Value Emit::castToInteger(Value value, Type element) {
   if (tile::isNarrowFloat(getElementTypeOrSelf(value.getType())))
     value = castReal(value, builder.getF32Type());

@@ -340,7 +340,8 @@ struct ExpandUnsignedScan : OpRewritePattern<tile::ScanOp> {
   }
 };
 
-/// 8-bit floats are multiplied as bf16, which contains all of them, unless the target multiplies them natively and may.
+/// 8-bit floats are multiplied as bf16, which contains all of them, unless the target multiplies them natively and the
+/// precision permits it.
 struct WidenDot : OpRewritePattern<tile::DotOp> {
   WidenDot(MLIRContext *context, bool isNative, bool isCoarse)
       : OpRewritePattern(context), isNative(isNative), isCoarse(isCoarse) {}

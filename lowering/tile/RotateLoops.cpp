@@ -47,7 +47,7 @@ static void rotate(scf::WhileOp loop) {
   loop.erase();
 }
 
-/// Removes carried numbers that only they themselves use, such as an unused iteration count.
+/// Stops updating carried numbers that only their own update uses, such as an unused iteration count.
 static void stopIdle(const Rounds &loop) {
   for (const auto &[argument, next, result] : llvm::zip_equal(loop.arguments, loop.yielded, loop.results)) {
     Operation *const op = next.get().getDefiningOp();

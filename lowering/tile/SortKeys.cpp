@@ -90,7 +90,7 @@ Value SortKeys::elementsOf(Value keys, Value wasMinusZero) {
   if (!isReal)
     return natural(emit.cast(free ? emit.make<arith::ShRSIOp>(numbers, number(numbers, free)) : numbers, element));
   numbers = ordered(numbers);
-  if (free) // inverted, too
+  if (free) // the low bits were inverted, too
     numbers = emit.make<arith::AndIOp>(numbers, number(numbers, -(int64_t{1} << free)));
   if (wasMinusZero)
     numbers = emit.make<arith::XOrIOp>(numbers, shifted(wasMinusZero, bits - 1));

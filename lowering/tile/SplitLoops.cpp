@@ -52,15 +52,14 @@ struct Mask {
   Operation *op; // arith.cmpi, tile.load or tile.store
   SmallVector<Term, 2> terms;
   int64_t least;
-  int64_t
-      factor; // of the induction variable in the sum: 1 or −1; 0 for an access that does not move along the dimension
+  int64_t factor;   // of the induction variable in the sum: 1 or −1; 0 for an access that does not move along `dim`
   int64_t dim = -1; // the dimension of an access
 };
 } // namespace
 
 // --- Masks -----------------------------------------------------------------------------------------------------------
 
-/// Limits for constants in masks; larger ones are not relative to a tile's corner.
+/// The limit of constants in masks; masks with larger ones are not relative to a tile's corner.
 static constexpr int64_t mostBeside = int64_t{1} << 24;
 
 static bool isSmall(Value value) {
@@ -243,7 +242,7 @@ static void addAccesses(scf::ForOp loop, SmallVectorImpl<Mask> &masks) {
     auto access = cast<tile::AccessOp>(op);
     for (const auto [dim, offset] : llvm::enumerate(access.getSubscripts())) {
       const auto factor = factorOf(loop, offset);
-      const bool isKnown = matchPattern(offset, m_Constant()); // with a constant extent, or none
+      const bool isKnown = matchPattern(offset, m_Constant()); // with a constant extent, it is decided without a check
       if ((factor == 1 || (factor == 0 && !isKnown)) && isNonNegative(rangeOf(offset)) && isSmall(offset))
         masks.push_back({.op = &op,
                          .terms = {{offset, -1}},
@@ -329,7 +328,7 @@ Value Split::restOf(const Mask &mask) {
 }
 
 /// The position before which, or from which on, the mask is true. If a truncated scalar does not fit 32 bits at one end
-/// of the loop, it is outside of the loop's range.
+/// of the loop, it is the loop's begin or end, so that no iteration counts as true.
 Value Split::boundOf(const Mask &mask) {
   const Value rest = restOf(mask);
   const Value begin = loop.getLowerBound(), end = loop.getUpperBound();
@@ -357,10 +356,10 @@ Value Split::onGrid(Value position) {
   return emit.make<arith::AddIOp>(begin, emit.make<arith::MulIOp>(rounds, step));
 }
 
-/// The minimum of the position and the loop's end.
+/// The minimum of the position and the loop's end, so that its range is known. No iteration is between the two.
 Value Split::withinEnd(Value position) { return emit.make<arith::MinSIOp>(position, loop.getUpperBound()); }
 
-/// The maximum of the position and the loop's begin.
+/// The position, clamped to at least 0 if the loop's begin is known not to be negative, so that its range is known.
 Value Split::notNegative(Value position) {
   return isNonNegative(rangeOf(loop.getLowerBound())) ? emit.make<arith::MaxSIOp>(position, constant(0)) : position;
 }
@@ -374,7 +373,7 @@ scf::ForOp Split::copy(Value begin, Value end, ValueRange inits) {
   return result;
 }
 
-/// Replaces a mask by `true`, and folds its selects.
+/// Replaces a mask by `true`, and folds the selects, conjunctions and moves that use it.
 static void replaceByTrue(Value mask, SmallVectorImpl<Operation *> &dead) {
   OpBuilder builder(mask.getContext());
   builder.setInsertionPointAfterValue(mask);
@@ -409,7 +408,8 @@ static void eraseDead(SmallVector<Operation *> &dead) {
   }
 }
 
-/// The masks of the last copied loop: all, or for the loop `behind` the iterations without masks those that stay true.
+/// Replaces masks of the last copied loop by `true`: all, or in the loop `behind` the iterations without masks, those
+/// that stay true.
 void Split::takeMasks(bool behind) {
   SmallVector<Operation *> dead;
   llvm::MapVector<Operation *, SmallVector<int64_t>> inside;
@@ -455,7 +455,7 @@ static void shortenMask(arith::CmpIOp compare) {
   }
 }
 
-/// The masks that the last copied loop still has.
+/// Shortens the masks that the last copied loop still has.
 void Split::shortenMasks(bool behind) {
   for (const Mask &mask : masks)
     if (mask.dim < 0 && !(behind && isPassed(mask)))

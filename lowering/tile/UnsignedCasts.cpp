@@ -35,7 +35,8 @@ static Value toReal(Emit &emit, Value integer, Type element) {
   return emit.cast(convert(Float64Type::get(integer.getContext())), element);
 }
 
-/// Numbers without a result are replaced before the conversion and corrected after it.
+/// NaN and numbers out of range are replaced before the conversion; the result of numbers that are too large is
+/// selected after it.
 static Value toInteger(Emit &emit, Value real, Type element) {
   MLIRContext *context = real.getContext();
   if (tile::isNarrowFloat(getElementTypeOrSelf(real.getType())))
