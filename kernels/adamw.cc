@@ -63,8 +63,8 @@ static void adamw(View p, View copy, View g, View m, View v, View record, Tile k
     Tile m1 = m0 * keep1 + grad * fresh1;        // (COUNT)
     Tile v1 = v0 * keep2 + grad * grad * fresh2; // (COUNT)
 
-    // 2. The update. Weight decay applies to the first `decayed` elements of the buffer, the first `decaying` of this
-    // block.
+    // 2. The update. Weight decay applies to the first `decayed` elements of the buffer: the first `decaying` of these
+    //    `count`.
     Tile decaying = cast(clamp(decayed - n, 0, count), i32);   // scalar
     Tile shrink = where(iota(count) < decaying, decay, 0.0);   // (COUNT)
     Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon); // (COUNT)

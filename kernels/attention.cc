@@ -14,8 +14,7 @@
 //     s       (BM, BN)   Q · Kᵀ, before the scale       acc     (BM, D)    running output, before the division by l_i
 //     p       (BM, BN)   2^(c · s − m_i)                alpha   (BM)       2^(old m_i − new m_i), rescales l_i and acc
 //     seen    (BM, BN)   mask: which scores count       o       (BM, D)    block of O
-//     c       scalar     scale · log2 e                 L       (BM)       block of L, called `lse` outside of this
-//     file
+//     c       scalar     scale · log2 e                 L       (BM)       block of L, `lse` in other files
 //
 // flashAttention() is the algorithm. Its options follow as functions: RowSum (row_sum_lanes), finiteMax() and
 // normalise() (rows without keys), dropWeights() (dropout). keyHead() (GQA) and visible() (causal, varlen, mask) are in

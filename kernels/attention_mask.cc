@@ -79,8 +79,8 @@ std::vector<int32_t> columnRanges(const std::vector<int32_t> &ranges, int64_t Tq
   std::vector<int32_t> columns;
   for (const int32_t *own = ranges.data(); own != ranges.data() + ranges.size(); own += 2 * Tq) {
     expectRanges(own, Tq, Tk);
-    // Neither bound decreases. So the queries whose range has begun at or before key j come first, and of these the
-    // queries whose range has ended.
+    // Neither bound decreases. So the queries whose range has begun at or before key j come first, and among them those
+    // whose range has ended.
     int32_t ended = 0, begun = 0;
     for (int64_t j = 0; j < Tk; ++j) {
       while (ended < Tq && own[2 * ended + 1] <= j)

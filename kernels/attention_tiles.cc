@@ -1,7 +1,7 @@
 // Tile sizes of flash attention: heuristics from shapes and the target's fixed properties. Results do not depend on the
 // tiles, except for rounding and the order of sums.
 //
-// The constants stand in structs, each with its unit. `kiln-bench attention` measures the tiles of a CPU beside the
+// The constants are in structs, each with its unit. `kiln-bench attention` measures the tiles of a CPU beside the
 // rate of products. `kiln-bench ptxas` prints registers and spills of the kernels of a step on a GPU, `kiln-bench
 // static` their instructions and predicted times, and `kiln-bench token` measures decoding.
 
@@ -67,7 +67,7 @@ constexpr DecodeTiles decodeTiling;
 
 /// With so many keys a block, or a multiple, one Philox number serves eight weights of a row (chances.h).
 constexpr int philoxKeys = 16;
-/// Programs of a GPU's grid, except along its first dimension.
+/// The most programs along a dimension of a GPU's grid, except along the first.
 constexpr int64_t mostPrograms = 65535;
 } // namespace
 
@@ -101,8 +101,8 @@ static int keysOfBlock(const AttentionConfig &config) {
 }
 
 /// CTAs start in order, and a long one that starts last keeps the other SMs waiting. With the longest first, keys and
-/// values of all heads are in use at once and must fit the L2 cache. If they do not, there are many more programs than
-/// the last ones.
+/// values of all heads are in use at once and must fit the L2 cache. If they do not fit, there are so many programs
+/// that the last ones matter little.
 bool takesLongestFirst(const Target &target, const AttentionExtents &e, Type type, bool causal) {
   const int64_t bytes = 2 * e.B * e.Hk * e.Tk * e.D * bytesOf(type);
   return target.visit([](const CpuFacts &) { return false; },

@@ -197,8 +197,8 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
     if (cfg.counted)
       store(hits, {n}, isHit(row, target, ignored));
 
-    // 2. Gradient: softmax times scale, minus `scale` at the target. Smoothing distributes a part of that over all
-    // columns.
+    // 2. Gradient: softmax times scale, minus `scale` at the target. Smoothing distributes a part of the subtracted
+    //    `scale` over all columns.
     Tile weight = where(ignored, 0.0, scale); // scalar
     Tile factor = weight / total;             // scalar
     Tile share, left = 1.0f;                  // scalars

@@ -109,8 +109,8 @@ static void residualLayernorm(View x, View delta, View gamma, View beta, View su
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
 
-/// Option ε outside the root: q is larger by 1 / (1 − ε · rstd), because 1 − ε · rstd is the share of the deviation in
-/// 1 / rstd. Without a deviation x̂ is 0. gxMean and rstd (BN, 1).
+/// Option ε outside the root: q is multiplied by 1 / (1 − ε · rstd), because 1 − ε · rstd is the share of the deviation
+/// in 1 / rstd. Without a deviation x̂ is 0. gxMean and rstd (BN, 1).
 static Tile correctForEpsOutside(Tile gxMean, Tile epsilon, Tile rstd) {
   Tile deviation = 1.0 - epsilon * rstd; // (BN, 1)
   return where(deviation > 0.0, gxMean / deviation, 0.0);
@@ -211,7 +211,7 @@ LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type) {
 }
 
 /// On a GPU one program for each CTA that all SMs hold at a time. A tile has a row for each of four warps, or two or
-/// one that they share, because a lane holds four tiles of a row.
+/// one that they share, because a lane holds four values for each element of a row.
 LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C, Type type) {
   N = target.bucket(N);
   return target.visit(

@@ -4,7 +4,7 @@
 // and writing accumulators in each step of BK. Only BK, which is equal for all candidates, decides the order of a sum,
 // so the choice never changes a result.
 //
-// The constants stand in structs, each with its unit. The rates are estimates: they rank tiles of one product, and are
+// The constants are in structs, each with its unit. The rates are estimates: they rank tiles of one product, and are
 // no predictions. `kiln-bench matmul` measures the chosen tiles beside oneDNN, and `kiln-bench token` those of few
 // rows.
 

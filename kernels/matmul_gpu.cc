@@ -10,7 +10,7 @@
 // On sm_90 the tensor cores read operands of two bytes from shared memory for a warpgroup (wgmma): A once, and B once
 // for each 64 rows.
 //
-// The constants stand in structs, each with its unit. They rank tiles of one product, and are no predictions. Rates are
+// The constants are in structs, each with its unit. They rank tiles of one product, and are no predictions. Rates are
 // close to NVIDIA's; latencies are estimates. `kiln-bench static` counts instructions and predicts times, `kiln-bench
 // ptxas` prints registers and spills, and `kiln-bench matmul --device cuda` measures.
 
@@ -181,7 +181,7 @@ static double iterationCycles(const SmRates &rates, const TileShape &shape, int6
 static double tileCycles(const SmRates &rates, const Product &e, const TileShape &shape, int64_t bk, bool isWgmma,
                          const Occupancy &fit) {
   const double iteration = iterationCycles(rates, shape, bk, bytesOf(e.type), isWgmma);
-  // From four stages on wgmma keeps the product of the iteration before in flight, which takes a stage.
+  // From four stages on, wgmma keeps the product of the iteration before in flight, which takes a stage.
   const bool isOverlapped = isWgmma && fit.stages >= costs.mostStages;
   const double ahead = iteration * static_cast<double>((fit.stages - (isOverlapped ? 2 : 1)) * fit.ctas);
   const double wait = isOverlapped ? costs.iterationCycles / 2
@@ -242,9 +242,9 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
 }
 
 /// To hide the latency of memory, an SM should have about 16 KB of B in flight. A program of 8 warps has up to eight
-/// loads of 16 bytes a thread in flight, so half as many programs as SMs are enough. They read the longest pieces of
-/// B's rows, down to a sector, of which there are so many. If B is transposed, a warp has a row of it, or two, and adds
-/// the sums of its lanes by itself.
+/// loads of 16 bytes a thread in flight, so half as many programs as SMs are enough. Each program reads a piece of B's
+/// rows, from a cache line down to a sector: the longest that gives that many programs. If B is transposed, a warp has
+/// a row of it, or two, and adds the sums of its lanes without other warps.
 void pickFewRows(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {
   config.bm = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(e.M, 1))));
   config.warps = skinny.warps;

@@ -37,7 +37,7 @@ struct Extents {
 
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type,
                         Epilogue epilogue) {
-  int64_t &rows = layout == Layout::tn ? K : M; // the extent that is no width of a layer
+  int64_t &rows = layout == Layout::tn ? K : M; // the extent that is not a width of the layer
   rows = target.bucket(rows);
   MatmulConfig config;
   config.precision = target.precisionOf(type);

@@ -18,15 +18,13 @@ Tile roundStochastically(Tile x, Type type, Tile uniform) {
   Tile rest = x - near;
 
   // 2. The neighbour on the other side of x. With precision p its distance is between 2⁻ᵖ and 2¹⁻ᵖ times |near|, or
-  // half of
-  //    that if near is a power of two and the neighbour is below. 1.25 · 2⁻ᵖ · |near| is always between 0.5 and 1.5
-  //    times the distance, so the sum rounds to the neighbour.
+  //    half of that if near is a power of two and the neighbour is below. 1.25 · 2⁻ᵖ · |near| is always between 0.5 and
+  //    1.5 times the distance, so the sum rounds to the neighbour.
   Tile reach = max(abs(near) * (1.25 * spacing.half), spacing.smallest);
   Tile other = cast(where(rest < 0.0, near - reach, near + reach), type);
 
   // 3. The distance is a power of two, so the product is exact. It is NaN if `other` is infinite and `uniform` is zero;
-  // then
-  //    the nearest number is taken, too.
+  //    then the nearest number is taken, too.
   return where(uniform * abs(cast(other, f32) - near) < abs(rest), other, nearest);
 }
 
