@@ -1,5 +1,5 @@
-// What every compilation does, whatever its target: the passes that all share, the stages, and turning what goes wrong
-// into errors.
+// The driver of every compilation, for all targets: the common passes, the stages, and the conversion of failures to
+// errors.
 //
 //     tile ─> verify ─> console ─> count loops ─> expand ops ─> the backend's passes ─> LLVM IR ─> the backend's code
 
@@ -55,7 +55,7 @@ void registerPasses() {
 
 // --- The pipeline ----------------------------------------------------------------------------------------------------
 
-/// Upstream's simplifications, safe anywhere above the loops.
+/// Upstream's simplifications. They are safe at any stage before the lowering to loops.
 static void addSimplify(mlir::OpPassManager &pm) {
   pm.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
@@ -81,7 +81,7 @@ void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::String
 }
 
 namespace {
-/// What `--kiln="target=x86-64-v3 until=loops"` can say.
+/// The options of the pipeline, as in `--kiln="target=x86-64-v3 until=loops"`.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("what to compile for"), llvm::cl::init("cpu")};
   Option<std::string> until{*this, "until", llvm::cl::desc("the last stage that passes make; without it all do"),
@@ -89,7 +89,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
 };
 } // namespace
 
-/// Whether passes of the backend make the stage; `known` receives those they make, as `linalg, loops or llvm-dialect`.
+/// Whether a pass of the backend ends the stage. `known` receives all such stages, as `linalg, loops or llvm-dialect`.
 static bool isPassStage(const Backend &backend, llvm::StringRef stage, std::string &known) {
   llvm::SmallVector<llvm::StringRef> names;
   for (const Stage &candidate : backend.stages())
@@ -99,7 +99,7 @@ static bool isPassStage(const Backend &backend, llvm::StringRef stage, std::stri
   return llvm::is_contained(names, stage);
 }
 
-/// Adds the pipeline that `text` asks for, or reports which of its options is wrong.
+/// Adds the pipeline that the options in `text` select, or reports the wrong option.
 static mlir::LogicalResult addPipeline(mlir::OpPassManager &pm, llvm::StringRef text,
                                        llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)> report) {
   PipelineOptions flags;
@@ -108,7 +108,7 @@ static mlir::LogicalResult addPipeline(mlir::OpPassManager &pm, llvm::StringRef 
   if (mlir::failed(flags.parseFromString(text, stream)))
     return report(llvm::StringRef(unknown).trim());
   std::shared_ptr<const Backend> backend;
-  try { // LLVM's frames are between here and whoever could catch it
+  try { // the exception must not pass LLVM's frames
     backend = openBackend(flags.target);
   } catch (const Error &error) {
     return report(llvm::Twine("for the --target option: ") + error.what());
@@ -140,11 +140,12 @@ std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags) {
 static mlir::OpPrintingFlags withoutLocations() { return mlir::OpPrintingFlags().enableDebugInfo(false); }
 
 namespace {
-/// Receives the module after each stage that passes make.
+/// Receives the module after each stage that a pass ends.
 using ModuleSink = llvm::function_ref<void(llvm::StringRef stage, mlir::ModuleOp module)>;
 
-/// Hands the module to the sink after the passes that end a stage, until it throws: that stays here, since MLIR's
-/// frames, which know no exceptions, would vanish without running their destructors.
+/// Passes the module to the sink after each pass that ends a stage, until the sink throws. The exception is stored,
+/// since it must not pass MLIR's frames, which are built without exceptions and would be removed without their
+/// destructors.
 struct StageInstrumentation : mlir::PassInstrumentation {
   StageInstrumentation(const Backend &backend, ModuleSink sink, std::exception_ptr &thrown)
       : backend(backend), sink(sink), thrown(thrown) {}
@@ -171,7 +172,7 @@ struct StageInstrumentation : mlir::PassInstrumentation {
 } // namespace
 
 namespace {
-/// Notes the pass that is running.
+/// Records the name of the pass that is running.
 struct CurrentPass : mlir::PassInstrumentation {
   explicit CurrentPass(llvm::StringRef &name) : name(name) {}
   void runBeforePass(mlir::Pass *pass, mlir::Operation *) override { name = pass->getArgument(); }
@@ -189,8 +190,8 @@ static std::string kernelName(mlir::ModuleOp module) {
   return name;
 }
 
-/// Throws what a failed compilation has to say: the collected diagnostics, for an error of the compiler's own the way
-/// to repeat it. `reason` is what stopped the compiler, if something did, and `pass` where.
+/// Throws the error of a failed compilation: the collected diagnostics, and for an internal error the command that
+/// repeats it. `reason` is the message of a crash or of LLVM, if any, and `pass` the pass in which it occurred.
 [[noreturn]] static void throwFailure(const ErrorCollector &errors, const std::string &reason, llvm::StringRef pass,
                                       mlir::PassManager &pm, mlir::ModuleOp original, const Backend &backend) {
   std::string text = errors.text();
@@ -205,28 +206,28 @@ static std::string kernelName(mlir::ModuleOp module) {
   const std::string line = writeReproducer(pm, original, kernelName(original), text);
   text += line;
   if (!reason.empty() && pass.empty() &&
-      llvm::StringRef(line).starts_with("run")) // the passes went well: LLVM's tools go on where they end
+      llvm::StringRef(line).starts_with("run")) // the passes succeeded, so the command continues with LLVM's tools
     text += " | mlir-translate-22 --mlir-to-llvmir | " + backend.emitCommand();
   throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text, Fault::internal);
 }
 
-/// Whether KILN_VERIFY asks for MLIR's verifier behind each pass, which runs by itself where stages are shown.
+/// Whether KILN_VERIFY requests MLIR's verifier after each pass. It always runs if stages are shown.
 static bool asksToVerify() {
   const char *const asked = std::getenv("KILN_VERIFY");
   return asked && *asked;
 }
 
-/// Runs the passes on a copy of `module`, with `seen` told of each stage when it is set, and then `emit` on what LLVM
-/// gets, whose instructions have their lines if `addsLines` asks for them.
+/// Runs the passes on a copy of `module`, and then `emit`, if it is set, on the LLVM module. `seen`, if it is set,
+/// receives the module after each stage. With `addsLines`, LLVM's instructions have source lines.
 static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSink seen,
                         llvm::function_ref<void(llvm::Module &)> emit, bool addsLines = false) {
   mlir::MLIRContext *const context = module.getContext();
-  // The passes change a copy, which a crash leaves in a state that nobody can even destroy. The caller's stays whole.
+  // The passes change a copy, because after a crash it may not even be destroyed. The caller's module is unchanged.
   mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
   ErrorCollector errors(context);
   mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
   pm.enableVerifier(seen || asksToVerify());
-  (void)mlir::applyPassManagerCLOptions(pm); // what programs that registered MLIR's flags were asked for
+  (void)mlir::applyPassManagerCLOptions(pm); // flags of programs that registered those of MLIR
   mlir::applyDefaultTimingPassManagerCLOptions(pm);
   llvm::StringRef pass;
   pm.addInstrumentation(std::make_unique<CurrentPass>(pass));
@@ -244,7 +245,7 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
       if (failed || thrown || !emit)
         return;
       llvm::LLVMContext llvmContext;
-      llvmContext.setDiscardValueNames(true); // to keep names takes an eighth of the time
+      llvmContext.setDiscardValueNames(true); // keeping names takes an eighth of the time
       const std::unique_ptr<llvm::Module> llvmModule =
           mlir::translateModuleToLLVMIR(*work, llvmContext, kernelName(module));
       failed = !llvmModule;
@@ -255,7 +256,7 @@ static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSin
     failed = true;
     reason = error.what();
     (void)work.release();
-  } catch (...) { // no memory, or what a stage's receiver has thrown
+  } catch (...) { // out of memory, or an exception of a stage's receiver
     (void)work.release();
     throw;
   }
@@ -298,7 +299,7 @@ CompilationRecord record(mlir::ModuleOp module, const Backend &backend) {
   };
   const auto emit = [&](llvm::Module &llvmModule) {
     backend.emit(llvmModule, [&](const std::string &stage, const std::string &text) {
-      if (stage != "obj" && stage != "cubin") // bytes
+      if (stage != "obj" && stage != "cubin") // these are bytes
         record.stages.push_back({stage, stage == "llvm" ? sourcedIr(text) : sourcedListing(text)});
     });
   };
