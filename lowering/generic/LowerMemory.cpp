@@ -12,8 +12,8 @@ static Value paddingValue(OpBuilder &builder, Location loc, tile::Padding paddin
   return arith::ConstantOp::create(builder, loc, tile::paddingOf(padding, element));
 }
 
-/// Where in the view element `indices` of the access's tile lies, as i64: what the subscripts name, or begin plus
-/// index. An overflow wraps to a negative number, which lies outside every view.
+/// The position in the view, as i64, of the element at `indices` of the access's tile: an element of an index tile, or
+/// begin plus index. An overflow wraps to a negative number, which is outside of every view.
 static SmallVector<Value> positionsOf(TileBuffers &tiles, tile::AccessOp access, ValueRange indices) {
   OpBuilder &b = tiles.builder;
   const Location loc = access.getLoc();
@@ -32,7 +32,7 @@ static SmallVector<Value> positionsOf(TileBuffers &tiles, tile::AccessOp access,
   return result;
 }
 
-/// Whether element `indices` lies inside the view, where unsigned comparison covers both sides, and inside the mask.
+/// Whether the element at `indices` is inside the view, by one unsigned comparison for both bounds, and in the mask.
 static Value isInside(TileBuffers &tiles, tile::AccessOp access, ValueRange indices, ValueRange positions) {
   OpBuilder &b = tiles.builder;
   const Location loc = access.getLoc();
@@ -54,8 +54,8 @@ static SmallVector<Value> asIndices(TileBuffers &tiles, Location loc, ValueRange
   return result;
 }
 
-/// Runs `touch` where an element lies inside the access's view and mask: it gets where the element lies, and gives
-/// what is read there if `otherwise` says what is read outside.
+/// Runs `touch` with an element's position if the element is inside the access's view and mask. If there is
+/// `otherwise`, returns the value of `touch`, or `otherwise` for elements outside.
 static Value touchInside(TileBuffers &tiles, tile::AccessOp access, ValueRange indices, Value otherwise,
                          function_ref<Value(ValueRange at)> touch) {
   OpBuilder &b = tiles.builder;
@@ -129,7 +129,7 @@ LogicalResult lowerAccess(TileBuffers &tiles, tile::AccessOp op) {
   return failure();
 }
 
-/// Looks for the first false element, then reports it once.
+/// Searches for the first false element, and reports it once.
 void lowerCheck(TileBuffers &tiles, tile::CheckOp op) {
   Location loc = op.getLoc();
   OpBuilder &b = tiles.builder;
@@ -161,7 +161,7 @@ void lowerCheck(TileBuffers &tiles, tile::CheckOp op) {
 void lowerPrint(TileBuffers &tiles, tile::PrintOp op) {
   Value value = op.getValue();
   Value buffer = tiles.of(value);
-  if (!buffer) { // a scalar: prints as a tile of rank 0
+  if (!buffer) { // a scalar is printed as a tile of rank 0
     auto type = RankedTensorType::get({1}, value.getType());
     buffer = tiles.allocate(op.getLoc(), type);
     tiles.write(op.getLoc(), value, buffer, tiles.index(op.getLoc(), 0));

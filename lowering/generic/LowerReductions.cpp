@@ -1,4 +1,4 @@
-// The oracle's reductions, scans and matrix product.
+// The reference backend's reductions, scans and matrix product.
 //
 // Reductions and scans combine the elements along their axis in index order, beginning with element 0. The product adds
 // its terms in the order of k, each by fma; k is the middle loop, so that the innermost one runs along rows.
@@ -54,7 +54,7 @@ void lowerReduce(TileBuffers &tiles, tile::ReduceOp op) {
               [&](ValueRange outer) { tiles.write(loc, line(outer), result, outer); });
 }
 
-/// Along each line what has been combined so far becomes the result's element.
+/// Along each line, the combination of the elements so far is the result's element.
 void lowerScan(TileBuffers &tiles, tile::ScanOp op) {
   Location loc = op.getLoc();
   OpBuilder &b = tiles.builder;
@@ -100,7 +100,7 @@ void lowerScan(TileBuffers &tiles, tile::ScanOp op) {
   tiles.loops(loc, outside, line);
 }
 
-/// An operand's element in the accumulator's type, which holds it exactly.
+/// An operand's element in the accumulator's type, which represents it exactly.
 static Value widen(OpBuilder &b, Location loc, Value value, Type type) {
   if (value.getType() == type)
     return value;
@@ -115,7 +115,7 @@ void lowerDot(TileBuffers &tiles, tile::DotOp op) {
   Type operand = getElementTypeOrSelf(op.getA().getType()), sum = getElementTypeOrSelf(op.getType());
   Value a = tiles.of(op.getA()), bBuffer = tiles.of(op.getB()), result = tiles.create(op.getResult());
   tiles.copy(loc, tiles.of(op.getAcc()), result);
-  SmallVector<int64_t> extents(tile::shapeOf(op.getA().getType())); // leading ones, M, K and N
+  SmallVector<int64_t> extents(tile::shapeOf(op.getA().getType())); // the leading extents, M, K and N
   extents.push_back(tile::shapeOf(op.getB().getType()).back());
   tiles.loops(loc, extents, [&](ValueRange at) {
     const auto indices = [&](Value row, Value column) {

@@ -1,6 +1,6 @@
-// The oracle's sorts, takes and histograms.
+// The reference backend's sorts, gathers along an axis and histograms.
 //
-// A sort puts element after element in its place among those before it, as far as the result has places.
+// A sort inserts one element after another among those before it, as far as the result has positions.
 
 #include "dialect/tile/SortOps.h"
 #include "lowering/generic/TileBuffers.h"
