@@ -11,8 +11,9 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-// Of (atan √z / √z − 1) / z in z up to 1, in z up to 0.1915, and of (asin √z / √z − 1) / z up to 1/4: of the arc they
-// are 2^-28.5, 2^-29.5 and 2^-31.7 off in f32, 2^-56.3, 2^-58.6 and 2^-58.5 in f64.
+// Polynomials in z of (atan √z / √z − 1) / z for z up to 1 and for z up to 0.1915, and of (asin √z / √z − 1) / z for z
+// up to 1/4. Their errors, relative to the arc, are 2^-28.5, 2^-29.5 and 2^-31.7 in f32, and 2^-56.3, 2^-58.6 and
+// 2^-58.5 in f64.
 static const double atanTerms32[] = {-0x1.d5462ap-10, 0x1.65202ep-7,  -0x1.fe509ep-6, 0x1.da8704p-5, -0x1.58203cp-4,
                                      0x1.c092b2p-4,   -0x1.2420f8p-3, 0x1.9991eap-3,  -0x1.55553ep-2};
 static const double atanTerms64[] = {
@@ -38,15 +39,15 @@ MathFunctions::Pair MathFunctions::quarterTurn() {
   return {number(wide ? 0x1.921fb54442d18p+0 : 0x1.921fb6p+0), number(wide ? 0x1.1a62633145c07p-54 : -0x1.777a5cp-25)};
 }
 
-/// atan q of 0 ≤ q ≤ 1, less q.
+/// atan q − q for 0 ≤ q ≤ 1.
 Value MathFunctions::bendOfAtan(Value q) {
   Value z = multiply(q, q);
   return multiply(multiply(q, z), polynomial(z, wide ? ArrayRef<double>(atanTerms64) : ArrayRef<double>(atanTerms32)));
 }
 
-/// atan a + atan ((x − a) / (1 + a · x)), by the first quotient p / q, p = p₁ x + p₀ and q = q₁ x + q₀, that belongs to
-/// a limit below |x|, so that |p / q| ≤ 7/16. Its error, 1.5 ulp, is at most a quarter as many of the result's, the
-/// polynomial 0.1 and the sums 0.7.
+/// atan a + atan ((x − a) / (1 + a · x)). The second argument is a quotient p / q with p = p₁ x + p₀ and q = q₁ x + q₀,
+/// that of the largest limit below |x|, so that |p / q| ≤ 7/16. Its error of 1.5 ulp is at most a quarter of that in
+/// ulp of the result; the polynomial adds 0.1 and the sums 0.7.
 Value MathFunctions::atan(Value x) {
   static const struct {
     double limit, p[2], q[2], high32, low32, high64, low64;
@@ -56,7 +57,7 @@ Value MathFunctions::atan(Value x) {
       {1.1875, {1, -1.5}, {1.5, 1}, 0x1.f730bep-1, -0x1.afc12cp-26, 0x1.f730bd281f69bp-1, 0x1.007887af0cbbdp-56},
       {2.4375, {0, -1}, {1, 0}, 0x1.921fb6p+0, -0x1.777a5cp-25, 0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54}};
   Value size = atMost(magnitude(x), 0x1p60);
-  Value chosen[] = {number(1), number(0), number(0), number(1), number(0), number(0)}; // p, q, and atan a in two
+  Value chosen[] = {number(1), number(0), number(0), number(1), number(0), number(0)}; // p, q, and atan a in two parts
   for (const auto &turn : turns) {
     Value isAbove = above(size, turn.limit);
     const double next[] = {
@@ -70,16 +71,16 @@ Value MathFunctions::atan(Value x) {
   return withSign(add(high, add(q, fma(multiply(q, z), bend, low))), x);
 }
 
-/// The angle of (x, y): atan of the smaller of |y| and |x| over the larger one, q, turned into the octant. The quotient
-/// is half an ulp off, the arc another one, and the sum rounds.
+/// The angle of (x, y): atan q, where q is the smaller of |y| and |x| over the larger one, moved to the octant of (x,
+/// y). The error is half an ulp of the quotient, another half of the arc, and the rounding of the sum.
 Value MathFunctions::atan2(Value y, Value x) {
   using F = arith::CmpFPredicate;
   Value height = magnitude(y), width = magnitude(x);
   Value steep = emit.compare(F::OGT, height, width);
   Value small = emit.select(steep, width, height), large = emit.select(steep, height, width);
   Value q = divide(small, large);
-  q = emit.select(emit.compare(F::OEQ, small, large), number(1), q);     // infinite ones too
-  q = emit.select(emit.compare(F::OEQ, small, number(0)), number(0), q); // zeros too
+  q = emit.select(emit.compare(F::OEQ, small, large), number(1), q);     // also if both are infinite
+  q = emit.select(emit.compare(F::OEQ, small, number(0)), number(0), q); // also if both are 0
   Value arc = add(q, bendOfAtan(q));
 
   Value backward = emit.compare(arith::CmpIPredicate::slt, emit.bits(x, getElementTypeOrSelf(words)), word(0));
@@ -92,7 +93,7 @@ Value MathFunctions::atan2(Value y, Value x) {
   return emit.select(emit.compare(F::UNO, x, y), number(NAN), withSign(angle, y));
 }
 
-/// s and, less s, asin s, of |x| up to 1/2, and of √((1 − |x|) / 2) beyond, of which acos |x| is twice the arc.
+/// s and asin s − s, where s is |x| up to 1/2, and √((1 − |x|) / 2) beyond; there acos |x| is 2 asin s.
 MathFunctions::Pair MathFunctions::smallArc(Value x, Value isFar) {
   Value size = magnitude(x);
   Value z = emit.select(isFar, fma(size, number(-0.5), number(0.5)), multiply(x, x));
@@ -101,7 +102,7 @@ MathFunctions::Pair MathFunctions::smallArc(Value x, Value isFar) {
   return {s, multiply(multiply(s, z), p)};
 }
 
-/// Beyond 1/2 π/2 − 2 · arc. The root's half ulp is 1 of the result's where that has a lower exponent, the sum rounds
+/// For |x| above 1/2, π/2 − 2 · arc. Half an ulp of the root is 1 ulp of a result with a lower exponent; the sum rounds
 /// by 0.5, and its smaller part by 0.3.
 Value MathFunctions::asin(Value x) {
   Value isFar = above(magnitude(x), 0.5);
@@ -112,7 +113,7 @@ Value MathFunctions::asin(Value x) {
   return withSign(emit.select(isFar, far, add(arc.high, arc.low)), x);
 }
 
-/// Up to 1/2 π/2 − asin x; beyond, 2 · arc, or π less that.
+/// For |x| up to 1/2, π/2 − asin x; beyond, 2 · arc, or π − 2 · arc for negative x.
 Value MathFunctions::acos(Value x) {
   Value isFar = above(magnitude(x), 0.5);
   const Pair arc = smallArc(x, isFar), quarter = quarterTurn();

@@ -1,7 +1,7 @@
 // exp2, exp, log2, log and rsqrt in arithmetic; tanh and erf are in Sigmoids.cpp.
 //
-// Rounding to an integer is done by adding 1.5 · 2^23 (2^52 in f64), which leaves the integer in the low bits of the
-// sum: it can be added to an exponent from there, and no conversion sees a number out of its range.
+// Rounding to an integer adds 1.5 · 2^23 (2^52 in f64), which leaves the integer in the low bits of the sum. From there
+// it can be added to an exponent, without a conversion that could be out of range.
 
 #include "lowering/math/MathFunctions.h"
 
@@ -46,14 +46,15 @@ MathFunctions::Rounded MathFunctions::round(Value x, Value factor) {
   return {subtract(carrier, magic), carrier};
 }
 
-/// x − n · ln 2, with ln 2 in two parts, the first of so few bits that its product is exact.
+/// x − n · ln 2, with ln 2 in two parts; the first has so few bits that its product is exact.
 Value MathFunctions::reduceByLn2(Value x, Value n) {
   Value remainder = fma(n, number(wide ? -6.93147180369123816490e-01 : -0x1.62e4p-1), x);
   return fma(n, number(wide ? -1.90821492927058770002e-10 : -0x1.7f7d1cp-20), remainder);
 }
 
-/// 2 · half · 2ⁿ. Below `smallBelow` results may be denormal: there the exponent is set too high by a margin, and a
-/// last product takes it off and rounds. The halves keep the other end from overflowing before that product.
+/// 2 · half · 2ⁿ. For x below `smallBelow` the result may be denormal: there the exponent is too high by a margin, and
+/// a last product removes the margin and rounds. Because of the factor 2 the largest results do not overflow before
+/// that product.
 Value MathFunctions::powerOfTwo(Value half, Rounded n, Value x, double smallBelow) {
   Value small = less(x, smallBelow);
   int margin = wide ? 64 : 32;
@@ -62,11 +63,11 @@ Value MathFunctions::powerOfTwo(Value half, Rounded n, Value x, double smallBelo
   Value exponent = emit.make<arith::ShLIOp>(integer, word(wide ? 52 : 23));
   Value bits = emit.make<arith::AddIOp>(emit.bits(half, getElementTypeOrSelf(words)), exponent);
   Value last = emit.select(small, number(std::ldexp(2.0, -margin)), number(2));
-  last = fma(x, number(0), last); // NaN, whose exponent the addition may have changed, comes back
+  last = fma(x, number(0), last); // restores NaN, whose exponent the addition may have changed
   return multiply(emit.bits(bits, getElementTypeOrSelf(type)), last);
 }
 
-/// 1 + r · polynomial(r), or the half of it, which is as exact.
+/// 1 + r · polynomial(r), or half of it, which is equally exact.
 Value MathFunctions::nearPower(Value r, ArrayRef<double> coefficients, bool half) {
   SmallVector<double> terms(coefficients);
   terms.push_back(1);
@@ -100,7 +101,7 @@ Value MathFunctions::lessOne(Value r) {
 
 /// 2^x = 2ⁿ · 2^f with n the nearest integer and |f| ≤ 1/2, which is exact. In f32 the error is largest at f = −1/2,
 /// where an ulp is 2^-24: polynomial 1.17, Horner's steps before the last one 0.29, the last one 0.5; 2.0 ulp. A
-/// denormal result takes half as many of its own, and another half.
+/// denormal result has half of that error in its own ulp, and another half.
 Value MathFunctions::exp2(Value x) {
   ArrayRef<double> terms = wide ? ArrayRef<double>(exp2Terms64) : ArrayRef<double>(exp2Terms32);
   if (scale) { // handles NaN · 2^±inf, which x = ±inf leads to
@@ -129,7 +130,7 @@ Value MathFunctions::exp(Value x) {
   return emit.select(keep, power, number(0));
 }
 
-// Of (2^f − 1) / f in f up to 1/2: of 2^f they are 2^-27.9 off.
+// A polynomial of (2^f − 1) / f for |f| up to 1/2; its error, relative to 2^f, is 2^-27.9.
 static const double powerTerms32[] = {0x1.3ec3e6p-13, 0x1.5f0ca2p-10, 0x1.3b31fap-7,
                                       0x1.c6af74p-5,  0x1.ebfbd6p-3,  0x1.62e430p-1};
 
@@ -158,9 +159,10 @@ Value MathFunctions::normalExp2OfTwo(Pair x) {
   return emit.bits(bits, getElementTypeOrSelf(type));
 }
 
-/// 2ⁿ · (e^r − 1) + (2ⁿ − 1), half of it, so that 2ⁿ does not overflow where the result does not. What r and the larger
-/// part of the sum, 2ⁿ · r + (2ⁿ − 1), lose is added to the smaller one, 2ⁿ · (e^r − 1 − r): in f32 0.2 ulp for its
-/// rounding, 0.2 for the polynomial and 0.5 for the sum's.
+/// 2ⁿ · (e^r − 1) + (2ⁿ − 1), computed as twice its half, so that 2ⁿ does not overflow if the result does not. The
+/// rounding errors of r and of the larger part of the sum, 2ⁿ · r + (2ⁿ − 1), are added to the smaller part,
+/// 2ⁿ · (e^r − 1 − r). The error in f32: 0.2 ulp for the rounding of that part, 0.2 for the polynomial and 0.5 for the
+/// rounding of the sum.
 Value MathFunctions::expm1(Value x) {
   Value keep = above(x, wide ? -40 : -20); // below, the result rounds to −1
   Value size = atMost(emit.select(keep, x, number(wide ? -40 : -20)), wide ? 709.9 : 88.8);
@@ -195,7 +197,7 @@ MathFunctions::Reduced MathFunctions::reduce(Value x) {
   return {n, subtract(emit.bits(mantissa, getElementTypeOrSelf(type)), number(1))};
 }
 
-/// −inf at 0, inf at inf, NaN at NaN and below 0.
+/// Special cases of a logarithm: −inf at 0, inf at inf, and NaN for NaN and negative numbers.
 Value MathFunctions::atEndsOfLog(Value x, Value result) {
   Value inf = number(INFINITY), zero = number(0);
   result = emit.select(emit.compare(arith::CmpFPredicate::OEQ, x, inf), x, result);
@@ -203,10 +205,10 @@ Value MathFunctions::atEndsOfLog(Value x, Value result) {
   return emit.select(emit.compare(arith::CmpFPredicate::ULE, x, zero), pole, result);
 }
 
-/// log(1 + t) = t − t²/2 + t³ · P(t), with the coefficients of Cephes' logf, whose error is at most 0.05 ulp (0.19 of
-/// log2). The error is largest where n = −1 and t = √2 − 1, since a sum of half its terms' size remains: 1.5 ulp, and
-/// of log2, whose last sum is exact there but doubles what its terms' roundings are worth, 2.2; n = 0 stays below 1.0
-/// and 1.7, and a larger n below 1.3.
+/// log(1 + t) = t − t²/2 + t³ · P(t), with the coefficients of Cephes' logf, whose error is at most 0.05 ulp (log2:
+/// 0.19). The error is largest for n = −1 and t = √2 − 1, because the sum is half as large as its terms: 1.5 ulp. For
+/// log2 it is 2.2 ulp there: its last sum is exact, but doubles the roundings of its terms in ulp. For n = 0 the error
+/// is below 1.0 (log2: 1.7), and for larger n below 1.3.
 Value MathFunctions::log32(Value x, bool two, Value lost) {
   auto [n, t] = reduce(x);
   Value square = multiply(t, t);
@@ -214,7 +216,7 @@ Value MathFunctions::log32(Value x, bool two, Value lost) {
                            -1.6668057665E-1, 2.0000714765E-1, -2.4999993993E-1, 3.3333331174E-1});
   p = multiply(p, t);
   Value result;
-  if (two) { // times log2 e = 1 + 0.44…, whose product with the small part is added in order of size
+  if (two) { // times log2 e = 1 + 0.44…; its products with the small parts are added in order of size
     Value small = fma(square, number(-0.5), multiply(p, square)), rest = number(0.44269504088896340736);
     result = fma(t, rest, multiply(small, rest));
     result = add(add(add(result, small), t), n);
@@ -257,9 +259,9 @@ Value MathFunctions::log64(Value x, bool two, Value lost) {
 Value MathFunctions::log2(Value x) { return wide ? log64(x, true) : log32(x, true); }
 Value MathFunctions::log(Value x) { return wide ? log64(x, false) : log32(x, false); }
 
-/// log u, u = 1 + x as it is rounded, and what the rounding lost, over u: log (u + d) = log u + d / u − d² / 2u² …,
-/// with d at most half a unit in the last place of u. It joins the small parts of the logarithm's sum, and so leaves
-/// its bound, but for the square, half an ulp where x is next to 2^-24.
+/// log u + d / u, where u is 1 + x rounded, and d is its rounding error: log (u + d) = log u + d / u − d² / 2u² …, with
+/// d at most half a unit in the last place of u. d / u is added to the small parts of the logarithm's sum, so the
+/// error's bound is unchanged, except for the omitted square, half an ulp if x is near 2^-24.
 Value MathFunctions::log1p(Value x) {
   Value u = add(number(1), x), lost = subtract(x, subtract(u, number(1)));
   lost = emit.select(above(magnitude(x), wide ? 0x1p54 : 0x1p25), number(0), lost); // none for infinity
@@ -270,7 +272,7 @@ Value MathFunctions::log1p(Value x) {
   return emit.select(isOwn, x, emit.select(isPole, number(-INFINITY), result));
 }
 
-/// Two roundings: half an ulp of the root, which is up to one of the quotient, and half an ulp of that.
+/// Two roundings: half an ulp of the root, which is up to one ulp of the quotient, and half an ulp of the quotient.
 Value MathFunctions::rsqrt(Value x) { return divide(number(1), emit.make<math::SqrtOp>(x)); }
 
 } // namespace kiln::lowering

@@ -1,7 +1,7 @@
 // pow, log10 and cbrt in arithmetic.
 //
-// A power takes a logarithm with more digits than a float has, since it is multiplied by up to 2^7 (f64: 2^10) before
-// the fraction of it counts: numbers are carried as sums of two floats, the second of which is what the first one lost.
+// A power needs a logarithm with more digits than a float has, because it is multiplied by up to 2^7 (f64: 2^10) before
+// its fraction is used. So numbers are sums of two floats, of which the second is the rounding error of the first.
 
 #include "lowering/math/MathFunctions.h"
 
@@ -24,16 +24,18 @@ MathFunctions::Pair MathFunctions::productOf(Value a, Value b) {
   return {product, fma(a, b, negated(product))};
 }
 
-// Of (log2 (1 + t) / s − 2/ln 2 · (1 + z/3)) / z², with s = t / (2 + t) and z = s², in z up to 0.0295: of the logarithm
-// they are 2^-35 off in f32, 2^-65 in f64. By least squares, reweighted towards a minimax, as all polynomials below.
+// Polynomials in z of (log2 (1 + t) / s − 2/ln 2 · (1 + z/3)) / z², with s = t / (2 + t) and z = s², for z up to
+// 0.0295. Their errors, relative to the logarithm, are 2^-35 in f32 and 2^-65 in f64. They were fitted by least
+// squares, reweighted towards a minimax, as all polynomials below.
 static const double logTerms32[] = {0x1.589c96p-2, 0x1.a5cfb0p-2, 0x1.2776e0p-1};
 static const double logTerms64[] = {0x1.62416edfbbb4cp-3, 0x1.58f225d41e47ap-3, 0x1.8a0a4d65b8318p-3,
                                     0x1.c68ee4fb68ee7p-3, 0x1.0c9a85446e0b2p-2, 0x1.484b13d695a5bp-2,
                                     0x1.a61762a7aefbap-2, 0x1.2776c50ef9bfcp-1};
 
-/// n + s · (2/ln 2 · (1 + z/3) + z² · Q(z)). Each sum's rounding is found by the same fma from what the sum lacks of
-/// its larger term, which is exact. In f32 the coefficient of z keeps one float, half an ulp of which is 2^-31.6 of the
-/// sum; in f64 two, so that Q alone is computed in one, and the logarithm is 2^-63 of itself off.
+/// n + s · (2/ln 2 · (1 + z/3) + z² · Q(z)). The rounding error of each sum is computed by the same fma from the
+/// difference of its larger term and the sum, which is exact. In f32 the coefficient of z is one float, half an ulp of
+/// which is 2^-31.6 of the sum. In f64 it is two floats, so that only Q is computed in one, and the relative error of
+/// the logarithm is 2^-63.
 MathFunctions::Pair MathFunctions::log2InTwo(Value x) {
   const auto [n, t] = reduce(x);
   const auto constant = [&](double narrow, double high) { return number(wide ? high : narrow); };
@@ -51,9 +53,9 @@ MathFunctions::Pair MathFunctions::log2InTwo(Value x) {
   return {sum, fma(s, slopeLow, fma(sLow, slope, low))};
 }
 
-/// 2^(y · log2 |x|), with the sign of x where y is an odd whole number, and the cases of annex F of the C standard. In
-/// f32 the logarithm's error makes 0.4 ulp of the power at most, the rounding of y times its low part 0.1, and 2 to
-/// their product 1.1: 1.6 ulp. Numbers above 0 whose powers are neither next to 0 nor to infinity need no case.
+/// 2^(y · log2 |x|), with the sign of x if y is an odd integer, and the special cases of annex F of the C standard. In
+/// f32 the logarithm's error is at most 0.4 ulp of the power, the rounding of y times its low part 0.1, and the power
+/// of two 1.1: 1.6 ulp. Positive numbers whose powers are near neither 0 nor infinity are no special case.
 Value MathFunctions::pow(Value x, Value y) {
   using F = arith::CmpFPredicate;
   Value size = magnitude(x);
@@ -103,9 +105,9 @@ Value MathFunctions::log10(Value x) {
   return atEndsOfLog(x, add(product.high, low));
 }
 
-/// y from a third of the word of x, and steps y · (1 + e/3 + 2e²/9), with e = 1 − x · y³, towards x^(−1/3), each of
-/// which leaves 14/81 · e³ of the error, at first 0.1; then x · y², and what its cube lacks of x: 0.5 ulp and hardly
-/// more, but for a denormal argument.
+/// y begins with an estimate from a third of the word of x, with e = 0.1 at most. Steps y · (1 + e/3 + 2e²/9), with
+/// e = 1 − x · y³, converge to x^(−1/3); each leaves an error of 14/81 · e³. Then the root is x · y², corrected by the
+/// difference of x and its cube: hardly more than 0.5 ulp, except for a denormal argument.
 Value MathFunctions::cbrt(Value x) {
   Value size = magnitude(x), denormal = less(size, wide ? 0x1p-1022 : 0x1p-126);
   Value normal = emit.select(denormal, multiply(size, number(wide ? 0x1p54 : 0x1p24)), size);

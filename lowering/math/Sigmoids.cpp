@@ -12,10 +12,10 @@ namespace kiln::lowering {
 Value MathFunctions::tanh(Value x) { return wide ? tanh64(x) : tanh32(x); }
 Value MathFunctions::erf(Value x) { return wide ? erf64(x) : erf32(x); }
 
-/// E / (E + 2) with E = e^2|x| − 1 = 2ⁿ · (e^r − 1) + (2ⁿ − 1), which loses nothing by cancellation. n is the integer
-/// nearest to 2|x| / ln 2 and never negative; from |x| = 9.02 on the result rounds to 1. The error is largest where n
-/// becomes 1, at |x| = 0.1733: r and the steps to E 2.1 ulp of the result, E + 2 0.6, the quotient 0.5, the polynomial
-/// 0.2; 3.4 ulp. Below, where E = e^r − 1, it is at most 2.7, and 2.0 towards 1.
+/// E / (E + 2) with E = e^2|x| − 1 = 2ⁿ · (e^r − 1) + (2ⁿ − 1), without cancellation. n is the integer nearest to
+/// 2|x| / ln 2 and not negative; from |x| = 9.02 on, the result rounds to 1. The error is largest where n becomes 1, at
+/// |x| = 0.1733, in ulp of the result: r and the steps to E 2.1, E + 2 0.6, the quotient 0.5, the polynomial 0.2; 3.4
+/// ulp. Below, where E = e^r − 1, it is at most 2.7 ulp, and 2.0 ulp near a result of 1.
 Value MathFunctions::tanh32(Value x) {
   Value size = atMost(magnitude(x), 10);
   Rounded n = round(size, number(0x1.715476p1));
@@ -27,7 +27,7 @@ Value MathFunctions::tanh32(Value x) {
   return withSign(divide(less1, add(less1, number(2))), x);
 }
 
-/// Below 0.625 Cephes' rational function, above it 1 − 2 / (e^2x + 1).
+/// Cephes' rational function for |x| below 0.625; otherwise 1 − 2 / (e^2|x| + 1).
 Value MathFunctions::tanh64(Value x) {
   Value z = multiply(x, x), size = magnitude(x);
   Value p = polynomial(z, {-9.64399179425052238628E-1, -9.92877231001918586564E1, -1.61468768441708447952E3});
@@ -35,15 +35,15 @@ Value MathFunctions::tanh64(Value x) {
   Value near = fma(multiply(x, z), divide(p, q), x);
   Value power = exp(add(size, size));
   Value far = subtract(number(1), divide(number(2), add(power, number(1))));
-  return withSign(emit.select(less(size, 0.625), near, far), x); // also of −0, where `near` is +0
+  return withSign(emit.select(less(size, 0.625), near, far), x); // also for −0, where `near` is +0
 }
 
 static const double erfTerms32[] = {-5.96761703e-4, 4.99119423e-3,  -2.67681349e-2,
                                     1.12819925e-1,  -3.76125336e-1, 1.28379166e-1};
 
-/// Near 0 a polynomial in x², further out 1 − e^q(|x|): N. Juffa's minimax polynomials for erff.
-/// The errors are at most 1.2 ulp near 0 (polynomial 0.36) and 1.7 further out, at 0.955: the exponential, a fifth of
-/// the result, and its argument give 0.9, the polynomial 0.3, the last rounding 0.5.
+/// A polynomial in x² near 0, and 1 − e^q(|x|) beyond: N. Juffa's minimax polynomials for erff. The errors are at most
+/// 1.2 ulp near 0 (polynomial 0.36), and 1.7 ulp beyond, at 0.955: the exponential, a fifth of the result, and its
+/// argument contribute 0.9, the polynomial 0.3, the last rounding 0.5.
 Value MathFunctions::erf32(Value x) {
   Value size = atMost(magnitude(x), 4), square = multiply(x, x);
   Value near = fma(polynomial(square, erfTerms32), x, x);
@@ -65,7 +65,7 @@ Value MathFunctions::erfNear64(Value x) {
   return divide(multiply(x, t), u);
 }
 
-/// Further out 1 − e^(−x²) · P(|x|) / Q(|x|).
+/// erfNear64 up to 1, and Cephes' 1 − e^(−x²) · P(|x|) / Q(|x|) beyond.
 Value MathFunctions::erf64(Value x) {
   Value size = atMost(magnitude(x), 6.5), near = erfNear64(x);
   Value p = polynomial(size, {2.46196981473530512524E-10, 5.64189564831068821977E-1, 7.46321056442269912687E0,
@@ -80,8 +80,9 @@ Value MathFunctions::erf64(Value x) {
   return emit.select(isFar, far, near);
 }
 
-// Of (1 + 2x) · e^x² · erfc x in u = (x − k) / (x + k), k = 3 in f32 and 4 in f64, for x up to 10.1, or 27.5 (the form
-// is that of Shepherd and Laframboise, Math. Comp. 36, 1981): of it they are 2^-24.1 off in f32, 2^-53.9 in f64.
+// Polynomials of (1 + 2x) · e^x² · erfc x in u = (x − k) / (x + k), with k = 3 in f32 and 4 in f64, for x up to 10.1
+// and 27.5 (the form of Shepherd and Laframboise, Math. Comp. 36, 1981). Their relative errors are 2^-24.1 in f32 and
+// 2^-53.9 in f64.
 static const double erfcTerms32[] = {-0x1.36ab02p-13, 0x1.285eaep-9, 0x1.22bf24p-9,  -0x1.89e8fap-6, 0x1.17fa5ap-4,
                                      -0x1.e84ca0p-4,  0x1.09827ap-3, -0x1.85aacap-5, -0x1.15c084p-3, 0x1.40c524p+0};
 static const double erfcTerms64[] = {
@@ -92,11 +93,11 @@ static const double erfcTerms64[] = {
     -0x1.0fb06dfe51da4p-4,  0x1.7fee004df7d83p-4,   -0x1.9ddb23c3e8f11p-4,  0x1.16ecefcfa5fa0p-4,
     0x1.f7f5df66fd7c3p-7,   -0x1.1df1ad154a29bp-3,  0x1.3ba5916e9fd7fp+0};
 
-/// 1 − erf x up to 1/2; beyond, e^−x², the square in two floats, times the polynomial over 1 + 2|x|, and below 0 what
-/// that lacks of 2. In f32 the power is 1.1 ulp off, the polynomial 0.8, and what it is of and
-/// the quotient and the product round by 0.5 each: 3.4 ulp.
+/// 1 − erf x for |x| up to 1/2. Beyond, e^−x², with the square in two floats, times the polynomial over 1 + 2|x|; for
+/// negative x, 2 minus that. In f32 the error of the power is 1.1 ulp, of the polynomial 0.8, and its argument, the
+/// quotient and the product round by 0.5 each: 3.4 ulp.
 Value MathFunctions::erfc(Value x) {
-  Value size = atMost(magnitude(x), wide ? 28 : 10.5); // from there on the result rounds to 0
+  Value size = atMost(magnitude(x), wide ? 28 : 10.5); // beyond, the result rounds to 0
   const Pair square = productOf(size, size);
   Value factor = number(wide ? -0x1.71547652b82fep+0 : -0x1.715476p+0); // −log2 e
   Pair exponent = productOf(square.high, factor);
@@ -104,7 +105,7 @@ Value MathFunctions::erfc(Value x) {
   exponent.low = add(exponent.low, small);
   Value centre = number(wide ? 4 : 3), u = divide(subtract(size, centre), add(size, centre));
   Value shape = polynomial(u, wide ? ArrayRef<double>(erfcTerms64) : ArrayRef<double>(erfcTerms32));
-  const Pair below = sumOf(add(size, size), number(1)); // of |x| from 1/2 on
+  const Pair below = sumOf(add(size, size), number(1)); // valid for |x| from 1/2 on
   Value inverse = divide(number(1), below.high), quotient = multiply(shape, inverse), minus = negated(quotient);
   Value rest = fma(minus, below.low, fma(minus, below.high, shape));
   Value right = multiply(exp2OfTwo(exponent), fma(rest, inverse, quotient));

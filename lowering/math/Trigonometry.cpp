@@ -63,8 +63,8 @@ static const uint64_t twoOverPi64[] = {0x0000000028be60db, 0x9391054a7f09d5f4, 0
                                        0xf7816603fbcbc462, 0xd6829b47db4d9fb3, 0xc9f2c26dd3d18fd9, 0xa797fa8b5d49eeb1,
                                        0xfaf97c5ecf41ce7d, 0xe294a4ba9afed7ec, 0x47e357421580cc11};
 
-/// Below `limit` in size: x − n · (p₁ + p₂ + p₃), each part with all digits of its type. The first difference is exact,
-/// of the second its error is kept.
+/// For |x| below the limit: x − n · (p₁ + p₂ + p₃), each part with all digits of its type. The first difference is
+/// exact; the rounding error of the second is kept.
 MathFunctions::Angle MathFunctions::reduceNear(Value x) {
   Rounded n = round(x, number(0x1.45f306dc9c883p-1));
   Value minus = negated(n.integer);
@@ -138,7 +138,7 @@ MathFunctions::Angle MathFunctions::reduceFar64(Value x) {
   high = sum(high, carry);
   Value quadrant = emit.make<arith::ShRUIOp>(sum(high, word(1LL << 61)), word(62));
   high = emit.make<arith::SubIOp>(high, emit.make<arith::ShLIOp>(quadrant, word(62)));
-  // Four pieces of 32 bits, which f64 has exactly, in units of 2⁻⁶² quadrants.
+  // Four pieces of 32 bits, which f64 represents exactly, in units of 2⁻⁶² quadrants.
   const auto real = [&](Value piece, double unit) {
     return multiply(emit.make<arith::SIToFPOp>(type, piece), number(unit));
   };
@@ -180,8 +180,8 @@ MathFunctions::Angle MathFunctions::reduceAngle(Value x) {
   return {chosen[0], wide ? chosen[2] : Value(), chosen[1]};
 }
 
-// Polynomials of (sin √z / √z − 1) / z and (cos √z − 1 + z / 2) / z² up to z = 0.792², through Chebyshev's nodes: of
-// the result they are 2^-26.2 and 2^-29.9 off in f32, 2^-55.2 and 2^-59.4 in f64.
+// Polynomials of (sin √z / √z − 1) / z and (cos √z − 1 + z / 2) / z² for z up to 0.792², interpolated at Chebyshev's
+// nodes. Their errors, relative to the result, are 2^-26.2 and 2^-29.9 in f32, and 2^-55.2 and 2^-59.4 in f64.
 static const double sinTerms32[] = {-0x1.9ab2dep-13, 0x1.110bfep-7, -0x1.555552p-3};
 static const double cosTerms32[] = {0x1.9bc65p-16, -0x1.6c12bp-10, 0x1.555554p-5};
 static const double sinTerms64[] = {0x1.5dfdc45fbe65dp-33,  -0x1.ae5fe5ae91a2dp-26, 0x1.71de37726a2a5p-19,
@@ -189,15 +189,15 @@ static const double sinTerms64[] = {0x1.5dfdc45fbe65dp-33,  -0x1.ae5fe5ae91a2dp-
 static const double cosTerms64[] = {-0x1.90704a8d00259p-37, 0x1.1eeb563aa2d79p-29,  -0x1.27e4fa05c5c08p-22,
                                     0x1.a01a019f40a0cp-16,  -0x1.6c16c16c1692bp-10, 0x1.5555555555555p-5};
 
-/// In f32, of sin in units of its last place: the sum rounds by 0.5, r by 0.5, or by 0.9 where sin r has a lower
-/// exponent; the polynomial is 0.2 off and its steps 0.3: 1.9. Of cos: 0.5, r 0.4 by the slope, the product with r²
-/// and its rounding 0.4, the polynomial and its steps 0.1: 1.4.
+/// The error in f32, in ulp. For sin: the sum rounds by 0.5, and r by 0.5, or by 0.9 if sin r has a lower exponent; the
+/// polynomial contributes 0.2 and its steps 0.3: 1.9. For cos: the sum 0.5, r 0.4 by the slope, the product with r² and
+/// its rounding 0.4, the polynomial and its steps 0.1: 1.4.
 Value MathFunctions::sine(Value x, int quarter) {
   const auto [r, tail, quadrant] = reduceAngle(x);
   Value z = multiply(r, r);
   Value sin = polynomial(z, wide ? ArrayRef<double>(sinTerms64) : ArrayRef<double>(sinTerms32));
   Value cos = polynomial(z, wide ? ArrayRef<double>(cosTerms64) : ArrayRef<double>(cosTerms32));
-  if (wide) { // sin (r + t) = sin r + t · cos r, cos (r + t) = cos r − t · r, and 1 − z / 2 with what it lost
+  if (wide) { // sin (r + t) = sin r + t · cos r, cos (r + t) = cos r − t · r, and 1 − z / 2 with its rounding error
     Value half = multiply(z, number(0.5)), slope = subtract(number(1), half);
     sin = add(r, fma(multiply(r, z), sin, multiply(tail, slope)));
     Value lost = subtract(subtract(number(1), slope), half);
@@ -214,7 +214,7 @@ Value MathFunctions::sine(Value x, int quarter) {
   return emit.select(hasBit(2), negated(result), result);
 }
 
-/// ±0 are their own.
+/// sin ±0 is ±0.
 Value MathFunctions::sin(Value x) {
   return emit.select(emit.compare(arith::CmpFPredicate::OEQ, x, number(0)), x, sine(x, 0));
 }
