@@ -212,7 +212,7 @@ private:
     return starts;
   }
 
-  /// Adds a step's column of a times its row of b to the block's sums.
+  /// Adds the product of a step's column of a and row of b to the block's accumulators.
   void rankOne(ArrayRef<Value> row, Value step, SmallVector<Value> &sums) {
     const size_t width = sums.size() / row.size();
     SmallVector<Value> b;

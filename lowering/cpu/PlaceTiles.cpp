@@ -46,7 +46,7 @@ struct Readers {
   Operation *one = nullptr; // one of them
   bool several = false;
   bool inEpilogues = true; // all of them
-  int64_t loops = 0;       // that the innermost stands in
+  int64_t loops = 0;       // around the innermost reader
 
   void add(const Readers &others) {
     several |= others.several || (one && others.one && one != others.one);
