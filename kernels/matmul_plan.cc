@@ -235,7 +235,7 @@ Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a,
   MatmulConfig chosen = choose(target, layout, e, config, classify(activation, c.type, drop));
   chosen.activation = activation;
   chosen.drop = drop == DropoutMode::random && isKnownByResult(activation) ? DropoutMode::scale_only
-                                                                           : drop; // a result says what is kept
+                                                                           : drop; // the result shows the mask
   std::vector<Arg> args = {a, b, from.value_or(c), c};
   appendArgs(args, dropout, c);
   return planTiles(target, matmulLinearBackwardKernel, e, chosen, std::move(args));
@@ -327,7 +327,7 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
                 std::to_string(chosen.split) + " and " + std::to_string(chosen.bk));
   chosen.storeBiasGrad = all.front().db.has_value();
 
-  // All of K in one program: straight into dw and db.
+  // All of K in one program: directly to dw and db.
   const int64_t parts = chosen.split > 0 ? cdiv(K, chosen.split) : 1;
   Plan plan;
   if (parts == 1) {

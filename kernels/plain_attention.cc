@@ -1,4 +1,4 @@
-// Plain attention: products of matrices, one for every head, and a softmax of their rows between them.
+// Plain attention: two matrix products for each head, with a softmax of the rows between them.
 //
 //     S = scale · Q · Kᵀ      P = softmax(S)      O = P̃ · V, where P̃ is P after dropout
 //
@@ -17,8 +17,8 @@ namespace kiln {
 
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
-/// C = scale · op(A) · op(B) of every batch and head. op(A) (M, K), op(B) (K, N), C (M, N). A and C have H heads and B
-/// Hk; with sums A and B have H and C Hk.
+/// C = scale · op(A) · op(B) of every batch and head. op(A) (M, K), op(B) (K, N), C (M, N). A and C have H heads, and B
+/// has Hk. With option `sums` A and B have H heads, and C has Hk.
 static void headProduct(View a, View b, View c, Tile scale, HeadProductConfig cfg) {
   const int64_t BM = cfg.bm, BN = cfg.bn, BK = cfg.bk;
   Tile m = program_id(0) * BM, n = program_id(1) * BN, H = c.dim(1);
@@ -39,7 +39,7 @@ static void headProduct(View a, View b, View c, Tile scale, HeadProductConfig cf
   store(c, {batch, h, m, n}, cast(acc * scale, c.type()));
 }
 
-/// The softmax of scores where they lie, over the keys that each query sees; `dropped` receives it after dropout.
+/// The softmax of scores, in place, over the keys that each query sees. `dropped` receives the weights after dropout.
 static void maskedSoftmax(View weights, View dropped, View ranges, View mask, View site, Tile most, Tile threshold,
                           Tile keptScale, AttentionConfig cfg) {
   const int64_t Tk = width({weights, dropped});
@@ -63,7 +63,7 @@ static void maskedSoftmax(View weights, View dropped, View ranges, View mask, Vi
   store(dropped, {b, h, row, 0}, scaleKept(zeroMasked(kept, p), dropout, cfg));
 }
 
-/// The gradient of the scores in the place of that of the weights after dropout; weights become those after dropout.
+/// Replaces the gradient of the weights after dropout by that of the scores, and the weights by those after dropout.
 static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile most, Tile threshold, Tile keptScale,
                                   AttentionConfig cfg) {
   const int64_t Tk = width({weights, dweights});
@@ -110,7 +110,7 @@ const Kernel maskedSoftmaxBackwardKernel =
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// How many heads take part in a product, and how.
+/// The heads of A that share one of B; with `sums` they are added to one head of C instead.
 struct Heads {
   int64_t group;
   bool sums = false;
@@ -136,7 +136,7 @@ static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef
                         {inA.value_or(a), b, inC.value_or(c), scale}}}};
 }
 
-/// The config of the kernels that take whole rows of weights.
+/// The config of the kernels whose tiles have whole rows of weights.
 static AttentionConfig rowsOf(const Target &target, const AttentionExtents &s, const AttentionMask &mask) {
   AttentionConfig rows = configFor({}, {}, s, mask);
   const auto onCpu = static_cast<int>(std::clamp<int64_t>(8192 / target.bucket(s.Tk), 1, 32));
