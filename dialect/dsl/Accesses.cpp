@@ -1,4 +1,4 @@
-// The functions that access memory: converts their subscripts, shapes and masks to those of the operations.
+// The functions that access memory: their subscripts, shapes and masks are converted to those of the operations.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -21,11 +21,11 @@ struct Place {
   Shape index;             // empty if every subscript is a scalar
   int blocks = 0;          // number of scalars not fixed by select()
   bool isNamed = false;
-  /// A subscript of a dimension of which slice() left a part, and the extent of that part.
+  /// A subscript of a sliced dimension, and the extent of the slice.
   struct Within {
     size_t axis;
     mlir::Value subscript, extent;
-    bool isNatural; // the subscript is a number from 0 on
+    bool isNatural; // the subscript is a constant, not negative
   };
   SmallVector<Within, 1> within;
 
@@ -60,8 +60,8 @@ static mlir::Value subscriptOf(Call &call, const At &written) {
   return bytesOf(type) < bytesOf(i32) ? call.cast(value, i32) : type == i32 ? value : call.position(value);
 }
 
-/// Makes subscripts in slices subscripts of the argument, and notes which parts of it they must stay in. False,
-/// reported, if a slice is not in scope.
+/// Converts subscripts of slices to subscripts of the argument, and records the slices in `place.within`. Reports an
+/// error and returns false if a slice is not in scope.
 static bool enterSlices(Call &call, const View &view, Place &place) {
   for (auto [axis, subscript] : llvm::enumerate(place.subscripts)) {
     const Selection::Slice *slice = Tracer::sliceOf(view, static_cast<int>(axis));
@@ -91,7 +91,7 @@ static std::optional<Place> placeOf(Call &call, const View &view, const Offsets 
   Place place;
   bool isPoison = false;
   call.follow(at);                 // C++ evaluates initialiser lists from left to right
-  SmallVector<const Tile *> fixed; // for each subscript; null: in `at`
+  SmallVector<const Tile *> fixed; // for each subscript; null: it is in `at`
   const At *next = at.data();
   for (int dimension = 0; dimension < static_cast<int>(call.tracer.factsOf(view).extents.size()); ++dimension) {
     const Tile *index = fixed.emplace_back(Tracer::fixedAt(view, dimension));
@@ -126,7 +126,8 @@ static std::optional<Place> placeOf(Call &call, const View &view, const Offsets 
   return enterSlices(call, view, place) ? std::optional(std::move(place)) : std::nullopt;
 }
 
-/// Which positions 0, 1, … `count` − 1 behind a subscript lie in a slice: a tile of rank 1. They are compared as i32.
+/// A mask of rank 1: whether position i of a block that begins at the subscript is inside the slice, for i below
+/// `count`. Positions are compared as i32.
 static mlir::Value blockWithin(Call &call, const Place::Within &within, int64_t count) {
   const auto number = [&](int64_t integer, Type type) {
     Literal literal;
@@ -134,7 +135,7 @@ static mlir::Value blockWithin(Call &call, const Place::Within &within, int64_t 
     return call.constant(literal, type, {});
   };
   const auto spread = [&](mlir::Value distance) { return call.broadcast(call.cast(distance, i32), {count}); };
-  // The subscript is brought near first, so that no difference overflows.
+  // The subscript is clamped first, so that no difference overflows.
   const mlir::Value near = call.emit<arith::MaxSIOp>(within.subscript, number(-count, i64)), zero = number(0, i64);
   const mlir::Value rest = call.emit<arith::SubIOp>(within.extent, near);
   const mlir::Value end = call.emit<arith::MinSIOp>(call.emit<arith::MaxSIOp>(rest, zero), number(count, i64));
@@ -146,8 +147,8 @@ static mlir::Value blockWithin(Call &call, const Place::Within &within, int64_t 
   return call.emit<arith::AndIOp>(call.emit<arith::CmpIOp>(arith::CmpIPredicate::sge, lane, spread(before)), isBelow);
 }
 
-/// The elements of a tile of shape `full` that lie in all slices and, if there is one, in `mask`: null if there is
-/// neither a slice nor a mask.
+/// A mask of shape `full` for the elements that are inside all slices and, if there is a `mask`, in it. Null if there
+/// is neither a slice nor a mask.
 static mlir::Value maskWithin(Call &call, const Place &place, const Shape &full, mlir::Value mask) {
   for (const Place::Within &within : place.within) {
     mlir::Value inside;

@@ -126,9 +126,8 @@ static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredi
     return call.poison();
   if (isFloat(operands.type))
     return call.result(call.emit<arith::CmpFOp>(real, operands.values[0], operands.values[1]));
-  auto predicate = isInteger(operands.type) && !isUnsigned(operands.type)
-                       ? integer
-                       : natural; // i1 is unsigned, because a signed true is -1
+  // Booleans are compared as unsigned, because a signed true is -1.
+  auto predicate = isInteger(operands.type) && !isUnsigned(operands.type) ? integer : natural;
   return call.result(call.emit<arith::CmpIOp>(predicate, operands.values[0], operands.values[1]));
 }
 
@@ -143,7 +142,7 @@ Tile operator>=(At a, At b) { return compare(">=", a, b, F::OGE, I::sge, I::uge)
 
 // --- Functions -------------------------------------------------------------------------------------------------------
 
-/// Records a larger error bound of a function's result.
+/// Records the error bound of a function's result, if it is larger than usual.
 static mlir::Value permit(mlir::Value result, Accuracy accuracy) {
   tile::setAccuracy(result.getDefiningOp(), static_cast<tile::Accuracy>(accuracy));
   return result;

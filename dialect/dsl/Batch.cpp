@@ -199,7 +199,7 @@ private:
 
   uintptr_t base;
   int64_t size;                                         // bytes of an element
-  llvm::SmallVector<std::pair<int64_t, int64_t>> steps; // strides in bytes, and extents
+  llvm::SmallVector<std::pair<int64_t, int64_t>> steps; // nonzero strides in bytes, and extents
 };
 } // namespace
 
@@ -217,7 +217,7 @@ static std::optional<int64_t> strideOf(const std::vector<Memory> &batched, const
   return stride;
 }
 
-/// Checks that a shared tensor does not overlap with the first example, because a launch could not distinguish them.
+/// Checks that no shared tensor begins in the first example, because a launch could not distinguish the two.
 static void checkApart(const std::vector<Batched> &tensors, const std::vector<Memory> &batched, Loc loc) {
   for (const auto &[number, tensor] : llvm::enumerate(tensors))
     for (const Memory &memory : batched)

@@ -48,7 +48,8 @@ struct Changed {
   mlir::Value then, otherwise;
 };
 
-/// The value after the branch of a tile that a side has not set; none if it may be read without a value.
+/// The value that a side yields for a tile that it has not set: zero if the side always leaves, so that nothing reads
+/// it, otherwise none.
 static mlir::Value unsetIn(Tracer &tracer, const Side &side, mlir::Value other) {
   if (!side.leaves.always)
     return {};

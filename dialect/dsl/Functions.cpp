@@ -183,8 +183,8 @@ Tile exp10(At x) {
   return operands.empty() ? poison(x) : pow(at(10), at(operands[0]));
 }
 
-/// Operands far from 1 are scaled by a power of two that keeps their squares in range. The sum of squares has an error
-/// of 1 ulp, which the root halves; the root then rounds.
+/// Operands far from 1 are scaled by a power of two that keeps their squares in range, or at least the larger one. The
+/// sum of squares has an error of 1 ulp. The root halves it, or leaves at most 1 ulp, and rounds.
 Tile hypot(At a, At b) {
   const Line at{a.loc};
   const std::vector<Tile> operands = unified("hypot", {&a, &b});
@@ -204,7 +204,8 @@ Tile hypot(At a, At b) {
   return where(at(at(size) == at(infinity)), at(infinity), at(at(root) * at(scale(factor, 1 / factor))));
 }
 
-/// The high half of a 64-bit product by 32-bit halves, unsigned; for signed numbers the other factor is subtracted.
+/// The high half of an unsigned 64-bit product, by 32-bit halves. For signed numbers mulhi() subtracts the other
+/// factor.
 static Tile upperHalf(const Line &at, const Tile &a, const Tile &b) {
   const auto high = [&](const Tile &x) { return at(x) >> at(32); };
   const auto low = [&](const Tile &x) { return at(x) & at(0xffffffff); };
@@ -244,7 +245,8 @@ Tile mulhi(At a, At b) {
   return upper;
 }
 
-/// Neighbours change places: bits, pairs of bits, and so on. LLVM makes one instruction of it where there is one.
+/// Swaps adjacent bits, then adjacent pairs of bits, and so on. LLVM emits one instruction for it if the target has
+/// one.
 Tile brev(At x) {
   const Line at{x.loc};
   const std::vector<Tile> operands = unified("brev", {&x}, /*whole=*/true);
@@ -254,7 +256,7 @@ Tile brev(At x) {
   const int64_t bits = 8 * bytesOf(type);
   Tile word = cast(at(operands[0]), isUnsigned(type) ? type : unsignedOf(type));
   for (int64_t distance = 1; distance < bits; distance *= 2) {
-    uint64_t lower = 0; // of each pair of neighbours
+    uint64_t lower = 0; // mask of the lower group of each pair
     for (int64_t bit = 0; bit < bits; bit += 2 * distance)
       lower |= ((uint64_t{1} << distance) - 1) << bit;
     const Tile down = at(at(word) >> at(distance)) & at(lower), up = at(at(word) & at(lower)) << at(distance);

@@ -24,7 +24,7 @@ template <class T> static std::string shortest(T value) {
 std::string printField(double value) { return shortest(value); }
 std::string printField(float value) { return shortest(value); }
 
-/// A value in a message, at most one line.
+/// A text for a message, cut off after `most` characters.
 static std::string shown(const std::string &text) {
   constexpr size_t most = 60;
   return text.size() <= most ? text : text.substr(0, most) + "…";
@@ -78,13 +78,13 @@ std::string calledArgument(const std::string &name, size_t index) {
 }
 
 namespace {
-/// Names for error messages: the owner of the fields, their text, several of them, and one of them.
+/// Words for error messages: the owner of the fields, the text that sets them, and a field in plural and singular.
 struct FieldWords {
   std::string owner, text, several, one;
 };
 } // namespace
 
-/// For a name that is no field: the fields that there are, and the most similar one.
+/// The error for an unknown field, with all fields and the most similar name.
 static Error unknownField(const FieldWords &words, const std::vector<Field> &fields, const std::string &name) {
   if (fields.empty())
     return Error(words.owner + " has no " + words.several + ", but got '" + name + "'");

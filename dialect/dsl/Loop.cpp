@@ -1,4 +1,4 @@
-// `range` and `repeat_while`: traces their bodies, which become loops (LoopOps.cpp).
+// `range` and `repeat_while`: their bodies are traced and become loops (LoopOps.cpp).
 
 #include "dialect/dsl/LoopState.h"
 
@@ -8,8 +8,9 @@ using namespace mlir;
 
 namespace kiln {
 
-/// A range counts down as its mirror image counts up: position i stands for −1 − i, the complement of its bits, which
-/// reverses the order of all 64-bit numbers. This is that number if `flip` is −1.
+/// A range that counts down becomes a loop that counts up over complements: position i becomes −1 − i, the complement
+/// of its bits, which reverses the order of all 64-bit integers. Returns the complement if `flip` is −1, otherwise
+/// `position`.
 static mlir::Value turned(const Loop::State &state, mlir::Value position) {
   if (!state.flip || !position)
     return position;
@@ -31,7 +32,7 @@ static void openBody(Loop::State &state) {
 static void closeBody(Loop::State &state) {
   Tracer &tracer = state.tracer;
   state.isOpen = false;
-  if (state.left-- > 1) { // a repeated trace
+  if (state.left-- > 1) { // not the last trace
     tracer.rehearsals--;
     tracer.discard(state.depth);
     openBody(state);
@@ -70,7 +71,8 @@ static void traceCondition(Loop::State &state) {
   state.test = frame.body;
 }
 
-/// The magnitude of a step, at least 1; `flip` becomes 0 or −1 by its sign, or null if it counts up in any case.
+/// The magnitude of a step, at least 1. `flip` becomes −1 for a negative step and 0 for others; it stays null if the
+/// step is a positive constant.
 static mlir::Value checkStep(Call &call, mlir::Value step, mlir::Value &flip) {
   const auto number = [&](int64_t integer) {
     Literal literal;

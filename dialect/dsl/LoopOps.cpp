@@ -80,7 +80,7 @@ static scf::ForOp makeFor(const Loop::State &state, ValueRange inits) {
 
 namespace {
 /// The carried values of a while besides tiles. Before the tiles: whether it continues (a range) or was left (another
-/// loop that may be), and its position. After them: whether the program has ended. The results are all except the
+/// loop that may be left), and its position. After them: whether the program has ended. The results are all except the
 /// first.
 struct Form {
   bool isLeft, ends;
@@ -147,7 +147,7 @@ static void hold(Tracer &tracer, ArrayRef<Tile *> changed, ResultRange results) 
   }
 }
 
-/// Ends a while: assigns the results to the cells; the rest depends on whether the program has ended.
+/// Ends a while: assigns the results to the cells. The code after it depends on whether the program has ended.
 static void endWhile(const Loop::State &state, ArrayRef<Tile *> changed, scf::WhileOp loop, Form form) {
   hold(state.tracer, changed, loop.getResults().drop_front());
   Leaves leaves;

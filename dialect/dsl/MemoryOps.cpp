@@ -47,7 +47,7 @@ int64_t View::extent(int axis, Loc loc) const {
   return call.tracer.factsOf(*this).extents[dimension];
 }
 
-/// The position in the argument of `index` in a slice; −1, which is out of bounds, of what lies outside of the slice.
+/// The position in the argument for `index` in a slice; −1, which is out of bounds, if `index` is outside the slice.
 static mlir::Value positionIn(Call &call, const Selection::Slice &slice, mlir::Value index) {
   const mlir::Value begin = call.read(At(slice.begin, call.loc)), extent = call.read(At(slice.extent, call.loc));
   if (!index || !begin || !extent)
@@ -72,7 +72,7 @@ View View::select(int axis, At index, Loc loc) const {
   return Tracer::selected(*this, std::move(selection));
 }
 
-/// `value` from `low` to `high`, which is no less.
+/// `value` clamped to `low` … `high`, where `low` ≤ `high`.
 static mlir::Value clamped(Call &call, mlir::Value value, mlir::Value low, mlir::Value high) {
   return call.emit<arith::MinSIOp>(call.emit<arith::MaxSIOp>(value, low), high);
 }

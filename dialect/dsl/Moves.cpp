@@ -22,7 +22,7 @@ static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x
   return {};
 }
 
-/// Of a tile.
+/// The largest rank of a tile.
 static constexpr size_t mostDimensions = 5;
 
 static Tile poisonOf(const char *name, Loc loc) { return Call(name, loc).poison(); }
@@ -117,8 +117,8 @@ static Tile spread(const Line &at, const Tile &part, int axis, int64_t begin, in
   const int64_t copies = llvm::divideCeil(count, shape[axis]);
   whole[axis] = copies * shape[axis];
   int folded = axis;
-  if (shape.size() ==
-      mostDimensions) { // copies need one more dimension, so dimensions before the axis are merged, and those after it
+  // The copies need one more dimension. If there is none, the dimensions before the axis and those after it are merged.
+  if (shape.size() == mostDimensions) {
     const ArrayRef<int64_t> all = whole;
     shape = {llvm::product_of(all.take_front(axis)), shape[axis], llvm::product_of(all.drop_front(axis + 1))};
     folded = 1;

@@ -8,8 +8,8 @@
 namespace kiln {
 
 static size_t slips(const std::string &a, const std::string &b) {
-  std::vector<size_t> before(b.size() + 1), last(b.size() + 1),
-      row(b.size() + 1); // for i − 2, i − 1 and i letters of a
+  // For i − 2, i − 1 and i letters of a.
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
     std::swap(before, last);

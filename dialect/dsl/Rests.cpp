@@ -36,7 +36,8 @@ void reportDestroyed(Tracer &tracer, const Frame &frame, const char *body, Loc l
 
 // --- Rests -----------------------------------------------------------------------------------------------------------
 
-/// Whether a body passes on that it was left in this way: `continue` ends at its loop, `return` ends the program.
+/// Whether the body `around` passes on that it was left in this way: a branch does, and a loop unless it was a
+/// `continue`.
 static bool isHandedOn(Body around, Leave kind) {
   return around == Body::branch || (around == Body::loop && kind != Leave::round);
 }

@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// An axis of the launch grid. Reports an error and returns none if there is no such axis.
+/// Whether the launch grid has the axis; otherwise reports an error.
 static bool checkGridAxis(Call &call, int axis) {
   if (axis >= 0 && axis <= 2)
     return true;
@@ -260,7 +260,7 @@ static mlir::Value reduceAxes(Call &call, tile::ReduceKind kind, mlir::Value val
   using tile::ReduceKind;
   const Type from = elementOf(value);
   const bool isSeveral = axes.size() > 1, isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;
-  // booleans are compared as 0 and 1, and sums of small integers need more bits.
+  // Booleans are compared as 0 and 1; sums and products of small integers need more bits.
   if (isTotal && !isFloat(from))
     value = call.cast(value, totalOf(from));
   else if (from == boolean)
@@ -362,7 +362,8 @@ static Shape sumsOf(mlir::Value a, mlir::Value b) {
   return shape;
 }
 
-/// A product of integers of 8 bits some of which are unsigned, by that of the signed ones that are 128 less:
+/// A product of 8-bit integers with one or two unsigned operands. It is computed by a product of signed integers:
+/// unsigned elements are reduced by 128.
 ///
 ///     Σ (a + 128) · (b + 128) = Σ a · b + 128 · Σ b + 128 · Σ a + 128² · K
 static Tile productOfNaturals(Call &call, mlir::Value a, mlir::Value b, mlir::Value acc) {

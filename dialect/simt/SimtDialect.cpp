@@ -62,17 +62,17 @@ static LogicalResult verifyOrder(Operation *op, Attribute value) {
 }
 
 /// simt.layout        a layout, on an operation of `tile` that it is chosen for      (gpu-coalesce-accesses, …)
-/// simt.vector        i64 from 1, an access: elements that lie together in a thread  (gpu-coalesce-accesses)
-/// simt.ragged        unit, an access of vectors: the view may end within one        (gpu-coalesce-accesses)
+/// simt.vector        i64 from 1, an access: elements that a thread moves at once    (gpu-coalesce-accesses)
+/// simt.ragged        unit, an access: the view may end within a vector              (gpu-coalesce-accesses)
 /// simt.bitonic       unit, a sort of lines that ascend and then descend             (gpu-pad-sorts)
 /// simt.mma           unit, a product that the tensor core computes                  (gpu-select-instructions)
-/// simt.wgmma         unit, one that groups of warps compute if both operands, or
+/// simt.wgmma         unit, a product that warpgroups compute if both operands, or
 ///                    the right one, are copied to shared memory ahead               (gpu-select-instructions)
-/// simt.chained       unit, one that takes its terms in the order of the sums of
-///                    another, which its left operand comes from                     (gpu-select-instructions)
-/// simt.why           a string, a load: what keeps its tile from being copied ahead  (gpu-pipeline-loads)
+/// simt.chained       unit, a product with its terms in the order of another's
+///                    accumulator, from which its left operand comes                 (gpu-select-instructions)
+/// simt.why           a string, a load: why its tile is not copied ahead             (gpu-pipeline-loads)
 /// simt.order         acquire, release or acq_rel, a strong access or an atomic      (gpu-distribute)
-/// simt.fenced        unit, an atomic that a fence behind it orders                  (gpu-distribute)
+/// simt.fenced        unit, an atomic that a fence after it orders                   (gpu-distribute)
 /// simt.shared_bytes  i64 from 0, a function                                         (gpu-allocate-shared)
 /// simt.shared_parts  strings, a function: "offset bytes file:line" of each buffer   (gpu-allocate-shared)
 LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {

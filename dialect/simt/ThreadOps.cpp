@@ -8,8 +8,8 @@ using namespace mlir;
 
 namespace kiln::simt {
 
-/// A packet has 1, 2, 4, 8 or 16 bytes, and an address has the width of its space. Accesses that bypass caches have no
-/// cache hint.
+/// A packet has 1, 2, 4, 8 or 16 bytes, and an address has the width of its space. Only accesses of global memory
+/// without a memory order may have a cache hint.
 static LogicalResult verifyAccess(Operation *op, Space space, Type packet, Type address, int64_t displacement,
                                   bool isStrong) {
   auto vector = cast<VectorType>(packet);

@@ -29,8 +29,8 @@ LogicalResult AtomicStoreOp::verify() {
   return verifyAccess(*this);
 }
 
-/// An order other than relaxed fences the whole memory. A load counts as a write, too, so that it is repeated each
-/// time.
+/// An order other than relaxed fences the whole memory. A load counts as a write, too, so that two loads are not
+/// merged: other programs may change the element in between.
 static void effectsOf(AccessOp access, OpOperand &view,
                       SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), &view);

@@ -23,7 +23,7 @@ static Attribute constantOf(Type type, Attribute value) {
   return value;
 }
 
-/// The nearest 8-bit float; larger numbers and infinities saturate.
+/// The nearest 8-bit float; numbers beyond the largest one and infinities saturate.
 static Attribute roundToByte(APFloat value, FloatType to) {
   const APFloat largest = APFloat::getLargest(to.getFloatSemantics(), value.isNegative());
   APFloat limit = largest;

@@ -56,7 +56,7 @@ void CastOp::inferResultRanges(ArrayRef<ConstantIntRanges> sources, SetIntRangeF
   set(getResult(), rangeOf(valuesOf(sources[0]).sextOrTrunc(width)));
 }
 
-/// Unsigned quotients have no inferred range.
+/// Sets the full range for an unsigned operation; returns whether it is one.
 static bool isUnknown(Operation *op, SetIntRangeFn set) {
   const unsigned width = getElementTypeOrSelf(op->getResult(0).getType()).getIntOrFloatBitWidth();
   if (isUnsigned(op))

@@ -10,7 +10,8 @@ using namespace mlir;
 namespace kiln::tile {
 
 namespace {
-/// A tile that increases by 1 along one dimension, or along none, from a sum of i64 scalars and a constant.
+/// A tile that begins at a sum of i64 scalars and a constant, and increases by 1 along `dim`, or is uniform without
+/// one.
 struct Run {
   SmallVector<Value, 2> terms;
   int64_t number = 0;
@@ -141,7 +142,7 @@ static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
 }
 
 /// Whether the tile's dimensions keep their order if dimension `dim` of the index becomes the block of `axis`, which
-/// moves it after the other dimensions of the index and preceding blocks.
+/// moves it after the other dimensions of the index and the preceding blocks.
 static bool keepsOrder(AccessOp access, int64_t axis, int64_t dim) {
   return dim == access.getIndexRank() - 1 && access.getBlockDim(axis) == access.getIndexRank();
 }

@@ -37,7 +37,7 @@ OpFoldResult SplatOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-/// Folds to a splat of the scalar.
+/// Every element is the scalar, which has no position.
 AffineMap SplatOp::getMoveMap() { return AffineMap::get(shapeOf(getType()).size(), 0, getContext()); }
 
 /// The dimensions whose extents are not 1.
@@ -92,7 +92,7 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
     getSourceMutable().assign(inner.getSource());
     return getResult();
   }
-  // The scalar of a splat → reshape chain.
+  // A splat that is reshaped to a scalar folds to the splat's scalar.
   auto shaped = dyn_cast<RankedTensorType>(getType());
   if (auto splat = getSource().getDefiningOp<SplatOp>(); splat && !shaped)
     return splat.getSource();

@@ -27,8 +27,8 @@ namespace kiln::lowering::gpu {
 using simt::LayoutAttr;
 using simt::TileLayout;
 
-/// The size of a small tile in bytes. A warp's access to it may touch this many sectors, or must fill half of those it
-/// touches.
+/// The largest size in bytes of a small tile, for loads and for stores. An access to one is cheap if it fills half of
+/// the sectors that it touches, or touches at most `fewSectors` of them.
 static constexpr int64_t smallLoad = 8 << 10, smallStore = 1 << 10, fewSectors = 64;
 /// The most operations between a load and a conversion that are recomputed.
 static constexpr int mostSteps = 8;
@@ -81,8 +81,7 @@ static bool canRemake(Value value, LayoutAttr layout, int steps = mostSteps) {
   return wanted && llvm::all_of(op->getOperands(), [&](Value each) { return canRemake(each, wanted, steps - 1); });
 }
 
-// --- What it costs, in instructions of a thread
-// -----------------------------------------------------------------------
+// --- Costs, in instructions of a thread ------------------------------------------------------------------------------
 
 /// The cost of an operation with a result in `layout`. Loads have their own predicates.
 static int64_t instructionsOf(Operation *op, const TileLayout &layout) {
@@ -180,7 +179,7 @@ static bool staysInLane(simt::ConvertOp convert) {
                       simt::layoutOf(convert.getResult()).getLayout()) < simt::Tier::shuffle;
 }
 
-/// Stores tiles that are only stored in their present layout.
+/// If all users of a conversion are stores, stores the tile in its present layout.
 static void storeAsItLies(simt::ConvertOp convert) {
   const LayoutAttr layout = simt::layoutOf(convert.getSource());
   const bool can = llvm::all_of(convert->getUses(), [&](OpOperand &use) {

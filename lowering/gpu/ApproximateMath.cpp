@@ -37,14 +37,14 @@ public:
   Value fastRsqrt(Value x) { return call("llvm.nvvm.rsqrt.approx.ftz.f", x); }
   Value divide(Value a, Value b) { return call("llvm.nvvm.div.approx.ftz.f", {a, b}); }
 
-  /// 2^(x · log2 e). The product has a relative error of 2^-24, and the constant one of 2^-26.1, so the exponential has
-  /// a relative error of 1.3 · |x| · 2^-24.
+  /// 2^(x · log2 e). The product has a relative error of 2^-24, and the constant one of 2^-26.1. They add 1.3 · |x| ·
+  /// 2^-24 to the relative error of the exponential.
   Value exp(Value x) { return exp2(emit.make<arith::MulFOp>(x, emit.real(x.getType(), std::numbers::log2e))); }
   Value log(Value x) { return emit.make<arith::MulFOp>(log2(x), emit.real(x.getType(), std::numbers::ln2)); }
 
-  /// y · (1 + (1 − x · y²) / 2), a Newton step from y = rsqrt(x) · (1 + δ), |δ| ≤ 2^-22.9. It leaves an error of 3/2 ·
-  /// δ², adds half of the rounding of x · y, 2^-25, and is rounded: 0.5 + 0.5 ulp, and less than 0.01. For 0, infinity
-  /// and NaN the instruction's result is kept.
+  /// y · (1 + (1 − x · y²) / 2), a Newton step from y = rsqrt(x) · (1 + δ), |δ| ≤ 2^-22.9. Its errors are half of the
+  /// rounding of x · y, 2^-25 or 0.5 ulp at most, its own rounding, 0.5 ulp, and 3/2 · δ², less than 0.01 ulp. For 0,
+  /// infinity and NaN the instruction's result is kept.
   Value rsqrt(Value x) {
     const Value y = call("llvm.nvvm.rsqrt.approx.f", x);
     const Value product = emit.make<arith::NegFOp>(emit.make<arith::MulFOp>(x, y));

@@ -3,9 +3,9 @@
 //
 // An instruction moves a vector: it is aligned when the view's first element is (`tile.align`), the strides are
 // (static, or `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It lies inside or outside the
-// view as a whole when its size divides the view's extent in that dimension (static, or `tile.extent_by_16`), too, or
-// the whole tile is known to lie inside (`tile.inside`). Else the view may end within a vector, which `simt.ragged`
-// says: gpu-distribute moves that one vector element by element.
+// view as a whole when its size also divides the view's extent in that dimension (static, or `tile.extent_by_16`), or
+// when the whole tile is known to lie inside (`tile.inside`). Otherwise the view may end within a vector. `simt.ragged`
+// records this, and gpu-distribute moves that one vector element by element.
 //
 // If tiles of that shape are reduced along the contiguous dimension and have enough rows, each warp gets whole rows,
 // and reduces them by shuffles without waiting for other warps. Tiles of one shape with the same order in memory get
@@ -69,7 +69,7 @@ struct GlobalAccess {
   int64_t bytes() const { return std::max(8u, tile().getElementTypeBitWidth()) / 8; }
   /// `fastest` is the tile's contiguous dimension.
   SmallVector<Limit> limits(unsigned fastest) const;
-  /// Whether the view may end within one of the vectors, which lie along `fastest`.
+  /// Whether the view may end within a vector of `vector` elements along `fastest`.
   bool isRagged(unsigned fastest, int64_t vector) const;
   /// In the form of the layout library, with storage for the strides.
   simt::Access inMemory(SmallVector<int64_t> &strides) const;
@@ -338,8 +338,8 @@ void Company::agree(ArrayRef<tile::AccessOp> together) {
 
 // --- Reasons ---------------------------------------------------------------------------------------------------------
 
-/// Which of the limits keep vectors of `wanted` elements from being aligned: what is known to be no multiple, and what
-/// may be one.
+/// The limits that keep vectors of `wanted` elements from being aligned: known values that are no multiples, and values
+/// that may be no multiples.
 static std::string whyNoMultiples(ArrayRef<Limit> limits, int64_t wanted) {
   std::string known, unknown;
   int64_t count = 0;

@@ -77,7 +77,7 @@ private:
   const TileLayout layout;
   const Value vector;
   const int64_t size;
-  const bool pins; // splitting loop-invariant operands once would hold both parts in registers
+  const bool pins; // keeps the split of a loop-invariant operand in the loop; hoisted, its parts would take registers
   std::map<int64_t, Value> known;
 };
 } // namespace
@@ -124,7 +124,7 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
           const simt::PartAttr large = part(simt::Part::Large), small = part(simt::Part::Small);
           smallBlocks[number] = multiply(x, y, multiply(x, y, smallBlocks[number], {small, large}), {large, small});
           sum = multiply(x, y, sum, {large, large});
-        } else if (isCoarse) { // truncation only within one instruction
+        } else if (isCoarse) { // sums are truncated only within an instruction
           sum = code.make<arith::AddFOp>(sum, multiply(x, y, zeros()));
         } else {
           sum = multiply(x, y, sum);

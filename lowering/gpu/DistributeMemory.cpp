@@ -20,7 +20,7 @@ namespace kiln::lowering::gpu {
 
 using simt::TileLayout;
 
-/// Whether no written view may overlap this view.
+/// Whether the kernel writes no view that may overlap the load's view.
 static bool isReadOnly(ThreadCode &code, tile::AccessOp load) {
   const auto [known, isNew] = code.readOnly.try_emplace(load.getView(), true);
   if (!isNew)
@@ -44,7 +44,7 @@ static Value asTile(ThreadCode &code, ArrayRef<Value> elements, Type element) {
 
 // --- Packets within which a view ends --------------------------------------------------------------------------------
 
-/// Values that `then` gives where the condition holds, and else those that there are.
+/// A branch whose results are those of `then` if the condition holds, and otherwise `values`.
 static Values where(ThreadCode &code, Value condition, const Values &values, function_ref<Values()> then) {
   auto branch = scf::IfOp::create(code.builder, code.loc, TypeRange(ValueRange(values)), condition, !values.empty());
   const OpBuilder::InsertionGuard guard(code.builder);
@@ -58,9 +58,9 @@ static Values where(ThreadCode &code, Value condition, const Values &values, fun
   return Values(branch.getResults());
 }
 
-/// Does `part` for each packet that the view's end cuts: one branch for all of them, which the tiles that lie inside
-/// skip, and in it one for each place along memory. `packets` are the values that there are of each, if any, and become
-/// those that `part` gives.
+/// Calls `part` for each packet within which the view may end. One branch encloses all of them; tiles that are
+/// completely inside skip it. Inside it there is a branch for each position along memory. `packets` are the present
+/// values of the packets, if any. They are replaced by the results of `part`.
 static void atCuts(ThreadCode &code, const GlobalTile &tile, const Indices &begins, Values &packets,
                    function_ref<Value(size_t)> part) {
   if (!tile.isCut())
@@ -86,7 +86,7 @@ static void atCuts(ThreadCode &code, const GlobalTile &tile, const Indices &begi
 
 // --- Loads and stores ------------------------------------------------------------------------------------------------
 
-/// A packet in words of 32 bits, or in elements where these are larger: as a load gives it.
+/// The type in which a load returns a packet: words of at most 32 bits, or elements if these have 32 bits or more.
 static VectorType wordsOf(VectorType packet) {
   const unsigned element = packet.getElementTypeBitWidth();
   const auto total = static_cast<unsigned>(element * packet.getNumElements());
@@ -104,7 +104,7 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
   GlobalTile tile(code, op);
   const TypedAttr pad = tile::paddingOf(op.getPadding(), tile.element);
   const auto packet = VectorType::get({tile.vector}, tile.element), single = VectorType::get({1}, tile.element);
-  // A branch chooses between words: taking them apart before it would wait for them.
+  // The results of the branch are words, because a thread that extracts elements first would wait for the load.
   const VectorType words = tile.isCut() ? wordsOf(packet) : packet;
   const Value other = recast(code, code.make<arith::ConstantOp>(DenseElementsAttr::get(packet, Attribute(pad))), words);
   const Value padded = code.make<arith::ConstantOp>(pad);

@@ -75,7 +75,8 @@ static constexpr llvm::StringLiteral optimisation =
     "function(scalarizer,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,scalarizer)";
 
-/// The vector to which `insert` adds its element, if it is a bitcast vector of one element:
+/// The first insertion of the vector to which `insert` adds its element, if that is a bitcast of a vector with one
+/// element set:
 ///
 ///     bitcast (insertelement <2 x i16> zeroinitializer, i16 %x, 0) to <2 x half>
 static llvm::InsertElementInst *beginningBehindCast(llvm::InsertElementInst *insert) {
@@ -91,8 +92,8 @@ static llvm::InsertElementInst *beginningBehindCast(llvm::InsertElementInst *ins
 }
 
 /// Code generation builds a vector that fills a register by one instruction if its elements are inserted consecutively;
-/// otherwise it builds it in parts, and reads an uninitialised register. So a cast between two insertions is moved to
-/// the first, and no element is left undefined.
+/// otherwise it builds it in parts, and reads an uninitialised register. So a cast between two insertions is replaced
+/// by a cast of the first element, and no element is left undefined.
 static void buildVectorsWhole(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
@@ -149,7 +150,7 @@ static bool isComputedWith(const llvm::Value &value) {
 }
 
 /// Code generation leaves unneeded elements of a vector undefined, and the instruction that combines the number then
-/// reads an uninitialised register. So operands of arithmetic are combined from their parts by arithmetic:
+/// reads an uninitialised register. So a number with other users than calls is combined from its parts by arithmetic:
 ///
 ///     bitcast (<2 x i32> of %low and %high) to i64   →   or disjoint (zext %low), (shl (zext %high), 32)
 static void packByArithmetic(llvm::Module &module) {

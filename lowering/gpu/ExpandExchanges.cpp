@@ -141,7 +141,8 @@ SmallVector<simt::AxisBit> warpBits(const TileLayout &layout, unsigned axis) {
   return bits;
 }
 
-/// The layout with `extent` along the axis, whose units are mapped by `place(part, bit, unit)`.
+/// The layout with `extent` along the axis. For bit `index` of a part that is a unit of the axis, `place` returns the
+/// new bit along the axis; none removes the unit.
 TileLayout withAxis(const TileLayout &layout, unsigned axis, int64_t extent,
                     function_ref<std::optional<unsigned>(Hw part, unsigned index)> place) {
   SmallVector<int64_t> sizes = layout.shape().sizes();
@@ -162,7 +163,7 @@ TileLayout withAxis(const TileLayout &layout, unsigned axis, int64_t extent,
   return TileLayout::get(sizes, bases);
 }
 
-/// The axis is reduced to the number of warps that share it.
+/// The layout after each warp has reduced its part: the axis has one position for each warp that shares it.
 TileLayout afterWarps(const TileLayout &layout, unsigned axis) {
   const auto bits = warpBits(layout, axis);
   return withAxis(layout, axis, int64_t{1} << bits.size(), [&](Hw part, unsigned index) -> std::optional<unsigned> {
@@ -503,7 +504,7 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr("tile.kernel"))
       return;
-    // Tiles go completely through shared memory.
+    // A tile goes through shared memory as a whole, not in rounds.
     const simt::SharedLimits limits = {.bytes = INT64_MAX, .hasStoreMatrix = storeMatrix};
     SmallVector<Operation *> operations;
     getOperation().walk([&](Operation *op) { operations.push_back(op); });

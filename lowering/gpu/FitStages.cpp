@@ -1,7 +1,6 @@
 // Pipelines loops with as many stages as fit next to all other uses of shared memory.
 //
-//     pipeline loads with 3 stages ─ expand exchanges ─ allocate shared ── too many bytes ──► anew with 2 stages, then
-//     1
+//     pipeline loads with 3 stages ─ expand exchanges ─ allocate shared ── too many bytes ──► again with 2, then 1
 //
 // The passes run on the function itself, which is restored before each further attempt. A number of stages set by the
 // kernel is never changed; if it does not fit, that is an error.

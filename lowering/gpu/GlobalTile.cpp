@@ -17,7 +17,7 @@ namespace kiln::lowering::gpu {
 
 using simt::TileLayout;
 
-/// The type of differences of bounds, which fit 32 bits.
+/// Differences of bounds fit 32 bits, so they do not overflow.
 static constexpr arith::IntegerOverflowFlags noWrap = arith::IntegerOverflowFlags::nsw;
 
 static Type storedType(Type element) {
@@ -56,7 +56,7 @@ GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange s
       base = code.add(base, code.make<arith::MulIOp>(wide, strideBytes(axis)));
     }
   }
-  // The tile's begin is added last, so that the rest is loop-invariant.
+  // The offset of the tile is added last, so that the rest is loop-invariant.
   for (unsigned axis = 0; axis < axes(); ++axis)
     if (!isNamed(axis))
       base = code.add(base, bytesTo(axis));
@@ -112,7 +112,7 @@ void GlobalTile::findBounds(MemRefType type, Operation *op) {
     const Value offset = subscripts[axis];
     APInt known;
     if (matchPattern(offset, m_ConstantInt(&known)) && !type.isDynamicDim(axis) && known.isNonNegative() &&
-        known.sle(type.getDimSize(axis) - own.size)) { // the whole tile at any position
+        known.sle(type.getDimSize(axis) - own.size)) { // the whole tile is inside
       continue;
     }
     if (own.size == 1) {
@@ -130,9 +130,9 @@ void GlobalTile::findBounds(MemRefType type, Operation *op) {
   }
 }
 
-/// Tiles begin at multiples of a packet. So the bound that all threads share is no multiple where the view ends within
-/// a packet, and has the rest that the view's extent has. A bound that is no position of the tile is not the view's
-/// end.
+/// Tiles begin at multiples of a packet, and `high` is still the same in all threads. So if the view ends within a
+/// packet, `high` is not a multiple of a packet, and has the same remainder as the view's extent. If `high` is not a
+/// position of the tile, the view does not end in the tile.
 void GlobalTile::findCut(unsigned axis, MemRefType type) {
   Value &high = bounds[axis].high;
   cutAxis = axis;
@@ -154,8 +154,9 @@ bool GlobalTile::isNear(Value offset) const {
   return fits32 && range.smin().sge(-most) && range.smax().sle(most);
 }
 
-/// The offset as i32, for a view with small extents. A program number times a constant, plus a constant, may overflow;
-/// the number is then clamped to one with which the offset is beyond every view. Null for other forms.
+/// The offset as i32, for a view with small extents. A program number times a constant, plus small numbers, may
+/// overflow. So the program number is clamped to one with which the offset is beyond every view. Null for other offsets
+/// that may overflow.
 Value GlobalTile::nearOf(Value offset, int effort) {
   constexpr int64_t mostMore = 1 << 26, far = (int64_t{1} << abi::smallExtentBits) + 4 * mostMore, mostFactor = 1 << 24;
   const Type word = code.builder.getI32Type();
@@ -185,8 +186,8 @@ Value GlobalTile::nearOf(Value offset, int effort) {
   return code.make<arith::MulIOp>(code.make<arith::TruncIOp>(word, least), code.i32(factor.getSExtValue()), noWrap);
 }
 
-/// The distance from the view's first element to the tile's begin along `axis`; arbitrary if the tile is completely
-/// outside.
+/// The bytes from the view's first element to the tile's first position along `axis`; arbitrary if the tile is
+/// completely outside.
 Value GlobalTile::bytesTo(unsigned axis) {
   const Type wide = code.builder.getI64Type();
   if (fits32 && (unknownStrides[axis] || llvm::isInt<32>(strides[axis] * bytes)))
@@ -304,8 +305,8 @@ Value GlobalTile::address(int64_t stored) {
   return address;
 }
 
-/// Whether a register index is inside the tile along `dim`; null if it is in all threads. Computed once for each
-/// position.
+/// Whether the element at register index `stored` is inside the tile along `dim`; null if it is in all threads.
+/// Computed once for each position.
 Value GlobalTile::isWithin(int64_t stored, unsigned dim) {
   const auto [entry, isNew] = withins.try_emplace({dim, layout.positionOf(stored)[dim]});
   return isNew ? entry->second = code.isWithin(attribute, stored, dim) : entry->second;

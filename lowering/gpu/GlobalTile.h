@@ -12,9 +12,10 @@
 // parts of positions are compared with the rest in 32. Where the tile's extent is 1, o is inside as a number without
 // sign that is less than the view's extent.
 //
-// Packets of V elements begin at multiples of V along memory, so that low is such a multiple. Where the view may end
-// within a packet (`simt.ragged`), `high` is rounded down to a multiple of V: a packet lies inside as a whole where it
-// begins below. The view ends within the packet that begins there; so many of its elements lie inside as remain.
+// Packets of V elements begin at multiples of V along the contiguous dimension, so `low` is a multiple of V. If the
+// view may end within a packet (`simt.ragged`), `high` is rounded down to a multiple of V. A packet that begins below
+// `high` is completely inside. The view ends within the packet that begins at `high`; the first elements of this
+// packet, as many as the remainder of the rounding, are inside.
 
 #pragma once
 
@@ -29,7 +30,7 @@ namespace kiln::lowering::gpu {
 /// One tile in one view.
 class GlobalTile {
 public:
-  /// Packets of one element where the access is atomic.
+  /// Packets have one element if the access is atomic.
   GlobalTile(ThreadCode &code, tile::AccessOp access);
   /// A tile with a layout at `subscripts`: numbers where it begins in a dimension of the view, or tiles that name every
   /// position. `op` says along which dimensions all of it lies inside, in `tile.inside`.
@@ -40,19 +41,20 @@ public:
   Indices packets() const;
   mlir::Value address(int64_t stored);
   int64_t displacement(int64_t stored) const;
-  /// Whether a packet lies inside as a whole, and `also` holds; null when it is so of all.
+  /// Whether a packet is completely inside, and `also` holds; null if this is true for all.
   mlir::Value isInside(int64_t stored, mlir::Value also = {});
-  /// Whether the view ends within some packet of the tile, the same in all threads; null when it cannot.
+  /// Whether the view ends within a packet of the tile, equal in all threads; null if it cannot.
   mlir::Value isCut() const { return cut; }
-  /// Whether the view ends within this packet, wherever it lies in other dimensions.
+  /// Whether the view ends within this packet; positions in other dimensions are not checked.
   mlir::Value isCut(int64_t stored) const;
-  /// Whether a packet lies inside but for the dimension in which the view ends within some; null when it is so of all.
+  /// Whether a packet is inside along all dimensions except the one in which the view may end within a packet; null if
+  /// this is true for all.
   mlir::Value isBeside(int64_t stored) { return insideBut(cutAxis, stored, {}); }
-  /// Elements of the packet within which the view ends that may lie inside, and whether the one at `index` does; null
-  /// when it is known to.
+  /// The largest number of elements that are inside, of a packet within which the view ends; and whether its element at
+  /// `index` is inside, null if it always is.
   int64_t mostRest() const { return knownRest.value_or(vector - 1); }
   mlir::Value isInRest(int64_t index) const;
-  /// Where a packet begins in the dimension along memory, but for the thread's share.
+  /// The first position of a packet along the contiguous dimension, without the thread's share.
   int64_t placeOf(int64_t stored) const { return layout.positionOf(stored)[fastest()]; }
   /// The bytes of a packet along `dim` that lie inside, i32, when it need not be inside or outside as a whole.
   mlir::Value bytesInside(int64_t stored, unsigned dim);
@@ -77,9 +79,9 @@ private:
   };
   void findStrides(mlir::MemRefType type);
   void findBounds(mlir::MemRefType type, mlir::Operation *op);
-  /// Of the axis along which the view may end within a packet.
+  /// Sets `cut`, `rest` and the bound for the axis along which the view may end within a packet.
   void findCut(unsigned axis, mlir::MemRefType type);
-  /// The dimension of the tile along which the elements of a packet lie.
+  /// The tile's contiguous dimension, along which packets extend.
   unsigned fastest() const;
   mlir::Value insideBut(std::optional<unsigned> without, int64_t stored, mlir::Value inside);
   void findNames();
@@ -113,7 +115,7 @@ private:
   llvm::SmallVector<Names> names;                // by axes
   llvm::SmallVector<Bounds> bounds;
   std::optional<unsigned> cutAxis;
-  mlir::Value cut, rest; // rest: i32, modulo the packet
+  mlir::Value cut, rest; // rest: the remainder of `high` by the packet's size, i32
   std::optional<int64_t> knownRest;
   llvm::SmallVector<unsigned> byPositions; // axes, those first along which a thread has few positions
   Values mask;                             // of what the thread stores; empty without one

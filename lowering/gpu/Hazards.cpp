@@ -68,7 +68,8 @@ static Sum sumOf(Value offset, int64_t period, int effort = 8) {
 
 // --- Accesses --------------------------------------------------------------------------------------------------------
 
-/// By strides, without extents of 1. Rows of matrices belong to other lanes.
+/// Without an image, extents of 1 are dropped, because their strides do not matter. Matrices have no layout, because
+/// their rows are moved by other lanes.
 template <class OpTy> static Access sharedAccess(OpTy op, bool writes, Value tile, Value offset) {
   Access access{.op = op,
                 .writes = writes,
@@ -180,7 +181,7 @@ void Access::leaveRound(const Rounds &rounds, bool goesOn) {
   const std::optional<int64_t> step = loop ? constantOf(loop.getStep()) : std::nullopt;
   for (Span &span : spans) {
     if (span.earlier)
-      continue; // the residue is unknown
+      continue; // the residue is unknown, or does not depend on values of the loop
     forget(span.residue);
     if (goesOn && span.offset && step && span.offset->value == position && *step >= span.extent)
       span.earlier = position;

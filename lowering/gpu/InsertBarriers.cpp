@@ -6,8 +6,8 @@
 // (Hazards.h).
 //
 // A loop's body is followed by itself. So bodies are walked twice, or as often as copies are ahead of their reads,
-// which covers conflicts between iterations. Accesses pending before the loop get one barrier before it, unless a
-// barrier of the body comes first.
+// which covers conflicts between iterations. These walks start without pending accesses. Accesses pending before the
+// loop get one barrier before it, unless a barrier of the body comes first.
 
 #include "lowering/gpu/Hazards.h"
 #include "lowering/gpu/Passes.h"
@@ -70,13 +70,13 @@ private:
 
 } // namespace
 
-/// The copies that a wait completes, which become accesses of the threads.
+/// Marks the copies that a wait completes as accesses of the threads.
 static void await(Pending &pending, simt::WaitCopiesOp wait) {
   for (Access &access : pending)
     access.isCopy &= !access.isAwaited(static_cast<int64_t>(wait.getPending()));
 }
 
-/// The products that a wait completes.
+/// Marks the products that a wait completes.
 static void await(Pending &pending, simt::WaitMultiplyOp wait) {
   for (Access &access : pending)
     access.isProduct &= !access.isMultiplied(static_cast<int64_t>(wait.getPending()));

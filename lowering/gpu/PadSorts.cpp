@@ -1,4 +1,5 @@
-// Converts sorts of other extents, and partial sorts, to sorts of powers of two, padded with the greatest key.
+// Converts sorts of extents that are not powers of two, and sorts of which only the first elements are needed, to sorts
+// of powers of two, padded with the greatest key.
 //
 // The smallest few elements are selected by blocks of that size. The elementwise minimum of an ascending and a
 // descending block has the smallest elements of both, first ascending and then descending (`simt.bitonic`), so that the
@@ -72,7 +73,7 @@ namespace {
 /// A tile of keys, and optionally one of ties.
 using Tiles = SmallVector<Value, 2>;
 
-/// Selects the smallest elements of lines by blocks; both extents are powers of two.
+/// Selects the smallest elements of lines by blocks; the extents of lines and blocks are powers of two.
 class Selection {
 public:
   Selection(tile::SortOp op, int64_t count) : builder(op), loc(op.getLoc()), emit(builder, loc), op(op), count(count) {}

@@ -56,8 +56,8 @@ namespace kiln::lowering::gpu {
 using simt::LayoutAttr;
 using simt::TileLayout;
 
-/// Lanes share a row, so that a thread's copies are in few rows: each row needs an address and a bound, while copies in
-/// one row differ by displacements.
+/// The bits of a cache line. Lanes share a line, so that a thread's copies are in few rows: each row needs an address
+/// and a bound, while copies in one row differ by displacements.
 static constexpr int64_t lineBits = 1024;
 /// Alignment of tiles in shared memory: a multiple of the swizzle's period.
 static constexpr int64_t slotAlignment = 128;
@@ -125,7 +125,7 @@ private:
 
 } // namespace
 
-// --- What can be copied ----------------------------------------------------------------------------------------------
+// --- Candidates for copies -------------------------------------------------------------------------------------------
 
 /// The conversion of a tile, possibly transposed or reshaped, to an operand of a product, if `op` is or leads to it.
 static simt::ConvertOp operandConversion(Operation *op) {
@@ -405,7 +405,7 @@ Value Pipeline::placeOf(OpBuilder &builder, const Staged &staged, Value slot) co
   return arith::MulIOp::create(builder, loc, slot, units);
 }
 
-/// Starts the copy of the tile for induction variable `position` to a slot.
+/// Starts the copy of the tile of the iteration at `position` to a slot.
 void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate,
                      int64_t ahead) {
   IRMapping values;
@@ -480,7 +480,7 @@ void Pipeline::build() {
                                       rewriter.getI64IntegerAttr(3));
     staged.ring = simt::BufferOp::create(rewriter, staged.load.getLoc(), type, IntegerAttr());
   }
-  /// The induction variable some iterations after another one.
+  /// The value of the induction variable `rounds` iterations after `position`.
   const auto behind = [&](Value position, int64_t rounds) -> Value {
     const Value steps = arith::ConstantOp::create(rewriter, loc, rewriter.getIntegerAttr(position.getType(), rounds));
     return arith::AddIOp::create(rewriter, loc, position, arith::MulIOp::create(rewriter, loc, loop.getStep(), steps));
@@ -495,7 +495,7 @@ void Pipeline::build() {
   for (int64_t ahead = 0; ahead < distance(); ++ahead)
     fetchAll(behind(loop.getLowerBound(), ahead), constant(ahead * unit), ahead);
 
-  // The slot to read, and those read before, of which the first is refilled.
+  // The slot to read, and those read before, of which the earliest is refilled.
   SmallVector<Value> first;
   for (int64_t earlier = 0; earlier <= stages - distance(); ++earlier)
     first.push_back(constant((stages - earlier) % stages * unit));

@@ -21,7 +21,7 @@ namespace kiln::lowering::gpu {
 #include "lowering/gpu/Passes.h.inc"
 
 namespace {
-/// The instructions of a product (…, M, K) · (…, K, N).
+/// The extents of a product (…, M, K) · (…, K, N).
 struct Extents {
   int64_t M, N, K;
   ArrayRef<int64_t> batch;
@@ -101,8 +101,8 @@ static tile::DotOp productBehind(Value tile) {
 }
 
 /// The distribution of the accumulator over warps. Rows that are reduced or multiplied again, as attention's scores,
-/// stay within a warp, and so do rows of the product with that left operand, so that neither goes through memory.
-/// `sparesB` as in warpSplit.
+/// stay within a warp, and so do rows of the product with that left operand. Then neither the reduction nor the operand
+/// goes through shared memory. `sparesB` as in warpSplit.
 static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps, bool sparesB = false) {
   const auto [M, N, K, batch] = extentsOf(op);
   if (isUsedByRows(op) || productBehind(op.getA()))
@@ -221,7 +221,7 @@ static void choose(tile::DotOp op, unsigned warps, bool groups) {
     op->setAttr("simt.wgmma", UnitAttr::get(op.getContext()));
   const auto mma = [&] {
     const simt::MmaStrides strides = {neighbours(op, simt::MmaOperand::A), neighbours(op, simt::MmaOperand::B)};
-    const bool turnsBytesOfB = multipliedBits(op) == 8 && strides.n > strides.m; // takes a permutation for each four
+    const bool turnsBytesOfB = multipliedBits(op) == 8 && strides.n > strides.m; // one permutation for four bytes
     return simt::mmaAcc(M, N, *splitOf(op, warps, turnsBytesOfB), warps, batch, strides);
   };
   const simt::TileLayout layout = isGrouped        ? simt::wgmmaAcc(M, N, warps)

@@ -294,7 +294,7 @@ static const char *atomicConstraint(Type type) {
 }
 
 /// Emits `text` with the address (operand 1), values (from 2 on) and then a predicate; operand 0 is the old value, 0 if
-/// the predicate is false. `early`: operand 0 is written before all others are read.
+/// the predicate is false. `early`: operand 0 is written before the last of the others is read.
 Value ThreadSpeller::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early,
                             Operation *op) {
   const Type type = values[0].getType(), held = atomicRegister(type);
@@ -336,7 +336,8 @@ static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::strin
          " %go, $0, %was; @%go bra again; done: }";
 }
 
-/// If the old value is not used, it is a reduction, whose read does not acquire.
+/// Emits `red` instead of `atom` if the old value is unused and the operation does not acquire: the read of `red` does
+/// not acquire.
 Value ThreadSpeller::atomicRmw(simt::AtomicRmwOp op) {
   const Type type = op.getType();
   const std::string name = atomicName(op.getKind(), type, tile::isUnsigned(op)), order = orderName(op);
@@ -369,8 +370,8 @@ Value ThreadSpeller::atomicCas(simt::AtomicCasOp op) {
   return atomic(text, op.getAddress(), {op.getExpected(), op.getDesired()}, op.getPredicate(), /*early=*/false, op);
 }
 
-/// Under a lock, because failing programs are rare and their messages must not interleave. A program's first failure is
-/// kept.
+/// Under a lock, because failing programs are rare and the parts of a report must not mix. The failure of the lowest
+/// program is kept, and of several failures of one program the first.
 void ThreadSpeller::report(simt::ReportOp op, Value console) {
   const auto at = [](size_t offset) { return "[$0 + " + std::to_string(offset) + "]"; };
   const std::string lock = at(offsetof(abi::GpuConsole, lock));
@@ -418,7 +419,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
           result = speller.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", IntegerType::get(&getContext(), 32), {});
         })
         .Case([&](simt::AddressOp address) {
-          // ptxas combines the two to one instruction; a `mad.wide` in a loop becomes two, because parts are
+          // ptxas combines the two into one instruction. It splits a `mad.wide` in a loop into two, because a part is
           // loop-invariant.
           result = speller.assembly("{ .reg .b64 far; mul.wide.u32 far, $2, " + std::to_string(address.getCount()) +
                                         "; add.s64 $0, $1, far; }",
@@ -475,7 +476,8 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
     op->erase();
   }
 
-  /// The address of a variable; declared with its size up to PTX's limit, without a size beyond it.
+  /// The address of the one variable for all shared memory. It is declared with its size up to PTX's limit, and without
+  /// a size beyond that.
   Value sharedBase(simt::SharedBaseOp op, Speller &speller) {
     const bool isStatic = op.getBytes() <= mostStaticShared;
     if (!shared) {

@@ -48,7 +48,8 @@ llvm::SmallVector<unsigned> orderOf(const Access &access) {
   return order;
 }
 
-/// The number of contiguous elements, a power of two, that are aligned and are all inside or all outside the view.
+/// The largest number of contiguous elements, a power of two, that form an aligned vector of at most 16 bytes and
+/// divide the tile's extent.
 static int64_t alignedWidth(const Access &access, llvm::ArrayRef<unsigned> order) {
   int64_t divisor = std::gcd(access.divisibility, access.sizes[order.front()]);
   for (const unsigned dim : llvm::drop_begin(order))

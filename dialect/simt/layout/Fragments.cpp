@@ -104,7 +104,7 @@ TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm
 namespace {
 /// An operand's tile in relation to the accumulator.
 struct OperandTile {
-  unsigned inner, outer; // the K dimension, and the one shared with the accumulator
+  unsigned inner, outer; // the K dimension, and that of the last two shared with the accumulator
   llvm::SmallVector<int64_t> sizes;
   TileShape tile;
   Vecs k; // units along K

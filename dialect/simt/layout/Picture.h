@@ -9,8 +9,8 @@
 
 namespace kiln::simt {
 
-/// The elements of a layout's tile in rows, each with the first thread that holds it. Leading dimensions lie below each
-/// other.
+/// A cell for each element of a layout's tile, with the first thread that holds it. Rows are along the last dimension;
+/// leading dimensions are stacked vertically.
 struct LayoutCells {
   struct Cell {
     int64_t row, column;

@@ -18,7 +18,7 @@ llvm::StringRef nameOf(SharedOp op) {
 // --- Finding an access ---------------------------------------------------------------------------------------------
 
 namespace {
-/// The offsets that correspond to the bits of a layout's part.
+/// The offsets that correspond to the bits of registers, lanes and warps.
 struct Offsets {
   Vecs reg, lane, warp;
 
@@ -33,7 +33,7 @@ struct Offsets {
     const auto *const found = llvm::find(reg, step);
     return found == reg.end() ? std::nullopt : std::optional(static_cast<unsigned>(found - reg.begin()));
   }
-  /// Whether the lowest `count` bits of an offset come from as many bits of the part, and no other bit changes them.
+  /// Whether exactly `count` bits of registers, lanes and warps change the lowest `count` bits of an offset.
   bool isRow(size_t count) const {
     const auto isInside = [&](Vec step) { return step % (Vec{1} << count) != 0; };
     return llvm::count_if(reg, isInside) + llvm::count_if(lane, isInside) + llvm::count_if(warp, isInside) ==
@@ -139,7 +139,7 @@ SharedAccess bestAccess(const TileLayout &layout, const F2Map &offset, unsigned 
   return best;
 }
 
-// --- What an access says -------------------------------------------------------------------------------------------
+// --- Properties of an access ---------------------------------------------------------------------------------------
 
 unsigned SharedAccess::registerOf(unsigned round, unsigned instruction, unsigned matrix, unsigned element) const {
   return static_cast<unsigned>(depositBits(round, this->round) | depositBits(instruction, each) |

@@ -191,7 +191,8 @@ std::optional<SharedPlan> Planner::plan(const Candidate &candidate) const {
   SharedPlan plan;
   plan.rounds = roundsOf(kept);
 
-  // The placed units outside V; those that select banks; P and Q extended to that size, with each other's units first.
+  // The placed units outside V; how many of them select banks; P and Q cut or extended to that size, with each other's
+  // units first.
   Vecs whole;
   for (const Vec unit : units)
     if (!llvm::is_contained(side, unit) && !llvm::is_contained(plan.rounds, unit))

@@ -119,8 +119,8 @@ std::optional<ShufflePlan> planShuffle(const TileLayout &from, const TileLayout 
     const Vec wanted = to.bases(Hw::lane)[lane], source = fromLane.columns()[lane];
     if (source == 0)
       continue;
-    // If the bit has another unit in the source, that unit is in a register of the destination, so another word
-    // receives it; and the required unit is in a register of the source, so another word is sent.
+    // If the bit has another unit in the source, that unit is in a register of the destination, if anywhere, so another
+    // word receives it. The required unit is in a register of the source, so another word is sent.
     const unsigned index = llvm::Log2_64(source);
     const Vec has = from.bases(Hw::lane)[index];
     if (has != wanted) {
@@ -142,7 +142,7 @@ std::optional<ShufflePlan> planShuffle(const TileLayout &from, const TileLayout 
   return plan;
 }
 
-// --- What a plan says ----------------------------------------------------------------------------------------------
+// --- Properties of a plan ------------------------------------------------------------------------------------------
 
 unsigned ShufflePlan::Registers::of(unsigned word, unsigned element) const {
   return static_cast<unsigned>(depositBits(word, this->word) | depositBits(element, this->element));

@@ -21,7 +21,7 @@ llvm::StringRef nameOf(Hw part) {
 /// The most bases that a part may have: 1024 threads a block, 16 blocks a cluster.
 static constexpr unsigned mostWarpBits = 5, mostBlockBits = 4, mostCoreBits = 20;
 
-// --- What is a layout ----------------------------------------------------------------------------------------------
+// --- Validity ------------------------------------------------------------------------------------------------------
 
 /// `d0:8`.
 static std::string textOf(const TileShape &tile, Vec unit) {
