@@ -82,7 +82,8 @@ static int runProgram(const std::vector<std::string> &words, const std::string &
   const int failure = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failure)
-    throw Error(fmt::format("expected to run the compiler '{}', but could not: {}", words[0], std::strerror(failure)),
+    throw Error(fmt::format("a source file requires a compiler, but '{}' cannot be run: {}; set CXX or CC", words[0],
+                            std::strerror(failure)),
                 Fault::device);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
