@@ -1,4 +1,4 @@
-// Lines of texts and their lines in the kernel.
+// Finds the kernel's line of each line of a text.
 
 #include "lowering/Sources.h"
 
@@ -12,7 +12,7 @@
 
 namespace kiln::lowering {
 
-/// The lines of a text. A line feed at its end begins no other.
+/// The lines of a text. A line feed at its end begins no further line.
 static llvm::SmallVector<llvm::StringRef> linesOf(llvm::StringRef text) {
   text.consume_back("\n");
   llvm::SmallVector<llvm::StringRef> lines;
@@ -37,7 +37,8 @@ SourcedText sourced(mlir::Operation *op, mlir::OpPrintingFlags flags) {
 
 // --- LLVM IR ---------------------------------------------------------------------------------------------------------
 
-/// What follows `key` up to a comma or a closing bracket, without quotes: `5` of `!DILocation(line: 5, scope: !3)`.
+/// The text after `key` up to a comma or a closing parenthesis, without quotes: for `line: `, `5` of
+/// `!DILocation(line: 5, scope: !3)`.
 static llvm::StringRef fieldOf(llvm::StringRef node, llvm::StringRef key) {
   const size_t at = node.find(key);
   return at == llvm::StringRef::npos
@@ -71,7 +72,7 @@ SourcedText sourcedIr(const std::string &text) {
 SourcedText sourcedListing(const std::string &text) {
   const llvm::SmallVector<llvm::StringRef> lines = linesOf(text);
   llvm::DenseMap<unsigned, std::string> files;
-  for (llvm::StringRef line : lines) { // `.file 1 "folder" "name"`, or the name alone; PTX has them at its end
+  for (llvm::StringRef line : lines) { // `.file 1 "folder" "name"`, or only the name; in PTX they are at the end
     line = line.trim();
     unsigned number = 0;
     if (!line.consume_front(".file") || (line = line.trim()).consumeInteger(10, number))
