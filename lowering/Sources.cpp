@@ -72,7 +72,7 @@ SourcedText sourcedIr(const std::string &text) {
 SourcedText sourcedListing(const std::string &text) {
   const llvm::SmallVector<llvm::StringRef> lines = linesOf(text);
   llvm::DenseMap<unsigned, std::string> files;
-  for (llvm::StringRef line : lines) { // `.file 1 "folder" "name"`, or the name alone; PTX has them at its end
+  for (llvm::StringRef line : lines) { // `.file 1 "folder" "name"`, or only the name; in PTX they are at the end
     line = line.trim();
     unsigned number = 0;
     if (!line.consume_front(".file") || (line = line.trim()).consumeInteger(10, number))

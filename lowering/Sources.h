@@ -1,5 +1,5 @@
-// Which line of a kernel each line of a stage comes from: printed MLIR by the locations of its operations, LLVM IR by
-// its debug metadata, PTX and assembly by their `.loc`.
+// Maps the lines of a stage's text to lines of the kernel: for MLIR by the locations of operations, for LLVM IR by its
+// debug metadata, for PTX and assembly by `.loc`.
 
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace kiln::lowering {
 
-/// A text, and for each of its lines the kernel's `file:line` that it comes from; empty where there is none.
+/// A text, and for each of its lines the `file:line` of the kernel; empty if it is unknown.
 struct SourcedText {
   std::string text;
   std::vector<std::string> sources;
 };
 
-/// The text of an operation as stageText() prints it.
+/// An operation, as stageText() prints it, with its source lines.
 SourcedText sourced(mlir::Operation *op, mlir::OpPrintingFlags flags);
-/// A text of LLVM IR.
+/// LLVM IR with its source lines.
 SourcedText sourcedIr(const std::string &text);
-/// A text of PTX or of an assembly.
+/// PTX or assembly with its source lines.
 SourcedText sourcedListing(const std::string &text);
 
 } // namespace kiln::lowering

@@ -169,8 +169,8 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
   return result;
 }
 
-/// The text that is hashed: the module, with those locations that become part of the object, such as checks'. It is in
-/// the form that prints fastest.
+/// The text that is hashed: the module, `withLines` with the source lines that become part of the object; lines of
+/// checks are in it always. It is in the form that prints fastest.
 static std::string textOf(mlir::ModuleOp module, bool withLines) {
   std::string text;
   llvm::raw_string_ostream out(text);

@@ -23,7 +23,8 @@ static constexpr size_t mostDimensions = 64;
 /// The data begin at a multiple of this.
 static constexpr size_t headerAlignment = 64;
 
-/// Types by NumPy's names: `|` for types without a byte order, `<` for little-endian ones.
+/// The byte order in NumPy's name of a type: `|` without one, `<` for little-endian. f8e4m3 has `<`, which
+/// distinguishes it from the other type of one raw byte.
 static char orderOf(Type type) {
   return (bytesOf(type) == 1 && type != Type::f8e4m3) || type == Type::bf16 ? '|' : '<';
 }

@@ -48,8 +48,7 @@ public:
         failed = true;
   }
 
-  /// The executables in the order of the launches, to be called after every work() has returned. Throws the first
-  /// error.
+  /// The executables in the order of the launches. Call it after every work() has returned. Throws the first error.
   const std::vector<SharedExecutable> &result() const {
     for (const SharedExecutable &executable : executables)
       executable.get();
@@ -122,7 +121,7 @@ static int64_t bytesOfWorkspace(const TensorRef &workspace) {
   return workspace.bytes();
 }
 
-/// Throws Error unless the workspace contains all arguments that lie in it.
+/// Throws Error unless all workspace arguments are within the plan's workspace.
 static void checkRegions(const Plan &plan, const Launch &launch, const std::vector<Arg> &args) {
   for (size_t i = 0; i < args.size(); ++i) {
     const Arg &arg = args[i];

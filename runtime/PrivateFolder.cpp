@@ -33,8 +33,7 @@ Descriptor::~Descriptor() {
 
 int Descriptor::release() { return std::exchange(number, -1); }
 
-// --- Path resolution
-// --------------------------------------------------------------------------------------------------
+// --- Path resolution -------------------------------------------------------------------------------------------------
 
 /// Symbolic links that are followed before they count as a cycle.
 static constexpr int mostLinks = 40;

@@ -1,4 +1,4 @@
-// Flags by CLI11.
+// The flags of bytelm, for CLI11.
 
 #include "models/bytelm/options.h"
 #include "models/train/configured.h"

@@ -45,7 +45,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
 
 /// The model of the options; missing sizes come from `base`, or from the preset.
 ByteConfig modelOf(const ModelOptions &options, const std::optional<ByteConfig> &base = {});
-/// The preset's settings, by default the one of base.
+/// The preset's settings, by default those of base.
 TrainSettings settingsOf(const ModelOptions &options);
 
 } // namespace kiln::bytelm

@@ -1,4 +1,4 @@
-// Drawing training sequences and laying out validation sequences.
+// Draws training sequences, and lays out validation sequences.
 
 #include "models/data/batches.h"
 #include "dialect/dsl/Types.h"

@@ -1,4 +1,4 @@
-// Packs documents into rows, and shuffles them for each epoch.
+// Packs documents into rows, and shuffles the rows for each epoch.
 
 #include "models/data/documents.h"
 
@@ -61,7 +61,7 @@ void Documents::read(int64_t sequence, Batch &batch, int64_t row) const {
       }
     filled += count;
   }
-  if (isPacked) // padding is masked in both directions, by ranges that keep the order nondecreasing
+  if (isPacked) // padding sees nothing and is not seen: its empty ranges keep the ranges nondecreasing
     for (int64_t i = 2 * (row * context + filled); i < 2 * (row + 1) * context; ++i)
       batch.ranges[i] = batch.columnRanges[i] = static_cast<int32_t>(filled);
 }

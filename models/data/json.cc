@@ -13,7 +13,7 @@ namespace kiln {
 
 using Json = nlohmann::json;
 
-/// Most bytes of a value in an error message.
+/// The maximum number of bytes of a value in an error message.
 static constexpr size_t shownBytes = 40;
 
 std::string textOf(const nlohmann::ordered_json &json, int indent) {
@@ -21,8 +21,8 @@ std::string textOf(const nlohmann::ordered_json &json, int indent) {
 }
 
 static std::string shown(const Json &value) {
-  const std::string text =
-      value.dump(-1, ' ', true, Json::error_handler_t::replace); // ASCII, so it may be cut anywhere
+  // In ASCII, so that it can be cut anywhere.
+  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   return text.size() <= shownBytes ? text : text.substr(0, shownBytes) + "…";
 }
 

@@ -1,4 +1,4 @@
-// Flags by CLI11.
+// The flags of text generation, for CLI11.
 
 #include "models/generate/generation_options.h"
 #include "models/train/flags.h"

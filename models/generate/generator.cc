@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-/// Positions of a text in one pass: many for a long prompt, so that its GEMMs are efficient, else one.
+/// Positions of a text in one pass over a prompt: many for a long prompt, so that its GEMMs are efficient.
 static constexpr int64_t longPass = 128, shortPass = 16;
 
 Generator::Generator(std::shared_ptr<Device> opened, const DecoderNetwork &network, const TensorRef &weights,

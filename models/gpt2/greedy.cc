@@ -8,10 +8,10 @@
 
 namespace kiln {
 
-/// Most tokens of the prompt, and most generated tokens.
+/// The maximum number of tokens of the prompt, and of generated tokens.
 static constexpr int64_t mostGiven = 12, mostMade = 32;
 
-/// The first tokens of a sequence that exist.
+/// The first tokens of a sequence, at most `most`, up to the sequence's end.
 static std::vector<int32_t> beginningOf(const HostBatch &batch, int64_t most) {
   const std::vector<int32_t> tokens = batch.at("tokens").numbers<int32_t>(),
                              targets = batch.at("targets").numbers<int32_t>();

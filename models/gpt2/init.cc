@@ -81,7 +81,8 @@ TrainSettings Beginning::settings() const {
   return settingsOf(named);
 }
 
-/// Whether the settings are defaults for fine-tuning, as in nanoGPT's examples: no flag sets the learning rate.
+/// Whether the run fine-tunes trained weights by defaults as in nanoGPT's examples: --init names a folder, and --model
+/// names no preset, whose settings would apply instead.
 bool Beginning::isFineTuning() const { return source && source->folder && !options.model.model; }
 
 /// Whether to use the dropout of the model's config.json: yes, unless a flag sets dropout.

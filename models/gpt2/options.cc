@@ -1,4 +1,4 @@
-// Flags by CLI11.
+// The flags of gpt2, for CLI11.
 
 #include "models/gpt2/options.h"
 #include "models/gpt2/presets.h"

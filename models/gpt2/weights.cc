@@ -12,7 +12,7 @@ namespace kiln {
 
 static const std::string tokenTable = "wte.weight";
 
-/// Whether it is `h.0.attn.bias` or `h.0.attn.masked_bias` of an attention layer among `parameters`.
+/// Whether `name` is a mask, such as `h.0.attn.bias` or `h.0.attn.masked_bias`, of an attention layer of `parameters`.
 static bool isMask(const std::string &name, const std::set<std::string> &parameters) {
   for (const std::string kind : {".bias", ".masked_bias"})
     if (name.size() > kind.size() && name.compare(name.size() - kind.size(), kind.size(), kind) == 0)

@@ -12,8 +12,8 @@ namespace kiln {
 static int productsOf(const Kernel &kernel) {
   return &kernel == &attentionKernel                  ? 2 // q · kᵀ, p · v
          : &kernel == &attentionBackwardKernel        ? 5 // q · kᵀ again, dout · vᵀ; dq, dk, dv
-         : &kernel == &attentionBackwardKeysKernel    ? 4 // as above, without dq
-         : &kernel == &attentionBackwardQueriesKernel ? 3 // as above, without dk and dv
+         : &kernel == &attentionBackwardKeysKernel    ? 4 // those five, without dq
+         : &kernel == &attentionBackwardQueriesKernel ? 3 // those five, without dk and dv
          : &kernel == &headProductKernel              ? 2 // one product, in full
                                                       : 0;
 }

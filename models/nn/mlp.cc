@@ -56,7 +56,7 @@ void Mlp::infer(Build &b, const TensorRef &x, const TensorRef &residual, const T
 void Mlp::backward(Build &b, const TensorRef &dy, Saved &s, const TensorRef &dx, bool add) const {
   const TensorRef dout = takeDropped(b, residualSite, dy);
   output.weightGradient(b, s.active.get(b), dout);
-  // The pre-activation's gradient overwrites the pre-activation, if no later launch reads it.
+  // The pre-activation's gradient overwrites the tensor that the slope is computed from, if no later launch reads that.
   if (keepsPreact())
     s.active.release(b);
   SavedActivation &from = keepsPreact() ? s.preact : s.active;

@@ -50,8 +50,8 @@ std::string LiveCurve::text(int width) const {
   }
   if (!(low <= high))
     return "";
-  static constexpr unsigned dots[2][4] = {{0x01, 0x02, 0x04, 0x40},
-                                          {0x08, 0x10, 0x20, 0x80}}; // by column, from top to bottom
+  // By column, from top to bottom.
+  static constexpr unsigned dots[2][4] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
   std::string text = fmt::format("loss {:.4f} ", high);
   for (size_t c = 0; c < columns; c += 2) {
     unsigned character = 0;

@@ -37,7 +37,7 @@ void Collective::expectSame(const std::string &name, const std::string &mine) {
   const auto other = std::find(same.begin(), same.end(), 0);
   if (other == same.end())
     return;
-  // The error text is exchanged in pieces of equal size, one per rank.
+  // All ranks need the other rank's text: they gather texts of equal size, one per rank.
   const auto which = static_cast<int>(other - same.begin());
   constexpr size_t most = 4096;
   std::vector<char> texts(size() * most, 0);

@@ -76,8 +76,8 @@ public:
     }
     if (isFirst())
       return;
-    std::this_thread::sleep_for(
-        std::chrono::seconds(1)); // an error that all ranks find is reported by the first one, which ends all
+    // An error that all ranks find is reported by the first one, which ends all.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
     say(fmt::format("rank {} of {} ends with an error:\n", rank(), size()));
   }
 

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Most bytes of one message: MPI counts them in an int.
+/// The maximum size of a message in bytes: MPI counts them in an int.
 constexpr int64_t most = int64_t{1} << 26;
 
 char text[MPI_MAX_ERROR_STRING + 1];

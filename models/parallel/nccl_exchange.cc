@@ -75,7 +75,7 @@ public:
   void finish() override;
 
 private:
-  /// Checks the result of an NCCL call for `wanted`. Throws Error (device) unless it succeeded.
+  /// Calls a function of NCCL to get `wanted`. Throws Error (device) unless it succeeds.
   template <class... P, class... A> void call(const char *wanted, const nccl::Call<P...> &call, A... arguments) const {
     if (const nccl::Result result = call(arguments...); result != nccl::Result::success)
       throw failure(fmt::format("expected {}, but {} returned {}", wanted, call.name, textOf(result)));

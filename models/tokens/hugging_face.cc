@@ -47,7 +47,7 @@ static std::string splitOf(const JsonObject &json) {
   return steps[0].object("pattern").text("Regex");
 }
 
-/// The normalisation of a word tokenizer before its split at white space, and its form in files.
+/// The normaliser of a word tokenizer in the form of tokenizer.json. It runs before the split at white space.
 static Json wordNormalizer(TokenStyle style) {
   const Json lower = {{"type", "Lowercase"}};
   if (style == TokenStyle::wholeWords)

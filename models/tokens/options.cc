@@ -1,4 +1,4 @@
-// Flags by CLI11.
+// The flags of tokens, for CLI11.
 
 #include "models/tokens/commands.h"
 #include "models/train/flags.h"

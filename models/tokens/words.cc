@@ -24,8 +24,8 @@ static void append(std::string &word, int32_t c) {
   word.append(reinterpret_cast<const char *>(bytes), utf8proc_encode_char(c, bytes));
 }
 
-/// Lowers each Σ of the word: ς after a cased letter and not before one, ignoring case-ignorable characters such as
-/// marks; otherwise σ.
+/// Converts each Σ of the word to lower case: ς after a cased letter and not before one, ignoring case-ignorable
+/// characters such as marks; otherwise σ.
 static std::string withSigmas(const std::string &word) {
   static const Splitter behindLetter(R"((?=\p{Cased})\P{Case_Ignorable}\p{Case_Ignorable}*+\z)"),
       beforeLetter(R"(\A\p{Case_Ignorable}*+\p{Cased})");

@@ -127,8 +127,8 @@ static std::vector<std::string> checkpoints(const std::string &folder) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename();
     const std::string digits = name.substr(0, stem.size()) == stem ? name.substr(stem.size()) : "";
-    const bool padded =
-        digits.size() == 8 || (digits.size() > 8 && digits[0] != '0'); // other trainers do not pad with zeros
+    // Other trainers do not pad with zeros.
+    const bool padded = digits.size() == 8 || (digits.size() > 8 && digits[0] != '0');
     if (padded && digits.find_first_not_of("0123456789") == std::string::npos)
       found.push_back(entry->path());
   }
@@ -179,7 +179,7 @@ std::optional<std::string> wholeCheckpointBefore(const std::string &checkpoint) 
   return whole == all.rend() ? std::nullopt : std::optional(*whole);
 }
 
-/// Removes a checkpoint; returns the error, if any.
+/// Removes a checkpoint, and the link to the best one if it leads there. Throws Error (device) if it cannot.
 static void remove(const std::string &checkpoint) {
   const fs::path path = checkpoint;
   if (bestLinked(path.parent_path()) == path.filename().string())

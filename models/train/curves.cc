@@ -147,7 +147,7 @@ static std::string dashesOf(size_t run) {
   return round ? fmt::format(" stroke-dasharray=\"{} 3\"", 3 * round) : "";
 }
 
-/// The widest name next to the frames, in ASCII characters.
+/// The maximum width of a name next to the frames, in ASCII characters.
 static constexpr size_t mostOfName = 56;
 
 /// `name`, or its two ends if it is wider than `mostOfName`; characters outside ASCII may be twice as wide.

@@ -53,7 +53,7 @@ private:
   std::shared_ptr<Device> device;
   Trainer trainer;
   Peak peak;
-  std::optional<StopSignals> signals; // installed while unsaved steps exist
+  std::optional<StopSignals> signals; // installed during the steps, which a signal must not lose
   std::optional<StepLog> log;
   std::optional<ProfiledSteps> profile;
   std::optional<GradientNorms> groups;
@@ -105,8 +105,8 @@ bool Training::canBeSkipped(const StepResult &result) const {
   return trainer.scalesLoss() && std::isfinite(result.loss) && result.lossScale > leastLossScale;
 }
 
-/// Computes the gradients of a step's micro-batches and the update; none if a stop was requested in between. Adds the
-/// FLOPs.
+/// Computes the gradients of a step's micro-batches and the update; none if a stop was requested in between. Adds their
+/// FLOPs to `operations`.
 std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler, double &operations) {
   const TrainSettings &s = state.settings;
   const int64_t batch = run.data.perBatch(s.batch);
@@ -151,7 +151,7 @@ StepRow Training::rowOf(const StepResult &result, double rate, int64_t targets) 
   return row;
 }
 
-/// None if a stop was requested during the step; the state is then that of before.
+/// Takes a step, and returns its row. None if a stop was requested during the step; then the state is unchanged.
 std::optional<StepRow> Training::step() {
   const TrainSettings &s = state.settings;
   const int64_t number = state.step + 1;

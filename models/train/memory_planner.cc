@@ -10,10 +10,10 @@
 
 namespace kiln {
 
-/// Most loss chunks that are tried. With more, the logits take less than a block's activations.
+/// Numbers of loss chunks that are tried. With more chunks, the logits take less than a block's activations.
 static constexpr int64_t chunkCounts[] = {1, 2, 4, 8, 16, 32};
 
-/// FLOPs of a GEMM in the time of moving a byte.
+/// GEMM FLOPs that take as long as moving a byte.
 static double balanceOf(const Target &target) {
   return target.visit([](const CpuFacts &) { return 10.0; }, [](const GpuFacts &) { return 150.0; });
 }
@@ -109,7 +109,7 @@ std::string MemoryPlanner::table() const {
   return text;
 }
 
-/// Most memory for compiling on two threads: the kernels of GPT-2 steps were measured at 36 to 48 MiB.
+/// The maximum memory for compiling on two threads: the kernels of GPT-2 steps were measured at 36 to 48 MiB.
 static constexpr int64_t compilingBytes = int64_t{64} << 20;
 /// The process's present memory is rounded up to this, so that a choice does not depend on a few pages.
 static constexpr int64_t grain = int64_t{16} << 20;

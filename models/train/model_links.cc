@@ -58,7 +58,7 @@ static bool haveSameBytes(const fs::path &a, const fs::path &b) {
   return true;
 }
 
-/// Whether `path`, a file or a folder of files, equals `checkpoint` or a part of it.
+/// Whether `path`, a file or a folder of files, has the content of `original`, or of a part of it.
 static bool isCopyOf(const fs::path &path, const fs::path &original) {
   if (kindOf(original) != kindOf(path))
     return false;

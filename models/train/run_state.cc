@@ -128,8 +128,8 @@ RunState readRunState(const std::string &checkpoint) {
     if (state.settings.parts < 1 || state.settings.accumulate % state.settings.parts != 0)
       j.reject("parts", fmt::format("a divisor of {} micro-batches", state.settings.accumulate));
   }
-  state.updates =
-      j.has("updates") ? countOf(j, "updates", path) : state.step; // older checkpoints: every step was applied
+  // In older checkpoints every step was applied.
+  state.updates = j.has("updates") ? countOf(j, "updates", path) : state.step;
   if (j.has("loss_scale"))
     state.lossScale = lossScaleIn(j.object("loss_scale"), path);
   if (j.has("outliers"))

@@ -88,7 +88,7 @@ std::vector<std::string> introduction(const Run &run, const Device &device, cons
   const std::string tokens =
       run.data.shapes().empty()
           ? std::to_string(run.model.shape(sequences).targets())
-          : fmt::format("about {}", run.data.trainingTargets(state.sequences, sequences)); // of the first epoch
+          : fmt::format("about {}", run.data.trainingTargets(state.sequences, sequences)); // of the next step
   int64_t parameters = 0;
   for (const Parameter &p : run.model.parameters().all())
     parameters += p.count();

@@ -48,7 +48,7 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
   if (const int64_t count = model.parameters().sites())
     sites.emplace(device, i64, Shape{count, Build::siteNumbers});
   memory = planMemory(target, model, shapes, s, ranks->size());
-  hits.fillZero(); // a model may not write them
+  hits.fillZero(); // a model need not write them
   arena = Tensor(device, i8, {memory.activations});
   workspaces.emplace_back(device, i8, Shape{memory.workspace});
 }
@@ -92,8 +92,8 @@ Plan Trainer::planOf(const MicroBatch &batch, Pass pass) const {
 }
 
 PreparedPlan Trainer::ready(const Plan &plan) {
-  if (plan.workspaceBytes >
-      workspaces.back().bytes()) // a smaller shape may need more, because it is split in another way
+  // A smaller shape may need more, because it is split in another way.
+  if (plan.workspaceBytes > workspaces.back().bytes())
     workspaces.emplace_back(device, i8, Shape{plan.workspaceBytes});
   return kiln::prepare(*device, plan, workspaces.back());
 }
@@ -259,7 +259,7 @@ void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
 
 StepResult Trainer::update() {
   prepare();
-  if (optimizer.leavesOut() && !ranks->isAlone()) { // all ranks use the mean loss of all
+  if (optimizer.leavesOut() && !ranks->isAlone()) { // all ranks decide by the sum of all ranks' losses
     optimizer.exchangeAll();
     float loss = record.downloadFloats()[static_cast<size_t>(StepField::loss)];
     loss = static_cast<float>(ranks->sum(loss));
@@ -293,7 +293,7 @@ std::vector<TensorRef> Trainer::scratch() const {
   std::vector<TensorRef> all = {arena.ref(), workspaces.back().ref(), losses.ref(), sum.ref(), hitSum.ref()};
   for (const auto &[name, input] : inputs)
     all.push_back(input.ref());
-  for (const Parameter &p : model.parameters().all()) // zeros between parameters do not affect norms and updates
+  for (const Parameter &p : model.parameters().all()) // without the gaps, whose zeros norms and updates rely on
     if (p.role != Role::fixed)
       all.push_back(optimizer.gradients().slice(0, p.offset, p.count()));
   return all;

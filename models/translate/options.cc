@@ -1,4 +1,4 @@
-// Flags by CLI11.
+// The flags of translate, for CLI11.
 
 #include "models/translate/options.h"
 #include "models/train/configured.h"

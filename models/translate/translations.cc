@@ -32,7 +32,7 @@ struct Trained {
   const Translator translator;
 
 private:
-  /// Plain dropout scales activations in evaluation.
+  /// The settings of the run, in f32. Their dropout matters: plain dropout scales activations in evaluation.
   static TrainSettings inF32(TrainSettings settings) {
     settings.type = f32;
     return settings;

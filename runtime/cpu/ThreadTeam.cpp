@@ -33,7 +33,7 @@ static constexpr std::chrono::milliseconds modesty(20);
 /// A bit of a state: its waiter sleeps.
 static constexpr uint32_t asleep = 1U << 31;
 
-/// Whether the calling thread was preempted recently. Spinning would then use up its own time slice.
+/// Whether the calling thread was preempted recently. Spinning would then use up the time slice that it needs for work.
 static bool losesItsCore(Clock::time_point now) {
   static thread_local long switches = 0;
   static thread_local Clock::time_point until;

@@ -1,4 +1,4 @@
-// Error messages.
+// Error messages of the driver's results.
 
 #include "runtime/cuda/Connection.h"
 

@@ -1,4 +1,4 @@
-// Asks the driver for attributes.
+// Reads a GPU's attributes from the driver.
 
 #include "runtime/cuda/Facts.h"
 

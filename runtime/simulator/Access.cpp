@@ -192,8 +192,8 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
                      const StoredBytes *stored) {
   LanePointers pointers;
   const auto note = [&](Mask part) { // records the access for the shadow and the metrics
-    if (part && !isRead(kind) && kind != AccessKind::atomic &&
-        kind != AccessKind::mbarrier) // those record it themselves
+    // Atomics and operations on mbarriers record changes themselves.
+    if (part && !isRead(kind) && kind != AccessKind::atomic && kind != AccessKind::mbarrier)
       warp.noteChange();
     if (part && warp.cta.shadow)
       warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored});
@@ -275,7 +275,7 @@ char *locate(Warp &warp, const Step &step, int lane, Space space, uint64_t addre
 
 // --- Loads and stores ----------------------------------------------------------------------------------------------
 
-/// Element by element, so that the width is a constant of the inner loop.
+/// Reads one element after the other, so that the width is a constant of the inner loop.
 template <class T>
 static void readElements(Warp &warp, const Step &step, const AccessShape &shape, const LanePointers &pointers) {
   const uint32_t *slots = warp.list(step);
@@ -342,7 +342,7 @@ public:
     for (size_t lane = 0; lane < lanesOfWarp; ++lane)
       copies.at[lane] = reinterpret_cast<char *>(words[lane].data());
   }
-  /// The lanes' bytes outside memory.
+  /// The copies of the lanes' bytes: load() fills them, store() writes them to memory.
   const LanePointers &beside() const { return copies; }
   void load() {
     moveAll([](auto memory, auto &copy) { copy = memory.load(); });

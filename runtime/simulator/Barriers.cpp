@@ -57,7 +57,8 @@ static void runBarrier(Warp &warp, const Step &step) {
   warp.cta.arrive(warp, step, arrival);
 }
 
-/// The number of a barrier, and the number of threads if it is among the `count` operands.
+/// Emits a barrier's step. The operands from `firstOperand` on are its number and, if `count` > 1, the number of
+/// threads.
 static Step &emitBarrier(Decoder &d, size_t firstOperand, size_t count, uint64_t detail) {
   const uint32_t number = d.source(firstOperand, Type::u32);
   const uint32_t threads = count > 1 ? d.source(firstOperand + 1, Type::u32) : Step::none;

@@ -79,7 +79,7 @@ void BulkQueue::write(BulkOperation &operation) {
   ++completed;
 }
 
-/// Performs the read half. A copy to a group is written later, others at once.
+/// Reads, or writes if the read is done. An operation of a bulk group is written by a later call, others at once.
 void BulkQueue::doNext(BulkOperation &operation) {
   using Stage = BulkOperation::Stage;
   if (operation.stage == Stage::issued) {
@@ -98,7 +98,7 @@ bool BulkQueue::isKept(const BulkOperation &operation) const {
 }
 
 void BulkQueue::step(size_t index) {
-  // Performing it may add operations, so it is removed from the list first.
+  // Performing it may add operations and thus reallocate the list, so it is moved out of the list first.
   BulkOperation operation = std::move(operations[index]);
   doNext(operation);
   cta.noteChange();

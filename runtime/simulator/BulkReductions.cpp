@@ -146,7 +146,7 @@ static void emitElements(Decoder &d, Type type, std::span<const Operand> element
   d.giveList(d.emit(runElements), list);
 }
 
-/// Parses the common parts of both, other than operation and type.
+/// Parses the modifiers that st.async and red.async share, except operation and type.
 static void takeAsyncModifiers(Decoder &d) {
   d.takeOne({"weak", "relaxed"});
   d.take("cluster");

@@ -85,7 +85,7 @@ static void measureStack(Warp &warp, const Step &step) {
       distance[lane] = (most - warp.path.local + 15) / 16 * 16;
 }
 
-/// Local bytes copied between a caller's memory and its callee's: the list holds offsets in both, and how many.
+/// Copies local bytes between a caller's memory and its callee's. The list holds the offsets in both, and the sizes.
 template <bool Back> static void copyLocals(Warp &warp, const Step &step) {
   const uint32_t *list = warp.list(step);
   const uint32_t distance = distanceOf(warp, step);
@@ -108,7 +108,7 @@ static void callByName(Warp &warp, const Step &step) {
   warp.call(targets, distanceOf(warp, step));
 }
 
-/// Why a lane cannot call an address; none if it can.
+/// Why a lane cannot call an address; empty if it can.
 static std::string faultOfCall(const Program &program, const Code::CallSite &site, uint64_t address) {
   const int target = program.codeAt(address);
   if (target < 0)

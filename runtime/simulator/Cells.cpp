@@ -8,7 +8,7 @@
 
 namespace kiln::simulator {
 
-/// Four consecutive lanes by the first one.
+/// The number of lanes at which four consecutive lanes can begin: a row holds at most four.
 static constexpr uint32_t lanesOfRow = 29;
 
 Cells::Cells(uint64_t bytes, bool hasValues, uint32_t readers)

@@ -1,5 +1,5 @@
-// Clusters, which have one block here, and other instructions of warpgroups: mapa, getctarank, griddepcontrol,
-// setmaxnreg.
+// Instructions of clusters, which have one block here, and of warpgroups except wgmma: mapa, getctarank,
+// griddepcontrol, setmaxnreg.
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"

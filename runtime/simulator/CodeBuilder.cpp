@@ -23,7 +23,7 @@ namespace kiln::simulator {
 using ptx::Operand;
 using ptx::Space;
 
-/// Instructions whose handlers touch nothing but the registers of their lanes.
+/// Instructions whose handlers access only the registers of their lanes.
 static const InstructionTable &onLanes() {
   static const InstructionTable table = [] {
     InstructionTable all;
@@ -139,7 +139,7 @@ int64_t Storage::addressOf(int function, int index) {
   const auto address = static_cast<int64_t>(reinterpret_cast<uint64_t>(storage));
   at->second = address;
   toInitialise.emplace_back(storage, &variable);
-  if (toInitialise.size() > 1) // for an initialiser, the one in progress
+  if (toInitialise.size() > 1) // the loop below, which is running, initialises it
     return address;
   for (size_t i = 0; i < toInitialise.size(); ++i) {
     const auto [place, next] = toInitialise[i];
@@ -475,7 +475,7 @@ void CodeBuilder::emitNoting(size_t firstUse) {
   }
 }
 
-/// A system function, such as __assertfail; it is implemented only as far as calls need it.
+/// A function without a body, such as __assertfail. Only vprintf is implemented; a call of another one is a trap.
 void CodeBuilder::buildSystemFunction() {
   if (function.name == "vprintf" && function.results.size() == 1 && function.parameters.size() == 2) {
     Step step{.run = printFormatted};

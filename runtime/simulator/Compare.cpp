@@ -173,7 +173,7 @@ static Holding holding(Warp &warp, const CompareDetail &detail, uint32_t a, uint
   const Mask low = compared(warp, detail.type, detail.flush, detail.comparison, a, b);
   const Mask high = isPacked(detail.type)
                         ? compareNarrow(warp, detail.type == Type::bf16x2, 16, detail.flush, detail.comparison, a, b)
-                        : ~low; // the opposite, as the second result of setp is
+                        : ~low; // the complement, which is setp's second result
   return {joined(detail.join, low, other), joined(detail.join, high, other)};
 }
 

@@ -14,7 +14,7 @@
 
 namespace kiln::simulator {
 
-/// Swizzles of asynchronous copies look at address bits below this.
+/// Swizzles of asynchronous copies depend on address bits below this.
 static constexpr uint32_t sharedAlignment = 1024;
 
 Cta::Cta(const Grid &grid, const Extents &coordinates) : grid(grid), coordinates(coordinates), findings(grid.findings) {

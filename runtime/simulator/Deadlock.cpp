@@ -11,8 +11,8 @@
 
 namespace kiln::simulator {
 
-/// Turns without any progress before a block is stuck. They are enough for a path that polls several conditions in turn
-/// to have polled each, and for a wait with a time limit to end.
+/// Turns without any progress after which a block counts as stuck. They are enough for a path that polls several
+/// conditions in turn to have polled each, and for a wait with a time limit to end.
 static constexpr int mostFruitless = 200;
 
 bool Cta::stillWaits(const Warp &warp, const Wait &wait) const {
@@ -113,7 +113,7 @@ Cta::Outlook Cta::goOn() {
   return spins || asks ? Outlook::stuck : Outlook::hopeless;
 }
 
-// --- Who waits for what --------------------------------------------------------------------------------------------
+// --- The report ----------------------------------------------------------------------------------------------------
 
 /// "warp 3", "warps 0, 2 and 3" of a mask.
 static std::string warpsOf(uint32_t mask) {

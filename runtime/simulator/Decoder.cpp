@@ -251,7 +251,7 @@ Decoder::Address Decoder::address(const Operand &operand, ptx::Space space) {
     address.slot = builder.readSlot(operand.index);
   } else if (operand.base == Operand::Kind::variable) {
     address.offset = variableAddress(operand, space == ptx::Space::generic);
-    if (isInFrame(operand)) { // a parameter of a function, and of a call, lies there, too
+    if (isInFrame(operand)) { // it also has parameters of functions and of calls
       if (space == ptx::Space::param)
         address.space = ptx::Space::local;
       address.slot = builder.frameAddressSlot(static_cast<uint64_t>(address.offset), true);

@@ -12,8 +12,8 @@ namespace kiln::simulator {
 
 using ptx::Type;
 
-/// Calls `run(members)` once for each group of executing lanes that name the same members, with the group executing.
-/// Reports lanes that are named but take no part, and lanes that take part unnamed.
+/// Calls `run(members)` once for each group of executing lanes with equal member masks, with only that group executing.
+/// Reports members that do not take part, and lanes that take part without being members.
 template <class Run> static void forGroups(Warp &warp, const Step &step, uint32_t slot, Run run) {
   const Mask executing = warp.exec;
   for (Mask left = executing; left;) {
@@ -45,7 +45,7 @@ template <auto function, size_t memberSlot> static void byGroups(Warp &warp, con
 
 enum class Shuffle : uint8_t { up, down, bfly, idx };
 
-/// d[lane] = a[source lane], where the source lane lies in the segment that c describes; else a[lane].
+/// d[lane] = a[source lane] if the source lane is in the segment that c describes; otherwise a[lane].
 static void shuffle(Warp &warp, const Step &step, Mask members) {
   auto *result = warp.reg<uint32_t>(step.slots[0]);
   const auto *b = warp.reg<uint32_t>(step.slots[2]), *c = warp.reg<uint32_t>(step.slots[3]);
@@ -146,7 +146,7 @@ static void decodeVote(Decoder &d) {
   step.members = step.slots[2];
 }
 
-/// match.any: the lanes that hold the same value; match.all: all lanes if all do, else none.
+/// match.any: the lanes with an equal value; match.all: all lanes if all values are equal, otherwise none.
 template <class Word> static void match(Warp &warp, const Step &step, Mask members) {
   std::array<Word, lanesOfWarp> values;
   std::copy_n(warp.reg<Word>(step.slots[1]), lanesOfWarp, values.begin());
@@ -226,7 +226,7 @@ template <class T> static void reduce(Warp &warp, const Step &step, Mask members
       result[lane] = static_cast<uint32_t>(total);
 }
 
-/// The least or greatest of f32. `detail`: bit 0: the greatest, bit 1: of magnitudes, bit 2: NaN where one is.
+/// The minimum or maximum of f32. `detail`: bit 0: the maximum, bit 1: of magnitudes, bit 2: NaN if a value is NaN.
 static void reduceFloats(Warp &warp, const Step &step, Mask members) {
   const auto *values = warp.reg<uint32_t>(step.slots[1]);
   float total = std::numeric_limits<float>::quiet_NaN();

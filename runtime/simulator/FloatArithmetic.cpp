@@ -176,7 +176,7 @@ static void runSinglePair(Warp &warp, const Step &step) {
   });
 }
 
-/// f32 beside narrow factors, or a narrow summand.
+/// f32 with narrow factors, or with a narrow summand.
 template <bool IsBf16> static void runMixed(Warp &warp, const Step &step) {
   onEach<uint32_t>(warp, step, [](Op op, const FloatModifiers &m, uint32_t a, uint32_t b, uint32_t c) {
     const auto wide = [](uint32_t word) {

@@ -45,7 +45,7 @@ inline Glance::Outcome Glance::readAlone(Cell &cell, uint32_t self, bool writers
       cell.reader |= allOfThem;
       outcome = Outcome::several;
     }
-  } else if (cell.read == now && floor) { // both are ordered by one barrier
+  } else if (cell.read == now && floor) { // both readers have passed the same barrier
     cell.reader = 1u << ((cell.reader >> laneBits) - first) | 1u << ((self >> laneBits) - first);
     cell.state |= Cell::readerMask;
     outcome = Outcome::several;
@@ -165,7 +165,7 @@ public:
     if constexpr (isWrite) {
       static_assert(offsetof(Cell, read) == 4 && offsetof(Cell, reader) == 12 && offsetof(Cell, writeLine) == 16 &&
                     offsetof(Cell, state) == 20);
-      cell = std::bit_cast<Cell>(std::array<uint64_t, 3>{now, self, rest}); // three words; there are no readers
+      cell = std::bit_cast<Cell>(std::array<uint64_t, 3>{now, self, rest}); // in three words; read and reader become 0
     } else {
       cell.read = now;
       cell.reader = self;

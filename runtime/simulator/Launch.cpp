@@ -23,8 +23,8 @@
 
 namespace kiln::simulator {
 
-/// Steps of a turn. A block that has not ended after this many turns of its warps lets another one begin; so do all
-/// blocks of a thread when none can proceed.
+/// A turn has `turnSteps` steps. A block that has not ended after `patience` turns lets another one begin; so do all
+/// blocks of a thread when none can proceed. A thread has at most `mostResident` blocks.
 static constexpr int64_t turnSteps = 20000;
 static constexpr int patience = 50;
 static constexpr size_t mostResident = 1024;
@@ -42,7 +42,7 @@ public:
     while (std::gcd(stride, count) != 1)
       ++stride;
   }
-  /// The number of running blocks.
+  /// The number of blocks that the launch runs.
   int64_t blocks() const { return count; }
   /// The coordinates of the next block, or none.
   std::optional<Extents> next() {
@@ -99,7 +99,7 @@ private:
 };
 } // namespace
 
-/// Gives a block a turn. Returns that it cannot proceed, also if it has ended.
+/// Gives a block a turn. Returns `hopeless` if the block is deadlocked, and also if it has ended.
 Cta::Outlook Worker::turn(Cta &cta) {
   const bool reversed =
       schedule.order == Order::reverse ||
@@ -133,8 +133,8 @@ bool Worker::begin() {
   return true;
 }
 
-/// All blocks of this thread are stuck, and none is left to begin. Waits until this holds for the whole launch, or
-/// until something has happened. False if nothing in the launch can help.
+/// Called when all blocks of this thread are stuck and none is left to begin. Waits until another thread makes
+/// progress, or until all threads are in this state; then tries to release waiting lanes. False if that does not help.
 bool Worker::help() {
   const auto any = [&](bool (Cta::*remedy)()) {
     return std::any_of(resident.begin(), resident.end(), [&](const Resident &each) { return (*each.block.*remedy)(); });

@@ -66,7 +66,7 @@ static void decodeCnot(Decoder &d) {
          {d.result(0, type), d.source(1, type)});
 }
 
-/// d = the function of three bits whose table is the immediate, bit by bit.
+/// lop3: applies the function of three bits whose truth table is the immediate, bit by bit.
 static void decodeLop3(Decoder &d) {
   if (d.type() != Type::b32)
     d.unsupported();
@@ -235,7 +235,7 @@ static void decodeBfi(Decoder &d) {
          {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, Type::u32), d.source(4, Type::u32)});
 }
 
-/// Parses `.clamp` or `.wrap`: whether a number above the word's width saturates.
+/// Parses `.clamp` or `.wrap`; true for `.clamp`: numbers above the word's width are not reduced modulo the width.
 static bool takeClamp(Decoder &d) {
   const int mode = d.takeOne({"clamp", "wrap"});
   if (mode < 0)
@@ -243,7 +243,7 @@ static bool takeClamp(Decoder &d) {
   return mode == 0;
 }
 
-/// A mask of the lowest n bits.
+/// A mask of the lowest `count` bits.
 static uint32_t lowOnes(uint32_t count) { return count >= 32 ? ~0u : (1u << count) - 1; }
 
 /// bmsk: ones at [a, a + b), as far as the word goes.

@@ -69,7 +69,7 @@ struct StoredMatrices {
 };
 } // namespace
 
-/// Byte `byte` of the row whose address lane `lane` gives.
+/// Byte `byte` of the row at lane `lane`'s address.
 static uint8_t storedMatrixByte(const void *context, int lane, uint32_t byte) {
   const auto &[warp, slots, turned] = *static_cast<const StoredMatrices *>(context);
   const auto row = static_cast<uint32_t>(lane % 8), column = byte / 2;
@@ -78,8 +78,8 @@ static uint8_t storedMatrixByte(const void *context, int lane, uint32_t byte) {
   return static_cast<uint8_t>(word >> (16 * (minor % 2) + 8 * (byte % 2)));
 }
 
-/// Rows of 8 halves: lanes 8 i … 8 i + 7 give the addresses of matrix i's; lane l holds the two elements 2 (l % 4) of
-/// row l / 4, or with `.trans` of column l / 4.
+/// Moves rows of 8 halves: lanes 8 i … 8 i + 7 have the addresses of matrix i's rows; lane l holds the two elements 2
+/// (l % 4) of row l / 4, or with `.trans` of column l / 4.
 template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
   const AccessShape shape = AccessShape::unpack(step.target);

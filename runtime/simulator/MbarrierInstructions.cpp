@@ -109,7 +109,8 @@ template <bool Completes> static void runTransactions(Warp &warp, const Step &st
 
 enum WaitFlag : uint32_t { byParity = 1, suspends = 2, acquires = 4 };
 
-/// Whether a lane's phase has ended. Reports a phase that is neither the current nor the previous one.
+/// Whether a lane's phase has ended. Reports an invalid parity, and a phase that is neither the current nor the
+/// previous one.
 static bool hasEnded(Warp &warp, const Step &step, int lane, uint32_t place, const Mbarriers::Object &object) {
   if (warp.list(step)[0] & byParity) {
     const uint32_t parity = operandOf(warp, step, lane);
@@ -172,7 +173,7 @@ static void runWait(Warp &warp, const Step &step) {
 static void runCopyArrival(Warp &warp, const Step &step) {
   const bool counts = warp.list(step)[0] == 0;
   forObjects(warp, step, "arrives at", [&](int lane, uint32_t place, Mbarriers::Object &object) {
-    if (counts) // compensates the later arrival
+    if (counts) // compensates for the later arrival
       ++object.pending;
     BulkOperation operation;
     operation.completion = BulkOperation::Completion::run;

@@ -1,4 +1,4 @@
-// Allocations with unmapped guard zones of at least a kilobyte on both sides.
+// Allocations with guard zones on both sides: at least a kilobyte that belongs to no allocation.
 
 #include "runtime/simulator/Memory.h"
 
@@ -12,7 +12,7 @@
 namespace kiln::simulator {
 
 static constexpr int64_t redzone = 1024, alignment = 256;
-/// Most released memory that is held back from reuse.
+/// The maximum of released memory that is held back from reuse.
 static constexpr uint64_t mostReleasedBytes = uint64_t{64} << 20;
 
 Memory::~Memory() {

@@ -27,7 +27,8 @@ void StepMetrics::add(const StepMetrics &other) {
 /// Lanes of a pass.
 static int lanesOfPass(int bytes) { return bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8; }
 
-/// The distinct multiples of `unit` bytes that lanes from `first` on access, sorted; 0 lanes: none.
+/// Sorts the distinct multiples of `unit` bytes that the `count` lanes from `first` on access into `units`; returns
+/// their number, 0 without lanes.
 static int gather(const LaneAddresses &at, Mask lanes, int first, int count, int bytes, uint64_t unit,
                   std::array<uint64_t, 1024> &units) {
   int found = 0;

@@ -28,7 +28,7 @@ namespace kiln::simulator {
 
 using ptx::Type;
 
-/// Columns of A in elements; single bits count by words.
+/// The most rows and columns of A, in elements; single bits count by words.
 static constexpr int mostRows = 16, mostK = 64;
 
 namespace {
@@ -263,7 +263,7 @@ static void runBits(Warp &warp, const Step &step) {
 // --- Decoding ------------------------------------------------------------------------------------------------------
 
 namespace {
-/// The ISA's extents for an element type of A, and the version that introduced them.
+/// The ISA's extents for a range of element types of A, and the target and version that introduced them.
 struct Shape {
   Element first, last;
   int M, K, target, version;
@@ -283,7 +283,7 @@ static constexpr Shape shapes[] = {
     {Element::f64, Element::f64, 16, 8, 90, 78},    {Element::f64, Element::f64, 16, 16, 90, 78},
 };
 
-/// The next modifier that names an element type.
+/// Takes the next modifier that names an element type.
 static Element takeElement(Decoder &d) {
   for (const std::string_view modifier : d.rest())
     for (size_t i = 0; i < std::size(elementNames); ++i)

@@ -14,7 +14,7 @@
 
 namespace kiln::simulator {
 
-/// The widest field and the most digits; larger numbers are errors, because they could exhaust the memory.
+/// The largest width and precision. Larger ones are clamped, so that a wrong number does not exhaust the memory.
 static constexpr int widest = 4096;
 
 namespace {

@@ -20,7 +20,7 @@ template <Type type> static __m256 numbersOf(const uint32_t *words) {
     return _mm256_castps128_ps256(_mm_castsi128_ps(_mm_and_si128(bits, _mm_set1_epi32(~0x1fff))));
 }
 
-/// Transposes a tile.
+/// Transposes a matrix of 8 × 8 numbers.
 static void turn(__m256 (&rows)[8]) {
   __m256 pairs[8], fours[8];
   for (int i = 0; i < 8; i += 2) {

@@ -1,4 +1,4 @@
-// Time stamps of progress, and the number of idle threads.
+// Counts changes, whose sum is the present moment, and records the threads that are quiet at it.
 
 #include "runtime/simulator/Progress.h"
 

@@ -1,4 +1,4 @@
-// Steps gathered by line, as a table and as bars.
+// Counts by line, as a table and as a bar chart.
 
 #include "runtime/simulator/Report.h"
 
@@ -37,14 +37,14 @@ struct Counts {
   }
 };
 
-/// A line of the source, and those of its instructions that touch memory.
+/// A source line, and those of its instructions that access memory.
 struct Row {
   Counts all;
   std::vector<Counts> instructions;
 };
 } // namespace
 
-/// Whether an instruction waits for something, or orders what is round it.
+/// The class of an instruction that waits, or that orders the accesses around it; `other` if it does neither.
 static Class classOfSynchronising(std::string_view opcode, std::span<const std::string_view> modifiers) {
   for (const std::string_view modifier : modifiers)
     if (modifier.find("wait") != std::string_view::npos)
@@ -83,7 +83,7 @@ static Class classOf(const ptx::Function &function, const ptx::Instruction &inst
   return Class::integer;
 }
 
-/// "ld.global.f32".
+/// An opcode with its modifiers: ld.global.f32.
 static std::string nameOf(const ptx::Function &function, const ptx::Instruction &instruction) {
   std::string name(instruction.opcode);
   for (const std::string_view modifier : function.modifiersOf(instruction))
@@ -99,7 +99,7 @@ std::vector<InstructionCounts> countsByInstruction(const Program &program, const
     StepMetrics counts;
     for (size_t step = 0; step < each.instructions.size(); ++step) {
       StepMetrics ofStep = metrics.at(static_cast<int>(code), static_cast<int>(step));
-      if (each.instructions[step] < 0) { // a step of the instruction that the next ones stand for
+      if (each.instructions[step] < 0) { // a later step represents its instruction
         ofStep.instructions = 0;
         counts.add(ofStep);
         continue;
@@ -184,18 +184,19 @@ static std::string escaped(const std::string &text) {
   return safe;
 }
 
-/// Colours that people who see no red or no green tell apart, too (Okabe and Ito's), and pixels of the picture's parts.
+/// Colours that are distinct for colour-blind people, too (Okabe and Ito's), and sizes in pixels.
 static constexpr const char *sharedColor = "#0072b2", *globalColor = "#009e73", *lostColor = "#d55e00";
 static constexpr int margin = 8, barWidth = 500, barHeight = 10, pitch = 14;
-/// Of text of 11 pixels in a monospaced face: 0.6 of its size a character, which some readers round to whole pixels.
+/// A character's width in a monospaced font of 11 pixels: 0.6 of its size, and more because some viewers round
+/// it.
 static constexpr double characterWidth = 7.2;
 
 static int widthOf(size_t characters) { return static_cast<int>(static_cast<double>(characters) * characterWidth) + 1; }
 
 namespace {
-/// A bar of the picture: what is needed and, beyond it, what is lost.
+/// A bar of the chart: the ideal count, and the excess after it.
 struct Bar {
-  std::string label; // of the first of a line
+  std::string label; // for the first bar of a line
   int64_t ideal = 0, count = 0;
   const char *color = nullptr, *unit = nullptr;
 
@@ -205,7 +206,7 @@ struct Bar {
 };
 } // namespace
 
-/// The bars of those lines that lose most.
+/// The bars of the lines with the largest excess.
 static std::vector<Bar> barsOf(const Program &program, const Metrics &metrics) {
   std::vector<Row> rows = gatherRows(program, metrics);
   std::erase_if(rows, [](const Row &row) { return row.all.total.wavefronts + row.all.total.sectors == 0; });

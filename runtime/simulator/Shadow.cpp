@@ -205,7 +205,7 @@ void Shadow::visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes,
   }
 }
 
-/// Checks an access to bytes of a cell that is not split.
+/// Checks and records an access to bytes of a cell that is not split.
 void Shadow::visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at) {
   if (cell.state >> 4 & bytes)
     report(visit, Check::inFlight, at, "to which an asynchronous copy is under way that nobody has waited for");
@@ -258,7 +258,7 @@ uint32_t Shadow::firstChange(const Visit &visit, const Cell &cell, unsigned byte
   return count;
 }
 
-/// Whether a barrier of all warps is after the last read. Reads by asynchronous engines are not ordered by it.
+/// Whether a barrier of all warps came after the last read. It does not order reads by asynchronous engines.
 bool Shadow::allReadBefore(const Visit &visit, const Cell &cell) const {
   return cell.read <= order.floorOf(visit.agent) && isShared(visit.begin) && !(cell.state & Cell::engineRead);
 }
@@ -266,7 +266,7 @@ bool Shadow::allReadBefore(const Visit &visit, const Cell &cell) const {
 void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at) {
   if (!isBefore(visit, cell.written, cell.writer) && !(visit.strong && cell.state & Cell::strongWrite)) {
     const uint32_t change = visit.writes ? firstChange(visit, cell, bytes, at) : 0;
-    if (change < static_cast<uint32_t>(std::popcount(bytes))) // a word's change is recorded at its first byte
+    if (change < static_cast<uint32_t>(std::popcount(bytes))) // a whole word is reported at its first byte
       return reportRace(visit, bytes == Cell::valid ? at : at + change, cell.writer, true, cell.writeLine);
   }
   if (visit.byEngine && !(cell.state & Cell::engineWrote) &&
@@ -297,7 +297,7 @@ void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsi
       return reportRace(visit, at, readers[i].agent, false, cell.readLine);
 }
 
-/// The readers of a mask as a list.
+/// Replaces a cell's mask of readers by a list.
 void Shadow::listMask(Cells &cells, Cell &cell) const {
   uint32_t left = cell.reader;
   cell.state &= static_cast<uint16_t>(~Cell::readerMask);

@@ -40,12 +40,12 @@ public:
   }
 
   Extents block() const { return program->block; }
-  /// What programs write down what they say in; null when the kernel neither checks nor prints.
+  /// The memory that programs write failed checks and prints to; null if the kernel has neither.
   abi::GpuConsole *console() const;
   /// A text of the module.
   std::string text(uint32_t number) const;
 
-  const std::shared_ptr<Memory> memory; // where the program's variables lie
+  const std::shared_ptr<Memory> memory; // contains the program's variables
   std::shared_ptr<const Program> program;
   uint32_t dynamicShared = 0;
 
@@ -100,7 +100,7 @@ void SimulatorExecutable::checkParameters() const {
                             kernel(), slots, program->parameters.size(), program->parameterBytes));
 }
 
-/// Reads how much dynamic shared memory a launch needs, where the text says so.
+/// Reads the size of a launch's dynamic shared memory, if the PTX states it.
 void SimulatorExecutable::findSharedBytes(const Architecture &architecture) {
   const std::string symbol = kernel() + abi::sharedSuffix;
   for (const ptx::Variable &variable : program->module->variables)
@@ -114,7 +114,7 @@ void SimulatorExecutable::findSharedBytes(const Architecture &architecture) {
 
 // --- The device ------------------------------------------------------------------------------------------------------
 
-/// The memory of all devices of one name, for as long as one of them or of their executables lives.
+/// The memory of all devices of one name. It exists as long as one of them, or of their executables.
 static std::shared_ptr<Memory> memoryOf(const std::string &name) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<Memory>> all;
@@ -137,7 +137,8 @@ static Schedule scheduleAsked() {
 namespace {
 
 class Simulator : public SimulatorDevice, public Metered {
-  /// Virtual time: the cycles that all schedulers take to issue the instructions of a launch, one warp's each.
+  /// Virtual time: the cycles in which all schedulers issue a launch's instructions, one warp instruction per cycle
+  /// each.
   class IssueClock : public DeviceClock {
   public:
     explicit IssueClock(Simulator &device) : device(device), counted(std::exchange(device.counting, true)) {}
@@ -250,7 +251,7 @@ void Simulator::release(void *place) {
                             memory->describe(reinterpret_cast<uint64_t>(place), 1)));
 }
 
-/// The same place; throws Error unless the device owns so many bytes from there on.
+/// Returns `place`. Throws Error unless the device owns `bytes` bytes from there on.
 template <class Byte> Byte *Simulator::own(Byte *place, int64_t bytes) const {
   const auto address = reinterpret_cast<uint64_t>(place);
   if (bytes > 0 && !memory->find(address).holds(address, static_cast<uint64_t>(bytes)))
@@ -281,7 +282,7 @@ void Simulator::launch(const Executable &executable, const uint64_t *block) {
     note(kernel, metrics, findings);
 }
 
-/// Prints what there is to print; the first failed check of all stays.
+/// Prints the lines of a launch, and keeps the first failed check of all launches.
 void Simulator::readConsole(const SimulatorExecutable &kernel, const kiln::Grid &grid) {
   abi::GpuConsole *const console = kernel.console();
   if (!console || (console->printed == 0 && console->failedLaunch == 0))
@@ -300,7 +301,7 @@ void Simulator::note(const SimulatorExecutable &kernel, const Findings &findings
   }
   faults = fmt::format("kernel '{}', launch {} on device '{}', whose blocks are programs:\n{}", kernel.kernel(),
                        launches, deviceName, textOf(findings, *kernel.program));
-  faults.pop_back(); // the last line's end
+  faults.pop_back(); // the last line feed
 }
 
 void Simulator::note(const SimulatorExecutable &kernel, const std::shared_ptr<const Metrics> &metrics,

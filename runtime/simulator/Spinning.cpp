@@ -125,7 +125,7 @@ bool Warp::gather(const Step &step) {
   const int pc = path.pc - 1;
   if (path.woken.kind == Wait::Kind::lanes && path.woken.lanes == 0) {
     path.woken = {};
-    return true; // without the others
+    return true; // it was released without the others
   }
   for (size_t i = 0; i < paths.size();) {
     const Path other = paths[i];

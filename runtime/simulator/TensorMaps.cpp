@@ -1,6 +1,7 @@
 // tensormap.replace, tensormap.cp_fenceproxy and fence.proxy.tensormap: tensor maps that a kernel creates or changes.
 //
-// A block may use a changed map in global memory after one of its threads has acquired it by the proxy fence.
+// A block may use a changed map in global memory only if one of its threads has acquired it through the proxy fence
+// since the change.
 
 #include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/Cta.h"

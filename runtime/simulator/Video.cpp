@@ -20,7 +20,7 @@ namespace {
 enum class Operation : uint32_t { add, subtract, difference, average, minimum, maximum, shiftLeft, shiftRight, test };
 enum class Second : uint32_t { add, minimum, maximum, none };
 
-/// The first three operands: the result and two sources.
+/// Whether the result and the first two sources are signed.
 struct Signs {
   bool d = false, a = false, b = false;
 };
@@ -220,7 +220,7 @@ template <Operation operation> static void decodeScalar(Decoder &d) {
 namespace {
 struct Mad {
   Part ofA, ofB;
-  Signs isSigned; // d: signedness of the sum
+  Signs isSigned; // d: whether the sum is signed
   bool negatesProduct = false, negatesC = false, addsOne = false, saturates = false;
   int scale = 0;
 };

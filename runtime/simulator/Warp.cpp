@@ -12,9 +12,9 @@
 
 namespace kiln::simulator {
 
-/// Most registers of a warp's active functions; a recursion of depth 1000 takes about 10 MB.
+/// The maximum size of the registers of a warp's active functions; a recursion of depth 1000 takes about 10 MB.
 static constexpr uint32_t mostFrameBytes = 32 << 20;
-/// Most joins of a warp: nested calls, and branches around them.
+/// The maximum number of joins of a warp: nested calls, and branches around them.
 static constexpr size_t mostJoins = 8192;
 
 Warp::Warp(Cta &cta, const Program &program, int index, int threads) : cta(cta), program(program), index(index) {
@@ -99,7 +99,8 @@ void Warp::resume(const Path &resumed) {
 
 /// Steps of a path before another path of its warp gets a turn.
 static constexpr int64_t turnOfPath = 2000;
-/// Steps after which a path without progress may be waiting for a lane at a join, even if no repetition was detected.
+/// Steps after which a path without progress is assumed to wait for a lane at a join, even if no repetition was
+/// detected.
 static constexpr int64_t longPatience = 1 << 22;
 
 void Warp::run(int64_t budget) {
@@ -334,7 +335,7 @@ void Warp::call(const std::array<int, lanesOfWarp> &targets, uint32_t distance) 
                             .frame = path.frame,
                             .local = path.local});
   const Mask rest = path.mask & ~exec;
-  if (rest) { // lanes with a false guard continue first; they reconverge with the others at the next join
+  if (rest) { // lanes with a false guard pass the call; the others reconverge with them at the next join
     Path other = path;
     other.mask = rest;
     paths.push_back(other);

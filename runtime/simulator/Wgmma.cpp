@@ -110,7 +110,7 @@ template <class T> static Vector<T> fourTwice(const T *elements) {
   return reinterpret_cast<Vector<T>>(_mm256_broadcast_ps(reinterpret_cast<const __m128 *>(elements)));
 }
 
-/// Adds the products of half of a pair of columns (`columns`: [k][4]) to the sums of 2 × 32 lanes.
+/// Adds the products with every second one of 8 columns (`columns`: [k][4]) to the sums of 2 × 32 lanes.
 template <class T>
 static void accumulate(const RowOperand<T> &rows, const T *columns, int K, const std::array<T *, 2> &sums) {
   Vector<T> parts[2][4];
@@ -286,7 +286,7 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
     beginReading(warp, step, matrix, product.partOfA(warp.index));
     reportOperand(warp, step, "A", matrix, readRows(shared, matrix, product.partOfA(warp.index), rows));
   }
-  // A warp that deviates from the others reads its own B.
+  // A warp that executes another instruction than the others, which was reported, may find a B of another shape.
   ColumnOperand<T> *columns = std::get_if<ColumnOperand<T>>(&common.columns);
   if (columns && columns->size() == size_t{product.N} * product.K) {
     if constexpr (std::is_same_v<T, int32_t>)
@@ -385,7 +385,7 @@ static void decodeWgmma(Decoder &d) {
                                            expectWholeWarp(warp, step);
                                            warp.wgmmaRules.wait(step.detail);
                                            endReading(warp);
-                                           // so that the warps stay close together
+                                           // A warp that runs ahead makes the group keep many matrices.
                                            if (warp.cta.warpgroupOf(warp).isAhead(warp.index % warpsOfGroup))
                                              warp.endTurn();
                                          }};

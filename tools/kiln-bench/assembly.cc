@@ -76,7 +76,7 @@ static std::pair<std::string, int> outputOf(const std::string &command) {
   return {text, pclose(pipe)};
 }
 
-/// `text` as one word of a shell.
+/// `text`, quoted as one word for a shell.
 static std::string quoted(const std::string &text) {
   return "'" + std::regex_replace(text, std::regex("'"), "'\\''") + "'";
 }

@@ -46,7 +46,7 @@ struct Ratios {
 
 } // namespace
 
-/// The GEMMs of a step on `tokens` tokens. With `ragged`, no extent is a multiple of vectors.
+/// The GEMMs of a step on `tokens` tokens. With `ragged`, every extent differs slightly from a multiple of vectors.
 static std::vector<Product> productsOfStep(int64_t tokens, bool ragged) {
   int64_t off = ragged ? 1 : 0, T = tokens - 5 * off;
   std::vector<Product> products;

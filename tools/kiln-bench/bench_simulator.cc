@@ -334,7 +334,7 @@ void bench::benchSimulator(Setting &setting) {
   for (const bool isShared : {true, false})
     for (const int bytes : {1, 2, 4, 8, 16}) {
       benchChecks(setting, isShared, bytes, bytes);
-      benchChecks(setting, isShared, bytes, 128 + std::max(bytes, 4)); // of one word, without bank conflicts
+      benchChecks(setting, isShared, bytes, 128 + std::max(bytes, 4)); // accesses of a word have no bank conflicts then
     }
   const std::string text = productText();
   const double seconds = setting.measure({[&] { Ready(text, "product"); }})[0];

@@ -224,7 +224,7 @@ void bench::benchUsers(Setting &setting) {
 
 // --- ptxas ---------------------------------------------------------------------------------------------------------
 
-/// The errors of the problems' kernels, without repetition, a line each.
+/// The errors of the problems' kernels, one per line, without repetition.
 static std::string assembleAll(Setting &setting, const Instruments &instruments, const std::string &title,
                                const std::vector<Problem> &problems) {
   std::string complaints;

@@ -21,7 +21,7 @@ static void measureToken(bench::Setting &setting, const Gpt2Config &config, int6
   const Tensor from = bench::zeroTensor(setting, {count});
   Tensor to = bench::zeroTensor(setting, {count});
 
-  // Runs the launches of each kernel alone; together their weights exceed the caches.
+  // Runs the launches of each kernel alone. Together their weights exceed the caches, so none finds its own there.
   std::map<std::string, Plan> byKernel;
   for (const Launch &launch : plan.launches)
     byKernel[launch.kernel->name].launches.push_back(launch);

@@ -83,7 +83,7 @@ static void measureStrides(Setting &setting, Type type) {
     }
 }
 
-// --- Moves and accesses beside a copy ------------------------------------------------------------------------------
+// --- Moves and accesses, compared with a copy ----------------------------------------------------------------------
 
 namespace {
 /// A kernel on arguments as its registration describes them, N elements in all, P pages of 16 rows of 64.

@@ -85,7 +85,7 @@ static std::vector<Batch> batchesOf(const Target &target) {
            launched(multiplyKernel, programs(128 / tile, 128 / tile)),
            launched(multiplyManyKernel, programs(128 / tile, 128 / tile, 16))},
           attentionOf(target, 12, 256, 64),
-          attentionOf(target, 10, 10, 512), // as in the original
+          attentionOf(target, 10, 10, 512), // short sequences, one wide head
           attentionOf(target, 12, 1024, 64)};
 }
 

@@ -22,7 +22,7 @@ template <class Config> static std::optional<Config> configOf(const KernelSizes 
   return sizes.defaults ? std::optional(Config()) : std::nullopt;
 }
 
-/// The default is not adapted to a target.
+/// As above, with the precision of a target, which the default config does not know.
 template <class Config> static std::optional<Config> configOf(const KernelSizes &sizes, Precision precision) {
   std::optional<Config> config = configOf<Config>(sizes);
   if (config)

@@ -1,4 +1,4 @@
-// From what was counted to the input of the pipe model.
+// Converts the counts of a launch to the input of the pipe model.
 
 #include "tools/kiln-bench/launch_work.h"
 
@@ -17,7 +17,7 @@ SassCounts countsOf(const std::string &sass) {
   return counts;
 }
 
-/// How many rounds of the text one round of the machine code does: ptxas unrolls.
+/// The number of iterations of the PTX's main loop in one iteration of the machine code's, which ptxas unrolls.
 static double unrolledBy(const Work &loop, const Work &round, double warps) {
   const auto accesses = [](const Counts &c) { return c[Class::ldg] + c[Class::stg] + c[Class::asyncCopy]; };
   if (loop.mmaOperations > 0 && round.mmaOperations > 0)
@@ -34,8 +34,8 @@ double instructionsOfRound(const Sample &sample, const SassCounts &sass) {
   return sass.loop.counts.total() / unrolledBy(sass.loop, sample.round, warps);
 }
 
-/// The simulator's counts, with instructions as the machine code has them: those of the main loop as often as it runs,
-/// the others as often as the text's others do on average.
+/// Replaces the PTX instructions in `launch` by those of the machine code. The main loop's count once per iteration;
+/// the others count as often as the PTX instructions outside the loop ran on average.
 static void putInstructions(LaunchWork &launch, const SassCounts &sass, const Sample &sample) {
   const double warps = static_cast<double>(cdiv(sample.threads, 32));
   if (sample.rounds > 0 && sass.loop.counts.total() > 0) {
@@ -63,7 +63,7 @@ double programsOf(const Launch &launch) {
   return all;
 }
 
-/// Bytes that memory moves at least: no operand is read more often than once, and what is stored is written.
+/// The minimum number of bytes that memory moves: operands are read at most once, and stores are written.
 static double memoryBytes(const Launch &launch, const Traffic &ofProgram) {
   double operands = 0;
   std::set<const void *> seen;

@@ -1,5 +1,5 @@
-// A launch as the pipe model takes it: the simulator's counts of it, with instructions as the machine code has them
-// where that is known.
+// The pipe model's input for a launch: the simulator's counts, with the instructions of the machine code if it is
+// known.
 
 #pragma once
 
@@ -11,22 +11,21 @@
 
 namespace kiln::bench {
 
-/// Counts of machine code, by warp.
+/// Counts of a warp's machine code.
 struct SassCounts {
-  Work loop; // a round of the main loop; empty when there is none
+  Work loop; // an iteration of the main loop; empty without a loop
   Work whole;
 };
-/// Of the first kernel of a text. Throws Error when it has none.
+/// The counts of the first kernel of a disassembly. Throws Error if it has none.
 SassCounts countsOf(const std::string &sass);
-/// Instructions of a warp, of machine code, in a round of the text's main loop; of the whole kernel where there is
-/// none.
+/// A warp's machine instructions in an iteration of the PTX's main loop; those of the whole kernel without a loop.
 double instructionsOfRound(const Sample &sample, const SassCounts &sass);
 
-/// Programs of all problems of a launch.
+/// The number of programs of all problems of a launch.
 double programsOf(const Launch &launch);
-/// Programs that an SM holds at once. Where the registers of a thread are not known, they are as many as it may have.
+/// The programs that are resident on an SM. Without `registers`, a thread is taken to have the maximum number.
 Occupancy occupancyOf(const GpuFacts &gpu, std::optional<int> registers, const Sample &sample);
-/// What predict() takes. `sass` may be null.
+/// The input of predict(). `sass` may be null.
 LaunchWork launchWorkOf(const Launch &launch, const Sample &sample, const SassCounts *sass, const Occupancy &occupancy);
 
 } // namespace kiln::bench

@@ -92,8 +92,8 @@ static Class classOf(const Reader &r) {
   return !r.isOne({"mov"}) && std::any_of(types.begin(), types.end(), ptx::isFloat) ? Class::fp : Class::integer;
 }
 
-/// The work of one instruction for a warp. Traffic is counted at the instruction, including operands that a product
-/// reads from shared memory.
+/// The work of one instruction for a warp, without the memory traffic that the simulator counts. Only the wavefronts of
+/// operands that wgmma reads from shared memory are included.
 static Work workOf(const Reader &r) {
   Work work;
   const Class kind = classOf(r);
@@ -141,7 +141,7 @@ struct Loop {
 };
 } // namespace
 
-/// Adds the work of the steps, divided by `by`.
+/// Adds the work and the traffic of the steps, divided by `by`.
 static void addSteps(const Counted &counted, Loop part, double by, Work &work, Traffic &traffic) {
   double inFlight = 0, waits = 0;
   for (size_t step = part.begin; step < part.end; ++step) {

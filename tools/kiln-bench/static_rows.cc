@@ -1,4 +1,4 @@
-// From problems to rows.
+// Examines problems, and collects their rows.
 
 #include "tools/kiln-bench/static_rows.h"
 

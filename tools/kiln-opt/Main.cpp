@@ -1,4 +1,4 @@
-// kiln-opt: runs any of our passes, MLIR's own, and the whole pipeline of a target on a .mlir file.
+// kiln-opt: runs any of Kiln's passes, MLIR's own, and the whole pipeline of a target on a .mlir file.
 //
 //     kiln-opt add.mlir --kiln="target=x86-64-v3 until=loops" --mlir-print-ir-after-all
 //     kiln-opt --run-reproducer crash.mlir

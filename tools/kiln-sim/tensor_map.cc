@@ -1,4 +1,4 @@
-// Words of tensor maps.
+// Parses the texts of tensor maps.
 
 #include "tools/kiln-sim/tensor_map.h"
 

@@ -6,7 +6,7 @@
 //     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'              launches it (see Run.h)
 //     kilnc axpy.cc --args='f32[?], f32[?], f32' --target=x86-64-v3,sm_90a --emit=archive -o DIR      for C (Archive.h)
 //     kilnc axpy.cc --tune --grid=y.0/block --args='f32[4096], f32[4096], 0.5'      its fastest config (see Tune.h)
-//     kilnc --list                                                                 what there is, and its arguments
+//     kilnc --list                                                                 the built-in kernels
 //
 // MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
 
@@ -134,7 +134,7 @@ struct ChosenKernel {
   }
 
   std::unique_ptr<UserFile> user; // lives as long as its kernel
-  const Kernel *kernel = nullptr; // of a .mlir file there is none
+  const Kernel *kernel = nullptr; // null for a .mlir file
 };
 } // namespace
 

@@ -46,7 +46,7 @@ static std::string measured(std::vector<double> values, const Measure &measure, 
   return text;
 }
 
-/// The report of a launch, as far as it is known before the launch.
+/// A report with the content that is known before the launch.
 static Report reportOf(const Kernel &kernel, const RunOptions &options, Device &device, const Launch &launch) {
   Report report({.kernel = kernel.name,
                  .target = device.name(),
@@ -58,7 +58,8 @@ static Report reportOf(const Kernel &kernel, const RunOptions &options, Device &
   return report;
 }
 
-/// Launches the kernel once; milliseconds. A simulator counts for the report, which gets all even if the launch fails.
+/// Launches the kernel once, and returns the time in milliseconds. On a simulator the report gets the counts and the
+/// findings, even if the launch fails.
 static double launchOnce(Device &device, const Executable &executable, const Launch &launch, Report *report) {
   auto *const simulator = report ? dynamic_cast<SimulatorDevice *>(&device) : nullptr;
   if (simulator)

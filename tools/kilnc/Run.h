@@ -16,8 +16,8 @@ struct RunOptions {
   std::string device = "cpu", grid, args, config;
   int repeat = 0;         // launches to measure after the first, whose result the files get
   std::string flops;      // of a launch, for TFLOP/s
-  std::string report;     // the HTML file that gets a report; empty for none
-  bool isBuiltIn = false; // whether the kernel is one of kilnc's own
+  std::string report;     // the file of the HTML report; empty for none
+  bool isBuiltIn = false; // whether the kernel is built into kilnc
 };
 
 /// Launches the kernel once and writes what is to be written, then `repeat` times more; a line with the time of the

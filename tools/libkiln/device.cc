@@ -49,8 +49,8 @@ struct OpenDevices {
 } // namespace
 
 static OpenDevices &openDevices() {
-  static OpenDevices *const all =
-      new OpenDevices; // never destroyed, because other libraries' destructors may close devices
+  // Never destroyed, because other libraries' destructors may close devices.
+  static OpenDevices *const all = new OpenDevices;
   return *all;
 }
 

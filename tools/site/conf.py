@@ -1,4 +1,4 @@
-"""Sphinx's settings for the reference site. pages.py writes the pages."""
+"""Sphinx settings of the reference site. pages.py writes its pages."""
 
 import sys
 
@@ -15,13 +15,13 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
-html_show_search_summary = False  # a browser reads no other page from disk
+html_show_search_summary = False  # summaries read other pages, which browsers refuse for pages opened from disk
 highlight_language = "text"
 smartquotes = False
 
 
 def setup(app):
-    """Leaves the parameters of functions out of the search, and computes the name of each declaration in C++ once."""
+    """Excludes parameters of functions from the search, and caches the name of each C++ declaration."""
     for name in ("c", "cpp"):
         domain = app.registry.domains[name]
         domain.get_objects = lambda self, every=domain.get_objects: (

@@ -1,8 +1,8 @@
 """Pages of headers: the comments and declarations of a C or C++ header as Markdown for Sphinx.
 
-`sections(text, read)` cuts a header at its lines `// --- Title ---`. A Section has a title, the example below it, and
-items: a declaration with the comment above it. `markdown(items, domain)` writes items as directives of Sphinx's domain
-`cpp` or `c`, so that each function has an entry in the index. Private members, the namespace `detail`, deleted functions
+`sections(text, read)` splits a header at its lines `// --- Title ---`. A Section has a title, the example below it, and
+items: declarations, each with the comment above it. `markdown(items, domain)` writes items as directives of Sphinx's
+domain `cpp` or `c`, so that each function is in the index. Private members, the namespace `detail`, deleted functions
 and the bodies of functions are left out.
 """
 
@@ -22,7 +22,7 @@ class Section(NamedTuple):
 
 
 def expanded(text, read):
-    """The text with each `#include "FILE.def"` replaced by what the macros above it make of the file's entries."""
+    """The text with each `#include "FILE.def"` replaced by the file's entries, expanded by the macros above it."""
     macros, lines = {}, []
     for line in re.sub(r"\\\n", " ", text).splitlines():
         define = re.match(r"#define (\w+)\(([^)]*)\)(.*)", line)
@@ -48,13 +48,13 @@ def expanded(text, read):
 
 
 def depth(line):
-    """By how many brackets the line goes deeper, outside comments, strings and characters."""
+    """The number of opening minus closing brackets in a line, outside comments, strings and characters."""
     code = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])\'|//.*|/\*.*?\*/', "", line)
     return sum(code.count(bracket) for bracket in "({[") - sum(code.count(bracket) for bracket in ")}]")
 
 
 def statement(lines, start):
-    """The line behind the declaration, or the namespace, that begins at line `start`."""
+    """The line after the declaration, or the namespace, that begins at line `start`."""
     level = 0
     for end in range(start, len(lines)):
         level += depth(lines[end])
@@ -68,13 +68,13 @@ OPENING = re.compile(r"\A(/\*.*?\*/|(//[^\n]*\n)+)", re.S)
 
 
 def introduction(text):
-    """The prose of the comment that opens a header."""
+    """The text of the comment at the beginning of a header."""
     opening = OPENING.match(text)[0]
     return "\n".join(re.sub(r"^(/\*| ?\*/|//| \*) ?|\s*\*/$", "", line) for line in opening.splitlines())
 
 
 TEMPLATE = re.compile(r"template <.*?>\s*(requires[^\n]*\n\s*)?")
-# Forward declarations, what is deleted or for the compiler alone, and definitions of what a class declares.
+# Forward declarations, deleted functions, declarations for the compiler only, and definitions of class members.
 KEPT_OUT = re.compile(r"(class|struct) \w+;|friend |static_assert|extern \"C\"|(virtual )?~|\w+ &operator=\(|"
                       r"[^{]*(= delete;|\boperator\[\]|^\w+::~?\w+\()|(?!class|struct).*static_assert\(sizeof", re.S)
 
@@ -113,7 +113,7 @@ def sections(text, read=None):
 
 
 def signature(code):
-    """A function's declaration in one line, without its body, the initialisers of a constructor, and the caller's line."""
+    """A function's declaration in one line, without its body, a constructor's initialisers, and the parameter `loc`."""
     line = " ".join(re.sub(r"//.*", "", code).split())
     level = 0
     for at, letter in enumerate(line):
@@ -128,13 +128,13 @@ def signature(code):
     return re.sub(r"\b(static )?inline |\[\[.*?\]\] ?|( = 0)?;?\s*$", "", line).strip()
 
 
-# What a comment may say that becomes a link: a file by its path, and a function.
+# The names in comments that become links: paths of files, and functions.
 NAMES = r"(?<![\w/<\"(.])(?:dialect|lowering|runtime|kernels|tools|models)/[\w/]+\.(?:md|h|def|td|cc)\b|(?<![\w:.])\w+\(\)"
 
 
 def prose(text, linked=lambda name: None):
-    """A comment's text as Markdown: what Markdown would take for marks is escaped, except lists, code and blank lines.
-    `linked` gives the link that a name of NAMES becomes, if any."""
+    """A comment's text as Markdown: Markdown's special characters are escaped, except for lists, code and blank lines.
+    `linked` returns the link of a name that matches NAMES, if there is one."""
     def plain(part):
         if part.startswith("`"):
             return part
@@ -142,7 +142,7 @@ def prose(text, linked=lambda name: None):
     lines = [line if line.startswith("    ") else "".join(plain(part) for part in re.split(f"(`[^`]*`|{NAMES})", line))
              for line in text.splitlines()]
     lines = [re.sub(r"^  (\S+)  +(.*)", r"- \1: \2", line) for line in lines]
-    for at in range(1, len(lines)):  # a list needs blank lines round it
+    for at in range(1, len(lines)):  # a list needs blank lines around it
         if lines[at - 1] and lines[at].startswith("- ") != lines[at - 1].lstrip().startswith("- ") and not lines[at].startswith("  "):
             lines[at] = "\n" + lines[at]
     # Indented lines are formulas or code.
@@ -151,7 +151,7 @@ def prose(text, linked=lambda name: None):
 
 
 def fence(language, marks="```"):
-    """The line that begins code. It is coloured even where it is not whole, as with `…` in it."""
+    """The line that begins a code block. Incomplete code, such as with `…` in it, is highlighted, too."""
     if language not in ("cpp", "c", "sh", "py", "cmake", "json"):
         return f"{marks}text"
     return f"{marks}{{code-block}} {language}\n:force:\n"
@@ -178,7 +178,7 @@ def is_function(code):
 
 
 def members(code, domain, linked):
-    """What is in a class: its functions as entries, all else as it stands."""
+    """The members of a class: its functions as entries, all others as code."""
     access = "private:" if re.match(r"(template <.*?>\s*)?class", code) else "public:"
     text = body(code)
     items = sections(f"\n{access}\n{text}")[0].items
@@ -196,7 +196,7 @@ def members(code, domain, linked):
 
 
 def entry(item, domain, linked, level=7):
-    """One declaration as a directive."""
+    """A declaration as a directive."""
     code, note = item.code.strip(), re.search(r"/\* (.*?) \*/$", item.code)
     about = prose(item.about or (note[1] if note else ""), linked)
     head = " ".join(re.sub(r"//.*", "", code).split("{")[0].split())
@@ -220,4 +220,4 @@ def entry(item, domain, linked, level=7):
 
 def markdown(items, domain="cpp", linked=lambda name: None):
     entries = [entry(item, domain, linked) for item in items]
-    return "\n".join(entries).replace("```\n\n\n\n" + fence("cpp") + "\n", "")  # constants without comments stand together
+    return "\n".join(entries).replace("```\n\n\n\n" + fence("cpp") + "\n", "")  # joins code blocks of constants without comments

@@ -1,9 +1,9 @@
-"""Makes the reference site: pages in Markdown, which Sphinx turns into HTML.
+"""Builds the reference site: pages in Markdown, which Sphinx converts to HTML.
 
-`pages.py SOURCE BUILD OUT` writes OUT/pages and OUT/site. On the site are the pages of the tree, at their own paths; the
-public headers; the pages that the build writes from TableGen; the programs' `--help`; the environment variables; and the
-source files that a page links to. Links go to what is on the site. CONTENTS is the navigation, in its order. A warning of
-Sphinx, such as a link to nothing, is an error.
+`pages.py SOURCE BUILD OUT` writes OUT/pages and OUT/site. The site has the repository's pages, at their own paths; the
+public headers; the pages that the build generates from TableGen; the programs' `--help`; the environment variables; and
+the source files that pages link to. Links lead to pages of the site. CONTENTS is the navigation, in order. A warning of
+Sphinx, such as a broken link, is an error.
 """
 
 import os
@@ -21,15 +21,15 @@ RUNTIME = [f"runtime/{name}.h" for name in
            ("Device", "Tensor", "Compile", "Executable", "Findings", "Meters", "Npy", "SideStream", "Streams")]
 CPP_HEADERS = LANGUAGE + [*OTHER] + RUNTIME
 C_HEADER = "tools/libkiln/kiln.h"
-# Sections without a title of their own, and titles that join those of another header.
+# Titles for sections without one; sections with the same title, also of several headers, share a page.
 UNTITLED = {"Functions.h": "Arithmetic", "MathFunctions.h": "Math functions", "Scaled.h": "Matrix product", "Sorts.h": "Sorting"}
 PROGRAMS = ["kilnc", "kiln-opt", "kiln-sim", "kiln-bench", "gpt2", "tokens", "translate", "bytelm"]
 GENERATED = {"operations": "Operations of tile", "simt": "Operations of simt", "passes": "Passes"}
-LEXERS = {"h": "cpp", "cc": "cpp"}  # by the ending of a file's name, or the name that a page gives the language of its code
-# Pages that list others, by the pattern of these.
+LEXERS = {"h": "cpp", "cc": "cpp"}  # by a file's extension, or by the language of a page's code block
+# Pages that list the pages of a pattern.
 INDICES = {"language/index": ("Functions by group", "language/*"), "kernels/index": ("Headers of operators", "kernels/*.h"),
            "runtime/index": ("Headers of the runtime", "runtime/*.h"), "programs/index": ("Programs and flags", "programs/*")}
-# Parts of the navigation: pages by name, and with '*' those of a folder that no part names.
+# Parts of the navigation: pages by name; a pattern with '*' has the pages of a folder that no part names.
 CONTENTS = [
     ("Tutorial", ["kernels/tutorial/README", "kernels/tutorial/*"]),
     ("Language", ["dialect/README", "language/index", "dialect/dsl/*.h", "dialect/SEMANTICS", "dialect/NUMERICS", "dialect/*"]),
@@ -52,12 +52,12 @@ LOCATION = "The last parameter of many functions, `Loc loc = here()`, is the cal
 
 
 class Site:
-    """The pages, as text by path. make() fills them."""
+    """The pages of the site, which make() writes."""
 
     def __init__(self, source, build):
         self.source, self.build = source, build
         self.pages = {}  # text by path
-        self.copied, self.linked = set(), set()  # pictures and source files that pages name
+        self.copied, self.linked = set(), set()  # pictures and source files that pages link to
         listed = subprocess.run(["git", "-C", source, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
         self.files = sorted(path for path in listed.stdout.split() if os.path.exists(os.path.join(source, path)))
 
@@ -76,7 +76,7 @@ class Site:
             return file.read()
 
     def link(self, page, target):
-        """What a link of the page, which names a path relative to it, becomes; None where the site has no such page."""
+        """The site's link for a link of the page, whose target is relative to it; None if the site has no such page."""
         path, _, anchor = target.partition("#")
         if not path or re.match(r"\w+:", target):
             return target
@@ -98,7 +98,7 @@ class Site:
         return os.path.relpath(path, start or ".") + (f"#{anchor}" if anchor else "")
 
     def prose(self, page, text):
-        """A page's text with its links led to pages of the site. Code stays as it is."""
+        """A page's text with links to pages of the site. Code is unchanged."""
         def led(found):
             if found[1] is None:
                 return found[0]
@@ -106,12 +106,12 @@ class Site:
             return f"{found[1]}({target})" if target else found[2]
         parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
         for i in range(0, len(parts), 2):
-            # Either code, which is left, or a link, whose text may have code in it.
+            # Matches code, which is unchanged, or a link, whose text may contain code.
             parts[i] = re.sub(r"(?<!\[)`[^`\n]+`(?!\])|(!?\[((?:`[^`]*`|[^\[\]`])*)\])\(([^)\s]+)\)", led, parts[i])
         return re.sub(r"^```(\w+)$", lambda found: headers.fence(LEXERS.get(found[1], found[1])), "".join(parts), flags=re.M)
 
     def naming(self, page, domain):
-        """The links of a comment's names on a page."""
+        """A function that returns the link of a name in a comment, for a page."""
         def linked(name):
             if name.endswith("()"):
                 return f"{{{domain}:func}}`{name[:-2]}`" if name[:-2] in self.functions[domain] else None
@@ -120,7 +120,7 @@ class Site:
         return linked
 
     def header(self, page, title, path, domain="cpp"):
-        """A header on a page of its own."""
+        """Adds the page of a header."""
         text = self.read(path)
         linked = self.naming(page, domain)
         parts = [f"# {title}\n", headers.prose(headers.introduction(text), linked) + "\n", self.origin(page, path)]
@@ -136,7 +136,7 @@ class Site:
         return f"Declared in [`{path}`]({os.path.relpath(self.link('README.md', path), os.path.dirname(page))}).\n"
 
     def language(self):
-        """A page for each group of functions of the language."""
+        """Adds a page for each group of the language's functions."""
         groups = {}
         for path in LANGUAGE:
             for section in headers.sections(self.read(path), self.read):
@@ -152,13 +152,13 @@ class Site:
             self.pages[page] = "\n".join(parts)
 
     def program(self, program):
-        """The flags of a program and of its subcommands, out of their `--help`."""
+        """Adds the page of a program: its flags and those of its subcommands, from their `--help`."""
         def helped(*words):
             shown = subprocess.run([os.path.join(self.build, "bin", program), *words, "--help"], capture_output=True, text=True, check=True)
             return shown.stdout
         page = f"programs/{program}.md"
         text = helped()
-        if program == "kiln-opt":  # LLVM's own form
+        if program == "kiln-opt":  # LLVM's format
             self.pages[page] = f"# {program}\n\nIts [passes](../build/reference/passes.md) are flags of it.\n\n```text\n{text}```\n"
             return
         parts = [f"# {program}\n", options(program, text)]
@@ -173,7 +173,7 @@ class Site:
         self.pages["runtime/environment.md"] = "# Environment variables\n\nDefaults are in parentheses.\n\n" + "\n".join(entries)
 
     def generated(self, name, title):
-        """A page from TableGen: a heading for each operation or pass, and none below it."""
+        """Adds a page generated from TableGen, with one level of headings: the operations or passes."""
         with open(f"{self.build}/reference/{name}.md", encoding="utf-8") as file:
             text = re.sub(r"<!--.*?-->\n", "", file.read())
         text = re.sub(r"^### (`[^`]*`).*", r"## \1", text, flags=re.M)
@@ -188,7 +188,7 @@ class Site:
         self.pages["kernels/list.md"] = "\n".join(parts)
 
     def sources(self):
-        """The source files that pages link to."""
+        """Adds the source files that pages link to."""
         for path in sorted(self.linked):
             ending = path.rpartition(".")[2]
             fence = headers.fence(LEXERS.get(ending, ending), "`" * 6)
@@ -210,7 +210,7 @@ class Site:
             self.pages[f"{page}.md"] = f"# {title}\n\n{about}{toctree(entries)}"
 
     def contents(self):
-        """The trees of the navigation. Sphinx warns of a page that is in none of them."""
+        """The trees of the navigation. Sphinx warns of a page that is in no tree."""
         named, trees = {pattern for _, patterns in CONTENTS for pattern in patterns}, []
         for caption, patterns in CONTENTS:
             pages = [page for pattern in patterns for page in self.matching(pattern) if page == pattern or page not in named]
@@ -241,12 +241,12 @@ class Site:
 
 
 def toctree(entries, caption=None):
-    """A list of pages: with a caption a part of the navigation, else one on the page, too."""
+    """A list of pages for the navigation. With a caption it is hidden on the page itself."""
     return "\n".join(["", "```{toctree}", f":caption: {caption}\n:hidden:\n" if caption else ":maxdepth: 1\n", *entries, "```", ""])
 
 
 def options(program, text):
-    """What CLI11 prints about a program, as entries of Sphinx."""
+    """The `--help` of a program, as CLI11 prints it, as Sphinx entries."""
     introduction, _, rest = text.partition("Usage: ")
     usage, _, rest = rest.partition("\n")
     parts = [f"{headers.prose(introduction.strip())}\n", f"```text\n{usage}\n```\n", f"```{{program}} {program}\n```\n"]

@@ -142,7 +142,7 @@ static constexpr std::array<std::string_view, specialCount> specials = {"tid.x",
 
 const char *nameOf(Special special) { return specials[static_cast<size_t>(special)].data(); }
 
-/// Number of the special register whose name without `%` is `name`, and after the dot `part`; −1: none.
+/// The number of the special register `%name`, or `%name.part`; −1 if there is none.
 static int specialNamed(std::string_view name, std::string_view part) {
   if (name.starts_with("envreg") && part.empty()) {
     const std::string_view digits = name.substr(6);

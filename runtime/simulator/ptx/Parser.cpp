@@ -54,7 +54,7 @@ private:
   void parseAlias();
   void resolveAliases();
 
-  std::vector<std::pair<int, int>> aliases; // functions: alias and name
+  std::vector<std::pair<int, int>> aliases; // functions: the alias, and the function that it names
   Module &module;
   Tokens tokens;
   Place place; // of the last `.loc`
@@ -184,7 +184,7 @@ void Parser::resolveAliases() {
 void Parser::addVariable(Variable variable) {
   if (const int known = module.findVariable(variable.name); known >= 0) {
     if (module.variables[static_cast<size_t>(known)].isExternal || variable.isExternal)
-      return; // declared before
+      return; // one of the two is only a declaration
     fail(fmt::format("one variable '{}'", variable.name));
   }
   module.variables.push_back(std::move(variable));

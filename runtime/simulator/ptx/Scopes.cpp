@@ -19,7 +19,7 @@ int Scopes::makeRegister(std::string_view name, Type type, int number) {
 }
 
 bool Scopes::addRegister(std::string_view name, Type type) {
-  if (name == "_") { // cannot be referred to
+  if (name == "_") { // no operand can refer to it
     makeRegister(name, type, -1);
     return true;
   }

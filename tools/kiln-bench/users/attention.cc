@@ -34,7 +34,7 @@ static void windowAttention(View q, View k, View v, View slopes, View o, Tile sc
   Online online(cfg.bm, D);
   Tile first = max(m - cfg.window + 1, 0) / cfg.bn * cfg.bn;
   for (Tile n : range(first, min(m + cfg.bm, k.dim(2)), cfg.bn)) {
-    Tile far = rows - (cast(n, i32) + iota(cfg.bn)); // (BM, BN): how far back a key lies
+    Tile far = rows - (cast(n, i32) + iota(cfg.bn)); // (BM, BN): the key's distance
     Tile s = fma(cast(far, f32), -slope, dot(query, transpose(load(k, {b, shared, n, 0}, {cfg.bn, D}))) * unit);
     s = where((far >= 0) & (far < cfg.window), s, -infinity);
     online.add(s, load(v, {b, shared, n, 0}, {cfg.bn, D}));

@@ -1,4 +1,4 @@
-// The page that --report fills: page.html, with `{{DATA}}` in place of the data.
+// The template of --report's page: page.html, with `{{DATA}}` in place of the data.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Collects what the page shows.
+// Collects the data of the page.
 
 #include "tools/kilnc/report/Report.h"
 
@@ -33,7 +33,7 @@ Report::Report(const Head &head) : isBuiltIn(head.isBuiltIn) {
 
 // --- Sources ---------------------------------------------------------------------------------------------------------
 
-/// The lines of a source; null where it is not to be had, as that of a built-in kernel of an installed kilnc.
+/// The lines of a source file; null if it cannot be read, as for a built-in kernel of an installed kilnc.
 static Json sourceOf(const std::string &name, bool isBuiltIn) {
   constexpr int64_t most = 4 << 20;
   try {
@@ -43,7 +43,7 @@ static Json sourceOf(const std::string &name, bool isBuiltIn) {
   }
 }
 
-/// The number of a file among data["files"], and a line: `[0, 17]`.
+/// The index of a file in data["files"], where it is added if it is missing, and a line: `[0, 17]`.
 Json Report::placeOf(const std::string &file, int64_t line) {
   Json &files = data["files"];
   size_t number = 0;
@@ -54,7 +54,7 @@ Json Report::placeOf(const std::string &file, int64_t line) {
   return {number, line};
 }
 
-/// Of `file:line`; null where there is none.
+/// As above, for the text `file:line`; null for other texts.
 Json Report::placeOf(const std::string &source) {
   const auto [file, number] = llvm::StringRef(source).rsplit(':');
   int64_t line = 0;
@@ -63,9 +63,10 @@ Json Report::placeOf(const std::string &source) {
 
 // --- The compilation -------------------------------------------------------------------------------------------------
 
-/// Of each element, by rows: `thread · values of a thread + stored index`, as --picture writes `thread:index`.
+/// Adds a layout with, for each element in row-major order, `thread · values of a thread + stored index`, the pair that
+/// --picture shows as `thread:index`. The entry stays null for a layout that is too large to draw.
 void Report::addLayout(const std::string &text) {
-  constexpr size_t mostElements = 1 << 16; // of a picture that anyone looks at
+  constexpr size_t mostElements = 1 << 16; // larger layouts are not drawn
   Json &layout = data["layouts"][text];
   const auto parsed = simt::TileLayout::parse(text, [](const llvm::Twine &) {});
   if (llvm::failed(parsed))
@@ -98,7 +99,7 @@ void Report::add(const lowering::CompilationRecord &record) {
   Json lines = Json::array();
   for (const auto &[file, number, texts] : record.explanation.byLine())
     for (const std::string &text : texts) {
-      const auto [what, layout] = llvm::StringRef(text).rsplit("; "); // a layout stands last
+      const auto [what, layout] = llvm::StringRef(text).rsplit("; "); // a layout comes last
       const bool hasLayout = llvm::succeeded(simt::TileLayout::parse(layout, [](const llvm::Twine &) {}));
       Json entry = {{"at", number ? placeOf(file, number) : Json()}, {"text", hasLayout ? what.str() : text}};
       if (hasLayout) {
@@ -113,7 +114,8 @@ void Report::add(const lowering::CompilationRecord &record) {
 
 // --- The launch ------------------------------------------------------------------------------------------------------
 
-/// Operations of the main loop's pipes and what follows, on one machine.
+/// The prediction for one machine: clocks of each pipe in an iteration of the main loop (without a loop: in a program),
+/// the limit, the time, and the machine's rates for the roofline.
 static Json predicted(const bench::MachineRates &machine, const bench::LaunchWork &work) {
   using bench::Pipes;
   const bench::Prediction prediction = bench::predict(machine, work);
@@ -135,7 +137,7 @@ static Json predicted(const bench::MachineRates &machine, const bench::LaunchWor
           {"reached", work.programs / prediction.seconds}};
 }
 
-/// The pipe model's account of the launch.
+/// The pipe model's prediction of the launch, on all machines.
 static Json predictionOf(const Launch &launch, const LaunchRecord &record, const GpuFacts &gpu) {
   const bench::Sample sample =
       bench::sampleOf(*record.program, *record.metrics, record.sharedBytes, bench::programsOf(launch));
@@ -155,7 +157,7 @@ static Json predictionOf(const Launch &launch, const LaunchRecord &record, const
           {"most_warps", occupancy.mostWarps},
           {"limit", occupancy.limit},
           {"unit", hasProducts ? "tensor" : "float"},
-          {"operations", hasProducts ? work.program.mmaOperations : floats}, // of a program
+          {"operations", hasProducts ? work.program.mmaOperations : floats}, // per program
           {"memory_bytes", work.memoryBytes},
           {"machines", machines}};
 }
@@ -192,7 +194,7 @@ void Report::add(const Launch &launch, const LaunchRecord &record, const GpuFact
 
 // --- The page --------------------------------------------------------------------------------------------------------
 
-/// JSON as the content of a <script>, in which `<` may begin no end of it; only strings hold that character.
+/// JSON as the content of a <script>. `<` is escaped, because it could begin the end tag; only strings contain it.
 static std::string embedded(const Json &data) {
   std::string safe;
   for (const char c : data.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace))

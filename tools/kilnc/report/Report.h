@@ -4,11 +4,12 @@
 //     kilnc --kernel=softmax --run --grid=2 --args='f32[8x100], f32[8x100]' --device=simulator:sm_80 --report
 //     softmax.html
 //
-// The page (page.html) draws what it finds in a JSON object that is embedded in it. Report collects that object:
+// The page (page.html) draws the JSON object that is embedded in it. Report collects that object:
 //
 //     files        the sources that locations name: path, lines
-//     stages       each stage of the compilation: name, lines, and of each line the [file, line] that it comes from
-//     explanation  that of --explain, with layouts by their texts; layouts: their cells
+//     stages       the stages of the compilation: name, lines, and for each line its source [file, line]
+//     explanation  the output of --explain, with layouts as text
+//     layouts      the cells of each layout, by its text
 //     launch       after --run on a simulator: counts by instruction, findings, occupancy, the pipe model's prediction
 
 #pragma once
@@ -23,7 +24,7 @@ namespace kiln::tools {
 
 class Report {
 public:
-  /// What the page's head shows; empty parts are left out. `isBuiltIn`: sources are looked for where kilnc was built.
+  /// The page's head; empty fields are left out. `isBuiltIn`: sources are read from the source folder of kilnc's build.
   struct Head {
     std::string kernel, target, config, arguments, grid;
     bool isBuiltIn = false;
@@ -31,9 +32,9 @@ public:
   explicit Report(const Head &head);
 
   void add(const lowering::CompilationRecord &record);
-  /// A launch that a simulator counted; `gpu` is what it simulates.
+  /// Adds a launch that a simulator counted; `gpu` is the simulated GPU.
   void add(const Launch &launch, const LaunchRecord &record, const GpuFacts &gpu);
-  /// How long the launch took, or how it failed.
+  /// The time of the launch, or its error.
   void setTime(const std::string &text) { data["time"] = text; }
   void setError(const std::string &text) { data["error"] = text; }
 
