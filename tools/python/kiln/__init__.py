@@ -104,6 +104,9 @@ class Kernel:
         config = _c.library.kiln_kernel_config(handle).decode()
         self.config = dict(field.split("=", 1) for field in config.split(",") if field)
 
+    def __call__(self, *_, **__):
+        raise TypeError(f"kernel '{self.name}': a launch requires a grid; write kernel[grid](…)")
+
     def __getitem__(self, grid):
         return lambda *arguments, **named: self._launch(grid, arguments, named)
 
@@ -138,7 +141,7 @@ class Kernel:
         if not 1 <= len(grid) <= 3:
             raise Error(f"kernel '{self.name}': expected a grid of 1 to 3 extents, but got {len(grid)}")
         extents = (ctypes.c_int64 * 3)(*grid, *[1] * (3 - len(grid)))
-        packed, arrays = _c.arguments_of(values)
+        packed, arrays = _c.arguments_of(values, self.arguments)
         device = _device_of(arrays)
         text = ",".join(f"{name}={value}" for name, value in config.items()).encode()
         with _ordered(device, arrays):
@@ -148,7 +151,7 @@ class Kernel:
         """The config that `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`: from
         the file that the environment's KILN_FINDINGS names; empty without a finding."""
         values, _ = self._values(arguments, named)
-        packed, arrays = _c.arguments_of(values)
+        packed, arrays = _c.arguments_of(values, self.arguments)
         text = ctypes.c_char_p()
         _c.check(_c.library.kiln_tuned(_device_of(arrays)._handle, self._handle, packed, len(values), ctypes.byref(text)))
         return dict(field.split("=", 1) for field in text.value.decode().split(",") if field)

@@ -256,14 +256,17 @@ def _scalar(x):
     return argument
 
 
-def arguments_of(values):
-    """What the C interface takes for arrays, numbers and None; and the arrays, which must live as long."""
+def arguments_of(values, names=()):
+    """Arrays, numbers and None in the form of the C interface, and the arrays, which must live as long. `names` are for errors."""
     arguments, arrays = (Argument * len(values))(), []
     for i, value in enumerate(values):
         if is_number(value):
             arguments[i] = _scalar(value)
         elif value is not None:
-            each = array_of(value)
+            try:
+                each = array_of(value)
+            except Error as error:
+                raise Error(f"argument '{names[i]}': {error}" if i < len(names) and names[i] else str(error)) from None
             arrays.append(each)
             arguments[i].tensor = ctypes.pointer(each.tensor)
             arguments[i].is_read_only = each.is_read_only
