@@ -63,8 +63,8 @@ std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool i
     return {};
   const int64_t each = cdiv(ranks, settings.accumulate);
   if (!isCut || settings.order == DataOrder::llmc || settings.batch % each != 0)
-    throw Error(fmt::format("expected '--accumulate' to be at least the number of ranks{}, but got {} micro-batches of "
-                            "{} sequences for {} ranks",
+    throw Error(fmt::format("expected '--accumulate' to be at least the number of ranks{}, but got "
+                            "--accumulate {} and --batch {} for {} ranks",
                             isCut ? ", or '--batch' to be a multiple of the ranks for each micro-batch" : "",
                             settings.accumulate, settings.batch, ranks));
   cut(settings, settings.parts * each);

@@ -86,7 +86,8 @@ std::string Tuning::differenceOf(const Contents &got, const Contents &expected) 
     auto rest = static_cast<int64_t>(at);
     for (size_t d = tensor.extents().size(); d-- > 0; rest /= tensor.extents()[d])
       place = std::to_string(rest % tensor.extents()[d]) + (place.empty() ? "" : ", ") + place;
-    return fmt::format("expected the default's result, {} at ({}) of {}, but got {}",
+    return fmt::format("expected the default's result, {} at ({}) of {}, but got {}; if the field changes the order of "
+                       "sums, mark it with .changing() and add --vary-results",
                        toDoubles(&expected[i][at * size], tensor.type(), 1)[0], place, kernel.called(i),
                        toDoubles(&got[i][at * size], tensor.type(), 1)[0]);
   }

@@ -81,6 +81,9 @@ std::string Tuning::table(const std::vector<Ranked> &ranked) const {
   const auto line = [&](const Ranked &each, const std::string &mark) {
     return fmt::format("{:>12.2f} {:<6} {}{}\n", each.value, measure.unit(), candidates[each.index].config, mark);
   };
+  const auto dropped = [&](const Ranked &each) {
+    return each.rounds < ranked[0].rounds ? fmt::format("  (dropped in round {})", each.rounds) : "";
+  };
   constexpr size_t most = 8;
   bool sawDefault = false;
   for (size_t i = 0; i < ranked.size(); ++i) {
@@ -89,7 +92,7 @@ std::string Tuning::table(const std::vector<Ranked> &ranked) const {
       continue;
     sawDefault |= isDefault;
     if (i < most || isDefault || options.exhaustive)
-      text += line(ranked[i], isDefault ? "  (default)" : "");
+      text += line(ranked[i], isDefault ? "  (default)" : dropped(ranked[i]));
   }
   text += leftOut;
   size_t measured = 0, compiled = 0;
@@ -101,7 +104,7 @@ std::string Tuning::table(const std::vector<Ranked> &ranked) const {
   text += fmt::format("best of {} configs: {}, {:.2f} times as fast as the default, in {:.1f} s\n", measured,
                       candidates[ranked[0].index].config, faster / ranked[0].value, elapsed());
   if (refused)
-    text += fmt::format("{} more do not suit this device\n", refused);
+    text += fmt::format("{} more were left out by the kernel's constraint\n", refused);
   const auto late = std::count_if(candidates.begin(), candidates.end(),
                                   [](const Candidate &c) { return !c.executable && c.error.empty(); });
   if (late || measured < compiled)

@@ -62,7 +62,7 @@ TEST_F(Mpirun, AStepIsCutForItsRanks) {
   EXPECT_NEAR(rows(out)[0].at("loss").get<double>(), want, 1e-6 * want);
   const Result three = trainOn(3, folder / "three", {"--steps", "1"});
   EXPECT_EQ(three.status, 2);
-  EXPECT_NE(three.output.find("but got 1 of 4 sequences for 3 ranks"), std::string::npos) << three.output;
+  EXPECT_NE(three.output.find("but got --accumulate 1 and --batch 4 for 3 ranks"), std::string::npos) << three.output;
 }
 
 // What is asked to stop, all of it or one process, stops after a checkpoint of a whole step.
