@@ -73,7 +73,7 @@ void hostFirst(View a) {
   bool first = true;
   // expected-note@+1 {{in the body of this loop or branch}}
   for (Tile k : range(8)) {
-    // expected-error@+1 {{different when a body is traced again; use a tile for what changes while the kernel runs}}
+    // expected-error@+1 {{differs when the body is traced again; use a Tile for a value that changes}}
     store(a, {k}, first ? 1 : 2);
     first = false;
   }
@@ -83,7 +83,7 @@ const ErrorCase hostFirstCase("HostState", "FirstIterationIsSpecial", hostFirst,
 void hostPointer(View a) {
   Tile x = zeros(f32, {4}), y = x + 1;
   Tile *current = &x;
-  // expected-error@+1 {{different when a body is traced again}}
+  // expected-error@+1 {{differs when the body is traced again}}
   for (Tile k : range(8)) {
     *current = *current + 1;
     current = current == &x ? &y : &x;
@@ -95,7 +95,7 @@ const ErrorCase hostPointerCase("HostState", "PointerToTileMoves", hostPointer, 
 // Vectors change places as a whole: the tiles stay where they are.
 void hostVectors(View a) {
   std::vector<Tile> x{zeros(f32, {4})}, y{full(f32, {4}, 1)};
-  // expected-error@+1 {{different when a body is traced again}}
+  // expected-error@+1 {{differs when the body is traced again}}
   for (Tile k : range(8)) {
     std::swap(x, y);
     x[0] = x[0] + 1;
@@ -108,7 +108,7 @@ void hostView(View a, View b) {
   View current = a;
   // expected-note@+1 {{in the body of this loop or branch}}
   for (Tile k : range(8)) {
-    store(current, {k}, 1); // expected-error {{different when a body is traced again}}
+    store(current, {k}, 1); // expected-error {{differs when the body is traced again}}
     current = b;
   }
 }
@@ -121,14 +121,14 @@ void flagAfter(View a) {
   bool found = false;
   if_(program_id() == 0, [&] { found = true; });
   if (found)
-    store(a, {0}, 1); // expected-error {{different when a body is left out; use a tile for what changes}}
+    store(a, {0}, 1); // expected-error {{differs when the body is left out; use a Tile for a value that changes}}
 }
 const ErrorCase flagAfterCase("HostState", "FlagReadAfterBranch", flagAfter, {row});
 
 void viewAfter(View a, View b) {
   View chosen = a;
   if_(program_id() == 0, [&] { chosen = b; });
-  store(chosen, {0}, 1); // expected-error {{different when a body is left out}}
+  store(chosen, {0}, 1); // expected-error {{differs when the body is left out}}
 }
 const ErrorCase viewAfterCase("HostState", "ViewChosenInBranch", viewAfter, {row, row});
 
@@ -137,7 +137,7 @@ void valueAfter(View a) {
   int last = 0;
   for (Tile k : range(a.dim(0)))
     last = 5;
-  store(a, {0}, last); // expected-error {{different when a body is left out}}
+  store(a, {0}, last); // expected-error {{differs when the body is left out}}
 }
 const ErrorCase valueAfterCase("HostState", "ValueReadAfterLoop", valueAfter, {row});
 
@@ -147,7 +147,7 @@ void nestedAfter(View a, Tile n) {
   for (Tile k : range(8)) {
     int which = 1;
     if_(k < n, [&] { which = 2; });
-    store(a, {k}, which); // expected-error {{different when a body is left out}}
+    store(a, {k}, which); // expected-error {{differs when the body is left out}}
   }
 }
 const ErrorCase nestedAfterCase("HostState", "ValueReadInOuterBody", nestedAfter, {row, scalar(i64)});
@@ -157,7 +157,7 @@ void loopAfter(View a) {
   bool found = false;
   if_(program_id() == 0, [&] { found = true; });
   if (found)
-    for (Tile k : range(8)) // expected-error {{different when a body is left out}}
+    for (Tile k : range(8)) // expected-error {{differs when the body is left out}}
       store(a, {k}, 1);
 }
 const ErrorCase loopAfterCase("HostState", "LoopDependsOnBranch", loopAfter, {row});
@@ -165,7 +165,7 @@ const ErrorCase loopAfterCase("HostState", "LoopDependsOnBranch", loopAfter, {ro
 // A tile of one trace is unset in the next.
 void staticTile(View a) {
   static Tile kept = zeros(f32, {4});
-  store(a, {0}, kept); // expected-error {{different when a body is traced again}}
+  store(a, {0}, kept); // expected-error {{differs when the body is traced again}}
 }
 const ErrorCase staticTileCase("HostState", "StaticTile", staticTile, {row});
 

@@ -82,7 +82,7 @@ void changedSign(View a) {
   // expected-note@+1 {{declared here}}
   Tile n = load(a, {0}, {4});
   for (Tile i : range(3))
-    // expected-error@+1 {{expected a tile that a loop body must keep its type and shape u8[4], but got i8[4]}}
+    // expected-error@+1 {{a tile that a loop body changes must keep its type and shape u8[4], but got i8[4]}}
     n = cast(n, i8);
 }
 const ErrorCase changedSignCase("Numbers", "LoopsKeepTheSign", changedSign, {view(u8, {8})});

@@ -39,11 +39,11 @@ void functions(View a) {
   // expected-error@+1 {{'reduce' expected a function that changes no tile from outside}}
   reduce(x, 0, [&](Tile p, Tile q) { return total = p + q; });
   reduce(x, 0, [&](Tile p, Tile q) {
-    // expected-error@+1 {{'reduce' expected a function that computes with scalars, and neither reads}}
+    // expected-error@+1 {{'reduce' expected a function of scalars that reads neither tiles nor memory}}
     return p + q * sum(x);
   });
   scan(x, 0, [&](Tile p, Tile q) {
-    // expected-error@+1 {{'scan' expected a function that computes with scalars, and neither reads}}
+    // expected-error@+1 {{'scan' expected a function of scalars that reads neither tiles nor memory}}
     return p + q * load(a, {0});
   });
   reduce(x, 0, [&](Tile p, Tile q) { return p + q * total; });

@@ -137,13 +137,16 @@ TEST_P(Leave, RangesCountTo64BitBounds) {
                                                                             {most - 5, most, most},
                                                                             {least, most, most},
                                                                             {least, most, int64_t{1} << 62},
-                                                                            {0, 3, -2}})
+                                                                            {0, 3, -2},
+                                                                            {0, 3, 0},
+                                                                            {9, 0, -2},
+                                                                            {most, least, -most}})
     for (const int64_t rounds : {1, 2, 6}) {
       const Tensor out = tensor(i64, {8}, Raw(8, 77));
       launch(collectKernel, {out.ref(), begin, end, step, rounds});
       std::vector<int64_t> want(8, 77);
       int64_t count = 0;
-      for (__int128 i = begin; i < end && count < rounds; i += std::max<int64_t>(step, 1))
+      for (__int128 i = begin; (step < 0 ? i > end : i < end) && count < rounds; i += step == 0 ? 1 : step)
         want[count++] = static_cast<int64_t>(i);
       EXPECT_EQ(read(out), numbers(want)) << fmt::format("range({}, {}, {}), {} rounds", begin, end, step, rounds);
     }
