@@ -86,7 +86,7 @@ void addMemoryFlags(CLI::App *app, SettingOptions &o) {
       addSettingFlag(app, setting, o);
 }
 
-/// Flags of other trainers, with dashes, and Kiln's names.
+/// Flags of other trainers and former flags, with dashes, and their names here.
 static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"--batch-size", "--batch"},
     {"--bf16", "--dtype"},
@@ -100,6 +100,7 @@ static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"--fp16", "--dtype"},
     {"--grad-clip", "--clip"},
     {"--gradient-accumulation-steps", "--accumulate"},
+    {"--group-norms", "--gradient-norms"},
     {"--init-from", "--init"},
     {"--init-scale", "--loss-scale"},
     {"--learning-rate", "--lr"},

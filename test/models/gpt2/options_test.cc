@@ -230,6 +230,7 @@ TEST(Options, AFarFlagSuggestsNothing) {
 // The flags of nanoGPT, llm.c and Hugging Face's trainer lead to ours, in either spelling.
 TEST(Options, TheNamesOfOtherTrainersLeadToOurs) {
   const std::pair<const char *, const char *> names[] = {{"--batch-size", "--batch"},
+                                                         {"--group-norms", "--gradient-norms"},
                                                          {"--batch_size=12", "--batch"},
                                                          {"--learning-rate", "--lr"},
                                                          {"--block-size", "--context"},
