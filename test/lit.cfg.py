@@ -7,6 +7,7 @@ lit is pointed at the build folder: `lit -v build/test/dialect/round-trip.mlir`.
 
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -42,6 +43,15 @@ if "avx512vl" in flags:
     config.available_features.add("avx512")
 if "avx512_bf16" in flags:
     config.available_features.add("avx512-bf16")
+
+# What makes the reference site: Sphinx, a reader of Markdown and a theme, for the Python that sphinx-build runs with.
+sphinx = shutil.which("sphinx-build")
+if sphinx:
+    with open(sphinx, encoding="utf-8") as script:
+        python = script.readline().removeprefix("#!").split()
+    looked = "import importlib.util as u, sys; sys.exit(not (u.find_spec('myst_parser') and u.find_spec('furo')))"
+    if subprocess.run([*python, "-c", looked], check=False).returncode == 0:
+        config.available_features.add("sphinx")
 
 # A browser that looks at pages without a window (`REQUIRES: chromium`, and the substitution %chromium).
 chromium = next(filter(None, map(shutil.which, ["chromium-headless-shell", "chromium", "google-chrome"])), None)

@@ -206,6 +206,9 @@ def entry(item, domain, linked, level=7):
         name = re.sub(r"\s*:\s*\w+$", "", kind[3]) if noun.startswith("enum") else kind[3]
         inner = listing(body(code)) if noun.startswith("enum") else members(code, domain, linked)
         return directive(f"{domain}:{noun}", (kind[1] or "") + name, f"{about}\n\n{inner}", level)
+    concept = re.match(r"(template <.*?>) concept (\w+) = (.*);", head)
+    if concept:
+        return directive(f"{domain}:concept", f"{concept[1]} {concept[2]}", f"{about}\n\n{listing(concept[3])}", level)
     if re.match(r"using \w+ =", code):
         return directive(f"{domain}:type", signature(code)[6:], about, level)
     if code.startswith("typedef"):
