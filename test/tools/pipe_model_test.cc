@@ -7,6 +7,7 @@
 namespace kiln::bench::test {
 
 static const MachineRates &a100() { return machines()[0]; }
+static const MachineRates &h100() { return machines()[1]; }
 
 /// A round of a product of 128 × 128 × 64 in bf16 by tiles of wm × wn a warp: each warp reads its rows of A and columns
 /// of B from shared memory, and all that is read comes there by asynchronous copies.
@@ -71,14 +72,13 @@ TEST(PipeModelTest, TypesOfProducts) {
 
 // What groups of warps ask for goes at the rate of a machine that has it, the rest beside it at that of warps.
 TEST(PipeModelTest, ProductsOfGroups) {
-  const MachineRates &h200 = machines()[1];
   Work work;
   work.mmaOperations = 3 * 4096;
   work.mmaType = "bf16";
-  const double byWarps = pipesOf(h200, work, 0).clocks[Pipes::tensor];
+  const double byWarps = pipesOf(h100(), work, 0).clocks[Pipes::tensor];
   EXPECT_DOUBLE_EQ(byWarps, 3 * 6.26 / 4);
   work.groupOperations = 2 * 4096;
-  EXPECT_DOUBLE_EQ(pipesOf(h200, work, 0).clocks[Pipes::tensor], 2 + 6.26 / 4);
+  EXPECT_DOUBLE_EQ(pipesOf(h100(), work, 0).clocks[Pipes::tensor], 2 + 6.26 / 4);
   EXPECT_EQ(pipesOf(a100(), work, 0).clocks[Pipes::tensor], 6); // which has none
 }
 
@@ -154,8 +154,68 @@ TEST(PipeModelTest, Memory) {
   LaunchWork launch = heavyLaunch(1);
   launch.memoryBytes = a100().memoryRate;
   const Prediction prediction = predict(a100(), launch);
-  EXPECT_TRUE(prediction.isMemoryBound);
+  EXPECT_STREQ(prediction.binds, "memory");
   EXPECT_DOUBLE_EQ(prediction.seconds, 1 + a100().start);
+}
+
+// Data that L2 keeps between launches does not come from memory.
+TEST(PipeModelTest, KeptData) {
+  LaunchWork launch = heavyLaunch(1);
+  launch.program.mmaOperations = 0;
+  launch.memoryBytes = a100().l2Kept;
+  EXPECT_STRNE(predict(a100(), launch).binds, "memory");
+  launch.memoryBytes += 1;
+  EXPECT_STREQ(predict(a100(), launch).binds, "memory");
+}
+
+/// Programs whose loop has 10 iterations of 4096 clocks of wgmma, one program an SM, and as many clocks outside it.
+static LaunchWork loopLaunch() {
+  LaunchWork launch;
+  launch.round.mmaOperations = launch.round.groupOperations = 4096.0 * 4096;
+  launch.round.mmaType = "bf16";
+  launch.rounds = 10;
+  launch.program.add(launch.round, launch.rounds);
+  launch.program.counts[Class::integer] = 4096 * h100().issued;
+  launch.programs = h100().sms;
+  return launch;
+}
+static double clocksOf(const LaunchWork &launch) {
+  return (predict(h100(), launch).seconds - h100().start) * h100().productClock;
+}
+
+// The prologue and the epilogue of a program are not overlapped with its own loop, but with programs beside it.
+TEST(PipeModelTest, OutsideTheLoop) {
+  LaunchWork launch = loopLaunch();
+  const double outside = 4096 * h100().issued * 32 / h100().integer; // the integer pipe is slower than the issue
+  EXPECT_NEAR(clocksOf(launch), 10 * 4096 + outside + h100().memoryLatency, 1);
+  EXPECT_STREQ(predict(h100(), launch).binds, "tensor");
+  launch.programs *= 4;
+  launch.residents = 4;
+  EXPECT_NEAR(clocksOf(launch), 4 * 10 * 4096, 1);
+}
+
+// Warps that wait for all their products let the tensor cores drain, and their other instructions come after.
+TEST(PipeModelTest, Drains) {
+  LaunchWork launch = loopLaunch();
+  launch.round.counts[Class::fp] = 400; // 100 clocks of issue
+  launch.program.counts[Class::fp] = 4000;
+  const double overlapped = clocksOf(launch);
+  launch.round.drains = 2;
+  launch.round.drainedOperations = launch.round.mmaOperations / 2;
+  EXPECT_EQ(clocksOf(launch), overlapped); // less than the other products take
+  launch.round.drainedOperations = launch.round.mmaOperations;
+  EXPECT_NEAR(clocksOf(launch), overlapped + 10 * (100 + 2 * h100().drain), 1);
+  EXPECT_STREQ(predict(h100(), launch).binds, "waits");
+  EXPECT_EQ(predict(a100(), launch).iteration, predict(a100(), loopLaunch()).iteration); // it has no wgmma
+}
+
+// Loads outside the loop are waited for, and all SMs load at the same time.
+TEST(PipeModelTest, LateLoads) {
+  LaunchWork launch = loopLaunch();
+  const double before = clocksOf(launch);
+  launch.lateBytes = 1e6;
+  const double transfer = 1e6 * h100().sms / h100().memoryRate * h100().productClock;
+  EXPECT_NEAR(clocksOf(launch), before + transfer + h100().memoryLatency, 1);
 }
 
 // Only the order counts, and equal numbers share their ranks.

@@ -89,6 +89,34 @@ TEST_F(SampleTest, Spread) {
   EXPECT_EQ(sample(plan, 2).rounds, (2 + 6) / 2.0);
 }
 
+// Warps of a product issue the next iteration's products before they wait for the last one's. Attention's softmax needs
+// the scores at once.
+TEST_F(SampleTest, Drains) {
+  device = Device::open("simulator:sm_90a");
+  constexpr int64_t size = 256;
+  const TensorRef a = make({size, size}, bf16), b = make({size, size}, bf16), c = make({size, size}, bf16);
+  MatmulConfig products;
+  products.bm = products.bn = 128;
+  products.bk = 64;
+  products.warps = 8;
+  products.stages = 4; // with fewer, a copy would overwrite operands of products that run
+  const Sample matmul = sample(planMatmul(device->target(), Layout::nn, a, b, c, false, products));
+  EXPECT_EQ(matmul.round.groupOperations, 2.0 * 128 * 128 * 64);
+  EXPECT_EQ(matmul.round.drains, 0);
+  EXPECT_EQ(matmul.round.drainedOperations, 0);
+
+  AttentionConfig config;
+  config.bm = config.bn = 64;
+  const Shape extents = {1, 1, 512, 64};
+  const TensorRef q = make(extents, bf16), k = make(extents, bf16), v = make(extents, bf16), o = make(extents, bf16);
+  const Sample attention = sample(planAttention(device->target(), q, k, v, o, make({1, 1, 512}, f32), 1, {}, config));
+  EXPECT_EQ(attention.round.groupOperations, 2 * 2.0 * 64 * 64 * 64);
+  EXPECT_GE(attention.round.drains, 1);
+  EXPECT_GE(attention.round.drainedOperations, attention.round.groupOperations / 2);
+  // Q and the probabilities are in registers, K and V in shared memory.
+  EXPECT_EQ(attention.round.wavefronts - attention.ofRound.wavefronts, 2.0 * 64 * 64 * 2 / 128);
+}
+
 namespace {
 struct RatchetTest : SampleTest {
   StaticRow row() {

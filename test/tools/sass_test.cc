@@ -67,6 +67,19 @@ TEST(SassTest, Guards) {
   EXPECT_EQ(kernel.code[6].operands, "`(.L_x_2)");
 }
 
+// Padding that is never executed is no instruction.
+TEST(SassTest, Padding) {
+  const char *const padded = R"(	.section	.text.product,"ax",@progbits
+.text.product:
+        /*0000*/               @!PT LDS RZ, [RZ] ;
+        /*0010*/               @!P1 LDS R0, [R1] ;
+)";
+  const std::vector<SassKernel> kernels = readSass(padded);
+  ASSERT_EQ(kernels.size(), 1u);
+  ASSERT_EQ(kernels[0].code.size(), 1u);
+  EXPECT_EQ(kernels[0].code[0].operands, "R0, [R1]");
+}
+
 // Only innermost loops count, and a branch to itself, with which each kernel ends, is none.
 TEST(SassTest, Loops) {
   const SassKernel kernel = readSass(text)[0];

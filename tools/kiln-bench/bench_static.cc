@@ -37,9 +37,9 @@ static constexpr Column staticColumns[] = {{"per mma", "/sass/loop/per_mma", 7},
                                            {"A100", "/predicted/A100/binds", 7},
                                            {"", "/predicted/A100/tensor_share", 5},
                                            {"us", "/predicted/A100/us", 9},
-                                           {"H200", "/predicted/H200/binds", 7},
-                                           {"", "/predicted/H200/tensor_share", 5},
-                                           {"us", "/predicted/H200/us", 9}};
+                                           {"H100", "/predicted/H100/binds", 7},
+                                           {"", "/predicted/H100/tensor_share", 5},
+                                           {"us", "/predicted/H100/us", 9}};
 static constexpr Column userColumns[] = {{"kiln", "/per_1024", 9},
                                          {"triton", "/triton/per_1024", 9},
                                          {"ratio", "/ratio", 6},

@@ -55,16 +55,20 @@ struct Counts {
 /// What a stretch of code asks of a machine, for one warp or for a whole program.
 struct Work {
   Counts counts;
-  double mmaOperations = 0;   // 2 for each product of two numbers
-  double groupOperations = 0; // those of them that groups of four warps ask for: wgmma
-  std::string mmaType;        // of their operands: "bf16", "f16", "tf32", "s8", "f64"; empty: none
-  double wavefronts = 0;      // of shared memory, 128 bytes each at best
-  double bytes = 0;           // loaded from and stored to global memory, asked for by lanes
+  double mmaOperations = 0;     // 2 for each product of two numbers
+  double groupOperations = 0;   // those of them that groups of four warps ask for: wgmma
+  double drainedOperations = 0; // of groupOperations: those whose results the warps wait for before they issue others
+  double drains = 0;            // such waits
+  std::string mmaType;          // of their operands: "bf16", "f16", "tf32", "s8", "f64"; empty: none
+  double wavefronts = 0;        // of shared memory, 128 bytes each at best
+  double bytes = 0;             // loaded from and stored to global memory, asked for by lanes
 
   void add(const Work &others, double times = 1) {
     counts.add(others.counts, times);
     mmaOperations += times * others.mmaOperations;
     groupOperations += times * others.groupOperations;
+    drainedOperations += times * others.drainedOperations;
+    drains += times * others.drains;
     if (mmaType.empty())
       mmaType = others.mmaType;
     wavefronts += times * others.wavefronts;

@@ -1,13 +1,22 @@
-// How long a GPU takes at least, from what a kernel asks of each of its pipes. It is a prediction: no GPU is asked.
+// The time of a launch on a GPU, predicted from the work that a kernel asks of each pipe. No GPU is needed.
 //
-// An SM does so much of each kind a clock (MachineRates). The programs that an SM holds share its pipes, so that a
-// round of a loop takes as long as the pipe that has most to do; what a program waits for memory beyond that is hidden
-// by the programs beside it and by copies that were begun rounds ahead, or it is exposed:
+// MachineRates says how much work of each kind an SM does in a clock. Resident programs share the pipes of an SM. The
+// pipe with the most work bounds an iteration of the main loop, unless the warps wait for data or for products:
 //
-//     round   = max(tensor, shared, MUFU, FP, INT, issue, L2)
-//     exposed = max(0, latency − rounds ahead · round)
-//     SM      = max(programs · pipes of a whole program, one program alone with what is exposed)
-//     launch  = start + max(groups of programs on the busiest SM, bytes / rate of memory)
+//     overlapped = max(tensor, shared, MUFU, FP, INT, issue, L2)
+//     drained    = drained products + waits · drain + issue
+//     iteration  = max(overlapped, drained)
+//     exposed    = max(0, latency − iterations ahead · iteration)
+//     outside    = max over the pipes of the work outside the loop
+//     alone      = memory latency + first operands + iterations · (iteration + exposed) + late loads + outside
+//     SM         = max(programs · work of a program, alone)
+//     launch     = start + max(groups of programs on the busiest SM / clock, bytes / rate of L2, bytes / rate of
+//     memory)
+//
+// `drained`: if the warps wait for all products that they issued, then the tensor cores drain, and the next products
+// are issued after the instructions between. Resident programs run in lockstep: while one waits for products, the
+// others do, too, so that their times add up. The prologue and the epilogue of a program are not overlapped with its
+// own loop, only with the programs beside it.
 
 #pragma once
 
@@ -24,17 +33,20 @@ struct MachineRates {
   const char *name;
   int sms;
   double clock;                    // a second
+  double productClock;             // a second, while wgmma limits the power
   double mma16;                    // operations of mma.sync on bf16 and f16; tf32 half of it, 8-bit types twice
   double mmaGroup;                 // the same of wgmma; 0: it has none
+  double drain;                    // clocks between the last product and the next one, for warps that wait for results
   double sharedBytes;              // read or written
   double mufu, fp, integer;        // lanes
   double issued;                   // instructions of warps
   double l2Bytes;                  // from the level-2 cache
   double l2Rate, memoryRate;       // bytes a second in all, as reached
+  double l2Kept;                   // bytes that the level-2 cache keeps of one launch for the next
   double l2Latency, memoryLatency; // clocks
   double start;                    // of a launch, seconds
 };
-/// A100 and H200.
+/// A100, H100 and H200.
 std::span<const MachineRates> machines();
 
 /// Clocks of an SM that each pipe needs.
@@ -69,17 +81,20 @@ struct LaunchWork {
   double rounds = 0;      // of the main loop; 0: there is none
   double roundsAhead = 0; // that its data is asked for before it is needed
   bool loads = false;     // whether the loop loads from global memory
+  double lateBytes = 0;   // that a program with products loads outside the loop, and waits for
+  int warps = 1;          // of a program
   double programs = 0;    // of the grid
   int residents = 1;      // that an SM holds at once
   double memoryBytes = 0; // that memory moves at least
 };
 
 struct Prediction {
-  Pipes round;        // of one program
-  double exposed = 0; // clocks a round, of a program alone
+  Pipes round;            // of one program
+  double iteration = 0;   // clocks, at least those of its pipes
+  double exposed = 0;     // clocks an iteration, of a program alone
+  const char *binds = ""; // the limit of the time: a pipe, "waits" for products, "latency", "L2 rate" or "memory"
   double seconds = 0;
   double waves = 0; // full rounds of programs on all SMs; of the last one the part that is used
-  bool isMemoryBound = false;
 };
 Prediction predict(const MachineRates &machine, const LaunchWork &launch);
 

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <sstream>
+#include <utility>
 
 namespace kiln::bench {
 
@@ -41,6 +42,16 @@ struct Reader {
     return all;
   }
   bool isShared() const { return has("shared") || has("shared::cta"); }
+  /// Whether the first operand of a wgmma is in registers, as a vector.
+  bool firstInRegisters() const {
+    const auto operands = function.operandsOf(instruction);
+    return operands.size() > 1 && operands[1].kind == ptx::Operand::Kind::vector;
+  }
+  /// Waits for all products of wgmma.
+  bool drains() const {
+    const auto operands = function.operandsOf(instruction);
+    return instruction.opcode == "wgmma" && has("wait_group") && !operands.empty() && operands[0].bits == 0;
+  }
   /// Waits for an asynchronous operation.
   bool waits() const {
     return (instruction.opcode == "cp" && (has("wait_group") || has("wait_all"))) ||
@@ -110,7 +121,7 @@ static Work workOf(const Reader &r) {
     if (r.isOne({"wgmma"})) {
       constexpr double operandBytes = 32, wavefront = 128, warps = 4; // an instruction's K has 32 bytes
       work.groupOperations = work.mmaOperations;
-      work.wavefronts = (m + n) * operandBytes / wavefront / warps;
+      work.wavefronts = ((r.firstInRegisters() ? 0 : m) + n) * operandBytes / wavefront / warps;
     }
   }
   const std::vector<ptx::Type> types = r.types();
@@ -143,7 +154,7 @@ struct Loop {
 
 /// Adds the work and the traffic of the steps, divided by `by`.
 static void addSteps(const Counted &counted, Loop part, double by, Work &work, Traffic &traffic) {
-  double inFlight = 0, waits = 0;
+  double inFlight = 0, waits = 0, pending = 0;
   for (size_t step = part.begin; step < part.end; ++step) {
     if (!counted.isInstruction(step))
       continue;
@@ -151,7 +162,13 @@ static void addSteps(const Counted &counted, Loop part, double by, Work &work, T
     const Reader reader = counted.reader(step);
     const Class kind = classOf(reader);
     const auto instructions = static_cast<double>(m.instructions) / by;
-    work.add(workOf(reader), instructions);
+    const Work one = workOf(reader);
+    work.add(one, instructions);
+    pending += instructions * one.groupOperations;
+    if (reader.drains()) {
+      work.drains += instructions / counted.warps;
+      work.drainedOperations += std::exchange(pending, 0);
+    }
     work.wavefronts += static_cast<double>(m.wavefronts) / by;
     work.bytes += static_cast<double>(m.globalBytes) / by;
     traffic.wavefronts += static_cast<double>(m.wavefronts) / by;
@@ -164,6 +181,8 @@ static void addSteps(const Counted &counted, Loop part, double by, Work &work, T
     traffic.bytes += static_cast<double>(m.globalBytes) / by;
     if (!stores)
       traffic.loadBytes += static_cast<double>(m.globalBytes) / by;
+    if (kind == Class::ldg)
+      traffic.directBytes += 32 * static_cast<double>(m.sectors) / by;
     if (kind == Class::barrier)
       traffic.barriers += instructions / counted.warps;
     if (reader.waits()) {

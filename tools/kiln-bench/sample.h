@@ -21,6 +21,7 @@ struct Traffic {
   double barriers = 0, waits = 0; // each counted once for all warps
   double bytesInFlight = 0;       // of all warps, behind a wait
   double loadBytes = 0;           // asked for
+  double directBytes = 0;         // of those, to registers
 
   double bytesOfLane() const { return accesses > 0 ? bytes / accesses / 32 : 0; }
 };

@@ -166,7 +166,7 @@ static std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-/// `/*0a10*/  @!P0 BRA `(.L_x_0) ;`, or none if the line is not an instruction.
+/// `/*0a10*/  @!P0 BRA `(.L_x_0) ;`, or none if the line is not an instruction that can be executed.
 static std::optional<SassInstruction> instructionOf(std::string_view line) {
   line = trimmed(line);
   const size_t close = line.find("*/");
@@ -178,6 +178,8 @@ static std::optional<SassInstruction> instructionOf(std::string_view line) {
   line = trimmed(line.substr(0, line.rfind(';') == std::string_view::npos ? line.size() : line.rfind(';')));
   if (line.starts_with('{'))
     line = trimmed(line.substr(1)); // a dual-issued pair
+  if (line.starts_with("@!PT "))
+    return {}; // never executed: padding
   if (line.starts_with('@'))
     line = trimmed(line.substr(std::min(line.find(' '), line.size())));
   if (line.empty())

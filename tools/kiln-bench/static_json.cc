@@ -1,6 +1,7 @@
 // Rows as JSON, combined with those of the other compiler, and as tables.
 
 #include "tools/kiln-bench/static_rows.h"
+#include "tools/kiln-bench/work_json.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -97,16 +98,13 @@ static nlohmann::ordered_json jsonOf(const Traffic &traffic) {
           {"bytes_in_flight", rounded(traffic.bytesInFlight)}};
 }
 
-static nlohmann::ordered_json jsonOf(const Prediction &prediction, double rounds) {
+static nlohmann::ordered_json jsonOf(const Prediction &prediction) {
   nlohmann::ordered_json round = nlohmann::ordered_json::object();
   for (size_t i = 0; i < prediction.round.clocks.size(); ++i)
     round[Pipes::names[i]] = rounded(prediction.round.clocks[i]);
-  const char *const binds = Pipes::names[prediction.round.binding()];
-  const double tensor = prediction.round.clocks[Pipes::tensor], all = prediction.round.most() + prediction.exposed;
+  const double tensor = prediction.round.clocks[Pipes::tensor], all = prediction.iteration + prediction.exposed;
   return {{"round", round},
-          {"binds", prediction.isMemoryBound ? "memory"
-                    : rounds > 0             ? binds
-                                             : ""},
+          {"binds", prediction.binds},
           {"tensor_share", tensor > 0 ? fmt::format("{:.0f} %", 100 * tensor / all) : ""},
           {"exposed", rounded(prediction.exposed)},
           {"waves", rounded(prediction.waves)},
@@ -165,7 +163,8 @@ nlohmann::ordered_json jsonOf(const StaticRow &row, const nlohmann::json *peer) 
   if (hasLoop)
     json["round"] = jsonOf(row.sample.ofRound);
   for (size_t i = 0; i < row.predictions.size(); ++i)
-    json["predicted"][machines()[i].name] = jsonOf(row.predictions[i], row.sample.rounds);
+    json["predicted"][machines()[i].name] = jsonOf(row.predictions[i]);
+  json["launch"] = jsonOf(row.launch);
   if (row.measured)
     json["measured_us"] = rounded(*row.measured * 1e6);
   if (row.sass && problem.elements > 0) {

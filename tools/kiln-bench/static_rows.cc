@@ -27,9 +27,9 @@ static void examineOne(StaticRow &row, const Instruments &instruments, void *wor
   if (!row.assembly.sass.empty())
     row.sass = countsOf(row.assembly.sass);
   row.occupancy = occupancyOf(gpu, row.registers, row.sample);
-  const LaunchWork work = launchWorkOf(row.problem.launch, row.sample, row.sass ? &*row.sass : nullptr, row.occupancy);
+  row.launch = launchWorkOf(row.problem.launch, row.sample, row.sass ? &*row.sass : nullptr, row.occupancy);
   for (const MachineRates &machine : machines())
-    row.predictions.push_back(predict(machine, work));
+    row.predictions.push_back(predict(machine, row.launch));
 }
 
 void tellWhatIsMissing(const Instruments &instruments) {

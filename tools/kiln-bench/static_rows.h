@@ -21,7 +21,8 @@ struct StaticRow {
   bool warned = false;
   std::optional<SassCounts> sass;
   Sample sample;
-  Occupancy occupancy;                 // without ptxas by what a thread may have at most
+  Occupancy occupancy; // without ptxas by what a thread may have at most
+  LaunchWork launch;
   std::vector<Prediction> predictions; // on each of machines()
   std::optional<double> measured;      // seconds, on a GPU
 

@@ -128,7 +128,7 @@ static Json predicted(const bench::MachineRates &machine, const bench::LaunchWor
   const double all = machine.clock * machine.sms, tensorClocks = whole.clocks[Pipes::tensor];
   return {{"name", machine.name},
           {"pipes", pipes},
-          {"binding", prediction.isMemoryBound ? "memory" : Pipes::names[shown.binding()]},
+          {"binding", prediction.binds},
           {"exposed", prediction.exposed},
           {"waves", prediction.waves},
           {"us", prediction.seconds * 1e6},
