@@ -75,6 +75,8 @@ void benchPtxas(Setting &setting);
 /// Kernels by what a GPU would have to do for them, beside Triton's; a predicted step. Throws Error when a number is
 /// worse than in the ratchet's file.
 void benchStatic(Setting &setting);
+/// The times on a GPU that the pipe model needs, with the moments at which they were measured.
+void benchProbe(Setting &setting);
 /// Users' kernels by their instructions for each element, beside Triton's.
 void benchUsers(Setting &setting);
 /// The simulator of PTX: products, instructions, decoding; with its checks off and on, beside their budgets.

@@ -153,4 +153,6 @@ void bench::benchStep(Setting &setting) {
     return measureStep(setting, "nano", gpt2Named("nano").config, 4);
   measureStep(setting, "124M", config124M(f32, 12, 64), 4);
   measureStep(setting, "124M", config124M(f32), 1);
+  if (!setting.isHost())
+    measureStep(setting, "124M", config124M(f32), 8);
 }

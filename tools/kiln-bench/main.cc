@@ -1,6 +1,6 @@
 // kiln-bench: Kiln's speed, compared with a peer or with the machine's peak in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|views|vmap|step|token|launch|compile|ptxas|static|users|simulator
+//     kiln-bench matmul|attention|layernorm|views|vmap|step|token|launch|compile|ptxas|static|probe|users|simulator
 //         [--device D] [--dtype T] [--precision P] [--threads N] [--json F] [--quick]
 //     kiln-bench static [--nvdisasm P] [--triton F] [--ratchet F [--accept]] [--read F]
 
@@ -68,6 +68,13 @@ static const Bench benches[] = {
      {bf16, f16},
      false,
      "simulator:sm_80",
+     "bf16"},
+    {"probe",
+     "times on a GPU that the performance model needs: cold and warm caches, open configs, loops, the L2 rate",
+     bench::benchProbe,
+     {bf16, f16},
+     false,
+     "cuda:0",
      "bf16"},
     {"users",
      "instructions of users' kernels on a GPU for each element, beside Triton's",

@@ -3,12 +3,20 @@
 
 import json
 import sys
+import time
 
 OUTCOMES = {"A.Equal": "equal", "A.Faults": "fault", "B.Varies": "varies", "B.Refused": "refused"}
 
 if sys.argv[1] == "approximations":
     print('{"instruction": "ex2", "max_ulp": 2}')
     sys.exit(3)
+if sys.argv[1:3] == ["bench", "probe"]:
+    begin = time.time()
+    time.sleep(0.5)
+    row = {"bench": "probe", "part": "loop", "name": "nn", "us": 2, "begin": begin, "end": time.time()}
+    with open(sys.argv[sys.argv.index("--json") + 1], "w") as file:
+        json.dump([row], file)
+    sys.exit(0)
 if "--gtest_list_tests" in sys.argv:
     print("A.\n  Equal\n  Faults\nB.\n  Varies\n  Refused")
     sys.exit(0)
