@@ -296,6 +296,15 @@ Tile tanh(At x, Accuracy accuracy = Accuracy::full);
 Tile where(At condition, At a, At b);
 /// Conversion. Float to integer truncates and saturates; NaN gives 0. Float to a narrower float rounds to nearest even.
 Tile cast(At x, Type type);
+/// Rounding of a conversion: to the nearest, ties to even; towards zero; towards −∞; towards +∞.
+enum class Rounding { nearest, toward_zero, down, up };
+/// Conversion with that rounding, also from float to integer: `cast(x, bf16, Rounding::toward_zero)`. A conversion that
+/// needs no rounding is that of cast(x, type).
+Tile cast(At x, Type type, Rounding rounding);
+/// Stochastic rounding of floats: `stochastic_round(x, bf16, random_bits(seed, index))`. An x between two numbers of
+/// `type` becomes one of them, with the probability of its distance from the other one. `bits` are random i32 or u32
+/// and broadcast to x.
+Tile stochastic_round(At x, Type type, At bits);
 
 // --- Shape -----------------------------------------------------------------------------------------------------------
 //     Tile t = transpose(x);           // (N, M) of (M, N)
