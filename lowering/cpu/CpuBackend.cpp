@@ -135,6 +135,7 @@ void CpuBackend::registerDialects(mlir::DialectRegistry &registry) const {
 }
 
 void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
+  pm.addPass(createWatchWaits());
   if (isOracle) {
     pm.addNestedPass<FuncOp>(generic::createLowerToLinalg());
     if (until == "linalg")
