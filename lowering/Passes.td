@@ -177,6 +177,13 @@ def WatchWaits : Pass<"tile-watch-waits", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
+def DropAssumptions : Pass<"tile-drop-assumptions", "::mlir::func::FuncOp"> {
+  let summary = "erases assumptions";
+  let description = [{
+    No later pass reads what `tile.assume %0` promises. Its condition remains only if something else uses it.
+  }];
+}
+
 #endif // KILN_TILE_PASSES
 
 #ifdef KILN_GENERIC_PASSES

@@ -415,6 +415,10 @@ void atomic_store(View view, Offsets at, At value, Order order = Order::release,
 void print(const std::string &label, At value);
 /// If an element is false, the next synchronize() throws an Error with `message`.
 void device_assert(At condition, const std::string &message);
+/// Promises the compiler that a boolean scalar is true: `assume(first % 16 == 0)` permits vector loads at `first`. If
+/// it is false, results are undefined. The simulator and the reference backend report that; other devices spend no
+/// time.
+void assume(At condition);
 
 // --- Control flow ----------------------------------------------------------------------------------------------------
 //     for (Tile k : range(0, x.dim(1), 32)) acc += load(x, {m, k}, {64, 32});

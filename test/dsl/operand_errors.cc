@@ -190,6 +190,8 @@ void conditions(View) {
   where(x, x, x);
   // expected-error@+1 {{'device_assert' expected a boolean condition, but got f32[4]}}
   device_assert(x, "expected a number");
+  // expected-error@+1 {{'assume' expected a boolean scalar as condition, but got boolean[4]}}
+  assume(x > 0);
   // expected-error@+1 {{'!' expected boolean, but got i32[4]; compare it with 0}}
   !iota(4);
 }
