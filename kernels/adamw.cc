@@ -39,7 +39,7 @@ private:
 };
 
 static bool roundsByChance(Type type, const AdamWConfig &cfg) {
-  return type != f32 && cfg.rounding == Rounding::stochastic;
+  return type != f32 && cfg.rounding == WeightRounding::stochastic;
 }
 
 /// Elements of a program: a block, rounded up to units of random numbers.

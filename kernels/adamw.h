@@ -24,7 +24,7 @@ struct AdamWConfig {
   int block = 1024;      // elements a program
   bool zeroGrad = false; // sets g to zero; set by the plan
   bool copies = false;   // writes a narrow copy of p; set by the plan
-  Rounding rounding = Rounding::nearest;
+  WeightRounding rounding = WeightRounding::nearest;
 };
 
 struct SquaresConfig {
@@ -74,12 +74,12 @@ inline constexpr double leastLossScale = 1, mostLossScale = 0x1p24;
 /// Settings that are constant during a run.
 struct AdamWSettings {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double decay = 0.1;                    // λ, for the first `decayed` elements; 0 for the rest
-  int64_t decayed = 0;                   // the decaying tensors come first
-  bool zeroGrad = false;                 // sets g to zero for the next accumulation
-  Rounding rounding = Rounding::nearest; // of a narrow p
-  uint64_t seed = 1;                     // of stochastic rounding
-  int64_t offset = 0;                    // index of p[0] in the whole flat buffer, for stochastic rounding
+  double decay = 0.1;                                // λ, for the first `decayed` elements; 0 for the rest
+  int64_t decayed = 0;                               // the decaying tensors come first
+  bool zeroGrad = false;                             // sets g to zero for the next accumulation
+  WeightRounding rounding = WeightRounding::nearest; // of a narrow p
+  uint64_t seed = 1;                                 // of stochastic rounding
+  int64_t offset = 0;                                // index of p[0] in the whole flat buffer, for stochastic rounding
 };
 
 /// Settings that change from step to step.

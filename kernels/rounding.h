@@ -9,7 +9,7 @@
 namespace kiln {
 
 /// How narrow weights are rounded.
-enum class Rounding { nearest, stochastic };
+enum class WeightRounding { nearest, stochastic };
 /// Names of the roundings, in the order of the enumeration.
 inline const std::vector<std::string> roundingNames = {"nearest", "stochastic"};
 

@@ -49,6 +49,7 @@ inline constexpr const char *sharedSuffix = "_shared_bytes";
 inline constexpr const char *sharedPart = "// kiln.shared ";
 inline constexpr const char *checkFailed = "kiln_check_failed";
 inline constexpr const char *printTile = "kiln_print";
+inline constexpr const char *waits = "kiln_waits";
 
 inline constexpr const char *consoleVariable = "kiln_console", *textPrefix = "text_", *tablePrefix = "table_";
 /// Output of GPU programs in device memory, until the host reads it. All zero at first.
@@ -81,4 +82,7 @@ void kiln_check_failed(const char *message, const char *where, int64_t program, 
 /// bf16 as 2 bytes, …) dense in row-major order at `data`.
 void kiln_print(const char *label, int64_t program, int32_t type, int64_t rank, const int64_t *extents,
                 const void *data);
+/// An iteration of a loop that does nothing except wait for memory to change has ended. `again` says whether the
+/// program goes on waiting. If the result is not 0, it would wait forever, and the loop must end. `where` is as above.
+int64_t kiln_waits(const char *where, int64_t program, int64_t again);
 }

@@ -27,14 +27,15 @@ using StageSink = std::function<void(const std::string &stage, const std::string
 /// kernel reads as constants, and disjoint arguments are always facts. A fact that no pass reads is in no module and no
 /// cache key, because it would only compile equal code twice.
 struct FactKinds {
-  int64_t innerStrides = 1; // innermost strides from 1 to this one are facts; others are not
-  bool alignment = false;   // of the first element
-  bool stridesBy16 = false; // whether 16 divides the other strides
-  bool extentBy16 = false;  // whether 16 divides the last extent
-  bool fits32 = false;      // whether extents and strides fit 32 bits: see `tile.fits_32` in dialect/README.md
-  bool warps = false;       // the config's field `warps`
-  bool stages = false;      // the config's field `stages`
-  bool problems = false;    // the number of problems of a grouped launch, which the target runs at once
+  int64_t innerStrides = 1;       // innermost strides from 1 to this one are facts; others are not
+  bool alignment = false;         // of the first element
+  bool stridesBy16 = false;       // whether 16 divides the other strides
+  bool extentBy16 = false;        // whether 16 divides the last extent
+  bool fits32 = false;            // whether extents and strides fit 32 bits: see `tile.fits_32` in dialect/README.md
+  bool warps = false;             // the config's field `warps`
+  bool stages = false;            // the config's field `stages`
+  bool problems = false;          // the number of problems of a grouped launch, which the target runs at once
+  bool checksAssumptions = false; // kernels check what they assume, for a device that reports mistakes
 };
 
 /// Limits on kernels for a backend.
@@ -91,7 +92,8 @@ public:
 /// Opens the backend of a target. Throws Error for an unknown name, and for a machine that Kiln does not support.
 /// - "cpu" or "native": this machine. "cpu:NAME" or NAME: a CPU by LLVM's name.
 /// - ":generic" after one of these: the reference backend. ":amx": matmuls on AMX tiles, emulated without AMX.
-/// - "sm_80" or another architecture: a GPU.
+/// - "sm_80" or another architecture: a GPU. ":cubin" after it: with a cubin.
+/// - ":checked" after the name of a GPU: kernels check what they assume.
 std::shared_ptr<const Backend> openBackend(const std::string &name);
 
 /// One backend of every kind, to fill registries.

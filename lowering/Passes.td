@@ -38,8 +38,7 @@ def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
     check, `tile.label` of a print. The passes that lower the operations emit the calls through lowering/tile/Console.h.
 
     ```mlir
-    tile.check %ok, "out of range" : i1
-    // becomes
+    tile.check %ok, "out of range" : i1 // becomes
     tile.check %ok, "out of range" {tile.message = @text_0, tile.where = @text_1} : i1
     ```
   }];
@@ -54,8 +53,7 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
     one, which may overflow, is never computed. A step's sign, `arith.shrsi %step, %c63`, becomes 0 if the step is known to be > 0.
 
     ```mlir
-    scf.for %i = %begin to %end step %step : i64 { … }
-    // becomes
+    scf.for %i = %begin to %end step %step : i64 { … } // becomes
     scf.for %n = %c0 to %count step %c1 : i64 {
       %distance = arith.muli %n, %step : i64
       %i = arith.addi %begin, %distance : i64
@@ -74,8 +72,7 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
     names. Tiles stay tensors.
 
     ```mlir
-    %0 = tile.shl %a, %n : tensor<4xi32>
-    // becomes
+    %0 = tile.shl %a, %n : tensor<4xi32> // becomes
     %1 = arith.shli %a, %n : tensor<4xi32>
     %2 = arith.cmpi ult, %n, %width : tensor<4xi32>
     %0 = arith.select %2, %1, %zero : tensor<4xi1>, tensor<4xi32>
@@ -93,12 +90,10 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
 def UnrollLoops : Pass<"tile-unroll-loops", "::mlir::func::FuncOp"> {
   let summary = "unrolls loops with the hint `tile.unroll`";
   let description = [{
-    A remainder loop does the iterations that are left. Results are bitwise equal: each iteration does the same operations, in the
-    same order.
+    A remainder loop does the iterations that are left. Results are bitwise equal, since all operations keep their order.
 
     ```mlir
-    %r = scf.for %i = %begin to %end step %c1 iter_args(%a = %init) -> (f32) : i64 { … } {tile.unroll = 2 : i64}
-    // becomes
+    %r = scf.for %i = %begin to %end step %c1 iter_args(%a = %init) -> (f32) : i64 { … } {tile.unroll = 2 : i64} // becomes
     %last = arith.subi %end, %c1 : i64
     %s = scf.for %i = %begin to %last step %c2 iter_args(%a = %init) -> (f32) : i64 { …%i… …%i + 1… }
     %r = scf.for %i = %rest to %end step %c1 iter_args(%a = %s) -> (f32) : i64 { … }
@@ -119,8 +114,7 @@ def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
     %r = scf.while (%x = %init) : (tensor<8xf32>) -> tensor<8xf32> {
       %again = …%x…
       scf.condition(%again) %x : tensor<8xf32>
-    } do { ^bb0(%x: tensor<8xf32>): … scf.yield %y : tensor<8xf32> }
-    // becomes
+    } do { ^bb0(%x: tensor<8xf32>): … scf.yield %y : tensor<8xf32> } // becomes
     %first = …%init…
     %r = scf.while (%go = %first, %x = %init) : (i1, tensor<8xf32>) -> tensor<8xf32> {
       scf.condition(%go) %x : tensor<8xf32>
@@ -143,8 +137,7 @@ def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
       %limit = arith.subi %m, %n : i64
       %limits = tile.splat %limit : i64 -> tensor<64xi64>
       %mask = arith.cmpi sle, %columns, %limits : tensor<64xi64>     // %columns: positions from 0 to 63
-      %x = arith.select %mask, %y, %zeros : tensor<64xi1>, tensor<64xf32>
-    // becomes
+      %x = arith.select %mask, %y, %zeros : tensor<64xi1>, tensor<64xf32> // becomes
     %middle = …                                                      // the first %n above %m − 63
     %s = scf.for %n = %c0 to %middle step %c64 iter_args(%a = %init) … { … }          // %x is %y
     %r = scf.for %n = %middle to %end step %c64 iter_args(%a = %s) … { … }            // as before
@@ -160,14 +153,35 @@ def PlaceConstants : Pass<"tile-place-constants", "::mlir::ModuleOp"> {
     reference backend does not run this pass and keeps the tile.
 
     ```mlir
-    %t = arith.constant dense<[1, 2]> : tensor<2xi8>
-    // becomes
+    %t = arith.constant dense<[1, 2]> : tensor<2xi8> // becomes
     %bytes = memref.get_global @table_0 : memref<2xi8>
     %view = memref.view %bytes[%c0][] : memref<2xi8> to memref<2xi8>
     %t = tile.load %view[%c0_i64] : memref<2xi8> -> tensor<2xi8>
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def WatchWaits : Pass<"tile-watch-waits", "::mlir::ModuleOp"> {
+  let summary = "ends waits for other programs that the runtime of a CPU finds to be endless";
+  let description = [{
+    A loop waits if its iterations only read memory by `tile.atomic_load`, and if its condition depends on nothing else that
+    changes. The runtime is asked after each iteration (lowering/Abi.h). After `tile-rotate-loops`.
+
+    ```mlir
+    scf.yield %again : i1 // becomes
+    %never = func.call @kiln_waits(%where, %program, %word) : (!llvm.ptr, i64, i64) -> i64
+    scf.yield %more : i1 // %again, and %never is 0
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def DropAssumptions : Pass<"tile-drop-assumptions", "::mlir::func::FuncOp"> {
+  let summary = "erases assumptions";
+  let description = [{
+    No later pass reads what `tile.assume %0` promises. Its condition remains only if something else uses it.
+  }];
 }
 
 #endif // KILN_TILE_PASSES
@@ -242,9 +256,7 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.unit = "bf16_pairs"} : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
-
-    %1 = tile.dot %x, %y, %acc : tensor<8x16xf16>, tensor<16x32xf16>, tensor<8x32xf32>
-    // becomes
+    %1 = tile.dot %x, %y, %acc : tensor<8x16xf16>, tensor<16x32xf16>, tensor<8x32xf32> // becomes
     %2 = arith.extf %x : tensor<8x16xf16> to tensor<8x16xf32>
     %3 = arith.extf %y : tensor<16x32xf16> to tensor<16x32xf32>
     %1 = tile.dot %2, %3, %acc : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
@@ -281,9 +293,8 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
   let summary = "decides how the operands of products reach the micro-kernel";
   let description = [{
-    `cpu.left` says where the scalars of a are read: `placed`, `view`, `panels` or `copy`. `cpu.right_turned` says that b is read
-    by rows and transposed while it is packed. `cpu.right_before` is the number of loops around the product before which b is
-    packed.
+    `cpu.left` says where the scalars of a are read: `placed`, `view`, `panels` or `copy`. `cpu.right_turned`: b is read by rows
+    and transposed while it is packed. `cpu.right_before` is the number of loops around the product before which b is packed.
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_turned} : …
@@ -365,8 +376,7 @@ def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
     merges only.
 
     ```mlir
-    %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32>
-    // becomes
+    %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32> // becomes
     %1 = arith.select %inside, %repeated, %greatest : tensor<128xi1>, tensor<128xi32>
     %2:2 = tile.sort %1 axis 0 : tensor<128xi32> -> tensor<128xi32>, tensor<128xi32>
     %0 = tile.extract %2#0 begin [0] steps [1] : tensor<128xi32> -> tensor<8xi32>
@@ -383,8 +393,7 @@ def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
     the view may end within such a vector, because its extent is not known to be a multiple.
 
     ```mlir
-    %0 = tile.load %x[%m, %k] : … -> tensor<64x64xf16>
-    // becomes
+    %0 = tile.load %x[%m, %k] : … -> tensor<64x64xf16> // becomes
     %0 = tile.load %x[%m, %k] {simt.layout = #simt.layout<64x64, reg [d1:1 d1:2 d1:4 …], …>, simt.vector = 8 : i64} : …
     ```
   }];
@@ -417,8 +426,7 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
     requested layout. A small tile that several threads need is loaded again instead of a conversion through shared memory.
 
     ```mlir
-    %0 = arith.addf %x, %y : tensor<64x64xf32>
-    // becomes
+    %0 = arith.addf %x, %y : tensor<64x64xf32> // becomes
     %1 = simt.convert %y : tensor<64x64xf32, #b> -> tensor<64x64xf32, #a>
     %0 = arith.addf %x, %1 : tensor<64x64xf32, #a>
     ```
@@ -434,8 +442,7 @@ def AdoptLayouts : Pass<"gpu-adopt-layouts", "::mlir::func::FuncOp"> {
 
     ```mlir
     %0 = tile.load %gamma[%c0] {simt.layout = #pairs, …} : memref<768xf32> -> tensor<768xf32, #pairs>
-    %1 = simt.convert %0 : tensor<768xf32, #pairs> -> tensor<768xf32, #row>
-    // becomes
+    %1 = simt.convert %0 : tensor<768xf32, #pairs> -> tensor<768xf32, #row> // becomes
     %1 = tile.load %gamma[%c0] {simt.layout = #row, …} : memref<768xf32> -> tensor<768xf32, #row>
     ```
   }];
@@ -449,8 +456,7 @@ def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
     at 0 or later.
 
     ```mlir
-    scf.for %k = %c0 to %end step %c64 : i64 {
-    // becomes
+    scf.for %k = %c0 to %end step %c64 : i64 { // becomes
     %0 = arith.minui %end, %c1073741824_i64 : i64
     %1 = arith.trunci %0 : i64 to i32
     scf.for %k32 = %c0_i32 to %1 step %c64_i32 : i32 {
@@ -484,11 +490,9 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
     ```mlir
     scf.for %k = … {
       %0 = tile.load %a[%m, %k] : … -> tensor<128x64xbf16, #loaded>
-      %1 = simt.convert %0 : … -> tensor<128x64xbf16, #operand>
-    // becomes
+      %1 = simt.convert %0 : … -> tensor<128x64xbf16, #operand> // becomes
     simt.fetch %a[%m, %first] to %ring[%c0] slot [0, 3] by 8 in #image …
     simt.commit_copies
-    …
     scf.for %k = … iter_args(%slot = %c0) {
       simt.wait_copies 1
       simt.fetch %a[%m, %later] to %ring[%free] slot [2, 3] by 8 in #image if %isThere …
@@ -508,8 +512,7 @@ def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
     axis that several warps share, operands of outer products, and reshapes that move elements.
 
     ```mlir
-    %0 = simt.convert %x : tensor<8x32xf32, #a> -> tensor<8x32xf32, #b>
-    // becomes
+    %0 = simt.convert %x : tensor<8x32xf32, #a> -> tensor<8x32xf32, #b> // becomes
     %1 = simt.buffer : memref<1024xi8, 3>
     simt.write %x, %1 by vectors in #simt.image<8x32xf32, d0 [128, 256, 512], d1 [4, 8, 16, 32, 64]> : …
     %0 = simt.read %1 by vectors in #simt.image<8x32xf32, d0 [128, 256, 512], d1 [4, 8, 16, 32, 64]> : …
@@ -555,8 +558,7 @@ def Distribute : Pass<"gpu-distribute", "::mlir::func::FuncOp"> {
     predicates and shuffles.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-                           "::mlir::memref::MemRefDialect"];
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect"];
 }
 
 def LowerMath : Pass<"gpu-lower-math", "::mlir::func::FuncOp"> {
@@ -566,8 +568,7 @@ def LowerMath : Pass<"gpu-lower-math", "::mlir::func::FuncOp"> {
     becomes an approximate instruction of the GPU. `rsqrt` does too, with a correction that keeps its bound:
 
     ```mlir
-    %0 = math.exp2 %x {tile.accuracy = "fast"} : f32
-    // becomes
+    %0 = math.exp2 %x {tile.accuracy = "fast"} : f32 // becomes
     %0 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%x) : (f32) -> f32
     ```
   }];
@@ -587,8 +588,7 @@ def SpellPtx : Pass<"gpu-spell-ptx", "::mlir::ModuleOp"> {
   let summary = "writes the operations of one thread as LLVM intrinsics and inline PTX";
   let description = [{
     ```mlir
-    %0 = simt.ld global %address + 16 if %p else %other : vector<2xf32> : i64, vector<2xf32>
-    // becomes
+    %0 = simt.ld global %address + 16 if %p else %other : vector<2xf32> : i64, vector<2xf32> // becomes
     %1 = llvm.inline_asm "mov.b32 $0, $4; … @$3 ld.global.v2.b32 {$0, $1}, [$2 + 16];" …
     ```
   }];

@@ -127,6 +127,7 @@ static Specialisation specialise(const Request &request, const FactWords &words)
   const std::vector<Arg> &args = request.args;
   Specialisation facts{.warps = kinds.warps, .stages = kinds.stages};
   facts.problems = 1 + static_cast<int>(request.others.size());
+  facts.checksAssumptions = kinds.checksAssumptions;
   for (size_t i = 0; i < args.size(); ++i) {
     const Fact fact = Fact::decode(words[i]);
     facts.args.push_back({fact.isView, fact.type, args[i].ref.extents, fact.innerStride, fact.alignment,

@@ -186,4 +186,14 @@ void device_assert(At condition, const std::string &message) {
   call.emit<tile::CheckOp>(value, message);
 }
 
+void assume(At condition) {
+  Call call("assume", condition.loc);
+  const mlir::Value truth = call.truth(condition, "condition");
+  if (!truth)
+    return;
+  if (call.tracer.checksAssumptions())
+    call.emit<tile::CheckOp>(truth, "an assumption is false");
+  call.emit<tile::AssumeOp>(truth);
+}
+
 } // namespace kiln

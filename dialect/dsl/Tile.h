@@ -296,6 +296,15 @@ Tile tanh(At x, Accuracy accuracy = Accuracy::full);
 Tile where(At condition, At a, At b);
 /// Conversion. Float to integer truncates and saturates; NaN gives 0. Float to a narrower float rounds to nearest even.
 Tile cast(At x, Type type);
+/// Rounding of a conversion: to the nearest, ties to even; towards zero; towards −∞; towards +∞.
+enum class Rounding { nearest, toward_zero, down, up };
+/// Conversion with that rounding, also from float to integer: `cast(x, bf16, Rounding::toward_zero)`. A conversion that
+/// needs no rounding is that of cast(x, type).
+Tile cast(At x, Type type, Rounding rounding);
+/// Stochastic rounding of floats: `stochastic_round(x, bf16, random_bits(seed, index))`. An x between two numbers of
+/// `type` becomes one of them, with the probability of its distance from the other one. `bits` are random i32 or u32
+/// and broadcast to x.
+Tile stochastic_round(At x, Type type, At bits);
 
 // --- Shape -----------------------------------------------------------------------------------------------------------
 //     Tile t = transpose(x);           // (N, M) of (M, N)
@@ -406,6 +415,10 @@ void atomic_store(View view, Offsets at, At value, Order order = Order::release,
 void print(const std::string &label, At value);
 /// If an element is false, the next synchronize() throws an Error with `message`.
 void device_assert(At condition, const std::string &message);
+/// Promises the compiler that a boolean scalar is true: `assume(first % 16 == 0)` permits vector loads at `first`. If
+/// it is false, results are undefined. The simulator and the reference backend report that; other devices spend no
+/// time.
+void assume(At condition);
 
 // --- Control flow ----------------------------------------------------------------------------------------------------
 //     for (Tile k : range(0, x.dim(1), 32)) acc += load(x, {m, k}, {64, 32});

@@ -31,8 +31,9 @@ struct Specialisation {
   std::vector<ArgFacts> args;
   std::set<std::pair<int, int>> disjoint; // pairs (i < j) of view arguments that do not overlap
   bool warps = false,
-       stages = false; // whether the target reads these fields of the config; with `warps` also `programs`
-  int problems = 1;    // problems of a grouped launch
+       stages = false;            // whether the target reads these fields of the config; with `warps` also `programs`
+  int problems = 1;               // problems of a grouped launch
+  bool checksAssumptions = false; // whether an assume() is also a device_assert()
 };
 
 /// A traced kernel. The module holds one `func.func` with the kernel's name and the attribute `tile.kernel`. A view

@@ -250,6 +250,7 @@ public:
   Selection selectionOf(const View &view) const;
   static View selected(const View &view, Selection selection);
   bool readsStages() const { return facts.stages; }
+  bool checksAssumptions() const { return facts.checksAssumptions; }
   void ask(const View &view, int axis) { asked.insert({view.index(), dimensionsOf(view)[axis]}); }
 
   const Kernel &kernel;

@@ -197,4 +197,27 @@ def Tile_CheckOp : Tile_Op<"check", [MemoryEffects<[MemWrite<Tile_Console>]>]> {
   let hasVerifier = 0;
 }
 
+def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite<Tile_Console>]>]> {
+  let summary = "promise that a condition is true";
+  let description = [{
+    If the condition is false, the behaviour is undefined. The analyses of divisors and of ranges use it for the scalars that the
+    same block computes: comparisons of a scalar with a constant, remainders of a scalar by a constant that are 0, and conjunctions
+    of these. `tile-drop-assumptions` erases the operation. Its effect keeps it alive until then.
+
+    ```mlir
+    func.func @example(%n: i64) {
+      %c16 = arith.constant 16 : i64
+      %c0 = arith.constant 0 : i64
+      %0 = tile.rem %n, %c16 : i64
+      %1 = arith.cmpi eq, %0, %c0 : i64
+      tile.assume %1
+      return
+    }
+    ```
+  }];
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+  let hasVerifier = 0;
+}
+
 #endif

@@ -17,7 +17,7 @@
 
 namespace kiln::tile {
 
-/// What `print` and `check` write: keeps them in program order and alive.
+/// What `print`, `check` and `assume` write: keeps them in program order and alive.
 struct ConsoleResource : mlir::SideEffects::Resource::Base<ConsoleResource> {
   llvm::StringRef getName() final { return "console"; }
 };

@@ -1,8 +1,9 @@
-// Power-of-two divisors of scalars, from their defining operations.
+// Power-of-two divisors of scalars, from their defining operations and from assumptions.
 
 #include "lowering/analysis/Divisibility.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "lowering/analysis/Assumptions.h"
 #include "lowering/analysis/Rounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,13 +16,10 @@ namespace kiln::lowering {
 
 static constexpr unsigned mostBits = 30;
 
-/// The number of the lowest bits of `value` that are known to be zero.
-static unsigned zeroBits(Value value, int effort) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.isZero() ? mostBits : std::min(mostBits, constant.countr_zero());
-  if (effort == 0)
-    return 0;
+static unsigned zeroBits(Value value, int effort);
+
+/// The number of the lowest bits of `value`, no constant, that its definition makes zero.
+static unsigned definedZeroBits(Value value, int effort) {
   const auto of = [&](Value operand) { return zeroBits(operand, effort - 1); };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *const parent = argument.getOwner()->getParentOp();
@@ -43,6 +41,16 @@ static unsigned zeroBits(Value value, int effort) {
       .Case([&](arith::SelectOp op) { return std::min(of(op.getTrueValue()), of(op.getFalseValue())); })
       .Case<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>([&](auto op) { return of(op.getIn()); })
       .Default(0u);
+}
+
+/// The number of the lowest bits of `value` that are known to be zero.
+static unsigned zeroBits(Value value, int effort) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.isZero() ? mostBits : std::min(mostBits, constant.countr_zero());
+  if (effort == 0)
+    return 0;
+  return std::min(mostBits, std::max(definedZeroBits(value, effort), assumedZeroBits(value)));
 }
 
 int64_t divisorOf(Value value, int effort) { return int64_t{1} << zeroBits(value, effort); }

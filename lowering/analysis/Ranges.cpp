@@ -1,8 +1,10 @@
-// Ranges of scalars and of tiles' elements, from their defining operations; of induction variables, from the bounds.
+// Ranges of scalars and of tiles' elements, from their defining operations and from assumptions; of induction
+// variables, from the bounds.
 
 #include "lowering/analysis/Ranges.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "lowering/analysis/Assumptions.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -19,14 +21,10 @@ static ConstantIntRanges rangeOfInduction(scf::ForOp loop, int effort) {
   return ConstantIntRanges::fromSigned(begin.smin(), end.smax() - 1);
 }
 
-ConstantIntRanges rangeOf(Value value, int effort) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return ConstantIntRanges::constant(constant);
+/// The range of `value`, no constant, by its definition.
+static ConstantIntRanges definedRange(Value value, int effort) {
   const ConstantIntRanges anything =
       ConstantIntRanges::maxRange(ConstantIntRanges::getStorageBitwidth(value.getType()));
-  if (effort == 0)
-    return anything;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
     return loop && loop.getInductionVar() == value ? rangeOfInduction(loop, effort - 1) : anything;
@@ -51,6 +49,16 @@ ConstantIntRanges rangeOf(Value value, int effort) {
       found = range;
   });
   return found;
+}
+
+ConstantIntRanges rangeOf(Value value, int effort) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return ConstantIntRanges::constant(constant);
+  if (effort == 0)
+    return ConstantIntRanges::maxRange(ConstantIntRanges::getStorageBitwidth(value.getType()));
+  const ConstantIntRanges defined = definedRange(value, effort);
+  return value.getType().isInteger() ? assumedRange(value, defined) : defined;
 }
 
 } // namespace kiln::lowering

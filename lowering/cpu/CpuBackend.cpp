@@ -78,7 +78,9 @@ public:
   const std::string &name() const override { return targetName; }
   const std::string &key() const override { return codeKey; }
   /// Elements further apart are read one by one for any stride.
-  FactKinds facts() const override { return {.innerStrides = Machine{target.vectorBits}.widestStride()}; }
+  FactKinds facts() const override {
+    return {.innerStrides = Machine{target.vectorBits}.widestStride(), .checksAssumptions = isOracle};
+  }
   KernelLimits limits() const override { return {}; }
   bool tellsLines() const override { return false; }
   bool hasNarrowArithmetic() const override { return false; }
@@ -135,6 +137,7 @@ void CpuBackend::registerDialects(mlir::DialectRegistry &registry) const {
 }
 
 void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
+  pm.addPass(createWatchWaits());
   if (isOracle) {
     pm.addNestedPass<FuncOp>(generic::createLowerToLinalg());
     if (until == "linalg")
@@ -161,6 +164,7 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
 
 /// The part after tensors are lowered: functions, scratch memory and arguments.
 void CpuBackend::addLoopPasses(mlir::OpPassManager &pm) const {
+  pm.addNestedPass<FuncOp>(createDropAssumptions());
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
   LowerMathOptions math;
   math.scaleInstruction = target.vectorBits == 512;

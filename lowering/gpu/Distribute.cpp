@@ -214,7 +214,7 @@ LogicalResult Distributor::lower(Operation &op) {
       .Case([&](simt::CarryOp carry) { return distributeCarry(code, carry), success(); })
       .Default([&](Operation *other) {
         if (isa<tile::TileDialect>(other->getDialect()) &&
-            !isa<tile::DimOp, tile::ProgramIdOp, tile::NumProgramsOp>(other))
+            !isa<tile::DimOp, tile::ProgramIdOp, tile::NumProgramsOp, tile::AssumeOp>(other))
           return LogicalResult(other->emitOpError("expected an operation that threads can do"));
         copy(*other);
         return success();

@@ -39,13 +39,15 @@ static constexpr Stage gpuStages[] = {{"layouts", "gpu-adopt-layouts"},
 
 /// The suffix of an architecture's name that requests a cubin in addition to the PTX.
 static constexpr llvm::StringLiteral cubinSuffix = ":cubin";
+/// The suffix that makes kernels check what they assume.
+static constexpr llvm::StringLiteral checkedSuffix = ":checked";
 
 namespace {
 class GpuBackend : public Backend {
 public:
   /// Throws Error (device) if no cubin can be made on this machine.
-  GpuBackend(const GpuTarget &target, bool cubin)
-      : target(target), cubin(cubin), ownName(target.architecture + (cubin ? cubinSuffix.str() : "")),
+  GpuBackend(const GpuTarget &target, bool cubin, bool checked)
+      : target(target), cubin(cubin), checked(checked), ownName(target.architecture + (cubin ? cubinSuffix.str() : "")),
         ownKey(cubin ? ownName + " " + cubinLinkerVersion() : ownName) {}
 
   const std::string &name() const override { return ownName; }
@@ -58,7 +60,8 @@ public:
             .fits32 = true,
             .warps = true,
             .stages = true,
-            .problems = true};
+            .problems = true,
+            .checksAssumptions = checked};
   }
   KernelLimits limits() const override { return {.elements = mostElements, .lowered = false}; }
   bool tellsLines() const override { return true; }
@@ -85,7 +88,7 @@ private:
   void addLlvmPasses(mlir::OpPassManager &pm) const;
 
   const GpuTarget target;
-  const bool cubin;
+  const bool cubin, checked;
   const std::string ownName, ownKey;
 };
 } // namespace
@@ -124,6 +127,7 @@ void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
 }
 
 void GpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
+  pm.addNestedPass<FuncOp>(createDropAssumptions());
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
   pm.addNestedPass<FuncOp>(createLowerMath());
   pm.addPass(createLowerKernelArguments());
@@ -141,9 +145,9 @@ std::shared_ptr<const Backend> openBackend(const std::string &name) {
   if (!llvm::StringRef(name).starts_with("sm_"))
     return nullptr;
   llvm::StringRef architecture = name;
-  const bool cubin = architecture.consume_back(cubinSuffix);
+  const bool checked = architecture.consume_back(checkedSuffix), cubin = architecture.consume_back(cubinSuffix);
   if (const GpuTarget *target = gpuNamed(architecture.str()))
-    return std::make_shared<GpuBackend>(*target, cubin);
+    return std::make_shared<GpuBackend>(*target, cubin, checked);
   const auto names = llvm::map_range(gpuTargets(), [](const GpuTarget &target) { return target.architecture; });
   throw Error("expected a GPU's architecture out of " + llvm::join(names, ", ") + ", but got '" + name + "'");
 }

@@ -1,14 +1,34 @@
-// Calls of the runtime's check and print, for the passes that lower `tile.check` and `tile.print`.
-//
-// The operations must have been through `tile-declare-console`, which leaves the constants and declarations in the
-// module.
+// Texts and functions of a module that calls the runtime, and the calls of check and print, for the passes that lower
+// `tile.check` and `tile.print`. These operations must have been through `tile-declare-console`.
 
 #pragma once
 
 #include "dialect/tile/TileDialect.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace kiln::lowering {
+
+/// Adds what calls of the runtime need to a module. Function passes must not do this.
+class ConsoleSymbols {
+public:
+  explicit ConsoleSymbols(mlir::ModuleOp module) : module(module) {}
+  /// A zero-terminated constant with this text; equal texts share one.
+  mlir::FlatSymbolRefAttr text(llvm::StringRef value);
+  void declare(llvm::StringRef name, mlir::TypeRange parameters, mlir::TypeRange results = {});
+
+private:
+  mlir::ModuleOp module;
+  llvm::StringMap<mlir::FlatSymbolRefAttr> texts;
+  int count = 0;
+};
+
+/// The user's line, `file:line`: the first one in a location, which may be fused or a call site.
+std::string whereOf(mlir::Location loc);
+
+/// The address of a text.
+mlir::Value textAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::FlatSymbolRefAttr text);
 
 /// The program's linear number, as lowering/Abi.h counts, as i64.
 mlir::Value emitLinearProgram(mlir::OpBuilder &builder, mlir::Location loc);

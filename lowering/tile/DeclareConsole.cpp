@@ -18,8 +18,7 @@ namespace kiln::lowering {
 #define GEN_PASS_DEF_DECLARECONSOLE
 #include "lowering/Passes.h.inc"
 
-/// The first file and line in a location, which may be fused or a call site: the user's line.
-static std::string whereOf(Location loc) {
+std::string whereOf(Location loc) {
   std::string where = "unknown";
   loc->walk([&](Location inner) {
     auto place = dyn_cast<FileLineColLoc>(inner);
@@ -55,9 +54,12 @@ static int64_t elementNumber(tile::PrintOp op) {
   return tile::isUnsigned(op) ? number + 1 : number; // it follows the signed one
 }
 
+Value textAddress(OpBuilder &b, Location loc, FlatSymbolRefAttr text) {
+  return LLVM::AddressOfOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext()), text.getValue());
+}
+
 static Value textAddress(OpBuilder &b, Operation *op, StringRef attribute) {
-  auto name = op->getAttrOfType<FlatSymbolRefAttr>(attribute);
-  return LLVM::AddressOfOp::create(b, op->getLoc(), LLVM::LLVMPointerType::get(b.getContext()), name.getValue());
+  return textAddress(b, op->getLoc(), op->getAttrOfType<FlatSymbolRefAttr>(attribute));
 }
 
 /// A memref's first byte as a pointer.
@@ -91,56 +93,52 @@ void emitPrint(OpBuilder &b, tile::PrintOp op, Value data) {
   func::CallOp::create(b, loc, abi::printTile, TypeRange{}, arguments);
 }
 
+void ConsoleSymbols::declare(StringRef name, TypeRange parameters, TypeRange results) {
+  if (module.lookupSymbol(name))
+    return;
+  auto builder = OpBuilder::atBlockBegin(module.getBody());
+  auto type = builder.getFunctionType(parameters, results);
+  func::FuncOp::create(builder, builder.getUnknownLoc(), name, type).setPrivate();
+}
+
+FlatSymbolRefAttr ConsoleSymbols::text(StringRef value) {
+  FlatSymbolRefAttr &known = texts[value];
+  if (known)
+    return known;
+  std::string name;
+  do
+    name = (abi::textPrefix + Twine(count++)).str();
+  while (module.lookupSymbol(name));
+  auto builder = OpBuilder::atBlockBegin(module.getBody());
+  std::string bytes = value.str() + '\0';
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes.size());
+  LLVM::GlobalOp::create(builder, builder.getUnknownLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+                         builder.getStringAttr(bytes));
+  return known = FlatSymbolRefAttr::get(module.getContext(), name);
+}
+
 namespace {
 
 struct DeclareConsole : impl::DeclareConsoleBase<DeclareConsole> {
   using DeclareConsoleBase::DeclareConsoleBase;
 
   void runOnOperation() override {
+    ConsoleSymbols symbols(getOperation());
+    mlir::Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64),
+               i32 = IntegerType::get(&getContext(), 32);
     getOperation().walk([&](Operation *op) {
       if (auto check = dyn_cast<tile::CheckOp>(op)) {
-        op->setAttr("tile.message", text(check.getMessage()));
-        op->setAttr("tile.where", text(whereOf(op->getLoc())));
-        mlir::Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64);
-        declare(abi::checkFailed, {pointer, pointer, i64, i64});
+        op->setAttr("tile.message", symbols.text(check.getMessage()));
+        op->setAttr("tile.where", symbols.text(whereOf(op->getLoc())));
+        symbols.declare(abi::checkFailed, {pointer, pointer, i64, i64});
       } else if (auto print = dyn_cast<tile::PrintOp>(op)) {
-        op->setAttr("tile.label", text(print.getLabel()));
+        op->setAttr("tile.label", symbols.text(print.getLabel()));
         if (tile::isUnsigned(op) || tile::isByteFloat(getElementTypeOrSelf(print.getValue().getType())))
-          op->setAttr("tile.element", IntegerAttr::get(IntegerType::get(&getContext(), 32), elementNumber(print)));
-        mlir::Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64),
-                   i32 = IntegerType::get(&getContext(), 32);
-        declare(abi::printTile, {pointer, i64, i32, i64, pointer, pointer});
+          op->setAttr("tile.element", IntegerAttr::get(i32, elementNumber(print)));
+        symbols.declare(abi::printTile, {pointer, i64, i32, i64, pointer, pointer});
       }
     });
   }
-
-  void declare(StringRef name, ArrayRef<mlir::Type> parameters) {
-    if (getOperation().lookupSymbol(name))
-      return;
-    auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
-    auto type = builder.getFunctionType(parameters, {});
-    func::FuncOp::create(builder, builder.getUnknownLoc(), name, type).setPrivate();
-  }
-
-  /// A zero-terminated constant of the module with this text; equal texts share one.
-  FlatSymbolRefAttr text(StringRef value) {
-    FlatSymbolRefAttr &known = texts[value];
-    if (known)
-      return known;
-    std::string name;
-    do
-      name = (abi::textPrefix + Twine(count++)).str();
-    while (getOperation().lookupSymbol(name));
-    auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
-    std::string bytes = value.str() + '\0';
-    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes.size());
-    LLVM::GlobalOp::create(builder, builder.getUnknownLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
-                           builder.getStringAttr(bytes));
-    return known = FlatSymbolRefAttr::get(&getContext(), name);
-  }
-
-  llvm::StringMap<FlatSymbolRefAttr> texts;
-  int count = 0;
 };
 
 } // namespace

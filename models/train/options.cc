@@ -79,7 +79,7 @@ void expectEffect(const SettingOptions &o, const TrainSettings &s) {
   };
   const std::string dtype = fmt::format("--dtype {}", dtypeOf(s.type));
   const std::string batching = fmt::format("--batching {}", batchingNames.at(static_cast<size_t>(s.batching)));
-  expect(s.rounding == Rounding::nearest || (!s.master && s.type != f32), "rounding",
+  expect(s.rounding == WeightRounding::nearest || (!s.master && s.type != f32), "rounding",
          "--master 0 and --dtype bf16 or fp16", fmt::format("--master {} and {}", static_cast<int>(s.master), dtype));
   for (const char *flag : {"loss-scale", "scale-window"})
     expect(s.type == f16, flag, "--dtype fp16", dtype);

@@ -264,8 +264,8 @@ static std::vector<Setting> makeTable() {
       withMemory(
           truth("master", "master", &S::master, "1: updates change f32 weights, of which narrow ones are copies (1)")),
       choice("rounding", "rounding", &S::rounding, "of narrow weights without those: nearest, stochastic (nearest)",
-             oneOf<Rounding>(roundingNames),
-             [](Rounding rounding) { return roundingNames.at(static_cast<size_t>(rounding)); }),
+             oneOf<WeightRounding>(roundingNames),
+             [](WeightRounding rounding) { return roundingNames.at(static_cast<size_t>(rounding)); }),
       number("loss-scale", "loss_scale", &S::lossScale, "what fp16 multiplies its loss by at first (65536)",
              {lossScales}, later),
       number("scale-window", "scale_window", &S::scaleWindow, "updates after which that doubles (2000; 0: never)",

@@ -74,10 +74,10 @@ struct TrainSettings {
   std::optional<Precision> precision = {}; // of fp32 GEMMs; default: the machine's
   Type type = f32;                         // of weights, activations and their gradients
   bool master = true;                      // AdamW updates fp32 master weights, which narrow ones are copied from
-  Rounding rounding = Rounding::nearest;   // of narrow weights without master weights
-  double lossScale = 65536;                // initial loss scale of f16, a power of two
-  int64_t scaleWindow = 2000;              // updates in a row that double it; 0: it never grows
-  Type saveType = f32;                     // of the weights in model.safetensors
+  WeightRounding rounding = WeightRounding::nearest; // of narrow weights without master weights
+  double lossScale = 65536;                          // initial loss scale of f16, a power of two
+  int64_t scaleWindow = 2000;                        // updates in a row that double it; 0: it never grows
+  Type saveType = f32;                               // of the weights in model.safetensors
 };
 
 /// `fp32`, `bf16` or `fp16`: the user's names of weight and activation types.

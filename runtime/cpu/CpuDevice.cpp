@@ -12,6 +12,7 @@
 #include "runtime/cpu/Memory.h"
 #include "runtime/cpu/ObjectLoader.h"
 #include "runtime/cpu/ThreadTeam.h"
+#include "runtime/cpu/WaitWatch.h"
 
 #include <fmt/format.h>
 
@@ -131,8 +132,10 @@ void CpuDevice::launch(const Executable &executable, const uint64_t *block) {
   const int64_t team = std::min<int64_t>(facts().cores, programs), chunk = chunkOf(programs, team);
   std::atomic<int64_t> next = 0;
   std::atomic<bool> outOfMemory = false;
+  WaitWatch watch(static_cast<int>(team));
   ThreadTeam::ofProcess().run(static_cast<int>(team), [&] {
     const CheckSink::Scope scope(checks);
+    const WaitWatch::Scope present(watch);
     void *const scratch = reserveScratch(scratchBytes);
     if (scratchBytes > 0 && !scratch)
       outOfMemory = true;
@@ -145,6 +148,12 @@ void CpuDevice::launch(const Executable &executable, const uint64_t *block) {
                             "threads on device '{}'",
                             kernel.kernel(), scratchBytes, team, deviceName),
                 Fault::device);
+  if (const std::optional<WaitWatch::Stuck> stuck = watch.stuck())
+    throw Error(
+        fmt::format("kernel '{}' at {}: program {} waits forever: device '{}' runs {} programs at a time, all of "
+                    "them wait, and the others have ended or cannot begin; a program may only wait for programs "
+                    "with lower numbers",
+                    kernel.kernel(), stuck->where, stuck->program, deviceName, team));
 }
 
 std::vector<std::string> cpuDevices() { return {"cpu", "cpu:generic", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:amx"}; }

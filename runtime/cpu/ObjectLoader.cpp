@@ -32,6 +32,8 @@ struct ObjectLoader::Linker {
                                                    JITSymbolFlags::Exported | JITSymbolFlags::Callable};
     functions[session.intern(abi::printTile)] = {ExecutorAddr::fromPtr(&kiln_print),
                                                  JITSymbolFlags::Exported | JITSymbolFlags::Callable};
+    functions[session.intern(abi::waits)] = {ExecutorAddr::fromPtr(&kiln_waits),
+                                             JITSymbolFlags::Exported | JITSymbolFlags::Callable};
   }
   ~Linker() { consumeError(session.endSession()); }
 

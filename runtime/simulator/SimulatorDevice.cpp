@@ -235,7 +235,7 @@ private:
 } // namespace
 
 const lowering::Backend &Simulator::backend() const {
-  std::call_once(opening, [&] { compiler = lowering::openBackend(architecture.name); });
+  std::call_once(opening, [&] { compiler = lowering::openBackend(std::string(architecture.name) + ":checked"); });
   return *compiler;
 }
 

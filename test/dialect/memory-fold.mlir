@@ -31,7 +31,7 @@ func.func @between(%v: memref<?xf32, strided<[1]>>, %w: memref<?xf32, strided<[1
 
 // -----
 
-// An unused load goes; an unused result of an atomic, a print and a check stay, in order.
+// An unused load goes; an unused result of an atomic, a print, a check and an assumption stay, in order.
 // CHECK-LABEL: @effects
 func.func @effects(%v: memref<?xf32, strided<[1]>>, %n: i64, %x: tensor<4xf32>, %ok: i1) {
   // CHECK-NOT: tile.load
@@ -39,11 +39,13 @@ func.func @effects(%v: memref<?xf32, strided<[1]>>, %n: i64, %x: tensor<4xf32>, 
   // CHECK: tile.print "b"
   // CHECK: tile.print "a"
   // CHECK: tile.check
+  // CHECK: tile.assume
   %0 = tile.load %v[%n] : memref<?xf32, strided<[1]>> -> tensor<4xf32>
   %1 = tile.atomic_rmw add relaxed %x, %v[%n] : tensor<4xf32>, memref<?xf32, strided<[1]>>
   tile.print "b", %x : tensor<4xf32>
   tile.print "a", %x : tensor<4xf32>
   tile.check %ok, "expected true" : i1
+  tile.assume %ok
   return
 }
 

@@ -88,6 +88,13 @@ func.func @memory(%v: memref<?x64xf32, strided<[?, 1]>>, %b: memref<?xi8, stride
   return
 }
 
+// CHECK-LABEL: @promise
+func.func @promise(%yes: i1) {
+  // CHECK: tile.assume %{{.*}}
+  tile.assume %yes
+  return
+}
+
 // CHECK-LABEL: @reductions
 func.func @reductions(%x: tensor<4x8xf32>, %v: tensor<8xi32>, %a: tensor<4x8xbf16>, %b: tensor<8x2xbf16>,
                       %c: tensor<4x2xf32>) {

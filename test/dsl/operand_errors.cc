@@ -190,6 +190,8 @@ void conditions(View) {
   where(x, x, x);
   // expected-error@+1 {{'device_assert' expected a boolean condition, but got f32[4]}}
   device_assert(x, "expected a number");
+  // expected-error@+1 {{'assume' expected a boolean scalar as condition, but got boolean[4]}}
+  assume(x > 0);
   // expected-error@+1 {{'!' expected boolean, but got i32[4]; compare it with 0}}
   !iota(4);
 }
@@ -205,6 +207,19 @@ void randomOperands(View) {
   random_normal(seed, zeros(f32, {4}));
 }
 const ErrorCase randomOperandsCase("Types", "RandomOperands", randomOperands, {row});
+
+void roundings(View) {
+  Tile x = zeros(f32, {4}), bits = zeros(i32, {4});
+  // expected-error@+1 {{'stochastic_round' expected floats, but got i64[4] to round to bf16; use cast()}}
+  stochastic_round(iota(4, i64), bf16, bits);
+  // expected-error@+1 {{'stochastic_round' expected floats, but got f32[4] to round to i8; use cast()}}
+  stochastic_round(x, i8, bits);
+  // expected-error@+1 {{'stochastic_round' expected i32 or u32 as random bits, but got f32[4]}}
+  stochastic_round(x, bf16, x);
+  // expected-error@+1 {{'stochastic_round' expected random bits that broadcast to f32[4], but got i32[8]}}
+  stochastic_round(x, bf16, iota(8));
+}
+const ErrorCase roundingsCase("Types", "Roundings", roundings, {row});
 
 // --- Shapes ----------------------------------------------------------------------------------------------------------
 

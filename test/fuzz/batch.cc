@@ -174,14 +174,16 @@ int64_t Batch::copyOf(const Copies &copies, const std::array<int64_t, mostLevels
   return copy;
 }
 
-/// A scalar that promises what the program's does: nearer to 0, on the same side.
+/// A scalar that promises what the program's does: nearer to 0, on the same side, and a multiple of the same powers of
+/// two.
 int64_t Batch::scalarOf(size_t index, int64_t copy) const {
   const int64_t value = program.scalars[index];
-  if (copy == 0)
+  if (copy == 0 || value == 0)
     return value;
   std::mt19937_64 random = randomFor(4, index * 64 + copy);
   const auto less = static_cast<int64_t>(random() % static_cast<uint64_t>(std::abs(value) / 2 + 1));
-  return value < 0 ? value + less : value - less;
+  const int64_t whole = less - less % (value & -value);
+  return value < 0 ? value + whole : value - whole;
 }
 
 size_t Batch::placeOf(size_t buffer, int64_t copy, size_t element) const {

@@ -78,7 +78,8 @@ Shape Generator::drawShape(int rank) {
 
 bool givesValue(Verb verb) {
   return verb != Verb::store && verb != Verb::storeRows && verb != Verb::atomicStore && verb != Verb::deviceAssert &&
-         verb != Verb::assign && verb != Verb::loop && verb != Verb::repeat && verb != Verb::if_ && verb != Verb::leave;
+         verb != Verb::assume && verb != Verb::assign && verb != Verb::loop && verb != Verb::repeat &&
+         verb != Verb::if_ && verb != Verb::leave;
 }
 
 void Generator::use(const std::vector<Operand> &operands) {
@@ -131,6 +132,7 @@ void Generator::statement() {
                                    {3, &Generator::storeRows},
                                    {4, &Generator::atomic},
                                    {4, &Generator::checkStatement},
+                                   {4, &Generator::assumeStatement},
                                    {6, &Generator::sweep},
                                    {6, &Generator::lastProgram},
                                    {4, &Generator::handOver},

@@ -196,6 +196,23 @@ bool Generator::viewBits(const Known &value) {
   return true;
 }
 
+/// A cast in a direction, or stochastic, of numbers that all machines agree on.
+bool Generator::roundStatement(const Known &value, Type type) {
+  Facts beyond = value.facts; // the next number is not further away than a quarter, or the least number above 0
+  beyond.bound = beyond.bound * 1.25 + 1;
+  const auto facts = castOf(value.type, type, beyond);
+  if (!facts || !beyond.exact())
+    return false;
+  Op op{.verb = Verb::cast, .type = type, .shape = value.shape, .operands = {value.operand()}};
+  op.which = static_cast<int>(between(1, 4));
+  if (isFloat(value.type) && isFloat(type) && chance(40)) {
+    op.which = 5;
+    op.operands.push_back(valueOf(i32, value.shape).operand());
+  }
+  emit(op, *facts);
+  return true;
+}
+
 bool Generator::castStatement() {
   static const std::vector<Type> all(std::begin(everyType), std::end(everyType));
   const Type type = chance(60) ? pick(types) : pick(all);
@@ -207,7 +224,8 @@ bool Generator::castStatement() {
   const auto found = find([&](const Known &k) { return k.type != type && castOf(k.type, type, k.facts); });
   if (!found)
     return false;
-  cast(*found, type);
+  if (!chance(30) || !roundStatement(*found, type))
+    cast(*found, type);
   return true;
 }
 

@@ -235,6 +235,24 @@ bool Generator::checkStatement() {
   return true;
 }
 
+/// Tells the compiler a range of an i64 scalar, and powers of two that divide an argument.
+bool Generator::assumeStatement() {
+  const auto value = find([](const Known &k) {
+    return k.type == i64 && k.shape.empty() && k.facts.exact() && k.facts.bounded() && k.facts.bound < 0x1p40;
+  });
+  if (!value)
+    return false;
+  const auto bound = static_cast<int64_t>(value->facts.bound);
+  int64_t divisor = 1;
+  if (value->value < static_cast<int>(program.scalars.size()))
+    while (divisor < 16 && program.scalars[value->value] % (2 * divisor) == 0)
+      divisor *= 2;
+  Op op{.verb = Verb::assume, .operands = {value->operand()}, .begin = {-bound - below(2), bound + below(3)}};
+  op.which = static_cast<int>(divisor);
+  emit(op, {});
+  return true;
+}
+
 bool Generator::creationStatement() {
   if (chance(50)) {
     number(pick(types), drawShape(static_cast<int>(between(0, 3))));

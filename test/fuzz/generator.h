@@ -126,6 +126,7 @@ private:
   bool elementwiseStatement();
   bool creationStatement();
   bool checkStatement();
+  bool assumeStatement();
 
   // --- generate_shapes.cc
   bool reshapeStatement();
@@ -134,6 +135,7 @@ private:
   bool lookUpStatement();
   bool viewBits(const Known &value);
   bool castStatement();
+  bool roundStatement(const Known &value, Type type);
 
   // --- generate_moves.cc
   Known extract(const Known &from);

@@ -156,6 +156,15 @@ static std::string moveText(const Op &op) {
   }
 }
 
+static std::string castText(const Op &op) {
+  static const char *const roundings[] = {"", ", Rounding::nearest", ", Rounding::toward_zero", ", Rounding::down",
+                                          ", Rounding::up"};
+  const std::string x = textOf(op.operands[0]);
+  return op.operands.size() > 1
+             ? fmt::format("stochastic_round({}, {}, {})", x, nameOf(op.type), textOf(op.operands[1]))
+             : fmt::format("cast({}, {}{})", x, nameOf(op.type), roundings[op.which]);
+}
+
 static std::string expression(const Op &op) {
   const std::string x = textOf(op.operands);
   switch (op.verb) {
@@ -164,7 +173,7 @@ static std::string expression(const Op &op) {
   case Verb::elementwise:
     return filled(elementwise()[op.which].text, op.operands);
   case Verb::cast:
-    return fmt::format("cast({}, {})", x, nameOf(op.type));
+    return castText(op);
   case Verb::full:
     return fmt::format("full({}, {}, {})", nameOf(op.type), list(op.shape), x);
   case Verb::constant:
@@ -233,6 +242,10 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
       break;
     case Verb::deviceAssert:
       text += indent + fmt::format("device_assert({}, \"as drawn\");\n", textOf(op.operands[0]));
+      break;
+    case Verb::assume:
+      text += indent + fmt::format("assume(({0} % {1} == 0) & ({0} >= {2}) & ({0} <= {3}));\n", textOf(op.operands[0]),
+                                   op.which, op.begin[0], op.begin[1]);
       break;
     case Verb::assign:
       text += indent + fmt::format("t{} = {};\n", op.result, textOf(op.operands[0]));

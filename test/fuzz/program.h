@@ -44,7 +44,7 @@ struct Operand {
 
 enum class Verb {
   elementwise, // `which` is the row of elementwise()
-  cast,
+  cast,        // `which` is 0, one more than the number of the rounding, or 5: stochastic, by operands[1]
   full,
   constant, // a number for each element
   iota,
@@ -84,6 +84,7 @@ enum class Verb {
   random,
   randomNormal,
   deviceAssert, // that all of operands[0] hold
+  assume,       // that operands[0] is a multiple of `which`, and from begin[0] to begin[1]
   copy,         // a variable of its own that begins as operands[0]
   assign,       // operands[0] becomes the value of `result`, which has one already
   loop,         // `result` runs from operands[0] below operands[1] in steps of operands[2] through `body`

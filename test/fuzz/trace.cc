@@ -116,7 +116,9 @@ Tile Tracing::resultOf(const Op &op) const {
   case Verb::elementwise:
     return elementwise()[op.which].trace(x);
   case Verb::cast:
-    return cast(x[0], op.type);
+    return op.which == 0   ? cast(x[0], op.type)
+           : op.which == 5 ? stochastic_round(x[0], op.type, x[1])
+                           : cast(x[0], op.type, static_cast<Rounding>(op.which - 1));
   case Verb::full:
     return full(op.type, op.shape, x[0]);
   case Verb::constant:
@@ -190,6 +192,10 @@ void Tracing::run(const Op &op) {
     return store(viewOf(op), rowsOf(op), at(op.operands[1]));
   case Verb::deviceAssert:
     return device_assert(at(op.operands[0]), "as drawn");
+  case Verb::assume: {
+    const Tile value = *values[op.operands[0].value];
+    return assume((value % op.which == 0) & (value >= op.begin[0]) & (value <= op.begin[1]));
+  }
   case Verb::copy:
   case Verb::assign:
     values[op.result] = *values[op.operands[0].value];

@@ -166,7 +166,7 @@ TEST_P(AdamWTest, RoundsByChance) {
   const auto stepped = [&](int64_t step, int block) {
     Array p = array({n}, narrow, std::vector<double>(n, 1)), zero = array({n}, type(), std::vector<double>(n, 0));
     Array m = array({n}, f32, zero.values), v = array({n}, f32, zero.values);
-    const AdamWSettings s = {.decay = 0.5, .decayed = n, .rounding = Rounding::stochastic, .seed = 3};
+    const AdamWSettings s = {.decay = 0.5, .decayed = n, .rounding = WeightRounding::stochastic, .seed = 3};
     run(planAdamW(target(), p, zero, m, v, recordOn(s, {.rate = 0x1p-13, .step = step}), s, {},
                   AdamWConfig{.block = block}));
     return p.read();

@@ -133,10 +133,10 @@ std::vector<KernelPlan> bench::flatPlans(const Target &target, Type type, const 
     const TensorRef copy = make({W}, type);
     add("adamw, masters and a copy", W, 6 * wide + 2 * own,
         planAdamW(target, p, g, m, v, record, settings, copy, config));
-    for (const Rounding rounding : {Rounding::nearest, Rounding::stochastic}) {
+    for (const WeightRounding rounding : {WeightRounding::nearest, WeightRounding::stochastic}) {
       settings.rounding = rounding;
-      add(rounding == Rounding::nearest ? "adamw, no masters" : "adamw, no masters, by chance", W, 4 * wide + 3 * own,
-          planAdamW(target, copy, g, m, v, record, settings, {}, config));
+      add(rounding == WeightRounding::nearest ? "adamw, no masters" : "adamw, no masters, by chance", W,
+          4 * wide + 3 * own, planAdamW(target, copy, g, m, v, record, settings, {}, config));
     }
   }
   add("gradient norm", W, own, planGradNorm(target, g, record, configOf<SquaresConfig>(sizes)));

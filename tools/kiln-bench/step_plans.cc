@@ -68,7 +68,7 @@ Plan bench::stepPlans(const Target &target, const Model &model, int64_t sequence
   Plan plan = stepPlan(target, model, {.batch = sequences}, imaginedRegion);
   plan += stepPlan(target, model, {.batch = sequences, .accumulate = 2}, imaginedRegion);
   if (model.type() != f32)
-    plan += stepPlan(target, model, {.batch = sequences, .master = false, .rounding = Rounding::stochastic},
+    plan += stepPlan(target, model, {.batch = sequences, .master = false, .rounding = WeightRounding::stochastic},
                      imaginedRegion);
   return plan;
 }

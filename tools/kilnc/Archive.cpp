@@ -114,6 +114,7 @@ static std::string renamed(const ArchivedKernel &kernel, const TargetCode &code)
       continue;
     names.push_back(old == abi::checkFailed            ? kernel.checkFailed()
                     : old == abi::printTile            ? kernel.print()
+                    : old == abi::waits                ? kernel.waits()
                     : undefined                        ? old.str()
                     : old == name                      ? symbol
                     : old == name + abi::scratchSuffix ? symbol + abi::scratchSuffix

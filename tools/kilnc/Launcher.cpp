@@ -169,6 +169,12 @@ std::string launcherOf(const ArchivedKernel &kernel) {
   text += launcherArguments;
   if (console || has(false, abi::printTile))
     text += elementTypes() + launcherPrint;
+  if (has(false, abi::waits))
+    text +=
+        fmt::format("/* Waits are not watched. */\n__attribute__((visibility(\"hidden\"))) int64_t {0}(const char *, "
+                    "int64_t, int64_t);\nint64_t {0}(const char *where, int64_t program, int64_t again) {{\n  "
+                    "(void)where, (void)program, (void)again;\n  return 0;\n}}\n",
+                    kernel.waits());
   if (cpu)
     text += launcherCpu;
   if (gpu)

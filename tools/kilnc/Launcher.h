@@ -29,6 +29,7 @@ struct ArchivedKernel {
   std::string symbolOf(const TargetCode &code) const;
   /// The symbols that this code calls: NAME_check_failed and NAME_print.
   std::string checkFailed() const { return name + "_check_failed"; }
+  std::string waits() const { return name + "_waits"; }
   std::string print() const { return name + "_print"; }
 };
 

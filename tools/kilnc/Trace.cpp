@@ -30,6 +30,7 @@ std::unique_ptr<mlir::MLIRContext> createContext() {
 TracedForList traceKernel(mlir::MLIRContext &context, const Kernel &kernel, const std::string &args,
                           const std::string &config, const lowering::FactKinds &kinds) {
   ArgumentList arguments = ArgumentList::parse(args, kinds);
+  arguments.facts.checksAssumptions = kinds.checksAssumptions;
   arguments.check(kernel);
   const lowering::ErrorCollector errors(&context);
   Traced traced = trace(context, kernel, arguments.facts, config);

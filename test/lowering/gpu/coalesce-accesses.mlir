@@ -369,3 +369,37 @@ func.func @single(%x: memref<1021xi32> {tile.align = 16 : i64}) attributes {tile
   %0 = tile.atomic_rmw add relaxed %one, %x[%c0] : tensor<1024xi32>, memref<1021xi32>
   return
 }
+
+// -----
+
+// An assumed multiple: by a remainder, by the low bits, of an index of 32 bits. Elsewhere in the program it does not count.
+// CHECK-LABEL: func @assumed
+// CHECK-COUNT-3: tile.load {{.*}} simt.vector = 4 : i64
+// CHECK: tile.load {{.*}} simt.vector = 1 : i64
+func.func @assumed(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64, tile.extent_by_16}, %a: i64, %b: i64, %c: i32, %d: i64, %yes: i1) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c3 = arith.constant 3 : i64
+  %c12 = arith.constant 12 : i64
+  %0 = arith.remsi %a, %c12 : i64
+  %1 = arith.cmpi eq, %0, %c0 : i64
+  %2 = arith.andi %b, %c3 : i64
+  %3 = arith.cmpi eq, %2, %c0 : i64
+  %4 = arith.andi %1, %3 : i1
+  tile.assume %4
+  %5 = tile.load %x[%a] : memref<?xf32, strided<[1]>> -> tensor<512xf32>
+  %6 = tile.load %x[%b] : memref<?xf32, strided<[1]>> -> tensor<512xf32>
+  %c0_i32 = arith.constant 0 : i32
+  %c8_i32 = arith.constant 8 : i32
+  %7 = arith.remui %c, %c8_i32 : i32
+  %8 = arith.cmpi eq, %7, %c0_i32 : i32
+  tile.assume %8
+  %9 = arith.extsi %c : i32 to i64
+  %10 = tile.load %x[%9] : memref<?xf32, strided<[1]>> -> tensor<512xf32>
+  %11 = arith.remsi %d, %c12 : i64
+  %12 = arith.cmpi eq, %11, %c0 : i64
+  scf.if %yes {
+    tile.assume %12
+  }
+  %13 = tile.load %x[%d] : memref<?xf32, strided<[1]>> -> tensor<512xf32>
+  return
+}

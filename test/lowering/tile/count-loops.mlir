@@ -105,3 +105,51 @@ func.func @sign(%x: memref<?xf32>, %unknown: i64) attributes {tile.kernel} {
   }
   return
 }
+
+// An assumption about the step or the end in the block that computes it.
+// CHECK-LABEL: @assumed
+// CHECK-NOT: arith.maxsi
+// CHECK-NOT: arith.divui
+// CHECK: scf.for
+// CHECK: return
+func.func @assumed(%step: i64, %end: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c1000 = arith.constant 1000 : i64
+  %above = arith.cmpi sge, %step, %c1 : i64
+  %below = arith.cmpi sgt, %c1000, %step : i64
+  %both = arith.andi %above, %below : i1
+  tile.assume %both
+  %short = arith.cmpi ult, %end, %c1000 : i64
+  tile.assume %short
+  scf.for %i = %c0 to %end step %step : i64 {
+  }
+  return
+}
+
+// In a branch it tells nothing of the step outside; neither does a comparison that is not assumed, nor a contradiction.
+// CHECK-LABEL: @assumed_elsewhere
+// CHECK-COUNT-3: arith.maxsi
+// CHECK: return
+func.func @assumed_elsewhere(%x: memref<?xf32>, %step: i64, %other: i64, %third: i64, %yes: i1) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %n = tile.dim %x, 0 : memref<?xf32>
+  %above = arith.cmpi sgt, %step, %c0 : i64
+  scf.if %yes {
+    tile.assume %above
+  }
+  scf.for %i = %c0 to %n step %step : i64 {
+  }
+  %more = arith.cmpi sgt, %other, %c0 : i64
+  scf.if %more {
+    scf.for %i = %c0 to %n step %other : i64 {
+    }
+  }
+  %up = arith.cmpi sgt, %third, %c0 : i64
+  %down = arith.cmpi slt, %third, %c0 : i64
+  tile.assume %up
+  tile.assume %down
+  scf.for %i = %c0 to %n step %third : i64 {
+  }
+  return
+}

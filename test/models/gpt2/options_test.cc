@@ -80,7 +80,7 @@ TEST(Options, TrainTakesTypes) {
       settingsOf({"--dtype", "bf16", "--master", "0", "--rounding", "stochastic", "--save-dtype", "bf16"});
   EXPECT_EQ(alone.type, bf16);
   EXPECT_FALSE(alone.master);
-  EXPECT_EQ(alone.rounding, Rounding::stochastic);
+  EXPECT_EQ(alone.rounding, WeightRounding::stochastic);
   EXPECT_EQ(alone.saveType, bf16);
 }
 

@@ -162,7 +162,7 @@ TEST_P(RanksTest, ChancesAreThoseOfTheWhole) {
   const DecoderModel model(dropping(), bf16);
   TrainSettings s = settingsOf(2);
   s.master = false;
-  s.rounding = Rounding::stochastic;
+  s.rounding = WeightRounding::stochastic;
   const Trained one = train(model, s, 1, 1), two = train(model, s, 2, 1);
   const int64_t count = model.parameters().count();
   int64_t others = 0;

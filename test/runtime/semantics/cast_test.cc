@@ -1,4 +1,5 @@
-// Conversions between all pairs of element types: one rounding, saturation, NaN to 0, `x != 0` for bool.
+// Conversions between all pairs of element types: one rounding, to the nearest, in a direction or by chance;
+// saturation, NaN to 0, `x != 0` for bool.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -163,6 +164,158 @@ TEST_P(Casts, TwoCastsRoundTwice) {
   launch(convertTwiceKernel, {x.ref(), viaF32.ref(), viaF64.ref()});
   EXPECT_EQ(realOf(bf16, read(viaF32)[0]), 0x1p24);
   EXPECT_EQ(realOf(f32, read(viaF64)[1]), 0x1p60);
+}
+
+// --- Directions and chance -------------------------------------------------------------------------------------------
+
+constexpr Rounding everyRounding[] = {Rounding::nearest, Rounding::toward_zero, Rounding::down, Rounding::up};
+
+/// Converts in each direction, to a row of the output for each.
+void convertTowards(View x, View y) {
+  constexpr int block = 512;
+  const Tile n = program_id(0) * block, source = load(x, {n}, {block});
+  for (const Rounding rounding : everyRounding)
+    store(y, {static_cast<int>(rounding), n}, cast(source, y.type(), rounding));
+}
+const Kernel convertTowardsKernel = kernel("convert_towards", convertTowards);
+
+uint64_t signBit(Type type) { return uint64_t{1} << (bytesOf(type) * 8 - 1); }
+
+/// The word of the largest number of a float type that is not above `size`, which is not negative. It may be infinity.
+uint64_t wordBelow(Type type, long double size) {
+  uint64_t low = 0, high = type == f8e4m3 ? 0x7E : rawOfReal(type, type == f8e5m2 ? 57344. : INFINITY);
+  while (low < high) { // words count up with their numbers
+    const uint64_t middle = low + (high - low + 1) / 2;
+    if (static_cast<long double>(realOf(type, middle)) <= size)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+/// A number as the conversion to `to` sees it: 8-bit floats saturate.
+long double within(Type to, long double value) {
+  const long double largest = bytesOf(to) > 1 ? INFINITY : to == f8e4m3 ? 448 : 57344;
+  return std::clamp(value, -largest, largest);
+}
+
+uint64_t expectedTowards(Type from, Type to, uint64_t raw, Rounding rounding) {
+  if (isFloat(from) && isInteger(to)) {
+    const double value = realOf(from, raw);
+    return rawOfInteger(to, truncated(to, rounding == Rounding::nearest ? std::nearbyint(value)
+                                          : rounding == Rounding::down  ? std::floor(value)
+                                          : rounding == Rounding::up    ? std::ceil(value)
+                                                                        : value));
+  }
+  const long double real = isFloat(from) ? static_cast<long double>(realOf(from, raw))
+                                         : static_cast<long double>(wideOf(from, raw)); // holds 64 bits
+  if (!isFloat(to) || rounding == Rounding::nearest || from == to || std::isnan(real))
+    return expected(from, to, raw);
+  const long double value = within(to, real), size = std::abs(value);
+  const uint64_t low = wordBelow(to, size);
+  const bool isInexact = static_cast<long double>(realOf(to, low)) != size, isNegative = std::signbit(value);
+  const bool grows = isInexact && rounding == (isNegative ? Rounding::down : Rounding::up);
+  return (low + grows) | (isNegative ? signBit(to) : 0);
+}
+
+/// At most about `count` of the words at and near ties, from all over the list.
+Raw someTieWords(Type from, size_t count) {
+  const Raw words = tieWords(from);
+  const uint64_t mask = from == boolean ? 1 : ~uint64_t{0} >> (64 - 8 * bytesOf(from));
+  Raw result;
+  for (size_t i = 0; i < words.size(); i += 1 + words.size() / count)
+    result.push_back(words[i] & mask);
+  return result;
+}
+
+// Every direction, from and to every type, at special numbers, at ties and around them.
+TEST_P(Casts, RoundInTheGivenDirection) {
+  for (const Type from : everyType)
+    for (const Type to : everyType) {
+      const Raw source = someTieWords(from, isFloat(to) && to != from ? 1500 : 200);
+      const auto count = static_cast<int64_t>(source.size());
+      const Tensor x = tensor(from, {count}, source), y(device, to, {4, count});
+      launch(convertTowardsKernel, {x.ref(), y.ref()}, "", (count + 511) / 512);
+      const Raw got = read(y);
+      for (const Rounding rounding : everyRounding)
+        for (int64_t i = 0; i < count; ++i) {
+          const uint64_t want = expectedTowards(from, to, source[i], rounding),
+                         here = got[static_cast<int64_t>(rounding) * count + i];
+          ASSERT_TRUE(same(to, here, want))
+              << nameOf(from) << " -> " << nameOf(to) << " of word " << std::hex << source[i] << ", rounding "
+              << static_cast<int>(rounding) << ": got " << here << ", want " << want;
+        }
+    }
+}
+
+void convertByChance(View x, View bits, View y) {
+  constexpr int block = 512;
+  const Tile n = program_id(0) * block, source = load(x, {n}, {block});
+  store(y, {n}, stochastic_round(source, y.type(), load(bits, {n}, {block})));
+}
+const Kernel convertByChanceKernel = kernel("convert_by_chance", convertByChance);
+
+/// The share of the way from the number below `size` to the next one, in 2^-32; 2^32 beyond the largest number.
+uint64_t chanceOf(Type to, long double size) {
+  const uint64_t low = wordBelow(to, size);
+  const long double below = realOf(to, low), above = realOf(to, low + 1);
+  if (below == size)
+    return 0;
+  const long double step = std::isinf(above) ? below - static_cast<long double>(realOf(to, low - 1)) : above - below;
+  return static_cast<uint64_t>(std::min((size - below) / step, 1.0L) * 0x1p32L);
+}
+
+uint64_t expectedByChance(Type from, Type to, uint64_t raw, uint32_t bits) {
+  const double real = realOf(from, raw);
+  if (std::isnan(real) || from == to)
+    return expected(from, to, raw);
+  const long double value = within(to, real), size = std::abs(value);
+  return (wordBelow(to, size) + (bits < chanceOf(to, size))) | (std::signbit(value) ? signBit(to) : 0);
+}
+
+// Bits just below the chance of a number take it away from zero; bits from the chance on leave it at the number before.
+TEST_P(Casts, RoundByChance) {
+  for (const Type from : everyFloat)
+    for (const Type to : everyFloat) {
+      Raw source, bits;
+      for (const uint64_t word : someTieWords(from, 700)) {
+        const double value = realOf(from, word);
+        const uint64_t chance = std::isnan(value) ? 0 : chanceOf(to, std::abs(within(to, value)));
+        for (const uint64_t number : {chance - 1, chance, uint64_t{0}, uint64_t{0xFFFFFFFF}, chance / 2}) {
+          source.push_back(word);
+          bits.push_back(number & 0xFFFFFFFF);
+        }
+      }
+      const auto count = static_cast<int64_t>(source.size());
+      const Tensor x = tensor(from, {count}, source), random = tensor(u32, {count}, bits), y(device, to, {count});
+      launch(convertByChanceKernel, {x.ref(), random.ref(), y.ref()}, "", (count + 511) / 512);
+      const Raw got = read(y);
+      for (int64_t i = 0; i < count; ++i) {
+        const uint64_t want = expectedByChance(from, to, source[i], static_cast<uint32_t>(bits[i]));
+        ASSERT_TRUE(same(to, got[i], want))
+            << nameOf(from) << " -> " << nameOf(to) << " of word " << std::hex << source[i] << " with bits " << bits[i]
+            << ": got " << got[i] << ", want " << want;
+      }
+    }
+}
+
+void roundQuarters(View y) {
+  const Tile n = program_id(0) * 512 + iota(512, i64);
+  store(y, {program_id(0) * 512}, stochastic_round(full(f32, {512}, 1 + 0x1p-9), bf16, random_bits(7, n)));
+}
+const Kernel roundQuartersKernel = kernel("round_quarters", roundQuarters);
+
+// A quarter of the way between two numbers goes up once in four times: n · p = 1024, and σ = √(n · p · (1 − p)) = 28.
+TEST_P(Casts, RoundByChanceWithoutBias) {
+  const Tensor y(device, bf16, {4096});
+  launch(roundQuartersKernel, {y.ref()}, "", 8);
+  int up = 0;
+  for (const uint64_t word : read(y)) {
+    ASSERT_TRUE(word == rawOfReal(bf16, 1) || word == rawOfReal(bf16, 1 + 0x1p-7)) << std::hex << word;
+    up += word != rawOfReal(bf16, 1);
+  }
+  EXPECT_NEAR(up, 1024, 5 * 28);
 }
 
 KILN_ON_PROCESSORS(Casts);

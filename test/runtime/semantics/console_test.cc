@@ -1,6 +1,7 @@
 // print and check: what a program says while it runs, of scalars and tiles, in loops and branches, and which failure of
-// many is told.
+// many is told. Assumptions: what they permit, and which devices check them.
 
+#include "lowering/Backend.h"
 #include "test/expect_error.h"
 #include "test/runtime/semantics/semantics.h"
 
@@ -234,6 +235,49 @@ TEST_P(Console, TheFirstFailureIsToldAtAnyThreadCount) {
     kiln::launch(*device, checkGridKernel, {4, 5, 2}, {x.ref()});
     expectError([&] { device->synchronize(); }, {"a row, in kernel", "program (3, 1, 0), element 1"});
   }
+}
+
+// --- assume ----------------------------------------------------------------------------------------------------------
+
+void copyBlocks(View starts, View x, View y) {
+  const Tile n = program_id(0), first = load(starts, {n});
+  assume((first % 16 == 0) & (first >= 0));
+  store(y, {n * 512}, load(x, {first}, {512}));
+}
+const Kernel copyBlocksKernel = kernel("copy_blocks", copyBlocks);
+
+// The code that relies on a true assumption reads the right elements, also where a block ends beyond the view.
+TEST_P(Console, TrueAssumptionsChangeNoResult) {
+  for (const Type starting : {i32, i64}) {
+    const std::vector<uint64_t> firsts = {16, 0, 1008, 512};
+    const Tensor starts = tensor(starting, {4}, firsts), x = counting(i32, {1024}, 1), y(device, i32, {2048});
+    launch(copyBlocksKernel, {starts.ref(), x.ref(), y.ref()}, "", 4);
+    EXPECT_NO_THROW(device->synchronize());
+    const Raw got = read(y);
+    for (uint64_t i = 0; i < 2048; ++i) {
+      const uint64_t at = firsts[i / 512] + i % 512;
+      ASSERT_EQ(got[i], at < 1024 ? at + 1 : 0) << i;
+    }
+  }
+}
+
+void assumeSmall(View x) {
+  for (Tile k : range(3))
+    if_(k > 0, [&] { assume(load(x, {program_id(0)}) + k < 7); });
+}
+const Kernel assumeSmallKernel = kernel("assume_small", assumeSmall);
+
+// A false assumption is reported as a failed check is, by the devices that check.
+TEST_P(Console, FalseAssumptionsAreReported) {
+  const Tensor x = tensor(i32, {3}, {4, 5, 6});
+  launch(assumeSmallKernel, {x.ref()}, "", 1);
+  EXPECT_NO_THROW(device->synchronize());
+  launch(assumeSmallKernel, {x.ref()}, "", 3);
+  if (device->backend().facts().checksAssumptions)
+    expectError([&] { device->synchronize(); }, {"check failed: an assumption is false, in kernel 'assume_small' at ",
+                                                 "console_test.cc:", ", program (1, 0, 0), element 0"});
+  else
+    EXPECT_NO_THROW(device->synchronize());
 }
 
 KILN_ON_THESE(Console, testDevicesAndDriver("Console", Reach::processors));

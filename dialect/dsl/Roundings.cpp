@@ -1,0 +1,169 @@
+// Conversions that round in a given direction, or stochastically.
+//
+// Each rounds towards zero first. Then it goes one number further away from zero where the direction, or chance, asks
+// for that: the bits of floats of one sign count up with the magnitude.
+//
+//     cast(-1.3, i8, Rounding::down)            -2
+//     cast(x, bf16, Rounding::toward_zero)      the upper 16 bits of an f32, unless it is NaN
+
+#include "dialect/dsl/Tracer.h"
+
+#include <bit>
+
+namespace kiln {
+
+namespace {
+/// A conversion to a float that rounds towards zero.
+struct Truncated {
+  Tile word;       // the bits of the result, as a signed integer
+  Tile isInexact;  // boolean: the result differs from the operand, which is a number
+  Tile isNegative; // boolean: the operand is
+};
+} // namespace
+
+/// The signed integer of the size of a float.
+static Type wordOf(Type type) {
+  static constexpr Type words[] = {i8, i16, i32, i64};
+  return words[std::countr_zero(static_cast<uint64_t>(bytesOf(type)))];
+}
+
+/// `x`, a float or integer, not beyond the largest number of a float of 8 bits, to which conversions saturate.
+static Tile saturated(const Line &at, const Tile &x, Type type) {
+  if (bytesOf(type) > 1)
+    return x;
+  const Type from = x.type(at.loc);
+  const int64_t largest = type == f8e4m3 ? 448 : 57344;
+  const Tile low = cast(at(isUnsigned(from) ? 0 : -largest), from), high = cast(at(largest), from);
+  return clamp(at(x), at(low), at(high), Nans::propagate);
+}
+
+/// The float type in which operands of type `from`, except integers of 64 bits, are compared with results.
+static Type exactTypeOf(Type from) { return !isFloat(from) || from == f64 ? f64 : f32; }
+
+/// The nearest number, or the one before it if that one is beyond x.
+static Truncated truncateNearest(const Line &at, const Tile &near, const Tile &isAbove, const Tile &isBelow,
+                                 const Tile &isNegative) {
+  const Type word = wordOf(near.type(at.loc));
+  const Tile bits = bitcast(at(near), word), isBeyond = where(at(isNegative), at(isBelow), at(isAbove));
+  const Tile inside = at(bits) - at(cast(at(isBeyond), word));
+  return {inside, at(isAbove) | at(isBelow), isNegative};
+}
+
+/// An integer of 64 bits. Floats from 2^63, or 2^64, on are above every integer.
+static Truncated truncateLong(const Line &at, const Tile &x, Type type) {
+  const Type from = x.type(at.loc);
+  const Tile near = cast(at(x), type), real = cast(at(near), f64), back = cast(at(near), from);
+  const Tile isBeyond = at(real) >= at(isUnsigned(from) ? 0x1p64 : 0x1p63), isAbove = at(back) > at(x);
+  const Tile isBefore = at(real) < at(-0x1p63), isBelow = at(back) < at(x);
+  const Tile isOver = at(isAbove) | at(isBeyond), isUnder = at(isBelow) | at(isBefore), isNegative = at(x) < at(0);
+  return truncateNearest(at, near, isOver, isUnder, isNegative);
+}
+
+/// An f32 to bf16: its upper half. NaN gives any number; see finished().
+static Truncated truncateHalf(const Line &at, const Tile &x) {
+  const Tile word = bitcast(at(x), i32), lower = at(word) & at(0xFFFF), upper = at(word) >> at(16);
+  return {cast(at(upper), i16), at(lower) != at(0), at(word) < at(0)};
+}
+
+/// f32 or f64 to a narrower float.
+static Truncated truncateFloat(const Line &at, const Tile &x, Type type) {
+  if (x.type(at.loc) == f32 && type == bf16)
+    return truncateHalf(at, x);
+  const Tile near = cast(at(x), type), back = cast(at(near), x.type(at.loc));
+  const Tile isAbove = at(back) > at(x), isBelow = at(back) < at(x), isNegative = at(x) < at(0);
+  return truncateNearest(at, near, isAbove, isBelow, isNegative);
+}
+
+/// The result, away from zero where `grows`. A NaN stays one.
+static Tile finished(const Line &at, const Tile &x, const Truncated &low, const Tile &grows, Type type) {
+  const Tile word = at(low.word) + at(cast(at(grows), wordOf(type))), result = bitcast(at(word), type);
+  if (x.type(at.loc) != f32 || type != bf16)
+    return result; // NaN is neither above nor below its conversion
+  const Tile isNan = isnan(at(x)), near = cast(at(x), type);
+  return where(at(isNan), at(near), at(result));
+}
+
+static Tile roundTo(const Line &at, const Tile &x, const Truncated &low, Type type, Rounding rounding) {
+  if (rounding == Rounding::toward_zero)
+    return finished(at, x, low, full(boolean, x.shape(at.loc), at(false), at.loc), type);
+  const Tile isUp = !low.isNegative, side = rounding == Rounding::down ? low.isNegative : isUp;
+  return finished(at, x, low, at(low.isInexact) & at(side), type);
+}
+
+/// A float to an integer. Floats of 8 bits round to themselves as f32.
+static Tile roundWhole(const Line &at, const Tile &x, Type type, Rounding rounding) {
+  const Tile whole = rounding == Rounding::nearest ? round(at(x))
+                     : rounding == Rounding::down  ? floor(at(x))
+                     : rounding == Rounding::up    ? ceil(at(x))
+                                                   : x;
+  return cast(at(whole), type);
+}
+
+Tile cast(At x, Type type, Rounding rounding) {
+  const Line at{x.loc};
+  Call call("cast", x.loc);
+  const mlir::Value source = call.value(x);
+  if (!source)
+    return call.poison();
+  const Type from = elementOf(source), exact = exactTypeOf(from);
+  if (isFloat(from) && isInteger(type))
+    return roundWhole(at, call.result(bytesOf(from) == 1 ? call.cast(source, f32) : source), type, rounding);
+  const bool isLong = !isFloat(from) && bytesOf(from) == 8;
+  const bool isExact =
+      from == boolean || !isFloat(type) || type == from || (!isLong && bytesOf(type) >= bytesOf(exact));
+  if (rounding == Rounding::nearest || isExact)
+    return call.result(call.cast(source, type));
+  if (isLong) {
+    const Tile whole = saturated(at, call.result(source), type);
+    return roundTo(at, whole, truncateLong(at, whole, type), type, rounding);
+  }
+  const Tile real = saturated(at, call.result(call.cast(source, exact)), type);
+  return roundTo(at, real, truncateFloat(at, real, type), type, rounding);
+}
+
+/// The distance of x from the truncated number, in 2^-32 of the distance to the next number: below 2^32, except beyond
+/// the largest number. NaN where x is no number.
+static Tile fractionOf(const Line &at, const Tile &x, const Tile &word, Type type) {
+  const Type from = x.type(at.loc);
+  const auto sizeAt = [&](int offset) { return abs(at(cast(at(bitcast(at(at(word) + at(offset)), type)), from))); };
+  const Tile low = sizeAt(0), next = sizeAt(1), before = sizeAt(-1), size = abs(at(x));
+  const Tile isLast = isinf(at(next)); // numbers on both sides of the largest one are equally far
+  const Tile above = at(next) - at(low), below = at(low) - at(before), step = where(at(isLast), at(below), at(above));
+  const Tile rest = at(size) - at(low), quotient = at(rest) / at(step);
+  return at(quotient) * at(0x1p32);
+}
+
+Tile stochastic_round(At x, Type type, At bits) {
+  const Line at{x.loc};
+  Call call("stochastic_round", x.loc);
+  const mlir::Value source = call.value(x), random = call.value(bits);
+  if (!source || !random)
+    return call.poison();
+  const Type from = elementOf(source), word = elementOf(random), exact = exactTypeOf(from);
+  if (!isFloat(from) || !isFloat(type)) {
+    call.expected() << "floats, but got " << describe(source) << " to round to " << nameOf(type) << "; use cast()";
+    return call.poison();
+  }
+  if (word != i32 && word != u32) {
+    call.expected() << "i32 or u32 as random bits, but got " << describe(random);
+    return call.poison();
+  }
+  if (broadcastShape(shapeOf(source), shapeOf(random)) != shapeOf(source)) {
+    call.expected() << "random bits that broadcast to " << describe(source) << ", but got " << describe(random);
+    return call.poison();
+  }
+  if (type == from || bytesOf(type) >= bytesOf(exact))
+    return call.result(call.cast(source, type));
+  const Tile real = saturated(at, call.result(call.cast(source, exact)), type);
+  const Tile chance = call.result(call.cast(call.broadcast(random, shapeOf(source)), u32));
+  const Truncated low = truncateFloat(at, real, type);
+  if (exact == f32 && type == bf16) {
+    const Tile fraction = bitcast(at(at(bitcast(at(real), u32)) << at(16)), u32);
+    return finished(at, real, low, at(chance) < at(fraction), type);
+  }
+  const Tile fraction = fractionOf(at, real, low.word, type), whole = cast(at(fraction), u32);
+  const Tile isBeyond = at(fraction) >= at(0x1p32), isChosen = at(chance) < at(whole);
+  return finished(at, real, low, at(isBeyond) | at(isChosen), type);
+}
+
+} // namespace kiln

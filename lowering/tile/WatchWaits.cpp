@@ -1,0 +1,69 @@
+// Tells the runtime of a CPU when a program waits for another one, and ends waits that would never end.
+//
+//     for (Tile n : repeat_while([&] { return atomic_load(flag, {0}) == 0; })) {}
+//     // calls kiln_waits() at the end of each iteration
+
+#include "lowering/Abi.h"
+#include "lowering/Passes.h"
+#include "lowering/tile/Console.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+#define GEN_PASS_DEF_WATCHWAITS
+#include "lowering/Passes.h.inc"
+
+/// Whether `value` follows from operations of `body` on values from outside alone.
+static bool isIndependent(Value value, Block *body) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() != body;
+  Operation *const op = value.getDefiningOp();
+  return op->getBlock() != body ||
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isIndependent(operand, body); });
+}
+
+/// The operand of the loop's yield that says whether another iteration follows; null if the loop does not only wait.
+static OpOperand *conditionOfWait(scf::WhileOp loop) {
+  Block *const body = &loop.getAfter().front();
+  const auto carried = dyn_cast<BlockArgument>(loop.getConditionOp().getCondition());
+  if (!carried || carried.getOwner() != &loop.getBefore().front())
+    return nullptr;
+  const auto reads = [](Operation &op) { return isa<tile::AtomicLoadOp>(op); };
+  const auto isHarmless = [&](Operation &op) { return reads(op) || (isPure(&op) && op.getNumRegions() == 0); };
+  if (llvm::none_of(*body, reads) || !llvm::all_of(body->without_terminator(), isHarmless))
+    return nullptr;
+  OpOperand &again = loop.getYieldOp()->getOpOperand(carried.getArgNumber());
+  return isIndependent(again.get(), body) ? &again : nullptr;
+}
+
+namespace {
+struct WatchWaits : impl::WatchWaitsBase<WatchWaits> {
+  using WatchWaitsBase::WatchWaitsBase;
+
+  void runOnOperation() override {
+    ConsoleSymbols symbols(getOperation());
+    const Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64);
+    getOperation().walk([&](scf::WhileOp loop) {
+      OpOperand *const again = conditionOfWait(loop);
+      if (!again)
+        return;
+      symbols.declare(abi::waits, {pointer, i64, i64}, i64);
+      OpBuilder b(loop.getYieldOp());
+      const Location loc = loop.getLoc();
+      const Value arguments[] = {textAddress(b, loc, symbols.text(whereOf(loc))), emitLinearProgram(b, loc),
+                                 arith::ExtUIOp::create(b, loc, i64, again->get())};
+      const Value never = func::CallOp::create(b, loc, abi::waits, TypeRange{i64}, arguments).getResult(0);
+      const Value zero = arith::ConstantIntOp::create(b, loc, 0, 64);
+      const Value waits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, never, zero);
+      again->set(arith::AndIOp::create(b, loc, again->get(), waits));
+    });
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering

@@ -1,0 +1,84 @@
+// Counts the threads of a launch, those that wait, and those that have read memory since the last of these changes.
+
+#include "runtime/cpu/WaitWatch.h"
+
+#include "lowering/Abi.h"
+
+namespace kiln {
+
+/// How long the threads of a launch that have not come yet are waited for: one of them might run the awaited program.
+static constexpr std::chrono::seconds patience(1);
+/// Iterations between two looks at the clock.
+static constexpr uint64_t glance = 1024;
+
+/// What the calling thread does in its launch.
+struct WaitWatch::Waiter {
+  WaitWatch *watch = nullptr;
+  bool isWaiting = false;
+  uint64_t epoch = 0;
+  uint64_t iterations = 0; // since that epoch
+};
+thread_local WaitWatch::Waiter WaitWatch::mine;
+
+WaitWatch::Scope::Scope(WaitWatch &watch) {
+  mine = {.watch = &watch};
+  watch.change(1, 0);
+}
+
+WaitWatch::Scope::~Scope() {
+  mine.watch->change(-1, mine.isWaiting ? -1 : 0);
+  mine = {};
+}
+
+void WaitWatch::change(int morePresent, int moreWaiting) {
+  const std::lock_guard lock(mutex);
+  present += morePresent;
+  waiting += moreWaiting;
+  confirmed = 0;
+  changed = std::chrono::steady_clock::now();
+  ++epoch;
+}
+
+/// Whether all threads wait for nothing. `waiter` has read memory since the last change.
+bool WaitWatch::isStuck(Waiter &waiter) {
+  const std::lock_guard lock(mutex);
+  if (epoch != waiter.epoch)
+    return false;
+  if (waiter.iterations == 1)
+    ++confirmed;
+  return waiting == present && confirmed == present &&
+         (present == team || std::chrono::steady_clock::now() - changed > patience);
+}
+
+int64_t WaitWatch::waits(const char *where, int64_t program, bool again) {
+  Waiter &waiter = mine;
+  WaitWatch *const watch = waiter.watch;
+  if (!watch || (!again && !waiter.isWaiting))
+    return 0;
+  if (again != waiter.isWaiting) {
+    waiter.isWaiting = again;
+    watch->change(0, again ? 1 : -1);
+  }
+  if (!again)
+    return 0;
+  if (const uint64_t now = watch->epoch; now != waiter.epoch) {
+    waiter.epoch = now;
+    waiter.iterations = 0;
+    return 0;
+  }
+  ++waiter.iterations;
+  if (!watch->gaveUp && (waiter.iterations == 1 || waiter.iterations % glance == 0) && watch->isStuck(waiter))
+    watch->gaveUp = true;
+  if (!watch->gaveUp)
+    return 0;
+  const std::lock_guard lock(watch->mutex);
+  if (!watch->first || program < watch->first->program)
+    watch->first = Stuck{where, program};
+  return 1;
+}
+
+} // namespace kiln
+
+int64_t kiln_waits(const char *where, int64_t program, int64_t again) {
+  return kiln::WaitWatch::waits(where, program, again != 0);
+}

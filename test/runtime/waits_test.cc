@@ -1,0 +1,63 @@
+// Programs on a CPU that wait for others: a wait that can end does, and one that cannot becomes an error.
+
+#include "dialect/dsl/Kernel.h"
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+#include "test/expect_error.h"
+
+#include <gtest/gtest.h>
+
+using namespace kiln;
+
+namespace {
+
+/// Program n waits for program n + `step`, if there is one, and then says so.
+void waitForOther(View flags, Tile step) {
+  const Tile n = program_id(0), other = n + step;
+  if_((other >= 0) & (other < num_programs(0)), [&] {
+    for (Tile tries : repeat_while([&] { return atomic_load(flags, {other}) == 0; })) {
+    }
+  });
+  atomic_store(flags, {n}, full(i32, {}, 1));
+}
+const Kernel waitForOtherKernel = kernel("wait_for_other", waitForOther);
+
+class Waits : public testing::TestWithParam<const char *> {
+protected:
+  const std::shared_ptr<Device> device = Device::open(GetParam());
+
+  /// Launches as many programs with flags of 0.
+  void launchAll(int64_t programs, int64_t step) {
+    const Tensor flags(device, i32, {programs});
+    device->fillZero(flags.ref().data, flags.bytes());
+    launch(*device, waitForOtherKernel, {programs, 1, 1}, {flags.ref(), step});
+    device->synchronize();
+    std::vector<int32_t> got(programs);
+    flags.download(got.data(), flags.bytes());
+    EXPECT_EQ(got, std::vector<int32_t>(programs, 1));
+  }
+};
+
+// The programs before have begun, however many threads there are.
+TEST_P(Waits, ForEarlierProgramsEnd) {
+  for (const int threads : {1, 2, 4}) {
+    device->setThreads(threads);
+    launchAll(300, -1);
+    launchAll(300, -3);
+  }
+}
+
+// One thread never begins the next program; two begin two, and wait for the third.
+TEST_P(Waits, ForLaterProgramsAreAnError) {
+  for (const int threads : {1, 2}) {
+    device->setThreads(threads);
+    expectError([&] { launchAll(2 * threads, threads); },
+                {"kernel 'wait_for_other' at ", "waits_test.cc:18: program 0 waits forever",
+                 "runs " + std::to_string(threads) + " programs at a time"});
+    launchAll(3, 7); // the next launch is not concerned
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpus, Waits, testing::Values("cpu", "cpu:generic"));
+
+} // namespace
