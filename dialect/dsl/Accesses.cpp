@@ -170,8 +170,15 @@ static mlir::Value maskWithin(Call &call, const Place &place, const Shape &full,
   return mask;
 }
 
-/// Whether blocks of that shape can begin at the position; otherwise reports an error.
-static bool checkBlocks(Call &call, const Place &place, const Shape &shape) {
+/// `; use squeeze()` if `shape` without some dimensions of extent 1 has `rank` dimensions.
+static const char *squeezeHint(const Shape &shape, int rank) {
+  const auto ones = std::count(shape.begin(), shape.end(), 1);
+  return static_cast<int>(shape.size()) - static_cast<int>(ones) <= rank ? "; use squeeze()" : "";
+}
+
+/// Whether blocks of that shape can begin at the position; otherwise reports an error. `hint` ends the error about the
+/// rank.
+static bool checkBlocks(Call &call, const Place &place, const Shape &shape, const char *hint = "") {
   if (static_cast<int>(shape.size()) <= place.blocks)
     return true;
   if (place.isNamed && place.blocks == 0)
@@ -179,10 +186,10 @@ static bool checkBlocks(Call &call, const Place &place, const Shape &shape) {
                     << "; leave the extents out, or give the begin of a block: {n} instead of {n + iota(64)}";
   else if (place.isNamed)
     call.expected() << "at most " << place.blocks << (place.blocks == 1 ? " extent" : " extents")
-                    << ", one for each scalar subscript, but got shape " << textOf(shape);
+                    << ", one for each scalar subscript, but got shape " << textOf(shape) << hint;
   else
     call.expected() << "a tile of at most " << place.blocks << (place.blocks == 1 ? " dimension" : " dimensions")
-                    << ", the rank of the view, but got shape " << textOf(shape);
+                    << ", the rank of the view, but got shape " << textOf(shape) << hint;
   return false;
 }
 
@@ -311,12 +318,13 @@ struct Written {
 /// The shape of values of `shape` at the position. Reports an error and returns none if they do not fit.
 static std::optional<Shape> writtenShape(Call &call, const Place &place, const Shape &shape) {
   if (!place.isNamed)
-    return checkBlocks(call, place, shape) ? std::optional(shape) : std::nullopt;
+    return checkBlocks(call, place, shape, squeezeHint(shape, place.blocks)) ? std::optional(shape) : std::nullopt;
   if (shape.size() <= place.index.size()) { // blocks of one element
     if (broadcastShape(shape, place.index) == place.index)
       return place.index;
   } else if (std::equal(place.index.begin(), place.index.end(), shape.begin())) {
-    const bool fits = checkBlocks(call, place, Shape(shape.begin() + place.index.size(), shape.end()));
+    const Shape blocks(shape.begin() + place.index.size(), shape.end());
+    const bool fits = checkBlocks(call, place, blocks, squeezeHint(blocks, place.blocks));
     return fits ? std::optional(shape) : std::nullopt;
   }
   call.expected() << "a value that begins with the subscripts' shape " << textOf(place.index) << ", but got shape "

@@ -17,10 +17,23 @@ namespace kiln {
 Type View::type() const { return Tracer::current().factsOf(*this).type; }
 int View::rank() const { return static_cast<int>(Tracer::current().dimensionsOf(*this).size()); }
 
+/// A view in messages: `'x' (M, K)`, with the shape that the registration tells, or else `'x' (a view of rank 2)`. A
+/// selected view has fewer dimensions than its argument.
+static std::string describe(const Tracer &tracer, const View &view) {
+  const auto index = static_cast<size_t>(view.index());
+  const std::string name = tracer.kernel.called(index);
+  const bool isWhole = view.rank() == static_cast<int>(tracer.factsOf(view).extents.size());
+  const std::string about = index < tracer.kernel.parameters.size() ? tracer.kernel.parameters[index].about : "";
+  if (const size_t end = about.find(')'); isWhole && about.starts_with("(") && end != std::string::npos)
+    return name + " " + about.substr(0, end + 1);
+  return name + " (a view of rank " + std::to_string(view.rank()) + ")";
+}
+
 static bool checkAxis(Call &call, const View &view, int axis) {
   if (axis >= 0 && axis < view.rank())
     return true;
-  call.expected() << "a dimension from 0 to " << view.rank() - 1 << ", but got " << axis;
+  call.expected() << "a dimension from 0 to " << view.rank() - 1 << " of " << describe(call.tracer, view)
+                  << ", but got " << axis;
   return false;
 }
 
@@ -40,7 +53,8 @@ int64_t View::extent(int axis, Loc loc) const {
     throw Abandoned();
   const int dimension = call.tracer.dimensionsOf(*this)[axis];
   if (Tracer::sliceOf(*this, dimension)) {
-    call.expected() << "a dimension that is not sliced, but got " << axis << "; use dim()";
+    call.expected() << "a dimension of " << describe(call.tracer, *this) << " that is not sliced, but got " << axis
+                    << "; use dim()";
     throw Abandoned();
   }
   call.tracer.ask(*this, axis);

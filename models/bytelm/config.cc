@@ -2,6 +2,7 @@
 
 #include "models/bytelm/config.h"
 #include "models/data/json.h"
+#include "models/train/flags.h"
 
 #include <fmt/format.h>
 
@@ -84,13 +85,13 @@ const std::vector<NamedByteModel> &byteModels() {
 }
 
 const NamedByteModel &byteModelNamed(const std::string &name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const NamedByteModel &model : byteModels()) {
     if (model.name == name)
       return model;
-    names += (names.empty() ? "" : ", ") + model.name;
+    names.push_back(model.name);
   }
-  throw Error(fmt::format("expected a model out of {}, but got '{}'", names, name));
+  throw unknownModel(name, names);
 }
 
 } // namespace kiln

@@ -1,10 +1,10 @@
 // The presets.
 
 #include "models/gpt2/presets.h"
+#include "models/train/flags.h"
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 namespace kiln {
 
@@ -144,13 +144,10 @@ std::vector<std::string> gpt2Names() {
 }
 
 NamedGpt2 gpt2Named(const std::string &name) {
-  std::string names;
-  for (const Entry &entry : entries()) {
+  for (const Entry &entry : entries())
     if (name == entry.name)
       return {entry.config, settingsFor(entry)};
-    names += (names.empty() ? "" : ", ") + std::string(entry.name);
-  }
-  throw Error(fmt::format("expected a model out of {}, but got '{}'", names, name));
+  throw unknownModel(name, gpt2Names());
 }
 
 std::string nearestGpt2(const Gpt2Config &config) {

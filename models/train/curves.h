@@ -3,10 +3,10 @@
 
 #pragma once
 
+#include "models/train/chart.h"
+
 #include <array>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 namespace kiln {
 
@@ -18,12 +18,6 @@ inline constexpr std::array<const char *, 3> overNames = {"steps", "seconds", "t
 struct CurveOf {
   std::string tag = "loss";
   Over over = Over::steps;
-};
-
-/// A value after some steps, seconds or tokens.
-struct CurvePoint {
-  double at = 0;
-  double loss = 0;
 };
 
 /// The curve of a run, in the order of the steps.

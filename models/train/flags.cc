@@ -86,7 +86,7 @@ void addMemoryFlags(CLI::App *app, SettingOptions &o) {
       addSettingFlag(app, setting, o);
 }
 
-/// Flags of other trainers and former flags, with dashes, and their names here.
+/// Flags of other trainers, with dashes, former flags and former names of models, and their names here.
 static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"--batch-size", "--batch"},
     {"--bf16", "--dtype"},
@@ -124,16 +124,27 @@ static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"--warmup-iters", "--warmup"},
     {"--warmup-steps", "--warmup"},
     {"--weight-decay", "--decay"},
+    {"seed000", "base"},
+    {"seed001", "annotated"},
+    {"seed001-small", "annotated-small"},
+    {"seed002", "annotated"},
+    {"seed004", "mlp-first"},
+    {"seed004-small", "mlp-first-small"},
 };
 
-/// The hint in an error about an unknown `word`: Kiln's name for another trainer's flag, or the nearest of `known`.
+/// The end of an error about an unknown `word`: the name here of another trainer's flag or of a former name, or the
+/// nearest of `known`; empty without one.
 static std::string hintFor(std::string word, const std::vector<std::string> &known) {
   std::replace(word.begin(), word.end(), '_', '-');
   for (const auto &[elsewhere, here] : namesElsewhere)
     if (word == elsewhere && std::find(known.begin(), known.end(), here) != known.end())
       return fmt::format("; did you mean '{}'?", here);
-  const std::string hint = didYouMean(word, known);
-  return hint.empty() ? "; see --help" : hint;
+  return didYouMean(word, known);
+}
+
+Error unknownModel(const std::string &name, const std::vector<std::string> &known) {
+  return Error(
+      fmt::format("expected a model out of {}, but got '{}'{}", fmt::join(known, ", "), name, hintFor(name, known)));
 }
 
 /// Throws for the first word that is neither an option nor a command.
@@ -151,11 +162,12 @@ static void rejectExtras(const CLI::App &app, const std::vector<std::string> &ex
     for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
       known.push_back(command->get_name());
   }
+  const std::string hint = hintFor(word, known);
   throw Error(fmt::format("unknown {} '{}'{}",
                           flag            ? "flag"
                           : known.empty() ? "argument"
                                           : "command",
-                          word, hintFor(word, known)));
+                          word, hint.empty() ? "; see --help" : hint));
 }
 
 /// Translates the library's error about a command's flags.

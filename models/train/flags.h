@@ -31,6 +31,9 @@ void addBudgetFlag(CLI::App *app, std::optional<MemoryBudget> &budget);
 /// The flags of the settings that decide the memory of a step.
 void addMemoryFlags(CLI::App *app, SettingOptions &options);
 
+/// The error about a model that is none of `known`, with the new name of a former one, or the nearest name.
+Error unknownModel(const std::string &name, const std::vector<std::string> &known);
+
 /// Reads the command line. Returns whether there is something to do, which is false after --help and --version. Throws
 /// Error for an unknown flag, command or value, with the nearest one, and for a missing flag.
 bool parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc, const char *const *argv);

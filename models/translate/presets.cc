@@ -1,9 +1,9 @@
 // Presets: models and training settings.
 
 #include "models/translate/config.h"
+#include "models/train/flags.h"
 
 #include <cmath>
-#include <fmt/format.h>
 
 namespace kiln {
 
@@ -87,13 +87,13 @@ const std::vector<NamedTranslation> &translations() {
 }
 
 const NamedTranslation &translationNamed(const std::string &name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const NamedTranslation &model : translations()) {
     if (model.name == name)
       return model;
-    names += (names.empty() ? "" : ", ") + model.name;
+    names.push_back(model.name);
   }
-  throw Error(fmt::format("expected a model out of {}, but got '{}'", names, name));
+  throw unknownModel(name, names);
 }
 
 } // namespace kiln

@@ -8,12 +8,23 @@ namespace {
 const ArgFacts row = view(f32, {64}), matrix = view(bf16, {64, 32}), integers = view(i32, {64, 32});
 
 void dimensions(View a) {
-  // expected-error@+1 {{'dim' expected a dimension from 0 to 1, but got 2}}
+  // expected-error@+1 {{'dim' expected a dimension from 0 to 1 of argument 0 (a view of rank 2), but got 2}}
   a.dim(2);
-  // expected-error@+1 {{'extent' expected a dimension from 0 to 1, but got -1}}
+  // expected-error@+1 {{'extent' expected a dimension from 0 to 1 of argument 0 (a view of rank 2), but got -1}}
   a.extent(-1);
 }
 const ErrorCase dimensionsCase("Views", "Dimensions", dimensions, {matrix});
+
+// A registered view has its name and its shape in the error; a part of it has its name and its rank.
+void namedDimensions(View a) {
+  View row = a.select(0, 3);
+  // expected-error@+1 {{'dim' expected a dimension from 0 to 0 of 'a' (a view of rank 1), but got 1}}
+  row.dim(1);
+  // expected-error@+1 {{'extent' expected a dimension from 0 to 1 of 'a' (M, K), but got 2}}
+  a.extent(2);
+}
+const ErrorCase namedDimensionsCase("Views", "NamedDimensions",
+                                    kernel("named", namedDimensions, {"a (M, K), a matrix"}), {matrix});
 
 void offsets(View a) {
   // expected-error@+1 {{'load' expected 2 offsets for a view of rank 2, but got 1}}
@@ -39,16 +50,16 @@ void selections(View a, View b) {
   View column = a.select(1, 3);
   // expected-error@+1 {{'load' expected 1 offset for a view of rank 1, but got 2}}
   load(column, {0, 0}, {4});
-  // expected-error@+1 {{'dim' expected a dimension from 0 to 0, but got 1}}
+  // expected-error@+1 {{'dim' expected a dimension from 0 to 0 of argument 0 (a view of rank 1), but got 1}}
   column.dim(1);
-  // expected-error@+1 {{'select' expected a dimension from 0 to 1, but got 2}}
+  // expected-error@+1 {{'select' expected a dimension from 0 to 1 of argument 1 (a view of rank 2), but got 2}}
   b.select(2, 0);
 }
 const ErrorCase selectionsCase("Views", "Selections", selections, {matrix, matrix});
 
 // The host cannot go on without a view, nor without an extent.
 void slicedAxis(View a) {
-  // expected-error@+1 {{'slice' expected a dimension from 0 to 1, but got 2}}
+  // expected-error@+1 {{'slice' expected a dimension from 0 to 1 of argument 0 (a view of rank 2), but got 2}}
   a.slice(2, 0, 1);
 }
 const ErrorCase slicedAxisCase("Views", "SliceOfNoDimension", slicedAxis, {matrix});
@@ -60,7 +71,7 @@ const ErrorCase sliceBoundsCase("Views", "SliceToNoInteger", sliceBounds, {matri
 void slicedExtent(View a) {
   const View part = a.slice(1, 0, 4);
   part.extent(0);
-  // expected-error@+1 {{'extent' expected a dimension that is not sliced, but got 1; use dim()}}
+  // expected-error@+1 {{a dimension of argument 0 (a view of rank 2) that is not sliced, but got 1; use dim()}}
   part.extent(1);
 }
 const ErrorCase slicedExtentCase("Views", "ExtentOfASlice", slicedExtent, {matrix});
@@ -68,8 +79,11 @@ const ErrorCase slicedExtentCase("Views", "ExtentOfASlice", slicedExtent, {matri
 void ranks(View a) {
   // expected-error@+1 {{'load' expected a tile of at most 2 dimensions, the rank of the view, but got shape 1x4x4}}
   load(a, {0, 0}, {1, 4, 4});
-  // expected-error@+1 {{'store' expected a tile of at most 2 dimensions, the rank of the view, but got shape 1x4x4}}
+  // expected-error@+1 {{at most 2 dimensions, the rank of the view, but got shape 1x4x4; use squeeze()}}
   store(a, {0, 0}, zeros(bf16, {1, 4, 4}));
+  // A hint says what removes dimensions of extent 1, and only where that is enough.
+  // expected-error@+1 {{'store' expected a tile of at most 2 dimensions, the rank of the view, but got shape 4x4x4}}
+  store(a, {0, 0}, zeros(bf16, {4, 4, 4}));
   // expected-error@+1 {{'load' expected at most 1 extent, one for each scalar subscript, but got shape}}
   load(a, {iota(4), 0}, {4, 4});
   // expected-error@+1 {{'load' expected no extents, because every subscript is a tile, but got shape 4; leave}}
