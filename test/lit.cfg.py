@@ -32,7 +32,7 @@ for name in ("KILN_THREADS", "KILN_TEST_DATA", "KILN_VERIFY", "ASAN_OPTIONS", "U
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
-# What only `tools/test --all` builds and runs: `REQUIRES: all`.
+# Tests with `REQUIRES: all` are built and run by `tools/test --all` only.
 if os.environ.get("KILN_TEST_TIER") == "all":
     config.available_features.add("all")
 

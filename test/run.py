@@ -22,7 +22,7 @@ import time
 
 BATCH_SECONDS = 20
 SILENT_SECONDS = 600
-# What a case takes that was never timed, by the beginning or the end of its name.
+# Seconds of a case that was never timed, by the beginning or the end of its name.
 UNKNOWN_SECONDS = {".mlir": 1.0, "faults/": 60.0, ".test": 6.0, "models/": 1.5, "fuzz/": 3.0, "barriers/": 1.0, "kernels/": 0.3,
                    "runtime/semantics/": 0.4, "": 0.05}
 RESULT = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([\w./]+)(?:, where .*?)? \((\d+) ms\)", re.S)

@@ -24,18 +24,20 @@ static void fastMatmul(View a, View b, View c, FastConfig cfg) {
   store(c, {m, n}, cast(acc, c.type()));
 }
 
-/// Whether a config is worth trying: on a CPU the fields of GPUs stay; on a GPU a thread has at most 128 accumulators.
+/// Whether a config is worth trying. On a CPU the fields of GPUs keep their defaults. On a GPU a thread has at most 128
+/// accumulators, and a step is short, so that three stages of operands fit shared memory.
 static bool isCandidate(const FastConfig &cfg, const Target &target) {
   const FastConfig base;
   return target.visit([&](const CpuFacts &) { return cfg.warps == base.warps && cfg.stages == base.stages; },
-                      [&](const GpuFacts &) { return cfg.bm * cfg.bn <= 128 * 32 * cfg.warps; });
+                      [&](const GpuFacts &) { return cfg.bm * cfg.bn <= 128 * 32 * cfg.warps && cfg.bk <= 64; });
 }
 
-const Kernel fastMatmulKernel = kernel(
-    "fast_matmul", fastMatmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"},
-    {field("bm", &FastConfig::bm, "rows of a tile of C").among({64, 128}),
-     field("bn", &FastConfig::bn, "columns of a tile of C").among({64, 128}),
-     field("bk", &FastConfig::bk, "step along K"), field("group", &FastConfig::group, "row tiles that run together"),
-     field("warps", &FastConfig::warps, "warps of a program").among({4, 8}),
-     field("stages", &FastConfig::stages, "stages of the software pipeline").among({2, 3})},
-    isCandidate);
+const Kernel fastMatmulKernel =
+    kernel("fast_matmul", fastMatmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"},
+           {field("bm", &FastConfig::bm, "rows of a tile of C").among({64, 128}),
+            field("bn", &FastConfig::bn, "columns of a tile of C").among({64, 128}),
+            field("bk", &FastConfig::bk, "step along K").among({64, 256}).changing(),
+            field("group", &FastConfig::group, "row tiles that run together"),
+            field("warps", &FastConfig::warps, "warps of a program").among({4, 8}),
+            field("stages", &FastConfig::stages, "stages of the software pipeline").among({2, 3})},
+           isCandidate);

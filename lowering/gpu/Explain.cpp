@@ -198,7 +198,7 @@ std::string imageTraffic(const TileLayout &layout, simt::ImageAttr image, simt::
                               ? format("{} times {} bytes a thread", times, bytes)
                               : format("{} times {} matrices by {}", times, 1u << access.matrix.size(),
                                        op == simt::SharedOp::rows ? "rows" : "columns");
-  return format("{}, {} wavefronts a warp of {} at best", how, repeats * access.wavefronts(),
+  return format("{}, {} wavefronts a warp, {} at best", how, repeats * access.wavefronts(),
                 llvm::divideCeil(times * bytes * simt::numLanes, 128));
 }
 
@@ -209,7 +209,7 @@ template <class OpTy> void explainTraffic(OpTy op, StringRef what, Value tile, E
     how = imageTraffic(layoutOf(tile), *op.getImage(), *op.getMovement());
   } else {
     const SharedTraffic traffic = trafficOf(layoutOf(tile), bytesOf(type), *op.getStrides(), /*alignment=*/16);
-    how = format("{} times {} bytes a thread, {} wavefronts a warp of {} at best", traffic.instructions,
+    how = format("{} times {} bytes a thread, {} wavefronts a warp, {} at best", traffic.instructions,
                  traffic.packetBytes, traffic.wavefronts, traffic.ideal);
   }
   auto place = op.getBuffer().template getDefiningOp<simt::BufferOp>();
@@ -225,7 +225,7 @@ void explainFetch(simt::FetchOp op, Explanation &explanation) {
     explanation.add(op->getLoc(),
                     format("copies {} {} {} ahead, to one of {} slots of {} bytes, {} bytes at a time",
                            textOf(RankedTensorType::get(op.getImage().getShape(), op.getImage().getElement())), ahead,
-                           ahead == 1 ? "round" : "rounds", stages, op.getImage().getBytes(),
+                           ahead == 1 ? "iteration" : "iterations", stages, op.getImage().getBytes(),
                            op.getVector() * op.getImage().getBits() / 8) +
                         cacheText(op));
 }
@@ -260,9 +260,11 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
       } else if (auto fetch = dyn_cast<simt::FetchOp>(op)) {
         explainFetch(fetch, explanation);
       } else if (isa<simt::MultiplyOp>(op)) {
-        explanation.add(op->getLoc(), "groups of four warps multiply both operands from shared memory");
+        explanation.add(op->getLoc(),
+                        "wgmma replaces mma.sync: groups of four warps multiply both operands from shared memory");
       } else if (isa<simt::MultiplyRowsOp>(op)) {
-        explanation.add(op->getLoc(), "groups of four warps multiply the right operand from shared memory");
+        explanation.add(op->getLoc(),
+                        "wgmma replaces mma.sync: groups of four warps multiply the right operand from shared memory");
       } else if (auto why = op->getAttrOfType<StringAttr>("simt.why")) {
         explanation.add(op->getLoc(), "is not copied ahead of its product: " + why.str());
       } else if (auto pick = dyn_cast<simt::PickOp>(op)) {

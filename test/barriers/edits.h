@@ -1,5 +1,5 @@
-// What the simulator says when one instruction of a kernel is another, or missing: one that orders accesses, or that
-// copies to a ring of slots in shared memory.
+// The simulator's findings after an edit of a kernel: one instruction that orders accesses, or that copies to a ring of
+// slots in shared memory, is replaced or removed.
 //
 // A barrier that Kiln writes stands at the C++ line of the access that has to wait: `.loc` says so in the PTX. Without
 // the barrier that access races with one before it, so that the edit is *reported* when some finding names that line,

@@ -1,4 +1,4 @@
-// What the verifiers of programs, conversions, integer arithmetic and random numbers say.
+// Errors of the verifiers of programs, conversions, integer arithmetic and random numbers.
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics
 
 func.func @axis() {

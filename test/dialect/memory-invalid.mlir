@@ -1,4 +1,4 @@
-// What the verifiers of memory operations say.
+// Errors of the verifiers of memory operations.
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics
 
 func.func @dim_axis(%v: memref<?x?xf32>) {

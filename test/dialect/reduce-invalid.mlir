@@ -1,4 +1,4 @@
-// What the verifiers of reductions and of the matrix product say.
+// Errors of the verifiers of reductions and of the matrix product.
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics
 
 func.func @axis(%x: tensor<4x8xf32>) {

@@ -1,4 +1,4 @@
-// What the verifiers of shape operations say.
+// Errors of the verifiers of shape operations.
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics
 
 func.func @iota_rank() {

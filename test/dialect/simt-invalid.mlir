@@ -1,4 +1,4 @@
-// What the verifiers of the simt dialect say. What is wrong with a layout's text, its own tests say one by one.
+// Errors of the verifiers of the simt dialect. The tests of layouts have the errors of a layout's text.
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics
 
 // expected-error@+1 {{expected each unit once, but got 'd0:1' twice}}

@@ -1,4 +1,4 @@
-// What the verifier of simt.mma says.
+// Errors of the verifier of simt.mma.
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics
 
 func.func @fragments(%a: vector<8xbf16>, %b: vector<8xbf16>, %c: vector<4xf32>) {

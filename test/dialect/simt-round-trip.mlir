@@ -1,4 +1,4 @@
-// What is printed reads back as the same operation, with every optional part of the syntax given and left out.
+// A printed operation parses as an equal one, with every optional part of the syntax present and absent.
 // RUN: kiln-opt %s | kiln-opt | FileCheck %s
 // RUN: kiln-opt %s --mlir-print-op-generic | kiln-opt | FileCheck %s
 

@@ -1,4 +1,4 @@
-// What the verifiers of sorts, takes and histograms say.
+// Errors of the verifiers of sorts, takes and histograms.
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics
 
 func.func @axis(%x: tensor<4x8xf32>) {

@@ -1,4 +1,4 @@
-// What the tests of the language share: a context with its dialects, facts of arguments, and the program that a kernel
+// Shared by the tests of the language: a context with its dialects, facts of arguments, and the program that a kernel
 // becomes, as text.
 
 #pragma once

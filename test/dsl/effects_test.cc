@@ -1,5 +1,5 @@
-// What is said of C++ expressions with several effects: their order is the C++ compiler's, and two compilers may give
-// two programs.
+// Warnings about C++ expressions with several memory effects. The C++ compiler chooses their order, so two compilers
+// may make two different programs.
 
 #include "test/dsl/Tracing.h"
 
@@ -61,7 +61,7 @@ void ordered(View c, View out) {
 }
 TEST(Effects, ThoseWhoseOrderIsKnownAreNot) { EXPECT_EQ(warningsOf(ordered, __LINE__), ""); }
 
-// What C++ evaluates in braces goes from left to right.
+// C++ evaluates lists in braces from left to right.
 void braces(View c, View out) { load(out, {atomic_add(c, {0, 0}, 1), atomic_add(c, {0, 0}, 10)}, {4}); }
 TEST(Effects, BracesHaveAnOrder) { EXPECT_EQ(warningsOf(braces, __LINE__), ""); }
 

@@ -519,7 +519,7 @@ TEST(Specialisation, WarpsAndStagesOfAConfigAreAttributes) {
             std::string::npos);
 }
 
-// What a target does not read is in no module, where it would only make the same code twice.
+// A module has no attributes that its target ignores. They would only compile equal code twice.
 TEST(Specialisation, WarpsAndStagesAreLeftOutWhereNobodyReadsThem) {
   const Kernel k = kernel("k", shaped, {field("warps", &LaunchShape::warps), field("stages", &LaunchShape::stages)});
   EXPECT_NE(moduleOf(k, {{vector}, {}}).find("attributes {tile.kernel} {"), std::string::npos);

@@ -439,8 +439,8 @@ tile.store %4, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
 )");
 }
 
-/// As deep as loops and branches may be; a body's three traces do not multiply.
-// What a kernel does on the host happens as often as it is traced: wherever it stands, twice and once for each depth.
+// Host side effects of a kernel happen once for each trace: two traces, and one more for each depth of nesting. The
+// traces of nested bodies do not multiply.
 int visits[3];
 void visited(View v) {
   ++visits[0];

@@ -1,4 +1,4 @@
-// What scans, functions of reductions and parts of tiles are traced as.
+// The traced operations of scans, of reductions with a function, and of functions that take parts of tiles.
 
 #include "test/dsl/Tracing.h"
 

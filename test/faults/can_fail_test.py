@@ -1,5 +1,5 @@
-"""What finds faults must be able to find some: trainers with a fault of their own in the place of gpt2, and system
-calls that fail below a program whose behaviour is known."""
+"""The fault finders can find a fault: in trainers with a known fault in place of gpt2, and in a program of known behaviour
+whose system calls fail."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-// What the generator knows of every element of a tile, and with it how far two machines may differ in it.
+// The generator's knowledge of every element of a tile, and so the largest permitted difference between two machines.
 //
 // dialect/NUMERICS.md says which results are equal on all machines and which lie within a bound. Facts carry that from
 // operation to operation while a program is made: a tile of whole numbers that are small enough is summed exactly in

@@ -1,5 +1,5 @@
-// What queries of attention may see, and whose keys: lengths that differ, grouped heads, ranges and free masks, against
-// the plain formulas in double precision.
+// Masks of attention against the plain formulas in double precision: unequal lengths, grouped heads (GQA), ranges and
+// free masks.
 
 #include "test/expect_error.h"
 #include "test/kernels/attention_problem.h"

@@ -1,5 +1,5 @@
-// What the tests of attention's masks and of its dropout share: problems of any extents, what of them is seen and kept,
-// and the comparison of both passes with the plain formulas.
+// Shared by the tests of attention's masks and dropout: problems of any extents, the keys that each query sees, the
+// weights that dropout keeps, and the comparison of both passes with the plain formulas.
 
 #pragma once
 

@@ -125,7 +125,7 @@ TEST(Chances, GoTogetherWithNoOthers) {
     }
 }
 
-// What a kept number is multiplied by makes up for those that are dropped, or evaluations do.
+// The factor of kept elements compensates for the dropped ones, or evaluation multiplies by the keep probability.
 TEST(Chances, ScalesMakeUpForWhatIsDropped) {
   const DropoutRate inverted{0.1, DropoutKind::inverted}, plain{0.1, DropoutKind::plain};
   EXPECT_EQ(inverted.threshold(), 6554);

@@ -143,8 +143,7 @@ TEST_P(FewRowsTest, EveryEpilogue) {
   expectClose("gelu", gelu, geluOf);
 }
 
-// What the padding of the last round is multiplied by does not reach a sum: the numbers behind a row of A, and behind
-// B's last one, are none of theirs.
+// The numbers behind a row of A, and behind B's last row, do not reach a sum, although the last iteration is padded.
 TEST_P(FewRowsTest, WhatLiesBehindIsNotRead) {
   const Size s = {1, 20, 21};
   for (const Layout layout : layouts) {

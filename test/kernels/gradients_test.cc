@@ -1,5 +1,4 @@
-// What LayerNorm and cross-entropy may do beside the usual, forward and backward, beside a tape of double precision,
-// which derives the gradients by itself.
+// Options of LayerNorm and cross-entropy, forward and backward, against an autograd tape in double precision.
 //
 // Tolerances: results are rounded to their type, in norm 2 units of its last place at most. What is summed in f32 on
 // the way has up to 300 terms, which may cancel: 2e-5 of the norm of what is summed.

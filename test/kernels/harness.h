@@ -1,4 +1,4 @@
-// What the numeric tests of the kernels share: devices and storage types as parameters, tensors with the values that
+// Shared by the numeric tests of kernels: devices and storage types as parameters, tensors with the values that
 // they hold on the host as doubles, and comparisons that name the first bad elements.
 
 #pragma once

@@ -1,5 +1,5 @@
-// What follows a product in a linear layer, and what its gradient goes back through, against double precision: every
-// activation, alone and with bias, residual and dropout.
+// Epilogues of a linear layer, forward and backward, against double precision: every activation, alone and with bias,
+// residual and dropout.
 
 #include "kernels/activate.h"
 #include "kernels/column_sums.h"
@@ -100,8 +100,7 @@ TEST_P(LinearTest, AppliesEveryActivation) {
     }
 }
 
-// What an activation and dropout make of a product is made again of its pre-activation, to the bit, in tiles of any
-// size and in its place.
+// Activation and dropout are recomputed from the pre-activation with equal bits, for tiles of any size, also in place.
 TEST_P(LinearTest, ActivatesAgainWhatAProductLeft) {
   for (const Activation activation :
        taken<Activation>(GetParam(), {Activation::gelu, Activation::gelu_erf, Activation::relu2, Activation::silu}, 2))

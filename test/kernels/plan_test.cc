@@ -220,7 +220,7 @@ TEST(Plan, AttentionsScaleIsPositive) {
                 "'attention': expected 'scale' to be above 0, but got 0.000000");
 }
 
-// What attention's operands are refused for.
+// Errors about attention's operands.
 TEST(Plan, AttentionsOperandsFit) {
   const auto plan = [](int64_t Hk, const AttentionMask &mask) {
     const TensorRef q = tensor({2, 4, 10, 64}), k = tensor({2, Hk, 12, 64});

@@ -73,7 +73,7 @@ TEST_P(Vmap, PlansOfRowsAlongEveryAxis) {
     }
 }
 
-// What all examples have together is read by each; what is in the workspace is each one's own.
+// All examples read a shared tensor; each has a part of the workspace of its own.
 TEST_P(Vmap, PlansWithSharedTensorsAndAWorkspace) {
   const auto norm = [&](const auto &t) { return planLayerNorm(target(), t[0], t[1], t[2], t[3], t[4], t[5]); };
   expectLoop(norm, {{{10, 48}}, {{48}, together}, {{48}, together}, {{10, 48}}, {{10}}, {{10}}});
@@ -98,8 +98,8 @@ TEST_P(Vmap, PlansOfAttention) {
   expectLoop(backward, {{heads}, {heads}, {heads}, {heads}, {rows}, {heads}, {heads}, {heads}, {heads}});
 }
 
-// What all examples have together may lie between the numbers of one: columns 0 to 2 of a matrix are examples, column 5
-// is everybody's.
+// A shared tensor may lie in the memory between the elements of one example: columns 0 to 2 of a matrix are examples,
+// and column 5 is shared.
 TEST_P(Vmap, SharedTensorsMayLieAmongExamples) {
   const Array x = uniform({40, 8}, f32), out = unwritten({examples, 40}, f32), want = unwritten({examples, 40}, f32);
   const TensorRef shared = x.ref().select(1, 5), all = x.ref().slice(1, 0, examples);

@@ -1,4 +1,4 @@
-// What a compilation that fails leaves behind: an error that says why, a reproducer that runs, and a process that goes
+// A failed compilation leaves an error with its reason, a reproducer that runs, and a process that goes
 // on compiling, in every thread.
 
 #include "test/lowering/GoodKernel.h"

@@ -1,4 +1,4 @@
-// What the tests of the cache on disk share: a folder, contents, and children to do things in.
+// Shared by the tests of the disk cache: a folder, contents, and child processes.
 
 #pragma once
 

@@ -94,7 +94,7 @@ TEST_F(Compiling, WarpsAndStagesAreInNoKeyOfTheCpu) {
   EXPECT_NE(text("warps=4"), text("warps=8"));
 }
 
-// What arguments are called changes no code: the second is loaded from the disk.
+// Names of arguments are not part of the cache key: the second kernel is loaded from disk.
 TEST_F(Compiling, NamesOfArgumentsAreInNoKey) {
   const auto compileAs = [&](const char *x, const char *y) {
     const Kernel named = kernel("renamed", addInPlace, {x, y}, {field("block", &AddConfig::block)});
@@ -128,7 +128,7 @@ TEST_F(Compiling, LinesAreInTheKeyOfCodeThatTellsThem) {
   }
 }
 
-// What a machine finds in the code is at the line that the code was made of.
+// A finding of the simulator has the line of the kernel from which the code was generated.
 TEST_F(Compiling, FindingsAreAtTheKernelsLine) {
   const std::shared_ptr<Device> simulator = Device::open("simulator:sm_80");
   const Kernel racing = kernel("racing", +[](View x) { store(x, {0}, program_id(0), {}, {"racing.cc", 42}); });

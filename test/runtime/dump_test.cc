@@ -1,4 +1,4 @@
-// What a compilation and a program write for people: the stages under KILN_DUMP, and what kernels print.
+// Output for people: the stages of a compilation under KILN_DUMP, and the lines that kernels print.
 
 #include "lowering/Abi.h"
 #include "runtime/Compile.h"

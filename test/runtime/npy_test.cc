@@ -83,7 +83,7 @@ TEST(Npy, ReadsWhatMlDtypesWrites) {
   EXPECT_EQ(parseNpy(fileOf(headerOf("<V2", "(1,)"), "ab"), "a.npy").type, bf16);
 }
 
-// What is wrong in a file is told with its name.
+// An error about a file has the file's name.
 TEST(Npy, RefusesWhatIsNotAsItShouldBe) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "expected a .npy file, but it does not begin as one"},
@@ -141,8 +141,8 @@ TEST(Npy, RefusesAnArrayThatIsNotAsLongAsItSays) {
             "expected 12 bytes of data for f32[3], but got 8");
 }
 
-// What a file begins with is looked at before the rest is read: one of 2^40 bytes that is none is refused at once,
-// where reading it would take minutes, and more memory than there is.
+// The header is checked before the rest of the file is read. A file of 2^40 bytes with a bad header is refused at once;
+// reading it would take minutes, and more memory than the machine has.
 TEST(NpyFiles, AreReadWhenTheirHeadersAreGood) {
   const TemporaryFolder folder;
   const std::string text = folder / "text.npy", other = folder / "other.npy";

@@ -1,4 +1,4 @@
-// What programs write to files: replaced files keep their mode, and nothing that other processes left is in the way.
+// Output files: a replaced file keeps its mode, and leftovers of other processes do not disturb.
 
 #include "dialect/dsl/Types.h"
 #include "runtime/OutputFile.h"

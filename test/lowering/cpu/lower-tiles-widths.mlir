@@ -19,7 +19,7 @@ func.func @bytes(%x: memref<4x283xi8, strided<[320, 1]>>, %y: memref<4x283xi8, s
   return
 }
 
-// What is computed in 32 bits keeps the usual lanes.
+// 32-bit arithmetic keeps the usual number of lanes.
 // CHECK-LABEL: func @widened
 // CHECK-NOT: vector<32xi8>
 // CHECK: vector.load {{.*}} vector<8xi8>

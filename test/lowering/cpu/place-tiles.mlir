@@ -16,7 +16,7 @@ func.func @loads(%a: !v, %b: !v) attributes {tile.kernel} {
   return
 }
 
-// What costs little is computed again by each reader; an exponential that two readers want is not.
+// Each reader recomputes a cheap operation. An exponential with two readers is computed once.
 // CHECK-LABEL: func @twice
 // CHECK: math.exp {{.*}} {cpu.placed}
 // CHECK-NOT: cpu.placed

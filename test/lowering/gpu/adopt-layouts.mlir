@@ -4,7 +4,7 @@
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #row = #simt.layout<256, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d0:32 d0:64 d0:128], warp [* *]>
 
-// What leads from a load to a conversion is done in the layout that is wanted; nobody needs the first load any more.
+// The operations from a load to a conversion are done in the requested layout; the first load has no reader left.
 // CHECK-LABEL: func @load
 // CHECK: %[[X:.*]] = tile.load %arg0{{.*}}reg [d0:1 d0:2 d0:4]{{.*}}simt.vector = 4 : i64
 // CHECK: %[[Y:.*]] = arith.extf %[[X]]{{.*}}reg [d0:1 d0:2 d0:4]
@@ -26,7 +26,7 @@ func.func @load(%x: memref<256xbf16> {tile.align = 8 : i64}, %y: memref<256xf32>
 #rows = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>
 #lanes = #simt.layout<4, reg [], lane [d0:1 d0:2 * * *], warp [* *]>
 
-// What is only stored goes to memory from where it lies.
+// A tile that is only stored is stored in the layout that it has.
 // CHECK-LABEL: func @store
 // CHECK-NOT: simt.convert
 // CHECK: tile.store %{{.*}} {simt.layout = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>

@@ -245,7 +245,7 @@ func.func @types(%x: memref<4096xbf16> {tile.align = 64 : i64}, %y: memref<4096x
 
 // -----
 
-// What is no kernel stays.
+// A function that is not a kernel stays unchanged.
 // CHECK-LABEL: func @other
 // CHECK-NOT: simt
 // CHECK: return

@@ -1,4 +1,4 @@
-// What threads do together: shared memory, shuffles, the tensor core, the console.
+// The operations of several threads: shared memory, shuffles, tensor cores, the console.
 // RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
 
 #quads = #simt.layout<128, reg [d0:1 d0:2], lane [d0:4 d0:8 d0:16 d0:32 d0:64], warp []>
@@ -63,7 +63,7 @@ func.func @offset(%n: i32) attributes {tile.kernel, tile.warps = 1 : i64, simt.s
 
 #padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// What the layout pads the tile with is not written, and is read as 0.
+// The layout's padding of a tile is not written, and is read as 0.
 // CHECK-LABEL: func @padding
 // CHECK: %[[WITHIN:.*]] = arith.cmpi slt, %{{.*}}, %c25_i32
 // CHECK: simt.st shared %{{.*}}, %{{.*}} + 0 if %[[WITHIN]] : vector<1xf32>, i32
@@ -221,7 +221,7 @@ func.func @two_numbers(%s: f32, %n: i32) attributes {tile.kernel, tile.warps = 1
 #a = #simt.layout<16x13, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #b = #simt.layout<13x16, reg [d0:1 d0:8 d1:8], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp []>
 
-// What pads K is zeros in both operands: 0 · NaN would not be.
+// Both operands are padded along K with zeros, because 0 · NaN is not 0.
 // CHECK-LABEL: func @padded_length
 // CHECK: arith.cmpi slt, %{{.*}}, %c13_i32
 // CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<8xi1>, vector<8xbf16>

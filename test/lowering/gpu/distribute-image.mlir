@@ -66,7 +66,7 @@ func.func @stores(%s: f16) attributes {tile.kernel, tile.warps = 2 : i64, simt.s
 
 #padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// What the layout pads the tile with is written as 0, and so read as 0.
+// The layout's padding of a tile is written as 0, and so read as 0.
 // CHECK-LABEL: func @padding
 // CHECK: %[[WITHIN:.*]] = arith.cmpi slt, %{{.*}}, %c25_i32
 // CHECK: arith.select

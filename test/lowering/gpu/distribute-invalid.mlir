@@ -1,4 +1,4 @@
-// What no thread can do alone, because a pass before has not made it explicit.
+// Operations that one thread cannot do alone are errors: an earlier pass should have expanded them.
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics --gpu-distribute
 
 #pairs = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [* *]>

@@ -292,7 +292,7 @@ func.func @owner(%v: memref<16xf32>, %s: f32) attributes {tile.kernel} {
 
 #single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// What is any byte but 0 in memory is true, and true is stored as 1.
+// Any byte except 0 in memory is true, and true is stored as 1.
 // CHECK-LABEL: func @bool
 // CHECK: %[[BYTE:.*]] = simt.ld global %{{.*}} + 0 : i64, vector<1xi8>
 // CHECK: arith.cmpi ne, %{{.*}}, %{{.*}} : vector<1xi8>

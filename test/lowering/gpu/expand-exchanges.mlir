@@ -1,4 +1,4 @@
-// What crosses warps is written to and read from shared memory.
+// Elements that move between warps are written to and read from shared memory.
 // RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges | FileCheck %s
 // RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges=store-matrix | FileCheck %s --check-prefix=STMATRIX
 
@@ -49,7 +49,7 @@ func.func @operand(%x: tensor<64x32xbf16, #loaded>) attributes {tile.kernel} {
 #one = #simt.layout<64, reg [d0:1 d0:32], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
 #other = #simt.layout<64, reg [d0:32 d0:1], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
 
-// What only changes registers needs no memory.
+// A conversion that only renames registers needs no memory.
 // CHECK-LABEL: func @registers
 // CHECK-NOT: simt.buffer
 // CHECK: simt.convert

@@ -4,7 +4,7 @@
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// What one thread wrote to shared memory others read; two writes before, and two reads behind, need no more.
+// Threads read shared memory that others wrote: one barrier is enough for two writes before it and two reads after.
 // CHECK-LABEL: func @write_read
 // CHECK: simt.write
 // CHECK-NOT: simt.barrier
@@ -216,7 +216,7 @@ func.func @held_by_several(%v: memref<?xf32>, %x: tensor<16xf32, #same>, %n: i64
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// What is the same offset in one round is another in the next.
+// Two equal offsets in one iteration differ in the next.
 // CHECK-LABEL: func @other_round
 // CHECK: scf.for
 // CHECK-NEXT: simt.barrier "global memory written, then read"
@@ -298,7 +298,7 @@ func.func @there_already(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// What the rounds of a loop read was written before it: one barrier before the loop is enough for all of them.
+// All iterations of a loop read data written before it: one barrier before the loop is enough.
 // CHECK-LABEL: func @before_the_loop
 // CHECK: simt.write
 // CHECK-NEXT: simt.barrier "shared memory written, then read"

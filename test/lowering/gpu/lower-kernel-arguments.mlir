@@ -66,7 +66,7 @@ func.func private @use(i64, i64, i64)
 
 // -----
 
-// What lies in shared memory is named by comments of the text.
+// Comments of the PTX name the buffers in shared memory.
 // CHECK-LABEL: module attributes {llvm.module_asm =
 // CHECK-SAME: ["// kiln.shared shared 0 128 a.cc:12", "// kiln.shared shared 128 64 b.cc:7"]
 func.func @shared() attributes {tile.kernel, simt.shared_bytes = 192 : i64,
@@ -103,7 +103,7 @@ func.func @large() attributes {tile.kernel, simt.shared_bytes = 49280 : i64} {
 
 // -----
 
-// What is no kernel stays.
+// A function that is not a kernel stays unchanged.
 // CHECK-LABEL: func.func @other(%arg0: i32)
 func.func @other(%n: i32) {
   return

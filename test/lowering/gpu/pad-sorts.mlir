@@ -13,7 +13,7 @@ func.func @first(%x: tensor<100xi32>) -> tensor<40xi32> {
 
 // -----
 
-// What goes with the elements is padded, too.
+// Tiles that are sorted along with the keys are padded, too.
 // CHECK-LABEL: func @ties
 // CHECK: tile.sort %{{.*}} by %{{.*}} axis 1 : tensor<2x4x5xi64>, tensor<2x4x5xi32> -> tensor<2x4x5xi64>, tensor<2x4x5xi32>
 // CHECK: tile.extract %{{.*}} begin [0, 0, 0] steps [1, 1, 1] : tensor<2x4x5xi32> -> tensor<2x3x5xi32>

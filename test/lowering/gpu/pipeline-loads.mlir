@@ -1,4 +1,4 @@
-// Operands of products are copied to slots of shared memory some rounds ahead.
+// Operands of products are copied to slots of shared memory some iterations ahead.
 // RUN: kiln-opt %s --split-input-file --gpu-pipeline-loads | FileCheck %s
 // RUN: kiln-opt %s --split-input-file --gpu-pipeline-loads=limit=20000 | FileCheck %s --check-prefix=TWO
 

@@ -3,7 +3,7 @@
 
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 
-// What is computed from a load lies as it was loaded, and so does a constant beside it.
+// A tile that is computed from a load has the load's layout, and so has a constant operand.
 // CHECK-LABEL: func @forwards
 // CHECK: arith.constant dense<1.000000e+00> : tensor<256xf32, [[PAIRS:#simt.layout<256, reg \[d0:1\].*>]]>
 // CHECK: tile.load {{.*}} -> tensor<256xf32, [[PAIRS]]>
@@ -23,7 +23,7 @@ func.func @forwards(%x: memref<256xf32>) attributes {tile.kernel} {
 
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 
-// What nothing before has a wish for lies as it will be stored.
+// A tile whose operands request no layout gets that of its store.
 // CHECK-LABEL: func @backwards
 // CHECK: tile.splat {{.*}} -> tensor<256xf32, #simt.layout<256, reg [d0:1]
 // CHECK: math.absf {{.*}} tensor<256xf32, #simt.layout<256, reg [d0:1]
@@ -39,7 +39,7 @@ func.func @backwards(%x: memref<256xf32>, %s: f32) attributes {tile.kernel} {
 
 // -----
 
-// What nobody has a wish for is blocked along the last dimension.
+// A tile for which no operation requests a layout is blocked along the last dimension.
 // CHECK-LABEL: func @blocked
 // CHECK: arith.constant dense<1.000000e+00> : tensor<16x32xf32, #simt.layout<16x32, reg [d0:4 d0:8], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1 d0:2]>>
 func.func @blocked() attributes {tile.kernel} {
@@ -231,7 +231,7 @@ func.func @branch(%x: memref<256xf32>, %y: memref<256xf32>, %p: i1) attributes {
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// What a loop carries keeps the layout that it begins with: tiles that change places are converted at the yield.
+// A loop-carried tile keeps its initial layout: tiles that change places are converted at the yield.
 // CHECK-LABEL: func @exchanging_loop
 // CHECK: scf.for {{.*}} iter_args(%[[A:.*]] = {{.*}}, %[[B:.*]] = {{.*}}) -> (tensor<256xf32, #simt.layout<256, reg [d0:1], {{.*}}>>, tensor<256xf32, #simt.layout<256, reg [d0:128], {{.*}}>>)
 // CHECK-DAG: %[[Y:.*]] = simt.convert %[[A]] : {{.*}} -> tensor<256xf32, #simt.layout<256, reg [d0:128]

@@ -230,7 +230,7 @@ func.func @few_fragments(%a: tensor<16x16xbf16>, %b: tensor<16x16xbf16>, %acc: t
 
 // -----
 
-// What is no kernel stays.
+// A function that is not a kernel stays unchanged.
 // CHECK-LABEL: func @other
 // CHECK-NOT: simt
 // CHECK: return

@@ -1,4 +1,4 @@
-// What one thread does, as intrinsics of LLVM and as inline PTX.
+// The operations of one thread become LLVM's intrinsics and inline PTX.
 // RUN: kiln-opt %s --split-input-file --gpu-spell-ptx | FileCheck %s
 
 // A load under a predicate leaves in its registers what they held: the other value is tied to them. Elements are moved as

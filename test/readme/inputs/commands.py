@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../tools/inputs")
 import npy  # noqa: E402
 
 PROGRAMS = ("kilnc", "kiln-opt", "gpt2", "bytelm", "tokens", "translate", "kiln-bench")
-# What a command begins with, and what makes it short. Most precise first.
+# The beginning of a command, and the flags that make it short. The most precise pattern comes first.
 TINY = "--layers 1 --heads 2 --width 32 --context 16 --batch 2"
 SHORTER = [
     (r"(gpt2|bytelm) train .*--resume", "--steps 3"),
@@ -34,19 +34,19 @@ SHORTER = [
     (r"tokens encode .*--shard-tokens", "--shard-tokens 400"),
     (r"kiln-bench ", "--quick"),
 ]
-# Scripts that build or test everything, this test among it: that they exist is the `readme` rule's business. A minute's
-# work that has a short form among the tests.
+# Scripts that build or test everything, this test included; the `readme` rule checks that they exist. Also commands of a
+# minute that other tests run in a short form.
 NOT_RUN = re.compile(r"tools/(train|test|build|bundle|check|setup|reference|fuzz|faults|gpu-matrix)\b|build/bin/kiln-(barriers|ulps)\b|"
                      r"kiln-gpu/run-gpu\b|tar xzf\b")
-# What wants which part of the CUDA Toolkit.
+# Commands that need a part of the CUDA Toolkit.
 WANTS = [(r"kiln-bench ptxas\b", "ptxas"), (r"--emit=cubin\b", "nvjitlink")]
 SECONDS = 120
-# What mpirun wants where it runs as root, with fewer cores than ranks, in a container.
+# Settings that mpirun needs as root, with fewer cores than ranks, or in a container.
 MPIRUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
           "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
-# What stands for two GPUs and NCCL, on every machine: libraries below BUILD/lib that run launches in the simulator.
+# Stub libraries below BUILD/lib that replace two GPUs and NCCL. They run launches in the simulator.
 STUBS = {"KILN_CUDA_DRIVER": "libcuda_stub_simulating.so", "KILN_NCCL": "libnccl_stub.so"}
-# What makes a module a reproducer.
+# The lines that make a module a reproducer.
 PIPELINE = """
 {-#
   external_resources: {

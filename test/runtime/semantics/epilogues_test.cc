@@ -1,6 +1,6 @@
-// What follows a product: its sums turned, added to, normalised and multiplied once more, of factors of every type that
-// lie by rows or by columns, at any number of stages and warps. Small whole numbers, few of them not 0, so that every
-// sum is exact and every factor of a second product is one of its type.
+// Epilogues of a product: transposition, addition, normalisation and a second product, for operands of every type in
+// row-major and column-major order, at any number of stages and warps. The operands are small integers, most of them 0.
+// So every sum is exact, and every operand of a second product is exact in its type.
 
 #include "test/runtime/semantics/semantics.h"
 

@@ -132,7 +132,7 @@ void spelt(View x, View out) {
 }
 const Kernel speltKernel = kernel("spelt", spelt);
 
-// What f32 gives within its bounds (dialect/NUMERICS.md), rounded once: of every number that there is.
+// Narrow results are those of f32, within its bounds (dialect/NUMERICS.md), rounded once. Every narrow number is tried.
 TEST_P(Functions, NarrowFloatsAreRoundedOnce) {
   for (const Type type : {f8e4m3, f8e5m2, bf16, f16}) {
     const int64_t count = int64_t{1} << (8 * bytesOf(type));

@@ -1,5 +1,5 @@
-// What kernels do with more than one rule at a time, as the suites of other tile languages have it: elements that
-// several positions name, blocks under masks, old values that are positions, sums in the type that is asked for.
+// Idioms that combine several rules, as in the test suites of other tile languages: scatters with repeated positions,
+// masked blocks, results of atomics as positions, and sums in a given type.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -199,7 +199,7 @@ void takeSlots(View counter, View out, View sums) {
 }
 const Kernel takeSlotsKernel = kernel("take_slots", takeSlots, {"counter", "out", "sums"});
 
-// What atomics return are numbers as others: positions of a store, and terms of a sum.
+// Results of atomics are usable like other values: as positions of a store, and as terms of a sum.
 TEST_P(Idioms, OldValuesArePositions) {
   constexpr int64_t programs = 5, count = 48 * programs;
   for (const Type type : {i32, i64, u32}) {

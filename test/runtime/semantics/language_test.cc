@@ -234,7 +234,7 @@ void throughMemory(View out, Tile n) {
 }
 const Kernel throughMemoryKernel = kernel("through_memory", throughMemory);
 
-// What a loop adds up in memory no variable carries.
+// A loop may accumulate in memory, without a loop-carried tile.
 TEST_P(Language, ASumMayBeKeptInMemory) { EXPECT_EQ(run(throughMemoryKernel, 5, 10), (Numbers{0, 45, 45, 45, 0})); }
 
 struct Views {

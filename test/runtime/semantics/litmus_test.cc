@@ -1,6 +1,6 @@
-// What atomics order between programs of one launch. One program's final memory cannot show it: each test lets programs
-// meet, and asks whether anything happened that the orders forbid. Whatever else happens is allowed, so that no test
-// depends on time; long loops of other atomics only make it likely that programs meet where they may.
+// Litmus tests of the order that atomics establish between programs of one launch. In each test programs access one
+// memory concurrently, and the test checks that no outcome occurred that the memory orders forbid. Every other outcome
+// is allowed, so no test depends on timing. Long loops of other atomics only make concurrent accesses likely.
 
 #include "runtime/simulator/SimulatorDevice.h"
 #include "test/runtime/semantics/semantics.h"

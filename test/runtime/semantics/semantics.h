@@ -1,4 +1,4 @@
-// What the semantic suite's tests share: the devices, tensors as raw words, and element types on the host.
+// Shared by the tests of the semantic suite: the devices, tensors as raw words, and element types on the host.
 //
 // Every test states one rule of dialect/SEMANTICS.md and runs on each device. An element is a raw word, its bits in the
 // low part of a uint64_t, so that signs of zero, denormals and NaN can be asked for and seen.

@@ -1,4 +1,4 @@
-// What is particular to unsigned integers and to floats of 8 bits, beside what every type's tests ask of them.
+// Rules that hold for unsigned integers or 8-bit floats only. The other tests cover the rules of all types.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -101,7 +101,7 @@ void moveBytes(View x, View out, View bits) {
 }
 const Kernel moveBytesKernel = kernel("move_bytes", moveBytes);
 
-// What moves elements keeps every bit, of infinities and NaN too.
+// Operations that move elements keep every bit, also of infinities and NaN.
 TEST_P(Types, MovesKeepEveryByte) {
   for (const Type type : byteFloats) {
     Raw raw(256);

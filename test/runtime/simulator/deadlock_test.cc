@@ -1,4 +1,4 @@
-// What is said when nobody can go on: who waits for what, who has come, and where the others are.
+// The report of a deadlock: which threads wait for which event, which have arrived, and where the others are.
 
 #include "test/expect_error.h"
 #include "test/runtime/simulator/machine.h"

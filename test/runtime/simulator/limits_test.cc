@@ -1,5 +1,5 @@
-// What a text may ask for: bounds of every kind of memory and of calls, each refused or found with its line. And the
-// texts below ptx/, from which damaged ones are made, are right themselves.
+// Limits of a PTX text, for every kind of memory and for calls. A text that exceeds one is refused or reported with its
+// line. The texts below ptx/, from which damaged texts are made, are valid themselves.
 
 #include "test/expect_error.h"
 #include "test/paths.h"

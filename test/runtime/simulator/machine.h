@@ -1,4 +1,4 @@
-// What the simulator's tests share: running PTX text on buffers, and one instruction on many operands.
+// Shared by the simulator's tests: running PTX text on buffers, and one instruction on many operands.
 
 #pragma once
 

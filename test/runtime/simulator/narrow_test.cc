@@ -122,7 +122,7 @@ TEST(NarrowTest, MixedSumsRoundOnce) {
   }
 }
 
-// What PTX has not is refused.
+// Instructions that PTX does not have are refused.
 TEST(NarrowTest, RefusesModifiersOfOtherTypes) {
   for (const std::string instruction :
        {"fma.rn.relu.f32 %r, %r, %r, %r;", "min.relu.u32 %r, %r, %r;", "min.xorsign.f32 %r, %r, %r;",

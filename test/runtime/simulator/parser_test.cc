@@ -91,7 +91,7 @@ TEST(ParserTest, SourceLines) {
   EXPECT_EQ(m.files.at(1), "a.cc");
 }
 
-// What is no PTX is told with its line.
+// An error about text that is not PTX has its line.
 TEST(ParserTest, MistakesHaveALine) {
   for (const auto &[body, want] : std::vector<std::pair<std::string, std::string>>{
            {"mov.u32 %r0, 1;", "line 5: expected a register, but '%r0' is declared nowhere"},
@@ -111,7 +111,7 @@ TEST(ParserTest, MistakesHaveALine) {
     }
 }
 
-// What is wrong with a kernel concerns those who use it: its module's others run.
+// An invalid kernel is an error when it is launched; the other kernels of its module run.
 TEST(ParserTest, MistakesAreTheirKernels) {
   for (const std::string odd :
        {".visible .entry odd() {\nmov.u32 %r0, 1;\n}", ".func (.reg .b32 %r) odd() {\nadd.u32 %r, %r 1;\nret; }",

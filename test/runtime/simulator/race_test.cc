@@ -43,7 +43,7 @@ static std::string exchange(const std::string &between, int other) {
          ";\nadd.u32 %r2, %r0, %r3;\nld.shared.u32 %r4, [%r2];";
 }
 
-// What another warp wrote may be read after a barrier, not without one.
+// A read of another warp's write is a race without a barrier in between, and none with one.
 TEST(RaceTest, BetweenWarps) {
   EXPECT_EQ(kinds(place, exchange("", 32), 64), Names{"race"});
   EXPECT_EQ(kinds(place, exchange("bar.sync 0;", 32), 64), Names{});
@@ -81,7 +81,7 @@ TEST(RaceTest, WriteAfterRead) {
             Names{"race"});
 }
 
-// What many warps have read before a barrier, one thread may read and write after it; without it not.
+// One thread may write after a barrier what many warps have read before it. Without the barrier that is a race.
 TEST(RaceTest, ReadsOfManyBeforeABarrier) {
   const auto readAll = [](const std::string &between) {
     return "ld.global.u32 %r0, [%p0 + 12];\n" + between +
@@ -300,8 +300,8 @@ static std::vector<std::string> rowFindings(int bytes, const std::string &then, 
 using Checks = std::vector<std::string>;
 static const std::string meet = "bar.warp.sync -1;\n", betweenLanes = "race-lanes";
 
-// What one lane, or lanes that follow each other, did to a row of 16 bytes is known of each of its bytes: a lane may
-// touch its own again, and another's only behind what orders them, be it by bytes, words, pairs of words or whole rows.
+// Accesses to a row of 16 bytes, by one lane or by adjacent lanes, are recorded for each byte. A lane may access its
+// own bytes again, and another lane's bytes only when something orders the two, at every width of access.
 TEST(RaceTest, RowsKnowWhoTouchedTheirBytes) {
   for (const int bytes : {1, 2, 4, 8, 16}) {
     SCOPED_TRACE(bytes);

@@ -86,7 +86,7 @@ TEST(ShadowTest, FieldsOfBitsOfAWordWithoutAValue) {
 
 static const std::string copy = "cp.async.cg.shared.global [%r1], [%p0], 16;\ncp.async.commit_group;\n";
 
-// What cp.async brings may be touched when its thread has waited, whenever it lands.
+// Bytes that cp.async copies may be accessed after their thread has waited, at every time of delivery.
 TEST(ShadowTest, BytesInFlight) {
   for (const Delivery delivery : {Delivery::late, Delivery::early, Delivery::random}) {
     const Schedule schedule{.delivery = delivery};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What run-gpu asks of kiln-gpu, and a GPU that comes to grief at one test."""
+"""A stand-in for kiln-gpu: the commands that run-gpu calls, on a GPU that fails at one test."""
 
 import json
 import sys

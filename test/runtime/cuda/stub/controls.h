@@ -1,5 +1,5 @@
-// What a test may ask of the stub driver that it runs on, beside what every driver can be asked: the exported function
-// kiln_stub_controls() of the library returns this table.
+// Functions of the stub driver for tests, in addition to those of every CUDA driver. The library's exported function
+// kiln_stub_controls() returns this table.
 
 #pragma once
 

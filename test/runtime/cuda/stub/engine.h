@@ -1,5 +1,5 @@
-// What the two stub drivers differ in: one runs kernels in the simulator, the other does nothing at a launch, so that
-// all that is timed is the caller.
+// The difference between the two stub drivers: one runs kernels in the simulator, the other does nothing at a launch,
+// so that measurements see the caller's time alone.
 
 #pragma once
 

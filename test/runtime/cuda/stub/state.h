@@ -1,5 +1,5 @@
-// What the stub driver remembers. It does what it is asked as late as it may: at the next call that waits. So a caller
-// that relies on more than the driver promises is found out.
+// State of the stub driver. It does its work as late as the API permits: at the next call that waits. So a test fails
+// if its caller relies on more than the API promises.
 
 #pragma once
 
