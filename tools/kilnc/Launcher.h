@@ -27,7 +27,7 @@ struct ArchivedKernel {
 
   /// The symbol of a CPU's code: `axpy_x86_64_v3`.
   std::string symbolOf(const TargetCode &code) const;
-  /// The symbols that this code calls: NAME_check_failed and NAME_print.
+  /// The symbols that this code calls: NAME_check_failed, NAME_waits and NAME_print.
   std::string checkFailed() const { return name + "_check_failed"; }
   std::string waits() const { return name + "_waits"; }
   std::string print() const { return name + "_print"; }
