@@ -1,8 +1,8 @@
 // Activations of a matrix.
 
 #include "kernels/activate.h"
-#include "kernels/expect.h"
 #include "kernels/gelu.h"
+#include "kernels/operands.h"
 
 #include <algorithm>
 
@@ -37,13 +37,9 @@ ActivateConfig pickActivate(const Target &target, int64_t C, DropoutMode drop) {
 
 Plan planActivate(const Target &target, Activation activation, const TensorRef &x, const TensorRef &out,
                   const std::optional<Dropout> &dropout, const std::optional<ActivateConfig> &config) {
-  const char *plan = "activate";
-  expectRank(plan, "x", x, 2);
-  expectFloat(plan, "x", x);
-  expectShape(plan, "out", out, x.extents);
-  expectFloat(plan, "out", out);
+  checkOperands(activateKernel, {x, out});
   if (dropout)
-    expectDropout(plan, *dropout, x.extents[0]);
+    expectDropout("activate", *dropout, x.extents[0]);
   ActivateConfig chosen = config.value_or(pickActivate(target, x.extents[1], dropoutModeOf(dropout)));
   chosen.activation = activation;
   chosen.drop = dropoutModeOf(dropout);

@@ -2,7 +2,7 @@
 
 #include "kernels/adamw.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 
 #include <bit>
 #include <cmath>
@@ -127,7 +127,7 @@ static void norm(View partials, View record, SquaresConfig cfg) {
 
 const Kernel adamwKernel =
     kernel("adamw", adamw,
-           {"p (n), the parameters", "copy (n), the same in a narrow type when copied", "g (n), their gradient",
+           {"p (n), the parameters", "copy (n) bf16 or f16, the same when copied", "g (n), their gradient",
             "m (n) f32, its running average", "v (n) f32, the running average of its square",
             "record (16) f32, what changes from step to step", "keep1 f32, β1", "fresh1 f32, 1 − β1", "keep2 f32, β2",
             "fresh2 f32, 1 − β2", "epsilon f32", "decay f32, the weight decay",
@@ -147,11 +147,6 @@ const Kernel normKernel =
     kernel("norm", norm, {"partials (P) f32", "record (16) f32, which it completes"}, squaresFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
-
-static void expectRecord(const char *plan, const TensorRef &record) {
-  expectShape(plan, "record", record, {stepFields});
-  expectType(plan, "record", record, {f32});
-}
 
 StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step) {
   if (step.step < 1)
@@ -180,21 +175,9 @@ SquaresConfig pickSquares(const Target &target) { return {.block = pickBlock(tar
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
                const TensorRef &record, const AdamWSettings &settings, const std::optional<TensorRef> &copy,
                const std::optional<AdamWConfig> &config) {
-  const char *plan = "adamw";
-  expectRank(plan, "p", p, 1);
-  expectFloat(plan, "p", p);
-  expectShape(plan, "g", g, p.extents);
-  expectFloat(plan, "g", g);
-  for (const auto &[name, state] : {std::pair("m", &m), std::pair("v", &v)}) {
-    expectShape(plan, name, *state, p.extents);
-    expectType(plan, name, *state, {f32});
-  }
-  if (copy) {
-    expectType(plan, "p", p, {f32}); // it is copied unchanged
-    expectShape(plan, "copy", *copy, p.extents);
-    expectType(plan, "copy", *copy, {bf16, f16});
-  }
-  expectRecord(plan, record);
+  checkOperands(adamwKernel, {p, copy, g, m, v, record});
+  if (copy && p.type != f32)
+    throw Error("'adamw': expected 'p' of type f32 with 'copy', but got " + std::string(nameOf(p.type)));
   if (settings.offset % adamwUnit != 0)
     throw Error("'adamw': expected 'offset' to be a multiple of " + std::to_string(adamwUnit) + ", but got " +
                 std::to_string(settings.offset));
@@ -223,30 +206,24 @@ int64_t squaresOf(const Target &target, int64_t n) { return cdiv(n, pickSquares(
 
 Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
                  const std::optional<SquaresConfig> &config) {
-  const char *plan = "squares";
-  expectRank(plan, "g", g, 1);
-  expectFloat(plan, "g", g);
+  checkOperands(squaresKernel, {g, partials.ref});
   const SquaresConfig chosen = configOf(target, config);
   const int64_t P = cdiv(g.extents[0], chosen.chunk);
-  expectShape(plan, "partials", partials.ref, {P});
-  expectType(plan, "partials", partials.ref, {f32});
+  expectShape("squares", "partials", partials.ref, {P});
   return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, chosen), programs(P), {g, partials}}}};
 }
 
 Plan planNorm(const Target &target, const Arg &partials, const TensorRef &record,
               const std::optional<SquaresConfig> &config) {
-  const char *plan = "norm";
-  expectRank(plan, "partials", partials.ref, 1);
-  expectType(plan, "partials", partials.ref, {f32});
-  expectRecord(plan, record);
+  checkOperands(normKernel, {partials.ref, record});
   return {.launches = {
               {&normKernel, textOf(normKernel.fields, configOf(target, config)), programs(1), {partials, record}}}};
 }
 
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,
                   const std::optional<SquaresConfig> &config) {
-  expectRank("grad_norm", "g", g, 1);
-  expectRecord("grad_norm", record);
+  checkOperands(squaresKernel, {g}, "grad_norm");
+  checkOperands(normKernel, {{}, record}, "grad_norm");
   const int64_t P = cdiv(g.extents[0], configOf(target, config).chunk);
   const Arg partials = Arg::workspace(0, f32, {P});
   Plan plan = planSquares(target, g, partials, config);

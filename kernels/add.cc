@@ -2,7 +2,7 @@
 
 #include "kernels/add.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 
 namespace kiln {
 
@@ -16,17 +16,14 @@ static void add(View x, View y, View out, AddConfig cfg) {
   store(out, {n}, cast(a + b, out.type())); // (BLOCK)
 }
 
-const Kernel addKernel = kernel("add", add, {"x (N)", "y (N)", "out (N), their sum"},
+const Kernel addKernel = kernel("add", add, {"x (N) any", "y (N) any", "out (N) any, their sum"},
                                 {field("block", &AddConfig::block, "elements a program adds")});
 
 AddConfig pickAdd(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 1024)}; }
 
 Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const TensorRef &out,
              const std::optional<AddConfig> &config) {
-  const char *plan = "add";
-  expectRank(plan, "x", x, 1);
-  expectShape(plan, "y", y, x.extents);
-  expectShape(plan, "out", out, x.extents);
+  checkOperands(addKernel, {x, y, out});
   const AddConfig chosen = config.value_or(pickAdd(target, x.extents[0]));
   const int64_t count = cdiv(x.extents[0], chosen.block);
   return {.launches = {{&addKernel, textOf(addKernel.fields, chosen), programs(count), {x, y, out}}}};

@@ -152,11 +152,11 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
   store(lse, {b, h, row}, out.lse);
 }
 
-const Kernel attentionKernel =
-    kernel("attention", attention,
-           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), softmax(q · kᵀ · scale) · v",
-            "lse (B, H, Tq) f32, base-2 logarithms of the sums of exponentials", aboutRanges, aboutMask, "scale f32",
-            aboutSite, aboutMost, aboutThreshold, aboutKeptScale},
-           attentionFields());
+const Kernel attentionKernel = kernel("attention", attention,
+                                      {"q (B, H, Tq, D)", "k (B, Hk, Tk, D) as q", "v (B, Hk, Tk, D) as q",
+                                       "o (B, H, Tq, D) as q, softmax(q · kᵀ · scale) · v",
+                                       "lse (B, H, Tq) f32, base-2 logarithms of the sums of exponentials", aboutRanges,
+                                       aboutMask, "scale f32", aboutSite, aboutMost, aboutThreshold, aboutKeptScale},
+                                      attentionFields());
 
 } // namespace kiln

@@ -227,8 +227,8 @@ static const char *const aboutColumnRanges =
 
 const Kernel attentionBackwardKernel =
     kernel("attention_backward", attentionBackward,
-           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), the forward pass's",
-            "dout (B, H, Tq, D)", aboutLse, aboutColumnRanges, aboutMask, "delta (B, H, Tq) f32, scratch",
+           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D) as q", "v (B, Hk, Tk, D) as q", "o (B, H, Tq, D), the forward pass's",
+            "dout (B, H, Tq, D) as q", aboutLse, aboutColumnRanges, aboutMask, "delta (B, H, Tq) f32, scratch",
             "dq_sum (B, H, Tq, D) f32, scratch, or dq itself", "dq (B, H, Tq, D)", "dk (B, Hk, Tk, D)",
             "dv (B, Hk, Tk, D)", "scale f32", aboutSite, aboutMost, aboutThreshold, aboutKeptScale},
            attentionFields());

@@ -1,44 +1,16 @@
-// Masks of attention on the host: checks of their operands, broadcasting, and ranges of queries from ranges of keys.
+// Masks of attention on the host: a check of dropout, broadcasting, and ranges of queries from ranges of keys.
 
 #include "kernels/attention_plan.h"
-#include "kernels/expect.h"
 
 #include <string>
 
 namespace kiln {
 
-/// Checks a byte mask (B or 1, H or 1, Tq, Tk).
-static void expectMask(const char *plan, const TensorRef &mask, const AttentionExtents &s) {
-  Shape wanted = {s.B, s.H, s.Tq, s.Tk};
-  if (mask.rank() == 4)
-    for (const int axis : {0, 1})
-      if (mask.extents[axis] == 1)
-        wanted[axis] = 1;
-  expectShape(plan, "mask", mask, wanted);
-  expectType(plan, "mask", mask, {i8});
-}
-
-/// Checks dropout of the weights of these heads.
-static void expectWeights(const char *plan, const Dropout &dropout, const AttentionExtents &s) {
+void expectWeights(const char *plan, const Dropout &dropout, const AttentionExtents &s) {
   expectDropout(plan, dropout, s.Tq);
   if (dropout.site && dropout.most < s.Tk)
     throw Error("'" + std::string(plan) + "': expected at most " + std::to_string(dropout.most) +
                 " keys, the longest sequence that 'dropout' allows, but got " + std::to_string(s.Tk));
-}
-
-void expectMasks(const char *plan, const AttentionMask &mask, const AttentionExtents &s) {
-  if (mask.ranges) {
-    expectShape(plan, "ranges", *mask.ranges, {s.B, s.Tq, 2});
-    expectType(plan, "ranges", *mask.ranges, {i32});
-  }
-  if (mask.columnRanges) {
-    expectShape(plan, "columnRanges", *mask.columnRanges, {s.B, s.Tk, 2});
-    expectType(plan, "columnRanges", *mask.columnRanges, {i32});
-  }
-  if (mask.mask)
-    expectMask(plan, *mask.mask, s);
-  if (mask.dropout)
-    expectWeights(plan, *mask.dropout, s);
 }
 
 TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, const TensorRef &other) {

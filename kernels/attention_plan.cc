@@ -1,7 +1,7 @@
 // Plans of flash attention: checks of operands, the config of a problem, and the launches.
 
 #include "kernels/attention_plan.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 
 #include <string>
 
@@ -10,28 +10,19 @@ namespace kiln {
 //===-- Checks and configs --------------------------------------------------------------------------------------===//
 
 AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
-                             const TensorRef &o, const AttentionMask &mask, float scale) {
-  expectRank(plan, "q", q, 4);
-  expectFloat(plan, "q", q);
-  expectRank(plan, "k", k, 4);
-  const AttentionExtents s = {q.extents[0], q.extents[1], k.extents[1], q.extents[2], k.extents[2], q.extents[3]};
-  expectShape(plan, "k", k, s.keys());
+                             const TensorRef &o, const Operand &lse, const AttentionMask &mask, float scale) {
+  Operand bytes = mask.mask;
+  bytes.broadcast = 2;
+  const NamedExtents e = checkOperands(attentionKernel, {q, k, v, o, lse, mask.ranges, bytes}, plan);
+  const AttentionExtents s = {e["B"], e["H"], e["Hk"], e["Tq"], e["Tk"], e["D"]};
   if (s.Hk < 1 || s.H % s.Hk != 0)
     throw Error("'" + std::string(plan) + "': expected the number of heads of 'k' to divide that of 'q', but got " +
                 std::to_string(s.Hk) + " and " + std::to_string(s.H));
-  expectShape(plan, "v", v, s.keys());
-  expectShape(plan, "o", o, s.queries());
-  for (const TensorRef *tensor : {&k, &v, &o})
-    expectType(plan, "k, v, o", *tensor, {q.type});
-  expectMasks(plan, mask, s);
+  if (mask.dropout)
+    expectWeights(plan, *mask.dropout, s);
   if (!(scale > 0))
     throw Error("'" + std::string(plan) + "': expected 'scale' to be above 0, but got " + std::to_string(scale));
   return s;
-}
-
-static void expectLse(const char *plan, const TensorRef &lse, const AttentionExtents &s) {
-  expectShape(plan, "lse", lse, {s.B, s.H, s.Tq});
-  expectType(plan, "lse", lse, {f32});
 }
 
 AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
@@ -101,8 +92,7 @@ static Plan planKvSplits(const TensorRef &o, const TensorRef &lse, const Attenti
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
                    const TensorRef &lse, float scale, const AttentionMask &mask,
                    const std::optional<AttentionConfig> &config) {
-  const AttentionExtents s = expectHeads("attention", q, k, v, o, mask, scale);
-  expectLse("attention", lse, s);
+  const AttentionExtents s = expectHeads("attention", q, k, v, o, lse, mask, scale);
   AttentionConfig picked = pickAttention(target, s.Tq, s.D, q.type, s.Tk);
   picked.kvSplits = pickKvSplits(target, picked, s.B * s.H, s.Tq, s.Tk);
   AttentionConfig chosen = configFor(config, picked, s, mask);
@@ -169,13 +159,9 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
                            const TensorRef &dv, float scale, const AttentionMask &mask,
                            const std::optional<AttentionConfig> &config) {
   const char *plan = "attention_backward";
-  const AttentionExtents s = expectHeads(plan, saved.q, saved.k, saved.v, saved.o, mask, scale);
-  expectLse(plan, saved.lse, s);
-  expectShape(plan, "dout", saved.dout, s.queries());
-  expectType(plan, "dout", saved.dout, {saved.q.type});
-  expectShape(plan, "dq", dq, s.queries());
-  expectShape(plan, "dk", dk, s.keys());
-  expectShape(plan, "dv", dv, s.keys());
+  const auto &[q, k, v, o, lse, dout] = saved;
+  const AttentionExtents s = expectHeads(plan, q, k, v, o, lse, mask, scale);
+  checkOperands(attentionBackwardKernel, {q, k, v, o, dout, lse, mask.columnRanges, {}, {}, {}, dq, dk, dv});
   if (mask.ranges.has_value() != mask.columnRanges.has_value())
     throw Error("'attention_backward': 'ranges' and 'columnRanges' require each other, but got only one of them");
   AttentionConfig chosen = configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);

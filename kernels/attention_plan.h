@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/attention.h"
+#include "kernels/operands.h"
 
 namespace kiln {
 
@@ -16,9 +17,9 @@ struct AttentionExtents {
 
 //===-- Checks and configs (attention_plan.cc) ------------------------------------------------------------------===//
 
-/// Checks q, k, v and o, which have one type, the mask's operands and the scale.
+/// Checks the operands of attention, without lse where a plan has none, those of the mask, and the scale.
 AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
-                             const TensorRef &o, const AttentionMask &mask, float scale);
+                             const TensorRef &o, const Operand &lse, const AttentionMask &mask, float scale);
 
 /// The config of a problem: the given tiles or the picked ones, completed by the flags that mask and extents require.
 AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
@@ -29,8 +30,8 @@ void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const Arg 
 
 //===-- Masks on the host (attention_mask.cc) -------------------------------------------------------------------===//
 
-/// Checks the operands of a mask.
-void expectMasks(const char *plan, const AttentionMask &mask, const AttentionExtents &extents);
+/// Checks dropout of the weights of these heads.
+void expectWeights(const char *plan, const Dropout &dropout, const AttentionExtents &extents);
 
 /// The mask broadcast to (B, H, Tq, Tk); `other` without a mask.
 TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, const TensorRef &other);

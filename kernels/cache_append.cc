@@ -1,7 +1,7 @@
 // Appends new keys and values to a KV cache.
 
 #include "kernels/cache_append.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 #include "kernels/rows.h"
 
 #include <numeric>
@@ -20,24 +20,14 @@ static void cacheAppend(View k, View v, View starts, View keys, View values, Cac
 
 const Kernel cacheAppendKernel =
     kernel("cache_append", cacheAppend,
-           {"k (B, H, n, D)", "v (B, H, n, D)", "starts (B) i32, where the first new place goes", "keys (B, H, T, D)",
-            "values (B, H, T, D)"},
+           {"k (B, H, n, D)", "v (B, H, n, D) as k", "starts (B) i32, where the first new place goes",
+            "keys (B, H, T, D) as k", "values (B, H, T, D) as k"},
            {field("rows", &CacheAppendConfig::rows, "new places that a program copies; they divide n")});
 
 Plan planCacheAppend(const Target &, const TensorRef &k, const TensorRef &v, const TensorRef &starts,
                      const TensorRef &keys, const TensorRef &values, const std::optional<CacheAppendConfig> &config) {
-  const char *plan = "cache_append";
-  expectRank(plan, "k", k, 4);
-  expectRank(plan, "keys", keys, 4);
-  const int64_t B = k.extents[0], H = k.extents[1], n = k.extents[2], D = k.extents[3];
-  expectShape(plan, "v", v, {B, H, n, D});
-  expectShape(plan, "keys", keys, {B, H, keys.extents[2], D});
-  expectShape(plan, "values", values, keys.extents);
-  expectShape(plan, "starts", starts, {B});
-  expectType(plan, "starts", starts, {i32});
-  expectFloat(plan, "k", k);
-  for (const TensorRef *tensor : {&v, &keys, &values})
-    expectType(plan, "v, keys, values", *tensor, {k.type});
+  checkOperands(cacheAppendKernel, {k, v, starts, keys, values});
+  const int64_t B = k.extents[0], H = k.extents[1], n = k.extents[2];
   const CacheAppendConfig chosen = config.value_or(CacheAppendConfig{static_cast<int>(std::gcd(n, 16))});
   if (chosen.rows < 1 || n % chosen.rows != 0)
     throw Error("'cache_append': expected 'rows' to divide " + std::to_string(n) + " new positions, but got " +

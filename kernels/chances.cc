@@ -2,7 +2,8 @@
 
 #include "kernels/chances.h"
 #include "dialect/dsl/Kernel.h"
-#include "kernels/expect.h"
+#include "kernels/dropout.h"
+#include "kernels/operands.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,8 +45,7 @@ void expectDropout(const char *plan, const Dropout &dropout, int64_t N) {
   verify(dropout.rate);
   if (!dropout.site)
     return;
-  expectShape(plan, "site", *dropout.site, {2});
-  expectType(plan, "site", *dropout.site, {i64});
+  checkOperands(dropoutKernel, {{}, {}, *dropout.site}, plan);
   if (dropout.time < 1 || dropout.most < dropout.time || N % dropout.time != 0)
     throw Error("'" + std::string(plan) + "': expected whole sequences of at most " + std::to_string(dropout.most) +
                 " rows, but got " + std::to_string(N) + " rows in sequences of " + std::to_string(dropout.time));

@@ -1,7 +1,7 @@
 // Column sums in two stages: partial sums over some rows, then their sum in order.
 
 #include "kernels/column_sums.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 #include "kernels/sum.h"
 
 #include <algorithm>
@@ -37,12 +37,9 @@ ColumnSumsConfig pickColumnSums(const Target &target, int64_t N, int64_t) {
 
 Plan planColumnSums(const Target &target, const TensorRef &x, const TensorRef &out, bool accumulate,
                     const std::optional<ColumnSumsConfig> &config) {
-  const char *plan = "column_sums";
-  expectRank(plan, "x", x, 2);
-  expectFloat(plan, "x", x);
+  checkOperands(columnSumsKernel, {x});
   const int64_t N = x.extents[0], C = x.extents[1];
-  expectShape(plan, "out", out, {C});
-  expectFloat(plan, "out", out);
+  expectShape("column_sums", "out", out, {C});
   const ColumnSumsConfig chosen = config.value_or(pickColumnSums(target, N, C));
   const int64_t parts = cdiv(N, chosen.rows);
   return {.launches = {{&columnSumsKernel,

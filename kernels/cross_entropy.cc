@@ -3,7 +3,7 @@
 
 #include "kernels/cross_entropy.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 
 #include <algorithm>
 #include <bit>
@@ -267,26 +267,15 @@ const Kernel crossEntropyKernel = kernel(
     fields());
 const Kernel crossEntropyLossKernel =
     kernel("cross_entropy_loss", crossEntropyLoss,
-           {"logits (N, V); (N, V + P) when padded", "padding (N, P), the columns after V", "targets (N) i32",
+           {"logits (N, V), or (N, V + P) when padded", "padding (N, P), the columns after V", "targets (N) i32",
             "losses (N) f32", "hits (N) f32, written when counted", "ignore i64, the target of a row without one",
             "smoothing f32, read when smoothed"},
            fields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
-/// Checks the operands common to both plans.
-static void expectRows(const char *plan, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
-                       int64_t V, const CrossEntropyOptions &options) {
-  expectRank(plan, "logits", logits, 2);
-  expectFloat(plan, "logits", logits);
-  expectShape(plan, "targets", targets, {logits.extents[0]});
-  expectType(plan, "targets", targets, {i32});
-  expectShape(plan, "losses", losses, {logits.extents[0]});
-  expectType(plan, "losses", losses, {f32});
-  if (options.hits) {
-    expectShape(plan, "hits", *options.hits, {logits.extents[0]});
-    expectType(plan, "hits", *options.hits, {f32});
-  }
+/// Checks the options common to both plans.
+static void expectOptions(const char *plan, const TensorRef &logits, int64_t V, const CrossEntropyOptions &options) {
   if (!(options.smoothing >= 0 && options.smoothing <= 1))
     throw Error("'" + std::string(plan) + "': expected 'smoothing' to be from 0 to 1, but got " +
                 std::to_string(options.smoothing));
@@ -333,11 +322,8 @@ static std::pair<TensorRef, TensorRef> operandsOf(const TensorRef &logits, int64
 Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
                       int64_t V, float scale, int64_t ignore, const std::optional<TensorRef> &lossScale,
                       const CrossEntropyOptions &options, const std::optional<CrossEntropyConfig> &config) {
-  expectRows("cross_entropy", logits, targets, losses, V, options);
-  if (lossScale) {
-    expectShape("cross_entropy", "lossScale", *lossScale, {1});
-    expectType("cross_entropy", "lossScale", *lossScale, {f32});
-  }
+  checkOperands(crossEntropyKernel, {logits, {}, targets, losses, lossScale, options.hits});
+  expectOptions("cross_entropy", logits, V, options);
   CrossEntropyConfig chosen = choose(target, logits, options, config);
   chosen.scaled = lossScale.has_value();
   const auto [read, padding] = operandsOf(logits, V, chosen);
@@ -352,7 +338,8 @@ Plan planCrossEntropy(const Target &target, const TensorRef &logits, const Tenso
 Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,
                           const TensorRef &losses, int64_t V, int64_t ignore, const CrossEntropyOptions &options,
                           const std::optional<CrossEntropyConfig> &config) {
-  expectRows("cross_entropy_loss", logits, targets, losses, V, options);
+  checkOperands(crossEntropyLossKernel, {logits, {}, targets, losses, options.hits});
+  expectOptions("cross_entropy_loss", logits, V, options);
   const CrossEntropyConfig chosen = choose(target, logits, options, config);
   const auto [read, padding] = operandsOf(logits, V, chosen);
   return {.launches = {{&crossEntropyLossKernel,

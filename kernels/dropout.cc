@@ -1,7 +1,7 @@
 // Dropout of a matrix.
 
 #include "kernels/dropout.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 
 #include <algorithm>
 
@@ -34,12 +34,8 @@ DropoutConfig pickDropout(const Target &target, int64_t C) {
 
 Plan planDropout(const Target &target, const TensorRef &x, const TensorRef &out, const Dropout &dropout,
                  const std::optional<DropoutConfig> &config) {
-  const char *plan = "dropout";
-  expectRank(plan, "x", x, 2);
-  expectFloat(plan, "x", x);
-  expectShape(plan, "out", out, x.extents);
-  expectFloat(plan, "out", out);
-  expectDropout(plan, dropout, x.extents[0]);
+  checkOperands(dropoutKernel, {x, out});
+  expectDropout("dropout", dropout, x.extents[0]);
   DropoutConfig chosen = config.value_or(pickDropout(target, x.extents[1]));
   chosen.drop = dropoutModeOf(dropout);
   std::vector<Arg> args = {x, out};

@@ -2,7 +2,7 @@
 
 #include "kernels/embedding.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 #include "kernels/rows.h"
 
 #include <algorithm>
@@ -95,13 +95,13 @@ static std::vector<Field> sumFields() {
 }
 const Kernel embeddingKernel =
     kernel("embedding", embedding,
-           {"tokens (N) i32", "wte (V, C), a row for each token", "wpe (T, C), a row for each position", "out (N, C)",
+           {"tokens (N) i32", "wte (V, C), a row for each token", "wpe (P, C), a row for each position", "out (N, C)",
             "T i64, positions of a sequence"},
            configFields());
 const Kernel embeddingSumKernel =
     kernel("embedding_sum", embeddingSum,
            {"tokens (N) i32, −1 for none", "wte (V, C), a row for each token", "positions (N) i32, read when given",
-            "wpe (T, C), a row for each position", "out (N, C)", "T i64, positions of a sequence",
+            "wpe (P, C), a row for each position", "out (N, C)", "T i64, positions of a sequence",
             "scale f32, of the tokens' rows", "site (2) i64, the key of dropout and the number of the first sequence",
             "time i64, rows of a sequence", "most i64, rows that a sequence may have",
             "threshold i64, of 65536 chances those that drop", "dropScale f32, what kept numbers are multiplied by"},
@@ -112,12 +112,13 @@ const Kernel tokenGradientKernel =
             "positions (N) i32, grouped by token", "dout (N, C)", "dwte (V, C)", "scale f32, of the sums when scaled"},
            configFields());
 const Kernel positionGradientKernel =
-    kernel("position_gradient", positionGradient, {"dout (B, T, C)", "dwpe (T, C)"}, configFields());
+    kernel("position_gradient", positionGradient, {"dout (B, T, C)", "dwpe (P, C)"}, configFields());
 
-/// Position tables have at least T rows of C.
-static void expectPositions(const char *plan, const TensorRef &wpe, int64_t T, int64_t C) {
-  expectRank(plan, "wpe", wpe, 2);
-  expectShape(plan, "wpe", wpe, {std::max(T, wpe.extents[0]), C});
+/// Position tables have at least T rows.
+static void expectPositions(const char *plan, const char *operand, const TensorRef &table, int64_t T) {
+  if (table.extents[0] < T)
+    throw Error("'" + std::string(plan) + "': expected '" + operand + "' to have at least " + std::to_string(T) +
+                " rows, but got " + std::to_string(table.extents[0]));
 }
 
 EmbeddingConfig pickEmbedding(const Target &target) {
@@ -127,14 +128,9 @@ EmbeddingConfig pickEmbedding(const Target &target) {
 
 Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &wpe,
                    const TensorRef &out, int64_t T, const std::optional<EmbeddingConfig> &config) {
-  const char *plan = "embedding";
-  expectRank(plan, "out", out, 2);
-  expectRank(plan, "wte", wte, 2);
-  const int64_t N = out.extents[0], C = out.extents[1];
-  expectShape(plan, "tokens", tokens, {N});
-  expectType(plan, "tokens", tokens, {i32});
-  expectShape(plan, "wte", wte, {wte.extents[0], C});
-  expectPositions(plan, wpe, T, C);
+  checkOperands(embeddingKernel, {tokens, wte, wpe, out});
+  expectPositions("embedding", "wpe", wpe, T);
+  const int64_t N = out.extents[0];
   const EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   return {.launches = {{&embeddingKernel,
                         textOf(configFields(), chosen),
@@ -145,18 +141,10 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
 Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &out,
                       int64_t T, const EmbeddingTerms &terms, const std::optional<EmbeddingSumConfig> &config) {
   const char *plan = "embedding_sum";
-  expectRank(plan, "out", out, 2);
-  expectRank(plan, "wte", wte, 2);
-  const int64_t N = out.extents[0], C = out.extents[1];
-  expectShape(plan, "tokens", tokens, {N});
-  expectType(plan, "tokens", tokens, {i32});
-  expectShape(plan, "wte", wte, {wte.extents[0], C});
-  if (terms.places)
-    expectPositions(plan, *terms.places, terms.positions ? 0 : T, C);
-  if (terms.positions) {
-    expectShape(plan, "positions", *terms.positions, {N});
-    expectType(plan, "positions", *terms.positions, {i32});
-  }
+  checkOperands(embeddingSumKernel, {tokens, wte, terms.positions, terms.places, out});
+  const int64_t N = out.extents[0];
+  if (terms.places && !terms.positions)
+    expectPositions(plan, "wpe", *terms.places, T);
   if (terms.dropout)
     expectDropout(plan, *terms.dropout, N);
   EmbeddingSumConfig chosen = config.value_or(EmbeddingSumConfig{.rows = pickEmbedding(target).rows});
@@ -176,16 +164,8 @@ Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const Tenso
 
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
                        bool accumulate, const std::optional<EmbeddingConfig> &config, float scale) {
-  const char *plan = "token_gradient";
-  expectRank(plan, "dout", dout, 2);
-  expectRank(plan, "dwte", dwte, 2);
-  expectRank(plan, "tokens", index.tokens, 1);
+  checkOperands(tokenGradientKernel, {index.tokens, index.starts, index.positions, dout, dwte});
   const int64_t U = index.tokens.extents[0];
-  expectShape(plan, "starts", index.starts, {U + 1});
-  expectShape(plan, "positions", index.positions, {dout.extents[0]});
-  for (const TensorRef *list : {&index.tokens, &index.starts, &index.positions})
-    expectType(plan, "index", *list, {i32});
-  expectShape(plan, "dwte", dwte, {dwte.extents[0], dout.extents[1]});
   EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
   chosen.scaled = scale != 1;
@@ -199,9 +179,10 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
                           bool accumulate, const std::optional<EmbeddingConfig> &config) {
   const char *plan = "position_gradient";
-  expectRank(plan, "dout", dout, 2);
-  const int64_t N = dout.extents[0], C = dout.extents[1];
-  expectPositions(plan, dwpe, T, C);
+  checkOperands(positionGradientKernel, {{}, dwpe});
+  expectPositions(plan, "dwpe", dwpe, T);
+  const int64_t C = dwpe.extents[1], N = C ? dout.count() / C : 0;
+  expectShape(plan, "dout", dout, {N, C});
   if (N % T != 0)
     throw Error("'position_gradient': expected 'dout' to have whole sequences of " + std::to_string(T) +
                 " rows, but got " + std::to_string(N) + " rows");

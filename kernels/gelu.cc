@@ -2,7 +2,7 @@
 
 #include "kernels/gelu.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 
 #include <cmath>
 
@@ -50,10 +50,7 @@ const Kernel geluBackwardKernel =
 GeluConfig pickGelu(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 4096)}; }
 
 Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, const std::optional<GeluConfig> &config) {
-  const char *plan = "gelu";
-  expectRank(plan, "x", x, 1);
-  expectFloat(plan, "x", x);
-  expectShape(plan, "out", out, x.extents);
+  checkOperands(geluKernel, {x, out});
   const GeluConfig chosen = config.value_or(pickGelu(target, x.extents[0]));
   const int64_t count = cdiv(x.extents[0], chosen.block);
   return {.launches = {{&geluKernel, textOf(geluKernel.fields, chosen), programs(count), {x, out}}}};
@@ -61,11 +58,7 @@ Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, co
 
 Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef &dout, const TensorRef &dx,
                       const std::optional<GeluConfig> &config) {
-  const char *plan = "gelu_backward";
-  expectRank(plan, "x", x, 1);
-  expectFloat(plan, "x", x);
-  expectShape(plan, "dout", dout, x.extents);
-  expectShape(plan, "dx", dx, x.extents);
+  checkOperands(geluBackwardKernel, {x, dout, dx});
   const GeluConfig chosen = config.value_or(pickGelu(target, x.extents[0]));
   const int64_t count = cdiv(x.extents[0], chosen.block);
   return {

@@ -3,7 +3,7 @@
 #include "kernels/gradient_norms.h"
 #include "kernels/adamw.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 
 #include <algorithm>
 
@@ -70,18 +70,9 @@ Plan planGradientNorms(const Target &target, const TensorRef &g, const TensorRef
                        const TensorRef &firsts, const TensorRef &record, const TensorRef &norms,
                        const std::optional<GradientSquaresConfig> &config) {
   const char *plan = "gradient_norms";
-  expectRank(plan, "g", g, 1);
-  expectFloat(plan, "g", g);
-  expectRank(plan, "begins", begins, 1);
-  expectShape(plan, "ends", ends, begins.extents);
-  expectRank(plan, "norms", norms, 1);
+  checkOperands(gradientSquaresKernel, {g, begins, ends}, plan);
+  checkOperands(gradientNormsKernel, {{}, firsts, record, norms}, plan);
   const int64_t P = begins.extents[0], G = norms.extents[0];
-  expectShape(plan, "firsts", firsts, {G + 1});
-  for (const auto &[name, list] : {std::pair("begins", &begins), {"ends", &ends}, {"firsts", &firsts}})
-    expectType(plan, name, *list, {i64});
-  expectShape(plan, "record", record, {stepFields});
-  for (const auto &[name, list] : {std::pair("record", &record), {"norms", &norms}})
-    expectType(plan, name, *list, {f32});
   const GradientSquaresConfig chosen = config.value_or(GradientSquaresConfig{.block = pickBlock(target, 65536, 1024)});
   const std::string text = textOf(gradientSquaresKernel.fields, chosen);
   const Arg partials = Arg::workspace(0, f32, {P});

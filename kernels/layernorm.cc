@@ -21,7 +21,7 @@
 
 #include "kernels/layernorm.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 #include "kernels/rows.h"
 #include "kernels/sum.h"
 
@@ -227,23 +227,13 @@ LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, i
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
-/// Checks the operands that all three plans share.
-static void expectRows(const char *plan, const TensorRef &x, const TensorRef &mean, const TensorRef &rstd) {
-  expectRank(plan, "x", x, 2);
-  expectFloat(plan, "x", x);
-  expectShape(plan, "mean", mean, {x.extents[0]});
-  expectShape(plan, "rstd", rstd, {x.extents[0]});
-  expectType(plan, "mean", mean, {f32});
-  expectType(plan, "rstd", rstd, {f32});
+/// An operand that only an affine LayerNorm has.
+static Operand ifAffine(const LayerNormOptions &options, const TensorRef &tensor) {
+  return options.affine ? Operand(tensor) : Operand();
 }
 
-/// Checks gamma, ε and ddof.
-static void expectOptions(const char *plan, const TensorRef &x, const TensorRef &gamma,
-                          const LayerNormOptions &options) {
-  if (options.affine) {
-    expectShape(plan, "gamma", gamma, {x.extents[1]});
-    expectFloat(plan, "gamma", gamma);
-  }
+/// Checks ε and ddof.
+static void expectOptions(const char *plan, const TensorRef &x, const LayerNormOptions &options) {
   if (!(options.epsilon >= 0))
     throw Error("'" + std::string(plan) + "': expected 'epsilon' to be at least 0, but got " +
                 std::to_string(options.epsilon));
@@ -266,12 +256,8 @@ static LayerNormConfig choose(const Target &target, const TensorRef &x, const La
 Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &gamma, const TensorRef &beta,
                    const TensorRef &out, const TensorRef &mean, const TensorRef &rstd, const LayerNormOptions &options,
                    const std::optional<LayerNormConfig> &config) {
-  const char *plan = "layernorm";
-  expectRows(plan, x, mean, rstd);
-  expectOptions(plan, x, gamma, options);
-  if (options.affine)
-    expectShape(plan, "beta", beta, gamma.extents);
-  expectShape(plan, "out", out, x.extents);
+  checkOperands(layernormKernel, {x, ifAffine(options, gamma), ifAffine(options, beta), out, mean, rstd});
+  expectOptions("layernorm", x, options);
   const LayerNormConfig chosen = choose(target, x, options, config);
   return {.launches = {{&layernormKernel,
                         textOf(layernormKernel.fields, chosen),
@@ -283,14 +269,9 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
                            const TensorRef &beta, const TensorRef &sum, const TensorRef &out, const TensorRef &mean,
                            const TensorRef &rstd, const LayerNormOptions &options,
                            const std::optional<LayerNormConfig> &config) {
-  const char *plan = "residual_layernorm";
-  expectRows(plan, x, mean, rstd);
-  expectOptions(plan, x, gamma, options);
-  if (options.affine)
-    expectShape(plan, "beta", beta, gamma.extents);
-  expectShape(plan, "delta", delta, x.extents);
-  expectShape(plan, "sum", sum, x.extents);
-  expectShape(plan, "out", out, x.extents);
+  checkOperands(residualLayernormKernel,
+                {x, delta, ifAffine(options, gamma), ifAffine(options, beta), sum, out, mean, rstd});
+  expectOptions("residual_layernorm", x, options);
   const LayerNormConfig chosen = choose(target, x, options, config);
   return {
       .launches = {{&residualLayernormKernel,
@@ -304,10 +285,8 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
                            const TensorRef &dbeta, LayerNormAccumulate accumulate, const LayerNormOptions &options,
                            const std::optional<LayerNormBackwardConfig> &config) {
   const char *plan = "layernorm_backward";
-  expectRows(plan, x, mean, rstd);
-  expectOptions(plan, x, gamma, options);
-  expectShape(plan, "dout", dout, x.extents);
-  expectShape(plan, "dx", dx, x.extents);
+  checkOperands(layernormBackwardKernel, {dout, x, ifAffine(options, gamma), mean, rstd, accumulate.residual, dx});
+  expectOptions(plan, x, options);
   if (options.affine) {
     expectShape(plan, "dgamma", dgamma, gamma.extents);
     expectShape(plan, "dbeta", dbeta, gamma.extents);
@@ -324,8 +303,6 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   chosen.ddof = options.ddof;
   chosen.epsOutsideSqrt = options.outside && options.epsilon > 0;
   chosen.affine = options.affine;
-  if (accumulate.residual)
-    expectShape(plan, "residual", *accumulate.residual, x.extents);
   if (accumulate.parts)
     expectShape(plan, "parts", *accumulate.parts, {2, P, C});
   const auto partsOf = [&](int which) {

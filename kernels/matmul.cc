@@ -15,9 +15,9 @@
 // matmul_gpu.cc choose tiles.
 
 #include "kernels/matmul.h"
-#include "kernels/expect.h"
 #include "kernels/gelu.h"
 #include "kernels/matmul_pick.h"
+#include "kernels/operands.h"
 
 #include <algorithm>
 
@@ -251,19 +251,20 @@ static bool fits(const MatmulConfig &cfg, const Target &target) {
       });
 }
 
-const Kernel matmulKernel = kernel("matmul", matmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"}, fields(), fits);
-const Kernel matmulBiasKernel =
-    kernel("matmul_bias", matmulBias, {"a (M, K)", "b (K, N)", "bias (N)", "c (M, N), a · b + bias"}, fields(), fits);
+const Kernel matmulKernel =
+    kernel("matmul", matmul, {"a (M, K) float or i8", "b (K, N) as a", "c (M, N) float or i32, a · b"}, fields(), fits);
+const Kernel matmulBiasKernel = kernel(
+    "matmul_bias", matmulBias, {"a (M, K)", "b (K, N) as a", "bias (N)", "c (M, N), a · b + bias"}, fields(), fits);
 const Kernel matmulGeluKernel = kernel(
     "matmul_gelu", matmulGelu,
-    {"a (M, K)", "b (K, N)", "bias (N)", "preact (M, N), a · b + bias when kept", "c (M, N), gelu(a · b + bias)"},
+    {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias when kept", "c (M, N), gelu(a · b + bias)"},
     with(storePreactField()), fits);
 const Kernel matmulResidualKernel = kernel(
     "matmul_residual", matmulResidual,
-    {"a (M, K)", "b (K, N)", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields(), fits);
+    {"a (M, K)", "b (K, N) as a", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields(), fits);
 const Kernel matmulGeluBackwardKernel =
     kernel("matmul_gelu_backward", matmulGeluBackward,
-           {"a (M, K)", "b (K, N)", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"},
+           {"a (M, K)", "b (K, N) as a", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"},
            fields(), fits);
 static std::vector<Field> linearFields() {
   std::vector<Field> all = with(storePreactField());
@@ -276,7 +277,7 @@ static std::vector<Field> linearFields() {
 }
 const Kernel matmulLinearKernel =
     kernel("matmul_linear", matmulLinear,
-           {"a (M, K)", "b (K, N)", "bias (N)", "preact (M, N), a · b + bias when kept", "residual (M, N)",
+           {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias when kept", "residual (M, N)",
             "c (M, N), residual + drop(activation(a · b + bias))",
             "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
             "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
@@ -284,15 +285,16 @@ const Kernel matmulLinearKernel =
            linearFields(), fits);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
-           {"a (M, K)", "b (K, N)", "from (M, N), what the activation was applied to, or relu's result",
+           {"a (M, K)", "b (K, N) as a", "from (M, N), what the activation was applied to, or relu's result",
             "c (M, N), a · b · activation'(from) of what is kept",
             "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
             "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
             "scale f32, what kept numbers are multiplied by"},
            linearFields(), fits);
-const Kernel weightGradientKernel = kernel(
-    "weight_gradient", weightGradient,
-    {"x (K, M)", "dy (K, N)", "dw (S, M, N), xᵀ · dy of each part of the rows", "db (S, N), the column sums of dy"},
-    with(field("store_bias_grad", &MatmulConfig::storeBiasGrad, "stores db")), fits);
+const Kernel weightGradientKernel =
+    kernel("weight_gradient", weightGradient,
+           {"x (K, M)", "dy (K, N) as x", "dw (S, M, N), xᵀ · dy of each part of the rows",
+            "db (S, N), the column sums of dy"},
+           with(field("store_bias_grad", &MatmulConfig::storeBiasGrad, "stores db")), fits);
 
 } // namespace kiln

@@ -2,8 +2,8 @@
 // and matmul_gpu.cc choose tile sizes. Split-K: if a weight gradient has too few tiles for the machine, several
 // programs share the K of one, and a second launch adds their sums in order.
 
-#include "kernels/expect.h"
 #include "kernels/matmul_pick.h"
+#include "kernels/operands.h"
 #include "kernels/sum.h"
 
 #include <algorithm>
@@ -54,18 +54,15 @@ MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t 
   return config;
 }
 
-static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a, const TensorRef &b,
-                             const TensorRef &c, bool ofIntegers = false) {
-  expectRank(plan, "a", a, 2);
-  expectRank(plan, "b", b, 2);
-  const bool ta = layout == Layout::tn, tb = layout == Layout::nt;
-  const int64_t M = a.extents[ta], K = a.extents[!ta], N = b.extents[!tb];
-  expectShape(plan, "b", b, tb ? Shape{N, K} : Shape{K, N});
-  expectShape(plan, "c", c, {M, N});
-  ofIntegers ? expectType(plan, "a", a, {f32, bf16, f16, i8}) : expectFloat(plan, "a", a);
-  expectType(plan, "b", b, {a.type});
-  a.type == i8 ? expectType(plan, "c", c, {i32}) : expectFloat(plan, "c", c);
-  return {M, N, K, a.type};
+/// Checks A, B and the operands that follow them in `kernel`.
+static Extents expectProduct(const Kernel &kernel, Layout layout, const TensorRef &a, const TensorRef &b,
+                             const std::vector<Operand> &others) {
+  std::vector<Operand> operands = {a, b};
+  operands[0].isTransposed = layout == Layout::tn;
+  operands[1].isTransposed = layout == Layout::nt;
+  operands.insert(operands.end(), others.begin(), others.end());
+  const NamedExtents e = checkOperands(kernel, operands);
+  return {e["M"], e["N"], e["K"], a.type};
 }
 
 /// The class of an epilogue with this activation, result type, dropout and residual.
@@ -135,25 +132,24 @@ static Plan planTiles(const Target &target, const Kernel &kernel, Extents e, con
 
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 bool accumulate, const std::optional<MatmulConfig> &config) {
-  const Extents e = expectProduct("matmul", layout, a, b, c, /*ofIntegers=*/true);
+  const Extents e = expectProduct(matmulKernel, layout, a, b, {c});
+  if ((a.type == i8) != (c.type == i32))
+    throw Error(std::string("'matmul': expected 'c' of type ") + (a.type == i8 ? "i32" : "f32 or bf16 or f16") +
+                ", but got " + nameOf(c.type));
   return planTiles(target, matmulKernel, e,
                    choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light), {a, b, c});
 }
 
 Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
                     const TensorRef &c, const std::optional<MatmulConfig> &config) {
-  const Extents e = expectProduct("matmul_bias", layout, a, b, c);
-  expectShape("matmul_bias", "bias", bias, {e.N});
+  const Extents e = expectProduct(matmulBiasKernel, layout, a, b, {bias, c});
   return planTiles(target, matmulBiasKernel, e, choose(target, layout, e, config), {a, b, bias, c});
 }
 
 Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
                     const std::optional<TensorRef> &preact, const TensorRef &c,
                     const std::optional<MatmulConfig> &config) {
-  const Extents e = expectProduct("matmul_gelu", layout, a, b, c);
-  expectShape("matmul_gelu", "bias", bias, {e.N});
-  if (preact)
-    expectShape("matmul_gelu", "preact", *preact, {e.M, e.N});
+  const Extents e = expectProduct(matmulGeluKernel, layout, a, b, {bias, preact, c});
   MatmulConfig chosen = choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off));
   chosen.storePreact = preact.has_value();
   return planTiles(target, matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
@@ -162,9 +158,7 @@ Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, con
 Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
                         const TensorRef &bias, const TensorRef &residual, const TensorRef &c,
                         const std::optional<MatmulConfig> &config) {
-  const Extents e = expectProduct("matmul_residual", layout, a, b, c);
-  expectShape("matmul_residual", "bias", bias, {e.N});
-  expectShape("matmul_residual", "residual", residual, {e.M, e.N});
+  const Extents e = expectProduct(matmulResidualKernel, layout, a, b, {bias, residual, c});
   const Epilogue epilogue = classify(Activation::none, c.type, DropoutMode::off, residual);
   return planTiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue),
                    {a, b, bias, residual, c});
@@ -172,8 +166,7 @@ Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a,
 
 Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
                             const TensorRef &preact, const TensorRef &c, const std::optional<MatmulConfig> &config) {
-  const Extents e = expectProduct("matmul_gelu_backward", layout, a, b, c);
-  expectShape("matmul_gelu_backward", "preact", preact, {e.M, e.N});
+  const Extents e = expectProduct(matmulGeluBackwardKernel, layout, a, b, {preact, c});
   return planTiles(target, matmulGeluBackwardKernel, e,
                    choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off)),
                    {a, b, preact, c});
@@ -193,15 +186,9 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
   if (drop == DropoutMode::off && activation == Activation::gelu && bias && !residual)
     return planMatmulGelu(target, layout, a, b, *bias, preact, c, config);
 
-  const char *plan = "matmul_linear";
-  const Extents e = expectProduct(plan, layout, a, b, c);
-  if (bias)
-    expectShape(plan, "bias", *bias, {e.N});
-  for (const auto &[name, matrix] : {std::pair("preact", &preact), std::pair("residual", &residual)})
-    if (*matrix)
-      expectShape(plan, name, **matrix, {e.M, e.N});
+  const Extents e = expectProduct(matmulLinearKernel, layout, a, b, {bias, preact, residual, c});
   if (dropout)
-    expectDropout(plan, *dropout, e.M);
+    expectDropout("matmul_linear", *dropout, e.M);
   MatmulConfig chosen = choose(target, layout, e, config, classify(activation, c.type, drop, residual));
   chosen.storePreact = preact.has_value();
   chosen.biased = bias.has_value();
@@ -222,16 +209,13 @@ Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a,
   if (drop == DropoutMode::off && activation == Activation::gelu && from)
     return planMatmulGeluBackward(target, layout, a, b, *from, c, config);
 
-  const char *plan = "matmul_linear_backward";
-  const Extents e = expectProduct(plan, layout, a, b, c);
-  if (activation != Activation::none) {
-    if (!from)
-      throw Error(
-          "'matmul_linear_backward': an activation requires 'from', the values at which its derivative is taken");
-    expectShape(plan, "from", *from, {e.M, e.N});
-  }
+  const bool isActivated = activation != Activation::none;
+  if (isActivated && !from)
+    throw Error("'matmul_linear_backward': an activation requires 'from', the values at which its derivative is taken");
+  const Extents e =
+      expectProduct(matmulLinearBackwardKernel, layout, a, b, {isActivated ? Operand(from) : Operand(), c});
   if (dropout)
-    expectDropout(plan, *dropout, e.M);
+    expectDropout("matmul_linear_backward", *dropout, e.M);
   MatmulConfig chosen = choose(target, layout, e, config, classify(activation, c.type, drop));
   chosen.activation = activation;
   chosen.drop = drop == DropoutMode::random && isKnownByResult(activation) ? DropoutMode::scale_only
@@ -284,8 +268,6 @@ static TensorRef onePart(TensorRef tensor) {
   return tensor;
 }
 
-static constexpr const char *weightPlan = "weight_gradient";
-
 /// Appends the launch of the partial sums to `split`, and the launches that add them in order, and accumulate, to
 /// `sums`.
 static void appendParts(const Target &target, const WeightGradient &one, const Extents &e, int64_t parts,
@@ -309,10 +291,11 @@ static void appendParts(const Target &target, const WeightGradient &one, const E
 static Plan planAlike(const Target &target, const std::vector<WeightGradient> &all, bool accumulate,
                       const std::optional<MatmulConfig> &config) {
   std::vector<Extents> extents;
-  for (const WeightGradient &one : all) {
-    extents.push_back(expectProduct(weightPlan, Layout::tn, one.x, one.dy, one.dw));
-    if (one.db)
-      expectShape(weightPlan, "db", *one.db, {extents.back().N});
+  for (const auto &[x, dy, dw, db] : all) {
+    std::vector<Operand> operands = {x, dy, dw, db};
+    operands[2].isOnePart = operands[3].isOnePart = true;
+    const NamedExtents e = checkOperands(weightGradientKernel, operands);
+    extents.push_back({e["M"], e["N"], e["K"], x.type});
   }
   const int64_t K = target.bucket(extents.front().K);
   const Epilogue epilogue = accumulate ? Epilogue::accumulate : Epilogue::light;

@@ -2,7 +2,7 @@
 
 #include "kernels/outliers.h"
 #include "kernels/adamw.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 
 namespace kiln {
 
@@ -39,16 +39,12 @@ static void outliers(View record, View window, Tile lossFactor, Tile lossLimit, 
 
 const Kernel outliersKernel =
     kernel("outliers", outliers,
-           {"record (16) f32 of a step", "window (3, W) f32: losses, norms, the next place",
+           {"record (16) f32, of a step", "window (3, 128) f32, losses, norms, the next place",
             "loss_factor f32, of the record's loss", "loss_limit f32, deviations", "norm_limit f32, deviations"},
            {field("window", &OutlierConfig::window, "values of a window")});
 
 Plan planOutliers(const TensorRef &record, const TensorRef &window, double lossFactor, const OutlierLimits &limits) {
-  const char *plan = "outliers";
-  expectShape(plan, "record", record, {stepFields});
-  expectType(plan, "record", record, {f32});
-  expectShape(plan, "window", window, outlierWindowShape);
-  expectType(plan, "window", window, {f32});
+  checkOperands(outliersKernel, {record, window});
   const auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
   return {.launches = {{&outliersKernel,
                         textOf(outliersKernel.fields, OutlierConfig()),

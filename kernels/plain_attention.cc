@@ -9,8 +9,8 @@
 #include "kernels/attention_mask.h"
 #include "kernels/attention_plan.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
 #include "kernels/matmul.h"
+#include "kernels/operands.h"
 #include "kernels/rows.h"
 
 namespace kiln {
@@ -144,16 +144,16 @@ static AttentionConfig rowsOf(const Target &target, const AttentionExtents &s, c
   return rows;
 }
 
-static void expectWeights(const char *plan, const TensorRef &weights, const AttentionExtents &s) {
+static void expectStored(const char *plan, const TensorRef &weights, const AttentionExtents &s) {
   expectShape(plan, "weights", weights, {s.B, s.H, s.Tq, s.Tk});
-  expectType(plan, "weights", weights, {f32});
+  checkOperands(maskedSoftmaxKernel, {weights}, plan);
 }
 
 Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v,
                         const TensorRef &o, const TensorRef &weights, float scale, const AttentionMask &mask) {
   const char *plan = "plain_attention";
-  const AttentionExtents s = expectHeads(plan, q, k, v, o, mask, scale);
-  expectWeights(plan, weights, s);
+  const AttentionExtents s = expectHeads(plan, q, k, v, o, {}, mask, scale);
+  expectStored(plan, weights, s);
   const AttentionConfig rows = rowsOf(target, s, mask);
   const bool drops = rows.drop != DropoutMode::off;
   const Arg dropped = drops ? Arg::workspace(0, f32, weights.extents) : Arg(weights);
@@ -171,11 +171,9 @@ Plan planPlainAttentionBackward(const Target &target, const PlainAttentionSaved 
                                 const TensorRef &dk, const TensorRef &dv, float scale, const AttentionMask &mask) {
   const char *plan = "plain_attention_backward";
   const auto &[q, k, v, weights, dout] = saved;
-  const AttentionExtents s = expectHeads(plan, q, k, v, dout, mask, scale);
-  expectWeights(plan, weights, s);
-  expectShape(plan, "dq", dq, s.queries());
-  expectShape(plan, "dk", dk, s.keys());
-  expectShape(plan, "dv", dv, s.keys());
+  const AttentionExtents s = expectHeads(plan, q, k, v, dout, {}, mask, scale);
+  expectStored(plan, weights, s);
+  checkOperands(attentionBackwardKernel, {q, k, v, {}, dout, {}, {}, {}, {}, {}, dq, dk, dv}, plan);
   const int64_t group = s.H / s.Hk;
   const Arg dweights = Arg::workspace(0, f32, weights.extents);
   const AttentionConfig rows = rowsOf(target, s, mask);

@@ -2,7 +2,7 @@
 
 #include "kernels/softmax.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 #include "kernels/rows.h"
 
 namespace kiln {
@@ -28,10 +28,7 @@ SoftmaxConfig pickSoftmax(const Target &target, int64_t C) { return {.rows = pic
 
 Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,
                  const std::optional<SoftmaxConfig> &config) {
-  const char *plan = "softmax";
-  expectRank(plan, "x", x, 2);
-  expectFloat(plan, "x", x);
-  expectShape(plan, "out", out, x.extents);
+  checkOperands(softmaxKernel, {x, out});
   const SoftmaxConfig chosen = config.value_or(pickSoftmax(target, x.extents[1]));
   const int64_t count = cdiv(x.extents[0], chosen.rows);
   return {.launches = {{&softmaxKernel, textOf(softmaxKernel.fields, chosen), programs(count), {x, out}}}};

@@ -2,7 +2,7 @@
 
 #include "kernels/sum.h"
 #include "kernels/blocks.h"
-#include "kernels/expect.h"
+#include "kernels/operands.h"
 
 namespace kiln {
 
@@ -57,12 +57,8 @@ SumConfig pickSum(const Target &target, int64_t P, int64_t N) {
 
 Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out, bool accumulate,
                  const std::optional<SumConfig> &config) {
-  const char *plan = "sum_partials";
-  expectRank(plan, "out", out, 2);
-  expectRank(plan, "partials", partials.ref, 3);
-  expectType(plan, "partials", partials.ref, {f32});
+  checkOperands(sumPartialsKernel, {partials.ref, out});
   const int64_t M = out.extents[0], N = out.extents[1];
-  expectShape(plan, "partials", partials.ref, {partials.ref.extents[0], M, N});
   SumConfig chosen = config.value_or(pickSum(target, partials.ref.extents[0], N));
   chosen.accumulate = accumulate;
   return {&sumPartialsKernel,
@@ -115,10 +111,7 @@ TotalConfig pickTotal(const Target &target, int64_t n) { return {.block = pickBl
 
 Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale, bool accumulate,
                const std::optional<TotalConfig> &config) {
-  const char *plan = "total";
-  expectRank(plan, "x", x, 1);
-  expectFloat(plan, "x", x);
-  expectShape(plan, "out", out, {1});
+  checkOperands(totalKernel, {x, out});
   TotalConfig chosen = config.value_or(pickTotal(target, x.extents[0]));
   chosen.accumulate = accumulate;
   return {

@@ -7,6 +7,7 @@
 // multiple), and plans get tensors of which all is known, with their examples along the first dimension.
 
 #include "kernels/Registry.h"
+#include "kernels/operands.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 #include "test/devices.h"
@@ -15,10 +16,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <random>
 #include <set>
-#include <sstream>
 
 namespace kiln {
 namespace {
@@ -27,32 +26,17 @@ using test::Part;
 using Axes = std::vector<std::optional<int>>;
 constexpr int64_t examples = 5; // more than the strides that are known while compiling
 
-/// What a kernel's registration says of an argument, at small extents: the same letter is the same extent.
-Part partOf(const Kernel::Parameter &parameter, Type storage) {
-  static const std::map<char, int64_t> extents = {{'B', 2},  {'C', 13}, {'D', 7}, {'H', 3},  {'K', 9},  {'M', 7},
-                                                  {'N', 11}, {'P', 3},  {'T', 9}, {'V', 17}, {'W', 15}, {'n', 6}};
-  std::istringstream text(parameter.about);
-  Part part{{}, storage};
-  if (parameter.isView() && text.peek() == '(') {
-    std::string list, dimension;
-    text.ignore();
-    std::getline(text, list, ')');
-    for (std::istringstream dimensions(list); std::getline(dimensions, dimension, ',');) {
-      std::istringstream terms(dimension);
-      int64_t extent = 0;
-      for (std::string term; terms >> term;)
-        if (std::isdigit(term[0]))
-          extent += std::stoll(term);
-        else if (term != "+")
-          extent += extents.count(term[0]) ? extents.at(term[0]) : 5;
-      part.extents.push_back(extent);
-    }
-  }
-  std::string word;
-  text >> word;
-  if (const auto type = typeSpelt(&TypeInfo::spelling, word.substr(0, word.find_first_of(",:"))))
-    part.type = *type;
-  return part;
+/// Extents that the names in registrations stand for.
+const NamedExtents extentsOfNames = {{"B", 2},  {"C", 13}, {"D", 7},  {"G", 5},  {"H", 3}, {"Hk", 3},
+                                     {"K", 9},  {"M", 7},  {"N", 11}, {"P", 3},  {"S", 5}, {"T", 9},
+                                     {"Tk", 9}, {"Tq", 9}, {"U", 5},  {"V", 17}, {"n", 6}};
+
+/// The arguments of a kernel at small extents.
+std::vector<Part> partsOf(const Kernel &kernel, Type storage) {
+  std::vector<Part> parts;
+  for (const ArgumentForm &form : argumentForms(kernel))
+    parts.push_back({form.shape(extentsOfNames), form.type(storage)});
+  return parts;
 }
 
 /// A parameter of a kernel or tensor of a plan for a batch: the same numbers twice, for vmap and for a loop.
@@ -181,11 +165,12 @@ protected:
   /// Arguments of a batch, as its axes have them.
   std::vector<Examples> argumentsOf(const Kernel &kernel, const Batch &batch, Type storage, bool odd) {
     std::vector<Examples> result;
-    for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const std::vector<Part> parts = partsOf(kernel, storage);
+    for (size_t i = 0; i < parts.size(); ++i) {
       Axes levels;
       for (const Axes &axes : batch.levels)
         levels.push_back(axes[i]);
-      result.emplace_back(device, partOf(kernel.parameters[i], storage), levels, batch.counts, odd, random);
+      result.emplace_back(device, parts[i], levels, batch.counts, odd, random);
     }
     return result;
   }
@@ -267,9 +252,6 @@ protected:
   }
 };
 
-/// The rank of an argument; of a scalar 0.
-int rankOf(const Kernel::Parameter &parameter) { return static_cast<int>(partOf(parameter, f32).extents.size()); }
-
 // Examples along every dimension of every argument, each argument along another one (elsewhere than on the fast CPU
 // along the first and the last of these turns); scalars of their own and together; all together that may be; batches of
 // batches. In f32 and bf16.
@@ -277,14 +259,14 @@ TEST_P(VmapOfAll, RegisteredKernelsAreLoops) {
   for (const Kernel *kernel : kernels()) {
     SCOPED_TRACE(kernel->name);
     const std::vector<Kernel::Parameter> &parameters = kernel->parameters;
-    int most = 0;
-    for (const Kernel::Parameter &parameter : parameters)
-      most = std::max(most, rankOf(parameter));
-    ASSERT_GT(most, 0) << "expected the extents of a view in its registration";
+    std::vector<int> ranks; // of a scalar 0
+    for (const Part &part : partsOf(*kernel, f32))
+      ranks.push_back(static_cast<int>(part.extents.size()));
+    const int most = *std::ranges::max_element(ranks);
     const auto axesOf = [&](const auto &axis) {
       Axes axes;
       for (size_t i = 0; i < parameters.size(); ++i)
-        axes.push_back(axis(static_cast<int>(i), rankOf(parameters[i]), parameters[i].isView()));
+        axes.push_back(axis(static_cast<int>(i), ranks[i], parameters[i].isView()));
       return axes;
     };
     const bool isFast = GetParam() == "cpu";

@@ -259,7 +259,7 @@ static const std::vector<Move> &turns() {
 }
 
 static void measureMoves(Setting &setting, Type type, const std::vector<Move> &moves) {
-  const std::map<std::string, int64_t> extents = {
+  const NamedExtents extents = {
       {"N", N},         {"P", P},          {"R", 16 * P},     {"ragged", 960 * P}, {"blocks", N / 4096},
       {"pairs", N / 2}, {"sums", N / 768}, {"wide", N / 512}, {"narrow", N / 128}, {"points", N / 768 * 256}};
   for (const Move &move : moves) {

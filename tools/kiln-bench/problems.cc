@@ -13,7 +13,6 @@
 #include <fmt/ranges.h>
 #include <map>
 #include <numeric>
-#include <sstream>
 
 using namespace kiln;
 
@@ -103,40 +102,17 @@ TensorRef bench::Operands::operator()(const Shape &extents, Type type) {
   return tensor;
 }
 
-/// Evaluates "N", "4", "D / 2", "M + 1" with the letters' extents.
-static int64_t extentOf(const std::string &text, const std::map<std::string, int64_t> &extents) {
-  std::istringstream terms(text);
-  int64_t value = 0;
-  char operation = '+';
-  for (std::string term; terms >> term; terms >> operation) {
-    const bool isNumber = std::isdigit(static_cast<unsigned char>(term[0]));
-    if (!isNumber && !extents.contains(term))
-      throw Error(fmt::format("expected an extent for '{}', but got none", term));
-    const int64_t next = isNumber ? std::stoll(term) : extents.at(term);
-    value = operation == '/' ? value / next : value + next;
-  }
-  return value;
-}
-
-std::vector<Arg> bench::Operands::of(const Kernel &kernel, const std::map<std::string, int64_t> &extents, Type type,
+std::vector<Arg> bench::Operands::of(const Kernel &kernel, const NamedExtents &extents, Type type,
                                      const Content &content) {
   std::vector<Arg> args;
   size_t scalar = 0;
-  for (const Kernel::Parameter &parameter : kernel.parameters) {
-    if (!parameter.isView()) {
+  for (const ArgumentForm &form : argumentForms(kernel)) {
+    if (!form.isView()) {
       args.push_back(content.scalars.at(scalar++));
       continue;
     }
-    const size_t end = parameter.about.find(')');
-    std::istringstream dimensions(parameter.about.substr(1, end - 1)), rest(parameter.about.substr(end + 1));
-    Shape shape;
-    for (std::string dimension; std::getline(dimensions, dimension, ',');)
-      shape.push_back(extentOf(dimension, extents));
-    std::string word;
-    rest >> word;
-    const TensorRef tensor =
-        (*this)(shape, typeSpelt(&TypeInfo::spelling, word.substr(0, word.find(','))).value_or(type));
-    if (const auto at = content.integers.find(parameter.name); at != content.integers.end()) {
+    const TensorRef tensor = (*this)(form.shape(extents), form.type(type));
+    if (const auto at = content.integers.find(form.name); at != content.integers.end()) {
       const Progression &numbers = at->second;
       const int64_t each = bytesOf(tensor.type);
       std::string bytes;

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "kernels/operands.h"
 #include "models/gpt2/config.h"
 #include "runtime/Compile.h"
 #include "runtime/simulator/Memory.h"
@@ -56,8 +57,7 @@ public:
   TensorRef record();
   /// A kernel's arguments as its registration describes them: "mean (N) f32", "starts (M + 1) i32 of rows"; those of
   /// which it names no type are of `type`. Throws Error for an extent that is not given.
-  std::vector<Arg> of(const Kernel &kernel, const std::map<std::string, int64_t> &extents, Type type,
-                      const Content &content = {});
+  std::vector<Arg> of(const Kernel &kernel, const NamedExtents &extents, Type type, const Content &content = {});
   /// A dense tensor with these numbers.
   template <class Number> TensorRef of(const Shape &extents, Type type, const std::vector<Number> &numbers) {
     const TensorRef tensor = (*this)(extents, type);

@@ -65,7 +65,7 @@ static void pagedAttention(View q, View k, View v, View table, View lengths, Vie
 }
 const Kernel pagedAttentionKernel = kernel(
     "paged_attention", pagedAttention,
-    {"q (B, H, group, D)", "k (blocks, H, page, D)", "v (blocks, H, page, D)", "blocks (B, pages) i32 of a sequence",
+    {"q (B, H, group, D)", "k (blocks, H, page, D)", "v (blocks, H, page, D)", "blocks (B, pages) i32, of a sequence",
      "lengths (B) i32", "o (B, H, group, D)", "scale"},
     {field("group", &PagedConfig::group, "queries that share keys"),
      field("page", &PagedConfig::page, "keys of a page"), field("pages", &PagedConfig::pages, "pages of a round"),

@@ -13,9 +13,10 @@ static void sparseRows(View starts, View columns, View values, View x, View y, B
   }
   store(y, {m, d}, acc);
 }
-const Kernel sparseRowsKernel = kernel(
-    "sparse_rows", sparseRows,
-    {"starts (M + 1) i32 of rows", "columns (entries) i32", "values (entries)", "x (K, D)", "y (M, D)"}, blockFields());
+const Kernel sparseRowsKernel =
+    kernel("sparse_rows", sparseRows,
+           {"starts (M + 1) i32, of rows", "columns (entries) i32", "values (entries)", "x (K, D)", "y (M, D)"},
+           blockFields());
 
 static void bags(View ids, View table, View y, BagConfig cfg) {
   const int64_t D = table.extent(1);

@@ -12,7 +12,7 @@ struct User {
   const char *config;
   Type type;
   Grid grid;
-  std::map<std::string, int64_t> extents;
+  NamedExtents extents;
   double elements;
   Content content = {};
 };
@@ -20,7 +20,7 @@ struct User {
 
 std::vector<Problem> userProblems(Operands &make) {
   constexpr int64_t M = 1024, wide = 1 << 20;
-  const std::map<std::string, int64_t> product = {{"M", M}, {"N", M}, {"K", M}, {"BK", 64}};
+  const NamedExtents product = {{"M", M}, {"N", M}, {"K", M}, {"BK", 64}};
   const std::vector<User> users = {
       {&rmsNormKernel, "", bf16, programs(4096), {{"N", 4096}, {"C", 1024}}, 1024},
       {&userSoftmaxKernel, "", bf16, programs(4096), {{"N", 4096}, {"C", 1000}}, 1000},

@@ -30,7 +30,7 @@ static void scaledProduct(View x, View w, View scales, View y, ProductConfig cfg
   store(y, {m, n}, cast(acc, y.type()));
 }
 const Kernel scaledProductKernel =
-    kernel("scaled_product", scaledProduct, {"x (M, K)", "w (K, N) i8", "scales (K / BK, N) f32 of w", "y (M, N)"},
+    kernel("scaled_product", scaledProduct, {"x (M, K)", "w (K, N) i8", "scales (K / BK, N) f32, of w", "y (M, N)"},
            productFields());
 
 static void lstmStep(View x, View h, View cell, View wx, View wh, View bias, View hNext, View cellNext,

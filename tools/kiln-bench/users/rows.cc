@@ -52,8 +52,8 @@ static void klLoss(View logP, View logQ, View losses, View gradient, Tile scale,
   store(losses, {n}, sum(total));
 }
 const Kernel klLossKernel = kernel("kl_loss", klLoss,
-                                   {"p (N, C) as logarithms", "q (N, C) as logarithms", "losses (N) f32",
-                                    "gradient (N, C) by the former", "scale of the gradient"},
+                                   {"p (N, C), as logarithms", "q (N, C), as logarithms", "losses (N) f32",
+                                    "gradient (N, C), by the former", "scale of the gradient"},
                                    blockFields());
 
 // --- Ranks -----------------------------------------------------------------------------------------------------------
