@@ -10,16 +10,10 @@ namespace kiln {
 static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x, int axis) {
   Call call(name, x.loc);
   mlir::Value value = call.value(x);
-  if (!value)
+  const auto at = value ? axisOf(call, value, axis) : std::nullopt;
+  if (!at)
     return {};
-  const int rank = static_cast<int>(shapeOf(value).size());
-  if (rank == 0)
-    call.expected() << "a tile of rank 1 or more, but got " << describeTile(value);
-  else if (axis < -rank || axis >= rank)
-    call.expected() << "an axis from " << -rank << " to " << rank - 1 << ", but got " << axis;
-  else
-    return std::pair(call.result(value), axis < 0 ? axis + rank : axis);
-  return {};
+  return std::pair(call.result(value), static_cast<int>(*at));
 }
 
 /// The largest rank of a tile.

@@ -5,7 +5,6 @@
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/Calls.h"
-#include "runtime/simulator/LeftOut.h"
 #include "runtime/simulator/Printf.h"
 #include "runtime/simulator/Reach.h"
 #include "runtime/simulator/Targets.h"
@@ -16,6 +15,8 @@
 #include <bit>
 #include <fmt/format.h>
 #include <set>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace kiln::simulator {
@@ -321,10 +322,16 @@ bool CodeBuilder::takesFromStack() const {
 
 int CodeBuilder::codeOf(int wanted) const { return program.codeOfFunction[static_cast<size_t>(wanted)]; }
 
+/// Whether these modifiers make an opcode one of another instruction, which the simulator does not have: a product of
+/// sparse matrices, or st.bulk.
+static bool isOfAnother(std::string_view opcode, std::span<const std::string_view> modifiers) {
+  return std::ranges::count(modifiers, "sp") || (opcode == "st" && std::ranges::count(modifiers, "bulk"));
+}
+
 void CodeBuilder::decode(const ptx::Instruction &instruction) {
   const auto found = instructions().find(instruction.opcode);
   Decoder decoder(*this, instruction);
-  if (found == instructions().end() || isLeftOut(instruction.opcode, function.modifiersOf(instruction)))
+  if (found == instructions().end() || isOfAnother(instruction.opcode, function.modifiersOf(instruction)))
     decoder.unsupported();
   found->second(decoder);
   decoder.finish();

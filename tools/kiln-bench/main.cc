@@ -5,6 +5,7 @@
 //     kiln-bench static [--nvdisasm P] [--triton F] [--ratchet F [--accept]] [--read F]
 
 #include "dialect/dsl/Nearest.h"
+#include "models/train/flags.h"
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
 #include "tools/kiln-bench/bench.h"
@@ -85,13 +86,6 @@ static const Bench benches[] = {
     {"simulator", "the simulator of PTX, its checks off and on, beside budgets", bench::benchSimulator, {}, false},
 };
 
-/// Throws Error for a word not in `known`, with the nearest one.
-[[noreturn]] static void rejectWord(const std::string &kind, const std::string &word,
-                                    const std::vector<std::string> &known) {
-  const std::string hint = didYouMean(word, known);
-  throw Error(fmt::format("unknown {} '{}'{}", kind, word, hint.empty() ? "; see --help" : hint));
-}
-
 static const Bench &benchNamed(const std::string &name) {
   std::vector<std::string> names;
   for (const Bench &bench : benches) {
@@ -99,7 +93,8 @@ static const Bench &benchNamed(const std::string &name) {
       return bench;
     names.push_back(bench.name);
   }
-  rejectWord("benchmark", name, names);
+  const std::string hint = didYouMean(name, names);
+  throw Error(fmt::format("unknown benchmark '{}'{}", name, hint.empty() ? "; see --help" : hint));
 }
 
 /// The type named `name`; throws Error for one that `bench` does not measure.
@@ -169,27 +164,13 @@ static void runProgram(int argc, char **argv) {
   app.add_option("--read", wishes.read, "static: only count the kernel of this file, which 'nvdisasm -c' wrote");
   app.set_version_flag("--version", versionText("kiln-bench"), "print which Kiln this is");
   app.footer(footer);
-  app.allow_extras();
-  try {
-    app.parse(argc, argv);
-    std::vector<std::string> flags;
-    for (const CLI::Option *option : app.get_options())
-      if (!option->get_lnames().empty())
-        flags.push_back("--" + option->get_lnames().front());
-    for (const std::string &word : app.remaining())
-      rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')), flags);
-    if (limit->count() && wishes.threads < 1)
-      throw Error(fmt::format("expected --threads to be at least 1, but got {}", wishes.threads));
-    if (name.empty())
-      throw Error("kiln-bench requires a benchmark, such as 'kiln-bench matmul'; see --help");
-    runBench(benchNamed(name), wishes);
-  } catch (const CLI::CallForHelp &) {
-    writeResult(app.help());
-  } catch (const CLI::CallForVersion &version) {
-    writeResult(version.what() + std::string("\n"));
-  } catch (const CLI::ParseError &error) {
-    throw Error(error.what());
-  }
+  if (!parseFlags(app, {}, argc, argv))
+    return;
+  if (limit->count() && wishes.threads < 1)
+    throw Error(fmt::format("expected --threads to be at least 1, but got {}", wishes.threads));
+  if (name.empty())
+    throw Error("kiln-bench requires a benchmark, such as 'kiln-bench matmul'; see --help");
+  runBench(benchNamed(name), wishes);
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,6 @@
 // Every instruction that the simulator knows, in one form each, and the same with a modifier that nobody knows: an
 // error that quotes it and names its line.
 
-#include "runtime/simulator/LeftOut.h"
 #include "test/expect_error.h"
 #include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
@@ -287,12 +286,6 @@ static std::set<std::string> namesInReadme() {
 static std::set<std::string> wordsOf(const std::string &text) {
   std::istringstream stream(text);
   return {std::istream_iterator<std::string>(stream), {}};
-}
-
-// The README lists what is refused by name, and nothing else.
-TEST(LeftOutTest, IsWhatTheReadmeLists) {
-  const std::set<std::string> refused(leftOut().begin(), leftOut().end());
-  EXPECT_EQ(namesInReadme(), refused);
 }
 
 // Each is refused with its name and line, whatever its operands are.
