@@ -15,6 +15,7 @@
 #include "lowering/cpu/CpuTarget.h"
 #include "lowering/cpu/EmitObject.h"
 #include "lowering/cpu/Evaluator.h"
+#include "lowering/cpu/Explain.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/generic/Passes.h"
 
@@ -95,7 +96,10 @@ public:
   std::vector<char> emit(llvm::Module &module, const StageSink &sink) const override {
     return emitObject(module, target, isOracle, sink);
   }
-  void explain(llvm::StringRef, mlir::ModuleOp, Explanation &) const override {}
+  void explain(llvm::StringRef stage, mlir::ModuleOp module, Explanation &explanation) const override {
+    if (stage == "loops" && !isOracle)
+      explainLoops(module, explanation);
+  }
   std::string emitCommand() const override { return "llc-22 -mcpu=" + target.cpu + " -o /dev/null"; }
 
 private:

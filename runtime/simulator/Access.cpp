@@ -99,7 +99,7 @@ static void resolveGlobal(Warp &warp, const Step &step, const std::array<uint64_
       recent = warp.cta.grid.memory.find(address);
     if (!recent.holds(address, static_cast<uint64_t>(bytes))) {
       warp.report(Check::bounds, step, lane,
-                  fmt::format("{} {} bytes at {:#x}, {}", verb(kind), bytes, address,
+                  fmt::format("{} {} bytes at {}, {}", verb(kind), bytes, warp.cta.grid.outsideText(address),
                               warp.cta.grid.memory.describe(address, static_cast<uint64_t>(bytes))));
       continue;
     }

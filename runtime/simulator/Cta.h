@@ -6,6 +6,7 @@
 #include "runtime/simulator/Clock.h"
 #include "runtime/simulator/Mbarriers.h"
 #include "runtime/simulator/TensorMap.h"
+#include "runtime/simulator/ViewNames.h"
 #include "runtime/simulator/Warp.h"
 #include "runtime/simulator/Warpgroup.h"
 
@@ -41,9 +42,14 @@ struct Grid {
   Console *console = nullptr;           // for printf
   int64_t mostSteps = 0;                // maximum steps of a warp; 0: unlimited
   Progress *progress = nullptr;
+  const ViewNames *views = nullptr;     // of the kernel's arguments, for findings; null if they are unknown
   mutable std::mutex wideAccesses = {}; // held by strong accesses of more than one host word (Access.cpp)
 
   int threads() const { return block[0] * block[1] * block[2]; }
+  /// A global address in findings, with the element of an argument that is there.
+  std::string addressText(uint64_t address) const;
+  /// That of an address outside of all memory.
+  std::string outsideText(uint64_t address) const;
 };
 
 /// An arrival of lanes at a barrier.

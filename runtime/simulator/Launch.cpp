@@ -206,7 +206,7 @@ static void checkExtents(const Program &program, const Extents &grid, const Exte
 
 void launch(const Program &program, const Extents &grid, const Extents &block, uint32_t dynamicShared,
             const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule,
-            Metrics *metrics, Console *console) {
+            Metrics *metrics, Console *console, const ViewNames *views) {
   checkExtents(program, grid, block, dynamicShared);
   const int64_t cores = schedule.threads > 0 ? schedule.threads : std::max(1u, std::thread::hardware_concurrency());
   std::unique_ptr<GlobalShadow> shadow;
@@ -220,6 +220,7 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
   Console standard([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
   all.console = console ? console : &standard;
   all.mostSteps = schedule.mostSteps;
+  all.views = views;
   Queue queue(all, schedule);
   const auto threads = static_cast<size_t>(std::min(cores, queue.blocks()));
   Progress progress(threads);

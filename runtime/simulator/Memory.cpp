@@ -80,7 +80,7 @@ Allocation Memory::nearest(uint64_t address) const {
   if (after == blocks.begin())
     return after == blocks.end() ? Allocation{} : after->second.allocation;
   const Allocation before = std::prev(after)->second.allocation;
-  if (after == blocks.end() || address - before.end <= after->second.allocation.begin - address)
+  if (after == blocks.end() || address < before.end || address - before.end <= after->second.allocation.begin - address)
     return before;
   return after->second.allocation;
 }

@@ -39,10 +39,18 @@ void Shadow::reportRace(const Visit &visit, const char *at, uint32_t other, bool
                                 otherWrote ? "written" : "read", where));
 }
 
+std::string Grid::addressText(uint64_t address) const {
+  return views ? views->textOf(address) : fmt::format("{:#x}", address);
+}
+
+std::string Grid::outsideText(uint64_t address) const {
+  return views ? views->textOutside(address) : fmt::format("{:#x}", address);
+}
+
 std::string Shadow::placeText(const Cta &cta, const char *at) const {
   const auto offset = static_cast<uint32_t>(at - sharedMemory);
   return isShared(at) ? fmt::format("byte {} of .shared{}", offset, cta.grid.program.sharedNames.at(offset))
-                      : fmt::format("the byte at {:#x}", reinterpret_cast<uint64_t>(at));
+                      : "the byte at " + cta.grid.addressText(reinterpret_cast<uint64_t>(at));
 }
 
 // --- Synchronisation words -----------------------------------------------------------------------------------------

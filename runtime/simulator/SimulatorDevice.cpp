@@ -125,6 +125,36 @@ static std::shared_ptr<Memory> memoryOf(const std::string &name) {
   return memory;
 }
 
+/// The views in an argument block of a launch (lowering/Abi.h), of all its problems.
+static ViewNames viewNamesOf(const Signature &signature, const uint64_t *block) {
+  ViewNames names;
+  const uint64_t *slots = block + (signature.problems == 1 ? 0 : abi::gridSlots);
+  for (int problem = 0; problem < signature.problems; ++problem) {
+    slots += abi::gridSlots;
+    std::vector<NamedView> views;
+    for (size_t i = 0; i < signature.parameters.size(); ++i) {
+      const Signature::Parameter &parameter = signature.parameters[i];
+      views.push_back({parameter.name.empty() ? fmt::format("argument {}", i) : parameter.name, parameter.type, 0,
+                       parameter.extents, parameter.strides});
+    }
+    for (const abi::Slot &slot : signature.slots) {
+      NamedView &view = views[static_cast<size_t>(slot.argument)];
+      const auto dimension = static_cast<size_t>(slot.dimension);
+      const uint64_t word = *slots++;
+      if (slot.kind == abi::Slot::pointer)
+        view.data = word;
+      else if (slot.kind == abi::Slot::extent)
+        view.extents[dimension] = static_cast<int64_t>(word);
+      else if (slot.kind == abi::Slot::stride)
+        view.strides[dimension] = static_cast<int64_t>(word);
+    }
+    for (size_t i = 0; i < views.size(); ++i)
+      if (signature.parameters[i].isView)
+        names.add(std::move(views[i]));
+  }
+  return names;
+}
+
 static Schedule scheduleAsked() {
   const char *const text = std::getenv("KILN_SIM");
   try {
@@ -273,8 +303,9 @@ void Simulator::launch(const Executable &executable, const uint64_t *block) {
   const Extents grid = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])};
   if (abi::GpuConsole *const console = kernel.console())
     console->launch = static_cast<uint64_t>(launches);
+  const ViewNames views = viewNamesOf(kernel.signature(), block);
   simulator::launch(*kernel.program, grid, kernel.block(), kernel.dynamicShared, reinterpret_cast<const char *>(block),
-                    *memory, findings, mine, metrics.get());
+                    *memory, findings, mine, metrics.get(), nullptr, &views);
   if (!findings.empty())
     note(kernel, findings);
   readConsole(kernel, {static_cast<int64_t>(block[0]), static_cast<int64_t>(block[1]), static_cast<int64_t>(block[2])});

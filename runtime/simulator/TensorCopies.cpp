@@ -75,7 +75,8 @@ static void addBox(Warp &warp, const Step &step, int lane, const TensorMap &map,
       return true;
     if (!std::exchange(reported, true))
       warp.report(Check::bounds, step, lane,
-                  fmt::format("the tensor map describes {} bytes at {:#x}, where no memory is", run.bytes, run.global));
+                  fmt::format("the tensor map describes {} bytes at {}, where no memory is", run.bytes,
+                              warp.cta.grid.outsideText(run.global)));
     return false;
   };
   forEachRun(map, coordinates, static_cast<uint32_t>(shared - base), [&](const BoxRun &run) {

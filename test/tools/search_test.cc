@@ -1,7 +1,9 @@
-// The search of a tuner with a scripted measure, so that nothing depends on time; and the expressions of --grid.
+// The search of a tuner with a scripted measure, so that nothing depends on time; the expressions of --grid; and the
+// names of --sweep.
 
 #include "tools/kilnc/Expression.h"
 #include "tools/kilnc/Search.h"
+#include "tools/kilnc/Sweep.h"
 
 #include "test/expect_error.h"
 
@@ -130,6 +132,33 @@ TEST(Expression, MultipliesAndDividesUp) {
   expectError([&] { gridOf("out.0/turned"); }, {"expected a divisor above 0 in --grid"});
   expectError([&] { gridOf("1,1,1,1"); }, {"expected --grid to be one to three numbers"});
   expectError([&] { gridOf("-1"); }, {"expected a number from 0 in --grid"});
+}
+
+// A range includes its end if it comes to it; a list is as it stands.
+TEST(Sweep, HasTheSizesOfARangeOrList) {
+  EXPECT_EQ(Sweep::parse("M=256:2048:*2").sizes, (std::vector<int64_t>{256, 512, 1024, 2048}));
+  EXPECT_EQ(Sweep::parse("M=256:2047:*2").sizes, (std::vector<int64_t>{256, 512, 1024}));
+  EXPECT_EQ(Sweep::parse("M=1:9:+4").sizes, (std::vector<int64_t>{1, 5, 9}));
+  EXPECT_EQ(Sweep::parse("M, K = 7, 3").sizes, (std::vector<int64_t>{7, 3}));
+  EXPECT_EQ(Sweep::parse("M, K = 7, 3").names, (std::vector<std::string>{"M", "K"}));
+  EXPECT_EQ(Sweep::parse("").sizes.size(), 1u);
+}
+
+// A range that would not end is refused.
+TEST(Sweep, RefusesRangesWithoutAnEnd) {
+  expectError([] { Sweep::parse("M=1:8:*1"); }, {"expected a factor of at least 2 in --sweep, but got '*1'"});
+  expectError([] { Sweep::parse("M=1:8:+0"); }, {"expected sizes that are numbers from 1 in --sweep, but got '0'"});
+  expectError([] { Sweep::parse("M=1:1000000:+1"); }, {"expected at most 1000 sizes"});
+  EXPECT_EQ(Sweep::parse("M=4611686018427387904:9223372036854775807:*2").sizes.size(), 1u);
+}
+
+// A name is replaced as an extent and as a whole word, not where it is a parameter's name, in an argument's extent or a
+// part of a word.
+TEST(Sweep, ReplacesNamesThatStandForSizes) {
+  const Sweep sweep = Sweep::parse("M,n=8");
+  EXPECT_EQ(sweep.replacedIn("f32[MxKxn], M=i32[M], n, Mn", 8), "f32[8xKx8], M=i32[8], 8, Mn");
+  EXPECT_EQ(sweep.replacedIn("M.0/bm, n/bn", 8), "M.0/bm, 8/bn");
+  EXPECT_EQ(sweep.replacedIn("2*M*n*a.1", 8), "2*8*8*a.1");
 }
 
 } // namespace

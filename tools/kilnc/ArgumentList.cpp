@@ -2,6 +2,7 @@
 
 #include "tools/kilnc/ArgumentList.h"
 #include "runtime/Facts.h"
+#include "tools/kilnc/ArgumentParts.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -68,29 +69,6 @@ static void setLayout(ArgFacts &facts, const std::vector<int> &unknown, const lo
   facts.fits32 = kinds.fits32 && fits32(facts.extents, strides, bytesOf(facts.type));
 }
 
-ArgumentList ArgumentList::parse(const std::string &text, const lowering::FactKinds &kinds) {
-  ArgumentList result;
-  result.facts.warps = kinds.warps;
-  result.facts.stages = kinds.stages;
-  llvm::SmallVector<llvm::StringRef> parts;
-  if (!llvm::StringRef(text).trim().empty())
-    llvm::StringRef(text).split(parts, ',');
-  for (const llvm::StringRef part : parts) {
-    std::vector<int> unknown;
-    ArgFacts facts = parseOne(part.trim(), unknown);
-    if (facts.isView)
-      setLayout(facts, unknown, kinds);
-    const int index = static_cast<int>(result.facts.args.size());
-    for (const int dimension : unknown)
-      result.unknown.insert({index, dimension});
-    for (int other = 0; other < index; ++other)
-      if (facts.isView && result.facts.args[other].isView)
-        result.facts.disjoint.insert({other, index});
-    result.facts.args.push_back(std::move(facts));
-  }
-  return result;
-}
-
 /// An example of an argument with the rank and type in its registration: `(M, N) f32` has rank two.
 static std::string exampleOf(const Kernel::Parameter &parameter) {
   llvm::StringRef about = parameter.about;
@@ -109,6 +87,33 @@ static std::string exampleOf(const Kernel::Parameter &parameter) {
   return fmt::format("{}[{}]", nameOf(type.value_or(f32)), extents);
 }
 
+ArgumentList ArgumentList::parse(const Kernel &kernel, const std::string &text, const lowering::FactKinds &kinds) {
+  ArgumentList result;
+  result.facts.warps = kinds.warps;
+  result.facts.stages = kinds.stages;
+  const std::vector<std::optional<std::string>> parts = argumentParts(kernel, text);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i])
+      throw Error(fmt::format("kernel '{0}': expected a {1} for '{2}' in --args, such as {2}={3}, but got none",
+                              kernel.name, kernel.parameters[i].isView() ? "view" : "scalar", kernel.parameters[i].name,
+                              exampleOf(kernel.parameters[i])));
+    std::vector<int> unknown;
+    ArgFacts facts = parseOne(*parts[i], unknown);
+    if (facts.isView)
+      setLayout(facts, unknown, kinds);
+    const int index = static_cast<int>(i);
+    for (const int dimension : unknown)
+      result.unknown.insert({index, dimension});
+    for (int other = 0; other < index; ++other)
+      if (facts.isView && result.facts.args[other].isView)
+        result.facts.disjoint.insert({other, index});
+    result.facts.args.push_back(std::move(facts));
+  }
+  result.check(kernel);
+  return result;
+}
+
+/// Throws Error unless the kernel has these parameters.
 void ArgumentList::check(const Kernel &kernel) const {
   std::string wanted, example;
   for (const Kernel::Parameter &parameter : kernel.parameters) {

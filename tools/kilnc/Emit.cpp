@@ -74,9 +74,8 @@ std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering
 std::string explained(mlir::ModuleOp module, const lowering::Backend &backend) {
   std::string text = lowering::explain(module, backend);
   if (text.empty())
-    throw Error(fmt::format("--explain requires a GPU as --target, such as sm_80, but got '{}'; for a CPU "
-                            "see --emit=loops, --emit=asm and --report",
-                            backend.name()));
+    throw Error(
+        fmt::format("--explain requires a target that is not the reference backend, but got '{}'", backend.name()));
   return text;
 }
 

@@ -6,6 +6,7 @@
 //     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'              launches it (see Run.h)
 //     kilnc axpy.cc --args='f32[?], f32[?], f32' --target=x86-64-v3,sm_90a --emit=archive -o DIR      for C (Archive.h)
 //     kilnc axpy.cc --tune --grid=y.0/block --args='f32[4096], f32[4096], 0.5'      its fastest config (see Tune.h)
+//     kilnc axpy.cc --bench --sweep=N=4096:1048576:*4 --args='f32[N], f32[N], 0.5' --grid=y.0/block     (see Bench.h)
 //     kilnc --list                                                                 the built-in kernels
 //
 // MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
@@ -21,6 +22,7 @@
 #include "runtime/Version.h"
 #include "tools/files/Files.h"
 #include "tools/kilnc/Archive.h"
+#include "tools/kilnc/Bench.h"
 #include "tools/kilnc/Emit.h"
 #include "tools/kilnc/List.h"
 #include "tools/kilnc/Picture.h"
@@ -51,8 +53,10 @@ struct Options {
   std::vector<std::string> includes;
   RunOptions launch;
   TuneOptions tuning;
+  BenchOptions bench;
+  std::vector<std::string> against;
   std::string report;
-  bool generic = false, list = false, run = false, tune = false, explain = false;
+  bool generic = false, list = false, run = false, tune = false, isBench = false, explain = false;
 };
 } // namespace
 
@@ -176,25 +180,75 @@ static void list(const Options &options) {
   writeResult(listOf(listed));
 }
 
-/// Throws Error for flags of --run and --tune without these, and for flags of compiling with them.
+/// Throws Error for flags of --run, --tune and --bench without these, and for flags of compiling with them.
 static void checkRun(const CLI::App &app, const Options &options) {
-  const bool launches = options.run || options.tune;
-  const std::string mode = options.tune ? "--tune" : "--run";
+  const bool launches = options.run || options.tune || options.isBench;
+  const std::string mode = options.tune ? "--tune" : options.isBench ? "--bench" : "--run";
   const auto expect = [&](bool fine, const std::string &what, const std::vector<std::string> &flags) {
     for (const CLI::Option *option : app.get_options())
       if (!fine && option->count() > 0 && llvm::is_contained(flags, option->get_name()))
         throw Error(fmt::format("{} {}", option->get_name(), what));
   };
   expect(!launches, "is not supported with " + mode, {"--emit", "--generic", "--target", "--explain", "--name"});
-  expect(!options.run, "is not supported with --run", {"-o", "--tune"});
-  expect(!options.tune, "is not supported with --tune", {"--report"});
-  expect(launches, "requires --run or --tune", {"--grid", "--device"});
-  expect(options.run, "requires --run", {"--repeat", "--flops"});
+  expect(!options.run, "is not supported with --run", {"-o", "--tune", "--bench"});
+  expect(!options.tune, "is not supported with --tune", {"--report", "--bench"});
+  expect(!options.isBench, "is not supported with --bench", {"--report", "-o"});
+  expect(launches, "requires --run, --tune or --bench", {"--grid", "--device"});
+  expect(options.run || options.isBench, "requires --run or --bench", {"--repeat", "--flops"});
+  expect(options.isBench, "requires --bench", {"--sweep", "--against", "--csv", "--svg"});
   expect(options.tune, "requires --tune", {"--budget", "--bucket", "--vary-results", "--exhaustive"});
   if (launches && options.launch.grid.empty())
     throw Error(fmt::format("{} requires --grid, the numbers of programs, such as --grid=8,4", mode));
   if (launches && options.file.ends_with(".mlir"))
     throw Error(fmt::format("{} requires a C++ file or --kernel, but got '{}'", mode, options.file));
+}
+
+namespace {
+/// A line of --against, in parts with `:` between them: a kernel file or a kernel's name, a config, `grid=…`.
+struct Peer {
+  explicit Peer(const std::string &text) {
+    for (const llvm::StringRef part : llvm::split(text, ':')) {
+      const std::string piece = part.trim().str();
+      if (piece.starts_with("grid="))
+        grid = piece.substr(5);
+      else if (piece.find('=') != std::string::npos)
+        config = piece;
+      else
+        (piece.find('.') != std::string::npos ? file : kernel) = piece;
+    }
+  }
+  std::string file, kernel, config, grid;
+};
+} // namespace
+
+/// Measures the kernel next to those of --against.
+static void bench(const Options &options) {
+  const ChosenKernel chosen(options);
+  std::vector<std::unique_ptr<UserFile>> files; // of the peers; they live as long as their kernels
+  const std::string config = options.config.empty() ? "default config" : options.config;
+  std::vector<BenchLine> lines = {
+      {options.against.empty() ? chosen.kernel->name : config, chosen.kernel, options.config, options.launch.grid}};
+  for (const std::string &text : options.against) {
+    const Peer peer(text);
+    BenchLine line{text, chosen.kernel, peer.config, peer.grid.empty() ? options.launch.grid : peer.grid};
+    if (!peer.file.empty()) {
+      const UserFile &file = *files.emplace_back(std::make_unique<UserFile>(peer.file, options.includes, peer.kernel));
+      const std::vector<const Kernel *> found = file.kernels();
+      const bool hasSame = llvm::any_of(found, [&](const Kernel *each) { return each->name == chosen.kernel->name; });
+      line.kernel =
+          &choose(found, peer.kernel.empty() && hasSame ? chosen.kernel->name : peer.kernel, "'" + peer.file + "'");
+    } else if (!peer.kernel.empty()) {
+      line.kernel = chosen.user ? &choose(chosen.user->kernels(), peer.kernel, "'" + options.file + "'")
+                                : &choose(kernels(), peer.kernel, "kilnc");
+    }
+    lines.push_back(std::move(line));
+  }
+  BenchOptions settings = options.bench;
+  settings.device = options.launch.device;
+  settings.args = options.args;
+  settings.flops = options.launch.flops;
+  settings.repeat = options.launch.repeat ? options.launch.repeat : settings.repeat;
+  writeResult(benchmark(lines, settings));
 }
 
 /// Launches or tunes.
@@ -301,6 +355,21 @@ static void compile(const Options &options) {
   writeOutput(options.output, options.explain ? explained(*module, *backend) : emit(*module, options.emit, *backend));
 }
 
+static void addBenchFlags(CLI::App &app, Options &options) {
+  app.add_flag("--bench", options.isBench,
+               "measure the kernel over sizes, next to other configs or kernels, as a table");
+  app.add_option("--sweep", options.bench.sweep,
+                 "with --bench: sizes for a name in --args, --grid and --flops: 'M=256:4096:*2', 'M=128:1024:+128' or "
+                 "'M,N,K=512,1000,2048'");
+  app.add_option(
+         "--against", options.against,
+         "with --bench: another line, repeatable: a config ('rows=8'), a kernel of the file, or a file; with ':' "
+         "between them ('other.cc:rows=8:grid=out.0/rows')")
+      ->allow_extra_args(false);
+  app.add_option("--csv", options.bench.csv, "with --bench: write the table as CSV, too");
+  app.add_option("--svg", options.bench.picture, "with --bench: draw TFLOP/s or GB/s over the sizes, as SVG");
+}
+
 static void run(int argc, char **argv) {
   Options options;
   CLI::App app(
@@ -311,15 +380,18 @@ static void run(int argc, char **argv) {
                  "a C++ file that registers kernels, or a .mlir file; none takes a built-in kernel");
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
-  app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");
+  app.add_option("--args", options.args,
+                 "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch; 'name=' may precede each");
   app.add_option(
          "--emit", options.emit,
          fmt::format("what to print: on CPUs {}; on GPUs {}; library, a shared object of the file's kernels for "
                      "libkiln; or archive, a C header and a library that needs no Kiln",
                      stageNames(false), stageNames(true)))
       ->capture_default_str();
-  app.add_flag("--explain", options.explain,
-               "tell what a GPU makes of the kernel, by its lines: layouts, accesses, products, conversions, barriers")
+  app.add_flag(
+         "--explain", options.explain,
+         "tell what a target makes of the kernel, by its lines: on GPUs layouts, accesses, products, conversions, "
+         "barriers; on CPUs loops, vectors, masks")
       ->excludes("--emit");
   app.add_option("--picture", options.picture,
                  "draw a layout as --explain prints it, or a tile in shared memory ('shared 64x64xbf16'), as SVG");
@@ -341,16 +413,22 @@ static void run(int argc, char **argv) {
       ->excludes("--name");
   app.add_option("-I,--include", options.includes,
                  "folders of headers; the language's come with kilnc when none of these holds them");
-  app.add_flag("--run", options.run,
-               "launch the kernel and print its time; --args are then .npy files ('a.npy'), zeros ('f32[64x128]'), "
-               "numbers ('3', '0.5', 'bf16(2)'); 'name=' may precede, and '->c.npy' writes a tensor afterwards");
+  app.add_flag(
+      "--run", options.run,
+      "launch the kernel and print its time; --args are then .npy files ('a.npy'), new tensors ('f32[64x128]' of "
+      "random numbers, '…(0)' of zeros, 'i32[64](0..128)'), numbers ('3', '0.5', 'bf16(2)'); '->c.npy' writes a "
+      "tensor afterwards");
   app.add_option("--grid", options.launch.grid,
-                 "with --run and --tune: the numbers of programs, such as 8,4; or 'out.0/bm', the extent 0 of argument "
-                 "out by the field bm, rounded up");
-  app.add_option("--device", options.launch.device, "with --run and --tune: the device")->capture_default_str();
-  app.add_option("--repeat", options.launch.repeat, "with --run: launches to take the median time of, after the first")
+                 "with --run, --tune and --bench: the numbers of programs, such as 8,4; or 'out.0/bm', the extent 0 of "
+                 "argument out by the field bm, rounded up");
+  app.add_option("--device", options.launch.device, "with --run, --tune and --bench: the device")
+      ->capture_default_str();
+  app.add_option("--repeat", options.launch.repeat,
+                 "with --run: launches to take the median time of, after the first; with --bench: measurements (20)")
       ->check(CLI::Range(0, 1000000));
-  app.add_option("--flops", options.launch.flops, "with --repeat: those of a launch, such as '2*c.0*c.1*a.1'");
+  app.add_option("--flops", options.launch.flops,
+                 "with --repeat and --bench: those of a launch, such as '2*c.0*c.1*a.1'");
+  addBenchFlags(app, options);
   app.add_flag(
       "--tune", options.tune,
       "find the fastest config among the candidates of the kernel's fields; -o FILE gets it, for KILN_FINDINGS");
@@ -387,6 +465,8 @@ static void run(int argc, char **argv) {
       makeLibrary(app, options);
     else if (options.file.empty() && options.kernel.empty())
       throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
+    else if (options.isBench)
+      bench(options);
     else if (options.run || options.tune)
       launch(options);
     else if (options.emit == "archive")

@@ -86,17 +86,24 @@ static double launchOnce(Device &device, const Executable &executable, const Lau
   return time;
 }
 
+std::string configFor(Device &device, const Kernel &kernel, const std::vector<Arg> &args, const std::string &config) {
+  if (!config.empty())
+    return config;
+  const std::string found = tuned(device, kernel, args);
+  if (!found.empty())
+    say(fmt::format("kilnc: config {} from {}\n", found, std::getenv("KILN_FINDINGS")));
+  return found;
+}
+
 std::string runKernel(const Kernel &kernel, const RunOptions &options) {
   if (!options.report.empty())
     expectWritable(options.report);
   const std::vector<RunArgument> arguments = parseRunArguments(kernel, options.args);
   kernel.configText(options.config); // its errors are reported before those of files
   const std::shared_ptr<Device> device = Device::open(options.device);
-  const LaunchMemory memory(device, arguments, LaunchMemory::Fresh::zeros);
+  const LaunchMemory memory(device, kernel, options.config, arguments);
   const std::vector<Arg> &args = memory.args;
-  std::string config = options.config;
-  if (config.empty() && !(config = tuned(*device, kernel, args)).empty())
-    say(fmt::format("kilnc: config {} from {}\n", config, std::getenv("KILN_FINDINGS")));
+  const std::string config = configFor(*device, kernel, args, options.config);
   const Grid grid = evaluateGrid(options.grid, kernel, args, config);
   const double flops =
       options.flops.empty() ? 0 : static_cast<double>(evaluate("--flops", options.flops, kernel, args, config));

@@ -1,19 +1,23 @@
-// Parses the arguments of --run and --tune, and uploads them to a device.
+// Parses the arguments of --run, --tune and --bench, fills new tensors, and uploads them to a device.
 
 #include "tools/kilnc/RunArguments.h"
 
-#include "dialect/dsl/Nearest.h"
 #include "runtime/Compile.h"
 #include "runtime/Npy.h"
 #include "runtime/OutputFile.h"
+#include "runtime/Streams.h"
+#include "tools/kilnc/ArgumentParts.h"
+#include "tools/kilnc/IntegerUses.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <cmath>
+#include <algorithm>
+#include <cstring>
 #include <random>
 
 namespace kiln::tools {
@@ -22,24 +26,8 @@ static Error wrong(const std::string &expected, llvm::StringRef got) {
   return Error(fmt::format("expected {} in --args, but got '{}'", expected, got.str()));
 }
 
-/// `f32[64x128]`: a type and extents, all of them numbers.
-static std::pair<Type, Shape> parseZeros(llvm::StringRef text) {
-  const size_t bracket = text.find('[');
-  const Type type = typeNamed(text.substr(0, bracket).trim().str());
-  llvm::StringRef list = text.substr(bracket + 1);
-  if (!list.consume_back("]"))
-    throw wrong("a closing ']'", text);
-  llvm::SmallVector<llvm::StringRef> parts;
-  list.split(parts, 'x');
-  Shape extents;
-  for (const llvm::StringRef part : parts)
-    if (part.trim().getAsInteger(10, extents.emplace_back()) || extents.back() < 0)
-      throw wrong("extents that are numbers from 0, with 'x' between them,", text);
-  return {type, extents};
-}
-
 /// `3`, `2.5`, `true`, or one of these as another type: `bf16(2.5)`.
-static Arg parseNumber(llvm::StringRef text) {
+static Arg parseNumber(llvm::StringRef text, const std::string &expected = "a number such as 3, 2.5 or bf16(2.5)") {
   if (const size_t open = text.find('('); open != llvm::StringRef::npos && text.ends_with(")"))
     return parseNumber(text.substr(open + 1).drop_back().trim()).as(typeNamed(text.substr(0, open).trim().str()));
   if (text == "true" || text == "false")
@@ -52,8 +40,42 @@ static Arg parseNumber(llvm::StringRef text) {
     return natural;
   double real = 0;
   if (text.empty() || text.getAsDouble(real))
-    throw wrong("a file that ends in .npy, zeros such as f32[64x128], or a number such as 3, 2.5 or bf16(2.5)", text);
+    throw wrong(expected, text);
   return Arg(real).as(f32);
+}
+
+/// `(0)` or `(0..128)` after a tensor of `type`.
+static Fill parseFill(llvm::StringRef text, Type type) {
+  llvm::StringRef inner = text;
+  if (!inner.consume_front("(") || !inner.consume_back(")"))
+    throw wrong("nothing, a number such as (0) or a range such as (0..128) after a tensor", text);
+  const size_t dots = inner.find("..");
+  Fill fill{parseNumber(inner.substr(0, dots).trim()).as(type), {}};
+  if (dots == llvm::StringRef::npos)
+    return fill;
+  const Arg high = parseNumber(inner.substr(dots + 2).trim());
+  fill.high = isFloat(type) ? high.as(type) : high.as(i64); // an integer's bound may be one more than the type has
+  if (isFloat(type) ? fill.low.real >= fill.high->real : fill.low.integer >= fill.high->integer)
+    throw wrong("a range whose first number is below its last", text);
+  if (!isFloat(type))
+    (void)Arg(fill.high->integer - 1).as(type);
+  return fill;
+}
+
+/// `f32[64x128]`: a type, extents, all of them numbers, and the numbers in the tensor if they are given.
+static RunArgument::Fresh parseFresh(llvm::StringRef text) {
+  const size_t bracket = text.find('['), end = text.find(']');
+  const Type type = typeNamed(text.substr(0, bracket).trim().str());
+  if (end == llvm::StringRef::npos)
+    throw wrong("a closing ']'", text);
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.slice(bracket + 1, end).split(parts, 'x');
+  Shape extents;
+  for (const llvm::StringRef part : parts)
+    if (part.trim().getAsInteger(10, extents.emplace_back()) || extents.back() < 0)
+      throw wrong("extents that are numbers from 0, with 'x' between them,", text);
+  const llvm::StringRef rest = text.substr(end + 1).trim();
+  return {type, extents, rest.empty() ? std::nullopt : std::optional(parseFill(rest, type))};
 }
 
 static RunArgument parseArgument(llvm::StringRef text) {
@@ -64,9 +86,11 @@ static RunArgument parseArgument(llvm::StringRef text) {
   if (source.ends_with(".npy"))
     argument.file = source.str();
   else if (source.contains('['))
-    argument.zeros = parseZeros(source);
+    argument.fresh = parseFresh(source);
   else
-    argument.number = parseNumber(source);
+    argument.number =
+        parseNumber(source, "a file that ends in .npy, a new tensor such as f32[64x128], or a number such as 3, 2.5 or "
+                            "bf16(2.5)");
   if (text.contains("->") && !output.ends_with(".npy"))
     throw wrong("a file that ends in .npy after '->'", text);
   if (text.contains("->") && argument.number)
@@ -76,80 +100,93 @@ static RunArgument parseArgument(llvm::StringRef text) {
   return argument;
 }
 
-/// The parameter of a name.
-static size_t parameterNamed(const Kernel &kernel, const std::string &name) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
-    if (kernel.parameters[i].name == name)
-      return i;
-    names.push_back(kernel.parameters[i].name);
-  }
-  throw Error(fmt::format("expected --args to name parameters of kernel '{}' ({}), but got '{}'{}", kernel.name,
-                          llvm::join(names, ", "), name, didYouMean(name, names)));
-}
-
 std::vector<RunArgument> parseRunArguments(const Kernel &kernel, const std::string &text) {
-  llvm::SmallVector<llvm::StringRef> parts;
-  if (!llvm::StringRef(text).trim().empty())
-    llvm::StringRef(text).split(parts, ',');
-  std::vector<std::optional<RunArgument>> found(kernel.parameters.size());
-  bool named = false;
-  for (size_t position = 0; position < parts.size(); ++position) {
-    auto [name, value] = parts[position].split('=');
-    name = name.trim();
-    size_t index = position;
-    const bool isName =
-        parts[position].contains('=') && llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
-    if (isName)
-      index = parameterNamed(kernel, name.str());
-    else if (named)
-      throw wrong("a name for every argument after the first that has one", parts[position].trim());
-    named |= isName;
-    if (index >= found.size())
-      throw Error(fmt::format("kernel '{}': expected {} arguments in --args, but got {}", kernel.name, found.size(),
-                              parts.size()));
-    if (found[index])
-      throw Error(
-          fmt::format("kernel '{}': expected {} once in --args, but got it twice", kernel.name, kernel.called(index)));
-    found[index] = parseArgument((isName ? value : parts[position]).trim());
-  }
+  const std::vector<std::optional<std::string>> parts = argumentParts(kernel, text);
+  if (parts.size() > kernel.parameters.size())
+    throw Error(fmt::format("kernel '{}': expected {} arguments{} in --args, but got {}", kernel.name,
+                            kernel.parameters.size(), parameterNames(kernel), parts.size()));
   std::vector<RunArgument> result;
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (!found[i])
+  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    if (i >= parts.size() || !parts[i])
       throw Error(fmt::format("kernel '{}': expected a {} for {} in --args, but got none", kernel.name,
                               kernel.parameters[i].isView() ? "tensor" : "number", kernel.called(i)));
-    result.push_back(std::move(*found[i]));
+    result.push_back(parseArgument(*parts[i]));
   }
   return result;
 }
 
-/// Reproducible numbers from -1 to 1; zeros for integers, which may be indices.
-static void fillWithNumbers(Tensor &tensor) {
-  if (!isFloat(tensor.type()))
-    return tensor.fillZero();
-  std::minstd_rand random(1);
-  std::vector<double> numbers(static_cast<size_t>(tensor.count()));
-  for (double &number : numbers)
-    number = static_cast<double>(random()) / std::minstd_rand::max() * 2 - 1;
+// --- New tensors -----------------------------------------------------------------------------------------------------
+
+/// Fills a tensor with `fill`; tensors of different `seed` have different random numbers.
+static void fillWith(Tensor &tensor, const Fill &fill, uint32_t seed) {
+  const Type type = tensor.type();
+  const auto count = static_cast<size_t>(tensor.count()), size = static_cast<size_t>(bytesOf(type));
   std::vector<char> bytes(static_cast<size_t>(tensor.bytes()));
-  fromDoubles(numbers, tensor.type(), bytes.data());
+  std::mt19937 random(seed);
+  if (isFloat(type)) {
+    std::vector<double> numbers(count, fill.low.real);
+    if (fill.high)
+      for (double &number : numbers)
+        number += static_cast<double>(random()) * 0x1p-32 * (fill.high->real - fill.low.real);
+    fromDoubles(numbers, type, bytes.data());
+  } else {
+    const uint64_t span = fill.high ? static_cast<uint64_t>(fill.high->integer - fill.low.integer) : 1;
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t number = static_cast<uint64_t>(fill.low.integer) + (uint64_t{random()} << 32 | random()) % span;
+      std::memcpy(&bytes[i * size], &number, size); // its low bytes
+    }
+  }
   tensor.upload(bytes.data(), tensor.bytes());
+}
+
+/// Random numbers from -1 to 1; for integers and booleans, values of both signs that stay small in a sum.
+static Fill randomValues(Type type) {
+  if (isFloat(type))
+    return {Arg(-1.0).as(type), Arg(1.0).as(type)};
+  if (type == boolean)
+    return {Arg(0), Arg(2)}; // false and true
+  return isUnsigned(type) ? Fill{Arg(0).as(type), Arg(16).as(type)} : Fill{Arg(-8).as(type), Arg(8).as(type)};
+}
+
+/// The facts about an argument that say what the kernel does with integers.
+static ArgFacts factsOf(const Arg &arg) {
+  ArgFacts facts;
+  facts.isView = arg.kind != Arg::Kind::scalar;
+  facts.type = facts.isView ? arg.ref.type : arg.scalarType;
+  facts.extents = arg.ref.extents;
+  return facts;
+}
+
+/// The numbers of a new tensor of integers that the command line leaves open.
+static Fill integersFor(const IntegerUse &use, const Kernel &kernel, size_t index, Type type, const Shape &extents,
+                        bool quiet) {
+  const Fill zeros = {Arg(0).as(type), {}};
+  if (use.kind == IntegerUse::Kind::data)
+    return randomValues(type);
+  const int64_t most = bytesOf(type) == 8 ? INT64_MAX : (int64_t{1} << (8 * bytesOf(type) - !isUnsigned(type))) - 1;
+  if (use.kind == IntegerUse::Kind::index && use.bound > 0 && type != boolean)
+    return {Arg(0).as(type), Arg(std::min(use.bound, most)).as(type)};
+  if (use.kind == IntegerUse::Kind::unknown && !quiet)
+    say(fmt::format("kilnc: {} holds zeros, because the kernel may compute positions or numbers of iterations from its "
+                    "integers; give a file or a range, such as {}[{}](0..8)\n",
+                    kernel.called(index), nameOf(type), fmt::join(extents, "x")));
+  return zeros;
 }
 
 Forgetting::~Forgetting() { forgetCompiled(); }
 
-LaunchMemory::LaunchMemory(const std::shared_ptr<Device> &device, const std::vector<RunArgument> &arguments,
-                           Fresh fresh)
+LaunchMemory::LaunchMemory(const std::shared_ptr<Device> &device, const Kernel &kernel, const std::string &config,
+                           const std::vector<RunArgument> &arguments, bool quiet)
     : tensors(arguments.size()) {
+  bool hasIntegers = false; // whose numbers depend on their use
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].number) {
       args.push_back(*arguments[i].number);
       continue;
     }
-    if (arguments[i].zeros) {
-      tensors[i] = Tensor(device, arguments[i].zeros->first, arguments[i].zeros->second);
-      if (fresh == Fresh::numbers)
-        fillWithNumbers(tensors[i]);
+    if (const auto &fresh = arguments[i].fresh) {
+      tensors[i] = Tensor(device, fresh->type, fresh->extents);
+      hasIntegers |= !isFloat(fresh->type) && !fresh->fill && arguments[i].output.empty();
     } else {
       const NpyArray array = readNpy(arguments[i].file);
       tensors[i] = Tensor(device, array.type, array.extents);
@@ -157,6 +194,19 @@ LaunchMemory::LaunchMemory(const std::shared_ptr<Device> &device, const std::vec
     }
     args.emplace_back(tensors[i]);
   }
+  std::vector<ArgFacts> facts;
+  std::transform(args.begin(), args.end(), std::back_inserter(facts), factsOf);
+  const std::vector<IntegerUse> none(args.size());
+  const std::vector<IntegerUse> uses = hasIntegers ? integerUses(kernel, facts, config).value_or(none) : none;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (const auto &fresh = arguments[i].fresh) {
+      const Type type = fresh->type;
+      const Fill fill = fresh->fill                    ? *fresh->fill
+                        : !arguments[i].output.empty() ? Fill{Arg(0).as(type), {}}
+                        : isFloat(type)                ? randomValues(type)
+                                                       : integersFor(uses[i], kernel, i, type, fresh->extents, quiet);
+      fillWith(tensors[i], fill, static_cast<uint32_t>(i + 1));
+    }
 }
 
 } // namespace kiln::tools

@@ -1,8 +1,17 @@
 // The arguments of --run and --tune: arrays in files, new tensors, and numbers.
 //
-// An argument is a .npy file, a new tensor `f32[64x128]`, or a number: `3` is i64, `2.5` f32, `true` boolean, and
-// `bf16(2.5)` as it says. `->FILE` writes a tensor to a file after the launch. Arguments come in the order of the
-// kernel's parameters, and `name=` gives one to the parameter of that name.
+// An argument is a .npy file, a new tensor, or a number: `3` is i64, `2.5` f32, `true` boolean, and `bf16(2.5)` as it
+// says. `->FILE` writes a tensor to a file after the launch. Arguments come in the order of the kernel's parameters,
+// and `name=` gives one to the parameter of that name.
+//
+// A new tensor, with fixed seeds:
+//
+//     f32[64x128]            random numbers from -1 to 1, or zeros if `->` writes the tensor to a file
+//     i32[64]                random positions, if the kernel uses the integers as such and for nothing else; small
+//     random
+//                            integers if they only decide values; else zeros, which a note says
+//     f32[64](0)             this number everywhere
+//     i32[64](0..128)        random numbers from 0 to below 128
 
 #pragma once
 
@@ -12,10 +21,21 @@
 
 namespace kiln::tools {
 
+/// The numbers of a new tensor: `low` everywhere, or random ones from `low` to below `high`. Of the tensor's type.
+struct Fill {
+  Arg low;
+  std::optional<Arg> high;
+};
+
 /// An argument as the flag spells it: one of the first three.
 struct RunArgument {
+  struct Fresh {
+    Type type;
+    Shape extents;
+    std::optional<Fill> fill;
+  };
   std::string file; // to read
-  std::optional<std::pair<Type, Shape>> zeros;
+  std::optional<Fresh> fresh;
   std::optional<Arg> number;
   std::string output; // to write; empty for none
 };
@@ -25,9 +45,10 @@ std::vector<RunArgument> parseRunArguments(const Kernel &kernel, const std::stri
 
 /// Arguments in the memory of a device.
 struct LaunchMemory {
-  /// What a new tensor holds: zeros, or numbers from -1 to 1 where it has a floating-point type.
-  enum class Fresh { zeros, numbers };
-  LaunchMemory(const std::shared_ptr<Device> &device, const std::vector<RunArgument> &arguments, Fresh fresh);
+  /// Reads files and fills new tensors as the list above has it; `config` is one of the kernel's. Notes go to stderr
+  /// unless `quiet`.
+  LaunchMemory(const std::shared_ptr<Device> &device, const Kernel &kernel, const std::string &config,
+               const std::vector<RunArgument> &arguments, bool quiet = false);
 
   std::vector<Tensor> tensors; // those of numbers are unset
   std::vector<Arg> args;

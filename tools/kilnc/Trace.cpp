@@ -29,9 +29,8 @@ std::unique_ptr<mlir::MLIRContext> createContext() {
 
 TracedForList traceKernel(mlir::MLIRContext &context, const Kernel &kernel, const std::string &args,
                           const std::string &config, const lowering::FactKinds &kinds) {
-  ArgumentList arguments = ArgumentList::parse(args, kinds);
+  ArgumentList arguments = ArgumentList::parse(kernel, args, kinds);
   arguments.facts.checksAssumptions = kinds.checksAssumptions;
-  arguments.check(kernel);
   const lowering::ErrorCollector errors(&context);
   Traced traced = trace(context, kernel, arguments.facts, config);
   for (const std::pair<int, int> &place : traced.asked)

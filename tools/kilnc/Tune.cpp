@@ -24,7 +24,7 @@ namespace kiln::tools {
 
 Tuning::Tuning(const Kernel &kernel, const TuneOptions &options)
     : kernel(kernel), options(options), device(Device::open(options.device)),
-      memory(device, parseRunArguments(kernel, options.args), LaunchMemory::Fresh::numbers), buckets(bucketsAsked()),
+      memory(device, kernel, options.config, parseRunArguments(kernel, options.args)), buckets(bucketsAsked()),
       originals(contents()), measure(*device) {
   const Candidates found = candidatesOf(kernel, options.config, device->target(), options.variesResults);
   refused = found.refused;

@@ -3,7 +3,7 @@
 //     kilnc scale.cc --tune --args='x=f32[1024x768], out=f32[1024x768]' --grid='out.0/rows' --budget=20 -o findings.txt
 //
 // It compiles the combinations of the candidates of the config's fields, compares the result of each with that of the
-// default config, and measures in rounds (Search.h). A new tensor holds random numbers instead of zeros.
+// default config, and measures in rounds (Search.h). New tensors hold the numbers that RunArguments.h lists.
 
 #pragma once
 

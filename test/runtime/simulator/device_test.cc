@@ -197,6 +197,25 @@ TEST_F(SimulatorDeviceTest, FindsRacesBetweenPrograms) {
   expectError([&] { device->synchronize(); }, {"kernels.cc:7: race-programs: "});
 }
 
+// A finding names the element of the argument: the one that programs race for, and the one that would lie where an
+// access out of bounds is.
+TEST_F(SimulatorDeviceTest, NamesTheElementOfAnArgument) {
+  Signature signature = signatureOf(1);
+  signature.parameters[0] = {.name = "out", .extents = {4, Signature::dynamic}, .strides = {Signature::dynamic, 1}};
+  signature.slots = {{abi::Slot::pointer, 0}, {abi::Slot::extent, 0, 1}, {abi::Slot::stride, 0, 0}};
+  const auto stores = [&](int64_t byte) {
+    const std::string text = ptx(
+        6, "ld.param.b64 %d0, [p3];\nmov.u32 %r0, %ctaid.x;\nst.global.b32 [%d0+" + std::to_string(byte) + "], %r0;",
+        ".reqntid 1");
+    device->launch(*load(*device, text, signature), 2, {TensorRef(vector).reshape({4, 16})});
+  };
+  stores(4 * (3 * 16 + 9));
+  expectError([&] { device->synchronize(); }, {"writes the byte at 0x", " (out[3, 9] of f32[4x16]), which thread 0"});
+  stores(4 * (5 * 16 + 2));
+  expectError([&] { device->synchronize(); },
+              {"writes 4 bytes at 0x", " (out[5, 2] of f32[4x16]), 76 bytes beyond an allocation of 256 bytes"});
+}
+
 // --- Memory --------------------------------------------------------------------------------------------------------
 
 TEST_F(SimulatorDeviceTest, AlignsMemoryTo256Bytes) {

@@ -141,7 +141,9 @@ static Json predicted(const bench::MachineRates &machine, const bench::LaunchWor
 static Json predictionOf(const Launch &launch, const LaunchRecord &record, const GpuFacts &gpu) {
   const bench::Sample sample =
       bench::sampleOf(*record.program, *record.metrics, record.sharedBytes, bench::programsOf(launch));
+  // Without ptxas the registers of a thread are unknown: between one and the most that it may have.
   const bench::Occupancy occupancy = bench::occupancyOf(gpu, std::nullopt, sample);
+  const bench::Occupancy atBest = bench::occupancyOf(gpu, 1, sample);
   const bench::LaunchWork work = bench::launchWorkOf(launch, sample, nullptr, occupancy);
   const bool hasProducts = work.program.mmaOperations > 0;
   const double floats = simulator::lanesOfWarp * work.program.counts[bench::Class::fp];
@@ -153,9 +155,11 @@ static Json predictionOf(const Launch &launch, const LaunchRecord &record, const
           {"programs", work.programs},
           {"iterations", work.rounds},
           {"programs_per_sm", occupancy.programs},
+          {"programs_at_best", atBest.programs},
           {"warps_per_sm", occupancy.warps},
+          {"warps_at_best", atBest.warps},
           {"most_warps", occupancy.mostWarps},
-          {"limit", occupancy.limit},
+          {"limit_at_best", atBest.limit}, // of what is known without the registers
           {"unit", hasProducts ? "tensor" : "float"},
           {"operations", hasProducts ? work.program.mmaOperations : floats}, // per program
           {"memory_bytes", work.memoryBytes},

@@ -72,6 +72,14 @@ def explained(data, path, part, pattern):
     assert all(0 <= each < threads * layout["stored"] for each in layout["holders"])
 
 
+def says(data, path, part, pattern):
+    """One of the explanations of the line that has a part matches."""
+    place = number_of(data, path, part)
+    assert any(re.search(pattern, each["text"]) for each in data["explanation"]["lines"] if each["at"] == place), data[
+        "explanation"
+    ]
+
+
 def sectors(data, path, part, expected):
     """The instructions of the line that has a part moved so many sectors."""
     place = number_of(data, path, part)

@@ -1,0 +1,161 @@
+// Explains the loops of a compiled kernel.
+
+#include "lowering/cpu/Explain.h"
+
+#include "lowering/Abi.h"
+#include "lowering/Diagnostics.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+namespace {
+/// What is explained of one kernel.
+class LoopExplainer {
+public:
+  explicit LoopExplainer(Explanation &explanation) : explanation(explanation) {}
+  void run(ModuleOp module);
+
+private:
+  /// The operations of a loop, without those of loops in it.
+  struct Counts {
+    int64_t loads = 0, stores = 0, masked = 0, products = 0, scalars = 0;
+    VectorType widest;
+    void add(Operation *op);
+    std::string text() const;
+  };
+
+  static std::string counted(int64_t count, const char *one, const char *many) {
+    return std::to_string(count) + " " + (count == 1 ? one : many);
+  }
+  static bool isMasked(Operation *op) {
+    return isa<vector::MaskedLoadOp, vector::MaskedStoreOp, vector::GatherOp, vector::ScatterOp>(op);
+  }
+  static int64_t maskedIn(Region &region) {
+    int64_t count = 0;
+    region.walk([&](Operation *op) { count += isMasked(op); });
+    return count;
+  }
+  /// Adds a text about a line once, however many loops it is true of.
+  void tell(Location where, const std::string &text) {
+    if (told.insert({sourceLine(where), text}).second)
+      explanation.add(where, text);
+  }
+  void explain(scf::ForOp loop);
+  void explain(scf::IfOp branch);
+
+  Explanation &explanation;
+  std::set<std::pair<std::string, std::string>> told;
+  int64_t loops = 0, maskedLoops = 0, mostBits = 0;
+};
+} // namespace
+
+void LoopExplainer::Counts::add(Operation *op) {
+  loads += isa<vector::LoadOp, vector::MaskedLoadOp, vector::GatherOp>(op);
+  stores += isa<vector::StoreOp, vector::MaskedStoreOp, vector::ScatterOp>(op);
+  masked += isMasked(op);
+  products += isa<vector::FMAOp, math::FmaOp>(op) || op->getName().getDialectNamespace() == "x86vector" ||
+              op->getName().getDialectNamespace() == "amx";
+  scalars += isa<memref::LoadOp, memref::StoreOp>(op);
+  for (const Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes())) {
+    const auto vector = dyn_cast<VectorType>(type);
+    if (!vector || vector.getRank() != 1 || vector.getElementType().isInteger(1))
+      continue;
+    const auto bits = [](VectorType v) { return v.getNumElements() * v.getElementTypeBitWidth(); };
+    if (!widest || bits(vector) > bits(widest))
+      widest = vector;
+  }
+}
+
+/// `vectors of 8 f32, 4 loads and 4 stores, 8 of them with masks, 4 products`.
+std::string LoopExplainer::Counts::text() const {
+  std::string type = "no vectors";
+  if (widest) {
+    type = "vectors of " + std::to_string(widest.getNumElements()) + " ";
+    llvm::raw_string_ostream(type) << widest.getElementType();
+  }
+  std::string text = type;
+  if (loads + stores)
+    text += ", " + counted(loads, "load", "loads") + " and " + counted(stores, "store", "stores");
+  if (masked)
+    text += masked == loads + stores ? " with masks" : ", " + std::to_string(masked) + " of them with masks";
+  if (products)
+    text += ", " + counted(products, "multiply-add", "multiply-adds");
+  if (scalars)
+    text += ", " + counted(scalars, "access of one element", "accesses of one element");
+  return text;
+}
+
+void LoopExplainer::explain(scf::ForOp loop) {
+  Counts counts;
+  loop.getBody()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<scf::ForOp>(op))
+      return WalkResult::skip();
+    counts.add(op);
+    return WalkResult::advance();
+  });
+  if (counts.widest)
+    mostBits = std::max(mostBits, counts.widest.getNumElements() * int64_t{counts.widest.getElementTypeBitWidth()});
+  if (counts.loads + counts.stores + counts.products + counts.scalars == 0)
+    return; // it goes round another one
+  ++loops;
+  maskedLoops += counts.masked > 0;
+  const auto begin = getConstantIntValue(loop.getLowerBound()), end = getConstantIntValue(loop.getUpperBound()),
+             step = getConstantIntValue(loop.getStep());
+  std::string text = "loop";
+  if (begin && end && step && *step > 0)
+    text += " of " + counted((*end - *begin + *step - 1) / *step, "iteration", "iterations");
+  if (step)
+    text += ", step " + std::to_string(*step);
+  int64_t carried = 0;
+  for (const Value value : loop.getInitArgs())
+    carried += isa<VectorType>(value.getType());
+  text += ": " + counts.text();
+  if (carried)
+    text += ", " + counted(carried, "vector", "vectors") + " carried in registers";
+  tell(loop.getLoc(), text);
+}
+
+void LoopExplainer::explain(scf::IfOp branch) {
+  if (branch.getElseRegion().empty())
+    return;
+  const int64_t first = maskedIn(branch.getThenRegion()), second = maskedIn(branch.getElseRegion());
+  if (first == 0 && second > 0)
+    tell(branch.getLoc(), "two versions: without masks for tiles that lie within the view, with masks for others");
+}
+
+void LoopExplainer::run(ModuleOp module) {
+  std::string name;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto function = dyn_cast<func::FuncOp>(op); function && name.empty())
+      name = function.getName();
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      explain(loop);
+    else if (auto branch = dyn_cast<scf::IfOp>(op))
+      explain(branch);
+  });
+  int64_t scratch = 0;
+  module.walk([&](LLVM::GlobalOp global) {
+    if (const auto value = dyn_cast_or_null<IntegerAttr>(global.getValueOrNull());
+        value && global.getName().ends_with(abi::scratchSuffix))
+      scratch = value.getInt();
+  });
+  explanation.add("kernel '" + name + "': vectors of up to " + std::to_string(mostBits) + " bits");
+  explanation.add("loops: " + std::to_string(loops) + ", of which " + std::to_string(maskedLoops) + " with masks");
+  explanation.add("scratch memory: " + std::to_string(scratch) + " bytes a program");
+}
+
+void explainLoops(ModuleOp module, Explanation &explanation) { LoopExplainer(explanation).run(module); }
+
+} // namespace kiln::lowering::cpu

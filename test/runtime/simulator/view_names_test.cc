@@ -1,0 +1,46 @@
+// Names of elements in findings: which element of which view an address is.
+
+#include "runtime/simulator/ViewNames.h"
+
+#include <gtest/gtest.h>
+
+using namespace kiln;
+using simulator::ViewNames;
+
+namespace {
+
+/// A dense matrix, one with gaps between its rows, a transposed one, one whose rows repeat, and an empty view.
+ViewNames views() {
+  ViewNames names;
+  names.add({"out", f32, 0x1000, {4, 64}, {64, 1}});
+  names.add({"padded", f16, 0x2000, {3, 5}, {8, 1}});
+  names.add({"turned", f32, 0x3000, {3, 5}, {1, 3}});
+  names.add({"row", f32, 0x4000, {7, 2}, {0, 1}});
+  names.add({"empty", f32, 0x5000, {0}, {1}});
+  return names;
+}
+
+// The index has the view's order of dimensions, whatever their strides. A byte within an element is that element.
+TEST(ViewNames, NameElements) {
+  EXPECT_EQ(views().textOf(0x1000), "0x1000 (out[0, 0] of f32[4x64])");
+  EXPECT_EQ(views().textOf(0x1000 + 4 * (3 * 64 + 60) + 3), "0x13f3 (out[3, 60] of f32[4x64])");
+  EXPECT_EQ(views().textOf(0x2000 + 2 * (2 * 8 + 4)), "0x2028 (padded[2, 4] of f16[3x5])");
+  EXPECT_EQ(views().textOf(0x3000 + 4 * (2 + 3 * 4)), "0x3038 (turned[2, 4] of f32[3x5])");
+  EXPECT_EQ(views().textOf(0x4004), "0x4004 (row[0, 1] of f32[7x2])");
+}
+
+// An address between rows, before a view, behind it or of no view stays an address.
+TEST(ViewNames, LeaveOtherAddresses) {
+  for (const uint64_t address : {0x2000 + 2 * 6, 0x0fff, 0x1400, 0x4008, 0x5000})
+    EXPECT_EQ(views().textOf(address).find('('), std::string::npos) << views().textOf(address);
+}
+
+// An address outside of memory has the index that the first dimension in memory would have there, below 0 as well.
+TEST(ViewNames, NameWhatWouldLieOutside) {
+  EXPECT_EQ(views().textOutside(0x1400), "0x1400 (out[4, 0] of f32[4x64])");
+  EXPECT_EQ(views().textOutside(0x1000 - 4), "0xffc (out[-1, 63] of f32[4x64])");
+  EXPECT_EQ(views().textOutside(0x3000 + 4 * 16), "0x3040 (turned[1, 5] of f32[3x5])");
+  EXPECT_EQ(views().textOutside(0x90000000), "0x90000000");
+}
+
+} // namespace

@@ -1,0 +1,33 @@
+// The flag --bench: the times of a kernel over a range of sizes, next to those of other configs or kernels.
+//
+//     kilnc norm.cc --bench --sweep=M=256:4096:*2 --args='x=f32[Mx768], out=f32[Mx768]' --grid=out.0/rows
+//     --against=rows=8
+//
+// For each size all lines are compiled, and measured in turn on the same memory, so that a change of the machine's
+// speed meets all of them.
+
+#pragma once
+
+#include "dialect/dsl/Kernel.h"
+
+namespace kiln::tools {
+
+/// What is measured: a kernel with a config.
+struct BenchLine {
+  std::string label; // as the command line spells it
+  const Kernel *kernel = nullptr;
+  std::string config, grid;
+};
+
+/// What --bench is told besides the lines, of which the first is the baseline.
+struct BenchOptions {
+  std::string device = "cpu", args, sweep;
+  std::string flops; // of a launch, for TFLOP/s
+  int repeat = 20;   // measurements of each line and size
+  std::string csv, picture;
+};
+
+/// Measures all lines at all sizes. Writes the files of the options, and returns the table. Throws Error.
+std::string benchmark(const std::vector<BenchLine> &lines, const BenchOptions &options);
+
+} // namespace kiln::tools

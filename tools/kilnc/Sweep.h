@@ -1,0 +1,29 @@
+// The flag --sweep: names in --args, --grid and --flops that stand for a number of sizes in turn.
+//
+//     --sweep M=256:4096:*2        256, 512, …, 4096
+//     --sweep M=128:1024:+128      128, 256, …, 1024
+//     --sweep M,N,K=512,1000,2048  these sizes, for all three names
+//     --args='f32[MxK], f32[KxN], f32[MxN]'
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln::tools {
+
+struct Sweep {
+  std::vector<std::string> names;
+  std::vector<int64_t> sizes;
+
+  /// Throws Error with the part that is wrong. Without text there is one size and no name.
+  static Sweep parse(const std::string &text);
+  /// `text` with `size` for every name: an extent within brackets, and a whole word elsewhere, except before `=` and
+  /// beside `.`, where it is a parameter.
+  std::string replacedIn(const std::string &text, int64_t size) const;
+  /// Throws Error for a name that `args` does not use.
+  void checkUsed(const std::string &args) const;
+};
+
+} // namespace kiln::tools
