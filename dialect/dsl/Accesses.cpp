@@ -182,7 +182,10 @@ static bool checkBlocks(Call &call, const Place &place, const Shape &shape) {
                     << ", one for each scalar subscript, but got shape " << textOf(shape);
   else
     call.expected() << "a tile of at most " << place.blocks << (place.blocks == 1 ? " dimension" : " dimensions")
-                    << ", the rank of the view, but got shape " << textOf(shape);
+                    << ", the rank of the view, but got shape " << textOf(shape)
+                    << (llvm::count_if(shape, [](int64_t extent) { return extent != 1; }) <= place.blocks
+                            ? "; leave out extents of 1, by squeeze() of a tile"
+                            : "");
   return false;
 }
 

@@ -28,7 +28,7 @@ static std::pair<Type, Shape> parseZeros(llvm::StringRef text) {
   const Type type = typeNamed(text.substr(0, bracket).trim().str());
   llvm::StringRef list = text.substr(bracket + 1);
   if (!list.consume_back("]"))
-    throw wrong("a closing ']'", text);
+    throw wrong("a closing ']', and 'x' between extents,", text);
   llvm::SmallVector<llvm::StringRef> parts;
   list.split(parts, 'x');
   Shape extents;
