@@ -40,9 +40,16 @@ void Shadow::reportRace(const Visit &visit, const char *at, uint32_t other, bool
 }
 
 std::string Shadow::placeText(const Cta &cta, const char *at) const {
-  const auto offset = static_cast<uint32_t>(at - sharedMemory);
-  return isShared(at) ? fmt::format("byte {} of .shared{}", offset, cta.grid.program.sharedNames.at(offset))
-                      : fmt::format("the byte at {:#x}", reinterpret_cast<uint64_t>(at));
+  if (isShared(at)) {
+    const auto offset = static_cast<uint32_t>(at - sharedMemory);
+    return fmt::format("byte {} of .shared{}", offset, cta.grid.program.sharedNames.at(offset));
+  }
+  // Offset and size tell which tensor it is, and which of its elements.
+  const auto address = reinterpret_cast<uint64_t>(at);
+  const Allocation whole = cta.grid.memory.find(address);
+  return whole.holds(address, 1)
+             ? fmt::format("byte {} of {} bytes at {:#x}", address - whole.begin, whole.end - whole.begin, whole.begin)
+             : fmt::format("the byte at {:#x}", address);
 }
 
 // --- Synchronisation words -----------------------------------------------------------------------------------------
