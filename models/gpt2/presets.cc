@@ -150,7 +150,9 @@ NamedGpt2 gpt2Named(const std::string &name) {
       return {entry.config, settingsFor(entry)};
     names += (names.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw Error(fmt::format("expected a model out of {}, but got '{}'", names, name));
+  throw Error(fmt::format("expected a model out of {} (d12, d24, d36 and d48 are GPT-2 small, medium, large and XL), "
+                          "but got '{}'",
+                          names, name));
 }
 
 std::string nearestGpt2(const Gpt2Config &config) {
