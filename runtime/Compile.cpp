@@ -148,8 +148,9 @@ static std::string hintFor(const Kernel &kernel, const Specialisation &facts) {
       continue;
     if (facts.args[i].isView)
       return "";
-    hint = fmt::format("\nhint: {} is a C++ double and so an f64 scalar; write a float, such as 2.0f, for f32",
-                       kernel.called(i));
+    hint = fmt::format(
+        "\nhint: {} is an f64 scalar, because the caller passed a double; for f32 pass a float (2.0f in C++)",
+        kernel.called(i));
   }
   return hint;
 }

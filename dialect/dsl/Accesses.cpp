@@ -170,17 +170,13 @@ static mlir::Value maskWithin(Call &call, const Place &place, const Shape &full,
   return mask;
 }
 
-/// `; use squeeze()` if `shape` without some dimensions of extent 1 has `rank` dimensions.
-static const char *squeezeHint(const Shape &shape, int rank) {
-  const auto ones = std::count(shape.begin(), shape.end(), 1);
-  return static_cast<int>(shape.size()) - static_cast<int>(ones) <= rank ? "; use squeeze()" : "";
-}
-
-/// Whether blocks of that shape can begin at the position; otherwise reports an error. `hint` ends the error about the
-/// rank.
-static bool checkBlocks(Call &call, const Place &place, const Shape &shape, const char *hint = "") {
+/// Whether blocks of that shape can begin at the position; otherwise reports an error. `hint` says how to leave out
+/// dimensions of extent 1, if that makes the rank fit.
+static bool checkBlocks(Call &call, const Place &place, const Shape &shape, const char *hint) {
   if (static_cast<int>(shape.size()) <= place.blocks)
     return true;
+  if (std::ssize(shape) - std::count(shape.begin(), shape.end(), 1) > place.blocks)
+    hint = "";
   if (place.isNamed && place.blocks == 0)
     call.expected() << "no extents, because every subscript is a tile, but got shape " << textOf(shape)
                     << "; leave the extents out, or give the begin of a block: {n} instead of {n + iota(64)}";
@@ -255,7 +251,7 @@ static Shape resultShape(const Place &place, Shape shape) {
 
 static Tile read(Call &call, const View &view, const Offsets &at, const Shape &shape, const LoadOptions &how) {
   const auto place = placeOf(call, view, at);
-  if (!place || !checkBlocks(call, *place, shape) || !call.checkShape(shape) ||
+  if (!place || !checkBlocks(call, *place, shape, "; leave out extents of 1") || !call.checkShape(shape) ||
       !checkPadding(call, how.padding, view.type()))
     return call.poison();
   const Shape wanted = resultShape(*place, shape), full = place->full(shape);
@@ -287,7 +283,7 @@ Tile load(View view, Offsets at, TileExtents shape, Padding padding, Loc loc) {
 Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, Loc loc) {
   Call call("atomic_load", loc);
   const auto place = placeOf(call, view, at);
-  if (!place || !checkBlocks(call, *place, shape) || !call.checkShape(shape))
+  if (!place || !checkBlocks(call, *place, shape, "; leave out extents of 1") || !call.checkShape(shape))
     return call.poison();
   if (order != Order::relaxed && order != Order::acquire) {
     call.expected() << "order relaxed or acquire, but got "
@@ -318,13 +314,13 @@ struct Written {
 /// The shape of values of `shape` at the position. Reports an error and returns none if they do not fit.
 static std::optional<Shape> writtenShape(Call &call, const Place &place, const Shape &shape) {
   if (!place.isNamed)
-    return checkBlocks(call, place, shape, squeezeHint(shape, place.blocks)) ? std::optional(shape) : std::nullopt;
+    return checkBlocks(call, place, shape, "; use squeeze()") ? std::optional(shape) : std::nullopt;
   if (shape.size() <= place.index.size()) { // blocks of one element
     if (broadcastShape(shape, place.index) == place.index)
       return place.index;
   } else if (std::equal(place.index.begin(), place.index.end(), shape.begin())) {
     const Shape blocks(shape.begin() + place.index.size(), shape.end());
-    const bool fits = checkBlocks(call, place, blocks, squeezeHint(blocks, place.blocks));
+    const bool fits = checkBlocks(call, place, blocks, "; use squeeze()");
     return fits ? std::optional(shape) : std::nullopt;
   }
   call.expected() << "a value that begins with the subscripts' shape " << textOf(place.index) << ", but got shape "

@@ -306,6 +306,20 @@ static bool holdsAll(Type type, Type smaller) {
   return isUnsigned(type) ? isUnsigned(smaller) : !isUnsigned(smaller) || bytesOf(smaller) < bytesOf(type);
 }
 
+/// A hint for shapes that would broadcast if the lower rank had one more axis of extent 1, such as 4x768 and 4.
+static std::string missingAxis(const Shape &a, const Shape &b) {
+  const Shape &low = a.size() < b.size() ? a : b, &high = a.size() < b.size() ? b : a;
+  if (low.size() + 1 != high.size())
+    return "";
+  for (size_t axis = low.size(); axis > 0; --axis) {
+    Shape longer = low;
+    longer.insert(longer.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+    if (broadcastShape(longer, high))
+      return "; unsqueeze(), or keep in a reduction, makes " + textOf(longer) + " of " + textOf(low);
+  }
+  return "";
+}
+
 Operands unify(Call &call, ArrayRef<const At *> operands) {
   Operands result;
   SmallVector<mlir::Value, 3> values;
@@ -328,7 +342,8 @@ Operands unify(Call &call, ArrayRef<const At *> operands) {
     auto shape = hasTile ? broadcastShape(result.shape, shapeOf(value)) : shapeOf(value);
     hasTile = true;
     if (!shape) {
-      call.expected() << "shapes that broadcast, but got " << textOf(result.shape) << " and " << textOf(shapeOf(value));
+      call.expected() << "shapes that broadcast, but got " << textOf(result.shape) << " and " << textOf(shapeOf(value))
+                      << missingAxis(result.shape, shapeOf(value));
       return {};
     }
     result.shape = *shape;

@@ -15,12 +15,25 @@ using namespace mlir;
 
 namespace kiln {
 
+/// A hint how a tile keeps its type and shape. Empty if the cure is not known.
+static std::string cureOf(mlir::Value before, mlir::Value now) {
+  const Shape shape = shapeOf(now);
+  if (shape == shapeOf(before))
+    return "; use cast(), or begin with that type";
+  if (!shapeOf(before).empty())
+    return "";
+  std::string extents;
+  for (const int64_t extent : shape)
+    extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+  return std::string("; begin with that shape, such as zeros(") + nameOf(elementOf(now)) + ", {" + extents + "})";
+}
+
 bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const char *body) {
   if (now.getType() == cell.before.getType() && elementOf(now) == elementOf(cell.before))
     return true;
   auto diagnostic = mlir::emitError(now.getLoc());
   diagnostic << "a tile that a " << body << " changes must keep its type and shape " << describe(cell.before)
-             << ", but got " << describe(now);
+             << ", but got " << describe(now) << cureOf(cell.before, now);
   diagnostic.attachNote(tracer.at(cell.declared)) << "declared here";
   tracer.fail();
   return false;

@@ -87,7 +87,7 @@ void write(const std::string &program, const std::function<Generator(Generator::
       writeResult(text.shown + "---------------\n");
   }
   if (restarts > 0)
-    say(program + ": the text became longer than what the model sees: it went on from the last half of that\n");
+    say(program + ": a text became longer than the model's context; it continued from the last half of it\n");
   if (o.speed)
     say(fmt::format("{}: {} tokens read and the first logits in {:.3f} s, {} tokens written, {:.2f} ms a round\n",
                     program, std::ssize(begin) * o.texts, reading.count(), written,

@@ -124,12 +124,16 @@ static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"--warmup-iters", "--warmup"},
     {"--warmup-steps", "--warmup"},
     {"--weight-decay", "--decay"},
+    {"large", "d36"},
+    {"medium", "d24"},
     {"seed000", "base"},
     {"seed001", "annotated"},
     {"seed001-small", "annotated-small"},
     {"seed002", "annotated"},
     {"seed004", "mlp-first"},
     {"seed004-small", "mlp-first-small"},
+    {"small", "d12"},
+    {"xl", "d48"},
 };
 
 /// The end of an error about an unknown `word`: the name here of another trainer's flag or of a former name, or the

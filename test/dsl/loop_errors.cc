@@ -142,6 +142,16 @@ void whileType(View a) {
 }
 const ErrorCase whileTypeCase("Loops", "WhileChangesAShape", whileType, {row});
 
+// The hint for a scalar that becomes a tile has the initial value.
+void scalarSum(View a) {
+  Tile total = 0.0; // expected-note {{declared here}}
+  for (Tile k : range(8))
+    // expected-error@+1 {{f32 scalar, but got f32[4]; begin with that shape, such as zeros(f32, {4})}}
+    total += zeros(f32, {4});
+  store(a, {0}, total);
+}
+const ErrorCase scalarSumCase("Loops", "ScalarBecomesATile", scalarSum, {row});
+
 // --- What leaves -----------------------------------------------------------------------------------------------------
 
 void leaveNothing(View a) {
@@ -189,12 +199,12 @@ void leaveFunction(View a) {
 }
 const ErrorCase leaveFunctionCase("Leaves", "InAFunction", leaveFunction, {row});
 
-// What follows in the body may change a tile as the body may.
+// The code after a break_if keeps the types and shapes of loop-carried tiles, too.
 void leaveType(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8)) {
     break_if(k == 3);
-    // expected-error@+1 {{a tile that a loop body changes must keep its type and shape f32[4], but got bf16[4]}}
+    // expected-error@+1 {{must keep its type and shape f32[4], but got bf16[4]; use cast(), or begin with that type}}
     x = cast(x, bf16);
   }
   store(a, {0}, x);
@@ -245,7 +255,7 @@ const ErrorCase hintsCase("Hints", "OutsideTheirRange", hints, {row});
 void carriedType(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   for (Tile k : range(8)) {
-    // expected-error@+1 {{a tile that a loop body changes must keep its type and shape f32[4], but got bf16[4]}}
+    // expected-error@+1 {{must keep its type and shape f32[4], but got bf16[4]; use cast(), or begin with that type}}
     x = cast(x, bf16);
   }
   store(a, {0}, x);

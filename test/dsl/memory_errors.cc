@@ -77,7 +77,7 @@ void slicedExtent(View a) {
 const ErrorCase slicedExtentCase("Views", "ExtentOfASlice", slicedExtent, {matrix});
 
 void ranks(View a) {
-  // expected-error@+1 {{'load' expected a tile of at most 2 dimensions, the rank of the view, but got shape 1x4x4}}
+  // expected-error@+1 {{at most 2 dimensions, the rank of the view, but got shape 1x4x4; leave out extents of 1}}
   load(a, {0, 0}, {1, 4, 4});
   // expected-error@+1 {{at most 2 dimensions, the rank of the view, but got shape 1x4x4; use squeeze()}}
   store(a, {0, 0}, zeros(bf16, {1, 4, 4}));

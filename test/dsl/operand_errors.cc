@@ -227,6 +227,8 @@ void mismatched(View) {
   Tile x = zeros(f32, {64, 32}), y = zeros(f32, {48, 32});
   // expected-error@+1 {{'+' expected shapes that broadcast, but got 64x32 and 48x32}}
   x + y;
+  // expected-error@+1 {{but got 64x32 and 64; unsqueeze(), or keep in a reduction, makes 64x1 of 64}}
+  x - reduce_max(x);
   // expected-error@+1 {{'<' expected shapes that broadcast, but got 64x32 and 48x32}}
   static_cast<void>(x < y);
   // expected-error@+1 {{'where' expected shapes that broadcast, but got 64x32 and 48x32}}

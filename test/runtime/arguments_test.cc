@@ -64,7 +64,7 @@ TEST_F(ArgumentLists, TakeTensorsWithNumbers) {
   EXPECT_EQ(first(), 30);
 }
 
-// What is no argument does not compile: no pointer is taken for a bool, no text, no vector for a tensor.
+// Other C++ types do not compile as arguments: a pointer is not a bool, and a text or a vector is not a tensor.
 TEST(Arg, IsMadeOfTensorsAndNumbersOnly) {
   static_assert(std::is_convertible_v<Tensor &, Arg> && std::is_convertible_v<const TensorRef &, Arg>);
   static_assert(!std::is_convertible_v<float *, Arg> && !std::is_convertible_v<const char *, Arg>);
@@ -167,7 +167,7 @@ KILN_ON_DEVICES_AND_DRIVER(Scalars);
 // A double with an f32 view is an f64 scalar; the message of the mistake that follows says how to write an f32 one.
 TEST_F(ArgumentLists, HintAtADoubleAmongFloats) {
   expectError([&] { launch(*device, scaleKernel, 1, {x, 2.0}); },
-              {"kernels.h:", "hint: 's' is a C++ double and so an f64 scalar; write a float, such as 2.0f"});
+              {"kernels.h:", "hint: 's' is an f64 scalar, because the caller passed a double; for f32 pass"});
   const std::string text = errorOf([&] { launch(*device, addKernel, 1, {x, Tensor(device, f64, {16})}); });
   EXPECT_EQ(text.find("hint"), std::string::npos) << text;
 }

@@ -395,7 +395,8 @@ static void run(int argc, char **argv) {
       ->excludes("--emit");
   app.add_option("--picture", options.picture,
                  "draw a layout as --explain prints it, or a tile in shared memory ('shared 64x64xbf16'), as SVG");
-  app.add_flag("--generic", options.generic, "by the oracle's plain loops; --emit=linalg implies it");
+  app.add_flag("--generic", options.generic,
+               "compile with the reference backend: plain loops; --emit=linalg implies it");
   app.add_option("--target", options.target,
                  "what to compile for: cpu (this machine), a CPU by LLVM's name, or a GPU such as sm_80; with "
                  "--emit=archive a list")

@@ -13,8 +13,8 @@
  *       puts(kiln_error());
  *
  * C99 and C++. Every function is thread-safe; calls for one device take turns. No C++ exception leaves a function: it
- * returns a status, and kiln_error() is the text of the calling thread's last error. A pointer that must not be null
- * and is, is an error like any other. */
+ * returns a status, and kiln_error() is the text of the calling thread's last error. A null pointer where one is
+ * required is an error, too. */
 #ifndef KILN_H
 #define KILN_H
 
@@ -34,7 +34,7 @@ typedef enum kiln_status {
   KILN_INTERNAL = 4 /* a fault of Kiln */
 } kiln_status;
 
-/* What the calling thread's last call that failed expected and got. Valid until the thread's next call that fails. */
+/* The text of the calling thread's last error: the expected and the actual value. Valid until its next failed call. */
 const char *kiln_error(void);
 /* Kiln's version, such as "0.1". */
 const char *kiln_version(void);
@@ -122,9 +122,9 @@ kiln_status kiln_device_threads(kiln_device *device, int threads);
 /* Waits for all launches. The error is the first check that failed in a kernel since the last call, or what the
  * simulator found wrong: a race, an access out of bounds, memory read before it was written. */
 kiln_status kiln_synchronize(kiln_device *device);
-/* Order with a stream of CUDA's that another library uses: kiln_after(theirs), launches, kiln_before(theirs). Launches
- * begin when the stream's work so far has ended; the stream's further work begins when the launches have ended. The
- * host does not wait. Nothing is to be done on CPUs and simulators. */
+/* Order launches with a CUDA stream of another library: kiln_after(theirs), launches, kiln_before(theirs). Launches
+ * begin when the stream's work so far has ended; the stream's later work begins when the launches have ended. The host
+ * does not wait. On CPUs and simulators these functions do nothing. */
 kiln_status kiln_after(kiln_device *device, void *stream);
 kiln_status kiln_before(kiln_device *device, void *stream);
 
@@ -149,13 +149,13 @@ const kiln_kernel *kiln_library_kernel(const kiln_library *library, size_t index
 kiln_status kiln_library_find(const kiln_library *library, const char *name, const kiln_kernel **kernel);
 
 const char *kiln_kernel_name(const kiln_kernel *kernel);
-/* Its arguments: how many, what each is called ("" without a name), and whether it is a tensor or a scalar. */
+/* The number of its arguments; the name of one ("" without a name), and whether it is a tensor or a scalar. */
 size_t kiln_kernel_arguments(const kiln_kernel *kernel);
 const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *is_tensor); /* null: there is none */
-/* Its config with the value of each field by default: "bm=64,bn=64". */
+/* Its config with the default of each field: "bm=64,bn=64". */
 const char *kiln_kernel_config(const kiln_kernel *kernel);
 
-/* Launches grid[0] × grid[1] × grid[2] programs; compiles the kernel for these arguments first if nobody has. `config`
+/* Launches grid[0] × grid[1] × grid[2] programs. Compiles the kernel for these arguments if no cache has it. `config`
  * is "name=value,…" or null; fields that it does not name keep their defaults. May return before the launch ends. */
 kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const int64_t grid[3],
                         const kiln_argument *arguments, size_t count, const char *config);
@@ -167,9 +167,9 @@ kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kil
 
 /* --- Operators ---------------------------------------------------------------------------------------------------- */
 
-/* The built-in operators, one a line: "matmul: a, b -> out; accumulate=0". What stands before -> is read, what stands
- * after it is written, "?" follows what may be kiln_none(); options follow with their defaults. kernels/README.md says
- * what each computes and of which shapes. */
+/* The built-in operators, one a line: "matmul: a, b -> out; accumulate=0". Operands before -> are read, those
+ * after it are written, "?" marks one that may be kiln_none(); options follow with their defaults. kernels/README.md
+ * has the shapes and the result of each. */
 const char *kiln_operators(void);
 
 /* Runs an operator. `arguments` are its operands in the order that kiln_operators() gives; `options` is "name=value,…"

@@ -169,7 +169,7 @@ TEST_F(ProgramTest, SamplesFromARun) {
   const Result once = gpt2(words), twice = gpt2(words);
   EXPECT_EQ(once.status, 0) << once.output;
   const std::string notice =
-      "gpt2: the text became longer than what the model sees: it went on from the last half of that\n"; // 8 tokens
+      "gpt2: a text became longer than the model's context; it continued from the last half of it\n"; // 8 tokens
   EXPECT_EQ(once.output.size(), 5u + 20 + 1 + notice.size());
   EXPECT_EQ(once.output.substr(0, 5), "line ");
   EXPECT_TRUE(once.output.ends_with("\n" + notice)) << once.output;
@@ -200,6 +200,7 @@ TEST_F(ProgramTest, MistakesExitWithTwoAndSayWhatWasExpected) {
   const std::pair<std::vector<std::string>, const char *> cases[] = {
       {{"train", "--data", folder / "none", "--out", out}, "expected a text file"},
       {{"train", "--data", data, "--out", out, "--stepz", "3"}, "did you mean '--steps'?"},
+      {{"train", "--data", data, "--out", out, "--model", "small"}, "did you mean 'd12'?"},
       {{"train", "--data", data, "--out", out, "--heads", "5"}, "expected the number of heads to divide the width"},
       {{"train", "--data", data, "--out", out, "--resume"}, "expected a checkpoint to resume from"},
       {{"train", "--data", data, "--out", out, "--resume", "--overwrite"},
