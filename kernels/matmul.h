@@ -47,12 +47,13 @@ extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResi
 
 /// Epilogues by the registers they need in addition to the accumulators, fewest first.
 enum class Epilogue {
-  light,      // stores; also adds a bias
-  added,      // adds a matrix of two-byte elements
-  activated,  // applies a fast function, and may store the pre-activation
-  accumulate, // adds to the old value of C
-  heavy,      // applies an accurate function, or adds an f32 matrix
-  chances     // draws random numbers for dropout
+  light,             // stores; also adds a bias
+  added,             // adds a matrix of two-byte elements
+  activated,         // applies a fast function, and may store the pre-activation
+  activatedAndAdded, // both
+  accumulate,        // adds to the old value of C
+  heavy,             // applies an accurate function, or adds an f32 matrix
+  chances            // draws random numbers for dropout
 };
 
 /// Default config for C (M, N) with sums of length K over operands of `type`, from shape, layout and the target's fixed

@@ -109,17 +109,17 @@ static bool usesWarpgroups(const GpuFacts &gpu, Type type, const TileShape &shap
 /// operands take none, and more are left.
 static bool hasRegistersFor(const Product &e, const TileShape &shape, bool isWgmma) {
   const int sums = shape.bm * shape.bn / (32 * shape.warps);
-  if (!isWgmma && e.epilogue == Epilogue::activated)
-    return e.type != f16 || sums <= 64;
   if (!isWgmma)
-    return e.epilogue < Epilogue::accumulate;
+    return e.epilogue < Epilogue::accumulate && (e.epilogue < Epilogue::activated || e.type != f16 || sums <= 64);
   switch (e.epilogue) {
   case Epilogue::light:
     return true;
   case Epilogue::added:
     return shape.bn <= 192;
   case Epilogue::activated:
-    return shape.bn <= 128 && (e.type == bf16 || sums <= 96 || shape.bm > 128);
+    return e.type == bf16 || (shape.bn <= 128 && (sums <= 96 || shape.bm > 128));
+  case Epilogue::activatedAndAdded:
+    return shape.bn <= 128 && sums <= 96;
   case Epilogue::accumulate:
     return sums <= 96;
   case Epilogue::heavy:

@@ -73,7 +73,9 @@ static Epilogue classify(Activation activation, Type type, DropoutMode drop,
   const bool isAccurate = activation == Activation::gelu_erf || (activation != Activation::none && type == f32);
   if (isAccurate || (residual && residual->type == f32))
     return Epilogue::heavy;
-  return activation != Activation::none ? Epilogue::activated : residual ? Epilogue::added : Epilogue::light;
+  if (activation == Activation::none)
+    return residual ? Epilogue::added : Epilogue::light;
+  return residual ? Epilogue::activatedAndAdded : Epilogue::activated;
 }
 
 /// The config to launch with: the given or the picked tile sizes, and the layout's transpositions.

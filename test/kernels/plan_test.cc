@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 namespace kiln {
 namespace {
@@ -387,6 +388,22 @@ TEST(Plan, TilesOfAProductFitEveryGpu) {
                                                   : isFromShared && epilogue < Epilogue::heavy ? 96
                                                                                                : 64);
         }
+}
+
+// An activation of bf16 leaves registers for tiles of 256 columns where tensor cores read operands from shared memory.
+// One of f16, or one that is added to a residual, does not (`kiln-bench ptxas` shows spills).
+TEST(Plan, ActivationsHaveTheTilesThatRegistersAllow) {
+  const GpuFacts facts{
+      .architecture = 90, .sms = 132, .ctaSharedBytes = 227 << 10, .smSharedBytes = 228 << 10, .l2Bytes = 50 << 20};
+  const Target target = {.name = "gpu", .facts = facts};
+  const auto pick = [&](Type type, Epilogue epilogue) {
+    return pickMatmul(target, Layout::nn, 8192, 3072, 768, type, epilogue);
+  };
+  const MatmulConfig wide = pick(bf16, Epilogue::activated);
+  EXPECT_EQ(std::tuple(wide.bm, wide.bn, wide.warps), std::tuple(128, 256, 8));
+  EXPECT_LE(pick(f16, Epilogue::activated).bn, 128);
+  const MatmulConfig added = pick(bf16, Epilogue::activatedAndAdded);
+  EXPECT_LE(added.bm * added.bn / (32 * added.warps), 96);
 }
 
 // Exact products of f32 take their operands' registers from the sums'; and no size overflows the model's numbers.
