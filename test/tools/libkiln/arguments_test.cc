@@ -181,7 +181,7 @@ TEST_P(ArgumentsTest, SpoiltTensorsEndInAStatus) {
     const bool isMatrix = random() % 2;
     std::array<std::vector<int64_t>, 3> shapes, strides;
     std::array<kiln_tensor, 3> tensors = {};
-    std::array<kiln_argument, 3> arguments = {};
+    std::array<kiln_argument, 4> arguments = {}; // the last is one too many
     for (size_t i = 0; i < 3; ++i) {
       shapes[i] = isMatrix ? std::vector<int64_t>{4, 8} : std::vector<int64_t>{32};
       strides[i] = isMatrix ? std::vector<int64_t>{random() % 2 ? 8 : 16, 1} : std::vector<int64_t>{1};
@@ -190,6 +190,7 @@ TEST_P(ArgumentsTest, SpoiltTensorsEndInAStatus) {
         tensors[i].strides = nullptr;
       arguments[i] = random() % 8 ? kiln_write(&tensors[i]) : kiln_read(&tensors[i]);
     }
+    arguments[3] = arguments[0];
     if (random() % 4)
       spoil(tensors[random() % 3], random);
     const char *const name = isMatrix ? "softmax" : std::array{"add", "gelu", "total"}[random() % 3];
