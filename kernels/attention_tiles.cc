@@ -38,6 +38,7 @@ struct GpuAttentionTiles {
   int rowSumLanes = 8;          // a lane holds two of eight columns of scores, and adds its own
   int wgmmaCtas = 4;            // resident CTAs per SM: 128 registers a thread
   int wgmmaBackwardCtas = 3;    // of dQ: 168 registers a thread
+  int wgmmaKeysStages = 3;      // of dK, dV: products that add to them run on while the next iteration begins
   int tightRows = 32;           // rows of a block if masks, dropout or GQA need registers
   int tightestRows = 16;        // if several of them do, or operands are two numbers each
   int splitOperandKeys = 32;    // keys of a block with tf32x3, whose operands are two registers each
@@ -301,6 +302,11 @@ BackwardConfigs pickBackwardLaunches(const Target &target, const AttentionConfig
   BackwardConfigs launches = {config, config};
   auto &[queries, keys] = launches;
   keys.minCtasPerSm = 1;
+  target.visit([](const CpuFacts &) {},
+               [&, &keys = keys](const GpuFacts &gpu) {
+                 if (config.isPlain() && usesWarpgroups(gpu, D, type))
+                   keys.stages = gpuTiling.wgmmaKeysStages;
+               });
   if (!config.isPlain())
     queries.minCtasPerSm = 1;
   const bool isFull = config.drop == DropoutMode::random || config.group > 1,

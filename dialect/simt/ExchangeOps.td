@@ -310,11 +310,10 @@ def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
 }
 
 def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
-  let summary = "matrix product of a tile in registers and a matrix in shared memory by wgmma";
+  let summary = "begins a matrix product of a tile in registers and a matrix in shared memory by wgmma";
   let description = [{
     left · right + acc, or left · right. The accumulator has the layout of `wgmmaAcc`, and `left` is its operand A, in registers.
-    The result is complete at once, and the matrix may be overwritten after a barrier. The right operand is as for
-    `simt.multiply`.
+    The right operand, the result and `slot` are as for `simt.multiply`.
 
     ```mlir
     #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
@@ -325,7 +324,9 @@ def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
           : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
       %1 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> turned plus %acc : tensor<64x8xf32, #sums>
           slot [0, 1] : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
-      return %1 : tensor<64x8xf32, #sums>
+      %2 = simt.wait_multiply 1, %0 : tensor<64x8xf32, #sums>
+      %3 = simt.wait_multiply 0, %1 : tensor<64x8xf32, #sums>
+      return %3 : tensor<64x8xf32, #sums>
     }
     ```
   }];
@@ -338,22 +339,26 @@ def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
   }];
 }
 
-def Simt_WaitMultiplyOp : Simt_Op<"wait_multiply", [AllTypesMatch<["sums", "result"]>,
-                                                    MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for all of the thread's `simt.multiply` except the newest `pending`";
+def Simt_WaitMultiplyOp
+    : Simt_Op<"wait_multiply", [RangedTypesMatchWith<"results have the types of the sums", "sums", "results",
+                                                     "::llvm::make_range($_self.begin(), $_self.end())">,
+                                MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for all products that the thread has begun except the newest `pending`";
   let description = [{
-    If `pending` is not 0, the accumulator may only be passed to the next `simt.multiply`.
+    Products are those of `simt.multiply` and `simt.multiply_rows`, which complete in order. The results are the accumulators `sums`
+    after the wait. An accumulator whose product is still pending may only be passed to the next product or wait.
 
     ```mlir
     #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
-    func.func @example(%sums: tensor<64x8xf32, #sums>) -> tensor<64x8xf32, #sums> {
-      %0 = simt.wait_multiply 1, %sums : tensor<64x8xf32, #sums>
-      return %0 : tensor<64x8xf32, #sums>
+    func.func @example(%a: tensor<64x8xf32, #sums>, %b: tensor<64x8xf32, #sums>) -> tensor<64x8xf32, #sums> {
+      %0 = simt.wait_multiply 1, %a : tensor<64x8xf32, #sums>
+      %1:2 = simt.wait_multiply 0, %0, %b : tensor<64x8xf32, #sums>, tensor<64x8xf32, #sums>
+      return %1#1 : tensor<64x8xf32, #sums>
     }
     ```
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending, Simt_Tile:$sums);
-  let results = (outs Simt_Tile:$result);
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending, Variadic<Simt_Tile>:$sums);
+  let results = (outs Variadic<Simt_Tile>:$results);
   let assemblyFormat = "$pending `,` $sums attr-dict `:` type($sums)";
   let hasVerifier = 0;
 }

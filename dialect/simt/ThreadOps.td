@@ -407,17 +407,19 @@ def Simt_WgmmaOp : Simt_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEff
 }
 
 def Simt_WgmmaRowsOp : Simt_Op<"wgmma_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "products of rows in registers and a matrix in shared memory by a warpgroup (wgmma): a · b + acc";
+  let summary = "begins products of rows in registers and a matrix in shared memory by a warpgroup (wgmma): a · b + acc";
   let description = [{
     `a` and the accumulator have blocks of 64 rows, one after the other. Each block has its fragments of 16 columns. Each fragment
     is multiplied by 16 rows of b, which begin `steps` pieces of 16 bytes after the descriptor's address. Without `acc` the
-    accumulator starts at 0. The result is complete at once.
+    accumulator starts at 0. The products are a group of their own, as after `simt.wgmma_commit`.
 
     ```mlir
     func.func @example(%a: vector<16xbf16>, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
       %0 = simt.wgmma_rows %a, %b steps [0, 2] plus %sums : vector<4xf32> : vector<16xbf16> -> vector<4xf32>
       %1 = simt.wgmma_rows %a, %b turned steps [0, 64] : vector<16xbf16> -> vector<4xf32>
-      return %0 : vector<4xf32>
+      %2 = simt.wgmma_wait 1, %0 : vector<4xf32>
+      %3 = simt.wgmma_wait 0, %1 : vector<4xf32>
+      return %2 : vector<4xf32>
     }
     ```
   }];

@@ -103,8 +103,19 @@ void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op) {
 }
 
 void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op) {
-  const Value sums = code.held(op.getSums());
-  code.set(op.getResult(), code.make<simt::WgmmaWaitOp>(sums.getType(), op.getPending(), sums));
+  Values before;
+  for (const Value sums : op.getSums())
+    llvm::append_range(before, code.elementsOf(sums));
+  const auto type = VectorType::get({static_cast<int64_t>(before.size())}, code.builder.getF32Type());
+  const Value all = code.make<vector::FromElementsOp>(type, before);
+  const Value waited = code.make<simt::WgmmaWaitOp>(type, op.getPending(), all);
+  const auto after = vector::ToElementsOp::create(code.builder, code.loc, waited).getResults();
+  size_t first = 0;
+  for (const Value sums : op.getResults()) {
+    const int64_t count = simt::layoutOf(sums).getLayout().numStored();
+    code.set(sums, Values(after.slice(first, count)));
+    first += count;
+  }
 }
 
 } // namespace kiln::lowering::gpu

@@ -121,25 +121,18 @@ static Access globalAccess(tile::AccessOp op) {
   return access;
 }
 
-/// Both operands, which the tensor cores read until a wait.
-static llvm::SmallVector<Access, 2> multiplied(simt::MultiplyOp op) {
-  llvm::SmallVector<Access, 2> accesses;
-  for (const Value operand : {op.getLeft(), op.getRight()}) {
-    accesses.push_back({.op = op, .isProduct = true, .buffer = operand.getDefiningOp<simt::BufferOp>()});
-    accesses.back().slot.assign(op.getSlot().begin(), op.getSlot().end());
-  }
-  return accesses;
+/// The whole slot of an operand, which the tensor cores read until a wait.
+template <class OpTy> static Access multiplied(OpTy op, Value operand) {
+  Access access{.op = op, .isProduct = true, .buffer = operand.getDefiningOp<simt::BufferOp>()};
+  access.slot.assign(op.getSlot().begin(), op.getSlot().end());
+  return access;
 }
 
 static std::optional<Access> accessOf(Operation *op) {
   using Result = std::optional<Access>;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](simt::FetchOp fetch) { return fetched(fetch); })
-      .Case([&](simt::MultiplyRowsOp multiply) { // the whole slot, until the operation is complete
-        Access access{.op = op, .buffer = multiply.getRight().getDefiningOp<simt::BufferOp>()};
-        access.slot.assign(multiply.getSlot().begin(), multiply.getSlot().end());
-        return access;
-      })
+      .Case([&](simt::MultiplyRowsOp multiply) { return multiplied(multiply, multiply.getRight()); })
       .Case([&](simt::WriteOp write) { return sharedAccess(write, true, write.getValue(), {}); })
       .Case([&](simt::ReadOp read) {
         Access access = sharedAccess(read, false, read.getResult(), read.getOffset());
@@ -164,11 +157,13 @@ static std::optional<Access> accessOf(Operation *op) {
 
 llvm::SmallVector<Access, 2> accessesOf(Operation *op) {
   if (auto multiply = dyn_cast<simt::MultiplyOp>(op))
-    return multiplied(multiply);
+    return {multiplied(multiply, multiply.getLeft()), multiplied(multiply, multiply.getRight())};
   if (std::optional<Access> access = accessOf(op))
     return {std::move(*access)};
   return {};
 }
+
+bool beginsProduct(Operation *op) { return isa<simt::MultiplyOp, simt::MultiplyRowsOp>(op); }
 
 void Access::leaveRound(const Rounds &rounds, bool goesOn) {
   Region &body = *rounds.body->getParent();
@@ -205,12 +200,6 @@ bool Access::isAwaited(int64_t pending) const {
   if (pending == 0 || slot.empty())
     return pending == 0;
   return slot[0] < (slot.size() > 2 ? slot[2] : slot[1] - 1) - pending;
-}
-
-bool Access::isMultiplied(int64_t pending) const {
-  if (pending == 0 || slot.empty())
-    return pending == 0;
-  return (slot[1] - slot[0]) % slot[1] >= pending;
 }
 
 bool surelyRuns(const Rounds &rounds) {

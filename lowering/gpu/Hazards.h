@@ -44,6 +44,7 @@ struct Access {
   bool writes = false;
   bool isCopy = false;     // by copies that are under way until the threads have waited for them
   bool isProduct = false;  // by products that are under way until the threads have waited for them
+  int64_t newer = 0;       // of a product: those that the threads have begun since
   simt::LayoutAttr layout; // which thread goes to which element; null: any may go anywhere
   // Of shared memory: the buffer, and how a position becomes a byte.
   simt::BufferOp buffer;
@@ -66,12 +67,13 @@ struct Access {
   /// Whether a wait for all groups of copies but the newest `pending` waits for this one. A group is made for each slot
   /// of a ring, in their order, and the one of the slot before that which is read next comes after the wait.
   bool isAwaited(int64_t pending) const;
-  /// Whether a wait for all products but the newest `pending` waits for this one, of which each round has one.
-  bool isMultiplied(int64_t pending) const;
 };
 
 /// What `op` itself accesses: a place or two, all of global memory, or nothing that others may conflict with.
 llvm::SmallVector<Access, 2> accessesOf(mlir::Operation *op);
+
+/// Whether `op` begins a product that is under way until the threads have waited for it.
+bool beginsProduct(mlir::Operation *op);
 
 bool conflict(const Access &before, const Access &after);
 

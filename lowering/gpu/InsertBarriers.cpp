@@ -76,10 +76,17 @@ static void await(Pending &pending, simt::WaitCopiesOp wait) {
     access.isCopy &= !access.isAwaited(static_cast<int64_t>(wait.getPending()));
 }
 
-/// Marks the products that a wait completes.
+/// Marks the products that a wait completes. They complete in order.
 static void await(Pending &pending, simt::WaitMultiplyOp wait) {
   for (Access &access : pending)
-    access.isProduct &= !access.isMultiplied(static_cast<int64_t>(wait.getPending()));
+    access.isProduct &= access.newer < static_cast<int64_t>(wait.getPending());
+}
+
+/// Counts `op` among the products that have begun since each of `pending`, if it is one.
+static void count(Pending &pending, Operation &op) {
+  if (beginsProduct(&op))
+    for (Access &access : pending)
+      access.newer += access.isProduct;
 }
 
 static void clearByBarrier(Pending &pending) {
@@ -112,6 +119,7 @@ void Passage::walk(Block &block) {
         walk(branch.getElseRegion().front());
       isOpen |= wasOpen;
     } else {
+      count(before, op);
       for (const Access &access : accessesOf(&op)) {
         const auto *const found = llvm::find_if(before, [&](const Access &each) { return conflict(each, access); });
         if (found == before.end() || hazard)
@@ -203,6 +211,7 @@ void Barriers::visit(Operation &op) {
       .Case([&](simt::WaitCopiesOp wait) { await(pending, wait); })
       .Case([&](simt::WaitMultiplyOp wait) { await(pending, wait); })
       .Default([&](Operation *other) {
+        count(pending, *other);
         for (const Access &access : accessesOf(other))
           visit(access);
       });

@@ -22,12 +22,16 @@
 //       wait for all products but this one
 //
 // Then the slot of the previous iteration is also in use. With fewer than four slots the product is waited for
-// immediately. A product with rows in registers reads only its right operand's slot, and completes before the threads
-// continue; it replaces that operand's read and the dot.
+// immediately.
+//
+// A product with rows in registers reads only its right operand's slot; it replaces that operand's read and the dot.
+// ScheduleProducts.cpp says when it begins and where it is waited for. With three slots or more it may run on while the
+// next iteration begins; then the slot of the previous iteration is also in use.
 
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
+#include "lowering/gpu/ScheduleProducts.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/MatrixImage.h"
@@ -85,7 +89,7 @@ struct Product {
 struct RowsProduct {
   mutable tile::DotOp dot;
   tile::LoadOp right;
-  bool isTurned = false;
+  bool isTurned = false, runsOn = false;
 };
 
 /// One loop.
@@ -108,12 +112,17 @@ private:
   const Staged *stagedOf(tile::LoadOp load) const;
   void findProduct();
   void findRowsProducts();
-  void multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value slot);
+  simt::MultiplyRowsOp multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value slot);
+  Operation *multiplyAllRows(OpBuilder &builder, Operation *begin, Value slot);
   simt::WaitMultiplyOp multiply(OpBuilder &builder, Value slot, llvm::function_ref<void()> fetches);
   /// The number of iterations that a tile is fetched ahead.
-  int64_t distance() const { return stages - 1 - productsUnderWay(); }
-  /// Products that are still pending at the end of an iteration.
+  int64_t distance() const { return stages - 1 - (productsUnderWay() || rowsRunOn() ? 1 : 0); }
+  /// Products of slots that are still pending at the end of an iteration.
   int64_t productsUnderWay() const { return product && stages >= 4 ? 1 : 0; }
+  /// Whether products of rows are.
+  bool rowsRunOn() const {
+    return stages >= 3 && llvm::any_of(rowsProducts, [](const RowsProduct &rows) { return rows.runsOn; });
+  }
 
   mutable scf::ForOp loop;
   int64_t stages;
@@ -349,6 +358,9 @@ void Pipeline::findRowsProducts() {
     if (b && matrixIn(b->matrix, isTurned ? 0 : 1, tile::shapeOf(dot.getType())[1]))
       rowsProducts.push_back({dot, right, isTurned});
   }
+  const auto dots = llvm::map_to_vector(rowsProducts, [](const RowsProduct &rows) { return rows.dot.getOperation(); });
+  for (RowsProduct &rows : rowsProducts)
+    rows.runsOn = !product && mayRunOn(loop, rows.dot, dots);
 }
 
 /// Erases unused moves and conversions, recursively.
@@ -366,16 +378,28 @@ static void eraseUnused(Operation *op) {
   }
 }
 
-void Pipeline::multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value slot) {
+simt::MultiplyRowsOp Pipeline::multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value slot) {
   tile::DotOp dot = rows.dot;
   builder.setInsertionPoint(dot);
   const Staged &right = *stagedOf(rows.right);
   const Value acc = matchPattern(dot.getAcc(), m_PosZeroFloat()) ? Value() : dot.getAcc();
-  const Value sums = simt::MultiplyRowsOp::create(builder, dot.getLoc(), dot.getType(), dot.getA(), right.ring,
-                                                  placeOf(builder, right, slot), acc, right.matrix, rows.isTurned,
-                                                  ArrayRef<int64_t>{0, stages});
-  dot.replaceAllUsesWith(sums);
+  auto multiply = simt::MultiplyRowsOp::create(builder, dot.getLoc(), dot.getType(), dot.getA(), right.ring,
+                                               placeOf(builder, right, slot), acc, right.matrix, rows.isTurned,
+                                               ArrayRef<int64_t>{0, stages});
+  dot.replaceAllUsesWith(multiply.getResult());
   eraseUnused(dot);
+  return multiply;
+}
+
+/// Emits the products of rows, and returns the last operation of those that begin the iteration.
+Operation *Pipeline::multiplyAllRows(OpBuilder &builder, Operation *begin, Value slot) {
+  SmallVector<Operation *> products, runOn;
+  for (const RowsProduct &rows : rowsProducts) {
+    products.push_back(multiplyRows(builder, rows, slot));
+    if (rows.runsOn && rowsRunOn())
+      runOn.push_back(products.back());
+  }
+  return products.empty() ? begin : scheduleProducts(loop, begin, products, runOn);
 }
 
 /// Emits the product on the tiles of a slot, then `fetches`, then the wait for products.
@@ -389,7 +413,7 @@ simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::fu
       dot.getAcc(), left.image, product->leftTurned, right.image, product->rightTurned, ArrayRef<int64_t>{0, stages});
   fetches();
   auto wait = simt::WaitMultiplyOp::create(builder, loc, sums.getType(), productsUnderWay(), sums);
-  dot.replaceAllUsesWith(wait.getResult());
+  dot.replaceAllUsesWith(wait.getResult(0));
   eraseUnused(dot);
   return wait;
 }
@@ -514,18 +538,19 @@ void Pipeline::build() {
   loop = staged;
   const auto slots = loop.getRegionIterArgs().take_back(first.size());
   rewriter.setInsertionPointToStart(loop.getBody());
-  simt::WaitCopiesOp::create(rewriter, loc, distance() - 1, /*shown=*/product || !rowsProducts.empty());
+  Operation *begin =
+      simt::WaitCopiesOp::create(rewriter, loc, distance() - 1, /*shown=*/product || !rowsProducts.empty());
   const auto fetchNext = [&] { fetchAll(behind(loop.getInductionVar(), distance()), slots.back(), distance()); };
   simt::WaitMultiplyOp multiplied;
   if (product) {
     // Also orders the products' reads of the slot that is refilled.
     simt::BarrierOp::create(rewriter, loc, rewriter.getStringAttr("shared memory written, then multiplied"));
     multiplied = multiply(rewriter, slots.front(), fetchNext);
+    multiplyAllRows(rewriter, multiplied, slots.front());
   } else {
+    rewriter.setInsertionPointAfter(multiplyAllRows(rewriter, begin, slots.front()));
     fetchNext();
   }
-  for (const RowsProduct &rows : rowsProducts)
-    multiplyRows(rewriter, rows, slots.front());
   for (const Staged &each : all)
     replaceUses(rewriter, each, slots.front());
   rewriter.setInsertionPointAfter(loop);
@@ -533,7 +558,7 @@ void Pipeline::build() {
   if (productsUnderWay() > 0) {
     const Value sums = loop.getResult(multiplied->getUses().begin()->getOperandNumber());
     auto wait = simt::WaitMultiplyOp::create(rewriter, multiplied.getLoc(), sums.getType(), 0, sums);
-    rewriter.replaceAllUsesExcept(sums, wait.getResult(), wait);
+    rewriter.replaceAllUsesExcept(sums, wait.getResult(0), wait);
   }
 }
 

@@ -116,7 +116,7 @@ Value ProductSpeller::wgmma(simt::WgmmaOp op) {
   return vectorOf(assembly(text, constraints + "l,l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
 }
 
-/// Fence, products, commit and wait in one statement, so that no instruction accesses their registers in between.
+/// Fence, products and commit in one statement, so that no instruction accesses their registers in between.
 Value ProductSpeller::wgmmaRows(simt::WgmmaRowsOp op) {
   const Type sum = builder.getF32Type(), word = builder.getI32Type();
   const int64_t blocks = op.blocks(), each = op.columns() / 2, count = blocks * each;
@@ -161,7 +161,7 @@ Value ProductSpeller::wgmmaRows(simt::WgmmaRowsOp op) {
               " " + listed(block * each, each) + ", " + listed(firstA + 4 * (block * steps + step), 4) + ", " +
               matrix(step) + (step == 0 && !op.getAcc() ? ", adds" : ", 1") + ", 1, 1, " +
               (op.getBTurned() ? "1; " : "0; ");
-  text += "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }";
+  text += "wgmma.commit_group.sync.aligned; }";
   return vectorOf(assembly(text, constraints + "l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
 }
 

@@ -174,7 +174,7 @@ void RingWalk::multiply(Operation &op) {
   auto product = cast<simt::MultiplyOp>(op);
   const Bytes left = bytesOf(product.getLeft(), product.getLeftAt(), product.getLeftImage()),
               right = bytesOf(product.getRight(), product.getRightAt(), product.getRightImage());
-  products.push_back({left, right});
+  begin(op, {left, right});
   const auto name = [&](Bytes bytes, bool isTurned) {
     const uint64_t read = readSlot(bytes, /*byProduct=*/true);
     return isTurned ? transposed(read, op.getContext()) : read;
@@ -183,21 +183,40 @@ void RingWalk::multiply(Operation &op) {
   walked.products.emplace_back(first, second);
 }
 
-/// Its left operand is in registers, and its slot is read when it is done.
+/// Its left operand is in registers.
 void RingWalk::multiplyRows(Operation &op) {
   auto product = cast<simt::MultiplyRowsOp>(op);
   const Bytes right = bytesOf(product.getRight(), product.getRightAt(), product.getRightImage());
   const uint64_t read = readSlot(right, /*byProduct=*/true);
-  ringReads.push_back(right);
+  begin(op, {right});
   walked.products.emplace_back(values.lookup(product.getLeft()).name,
                                product.getRightTurned() ? transposed(read, op.getContext()) : read);
 }
 
+void RingWalk::begin(Operation &product, std::vector<Bytes> reads) {
+  products.push_back(std::move(reads));
+  values[product.getResult(0)].product = ++begun;
+}
+
 /// Threads that have waited for a product know that its slots were read; others do behind a barrier.
-void RingWalk::waitForProducts(int64_t pending) {
-  while (static_cast<int64_t>(products.size()) > pending) {
+void RingWalk::waitForProducts(Operation &op) {
+  auto wait = cast<simt::WaitMultiplyOp>(op);
+  while (static_cast<int64_t>(products.size()) > static_cast<int64_t>(wait.getPending())) {
     ringReads.insert(ringReads.end(), products.front().begin(), products.front().end());
     products.erase(products.begin());
+  }
+  for (const auto [sums, result] : llvm::zip_equal(wait.getSums(), wait.getResults()))
+    values[result].product = values.lookup(sums).product;
+}
+
+/// Only products and waits may take the accumulator of a product that is pending, and rows may not be one.
+void RingWalk::checkOperands(Operation &op) {
+  const int64_t complete = begun - static_cast<int64_t>(products.size());
+  for (const Value operand : op.getOperands()) {
+    const bool mayPend = isa<simt::WaitMultiplyOp, simt::MultiplyOp, scf::ForOp>(op) ||
+                         (isa<simt::MultiplyRowsOp>(op) && operand != op.getOperand(0));
+    if (!mayPend && values.lookup(operand).product > complete)
+      fault("an accumulator is used for which nobody has waited");
   }
 }
 
@@ -222,6 +241,7 @@ void RingWalk::runLoop(Operation &op) {
 }
 
 void RingWalk::runOp(Operation &op) {
+  checkOperands(op);
   for (const Value result : op.getResults())
     values[result] = {};
   if (isa<scf::ForOp>(op))
@@ -264,8 +284,8 @@ void RingWalk::runOp(Operation &op) {
     multiply(op);
   } else if (isa<simt::MultiplyRowsOp>(op)) {
     multiplyRows(op);
-  } else if (auto sums = dyn_cast<simt::WaitMultiplyOp>(op)) {
-    waitForProducts(static_cast<int64_t>(sums.getPending()));
+  } else if (isa<simt::WaitMultiplyOp>(op)) {
+    waitForProducts(op);
   } else if (isa<simt::BarrierOp>(op)) {
     ++barriers;
     ringReads.clear();

@@ -38,6 +38,7 @@ private:
   struct Known {
     std::optional<int64_t> number;
     uint64_t name = 0;
+    int64_t product = 0; // of an accumulator: the number of the product that makes it, from 1 on
   };
   /// Bytes of shared memory.
   struct Bytes {
@@ -64,7 +65,9 @@ private:
   uint64_t readSlot(Bytes bytes, bool byProduct);
   void multiply(mlir::Operation &op);
   void multiplyRows(mlir::Operation &op);
-  void waitForProducts(int64_t pending);
+  void begin(mlir::Operation &product, std::vector<Bytes> reads);
+  void waitForProducts(mlir::Operation &op);
+  void checkOperands(mlir::Operation &op);
   void overwrite(const Place &place);
   void wait(int64_t pending, bool shown);
   void fault(const std::string &text);
@@ -81,7 +84,7 @@ private:
   std::vector<Bytes> open;                  // copies of no group yet
   std::vector<Bytes> ringReads;             // since the last barrier
   std::vector<std::vector<Bytes>> products; // that nobody has waited for, the oldest first: what they read
-  int64_t barriers = 0;
+  int64_t barriers = 0, begun = 0;          // products that have begun
 };
 
 } // namespace kiln::test

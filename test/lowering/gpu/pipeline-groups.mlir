@@ -1,6 +1,7 @@
 // A product that groups of warps compute reads the slots of its operands' rings itself.
 // RUN: kiln-opt %s --gpu-pipeline-loads | FileCheck %s
 // RUN: sed 's/tile.stages = 4/tile.stages = 3/' %s | kiln-opt --gpu-pipeline-loads | FileCheck %s --check-prefix=AT-ONCE
+// RUN: sed 's/tile.stages = 4/tile.stages = 2/' %s | kiln-opt --gpu-pipeline-loads | FileCheck %s --check-prefix=TWO
 
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
@@ -88,18 +89,36 @@ func.func @fragments(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i6
   return %0 : tensor<64x64xf32, #acc>
 }
 
-// A product of rows in registers reads its right operand from the ring as it lies there, and is done before the round goes
-// on: what is copied is shown to it, and the ring is filled as for reads. Sums that begin at 0 are not handed to it.
+// A product of rows in registers reads its right operand from the ring as it lies there. What is copied is shown to it.
+// Accumulators that begin at 0 are not handed to it. The first product begins before the fetches, and is waited for before
+// its first use, together with the second product of the iteration before. That one reads a slot until then, so a tile is
+// fetched two iterations ahead of four.
 // CHECK-LABEL: func @rows
 // CHECK: %[[RING:.*]] = simt.buffer : memref<16384xi8, 3>
-// CHECK: scf.for
-// CHECK-NEXT: simt.wait_copies 2 shown
-// CHECK: simt.fetch %arg0{{.*}} slot [3, 4]
+// CHECK: %[[LOOP:.*]]:4 = scf.for {{.*}} iter_args(%[[BEFORE:.*]] = %arg2, %[[SLOT:[^ ]*]] =
+// CHECK-NEXT: simt.wait_copies 1 shown
+// CHECK-NEXT: %[[S:.*]] = simt.multiply_rows %arg1, %[[RING]][%[[SLOT]]] in <64x32xbf16, {{.*}}> turned slot [0, 4]
+// CHECK: simt.fetch %arg0{{.*}} slot [2, 4, 2]
 // CHECK-NOT: simt.read
 // CHECK-NOT: simt.convert
-// CHECK: %[[S:.*]] = simt.multiply_rows %arg1, %[[RING]][%[[SLOT:.*]]] in <64x32xbf16, {{.*}}> turned slot [0, 4]
-// CHECK: simt.multiply_rows %{{.*}}, %[[RING]][%[[SLOT]]] in <64x32xbf16, {{.*}}> plus %{{.*}} : tensor<64x32xf32, #{{.*}}> slot [0, 4]
+// CHECK: %[[DONE:.*]]:2 = simt.wait_multiply 0, %[[S]], %[[BEFORE]]
+// CHECK-DAG: arith.truncf %[[DONE]]#0
+// CHECK-DAG: arith.addf %[[DONE]]#1
+// CHECK: %[[NEXT:.*]] = simt.multiply_rows %{{.*}}, %[[RING]][%[[SLOT]]] in <64x32xbf16, {{.*}}> plus %{{.*}} slot [0, 4]
+// CHECK-NOT: simt.wait_multiply
 // CHECK-NOT: tile.dot
+// CHECK: scf.yield %[[NEXT]],
+// CHECK: simt.wait_copies 0
+// CHECK: %[[ALL:.*]] = simt.wait_multiply 0, %[[LOOP]]#0
+// CHECK: return %[[ALL]]
+
+// With two stages there is no slot for a product of the iteration before.
+// TWO-LABEL: func @rows
+// TWO: simt.multiply_rows
+// TWO: simt.wait_multiply 0
+// TWO: simt.multiply_rows
+// TWO: simt.wait_multiply 0
+// TWO: scf.yield
 #narrow = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 #wide = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 #value = #simt.layout<64x32, reg [d0:1 d0:8 d0:16 d0:32 d1:8 d1:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
@@ -125,4 +144,44 @@ func.func @rows(%k: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, ti
     scf.yield %8 : tensor<64x32xf32, #narrow>
   }
   return %0 : tensor<64x32xf32, #narrow>
+}
+
+// Two products of rows from before the loop begin one after the other. The wait for the first one leaves the second one
+// running. The third product begins as soon as its rows are known, before the wait for the second one.
+// CHECK-LABEL: func @beside
+// CHECK: scf.for
+// CHECK: %[[S:.*]] = simt.multiply_rows %arg1,
+// CHECK: %[[T:.*]] = simt.multiply_rows %arg1,
+// CHECK: simt.fetch
+// CHECK: %[[S1:.*]]:2 = simt.wait_multiply 1, %[[S]], %{{.*}} :
+// CHECK: %[[P:.*]] = arith.truncf %[[S1]]#0
+// CHECK: %[[ACC:.*]] = simt.multiply_rows %[[P]], {{.*}} plus %[[S1]]#1
+// CHECK: %[[T1:.*]] = simt.wait_multiply 1, %[[T]] :
+// CHECK: arith.mulf %{{.*}}, %[[T1]]
+// CHECK: scf.yield %[[ACC]],
+func.func @beside(%k: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                  %q: tensor<64x32xbf16, #left>, %acc: tensor<64x32xf32, #narrow>, %most: tensor<64x64xf32, #acc>)
+    -> (tensor<64x32xf32, #narrow>, tensor<64x64xf32, #acc>) attributes {tile.kernel, tile.stages = 4 : i64} {
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  %none = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+  %end = tile.dim %k, 0 : memref<?x?xbf16, strided<[?, 1]>>
+  %0:2 = scf.for %n = %c0 to %end step %c64 iter_args(%sum = %acc, %last = %most)
+      -> (tensor<64x32xf32, #narrow>, tensor<64x64xf32, #acc>) : i64 {
+    %1 = tile.load %k[%n, %c0] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %2 = tile.transpose %1 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
+    %3 = simt.convert %2 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %4 = tile.dot %q, %3, %none {simt.layout = #acc, simt.mma, simt.wgmma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+    %5 = tile.dot %q, %3, %none {simt.layout = #acc, simt.mma, simt.wgmma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+    %6 = arith.mulf %4, %5 : tensor<64x64xf32, #acc>
+    %7 = arith.truncf %4 : tensor<64x64xf32, #acc> to tensor<64x64xbf16, #wide>
+    %8 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #value>
+    %9 = tile.dot %7, %8, %sum {simt.layout = #narrow, simt.mma, simt.wgmma}
+        : tensor<64x64xbf16, #wide>, tensor<64x32xbf16, #value>, tensor<64x32xf32, #narrow>
+    scf.yield %9, %6 : tensor<64x32xf32, #narrow>, tensor<64x64xf32, #acc>
+  }
+  return %0#0, %0#1 : tensor<64x32xf32, #narrow>, tensor<64x64xf32, #acc>
 }

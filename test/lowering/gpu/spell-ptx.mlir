@@ -316,11 +316,11 @@ llvm.func @groups(%a: i64, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
 
 // -----
 
-// Rows in registers: what belongs to their products stands together. Sums that begin at 0 are of registers of their own, which
+// Rows in registers: what begins their products stands together. Sums that begin at 0 are of registers of their own, which
 // the first product does not read.
 // CHECK: llvm.mlir.global internal @kiln_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK-LABEL: @rows
-// CHECK: llvm.inline_asm has_side_effects "{ .reg .b64 b<2>; .reg .pred adds; add.u64 b1, $16, 2; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$8, $9, $10, $11}, $16, 1, 1, 1, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$12, $13, $14, $15}, b1, 1, 1, 1, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }", "=f,=f,=f,=f,0,1,2,3,r,r,r,r,r,r,r,r,l,~{memory}"
+// CHECK: llvm.inline_asm has_side_effects "{ .reg .b64 b<2>; .reg .pred adds; add.u64 b1, $16, 2; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$8, $9, $10, $11}, $16, 1, 1, 1, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$12, $13, $14, $15}, b1, 1, 1, 1, 0; wgmma.commit_group.sync.aligned; }", "=f,=f,=f,=f,0,1,2,3,r,r,r,r,r,r,r,r,l,~{memory}"
 // CHECK: llvm.inline_asm has_side_effects "{ .reg .b64 b<2>; .reg .pred adds; setp.ne.u64 adds, $12, $12; add.u64 b1, $12, 64; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$4, $5, $6, $7}, $12, adds, 1, 1, 1; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$8, $9, $10, $11}, b1, 1, 1, 1, 1; {{.*}}", "=&f,=&f,=&f,=&f,r,r,r,r,r,r,r,r,l,~{memory}"
 llvm.func @rows(%a: vector<16xbf16>, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
   %base = simt.shared_base {bytes = 4096 : i64}
