@@ -14,6 +14,7 @@ AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorR
   Operand bytes = mask.mask;
   bytes.broadcast = 2;
   const NamedExtents e = checkOperands(attentionKernel, {q, k, v, o, lse, mask.ranges, bytes}, plan);
+  checkOperands(attentionBackwardKernel, {q, k, {}, {}, {}, {}, mask.columnRanges}, plan);
   const AttentionExtents s = {e["B"], e["H"], e["Hk"], e["Tq"], e["Tk"], e["D"]};
   if (s.Hk < 1 || s.H % s.Hk != 0)
     throw Error("'" + std::string(plan) + "': expected the number of heads of 'k' to divide that of 'q', but got " +
@@ -163,7 +164,7 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   const AttentionExtents s = expectHeads(plan, q, k, v, o, lse, mask, scale);
   checkOperands(attentionBackwardKernel, {q, k, v, o, dout, lse, mask.columnRanges, {}, {}, {}, dq, dk, dv});
   if (mask.ranges.has_value() != mask.columnRanges.has_value())
-    throw Error("'attention_backward': 'ranges' and 'columnRanges' require each other, but got only one of them");
+    throw Error("'attention_backward': 'ranges' and 'column_ranges' require each other, but got only one of them");
   AttentionConfig chosen = configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);
   if (!config)
     chosen.longestFirst = takesLongestFirst(target, s, saved.q.type, mask.causal);

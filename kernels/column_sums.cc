@@ -40,6 +40,7 @@ Plan planColumnSums(const Target &target, const TensorRef &x, const TensorRef &o
   checkOperands(columnSumsKernel, {x});
   const int64_t N = x.extents[0], C = x.extents[1];
   expectShape("column_sums", "out", out, {C});
+  checkOperands(sumPartialsKernel, {{}, out.reshape({1, C})}, "column_sums");
   const ColumnSumsConfig chosen = config.value_or(pickColumnSums(target, N, C));
   const int64_t parts = cdiv(N, chosen.rows);
   return {.launches = {{&columnSumsKernel,

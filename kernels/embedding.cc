@@ -181,7 +181,7 @@ Plan planPositionGradient(const Target &target, const TensorRef &dout, const Ten
   const char *plan = "position_gradient";
   checkOperands(positionGradientKernel, {{}, dwpe});
   expectPositions(plan, "dwpe", dwpe, T);
-  const int64_t C = dwpe.extents[1], N = C ? dout.count() / C : 0;
+  const int64_t C = dwpe.extents[1], N = dout.rank() == 2 ? dout.extents[0] : 0;
   expectShape(plan, "dout", dout, {N, C});
   if (N % T != 0)
     throw Error("'position_gradient': expected 'dout' to have whole sequences of " + std::to_string(T) +

@@ -285,6 +285,8 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
                            const TensorRef &dbeta, LayerNormAccumulate accumulate, const LayerNormOptions &options,
                            const std::optional<LayerNormBackwardConfig> &config) {
   const char *plan = "layernorm_backward";
+  checkOperands(layernormBackwardKernel, {{}, x}); // names the extents by x
+  expectShape(plan, "dout", dout, x.extents);
   checkOperands(layernormBackwardKernel, {dout, x, ifAffine(options, gamma), mean, rstd, accumulate.residual, dx});
   expectOptions(plan, x, options);
   if (options.affine) {

@@ -37,6 +37,8 @@ static void outliers(View record, View window, Tile lossFactor, Tile lossLimit, 
   store(record, {static_cast<int>(StepField::applied)}, where(either, 0.0, cast(sound, f32)));
 }
 
+static_assert(stepFields == 16 && outlierWindow == 128, "texts of registrations have these numbers");
+
 const Kernel outliersKernel =
     kernel("outliers", outliers,
            {"record (16) f32, of a step", "window (3, 128) f32, losses, norms, the next place",

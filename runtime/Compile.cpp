@@ -19,6 +19,7 @@
 #include "runtime/ContextPool.h"
 #include "runtime/Stages.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm-c/Core.h"
 
@@ -172,14 +173,17 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
 }
 
 /// The text that is hashed: the module, `withLines` with the source lines that become part of the object; lines of
-/// checks are in it always. It is in the form that prints fastest.
+/// checks and of loops that may wait are in it always. It is in the form that prints fastest.
 static std::string textOf(mlir::ModuleOp module, bool withLines) {
   std::string text;
   llvm::raw_string_ostream out(text);
   const auto flags = mlir::OpPrintingFlags().assumeVerified().useLocalScope().printGenericOpForm();
   module.print(out, mlir::OpPrintingFlags(flags).enableDebugInfo(withLines));
   if (!withLines)
-    module.walk([&](tile::CheckOp check) { out << "// check at " << check.getLoc() << "\n"; });
+    module.walk([&](mlir::Operation *op) {
+      if (mlir::isa<tile::CheckOp, mlir::scf::WhileOp>(op))
+        out << "// line of " << op->getLoc() << "\n";
+    });
   return text;
 }
 

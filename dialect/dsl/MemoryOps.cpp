@@ -200,14 +200,29 @@ void device_assert(At condition, const std::string &message) {
   call.emit<tile::CheckOp>(value, message);
 }
 
+/// Records the parts of a conjunction that the compiler reads: comparisons of integers. A device that checks a false
+/// assumption also runs the code behind it, where a wrong remainder is found by other checks, and a wrong range could
+/// make a loop endless. There only remainders are recorded.
+static void promise(Call &call, mlir::Value truth, bool isChecked) {
+  if (auto both = truth.getDefiningOp<mlir::arith::AndIOp>()) {
+    promise(call, both.getLhs(), isChecked);
+    promise(call, both.getRhs(), isChecked);
+  }
+  auto compare = truth.getDefiningOp<mlir::arith::CmpIOp>();
+  if (compare && compare.getLhs().getType().isInteger() &&
+      (!isChecked || compare.getLhs().getDefiningOp<tile::RemOp>()))
+    call.emit<tile::AssumeOp>(truth);
+}
+
 void assume(At condition) {
   Call call("assume", condition.loc);
   const mlir::Value truth = call.truth(condition, "condition");
   if (!truth)
     return;
-  if (call.tracer.checksAssumptions())
+  const bool isChecked = call.tracer.checksAssumptions();
+  if (isChecked)
     call.emit<tile::CheckOp>(truth, "an assumption is false");
-  call.emit<tile::AssumeOp>(truth);
+  promise(call, truth, isChecked);
 }
 
 } // namespace kiln

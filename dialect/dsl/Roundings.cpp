@@ -38,7 +38,14 @@ static Tile saturated(const Line &at, const Tile &x, Type type) {
 }
 
 /// The float type in which operands of type `from`, except integers of 64 bits, are compared with results.
-static Type exactTypeOf(Type from) { return !isFloat(from) || from == f64 ? f64 : f32; }
+static Type exactTypeOf(Type from) { return from == f64 || (!isFloat(from) && bytesOf(from) > 2) ? f64 : f32; }
+
+/// Whether the float `type` has every number of `from`.
+static bool holds(Type type, Type from) {
+  const bool isLong = !isFloat(from) && bytesOf(from) == 8;
+  return type == from || (bytesOf(from) == 1 && bytesOf(type) > 1) ||
+         (!isLong && bytesOf(type) >= bytesOf(exactTypeOf(from)));
+}
 
 /// The nearest number, or the one before it if that one is beyond x.
 static Truncated truncateNearest(const Line &at, const Tile &near, const Tile &isAbove, const Tile &isBelow,
@@ -109,9 +116,7 @@ Tile cast(At x, Type type, Rounding rounding) {
   if (isFloat(from) && isInteger(type))
     return roundWhole(at, call.result(bytesOf(from) == 1 ? call.cast(source, f32) : source), type, rounding);
   const bool isLong = !isFloat(from) && bytesOf(from) == 8;
-  const bool isExact =
-      from == boolean || !isFloat(type) || type == from || (!isLong && bytesOf(type) >= bytesOf(exact));
-  if (rounding == Rounding::nearest || isExact)
+  if (rounding == Rounding::nearest || from == boolean || !isFloat(type) || holds(type, from))
     return call.result(call.cast(source, type));
   if (isLong) {
     const Tile whole = saturated(at, call.result(source), type);
@@ -152,7 +157,7 @@ Tile stochastic_round(At x, Type type, At bits) {
     call.expected() << "random bits that broadcast to " << describe(source) << ", but got " << describe(random);
     return call.poison();
   }
-  if (type == from || bytesOf(type) >= bytesOf(exact))
+  if (holds(type, from))
     return call.result(call.cast(source, type));
   const Tile real = saturated(at, call.result(call.cast(source, exact)), type);
   const Tile chance = call.result(call.cast(call.broadcast(random, shapeOf(source)), u32));

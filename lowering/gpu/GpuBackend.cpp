@@ -145,7 +145,9 @@ std::shared_ptr<const Backend> openBackend(const std::string &name) {
   if (!llvm::StringRef(name).starts_with("sm_"))
     return nullptr;
   llvm::StringRef architecture = name;
-  const bool checked = architecture.consume_back(checkedSuffix), cubin = architecture.consume_back(cubinSuffix);
+  bool checked = architecture.consume_back(checkedSuffix);
+  const bool cubin = architecture.consume_back(cubinSuffix);
+  checked |= architecture.consume_back(checkedSuffix); // in any order
   if (const GpuTarget *target = gpuNamed(architecture.str()))
     return std::make_shared<GpuBackend>(*target, cubin, checked);
   const auto names = llvm::map_range(gpuTargets(), [](const GpuTarget &target) { return target.architecture; });

@@ -9,7 +9,7 @@
 //                                                   acc = multiply_rows d, K plus acc'
 //
 // Products complete in the order in which they begin. So the first wait of an iteration is also one for the products of
-// the iteration before, and returns their accumulators.
+// the iteration before, and returns their accumulators, unless these are used before.
 
 #include "lowering/gpu/ScheduleProducts.h"
 
@@ -22,15 +22,31 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
+/// PTX's limit of the products that wgmma.wait_group leaves pending.
+static constexpr int64_t mostPending = 7;
+
+/// Whether no register of `tile` gets its value in an iteration before one of `products` is complete. Where the side of
+/// a selection is known at compile time, the registers of the other side are not written.
+static bool follows(Value tile, scf::ForOp loop, ArrayRef<Operation *> products) {
+  Operation *const op = tile.getDefiningOp();
+  if (!op || !loop->isProperAncestor(op))
+    return false;
+  if (llvm::is_contained(products, op))
+    return true;
+  const auto here = [&](Value value) { return follows(value, loop, products); };
+  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    const Value yes = select.getTrueValue(), no = select.getFalseValue();
+    const auto isSafe = [&](Value value) { return loop.isDefinedOutsideOfLoop(value) || here(value); };
+    return here(select.getCondition()) || (isSafe(yes) && isSafe(no) && (here(yes) || here(no)));
+  }
+  if (OpTrait::hasElementwiseMappableTraits(op))
+    return llvm::any_of(op->getOperands(), here);
+  return isa<simt::ConvertOp, tile::ReshapeOp, tile::TransposeOp>(op) && here(op->getOperand(0));
+}
+
 bool mayRunOn(scf::ForOp loop, Operation *product, ArrayRef<Operation *> products) {
-  if (!product->hasOneUse() || *product->user_begin() != loop.getBody()->getTerminator())
-    return false;
-  SetVector<Operation *> before;
-  BackwardSliceOptions options;
-  options.filter = [&](Operation *op) { return loop->isProperAncestor(op); };
-  if (failed(getBackwardSlice(product->getOperand(0), &before, options)))
-    return false;
-  return llvm::any_of(before, [&](Operation *op) { return llvm::is_contained(products, op); });
+  return product->hasOneUse() && *product->user_begin() == loop.getBody()->getTerminator() &&
+         follows(product->getOperand(0), loop, products);
 }
 
 /// The tiles that a product takes: its rows, and its accumulator if it has one.
@@ -39,19 +55,29 @@ static SmallVector<Value> tilesOf(Operation *product) {
                                 [](Value operand) { return isa<RankedTensorType>(operand.getType()); });
 }
 
-/// Moves `op` up to its last operand, but not above `begin`, and so what it is computed from.
-static void moveUp(Operation *op, Operation *begin, SmallPtrSetImpl<Operation *> &moved) {
+/// Moves `op` and the operations that it is computed from up to `begin` in their order, each after its last operand.
+static void moveUp(Operation *op, Operation *begin) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  options.filter = [&](Operation *from) {
+    return from->getBlock() == op->getBlock() && begin->isBeforeInBlock(from) &&
+           (from == op || (isPure(from) && from->getNumRegions() == 0));
+  };
+  [[maybe_unused]] const LogicalResult result = getBackwardSlice(op, &slice, options);
+  assert(succeeded(result));
+  SmallVector<Operation *> inOrder(slice.getArrayRef());
+  llvm::sort(inOrder, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   Operation *after = begin;
-  for (const Value operand : op->getOperands()) {
-    Operation *const from = operand.getDefiningOp();
-    if (!from || from->getBlock() != op->getBlock())
-      continue;
-    if (begin->isBeforeInBlock(from) && isPure(from) && from->getNumRegions() == 0 && moved.insert(from).second)
-      moveUp(from, begin, moved);
-    if (after->isBeforeInBlock(from))
-      after = from;
+  for (Operation *each : inOrder) {
+    for (const Value operand : each->getOperands())
+      if (Operation *const from = operand.getDefiningOp();
+          from && from->getBlock() == each->getBlock() && after->isBeforeInBlock(from))
+        after = from;
+    each->moveAfter(after);
+    after = each;
   }
-  op->moveAfter(after);
 }
 
 /// The first operation of `block` that uses one of `values`.
@@ -71,7 +97,8 @@ static void waitFor(ArrayRef<Value> values, Operation *from, Operation *use) {
     pending += beginsProduct(op);
   OpBuilder builder(use);
   const TypeRange types = ValueRange(values).getTypes();
-  auto wait = simt::WaitMultiplyOp::create(builder, values.front().getLoc(), types, pending, values);
+  auto wait =
+      simt::WaitMultiplyOp::create(builder, values.front().getLoc(), types, std::min(pending, mostPending), values);
   for (const auto [before, after] : llvm::zip_equal(values, wait.getResults()))
     Value(before).replaceUsesWithIf(after, [&](OpOperand &each) {
       return each.getOwner() != wait && wait->getBlock()->findAncestorOpInBlock(*each.getOwner());
@@ -85,9 +112,10 @@ Operation *scheduleProducts(scf::ForOp loop, Operation *begin, ArrayRef<Operatio
   Operation *last = begin, *lastAtBegin = begin;
   for (Operation *product : products) {
     const bool isAtBegin = last == lastAtBegin && llvm::all_of(tilesOf(product), isOutside);
-    SmallPtrSet<Operation *, 16> moved;
-    moveUp(product, last, moved);
-    last = product;
+    if (last->isBeforeInBlock(product)) { // else it begins before the product that `begin` waits for
+      moveUp(product, last);
+      last = product;
+    }
     if (isAtBegin)
       lastAtBegin = product;
   }
@@ -99,7 +127,7 @@ Operation *scheduleProducts(scf::ForOp loop, Operation *begin, ArrayRef<Operatio
     carried.push_back(loop.getRegionIterArg(index));
     results.push_back(loop.getResult(index));
   }
-  if (Operation *const use = firstUse(body, carried); use->isBeforeInBlock(products.front()))
+  if (Operation *const use = firstUse(body, carried); !products.front()->isBeforeInBlock(use))
     waitFor(std::exchange(carried, {}), &body.front(), use);
   for (Operation *product : products)
     if (!llvm::is_contained(runOn, product)) {

@@ -2,6 +2,8 @@
 //
 //     for (Tile n : repeat_while([&] { return atomic_load(flag, {0}) == 0; })) {}
 //     // calls kiln_waits() at the end of each iteration
+//
+// The loops around it call it, too: if the wait is ended, so are they.
 
 #include "lowering/Abi.h"
 #include "lowering/Passes.h"
@@ -27,18 +29,24 @@ static bool isIndependent(Value value, Block *body) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isIndependent(operand, body); });
 }
 
-/// The operand of the loop's yield that says whether another iteration follows; null if the loop does not only wait.
-static OpOperand *conditionOfWait(scf::WhileOp loop) {
-  Block *const body = &loop.getAfter().front();
+/// The operand of the loop's yield that says whether another iteration follows; null if there is none.
+static OpOperand *conditionOf(scf::WhileOp loop) {
   const auto carried = dyn_cast<BlockArgument>(loop.getConditionOp().getCondition());
   if (!carried || carried.getOwner() != &loop.getBefore().front())
     return nullptr;
+  return &loop.getYieldOp()->getOpOperand(carried.getArgNumber());
+}
+
+/// Whether the loop only waits: it reads, changes nothing, and ends by what it reads.
+static bool onlyWaits(scf::WhileOp loop) {
+  Block *const body = &loop.getAfter().front();
   const auto reads = [](Operation &op) { return isa<tile::AtomicLoadOp>(op); };
-  const auto isHarmless = [&](Operation &op) { return reads(op) || (isPure(&op) && op.getNumRegions() == 0); };
-  if (llvm::none_of(*body, reads) || !llvm::all_of(body->without_terminator(), isHarmless))
-    return nullptr;
-  OpOperand &again = loop.getYieldOp()->getOpOperand(carried.getArgNumber());
-  return isIndependent(again.get(), body) ? &again : nullptr;
+  const auto isHarmless = [&](Operation &op) {
+    return reads(op) || isa<tile::AssumeOp, tile::CheckOp>(op) || (isPure(&op) && op.getNumRegions() == 0);
+  };
+  OpOperand *const again = conditionOf(loop);
+  return again && llvm::any_of(*body, reads) && llvm::all_of(body->without_terminator(), isHarmless) &&
+         isIndependent(again->get(), body);
 }
 
 namespace {
@@ -46,22 +54,36 @@ struct WatchWaits : impl::WatchWaitsBase<WatchWaits> {
   using WatchWaitsBase::WatchWaitsBase;
 
   void runOnOperation() override {
+    SmallVector<scf::WhileOp> waits;
+    llvm::SetVector<scf::WhileOp> around;
+    getOperation().walk([&](scf::WhileOp loop) {
+      if (!onlyWaits(loop))
+        return;
+      waits.push_back(loop);
+      for (auto outer = loop->getParentOfType<scf::WhileOp>(); outer; outer = outer->getParentOfType<scf::WhileOp>())
+        around.insert(outer);
+    });
+    for (scf::WhileOp loop : waits)
+      watch(loop, /*isWait=*/true);
+    for (scf::WhileOp loop : around)
+      watch(loop, /*isWait=*/false);
+  }
+
+  void watch(scf::WhileOp loop, bool isWait) {
+    OpOperand *const again = conditionOf(loop);
+    if (!again)
+      return;
     ConsoleSymbols symbols(getOperation());
     const Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64);
-    getOperation().walk([&](scf::WhileOp loop) {
-      OpOperand *const again = conditionOfWait(loop);
-      if (!again)
-        return;
-      symbols.declare(abi::waits, {pointer, i64, i64}, i64);
-      OpBuilder b(loop.getYieldOp());
-      const Location loc = loop.getLoc();
-      const Value arguments[] = {textAddress(b, loc, symbols.text(whereOf(loc))), emitLinearProgram(b, loc),
-                                 arith::ExtUIOp::create(b, loc, i64, again->get())};
-      const Value never = func::CallOp::create(b, loc, abi::waits, TypeRange{i64}, arguments).getResult(0);
-      const Value zero = arith::ConstantIntOp::create(b, loc, 0, 64);
-      const Value waits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, never, zero);
-      again->set(arith::AndIOp::create(b, loc, again->get(), waits));
-    });
+    symbols.declare(abi::waits, {pointer, i64, i64}, i64);
+    OpBuilder b(loop.getYieldOp());
+    const Location loc = loop.getLoc();
+    const Value zero = arith::ConstantIntOp::create(b, loc, 0, 64);
+    const Value waits = isWait ? arith::ExtUIOp::create(b, loc, i64, again->get()) : zero;
+    const Value arguments[] = {textAddress(b, loc, symbols.text(whereOf(loc))), emitLinearProgram(b, loc), waits};
+    const Value never = func::CallOp::create(b, loc, abi::waits, TypeRange{i64}, arguments).getResult(0);
+    const Value goesOn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, never, zero);
+    again->set(arith::AndIOp::create(b, loc, again->get(), goesOn));
   }
 };
 } // namespace

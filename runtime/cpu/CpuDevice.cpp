@@ -139,7 +139,8 @@ void CpuDevice::launch(const Executable &executable, const uint64_t *block) {
     void *const scratch = reserveScratch(scratchBytes);
     if (scratchBytes > 0 && !scratch)
       outOfMemory = true;
-    for (int64_t begin; !outOfMemory && (begin = next.fetch_add(chunk, std::memory_order_relaxed)) < programs;)
+    for (int64_t begin;
+         !outOfMemory && !watch.hasGivenUp() && (begin = next.fetch_add(chunk, std::memory_order_relaxed)) < programs;)
       for (int64_t program = begin, end = std::min(begin + chunk, programs); program < end; ++program)
         function(block, program, scratch);
   });
@@ -148,12 +149,14 @@ void CpuDevice::launch(const Executable &executable, const uint64_t *block) {
                             "threads on device '{}'",
                             kernel.kernel(), scratchBytes, team, deviceName),
                 Fault::device);
-  if (const std::optional<WaitWatch::Stuck> stuck = watch.stuck())
+  if (const std::optional<WaitWatch::Stuck> stuck = watch.stuck()) {
+    checks.take(); // programs that ended early
     throw Error(
         fmt::format("kernel '{}' at {}: program {} waits forever: device '{}' runs {} programs at a time, all of "
                     "them wait, and the others have ended or cannot begin; a program may only wait for programs "
                     "with lower numbers",
-                    kernel.kernel(), stuck->where, stuck->program, deviceName, team));
+                    kernel.kernel(), stuck->where, stuck->program, deviceName, stuck->threads));
+  }
 }
 
 std::vector<std::string> cpuDevices() { return {"cpu", "cpu:generic", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:amx"}; }

@@ -53,8 +53,10 @@ bool WaitWatch::isStuck(Waiter &waiter) {
 int64_t WaitWatch::waits(const char *where, int64_t program, bool again) {
   Waiter &waiter = mine;
   WaitWatch *const watch = waiter.watch;
-  if (!watch || (!again && !waiter.isWaiting))
+  if (!watch)
     return 0;
+  if (!again && (watch->gaveUp || !waiter.isWaiting))
+    return watch->gaveUp;
   if (again != waiter.isWaiting) {
     waiter.isWaiting = again;
     watch->change(0, again ? 1 : -1);
@@ -68,12 +70,12 @@ int64_t WaitWatch::waits(const char *where, int64_t program, bool again) {
   }
   ++waiter.iterations;
   if (!watch->gaveUp && (waiter.iterations == 1 || waiter.iterations % glance == 0) && watch->isStuck(waiter))
-    watch->gaveUp = true;
+    watch->gaveUp = true; // and all that are present wait
   if (!watch->gaveUp)
     return 0;
   const std::lock_guard lock(watch->mutex);
   if (!watch->first || program < watch->first->program)
-    watch->first = Stuck{where, program};
+    watch->first = Stuck{where, program, watch->present};
   return 1;
 }
 

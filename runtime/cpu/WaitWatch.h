@@ -29,11 +29,15 @@ public:
   struct Stuck {
     std::string where; // file:line of the loop
     int64_t program = 0;
+    int threads = 0; // that took part
   };
   /// The waiting program with the lowest number, if the launch was stuck. Its results are then of no use.
   std::optional<Stuck> stuck() const { return first; }
+  /// Whether waits are ended. No further program may begin.
+  bool hasGivenUp() const { return gaveUp; }
 
-  /// kiln_waits() of the calling thread.
+  /// kiln_waits() of the calling thread: whether its loop must end. `again` says that the loop only waits and would go
+  /// on.
   static int64_t waits(const char *where, int64_t program, bool again);
 
 private:

@@ -366,6 +366,8 @@ void Simulator::synchronize() {
   if (faults.empty())
     return;
   std::string text = std::exchange(faults, {});
+  if (failed)
+    text = *failed + "\n" + text; // often their cause
   if (const int64_t later = std::exchange(laterFaulty, 0))
     text += fmt::format("\nand faults in {} later launch{}", later, later == 1 ? "" : "es");
   throw Error(text);

@@ -245,7 +245,7 @@ TEST(Plan, AttentionsOperandsFit) {
       [&] { planAttentionBackward(cpu, saved, heads, heads, heads, 1, {.columnRanges = tensor({2, 12, 2}, i32)}); },
       "'attention_backward': expected 'column_ranges' of shape 2x10x2, but got 2x12x2");
   expectMessage([&] { planAttentionBackward(cpu, saved, heads, heads, heads, 1, {.ranges = ranges}); },
-                "'attention_backward': 'ranges' and 'columnRanges' require each other, but got only one of them");
+                "'attention_backward': 'ranges' and 'column_ranges' require each other, but got only one of them");
   expectMessage([&] { planAttentionBackward(cpu, saved, heads, heads, heads, -1); },
                 "'attention_backward': expected 'scale' to be above 0, but got -1.000000");
 }

@@ -280,6 +280,38 @@ TEST_P(Console, FalseAssumptionsAreReported) {
     EXPECT_NO_THROW(device->synchronize());
 }
 
+// The report of a false assumption comes before those of accesses that rely on it.
+TEST_P(Console, FalseAssumptionsAreReportedFirst) {
+  if (!device->backend().facts().checksAssumptions)
+    return; // results are undefined
+  const Tensor starts = tensor(i32, {1}, {1}), x = counting(i32, {1024}, 1), y(device, i32, {512});
+  launch(copyBlocksKernel, {starts.ref(), x.ref(), y.ref()}, "", 1);
+  try {
+    device->synchronize();
+    FAIL() << "expected an error";
+  } catch (const Error &error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("check failed: an assumption is false")) << error.what();
+  }
+}
+
+// Where assumptions are checked, a false range does not make a loop endless.
+void stepBy(View x, Tile n) {
+  Tile sum = 0, step = load(x, {0});
+  assume(step > 0);
+  for (Tile k : range(0, n, step))
+    sum += k;
+  store(x, {0}, cast(sum, i32));
+}
+const Kernel stepByKernel = kernel("step_by", stepBy);
+
+TEST_P(Console, FalseRangesEnd) {
+  if (!device->backend().facts().checksAssumptions)
+    return; // results are undefined
+  const Tensor x = tensor(i32, {1}, {0});
+  launch(stepByKernel, {x.ref(), int32_t(9)}, "", 1);
+  expectError([&] { device->synchronize(); }, {"an assumption is false", "step_by"});
+}
+
 KILN_ON_THESE(Console, testDevicesAndDriver("Console", Reach::processors));
 
 } // namespace
