@@ -20,7 +20,7 @@ def main():
     for order in ORDERS:
         for kernel, wanted in (("count_zeros_wrong", expected), ("count_zeros", set())):
             done = subprocess.run(["kilnc", path, f"--kernel={kernel}", "--run", "--grid=3", "--device=simulator:sm_90a",
-                                   "--args=f32[150], i32[1]"], env=dict(os.environ, KILN_SIM=f"order={order}"),
+                                   "--args=f32[150](0), i32[1]"], env=dict(os.environ, KILN_SIM=f"order={order}"),
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             reported = {int(number) for number in re.findall(r"\.cc:(\d+): race-programs:", done.stdout)}
             if reported != wanted or (done.returncode == 0) != (not wanted):
