@@ -124,14 +124,17 @@ static constexpr size_t chunk = 1024;
 /// Writes `count` floats to `bytes`.
 static void fillFloats(char *bytes, size_t count, Type type, const Fill &fill, std::mt19937 &random) {
   std::vector<double> numbers(count, fill.low.real);
-  if (fill.high) {
+  if (fill.high)
     for (double &number : numbers)
       number += static_cast<double>(random()) * 0x1p-32 * (fill.high->real - fill.low.real);
-    fromDoubles(numbers, type, bytes);
-    numbers = toDoubles(bytes, type, static_cast<int64_t>(count));
-    for (double &number : numbers) // rounding may reach the end, which is not in the range
-      number = number < fill.high->real ? number : fill.low.real;
-  }
+  fromDoubles(numbers, type, bytes);
+  if (!fill.high)
+    return;
+  numbers = toDoubles(bytes, type, static_cast<int64_t>(count));
+  const auto isEnd = [&](double number) { return number >= fill.high->real; }; // after rounding
+  if (std::none_of(numbers.begin(), numbers.end(), isEnd))
+    return;
+  std::replace_if(numbers.begin(), numbers.end(), isEnd, fill.low.real);
   fromDoubles(numbers, type, bytes);
 }
 
