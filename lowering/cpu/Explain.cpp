@@ -5,6 +5,7 @@
 #include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
 
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -12,8 +13,10 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -33,11 +36,15 @@ private:
     int64_t loads = 0, stores = 0, masked = 0, products = 0, scalars = 0;
     VectorType widest;
     void add(Operation *op);
+    bool isEmpty() const { return loads + stores + products + scalars == 0; }
     std::string text() const;
   };
 
   static std::string counted(int64_t count, const char *one, const char *many) {
     return std::to_string(count) + " " + (count == 1 ? one : many);
+  }
+  static int64_t bitsOf(VectorType type) {
+    return type ? type.getNumElements() * int64_t{type.getElementTypeBitWidth()} : 0;
   }
   static bool isMasked(Operation *op) {
     return isa<vector::MaskedLoadOp, vector::MaskedStoreOp, vector::GatherOp, vector::ScatterOp>(op);
@@ -54,6 +61,7 @@ private:
   }
   void explain(scf::ForOp loop);
   void explain(scf::IfOp branch);
+  void explainOutside(ModuleOp module);
 
   Explanation &explanation;
   std::set<std::pair<std::string, std::string>> told;
@@ -65,15 +73,13 @@ void LoopExplainer::Counts::add(Operation *op) {
   loads += isa<vector::LoadOp, vector::MaskedLoadOp, vector::GatherOp>(op);
   stores += isa<vector::StoreOp, vector::MaskedStoreOp, vector::ScatterOp>(op);
   masked += isMasked(op);
-  products += isa<vector::FMAOp, math::FmaOp>(op) || op->getName().getDialectNamespace() == "x86vector" ||
-              op->getName().getDialectNamespace() == "amx";
+  products += isa<vector::FMAOp, math::FmaOp, amx::TileMulFOp, amx::TileMulIOp>(op) ||
+              (op->getName().getDialectNamespace() == "x86vector" && op->getName().stripDialect().contains("dot"));
   scalars += isa<memref::LoadOp, memref::StoreOp>(op);
   for (const Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes())) {
     const auto vector = dyn_cast<VectorType>(type);
-    if (!vector || vector.getRank() != 1 || vector.getElementType().isInteger(1))
-      continue;
-    const auto bits = [](VectorType v) { return v.getNumElements() * v.getElementTypeBitWidth(); };
-    if (!widest || bits(vector) > bits(widest))
+    if (vector && vector.getRank() == 1 && vector.getElementType().isIntOrFloat() &&
+        !vector.getElementType().isInteger(1) && bitsOf(vector) > bitsOf(widest))
       widest = vector;
   }
 }
@@ -105,9 +111,7 @@ void LoopExplainer::explain(scf::ForOp loop) {
     counts.add(op);
     return WalkResult::advance();
   });
-  if (counts.widest)
-    mostBits = std::max(mostBits, counts.widest.getNumElements() * int64_t{counts.widest.getElementTypeBitWidth()});
-  if (counts.loads + counts.stores + counts.products + counts.scalars == 0)
+  if (counts.isEmpty())
     return; // it goes round another one
   ++loops;
   maskedLoops += counts.masked > 0;
@@ -135,6 +139,23 @@ void LoopExplainer::explain(scf::IfOp branch) {
     tell(branch.getLoc(), "two versions: without masks for tiles that lie within the view, with masks for others");
 }
 
+/// Tells of the operations that are in no loop, those of each line and block together.
+void LoopExplainer::explainOutside(ModuleOp module) {
+  using Key = std::pair<Block *, std::string>;
+  llvm::MapVector<Key, std::pair<Location, Counts>, std::map<Key, unsigned>> places;
+  module.walk([&](Operation *op) {
+    Counts alone;
+    alone.add(op);
+    mostBits = std::max(mostBits, bitsOf(alone.widest));
+    if (alone.isEmpty() || op->getParentOfType<scf::ForOp>())
+      return;
+    const Key key(op->getBlock(), sourceLine(op->getLoc()));
+    places.try_emplace(key, op->getLoc(), Counts()).first->second.second.add(op);
+  });
+  for (const auto &[key, place] : places)
+    tell(place.first, "outside of loops: " + place.second.text());
+}
+
 void LoopExplainer::run(ModuleOp module) {
   std::string name;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -145,6 +166,7 @@ void LoopExplainer::run(ModuleOp module) {
     else if (auto branch = dyn_cast<scf::IfOp>(op))
       explain(branch);
   });
+  explainOutside(module);
   int64_t scratch = 0;
   module.walk([&](LLVM::GlobalOp global) {
     if (const auto value = dyn_cast_or_null<IntegerAttr>(global.getValueOrNull());

@@ -10,8 +10,10 @@
 //     outside    = max over the pipes of the work outside the loop
 //     alone      = memory latency + first operands + iterations · (iteration + exposed) + late loads + outside
 //     SM         = max(programs · work of a program, alone)
-//     launch     = start + max(groups of programs on the busiest SM / clock, bytes / rate of L2, bytes / rate of
-//     memory)
+//     launch     = start + max(groups of programs on the busiest SM / clock, bytes / rate of L2,
+//                              bytes from memory / rate of memory)
+//
+// Bytes from memory: none of a launch whose data fit `l2Kept`, because the level-2 cache has them; else all.
 //
 // `drained`: if the warps wait for all products that they issued, then the tensor cores drain, and the next products
 // are issued after the instructions between. Resident programs run in lockstep: while one waits for products, the

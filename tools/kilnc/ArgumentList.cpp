@@ -23,11 +23,6 @@ static ArgFacts parseOne(llvm::StringRef text, std::vector<int> &unknown) {
   const auto wrong = [&](const std::string &expected) {
     return Error(fmt::format("expected {} in --args, but got '{}'", expected, text.str()));
   };
-  if (text.contains('='))
-    throw Error(
-        fmt::format("expected types without names in --args, in the order of the parameters, but got '{}'; names "
-                    "belong to --run and --tune",
-                    text.str()));
   ArgFacts facts;
   const size_t bracket = text.find('[');
   facts.isView = bracket != llvm::StringRef::npos;

@@ -4,11 +4,12 @@
 
 #include "models/train/chart.h"
 #include "runtime/Compile.h"
+#include "runtime/Findings.h"
 #include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
+#include "tools/kilnc/ArgumentParts.h"
 #include "tools/kilnc/Expression.h"
 #include "tools/kilnc/Measure.h"
-#include "tools/kilnc/Run.h"
 #include "tools/kilnc/RunArguments.h"
 #include "tools/kilnc/Sweep.h"
 
@@ -17,6 +18,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
+#include <set>
 #include <unistd.h>
 
 namespace kiln::tools {
@@ -26,12 +29,13 @@ namespace {
 struct BenchRow {
   int64_t size = 0;
   size_t line = 0;
-  double median = 0, low = 0, high = 0; // low: 20 % of the launches took less; high: 80 %
-  double bytes = 0, flops = 0;          // of a launch
-  double ratio = 1;                     // the baseline's median by this one
+  std::string label; // with the config of KILN_FINDINGS, if it is that
+  Spread time;
+  double bytes = 0, flops = 0; // of a launch
+  double ratio = 1;            // the baseline's median by this one
 
-  double gigabytes() const { return bytes / median * 1e-3; }
-  double teraflops() const { return flops / median * 1e-6; }
+  double gigabytes() const { return bytes / time.median * 1e-3; }
+  double teraflops() const { return flops / time.median * 1e-6; }
 };
 
 /// The measurements of one size.
@@ -44,6 +48,7 @@ public:
 private:
   /// A line with what is launched.
   struct Prepared {
+    std::string label;
     std::shared_ptr<const Executable> executable;
     Grid grid;
     double flops = 0;
@@ -62,14 +67,24 @@ private:
 };
 } // namespace
 
+/// The line's label, with the config that KILN_FINDINGS has for it if there is one.
+static std::string labelOf(const BenchLine &line, const std::string &found) {
+  const std::string name = line.label.empty() && found.empty() ? "default config" : line.label;
+  if (found.empty())
+    return name;
+  return fmt::format("{}{}{} of KILN_FINDINGS", name, name.empty() ? "" : ": ", found);
+}
+
 SizeBench::SizeBench(const std::vector<BenchLine> &lines, const BenchOptions &options, const Sweep &sweep, int64_t size,
                      const std::shared_ptr<Device> &device, bool quiet)
     : repeat(options.repeat), memory(device, *lines[0].kernel, lines[0].config,
                                      parseRunArguments(*lines[0].kernel, sweep.replacedIn(options.args, size)), quiet),
       measure(*device) {
   for (const BenchLine &line : lines) {
-    const std::string config = configFor(*device, *line.kernel, memory.args, line.config);
+    const std::string found = line.config.empty() ? tuned(*device, *line.kernel, memory.args) : "";
+    const std::string &config = line.config.empty() ? found : line.config;
     Prepared one;
+    one.label = labelOf(line, found);
     one.grid = evaluateGrid(sweep.replacedIn(line.grid, size), *line.kernel, memory.args, config);
     if (!options.flops.empty())
       one.flops = static_cast<double>(
@@ -81,10 +96,12 @@ SizeBench::SizeBench(const std::vector<BenchLine> &lines, const BenchOptions &op
 
 std::vector<BenchRow> SizeBench::run(int64_t size) {
   for (Prepared &line : prepared) {
-    const double first = measure(*line.executable, line.grid, memory.args); // loads what a later launch finds loaded
+    measure(*line.executable, line.grid, memory.args); // loads what a later launch finds loaded
+    if (measure.isExact())
+      continue;
     // Enough launches in a row that the clock's overhead does not matter.
-    if (!measure.isExact())
-      line.times = static_cast<int>(std::clamp(std::ceil(500 / std::max(first, 0.01)), 1.0, 1000.0));
+    const double one = measure(*line.executable, line.grid, memory.args);
+    line.times = static_cast<int>(std::clamp(std::ceil(500 / std::max(one, 0.01)), 1.0, 1000.0));
   }
   const size_t rounds = measure.isExact() ? 1 : static_cast<size_t>(repeat);
   for (size_t round = 0; round < rounds; ++round)
@@ -96,11 +113,8 @@ std::vector<BenchRow> SizeBench::run(int64_t size) {
     if (arg.kind != Arg::Kind::scalar)
       bytes += static_cast<double>(arg.ref.bytes());
   for (size_t i = 0; i < prepared.size(); ++i) {
-    std::vector<double> &values = prepared[i].values;
-    std::sort(values.begin(), values.end());
-    const auto at = [&](double part) { return values[static_cast<size_t>(part * static_cast<double>(values.size()))]; };
-    rows.push_back({size, i, at(0.5), at(0.2), at(0.8), bytes, prepared[i].flops, 1});
-    rows.back().ratio = rows[0].median / rows.back().median;
+    rows.push_back({size, i, prepared[i].label, spreadOf(prepared[i].values), bytes, prepared[i].flops, 1});
+    rows.back().ratio = rows[0].time.median / rows.back().time.median;
   }
   return rows;
 }
@@ -117,13 +131,21 @@ struct BenchResult {
   bool isExact = false, hasFlops = false;
 
   std::string sizeName() const { return fmt::format("{}", fmt::join(sweep.names, ",")); }
+  std::set<int64_t> sizes() const;
   std::string table() const;
   std::string csv() const;
   std::string picture(const std::string &title) const;
 };
 } // namespace
 
-/// Columns of the table and of the CSV: a name each, the text of a row, whether it is aligned to the right.
+/// The sizes that have rows.
+std::set<int64_t> BenchResult::sizes() const {
+  std::set<int64_t> sizes;
+  for (const BenchRow &row : rows)
+    sizes.insert(row.size);
+  return sizes;
+}
+
 std::string BenchResult::table() const {
   std::vector<std::vector<std::string>> cells = {{}};
   const auto head = [&](const char *name) { cells[0].emplace_back(name); };
@@ -141,11 +163,11 @@ std::string BenchResult::table() const {
     std::vector<std::string> &line = cells.emplace_back();
     if (!sweep.names.empty())
       line.push_back(std::to_string(row.size));
-    line.push_back(lines[row.line].label);
-    line.push_back(fmt::format("{:.2f}", row.median));
+    line.push_back(row.label);
+    line.push_back(fmt::format("{:.2f}", row.time.median));
     if (!isExact)
-      for (const std::string &text :
-           {fmt::format("{:.2f}", row.low), fmt::format("{:.2f}", row.high), fmt::format("{:.1f}", row.gigabytes())})
+      for (const std::string &text : {fmt::format("{:.2f}", row.time.low), fmt::format("{:.2f}", row.time.high),
+                                      fmt::format("{:.1f}", row.gigabytes())})
         line.push_back(text);
     if (!isExact && hasFlops)
       line.push_back(fmt::format("{:.3f}", row.teraflops()));
@@ -177,11 +199,11 @@ std::string BenchResult::csv() const {
     for (size_t i = 0; i < sweep.names.size(); ++i)
       text += fmt::format("{},", row.size);
     std::string label;
-    for (const char c : lines[row.line].label)
+    for (const char c : row.label)
       label += c == '"' ? "\"\"" : std::string(1, c);
-    text += fmt::format("\"{}\",{:.4g}", label, row.median);
+    text += fmt::format("\"{}\",{:.9g}", label, row.time.median);
     if (!isExact)
-      text += fmt::format(",{:.4g},{:.4g},{:.4g}", row.low, row.high, row.gigabytes());
+      text += fmt::format(",{:.9g},{:.9g},{:.4g}", row.time.low, row.time.high, row.gigabytes());
     if (hasFlops && !isExact)
       text += fmt::format(",{:.4g}", row.teraflops());
     text += fmt::format(",{:.4g}\n", row.ratio);
@@ -192,37 +214,60 @@ std::string BenchResult::csv() const {
 /// Curves over the sizes: TFLOP/s, GB/s without FLOPs, cycles on a simulator. Sizes that grow eightfold or more have a
 /// logarithmic axis.
 std::string BenchResult::picture(const std::string &title) const {
-  const auto [least, most] = std::minmax_element(sweep.sizes.begin(), sweep.sizes.end());
-  const bool isLogarithmic = *most >= 8 * *least;
+  const std::set<int64_t> measured = sizes();
+  const bool isLogarithmic = *measured.rbegin() >= 8 * *measured.begin();
   const auto placeOf = [&](int64_t size) {
     return isLogarithmic ? std::log2(static_cast<double>(size)) : static_cast<double>(size);
   };
   const auto valueOf = [&](const BenchRow &row) {
-    return isExact ? row.median : hasFlops ? row.teraflops() : row.gigabytes();
+    return isExact ? row.time.median : hasFlops ? row.teraflops() : row.gigabytes();
   };
   std::vector<std::vector<CurvePoint>> curves(lines.size());
-  Span sizes, values;
+  std::vector<std::string> labels(lines.size());
+  Span places, values;
   values.add(0);
   for (const BenchRow &row : rows) {
     const CurvePoint point{placeOf(row.size), valueOf(row)};
-    sizes.add(point.at);
+    places.add(point.at);
     values.add(point.loss);
     curves[row.line].push_back(point);
+    std::string &label = labels[row.line];
+    label = label.empty() || label == row.label ? row.label : "configs of KILN_FINDINGS";
   }
+  for (std::vector<CurvePoint> &curve : curves)
+    std::stable_sort(curve.begin(), curve.end(), [](CurvePoint a, CurvePoint b) { return a.at < b.at; });
   std::vector<std::pair<double, std::string>> ticks;
-  const size_t every = (sweep.sizes.size() + 9) / 10;
-  for (size_t i = 0; i < sweep.sizes.size(); i += every)
-    ticks.emplace_back(placeOf(sweep.sizes[i]), std::to_string(sweep.sizes[i]));
-  const Panel panel(28, 260, sizes, values);
+  const size_t every = (measured.size() + 9) / 10;
+  for (size_t i = 0; const int64_t size : measured)
+    if (i++ % every == 0)
+      ticks.emplace_back(placeOf(size), std::to_string(size));
+  const Panel panel(28, 260, places, values);
   const char *const unit = isExact ? "cycles" : hasFlops ? "TFLOP/s" : "GB/s";
   std::string body = chartTitle(fmt::format("{}: {} over {}", title, unit, sizeName())) + panel.axes(ticks);
   for (size_t i = 0; i < curves.size(); ++i)
     body += drawn(panel, curves[i], curves[i], i) +
-            legend(lines[i].label, fmt::format(" {:.4g}", curves[i].back().loss), i, curves.size());
+            legend(labels[i], fmt::format(" {:.4g}", curves[i].back().loss), i, curves.size());
   return chartOf(316, body);
 }
 
-std::string benchmark(const std::vector<BenchLine> &lines, const BenchOptions &options) {
+// --- The sweep -------------------------------------------------------------------------------------------------------
+
+/// Throws Error for lines that are wrong at every size.
+static void check(const std::vector<BenchLine> &lines, const BenchOptions &options) {
+  const Kernel &first = *lines[0].kernel;
+  const std::string names = parameterNames(first);
+  for (const BenchLine &line : lines) {
+    line.kernel->configText(line.config);
+    const std::string others = parameterNames(*line.kernel);
+    if (options.args.find('=') != std::string::npos && !others.empty() && others != names)
+      throw Error(
+          fmt::format("expected kernel '{}' to have the parameters of '{}'{}, because --args names them, but it "
+                      "has{}",
+                      line.kernel->name, first.name, names, others));
+  }
+}
+
+BenchReport benchmark(const std::vector<BenchLine> &lines, const BenchOptions &options) {
   for (const std::string &file : {options.csv, options.picture})
     if (!file.empty())
       expectWritable(file);
@@ -230,30 +275,46 @@ std::string benchmark(const std::vector<BenchLine> &lines, const BenchOptions &o
   sweep.checkUsed(options.args);
   if (!options.picture.empty() && sweep.sizes.size() < 2)
     throw Error("--svg requires --sweep with two sizes or more");
-  for (const BenchLine &line : lines)
-    line.kernel->configText(line.config); // its errors are reported before the work
+  check(lines, options);
   const std::shared_ptr<Device> device = Device::open(options.device);
   const Measure measure(*device);
   BenchResult result{lines, sweep, {}, measure.unit(), measure.isExact(), !options.flops.empty()};
+  BenchReport report;
+  const bool showsProgress = ::isatty(2) && !sweep.names.empty();
   for (const int64_t size : sweep.sizes) {
-    if (::isatty(2) && !sweep.names.empty())
-      say(fmt::format("\r\033[K{}={}", result.sizeName(), size));
-    const bool isFirst = size == sweep.sizes[0];
-    SizeBench bench(lines, options, sweep, size, device, !isFirst);
-    const std::vector<BenchRow> rows = bench.run(size);
-    result.rows.insert(result.rows.end(), rows.begin(), rows.end());
+    const std::string at = sweep.names.empty() ? "" : fmt::format("{}={}", result.sizeName(), size);
+    if (showsProgress)
+      say("\r\033[K" + at);
+    const auto fail = [&](const std::exception &error, Fault fault) {
+      report.error.emplace((at.empty() ? "" : at + ": ") + messageOf(error), fault);
+    };
+    try {
+      const bool isFirst = size == sweep.sizes[0];
+      SizeBench bench(lines, options, sweep, size, device, !isFirst);
+      const std::vector<BenchRow> rows = bench.run(size);
+      result.rows.insert(result.rows.end(), rows.begin(), rows.end());
+    } catch (const Error &error) {
+      fail(error, error.fault);
+    } catch (const std::bad_alloc &error) {
+      fail(error, Fault::device);
+    }
+    if (report.error)
+      break;
   }
-  if (::isatty(2) && !sweep.names.empty())
+  if (showsProgress)
     say("\r\033[K");
+  if (result.rows.empty())
+    throw Error(*report.error);
   const std::string title = fmt::format("{} on {} ({})", lines[0].kernel->name, device->name(), device->target().name);
   if (!options.csv.empty())
     writeOutput(options.csv, result.csv());
-  if (!options.picture.empty())
+  if (!options.picture.empty() && result.sizes().size() > 1)
     writeOutput(options.picture, result.picture(title));
   const std::string how = result.isExact
                               ? "cycles in which all schedulers issue the instructions, which are no times of a GPU"
                               : fmt::format("medians of {} measurements", options.repeat);
-  return fmt::format("{}: {}\n{}", title, how, result.table());
+  report.table = fmt::format("{}: {}\n{}", title, how, result.table());
+  return report;
 }
 
 } // namespace kiln::tools

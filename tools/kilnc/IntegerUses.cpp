@@ -2,6 +2,7 @@
 
 #include "tools/kilnc/IntegerUses.h"
 
+#include "dialect/tile/SortOps.h"
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
 #include "tools/kilnc/Trace.h"
@@ -30,12 +31,17 @@ public:
   /// Follows a value; `isWhole`: it is what was loaded, at most moved or converted.
   void follow(Value value, bool isWhole);
 
+  void note(Kind kind) { use.kind = std::max(use.kind, kind); }
+
   IntegerUse use;
 
 private:
   void visit(OpOperand &operand, bool isWhole);
-  void note(Kind kind) { use.kind = std::max(use.kind, kind); }
   void noteIndex(tile::AccessOp access, int64_t axis);
+  void noteIndex(int64_t extent) {
+    use.bound = std::min(use.bound.value_or(extent), extent);
+    note(Kind::index);
+  }
   void followAlong(Operation *op, bool isWhole) {
     for (const Value result : op->getResults())
       follow(result, isWhole);
@@ -60,9 +66,7 @@ void Follower::noteIndex(tile::AccessOp access, int64_t axis) {
   const int argument = argumentOf(access.getView());
   if (argument < 0)
     return note(Kind::unknown);
-  const int64_t extent = args[static_cast<size_t>(argument)].extents[static_cast<size_t>(axis)];
-  use.bound = use.bound ? std::min(use.bound, extent) : extent;
-  note(Kind::index);
+  noteIndex(args[static_cast<size_t>(argument)].extents[static_cast<size_t>(axis)]);
 }
 
 /// Whether operations of this kind compute a value from others and decide nothing else.
@@ -84,6 +88,11 @@ void Follower::visit(OpOperand &operand, bool isWhole) {
                 : argumentOf(access.getView()) == self ? Kind::counter
                                                        : Kind::unknown);
   }
+  // Other numbers are legal, and stand for no element and no bin.
+  if (auto take = dyn_cast<tile::TakeOp>(op); take && isWhole && operand.get() == take.getIndex())
+    noteIndex(take.getSource().getType().getDimSize(static_cast<unsigned>(take.getAxis())));
+  if (auto histogram = dyn_cast<tile::HistogramOp>(op); histogram && isWhole && operand.get() == histogram.getSource())
+    noteIndex(histogram.getType().getDimSize(0));
   const bool keeps = isa<tile::MoveOp>(op) || isa<tile::CastOp>(op);
   if (keeps || computes(op))
     return followAlong(op, isWhole && keeps);
@@ -125,7 +134,7 @@ std::optional<std::vector<IntegerUse>> integerUses(const Kernel &kernel, const s
       return;
     Follower &follower = followers[static_cast<size_t>(argument)];
     if (access.isAtomic())
-      follower.use.kind = Kind::counter;
+      follower.note(Kind::counter);
     for (const Value result : access->getResults())
       follower.follow(result, true);
   });

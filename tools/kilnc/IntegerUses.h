@@ -22,7 +22,7 @@ struct IntegerUse {
     counter, // the kernel changes them in place: a sum, a counter, a lock
     unknown, // anything else
   } kind = Kind::none;
-  int64_t bound = 0;
+  std::optional<int64_t> bound; // the least extent that they index
 };
 
 /// The use of each argument; `none` for scalars and floating-point views. Nothing if the kernel does not trace, whose

@@ -6,7 +6,7 @@
 //     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'              launches it (see Run.h)
 //     kilnc axpy.cc --args='f32[?], f32[?], f32' --target=x86-64-v3,sm_90a --emit=archive -o DIR      for C (Archive.h)
 //     kilnc axpy.cc --tune --grid=y.0/block --args='f32[4096], f32[4096], 0.5'      its fastest config (see Tune.h)
-//     kilnc axpy.cc --bench --sweep=N=4096:1048576:*4 --args='f32[N], f32[N], 0.5' --grid=y.0/block     (see Bench.h)
+//     kilnc axpy.cc --bench --sweep='N=4096:65536:*4' --args='f32[N], f32[N], 0.5' --grid=y.0/block     (see Bench.h)
 //     kilnc --list                                                                 the built-in kernels
 //
 // MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
@@ -197,6 +197,8 @@ static void checkRun(const CLI::App &app, const Options &options) {
   expect(options.run || options.isBench, "requires --run or --bench", {"--repeat", "--flops"});
   expect(options.isBench, "requires --bench", {"--sweep", "--against", "--csv", "--svg"});
   expect(options.tune, "requires --tune", {"--budget", "--bucket", "--vary-results", "--exhaustive"});
+  if (launches && !options.run && options.args.find("->") != std::string::npos)
+    throw Error(fmt::format("'->' requires --run, but got '{}' with {}", options.args, mode));
   if (launches && options.launch.grid.empty())
     throw Error(fmt::format("{} requires --grid, the numbers of programs, such as --grid=8,4", mode));
   if (launches && options.file.ends_with(".mlir"))
@@ -204,17 +206,20 @@ static void checkRun(const CLI::App &app, const Options &options) {
 }
 
 namespace {
-/// A line of --against, in parts with `:` between them: a kernel file or a kernel's name, a config, `grid=…`.
+/// A line of --against, in parts with `:` between them: a file, a kernel's name, a config, `grid=…`, each at most once.
 struct Peer {
   explicit Peer(const std::string &text) {
     for (const llvm::StringRef part : llvm::split(text, ':')) {
-      const std::string piece = part.trim().str();
-      if (piece.starts_with("grid="))
-        grid = piece.substr(5);
-      else if (piece.find('=') != std::string::npos)
-        config = piece;
-      else
-        (piece.find('.') != std::string::npos ? file : kernel) = piece;
+      llvm::StringRef piece = part.trim();
+      std::string &place = piece.consume_front("grid=") ? grid
+                           : piece.contains('=')        ? config
+                           : piece.contains('.')        ? file
+                                                        : kernel;
+      if (piece.empty() || !place.empty())
+        throw Error(fmt::format("expected --against to have at most one file, kernel, config and grid, none of them "
+                                "empty, such as 'other.cc:norm:rows=8,warps=4:grid=out.0/rows', but got '{}'",
+                                text));
+      place = piece.str();
     }
   }
   std::string file, kernel, config, grid;
@@ -225,9 +230,8 @@ struct Peer {
 static void bench(const Options &options) {
   const ChosenKernel chosen(options);
   std::vector<std::unique_ptr<UserFile>> files; // of the peers; they live as long as their kernels
-  const std::string config = options.config.empty() ? "default config" : options.config;
-  std::vector<BenchLine> lines = {
-      {options.against.empty() ? chosen.kernel->name : config, chosen.kernel, options.config, options.launch.grid}};
+  std::vector<BenchLine> lines = {{options.against.empty() ? chosen.kernel->name : options.config, chosen.kernel,
+                                   options.config, options.launch.grid}};
   for (const std::string &text : options.against) {
     const Peer peer(text);
     BenchLine line{text, chosen.kernel, peer.config, peer.grid.empty() ? options.launch.grid : peer.grid};
@@ -248,7 +252,10 @@ static void bench(const Options &options) {
   settings.args = options.args;
   settings.flops = options.launch.flops;
   settings.repeat = options.launch.repeat ? options.launch.repeat : settings.repeat;
-  writeResult(benchmark(lines, settings));
+  const BenchReport report = benchmark(lines, settings);
+  writeResult(report.table);
+  if (report.error)
+    throw Error(*report.error);
 }
 
 /// Launches or tunes.

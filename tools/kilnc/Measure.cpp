@@ -2,6 +2,7 @@
 
 #include "tools/kilnc/Measure.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace kiln::tools {
@@ -19,6 +20,13 @@ double Measure::operator()(const Executable &executable, Grid grid, const std::v
   const double seconds = (marks[1] - marks[0]) / times;
   // Cycles are instructions divided by schedulers, at least a thousandth, rounded by the clock.
   return isExact() ? std::round(seconds / cycle * 1e3) * 1e-3 : seconds * 1e6;
+}
+
+Spread spreadOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t count = values.size();
+  const auto at = [&](double part) { return values[static_cast<size_t>(part * static_cast<double>(count))]; };
+  return {(values[(count - 1) / 2] + values[count / 2]) / 2, at(0.2), at(0.8)};
 }
 
 } // namespace kiln::tools

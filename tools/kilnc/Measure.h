@@ -24,4 +24,12 @@ private:
   const std::unique_ptr<DeviceClock> clock;
 };
 
+/// How measurements of one thing differ.
+struct Spread {
+  double median = 0;        // of an even number of values, the mean of the two in the middle
+  double low = 0, high = 0; // low: 20 % of the values are less; high: 80 %
+};
+/// The spread of one value or more.
+Spread spreadOf(std::vector<double> values);
+
 } // namespace kiln::tools

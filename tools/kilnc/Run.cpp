@@ -32,17 +32,17 @@ static void write(const Tensor &tensor, const std::string &path) {
 
 /// `, the median of 20 launches (20%: 0.090, 80%: 0.120 ms), 31.2 GB/s, 1.204 TFLOP/s`, after the median itself.
 static std::string measured(std::vector<double> values, const Measure &measure, double bytes, double flops) {
-  std::sort(values.begin(), values.end());
-  const auto at = [&](double part) { return values[static_cast<size_t>(part * static_cast<double>(values.size()))]; };
+  const size_t count = values.size();
+  const Spread spread = spreadOf(std::move(values));
   const double scale = measure.isExact() ? 1 : 1e-3; // ms to µs
   const char *const unit = measure.isExact() ? "cycles" : "ms";
-  std::string text = fmt::format("{:.3f} {}, the median of {} launches (20%: {:.3f}, 80%: {:.3f} {})", scale * at(0.5),
-                                 unit, values.size(), scale * at(0.2), scale * at(0.8), unit);
+  std::string text = fmt::format("{:.3f} {}, the median of {} launches (20%: {:.3f}, 80%: {:.3f} {})",
+                                 scale * spread.median, unit, count, scale * spread.low, scale * spread.high, unit);
   if (measure.isExact())
     return text;
-  text += fmt::format(", {:.1f} GB/s", bytes / at(0.5) * 1e-3);
+  text += fmt::format(", {:.1f} GB/s", bytes / spread.median * 1e-3);
   if (flops > 0)
-    text += fmt::format(", {:.3f} TFLOP/s", flops / at(0.5) * 1e-6);
+    text += fmt::format(", {:.3f} TFLOP/s", flops / spread.median * 1e-6);
   return text;
 }
 
@@ -86,7 +86,9 @@ static double launchOnce(Device &device, const Executable &executable, const Lau
   return time;
 }
 
-std::string configFor(Device &device, const Kernel &kernel, const std::vector<Arg> &args, const std::string &config) {
+/// The config, or if it is empty that of KILN_FINDINGS, which is said on stderr.
+static std::string configFor(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
+                             const std::string &config) {
   if (!config.empty())
     return config;
   const std::string found = tuned(device, kernel, args);

@@ -20,12 +20,9 @@ struct RunOptions {
   bool isBuiltIn = false; // whether the kernel is built into kilnc
 };
 
-/// The config, or if it is empty that of KILN_FINDINGS (runtime/Findings.h), which is said on stderr.
-std::string configFor(Device &device, const Kernel &kernel, const std::vector<Arg> &args, const std::string &config);
-
 /// Launches the kernel once and writes what is to be written, then `repeat` times more; a line with the time of the
 /// launch, or the median of the repeated ones, with percentiles and throughput. Compiling is not part of it. Without a
-/// config it takes that of configFor(). Throws Error; nothing is
+/// config it takes that of KILN_FINDINGS (runtime/Findings.h), which is said on stderr. Throws Error; nothing is
 /// written when the launch or one of its checks fails.
 std::string runKernel(const Kernel &kernel, const RunOptions &options);
 

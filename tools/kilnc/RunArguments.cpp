@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -117,25 +118,49 @@ std::vector<RunArgument> parseRunArguments(const Kernel &kernel, const std::stri
 
 // --- New tensors -----------------------------------------------------------------------------------------------------
 
-/// Fills a tensor with `fill`; tensors of different `seed` have different random numbers.
+/// Elements that are converted at a time.
+static constexpr size_t chunk = 1024;
+
+/// Writes `count` floats to `bytes`.
+static void fillFloats(char *bytes, size_t count, Type type, const Fill &fill, std::mt19937 &random) {
+  std::vector<double> numbers(count, fill.low.real);
+  if (fill.high)
+    for (double &number : numbers)
+      number += static_cast<double>(random()) * 0x1p-32 * (fill.high->real - fill.low.real);
+  fromDoubles(numbers, type, bytes);
+  if (!fill.high)
+    return;
+  numbers = toDoubles(bytes, type, static_cast<int64_t>(count));
+  const auto isEnd = [&](double number) { return number >= fill.high->real; }; // after rounding
+  if (std::none_of(numbers.begin(), numbers.end(), isEnd))
+    return;
+  std::replace_if(numbers.begin(), numbers.end(), isEnd, fill.low.real);
+  fromDoubles(numbers, type, bytes);
+}
+
+/// Writes `count` integers to `bytes`.
+static void fillIntegers(char *bytes, size_t count, Type type, const Fill &fill, std::mt19937 &random) {
+  const auto low = static_cast<uint64_t>(fill.low.integer), size = static_cast<uint64_t>(bytesOf(type));
+  const uint64_t span = fill.high ? static_cast<uint64_t>(fill.high->integer) - low : 1;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t number = low;
+    if (fill.high)
+      number += (uint64_t{random()} << 32 | random()) % span;
+    std::memcpy(bytes + i * size, &number, size); // its low bytes
+  }
+}
+
+/// Fills a new tensor with `fill`; tensors of different `seed` have different random numbers.
 static void fillWith(Tensor &tensor, const Fill &fill, uint32_t seed) {
   const Type type = tensor.type();
+  const bool isZero = isFloat(type) ? fill.low.real == 0 && !std::signbit(fill.low.real) : fill.low.integer == 0;
+  if (isZero && !fill.high)
+    return; // as new tensors are
   const auto count = static_cast<size_t>(tensor.count()), size = static_cast<size_t>(bytesOf(type));
-  std::vector<char> bytes(static_cast<size_t>(tensor.bytes()));
+  std::vector<char> bytes(count * size);
   std::mt19937 random(seed);
-  if (isFloat(type)) {
-    std::vector<double> numbers(count, fill.low.real);
-    if (fill.high)
-      for (double &number : numbers)
-        number += static_cast<double>(random()) * 0x1p-32 * (fill.high->real - fill.low.real);
-    fromDoubles(numbers, type, bytes.data());
-  } else {
-    const uint64_t span = fill.high ? static_cast<uint64_t>(fill.high->integer - fill.low.integer) : 1;
-    for (size_t i = 0; i < count; ++i) {
-      const uint64_t number = static_cast<uint64_t>(fill.low.integer) + (uint64_t{random()} << 32 | random()) % span;
-      std::memcpy(&bytes[i * size], &number, size); // its low bytes
-    }
-  }
+  for (size_t at = 0; at < count; at += chunk)
+    (isFloat(type) ? fillFloats : fillIntegers)(&bytes[at * size], std::min(chunk, count - at), type, fill, random);
   tensor.upload(bytes.data(), tensor.bytes());
 }
 
@@ -164,8 +189,8 @@ static Fill integersFor(const IntegerUse &use, const Kernel &kernel, size_t inde
   if (use.kind == IntegerUse::Kind::data)
     return randomValues(type);
   const int64_t most = bytesOf(type) == 8 ? INT64_MAX : (int64_t{1} << (8 * bytesOf(type) - !isUnsigned(type))) - 1;
-  if (use.kind == IntegerUse::Kind::index && use.bound > 0 && type != boolean)
-    return {Arg(0).as(type), Arg(std::min(use.bound, most)).as(type)};
+  if (use.kind == IntegerUse::Kind::index && use.bound.value_or(0) > 0 && type != boolean)
+    return {Arg(0).as(type), Arg(std::min(*use.bound, most)).as(type)};
   if (use.kind == IntegerUse::Kind::unknown && !quiet)
     say(fmt::format("kilnc: {} holds zeros, because the kernel may compute positions or numbers of iterations from its "
                     "integers; give a file or a range, such as {}[{}](0..8)\n",

@@ -1,15 +1,14 @@
-// The arguments of --run and --tune: arrays in files, new tensors, and numbers.
+// The arguments of --run, --tune and --bench: arrays in files, new tensors, and numbers.
 //
 // An argument is a .npy file, a new tensor, or a number: `3` is i64, `2.5` f32, `true` boolean, and `bf16(2.5)` as it
-// says. `->FILE` writes a tensor to a file after the launch. Arguments come in the order of the kernel's parameters,
-// and `name=` gives one to the parameter of that name.
+// says. With --run, `->FILE` writes a tensor to a file after the launch. Arguments come in the order of the kernel's
+// parameters, and `name=` gives one to the parameter of that name.
 //
 // A new tensor, with fixed seeds:
 //
 //     f32[64x128]            random numbers from -1 to 1, or zeros if `->` writes the tensor to a file
-//     i32[64]                random positions, if the kernel uses the integers as such and for nothing else; small
-//     random
-//                            integers if they only decide values; else zeros, which a note says
+//     i32[64]                random positions, if the kernel uses the integers as such; small random integers if they
+//                            only decide values; else zeros
 //     f32[64](0)             this number everywhere
 //     i32[64](0..128)        random numbers from 0 to below 128
 

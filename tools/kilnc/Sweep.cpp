@@ -93,7 +93,9 @@ std::string Sweep::replacedIn(const std::string &text, int64_t size) const {
     }
     const std::string word = text.substr(at, end - at);
     const StringRef rest = StringRef(text).substr(end);
-    const bool isParameter = rest.ltrim().starts_with("=") || rest.starts_with(".") || (at > 0 && text[at - 1] == '.');
+    const bool dotBefore = at > 0 && text[at - 1] == '.' && !(at > 1 && text[at - 2] == '.');
+    const bool dotAfter = rest.starts_with(".") && !rest.starts_with("..");
+    const bool isParameter = rest.ltrim().starts_with("=") || dotBefore || dotAfter;
     result += llvm::is_contained(names, word) && !isParameter ? std::to_string(size) : word;
     at = end;
   }

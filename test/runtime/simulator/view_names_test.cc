@@ -9,13 +9,15 @@ using simulator::ViewNames;
 
 namespace {
 
-/// A dense matrix, one with gaps between its rows, a transposed one, one whose rows repeat, and an empty view.
+/// A dense matrix, one with gaps between its rows, a transposed one, one whose rows repeat, one whose rows go down in
+/// memory, and an empty view.
 ViewNames views() {
   ViewNames names;
   names.add({"out", f32, 0x1000, {4, 64}, {64, 1}});
   names.add({"padded", f16, 0x2000, {3, 5}, {8, 1}});
   names.add({"turned", f32, 0x3000, {3, 5}, {1, 3}});
   names.add({"row", f32, 0x4000, {7, 2}, {0, 1}});
+  names.add({"flipped", f32, 0x7400, {5, 64}, {-64, 1}});
   names.add({"empty", f32, 0x5000, {0}, {1}});
   return names;
 }
@@ -27,6 +29,17 @@ TEST(ViewNames, NameElements) {
   EXPECT_EQ(views().textOf(0x2000 + 2 * (2 * 8 + 4)), "0x2028 (padded[2, 4] of f16[3x5])");
   EXPECT_EQ(views().textOf(0x3000 + 4 * (2 + 3 * 4)), "0x3038 (turned[2, 4] of f32[3x5])");
   EXPECT_EQ(views().textOf(0x4004), "0x4004 (row[0, 1] of f32[7x2])");
+  EXPECT_EQ(views().textOf(0x7000 + 4 * 3), "0x700c (flipped[4, 3] of f32[5x64])");
+  EXPECT_EQ(views().textOf(0x7400), "0x7400 (flipped[0, 0] of f32[5x64])");
+}
+
+// An element of an array that is two arguments has two names.
+TEST(ViewNames, NameAllViews) {
+  ViewNames names;
+  names.add({"x", f32, 0x1000, {64}, {1}});
+  names.add({"other", f32, 0x2000, {64}, {1}});
+  names.add({"out", f32, 0x1000, {64}, {1}});
+  EXPECT_EQ(names.textOf(0x100c), "0x100c (x[3] of f32[64], also out[3] of f32[64])");
 }
 
 // An address between rows, before a view, behind it or of no view stays an address.
@@ -40,6 +53,8 @@ TEST(ViewNames, NameWhatWouldLieOutside) {
   EXPECT_EQ(views().textOutside(0x1400), "0x1400 (out[4, 0] of f32[4x64])");
   EXPECT_EQ(views().textOutside(0x1000 - 4), "0xffc (out[-1, 63] of f32[4x64])");
   EXPECT_EQ(views().textOutside(0x3000 + 4 * 16), "0x3040 (turned[1, 5] of f32[3x5])");
+  EXPECT_EQ(views().textOutside(0x7000 - 4), "0x6ffc (flipped[5, 63] of f32[5x64])");
+  EXPECT_EQ(views().textOutside(0x7000 + 4 * 5 * 64), "0x7500 (flipped[-1, 0] of f32[5x64])");
   EXPECT_EQ(views().textOutside(0x90000000), "0x90000000");
 }
 

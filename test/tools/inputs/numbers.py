@@ -5,7 +5,7 @@ import ast
 import struct
 import sys
 
-CODES = {"<f4": "f", "<i4": "i", "|i1": "b", "|u1": "B", "|b1": "?", "<i8": "q"}
+CODES = {"<f2": "e", "<f4": "f", "<i4": "i", "|i1": "b", "|u1": "B", "|b1": "?", "<i8": "q"}
 
 with open(sys.argv[1], "rb") as stream:
     data = stream.read()

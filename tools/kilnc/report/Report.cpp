@@ -141,7 +141,7 @@ static Json predicted(const bench::MachineRates &machine, const bench::LaunchWor
 static Json predictionOf(const Launch &launch, const LaunchRecord &record, const GpuFacts &gpu) {
   const bench::Sample sample =
       bench::sampleOf(*record.program, *record.metrics, record.sharedBytes, bench::programsOf(launch));
-  // Without ptxas the registers of a thread are unknown: between one and the most that it may have.
+  // The registers of a thread, which ptxas chooses, are not known here: between one and the most that it may have.
   const bench::Occupancy occupancy = bench::occupancyOf(gpu, std::nullopt, sample);
   const bench::Occupancy atBest = bench::occupancyOf(gpu, 1, sample);
   const bench::LaunchWork work = bench::launchWorkOf(launch, sample, nullptr, occupancy);
