@@ -1,4 +1,4 @@
-"""Checks the numbers of a .npy file of 64: numbers.py FILE LOW HIGH LEAST, with the bounds LOW <= number < HIGH, and at
+"""Checks the numbers of a .npy file of 64: summary.py FILE LOW HIGH LEAST, with the bounds LOW <= number < HIGH, and at
 least LEAST different numbers."""
 
 import ast
