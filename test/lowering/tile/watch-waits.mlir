@@ -7,10 +7,10 @@
 // CHECK: scf.while
 // CHECK: tile.atomic_load
 // CHECK: %[[AGAIN:.*]] = arith.cmpi eq
+// CHECK: %[[WORD:.*]] = arith.extui %[[AGAIN]] : i1 to i64
 // CHECK: %[[TEXT:.*]] = llvm.mlir.addressof @[[WHERE]]
 // CHECK: %[[X:.*]] = tile.program_id 0
 // CHECK: %[[PROGRAM:.*]] = arith.addi %[[X]]
-// CHECK: %[[WORD:.*]] = arith.extui %[[AGAIN]] : i1 to i64
 // CHECK: %[[NEVER:.*]] = func.call @kiln_waits(%[[TEXT]], %[[PROGRAM]], %[[WORD]])
 // CHECK: %[[WAITS:.*]] = arith.cmpi eq, %[[NEVER]], %{{.*}}
 // CHECK: %[[MORE:.*]] = arith.andi %[[AGAIN]], %[[WAITS]]
