@@ -49,28 +49,12 @@ unsigned assumedZeroBits(Value value) {
 
 /// LLVM's name of a predicate.
 static llvm::CmpInst::Predicate predicateOf(arith::CmpIPredicate predicate) {
-  switch (predicate) {
-  case arith::CmpIPredicate::eq:
-    return llvm::CmpInst::ICMP_EQ;
-  case arith::CmpIPredicate::ne:
-    return llvm::CmpInst::ICMP_NE;
-  case arith::CmpIPredicate::slt:
-    return llvm::CmpInst::ICMP_SLT;
-  case arith::CmpIPredicate::sle:
-    return llvm::CmpInst::ICMP_SLE;
-  case arith::CmpIPredicate::sgt:
-    return llvm::CmpInst::ICMP_SGT;
-  case arith::CmpIPredicate::sge:
-    return llvm::CmpInst::ICMP_SGE;
-  case arith::CmpIPredicate::ult:
-    return llvm::CmpInst::ICMP_ULT;
-  case arith::CmpIPredicate::ule:
-    return llvm::CmpInst::ICMP_ULE;
-  case arith::CmpIPredicate::ugt:
-    return llvm::CmpInst::ICMP_UGT;
-  default:
-    return llvm::CmpInst::ICMP_UGE;
-  }
+  using llvm::CmpInst;
+  static constexpr CmpInst::Predicate names[] = {
+      CmpInst::ICMP_EQ,  CmpInst::ICMP_NE,  CmpInst::ICMP_SLT, CmpInst::ICMP_SLE, CmpInst::ICMP_SGT,
+      CmpInst::ICMP_SGE, CmpInst::ICMP_ULT, CmpInst::ICMP_ULE, CmpInst::ICMP_UGT, CmpInst::ICMP_UGE};
+  static_assert(std::size(names) == arith::getMaxEnumValForCmpIPredicate() + 1);
+  return names[static_cast<size_t>(predicate)];
 }
 
 /// The values for which a comparison of `value` with a constant is true; nothing for other operations.
