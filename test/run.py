@@ -25,6 +25,8 @@ SILENT_SECONDS = 600
 # Seconds of a case that was never timed, by the beginning or the end of its name.
 UNKNOWN_SECONDS = {".mlir": 1.0, "faults/": 60.0, ".test": 6.0, "models/": 1.5, "fuzz/": 3.0, "barriers/": 1.0, "kernels/": 0.3,
                    "runtime/semantics/": 0.4, "": 0.05}
+# Devices of the matrix, of which each turn verifies the compilations for one, and those of tests without a device.
+VERIFIED_IN_TURN = ("cpu_generic", "cpu", "simulator_sm_80", "simulator_sm_90a")
 RESULT = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([\w./]+)(?:, where .*?)? \((\d+) ms\)", re.S)
 LIT_RESULT = re.compile(r"^(PASS|FAIL|UNSUPPORTED|UNRESOLVED|TIMEOUT|XPASS): kiln :: (\S+)", re.M)
 
@@ -57,7 +59,7 @@ class GoogleTests(Batch):
         with tempfile.NamedTemporaryFile("w", suffix=".flags") as flags:
             flags.write(f"--gtest_filter={':'.join(self.own)}\n")
             flags.flush()
-            status, output = runner.execute([self.program, f"--gtest_flagfile={flags.name}", "--gtest_brief=0"])
+            status, output = runner.execute([self.program, f"--gtest_flagfile={flags.name}", "--gtest_brief=0"], self.cases)
         found = {}
         for match in RESULT.finditer(output):
             kind, case, milliseconds = match.groups()
@@ -122,15 +124,26 @@ class Runner:
         self.source, self.build = source, build
         with open(os.path.join(build, "tests.txt"), encoding="utf-8") as stream:
             (_, self.lit), *self.listed = [line.rstrip("\n").split("\t") for line in stream]
-        # The whole matrix is compiled with MLIR's verifier behind each pass, and takes nothing that was made without.
-        cache = os.path.join(build, "verified-cache" if tier == "all" else "test-cache")
-        self.environment = {**os.environ, "KILN_CACHE": cache, "XDG_CACHE_HOME": os.path.join(cache, "xdg"), "KILN_TEST_TIER": tier}
-        if tier == "all":
-            self.environment.setdefault("KILN_VERIFY", "1")
+        self.environment = {**os.environ, **self.cache("test-cache"), "KILN_TEST_TIER": tier}
         self.environment.setdefault("KILN_CACHE_BYTES", str(4 << 30))  # all that a whole run compiles
         self.running = set()
         self.times_file = os.path.join(build, "test-times.json")
         self.times = self.read(self.times_file)
+
+    def cache(self, name):
+        folder = os.path.join(self.build, name)
+        return {"KILN_CACHE": folder, "XDG_CACHE_HOME": os.path.join(folder, "xdg")}
+
+    def verified(self, case):
+        """Whether MLIR's verifier runs after each pass of what the case compiles. That is a fifth of the time."""
+        device = re.search(rf"/({'|'.join(VERIFIED_IN_TURN)})(?=_|$)", case)
+        turn = int(self.environment.get("KILN_TEST_TURN", "0"))
+        return self.environment["KILN_TEST_TIER"] == "all" and (
+            not device or device[1] == VERIFIED_IN_TURN[turn % len(VERIFIED_IN_TURN)])
+
+    def environment_of(self, cases):
+        """That of a process; what is verified takes nothing from the cache that was compiled without."""
+        return {**self.environment, **self.cache("verified-cache"), "KILN_VERIFY": "1"} if self.verified(cases[0]) else self.environment
 
     @staticmethod
     def read(path):
@@ -149,10 +162,10 @@ class Runner:
                 pass
         os._exit(128 + number)
 
-    def execute(self, words):
+    def execute(self, words, cases=("",)):
         """The exit status, None when it was silent for too long, and all that it printed."""
         with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(words, cwd=self.build, env=self.environment, stdin=subprocess.DEVNULL, stdout=output,
+            process = subprocess.Popen(words, cwd=self.build, env=self.environment_of(cases), stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, start_new_session=True)
             self.running.add(process)
             size, since, status = 0, time.monotonic(), None
@@ -220,8 +233,10 @@ class Runner:
             if kind == "gtest" and os.path.exists(words[0]):
                 program, company = words
                 cases = [case for case in self.cases_of(program) if wanted(f"{name}/{case}")]
-                for part in ([case] for case in cases) if company == "alone" else self.cut(cases, f"{name}/"):
-                    yield GoogleTests(name, program, part)
+                for verified in (True, False):
+                    alike = [case for case in cases if self.verified(f"{name}/{case}") == verified]
+                    for part in ([case] for case in alike) if company == "alone" else self.cut(alike, f"{name}/"):
+                        yield GoogleTests(name, program, part)
             elif kind == "command" and wanted(name):
                 yield Command(name, words)
         for part in self.cut([file for file in self.lit_files() if wanted(file)]):

@@ -151,8 +151,7 @@ void setDeviations(TapeGradient &exact, const ParameterList &list, const HostBuf
                                                   : stochasticRounding(24, -126, seed);
     const TapeGradient rounded = tapeGradient(list, buffers, lossOn, rounding);
     for (const auto &[name, gradient] : exact.gradients)
-      for (size_t i = 0; i < gradient.size(); ++i)
-        exact.deviations[name] += std::pow(rounded.gradients.at(name)[i] - gradient[i], 2) / tapes;
+      exact.deviations[name] += squaredDistance(rounded.gradients.at(name), gradient) / tapes;
   }
   for (auto &[name, deviation] : exact.deviations)
     deviation = std::sqrt(deviation);

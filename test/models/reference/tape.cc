@@ -36,10 +36,18 @@ void Tape::round(std::vector<double> &numbers) const {
 Tape::Rounding stochasticRounding(int significant, int least, uint32_t seed) {
   return [=, engine = std::mt19937(seed)](double x) mutable {
     const int exponent = x == 0 ? least : std::max(std::ilogb(x), least);
-    const double place = std::ldexp(x, significant - 1 - exponent), below = std::floor(place); // in the last place
-    const double chance = std::uniform_real_distribution<double>()(engine);
-    return std::ldexp(below + (chance < place - below ? 1 : 0), exponent - significant + 1);
+    const double unit = std::ldexp(1.0, exponent - significant + 1); // in the last place
+    const double place = x / unit, below = std::floor(place);
+    const double chance = engine() * 0x1p-32; // uniform_real_distribution takes two logarithms a number
+    return (below + (chance < place - below ? 1 : 0)) * unit;
   };
+}
+
+double squaredDistance(const std::vector<double> &a, const std::vector<double> &b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += (a[i] - b.at(i)) * (a[i] - b.at(i));
+  return sum;
 }
 
 /// A value whose numbers are `number(r, c)`, and `back(r, c, slope)` what each of them adds to the gradients before.

@@ -70,6 +70,9 @@ private:
 /// average 1/6: twice that of rounding to the nearest, 1/12.
 Tape::Rounding stochasticRounding(int significant, int least, uint32_t seed);
 
+/// The sum of (a[i] − b[i])².
+double squaredDistance(const std::vector<double> &a, const std::vector<double> &b);
+
 Value matmul(Value a, Value b);
 Value transposed(Value a);
 Value operator+(Value a, Value b);
