@@ -75,6 +75,10 @@ static constexpr llvm::StringLiteral optimisation =
     "function(scalarizer,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,scalarizer)";
 
+/// Not run. Straight-line strength reduction compares each instruction with all similar ones, so its time is quadratic
+/// in the length of a block; the machine code of the kernels of a training step is the same without it.
+static constexpr llvm::StringRef withoutPasses[] = {"slsr"};
+
 /// The first insertion of the vector to which `insert` adds its element, if that is a bitcast of a vector with one
 /// element set:
 ///
@@ -193,7 +197,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
   sinkValues(module);
   if (sink)
     sink("llvm", textOf(module));
-  const auto ptx = generate(module, *machine, llvm::CodeGenFileType::AssemblyFile);
+  const auto ptx = generate(module, *machine, llvm::CodeGenFileType::AssemblyFile, nullptr, withoutPasses);
   errors.check();
   machinePool().give(key, std::move(machine));
   if (sink)

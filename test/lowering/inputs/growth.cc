@@ -34,7 +34,20 @@ static void branches(View, View y, Tile &a, Tile &i, int time) {
   if_(sum(i) < time, [&] { store(y, {time}, a); });
 }
 
-const Kernel kernels[] = {kernelOf<chain>("chain"),      kernelOf<loads>("loads"),     kernelOf<copies>("copies"),
-                          kernelOf<scans>("scans"),      kernelOf<sums>("sums"),       kernelOf<masks>("masks"),
-                          kernelOf<casts>("casts"),      kernelOf<atomics>("atomics"), kernelOf<scalars>("scalars"),
-                          kernelOf<branches>("branches")};
+static void gathers(View x, View, Tile &a, Tile &i, int time) { a = a + load(x, {i * (time + 2)}); }
+static void scatters(View, View y, Tile &a, Tile &i, int time) { store(y, {i * (time + 2)}, a); }
+static void exponentials(View, View, Tile &a, Tile &, int) { a = exp(a); }
+
+const Kernel kernels[] = {kernelOf<chain>("chain"),
+                          kernelOf<loads>("loads"),
+                          kernelOf<copies>("copies"),
+                          kernelOf<scans>("scans"),
+                          kernelOf<sums>("sums"),
+                          kernelOf<masks>("masks"),
+                          kernelOf<casts>("casts"),
+                          kernelOf<atomics>("atomics"),
+                          kernelOf<scalars>("scalars"),
+                          kernelOf<branches>("branches"),
+                          kernelOf<gathers>("gathers"),
+                          kernelOf<scatters>("scatters"),
+                          kernelOf<exponentials>("exponentials")};
