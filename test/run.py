@@ -122,7 +122,10 @@ def ended(status):
 class Runner:
     def __init__(self, source, build, tier):
         self.source, self.build = source, build
-        with open(os.path.join(build, "tests.txt"), encoding="utf-8") as stream:
+        listing = os.path.join(build, "tests.txt")
+        if not os.path.exists(listing):
+            sys.exit(f"test/run.py: expected '{listing}', but the folder was configured without tests; run tools/build, without --programs")
+        with open(listing, encoding="utf-8") as stream:
             (_, self.lit), *self.listed = [line.rstrip("\n").split("\t") for line in stream]
         self.environment = {**os.environ, **self.cache("test-cache"), "KILN_TEST_TIER": tier}
         self.environment.setdefault("KILN_CACHE_BYTES", str(4 << 30))  # all that a whole run compiles

@@ -15,7 +15,7 @@ static void addModel(CLI::App *app, ModelOptions &o) {
     names += (names.empty() ? "" : ", ") + model.name;
   app->add_option("--model", o.model, "size by name: " + names + " (base)");
   addNumber<int64_t>(app, "--layers", o.layers, "transformer blocks");
-  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; they divide the width");
+  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; their number divides the width");
   addNumber<int64_t>(app, "--width", o.width, "channels");
   addNumber<int64_t>(app, "--inner", o.inner, "channels between the products of a feed-forward layer");
   addNumber<int64_t>(app, "--context", o.context, "bytes of a sequence");
@@ -72,7 +72,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   SampleOptions sample;
   InfoOptions info;
   PlotOptions plot;
-  app.set_version_flag("--version", version, "print which Kiln this is");
+  app.set_version_flag("--version", version, "print the version of Kiln");
   app.option_defaults()->take_last();
   const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addInfo(app, info),
                                             addPlot(app, plot)};

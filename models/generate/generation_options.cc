@@ -9,25 +9,25 @@
 namespace kiln {
 
 void addGenerationFlags(CLI::App *app, GenerationOptions &o, const std::string &unit, const std::string &without) {
-  app->add_option("--prompt", o.prompt, "text to go on from (" + without + ")");
-  app->add_option("--prompt-file", o.promptFile, "a file with the text to go on from; '-' is standard input");
+  app->add_option("--prompt", o.prompt, "text to continue (" + without + ")");
+  app->add_option("--prompt-file", o.promptFile, "file with the text to continue; '-' is standard input");
   addNumber<int64_t>(app, "--" + unit + "s", o.tokens, unit + "s to write, at most")->capture_default_str();
-  addNumber<int64_t>(app, "--num", o.texts, "texts to write, side by side")->capture_default_str();
+  addNumber<int64_t>(app, "--num", o.texts, "texts to generate, as one batch")->capture_default_str();
   addNumber<double>(app, "--temperature", o.sampling.temperature, "0: always the likeliest " + unit)
       ->capture_default_str();
-  addNumber<int64_t>(app, "--top-k", o.sampling.topK, "choose among the k likeliest (0: all)")->capture_default_str();
-  addNumber<double>(app, "--top-p", o.sampling.topP, "choose among the likeliest that have so much probability")
+  addNumber<int64_t>(app, "--top-k", o.sampling.topK, "choose among the k most likely (0: all)")->capture_default_str();
+  addNumber<double>(app, "--top-p", o.sampling.topP, "choose among the most likely, whose probabilities add up to this")
       ->capture_default_str();
   addNumber<double>(app, "--min-p", o.sampling.minP,
-                    "choose among those with this share of the likeliest's probability")
+                    "choose among those with at least this share of the highest probability")
       ->capture_default_str();
   addNumber<double>(app, "--repetition-penalty", o.sampling.repetitionPenalty,
-                    "divides the logits of what is there already (1: none)")
+                    "divides the logits of tokens that the text has already (1: none)")
       ->capture_default_str();
-  app->add_option("--stop", o.stops, "end in front of this text; may be given several times")
+  app->add_option("--stop", o.stops, "end before this text, which is not printed; may be given several times")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  addNumber<uint64_t>(app, "--seed", o.seed, "seed of the choices")->capture_default_str();
-  app->add_flag("--speed", o.speed, "say on standard error how fast it was");
+  addNumber<uint64_t>(app, "--seed", o.seed, "seed of the draws")->capture_default_str();
+  app->add_flag("--speed", o.speed, "print the speed on standard error");
 }
 
 void verify(const GenerationOptions &o) {

@@ -34,6 +34,11 @@ FileLayout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int
       add(fmt::format("h.{}.{}", i, kind));
   add("ln_f.weight");
   add("ln_f.bias");
+  for (const Parameter &p : list.all())
+    if (std::none_of(layout.pieces.begin(), layout.pieces.end(),
+                     [&](const Piece &piece) { return piece.parameter == &p; }))
+      throw Error(
+          fmt::format("expected a model of llm.c's tensors, but got '{}', which its files do not have", p.name));
   return layout;
 }
 

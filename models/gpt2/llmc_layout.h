@@ -33,7 +33,7 @@ struct FileLayout {
   int64_t count = 0;
 };
 
-/// For token and position tables with this many rows in the file.
+/// For token and position tables with this many rows in the file. Throws Error for a tensor that llm.c's model lacks.
 FileLayout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions);
 /// For the model with that header.
 FileLayout layoutOf(const Header &header, const ParameterList &list);

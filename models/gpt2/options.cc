@@ -15,37 +15,37 @@ static void addModel(CLI::App *app, ModelOptions &o) {
     names += (names.empty() ? "" : ", ") + name;
   app->add_option("--model", o.model, "size by name: " + names + " (nano)");
   addNumber<int64_t>(app, "--layers", o.layers, "transformer blocks");
-  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; they divide the width");
+  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; their number divides the width");
   addNumber<int64_t>(app, "--width", o.width, "channels");
-  addNumber<int64_t>(app, "--inner", o.inner,
-                     "channels between the products of a feed-forward layer (4 times the width)");
+  addNumber<int64_t>(app, "--inner", o.inner, "hidden channels of the MLP (4 times the width)");
   addNumber<int64_t>(app, "--context", o.context, "positions");
   addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
   app->add_flag_callback(
-      "--untied", [&o] { o.tied = false; }, "the head is a weight of its own, not the table of tokens");
+      "--untied", [&o] { o.tied = false; }, "the output head has a weight of its own, not the token table's");
 }
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
   CLI::App *train = app.add_subcommand("train", "train on a text");
-  train->add_option("--data", o.data, "text file, or files of tokens ('DATA/train_*.bin'); the last tenth validates")
+  train
+      ->add_option("--data", o.data,
+                   "text file, or pattern of token files ('DATA/train_*.bin'); the last tenth is the validation set")
       ->required();
-  train->add_option("--validation", o.validation, "files of tokens to validate on");
+  train->add_option("--validation", o.validation, "token files of the validation set");
   train->add_option("--tokens", o.tokens,
-                    "bytes, or the tokenizer: a folder, its tokenizer.json, or llm.c's .bin (that of --init or of the "
-                    "run, else bytes)");
+                    "bytes, or a tokenizer: a folder, a tokenizer.json, or llm.c's .bin (that of --init or of the run, "
+                    "otherwise bytes)");
   addModel(train, o.model);
   addSettingFlags(train, o);
   addRunFlags(train, o);
   train->add_option("--init", o.init,
-                    "weights to begin with: a run's folder, a checkpoint, a folder in Hugging Face's layout, or a "
-                    "safetensors file, whose sizes the flags give");
+                    "initial weights: a run's folder, a checkpoint, a Hugging Face folder, or a safetensors file (then "
+                    "flags give the sizes)");
   return train;
 }
 
 static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
-  CLI::App *sample = app.add_subcommand("sample", "write text with a trained model");
-  sample
-      ->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
+  CLI::App *sample = app.add_subcommand("sample", "generate text with a trained model");
+  sample->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a Hugging Face folder")
       ->required();
   addGenerationFlags(sample, o.writing, "token", "without: a new line");
   sample->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16 (fp32)");
@@ -55,14 +55,13 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
 
 static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
   CLI::App *eval = app.add_subcommand("eval", "loss and accuracy of a trained model on a text, and HellaSwag");
-  eval->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
-      ->required();
-  eval->add_option("--data", o.data, "text file, or files of tokens, whose last tenth is looked at");
-  eval->add_option("--validation", o.validation, "files of tokens to look at instead");
+  eval->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a Hugging Face folder")->required();
+  eval->add_option("--data", o.data, "text file, or token files; the last tenth is evaluated");
+  eval->add_option("--validation", o.validation, "token files to evaluate instead");
   addSettingFlags(eval, o.batching, {"batching", "pack", "positions"});
   eval->add_option("--hellaswag", o.hellaSwag, "tasks: six lines each, or JSON lines (.jsonl); packed ones too");
-  addNumber<int64_t>(eval, "--tasks", o.tasks, "the first of the tasks (0: all)")->capture_default_str();
-  eval->add_option("--scores", o.scores, "file for the loss of each task's endings, a line of JSON each");
+  addNumber<int64_t>(eval, "--tasks", o.tasks, "number of tasks, from the first on (0: all)")->capture_default_str();
+  eval->add_option("--scores", o.scores, "file for the losses of each task's endings, in JSON lines");
   addNumber<int64_t>(eval, "--batch", o.batch, "sequences at once; a task has four")->capture_default_str();
   eval->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16 (fp32)");
   addMachineFlags(eval, o.machine);
@@ -73,11 +72,11 @@ static CLI::App *addTest(CLI::App &app, TestOptions &o) {
   CLI::App *test =
       app.add_subcommand("test", "compare a device with another, or with llm.c: logits, loss and every gradient");
   addModel(test, o.model);
-  test->add_option("--against", o.against, "the device that it is compared with")->capture_default_str();
+  test->add_option("--against", o.against, "device to compare with")->capture_default_str();
   test->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
   addNumber<int64_t>(test, "--batch", o.batch, "sequences")->capture_default_str();
-  addNumber<uint64_t>(test, "--seed", o.seed, "seed of weights and tokens")->capture_default_str();
-  CLI::Option *const model = test->add_option("--llmc", o.llmc, "a model of llm.c instead (gpt2_124M.bin)");
+  addNumber<uint64_t>(test, "--seed", o.seed, "seed of random weights and tokens")->capture_default_str();
+  CLI::Option *const model = test->add_option("--llmc", o.llmc, "compare with llm.c on its model (gpt2_124M.bin)");
   CLI::Option *const state =
       test->add_option("--debug-state", o.debugState,
                        "llm.c's debug state of it, with which it is compared (gpt2_124M_debug_state.bin)");
@@ -95,11 +94,12 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
   info->add_flag("--launches", o.launches,
                  "list every launch of a micro-batch's gradient, with its operations and bytes");
-  addNumber<int64_t>(info, "--ranks", o.ranks, "processes that train together: what one of them takes, and sends")
+  addNumber<int64_t>(info, "--ranks", o.ranks,
+                     "ranks of a data-parallel run: prints the memory and the traffic of one rank")
       ->capture_default_str();
   info->add_option_function<std::string>(
           "--bandwidth", [&](const std::string &text) { o.bandwidth = budgetNamed("--bandwidth", text); },
-          "what one of them sends in a second, such as 10GB (auto: what is assumed of a network)")
+          "bytes that a rank sends in a second, such as 10GB (auto: an assumed network)")
       ->type_name("SIZE");
   addMachineFlags(info, o.machine);
   return info;
@@ -110,28 +110,28 @@ static CLI::App *addProfile(CLI::App &app, ProfileOptions &o) {
       app.add_subcommand("profile", "where the time of a step goes, by kernel and by part of the model");
   addModel(profile, o.model);
   addMemoryFlags(profile, o.settings);
-  addNumber<int64_t>(profile, "--steps", o.steps, "steps to look at, behind one that compiles")->capture_default_str();
-  profile->add_option("--trace", o.trace, "the file to write what ran when to, for Perfetto");
+  addNumber<int64_t>(profile, "--steps", o.steps, "steps to profile, after one that compiles")->capture_default_str();
+  profile->add_option("--trace", o.trace, "file for the trace, for Perfetto");
   addMachineFlags(profile, o.machine);
   return profile;
 }
 
 static CLI::App *addImport(CLI::App &app, ImportOptions &o) {
-  CLI::App *import = app.add_subcommand("import", "make a run of a model in llm.c's files");
+  CLI::App *import = app.add_subcommand("import", "make a run from a model in llm.c's format");
   import->add_option("--llmc", o.model, "the model (gpt2_124M.bin, model_00018865.bin)")->required();
-  import->add_option("--state", o.state, "its training's state (state_00018865_00000.bin)");
-  import->add_option("--tokens", o.tokens, "bytes, or the tokenizer: a folder, its tokenizer.json, or llm.c's .bin");
+  import->add_option("--state", o.state, "its optimizer state (state_00018865_00000.bin)");
+  import->add_option("--tokens", o.tokens, "bytes, or a tokenizer: a folder, a tokenizer.json, or llm.c's .bin");
   import->add_option("--out", o.out, "the run's folder")->required();
   return import;
 }
 
 static CLI::App *addExport(CLI::App &app, ExportOptions &o) {
-  CLI::App *to = app.add_subcommand("export", "write a model, and the state of its training, as llm.c's files");
-  to->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
-      ->required();
-  to->add_option("--llmc", o.model, "the file to write the model to")->required();
-  to->add_option("--state", o.state, "the file to write moments, masters and steps to");
-  to->add_option("--dtype", o.dtype, "type of the weights: fp32, bf16 (the run's, if it is one of these, else fp32)");
+  CLI::App *to = app.add_subcommand("export", "write a model and its optimizer state in llm.c's format");
+  to->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a Hugging Face folder")->required();
+  to->add_option("--llmc", o.model, "file for the model")->required();
+  to->add_option("--state", o.state, "file for the moments, master weights and step count");
+  to->add_option("--dtype", o.dtype,
+                 "type of the weights: fp32, bf16 (the run's if it is one of these, otherwise fp32)");
   return to;
 }
 
@@ -146,7 +146,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   ProfileOptions profile;
   ImportOptions in;
   ExportOptions out;
-  app.set_version_flag("--version", version, "print which Kiln this is");
+  app.set_version_flag("--version", version, "print the version of Kiln");
   app.option_defaults()->take_last();
   const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addEval(app, eval),
                                             addTest(app, test),   addInfo(app, info),     addPlot(app, plot),

@@ -8,7 +8,7 @@ namespace kiln {
 static void addDocuments(CLI::App *app, DocumentOptions &o) {
   app->add_option("files", o.files, "texts, or JSON lines (.jsonl); packed ones end in .gz or .bz2")->required();
   app->add_option("--field", o.field, "of JSON lines, the field with the text")->capture_default_str();
-  addNumber<int>(app, "--threads", o.threads, "threads (0: as many as there are cores)")->capture_default_str();
+  addNumber<int>(app, "--threads", o.threads, "CPU threads (0: all cores)")->capture_default_str();
 }
 
 static CLI::App *addLearn(CLI::App &app, LearnOptions &o) {
@@ -19,10 +19,11 @@ static CLI::App *addLearn(CLI::App &app, LearnOptions &o) {
       ->add_option("--style", o.style,
                    "bytes; words: characters of lower-case words; whole-words: a token for each of these")
       ->capture_default_str();
-  addNumber<int64_t>(learn, "--merges", o.merges, "tokens that are made of two others, at most")->capture_default_str();
+  addNumber<int64_t>(learn, "--merges", o.merges, "largest number of merges")->capture_default_str();
   addNumber<int64_t>(learn, "--words", o.words, "of style whole-words: so many of the most frequent")
       ->capture_default_str();
-  addNumber<int64_t>(learn, "--min-count", o.leastCount, "how often two must meet to be merged, or a whole word occur")
+  addNumber<int64_t>(learn, "--min-count", o.leastCount,
+                     "smallest number of occurrences of a merged pair or of a whole word")
       ->capture_default_str();
   learn->add_option("--split", o.split,
                     "of style bytes: what cuts a text into pieces: gpt2 (when not given), gpt4, llama3, or a regular "
@@ -56,7 +57,7 @@ std::optional<TokensCommand> parseTokensCommand(int argc, const char *const *arg
   EncodeOptions encode;
   DecodeOptions decode;
   AboutOptions about;
-  app.set_version_flag("--version", version, "print which Kiln this is");
+  app.set_version_flag("--version", version, "print the version of Kiln");
   app.option_defaults()->take_last();
   CLI::App *decodes = app.add_subcommand("decode", "tokens to texts"),
            *tells = app.add_subcommand("info", "what a tokenizer, or files of tokens, are");

@@ -12,37 +12,37 @@
 namespace kiln {
 
 void addMachineFlags(CLI::App *app, MachineOptions &o) {
-  app->add_option("--device", o.device, fmt::format("machine to run on: {}", fmt::join(Device::names(), ", ")))
+  app->add_option("--device", o.device, fmt::format("device: {}", fmt::join(Device::names(), ", ")))
       ->capture_default_str();
-  addNumber<int>(app, "--threads", o.threads, "threads (0: as many as there are cores, or KILN_THREADS)")
-      ->capture_default_str();
+  addNumber<int>(app, "--threads", o.threads, "CPU threads (0: all cores, or KILN_THREADS)")->capture_default_str();
 }
 
 /// Flags of logging and profiling.
 static void addLookFlags(CLI::App *app, RunOptions &o) {
   app->add_option_function<std::string>(
          "--profile", [&](const std::string &text) { o.profile = stepRangeNamed("--profile", text); },
-         "steps A:B, or A alone, whose launches are timed; where their time went is shown, and as a trace written to "
-         "--trace")
+         "times the launches of steps A to B (or of A), prints time by kernel, and writes a trace to --trace")
       ->type_name("A:B");
-  app->add_option("--trace", o.trace, "the file of --profile, for Perfetto (trace-A-B.json in --out)");
-  app->add_option("--tensorboard", o.tensorboard, "folder for the log as TensorBoard reads it");
-  app->add_flag("--main-log", o.mainLog, "write main.log in --out, too, as llm.c does");
-  app->add_flag("--curve", o.curve, "show the losses so far, under the bar");
+  app->add_option("--trace", o.trace, "file for the trace of --profile, for Perfetto (trace-A-B.json in --out)");
+  app->add_option("--tensorboard", o.tensorboard, "folder for TensorBoard events");
+  app->add_flag("--main-log", o.mainLog, "also write llm.c's main.log in --out");
+  app->add_flag("--curve", o.curve, "draw the losses so far below the progress bar");
 }
 
 void addRunFlags(CLI::App *app, RunOptions &o) {
   app->add_option("--out", o.out, "folder for checkpoints and log.jsonl")->required();
-  addNumber<int64_t>(app, "--save-every", o.saveEvery, "steps between checkpoints (0: at the end alone)")
+  addNumber<int64_t>(app, "--save-every", o.saveEvery, "steps between checkpoints (0: only at the end)")
       ->capture_default_str();
-  addNumber<int64_t>(app, "--stop-after", o.stopAfter, "save and stop after this step (0: go on)")
+  addNumber<int64_t>(app, "--stop-after", o.stopAfter, "save and stop after this step (0: never)")
       ->capture_default_str();
-  addNumber<int64_t>(app, "--keep", o.keep, "checkpoints to keep")->capture_default_str();
-  addNumber<int64_t>(app, "--keep-every", o.keepEvery, "steps between checkpoints that stay beside these (0: none do)")
+  addNumber<int64_t>(app, "--keep", o.keep, "newest checkpoints to keep")->capture_default_str();
+  addNumber<int64_t>(app, "--keep-every", o.keepEvery,
+                     "keep the checkpoints of multiples of this step as well (0: none)")
       ->capture_default_str();
-  app->add_flag("--resume", o.resume, "go on from the newest checkpoint in --out");
-  addNumber<int64_t>(app, "--resume-step", o.resumeStep, "go on from this step's checkpoint; newer ones are removed");
-  app->add_flag("--overwrite", o.overwrite, "begin anew where --out holds checkpoints");
+  app->add_flag("--resume", o.resume, "continue from the newest checkpoint in --out");
+  addNumber<int64_t>(app, "--resume-step", o.resumeStep,
+                     "continue from the checkpoint of this step; newer ones are removed");
+  app->add_flag("--overwrite", o.overwrite, "start anew if --out has checkpoints");
   addBudgetFlag(app, o.memory);
   addLookFlags(app, o);
   addMachineFlags(app, o.machine);
@@ -51,8 +51,7 @@ void addRunFlags(CLI::App *app, RunOptions &o) {
 void addBudgetFlag(CLI::App *app, std::optional<MemoryBudget> &budget) {
   app->add_option_function<std::string>(
          "--memory", [&](const std::string &text) { budget = budgetNamed("--memory", text); },
-         "what all of it may take, such as 6GiB, or auto, nine tenths of what is free: chooses --recompute and "
-         "--loss-chunks")
+         "memory budget, such as 6GiB, or auto (nine tenths of the free memory); chooses --recompute and --loss-chunks")
       ->type_name("SIZE");
 }
 

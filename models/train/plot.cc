@@ -17,7 +17,8 @@ CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
   CLI::App *plot = app.add_subcommand("plot", "draw the loss curves of runs");
   plot->add_option("runs", o.runs, "folders of runs; the others are compared with the first")->required();
   plot->add_option("--out,-o", o.out, "the picture (SVG); '-' is standard output")->required();
-  plot->add_option("--tag", o.of.tag, "what of the log to draw, such as grad_norm, with val_ before it as dots")
+  plot->add_option("--tag", o.of.tag,
+                   "field of the log to draw, such as grad_norm; val_ and its name are drawn as dots")
       ->capture_default_str();
   plot->add_option_function<std::string>(
           "--over",
@@ -27,9 +28,9 @@ CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
               throw Error(fmt::format("expected '--over' to be {}, but got '{}'", fmt::join(overNames, ", "), text));
             o.of.over = static_cast<Over>(found - overNames.begin());
           },
-          "what curves go along: steps, seconds, tokens (steps)")
+          "horizontal axis: steps, seconds, tokens (steps)")
       ->type_name("TEXT");
-  plot->add_flag("--follow", o.follow, "write the picture anew with each step of a run that goes on");
+  plot->add_flag("--follow", o.follow, "redraw while the run goes on");
   return plot;
 }
 

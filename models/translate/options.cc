@@ -13,7 +13,7 @@ static void addModel(CLI::App *app, ModelOptions &o) {
   app->add_option("--model", o.model, "size and form by name: " + names + " (small)");
   addNumber<int64_t>(app, "--encoder-layers", o.encoderLayers, "blocks of the encoder");
   addNumber<int64_t>(app, "--layers", o.layers, "blocks of the decoder");
-  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; they divide the width");
+  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; their number divides the width");
   addNumber<int64_t>(app, "--width", o.width, "channels");
   addNumber<int64_t>(app, "--inner", o.inner, "channels between the products of a feed-forward layer");
   addNumber<int64_t>(app, "--context", o.context, "places of a line, with its mark; longer ones are not trained on");
@@ -86,7 +86,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   EvalOptions eval;
   InfoOptions info;
   PlotOptions plot;
-  app.set_version_flag("--version", version, "print which Kiln this is");
+  app.set_version_flag("--version", version, "print the version of Kiln");
   app.option_defaults()->take_last();
   const std::vector<CLI::App *> commands = {addTrain(app, train), addTranslate(app, translate), addEval(app, eval),
                                             addInfo(app, info), addPlot(app, plot)};

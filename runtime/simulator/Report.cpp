@@ -2,6 +2,8 @@
 
 #include "runtime/simulator/Report.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
@@ -11,11 +13,39 @@
 
 namespace kiln::simulator {
 
+/// A finding's text without addresses, indices and threads, which differ between the instructions of one access.
+/// Numbers after a letter (f32) or a colon (the line of a file) remain.
+static std::string kindOf(const std::string &text) {
+  std::string kind;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char before = i == 0 ? ' ' : text[i - 1];
+    if (!llvm::isDigit(text[i]) || llvm::isAlnum(before) || before == ':') {
+      kind += text[i];
+      continue;
+    }
+    while (i + 1 < text.size() && llvm::isAlnum(text[i + 1])) // 12, 0x12ab
+      ++i;
+  }
+  return kind;
+}
+
 std::string textOf(const Findings &findings, const Program &program) {
+  // An access of the source can be many instructions, such as the stores of a tile. It has one line.
+  std::vector<Finding> lines;
+  std::map<std::string, size_t> known;
+  for (const Finding &finding : findings.list()) {
+    const auto key =
+        fmt::format("{}: {}: {}", program.textOf(finding.place), nameOf(finding.check), kindOf(finding.text));
+    const auto [entry, isNew] = known.insert({key, lines.size()});
+    if (isNew)
+      lines.push_back(finding);
+    else
+      lines[entry->second].count += finding.count;
+  }
   std::string text;
-  for (const Finding &finding : findings.list())
-    text += fmt::format("{}: {}: {}{}\n", program.textOf(finding.place), nameOf(finding.check), finding.text,
-                        finding.count > 1 ? fmt::format(", {} times in all", finding.count) : "");
+  for (const Finding &line : lines)
+    text += fmt::format("{}: {}: {}{}\n", program.textOf(line.place), nameOf(line.check), line.text,
+                        line.count > 1 ? fmt::format(", {} times in all", line.count) : "");
   return text;
 }
 

@@ -195,7 +195,7 @@ int main(int count, char **arguments) {
   app.add_option("--vocab", options.model.vocab)->capture_default_str();
   app.add_option("--batch", options.batch, "sequences")->capture_default_str();
   app.add_option("--dtype", options.dtype, "of weights and activations: fp32, bf16 or fp16")->capture_default_str();
-  app.set_version_flag("--version", versionText("kiln-barriers"), "print which Kiln this is");
+  app.set_version_flag("--version", versionText("kiln-barriers"), "print the version of Kiln");
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError &error) {

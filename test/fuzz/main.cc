@@ -245,7 +245,7 @@ int main(int count, char **arguments) {
                "compares vmap of each program with a launch for each example, device by device");
   app.add_flag("--list", options.list, "prints every program");
   app.add_flag("--keep", options.keep, "prints failing programs as they are, not made smaller");
-  app.set_version_flag("--version", versionText("kiln-fuzz"), "print which Kiln this is");
+  app.set_version_flag("--version", versionText("kiln-fuzz"), "print the version of Kiln");
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError &error) {

@@ -162,7 +162,7 @@ static void runProgram(int argc, char **argv) {
   app.add_option("--ratchet", wishes.ratchet, "static: only compare a step with this file; worse is an error");
   app.add_flag("--accept", wishes.accepts, "static: write that file anew");
   app.add_option("--read", wishes.read, "static: only count the kernel of this file, which 'nvdisasm -c' wrote");
-  app.set_version_flag("--version", versionText("kiln-bench"), "print which Kiln this is");
+  app.set_version_flag("--version", versionText("kiln-bench"), "print the version of Kiln");
   app.footer(footer);
   if (!parseFlags(app, {}, argc, argv))
     return;

@@ -127,7 +127,7 @@ static int runProgram(int argc, char **argv) {
           ->expected(0, 1);
   app.add_option("--threads", options.schedule.threads, "threads of this machine; 0: all cores")
       ->check(CLI::Range(0, 1024));
-  app.set_version_flag("--version", versionText("kiln-sim"), "print which Kiln this is");
+  app.set_version_flag("--version", versionText("kiln-sim"), "print the version of Kiln");
   try {
     app.parse(argc, argv);
     options.reports = picture->count() > 0;

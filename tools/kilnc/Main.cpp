@@ -435,12 +435,12 @@ static void run(int argc, char **argv) {
                  "with --run: launches to take the median time of, after the first; with --bench: measurements (20)")
       ->check(CLI::Range(0, 1000000));
   app.add_option("--flops", options.launch.flops,
-                 "with --repeat and --bench: those of a launch, such as '2*c.0*c.1*a.1'");
+                 "with --repeat and --bench: floating-point operations of a launch, such as '2*c.0*c.1*a.1'");
   addBenchFlags(app, options);
   app.add_flag(
       "--tune", options.tune,
       "find the fastest config among the candidates of the kernel's fields; -o FILE gets it, for KILN_FINDINGS");
-  app.add_option("--budget", options.tuning.budget, "with --tune: seconds")
+  app.add_option("--budget", options.tuning.budget, "with --tune: seconds for the whole search")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   app.add_option("--bucket", options.tuning.buckets,
@@ -448,10 +448,11 @@ static void run(int argc, char **argv) {
   app.add_flag("--exhaustive", options.tuning.exhaustive,
                "with --tune: drop no config after few measurements, and print all");
   app.add_flag("--vary-results", options.tuning.variesResults, "with --tune: also vary fields that change results");
-  app.add_option("--check-findings", options.findings, "a file of findings to compare with the kernels that there are");
+  app.add_option("--check-findings", options.findings,
+                 "compare a file of findings with the kernels of the file and the built-in ones");
   app.add_flag("--list", options.list,
                "list the kernels of kilnc or of the file, with what each argument and field is");
-  app.set_version_flag("--version", versionText("kilnc"), "print which Kiln this is");
+  app.set_version_flag("--version", versionText("kilnc"), "print the version of Kiln");
   app.allow_extras();
   registerPassNames();
   mlir::registerMLIRContextCLOptions();

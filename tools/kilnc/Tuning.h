@@ -29,13 +29,18 @@ public:
 
 private:
   using Contents = std::vector<std::vector<char>>; // of the tensors
+  /// The result of a config. All configs with its values of the fields that change results must have it, too.
+  struct Expected {
+    std::string config;
+    Contents contents;
+  };
   void compileAll();
   void compileOne(Candidate &candidate) const;
   void checkAll();
-  std::string checkOne(Candidate &candidate, const Contents *expected);
+  std::string checkOne(Candidate &candidate, const Expected *expected);
   Contents contents() const;
   void restore();
-  std::string differenceOf(const Contents &got, const Contents &expected) const;
+  std::string differenceOf(const Contents &got, const Expected &expected) const;
   std::string table(const std::vector<Ranked> &ranked) const;
   void enter(const Ranked &best, const Ranked &byDefault) const;
   std::set<std::pair<int, int>> bucketsAsked() const;

@@ -2,6 +2,7 @@
 
 #include "models/gpt2/llmc_layout.h"
 #include "models/gpt2/network.h"
+#include "test/expect_error.h"
 
 #include <gtest/gtest.h>
 
@@ -34,6 +35,15 @@ TEST(LlmcLayout, HasEachTensorOnceKindByKind) {
       (std::vector<std::string>(names.begin(), names.begin() + 5)),
       (std::vector<std::string>{"wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.1.ln_1.weight", "h.0.ln_1.bias"}));
   EXPECT_EQ(names.back(), "ln_f.bias");
+}
+
+// A tensor that llm.c's model lacks would be lost in its files.
+TEST(LlmcLayout, RefusesAnotherTensor) {
+  const Network network({.layers = 2, .heads = 2, .width = 16, .context = 8, .vocab = 30});
+  ParameterList list = network.parameters();
+  list.add("gain", {16}, {Init::Kind::ones}, Role::gain);
+  expectError([&] { layoutOf(list, 2, 128, 8); },
+              {"expected a model of llm.c's tensors, but got 'gain', which its files do not have"});
 }
 
 // What is turned twice is as it was, and once has rows for columns.

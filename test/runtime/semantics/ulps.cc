@@ -91,7 +91,7 @@ int main(int count, char **arguments) {
   app.add_option("--every", every, "looks at every so manieth word")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.set_version_flag("--version", versionText("kiln-ulps"), "print which Kiln this is");
+  app.set_version_flag("--version", versionText("kiln-ulps"), "print the version of Kiln");
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError &error) {

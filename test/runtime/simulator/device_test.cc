@@ -197,6 +197,16 @@ TEST_F(SimulatorDeviceTest, FindsRacesBetweenPrograms) {
   expectError([&] { device->synchronize(); }, {"kernels.cc:7: race-programs: "});
 }
 
+// An access of the source that is several instructions, such as the store of a tile, has one finding with their sum.
+TEST_F(SimulatorDeviceTest, CountsTheInstructionsOfALineTogether) {
+  const std::string text = ptx(4,
+                               "ld.param.b64 %d0, [p3];\nmov.u32 %r0, %ctaid.x;\nst.global.b32 [%d0], %r0;\n"
+                               "st.global.b32 [%d0+12], %r0;",
+                               ".reqntid 1");
+  device->launch(*load(*device, text, signatureOf(1)), 2, {vector});
+  expectError([&] { device->synchronize(); }, {"kernels.cc:7: race-programs: ", ", 2 times in all"});
+}
+
 // A finding names the element of the argument: the one that programs race for, and the one that would lie where an
 // access out of bounds is.
 TEST_F(SimulatorDeviceTest, NamesTheElementOfAnArgument) {

@@ -32,4 +32,20 @@ const Kernel wrongKernel =
     kernel("wrong", sums, {"x (N)", "out (1)"}, {field("chunk", &SumConfig::chunk, "summed").among({8, 33554432})});
 const Kernel changingKernel =
     kernel("changing", sums, {"x (N)", "out (1)"}, {field("chunk", &SumConfig::chunk, "summed").among({8}).changing()});
+
+struct PartConfig {
+  int rows = 32; // elements a program
+  int chunk = 4; // elements of a partial sum
+};
+static void parts(View x, View out, PartConfig cfg) { // right, if the grid covers x
+  Tile n = program_id() * cfg.rows;
+  Tile total = zeros(f32, {cfg.rows}); // (rows)
+  for (Tile k : range(0, 64, cfg.chunk))
+    total += cast(k, f32) * load(x, {n}, {cfg.rows});
+  store(out, {n}, total);
+}
+const Kernel partsKernel = kernel("parts", parts, {"x (N)", "out (N)"},
+                                  {field("rows", &PartConfig::rows, "elements a program").among({8}),
+                                   field("chunk", &PartConfig::chunk, "of a sum").among({8}).changing()});
+
 const Kernel plainKernel = kernel("plain", sums, {"x (N)", "out (1)"}, {field("chunk", &SumConfig::chunk, "summed")});
