@@ -9,6 +9,9 @@ using namespace kiln::test;
 
 namespace {
 
+/// A scalar, a short extent that changes with the type, and the longest, whose words include all pairs of special ones.
+std::array<int64_t, 3> linesOf(Type type) { return {0, extents[static_cast<size_t>(type) % 4], extents[4]}; }
+
 // --- Integers --------------------------------------------------------------------------------------------------------
 
 void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
@@ -101,7 +104,7 @@ TEST_P(Elementwise, IntegerOperationsWrapAndAreTotal) {
                                     "where", "fma", "floor", "ceil of", "popcount of", "clz of", "brev of"};
   constexpr int count = std::size(operations);
   for (const Type type : integerTypes)
-    for (const int64_t line : scalarAndExtents) {
+    for (const int64_t line : linesOf(type)) {
       const int64_t extent = std::max<int64_t>(line, 1), pairs = static_cast<int64_t>(specialWords(type).size());
       const Raw a = words(type, extent, 1, 1), b = words(type, extent, pairs, 2);
       const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {count, extent}),
@@ -197,7 +200,7 @@ TEST_P(Elementwise, FloatOperationsRoundOnceAndCompareAsIeee) {
   const char *const operations[] = {"+",   "-",     "*",    "/",    "min",   "max",        "neg",
                                     "abs", "floor", "ceil", "sqrt", "where", "clamp from", "clamp to"};
   for (const Type type : everyFloat)
-    for (const int64_t line : scalarAndExtents) {
+    for (const int64_t line : linesOf(type)) {
       const int64_t extent = std::max<int64_t>(line, 1), pairs = static_cast<int64_t>(specialWords(type).size());
       const Raw a = words(type, extent, 1, 3), b = words(type, extent, pairs, 4);
       const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {14, extent}),

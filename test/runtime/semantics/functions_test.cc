@@ -206,14 +206,14 @@ TEST_P(Functions, SoftmaxIsThatOfNumbersOfAnySize) {
       }
 }
 
-// In f32, rounded once: a sum of more than 65,504 powers is no infinity in f16.
+// In f32, rounded once: 3000 powers of 1 are added up, of which f16 could add 2048.
 TEST_P(Functions, SoftmaxOfNarrowFloatsIsRoundedOnce) {
   for (const auto &[type, rows, columns] : std::vector<std::tuple<Type, int64_t, int64_t>>{
-           {f16, 3, 100}, {bf16, 3, 100}, {f8e5m2, 3, 100}, {f16, 1, 70000}}) {
+           {f16, 3, 100}, {bf16, 3, 100}, {f8e5m2, 3, 100}, {f16, 1, 3000}}) {
     std::mt19937 random(7);
     Raw raw(rows * columns);
     for (uint64_t &word : raw)
-      word = rawOfReal(type, columns > 1000 ? 2 : static_cast<double>(random() % 64) / 8);
+      word = rawOfReal(type, columns > 1000 ? 8 : static_cast<double>(random() % 64) / 8);
     const Tensor x = tensor(type, {rows, columns}, raw), y(device, type, {rows, columns});
     launch(normaliseKernel, {x.ref(), y.ref()},
            "rows=" + std::to_string(rows) + ",columns=" + std::to_string(columns) + ",axis=1");

@@ -365,7 +365,9 @@ TEST_P(Products, OfSeveralMatricesAreThoseOfEachPair) {
       if (isSmall && type == f64 && everyPairs[number].k * everyPairs[number].m >= 1024)
         continue; // its tiles take a few bytes more
       const bool all = type == f32 || type == bf16;
-      for (int turn = 0; turn < (all ? 3 : 1); ++turn) {
+      if (!all && (number + static_cast<int>(type)) % 2)
+        continue; // every second one of the other types
+      for (int turn = 0; turn < (all ? 2 : 1); ++turn) {
         const int bits = (11 * turn + 5 * number) % 32; // others for other extents
         const bool ta = bits & 1, tb = bits & 2, moved = bits & 4, loop = bits & 8, by = bits & 16,
                    kept = loop && turn != 1;

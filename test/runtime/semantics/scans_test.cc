@@ -1,5 +1,5 @@
-// Scans and reductions by functions: along every axis, forwards and backwards, by kinds and by functions of several
-// tiles, beside a left fold in plain C++.
+// Several scans and reductions in one program: of one tile, by functions of several tiles, in loops, in place and as
+// masks. folds_test draws each kind and function by itself.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -42,8 +42,7 @@ std::string planeText(const PlaneConfig &cfg) {
          ",warps=" + std::to_string(cfg.warps);
 }
 
-// --- The shapes and functions of Triton's test_scan2d
-// -----------------------------------------------------------------
+// --- Several scans of one tile ---------------------------------------------------------------------------------------
 
 enum Function { sums, products, greatest, firsts, recurrence, rolled, functionCount };
 using Pair = std::array<Tile, 2>;
@@ -67,217 +66,49 @@ void scanAll(View x, View y, View out, PlaneConfig cfg) {
 }
 const Kernel scanAllKernel = kernel("scan_all", scanAll, planeFields());
 
-TEST_P(Scans, SixFunctionsOfFourteenShapes) {
-  const std::pair<int, int> shapes[] = {{8, 32}, {16, 32}, {32, 16}, {2, 1024}, {1024, 2}, {32, 32}, {1, 1024}};
+TEST_P(Scans, SixFunctionsOfOneTile) {
+  const std::pair<int, int> shapes[] = {{8, 32}, {16, 32}, {32, 16}, {2, 1024}, {1024, 2}, {32, 32}};
   std::mt19937 random(11);
   int cases = 0;
-  for (const auto &[rows, columns] : shapes)
-    for (const int axis : {0, 1})
-      for (const bool reverse : {false, true}) {
-        const PlaneConfig cfg{rows, columns, axis, reverse, cases++ % 2 ? 4 : 8};
-        const int64_t count = rows * columns;
-        std::vector<int32_t> a(count), b(count), want(functionCount * count);
-        Raw words, others;
-        for (int64_t i = 0; i < count; ++i) {
-          a[i] = static_cast<int32_t>(random() % 7) - 3;
-          b[i] = static_cast<int32_t>(random() % 100);
-          words.push_back(rawOfInteger(i32, a[i]));
-          others.push_back(rawOfInteger(i32, b[i]));
-        }
-        forLines({rows, columns}, axis, reverse, [&](const std::vector<int64_t> &line) {
-          uint32_t sum = 0, product = 1, h = 0; // which wrap
-          int32_t most = INT32_MIN;
-          for (size_t n = 0; n < line.size(); ++n) {
-            const int64_t at = line[n];
-            const auto now = static_cast<uint32_t>(a[at]);
-            want[sums * count + at] = static_cast<int32_t>(sum += now);
-            want[products * count + at] = static_cast<int32_t>(product *= now);
-            want[greatest * count + at] = most = std::max(most, a[at]);
-            want[firsts * count + at] = a[line[0]];
-            h = n == 0 ? static_cast<uint32_t>(b[at]) : (a[at] > 0 ? h : 0 - h) + static_cast<uint32_t>(b[at]);
-            want[recurrence * count + at] = static_cast<int32_t>(h);
-            want[rolled * count + at] = a[line[n ? n - 1 : 0]];
-          }
-        });
-        const Tensor x = tensor(i32, {rows, columns}, words), y = tensor(i32, {rows, columns}, others),
-                     out(device, i32, {functionCount * rows, columns});
-        launch(scanAllKernel, {x.ref(), y.ref(), out.ref()}, planeText(cfg));
-        const Raw got = read(out);
-        for (int64_t i = 0; i < functionCount * count; ++i)
-          ASSERT_EQ(static_cast<int32_t>(got[i]), want[i])
-              << planeText(cfg) << ", function " << i / count << ", element " << i % count;
-      }
-}
-
-// --- Kinds
-// ------------------------------------------------------------------------------------------------------------
-
-struct LineConfig {
-  int before = 1, extent = 1, behind = 1;
-  bool reverse = false;
-  int warps = 4;
-};
-
-/// Of a tile of three dimensions along the middle one: all kinds, added to by what the nest computes besides.
-void scanKinds(View x, View out, LineConfig cfg) {
-  const Shape shape{cfg.before, cfg.extent, cfg.behind};
-  const Tile a = load(x, {0, 0, 0}, shape);
-  int row = 0;
-  for (const Tile &tile :
-       {cumsum(a, 1, cfg.reverse), cumprod(a, 1, cfg.reverse), cummax(a, -2, cfg.reverse), cummin(a, 1, cfg.reverse)})
-    store(out, {row++ * cfg.before, 0, 0}, cast(tile, out.type()) + cast(a, out.type()));
-}
-const Kernel scanKindsKernel = kernel("scan_kinds", scanKinds,
-                                      {field("before", &LineConfig::before), field("extent", &LineConfig::extent),
-                                       field("behind", &LineConfig::behind), field("reverse", &LineConfig::reverse),
-                                       field("warps", &LineConfig::warps)});
-
-TEST_P(Scans, KindsOfEveryTypeAndExtent) {
-  const int shapes[][3] = {{1, 1, 1},    {1, 2, 1}, {1, 3, 1},  {1, 17, 1},  {1, 31, 1},  {1, 70, 1}, {1, 768, 1},
-                           {5, 1000, 1}, {3, 5, 7}, {2, 33, 3}, {1, 65, 16}, {4, 100, 1}, {1, 3, 40}};
-  const Type types[] = {f32, i8, bf16, f64, i64, f16, boolean, i32};
-  int cases = 0;
-  for (const auto &[before, extent, behind] : shapes)
-    for (const bool reverse : {false, true}) {
-      const Type type = types[cases % 8];
-      const int64_t count = int64_t{1} * before * extent * behind;
-      std::vector<double> a(count), want(4 * count);
-      Raw words;
-      for (int64_t i = 0; i < count; ++i) { // sums and products that every step has exactly
-        const int64_t n = i * 7 % 11;
-        a[i] = type == boolean ? static_cast<double>(n % 2) : n == 10 ? -1 : n == 5 ? 0 : n % 2;
-        words.push_back(isFloat(type) ? rawOfReal(type, a[i]) : rawOfInteger(type, static_cast<int64_t>(a[i])));
-      }
-      forLines({before, extent, behind}, 1, reverse, [&](const std::vector<int64_t> &line) {
-        double sum = 0, product = 1, most = -INFINITY, least = INFINITY;
-        for (const int64_t at : line) {
-          const double all[] = {sum += a[at], product *= a[at], most = std::max(most, a[at]),
-                                least = std::min(least, a[at])};
-          for (int kind = 0; kind < 4; ++kind) // each is rounded once
-            want[kind * count + at] = a[at] + (isFloat(type) ? realOf(type, rawOfReal(type, all[kind])) : all[kind]);
-        }
-      });
-      const Tensor x = tensor(type, {before, extent, behind}, words), out(device, f64, {4 * before, extent, behind});
-      launch(scanKindsKernel, {x.ref(), out.ref()},
-             "before=" + std::to_string(before) + ",extent=" + std::to_string(extent) +
-                 ",behind=" + std::to_string(behind) + ",reverse=" + std::to_string(reverse) +
-                 ",warps=" + std::to_string(1 << cases++ % 4));
-      const Raw got = read(out);
-      for (int64_t i = 0; i < 4 * count; ++i)
-        ASSERT_EQ(realOf(f64, got[i]), want[i])
-            << nameOf(type) << " " << before << "x" << extent << "x" << behind << ", reverse " << reverse << ", kind "
-            << i / count << ", element " << i % count;
+  for (const auto &[rows, columns] : shapes) {
+    const int axis = cases % 2;
+    const bool reverse = cases / 2 % 2;
+    const PlaneConfig cfg{rows, columns, axis, reverse, cases++ % 3 ? 4 : 8};
+    const int64_t count = rows * columns;
+    std::vector<int32_t> a(count), b(count), want(functionCount * count);
+    Raw words, others;
+    for (int64_t i = 0; i < count; ++i) {
+      a[i] = static_cast<int32_t>(random() % 7) - 3;
+      b[i] = static_cast<int32_t>(random() % 100);
+      words.push_back(rawOfInteger(i32, a[i]));
+      others.push_back(rawOfInteger(i32, b[i]));
     }
-}
-
-void bitwise(View x, View b, View out, View truths) {
-  const Tile a = load(x, {0}, {100}), t = load(b, {0}, {100});
-  int row = 0;
-  for (const bool reverse : {false, true})
-    for (const Tile &tile : {cumand(a, 0, reverse), cumor(a, 0, reverse), cumxor(a, 0, reverse)})
-      store(out, {row++, 0}, tile);
-  row = 0;
-  for (const Tile &tile : {cumand(t), cumor(t), cumxor(t)})
-    store(truths, {row++, 0}, tile);
-}
-const Kernel bitwiseKernel = kernel("scan_bits", bitwise);
-
-TEST_P(Scans, BitwiseOnIntegersAndBooleans) {
-  std::mt19937 random(3);
-  Raw words, truths, want(600), wantTruths(300);
-  for (int i = 0; i < 100; ++i) {
-    words.push_back(random() | (i < 40 ? 0x1000u : 0) | 1);
-    truths.push_back(i < 30 || random() % 2);
-  }
-  for (const bool reverse : {false, true}) {
-    uint32_t all = ~0u, any = 0, odd = 0;
-    uint64_t every = 1, some = 0, parity = 0;
-    for (int n = 0; n < 100; ++n) {
-      const int at = reverse ? 99 - n : n;
-      want[300 * reverse + at] = all &= static_cast<uint32_t>(words[at]);
-      want[300 * reverse + 100 + at] = any |= static_cast<uint32_t>(words[at]);
-      want[300 * reverse + 200 + at] = odd ^= static_cast<uint32_t>(words[at]);
-      if (!reverse) {
-        wantTruths[at] = every &= truths[at];
-        wantTruths[100 + at] = some |= truths[at];
-        wantTruths[200 + at] = parity ^= truths[at];
+    forLines({rows, columns}, axis, reverse, [&](const std::vector<int64_t> &line) {
+      uint32_t sum = 0, product = 1, h = 0; // which wrap
+      int32_t most = INT32_MIN;
+      for (size_t n = 0; n < line.size(); ++n) {
+        const int64_t at = line[n];
+        const auto now = static_cast<uint32_t>(a[at]);
+        want[sums * count + at] = static_cast<int32_t>(sum += now);
+        want[products * count + at] = static_cast<int32_t>(product *= now);
+        want[greatest * count + at] = most = std::max(most, a[at]);
+        want[firsts * count + at] = a[line[0]];
+        h = n == 0 ? static_cast<uint32_t>(b[at]) : (a[at] > 0 ? h : 0 - h) + static_cast<uint32_t>(b[at]);
+        want[recurrence * count + at] = static_cast<int32_t>(h);
+        want[rolled * count + at] = a[line[n ? n - 1 : 0]];
       }
-    }
-  }
-  const Tensor x = tensor(i32, {100}, words), b = tensor(boolean, {100}, truths), out(device, i32, {6, 100}),
-               t(device, boolean, {3, 100});
-  launch(bitwiseKernel, {x.ref(), b.ref(), out.ref(), t.ref()});
-  EXPECT_EQ(read(out), want);
-  EXPECT_EQ(read(t), wantTruths);
-}
-
-// --- Floats
-// -----------------------------------------------------------------------------------------------------------
-
-void scanFloats(View x, View out) {
-  const Tile a = load(x, {0}, {1000});
-  store(out, {0, 0}, cumsum(a));
-  store(out, {1, 0}, cummax(a));
-  store(out, {2, 0}, cummin(a, 0, Nans::propagate));
-  store(out, {3, 0}, cummax(a, 0, Nans::propagate, true));
-}
-const Kernel scanFloatsKernel = kernel("scan_floats", scanFloats);
-
-// Element k of a sum is off by at most k · ε · Σ|x|, ε half a unit in the last place; narrow types round once more.
-TEST_P(Scans, SumsOfFloatsAreWithinTheirBound) {
-  std::mt19937 random(7);
-  std::normal_distribution<double> normal;
-  for (const Type type : floatTypes) {
-    Raw words;
-    for (int i = 0; i < 1000; ++i)
-      words.push_back(rawOfReal(type, normal(random)));
-    const Tensor x = tensor(type, {1000}, words), out(device, type, {4, 1000});
-    launch(scanFloatsKernel, {x.ref(), out.ref()});
+    });
+    const Tensor x = tensor(i32, {rows, columns}, words), y = tensor(i32, {rows, columns}, others),
+                 out(device, i32, {functionCount * rows, columns});
+    launch(scanAllKernel, {x.ref(), y.ref(), out.ref()}, planeText(cfg));
     const Raw got = read(out);
-    const double epsilon = type == f64 ? 0x1p-53 : 0x1p-24, last = type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : 0;
-    double sum = 0, sizes = 0;
-    for (int i = 0; i < 1000; ++i) {
-      const double value = realOf(type, words[i]);
-      sum += value;
-      sizes += std::abs(value);
-      ASSERT_NEAR(realOf(type, got[i]), sum, (i + 1) * epsilon * sizes + last * std::abs(sum) + 0x1p-24 * last)
-          << nameOf(type) << ", element " << i;
-    }
+    for (int64_t i = 0; i < functionCount * count; ++i)
+      ASSERT_EQ(static_cast<int32_t>(got[i]), want[i])
+          << planeText(cfg) << ", function " << i / count << ", element " << i % count;
   }
 }
 
-// Extremes pass over NaN, or give it from the first on; a sum is NaN from there on; −0 alone stays −0.
-TEST_P(Scans, NaNAndZeros) {
-  for (const Type type : floatTypes) {
-    Raw words(1000);
-    const auto value = [](int i) {
-      return i == 0 || i == 700 ? NAN : i < 20 ? -0.0 : static_cast<double>(i % 50) - 20;
-    };
-    for (int i = 0; i < 1000; ++i)
-      words[i] = rawOfReal(type, value(i));
-    const Tensor x = tensor(type, {1000}, words), out(device, type, {4, 1000});
-    launch(scanFloatsKernel, {x.ref(), out.ref()});
-    const Raw got = read(out);
-    double most = NAN, last = NAN;
-    for (int i = 0; i < 1000; ++i) {
-      most = std::fmax(most, value(i));
-      last = std::fmax(last, value(999 - i));
-      EXPECT_TRUE(std::isnan(realOf(type, got[i])));
-      EXPECT_TRUE(same(type, got[1000 + i], rawOfReal(type, most), false)) << nameOf(type) << " " << i;
-      EXPECT_TRUE(std::isnan(realOf(type, got[2000 + i])));
-      const double want = 999 - i <= 700 ? NAN : last;
-      EXPECT_TRUE(same(type, got[3000 + 999 - i], rawOfReal(type, want), false)) << nameOf(type) << " " << i;
-    }
-    const Tensor zeros = tensor(type, {1000}, Raw(1000, rawOfReal(type, -0.0)));
-    launch(scanFloatsKernel, {zeros.ref(), out.ref()});
-    const Raw sums = read(out);
-    for (int i = 0; i < 1000; ++i)
-      ASSERT_EQ(sums[i], rawOfReal(type, -0.0)) << nameOf(type) << " " << i;
-  }
-}
-
-// --- Reductions by functions
-// ------------------------------------------------------------------------------------------
+// --- Reductions by functions -----------------------------------------------------------------------------------------
 
 using Moments = std::array<Tile, 3>; // mean, sum of squares of distances from it, number
 
@@ -343,22 +174,6 @@ TEST_P(Scans, ReducesSeveralTilesByAFunction) {
         }
       });
   }
-}
-
-/// The product, whose function gets bf16 as f32, and whether all are above 0.
-void foldNarrow(View x, View out, View truth) {
-  const Tile a = load(x, {0}, {33});
-  store(out, {0}, reduce(a, 0, [](Tile p, Tile q) { return p * q; }));
-  store(truth, {0}, scan(a > 0, 0, [](Tile p, Tile q) { return p & q; }));
-}
-const Kernel foldNarrowKernel = kernel("fold_narrow", foldNarrow);
-
-TEST_P(Scans, NarrowFloatsAreRoundedOnceAndBooleansAreScanned) {
-  Raw words(33, rawOfReal(bf16, 1 + 0x1p-7)), truths(33, 1);
-  const Tensor x = tensor(bf16, {33}, words), out(device, bf16, {1}), truth(device, boolean, {33});
-  launch(foldNarrowKernel, {x.ref(), out.ref(), truth.ref()});
-  EXPECT_EQ(read(out)[0], rawOfReal(bf16, std::pow(1 + 0x1p-7, 33)));
-  EXPECT_EQ(read(truth), truths);
 }
 
 /// In place, along rows, from a view that the tile hangs over; and what comes of the results behind a loop.

@@ -147,7 +147,7 @@ bool same(Type type, uint64_t got, uint64_t want, bool signOfZero) {
   return (std::isnan(a) && std::isnan(b)) || (!signOfZero && a == 0 && b == 0);
 }
 
-Tensor Semantics::tensor(Type type, Shape extents, const Raw &raw) {
+Tensor SemanticsOn::tensor(Type type, Shape extents, const Raw &raw) {
   Tensor result(device, type, std::move(extents));
   const int64_t size = bytesOf(type);
   EXPECT_EQ(result.count(), static_cast<int64_t>(raw.size()));
@@ -158,7 +158,7 @@ Tensor Semantics::tensor(Type type, Shape extents, const Raw &raw) {
   return result;
 }
 
-Tensor Semantics::counting(Type type, Shape extents, int64_t first) {
+Tensor SemanticsOn::counting(Type type, Shape extents, int64_t first) {
   int64_t count = 1;
   for (const int64_t extent : extents)
     count *= extent;
@@ -168,7 +168,7 @@ Tensor Semantics::counting(Type type, Shape extents, int64_t first) {
   return tensor(type, std::move(extents), raw);
 }
 
-Raw Semantics::read(const Tensor &tensor) const {
+Raw SemanticsOn::read(const Tensor &tensor) const {
   EXPECT_NO_THROW(device->synchronize()); // a simulated GPU tells of races and the like
   const int64_t size = bytesOf(tensor.type());
   std::vector<char> bytes(tensor.bytes());

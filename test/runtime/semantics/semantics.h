@@ -44,9 +44,12 @@ Raw specialWords(Type type);
 /// walked together; random words follow.
 Raw words(Type type, int64_t count, int64_t step, int seed);
 
-class Semantics : public testing::TestWithParam<std::string> {
+/// What tests do on a device.
+class SemanticsOn {
 protected:
-  std::shared_ptr<Device> device = Device::open(GetParam());
+  explicit SemanticsOn(const std::string &name) : device(Device::open(name)) {}
+
+  std::shared_ptr<Device> device;
 
   Tensor tensor(Type type, Shape extents, const Raw &raw);
   /// Elements first, first + 1, … as numbers of the type.
@@ -56,6 +59,12 @@ protected:
               int64_t programs = 1) {
     kiln::launch(*device, kernel, {programs, 1, 1}, args, config);
   }
+};
+
+/// A test that runs on each device; its parameter is the device's name.
+class Semantics : public SemanticsOn, public testing::TestWithParam<std::string> {
+protected:
+  Semantics() : SemanticsOn(GetParam()) {}
 };
 
 /// Whether two floats are the same word, any NaN being as good as another; `signOfZero` false also lets ±0 pass.

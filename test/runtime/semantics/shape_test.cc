@@ -1,4 +1,4 @@
-// Shapes, reductions and the matrix product.
+// Products of operands of every shape and form; tiles that are made of numbers.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -11,141 +11,31 @@ namespace {
 
 class Shapes : public Semantics {};
 
-// --- Moves -----------------------------------------------------------------------------------------------------------
+// --- Tiles that are made ---------------------------------------------------------------------------------------------
 
-void moves(View x, View reshaped, View transposed, View broadcasted, View permuted) {
-  Tile a = load(x, {0, 0, 0}, {3, 5, 8});
-  store(reshaped, {0, 0}, reshape(a, {24, 5}));
-  store(transposed, {0, 0, 0}, transpose(a));
-  store(permuted, {0, 0, 0}, transpose(reshape(transpose(a, {2, 0, 1}), {5, 8, 3}), {1, 2, 0}));
-  Tile column = reshape(load(x, {1, 2, 0}, {1, 1, 8}), {8, 1});
-  store(broadcasted, {0, 0}, broadcast(column, {8, 6}) + unsqueeze(iota(6), 0) * 1000);
+void fill(View zero, View constant, View scalar, View counts, Tile s, ExtentConfig cfg) {
+  store(zero, {0}, zeros(zero.type(), {cfg.extent}));
+  store(constant, {0}, full(constant.type(), {cfg.extent}, 1));
+  store(scalar, {0}, full(scalar.type(), {cfg.extent}, s));
+  store(counts, {0}, cast(iota(cfg.extent, i64) + cast(iota(cfg.extent), i64), i64));
 }
-const Kernel movesKernel = kernel("moves", moves);
+const Kernel fillKernel = kernel("fill", fill, extentField());
 
-TEST_P(Shapes, MovesKeepRowMajorOrder) {
-  for (const Type type : {i32, f32, i64, f64}) {
-    const Tensor x = counting(type, {3, 5, 8}), reshaped(device, type, {24, 5}), transposed(device, type, {3, 8, 5}),
-                 broadcasted(device, type, {8, 6}), permuted(device, type, {8, 3, 5});
-    launch(movesKernel, {x.ref(), reshaped.ref(), transposed.ref(), broadcasted.ref(), permuted.ref()});
-    const Raw source = read(x), turned = read(transposed), columns = read(broadcasted), order = read(permuted);
-    EXPECT_EQ(read(reshaped), source);
-    Raw middle(120); // (8, 3, 5) after the first transpose
-    for (int i = 0; i < 3; ++i)
-      for (int j = 0; j < 5; ++j)
-        for (int k = 0; k < 8; ++k) {
-          ASSERT_EQ(turned[(i * 8 + k) * 5 + j], source[(i * 5 + j) * 8 + k]) << nameOf(type);
-          middle[(k * 3 + i) * 5 + j] = source[(i * 5 + j) * 8 + k];
-        }
-    for (int i = 0; i < 5; ++i) // (5, 8, 3) → (8, 3, 5)
-      for (int j = 0; j < 8; ++j)
-        for (int k = 0; k < 3; ++k)
-          ASSERT_EQ(order[(j * 3 + k) * 5 + i], middle[(i * 8 + j) * 3 + k]) << nameOf(type);
-    const auto number = [&](uint64_t raw) {
-      return isFloat(type) ? realOf(type, raw) : static_cast<double>(integerOf(type, raw));
-    };
-    for (int i = 0; i < 8; ++i)
-      for (int j = 0; j < 6; ++j)
-        ASSERT_EQ(number(columns[i * 6 + j]), 56 + i + 1000 * j) << nameOf(type);
-  }
-}
-
-// --- Reductions ------------------------------------------------------------------------------------------------------
-
-struct ReduceConfig {
-  int rows = 1, columns = 1;
-  int less = 0; // what is taken from every element: what lies outside is not zero either
-};
-
-void reductions(View x, View overColumns, View overRows, View best, ReduceConfig cfg) {
-  Tile a = load(x, {0, 0}, {cfg.rows, cfg.columns});
-  if (cfg.less)
-    a = a - cfg.less;
-  int kind = 0;
-  for (int axis : {1, 0}) {
-    View out = axis == 1 ? overColumns : overRows;
-    kind = 0;
-    for (const Tile &result : {sum(a, axis), reduce_max(a, axis), reduce_min(a, axis)})
-      store(out, {kind++, 0}, cast(result, out.type()));
-  }
-  store(best, {0, 0}, argmax(a, 1));
-  store(best, {1, 0}, argmax(a, 0));
-}
-const Kernel reductionsKernel = kernel(
-    "reductions", reductions,
-    {field("rows", &ReduceConfig::rows), field("columns", &ReduceConfig::columns), field("less", &ReduceConfig::less)});
-
-// Small whole numbers with ties: sums are exact in any order.
-TEST_P(Shapes, ReductionsGoAlongTheirAxisAtEveryExtent) {
-  std::mt19937 random(5);
-  for (const Type type : {i8, i32, i64, bf16, f16, f32, f64})
-    for (const int64_t extent : {1, 3, 7, 15, 17, 64, 768})
-      for (const int64_t other : {1, 3, 16}) {
-        const Type out = type == i8 ? i32 : type;
-        Raw raw(extent * other);
-        std::vector<int> numbers(raw.size());
-        const int range = type == bf16 || type == f16 ? 1 : 5; // 768 of them stay exact in f16; bf16 is rounded below
-        for (size_t i = 0; i < raw.size(); ++i) {
-          numbers[i] = static_cast<int>(random() % (2 * range + 1)) - range;
-          raw[i] = isFloat(type) ? rawOfReal(type, numbers[i]) : rawOfInteger(type, numbers[i]);
-        }
-        const Tensor x = tensor(type, {other, extent}, raw), rows(device, out, {3, other}),
-                     columns(device, out, {3, extent}), best(device, i32, {2, std::max(other, extent)});
-        launch(reductionsKernel, {x.ref(), rows.ref(), columns.ref(), best.ref()},
-               "rows=" + std::to_string(other) + ",columns=" + std::to_string(extent) + ",less=9");
-        const auto check = [&](const Raw &got, int64_t lines, int64_t length, int64_t lineStride, int64_t step,
-                               int64_t row) {
-          const Raw places = read(best);
-          for (int64_t line = 0; line < lines; ++line) {
-            int total = 0, most = INT32_MIN, least = INT32_MAX;
-            int64_t place = 0;
-            for (int64_t i = 0; i < length; ++i) {
-              const int value = numbers[line * lineStride + i * step] - 9;
-              total += value;
-              least = std::min(least, value);
-              if (value > most) {
-                most = value;
-                place = i;
-              }
-            }
-            const int want[] = {total, most, least};
-            for (int kind = 0; kind < 3; ++kind)
-              ASSERT_TRUE(same(out, got[kind * lines + line],
-                               isFloat(out) ? rawOfReal(out, want[kind]) : rawOfInteger(out, want[kind]), false))
-                  << nameOf(type) << " " << other << "x" << extent << ", kind " << kind << ", line " << line;
-            ASSERT_EQ(static_cast<int64_t>(places[row * std::max(other, extent) + line]), place)
-                << nameOf(type) << " " << other << "x" << extent << ", line " << line;
-          }
-        };
-        check(read(rows), other, extent, extent, 1, 0);
-        check(read(columns), extent, other, 1, extent, 1);
-      }
-}
-
-// NaN is passed over by max, min and argmax unless there is nothing else.
-TEST_P(Shapes, ReductionsPassOverNaN) {
-  const double lines[5][4] = {{NAN, 6, 8, NAN},
-                              {NAN, -INFINITY, INFINITY, 1},
-                              {3, NAN, 3, 2},
-                              {NAN, NAN, NAN, NAN},
-                              {-INFINITY, NAN, -INFINITY, NAN}};
-  const double most[] = {8, INFINITY, 3, NAN, -INFINITY}, least[] = {6, -INFINITY, 2, NAN, -INFINITY};
-  const int place[] = {2, 2, 0, 0, 0};
-  for (const Type type : floatTypes) {
-    Raw raw;
-    for (const auto &line : lines)
-      for (const double value : line)
-        raw.push_back(rawOfReal(type, value));
-    const Tensor x = tensor(type, {5, 4}, raw), rows(device, type, {3, 5}), columns(device, type, {3, 4}),
-                 best(device, i32, {2, 5});
-    launch(reductionsKernel, {x.ref(), rows.ref(), columns.ref(), best.ref()}, "rows=5,columns=4");
-    const Raw got = read(rows), places = read(best);
-    for (int line = 0; line < 5; ++line) {
-      EXPECT_TRUE(same(type, got[5 + line], rawOfReal(type, most[line]))) << nameOf(type) << " max of line " << line;
-      EXPECT_TRUE(same(type, got[10 + line], rawOfReal(type, least[line]))) << nameOf(type) << " min of line " << line;
-      EXPECT_EQ(places[line], static_cast<uint64_t>(place[line])) << nameOf(type) << " argmax of line " << line;
+// zeros, full of a number and of a scalar that is cast, and iota.
+TEST_P(Shapes, TilesAreMadeAtEveryTypeAndExtent) {
+  for (const Type type : everyType)
+    for (const int64_t extent : extents) {
+      const Tensor zero = tensor(type, {extent}, Raw(extent, 1)), constant(device, type, {extent}),
+                   scalar(device, type, {extent}), counts(device, i64, {extent});
+      launch(fillKernel, {zero.ref(), constant.ref(), scalar.ref(), counts.ref(), int64_t(-3)}, extentText(extent));
+      EXPECT_EQ(read(zero), Raw(extent, 0)) << nameOf(type);
+      EXPECT_EQ(read(constant), Raw(extent, isFloat(type) ? rawOfReal(type, 1) : 1)) << nameOf(type);
+      EXPECT_EQ(read(scalar), Raw(extent, isFloat(type) ? rawOfReal(type, -3) : rawOfInteger(type, -3)))
+          << nameOf(type);
+      const Raw numbers = read(counts);
+      for (int64_t i = 0; i < extent; ++i)
+        ASSERT_EQ(numbers[i], static_cast<uint64_t>(2 * i));
     }
-  }
 }
 
 // --- Products --------------------------------------------------------------------------------------------------------
@@ -169,36 +59,37 @@ TEST_P(Shapes, DotMultipliesMatricesOfEveryShape) {
   std::mt19937 random(6);
   const int shapes[][3] = {{1, 1, 1},   {1, 17, 3},  {3, 1, 17},   {17, 3, 64}, {64, 64, 64},
                            {5, 768, 9}, {8, 32, 16}, {33, 31, 65}, {2, 16, 256}};
+  int cases = 0;
   for (const Type type : {i8, bf16, f16, f32, f64})
-    for (const bool turned : {false, true})
-      for (const auto &[m, n, k] : shapes) {
-        const Type out = type == i8 ? i32 : type == f64 ? f64 : f32;
-        const auto make = [&](Type element, int64_t rows, int64_t columns, std::vector<int> &numbers) {
-          numbers.resize(rows * columns);
-          Raw raw(numbers.size());
-          for (size_t i = 0; i < raw.size(); ++i) {
-            numbers[i] = static_cast<int>(random() % 15) - 7;
-            raw[i] = isFloat(element) ? rawOfReal(element, numbers[i]) : rawOfInteger(element, numbers[i]);
-          }
-          return tensor(element, {rows, columns}, raw);
-        };
-        std::vector<int> l, r, acc;
-        const Tensor a = make(type, m, k, l), b = turned ? make(type, n, k, r) : make(type, k, n, r),
-                     c = make(out, m, n, acc);
-        launch(multiplyKernel, {a.ref(), b.ref(), c.ref()},
-               "m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k) +
-                   (turned ? ",turned=1" : ""));
-        const Raw got = read(c);
-        for (int i = 0; i < m; ++i)
-          for (int j = 0; j < n; ++j) {
-            int want = acc[i * n + j];
-            for (int s = 0; s < k; ++s)
-              want += l[i * k + s] * (turned ? r[j * k + s] : r[s * n + j]);
-            ASSERT_TRUE(same(out, got[i * n + j], isFloat(out) ? rawOfReal(out, want) : rawOfInteger(out, want), false))
-                << nameOf(type) << " " << m << "x" << n << "x" << k << (turned ? " turned" : "") << " at " << i << ", "
-                << j;
-          }
-      }
+    for (const auto &[m, n, k] : shapes) { // nine: each type meets each shape once, turned or not
+      const bool turned = cases++ % 2;
+      const Type out = type == i8 ? i32 : type == f64 ? f64 : f32;
+      const auto make = [&](Type element, int64_t rows, int64_t columns, std::vector<int> &numbers) {
+        numbers.resize(rows * columns);
+        Raw raw(numbers.size());
+        for (size_t i = 0; i < raw.size(); ++i) {
+          numbers[i] = static_cast<int>(random() % 15) - 7;
+          raw[i] = isFloat(element) ? rawOfReal(element, numbers[i]) : rawOfInteger(element, numbers[i]);
+        }
+        return tensor(element, {rows, columns}, raw);
+      };
+      std::vector<int> l, r, acc;
+      const Tensor a = make(type, m, k, l), b = turned ? make(type, n, k, r) : make(type, k, n, r),
+                   c = make(out, m, n, acc);
+      launch(multiplyKernel, {a.ref(), b.ref(), c.ref()},
+             "m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k) +
+                 (turned ? ",turned=1" : ""));
+      const Raw got = read(c);
+      for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j) {
+          int want = acc[i * n + j];
+          for (int s = 0; s < k; ++s)
+            want += l[i * k + s] * (turned ? r[j * k + s] : r[s * n + j]);
+          ASSERT_TRUE(same(out, got[i * n + j], isFloat(out) ? rawOfReal(out, want) : rawOfInteger(out, want), false))
+              << nameOf(type) << " " << m << "x" << n << "x" << k << (turned ? " turned" : "") << " at " << i << ", "
+              << j;
+        }
+    }
 }
 
 /// c = 2 · Σ_k a · b + 1 over n columns of a, eight at a time.
@@ -293,6 +184,95 @@ TEST_P(Shapes, ProductsInALoopReadTheRightOperandOfTheirStep) {
     for (int64_t i = 0; i < N * N; ++i)
       ASSERT_TRUE(same(f32, got[i], rawOfReal(f32, x[i]), false)) << steps << " steps, element " << i;
   }
+}
+
+struct ProductConfig {
+  int m = 1, n = 1, k = 1;
+  int form = 0;
+};
+
+/// Products of operands that are turned, computed, made in the program, or products themselves.
+void products(View a, View b, View c, ProductConfig cfg) {
+  Tile left = load(a, {0, 0}, {cfg.m, cfg.k}), right = load(b, {0, 0}, {cfg.k, cfg.n}); // (M, K), (K, N)
+  const Tile turnedLeft = transpose(load(a, {0, 0}, {cfg.k, cfg.m}));
+  const Tile ones = full(left.type(), {cfg.n, cfg.n}, 1);
+  Tile result;
+  switch (cfg.form) {
+  case 0:
+    result = dot(turnedLeft, right);
+    break;
+  case 1:
+    result = dot(turnedLeft, transpose(load(b, {0, 0}, {cfg.n, cfg.k})));
+    break;
+  case 2:
+    result = dot(left + 1, max(right, 0));
+    break;
+  case 3:
+    result = dot(cast(dot(left, right), left.type()), ones);
+    break;
+  case 4:
+    result = dot(full(left.type(), {cfg.m, cfg.k}, 2),
+                 cast(unsqueeze(iota(cfg.k), 1) + zeros(i32, {1, cfg.n}), left.type()));
+    break;
+  case 5:
+    result = dot(left, right, broadcast(unsqueeze(sum(dot(left, right), 0), 0), {cfg.m, cfg.n}), Precision::tf32);
+    break;
+  default:
+    result = transpose(dot(left, right, Precision::tf32x3)) * 2;
+  }
+  store(c, {0, 0}, result);
+}
+const Kernel productsKernel = kernel("products", products,
+                                     {field("m", &ProductConfig::m), field("n", &ProductConfig::n),
+                                      field("k", &ProductConfig::k), field("form", &ProductConfig::form)});
+
+// Small whole numbers: exact in any order, in every type and, on a CPU, at every precision.
+TEST_P(Shapes, ProductsOfAnyOperands) {
+  std::mt19937 random(12);
+  const int shapes[][3] = {{1, 1, 1}, {3, 17, 5}, {17, 64, 33}};
+  for (const Type type : {i8, bf16, f32})
+    for (const auto &[m, n, k] : shapes)
+      for (int form = 0; form < 7; ++form) {
+        const Type out = type == i8 ? i32 : type == f64 ? f64 : f32;
+        std::vector<int> l(std::max(m, k) * std::max(m, k)), r(std::max(n, k) * std::max(n, k));
+        const auto make = [&](std::vector<int> &numbers, int64_t rows, int64_t columns) {
+          numbers.resize(rows * columns);
+          Raw raw;
+          for (int &number : numbers) {
+            number = random() % 8 == 0 ? static_cast<int>(random() % 5) - 2 : 0; // few, so that i8 and bf16 hold sums
+            raw.push_back(isFloat(type) ? rawOfReal(type, number) : rawOfInteger(type, number));
+          }
+          return tensor(type, {rows, columns}, raw);
+        };
+        const Tensor a = form <= 1 ? make(l, k, m) : make(l, m, k), b = form == 1 ? make(r, n, k) : make(r, k, n),
+                     c(device, out, form == 6 ? Shape{n, m} : Shape{m, n});
+        launch(productsKernel, {a.ref(), b.ref(), c.ref()},
+               "m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k) +
+                   ",form=" + std::to_string(form));
+        const auto leftAt = [&](int i, int s) { return form <= 1 ? l[s * m + i] : l[i * k + s]; };
+        const auto rightAt = [&](int s, int j) { return form == 1 ? r[j * k + s] : r[s * n + j]; };
+        const auto product = [&](int i, int j) {
+          int total = 0;
+          for (int s = 0; s < k; ++s)
+            total += form == 2   ? (leftAt(i, s) + 1) * std::max(rightAt(s, j), 0)
+                     : form == 4 ? 2 * s
+                                 : leftAt(i, s) * rightAt(s, j);
+          return total;
+        };
+        const Raw got = read(c);
+        for (int i = 0; i < m; ++i)
+          for (int j = 0; j < n; ++j) {
+            int want = form == 3 ? 0 : product(i, j);
+            for (int other = 0; form == 3 && other < n; ++other)
+              want += product(i, other);
+            for (int other = 0; form == 5 && other < m; ++other)
+              want += product(other, j);
+            want *= form == 6 ? 2 : 1;
+            const uint64_t word = got[form == 6 ? j * m + i : i * n + j];
+            ASSERT_TRUE(same(out, word, isFloat(out) ? rawOfReal(out, want) : rawOfInteger(out, want), false))
+                << nameOf(type) << " " << m << "x" << n << "x" << k << ", form " << form << " at " << i << ", " << j;
+          }
+      }
 }
 
 KILN_ON_PROCESSORS(Shapes);

@@ -1,0 +1,485 @@
+// Reductions, scans and sorts: one property for all verbs. Each line of a tile, along an axis, or in row-major order
+// along several, gives the result of a left fold in plain C++, exactly or within the bound of dialect/NUMERICS.md. A
+// case is drawn by its number: a row of the table below, type, shape, axes, direction, the form of the operand, and the
+// views in memory. `Folds.AreLeftFolds/cpu_17` is case 17 on the CPU.
+
+#include "test/runtime/semantics/drawn.h"
+
+#include <bit>
+#include <cmath>
+#include <map>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+constexpr int cases = 390;
+
+/// Along which axes, and how.
+struct Way {
+  std::vector<int> axes;
+  bool isScan = false, keeps = false, reverse = false; // reverse: of a sort, in descending order
+  int64_t count = 0;                                   // of topk
+};
+
+/// The elements of a line, first to last, and their numbers.
+struct Line {
+  Type type;
+  Raw words;
+  size_t size() const { return words.size(); }
+  long double number(size_t i) const {
+    return isFloat(type) ? realOf(type, words[i]) : static_cast<long double>(wideOf(type, words[i]));
+  }
+};
+
+// --- Left folds ------------------------------------------------------------------------------------------------------
+
+Type totalOf(Type type) { return isFloat(type) || bytesOf(type) >= 4 ? type : isUnsigned(type) ? u32 : i32; }
+
+/// What is left of each element and those before it by a function of two words, both without a type's end.
+Raw foldWords(const Line &line, Type result, uint64_t (*step)(uint64_t, uint64_t)) {
+  Raw all;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const auto word = static_cast<uint64_t>(integerOf(line.type, line.words[i]));
+    all.push_back(i == 0 ? word : step(all.back(), word));
+  }
+  for (uint64_t &word : all)
+    word = rawOfInteger(result, static_cast<int64_t>(word));
+  return all;
+}
+
+/// The same of floats, rounded once.
+Raw foldNumbers(const Line &line, double (*step)(double, double)) {
+  Raw all;
+  double total = line.number(0);
+  for (size_t i = 0; i < line.size(); ++i)
+    all.push_back(rawOfReal(line.type, total = i == 0 ? total : step(total, line.number(i))));
+  return all;
+}
+
+Raw sums(const Line &line) {
+  if (isFloat(line.type))
+    return foldNumbers(line, [](double a, double b) { return a + b; });
+  return foldWords(line, totalOf(line.type), [](uint64_t a, uint64_t b) { return a + b; });
+}
+
+Raw products(const Line &line) {
+  if (isFloat(line.type))
+    return foldNumbers(line, [](double a, double b) { return a * b; });
+  return foldWords(line, totalOf(line.type), [](uint64_t a, uint64_t b) { return a * b; });
+}
+
+Raw ands(const Line &line) {
+  return foldWords(line, line.type, [](uint64_t a, uint64_t b) { return a & b; });
+}
+Raw ors(const Line &line) {
+  return foldWords(line, line.type, [](uint64_t a, uint64_t b) { return a | b; });
+}
+Raw xors(const Line &line) {
+  return foldWords(line, line.type, [](uint64_t a, uint64_t b) { return a ^ b; });
+}
+
+/// Whether element a stands before b: NaN last either way.
+bool isBefore(const Line &line, size_t a, size_t b, bool descending) {
+  const long double x = line.number(a), y = line.number(b);
+  return std::isnan(y) ? !std::isnan(x) : descending ? x > y : x < y;
+}
+
+/// The position of the first of all up to each element.
+std::vector<size_t> firsts(const Line &line, bool descending) {
+  std::vector<size_t> all{0};
+  for (size_t i = 1; i < line.size(); ++i)
+    all.push_back(isBefore(line, i, all.back(), descending) ? i : all.back());
+  return all;
+}
+
+Raw extremes(const Line &line, bool descending) {
+  Raw all;
+  for (const size_t place : firsts(line, descending))
+    all.push_back(computed(line.type, line.words[place]));
+  return all;
+}
+Raw largest(const Line &line) { return extremes(line, true); }
+Raw smallest(const Line &line) { return extremes(line, false); }
+
+/// The largest, or NaN from the first NaN on.
+Raw largestOrNaN(const Line &line) {
+  Raw all = largest(line);
+  for (size_t i = 0, isNaN = false; i < all.size(); ++i)
+    if (isNaN |= std::isnan(line.number(i)); isNaN)
+      all[i] = rawOfReal(line.type, NAN);
+  return all;
+}
+
+Raw places(const Line &line, bool descending) {
+  Raw all;
+  for (const size_t place : firsts(line, descending))
+    all.push_back(place);
+  return all;
+}
+Raw largestPlaces(const Line &line) { return places(line, true); }
+Raw smallestPlaces(const Line &line) { return places(line, false); }
+
+Raw firstElements(const Line &line) { return Raw(line.size(), line.words[0]); }
+
+Raw elementsBefore(const Line &line) {
+  Raw all{line.words[0]};
+  all.insert(all.end(), line.words.begin(), line.words.end() - 1);
+  return all;
+}
+
+/// h = a, then ±h + a by the sign of a.
+Raw recurrences(const Line &line) {
+  return foldWords(line, line.type,
+                   [](uint64_t h, uint64_t a) { return (static_cast<int64_t>(a) > 0 ? h : 0 - h) + a; });
+}
+
+std::vector<size_t> orderOf(const Line &line, bool descending) {
+  std::vector<size_t> order(line.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return isBefore(line, a, b, descending); });
+  return order;
+}
+
+// --- Verbs -----------------------------------------------------------------------------------------------------------
+
+enum Types {
+  integers = 1,
+  truths = 2,
+  floats = 4,
+  byteFloatTypes = 8,
+  numbers = integers | floats,
+  every = 15,
+  words32 = 16
+};
+enum Data { exact, powers, special, near };
+enum Result { own, total, place, early }; // early: an element whose position is below `count`, otherwise 0
+
+using Pair = std::array<Tile, 2>;
+using Three = std::array<Tile, 3>;
+
+template <class F> Tile folded(const Tile &t, const Way &way, F f) {
+  return way.isScan ? scan(t, way.axes[0], f, way.reverse) : reduce(t, way.axes[0], f);
+}
+template <class T, size_t N, class F> T folded(const At (&tiles)[N], const Way &way, F f) {
+  return way.isScan ? scan(tiles, way.axes[0], f, way.reverse) : reduce(tiles, way.axes[0], f);
+}
+
+Tile recurrence(const Tile &t, const Way &way) {
+  const auto recur = [](Pair p, Pair q) { return Pair{p[0] * q[0], p[1] * q[0] + q[1]}; };
+  const Tile sign = cast(where(t > 0, 1, -1), t.type());
+  return folded<Pair>({sign, t}, way, recur)[1];
+}
+
+/// How many there are, what is before the last, and the last.
+Tile before(const Tile &t, const Way &way) {
+  const auto roll = [](Three p, Three q) { return Three{p[0] + q[0], where(q[0] == 1, p[2], q[1]), q[2]}; };
+  return folded<Three>({full(i32, t.shape(), 1), t, t}, way, roll)[1];
+}
+
+/// Elements whose position is below `count`, so that the positions are used, too.
+Tile atEarly(const Pair &found, const Way &way) {
+  return where(found[1] < way.count, found[0], zeros(found[0].type(), found[0].shape()));
+}
+
+enum Use { reduces = 1, scans = 2, both = 3, sorts = 4 };
+
+/// A verb, its left fold, and the data on which it is exact; near: it is within its bound.
+const struct Fold {
+  const char *name;
+  int types;
+  Data data;
+  int use;
+  Tile (*apply)(const Tile &, const Way &);
+  Raw (*want)(const Line &);
+  Result result = own;
+  bool hasOneAxis = false; // as functions have
+} folds[] = {
+#define FOLD(reduction, scanned) [](const Tile &t, const Way &w) { return w.isScan ? scanned : reduction; }
+    {"sum", numbers | truths | byteFloatTypes, exact, both,
+     FOLD(sum(t, w.axes, w.keeps), cumsum(t, w.axes[0], w.reverse)), sums, total},
+    {"sum", floats, near, both, FOLD(sum(t, w.axes, w.keeps), cumsum(t, w.axes[0], w.reverse)), sums, total},
+    {"prod", numbers | truths, powers, both, FOLD(prod(t, w.axes, w.keeps), cumprod(t, w.axes[0], w.reverse)), products,
+     total},
+    {"prod", floats, near, both, FOLD(prod(t, w.axes, w.keeps), cumprod(t, w.axes[0], w.reverse)), products, total},
+    {"max", every, special, both, FOLD(reduce_max(t, w.axes, w.keeps), cummax(t, w.axes[0], w.reverse)), largest},
+    {"min", every, special, both, FOLD(reduce_min(t, w.axes, w.keeps), cummin(t, w.axes[0], w.reverse)), smallest},
+    {"max or NaN", floats, special, both,
+     FOLD(reduce_max(t, w.axes, Nans::propagate, w.keeps), cummax(t, w.axes[0], Nans::propagate, w.reverse)),
+     largestOrNaN},
+    {"and", integers | truths, special, both, FOLD(reduce_and(t, w.axes, w.keeps), cumand(t, w.axes[0], w.reverse)),
+     ands},
+    {"or", integers | truths, special, both, FOLD(reduce_or(t, w.axes, w.keeps), cumor(t, w.axes[0], w.reverse)), ors},
+    {"xor", integers | truths, special, both, FOLD(reduce_xor(t, w.axes, w.keeps), cumxor(t, w.axes[0], w.reverse)),
+     xors},
+    {"argmax", every, special, reduces, FOLD(argmax(t, w.axes, w.keeps), t), largestPlaces, place},
+    {"argmin", every, special, reduces, FOLD(argmin(t, w.axes, w.keeps), t), smallestPlaces, place},
+    {"max_at", every, special, reduces, FOLD(atEarly(max_at(t, w.axes[0]), w), t), largest, early, true},
+    {"min_at", every, special, reduces, FOLD(min_at(t, w.axes[0])[1], t), smallestPlaces, place, true},
+    {"any", truths, special, reduces, FOLD(any(t, w.axes[0]), t), ors, own, true},
+    {"all", truths, special, reduces, FOLD(all(t, w.axes[0]), t), ands, own, true},
+    {"the first, by a function", numbers | truths, special, both,
+     [](const Tile &t, const Way &w) { return folded(t, w, [](Tile p, Tile) { return p; }); }, firstElements, own,
+     true},
+    {"the product, by a function", floats, near, both,
+     [](const Tile &t, const Way &w) { return folded(t, w, [](Tile p, Tile q) { return p * q; }); }, products, own,
+     true},
+    {"a recurrence of two tiles", words32, special, both, recurrence, recurrences, own, true},
+    {"the element before, of three tiles", words32, special, both, before, elementsBefore, own, true},
+    {"sort", every, special, sorts, [](const Tile &t, const Way &w) { return sort(t, w.axes[0], w.reverse); }, nullptr,
+     own, true},
+    {"sort_at", every, special, sorts,
+     [](const Tile &t, const Way &w) { return atEarly(sort_at(t, w.axes[0], w.reverse), w); }, nullptr, early, true},
+    {"positions of sort_at", every, special, sorts,
+     [](const Tile &t, const Way &w) { return sort_at(t, w.axes[0], w.reverse)[1]; }, nullptr, place, true},
+    {"topk", every, special, sorts, [](const Tile &t, const Way &w) { return topk(t, w.count, w.axes[0])[0]; }, nullptr,
+     own, true},
+    {"positions of topk", every, special, sorts,
+     [](const Tile &t, const Way &w) { return topk(t, w.count, w.axes[0])[1]; }, nullptr, place, true},
+#undef FOLD
+};
+
+/// More arithmetic than is repeated for each reader: eight steps x ← (x xor k) + x.
+Tile mixed(Tile t) {
+  for (int k = 1; k <= 8; ++k)
+    t = (t ^ full(t.type(), t.shape(), k)) + t;
+  return t;
+}
+uint64_t mixedWord(Type type, uint64_t word) {
+  for (uint64_t k = 1; k <= 8; ++k)
+    word += word ^ k;
+  return rawOfInteger(type, static_cast<int64_t>(word));
+}
+
+bool takes(int types, Type type) {
+  if (types == words32)
+    return type == i32 || type == i64;
+  return types & (type == boolean ? truths : !isFloat(type) ? integers : bytesOf(type) == 1 ? byteFloatTypes : floats);
+}
+
+// --- Cases -----------------------------------------------------------------------------------------------------------
+
+/// Elements of a tile whose extents are rounded up to powers of two.
+int64_t paddedCountOf(const Shape &tile) {
+  int64_t count = 1;
+  for (const int64_t extent : tile)
+    count *= static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
+  return count;
+}
+
+struct Case {
+  const Fold *fold = nullptr;
+  Type type = f32, result = f32;
+  Shape tile, loadedTile, out; // out: what is stored
+  bool isTurned = false, isComputed = false, isMixed = false, isTopk = false;
+  Way way;
+  Window x, y;
+  int64_t from = 0, warps = 4;
+  Raw have; // the buffer of x
+  std::string text;
+
+  explicit Case(int number);
+  bool isAlong(int axis) const { return std::ranges::find(way.axes, axis) != way.axes.end(); }
+};
+
+/// A word, of floats that have NaN in so many of a hundred elements.
+uint64_t wordFor(const Fold &fold, Type type, int nans, Draw &draw) {
+  const Raw specials = type == boolean ? Raw{0, 1} : specialWords(type);
+  if (!isFloat(type))
+    return draw.chance(50)
+               ? specials[draw.between(0, std::ssize(specials) - 1)]
+               : rawOfInteger(type, draw.between(type == boolean ? 0 : -1000000, type == boolean ? 1 : 1000000));
+  if (draw.chance(nans))
+    return rawOfReal(type, NAN);
+  if (fold.data == special)
+    return specials[draw.between(0, std::ssize(specials) - 1)];
+  if (fold.data == near)
+    return rawOfReal(type, (0.9 + static_cast<double>(draw.between(0, 199)) / 1000) * (draw.chance(50) ? 1 : -1));
+  const double small[] = {-3, -2, -1, -0.0, 1, 2, 3}, factors[] = {1, -1, 2, 0.5};
+  return rawOfReal(type, fold.data == powers ? factors[draw.between(0, 3)] : small[draw.between(0, 6)]);
+}
+
+Case::Case(int number) : fold(&folds[number % std::size(folds)]) {
+  Draw draw(number * 7919 + 5);
+  do
+    type = everyType[draw.between(0, std::size(everyType) - 1)];
+  while (!takes(fold->types, type));
+  result = fold->result == total ? totalOf(type) : fold->result == place ? i32 : type;
+  do
+    tile = draw.chance(30)   ? Shape{draw.pick({1, 33, 200, 250}), draw.pick({2, 3, 4, 5, 7, 8, 12})}
+           : draw.chance(10) ? Shape{draw.between(2, 4), draw.pick({136, 272, 528, 600, 1000})}
+                             : draw.shape(2048);
+  while (fold->use == sorts && paddedCountOf(tile) > 1024);
+  const int rank = static_cast<int>(tile.size());
+  way.isScan = fold->use == sorts || (fold->use == both ? draw.chance(50) : fold->use == scans);
+  way.reverse = draw.chance(50);
+  way.axes = {draw.axis(tile)};
+  while (!way.isScan && !fold->hasOneAxis && draw.chance(30))
+    if (const int axis = draw.axis(tile); !isAlong(axis))
+      way.axes.push_back(axis);
+  way.keeps = !way.isScan && !fold->hasOneAxis && draw.chance(40);
+  way.count = draw.between(1, tile[way.axes[0]]);
+  isTopk = std::string_view(fold->name).ends_with("topk");
+  if (isTopk && draw.chance(50)) // few are selected in another way
+    way.count = std::max<int64_t>(way.count / 4, 1);
+  way.reverse |= isTopk;
+  for (int axis = 0; axis < rank; ++axis)
+    if (way.isScan || !isAlong(axis))
+      out.push_back(isTopk && isAlong(axis) ? way.count : tile[axis]);
+    else if (way.keeps)
+      out.push_back(1);
+  if (out.empty())
+    out = {1};
+  loadedTile = tile;
+  isTurned = rank > 1 && draw.chance(25);
+  if (isTurned)
+    std::swap(loadedTile[rank - 1], loadedTile[rank - 2]);
+  isComputed = draw.chance(30) && (!isFloat(type) || (fold->data == exact && bytesOf(type) > 1));
+  isMixed = !isComputed && type != boolean && !isFloat(type) && draw.chance(30);
+  x = drawWindow(loadedTile, true, draw);
+  y = drawWindow(out, false, draw);
+  from = draw.chance(80) ? 0 : draw.pick({-1, 1});
+  warps = draw.pick({1, 2, 4, 8});
+  if (fold->use == sorts) // GPUs unroll a sort: 32 elements of a thread compile for twenty seconds
+    warps = std::max(warps, paddedCountOf(tile) / 128);
+  const auto nans = static_cast<int>(fold->data == special ? draw.pick({0, 0, 95, 100}) : draw.pick({0, 0, 0, 0, 2}));
+  for (int64_t i = 0; i < x.size; ++i)
+    have.push_back(wordFor(*fold, type, nans, draw));
+  text = std::string(fold->name) + (way.isScan ? way.reverse ? " scanned in reverse" : " scanned" : "") + " of " +
+         nameOf(type) + " " + textOf(tile) + " along " + textOf(Shape(way.axes.begin(), way.axes.end())) +
+         (way.keeps ? ", kept" : "") + (isTurned ? ", turned" : "") +
+         (isComputed ? ", computed"
+          : isMixed  ? ", mixed"
+                     : "") +
+         ", from " + std::to_string(from) + ", views " + textOf(x.extents) + " " + textOf(x.strides) + ", " +
+         textOf(y.extents) + " " + textOf(y.strides);
+  for (int &axis : way.axes) // counted from either end
+    axis = axis % 2 ? axis - rank : axis;
+}
+
+struct FoldConfig {
+  int number = 0, warps = 4;
+};
+
+void fold(View x, View y, Tile from, FoldConfig cfg) {
+  const Case one(cfg.number);
+  Offsets at(one.tile.size(), 0);
+  at[0] = from;
+  Tile t = load(x, at, one.loadedTile);
+  if (one.isTurned)
+    t = transpose(t);
+  if (one.isComputed)
+    t = changed(t);
+  if (one.isMixed)
+    t = mixed(t);
+  store(y, Offsets(one.out.size(), 0), reshape(one.fold->apply(t, one.way), one.out));
+}
+const Kernel foldKernel =
+    kernel("fold", fold, {field("number", &FoldConfig::number), field("warps", &FoldConfig::warps)});
+
+// --- The property ----------------------------------------------------------------------------------------------------
+
+/// The word of an element of the tile.
+uint64_t wordAt(const Case &one, Shape at) {
+  if (one.isTurned)
+    std::swap(at[at.size() - 1], at[at.size() - 2]);
+  at[0] += one.from;
+  bool isInside = true;
+  for (size_t axis = 0; axis < at.size(); ++axis)
+    isInside &= at[axis] >= 0 && at[axis] < one.x.extents[axis];
+  const uint64_t word = isInside ? one.have[one.x.placeOf(at)] : 0;
+  return one.isComputed ? changedWord(one.type, word) : one.isMixed ? mixedWord(one.type, word) : word;
+}
+
+/// An element of the result, and how far it may be off.
+struct Want {
+  uint64_t word = 0;
+  double slack = 0;
+};
+
+/// The results of a line in the order of the scan; of a reduction the last one is the result.
+std::vector<Want> wantsOf(const Case &one, const Line &line) {
+  std::vector<Want> wants;
+  const auto isKept = [&](size_t at) { return one.fold->result != early || static_cast<int64_t>(at) < one.way.count; };
+  if (one.fold->use == sorts) {
+    for (const size_t at : orderOf(line, one.way.reverse))
+      wants.push_back({one.fold->result == place ? at : isKept(at) ? line.words[at] : 0});
+    return wants;
+  }
+  if (one.fold->result == early)
+    return {{isKept(firsts(line, /*descending=*/true).back()) ? one.fold->want(line).back() : 0}};
+  double sizes = 0;
+  for (const uint64_t word : one.fold->want(line)) {
+    wants.push_back({word});
+    if (one.fold->data != near)
+      continue;
+    const bool isSum = one.fold->want == sums;
+    const double each = one.type == f64 ? 0x1p-52 : 0x1p-24, last = one.type == bf16  ? 0x1p-8
+                                                                    : one.type == f16 ? 0x1p-11
+                                                                                      : 0;
+    const double size = std::abs(realOf(one.type, word));
+    sizes += std::abs(static_cast<double>(line.number(wants.size() - 1)));
+    wants.back().slack = static_cast<double>(wants.size()) * each * (isSum ? sizes : 2 * size) + 2.02 * last * size;
+  }
+  return wants;
+}
+
+class Folds : public Drawn {};
+
+TEST_P(Folds, AreLeftFolds) {
+  Case one(number);
+  SCOPED_TRACE(one.text);
+  const Raw untouched(one.y.size, wordOf(one.result, 1));
+  const Tensor x = tensor(one.type, {one.x.size}, one.have), y = tensor(one.result, {one.y.size}, untouched);
+  launch(foldKernel, {one.x.of(x), one.y.of(y), one.from},
+         "number=" + std::to_string(number) + ",warps=" + std::to_string(one.warps));
+  for (int &axis : one.way.axes)
+    axis += axis < 0 ? static_cast<int>(one.tile.size()) : 0;
+  std::map<Shape, std::pair<Line, std::vector<Shape>>> lines; // by the index without the axes
+  for (int64_t i = 0; i < countOf(one.tile); ++i) {
+    const Shape at = indexOf(i, one.tile);
+    Shape key;
+    for (size_t axis = 0; axis < at.size(); ++axis)
+      if (!one.isAlong(static_cast<int>(axis)))
+        key.push_back(at[axis]);
+      else if (one.way.isScan || one.way.keeps)
+        key.push_back(0);
+    auto &[line, indices] = lines[key.empty() ? Shape{0} : key];
+    line.type = one.type;
+    line.words.push_back(wordAt(one, at));
+    indices.push_back(at);
+  }
+  const bool isReversed = one.fold->use != sorts && one.way.isScan && one.way.reverse;
+  std::map<int64_t, Want> wants; // by the place in the buffer
+  for (auto &[key, entry] : lines) {
+    auto &[line, indices] = entry;
+    if (isReversed)
+      std::ranges::reverse(line.words);
+    const std::vector<Want> results = wantsOf(one, line);
+    for (size_t i = one.way.isScan ? 0 : results.size() - 1; i < results.size(); ++i) {
+      const Shape at = one.way.isScan ? indices[isReversed ? results.size() - 1 - i : i] : key;
+      bool isStored = true;
+      for (size_t axis = 0; axis < at.size(); ++axis)
+        isStored &= at[axis] < std::min(one.y.extents[axis], one.out[axis]);
+      if (isStored)
+        wants[one.y.placeOf(at)] = results[i];
+    }
+  }
+  const Raw got = read(y);
+  const bool signOfZero = one.fold->want == sums || (one.fold->use == sorts && one.fold->result == early);
+  for (size_t place = 0; place < got.size(); ++place) {
+    const auto want = wants.find(static_cast<int64_t>(place));
+    if (want == wants.end())
+      ASSERT_EQ(got[place], untouched[place]) << "element " << place << " of the buffer, outside the view";
+    else if (const auto [word, slack] = want->second; slack > 0)
+      ASSERT_NEAR(realOf(one.result, got[place]), realOf(one.result, word), slack) << "element " << place;
+    else
+      ASSERT_TRUE(same(one.result, got[place], word, signOfZero))
+          << "element " << place << " of the buffer is " << got[place] << ", expected " << word;
+  }
+}
+
+KILN_ON_CASES(Folds, cases);
+
+} // namespace
