@@ -242,6 +242,7 @@ struct Distribute : impl::DistributeBase<Distribute> {
     distributor.finish(*to);
     from->dropAllReferences();
     from->erase();
+    func.walk([](Block *block) { splitProducts(*block); });
   }
 };
 } // namespace

@@ -4,6 +4,7 @@
 
 #include "dialect/simt/MatrixImage.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -14,6 +15,8 @@ using simt::MatrixImage;
 using simt::TileLayout;
 
 static constexpr int64_t rowsOfProduct = 64, kOfProduct = 16;
+/// Elements of a thread in a fragment of the left operand.
+static constexpr int64_t elementsOfFragment = rowsOfProduct * kOfProduct / 128;
 
 /// The descriptor of the matrix at `begin`, without the offset of a part.
 static Value descriptorOf(ThreadCode &code, const MatrixImage &matrix, Value begin) {
@@ -79,7 +82,6 @@ void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op) {
   const int64_t N = layout.shape()[1].size, K = left.shape()[1].size;
   const MatrixImage right = *matrixIn(op.getRightImage(), op.getRightTurned() ? 0 : 1, N);
   const Value b = descriptorOf(code, right, code.add(code.held(op.getRight()), code.held(op.getRightAt())));
-  constexpr int64_t elementsOfFragment = rowsOfProduct * kOfProduct / 128;
   Indices elements, registers, steps;
   for (int64_t row = 0; row < layout.shape()[0].size; row += rowsOfProduct) {
     if (!layout.storedAt({row, 0}))
@@ -115,6 +117,66 @@ void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op) {
     const int64_t count = simt::layoutOf(sums).getLayout().numStored();
     code.set(sums, Values(after.slice(first, count)));
     first += count;
+  }
+}
+
+/// The steps of `product` from `from` to `to`, plus `acc`.
+static simt::WgmmaRowsOp stepsOf(OpBuilder &builder, simt::WgmmaRowsOp product, int64_t from, int64_t to, Value acc) {
+  const ArrayRef<int64_t> steps = product.getSteps();
+  Indices elements;
+  for (int64_t block = 0; block < product.blocks(); ++block)
+    for (int64_t at = from * elementsOfFragment; at < to * elementsOfFragment; ++at)
+      elements.push_back(block * static_cast<int64_t>(steps.size()) * elementsOfFragment + at);
+  const Value left = vector::ShuffleOp::create(builder, product.getLoc(), product.getA(), product.getA(), elements);
+  return simt::WgmmaRowsOp::create(builder, product.getLoc(), product.getType(), left, product.getB(), acc,
+                                   product.getBTurned(), steps.slice(from, to - from));
+}
+
+/// Leaves the first step of `product` in its place and begins the others after `wait`, unless `wait` returns its sums.
+static void split(simt::WgmmaRowsOp product, simt::WgmmaWaitOp wait) {
+  SmallVector<Operation *> renamings = {product}; // and what only renames the registers of its sums
+  const auto isRenamed = [&](Value value) { return llvm::is_contained(renamings, value.getDefiningOp()); };
+  for (Operation *op = product->getNextNode(); op != wait; op = op->getNextNode())
+    if (llvm::any_of(op->getOperands(), isRenamed)) {
+      if (!isPure(op))
+        return;
+      renamings.push_back(op);
+    }
+  if (isRenamed(wait.getSums()))
+    return;
+  OpBuilder builder(product);
+  const Value first = stepsOf(builder, product, 0, 1, product.getAcc());
+  builder.setInsertionPointAfter(wait);
+  Operation *last = stepsOf(builder, product, 1, static_cast<int64_t>(product.getSteps().size()), first);
+  product.replaceAllUsesWith(last->getResult(0));
+  for (Operation *op : ArrayRef(renamings).drop_front()) {
+    op->moveAfter(last);
+    last = op;
+  }
+  product.erase();
+}
+
+void splitProducts(Block &block) {
+  simt::WgmmaRowsOp product; // the newest one
+  simt::WgmmaWaitOp wait;    // for all products except that one
+  bool computes = false;     // after `wait`
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto begun = dyn_cast<simt::WgmmaRowsOp>(op)) {
+      product = begun;
+      wait = nullptr;
+    } else if (isa<simt::WgmmaOp>(op) || op.getNumRegions() > 0) {
+      product = nullptr;
+      wait = nullptr;
+    } else if (auto last = dyn_cast<simt::WgmmaWaitOp>(op)) {
+      if (wait && computes && last.getPending() == 0 && product.getSteps().size() > 1)
+        split(product, wait);
+      wait = product && last.getPending() == 1 ? last : nullptr;
+      computes = false;
+      if (last.getPending() == 0)
+        product = nullptr;
+    } else if (wait && OpTrait::hasElementwiseMappableTraits(&op)) {
+      computes |= isa<VectorType>(op.getResult(0).getType());
+    }
   }
 }
 

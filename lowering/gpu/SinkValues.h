@@ -15,7 +15,8 @@ namespace kiln::lowering::gpu {
 ///
 ///     a0 = x0 · s   b0 = a0 + c   store b0   a1 = x1 · s   b1 = a1 + c   store b1
 ///
-/// ptxas keeps roughly to the order that it is given. A read stays above whatever may write.
+/// ptxas keeps roughly to the order that it is given. A read stays above whatever may write. Arithmetic with the result
+/// of a product of warpgroups stays above the wait for the next product, which the tensor cores compute meanwhile.
 void sinkValues(llvm::Module &module);
 
 } // namespace kiln::lowering::gpu

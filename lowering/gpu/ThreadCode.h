@@ -106,6 +106,20 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op);
 void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op);
 void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op);
 
+/// Splits a product that is under way while the threads compute, and that no other product follows: its first step
+/// begins where it did, and the others after the wait for the product before it.
+///
+///     s = wgmma_rows q, K steps [0, 2, 4, 6]           s = wgmma_rows q, K steps [0, 2, 4, 6]
+///     t = wgmma_rows o, V steps [0, 2, 4, 6]           t0 = wgmma_rows o[0..], V steps [0]
+///     s' = wgmma_wait 1, s                             s' = wgmma_wait 1, s
+///     p = f(s')                         ── becomes ──► t = wgmma_rows o[8..], V steps [2, 4, 6] plus t0
+///     t' = wgmma_wait 0, t                             p = f(s')
+///                                                      t' = wgmma_wait 0, t
+///
+/// ptxas moves waits up over arithmetic, so it would compute p after both products. But it expects that wgmma takes
+/// time to issue, and computes p meanwhile. The first step keeps the tensor cores busy until the threads continue.
+void splitProducts(mlir::Block &block);
+
 /// Whether `to` only renames registers of `from`: no element leaves its thread.
 bool isRenaming(const simt::TileLayout &from, const simt::TileLayout &to);
 

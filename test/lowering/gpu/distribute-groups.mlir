@@ -85,3 +85,55 @@ func.func @held(%at: i32, %a: memref<128x32xbf16>, %c: memref<128x16xf32>) attri
   tile.store %0, %c[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<128x16xf32, #sums>, memref<128x16xf32>
   return
 }
+
+// -----
+
+#sums = #simt.layout<64x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// The threads compute with the first product while the second one runs. Of the second, one step follows the first product,
+// and the others the wait for it.
+// CHECK-LABEL: func @beside
+// CHECK: simt.wgmma_rows %[[ROWS:.*]], %{{.*}} steps [0, 2] : vector<16xbf16> -> vector<8xf32>
+// CHECK: %[[HEAD:.*]] = vector.shuffle %[[ROWS]], %[[ROWS]] [0, 1, 2, 3, 4, 5, 6, 7]
+// CHECK: %[[T0:.*]] = simt.wgmma_rows %[[HEAD]], %[[B:.*]] steps [0] : vector<8xbf16> -> vector<8xf32>
+// CHECK: simt.wgmma_wait 1,
+// CHECK: %[[TAIL:.*]] = vector.shuffle %[[ROWS]], %[[ROWS]] [8, 9, 10, 11, 12, 13, 14, 15]
+// CHECK: simt.wgmma_rows %[[TAIL]], %[[B]] steps [2] plus %[[T0]] : vector<8xf32> : vector<8xbf16> -> vector<8xf32>
+// CHECK: math.exp2
+// CHECK: simt.wgmma_wait 0,
+
+// Nothing is computed between the waits.
+// CHECK-LABEL: func @at_once
+// CHECK-COUNT-2: simt.wgmma_rows {{.*}} steps [0, 2] :
+// CHECK-NOT: simt.wgmma_rows
+func.func @beside(%at: i32, %a: memref<64x32xbf16>, %c: memref<64x16xf32>) attributes {tile.kernel, tile.warps = 4 : i64} {
+  %right = simt.buffer : memref<1024xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %left = tile.load %a[%c0, %c0] {simt.layout = #left, simt.vector = 1 : i64} : memref<64x32xbf16> -> tensor<64x32xbf16, #left>
+  %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned slot [0, 4]
+      : tensor<64x32xbf16, #left>, memref<1024xi8, 3> -> tensor<64x16xf32, #sums>
+  %1 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned slot [0, 4]
+      : tensor<64x32xbf16, #left>, memref<1024xi8, 3> -> tensor<64x16xf32, #sums>
+  %2 = simt.wait_multiply 1, %0 : tensor<64x16xf32, #sums>
+  %3 = math.exp2 %2 : tensor<64x16xf32, #sums>
+  %4 = simt.wait_multiply 0, %1 : tensor<64x16xf32, #sums>
+  %5 = arith.mulf %3, %4 : tensor<64x16xf32, #sums>
+  tile.store %5, %c[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<64x16xf32, #sums>, memref<64x16xf32>
+  return
+}
+
+func.func @at_once(%at: i32, %a: memref<64x32xbf16>, %c: memref<64x16xf32>) attributes {tile.kernel, tile.warps = 4 : i64} {
+  %right = simt.buffer : memref<1024xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %left = tile.load %a[%c0, %c0] {simt.layout = #left, simt.vector = 1 : i64} : memref<64x32xbf16> -> tensor<64x32xbf16, #left>
+  %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned slot [0, 4]
+      : tensor<64x32xbf16, #left>, memref<1024xi8, 3> -> tensor<64x16xf32, #sums>
+  %1 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned slot [0, 4]
+      : tensor<64x32xbf16, #left>, memref<1024xi8, 3> -> tensor<64x16xf32, #sums>
+  %2 = simt.wait_multiply 1, %0 : tensor<64x16xf32, #sums>
+  %3 = simt.wait_multiply 0, %1 : tensor<64x16xf32, #sums>
+  %4 = arith.mulf %2, %3 : tensor<64x16xf32, #sums>
+  tile.store %4, %c[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<64x16xf32, #sums>, memref<64x16xf32>
+  return
+}
