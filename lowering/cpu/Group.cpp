@@ -37,7 +37,31 @@ void Group::add(Root root) {
   if (root.kind == Root::Kind::place || root.buffer || root.isScan())
     results.insert_range(root.op->getResults());
   reads.push_back(readsOf(root));
+  cost += costOf(root);
   roots.push_back(std::move(root));
+}
+
+int64_t Group::costOf(const Root &root) const {
+  constexpr int64_t addressed = 16; // an access with a position for each element
+  int64_t cost = 0;
+  DenseSet<Value> seen;
+  SmallVector<Value> work;
+  const auto read = [&](Operation *op) {
+    if (auto access = dyn_cast<tile::AccessOp>(op))
+      cost += access.getIndexRank() == 0 ? 1 : addressed;
+    llvm::copy_if(op->getOperands(), std::back_inserter(work), isTile);
+  };
+  for (read(root.op); !work.empty() && cost < longestNest;) {
+    const Value value = work.pop_back_val();
+    Operation *const op = value.getDefiningOp();
+    if (!seen.insert(value).second || !op || results.contains(value) || buffers.contains(value))
+      continue;
+    if (isElementwise(op))
+      cost += cpu::costOf(op);
+    if (isLoad(op) || isInlinable(op))
+      read(op);
+  }
+  return cost;
 }
 
 Reads Group::readsOf(Value tile) const {
@@ -145,6 +169,8 @@ bool Group::canJoin(const Root &root) const {
   if (root.isTurned() || first.isTurned() || root.joined.has_value() != first.joined.has_value())
     return false;
   if (root.shape() != first.shape() || root.op->getBlock() != first.op->getBlock() || !hasForm(root))
+    return false;
+  if (cost + costOf(root) > longestNest)
     return false;
   const Reads needed = readsOf(root);
   for (Value scalar : needed.scalars)

@@ -7,6 +7,9 @@
 
 namespace kiln::lowering::cpu {
 
+/// The cost of a nest, above which no operation joins it: LLVM's time is quadratic in the length of a loop's body.
+inline constexpr int64_t longestNest = 256;
+
 /// What is read by a nest: loads that stay views, and tiles in scratch memory.
 struct Reads {
   llvm::SmallVector<std::pair<tile::AccessOp, bool>> loads; // and whether element i feeds element i
@@ -28,9 +31,10 @@ public:
     roots.clear();
     reads.clear();
     results.clear();
+    cost = 0;
   }
   /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest,
-  /// and no memory that one writes and another reads or writes at another element.
+  /// a body that is not too long, and no memory that one writes and another reads or writes at another element.
   bool canJoin(const Root &root) const;
   /// What computing a tile reads.
   Reads readsOf(mlir::Value tile) const;
@@ -49,10 +53,13 @@ private:
   bool hasForm(const Root &root) const;
   /// Whether a store may overwrite what a member of its nest has read at the same element. A check may read it again.
   bool mayWriteBehind(const Root &member, const Reads &reads, const Root &root) const;
+  /// The cost of what `root` computes and no other root, as costOf counts it.
+  int64_t costOf(const Root &root) const;
 
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
   llvm::SmallVector<Reads> reads;       // of each root
   llvm::SetVector<mlir::Value> results; // tiles that the group computes
+  int64_t cost = 0;                     // of its roots
 };
 
 } // namespace kiln::lowering::cpu

@@ -5,7 +5,8 @@
 //   - recomputing it is expensive: it has several readers, is used in a loop, or is broadcast to several elements
 //     (except cheap halves of a joined pair);
 //   - its reader needs it in memory: the left operand of a product, or a `print`;
-//   - it is a tile transposed block by block (Turned.cpp), or an expensive operand of one.
+//   - it is a tile transposed block by block (Turned.cpp), or an expensive operand of one;
+//   - its computation is as long as a loop may be (Group.h).
 //
 // A reshape keeps the order of elements, and most vectors of its result are vectors of its source, or shuffles of a
 // few. If neither the row length nor the vector length is a multiple of the other, they are not. Then, unless the
@@ -22,6 +23,7 @@
 #include "dialect/tile/SortOps.h"
 #include "lowering/analysis/TileUses.h"
 #include "lowering/cpu/Evaluator.h"
+#include "lowering/cpu/Group.h"
 #include "lowering/cpu/Lanes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -259,6 +261,8 @@ struct Placement {
     for (Operation *user : users) // code is emitted for each row of a block
       if (auto transpose = dyn_cast<tile::TransposeOp>(user); transpose && cost > turnedAtMost && isTurned(transpose))
         return true;
+    if (cost >= longestNest)
+      return true;
     if (cost >= severalReaders && users.size() > 1 && read.several && !read.inEpilogues)
       return true;
     for (Operation *user : users) {
