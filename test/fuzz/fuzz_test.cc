@@ -131,6 +131,8 @@ TEST(Generate, DrawsTheWholeLanguage) {
                                     "Order::acq_rel",
                                     "Order::release",
                                     "Order::relaxed",
+                                    "Scope::block",
+                                    "Scope::system",
                                     "gather(",
                                     "histogram(",
                                     "Cache::evict_first",

@@ -62,6 +62,8 @@ static std::string besides(const Op &op, const std::string &padding) {
     parts.push_back(".padding = " + padding.substr(2));
   if (op.mask >= 0)
     parts.push_back(fmt::format(".mask = t{}", op.mask));
+  if (op.scope != Scope::device)
+    parts.push_back(fmt::format(".scope = Scope::{}", op.scope == Scope::block ? "block" : "system"));
   if (op.cache)
     parts.push_back(fmt::format(".cache = {}", hints[op.cache]));
   return parts.empty() ? "" : fmt::format(", {{{}}}", fmt::join(parts, ", "));
@@ -107,7 +109,7 @@ static std::string accessText(const Op &op) {
   case Verb::store:
     return "store(" + place + offsets + ", " + x + maskOf(op) + ")";
   case Verb::atomicLoad:
-    return fmt::format("atomic_load({}{}, {}, {})", place, offsets, blocks, orderOf(op));
+    return fmt::format("atomic_load({}{}, {}, {}{})", place, offsets, blocks, orderOf(op), maskOf(op));
   case Verb::atomicStore:
     return fmt::format("atomic_store({}{}, {}, {}{})", place, offsets, x, orderOf(op), maskOf(op));
   case Verb::atomic:

@@ -87,7 +87,7 @@ Offsets Tracing::rowsOf(const Op &op) const {
 
 /// Operations that read or write memory and give a tile.
 Tile Tracing::accessed(const Op &op) const {
-  using Change = Tile (*)(View, Offsets, At, Order, StoreOptions, Loc);
+  using Change = Tile (*)(View, Offsets, At, Order, AtomicOptions, Loc);
   static constexpr std::array<Change, atomicNames.size()> changes = {atomic_add, atomic_min, atomic_max,     atomic_and,
                                                                      atomic_or,  atomic_xor, atomic_exchange};
   const View view = viewOf(op);
@@ -100,11 +100,12 @@ Tile Tracing::accessed(const Op &op) const {
   case Verb::loadRows:
     return load(view, rowsOf(op), Shape(op.shape.begin() + 1, op.shape.end()), padding);
   case Verb::atomicLoad:
-    return atomic_load(view, at(op.offsets), blocks, order);
+    return atomic_load(view, at(op.offsets), blocks, order, {.scope = op.scope});
   case Verb::atomic:
-    return changes[op.axes[0]](view, at(op.offsets), at(op.operands[0]), order, {maskOf(op)}, here());
+    return changes[op.axes[0]](view, at(op.offsets), at(op.operands[0]), order, {maskOf(op), op.scope}, here());
   case Verb::compareExchange:
-    return atomic_compare_exchange(view, at(op.offsets), at(op.operands[0]), at(op.operands[1]), order, {maskOf(op)});
+    return atomic_compare_exchange(view, at(op.offsets), at(op.operands[0]), at(op.operands[1]), order,
+                                   {maskOf(op), op.scope});
   default:
     return view.dim(op.axes[0]);
   }
@@ -187,7 +188,8 @@ void Tracing::run(const Op &op) {
   case Verb::store:
     return store(viewOf(op), at(op.offsets), at(op.operands[0]), {maskOf(op), static_cast<Cache>(op.cache)});
   case Verb::atomicStore:
-    return atomic_store(viewOf(op), at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which), {maskOf(op)});
+    return atomic_store(viewOf(op), at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which),
+                        {maskOf(op), op.scope});
   case Verb::storeRows:
     return store(viewOf(op), rowsOf(op), at(op.operands[1]));
   case Verb::deviceAssert:
