@@ -427,7 +427,8 @@ void atomic_store(View view, Offsets at, At value, Order order = Order::release,
 
 /// Prints one line per program: its number, the label and the elements.
 void print(const std::string &label, At value);
-/// If an element is false, the next synchronize() throws an Error with `message`.
+/// If an element is false, the next synchronize() throws an Error with `message`. In the function of a scan or
+/// reduction it checks the calls that contribute to a result.
 void device_assert(At condition, const std::string &message);
 /// Promises the compiler that a boolean scalar is true: `assume(first % 16 == 0)` permits vector loads at `first`. If
 /// it is false, results are undefined. The simulator and the reference backend report that; other devices spend no
