@@ -147,6 +147,8 @@ TEST(Generate, DrawsTheWholeLanguage) {
                                     "topk(",
                                     ".unroll = ",
                                     "dot_scaled(",
+                                    ", {}, t",
+                                    ", {})",
                                     "random_normal(",
                                     "Precision::tf32)",
                                     "Precision::tf32x3)",

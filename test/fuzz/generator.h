@@ -153,7 +153,7 @@ private:
   Shape leadingExtents(int most);
   bool dotStatement();
   bool dotLoop();
-  std::array<Known, 2> scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis);
+  std::array<Known, 2> scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis, int64_t length);
   bool dotScaled();
 
   // --- generate_hazards.cc

@@ -122,6 +122,16 @@ static std::string accessText(const Op &op) {
   }
 }
 
+/// The operands of a product with scales, with `{}` for those that a factor does not have.
+static std::string scaledOperands(const Op &op) {
+  std::vector<std::string> texts;
+  for (const Operand &operand : op.operands)
+    texts.push_back(textOf(operand));
+  if (op.which != 0)
+    texts.insert(texts.begin() + (op.which == 1 ? 1 : 3), "{}");
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 /// A row of reductions() or scans() with its operand and axes filled in.
 static std::string reduction(const Op &op, const Reduction &row, const char *kept) {
   std::string axes = fmt::format("{}", fmt::join(op.axes, ", ")), text;
@@ -221,7 +231,7 @@ static std::string expression(const Op &op) {
                ? "dot(" + x + ")"
                : fmt::format("dot({}, Precision::{})", x, precisionNames[static_cast<size_t>(op.precision)]);
   case Verb::dotScaled:
-    return "dot_scaled(" + x + ")";
+    return "dot_scaled(" + scaledOperands(op) + ")";
   case Verb::randomBits:
     return fmt::format("random_words({})[{}]", x, op.which);
   case Verb::random:

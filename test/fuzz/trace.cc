@@ -111,6 +111,13 @@ Tile Tracing::accessed(const Op &op) const {
   }
 }
 
+/// A product whose factor of number `which`, if any, has no scales.
+static Tile dotScaled(const Op &op, const std::vector<At> &x) {
+  const size_t b = op.which == 1 ? 1 : 2, acc = op.which == 0 ? 4 : 3;
+  const Scales scaleA = op.which == 1 ? Scales() : Scales(x[1]), scaleB = op.which == 2 ? Scales() : Scales(x[b + 1]);
+  return x.size() > acc ? dot_scaled(x[0], scaleA, x[b], scaleB, x[acc]) : dot_scaled(x[0], scaleA, x[b], scaleB);
+}
+
 Tile Tracing::resultOf(const Op &op) const {
   const std::vector<At> x = at(op.operands);
   switch (op.verb) {
@@ -171,7 +178,7 @@ Tile Tracing::resultOf(const Op &op) const {
   case Verb::dot:
     return x.size() == 3 ? dot(x[0], x[1], x[2], op.precision) : dot(x[0], x[1], op.precision);
   case Verb::dotScaled:
-    return x.size() == 5 ? dot_scaled(x[0], x[1], x[2], x[3], x[4]) : dot_scaled(x[0], x[1], x[2], x[3]);
+    return dotScaled(op, x);
   case Verb::randomBits:
     return random_words(x[0], x[1])[op.which];
   case Verb::random:
