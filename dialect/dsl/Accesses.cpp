@@ -232,13 +232,9 @@ static void setCache(mlir::Operation *op, Cache cache) {
   if (cache != Cache::evict_normal)
     op->setAttr(tile::cacheName, StringAttr::get(op->getContext(), cache == Cache::evict_first ? "stream" : "keep"));
 }
-/// Reports a cache option on an atomic, which always acts where all programs see it.
-static bool checkNoCache(Call &call, Cache cache) {
-  if (cache == Cache::evict_normal)
-    return true;
-  call.expected() << "no cache hint on an atomic, but got Cache::"
-                  << (cache == Cache::evict_first ? "evict_first" : "evict_last");
-  return false;
+static void setScope(mlir::Operation *op, Scope scope) {
+  if (scope != Scope::device)
+    op->setAttr(tile::scopeName, StringAttr::get(op->getContext(), scope == Scope::block ? "block" : "system"));
 }
 
 // --- Loads -----------------------------------------------------------------------------------------------------------
@@ -280,7 +276,7 @@ Tile load(View view, Offsets at, TileExtents shape, Padding padding, Loc loc) {
   return load(view, std::move(at), std::move(shape), LoadOptions{.padding = padding}, loc);
 }
 
-Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, Loc loc) {
+Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, AtomicOptions how, Loc loc) {
   Call call("atomic_load", loc);
   const auto place = placeOf(call, view, at);
   if (!place || !checkBlocks(call, *place, shape, "; leave out extents of 1") || !call.checkShape(shape))
@@ -291,12 +287,16 @@ Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, Loc loc)
     return call.poison();
   }
   mlir::Value source = call.tracer.valueOf(view);
-  const Shape full = place->full(shape);
-  mlir::Value tile = call.emit<tile::AtomicLoadOp>(typeOf(source.getContext(), view.type(), full),
-                                                   static_cast<tile::MemoryOrder>(order), source, place->subscripts,
-                                                   maskWithin(call, *place, full, {}));
+  const Shape wanted = resultShape(*place, shape), full = place->full(shape);
+  const auto mask = maskOf(call, how.mask, wanted, full);
+  if (!mask)
+    return call.poison();
+  auto tile = call.emit<tile::AtomicLoadOp>(typeOf(source.getContext(), view.type(), full),
+                                            static_cast<tile::MemoryOrder>(order), source, place->subscripts,
+                                            maskWithin(call, *place, full, *mask));
+  setScope(tile, how.scope);
   call.effects.changed.push_back(view.index()); // treated as changing memory, so that accesses keep their order
-  return call.result(call.reshape(call.of(view.type(), tile), resultShape(*place, shape)));
+  return call.result(call.reshape(call.of(view.type(), tile), wanted));
 }
 
 // --- Stores and atomics ----------------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ static std::optional<Shape> writtenShape(Call &call, const Place &place, const S
 
 /// Converts `values` and the mask to the operation's shape. Reports an error and returns none if they do not fit.
 static std::optional<Written> written(Call &call, const View &view, const Offsets &at, ArrayRef<const At *> values,
-                                      const StoreOptions &how) {
+                                      const At &chosen) {
   Written result;
   bool isPoison = false;
   for (const At *value : values)
@@ -350,7 +350,7 @@ static std::optional<Written> written(Call &call, const View &view, const Offset
   if (!shape)
     return {};
   const Shape full = place->full(Shape(shape->begin() + place->index.size(), shape->end()));
-  auto mask = maskOf(call, how.mask, *shape, full);
+  auto mask = maskOf(call, chosen, *shape, full);
   if (!mask)
     return {};
   for (mlir::Value &value : result.values)
@@ -373,7 +373,7 @@ static bool checkWritten(Call &call, const View &view) {
 }
 
 static void write(Call &call, const View &view, const Offsets &at, const At &value, const StoreOptions &how) {
-  auto what = written(call, view, at, &value, how);
+  auto what = written(call, view, at, &value, how.mask);
   if (!what || !checkWritten(call, view))
     return;
   mlir::Value target = call.tracer.valueOf(view);
@@ -388,18 +388,17 @@ void store(View view, Offsets at, At value, StoreOptions how, Loc loc) {
   write(call, view, at, value, how);
 }
 
-void atomic_store(View view, Offsets at, At value, Order order, StoreOptions how, Loc loc) {
+void atomic_store(View view, Offsets at, At value, Order order, AtomicOptions how, Loc loc) {
   Call call("atomic_store", loc);
   if (order != Order::relaxed && order != Order::release) {
     call.expected() << "order relaxed or release, but got "
                     << tile::stringifyMemoryOrder(static_cast<tile::MemoryOrder>(order));
     return;
   }
-  if (!checkNoCache(call, how.cache))
-    return;
-  if (auto what = written(call, view, at, &value, how))
-    call.emit<tile::AtomicStoreOp>(static_cast<tile::MemoryOrder>(order), what->values[0], call.tracer.valueOf(view),
-                                   what->place.subscripts, what->mask);
+  if (auto what = written(call, view, at, &value, how.mask))
+    setScope(call.emit<tile::AtomicStoreOp>(static_cast<tile::MemoryOrder>(order), what->values[0],
+                                            call.tracer.valueOf(view), what->place.subscripts, what->mask),
+             how.scope);
 }
 
 /// Whether the view's elements may be accessed like this; otherwise reports an error.
@@ -419,53 +418,51 @@ static Tile resultOf(Call &call, const View &view, const Written &what, mlir::Va
 static bool isOrdered(tile::AtomicKind kind) { return kind == tile::AtomicKind::Min || kind == tile::AtomicKind::Max; }
 
 static Tile change(const char *name, tile::AtomicKind kind, const View &view, const Offsets &at, const At &value,
-                   Order order, const StoreOptions &how, Loc loc) {
+                   Order order, const AtomicOptions &how, Loc loc) {
   Call call(name, loc);
-  if (!checkNoCache(call, how.cache))
-    return call.poison();
-  auto what = written(call, view, at, &value, how);
+  auto what = written(call, view, at, &value, how.mask);
   if (!what || !checkAtomic(call, view, static_cast<tile::AtomicUse>(kind)))
     return call.poison();
   auto op =
       call.emit<tile::AtomicRmwOp>(what->values[0].getType(), kind, static_cast<tile::MemoryOrder>(order),
                                    what->values[0], call.tracer.valueOf(view), what->place.subscripts, what->mask);
   tile::setUnsigned(op, isUnsigned(view.type()) && isOrdered(kind));
+  setScope(op, how.scope);
   return resultOf(call, view, *what, op);
 }
 
-Tile atomic_add(View view, Offsets at, At value, Order order, StoreOptions how, Loc loc) {
+Tile atomic_add(View view, Offsets at, At value, Order order, AtomicOptions how, Loc loc) {
   return change("atomic_add", tile::AtomicKind::Add, view, at, value, order, how, loc);
 }
-Tile atomic_min(View view, Offsets at, At value, Order order, StoreOptions how, Loc loc) {
+Tile atomic_min(View view, Offsets at, At value, Order order, AtomicOptions how, Loc loc) {
   return change("atomic_min", tile::AtomicKind::Min, view, at, value, order, how, loc);
 }
-Tile atomic_max(View view, Offsets at, At value, Order order, StoreOptions how, Loc loc) {
+Tile atomic_max(View view, Offsets at, At value, Order order, AtomicOptions how, Loc loc) {
   return change("atomic_max", tile::AtomicKind::Max, view, at, value, order, how, loc);
 }
-Tile atomic_and(View view, Offsets at, At value, Order order, StoreOptions how, Loc loc) {
+Tile atomic_and(View view, Offsets at, At value, Order order, AtomicOptions how, Loc loc) {
   return change("atomic_and", tile::AtomicKind::And, view, at, value, order, how, loc);
 }
-Tile atomic_or(View view, Offsets at, At value, Order order, StoreOptions how, Loc loc) {
+Tile atomic_or(View view, Offsets at, At value, Order order, AtomicOptions how, Loc loc) {
   return change("atomic_or", tile::AtomicKind::Or, view, at, value, order, how, loc);
 }
-Tile atomic_xor(View view, Offsets at, At value, Order order, StoreOptions how, Loc loc) {
+Tile atomic_xor(View view, Offsets at, At value, Order order, AtomicOptions how, Loc loc) {
   return change("atomic_xor", tile::AtomicKind::Xor, view, at, value, order, how, loc);
 }
-Tile atomic_exchange(View view, Offsets at, At value, Order order, StoreOptions how, Loc loc) {
+Tile atomic_exchange(View view, Offsets at, At value, Order order, AtomicOptions how, Loc loc) {
   return change("atomic_exchange", tile::AtomicKind::Exchange, view, at, value, order, how, loc);
 }
 
-Tile atomic_compare_exchange(View view, Offsets at, At expected, At desired, Order order, StoreOptions how, Loc loc) {
+Tile atomic_compare_exchange(View view, Offsets at, At expected, At desired, Order order, AtomicOptions how, Loc loc) {
   Call call("atomic_compare_exchange", loc);
-  if (!checkNoCache(call, how.cache))
-    return call.poison();
-  auto what = written(call, view, at, {&expected, &desired}, how);
+  auto what = written(call, view, at, {&expected, &desired}, how.mask);
   if (!what || !checkAtomic(call, view, tile::AtomicUse::compare))
     return call.poison();
-  return resultOf(call, view, *what,
-                  call.emit<tile::AtomicCasOp>(what->values[0].getType(), static_cast<tile::MemoryOrder>(order),
-                                               what->values[0], what->values[1], call.tracer.valueOf(view),
-                                               what->place.subscripts, what->mask));
+  auto op =
+      call.emit<tile::AtomicCasOp>(what->values[0].getType(), static_cast<tile::MemoryOrder>(order), what->values[0],
+                                   what->values[1], call.tracer.valueOf(view), what->place.subscripts, what->mask);
+  setScope(op, how.scope);
+  return resultOf(call, view, *what, op);
 }
 
 } // namespace kiln

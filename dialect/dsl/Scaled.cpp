@@ -9,31 +9,66 @@ using namespace mlir;
 namespace kiln {
 
 namespace {
-constexpr int64_t blockLength = 32;
+/// How many elements along K may share a scale.
+constexpr std::array<int64_t, 2> blockLengths = {16, 32};
 
 /// An operand, and its K dimension.
 struct Factor {
-  Tile elements, scales;
+  Tile elements;
+  std::optional<Tile> scales; // one for each `length` elements along K
+  int64_t length = 1;
   Shape shape; // with the whole K
   size_t axis = 0;
 };
 } // namespace
 
-/// Reports an error and returns none if elements and scales do not match.
-static std::optional<Factor> factorOf(Call &call, const At &elements, const At &scales, bool isRight) {
-  mlir::Value x = call.value(elements), s = call.value(scales);
-  if (!x || !s)
-    return {};
+/// Whether elements have a type of which a factor with or without scales may be; otherwise reports an error.
+static bool checkElements(Call &call, mlir::Value x, bool isScaled) {
   const Type type = elementOf(x);
-  if (type != f8e4m3 && type != f8e5m2 && type != u8) {
+  if (type == f8e4m3 || type == f8e5m2 || type == (isScaled ? u8 : bf16))
+    return true;
+  if (isScaled)
     call.expected() << "factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in each, but got "
                     << describe(x);
+  else
+    call.expected() << "a factor without scales of f8e4m3, f8e5m2 or bf16, but got " << describe(x);
+  return false;
+}
+
+/// How many elements of the factor share one of the scales. Reports an error and returns none if none of the lengths
+/// fits.
+static std::optional<int64_t> lengthOf(Call &call, const Factor &factor, mlir::Value scales) {
+  if (elementOf(scales) != u8 && elementOf(scales) != f8e4m3) {
+    call.expected() << "scales of u8 or f8e4m3, but got " << describe(scales);
     return {};
   }
-  if (elementOf(s) != u8) {
-    call.expected() << "scales of u8, but got " << describe(s);
+  const int64_t K = factor.shape[factor.axis];
+  if (K % blockLengths.front() != 0) {
+    call.expected() << "an inner extent that is a multiple of " << blockLengths.front() << ", but got " << K;
     return {};
   }
+  std::string shapes, lengths;
+  for (const int64_t length : blockLengths) {
+    if (K % length != 0)
+      continue;
+    Shape wanted = factor.shape;
+    wanted[factor.axis] = K / length;
+    if (shapeOf(scales) == wanted)
+      return length;
+    const char *const between = shapes.empty() ? "" : " or ";
+    shapes += between + textOf(wanted);
+    lengths += between + std::to_string(length);
+  }
+  call.expected() << "scales of shape " << shapes << ", one for each " << lengths
+                  << " elements of the inner dimension, but got " << textOf(shapeOf(scales));
+  return {};
+}
+
+/// Reports an error and returns none if elements and scales do not match.
+static std::optional<Factor> factorOf(Call &call, const At &elements, const Scales &scales, bool isRight) {
+  mlir::Value x = call.value(elements), s = scales.tile() ? call.value(*scales.tile()) : mlir::Value();
+  if (!x || (scales.tile() && !s) || !checkElements(call, x, scales.tile().has_value()))
+    return {};
   Factor factor{.shape = shapeOf(x)};
   const size_t rank = factor.shape.size();
   if (rank < 2 || rank > 4) {
@@ -41,20 +76,14 @@ static std::optional<Factor> factorOf(Call &call, const At &elements, const At &
     return {};
   }
   factor.axis = rank - (isRight ? 2 : 1);
-  int64_t &K = factor.shape[factor.axis];
-  K *= type == u8 ? 2 : 1;
-  if (K % blockLength != 0) {
-    call.expected() << "an inner extent that is a multiple of " << blockLength << ", but got " << K;
-    return {};
-  }
-  Shape wanted = factor.shape;
-  wanted[factor.axis] = K / blockLength;
-  if (shapeOf(s) != wanted) {
-    call.expected() << "scales of shape " << textOf(wanted) << ", one for each " << blockLength
-                    << " elements of the inner dimension, but got " << textOf(shapeOf(s));
-    return {};
-  }
+  factor.shape[factor.axis] *= elementOf(x) == u8 ? 2 : 1;
   factor.elements = call.result(x);
+  if (!s)
+    return factor;
+  const auto length = lengthOf(call, factor, s);
+  if (!length)
+    return {};
+  factor.length = *length;
   factor.scales = call.result(s);
   return factor;
 }
@@ -67,8 +96,11 @@ static Tile repeated(const Line &at, const Tile &x, size_t axis, int64_t count) 
   return reshape(at(broadcast(at(unsqueeze(at(x), static_cast<int>(axis) + 1)), shape)), merged);
 }
 
-/// 2^(s − 127) as bf16 with exponent bits s; 0 is a denormal, and 255 is NaN.
-static Tile powerOf(const Line &at, const Tile &scale) {
+/// A scale as bf16, which has those of f8e4m3. One of u8 is 2^(s − 127), with exponent bits s; 0 is a denormal, and 255
+/// is NaN.
+static Tile numberOf(const Line &at, const Tile &scale) {
+  if (scale.type(at.loc) == f8e4m3)
+    return cast(at(scale), bf16);
   const Tile s = cast(at(scale), i16);
   const Tile bits =
       where(at(at(s) == at(0)), at(0x40), at(where(at(at(s) == at(255)), at(0x7fc0), at(at(s) << at(7)))));
@@ -89,16 +121,23 @@ static Tile unpacked(const Line &at, const Tile &bytes, size_t axis) {
   return at(bitcast(at(bits), bf16)) * at(0x1p126);
 }
 
-/// The operand's elements times their scales.
+/// The operand's elements times their scales, if it has any.
 static Tile scaled(const Line &at, const Factor &factor) {
   const bool isPacked = factor.elements.type(at.loc) == u8;
   const Tile elements = isPacked ? unpacked(at, factor.elements, factor.axis) : cast(at(factor.elements), bf16);
-  return at(elements) * at(repeated(at, powerOf(at, factor.scales), factor.axis, blockLength));
+  if (!factor.scales)
+    return elements;
+  return at(elements) * at(repeated(at, numberOf(at, *factor.scales), factor.axis, factor.length));
 }
 
 /// Both operands as bf16. Reports an error and returns none if one is wrong.
-static std::optional<std::array<Tile, 2>> scaledFactors(const At &a, const At &scaleA, const At &b, const At &scaleB) {
+static std::optional<std::array<Tile, 2>> scaledFactors(const At &a, const Scales &scaleA, const At &b,
+                                                        const Scales &scaleB) {
   Call call("dot_scaled", a.loc);
+  if (!scaleA.tile() && !scaleB.tile()) {
+    call.expected() << "scales of at least one factor; use dot()";
+    return {};
+  }
   const auto left = factorOf(call, a, scaleA, false), right = factorOf(call, b, scaleB, true);
   if (!left || !right)
     return {};
@@ -113,13 +152,13 @@ static std::optional<std::array<Tile, 2>> scaledFactors(const At &a, const At &s
   return std::array<Tile, 2>{scaled(at, *left), scaled(at, *right)};
 }
 
-Tile dot_scaled(At a, At scaleA, At b, At scaleB, At acc) {
+Tile dot_scaled(At a, Scales scaleA, At b, Scales scaleB, At acc) {
   const Line at{a.loc};
   const auto factors = scaledFactors(a, scaleA, b, scaleB);
   return factors ? dot(at((*factors)[0]), at((*factors)[1]), acc) : Call("dot_scaled", a.loc).poison();
 }
 
-Tile dot_scaled(At a, At scaleA, At b, At scaleB) {
+Tile dot_scaled(At a, Scales scaleA, At b, Scales scaleB) {
   const Line at{a.loc};
   const auto factors = scaledFactors(a, scaleA, b, scaleB);
   return factors ? dot(at((*factors)[0]), at((*factors)[1])) : Call("dot_scaled", a.loc).poison();

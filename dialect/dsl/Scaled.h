@@ -1,4 +1,4 @@
-// Matrix products with block scales: 32 elements share a scale (OCP Microscaling Formats, MX).
+// Matrix products with block scales: 16 or 32 elements share a scale (OCP Microscaling Formats, MX, and NVFP4).
 
 #pragma once
 
@@ -6,13 +6,28 @@
 
 namespace kiln {
 
+/// The scales of an operand of `dot_scaled`; `{}` if it has none.
+class Scales {
+public:
+  Scales() = default;
+  Scales(const Tile &tile, Loc loc = here()) : given(At(tile, loc)) {}
+  Scales(Tile &&tile, Loc loc = here()) : given(At(std::move(tile), loc)) {}
+  Scales(const At &tile) : given(tile) {}
+  const std::optional<At> &tile() const { return given; }
+
+private:
+  std::optional<At> given;
+};
+
 /// (scaled a) · (scaled b) + acc, in f32; the rank is 2 to 4, like `tl.dot_scaled`.
-/// - Operands: a is (…, M, K) and b (…, K, N), each of type f8e4m3, f8e5m2 or u8.
+/// - Operands: a is (…, M, K) and b (…, K, N). With scales, each is of type f8e4m3, f8e5m2 or u8.
 /// - A u8 holds two 4-bit floats (e2m1) along K, the first in its low half; such an operand has extent K / 2.
-/// - Scales are u8: (…, M, K / 32) and (…, K / 32, N). s means 2^(s − 127); 255 is NaN.
+/// - Scales: (…, M, K / L) and (…, K / L, N), where L, the number of elements that share a scale, is 16 or 32.
+/// - A u8 scale s means 2^(s − 127); 255 is NaN. An f8e4m3 scale means its value, as in NVFP4.
+/// - One operand may have no scales, `{}`; it is of type f8e4m3, f8e5m2 or bf16.
 /// - An element times its scale is rounded to bf16.
-Tile dot_scaled(At a, At scaleA, At b, At scaleB, At acc);
+Tile dot_scaled(At a, Scales scaleA, At b, Scales scaleB, At acc);
 /// The product with an accumulator of zeros.
-Tile dot_scaled(At a, At scaleA, At b, At scaleB);
+Tile dot_scaled(At a, Scales scaleA, At b, Scales scaleB);
 
 } // namespace kiln

@@ -62,6 +62,12 @@ struct Scanned {
   SmallVector<mlir::Value> tiles;
   SmallVector<Type> types; // as passed by the user
 };
+
+/// A device_assert() in a function.
+struct Assertion {
+  Location loc;
+  std::string message;
+};
 } // namespace
 
 static std::optional<Scanned> operandsOf(Call &call, const std::vector<At> &operands) {
@@ -86,11 +92,12 @@ static std::optional<Scanned> operandsOf(Call &call, const std::vector<At> &oper
   return scanned;
 }
 
-/// Reports unless the function's body is arithmetic on scalars.
+/// Reports unless the function's body is arithmetic on scalars, and assertions.
 static bool checkBody(Call &call, Block &body) {
   for (Operation &op : body) {
     const bool isArithmetic = isa<tile::CastOp, tile::DivOp, tile::RemOp, tile::ShlOp, tile::ShrOp>(op) ||
-                              isa<arith::ArithDialect>(op.getDialect()) || op.getName().getDialectNamespace() == "math";
+                              isa<arith::ArithDialect>(op.getDialect()) ||
+                              op.getName().getDialectNamespace() == "math" || isa<tile::CheckOp>(op);
     const auto isTile = [](mlir::Type type) { return isa<ShapedType>(type); };
     const bool hasTile = llvm::any_of(op.getOperandTypes(), isTile) || llvm::any_of(op.getResultTypes(), isTile);
     if (isArithmetic && !hasTile)
@@ -141,8 +148,28 @@ static SmallVector<mlir::Value> callOf(Call &call, const detail::Combine &combin
   return values;
 }
 
+/// Moves the assertions of a function's body behind the scan. For each of them the state gets a boolean: whether the
+/// condition held in all calls of which the state is a result. So a call for lanes without an element, whose results
+/// are dropped, reports nothing. `results` of the body are extended likewise.
+static SmallVector<Assertion> moveAssertions(Call &call, Block &body, SmallVectorImpl<mlir::Value> &results) {
+  SmallVector<Assertion> assertions;
+  OpBuilder &builder = call.tracer.builder;
+  for (auto check : llvm::make_early_inc_range(body.getOps<tile::CheckOp>())) {
+    const Location loc = check.getLoc();
+    mlir::Value condition = check.getCondition();
+    mlir::Value earlier = body.insertArgument(results.size(), condition.getType(), loc),
+                later = body.addArgument(condition.getType(), loc);
+    mlir::Value before = arith::AndIOp::create(builder, loc, earlier, later);
+    results.push_back(arith::AndIOp::create(builder, loc, before, condition));
+    assertions.push_back({loc, check.getMessage().str()});
+    check.erase();
+  }
+  return assertions;
+}
+
 /// The function's body with its terminator. Reports an error and returns null if it is not valid.
-static Block *traceFunction(Call &call, const detail::Combine &combine, ArrayRef<mlir::Value> tiles) {
+static Block *traceFunction(Call &call, const detail::Combine &combine, ArrayRef<mlir::Value> tiles,
+                            SmallVector<Assertion> &assertions) {
   Tracer &tracer = call.tracer;
   const size_t depth = tracer.open(Body::function, call.loc);
   Block *const body = tracer.innermost().body;
@@ -162,6 +189,7 @@ static Block *traceFunction(Call &call, const detail::Combine &combine, ArrayRef
     tracer.discard(depth);
     return nullptr;
   }
+  assertions = moveAssertions(call, *body, results);
   tile::YieldOp::create(tracer.builder, call.location, results);
   return tracer.close().body;
 }
@@ -197,9 +225,12 @@ std::vector<Tile> detail::fold(const char *name, const std::vector<At> &operands
   };
   for (mlir::Value &tile : scanned->tiles)
     tile = turned(tile);
-  Block *const body = traceFunction(call, combine, scanned->tiles);
+  SmallVector<Assertion> assertions;
+  Block *const body = traceFunction(call, combine, scanned->tiles, assertions);
   if (!body)
     return fail();
+  scanned->tiles.append(assertions.size(),
+                        assertions.empty() ? mlir::Value() : call.constant(Literal::allOnes(boolean), boolean, shape));
   SmallVector<mlir::Type> types;
   for (mlir::Value tile : scanned->tiles)
     types.push_back(tile.getType());
@@ -209,11 +240,13 @@ std::vector<Tile> detail::fold(const char *name, const std::vector<At> &operands
     call.tracer.noteLike(result, tile);
   scan.getBy().push_back(body);
   shape.erase(shape.begin() + *at);
-  for (auto [value, type] : llvm::zip(scan.getResults(), scanned->types)) {
-    mlir::Value result = value;
-    result = isScan ? turned(result) : call.reshape(extractAlong(call, result, *at, extent - 1, 1, 1), shape);
-    results.push_back(call.result(call.cast(result, type)));
-  }
+  const auto resultOf = [&](mlir::Value value) {
+    return isScan ? turned(value) : call.reshape(extractAlong(call, value, *at, extent - 1, 1, 1), shape);
+  };
+  for (auto [value, type] : llvm::zip(scan.getResults(), scanned->types))
+    results.push_back(call.result(call.cast(resultOf(value), type)));
+  for (auto [value, assertion] : llvm::zip(scan.getResults().drop_front(operands.size()), assertions))
+    tile::CheckOp::create(call.tracer.builder, assertion.loc, resultOf(value), assertion.message);
   return results;
 }
 

@@ -362,6 +362,9 @@ Tile dot(At a, At b, Precision precision = Precision::ieee);
 enum class Padding { zero, neg_zero, inf, neg_inf, nan };
 /// Memory order of an atomic, as in the memory models of C++ and PTX.
 enum class Order { relaxed, acquire, release, acq_rel };
+/// The threads for which an access is atomic and its order holds: those of this program, of this GPU, or of all
+/// processors that access the memory. With `Scope::block`, no other program may access the element concurrently.
+enum class Scope { block, device, system };
 /// Cache eviction hint: `evict_first` for memory that is not used again soon, `evict_last` for memory that other
 /// programs read soon, too. It changes no result.
 enum class Cache { evict_normal, evict_first, evict_last };
@@ -372,11 +375,16 @@ struct LoadOptions {
   At mask = true;
   Cache cache = Cache::evict_normal;
 };
-/// Options of a store or atomic. Where the mask is false, nothing is written, and an atomic returns 0. A cache
-/// hint on an atomic is an error.
+/// Options of a store. Where the mask is false, nothing is written.
 struct StoreOptions {
   At mask = true;
   Cache cache = Cache::evict_normal;
+};
+/// Options of an atomic: `atomic_add(x, {n}, 1, Order::relaxed, {.mask = m, .scope = Scope::block})`. Where the mask is
+/// false, no memory is touched, and the result is 0.
+struct AtomicOptions {
+  At mask = true;
+  Scope scope = Scope::device;
 };
 
 /// Reads elements of `view`. `at` has one subscript per dimension, of one of two kinds:
@@ -392,20 +400,26 @@ void store(View view, Offsets at, At value, StoreOptions how = {}, Loc loc = her
 
 /// Atomic read-modify-write of the elements that `at` names; the result has their old values. An element that is named
 /// several times changes once for each. dialect/SEMANTICS.md has the types.
-Tile atomic_add(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
-Tile atomic_min(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
-Tile atomic_max(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
-Tile atomic_and(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
-Tile atomic_or(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
-Tile atomic_xor(View view, Offsets at, At value, Order order = Order::relaxed, StoreOptions how = {}, Loc loc = here());
-Tile atomic_exchange(View view, Offsets at, At value, Order order = Order::acq_rel, StoreOptions how = {},
+Tile atomic_add(View view, Offsets at, At value, Order order = Order::relaxed, AtomicOptions how = {},
+                Loc loc = here());
+Tile atomic_min(View view, Offsets at, At value, Order order = Order::relaxed, AtomicOptions how = {},
+                Loc loc = here());
+Tile atomic_max(View view, Offsets at, At value, Order order = Order::relaxed, AtomicOptions how = {},
+                Loc loc = here());
+Tile atomic_and(View view, Offsets at, At value, Order order = Order::relaxed, AtomicOptions how = {},
+                Loc loc = here());
+Tile atomic_or(View view, Offsets at, At value, Order order = Order::relaxed, AtomicOptions how = {}, Loc loc = here());
+Tile atomic_xor(View view, Offsets at, At value, Order order = Order::relaxed, AtomicOptions how = {},
+                Loc loc = here());
+Tile atomic_exchange(View view, Offsets at, At value, Order order = Order::acq_rel, AtomicOptions how = {},
                      Loc loc = here());
 /// Writes `desired` if the element has the bits of `expected`; returns the old value.
 Tile atomic_compare_exchange(View view, Offsets at, At expected, At desired, Order order = Order::acq_rel,
-                             StoreOptions how = {}, Loc loc = here());
+                             AtomicOptions how = {}, Loc loc = here());
 /// Loads and stores of elements that other programs access concurrently. Each element is atomic.
-Tile atomic_load(View view, Offsets at, TileExtents shape = {}, Order order = Order::acquire, Loc loc = here());
-void atomic_store(View view, Offsets at, At value, Order order = Order::release, StoreOptions how = {},
+Tile atomic_load(View view, Offsets at, TileExtents shape = {}, Order order = Order::acquire, AtomicOptions how = {},
+                 Loc loc = here());
+void atomic_store(View view, Offsets at, At value, Order order = Order::release, AtomicOptions how = {},
                   Loc loc = here());
 
 // --- Debugging -------------------------------------------------------------------------------------------------------
@@ -413,7 +427,8 @@ void atomic_store(View view, Offsets at, At value, Order order = Order::release,
 
 /// Prints one line per program: its number, the label and the elements.
 void print(const std::string &label, At value);
-/// If an element is false, the next synchronize() throws an Error with `message`.
+/// If an element is false, the next synchronize() throws an Error with `message`. In the function of a scan or
+/// reduction it checks the calls that contribute to a result.
 void device_assert(At condition, const std::string &message);
 /// Promises the compiler that a boolean scalar is true: `assume(first % 16 == 0)` permits vector loads at `first`. If
 /// it is false, results are undefined. The simulator and the reference backend report that; other devices spend no

@@ -192,8 +192,8 @@ def Simt_AtomicRmwOp : Simt_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>
   let summary = "changes one element of global memory, indivisibly";
   let description = [{
     It is done at address + `displacement`, if the predicate is true. It is relaxed, or has the order `simt.order`: "acquire",
-    "release" or "acq_rel". The result is the previous value, or 0. With `simt.fenced` its read is kept for a later fence, even if
-    the result is unused.
+    "release" or "acq_rel", for the scope `tile.scope`. The result is the previous value, or 0. With `simt.fenced` its read is
+    kept for a later fence, even if the result is unused.
 
     ```mlir
     func.func @example(%address: i64, %x: f32, %p: i1) -> f32 {
@@ -235,7 +235,7 @@ def Simt_AtomicCasOp : Simt_Op<"atomic_cas", [AllTypesMatch<["expected", "desire
 }
 
 def Simt_FenceOp : Simt_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "orders this thread's accesses of global memory for the whole GPU";
+  let summary = "orders this thread's accesses of global memory, for the GPU or tile.scope";
   let description = [{
     ```mlir
     func.func @example() {

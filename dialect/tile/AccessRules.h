@@ -15,6 +15,12 @@ inline constexpr llvm::StringLiteral cacheName = "tile.cache";
 /// Gives `to` the hint that `from` has, if any.
 void copyCache(mlir::Operation *from, mlir::Operation *to);
 
+/// The threads for which an access is atomic: "block", those of its program, or "system", those of all processors.
+/// Without it those of the device.
+inline constexpr llvm::StringLiteral scopeName = "tile.scope";
+/// Gives `to` the scope that `from` has, if any.
+void copyScope(mlir::Operation *from, mlir::Operation *to);
+
 /// The types of subscripts, up to the last that is a tile; what follows is i64.
 mlir::ParseResult parseSubscriptTypes(mlir::OpAsmParser &parser,
                                       llvm::ArrayRef<mlir::OpAsmParser::UnresolvedOperand> subscripts,

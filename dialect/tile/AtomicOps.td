@@ -30,7 +30,7 @@ def Tile_AtomicRmwOp : Tile_Atomic<"atomic_rmw", "getValue", /*reads=*/1, /*writ
     that is named several times changes once for each. `min` and `max` ignore a NaN, in memory and in the tile. An order other
     than relaxed also orders every other memory operation of the program. Element types of `add`: i32, i64, f16, bf16, f32, f64;
     of `min` and `max`: i32, i64, f32, f64; of `and`, `or` and `xor`: i32, i64; of `exchange`: those of 2, 4 and 8 bytes. With
-    `tile.unsigned`, `min` and `max` compare integers as unsigned.
+    `tile.unsigned`, `min` and `max` compare integers as unsigned. `tile.scope` is "block" or "system", or absent: the device.
 
     ```mlir
     func.func @example(%x: tensor<64xf32>, %v: memref<?xf32, strided<[1]>>, %n: i64, %at: tensor<64xi32>,
@@ -55,7 +55,7 @@ def Tile_AtomicCasOp : Tile_Atomic<"atomic_cas", "getDesired", /*reads=*/1, /*wr
   let summary = "compare-and-exchange of elements of a view, each indivisibly";
   let description = [{
     The result is the previous value of each element. Where it has the bits of `expected`, `desired` has been written. Elements
-    out of bounds or masked off are left alone and return 0. Elements have 2, 4 or 8 bytes.
+    out of bounds or masked off are left alone and return 0. Elements have 2, 4 or 8 bytes. `tile.scope` may name a scope.
 
     ```mlir
     func.func @example(%x: tensor<1xi32>, %y: tensor<1xi32>, %v: memref<?xi32, strided<[1]>>, %n: i64) -> tensor<1xi32> {
@@ -76,7 +76,7 @@ def Tile_AtomicCasOp : Tile_Atomic<"atomic_cas", "getDesired", /*reads=*/1, /*wr
 def Tile_AtomicLoadOp : Tile_Atomic<"atomic_load", "getResult", /*reads=*/1, /*writes=*/0, [Tile_MaskLike<"result">]> {
   let summary = "loads elements of a view that other programs may write concurrently, each whole";
   let description = [{
-    The order is relaxed or acquire. Elements out of bounds or masked off are 0.
+    The order is relaxed or acquire. Elements out of bounds or masked off are 0. `tile.scope` may name a scope.
 
     ```mlir
     func.func @example(%v: memref<?xi32, strided<[1]>>, %n: i64) -> tensor<1xi32> {
@@ -97,7 +97,7 @@ def Tile_AtomicLoadOp : Tile_Atomic<"atomic_load", "getResult", /*reads=*/1, /*w
 def Tile_AtomicStoreOp : Tile_Atomic<"atomic_store", "getValue", /*reads=*/0, /*writes=*/1, [Tile_MaskLike<"value">]> {
   let summary = "stores elements of a view that other programs may access concurrently, each whole";
   let description = [{
-    The order is relaxed or release. Elements out of bounds or masked off are left alone.
+    The order is relaxed or release. Elements out of bounds or masked off are left alone. `tile.scope` may name a scope.
 
     ```mlir
     func.func @example(%x: tensor<1xi32>, %v: memref<?xi32, strided<[1]>>, %n: i64) {

@@ -47,6 +47,15 @@ static bool mayBeFast(Operation *op) {
   return llvm::is_contained(names, op->getName().getStringRef());
 }
 
+/// Whether it is an atomic, or of the operations of one thread that do what an atomic does.
+static bool hasScope(Operation *op) {
+  auto access = dyn_cast<AccessOp>(op);
+  const StringRef name = op->getName().getStringRef();
+  return (access && access.isAtomic()) ||
+         llvm::is_contained({"simt.atomic_rmw", "simt.atomic_cas", "simt.fence"}, name) ||
+         (llvm::is_contained({"simt.ld", "simt.st"}, name) && op->hasAttr("strong"));
+}
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   auto expected = [&](const char *what) {
@@ -87,6 +96,12 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return caches && hint && (hint == "stream" || hint == "keep")
                ? success()
                : expected("\"stream\" or \"keep\" on a load or store");
+  }
+  if (name == scopeName) {
+    const auto scope = dyn_cast<StringAttr>(attribute.getValue());
+    return hasScope(op) && scope && (scope == "block" || scope == "system")
+               ? success()
+               : expected("\"block\" or \"system\" on an atomic");
   }
   if (name == "tile.element") {
     const auto number = dyn_cast<IntegerAttr>(attribute.getValue());

@@ -120,6 +120,10 @@ void copyCache(Operation *from, Operation *to) {
   if (const Attribute hint = from->getAttr(cacheName))
     to->setAttr(cacheName, hint);
 }
+void copyScope(Operation *from, Operation *to) {
+  if (const Attribute scope = from->getAttr(scopeName))
+    to->setAttr(scopeName, scope);
+}
 
 /// Replaces `op` by another access with its hints.
 template <class OpTy, class... Args> static void replace(PatternRewriter &rewriter, Operation *op, Args &&...args) {

@@ -208,6 +208,7 @@ static Value atomicOf(ThreadCode &code, tile::AccessOp op, GlobalTile &tile, Arr
   const Value address = tile.address(stored);
   const int64_t displacement = tile.displacement(stored);
   const auto order = [&](Operation *made) {
+    tile::copyScope(op, made);
     if (op.ordersAll() && !fenced)
       made->setAttr("simt.order", code.builder.getStringAttr(tile::stringifyMemoryOrder(op.getOrder())));
   };
@@ -255,7 +256,7 @@ static void distributeAtomic(ThreadCode &code, tile::AccessOp op) {
   const Indices packets = tile.packets();
   const bool fenced = op.ordersAll() && packets.size() > 1;
   if (fenced && order != MemoryOrder::Acquire)
-    simt::FenceOp::create(code.builder, code.loc);
+    tile::copyScope(op, simt::FenceOp::create(code.builder, code.loc));
   Values before(tile.layout.numStored(), zero);
   for (const int64_t stored : packets) {
     Values own;
@@ -264,7 +265,7 @@ static void distributeAtomic(ThreadCode &code, tile::AccessOp op) {
     before[stored] = atomicOf(code, op, tile, own, stored, code.both(tile.isInside(stored), owner), fenced);
   }
   if (fenced && order != MemoryOrder::Release)
-    simt::FenceOp::create(code.builder, code.loc);
+    tile::copyScope(op, simt::FenceOp::create(code.builder, code.loc));
   if (op->getNumResults() == 1)
     code.set(op->getResult(0), asTile(code, before, op.getTile().getType().getElementType()));
 }

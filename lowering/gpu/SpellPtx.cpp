@@ -105,14 +105,21 @@ std::string place(unsigned operand, int64_t displacement) {
 
 const char *addressConstraint(simt::Space space) { return space == simt::Space::Global ? "l" : "r"; }
 
-/// `.acquire.gpu`, visible to other programs; empty for relaxed accesses.
+/// `.cta`, `.gpu` or `.sys`.
+std::string scopeName(Operation *op) {
+  const auto scope = op->getAttrOfType<StringAttr>(tile::scopeName);
+  return !scope ? ".gpu" : scope == "block" ? ".cta" : ".sys";
+}
+/// `.acquire.gpu`, the order and the scope of an atomic; empty for a relaxed one with the scope of the GPU.
 std::string orderName(Operation *op) {
   const auto order = op->getAttrOfType<StringAttr>("simt.order");
-  return order ? "." + order.getValue().str() + ".gpu" : "";
+  if (!order && !op->hasAttr(tile::scopeName))
+    return "";
+  return "." + (order ? order.getValue().str() : "relaxed") + scopeName(op);
 }
 /// As above for a load or store, which is strong if it may race.
 std::string orderName(Operation *op, bool isStrong) {
-  return isStrong && !op->hasAttr("simt.order") ? ".relaxed.gpu" : orderName(op);
+  return isStrong && !op->hasAttr("simt.order") ? ".relaxed" + scopeName(op) : orderName(op);
 }
 /// An ordering access clobbers memory, so that LLVM moves no access across it.
 const char *clobbers(Operation *op) { return op->hasAttr("simt.order") ? ",~{memory}" : ""; }
@@ -318,9 +325,9 @@ Value ThreadSpeller::atomic(const std::string &text, Value address, ValueRange v
 }
 
 /// A compare-and-exchange loop for atomics without an instruction: minimum and maximum of floats, sums of bf16, and
-/// 16-bit exchanges. The successful exchange has the memory order `name`; the reads before it are relaxed.
-static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::string &name, const std::string &at,
-                              bool isPredicated) {
+/// 16-bit exchanges. The successful exchange has the memory order `name`; the reads before it are relaxed, in `scope`.
+static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::string &name, const std::string &scope,
+                              const std::string &at, bool isPredicated) {
   const std::string bits = std::to_string(type.getIntOrFloatBitWidth()), word = ".b" + bits;
   std::string registers, begin, change = "mov.b16 %now, $2; ";
   if (kind == tile::AtomicKind::Add) {
@@ -331,8 +338,8 @@ static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::strin
     change = std::string(kind == tile::AtomicKind::Min ? "min" : "max") + ".f" + bits + " %now, %was, $2; ";
   }
   return "{ .reg .pred %go; .reg " + word + " %was, %now; " + registers + (isPredicated ? "@!$3 bra done; " : "") +
-         begin + "ld.relaxed.gpu.global" + word + " $0, " + at + "; again: mov" + word + " %was, $0; " + change +
-         "atom" + name + ".global.cas" + word + " $0, " + at + ", %was, %now; setp.ne" + word +
+         begin + "ld.relaxed" + scope + ".global" + word + " $0, " + at + "; again: mov" + word + " %was, $0; " +
+         change + "atom" + name + ".global.cas" + word + " $0, " + at + ", %was, %now; setp.ne" + word +
          " %go, $0, %was; @%go bra again; done: }";
 }
 
@@ -343,9 +350,9 @@ Value ThreadSpeller::atomicRmw(simt::AtomicRmwOp op) {
   const std::string name = atomicName(op.getKind(), type, tile::isUnsigned(op)), order = orderName(op);
   const bool acquires = op->hasAttr("simt.fenced") || StringRef(order).starts_with(".ac"); // acquire, acq_rel
   if (name.empty())
-    return atomic(
-        atomicLoop(op.getKind(), type, order, place(1, op.getDisplacement()), static_cast<bool>(op.getPredicate())),
-        op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/true, op);
+    return atomic(atomicLoop(op.getKind(), type, order, scopeName(op), place(1, op.getDisplacement()),
+                             static_cast<bool>(op.getPredicate())),
+                  op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/true, op);
   if (!op.use_empty() || acquires || op.getKind() == tile::AtomicKind::Exchange)
     return atomic(predicated(op.getPredicate(), 3) + "atom" + order + ".global." + name + " $0, " +
                       place(1, op.getDisplacement()) + ", $2;",
@@ -445,7 +452,9 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         })
         .Case([&](simt::ConsoleOp) { result = console(speller, op->getLoc()); })
         .Case([&](simt::ReportOp report) { speller.report(report, console(speller, op->getLoc())); })
-        .Case([&](simt::FenceOp) { speller.assembly("fence.acq_rel.gpu;", "~{memory}", {}, {}, true); })
+        .Case([&](simt::FenceOp fence) {
+          speller.assembly("fence.acq_rel" + scopeName(fence) + ";", "~{memory}", {}, {}, true);
+        })
         .Case([&](simt::BarrierOp) {
           speller.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", {}, speller.constant(0));
         })

@@ -189,14 +189,14 @@ static bool resolveAll(Warp &warp, Space space, const std::array<uint64_t, lanes
 
 LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
                      int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes,
-                     const StoredBytes *stored) {
+                     const StoredBytes *stored, bool inBlock) {
   LanePointers pointers;
   const auto note = [&](Mask part) { // records the access for the shadow and the metrics
     // Atomics and operations on mbarriers record changes themselves.
     if (part && !isRead(kind) && kind != AccessKind::atomic && kind != AccessKind::mbarrier)
       warp.noteChange();
     if (part && warp.cta.shadow)
-      warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored});
+      warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored, inBlock});
     if (part && warp.cta.metrics) {
       const char *const first = pointers.at[static_cast<size_t>(std::countr_zero(part))];
       const bool isShared = first >= warp.cta.shared() && first < warp.cta.shared() + warp.cta.sharedBytes();
@@ -387,14 +387,15 @@ template <class T> static void load(Warp &warp, const Step &step) {
   const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
                                         shape.ordering ? AccessKind::strongRead
                                         : shape.isCopy ? AccessKind::copyRead
-                                                       : AccessKind::read);
+                                                       : AccessKind::read,
+                                        nullptr, nullptr, shape.inBlock);
   if (!shape.ordering)
     return readElements<T>(warp, step, shape, pointers);
   AtOnce all(warp, pointers, shape.total());
   all.load();
   readElements<T>(warp, step, shape, all.beside());
   if (warp.cta.shadow)
-    warp.cta.shadow->collect(warp, pointers, *shape.ordering);
+    warp.cta.shadow->collect(warp, pointers, *shape.ordering, shape.inBlock);
 }
 
 /// A byte of a lane's stored value.
@@ -410,12 +411,13 @@ template <class T> static void store(Warp &warp, const Step &step) {
   const AccessShape shape = AccessShape::unpack(step.target);
   const std::pair<Warp &, const Step &> context(warp, step);
   const StoredBytes stored{&context, storedByte<T>};
-  const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
-                                        shape.ordering ? AccessKind::strongWrite : AccessKind::write, nullptr, &stored);
+  const LanePointers pointers =
+      resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
+              shape.ordering ? AccessKind::strongWrite : AccessKind::write, nullptr, &stored, shape.inBlock);
   if (!shape.ordering)
     return writeElements<T>(warp, step, shape, pointers);
   if (warp.cta.shadow)
-    warp.cta.shadow->publish(warp, pointers, *shape.ordering);
+    warp.cta.shadow->publish(warp, pointers, *shape.ordering, shape.inBlock);
   AtOnce all(warp, pointers, shape.total());
   writeElements<T>(warp, step, shape, all.beside());
   all.store();
@@ -436,20 +438,16 @@ static Handler pickWidth(Decoder &d, int bytes, bool isStore) {
   }
 }
 
-/// Parses ordering and cache modifiers; cache modifiers have no effect.
-static std::optional<Ordering> takeHints(Decoder &d) {
-  std::optional<Ordering> ordering;
+/// Parses ordering, scope and cache modifiers; cache modifiers have no effect.
+static void takeHints(Decoder &d, AccessShape &shape) {
   if (d.take("volatile") || d.take("relaxed"))
-    ordering = Ordering::relaxed;
+    shape.ordering = Ordering::relaxed;
   else if (d.take("acquire"))
-    ordering = Ordering::acquire;
+    shape.ordering = Ordering::acquire;
   else if (d.take("release"))
-    ordering = Ordering::release;
+    shape.ordering = Ordering::release;
+  shape.inBlock = takeScope(d);
   while (d.takeOne({"weak",
-                    "cta",
-                    "gpu",
-                    "sys",
-                    "cluster",
                     "nc",
                     "ca",
                     "cg",
@@ -471,11 +469,11 @@ static std::optional<Ordering> takeHints(Decoder &d) {
                     "L2::evict_last",
                     "unified"}) >= 0)
     continue;
-  return ordering;
 }
 
 static void decodeAccess(Decoder &d, bool isStore) {
-  const std::optional<Ordering> ordering = takeHints(d);
+  AccessShape shape;
+  takeHints(d, shape);
   const Space space = d.space();
   const int vector = d.takeOne({"v2", "v4", "v8"});
   const Type type = d.type();
@@ -484,11 +482,9 @@ static void decodeAccess(Decoder &d, bool isStore) {
   const auto elements = d.elements(data);
   if (elements.size() != (vector < 0 ? 1u : 2u << vector) || type == Type::pred)
     d.wrong(fmt::format("{} elements, but got {},", vector < 0 ? 1 : 2 << vector, elements.size()));
-  AccessShape shape;
   shape.bytes = ptx::bytesOf(type);
   shape.elements = static_cast<int>(elements.size());
   shape.isSigned = ptx::isSigned(type);
-  shape.ordering = ordering;
   std::vector<uint32_t> slots;
   for (const Operand &element : elements) {
     // A register may be wider than the access.

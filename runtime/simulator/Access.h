@@ -48,10 +48,11 @@ struct AccessShape {
   bool wideAddress = false, wideData = false, isSigned = false;
   bool isCopy = false;                   // a load of bytes that are only stored again
   std::optional<Ordering> ordering = {}; // for a strong access
+  bool inBlock = false;                  // its scope is the block, .cta or .cluster
 
   int pack() const {
     return static_cast<int>(space) | bytes << 4 | elements << 10 | wideAddress << 16 | wideData << 17 | isSigned << 18 |
-           (ordering ? static_cast<int>(*ordering) + 1 : 0) << 19 | isCopy << 22;
+           (ordering ? static_cast<int>(*ordering) + 1 : 0) << 19 | isCopy << 22 | inBlock << 23;
   }
   static AccessShape unpack(int bits) {
     return {.space = static_cast<ptx::Space>(bits & 15),
@@ -61,7 +62,8 @@ struct AccessShape {
             .wideData = (bits >> 17 & 1) != 0,
             .isSigned = (bits >> 18 & 1) != 0,
             .isCopy = (bits >> 22 & 1) != 0,
-            .ordering = bits >> 19 & 7 ? std::optional(static_cast<Ordering>((bits >> 19 & 7) - 1)) : std::nullopt};
+            .ordering = bits >> 19 & 7 ? std::optional(static_cast<Ordering>((bits >> 19 & 7) - 1)) : std::nullopt,
+            .inBlock = (bits >> 23 & 1) != 0};
   }
   int total() const { return bytes * elements; }
 };
@@ -77,10 +79,10 @@ std::array<uint64_t, lanesOfWarp> addressesOf(Warp &warp, const Step &step, cons
 
 /// Resolves and checks an access of `bytes` bytes at each executing lane's address, which must be a multiple of
 /// `bytes`. Errors are reported, and their lanes are left out. `sizes`: the bytes that each lane touches, by default
-/// all.
+/// all. `inBlock`: a strong access whose scope is the block.
 LanePointers resolve(Warp &warp, const Step &step, ptx::Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
                      int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes = nullptr,
-                     const StoredBytes *stored = nullptr);
+                     const StoredBytes *stored = nullptr, bool inBlock = false);
 
 /// Marks the loads of a function whose results are only stored again, possibly with other bits merged in. `uses` are
 /// the uses of its instructions.

@@ -23,8 +23,8 @@ using ptx::Type;
 template <class Word, class Next>
 static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> results, Next next) {
   const AccessShape shape = AccessShape::unpack(step.target);
-  const LanePointers pointers =
-      resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(), AccessKind::atomic);
+  const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
+                                        AccessKind::atomic, nullptr, nullptr, shape.inBlock);
   Shadow *const shadow = warp.cta.shadow.get();
   const bool acquires = *shape.ordering == Ordering::acquire || *shape.ordering == Ordering::both ||
                         std::ranges::any_of(results, [](uint32_t result) { return result != Step::none; });
@@ -33,7 +33,7 @@ static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> 
     for (char *&at : words.at)
       at += element * sizeof(Word);
     if (shadow)
-      shadow->publish(warp, words, *shape.ordering);
+      shadow->publish(warp, words, *shape.ordering, shape.inBlock);
     for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
       if (!(warp.exec >> lane & 1))
         continue;
@@ -51,7 +51,7 @@ static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> 
         warp.reg<WordOf<Word>>(results[element])[lane] = old;
     }
     if (shadow && acquires)
-      shadow->collect(warp, words, *shape.ordering);
+      shadow->collect(warp, words, *shape.ordering, shape.inBlock);
   }
 }
 
@@ -189,8 +189,8 @@ template <bool Returns> static void decodeAtomic(Decoder &d) {
     return decodeAsyncReduction(d);
   const int order = Returns ? d.takeOne({"relaxed", "acquire", "release", "acq_rel"}, 0)
                             : 2 * d.takeOne({"relaxed", "release"}, 0); // a reduction acquires nothing
-  while (d.takeOne({"sem", "cta", "gpu", "sys", "cluster"}) >= 0)
-    continue;
+  d.take("sem");
+  const bool inBlock = takeScope(d);
   const size_t policies = d.take("L2::cache_hint") ? 1 : 0; // an operand without effect
   const Space space = d.space();
   const int number = d.takeOne({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
@@ -208,6 +208,7 @@ template <bool Returns> static void decodeAtomic(Decoder &d) {
   shape.space = space;
   shape.bytes = ptx::bytesOf(type);
   shape.ordering = static_cast<Ordering>(order);
+  shape.inBlock = inBlock;
   if (vector >= 0 || (ptx::isFloat(type) && type != Type::f32 && type != Type::f64))
     return decodeVector(d, operation, type, vector < 0 ? 0 : size_t{2} << vector, noflush, shape, first);
   if (noflush)

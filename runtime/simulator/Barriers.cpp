@@ -160,6 +160,16 @@ static void decodeBarrier(Decoder &d, bool aligned) {
   emitBarrier(d, 0, d.count(), (kind == 1 ? uint64_t{onlyArrives} : 0) | (aligned ? uint64_t{isAligned} : 0));
 }
 
+bool takeScope(Decoder &d) {
+  const int scope = d.takeOne({"cta", "cluster", "gpu", "sys", "gl"});
+  return scope == 0 || scope == 1;
+}
+
+template <bool inBlock> static void runFence(Warp &warp, const Step &) {
+  if (warp.cta.shadow)
+    warp.cta.shadow->order.fence(warp.index, warp.exec, inBlock);
+}
+
 static void decodeFence(Decoder &d) {
   if (d.take("proxy")) {
     if (d.take("tensormap::generic"))
@@ -183,18 +193,15 @@ static void decodeFence(Decoder &d) {
     return;
   }
   d.expectCount(0, 0);
-  d.emit([](Warp &warp, const Step &) {
-    if (warp.cta.shadow)
-      warp.cta.shadow->order.fence(warp.index, warp.exec);
-  });
-  if (d.take("mbarrier_init"))
+  const bool initialises = d.take("mbarrier_init");
+  if (d.takeOne({"sc", "acq_rel", "acquire", "release"}) >= 0)
+    d.takeOne({"sync_restrict::shared::cluster", "sync_restrict::shared::cta"});
+  d.emit(takeScope(d) ? runFence<true> : runFence<false>);
+  if (initialises)
     d.emit([](Warp &warp, const Step &) {
       if (warp.cta.shadow)
         warp.cta.mbarriers.fenceInits(warp.cta.shadow->order.firstAgent() + static_cast<uint32_t>(warp.index));
     });
-  if (d.takeOne({"sc", "acq_rel", "acquire", "release"}) >= 0)
-    d.takeOne({"sync_restrict::shared::cluster", "sync_restrict::shared::cta"});
-  d.takeOne({"cta", "cluster", "gpu", "sys", "gl"});
 }
 
 void addBarriers(InstructionTable &table) {

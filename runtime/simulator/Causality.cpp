@@ -63,13 +63,18 @@ void Causality::leave(int warp, Mask lanes) {
   updateFloor(agent, warp);
 }
 
-void Causality::fence(int warp, Mask lanes) {
+void Causality::fence(int warp, Mask lanes, bool inBlock) {
   Agent &agent = agents[static_cast<size_t>(warp)];
-  const Clock read = std::move(agent.read);
-  agent.read.clear();
+  Clock read = agent.read;
+  if (inBlock)
+    read.others = nullptr;
+  else
+    agent.read.clear();
   acquire(warp, lanes, read);
-  agent.atFence.clear();
-  release(warp, agent.atFence);
+  agent.atBlockFence.clear();
+  if (!inBlock)
+    agent.atFence.clear();
+  release(warp, inBlock ? agent.atBlockFence : agent.atFence);
 }
 
 void Causality::proxyFence(int warp) {

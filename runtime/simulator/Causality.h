@@ -37,11 +37,15 @@ public:
   /// Lanes that have exited no longer see anything.
   void leave(int warp, Mask lanes);
   /// fence, membar: later relaxed writes publish everything before the fence; earlier relaxed reads are acquired.
-  void fence(int warp, Mask lanes);
+  /// `inBlock`: among the warps of the CTA.
+  void fence(int warp, Mask lanes, bool inBlock);
   /// fence.proxy.async: asynchronous engines may read everything that the warp has seen.
   void proxyFence(int warp);
   /// The clock that a strong write of the warp releases to its word; may be empty.
   const Clock &published(int warp, Ordering ordering);
+  /// The clock that a strong write of the warp without an order releases to the CTA, since a fence among its warps; may
+  /// be empty.
+  const Clock &publishedInBlock(int warp) const { return agents[static_cast<size_t>(warp)].atBlockFence; }
   /// A strong read of a word with this clock.
   void collect(int warp, Mask lanes, Ordering ordering, const Clock &from);
 
@@ -60,7 +64,8 @@ private:
     Clock clock;
     std::array<Time, lanesOfWarp> lanes{}; // the time up to which each lane has seen the others of its warp
     Time floor = 0, stamp = 1;
-    Clock atFence; // the clock that the last fence released
+    Clock atFence;      // the clock that the last fence released
+    Clock atBlockFence; // the clock that a later fence among the warps of the CTA released
     Clock released;
     Clock read; // the clocks of relaxed reads since the last fence
   };

@@ -102,6 +102,9 @@ void addMma(InstructionTable &table);
 void addControl(InstructionTable &table);
 void addCalls(InstructionTable &table);
 void addAccess(InstructionTable &table);
+/// Takes the scope of a strong access or fence, if there is one. Whether it is the block: .cta, or .cluster, because a
+/// cluster has one block.
+bool takeScope(Decoder &d);
 void addAtomics(InstructionTable &table);
 void addExchange(InstructionTable &table);
 void addBarriers(InstructionTable &table);

@@ -26,4 +26,18 @@ Others GlobalShadow::clockOf(uint64_t address) const {
   return at == words.end() ? nullptr : at->second;
 }
 
+std::vector<BlockAccess> GlobalShadow::blockAccesses(uint64_t word) const {
+  if (!anyBlockAccesses)
+    return {};
+  const std::lock_guard lock(wordsLock);
+  const auto at = wordsOfBlocks.find(word);
+  return at == wordsOfBlocks.end() ? std::vector<BlockAccess>() : at->second;
+}
+
+void GlobalShadow::setBlockAccesses(uint64_t word, std::vector<BlockAccess> accesses) {
+  const std::lock_guard lock(wordsLock);
+  wordsOfBlocks[word] = std::move(accesses);
+  anyBlockAccesses = true;
+}
+
 } // namespace kiln::simulator

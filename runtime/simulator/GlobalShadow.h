@@ -28,6 +28,15 @@ private:
   std::atomic_flag held;
 };
 
+/// A strong access whose scope is its block, to some of a word's bytes.
+struct BlockAccess {
+  uint32_t who = 0; // agent of the launch << laneBits | lane or allOfThem
+  Time time = 0;
+  uint16_t line = 0;
+  uint8_t bytes = 0; // a mask
+  bool writes = false;
+};
+
 class GlobalShadow {
 public:
   static constexpr int pageBits = 14;
@@ -50,6 +59,9 @@ public:
   bool ordersBlocks() const { return anyWords; }
   /// The clock of a word.
   Others clockOf(uint64_t address) const;
+  /// The accesses of a word whose scope is a block. A thread that reads and replaces them holds the page.
+  std::vector<BlockAccess> blockAccesses(uint64_t word) const;
+  void setBlockAccesses(uint64_t word, std::vector<BlockAccess> accesses);
 
 private:
   /// One level of a page table, as in processors: nine bits of a page number select an entry. Entries are created at
@@ -80,7 +92,8 @@ private:
 
   mutable BriefLock wordsLock;
   std::unordered_map<uint64_t, Others> words;
-  std::atomic<bool> anyWords = false;
+  std::unordered_map<uint64_t, std::vector<BlockAccess>> wordsOfBlocks;
+  std::atomic<bool> anyWords = false, anyBlockAccesses = false;
 };
 
 } // namespace kiln::simulator

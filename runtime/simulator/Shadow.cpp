@@ -8,6 +8,7 @@
 #include <bit>
 #include <fmt/format.h>
 #include <optional>
+#include <span>
 
 namespace kiln::simulator {
 
@@ -122,6 +123,7 @@ Shadow::Visit Shadow::visitOf(const Accesses &a) {
   visit.reads = isRead(a.kind) || a.kind == AccessKind::atomic;
   visit.writes = !isRead(a.kind);
   visit.strong = isStrong(a.kind);
+  visit.inBlock = a.inBlock;
   visit.line = shortLine(a.warp.place(a.step).line);
   return visit;
 }
@@ -263,7 +265,39 @@ bool Shadow::allReadBefore(const Visit &visit, const Cell &cell) const {
   return cell.read <= order.floorOf(visit.agent) && isShared(visit.begin) && !(cell.state & Cell::engineRead);
 }
 
+/// Reports an access of another block that is not ordered if it or the present one, both strong, has the scope of its
+/// own block; another kind of race is left to `checkRaces`. Records the present one if it has that scope.
+void Shadow::checkScopes(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at) {
+  const uint64_t address = reinterpret_cast<uint64_t>(at), word = address & ~uint64_t{3};
+  const auto own = static_cast<uint8_t>(bytes << (address & 3));
+  std::vector<BlockAccess> others = global.blockAccesses(word);
+  bool isReported = false;
+  for (const BlockAccess &other : others)
+    if (!isReported && other.bytes & own && (visit.writes || other.writes))
+      isReported = reportScope(visit, at, other.time, other.who, other.writes, other.line);
+  if (!visit.inBlock)
+    return;
+  if (!isReported && cell.state & Cell::strongWrite)
+    isReported = reportScope(visit, at, cell.written, cell.writer, true, cell.writeLine);
+  if (!isReported && visit.writes && cell.state & Cell::strongRead) {
+    const Epoch single[] = {{cell.reader, cell.read}};
+    const bool isList = cell.state & Cell::manyReaders;
+    const std::span<const Epoch> readers =
+        isList ? std::span<const Epoch>(cells.readersOf(cell), cells.mostReaders()) : std::span<const Epoch>(single);
+    for (size_t i = 0; i < readers.size() && readers[i].time && !isReported; ++i)
+      isReported = reportScope(visit, at, readers[i].time, readers[i].agent, false, cell.readLine);
+  }
+  std::erase_if(others, [&](const BlockAccess &other) {
+    return (visit.writes || !other.writes) && (other.bytes & ~own) == 0 &&
+           ((other.who ^ visit.self) >> laneBits == 0 || isBefore(visit, other.time, other.who));
+  });
+  others.push_back({visit.self, order.stampOf(visit.agent), visit.line, own, visit.writes});
+  global.setBlockAccesses(word, std::move(others));
+}
+
 void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at) {
+  if (visit.strong && !isShared(at))
+    checkScopes(visit, cells, cell, bytes, at);
   if (!isBefore(visit, cell.written, cell.writer) && !(visit.strong && cell.state & Cell::strongWrite)) {
     const uint32_t change = visit.writes ? firstChange(visit, cell, bytes, at) : 0;
     if (change < static_cast<uint32_t>(std::popcount(bytes))) // a whole word is reported at its first byte

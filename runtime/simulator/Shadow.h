@@ -30,6 +30,7 @@ struct Accesses {
   const std::array<uint32_t, lanesOfWarp> *sizes = nullptr;
   /// For a store: byte `byte` of a lane's value. Threads that write equal values do not race.
   const StoredBytes *stored = nullptr;
+  bool inBlock = false; // a strong access whose scope is the block
 };
 
 class Shadow {
@@ -41,9 +42,10 @@ public:
 
   /// Checks and records accesses to shared or global memory that are in bounds and aligned.
   void access(const Accesses &accesses);
-  /// A strong read or write of words. Call `publish` before the access and `collect` after it.
-  void publish(Warp &warp, const LanePointers &words, Ordering ordering);
-  void collect(Warp &warp, const LanePointers &words, Ordering ordering);
+  /// A strong read or write of words. Call `publish` before the access and `collect` after it. `inBlock`: its scope is
+  /// the block.
+  void publish(Warp &warp, const LanePointers &words, Ordering ordering, bool inBlock);
+  void collect(Warp &warp, const LanePointers &words, Ordering ordering, bool inBlock);
 
   // --- Asynchronous copies -----------------------------------------------------------------------------------------
   // `bytes` bytes at `at` in shared or global memory. Both are multiples of 4, or the bytes are in one word.
@@ -72,7 +74,7 @@ private:
     int agent = 0;     // a warp of the CTA
     uint32_t self = 0; // agent of the launch << laneBits | lane or allOfThem
     AccessKind kind = AccessKind::read;
-    bool reads = false, writes = false, strong = false;
+    bool reads = false, writes = false, strong = false, inBlock = false;
     bool byEngine = false; // an asynchronous read
     uint16_t line = 0;
     uint32_t bytes = 0; // of the lane's access, which begins at `begin`
@@ -85,6 +87,11 @@ private:
   void visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at);
+  void checkScopes(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at);
+  bool reportScope(const Visit &visit, const char *at, Time time, uint32_t who, bool otherWrote, uint16_t line);
+  bool isOfAnotherBlock(uint32_t who) const {
+    return (who >> laneBits) - order.firstAgent() >= static_cast<uint32_t>(order.warps()) + Causality::engines;
+  }
   bool allReadBefore(const Visit &visit, const Cell &cell) const;
   void noteWrite(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes);
   void listMask(Cells &cells, Cell &cell) const;
@@ -93,7 +100,8 @@ private:
   void noteRead(const Visit &visit, Cells &cells, Cell &cell);
   bool isBefore(const Visit &visit, Time time, uint32_t who) const;
   uint32_t firstChange(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const;
-  void reportRace(const Visit &visit, const char *at, uint32_t other, bool otherWrote, uint16_t line);
+  void reportRace(const Visit &visit, const char *at, uint32_t other, bool otherWrote, uint16_t line,
+                  const char *why = "nothing orders the two");
   void report(const Visit &visit, Check check, const char *at, const char *what);
   std::string placeText(const Cta &cta, const char *at) const;
   bool isShared(const char *at) const { return at >= sharedMemory && at < sharedMemory + sharedBytes; }
@@ -105,7 +113,7 @@ private:
   char *sharedMemory;
   uint32_t sharedBytes;
   Cells shared;
-  std::unordered_map<const char *, Clock> sharedWords; // used for synchronisation by strong accesses
+  std::unordered_map<const char *, Clock> blockWords; // used for synchronisation within the block
   std::array<std::pair<uint64_t, GlobalShadow::Page *>, 512> recentPages{};
 };
 

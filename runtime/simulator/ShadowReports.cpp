@@ -17,7 +17,8 @@ void Shadow::report(const Visit &visit, Check check, const char *at, const char 
                       fmt::format("{} {}, {}", visit.reads ? "reads" : "writes", placeText(visit.warp.cta, at), what));
 }
 
-void Shadow::reportRace(const Visit &visit, const char *at, uint32_t other, bool otherWrote, uint16_t line) {
+void Shadow::reportRace(const Visit &visit, const char *at, uint32_t other, bool otherWrote, uint16_t line,
+                        const char *why) {
   const uint32_t perBlock = static_cast<uint32_t>(order.warps()) + Causality::engines;
   const uint32_t agent = other >> laneBits, block = agent / perBlock, lane = other & allOfThem;
   const auto warp = static_cast<int>(agent % perBlock);
@@ -34,9 +35,16 @@ void Shadow::reportRace(const Visit &visit, const char *at, uint32_t other, bool
   const std::string where =
       line ? fmt::format(" ({})", visit.warp.program.textOf(visit.warp.program.placeOf(line))) : "";
   visit.warp.report(check, visit.step, visit.lane,
-                    fmt::format("{} {}, which {} has {}{}, and nothing orders the two",
-                                visit.writes ? "writes" : "reads", placeText(cta, at), who,
-                                otherWrote ? "written" : "read", where));
+                    fmt::format("{} {}, which {} has {}{}, and {}", visit.writes ? "writes" : "reads",
+                                placeText(cta, at), who, otherWrote ? "written" : "read", where, why));
+}
+
+/// Whether the access of another block is not ordered before the present one, and was reported.
+bool Shadow::reportScope(const Visit &visit, const char *at, Time time, uint32_t who, bool otherWrote, uint16_t line) {
+  if (!isOfAnotherBlock(who) || isBefore(visit, time, who))
+    return false;
+  reportRace(visit, at, who, otherWrote, line, "the scope of one of the two is its own block");
+  return true;
 }
 
 std::string Grid::addressText(uint64_t address) const {
@@ -84,14 +92,21 @@ template <class Function> static void forWords(const LanePointers &words, Functi
     function(words.at[static_cast<size_t>(std::countr_zero(left))]);
 }
 
-void Shadow::publish(Warp &warp, const LanePointers &words, Ordering ordering) {
+void Shadow::publish(Warp &warp, const LanePointers &words, Ordering ordering, bool inBlock) {
   const Clock &clock = order.published(warp.index, ordering);
-  if (clock.empty())
+  const bool releases = ordering == Ordering::release || ordering == Ordering::both;
+  static const Clock none;
+  const Clock &fenced = releases ? none : order.publishedInBlock(warp.index);
+  if (clock.empty() && fenced.empty())
     return;
   Others others; // computed once
   forWords(words, [&](const char *word) {
-    if (isShared(word)) {
-      sharedWords[word].join(clock);
+    if (!fenced.empty())
+      blockWords[word].join(fenced);
+    if (clock.empty())
+      return;
+    if (inBlock || isShared(word)) {
+      blockWords[word].join(clock);
       return;
     }
     if (!others)
@@ -100,15 +115,20 @@ void Shadow::publish(Warp &warp, const LanePointers &words, Ordering ordering) {
   });
 }
 
-void Shadow::collect(Warp &warp, const LanePointers &words, Ordering ordering) {
+void Shadow::collect(Warp &warp, const LanePointers &words, Ordering ordering, bool inBlock) {
   Others last; // cached, because many lanes have the same
   forWords(words, [&](const char *word) {
-    if (isShared(word)) {
-      if (const auto at = sharedWords.find(word); at != sharedWords.end())
+    if (!blockWords.empty())
+      if (const auto at = blockWords.find(word); at != blockWords.end())
         order.collect(warp.index, warp.exec, ordering, at->second);
-    } else if (const Others others = global.clockOf(reinterpret_cast<uint64_t>(word)); others && others != last) {
+    if (isShared(word))
+      return;
+    if (const Others others = global.clockOf(reinterpret_cast<uint64_t>(word)); others && others != last) {
       last = others;
-      order.collect(warp.index, warp.exec, ordering, clockFrom(others));
+      Clock clock = clockFrom(others);
+      if (inBlock)
+        clock.others = nullptr;
+      order.collect(warp.index, warp.exec, ordering, clock);
     }
   });
 }

@@ -152,12 +152,6 @@ void atomics(View a, View b, View c) {
   atomic_load(c, {0, 0}, {}, Order::release);
   // expected-error@+1 {{'atomic_store' expected order relaxed or release, but got acq_rel}}
   atomic_store(c, {0, 0}, 1, Order::acq_rel);
-  // expected-error@+1 {{'atomic_store' expected no cache hint on an atomic, but got Cache::evict_last}}
-  atomic_store(c, {0, 0}, 1, Order::release, {.cache = Cache::evict_last});
-  // expected-error@+1 {{'atomic_add' expected no cache hint on an atomic, but got Cache::evict_first}}
-  atomic_add(c, {0, 0}, 1, Order::relaxed, {.cache = Cache::evict_first});
-  // expected-error@+1 {{'atomic_compare_exchange' expected no cache hint on an atomic, but got Cache::evict_last}}
-  atomic_compare_exchange(c, {0, 0}, 0, 1, Order::acq_rel, {.cache = Cache::evict_last});
 }
 const ErrorCase atomicsCase("Views", "AtomicType", atomics, {matrix, view(i8, {64, 32}), integers});
 

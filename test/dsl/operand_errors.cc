@@ -370,13 +370,26 @@ void scaledProducts(View) {
   dot_scaled(x, s, y, t);
   // expected-error@+1 {{'dot_scaled' expected factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in}}
   dot_scaled(cast(x, f32), s, y, t);
-  // expected-error@+1 {{'dot_scaled' expected scales of u8, but got i8[8x2]}}
+  dot_scaled(x, {}, y, t);
+  dot_scaled(x, s, cast(y, bf16), {});
+  dot_scaled(zeros(u8, {8, 32}), zeros(f8e4m3, {8, 4}), y, t);
+  // expected-error@+1 {{'dot_scaled' expected a factor without scales of f8e4m3, f8e5m2 or bf16, but got f16[8x64]}}
+  dot_scaled(cast(x, f16), {}, y, t);
+  // expected-error@+1 {{'dot_scaled' expected a factor without scales of f8e4m3, f8e5m2 or bf16, but got u8[32x16]}}
+  dot_scaled(x, s, zeros(u8, {32, 16}), {});
+  // expected-error@+1 {{'dot_scaled' expected scales of at least one factor; use dot()}}
+  dot_scaled(x, {}, y, {});
+  // expected-error@+1 {{'dot_scaled' expected factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in}}
+  dot_scaled(cast(x, bf16), s, y, t);
+  // expected-error@+1 {{'dot_scaled' expected scales of u8 or f8e4m3, but got i8[8x2]}}
   dot_scaled(x, cast(s, i8), y, t);
   // expected-error@+1 {{'dot_scaled' expected factors of rank 2 to 4, but got f8e4m3[64]}}
   dot_scaled(zeros(f8e4m3, {64}), s, y, t);
-  // expected-error@+1 {{'dot_scaled' expected an inner extent that is a multiple of 32, but got 48}}
+  // expected-error@+1 {{'dot_scaled' expected an inner extent that is a multiple of 16, but got 40}}
+  dot_scaled(zeros(f8e4m3, {8, 40}), s, y, t);
+  // expected-error@+1 {{'dot_scaled' expected scales of shape 8x3, one for each 16 elements of the inner dimension,}}
   dot_scaled(zeros(f8e4m3, {8, 48}), s, y, t);
-  // expected-error@+1 {{'dot_scaled' expected scales of shape 2x16, one for each 32 elements of the inner}}
+  // expected-error@+1 {{'dot_scaled' expected scales of shape 4x16 or 2x16, one for each 16 or 32 elements of}}
   dot_scaled(x, s, y, transpose(t));
   // expected-error@+1 {{'dot_scaled' expected leading and inner extents to match, but got 8x64 and 128x16}}
   dot_scaled(x, s, zeros(u8, {64, 16}), zeros(u8, {4, 16}));

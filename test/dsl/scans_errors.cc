@@ -47,6 +47,16 @@ void functions(View a) {
     return p + q * load(a, {0});
   });
   reduce(x, 0, [&](Tile p, Tile q) { return p + q * total; });
+  scan(x, 0, [&](Tile p, Tile q) {
+    // expected-error@+1 {{'scan' expected a function of scalars that reads neither tiles nor memory}}
+    device_assert(x < 1, "small");
+    return p + q;
+  });
+  scan(x, 0, [&](Tile p, Tile q) {
+    // expected-error@+1 {{'device_assert' expected a boolean condition, but got f32 scalar}}
+    device_assert(p, "small");
+    return p + q;
+  });
 }
 const ErrorCase functionsCase("Scans", "Functions", functions, {row});
 

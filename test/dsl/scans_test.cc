@@ -63,6 +63,28 @@ TEST(Scans, FunctionsGetNarrowFloatsWidened) {
   EXPECT_NE(text.find("arith.maxnumf"), std::string::npos) << text;
 }
 
+void asserts(View) {
+  reduce(iota(4), 0, [](Tile p, Tile q) {
+    device_assert(p < q, "ascends");
+    return q;
+  });
+}
+// Behind the scan, whose state says whether the condition held in each of its calls.
+TEST(Scans, AssertionsOfFunctionsAreStates) {
+  EXPECT_EQ(program(asserts, {plane}), R"(%cst = arith.constant dense<true> : tensor<4xi1>
+%0 = tile.iota : tensor<4xi32>
+%1:2 = tile.scan %0, %cst axis 0  by (%arg1: i32, %arg2: i1, %arg3: i32, %arg4: i1) {
+  %4 = arith.cmpi slt, %arg1, %arg3 : i32
+  %5 = arith.andi %arg2, %arg4 : i1
+  %6 = arith.andi %5, %4 : i1
+  tile.yield %arg3, %6 : i32, i1
+} : (tensor<4xi32>, tensor<4xi1>) -> (tensor<4xi32>, tensor<4xi1>)
+%2 = tile.extract %1#1 begin [3] steps [1] : tensor<4xi1> -> tensor<1xi1>
+%3 = tile.reshape %2 : tensor<1xi1> -> i1
+tile.check %3, "ascends" : i1
+)");
+}
+
 void sorts(View) {
   const Tile x = zeros(bf16, {3, 40});
   EXPECT_EQ(sort(x, 0).shape(), (Shape{3, 40}));

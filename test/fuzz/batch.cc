@@ -63,9 +63,11 @@ private:
 
 } // namespace
 
-/// Whether the order of such an operation, in which nobody asks what was there, does not matter.
+/// Whether the order of such an operation, in which nobody asks what was there, does not matter. Its scope has to reach
+/// the other examples.
 static bool isCommutative(const Op &op, Type type) {
-  return op.verb == Verb::atomic && std::string_view(atomicNames[op.axes[0]]) != "exchange" &&
+  return op.scope != Scope::block && op.verb == Verb::atomic &&
+         std::string_view(atomicNames[op.axes[0]]) != "exchange" &&
          !(isFloat(type) && op.axes[0] == 0); // sums of more examples than the program's may round
 }
 

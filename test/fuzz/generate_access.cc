@@ -203,7 +203,8 @@ bool Generator::atomic() {
         .which = static_cast<int>(below(4)),
         .window = at,
         .offsets = place->offsets,
-        .index = place->index};
+        .index = place->index,
+        .scope = atomicScope()};
   if (op.verb == Verb::atomic)
     op.axes = {kind};
   if (!drawAtomicOperands(op, kind, place->unique))

@@ -120,18 +120,26 @@ Shape Generator::leadingExtents(int most) {
   return leading;
 }
 
-/// A factor of so many elements, 32 of which along `kAxis` share a scale, and the scales, which are ¼ to 2, or 2 to 16
-/// so that floats of 4 bits become whole numbers. Its facts are those of elements times scales, which bf16 has.
-std::array<Known, 2> Generator::scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis) {
+/// A factor of so many elements, `length` of which along `kAxis` share a scale, and the scales, of u8 or f8e4m3, which
+/// are ¼ to 2, or 2 to 16 so that floats of 4 bits become whole numbers. Its facts are those of elements times scales,
+/// which bf16 has.
+std::array<Known, 2> Generator::scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis,
+                                             int64_t length) {
   const Type type = pick(std::vector<Type>{f8e4m3, f8e5m2, u8});
   const auto along = [&](int64_t divisor) {
     return joined(leading, kAxis == 0 ? rows / divisor : rows, kAxis == 1 ? columns / divisor : columns);
   };
   Known elements = type == u8 ? valueOf(u8, along(2)) : factor(type, along(1), nullptr, kAxis);
-  const Shape blocks = along(32);
+  const Shape blocks = along(length);
   const int64_t least = chance(50) ? 1 : -2, steps = 3; // powers of two, from 2^least on
   const Known drawn = apply("$0 & $1", {valueOf(u8, blocks).operand(), Operand::number(steps)}, u8, blocks, {});
-  const Known scales = apply("$0 + $1", {drawn.operand(), Operand::number(127 + least)}, u8, blocks, anything(u8));
+  Known scales = apply("$0 + $1", {drawn.operand(), Operand::number(127 + least)}, u8, blocks, anything(u8));
+  if (chance(40)) { // exponents of f8e4m3, whose bias is 7 and whose mantissa has 3 bits
+    const Known exponent = apply("$0 + $1", {drawn.operand(), Operand::number(7 + least)}, u8, blocks, {});
+    const Known bits = apply("$0 * $1", {exponent.operand(), Operand::number(int64_t(8))}, u8, blocks, anything(u8));
+    scales = emit({.verb = Verb::bitcast, .type = f8e4m3, .shape = blocks, .operands = {bits.operand()}},
+                  {.bound = std::exp2(least + steps), .whole = false});
+  }
   const double most = std::exp2(least + steps);
   const bool isWhole = least > 0 && (type == u8 || elements.facts.whole);
   const double bound = type == u8 ? 6 : elements.facts.bound, error = type == u8 ? 0 : elements.facts.error();
@@ -141,16 +149,26 @@ std::array<Known, 2> Generator::scaledFactor(const Shape &leading, int64_t rows,
 
 bool Generator::dotScaled() {
   auto [m, k, n] = productExtents();
-  k = 32 * between(1, 3);
+  const int64_t lengths[] = {chance(50) ? 16 : 32, chance(50) ? 16 : 32};
+  k = std::max(lengths[0], lengths[1]) * between(1, 3);
   const Shape leading = chance(30) ? leadingExtents(2) : Shape();
   if (!leading.empty())
     m = std::min<int64_t>(m, 24), n = std::min<int64_t>(n, 24);
-  const auto [left, leftScales] = scaledFactor(leading, m, k, 1);
-  const auto [right, rightScales] = scaledFactor(leading, k, n, 0);
-  Op op{.verb = Verb::dotScaled,
-        .type = f32,
-        .shape = joined(leading, m, n),
-        .operands = {left.operand(), leftScales.operand(), right.operand(), rightScales.operand()}};
+  Op op{.verb = Verb::dotScaled, .type = f32, .shape = joined(leading, m, n)};
+  op.which = chance(30) ? static_cast<int>(between(1, 2)) : 0; // the factor without scales
+  const auto side = [&](int which, int64_t rows, int64_t columns, int kAxis) {
+    if (op.which == which) {
+      const Known plain =
+          factor(pick(std::vector<Type>{bf16, f8e4m3, f8e5m2}), joined(leading, rows, columns), nullptr, kAxis);
+      op.operands.push_back(plain.operand());
+      return plain;
+    }
+    const auto [elements, scales] = scaledFactor(leading, rows, columns, kAxis, lengths[which - 1]);
+    op.operands.push_back(elements.operand());
+    op.operands.push_back(scales.operand());
+    return elements;
+  };
+  const Known left = side(1, m, k, 1), right = side(2, k, n, 0);
   Facts acc{.bound = 0};
   if (chance(40)) {
     const Known sum = fit(valueOf(f32, op.shape), wholeNumbers(256));

@@ -237,6 +237,7 @@ Known Generator::loadAt(int index, const Shape &shape, std::vector<Operand> at) 
   if (mask < 0 && chance(4)) {
     op.verb = Verb::atomicLoad;
     op.which = static_cast<int>(below(2));
+    op.scope = atomicScope();
     select(op);
     return emit(op, buffer.facts);
   }
@@ -271,6 +272,7 @@ void Generator::storeAt(int index, const Known &value, std::vector<Operand> at) 
   if (chance(4)) {
     op.verb = Verb::atomicStore;
     op.which = chance(50) ? 0 : 2;
+    op.scope = atomicScope();
   } else {
     op.cache = cache();
   }

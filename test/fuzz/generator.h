@@ -97,6 +97,10 @@ private:
   int maskFor(const Shape &shape, int percent);
   /// A hint for caches, mostly none.
   int cache() { return chance(10) ? static_cast<int>(between(1, 2)) : 0; }
+  /// The block only where there is one.
+  Scope atomicScope() {
+    return chance(50) ? Scope::device : program.grid == 1 && chance(50) ? Scope::block : Scope::system;
+  }
   void slice(Op &op);
   void select(Op &op);
   bool isTile(const Operand &offset) const;
@@ -149,7 +153,7 @@ private:
   Shape leadingExtents(int most);
   bool dotStatement();
   bool dotLoop();
-  std::array<Known, 2> scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis);
+  std::array<Known, 2> scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis, int64_t length);
   bool dotScaled();
 
   // --- generate_hazards.cc

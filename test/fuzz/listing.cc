@@ -62,6 +62,8 @@ static std::string besides(const Op &op, const std::string &padding) {
     parts.push_back(".padding = " + padding.substr(2));
   if (op.mask >= 0)
     parts.push_back(fmt::format(".mask = t{}", op.mask));
+  if (op.scope != Scope::device)
+    parts.push_back(fmt::format(".scope = Scope::{}", op.scope == Scope::block ? "block" : "system"));
   if (op.cache)
     parts.push_back(fmt::format(".cache = {}", hints[op.cache]));
   return parts.empty() ? "" : fmt::format(", {{{}}}", fmt::join(parts, ", "));
@@ -107,7 +109,7 @@ static std::string accessText(const Op &op) {
   case Verb::store:
     return "store(" + place + offsets + ", " + x + maskOf(op) + ")";
   case Verb::atomicLoad:
-    return fmt::format("atomic_load({}{}, {}, {})", place, offsets, blocks, orderOf(op));
+    return fmt::format("atomic_load({}{}, {}, {}{})", place, offsets, blocks, orderOf(op), maskOf(op));
   case Verb::atomicStore:
     return fmt::format("atomic_store({}{}, {}, {}{})", place, offsets, x, orderOf(op), maskOf(op));
   case Verb::atomic:
@@ -118,6 +120,16 @@ static std::string accessText(const Op &op) {
   default:
     return fmt::format("v{}.dim({})", op.window, op.axes[0]);
   }
+}
+
+/// The operands of a product with scales, with `{}` for those that a factor does not have.
+static std::string scaledOperands(const Op &op) {
+  std::vector<std::string> texts;
+  for (const Operand &operand : op.operands)
+    texts.push_back(textOf(operand));
+  if (op.which != 0)
+    texts.insert(texts.begin() + (op.which == 1 ? 1 : 3), "{}");
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 /// A row of reductions() or scans() with its operand and axes filled in.
@@ -219,7 +231,7 @@ static std::string expression(const Op &op) {
                ? "dot(" + x + ")"
                : fmt::format("dot({}, Precision::{})", x, precisionNames[static_cast<size_t>(op.precision)]);
   case Verb::dotScaled:
-    return "dot_scaled(" + x + ")";
+    return "dot_scaled(" + scaledOperands(op) + ")";
   case Verb::randomBits:
     return fmt::format("random_words({})[{}]", x, op.which);
   case Verb::random:

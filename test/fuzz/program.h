@@ -125,6 +125,7 @@ struct Op {
   int index = 0;                   // how many dimensions of `shape` are those of the tiles among the offsets
   int mask = -1;                   // the value that says which elements are accessed, if there is one
   int cache = 0;                   // the hint of that number
+  Scope scope = Scope::device;     // of an atomic
   bool keeps = false;
   Precision precision = Precision::ieee; // of a product
   Hints hints = {};                      // of a loop

@@ -58,10 +58,16 @@ using Pair = std::array<Tile, 2>;
 static Tile first(Tile a, Tile) { return a; }
 static Tile last(Tile, Tile b) { return b; }
 static Tile mixed(Tile a, Tile b) { return a + b + a * b; }
+static Tile checked(Tile a, Tile b) {
+  device_assert((a + 1) * (b + 1) == mixed(a, b) + 1, "as drawn");
+  return mixed(a, b);
+}
 static Pair linear(Pair a, Pair b) { return {a[0] * b[0], a[1] * b[0] + b[1]}; }
 #define FIRST "[](Tile a, Tile) { return a; })"
 #define LAST "[](Tile, Tile b) { return b; })"
 #define MIXED "[](Tile a, Tile b) { return a + b + a * b; })"
+#define CHECKED                                                                                                        \
+  "[](Tile a, Tile b) { device_assert((a + 1) * (b + 1) == a + b + a * b + 1, \"as drawn\"); return a + b + a * b; })"
 #define LINEAR                                                                                                         \
   "[](std::array<Tile, 2> a, std::array<Tile, 2> b) { return std::array<Tile, 2>{a[0] * b[0], a[1] * b[0] + b[1]}; })"
 
@@ -119,6 +125,13 @@ std::span<const Reduction> reductions() {
        bitwise,
        {},
        true},
+      {"reduce($0, $1, " CHECKED,
+       integers,
+       [](At x, const Axes &axes, bool) { return reduce(x, axes.numbers[0], checked); },
+       same,
+       bitwise,
+       {},
+       true},
       {"reduce({$0, $0 + 1}, $1, " LINEAR "[1]",
        integers,
        [](At x, const Axes &axes, bool) { return reduce({x, x + 1}, axes.numbers[0], linear)[1]; },
@@ -161,6 +174,8 @@ std::span<const Reduction> scans() {
        [](At x, const Axes &axes, bool back) { return scan(x, axes.numbers[0], last, back); }, same, stable},
       {"scan($0, $1, " MIXED, integers,
        [](At x, const Axes &axes, bool back) { return scan(x, axes.numbers[0], mixed, back); }, same, bitwise},
+      {"scan($0, $1, " CHECKED, integers,
+       [](At x, const Axes &axes, bool back) { return scan(x, axes.numbers[0], checked, back); }, same, bitwise},
       {"scan({$0, $0 + 1}, $1, " LINEAR "[1]", integers,
        [](At x, const Axes &axes, bool back) { return scan({x, x + 1}, axes.numbers[0], linear, back)[1]; }, same,
        bitwise},

@@ -87,7 +87,7 @@ Offsets Tracing::rowsOf(const Op &op) const {
 
 /// Operations that read or write memory and give a tile.
 Tile Tracing::accessed(const Op &op) const {
-  using Change = Tile (*)(View, Offsets, At, Order, StoreOptions, Loc);
+  using Change = Tile (*)(View, Offsets, At, Order, AtomicOptions, Loc);
   static constexpr std::array<Change, atomicNames.size()> changes = {atomic_add, atomic_min, atomic_max,     atomic_and,
                                                                      atomic_or,  atomic_xor, atomic_exchange};
   const View view = viewOf(op);
@@ -100,14 +100,22 @@ Tile Tracing::accessed(const Op &op) const {
   case Verb::loadRows:
     return load(view, rowsOf(op), Shape(op.shape.begin() + 1, op.shape.end()), padding);
   case Verb::atomicLoad:
-    return atomic_load(view, at(op.offsets), blocks, order);
+    return atomic_load(view, at(op.offsets), blocks, order, {.scope = op.scope});
   case Verb::atomic:
-    return changes[op.axes[0]](view, at(op.offsets), at(op.operands[0]), order, {maskOf(op)}, here());
+    return changes[op.axes[0]](view, at(op.offsets), at(op.operands[0]), order, {maskOf(op), op.scope}, here());
   case Verb::compareExchange:
-    return atomic_compare_exchange(view, at(op.offsets), at(op.operands[0]), at(op.operands[1]), order, {maskOf(op)});
+    return atomic_compare_exchange(view, at(op.offsets), at(op.operands[0]), at(op.operands[1]), order,
+                                   {maskOf(op), op.scope});
   default:
     return view.dim(op.axes[0]);
   }
+}
+
+/// A product whose factor of number `which`, if any, has no scales.
+static Tile dotScaled(const Op &op, const std::vector<At> &x) {
+  const size_t b = op.which == 1 ? 1 : 2, acc = op.which == 0 ? 4 : 3;
+  const Scales scaleA = op.which == 1 ? Scales() : Scales(x[1]), scaleB = op.which == 2 ? Scales() : Scales(x[b + 1]);
+  return x.size() > acc ? dot_scaled(x[0], scaleA, x[b], scaleB, x[acc]) : dot_scaled(x[0], scaleA, x[b], scaleB);
 }
 
 Tile Tracing::resultOf(const Op &op) const {
@@ -170,7 +178,7 @@ Tile Tracing::resultOf(const Op &op) const {
   case Verb::dot:
     return x.size() == 3 ? dot(x[0], x[1], x[2], op.precision) : dot(x[0], x[1], op.precision);
   case Verb::dotScaled:
-    return x.size() == 5 ? dot_scaled(x[0], x[1], x[2], x[3], x[4]) : dot_scaled(x[0], x[1], x[2], x[3]);
+    return dotScaled(op, x);
   case Verb::randomBits:
     return random_words(x[0], x[1])[op.which];
   case Verb::random:
@@ -187,7 +195,8 @@ void Tracing::run(const Op &op) {
   case Verb::store:
     return store(viewOf(op), at(op.offsets), at(op.operands[0]), {maskOf(op), static_cast<Cache>(op.cache)});
   case Verb::atomicStore:
-    return atomic_store(viewOf(op), at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which), {maskOf(op)});
+    return atomic_store(viewOf(op), at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which),
+                        {maskOf(op), op.scope});
   case Verb::storeRows:
     return store(viewOf(op), rowsOf(op), at(op.operands[1]));
   case Verb::deviceAssert:

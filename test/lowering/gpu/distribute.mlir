@@ -368,6 +368,30 @@ func.func @fenced(%v: memref<64xf32>, %s: f32) attributes {tile.kernel, tile.war
 
 // -----
 
+#double = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
+#single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// An atomic keeps its scope, and so do the fences round it.
+// CHECK-LABEL: func @scoped
+// CHECK: simt.fence {tile.scope = "block"}
+// CHECK-COUNT-2: simt.atomic_rmw add %{{.*}} {simt.fenced, tile.scope = "block"} : f32
+// CHECK: simt.fence {tile.scope = "block"}
+// CHECK: simt.atomic_cas %{{.*}} {simt.order = "release", tile.scope = "system"} : f32
+// CHECK: simt.ld global %{{.*}} {strong, tile.scope = "system"}
+// CHECK: simt.st global %{{.*}} {simt.order = "release", strong, tile.scope = "block"}
+func.func @scoped(%v: memref<64xf32>, %s: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.splat %s : f32 -> tensor<64xf32, #double>
+  %y = tile.splat %s : f32 -> tensor<32xf32, #single>
+  %0 = tile.atomic_rmw add acq_rel %x, %v[%c0] {tile.scope = "block"} : tensor<64xf32, #double>, memref<64xf32>
+  %1 = tile.atomic_cas release %y to %y, %v[%c0] {tile.scope = "system"} : tensor<32xf32, #single>, memref<64xf32>
+  %2 = tile.atomic_load relaxed %v[%c0] {tile.scope = "system"} : memref<64xf32> -> tensor<32xf32, #single>
+  tile.atomic_store release %2, %v[%c0] {tile.scope = "block"} : tensor<32xf32, #single>, memref<64xf32>
+  return
+}
+
+// -----
+
 #one = #simt.layout<64, reg [d0:1 d0:32], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
 #other = #simt.layout<64, reg [d0:32 d0:1], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
 

@@ -158,6 +158,30 @@ llvm.func @orders(%a: i64, %x: f32, %p: i1, %m: i32) {
 
 // -----
 
+// A scope is spelled with the order, also of a relaxed access; without one it is the GPU.
+// CHECK-LABEL: @scopes
+// CHECK: "ld.acquire.sys.global.b32 $0, [$1];", "=r,l,~{memory}"
+// CHECK: "st.relaxed.cta.global.b32 [$1], $0;", "r,l"
+// CHECK: "red.relaxed.cta.global.add.u32 [$0], $1;", "l,r"
+// CHECK: "atom.acq_rel.sys.global.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}"
+// CHECK: "atom.relaxed.sys.global.cas.b32 $0, [$1], $2, $3;", "=r,l,r,r"
+// CHECK: ld.relaxed.cta.global.b32 $0, [$1]; {{.*}}atom.release.cta.global.cas.b32 $0{{.*}}, "=&f,l,f,~{memory}"
+// CHECK: "fence.acq_rel.cta;", "~{memory}"
+// CHECK: "fence.acq_rel.sys;", "~{memory}"
+llvm.func @scopes(%a: i64, %x: f32, %m: i32) {
+  %0 = simt.ld global %a + 0 {simt.order = "acquire", strong, tile.scope = "system"} : i64, vector<1xf32>
+  simt.st global %0, %a + 0 {strong, tile.scope = "block"} : vector<1xf32>, i64
+  %1 = simt.atomic_rmw add %m, %a + 0 {tile.scope = "block"} : i32
+  %2 = simt.atomic_rmw add %m, %a + 0 {simt.order = "acq_rel", tile.scope = "system"} : i32
+  %3 = simt.atomic_cas %m to %m, %a + 0 {tile.scope = "system"} : i32
+  %4 = simt.atomic_rmw max %x, %a + 0 {simt.order = "release", tile.scope = "block"} : f32
+  simt.fence {tile.scope = "block"}
+  simt.fence {tile.scope = "system"}
+  llvm.return
+}
+
+// -----
+
 // A hint for caches is a policy for the second level, and a word for the first where the instruction has one.
 // CHECK-LABEL: @caches
 // CHECK: "{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0; @$2 ld.global.nc.L1::no_allocate.L2::cache_hint.b32 $0, [$1 + 16], policy; }", "=r,l,b,0"

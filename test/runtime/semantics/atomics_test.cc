@@ -1,6 +1,8 @@
 // Every atomic on every type that it has: what is left, what is returned, elements that are named several times, masks
 // and edges, and many programs at once.
 
+#include "runtime/simulator/SimulatorDevice.h"
+#include "test/expect_error.h"
 #include "test/runtime/semantics/semantics.h"
 
 #include <algorithm>
@@ -35,12 +37,12 @@ std::vector<Type> typesOf(Verb verb) {
 }
 
 struct VerbConfig {
-  int verb = 0, extent = 7, order = 0;
+  int verb = 0, extent = 7, order = 0, scope = static_cast<int>(Scope::device);
 };
 const std::vector<Field> verbFields = {field("verb", &VerbConfig::verb), field("extent", &VerbConfig::extent),
-                                       field("order", &VerbConfig::order)};
+                                       field("order", &VerbConfig::order), field("scope", &VerbConfig::scope)};
 
-Tile change(Verb verb, View x, const Offsets &at, const Tile &value, Order order, const StoreOptions &how) {
+Tile change(Verb verb, View x, const Offsets &at, const Tile &value, Order order, const AtomicOptions &how) {
   switch (verb) {
   case Verb::add:
     return atomic_add(x, at, value, order, how);
@@ -64,15 +66,17 @@ Tile change(Verb verb, View x, const Offsets &at, const Tile &value, Order order
 void changeSome(View x, View values, View ids, View picks, View before, Tile n, VerbConfig cfg) {
   const auto verb = static_cast<Verb>(cfg.verb);
   const auto order = static_cast<Order>(cfg.order);
+  const auto scope = static_cast<Scope>(cfg.scope);
   Tile value = load(values, {0, 0}, {cfg.extent}), pick = load(picks, {0}, {cfg.extent});
-  Tile block = change(verb, x, {n}, value, order, {});
+  Tile block = change(verb, x, {n}, value, order, {.scope = scope});
   store(before, {0, 0}, block);
-  Tile masked = change(verb, x, {n}, load(values, {1, 0}, {cfg.extent}), order, {.mask = pick});
+  Tile masked = change(verb, x, {n}, load(values, {1, 0}, {cfg.extent}), order, {.mask = pick, .scope = scope});
   store(before, {1, 0}, masked);
   Tile named =
-      change(verb, x, {load(ids, {0}, {cfg.extent})}, load(values, {2, 0}, {cfg.extent}), order, {.mask = pick});
+      change(verb, x, {load(ids, {0}, {cfg.extent})}, load(values, {2, 0}, {cfg.extent}), order, {pick, scope});
   store(before, {2, 0}, named);
-  Tile unread = change(verb, x, {0}, load(values, {3, 0}, {1}), order, {}); // of which nobody asks what was there
+  Tile unread =
+      change(verb, x, {0}, load(values, {3, 0}, {1}), order, {.scope = scope}); // of which nobody asks what was there
 }
 const Kernel changeSomeKernel = kernel("change_some", changeSome, verbFields);
 
@@ -127,7 +131,7 @@ TEST_P(Atomics, EachChangesItsElementsAndReturnsWhatWasThere) {
                        before(device, type, {3, extent});
           launch(changeSomeKernel, {x.ref(), given.ref(), at.ref(), mask.ref(), before.ref(), n},
                  "verb=" + std::to_string(static_cast<int>(verb)) + ",extent=" + std::to_string(extent) +
-                     ",order=" + std::to_string(extent % 4));
+                     ",order=" + std::to_string(extent % 4) + ",scope=" + std::to_string((extent + n) % 3));
           const Raw left = read(x), got = read(before);
           Raw want(3 * extent, 0);
           for (int row = 0; row < 3; ++row)
@@ -234,7 +238,8 @@ TEST_P(Atomics, AnElementNamedSeveralTimesChangesOnceForEach) {
 
 void swapSome(View x, View expected, View desired, View picks, View before, VerbConfig cfg) {
   Tile old = atomic_compare_exchange(x, {0}, load(expected, {0}, {cfg.extent}), load(desired, {0}, {cfg.extent}),
-                                     static_cast<Order>(cfg.order), {.mask = load(picks, {0}, {cfg.extent})});
+                                     static_cast<Order>(cfg.order),
+                                     {load(picks, {0}, {cfg.extent}), static_cast<Scope>(cfg.scope)});
   store(before, {0}, old);
 }
 const Kernel swapSomeKernel = kernel("swap_some", swapSome, verbFields);
@@ -251,15 +256,17 @@ TEST_P(Atomics, CompareAndExchangeComparesBits) {
         picks.push_back(left.size() % 5 > 0);
       }
     const auto count = static_cast<int64_t>(left.size());
-    const Tensor x = tensor(type, {count}, left), expected = tensor(type, {count}, right),
-                 wanted = tensor(type, {count}, desired), mask = tensor(boolean, {count}, picks),
-                 before(device, type, {count});
-    launch(swapSomeKernel, {x.ref(), expected.ref(), wanted.ref(), mask.ref(), before.ref()},
-           "order=3,extent=" + std::to_string(count));
-    const Raw got = read(x), old = read(before);
-    for (int64_t i = 0; i < count; ++i) {
-      ASSERT_EQ(old[i], picks[i] ? left[i] : 0) << nameOf(type) << ", element " << i;
-      ASSERT_EQ(got[i], picks[i] && left[i] == right[i] ? desired[i] : left[i]) << nameOf(type) << ", element " << i;
+    const Tensor expected = tensor(type, {count}, right), wanted = tensor(type, {count}, desired),
+                 mask = tensor(boolean, {count}, picks), before(device, type, {count});
+    for (const int scope : {0, 1, 2}) {
+      const Tensor y = tensor(type, {count}, left);
+      launch(swapSomeKernel, {y.ref(), expected.ref(), wanted.ref(), mask.ref(), before.ref()},
+             "order=3,extent=" + std::to_string(count) + ",scope=" + std::to_string(scope));
+      const Raw got = read(y), old = read(before);
+      for (int64_t i = 0; i < count; ++i) {
+        ASSERT_EQ(old[i], picks[i] ? left[i] : 0) << nameOf(type) << ", element " << i;
+        ASSERT_EQ(got[i], picks[i] && left[i] == right[i] ? desired[i] : left[i]) << nameOf(type) << ", element " << i;
+      }
     }
   }
 }
@@ -268,7 +275,9 @@ TEST_P(Atomics, CompareAndExchangeComparesBits) {
 
 void passWhole(View x, View y, View ids, VerbConfig cfg) {
   Tile id = load(ids, {0}, {cfg.extent});
-  atomic_store(y, {id}, atomic_load(x, {-2}, {cfg.extent}), static_cast<Order>(cfg.order), {.mask = id != 3});
+  const auto scope = static_cast<Scope>(cfg.scope);
+  Tile read = atomic_load(x, {-2}, {cfg.extent}, static_cast<Order>(cfg.order), {.mask = id != 1, .scope = scope});
+  atomic_store(y, {id}, read, Order::relaxed, {.mask = id != 3, .scope = scope});
 }
 const Kernel passWholeKernel = kernel("pass_whole", passWhole, verbFields);
 
@@ -279,45 +288,79 @@ TEST_P(Atomics, LoadsAndStoresHaveEdgesAndMasks) {
     for (int64_t i = 0; i < extent; ++i)
       ids.push_back(rawOfInteger(i32, extent - 2 - i));
     const Tensor x = counting(type, {size}, 1), y = counting(type, {size}, 1), at = tensor(i32, {extent}, ids);
-    launch(passWholeKernel, {x.ref(), y.ref(), at.ref()}, "extent=12");
+    launch(passWholeKernel, {x.ref(), y.ref(), at.ref()},
+           "extent=12,order=" + std::to_string(bytesOf(type) % 2) + ",scope=" + std::to_string(bytesOf(type) % 3));
     const Raw source = read(x), got = read(y);
     for (int64_t place = 0; place < size; ++place) {
       const int64_t from = extent - 2 - place - 2;
-      const uint64_t want = place == 3 ? source[place] : from >= 0 && from < size ? source[from] : 0;
+      const bool isRead = from >= 0 && from < size && place != 1;
+      const uint64_t want = place == 3 ? source[place] : isRead ? source[from] : 0;
       ASSERT_EQ(got[place], want) << nameOf(type) << ", place " << place;
     }
   }
 }
 
 /// Programs pass a number on: each waits a number of rounds for its own flag, and sets the next one's.
-void relay(View data, View flags, View got, Tile rounds) {
+void relay(View data, View flags, View got, Tile rounds, VerbConfig cfg) {
+  const auto scope = static_cast<Scope>(cfg.scope);
   Tile p = program_id(0), seen = 0;
   for (Tile k : range(0, rounds)) {
-    if_(seen == 0, [&] { seen = cast(atomic_load(flags, {p}), i64); });
+    if_(seen == 0, [&] { seen = cast(atomic_load(flags, {p}, {}, Order::acquire, {.scope = scope}), i64); });
   }
   if_(seen != 0, [&] {
     Tile now = load(data, {p}, {}) + 1;
     store(got, {p}, now);
     store(data, {p + 1}, now);
-    atomic_store(flags, {p + 1}, 1);
+    atomic_store(flags, {p + 1}, 1, Order::release, {.scope = scope});
   });
 }
-const Kernel relayKernel = kernel("relay", relay);
+const Kernel relayKernel = kernel("relay", relay, verbFields);
 
 // Who sees a flag by a load that acquires sees what was stored before the store that released it.
 TEST_P(Atomics, ALoadAcquiresWhatAStoreReleases) {
   const int64_t programs = 6;
-  for (int round = 0; round < 3; ++round) {
+  for (const Scope scope : {Scope::device, Scope::system, Scope::device}) {
     Raw set(programs + 1, 0), start(programs + 1, 0);
     set[0] = 1;
     const Tensor data = tensor(i32, {programs + 1}, start), flags = tensor(i32, {programs + 1}, set),
                  got = tensor(i32, {programs}, Raw(programs, 0));
-    launch(relayKernel, {data.ref(), flags.ref(), got.ref(), int64_t(50)}, "", programs);
+    launch(relayKernel, {data.ref(), flags.ref(), got.ref(), int64_t(50)},
+           "scope=" + std::to_string(static_cast<int>(scope)), programs);
     const Raw numbers = read(got);
     EXPECT_EQ(numbers[0], 1u);
     for (int64_t p = 0; p < programs; ++p)
       EXPECT_TRUE(numbers[p] == 0 || numbers[p] == static_cast<uint64_t>(p + 1)) << "program " << p;
   }
+}
+
+/// Each program adds to the element of that number, and to one that all have.
+void countPrograms(View own, View all, VerbConfig cfg) {
+  const auto scope = static_cast<Scope>(cfg.scope);
+  atomic_add(own, {program_id(0)}, full(i32, {1}, 1), Order::acq_rel, {.scope = scope});
+  atomic_add(all, {0}, 1, Order::relaxed, {.scope = cfg.order ? scope : Scope::device});
+}
+const Kernel countProgramsKernel = kernel("count_programs", countPrograms, verbFields);
+
+// An element of which only one program has the use may be changed with its scope; one of several may not, which the
+// simulator reports.
+TEST_P(Atomics, TheScopeOfAProgramReachesNoOther) {
+  const int64_t programs = 3;
+  for (const Scope scope : {Scope::block, Scope::device, Scope::system})
+    for (const int order : {0, 1}) {
+      const Tensor own = tensor(i32, {programs}, Raw(programs, 0)), all = tensor(i32, {1}, {0});
+      const bool races = scope == Scope::block && order == 1;
+      if (races && !std::dynamic_pointer_cast<SimulatorDevice>(device))
+        continue;
+      const std::string config = "scope=" + std::to_string(static_cast<int>(scope)) + ",order=" + std::to_string(order);
+      launch(countProgramsKernel, {own.ref(), all.ref()}, config, programs);
+      if (races) {
+        expectError([&] { device->synchronize(); }, {"race-programs", "the scope of one of the two is its own block"});
+        continue;
+      }
+      EXPECT_NO_THROW(device->synchronize());
+      EXPECT_EQ(read(own), Raw(programs, 1)) << config;
+      EXPECT_EQ(read(all), Raw(1, programs)) << config;
+    }
 }
 
 KILN_ON_PROCESSORS(Atomics);

@@ -6,6 +6,7 @@
 #include "test/runtime/semantics/semantics.h"
 
 #include <cmath>
+#include <fmt/format.h>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -234,6 +235,99 @@ TEST_P(Console, TheFirstFailureIsToldAtAnyThreadCount) {
     expectError([&] { device->synchronize(); }, {"the end, in kernel 'check_twice'", "program (0, 0, 0), element 0"});
     kiln::launch(*device, checkGridKernel, {4, 5, 2}, {x.ref()});
     expectError([&] { device->synchronize(); }, {"a row, in kernel", "program (3, 1, 0), element 1"});
+  }
+}
+
+// --- check in functions of scans and reductions ----------------------------------------------------------------------
+
+struct FoldConfig {
+  int extent = 1;
+  bool isReduction = false, across = false, reverse = false;
+};
+
+/// Combines intervals of numbers, which must follow each other, along an axis of `extent` elements; the other has 3.
+void joinIntervals(View lows, View highs, View out, FoldConfig cfg) {
+  const Shape shape = cfg.across ? Shape{cfg.extent, 3} : Shape{3, cfg.extent};
+  const int axis = cfg.across ? 0 : 1;
+  const auto joined = [&](std::array<Tile, 2> a, std::array<Tile, 2> b) {
+    if (cfg.reverse)
+      std::swap(a, b);
+    device_assert(a[0] <= a[1], "an interval");
+    device_assert(b[0] == a[1] + 1, "follows");
+    return std::array<Tile, 2>{a[0], b[1]};
+  };
+  Tile low = load(lows, {0, 0}, shape), high = load(highs, {0, 0}, shape);
+  if (cfg.isReduction) {
+    const auto ends = reduce({low, high}, axis, joined);
+    store(out, {0, 0}, unsqueeze(ends[1], axis));
+  } else {
+    store(out, {0, 0}, scan({low, high}, axis, joined, cfg.reverse)[cfg.reverse ? 0 : 1]);
+  }
+}
+const Kernel joinIntervalsKernel =
+    kernel("join_intervals", joinIntervals,
+           {field("extent", &FoldConfig::extent), field("isReduction", &FoldConfig::isReduction),
+            field("across", &FoldConfig::across), field("reverse", &FoldConfig::reverse)});
+
+// Elements are checked in the combinations that results have, and nothing else is: whatever a lane without an element
+// were combined with, no interval would follow it. The element is that of the first result that a failing call reached.
+TEST_P(Console, FunctionsOfScansCheckTheirElements) {
+  for (const int64_t extent : {1, 2, 3, 17, 33, 64, 129, 300})
+    for (const bool across : {false, true})
+      for (const int form : {0, 1, 2}) { // a scan, one that is reversed, a reduction
+        const bool isReduction = form == 2, reverse = form == 1;
+        const auto at = [&](int64_t line, int64_t i) { return across ? i * 3 + line : line * extent + i; };
+        Raw numbers(3 * extent);
+        for (int64_t line = 0; line < 3; ++line)
+          for (int64_t i = 0; i < extent; ++i)
+            numbers[at(line, i)] = rawOfInteger(i32, 1000 * line + i);
+        const int64_t results = isReduction ? 1 : extent;
+        const std::string config =
+            fmt::format("extent={},isReduction={:d},across={:d},reverse={:d}", extent, isReduction, across, reverse);
+        const auto run = [&](const Raw &given) {
+          Tensor x = tensor(i32, across ? Shape{extent, 3} : Shape{3, extent}, given);
+          Tensor y(device, i32, across ? Shape{results, 3} : Shape{3, results});
+          launch(joinIntervalsKernel, {x.ref(), x.ref(), y.ref()}, config);
+          return std::pair(std::move(x), std::move(y));
+        };
+        const auto [x, y] = run(numbers);
+        ASSERT_NO_THROW(device->synchronize()) << config;
+        const Raw got = read(y);
+        for (int64_t i = 0; i < 3 * extent && !isReduction; ++i)
+          ASSERT_EQ(got[i], numbers[i]) << config << ", element " << i;
+        if (extent == 1)
+          continue;
+        // Line 1 has a gap before its element `gap`.
+        const int64_t gap = extent == 2 ? 1 : extent / 2;
+        for (int64_t i = gap; i < extent; ++i)
+          numbers[at(1, i)] += 5;
+        const auto failing = run(numbers);
+        const int64_t first = isReduction ? 1 : at(1, reverse ? 0 : gap);
+        expectError([&] { device->synchronize(); }, {"check failed: follows, in kernel 'join_intervals' at ",
+                                                     fmt::format("program (0, 0, 0), element {}", first)});
+      }
+}
+
+void addSmall(View x, View y, ExtentConfig cfg) {
+  Tile limit = cast(load(x, {0}, {}), f32);
+  store(y, {0}, scan(load(x, {0}, {cfg.extent}), 0, [&](Tile a, Tile b) {
+          device_assert(a + b <= limit, "small sums");
+          return a + b;
+        }));
+}
+const Kernel addSmallKernel = kernel("add_small", addSmall, extentField());
+
+// A scalar from outside, and a narrow float, which the function gets as f32.
+TEST_P(Console, FunctionsOfScansCheckNarrowFloats) {
+  const int64_t extent = 40;
+  for (const Type type : {bf16, f32}) {
+    Raw raw(extent, rawOfReal(type, 1));
+    raw[0] = rawOfReal(type, 39); // the limit, which the second sum exceeds
+    const Tensor x = tensor(type, {extent}, raw), y(device, type, {extent});
+    launch(addSmallKernel, {x.ref(), y.ref()}, extentText(extent));
+    expectError([&] { device->synchronize(); }, {"check failed: small sums", "element 1"});
+    launch(addSmallKernel, {x.ref(), y.ref()}, extentText(1)); // calls nothing
+    EXPECT_NO_THROW(device->synchronize());
   }
 }
 

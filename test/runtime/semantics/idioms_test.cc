@@ -134,7 +134,7 @@ TEST_P(Idioms, OnlyProgramsInTheBranchChangeTheMaximum) {
   }
 }
 
-using Atomic = Tile (*)(View, Offsets, At, Order, StoreOptions, Loc);
+using Atomic = Tile (*)(View, Offsets, At, Order, AtomicOptions, Loc);
 const Atomic everyAtomic[] = {atomic_add, atomic_min, atomic_max, atomic_and, atomic_or, atomic_xor, atomic_exchange};
 
 struct BlockConfig {

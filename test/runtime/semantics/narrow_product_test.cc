@@ -149,36 +149,43 @@ TEST_P(NarrowProducts, OfFloatsOf8BitsAreWithinTheirBounds) {
 
 // --- Scaled factors --------------------------------------------------------------------------------------------------
 
-const Form scaledForms[] = {{16, 8, 32}, {64, 32, 96}, {5, 7, 64}, {1, 1, 32}};
+const Form scaledForms[] = {{16, 8, 32}, {64, 32, 96}, {5, 7, 64}, {1, 1, 32}, {7, 9, 16}, {33, 5, 48}};
 
 struct ScaledConfig {
   int form = 0;
   bool packedA = false, packedB = false, batched = false, sum = false;
+  int lengthA = 32, lengthB = 32; // how many elements share a scale; 0: the factor has none
 };
 
 void scaledProduct(View a, View sa, View b, View sb, View c, ScaledConfig cfg) {
   const auto [M, N, K] = scaledForms[cfg.form];
   const int64_t ka = cfg.packedA ? K / 2 : K, kb = cfg.packedB ? K / 2 : K;
-  if (cfg.batched) {
-    store(c, {0, 0, 0},
-          dot_scaled(load(a, {0, 0, 0}, {2, M, ka}), load(sa, {0, 0, 0}, {2, M, K / 32}),
-                     load(b, {0, 0, 0}, {2, kb, N}), load(sb, {0, 0, 0}, {2, K / 32, N})));
-    return;
-  }
-  Tile x = load(a, {0, 0, 0}, {M, ka}), sx = load(sa, {0, 0, 0}, {M, K / 32}), y = load(b, {0, 0, 0}, {kb, N}),
-       sy = load(sb, {0, 0, 0}, {K / 32, N});
+  const auto loaded = [&](View view, int64_t rows, int64_t columns) {
+    return load(view, {0, 0, 0}, cfg.batched ? Shape{2, rows, columns} : Shape{rows, columns});
+  };
+  Tile x = loaded(a, M, ka), y = loaded(b, kb, N);
+  const Scales sx = cfg.lengthA ? Scales(loaded(sa, M, K / cfg.lengthA)) : Scales(),
+               sy = cfg.lengthB ? Scales(loaded(sb, K / cfg.lengthB, N)) : Scales();
   store(c, {0, 0, 0}, cfg.sum ? dot_scaled(x, sx, y, sy, full(f32, {M, N}, 1.5)) : dot_scaled(x, sx, y, sy));
 }
 const Kernel scaledKernel = kernel("scaled", scaledProduct,
                                    {field("form", &ScaledConfig::form), field("packedA", &ScaledConfig::packedA),
                                     field("packedB", &ScaledConfig::packedB), field("batched", &ScaledConfig::batched),
-                                    field("sum", &ScaledConfig::sum)});
+                                    field("sum", &ScaledConfig::sum), field("lengthA", &ScaledConfig::lengthA),
+                                    field("lengthB", &ScaledConfig::lengthB)});
 
 /// A float of 4 bits: sign, two bits of exponent, one of mantissa.
 double realOfHalfByte(uint64_t code) {
   static const double sizes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
   return code & 8 ? -sizes[code & 7] : sizes[code & 7];
 }
+
+/// The types of a factor's elements and scales, and how many elements share a scale, 0 if there are none. As elements
+/// u8 stands for two floats of 4 bits, as scales for powers of two.
+struct ScaledKind {
+  Type elements = f8e4m3, scales = u8;
+  int64_t length = 32;
+};
 
 /// Random elements, K of them in a row of the left factor or a column of the right one, and what they are times their
 /// scales.
@@ -189,13 +196,22 @@ struct ScaledFactor {
 
 class ScaledProducts : public NarrowProducts {
 protected:
-  /// u8 stands for two floats of 4 bits.
-  ScaledFactor factor(Type type, int64_t batch, int64_t rows, int64_t columns, bool isRight) {
+  uint64_t finite(Type type) {
+    uint64_t code;
+    do
+      code = random() & ((uint64_t{1} << 8 * bytesOf(type)) - 1);
+    while (!std::isfinite(realOf(type, code)) || std::abs(realOf(type, code)) > 1e5);
+    return code;
+  }
+
+  ScaledFactor factor(const ScaledKind &kind, int64_t batch, int64_t rows, int64_t columns, bool isRight) {
     const int64_t K = isRight ? rows : columns;
+    const Type type = kind.elements;
+    const int64_t length = kind.length ? kind.length : K; // one scale that nobody reads
     ScaledFactor made;
     made.numbers.resize(batch * rows * columns);
     made.elements.resize(made.numbers.size() / (type == u8 ? 2 : 1));
-    made.scales.resize(made.numbers.size() / 32);
+    made.scales.resize(made.numbers.size() / length);
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < columns; ++c) {
@@ -203,62 +219,91 @@ protected:
           const auto placeOf = [&](int64_t each) { // of an array with K / each in place of K
             return isRight ? (b * (K / each) + k / each) * columns + c : (b * rows + r) * (K / each) + k / each;
           };
-          uint64_t &scale = made.scales[placeOf(32)];
-          if (k % 32 == 0)
-            scale = 110 + random() % 35;
+          uint64_t &scale = made.scales[placeOf(length)];
+          if (k % length == 0)
+            scale = kind.scales == u8 ? 110 + random() % 35 : finite(kind.scales);
           double number;
           if (type == u8) {
             const uint64_t code = random() & 15;
             made.elements[placeOf(2)] |= code << (k % 2 * 4);
             number = realOfHalfByte(code);
           } else {
-            uint64_t code;
-            do
-              code = random() & 0xff;
-            while (!std::isfinite(realOf(type, code)));
-            made.elements[placeOf(1)] = code;
-            number = realOf(type, code);
+            made.elements[placeOf(1)] = finite(type);
+            number = realOf(type, made.elements[placeOf(1)]);
           }
-          made.numbers[(b * rows + r) * columns + c] = std::ldexp(number, static_cast<int>(scale) - 127);
+          const double factor = !kind.length        ? 1
+                                : kind.scales == u8 ? std::ldexp(1, static_cast<int>(scale) - 127)
+                                                    : realOf(kind.scales, scale);
+          made.numbers[(b * rows + r) * columns + c] = number * factor;
         }
     return made;
   }
   static int64_t stored(Type type, int64_t K) { return type == u8 ? K / 2 : K; }
 
   std::mt19937 random{7};
+
+  /// Compares a product of such factors with double precision. Elements times scales are exact in bf16.
+  void expectProduct(int form, const ScaledKind &left, const ScaledKind &right, bool batched) {
+    const auto [M, N, K] = scaledForms[form];
+    const int64_t batch = batched ? 2 : 1;
+    const bool sum = !batched && form % 2 == 1;
+    const ScaledFactor a = factor(left, batch, M, K, false), b = factor(right, batch, K, N, true);
+    const auto scalesOf = [&](const ScaledKind &kind) { return kind.length ? K / kind.length : 1; };
+    const Tensor x = tensor(left.elements, {batch, M, stored(left.elements, K)}, a.elements),
+                 sx = tensor(left.scales, {batch, M, scalesOf(left)}, a.scales),
+                 y = tensor(right.elements, {batch, stored(right.elements, K), N}, b.elements),
+                 sy = tensor(right.scales, {batch, scalesOf(right), N}, b.scales),
+                 c = tensor(f32, {batch, M, N}, Raw(batch * M * N, 0));
+    launch(scaledKernel, {x.ref(), sx.ref(), y.ref(), sy.ref(), c.ref()},
+           fmt::format("form={},packedA={:d},packedB={:d},batched={:d},sum={:d},lengthA={},lengthB={}", form,
+                       left.elements == u8, right.elements == u8, batched, sum, left.length, right.length));
+    const Raw got = read(c);
+    for (int64_t i = 0; i < batch * M * N; ++i) {
+      const int64_t row = i / N, column = i % N, pair = i / (M * N);
+      double want = sum ? 1.5 : 0, size = want;
+      for (int64_t k = 0; k < K; ++k) {
+        const double term = a.numbers[row * K + k] * b.numbers[(pair * K + k) * N + column];
+        want += term;
+        size += std::abs(term);
+      }
+      ASSERT_LE(std::abs(realOf(f32, got[i]) - want), 3 * static_cast<double>(K + 1) * roundoff * size)
+          << nameOf(left.elements) << " by " << nameOf(right.elements) << ", scales of " << nameOf(left.scales)
+          << " for " << left.length << " and of " << nameOf(right.scales) << " for " << right.length << ", form "
+          << form << ", at " << i << ": got " << realOf(f32, got[i]) << ", want " << want;
+    }
+  }
 };
 
 TEST_P(ScaledProducts, AreThoseOfElementsTimesTheirScales) {
   int cases = 0;
-  for (int form = 0; form < static_cast<int>(std::size(scaledForms)); ++form)
+  for (int form = 0; form < 4; ++form)
     for (const Type left : {f8e4m3, f8e5m2, u8})
-      for (const Type right : {f8e4m3, f8e5m2, u8}) {
-        const bool batched = cases++ % 2; // nine of a form: others of the next one
-        const auto [M, N, K] = scaledForms[form];
-        const int64_t batch = batched ? 2 : 1;
-        const bool sum = !batched && form % 2 == 1;
-        const ScaledFactor a = factor(left, batch, M, K, false), b = factor(right, batch, K, N, true);
-        const Tensor x = tensor(left, {batch, M, stored(left, K)}, a.elements),
-                     sx = tensor(u8, {batch, M, K / 32}, a.scales),
-                     y = tensor(right, {batch, stored(right, K), N}, b.elements),
-                     sy = tensor(u8, {batch, K / 32, N}, b.scales),
-                     c = tensor(f32, {batch, M, N}, Raw(batch * M * N, 0));
-        launch(scaledKernel, {x.ref(), sx.ref(), y.ref(), sy.ref(), c.ref()},
-               fmt::format("form={},packedA={:d},packedB={:d},batched={:d},sum={:d}", form, left == u8, right == u8,
-                           batched, sum));
-        const Raw got = read(c);
-        for (int64_t i = 0; i < batch * M * N; ++i) {
-          const int64_t row = i / N, column = i % N, pair = i / (M * N);
-          double want = sum ? 1.5 : 0, size = want;
-          for (int64_t k = 0; k < K; ++k) {
-            const double term = a.numbers[row * K + k] * b.numbers[(pair * K + k) * N + column];
-            want += term;
-            size += std::abs(term);
-          }
-          ASSERT_LE(std::abs(realOf(f32, got[i]) - want), 3 * static_cast<double>(K + 1) * roundoff * size)
-              << nameOf(left) << " by " << nameOf(right) << ", form " << form << ", at " << i << ": got "
-              << realOf(f32, got[i]) << ", want " << want;
+      for (const Type right : {f8e4m3, f8e5m2, u8})
+        expectProduct(form, {.elements = left}, {.elements = right},
+                      cases++ % 2); // nine of a form: others of the next one
+}
+
+// NVFP4 is e2m1 with a scale of e4m3 for each 16. Lengths and types of scales of the two factors are independent.
+TEST_P(ScaledProducts, HaveAScaleForEach16Or32) {
+  for (const int form : {2, 4, 5})
+    for (const Type type : {f8e4m3, f8e5m2, u8})
+      for (const Type scales : {u8, f8e4m3}) {
+        expectProduct(form, {type, scales, 16}, {u8, f8e4m3, 16}, false);
+        expectProduct(form, {u8, f8e4m3, 16}, {type, scales, 16}, form == 2);
+        if (form == 2) {
+          expectProduct(form, {type, scales, 32}, {u8, f8e4m3, 16}, true);
+          expectProduct(form, {u8, u8, 16}, {type, scales, 32}, false);
         }
+      }
+}
+
+// A factor without scales is what it is.
+TEST_P(ScaledProducts, MayHaveOneFactorWithoutScales) {
+  for (const int form : {1, 2, 5})
+    for (const Type type : {bf16, f8e4m3, f8e5m2})
+      for (const ScaledKind &kind : {ScaledKind{u8, f8e4m3, 16}, ScaledKind{f8e5m2, u8, 16}, ScaledKind{u8, u8, 16}}) {
+        expectProduct(form, kind, {.elements = type, .length = 0}, form == 2);
+        expectProduct(form, {.elements = type, .length = 0}, kind, false);
       }
 }
 

@@ -189,6 +189,79 @@ TEST(RaceTest, OrdersOfInstructions) {
   EXPECT_EQ(reduced("red.global.add.u32 [%p0], 1;\nfence.acq_rel.gpu;"), Names{"race-programs"});
 }
 
+// A strong access with the scope of its block, first or second, races with those of another block that nothing orders.
+// Within the block, and where an order of the whole GPU comes between, it races with none.
+TEST(RaceTest, ScopesOfBlocks) {
+  const std::string registers = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g; .reg .b16 %h;\n";
+  const auto both = [&](const std::string &first, const std::string &second, int threads, int blocks) {
+    return kinds(registers,
+                 "mov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %q, %r0, 0;\n@!%q bra other;\n" + first + "\nret;\nother:\n" +
+                     second,
+                 threads, blocks, 4096, {.threads = 1});
+  };
+  const auto add = [](const std::string &scope) { return "red.relaxed." + scope + ".global.add.u32 [%p0], 1;"; };
+  for (const char *scope : {"cta", "cluster"}) {
+    EXPECT_EQ(both(add(scope), "", 64, 1), Names{}) << scope;
+    EXPECT_EQ(both(add(scope), add(scope), 64, 2), Names{"race-programs"}) << scope;
+    EXPECT_EQ(both(add(scope), add("gpu"), 1, 2), Names{"race-programs"}) << scope;
+    EXPECT_EQ(both(add("gpu"), add(scope), 1, 2), Names{"race-programs"}) << scope;
+  }
+  EXPECT_EQ(both(add("gpu"), add("sys"), 64, 2), Names{});
+  const std::string load = "ld.relaxed.cta.global.u32 %r1, [%p0];", store = "st.relaxed.cta.global.u32 [%p0], 1;",
+                    wideLoad = "ld.relaxed.gpu.global.u32 %r1, [%p0];";
+  EXPECT_EQ(both(load, load, 1, 2), Names{});
+  EXPECT_EQ(both(load, add("gpu"), 1, 2), Names{"race-programs"});
+  EXPECT_EQ(both(store, wideLoad, 1, 2), Names{"race-programs"});
+  EXPECT_EQ(both(wideLoad, store, 1, 2), Names{"race-programs"});
+  EXPECT_EQ(both(add("cta"), "red.relaxed.gpu.global.add.u32 [%p0+4], 1;", 1, 2), Names{});
+  // Other bytes of one word are other elements.
+  EXPECT_EQ(both("mov.u16 %h, 1;\nst.relaxed.cta.global.b16 [%p0], %h;",
+                 "mov.u16 %h, 1;\nst.relaxed.gpu.global.b16 [%p0+2], %h;", 1, 2),
+            Names{});
+  const std::string release = add("cta") + "\nred.release.gpu.global.add.u32 [%p0+64], 1;",
+                    acquire = "atom.acquire.gpu.global.add.u32 %r1, [%p0+64], 1;\n";
+  EXPECT_EQ(both(release, acquire + add("cta"), 1, 2), Names{});
+  EXPECT_EQ(both(release, acquire + add("gpu"), 1, 2), Names{});
+}
+
+// An order or a fence whose scope is the block orders nothing for another block, and all for its own.
+TEST(RaceTest, OrdersOfBlocks) {
+  const std::string registers = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
+  const auto names = [&](const std::string &tell, const std::string &look) { // block 1 waits for block 0
+    return kinds(registers,
+                 "mov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %q, %r0, 0;\n@!%q bra look;\nst.global.u32 [%p0+64], 5;\n" +
+                     tell + "\nret;\nlook:\n" + look +
+                     "\nsetp.ne.u32 %q, %r1, 1;\n@%q bra look;\nld.global.u32 %r2, [%p0+64];",
+                 1, 2);
+  };
+  const std::string store = "st.relaxed.gpu.global.u32 [%p0], 1;", load = "ld.relaxed.gpu.global.u32 %r1, [%p0];",
+                    wide = "fence.acq_rel.gpu;\n", narrow = "fence.acq_rel.cta;\n", behind = "\nfence.acq_rel.gpu;",
+                    acquire = "ld.acquire.gpu.global.u32 %r1, [%p0];";
+  EXPECT_EQ(names(wide + store, acquire), Names{});
+  EXPECT_EQ(names(narrow + store, acquire), Names{"race-programs"});
+  EXPECT_EQ(names("membar.cta;\n" + store, acquire), Names{"race-programs"});
+  EXPECT_EQ(names(wide + narrow + store, acquire), Names{});
+  EXPECT_EQ(names("st.release.gpu.global.u32 [%p0], 1;", load + behind), Names{});
+  EXPECT_EQ(names("st.release.gpu.global.u32 [%p0], 1;", load + "\nfence.acq_rel.cta;"), Names{"race-programs"});
+  EXPECT_EQ(names("st.release.cta.global.u32 [%p0], 1;", acquire), Names{"race-programs"});
+  EXPECT_EQ(names("st.release.sys.global.u32 [%p0], 1;", "ld.acquire.sys.global.u32 %r1, [%p0];"), Names{});
+  // Within a block each of these is enough: thread 32 waits for thread 0.
+  const auto within = [&](const std::string &tell, const std::string &look) {
+    return kinds(registers,
+                 "setp.eq.u32 %q, %t, 0;\n@%q bra first;\nsetp.ne.u32 %q, %t, 32;\n@%q exit;\nlook:\n" + look +
+                     "\nsetp.ne.u32 %q, %r1, 1;\n@%q bra look;\nld.global.u32 %r2, [%p0+64];\nret;\nfirst:\n"
+                     "st.global.u32 [%p0+64], 5;\n" +
+                     tell,
+                 64);
+  };
+  EXPECT_EQ(within(narrow + store, acquire), Names{});
+  EXPECT_EQ(within("st.release.cta.global.u32 [%p0], 1;", "ld.acquire.cta.global.u32 %r1, [%p0];"), Names{});
+  EXPECT_EQ(within("st.release.gpu.global.u32 [%p0], 1;", load + "\nfence.acq_rel.cta;"), Names{});
+  EXPECT_EQ(within("st.release.gpu.global.u32 [%p0], 1;", "ld.acquire.cta.global.u32 %r1, [%p0];"), Names{});
+  EXPECT_EQ(within(store, acquire), Names{"race"});
+  EXPECT_EQ(within(narrow + store, load), Names{"race"});
+}
+
 // What several blocks, or several warps, have read may not be written by one of them; the first of them included.
 TEST(RaceTest, WritesOfWhatManyHaveRead) {
   const std::string global = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
