@@ -71,6 +71,10 @@ void takes(View a, View b) {
   x = maximum(x, 0.0);
 #elif CASE == 30
   x = minimum(x, x);
+#elif CASE == 31
+  x = max(x);
+#elif CASE == 32
+  x = min(x);
 #endif
 
   x = load(a, {n, 0}, shape, Padding::inf) + load(a, offsets, {height, width}) +
