@@ -13,6 +13,7 @@ import collections
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -51,8 +52,9 @@ class GoogleTests(Batch):
         self.folder, self.program, self.own = folder, program, cases
 
     def again(self, case, runner):
-        shown = " ".join(f"{name}={runner.environment[name]}" for name in ("KILN_TEST_TIER", "KILN_TEST_TURN", "KILN_TEST_DEVICE")
-                         if name in runner.environment)
+        environment = runner.environment_of([f"{self.folder}/{case}"])
+        shown = " ".join(f"{name}={shlex.quote(environment[name])}" for name in
+                         ("KILN_TEST_TIER", "KILN_TEST_TURN", "KILN_TEST_DEVICE", "KILN_VERIFY", "KILN_CACHE") if environment.get(name))
         return f"again: {shown} {os.path.relpath(self.program)} --gtest_filter='{case}'"
 
     def run(self, runner):
@@ -139,6 +141,8 @@ class Runner:
 
     def verified(self, case):
         """Whether MLIR's verifier runs after each pass of what the case compiles. That is a fifth of the time."""
+        if "KILN_VERIFY" in self.environment:  # the caller decides for all cases
+            return self.environment["KILN_VERIFY"] != ""
         device = re.search(rf"/({'|'.join(VERIFIED_IN_TURN)})(?=_|$)", case)
         turn = int(self.environment.get("KILN_TEST_TURN", "0"))
         return self.environment["KILN_TEST_TIER"] == "all" and (

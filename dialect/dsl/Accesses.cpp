@@ -232,7 +232,19 @@ static void setCache(mlir::Operation *op, Cache cache) {
   if (cache != Cache::evict_normal)
     op->setAttr(tile::cacheName, StringAttr::get(op->getContext(), cache == Cache::evict_first ? "stream" : "keep"));
 }
-static void setScope(mlir::Operation *op, Scope scope) {
+
+/// Whether all examples of a batch have this view.
+static bool isOfAllExamples(Call &call, const View &view) {
+  for (const Example *example = call.tracer.example; example; example = example->outer)
+    if (llvm::is_contained(example->shared, view.index()))
+      return true;
+  return false;
+}
+
+/// Programs of all examples access a view that they share, so the scope is at least the device there.
+static void setScope(Call &call, const View &view, mlir::Operation *op, Scope scope) {
+  if (scope == Scope::block && isOfAllExamples(call, view))
+    scope = Scope::device;
   if (scope != Scope::device)
     op->setAttr(tile::scopeName, StringAttr::get(op->getContext(), scope == Scope::block ? "block" : "system"));
 }
@@ -294,7 +306,7 @@ Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, AtomicOp
   auto tile = call.emit<tile::AtomicLoadOp>(typeOf(source.getContext(), view.type(), full),
                                             static_cast<tile::MemoryOrder>(order), source, place->subscripts,
                                             maskWithin(call, *place, full, *mask));
-  setScope(tile, how.scope);
+  setScope(call, view, tile, how.scope);
   call.effects.changed.push_back(view.index()); // treated as changing memory, so that accesses keep their order
   return call.result(call.reshape(call.of(view.type(), tile), wanted));
 }
@@ -363,13 +375,11 @@ static std::optional<Written> written(Call &call, const View &view, const Offset
 
 /// Reports if all examples of a batch would write one view.
 static bool checkWritten(Call &call, const View &view) {
-  for (const Example *example = call.tracer.example; example; example = example->outer)
-    if (llvm::is_contained(example->shared, view.index())) {
-      call.expected() << "a view that vmap batches, but got " << call.tracer.kernel.called(view.index())
-                      << ", which all examples would write; batch it, or add to it by atomic_add()";
-      return false;
-    }
-  return true;
+  if (!isOfAllExamples(call, view))
+    return true;
+  call.expected() << "a view that vmap batches, but got " << call.tracer.kernel.called(view.index())
+                  << ", which all examples would write; batch it, or add to it by atomic_add()";
+  return false;
 }
 
 static void write(Call &call, const View &view, const Offsets &at, const At &value, const StoreOptions &how) {
@@ -396,7 +406,8 @@ void atomic_store(View view, Offsets at, At value, Order order, AtomicOptions ho
     return;
   }
   if (auto what = written(call, view, at, &value, how.mask))
-    setScope(call.emit<tile::AtomicStoreOp>(static_cast<tile::MemoryOrder>(order), what->values[0],
+    setScope(call, view,
+             call.emit<tile::AtomicStoreOp>(static_cast<tile::MemoryOrder>(order), what->values[0],
                                             call.tracer.valueOf(view), what->place.subscripts, what->mask),
              how.scope);
 }
@@ -427,7 +438,7 @@ static Tile change(const char *name, tile::AtomicKind kind, const View &view, co
       call.emit<tile::AtomicRmwOp>(what->values[0].getType(), kind, static_cast<tile::MemoryOrder>(order),
                                    what->values[0], call.tracer.valueOf(view), what->place.subscripts, what->mask);
   tile::setUnsigned(op, isUnsigned(view.type()) && isOrdered(kind));
-  setScope(op, how.scope);
+  setScope(call, view, op, how.scope);
   return resultOf(call, view, *what, op);
 }
 
@@ -461,7 +472,7 @@ Tile atomic_compare_exchange(View view, Offsets at, At expected, At desired, Ord
   auto op =
       call.emit<tile::AtomicCasOp>(what->values[0].getType(), static_cast<tile::MemoryOrder>(order), what->values[0],
                                    what->values[1], call.tracer.valueOf(view), what->place.subscripts, what->mask);
-  setScope(op, how.scope);
+  setScope(call, view, op, how.scope);
   return resultOf(call, view, *what, op);
 }
 

@@ -97,7 +97,7 @@ static bool checkBody(Call &call, Block &body) {
   for (Operation &op : body) {
     const bool isArithmetic = isa<tile::CastOp, tile::DivOp, tile::RemOp, tile::ShlOp, tile::ShrOp>(op) ||
                               isa<arith::ArithDialect>(op.getDialect()) ||
-                              op.getName().getDialectNamespace() == "math" || isa<tile::CheckOp>(op);
+                              op.getName().getDialectNamespace() == "math" || isa<tile::CheckOp, tile::AssumeOp>(op);
     const auto isTile = [](mlir::Type type) { return isa<ShapedType>(type); };
     const bool hasTile = llvm::any_of(op.getOperandTypes(), isTile) || llvm::any_of(op.getResultTypes(), isTile);
     if (isArithmetic && !hasTile)
@@ -154,6 +154,8 @@ static SmallVector<mlir::Value> callOf(Call &call, const detail::Combine &combin
 static SmallVector<Assertion> moveAssertions(Call &call, Block &body, SmallVectorImpl<mlir::Value> &results) {
   SmallVector<Assertion> assertions;
   OpBuilder &builder = call.tracer.builder;
+  for (auto promise : llvm::make_early_inc_range(body.getOps<tile::AssumeOp>())) // of no use inside a scan
+    promise.erase();
   for (auto check : llvm::make_early_inc_range(body.getOps<tile::CheckOp>())) {
     const Location loc = check.getLoc();
     mlir::Value condition = check.getCondition();

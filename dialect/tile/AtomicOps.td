@@ -1,4 +1,4 @@
-// Accesses of memory that other programs of the launch access concurrently: each element indivisibly, with device scope.
+// Accesses of memory that other programs of the launch access concurrently: each element indivisibly.
 // Subscripts and masks are those of `tile.gather`.
 
 #ifndef KILN_DIALECT_TILE_ATOMICOPS_TD

@@ -37,14 +37,14 @@ void Group::add(Root root) {
   if (root.kind == Root::Kind::place || root.buffer || root.isScan())
     results.insert_range(root.op->getResults());
   reads.push_back(readsOf(root));
-  cost += costOf(root);
+  DenseSet<Value> seen;
+  cost += costOf(root, seen);
+  computed.insert(seen.begin(), seen.end());
   roots.push_back(std::move(root));
 }
 
-int64_t Group::costOf(const Root &root) const {
-  constexpr int64_t addressed = 16; // an access with a position for each element
-  int64_t cost = 0;
-  DenseSet<Value> seen;
+int64_t Group::costOf(const Root &root, DenseSet<Value> &seen) const {
+  int64_t cost = root.isScan() ? scanned : isElementwise(root.op) ? cpu::costOf(root.op) : 0;
   SmallVector<Value> work;
   const auto read = [&](Operation *op) {
     if (auto access = dyn_cast<tile::AccessOp>(op))
@@ -54,7 +54,8 @@ int64_t Group::costOf(const Root &root) const {
   for (read(root.op); !work.empty() && cost < longestNest;) {
     const Value value = work.pop_back_val();
     Operation *const op = value.getDefiningOp();
-    if (!seen.insert(value).second || !op || results.contains(value) || buffers.contains(value))
+    if (computed.contains(value) || !seen.insert(value).second || !op || results.contains(value) ||
+        buffers.contains(value))
       continue;
     if (isElementwise(op))
       cost += cpu::costOf(op);
@@ -170,7 +171,8 @@ bool Group::canJoin(const Root &root) const {
     return false;
   if (root.shape() != first.shape() || root.op->getBlock() != first.op->getBlock() || !hasForm(root))
     return false;
-  if (cost + costOf(root) > longestNest)
+  DenseSet<Value> seen;
+  if (cost + costOf(root, seen) > longestNest + addressed) // a store behind a computation of that length joins it
     return false;
   const Reads needed = readsOf(root);
   for (Value scalar : needed.scalars)

@@ -9,6 +9,8 @@ namespace kiln::lowering::cpu {
 
 /// The cost of a nest, above which no operation joins it: LLVM's time is quadratic in the length of a loop's body.
 inline constexpr int64_t longestNest = 256;
+/// Costs of an access with a position for each element, and of a scan.
+inline constexpr int64_t addressed = 16, scanned = 16;
 
 /// What is read by a nest: loads that stay views, and tiles in scratch memory.
 struct Reads {
@@ -31,6 +33,7 @@ public:
     roots.clear();
     reads.clear();
     results.clear();
+    computed.clear();
     cost = 0;
   }
   /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest,
@@ -53,13 +56,14 @@ private:
   bool hasForm(const Root &root) const;
   /// Whether a store may overwrite what a member of its nest has read at the same element. A check may read it again.
   bool mayWriteBehind(const Root &member, const Reads &reads, const Root &root) const;
-  /// The cost of what `root` computes and no other root, as costOf counts it.
-  int64_t costOf(const Root &root) const;
+  /// The cost of the values that `root` computes and no other root does; `seen` gets them.
+  int64_t costOf(const Root &root, llvm::DenseSet<mlir::Value> &seen) const;
 
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
   llvm::SmallVector<Reads> reads;       // of each root
   llvm::SetVector<mlir::Value> results; // tiles that the group computes
-  int64_t cost = 0;                     // of its roots
+  llvm::DenseSet<mlir::Value> computed; // all values of its roots' computations
+  int64_t cost = 0;                     // of these
 };
 
 } // namespace kiln::lowering::cpu

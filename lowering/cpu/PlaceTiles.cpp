@@ -100,6 +100,29 @@ struct Placement {
     return costs[value] = std::min<int64_t>(cost, 1000);
   }
 
+  /// Whether a nest for `tile` alone is as long as it may be. Each operation is counted once, unlike in costOf.
+  bool fillsNest(Value tile) const {
+    int64_t cost = 0;
+    DenseSet<Value> seen;
+    SmallVector<Value> work = {tile};
+    while (!work.empty() && cost < longestNest) {
+      const Value value = work.pop_back_val();
+      Operation *const op = value.getDefiningOp();
+      if (!isa<RankedTensorType>(value.getType()) || !seen.insert(value).second)
+        continue;
+      if (!op || placed.contains(value) || !(isLoad(op) || isInlinable(op))) {
+        ++cost;
+        continue;
+      }
+      if (isLoad(op))
+        cost += cast<tile::AccessOp>(op).getIndexRank() == 0 ? 1 : addressed;
+      else if (isElementwise(op))
+        cost += cpu::costOf(op);
+      llvm::append_range(work, op->getOperands());
+    }
+    return cost >= longestNest;
+  }
+
   /// Whether all elements of a row of `tile` are equal.
   static bool isOnePerRow(Value tile) {
     SmallVector<Value> work = {tile};
@@ -261,7 +284,10 @@ struct Placement {
     for (Operation *user : users) // code is emitted for each row of a block
       if (auto transpose = dyn_cast<tile::TransposeOp>(user); transpose && cost > turnedAtMost && isTurned(transpose))
         return true;
-    if (cost >= longestNest)
+    // A longer tile would need too much scratch memory. Its loop is compiled slowly.
+    constexpr int64_t mostElements = 1 << 20;
+    if (cost >= longestNest / addressed && fillsNest(value) &&
+        cast<RankedTensorType>(value.getType()).getNumElements() <= mostElements)
       return true;
     if (cost >= severalReaders && users.size() > 1 && read.several && !read.inEpilogues)
       return true;

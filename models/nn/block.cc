@@ -106,7 +106,7 @@ TensorRef Block::forward(Build &b, const TensorRef &x, int64_t batch, int64_t ti
   TensorRef y;
   for (size_t i = 0; i < all.size(); ++i) {
     const Layer &layer = all[i];
-    const Scope scope(b, layer.name);
+    const LaunchScope scope(b, layer.name);
     layer.half.x = [&s, i](Build &b) { return i == 0 ? s.x : s.middles[i - 1].get(b); };
     open(b, layer, x.extents[0]);
     if (i + 1 < all.size()) {
@@ -144,7 +144,7 @@ void Block::inferWith(Build &b, const TensorRef &x, Attend attend, Look look) co
   const TensorRef normed = isPre ? b.take("norm", x.extents) : x;
   const LayerNorm::Saved statistics = norm1.take(b, x.extents[0]);
   for (const bool attends : {attentionFirst, !attentionFirst}) {
-    const Scope scope(b, attends ? "attention" : "mlp");
+    const LaunchScope scope(b, attends ? "attention" : "mlp");
     if (attends)
       halfInfer(b, x, normed, norm1, statistics, attend);
     else
@@ -199,7 +199,7 @@ TensorRef Block::backward(Build &b, const TensorRef &dy, Saved &s) const {
   const TensorRef dnormed = isPre ? b.take("d norm", dy.extents) : dy;
   TensorRef dx = dy;
   for (size_t i = all.size(); i-- > 0;) {
-    const Scope scope(b, fmt::format("{} backward", all[i].name));
+    const LaunchScope scope(b, fmt::format("{} backward", all[i].name));
     dx = halfBackward(b, all[i], dx, dnormed);
     if (i > 0)
       s.middles[i - 1].release(b);

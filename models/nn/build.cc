@@ -24,7 +24,7 @@ Plan labelled(Plan plan, const std::string &name) {
   return plan;
 }
 
-Scope::~Scope() { prepend(build.plan, name, begin); }
+LaunchScope::~LaunchScope() { prepend(build.plan, name, begin); }
 
 void Build::weightGradient(const WeightGradient &gradient) {
   if (deferred.isOn())

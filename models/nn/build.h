@@ -69,11 +69,12 @@ Plan labelled(Plan plan, const std::string &name);
 
 /// While it lives, launches appended to the build's plan belong to `name`: the word is put in front of their labels.
 /// Nested scopes make labels such as `block 3 attention backward`.
-class Scope {
+class LaunchScope {
 public:
-  Scope(Build &build, std::string name) : build(build), name(std::move(name)), begin(build.plan.launches.size()) {}
-  ~Scope();
-  Scope(const Scope &) = delete;
+  LaunchScope(Build &build, std::string name)
+      : build(build), name(std::move(name)), begin(build.plan.launches.size()) {}
+  ~LaunchScope();
+  LaunchScope(const LaunchScope &) = delete;
 
 private:
   Build &build;

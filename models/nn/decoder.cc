@@ -86,14 +86,14 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
   embedding.forward(b, inputsIn(micro), time, x);
   std::vector<Block::Saved> saved(blocks.size());
   for (size_t l = 0; l < blocks.size(); ++l) {
-    const Scope scope(b, blockLabel(l));
+    const LaunchScope scope(b, blockLabel(l));
     b.block = static_cast<int64_t>(l);
     x = blocks[l].forward(b, x, batch, time, saved[l]);
   }
   const LayerNorm::Saved statistics = last ? last->take(b, rows) : LayerNorm::Saved();
   const TensorRef normed = last ? b.take("last norm", {rows, sizes.width}) : x;
   if (last) {
-    const Scope scope(b, "last");
+    const LaunchScope scope(b, "last");
     last->forward(b, x, statistics, normed);
   }
   // The losses, a chunk of rows at a time: logits are replaced by their gradient, and the head propagates it.
@@ -111,7 +111,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
   });
   b.deferred.begin(b.target);
   if (last) {
-    const Scope scope(b, "last backward");
+    const LaunchScope scope(b, "last backward");
     last->backward(b, dx, x, statistics, dx);
     last->release(b, statistics);
     b.release(normed);
@@ -120,7 +120,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
   // Backward.
   for (size_t l = blocks.size(); l-- > 0;) {
     {
-      const Scope scope(b, blockLabel(l));
+      const LaunchScope scope(b, blockLabel(l));
       dx = blocks[l].backward(b, dx, saved[l]);
     }
     if (b.deferred.isFull() || b.recompute != Recompute()) // deferring takes memory, which recomputation saves
@@ -136,7 +136,7 @@ TensorRef Decoder::hidden(Build &b, const Embedding::Inputs &inputs, int64_t row
   const TensorRef x = b.take("hidden", {rows, sizes.width});
   embedding.forward(b, inputs, time, x);
   for (size_t l = 0; l < blocks.size(); ++l) {
-    const Scope scope(b, blockLabel(l));
+    const LaunchScope scope(b, blockLabel(l));
     blocks[l].infer(b, x, rows / time, time);
   }
   return x;
@@ -147,7 +147,7 @@ TensorRef Decoder::extend(Build &b, const TensorRef &tokens, const TensorRef &po
   const TensorRef x = b.take("hidden", {tokens.count(), sizes.width});
   embedding.forwardAt(b, tokens, positions, x);
   for (size_t l = 0; l < blocks.size(); ++l) {
-    const Scope scope(b, blockLabel(l));
+    const LaunchScope scope(b, blockLabel(l));
     blocks[l].extend(b, x, caches[l], l < crossCaches.size() ? &crossCaches[l] : nullptr);
   }
   return x;
@@ -155,7 +155,7 @@ TensorRef Decoder::extend(Build &b, const TensorRef &tokens, const TensorRef &po
 
 void Decoder::remember(Build &b, const std::vector<CrossKvCache> &crossCaches) const {
   for (size_t l = 0; l < blocks.size(); ++l) {
-    const Scope scope(b, blockLabel(l));
+    const LaunchScope scope(b, blockLabel(l));
     blocks[l].remember(b, crossCaches[l].kv);
   }
 }
@@ -166,7 +166,7 @@ void Decoder::logits(Build &b, const TensorRef &rows, const TensorRef &logits) c
   const TensorRef normed = b.take("last norm", rows.extents);
   const LayerNorm::Saved statistics = last->take(b, rows.extents[0]);
   {
-    const Scope scope(b, "last");
+    const LaunchScope scope(b, "last");
     last->forward(b, rows, statistics, normed);
   }
   projection.forward(b, normed, logits);

@@ -54,7 +54,7 @@ void Embedding::derive(HostBatch &batch) const {
 }
 
 void Embedding::forward(Build &b, const Inputs &inputs, int64_t time, const TensorRef &x) const {
-  const Scope scope(b, "embedding");
+  const LaunchScope scope(b, "embedding");
   const std::optional<Dropout> dropout = site.in(b);
   if (options.scale == 1 && learnsPositions() && !options.givesPositions && options.tied &&
       dropoutModeOf(dropout) == DropoutMode::off) {
@@ -71,7 +71,7 @@ void Embedding::forward(Build &b, const Inputs &inputs, int64_t time, const Tens
 }
 
 void Embedding::forwardAt(Build &b, const TensorRef &given, const TensorRef &places, const TensorRef &x) const {
-  const Scope scope(b, "embedding");
+  const LaunchScope scope(b, "embedding");
   EmbeddingTerms terms = {.scale = static_cast<float>(options.scale), .dropout = site.in(b)};
   if (options.positions != PositionTable::none) {
     terms.places = b.value(positions);
@@ -85,7 +85,7 @@ static EmbeddingIndex indexIn(const Embedding::Inputs &inputs, const std::string
 }
 
 void Embedding::backward(Build &b, const Inputs &inputs, const TensorRef &dx, int64_t time) const {
-  const Scope scope(b, "embedding backward");
+  const LaunchScope scope(b, "embedding backward");
   if (const std::optional<Dropout> dropout = site.in(b))
     b.plan += planDropout(b.target, dx, dx, *dropout);
   b.plan += planTokenGradient(b.target, indexIn(inputs, "token"), dx, b.gradient(tokens), options.tied || b.accumulate,

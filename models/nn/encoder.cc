@@ -83,20 +83,20 @@ private:
 static std::string blockLabel(size_t number) { return fmt::format("block {}", number); }
 
 EncoderMemory Encoder::forward(Build &b, const MicroBatch &micro, Saved &saved) const {
-  const Scope scope(b, "encoder");
+  const LaunchScope scope(b, "encoder");
   const auto [batch, time, source] = micro.shape;
   const Looking looking(b, micro["source ranges"], source, micro["source columns"]);
   TensorRef x = b.take("source embedding", {batch * source, sizes.width});
   embedding.forward(b, inputsIn(micro), source, x);
   saved.blocks = std::vector<Block::Saved>(blocks.size());
   for (size_t l = 0; l < blocks.size(); ++l) {
-    const Scope number(b, blockLabel(l));
+    const LaunchScope number(b, blockLabel(l));
     b.block = static_cast<int64_t>(l);
     x = blocks[l].forward(b, x, batch, source, saved.blocks[l]);
   }
   saved.last = x;
   if (last) {
-    const Scope norm(b, "last");
+    const LaunchScope norm(b, "last");
     saved.norm = last->take(b, x.extents[0]);
     const TensorRef states = b.take("memory", x.extents);
     last->forward(b, x, saved.norm, states);
@@ -106,17 +106,17 @@ EncoderMemory Encoder::forward(Build &b, const MicroBatch &micro, Saved &saved) 
 }
 
 EncoderMemory Encoder::infer(Build &b, const Embedding::Inputs &inputs, int64_t batch, int64_t source) const {
-  const Scope scope(b, "encoder");
+  const LaunchScope scope(b, "encoder");
   const TensorRef &ranges = inputs("source ranges");
   const Looking looking(b, ranges, source);
   const TensorRef x = b.take("memory", {batch * source, sizes.width});
   embedding.forward(b, [&](const std::string &name) -> const TensorRef & { return inputs(front + name); }, source, x);
   for (size_t l = 0; l < blocks.size(); ++l) {
-    const Scope number(b, blockLabel(l));
+    const LaunchScope number(b, blockLabel(l));
     blocks[l].infer(b, x, batch, source);
   }
   if (last) {
-    const Scope norm(b, "last");
+    const LaunchScope norm(b, "last");
     const LayerNorm::Saved statistics = last->take(b, x.extents[0]);
     last->forward(b, x, statistics, x);
     last->release(b, statistics);
@@ -125,12 +125,12 @@ EncoderMemory Encoder::infer(Build &b, const Embedding::Inputs &inputs, int64_t 
 }
 
 void Encoder::backward(Build &b, const MicroBatch &micro, const EncoderMemory &memory, Saved &saved) const {
-  const Scope scope(b, "encoder");
+  const LaunchScope scope(b, "encoder");
   const Looking looking(b, micro["source ranges"], micro.shape.source, micro["source columns"]);
   TensorRef dx = *memory.gradient;
   b.deferred.begin(b.target);
   if (last) {
-    const Scope norm(b, "last backward");
+    const LaunchScope norm(b, "last backward");
     last->backward(b, dx, saved.last, saved.norm, dx);
     last->release(b, saved.norm);
     b.release(memory.states);
@@ -138,7 +138,7 @@ void Encoder::backward(Build &b, const MicroBatch &micro, const EncoderMemory &m
   b.release(saved.last);
   for (size_t l = blocks.size(); l-- > 0;) {
     {
-      const Scope number(b, blockLabel(l));
+      const LaunchScope number(b, blockLabel(l));
       dx = blocks[l].backward(b, dx, saved.blocks[l]);
     }
     if (b.deferred.isFull() || b.recompute != Recompute()) // deferring takes memory, which recomputation saves

@@ -14,13 +14,13 @@ Head::Head(ParameterList &list, const LayerNames &names, int64_t vocab, int64_t 
 }
 
 void Head::forward(Build &b, const TensorRef &x, const TensorRef &logits) const {
-  const Scope scope(b, "head");
+  const LaunchScope scope(b, "head");
   b.plan += planLinear(b.target, Layout::nt, x, b.value(weight), logits,
                        {.bias = bias ? std::optional(b.value(*bias)) : std::nullopt});
 }
 
 void Head::backward(Build &b, const TensorRef &dlogits, const TensorRef &x, const TensorRef &dx, bool add) const {
-  const Scope scope(b, "head backward");
+  const LaunchScope scope(b, "head backward");
   b.plan += planMatmul(b.target, Layout::nn, dlogits, b.value(weight), dx);
   b.plan += planWeightGradient(b.target, dlogits, x, b.gradient(weight), {}, b.accumulate || add);
   if (bias)

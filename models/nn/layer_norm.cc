@@ -28,7 +28,7 @@ void LayerNorm::release(Build &b, const Saved &saved) const {
 }
 
 void LayerNorm::forward(Build &b, const TensorRef &x, const Saved &saved, const TensorRef &y) const {
-  const Scope scope(b, "norm");
+  const LaunchScope scope(b, "norm");
   const bool affine = options.affine;
   b.plan += planLayerNorm(b.target, x, affine ? b.value(weight) : x, affine ? b.value(bias) : x, y, saved.mean,
                           saved.rstd, kernelOptions(options));
@@ -36,7 +36,7 @@ void LayerNorm::forward(Build &b, const TensorRef &x, const Saved &saved, const 
 
 void LayerNorm::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
                          const std::optional<TensorRef> &residual) const {
-  const Scope scope(b, "norm");
+  const LaunchScope scope(b, "norm");
   const bool affine = options.affine;
   LayerNormAccumulate adds = {.dx = residual.has_value(), .parameters = b.accumulate, .residual = residual};
   if (affine && b.deferred.isOn()) {

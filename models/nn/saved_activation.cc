@@ -21,7 +21,7 @@ void SavedActivation::drop(Build &b) {
 const TensorRef &SavedActivation::get(Build &b) {
   if (!isThere) {
     place(b);
-    const Scope scope(b, "again");
+    const LaunchScope scope(b, "again");
     fill(b);
   }
   return memory;

@@ -188,8 +188,9 @@ static std::vector<Setting> makeTable() {
       withMemory(number("accumulate", "accumulate", &S::accumulate, "micro-batches in a step",
                         {atLeast(1), atMost(largestSize)})),
       withMemory(choice("recompute", "recompute", &S::recompute,
-                        "activations that the backward pass recomputes: none, or a list of norms, activation, qkv, "
-                        "attention, middle, mlp, block (all of them); mlp:4 means those of the first 4 blocks (none)",
+                        "activations that the backward pass recomputes: none, or some of norms, activation, qkv, "
+                        "attention, middle, mlp, block (all of them), joined by commas; mlp:4 means those of the first "
+                        "4 blocks (none)",
                         recomputeNamed, [](const Recompute &recompute) { return nameOf(recompute); })),
       withMemory(number("loss-chunks", "loss_chunks", &S::lossChunks,
                         "parts in which the logits of a micro-batch are computed, one in memory at a time (1)",

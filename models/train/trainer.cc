@@ -69,7 +69,7 @@ Plan Trainer::planGradient(const MicroBatch &batch, bool adds) const {
   if (sites)
     b.sites = sites->ref();
   model.gradient(b, batch);
-  const Scope scope(b, "loss");
+  const LaunchScope scope(b, "loss");
   b.plan += planTotal(target, batch.losses, field(StepField::loss), 1.0f / static_cast<float>(losses.count()),
                       /*accumulate=*/true);
   return std::move(b.plan);

@@ -14,12 +14,13 @@
 namespace kiln::simulator {
 
 /// A finding's text without addresses, indices and threads, which differ between the instructions of one access.
-/// Numbers after a letter (f32) or a colon (the line of a file) remain.
+/// Numbers after a letter (f32) or a colon (the line of a file), and those of arguments remain.
 static std::string kindOf(const std::string &text) {
   std::string kind;
   for (size_t i = 0; i < text.size(); ++i) {
     const char before = i == 0 ? ' ' : text[i - 1];
-    if (!llvm::isDigit(text[i]) || llvm::isAlnum(before) || before == ':') {
+    if (!llvm::isDigit(text[i]) || llvm::isAlnum(before) || before == ':' ||
+        llvm::StringRef(text).take_front(i).ends_with("argument ")) {
       kind += text[i];
       continue;
     }

@@ -122,13 +122,13 @@ static std::string accessText(const Op &op) {
   }
 }
 
-/// The operands of a product with scales, with `{}` for those that a factor does not have.
+/// The operands of a product with scales, with `Scales()` where a factor has none.
 static std::string scaledOperands(const Op &op) {
   std::vector<std::string> texts;
   for (const Operand &operand : op.operands)
     texts.push_back(textOf(operand));
   if (op.which != 0)
-    texts.insert(texts.begin() + (op.which == 1 ? 1 : 3), "{}");
+    texts.insert(texts.begin() + (op.which == 1 ? 1 : 3), "Scales()");
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 

@@ -157,6 +157,22 @@ TEST_P(Vmap, KernelsNestWithScalarsOfTheirOwn) {
   EXPECT_EQ(total.read()[0], 2 * 5 * 3 * 6);
 }
 
+void tally(View x, View total) {
+  atomic_add(total, {0}, sum(load(x, {0}, {16})), Order::relaxed, {.scope = Scope::block});
+}
+const Kernel tallyKernel = kernel("tally", tally, {"x (16)", "total (1)"}, {});
+
+// An atomic whose scope is one program reaches the programs of all examples where they share the view.
+TEST_P(Vmap, AtomicsOnASharedViewReachAllExamples) {
+  const Array x = integers({6, 16}, i32, 9), total = integers({1}, i32, 0);
+  launch(*device, vmap(tallyKernel, {0, together}), {1, 1, 6}, {x.ref(), total.ref()});
+  device->synchronize();
+  double want = 0;
+  for (int64_t i = 0; i < 6 * 16; ++i)
+    want += x[i];
+  EXPECT_EQ(total.read()[0], want);
+}
+
 // One kernel for one list of axes, and one compilation for any number of examples.
 TEST_P(Vmap, OneCompilationForAnyBatch) {
   const auto one = [&](const auto &t) { return planGelu(target(), t[0], t[1]); };

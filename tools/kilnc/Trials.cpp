@@ -107,8 +107,8 @@ std::string Tuning::checkOne(Candidate &candidate, const Expected *expected) {
 void Tuning::checkAll() {
   checkOne(candidates[0], nullptr);
   std::vector<Expected> results = {{candidates[0].config, contents()}}; // one for each choice of the changing fields
-  const bool isRepeatable = checkOne(candidates[0], &results[0]).empty();
-  if (!isRepeatable)
+  results[0].isRepeatable = checkOne(candidates[0], &results[0]).empty();
+  if (!results[0].isRepeatable)
     say("kilnc: two launches of the default config differ, so the results of others are not compared\n");
   bool differs = false;
   for (size_t i = 1; i < candidates.size(); ++i) {
@@ -125,9 +125,12 @@ void Tuning::checkAll() {
       const auto like = std::find_if(results.begin(), results.end(), [&](const Expected &each) {
         return !changesResults(kernel, candidate.config, each.config);
       });
-      const std::string difference = checkOne(candidate, isRepeatable && like != results.end() ? &*like : nullptr);
-      if (isRepeatable && like == results.end())
+      const bool isNew = like == results.end();
+      const std::string difference = checkOne(candidate, !isNew && like->isRepeatable ? &*like : nullptr);
+      if (isNew) {
         results.push_back({candidate.config, contents()});
+        results.back().isRepeatable = checkOne(candidate, &results.back()).empty();
+      }
       if (difference.empty())
         continue;
       differs = true;

@@ -33,6 +33,7 @@ private:
   struct Expected {
     std::string config;
     Contents contents;
+    bool isRepeatable = true; // two launches have the same result
   };
   void compileAll();
   void compileOne(Candidate &candidate) const;

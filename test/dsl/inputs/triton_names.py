@@ -34,5 +34,6 @@ for number, (of, name) in enumerate(sorted(methods)):
     print(f"const auto method{number} = &kiln::{'View' if of == 'view' else 'Tile'}::{name};")
 for name in sorted(members):
     print(f"template <class T> concept Has_{name} = requires(T t) {{ t.{name}; }};")
-    print(f"static_assert(Has_{name}<kiln::LoadOptions> || Has_{name}<kiln::StoreOptions> || Has_{name}<kiln::Hints>);")
+    print(f"static_assert(Has_{name}<kiln::LoadOptions> || Has_{name}<kiln::StoreOptions> || "
+          f"Has_{name}<kiln::AtomicOptions> || Has_{name}<kiln::Hints>);")
 print("} // namespace check")

@@ -289,7 +289,8 @@ TEST_P(Atomics, LoadsAndStoresHaveEdgesAndMasks) {
       ids.push_back(rawOfInteger(i32, extent - 2 - i));
     const Tensor x = counting(type, {size}, 1), y = counting(type, {size}, 1), at = tensor(i32, {extent}, ids);
     launch(passWholeKernel, {x.ref(), y.ref(), at.ref()},
-           "extent=12,order=" + std::to_string(bytesOf(type) % 2) + ",scope=" + std::to_string(bytesOf(type) % 3));
+           "extent=12,order=" + std::to_string(bytesOf(type) % 2) +
+               ",scope=" + std::to_string(static_cast<int>(type) % 3));
     const Raw source = read(x), got = read(y);
     for (int64_t place = 0; place < size; ++place) {
       const int64_t from = extent - 2 - place - 2;

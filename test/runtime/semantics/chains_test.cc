@@ -347,7 +347,8 @@ int64_t rowNamed(int64_t i, int64_t rows) { return i == 1 ? -7 : rows - 1 - i; }
 
 /// Numbers that every type holds exactly, also changed four times.
 int64_t numberAt(Type type, int64_t place) {
-  return type == boolean ? place % 3 == 1 : place * 7 % (isFloat(type) && bytesOf(type) == 1 ? 4 : 50);
+  const int64_t number = place * 7 % 53; // a prime: rows of drawn extents differ
+  return type == boolean ? number % 3 == 1 : isFloat(type) && bytesOf(type) == 1 ? number % 4 : number;
 }
 
 int64_t changedNumber(Type type, int64_t number) { return type == boolean ? !number : number + 1; }

@@ -333,6 +333,22 @@ TEST_P(Console, FunctionsOfScansCheckNarrowFloats) {
 
 // --- assume ----------------------------------------------------------------------------------------------------------
 
+void addPositive(View x, View y, ExtentConfig cfg) {
+  store(y, {0}, scan(load(x, {0}, {cfg.extent}), 0, [](Tile a, Tile b) {
+          assume(a > 0);
+          assume(b % 4 == 0);
+          return a + b;
+        }));
+}
+const Kernel addPositiveKernel = kernel("add_positive", addPositive, extentField());
+
+// In a scan's function, too: devices that check assumptions report a false one, and others compile it.
+TEST_P(Console, FunctionsOfScansMayAssume) {
+  const Tensor x = tensor(i32, {5}, {4, 8, 12, 16, 20}), y(device, i32, {5});
+  launch(addPositiveKernel, {x.ref(), y.ref()}, extentText(5));
+  EXPECT_EQ(read(y), (Raw{4, 12, 24, 40, 60}));
+}
+
 void copyBlocks(View starts, View x, View y) {
   const Tile n = program_id(0), first = load(starts, {n});
   assume((first % 16 == 0) & (first >= 0));

@@ -115,10 +115,12 @@ inline std::vector<std::tuple<std::string, int>> takenCases(const std::vector<st
   const auto isGpu = [](const std::string &device) { return !device.starts_with("cpu"); };
   const auto gpus = static_cast<int>(std::ranges::count_if(devices, isGpu));
   std::vector<std::tuple<std::string, int>> taken;
+  Tier tier = Tier::asked();
+  tier.turn += tier.turn / 6; // devices change with the turn, too
   int gpu = 0;
   for (const std::string &device : devices) {
     for (int number = 0; number < count; ++number)
-      if (Tier::asked().takes(number, 3) && (!isGpu(device) || number % gpus == gpu))
+      if (tier.takes(number, 3) && (!isGpu(device) || number % gpus == gpu))
         taken.emplace_back(device, number);
     gpu += isGpu(device);
   }

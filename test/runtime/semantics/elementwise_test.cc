@@ -10,7 +10,10 @@ using namespace kiln::test;
 namespace {
 
 /// A scalar, a short extent that changes with the type, and the longest, whose words include all pairs of special ones.
-std::array<int64_t, 3> linesOf(Type type) { return {0, extents[static_cast<size_t>(type) % 4], extents[4]}; }
+std::array<int64_t, 3> linesOf(Type type) {
+  const auto special = static_cast<int64_t>(specialWords(type).size());
+  return {0, extents[static_cast<size_t>(type) % 4], std::max(extents[4], special * special)};
+}
 
 // --- Integers --------------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,6 @@ using namespace kiln::test;
 
 namespace {
 
-constexpr int cases = 390;
-
 /// Along which axes, and how.
 struct Way {
   std::vector<int> axes;
@@ -103,14 +101,16 @@ Raw extremes(const Line &line, bool descending) {
 Raw largest(const Line &line) { return extremes(line, true); }
 Raw smallest(const Line &line) { return extremes(line, false); }
 
-/// The largest, or NaN from the first NaN on.
-Raw largestOrNaN(const Line &line) {
-  Raw all = largest(line);
+/// The largest or smallest, or NaN from the first NaN on.
+Raw extremesOrNaN(const Line &line, bool descending) {
+  Raw all = extremes(line, descending);
   for (size_t i = 0, isNaN = false; i < all.size(); ++i)
     if (isNaN |= std::isnan(line.number(i)); isNaN)
       all[i] = rawOfReal(line.type, NAN);
   return all;
 }
+Raw largestOrNaN(const Line &line) { return extremesOrNaN(line, true); }
+Raw smallestOrNaN(const Line &line) { return extremesOrNaN(line, false); }
 
 Raw places(const Line &line, bool descending) {
   Raw all;
@@ -208,6 +208,9 @@ const struct Fold {
     {"max or NaN", floats, special, both,
      FOLD(reduce_max(t, w.axes, Nans::propagate, w.keeps), cummax(t, w.axes[0], Nans::propagate, w.reverse)),
      largestOrNaN},
+    {"min or NaN", floats, special, both,
+     FOLD(reduce_min(t, w.axes, Nans::propagate, w.keeps), cummin(t, w.axes[0], Nans::propagate, w.reverse)),
+     smallestOrNaN},
     {"and", integers | truths, special, both, FOLD(reduce_and(t, w.axes, w.keeps), cumand(t, w.axes[0], w.reverse)),
      ands},
     {"or", integers | truths, special, both, FOLD(reduce_or(t, w.axes, w.keeps), cumor(t, w.axes[0], w.reverse)), ors},
@@ -216,11 +219,16 @@ const struct Fold {
     {"argmax", every, special, reduces, FOLD(argmax(t, w.axes, w.keeps), t), largestPlaces, place},
     {"argmin", every, special, reduces, FOLD(argmin(t, w.axes, w.keeps), t), smallestPlaces, place},
     {"max_at", every, special, reduces, FOLD(atEarly(max_at(t, w.axes[0]), w), t), largest, early, true},
-    {"min_at", every, special, reduces, FOLD(min_at(t, w.axes[0])[1], t), smallestPlaces, place, true},
+    {"min_at", every, special, reduces, FOLD(atEarly(min_at(t, w.axes[0]), w), t), smallest, early, true},
+    {"positions of max_at", every, special, reduces, FOLD(max_at(t, w.axes[0])[1], t), largestPlaces, place, true},
+    {"positions of min_at", every, special, reduces, FOLD(min_at(t, w.axes[0])[1], t), smallestPlaces, place, true},
     {"any", truths, special, reduces, FOLD(any(t, w.axes[0]), t), ors, own, true},
     {"all", truths, special, reduces, FOLD(all(t, w.axes[0]), t), ands, own, true},
     {"the first, by a function", numbers | truths, special, both,
      [](const Tile &t, const Way &w) { return folded(t, w, [](Tile p, Tile) { return p; }); }, firstElements, own,
+     true},
+    {"the largest, by a function", numbers, special, both,
+     [](const Tile &t, const Way &w) { return folded(t, w, [](Tile p, Tile q) { return max(p, q); }); }, largest, own,
      true},
     {"the product, by a function", floats, near, both,
      [](const Tile &t, const Way &w) { return folded(t, w, [](Tile p, Tile q) { return p * q; }); }, products, own,
@@ -239,6 +247,9 @@ const struct Fold {
      [](const Tile &t, const Way &w) { return topk(t, w.count, w.axes[0])[1]; }, nullptr, place, true},
 #undef FOLD
 };
+constexpr int rows = std::size(folds);
+static_assert(rows % 2 != 0 && rows % 3 != 0); // each row meets both GPUs, and has cases at every turn
+constexpr int cases = rows * std::size(everyType);
 
 /// More arithmetic than is repeated for each reader: eight steps x ← (x xor k) + x.
 Tile mixed(Tile t) {
@@ -286,10 +297,18 @@ struct Case {
 /// A word, of floats that have NaN in so many of a hundred elements.
 uint64_t wordFor(const Fold &fold, Type type, int nans, Draw &draw) {
   const Raw specials = type == boolean ? Raw{0, 1} : specialWords(type);
-  if (!isFloat(type))
+  if (!isFloat(type)) {
+    if (fold.want == ands || fold.want == ors) { // few words decide, so that a lost one is seen
+      const auto bit = static_cast<int64_t>(uint64_t{1} << draw.between(0, bytesOf(type) * 8 - 1));
+      const int64_t few = !draw.chance(5) ? 0 : type == boolean ? 1 : bit;
+      return rawOfInteger(type, fold.want == ors ? few : type == boolean ? !few : ~few);
+    }
+    if (fold.data == powers) // odd: no product is 0
+      return rawOfInteger(type, type == boolean ? !draw.chance(5) : 2 * draw.between(-1000000, 1000000) + 1);
     return draw.chance(50)
                ? specials[draw.between(0, std::ssize(specials) - 1)]
                : rawOfInteger(type, draw.between(type == boolean ? 0 : -1000000, type == boolean ? 1 : 1000000));
+  }
   if (draw.chance(nans))
     return rawOfReal(type, NAN);
   if (fold.data == special)
@@ -300,11 +319,14 @@ uint64_t wordFor(const Fold &fold, Type type, int nans, Draw &draw) {
   return rawOfReal(type, fold.data == powers ? factors[draw.between(0, 3)] : small[draw.between(0, 6)]);
 }
 
-Case::Case(int number) : fold(&folds[number % std::size(folds)]) {
+Case::Case(int number) : fold(&folds[number % rows]) {
   Draw draw(number * 7919 + 5);
-  do
-    type = everyType[draw.between(0, std::size(everyType) - 1)];
-  while (!takes(fold->types, type));
+  std::vector<Type> types; // each row has each of its types in turn, on either GPU
+  for (const Type each : everyType)
+    if (takes(fold->types, each))
+      types.push_back(each);
+  const size_t turn = number / rows;
+  type = types[(turn + turn / types.size()) % types.size()];
   result = fold->result == total ? totalOf(type) : fold->result == place ? i32 : type;
   do
     tile = draw.chance(30)   ? Shape{draw.pick({1, 33, 200, 250}), draw.pick({2, 3, 4, 5, 7, 8, 12})}
@@ -337,6 +359,8 @@ Case::Case(int number) : fold(&folds[number % std::size(folds)]) {
     std::swap(loadedTile[rank - 1], loadedTile[rank - 2]);
   isComputed = draw.chance(30) && (!isFloat(type) || (fold->data == exact && bytesOf(type) > 1));
   isMixed = !isComputed && type != boolean && !isFloat(type) && draw.chance(30);
+  if (!isFloat(type) && (fold->data == powers || fold->want == ands || fold->want == ors)) // whose words decide
+    isComputed = isMixed = false;
   x = drawWindow(loadedTile, true, draw);
   y = drawWindow(out, false, draw);
   from = draw.chance(80) ? 0 : draw.pick({-1, 1});
@@ -408,7 +432,7 @@ std::vector<Want> wantsOf(const Case &one, const Line &line) {
     return wants;
   }
   if (one.fold->result == early)
-    return {{isKept(firsts(line, /*descending=*/true).back()) ? one.fold->want(line).back() : 0}};
+    return {{isKept(firsts(line, one.fold->want == largest).back()) ? one.fold->want(line).back() : 0}};
   double sizes = 0;
   for (const uint64_t word : one.fold->want(line)) {
     wants.push_back({word});

@@ -1,6 +1,6 @@
-// Products of operands of every shape and form; tiles that are made of numbers.
+// Products of operands of every shape and form; tiles that are made of numbers; operands that repeat.
 
-#include "test/runtime/semantics/semantics.h"
+#include "test/runtime/semantics/drawn.h"
 
 #include <cmath>
 
@@ -35,6 +35,48 @@ TEST_P(Shapes, TilesAreMadeAtEveryTypeAndExtent) {
       const Raw numbers = read(counts);
       for (int64_t i = 0; i < extent; ++i)
         ASSERT_EQ(numbers[i], static_cast<uint64_t>(2 * i));
+    }
+}
+
+// --- Operands that repeat --------------------------------------------------------------------------------------------
+
+struct UnitConfig {
+  int left = 0, right = 0; // bit i: dimension i has extent 1
+};
+
+const Shape whole{3, 5, 7};
+
+Shape unitsIn(Shape shape, int mask) {
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    if (mask >> axis & 1)
+      shape[axis] = 1;
+  return shape;
+}
+
+/// a · 1000 + b, where either may have extents of 1.
+void combine(View x, View y, View out, UnitConfig cfg) {
+  Tile a = load(x, {0, 0, 0}, unitsIn(whole, cfg.left)), b = load(y, {0, 0, 0}, unitsIn(whole, cfg.right));
+  store(out, {0, 0, 0}, broadcast(a * 1000 + b, whole));
+}
+const Kernel combineKernel =
+    kernel("combine", combine, {field("left", &UnitConfig::left), field("right", &UnitConfig::right)});
+
+TEST_P(Shapes, ExtentsOfOneRepeatOnEitherSide) {
+  const Tensor x = counting(i32, whole, 0), y = counting(i32, whole), out(device, i32, whole);
+  for (int left = 0; left < 8; ++left)
+    for (const int right : {7 - left, left * 3 % 8}) { // where the left one is whole, and others
+      launch(combineKernel, {x.ref(), y.ref(), out.ref()},
+             "left=" + std::to_string(left) + ",right=" + std::to_string(right));
+      const Raw got = read(out);
+      for (int64_t place = 0; place < countOf(whole); ++place) {
+        Shape a = indexOf(place, whole), b = a;
+        for (size_t axis = 0; axis < whole.size(); ++axis) {
+          a[axis] *= left >> axis & 1 ? 0 : 1;
+          b[axis] *= right >> axis & 1 ? 0 : 1;
+        }
+        ASSERT_EQ(got[place], static_cast<uint64_t>(numberOf(a, whole) * 1000 + numberOf(b, whole) + 1))
+            << left << ", " << right << " at " << place;
+      }
     }
 }
 
