@@ -62,7 +62,7 @@ const Kernel combineKernel =
     kernel("combine", combine, {field("left", &UnitConfig::left), field("right", &UnitConfig::right)});
 
 TEST_P(Shapes, ExtentsOfOneRepeatOnEitherSide) {
-  const Tensor x = counting(i32, whole, 0), y = counting(i32, whole), out(device, i32, whole);
+  const Tensor x = counting(i32, whole), y = counting(i32, whole, 1), out(device, i32, whole);
   for (int left = 0; left < 8; ++left)
     for (const int right : {7 - left, left * 3 % 8}) { // where the left one is whole, and others
       launch(combineKernel, {x.ref(), y.ref(), out.ref()},
