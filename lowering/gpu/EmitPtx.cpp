@@ -76,7 +76,8 @@ static constexpr llvm::StringLiteral optimisation =
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,scalarizer)";
 
 /// Not run. Straight-line strength reduction compares each instruction with all similar ones, so its time is quadratic
-/// in the length of a block; the machine code of the kernels of a training step is the same without it.
+/// in the length of a block. For sm_90a, `kiln-bench static` counts the same machine code without it for 117 of 128
+/// kernels of training and decoding, and at most 1.4 % more instructions for the others.
 static constexpr llvm::StringRef withoutPasses[] = {"slsr"};
 
 /// The first insertion of the vector to which `insert` adds its element, if that is a bitcast of a vector with one
