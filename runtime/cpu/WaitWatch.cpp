@@ -39,15 +39,18 @@ void WaitWatch::change(int morePresent, int moreWaiting) {
   ++epoch;
 }
 
-/// Whether all threads wait for nothing. `waiter` has read memory since the last change.
-bool WaitWatch::isStuck(Waiter &waiter) {
+/// Gives up if all threads wait for nothing. `waiter` has read memory since the last change.
+void WaitWatch::giveUpIfStuck(Waiter &waiter) {
   const std::lock_guard lock(mutex);
-  if (epoch != waiter.epoch)
-    return false;
+  if (epoch != waiter.epoch || gaveUp)
+    return;
   if (waiter.iterations == 1)
     ++confirmed;
-  return waiting == present && confirmed == present &&
-         (present == team || std::chrono::steady_clock::now() - changed > patience);
+  if (waiting != present || confirmed != present ||
+      (present != team && std::chrono::steady_clock::now() - changed <= patience))
+    return;
+  threads = present; // the first of them may leave before another says where it waits
+  gaveUp = true;
 }
 
 int64_t WaitWatch::waits(const char *where, int64_t program, bool again) {
@@ -69,13 +72,13 @@ int64_t WaitWatch::waits(const char *where, int64_t program, bool again) {
     return 0;
   }
   ++waiter.iterations;
-  if (!watch->gaveUp && (waiter.iterations == 1 || waiter.iterations % glance == 0) && watch->isStuck(waiter))
-    watch->gaveUp = true; // and all that are present wait
+  if (!watch->gaveUp && (waiter.iterations == 1 || waiter.iterations % glance == 0))
+    watch->giveUpIfStuck(waiter);
   if (!watch->gaveUp)
     return 0;
   const std::lock_guard lock(watch->mutex);
   if (!watch->first || program < watch->first->program)
-    watch->first = Stuck{where, program, watch->present};
+    watch->first = Stuck{where, program, watch->threads};
   return 1;
 }
 

@@ -42,7 +42,7 @@ public:
 
 private:
   struct Waiter;
-  bool isStuck(Waiter &waiter);
+  void giveUpIfStuck(Waiter &waiter);
   void change(int present, int waiting);
 
   static thread_local Waiter mine;
@@ -53,6 +53,7 @@ private:
   std::mutex mutex;                // guards what follows
   int present = 0, waiting = 0;
   int confirmed = 0; // threads that have read memory since the last change
+  int threads = 0;   // present when the launch was given up
   std::chrono::steady_clock::time_point changed;
   std::optional<Stuck> first;
 };

@@ -3,9 +3,12 @@
 #include "dialect/dsl/Kernel.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
+#include "runtime/cpu/WaitWatch.h"
 #include "test/expect_error.h"
 
 #include <gtest/gtest.h>
+
+#include <thread>
 
 using namespace kiln;
 
@@ -52,10 +55,33 @@ TEST_P(Waits, ForLaterProgramsAreAnError) {
   for (const int threads : {1, 2}) {
     device->setThreads(threads);
     expectError([&] { launchAll(2 * threads, threads); },
-                {"kernel 'wait_for_other' at ", "waits_test.cc:18: program 0 waits forever",
+                {"kernel 'wait_for_other' at ", "waits_test.cc:21: program 0 waits forever",
                  "runs " + std::to_string(threads) + " programs at a time"});
     launchAll(3, 7); // the next launch is not concerned
   }
+}
+
+// A thread that leaves before another says where it waits still counts.
+TEST(WaitWatch, CountsThreadsThatHaveLeft) {
+  WaitWatch watch(2);
+  const WaitWatch::Scope present(watch);
+  std::atomic<bool> hasCome = false;
+  std::thread other([&] {
+    const WaitWatch::Scope present(watch);
+    hasCome = true;
+    while (!WaitWatch::waits("kernel.cc:1", 1, true)) {
+    }
+  });
+  while (!hasCome) {
+  }
+  while (!watch.hasGivenUp() && !WaitWatch::waits("kernel.cc:1", 0, true)) {
+  }
+  other.join();
+  while (!WaitWatch::waits("kernel.cc:1", 0, true)) {
+  }
+  ASSERT_TRUE(watch.stuck());
+  EXPECT_EQ(watch.stuck()->threads, 2);
+  EXPECT_EQ(watch.stuck()->program, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpus, Waits, testing::Values("cpu", "cpu:generic"));
