@@ -27,8 +27,7 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
                  Option<"lowered", "lowered", "bool", "true", "parts of the kernel may be lowered already">,
                  Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
                  Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches around an operation">,
-                 Option<"lanes", "lanes", "UpTo<1 << 30>", "1024",
-                        "most elements of a vector, in parts that are lowered already">];
+                 Option<"lanes", "lanes", "UpTo<1 << 30>", "1024", "most elements of a vector, in parts lowered already">];
 }
 
 def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
@@ -111,14 +110,9 @@ def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
     an `scf.for` (lowering/analysis/Rounds.h).
 
     ```mlir
-    %r = scf.while (%x = %init) : (tensor<8xf32>) -> tensor<8xf32> {
-      %again = …%x…
-      scf.condition(%again) %x : tensor<8xf32>
-    } do { ^bb0(%x: tensor<8xf32>): … scf.yield %y : tensor<8xf32> } // becomes
+    %r = scf.while (%x = %init) … { %again = …%x… scf.condition(%again) %x } do { … scf.yield %y } // becomes
     %first = …%init…
-    %r = scf.while (%go = %first, %x = %init) : (i1, tensor<8xf32>) -> tensor<8xf32> {
-      scf.condition(%go) %x : tensor<8xf32>
-    } do { ^bb0(%x: tensor<8xf32>): … %again = …%y… scf.yield %again, %y : i1, tensor<8xf32> }
+    %r = scf.while (%go = %first, %x = %init) … { scf.condition(%go) %x } do { … %again = …%y… scf.yield %again, %y }
     ```
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect"];
@@ -134,9 +128,7 @@ def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
 
     ```mlir
     %r = scf.for %n = %c0 to %end step %c64 iter_args(%a = %init) -> (tensor<64xf32>) : i64 {
-      %limit = arith.subi %m, %n : i64
-      %limits = tile.splat %limit : i64 -> tensor<64xi64>
-      %mask = arith.cmpi sle, %columns, %limits : tensor<64xi64>     // %columns: positions from 0 to 63
+      %mask = arith.cmpi sle, %columns, %limits : tensor<64xi64>     // positions from 0 to 63, and a tile of %m − %n
       %x = arith.select %mask, %y, %zeros : tensor<64xi1>, tensor<64xf32> // becomes
     %middle = …                                                      // the first %n above %m − 63
     %s = scf.for %n = %c0 to %middle step %c64 iter_args(%a = %init) … { … }          // %x is %y
@@ -281,9 +273,8 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
 
     ```mlir
     %0 = math.exp %x {cpu.placed} : tensor<64x32xf32>   // read by two products
-    %1 = tile.reshape %y {cpu.dense, cpu.placed} : tensor<64x100xf32> -> tensor<64x100xf32>
-    %2 = tile.reshape %1 : tensor<64x100xf32> -> tensor<6400xf32>
-    %3 = tile.transpose %z [1, 0] {cpu.placed} : tensor<64x32xf32> -> tensor<32x64xf32>
+    %1 = tile.reshape %y {cpu.dense, cpu.placed} : tensor<64x100xf32> -> tensor<64x100xf32> // read as tensor<6400xf32>
+    %2 = tile.transpose %z [1, 0] {cpu.placed} : tensor<64x32xf32> -> tensor<32x64xf32>
     ```
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
@@ -367,6 +358,14 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 
 #ifdef KILN_GPU_PASSES
 // --- The GPU: tiles get layouts -----------------------------------------------------------------------------------------
+
+def ChooseWarps : Pass<"gpu-choose-warps", "::mlir::func::FuncOp"> {
+  let summary = "chooses the warps of a kernel whose config does not";
+  let description = [{
+    A kernel gets four, or up to 16 if a thread of fewer would hold more than 32 words of tiles that are alive at once. Of a kernel
+    with products it is 160 words: accumulators in few threads read fewer operands. `tile.warps` of the function is the choice.
+  }];
+}
 
 def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
   let summary = "pads sorts to powers of two, with all elements as results";

@@ -299,7 +299,7 @@ static std::optional<int64_t> integerField(const Kernel &kernel, StringRef confi
 void Tracer::attachFacts(const std::string &config) {
   function->setAttr("tile.kernel", builder.getUnitAttr());
   const auto attach = [&](bool isRead, StringRef name, StringRef attribute) {
-    if (auto value = integerField(kernel, config, name); value && isRead && (*value != 0 || name == "warps"))
+    if (auto value = integerField(kernel, config, name); value && isRead && *value != 0)
       function->setAttr(attribute, builder.getI64IntegerAttr(*value));
   };
   attach(facts.warps, "warps", "tile.warps");

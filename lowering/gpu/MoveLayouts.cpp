@@ -27,23 +27,23 @@ struct Term {
 };
 
 /// An expression as a sum.
-struct Sum {
+struct WeightedSum {
   SmallVector<Term, 8> terms;
   int64_t constant = 0;
 };
 
 /// The sums of a map's expressions, for positions of a result of `shape`, its padding included.
-class SumOf {
+class WeightedSumOf {
 public:
-  explicit SumOf(const TileShape &shape) : shape(shape) {}
+  explicit WeightedSumOf(const TileShape &shape) : shape(shape) {}
 
-  std::optional<Sum> operator()(AffineExpr expr) {
+  std::optional<WeightedSum> operator()(AffineExpr expr) {
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
       return ofDim(dim.getPosition());
     if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-      return constant.getValue() >= 0 ? std::optional(Sum{{}, constant.getValue()}) : std::nullopt;
+      return constant.getValue() >= 0 ? std::optional(WeightedSum{{}, constant.getValue()}) : std::nullopt;
     auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-    std::optional<Sum> left = binary ? (*this)(binary.getLHS()) : std::nullopt;
+    std::optional<WeightedSum> left = binary ? (*this)(binary.getLHS()) : std::nullopt;
     if (!left)
       return std::nullopt;
     if (expr.getKind() == AffineExprKind::Add)
@@ -57,9 +57,9 @@ public:
   }
 
 private:
-  Sum ofDim(unsigned dim) const {
+  WeightedSum ofDim(unsigned dim) const {
     const Extent &extent = shape[dim];
-    Sum sum;
+    WeightedSum sum;
     for (unsigned bit = 0; bit < extent.coreBits; ++bit)
       sum.terms.push_back({Unit{dim, bit}, 1, int64_t{1} << bit});
     if (extent.repeats > 1)
@@ -67,7 +67,7 @@ private:
     return sum;
   }
 
-  static std::optional<Sum> plus(Sum left, const std::optional<Sum> &right) {
+  static std::optional<WeightedSum> plus(WeightedSum left, const std::optional<WeightedSum> &right) {
     if (!right)
       return std::nullopt;
     left.terms.append(right->terms);
@@ -75,7 +75,7 @@ private:
     return left;
   }
 
-  static Sum times(Sum sum, int64_t factor) {
+  static WeightedSum times(WeightedSum sum, int64_t factor) {
     for (Term &term : sum.terms)
       term.weight *= factor;
     sum.constant *= factor;
@@ -83,8 +83,8 @@ private:
   }
 
   /// Quotient or remainder, if the terms that are not multiples of `divisor` sum to less than it.
-  static std::optional<Sum> divided(const Sum &sum, int64_t divisor, AffineExprKind kind) {
-    Sum quotient{{}, sum.constant / divisor}, remainder{{}, sum.constant % divisor};
+  static std::optional<WeightedSum> divided(const WeightedSum &sum, int64_t divisor, AffineExprKind kind) {
+    WeightedSum quotient{{}, sum.constant / divisor}, remainder{{}, sum.constant % divisor};
     int64_t most = remainder.constant;
     for (Term term : sum.terms) {
       if (term.weight % divisor == 0) {
@@ -112,7 +112,7 @@ unsigned bitOf(Vec unit) { return llvm::Log2_64(unit); }
 
 /// Adds the units of one dimension of the source. Sums have no carries, because weights are distinct powers of two, and
 /// repeats count whole cores.
-bool addUnits(const Sum &sum, unsigned dim, const TileShape &from, const TileShape &to, UnitMap &units) {
+bool addUnits(const WeightedSum &sum, unsigned dim, const TileShape &from, const TileShape &to, UnitMap &units) {
   const Extent &extent = from[dim];
   Vec seen = sum.constant & (extent.core() - 1);
   for (const Term &term : sum.terms) {
@@ -133,9 +133,9 @@ bool addUnits(const Sum &sum, unsigned dim, const TileShape &from, const TileSha
 
 std::optional<UnitMap> unitsOf(tile::MoveOp move, const TileShape &from, const TileShape &to) {
   UnitMap units(to.coreBits(), 0);
-  SumOf sumOf(to);
+  WeightedSumOf sumOf(to);
   for (const auto [dim, expr] : llvm::enumerate(move.getMoveMap().getResults())) {
-    const std::optional<Sum> sum = sumOf(expr);
+    const std::optional<WeightedSum> sum = sumOf(expr);
     if (!sum || !addUnits(*sum, static_cast<unsigned>(dim), from, to, units))
       return std::nullopt;
   }

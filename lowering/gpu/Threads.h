@@ -6,7 +6,7 @@
 
 namespace kiln::lowering::gpu {
 
-/// Warps of a kernel that does not say, in its attribute `tile.warps`, how many it wants.
+/// The fewest warps that gpu-choose-warps gives a kernel, and the most that a program may have.
 inline constexpr int64_t usualWarps = 4, mostWarps = 32;
 
 /// Programs that an SM is to hold at least, `tile.programs`: threads have no more registers than that leaves them.
