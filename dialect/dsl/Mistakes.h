@@ -43,16 +43,6 @@ template <std::same_as<Tile> T> Tile iota(const T &count, Type = Type::i32, Loc 
   return count;
 }
 
-/// Triton's max and min of one tile.
-template <std::same_as<Tile> T> Tile max(const T &x) {
-  static_assert(sizeof(T) == 0, "max(a, b) is elementwise; the largest element along an axis is reduce_max(x, axis)");
-  return x;
-}
-template <std::same_as<Tile> T> Tile min(const T &x) {
-  static_assert(sizeof(T) == 0, "min(a, b) is elementwise; the smallest element along an axis is reduce_min(x, axis)");
-  return x;
-}
-
 /// An argument of any type. A kernel's own function of such a name is a better match than a template of these.
 struct AnyArgument {
   AnyArgument() = default;
@@ -122,6 +112,15 @@ template <class T = int64_t> T ceildiv(AnyArgument, AnyArgument) {
 
 template <class T = Tile> T arange(AnyArgument, AnyArgument = {}, AnyArgument = {}) {
   static_assert(sizeof(T) == 0, "the name of arange() is iota(): iota(64) is 0 to 63");
+  return T();
+}
+/// Of one tile.
+template <class T = Tile> T max(AnyArgument) {
+  static_assert(sizeof(T) == 0, "max(a, b) is elementwise; the largest element along an axis is reduce_max(x, axis)");
+  return T();
+}
+template <class T = Tile> T min(AnyArgument) {
+  static_assert(sizeof(T) == 0, "min(a, b) is elementwise; the smallest element along an axis is reduce_min(x, axis)");
   return T();
 }
 template <class T = Tile> T maximum(AnyArgument, AnyArgument) {

@@ -239,7 +239,6 @@ void explainLayouts(ModuleOp module, Explanation &explanation) {
     const int64_t warps = warpsOf(func);
     explanation.add(format("kernel '{}': {} threads a program, {} warps", func.getName().str(), 32 * warps, warps));
     explainCounts(func, explanation);
-    explainRegisters(func, explanation);
     func.walk([&](Operation *op) { explainOperation(op, explanation); });
   });
 }
@@ -248,6 +247,7 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
   module.walk([&](func::FuncOp func) {
     if (!func->hasAttr("tile.kernel"))
       return;
+    explainRegisters(func, explanation);
     int64_t barriers = 0;
     func.walk([&](Operation *op) {
       if (auto barrier = dyn_cast<simt::BarrierOp>(op)) {
