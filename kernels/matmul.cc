@@ -282,17 +282,17 @@ const Kernel matmulLinearKernel =
     kernel("matmul_linear", matmulLinear,
            {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias when kept", "residual (M, N)",
             "c (M, N), residual + drop(activation(a · b + bias))",
-            "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
-            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
-            "scale f32, what kept numbers are multiplied by"},
+            "site (2) i64, the key of dropout and the index of the first sequence", "time i64, rows of a sequence",
+            "most i64, the maximum number of rows of a sequence", "threshold i64, the dropout probability times 65536",
+            "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
            {"a (M, K)", "b (K, N) as a", "from (M, N), the argument of the activation, or relu's result",
-            "c (M, N), a · b · activation'(from) of what is kept",
-            "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
-            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
-            "scale f32, what kept numbers are multiplied by"},
+            "c (M, N), a · b · activation'(from) times the dropout mask",
+            "site (2) i64, the key of dropout and the index of the first sequence", "time i64, rows of a sequence",
+            "most i64, the maximum number of rows of a sequence", "threshold i64, the dropout probability times 65536",
+            "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel weightGradientKernel =
     kernel("weight_gradient", weightGradient,
