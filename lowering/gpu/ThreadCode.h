@@ -85,7 +85,8 @@ private:
   std::map<llvm::SmallVector<simt::Vec>, mlir::Value> images; // by the maps' columns
 };
 
-// What one thread does for an operation on tiles. Operands have been lowered; results are set.
+// Each function emits one thread's part of an operation on tiles. Operands are already lowered; the function sets
+// results.
 mlir::LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op);
 void distributeFetch(ThreadCode &code, simt::FetchOp op);
 void distributeWrite(ThreadCode &code, simt::WriteOp op);
@@ -107,8 +108,8 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op);
 void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op);
 void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op);
 
-/// Splits a product that is under way while the threads compute, and that no other product follows: its first step
-/// begins where it did, and the others after the wait for the product before it.
+/// Splits an asynchronous product that is in flight while the threads compute, and that no other product follows. Its
+/// first step is issued at the old place, and its other steps after the wait for the product before it.
 ///
 ///     s = wgmma_rows q, K steps [0, 2, 4, 6]           s = wgmma_rows q, K steps [0, 2, 4, 6]
 ///     t = wgmma_rows o, V steps [0, 2, 4, 6]           t0 = wgmma_rows o[0..], V steps [0]

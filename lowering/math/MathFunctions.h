@@ -109,10 +109,11 @@ private:
   Value erf32(Value x);
   Value erf64(Value x);
   Value erfNear64(Value x);
-  /// `slow` where the condition holds, else `usual`: by a branch, which is taken where any lane's holds.
+  /// `slow` in lanes where the condition is true, else `usual`. A branch computes `slow` only if it is true in any
+  /// lane.
   llvm::SmallVector<Value> rarely(Value condition, llvm::ArrayRef<Value> usual,
                                   llvm::function_ref<llvm::SmallVector<Value>()> slow);
-  /// What the values are after so many rounds of a loop.
+  /// The values after a loop of `rounds` iterations, from the initial values `first`.
   llvm::SmallVector<Value> repeated(int rounds, llvm::ArrayRef<Value> first,
                                     llvm::function_ref<llvm::SmallVector<Value>(mlir::ValueRange)> round);
   llvm::SmallVector<Value, 4> fromTable(llvm::ArrayRef<uint64_t> table, Value position);
