@@ -7,7 +7,7 @@
 
 namespace kiln::tools {
 
-/// What programs read of any file at most.
+/// The maximum size of a file that programs read.
 inline constexpr int64_t mostInputBytes = int64_t{64} << 20;
 
 /// All of a file, or of standard input for `-`. Throws Error: device when it cannot be read, as a pipe that nobody

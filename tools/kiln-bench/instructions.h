@@ -8,7 +8,7 @@
 
 namespace kiln::bench {
 
-/// What an instruction keeps busy.
+/// The pipe that an instruction uses.
 enum class Class : uint8_t {
   mma,       // products of matrices
   ldmatrix,  // fragments from shared memory
@@ -52,7 +52,7 @@ struct Counts {
   }
 };
 
-/// What a stretch of code asks of a machine, for one warp or for a whole program.
+/// The work of a piece of code for one warp, or for a whole program.
 struct Work {
   Counts counts;
   double mmaOperations = 0;     // 2 for each product of two numbers

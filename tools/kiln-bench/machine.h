@@ -1,4 +1,4 @@
-// What this machine's cores can do at best: multiply-adds from registers, and a plain copy of memory. Progress
+// The peaks of this machine's cores: multiply-adds from registers, and a plain copy of memory. Progress
 // bars and benchmarks show speeds as shares of these.
 
 #pragma once

@@ -30,7 +30,7 @@
 
 namespace kiln::bench {
 
-/// What one GPU does. Rates are of an SM in a clock.
+/// The rates of a GPU, per SM and clock.
 struct MachineRates {
   const char *name;
   int sms;

@@ -1,4 +1,4 @@
-// What a benchmark found: rows, printed as a table as they come and written as JSON at the end.
+// The results of a benchmark: rows, each printed to a table at once, and all written as JSON at the end.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a launch does to shared and global memory, counted by the simulator: a few programs of the real grid, on the
+// Counts of a launch's accesses to shared and global memory, by the simulator: a few programs of the real grid, on the
 // real extents, run on zeros, with the checks off.
 
 #pragma once

@@ -1,4 +1,4 @@
-// What a trainer of GPT-2 launches, for benchmarks that look at kernels and run none, or few.
+// The launches of a GPT-2 trainer, for benchmarks that examine kernels and run none or few.
 
 #pragma once
 

@@ -14,14 +14,14 @@
 
 namespace kiln::tools {
 
-/// What is measured: a kernel with a config.
+/// A line of the benchmark: a kernel with a config.
 struct BenchLine {
   std::string label; // as the command line spells it; empty for the kernel of --kernel without a config
   const Kernel *kernel = nullptr;
   std::string config, grid;
 };
 
-/// What --bench is told besides the lines, of which the first is the baseline.
+/// The other options of --bench. The first line is the baseline.
 struct BenchOptions {
   std::string device = "cpu", args, sweep;
   std::string flops; // of a launch, for TFLOP/s

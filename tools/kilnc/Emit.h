@@ -1,4 +1,4 @@
-// What kilnc prints: a stage of a kernel's compilation.
+// Prints a stage of a kernel's compilation.
 
 #pragma once
 
@@ -17,7 +17,7 @@ bool isBinary(const std::string &stage);
 /// The text of a stage of `module`, or the code's bytes. Compiles no further than needed.
 std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend);
 
-/// What the target makes of a kernel; throws Error where it does not tell.
+/// The explanation of a target's code for a kernel; throws Error if the target has none.
 std::string explained(mlir::ModuleOp module, const lowering::Backend &backend);
 
 } // namespace kiln::tools

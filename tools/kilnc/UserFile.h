@@ -22,7 +22,7 @@ public:
   /// to stderr.
   UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted);
 
-  /// What the file registers, in its order. They live as long as this does.
+  /// The kernels that the file registers, in order. They are valid as long as this object.
   std::vector<const Kernel *> kernels() const;
 
 private:

@@ -1,4 +1,4 @@
-// What the opaque types of kiln.h are, and how C++ errors become its statuses.
+// Defines the opaque types of kiln.h, and converts C++ errors to its status codes.
 
 #pragma once
 

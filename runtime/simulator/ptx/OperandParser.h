@@ -1,4 +1,4 @@
-// What stands between an opcode and its semicolon, and the stream of tokens that it is read from.
+// Parses the operands between an opcode and its semicolon, from a stream of tokens.
 
 #pragma once
 
