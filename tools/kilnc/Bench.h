@@ -3,8 +3,8 @@
 //     kilnc norm.cc --bench --sweep='M=256:4096:*2' --args='x=f32[Mx768], out=f32[Mx768]' --grid=out.0/rows
 //         --against=rows=8
 //
-// For each size all lines are compiled, and measured in turn on the same memory, so that a change of the machine's
-// speed meets all of them.
+// For each size all lines are compiled, and then measured in turn on the same memory, so that a change of the machine's
+// speed affects all of them.
 
 #pragma once
 

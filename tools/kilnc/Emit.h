@@ -8,8 +8,8 @@ namespace kiln::tools {
 
 /// The stages of CPUs, or of GPUs, in their order, with commas.
 std::string stageNames(bool ofGpu);
-/// What compiles for `target` as far as `stage`: the oracle where it is asked for, and for its own stage; a GPU's
-/// backend with the linker that makes cubins for a cubin. Throws Error for a stage that the target has not.
+/// The backend for `target` and `stage`: the reference backend with `oracle` or for its own stage; for a cubin, a GPU's
+/// backend with nvJitLink. Throws Error for a stage that the target lacks.
 std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, const std::string &stage, bool oracle);
 /// Whether a stage is bytes and no text.
 bool isBinary(const std::string &stage);

@@ -62,8 +62,9 @@ std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned num
 /// 8 · split.n, the product of the leading ones' of split.batch.
 TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm::ArrayRef<int64_t> batch = {},
                   MmaStrides strides = {});
-/// In which order an instruction takes eight neighbours along K, which is as good as any if A and B agree: the ISA's,
-/// or as an accumulator's columns lie, so that one of f32 is A of the next product without a move, too.
+/// The order in which an instruction takes eight adjacent elements along K. Any order is correct if A and B agree. It
+/// is the ISA's order, or that of an accumulator's columns; then an f32 accumulator is A of the next product without a
+/// move.
 enum class KOrder : uint8_t { isa, accumulator };
 /// A (…, M, K) or B (…, K, N) for an accumulator that mmaAcc or wgmmaAcc made: the warps hold what they need, each its
 /// own copy. K's core is a multiple of `mma.k`.
