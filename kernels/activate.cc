@@ -18,14 +18,15 @@ static void activateMatrix(View x, View out, View site, Tile time, Tile most, Ti
   store(out, {n, c}, cast(value, out.type()));
 }
 
-const Kernel activateKernel = kernel(
-    "activate", activateMatrix,
-    {"x (N, C)", "out (N, C), drop(activation(x))", "site (2) i64, as dropout has it", "time i64, rows of a sequence",
-     "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop", "scale f32"},
-    {field("rows", &ActivateConfig::rows, "rows of a tile"),
-     field("columns", &ActivateConfig::columns, "columns of a tile"),
-     field("activation", &ActivateConfig::activation, activationNames, "what is applied to each number"),
-     field("drop", &ActivateConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
+const Kernel activateKernel =
+    kernel("activate", activateMatrix,
+           {"x (N, C)", "out (N, C), drop(activation(x))", "site (2) i64, as dropout has it",
+            "time i64, rows of a sequence", "most i64, the maximum number of rows of a sequence",
+            "threshold i64, the dropout probability times 65536", "scale f32"},
+           {field("rows", &ActivateConfig::rows, "rows of a tile"),
+            field("columns", &ActivateConfig::columns, "columns of a tile"),
+            field("activation", &ActivateConfig::activation, activationNames, "the activation function"),
+            field("drop", &ActivateConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
 
 /// Enough elements to hide a program's overhead; on a GPU, eight for each thread of four warps.
 ActivateConfig pickActivate(const Target &target, int64_t C, DropoutMode drop) {

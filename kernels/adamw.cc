@@ -129,8 +129,8 @@ const Kernel adamwKernel =
     kernel("adamw", adamw,
            {"p (n), the parameters", "copy (n) bf16 or f16, the same when copied", "g (n), their gradient",
             "m (n) f32, its running average", "v (n) f32, the running average of its square",
-            "record (16) f32, what changes from step to step", "keep1 f32, β1", "fresh1 f32, 1 − β1", "keep2 f32, β2",
-            "fresh2 f32, 1 − β2", "epsilon f32", "decay f32, the weight decay",
+            "record (16) f32, the values that change from step to step", "keep1 f32, β1", "fresh1 f32, 1 − β1",
+            "keep2 f32, β2", "fresh2 f32, 1 − β2", "epsilon f32", "decay f32, the weight decay",
             "decayed i64, how many of the first parameters decay", "seed i64, of rounding by chance",
             "offset i64, how many elements are before the first where it is a part of more"},
            {field("block", &AdamWConfig::block, "elements a program"),
@@ -144,7 +144,7 @@ static std::vector<Field> squaresFields() {
 const Kernel squaresKernel =
     kernel("squares", squares, {"g (n)", "partials (P) f32, sums of the squares of chunks"}, squaresFields());
 const Kernel normKernel =
-    kernel("norm", norm, {"partials (P) f32", "record (16) f32, which it completes"}, squaresFields());
+    kernel("norm", norm, {"partials (P) f32", "record (16) f32, completed by this kernel"}, squaresFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 

@@ -1,6 +1,7 @@
-// The optimizer: AdamW over flat buffers in one launch, and the global gradient norm for gradient clipping. Values that
-// change from step to step reach the kernels through a record in device memory. So every step has equal launches, and
-// nothing is read back before its end. Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2:
+// The optimizer: AdamW over flat buffers in one launch, and the global gradient norm for gradient clipping. Kernels
+// read values that change from step to step from a record in device memory. So every step has equal launches, and the
+// host reads nothing back before its end. Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm
+// 2:
 //
 //     m = β₁ m + (1 − β₁) g          p = p − lr · (m̂ / (√v̂ + ε) + λ p)
 //     v = β₂ v + (1 − β₂) g²         m̂ = m / (1 − β₁ᵗ),  v̂ = v / (1 − β₂ᵗ)
@@ -93,8 +94,8 @@ struct AdamWStep {
   int64_t window = 0;  // good steps after which the scale doubles; 0: never
 };
 
-/// The record of a step; each number is rounded to f32 once. Without a norm nothing is clipped. Throws Error for a step
-/// below 1.
+/// The record of a step; each number is rounded to f32 once. If planGradNorm does not run, the gradient is not clipped.
+/// Throws Error for a step below 1.
 StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step);
 
 /// Elements that share a random number in stochastic rounding. A part of a larger buffer must begin at a multiple of
@@ -102,9 +103,10 @@ StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step);
 inline constexpr int64_t adamwUnit = 2048;
 
 /// Updates p, m and v in place as `record` says, and g if settings.zeroGrad. p, g, m, v (n), dense; record (stepFields)
-/// f32. m and v are f32; p and g are f32, bf16 or f16. A narrow p is rounded as the settings say. Stochastic rounding
-/// draws by seed, step and element index, counted from settings.offset. Throws Error unless the offset is a multiple of
-/// adamwUnit. With `copy` (n), bf16 or f16, p is f32 and also written to `copy`, rounded to nearest.
+/// f32. m and v are f32; p and g are f32, bf16 or f16. settings.rounding rounds a narrow p. The random bits of
+/// stochastic rounding depend on seed, step and element index, counted from settings.offset. Throws Error unless the
+/// offset is a multiple of adamwUnit. With `copy` (n), bf16 or f16, p is f32 and also written to `copy`, rounded to
+/// nearest.
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
                const TensorRef &record, const AdamWSettings &settings, const std::optional<TensorRef> &copy = {},
                const std::optional<AdamWConfig> &config = {});

@@ -3,8 +3,9 @@
 //
 //     S = scale · Q · Kᵀ        P = softmax(S)        O = P · V        L_i = log2 Σ_j exp(S_ij)
 //
-// without S and P, which are (Tq, Tk), in memory. A program has a block of BM queries and iterates over blocks of BN
-// keys. After each block, over the keys j so far and with c = scale · log2 e, because exp(scale · s) = 2^(c · s):
+// S and P are (Tq, Tk) and are never stored in memory. A program has a block of BM queries and iterates over blocks of
+// BN keys. The softmax is computed in base 2, with c = scale · log2 e, because exp(scale · s) = 2^(c · s). After each
+// block, m_i, l_i and acc cover the keys j so far:
 //
 //     m_i = max_j c · s_ij      l_i = Σ_j 2^(c · s_ij − m_i)      acc_i = Σ_j 2^(c · s_ij − m_i) · v_j
 //
@@ -30,8 +31,8 @@
 namespace kiln {
 
 namespace {
-/// l_i, with option row_sum_lanes: a row has several partial sums, which are added after the loop. A thread then adds
-/// the columns that it holds, and threads exchange sums once.
+/// l_i. With the option row_sum_lanes, a row has several partial sums, which are added after the loop. In the loop, a
+/// thread then adds only the columns that it holds; threads exchange their sums once, at the end.
 class RowSum {
 public:
   explicit RowSum(const AttentionConfig &cfg)
@@ -68,7 +69,7 @@ AttentionOut flashAttention(const QueryBlock &in, const Bounds &keys, const Atte
   Tile acc = zeros(f32, {BM, D});                        // (BM, D)
 
   for (Tile col : range(keys.from, keys.to, BN)) {
-    // 1. S = Q · Kᵀ. Decoding waits for memory only, so it loads V together with K.
+    // 1. S = Q · Kᵀ. Decode attention is bound by memory latency, so it issues the loads of K and V together.
     Tile k = load(in.k, {in.b, kv, col, 0}, {BN, D}); // (BN, D)
     Tile v;                                           // (BN, D)
     if (cfg.decode)
@@ -97,19 +98,19 @@ AttentionOut flashAttention(const QueryBlock &in, const Bounds &keys, const Atte
 
 //===-- Options -------------------------------------------------------------------------------------------------===//
 
-/// Rows without keys: a row that has seen no key yet has m_i = −∞, and −∞ − (−∞) would be NaN. Any finite number will
-/// do, because all its p are masked.
+/// Rows without keys: before its first visible key, a row has m_i = −∞, and −∞ − (−∞) would be NaN. Any finite value is
+/// correct instead, because every p of the row is masked.
 static Tile finiteMax(const Tile &m_i, const AttentionConfig &cfg) {
   return mayHaveEmptyRows(cfg) ? where(m_i == -infinity, 0.0, m_i) : m_i;
 }
 
-/// Dropout: zero where weights are dropped. l_i is the sum of all weights, and normalise() scales those that are kept.
+/// Dropout: sets dropped weights to zero. l_i still sums all weights; normalise() scales the kept ones.
 static Tile dropWeights(const Tile &p, const Tile &col, const QueryBlock &in, const AttentionConfig &cfg) {
   return zeroMasked(keptWeights(in.row, col, in.h, in.dropout, cfg), p);
 }
 
-/// O = acc / l_i and L = m_i + log2 l_i. Rows without keys have O = 0 and L = ∞, so that the backward pass recomputes
-/// p = 0 for them.
+/// O = acc / l_i and L = m_i + log2 l_i. For a row without keys, O = 0 and L = ∞, so the backward pass recomputes p =
+/// 0.
 static AttentionOut normalise(const Tile &acc, const Tile &m_i, const Tile &l_i, const QueryBlock &in,
                               const AttentionConfig &cfg) {
   Tile inverse = 1.0 / l_i, L = m_i + log2(l_i); // (BM)

@@ -34,7 +34,7 @@ struct AttentionConfig {
   int kvSplits = 1;  // split-KV (flash-decoding), forward only: programs that share the keys of a query; a last launch
                      // combines them
   bool whole = true; // backward: one program for a whole head. Selects launches; no kernel field
-  bool longestFirst = false; // blocks of queries are launched from the last one on, which see most keys
+  bool longestFirst = false; // blocks of queries are launched from the last to the first: the last ones see most keys
   // Set by the plan:
   bool causal = true;                  // query i sees keys up to i + Tk − Tq
   bool unequalLengths = false;         // Tk may differ from Tq
@@ -43,18 +43,18 @@ struct AttentionConfig {
   int group = 1;                       // query heads per key head (GQA)
   DropoutMode drop = DropoutMode::off; // of the attention weights
 
-  /// Whether only causality masks scores, and all weights are kept. Other options need registers.
+  /// Whether there is no mask except a causal one, and no dropout or GQA. Other options need more registers.
   bool isPlain() const { return !unequalLengths && !hasBounds && !masked && group == 1 && drop == DropoutMode::off; }
-  /// Whether masks, dropout or GQA need registers in every block.
+  /// Whether ranges, a mask, GQA or dropout need registers in every block.
   bool chooses() const { return hasBounds || masked || group > 1 || drop == DropoutMode::random; }
 };
 
-/// Which keys a query sees: those that all given masks allow. And which attention weights are dropped.
+/// The masks of attention, and dropout of its weights. A query sees the keys that all given masks allow.
 struct AttentionMask {
   bool causal = true; // query i sees keys j ≤ i + Tk − Tq, so the last query sees all
   /// (B, Tq, 2) i32: query i sees keys in [start, end). Both are non-decreasing in i; start = end if it sees none.
-  /// Blocks of scores outside are skipped, so a packed sequence costs the sum of its documents' squared lengths. Causal
-  /// masks, padding, packed documents (varlen), sliding windows and prefixes are all ranges. The kernels check them.
+  /// Blocks of scores outside are skipped, so a packed sequence costs the sum of its documents' squared lengths. Ranges
+  /// express causal masks, padding, packed documents (varlen), sliding windows and prefixes. The kernels check them.
   std::optional<TensorRef> ranges = {};
   /// (B, Tk, 2) i32: the queries in [start, end) that see key j. The backward pass needs them with `ranges`;
   /// columnRanges() computes them.
@@ -79,14 +79,14 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
 AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t D, Type type = Type::f32,
                                       const std::optional<int64_t> &Tk = {});
 
-/// Number of split-KV parts for `heads` heads of all sequences together. It is above 1 if queries are few compared with
-/// the keys, as in decoding, and there would be few programs.
+/// Number of split-KV parts; `heads` is the number of heads of all sequences together. It is above 1 if the queries are
+/// few compared with the keys, as in decoding, and the number of programs would be small.
 int pickKvSplits(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk);
 
 /// o and lse from q, k, v. `scale` is positive and multiplies the scores, usually 1 / √D. With config.kvSplits above 1
-/// there are two launches. Each part computes o and lse over an equal share of a query's keys; the second launch
-/// combines them in order. Its workspace is parts · B · H · Tq · (D + 1) f32. Shapes and config determine the number of
-/// parts; the ranges determine their lengths.
+/// there are two launches. In the first, each part computes o and lse over an equal number of a query's keys. The
+/// second combines the parts in order. The workspace is then parts · B · H · Tq · (D + 1) f32. Shapes and config
+/// determine the number of parts; the ranges determine their lengths.
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
                    const TensorRef &lse, float scale, const AttentionMask &mask = {},
                    const std::optional<AttentionConfig> &config = {});

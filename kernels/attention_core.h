@@ -1,5 +1,5 @@
-// The core of flash attention's forward kernels, which attention (attention.cc) and its split-KV form
-// (attention_decode.cc) share.
+// The core of flash attention's forward kernels, shared by attention (attention.cc) and its split-KV form
+// (attention_decode.cc).
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-/// The views and scalars that both forward kernels get.
+/// The arguments of both forward kernels.
 struct AttentionArgs {
   View q, k, v, o; // q (B, H, Tq, D); k, v (B, Hk, Tk, D); o has rows of D elements
   View ranges, mask;

@@ -1,8 +1,8 @@
-// Which scores of attention count, as tiles: the mask of a block of scores, the range of keys that a block of queries
-// sees, and dropout of the weights. AttentionMask (attention.h) is the host's side.
+// Attention masks as tiles: the mask of a block of scores, the range of keys that a block of queries sees, and dropout
+// of the weights. AttentionMask (attention.h) describes the masks on the host.
 //
 // `row` is the first query of a block of BM queries, `col` the first key of a block of BN keys. Fields of these structs
-// that the config does not use have no value, and their views are not read.
+// that the config does not use are unset, and their views are not read.
 
 #pragma once
 
@@ -22,10 +22,10 @@ struct ScoreMask {
   Tile Tq, Tk;    // scalars
   Bounds bounds;  // if hasBounds: (BM, 1), the keys that each query sees, or (1, BN), the queries that see each key
   bool byQueries; // whether `bounds` belong to queries
-  bool withTail = false; // keys from Tk on may be unmasked, because the caller stores none of their results
+  bool withTail = false; // keys from Tk on need no mask, because the caller stores no results of them
 };
 
-/// Number of keys. If it equals the number of queries, the compiler knows so.
+/// Number of keys. If it always equals the number of queries, it is the same IR value, so the compiler can use that.
 inline Tile keyCount(View k, View q, const AttentionConfig &cfg) { return cfg.unequalLengths ? k.dim(2) : q.dim(2); }
 
 /// Option GQA: the key head of query head `h`.
@@ -78,8 +78,8 @@ inline Tile diagonalOffset(Tile Tq, Tile Tk, const AttentionConfig &cfg) {
   return cfg.unequalLengths ? Tk - Tq : zeros(i64, {});
 }
 
-/// Option causal: query i sees keys j ≤ i + Tk − Tq. (BM, BN). Positions are counted from the block's origin, so that
-/// 32 bits hold them.
+/// Option causal: query i sees keys j ≤ i + Tk − Tq. (BM, BN). Positions are relative to the block's origin, so that
+/// they fit in 32 bits.
 inline Tile causalMask(Tile row, Tile col, Tile i, Tile j, const ScoreMask &mask, const AttentionConfig &cfg) {
   Tile limit = cfg.unequalLengths ? row - col + diagonalOffset(mask.Tq, mask.Tk, cfg) : row - col; // scalar
   return j - i <= cast(limit, i32);
@@ -129,7 +129,7 @@ inline Bounds visibleKeys(Tile row, View ranges, const ScoreMask &mask, const At
   if (!cfg.hasBounds)
     return keys;
   Bounds own = loadSpan(ranges, mask.b, row, cfg.bm);
-  if (cfg.drop == DropoutMode::random) // whose random numbers come in whole blocks
+  if (cfg.drop == DropoutMode::random) // random numbers are generated for whole blocks
     own.from = own.from / cfg.bn * cfg.bn;
   return {own.from, min(keys.to, own.to)};
 }
@@ -150,15 +150,15 @@ inline Bounds visibleQueries(Tile col, View columnRanges, const ScoreMask &mask,
 
 //===-- Dropout of the weights ----------------------------------------------------------------------------------===//
 
-/// The dropout arguments of a kernel, as it gets them.
+/// The dropout arguments of a kernel.
 struct WeightDropoutArgs {
   View site;
   Tile most, threshold, scale;
 };
 
-/// Dropout of attention weights, in terms of the rows of chances.h.
+/// Dropout of attention weights; rows are numbered as in chances.h.
 struct WeightDropout {
-  Tile key, head; // of the site; row number of head 0 of sequence b in the step. Only with random dropout
+  Tile key, head; // key of the site; (s · H), the index of head 0 of sequence b in the step. Only with random dropout
   Tile most, threshold, scale;
 };
 
@@ -180,7 +180,7 @@ inline std::optional<Tile> keptWeights(Tile row, Tile col, Tile h, const WeightD
   return kept(dropout.key, rows, unitsOf(dropout.most), col, cfg.bn, dropout.threshold); // (BM, BN)
 }
 
-/// Scales `x`, an element for each weight or a sum of them, as dropout scales kept weights.
+/// x times the scale of kept weights. x has an element for each weight, or for a sum of weights.
 inline Tile scaleKept(Tile x, const WeightDropout &dropout, const AttentionConfig &cfg) {
   return cfg.drop == DropoutMode::off ? x : x * dropout.scale;
 }

@@ -1,4 +1,4 @@
-// What the plans and registrations of flash and plain attention share: extents, checks of operands, configs, the order
+// Shared by the plans and registrations of flash and plain attention: extents, checks of operands, configs, the order
 // of programs, and the texts of arguments and fields.
 
 #pragma once
@@ -17,11 +17,11 @@ struct AttentionExtents {
 
 //===-- Checks and configs (attention_plan.cc) ------------------------------------------------------------------===//
 
-/// Checks the operands of attention, without lse where a plan has none, those of the mask, and the scale.
+/// Checks the operands of attention and of the mask, and the scale. `lse` is `{}` if a plan has none. Throws Error.
 AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
                              const TensorRef &o, const Operand &lse, const AttentionMask &mask, float scale);
 
-/// The config of a problem: the given tiles or the picked ones, completed by the flags that mask and extents require.
+/// The config of a problem: the given tile sizes, or else the picked ones, with the flags set for mask and extents.
 AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
                           const AttentionExtents &extents, const AttentionMask &mask);
 
@@ -30,7 +30,7 @@ void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const Arg 
 
 //===-- Masks on the host (attention_mask.cc) -------------------------------------------------------------------===//
 
-/// Checks dropout of the weights of these heads.
+/// Throws Error unless `dropout` fits attention weights of these extents.
 void expectWeights(const char *plan, const Dropout &dropout, const AttentionExtents &extents);
 
 /// The mask broadcast to (B, H, Tq, Tk); `other` without a mask.
@@ -41,10 +41,10 @@ TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, 
 /// Adapts picked tiles to dropout and to a byte mask.
 void adaptToOptions(AttentionConfig &picked, DropoutMode drop, bool isMasked);
 
-/// Adapts a forward config, picked and completed, to its options: the order of programs, occupancy, and registers.
+/// Adapts a picked forward config, with its flags set, to the options: order of programs, occupancy, and registers.
 void adaptForward(const Target &target, const AttentionExtents &extents, Type type, AttentionConfig &config);
 
-/// Whether a GPU launches the longest blocks of all heads first.
+/// Whether a GPU launches the blocks of queries with the most keys first, for all heads.
 bool takesLongestFirst(const Target &target, const AttentionExtents &extents, Type type, bool causal);
 
 /// Configs of the two launches of the backward pass.
@@ -61,8 +61,8 @@ struct TilePosition {
   Tile block, h, b; // scalars
 };
 
-/// The position of this program in attentionGrid(). With `longestFirst`, the last blocks of all heads come first,
-/// because they see most keys. Otherwise heads come one after the other.
+/// The position of this program in attentionGrid(). With `longestFirst`, the last blocks of all heads are launched
+/// first, because they see the most keys. Otherwise all blocks of a head are launched before the next head.
 inline TilePosition tilePosition(const AttentionConfig &cfg) {
   if (!cfg.longestFirst)
     return {program_id(0), program_id(1), program_id(2)};
@@ -80,10 +80,10 @@ inline Grid attentionGrid(const AttentionConfig &cfg, int64_t blocks, int64_t H,
 inline constexpr const char
     *aboutRanges = "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
     *aboutMask = "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0",
-    *aboutSite = "site (2) i64, read by chance: the key and the number of the first sequence",
-    *aboutMost = "most i64, queries and keys that a sequence may have",
-    *aboutThreshold = "threshold i64, of 65536 chances those that drop",
-    *aboutKeptScale = "kept_scale f32, what weights that are kept are multiplied by";
+    *aboutSite = "site (2) i64, read with random dropout: the key and the index of the first sequence",
+    *aboutMost = "most i64, the maximum number of queries and keys of a sequence",
+    *aboutThreshold = "threshold i64, the dropout probability times 65536",
+    *aboutKeptScale = "kept_scale f32, the factor of kept weights";
 
 /// The fields of the config.
 std::vector<Field> attentionFields();

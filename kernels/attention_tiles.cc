@@ -1,9 +1,9 @@
 // Tile sizes of flash attention: heuristics from shapes and the target's fixed properties. Results do not depend on the
 // tiles, except for rounding and the order of sums.
 //
-// The constants are in structs, each with its unit. `kiln-bench attention` measures the tiles of a CPU beside the
-// rate of products. `kiln-bench ptxas` prints registers and spills of the kernels of a step on a GPU, `kiln-bench
-// static` their instructions and predicted times, and `kiln-bench token` measures decoding.
+// The constants are in structs, each with its unit. `kiln-bench attention` measures the tiles of a CPU and compares
+// them with the rate of GEMMs. For the kernels of a step on a GPU, `kiln-bench ptxas` prints registers and spills, and
+// `kiln-bench static` instructions and predicted times. `kiln-bench token` measures decoding.
 
 #include "kernels/attention_plan.h"
 
@@ -12,8 +12,8 @@
 namespace kiln {
 
 namespace {
-/// Tiles on a CPU, in rows. A larger tile reads K and V less often, and in the backward pass, which keeps a block of
-/// keys, Q and dO. The operands and results of a product should stay in L1. Measured by `kiln-bench attention`.
+/// Tiles on a CPU, in rows. With a larger tile, K and V are read less often; in the backward pass, which keeps a block
+/// of keys, Q and dO are. The operands and results of a product should stay in L1. Measured by `kiln-bench attention`.
 struct CpuAttentionTiles {
   int64_t bm = 64, longBm = 128; // forward, up to and beyond `shortQueries`
   int64_t shortQueries = 512;    // queries
@@ -32,15 +32,15 @@ struct GpuAttentionTiles {
   int bm = 128, bn = 64;
   int wgmmaBm = 64;             // one warpgroup: it reads K and V from shared memory, and reuses no fragments
   int consumerBn = 32;          // consumer GPUs: their MMAs take so long that more iterations cost little
-  int leastRows = 16;           // of an MMA; a warp has at least so many
-  int64_t wideRowBytes = 128;   // with longer rows, fragments and output leave registers for 16 rows a warp only
+  int leastRows = 16;           // rows of an MMA, the minimum of a warp
+  int64_t wideRowBytes = 128;   // with longer rows, fragments and output leave registers for only 16 rows a warp
   int warps = 4, wideWarps = 8; // up to and beyond wideRowBytes
   int rowSumLanes = 8;          // a lane holds two of eight columns of scores, and adds its own
   int wgmmaCtas = 4;            // resident CTAs per SM: 128 registers a thread
   int wgmmaBackwardCtas = 3;    // of dQ: 168 registers a thread
-  int wgmmaKeysStages = 3;      // of dK, dV: products that add to them run on while the next iteration begins
+  int wgmmaKeysStages = 3;      // of dK, dV: products that add to them overlap with the next iteration
   int tightRows = 32;           // rows of a block if masks, dropout or GQA need registers
-  int tightestRows = 16;        // if several of them do, or operands are two numbers each
+  int tightestRows = 16;        // if several of them do, or each operand is split into two numbers
   int splitOperandKeys = 32;    // keys of a block with tf32x3, whose operands are two registers each
 };
 constexpr GpuAttentionTiles gpuTiling;
@@ -54,43 +54,45 @@ struct ExactAttentionTiles {
 };
 constexpr ExactAttentionTiles exactTiling;
 
-/// Decoding and split-KV. The constants of the CPU depend on no number of cores, so that results do not.
+/// Decoding and split-KV. The constants of the CPU do not depend on the number of cores, so results do not either.
 struct DecodeTiles {
   int bn = 64;                // keys of a block
-  int64_t leastBlocks = 4;    // CPU: blocks of keys that a part has at least
-  int64_t enoughPrograms = 8; // CPU: programs to aim for
+  int64_t leastBlocks = 4;    // CPU: minimum number of blocks of keys of a part
+  int64_t enoughPrograms = 8; // CPU: target number of programs
   double blockCycles = 600;   // GPU, estimate: latency of memory and arithmetic of a block
   double launchCycles = 4000; // GPU, estimate: a second launch
   int64_t ctasPerSm = 4;      // GPU: resident CTAs per SM
-  int64_t mostParts = 64;     // GPU
+  int64_t mostParts = 64;     // GPU: maximum number of parts
 };
 constexpr DecodeTiles decodeTiling;
 
-/// With so many keys a block, or a multiple, one Philox number serves eight weights of a row (chances.h).
+/// If the keys of a block are a multiple of this, one Philox number gives the random bits of eight weights (chances.h).
 constexpr int philoxKeys = 16;
-/// The most programs along a dimension of a GPU's grid, except along the first.
+/// Maximum number of programs along the second and third axis of a GPU's grid.
 constexpr int64_t mostPrograms = 65535;
 } // namespace
 
 //===-- Facts about a target ------------------------------------------------------------------------------------===//
 
-/// Whether tensor cores have no work, because products of f32 are exact.
+/// Whether the products are exact f32, so that tensor cores are not used.
 static bool isExact(Precision precision, Type type) { return type == f32 && precision == Precision::ieee; }
 
-/// Whether warpgroups (wgmma) read the right operands of their products, with rows of `D` elements, from shared memory.
+/// Whether products use warpgroups (wgmma), which read right operands with rows of `D` elements from shared memory.
 static bool usesWarpgroups(const GpuFacts &gpu, int64_t D, Type type) {
   const auto isPowerOf2 = (D & (D - 1)) == 0;
   return gpu.architecture == 90 && bytesOf(type) == 2 && isPowerOf2 && D >= 16 && D <= 64;
 }
 
-/// Whether each warp uses tensor cores by itself, with all operands in registers. Masks then take scarce registers.
+/// Whether each warp uses tensor cores separately (mma), with all operands in registers. Registers for masks are then
+/// scarce.
 static bool usesWarps(const Target &target, const AttentionConfig &config, int64_t D, Type type) {
   return target.visit(
       [](const CpuFacts &) { return false; },
       [&](const GpuFacts &gpu) { return !isExact(config.precision, type) && !usesWarpgroups(gpu, D, type); });
 }
 
-/// Whether tensor cores take longer than more iterations cost. Blocks may then be smaller, so that nothing is spilled.
+/// Whether tensor cores are the bottleneck. More iterations then cost little, so blocks can be smaller and nothing is
+/// spilled.
 static bool hasSlowTensorCores(const Target &target, const AttentionConfig &config, Type type) {
   return target.visit([](const CpuFacts &) { return false; },
                       [&](const GpuFacts &gpu) { return gpu.isForGraphics() && !isExact(config.precision, type); });
@@ -101,9 +103,9 @@ static int keysOfBlock(const AttentionConfig &config) {
   return config.precision == Precision::tf32x3 ? std::min(config.bn, gpuTiling.splitOperandKeys) : config.bn;
 }
 
-/// CTAs start in order, and a long one that starts last keeps the other SMs waiting. With the longest first, keys and
-/// values of all heads are in use at once and must fit the L2 cache. If they do not fit, there are so many programs
-/// that the last ones matter little.
+/// CTAs start in order. If a long one starts last, other SMs are idle at the end. With the longest first, keys and
+/// values of all heads are in use at the same time and must fit in the L2 cache. If they do not fit, there are so many
+/// programs that the last ones take a small part of the time.
 bool takesLongestFirst(const Target &target, const AttentionExtents &e, Type type, bool causal) {
   const int64_t bytes = 2 * e.B * e.Hk * e.Tk * e.D * bytesOf(type);
   return target.visit([](const CpuFacts &) { return false; },
@@ -115,8 +117,8 @@ bool takesLongestFirst(const Target &target, const AttentionExtents &e, Type typ
 
 //===-- Tiles of one shape --------------------------------------------------------------------------------------===//
 
-/// CPU: tiles of about bm queries and about bn keys that split the sequences evenly, so that little of the last tile is
-/// out of bounds. They are multiples of `unit` if there are as many rows.
+/// CPU: tiles of about bm queries and about bn keys that divide the sequences evenly, so that little of the last tile
+/// is out of bounds. They are multiples of `unit`, unless the sequence is shorter.
 static AttentionConfig cpuTiles(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) {
   const auto evenly = [](int64_t about, int64_t T) {
     if (T < cpuTiling.unit)
@@ -142,7 +144,7 @@ static AttentionConfig exactTiles(const GpuFacts &gpu, int64_t T, int64_t D) {
   return config;
 }
 
-/// GPU, forward: the queries and the stages of keys and values fit shared memory.
+/// GPU, forward: the queries and the stages of keys and values fit in shared memory.
 static AttentionConfig forwardTiles(const GpuFacts &gpu, int64_t Tq, int64_t Tk, int64_t D, Type type) {
   AttentionConfig config{.bm = gpuTiling.bm,
                          .bn = gpuTiling.bn,
@@ -164,9 +166,9 @@ static AttentionConfig forwardTiles(const GpuFacts &gpu, int64_t Tq, int64_t Tk,
   return config;
 }
 
-/// GPU, backward: 64 rows of both, 16 rows a warp. Scores and their gradients, left operands of the next products, then
-/// stay in registers. Wider rows do not fit: keys, values and both of their gradients are held beside the queries, of
-/// which there are fewer then.
+/// GPU, backward: blocks of 64 queries and 64 keys, 16 rows a warp. Scores and their gradients are left operands of the
+/// next products, and then stay in registers. With wider rows, registers do not suffice for keys, values and both of
+/// their gradients together with so many queries; the block then has fewer queries.
 static AttentionConfig backwardTiles(const GpuFacts &gpu, int64_t T, int64_t D, Type type) {
   AttentionConfig config;
   if (bytesOf(type) > 2 || D > 64) {
@@ -184,7 +186,7 @@ static AttentionConfig backwardTiles(const GpuFacts &gpu, int64_t T, int64_t D, 
   return config;
 }
 
-/// A single query where no tensor cores multiply: the other queries of a block would be wasted.
+/// A single query, without tensor cores: in a larger block, the other rows would be padding.
 static AttentionConfig decodeTiles(int64_t Tk) {
   AttentionConfig config = {.bm = 1, .bn = decodeTiling.bn, .warps = gpuTiling.warps, .decode = true};
   while (config.bn > gpuTiling.leastRows && config.bn / 2 >= Tk)
@@ -197,7 +199,7 @@ static AttentionConfig decodeTiles(int64_t Tk) {
 AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type type,
                               const std::optional<int64_t> &keys) {
   int64_t Tk = keys.value_or(Tq);
-  if (target.elastic) // one choice for all pairs of lengths of which the longer is in a bucket
+  if (target.elastic) // dynamic shapes: one config for all pairs of lengths whose maximum is in one bucket
     Tk = Tq = target.lengthBucket(std::max(Tq, Tk));
   const Precision precision = target.precisionOf(type);
   const bool exactly = isExact(precision, type);
@@ -217,8 +219,8 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
   return config;
 }
 
-/// The number of parts with the fewest modelled cycles. Programs run in waves of as many as all SMs hold; a wave takes
-/// as long as the blocks of one part, and more than one part takes a second launch.
+/// The number of parts with the fewest modelled cycles. Programs run in waves; a wave has as many programs as all SMs
+/// hold, and takes the time of the blocks of one part. With more than one part there is a second launch.
 static int gpuKvSplits(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
   int best = 1;
   double least = 0;
@@ -254,9 +256,9 @@ void adaptToOptions(AttentionConfig &picked, DropoutMode drop, bool isMasked) {
     picked.warps = std::clamp(picked.bm / gpuTiling.leastRows, picked.warps, 2 * picked.warps);
 }
 
-/// Fewer keys a block where masks, dropout or GQA need registers, so that nothing is spilled (`kiln-bench ptxas`).
-/// Two-byte types have the largest MMAs, and split operands take two registers each. With dropout many keys share a
-/// Philox number, so more keys are worth more.
+/// Fewer keys in a block if masks, dropout or GQA need registers, so that nothing is spilled (`kiln-bench ptxas`).
+/// Two-byte types have the largest MMAs, and split operands take two registers each. With dropout, more keys in a block
+/// are better, because several keys share a Philox number.
 static void leaveRegisters(AttentionConfig &config, Type type) {
   const bool drops = config.drop == DropoutMode::random, isSmall = bytesOf(type) <= 2;
   if (drops && !isSmall)
@@ -280,7 +282,7 @@ void adaptForward(const Target &target, const AttentionExtents &extents, Type ty
 AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t D, Type type,
                                       const std::optional<int64_t> &keys) {
   int64_t Tk = keys.value_or(Tq);
-  if (target.elastic) // as forward
+  if (target.elastic) // as in the forward pass
     Tk = Tq = target.lengthBucket(std::max(Tq, Tk));
   const int64_t longest = std::max(Tq, Tk);
   AttentionConfig config = target.visit(
@@ -291,13 +293,14 @@ AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t 
       [=](const GpuFacts &gpu) { return backwardTiles(gpu, longest, D, type); });
   config.precision = target.precisionOf(type);
   config.bn = keysOfBlock(config);
-  if (isSplit(config.precision) && D <= 64) // registers limit such a program, so shared memory is left for a stage more
+  if (isSplit(config.precision) &&
+      D <= 64) // registers limit the occupancy, so shared memory suffices for another stage
     config.stages = 3;
   config.unequalLengths = target.elastic;
   return config;
 }
 
-/// Ranges, dropout and a loop over heads take registers: fewer scores are held beside them (`kiln-bench ptxas`).
+/// Ranges, dropout and a loop over heads take registers, so a block has fewer scores then (`kiln-bench ptxas`).
 BackwardConfigs pickBackwardLaunches(const Target &target, const AttentionConfig &config, int64_t D, Type type) {
   BackwardConfigs launches = {config, config};
   auto &[queries, keys] = launches;
@@ -319,7 +322,7 @@ BackwardConfigs pickBackwardLaunches(const Target &target, const AttentionConfig
   if ((isSplit(config.precision) && (isFull || isSlow || config.hasBounds)) || (isSlow && config.group > 1) ||
       (isTight && isFull))
     keys.bm = std::min(config.bm, gpuTiling.tightestRows);
-  if (config.group > 1) // whose loop over heads leaves no register for one more stage
+  if (config.group > 1) // the loop over heads leaves no registers for a third stage
     keys.stages = std::min(config.stages, 2);
   return launches;
 }

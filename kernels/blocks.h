@@ -1,4 +1,4 @@
-// Default tile sizes for kernels whose only choice is the number of elements or rows a program.
+// Default tile sizes for kernels whose config is only the number of elements or rows of a program.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace kiln {
 
-/// Elements a program, of n. On a CPU `onCpu`, so that fetching the next program is cheap in comparison. On a GPU 8
-/// elements a thread of 4 warps (16 bytes of bf16), and fewer if SMs would be idle.
+/// Number of elements of a program, of n in all. On a CPU it is `onCpu`, large enough to hide the cost of starting a
+/// program. On a GPU it is 8 elements for each thread of 4 warps (16 bytes of bf16), or fewer if SMs would be idle.
 inline int pickBlock(const Target &target, int64_t n, int onCpu) {
   return target.visit([=](const CpuFacts &) { return onCpu; },
                       [=](const GpuFacts &gpu) {
@@ -19,17 +19,18 @@ inline int pickBlock(const Target &target, int64_t n, int onCpu) {
                       });
 }
 
-/// Rows a program. On a CPU `onCpu`, so that fetching the next program is cheap in comparison. On a GPU one row, which
-/// all threads share.
+/// Number of rows of a program. On a CPU it is `onCpu`, large enough to hide the cost of starting a program. On a GPU
+/// it is one row, which all threads share.
 inline int pickRows(const Target &target, int onCpu) {
   return target.visit([=](const CpuFacts &) { return onCpu; }, [](const GpuFacts &) { return 1; });
 }
 
-/// The widest row that one warp holds, 64 elements a lane, and reduces without waiting for other warps.
+/// The longest row that one warp holds (64 elements a lane), so that it reduces the row without waiting for other
+/// warps.
 inline constexpr int64_t mostOfWarp = 2048;
 
-/// Rows a program of a kernel that reduces each row of C elements. On a GPU one for each of four warps, and more if
-/// rows are short, so that a lane loads 16 bytes at a time.
+/// Number of rows of a program, for a kernel that reduces each row of C elements. On a GPU each of four warps has one
+/// row. It has more if rows are short, so that a lane loads 16 bytes at a time.
 inline int pickWholeRows(const Target &target, int onCpu, int64_t C) {
   return target.visit([=](const CpuFacts &) { return onCpu; },
                       [=](const GpuFacts &) {

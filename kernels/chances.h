@@ -17,8 +17,8 @@
 
 namespace kiln {
 
-/// How kept elements are scaled. Inverted dropout divides them by the keep probability. Plain dropout leaves them and
-/// multiplies by the keep probability in evaluation.
+/// How kept elements are scaled. Inverted dropout divides them by the keep probability. Plain dropout does not change
+/// them, and multiplies by the keep probability in evaluation.
 enum class DropoutKind { inverted, plain };
 /// Names of the kinds, in the order of the enumeration.
 inline const std::vector<std::string> dropoutKindNames = {"inverted", "plain"};
@@ -30,9 +30,9 @@ struct DropoutRate {
   double asked = 0; // at least 0 and below 1
   DropoutKind kind = DropoutKind::inverted;
 
-  /// Dropped values out of 65536.
+  /// The dropout probability times 65536, rounded.
   int64_t threshold() const;
-  /// The keep probability, exactly.
+  /// The keep probability, 1 − threshold / 65536.
   double share() const { return 1 - static_cast<double>(threshold()) / 65536; }
   /// Multiplies the kept elements.
   double scale() const { return kind == DropoutKind::inverted ? 1 / share() : 1; }
@@ -43,7 +43,8 @@ struct DropoutRate {
 /// Throws Error unless the probability is at least 0 and below 1.
 void verify(const DropoutRate &rate);
 
-/// Dropout at one site in one micro-batch, as plans take it. Values that change from step to step are in device memory.
+/// Dropout at one site in one micro-batch, an argument of plans. Values that change from step to step are in device
+/// memory.
 struct Dropout {
   DropoutRate rate;
   /// (2) i64: the key of the site in this step, and the index in the step of the micro-batch's first sequence. Without
@@ -64,7 +65,7 @@ struct DropoutArgs {
   View site;
   Tile time, most, threshold, scale;
 };
-/// Appends these five arguments to a launch. `unused` stands for the tensor if the kernel does not read it.
+/// Appends these five arguments to a launch. `unused` is passed as the tensor if the kernel does not read it.
 void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused);
 /// Throws Error unless `site`, if given, is (2) i64, and the N rows are whole sequences.
 void expectDropout(const char *plan, const Dropout &dropout, int64_t N);

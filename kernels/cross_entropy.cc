@@ -252,7 +252,7 @@ static std::vector<Field> fields() {
           field("rows", &CrossEntropyConfig::rows, "rows a program"),
           field("warps", &CrossEntropyConfig::warps, "of a program on a GPU"),
           field("padded", &CrossEntropyConfig::padded, "logits go on behind their V columns"),
-          field("whole", &CrossEntropyConfig::whole, "a tile is a whole row, which is read and written once"),
+          field("whole", &CrossEntropyConfig::whole, "a tile is a whole row, read and written once"),
           field("scaled", &CrossEntropyConfig::scaled, "the gradient is multiplied by loss_scale too"),
           field("smoothed", &CrossEntropyConfig::smoothed, "a part of a target is shared by all columns"),
           field("counted", &CrossEntropyConfig::counted, "hits are written")};

@@ -18,9 +18,10 @@ static void dropout(View x, View out, View site, Tile time, Tile most, Tile thre
 
 const Kernel dropoutKernel =
     kernel("dropout", dropout,
-           {"x (N, C)", "out (N, C), of x what is kept, times the scale",
-            "site (2) i64, the key and the number of the first sequence", "time i64, rows of a sequence",
-            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop", "scale f32"},
+           {"x (N, C)", "out (N, C), kept elements of x times the scale, 0 elsewhere",
+            "site (2) i64, the key and the index of the first sequence", "time i64, rows of a sequence",
+            "most i64, the maximum number of rows of a sequence", "threshold i64, the dropout probability times 65536",
+            "scale f32"},
            {field("rows", &DropoutConfig::rows, "rows of a tile"),
             field("columns", &DropoutConfig::columns, "columns of a tile"),
             field("drop", &DropoutConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});

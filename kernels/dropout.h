@@ -1,4 +1,4 @@
-// Dropout as a kernel of its own, for places without a GEMM before them, such as gradients on their way back.
+// Dropout as a separate kernel, where no GEMM precedes that could apply it in its epilogue. Gradients are an example.
 
 #pragma once
 

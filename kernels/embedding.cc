@@ -83,7 +83,7 @@ static const std::vector<Field> &configFields() {
   static const std::vector<Field> fields = {
       field("rows", &EmbeddingConfig::rows, "rows a program"),
       field("block", &EmbeddingConfig::block, "rows that token_gradient gathers at once"),
-      field("accumulate", &EmbeddingConfig::accumulate, "adds to what the gradients hold"),
+      field("accumulate", &EmbeddingConfig::accumulate, "adds to the present values of the gradients"),
       field("scaled", &EmbeddingConfig::scaled, "token_gradient multiplies by its scale")};
   return fields;
 }
@@ -102,9 +102,9 @@ const Kernel embeddingSumKernel =
     kernel("embedding_sum", embeddingSum,
            {"tokens (N) i32, −1 for none", "wte (V, C), a row for each token", "positions (N) i32, read when given",
             "wpe (P, C), a row for each position", "out (N, C)", "T i64, positions of a sequence",
-            "scale f32, of the tokens' rows", "site (2) i64, the key of dropout and the number of the first sequence",
-            "time i64, rows of a sequence", "most i64, rows that a sequence may have",
-            "threshold i64, of 65536 chances those that drop", "dropScale f32, what kept numbers are multiplied by"},
+            "scale f32, of the tokens' rows", "site (2) i64, the key of dropout and the index of the first sequence",
+            "time i64, rows of a sequence", "most i64, the maximum number of rows of a sequence",
+            "threshold i64, the dropout probability times 65536", "dropScale f32, the factor of kept elements"},
            sumFields());
 const Kernel tokenGradientKernel =
     kernel("token_gradient", tokenGradient,

@@ -1,8 +1,8 @@
 // Token and position embedding: the forward pass gathers rows, the backward pass sums them in a fixed order.
 //
-// The backward pass walks an index that the data loader prepares: for each token of the batch, the positions where it
-// occurs, in ascending order. One program sums the rows of one token, so no two programs write one row. It needs no
-// atomics, and two runs agree to the bit.
+// The backward pass uses an index that the data loader prepares. It lists, for each token of the batch, the positions
+// where it occurs, in ascending order. One program sums the rows of one token, so no two programs write one row. It
+// needs no atomics, and two runs agree bit for bit.
 
 #pragma once
 
@@ -17,7 +17,7 @@ struct EmbeddingConfig {
   bool scaled = false;     // multiplies a token's gradient by a scale; set by the plan
 };
 
-/// Which rows of a position table are added: none, row n mod T, or given ones.
+/// The rows of the position table that are added: none, row n mod T, or given ones.
 enum class Places { none, in_order, given };
 /// Names of the values, in the order of the enumeration.
 inline const std::vector<std::string> placesNames = {"none", "in_order", "given"};
@@ -50,7 +50,7 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
 struct EmbeddingTerms {
   float scale = 1;                         // multiplies the token rows
   std::optional<TensorRef> places = {};    // (T', C), the position table
-  std::optional<TensorRef> positions = {}; // (N) i32, rows of it; −1 adds nothing; default: row n mod T
+  std::optional<TensorRef> positions = {}; // (N) i32, rows of `places`; −1 adds nothing; default: row n mod T
   std::optional<Dropout> dropout = {};     // of the sum
 };
 
@@ -66,7 +66,7 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
                        bool accumulate, const std::optional<EmbeddingConfig> &config = {}, float scale = 1);
 
 /// dwpe[t] (+)= Σ_b dout[b · T + t], in the order of the batch. dout (B · T, C), dwpe (T', C) with T' ≥ T. Rows from T
-/// on are set to 0, or left alone with `accumulate`.
+/// on are set to 0; with `accumulate` they do not change.
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
                           bool accumulate, const std::optional<EmbeddingConfig> &config = {});
 

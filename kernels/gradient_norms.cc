@@ -47,7 +47,7 @@ const Kernel gradientSquaresKernel =
            groupFields());
 const Kernel gradientNormsKernel = kernel("gradient_norms", gradientNorms,
                                           {"partials (P) f32", "firsts (G + 1) i64, where each group's chunks begin",
-                                           "record (16) f32, with what unscales", "norms (G) f32"},
+                                           "record (16) f32, with the factor 1 / loss scale", "norms (G) f32"},
                                           groupFields());
 
 GroupChunks chunksOf(std::vector<GroupRange> ranges, int64_t groups, int64_t chunk) {

@@ -4,7 +4,7 @@
 //     mean = Σ x / C      var = Σ (x − mean)² / (C − ddof)      rstd = 1 / √(var + ε)      x̂ = (x − mean) · rstd
 //     y = x̂ · gamma + beta
 //
-// Backward, with g = dy · gamma, and q = C / (C − ddof), which is 1 for the usual variance:
+// Backward, with g = dy · gamma and q = C / (C − ddof). For the population variance, ddof = 0 and q = 1:
 //
 //     dx = (g − mean(g) − x̂ · mean(g · x̂) · q) · rstd      dgamma = Σ_n dy · x̂      dbeta = Σ_n dy
 //
@@ -13,11 +13,11 @@
 //     xhat          (BN, C)    x̂, the normalised rows           g          (BN, C)    gradient of x̂
 //     mean, rstd    (BN)       statistics of the rows           n          scalar     first row of a tile
 //
-// A program has a few rows, as tiles of exactly their width C, which stay in L1 or in registers between the passes over
-// them. normalise() and rowGradient() are the algorithms; their options follow as functions: reciprocalDeviation() (ε
-// outside the root, ε = 0), scaleAndShift() (affine) and correctForEpsOutside() (ε outside the root, backward). The
-// sums over rows use no atomics: each program of the backward pass writes one partial row, and a second launch adds
-// these in order.
+// A program has a few rows. Their tiles have exactly the width C and stay in the L1 cache or in registers between the
+// passes over a row. normalise() and rowGradient() are the algorithms. Their options follow as functions:
+// reciprocalDeviation() (ε outside the root, ε = 0), scaleAndShift() (affine) and correctForEpsOutside() (ε outside the
+// root, backward). The sums over rows use no atomics: each program of the backward pass writes one partial row, and a
+// second launch adds the partial rows in order.
 
 #include "kernels/layernorm.h"
 #include "kernels/blocks.h"
@@ -36,8 +36,8 @@ struct NormArgs {
   Tile epsilon;
 };
 
-/// Constants of the heuristics. The numbers of CTAs per SM are those that registers leave room for, as `kiln-bench
-/// ptxas` prints them; `kiln-bench layernorm` measures a CPU.
+/// Constants of the heuristics. Registers limit the number of CTAs per SM; `kiln-bench ptxas` prints the limit.
+/// `kiln-bench layernorm` measures a CPU.
 struct LayerNormTiles {
   int cpuRows = 4;                                           // rows a program, forward, on a CPU
   int64_t narrowC = 768, wideC = 1024, widestC = 2048;       // elements of a row
@@ -58,7 +58,7 @@ static Tile scaleAndShift(Tile xhat, View gamma, View beta);
 static void normalise(Tile x, Tile n, const NormArgs &to, const LayerNormConfig &cfg) {
   const int64_t C = x.extent(1);
 
-  // 1. Mean and variance: of centred values, because E[x²] − mean² cancels.
+  // 1. Mean and variance. The variance sums centred values, because E[x²] − mean² loses digits by cancellation.
   Tile mean = sum(x) / C;                                     // (BN)
   Tile centred = x - unsqueeze(mean, -1);                     // (BN, C)
   Tile variance = sum(centred * centred) / (C - cfg.ddof);    // (BN)
@@ -95,7 +95,7 @@ static void layernorm(View x, View gamma, View beta, View out, View mean, View r
   normalise(row, n, {gamma, beta, out, mean, rstd, epsilon}, cfg);
 }
 
-/// sum = x + delta; out = LayerNorm(sum), of the sum as it is stored.
+/// sum = x + delta, rounded to its type; out = LayerNorm(sum).
 static void residualLayernorm(View x, View delta, View gamma, View beta, View sum, View out, View mean, View rstd,
                               Tile epsilon, LayerNormConfig cfg) {
   const Shape block = {cfg.rows, width({x, delta, cfg.affine ? gamma : x, cfg.affine ? beta : x, sum, out})};
@@ -109,8 +109,8 @@ static void residualLayernorm(View x, View delta, View gamma, View beta, View su
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
 
-/// Option ε outside the root: q is multiplied by 1 / (1 − ε · rstd), because 1 − ε · rstd is the share of the deviation
-/// in 1 / rstd. Without a deviation x̂ is 0. gxMean and rstd (BN, 1).
+/// Option ε outside the root: 1 / rstd = σ + ε, so σ · rstd = 1 − ε · rstd. The derivative of σ divides q by this
+/// factor. If σ = 0, then x̂ = 0 and the term is 0. gxMean and rstd (BN, 1).
 static Tile correctForEpsOutside(Tile gxMean, Tile epsilon, Tile rstd) {
   Tile deviation = 1.0 - epsilon * rstd; // (BN, 1)
   return where(deviation > 0.0, gxMean / deviation, 0.0);
@@ -139,7 +139,7 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
   Tile dscale = zeros(f32, block), dshift = zeros(f32, block); // (BN, C), carried through the loop
 
   for (Tile n : range(begin, end, cfg.block)) {
-    // 1. x̂ again. Rows past the end are zeros and add nothing.
+    // 1. Recompute x̂. Rows past the end are zeros and add nothing.
     Tile mu = unsqueeze(load(mean, {n}, {cfg.block}), -1);    // (BN, 1)
     Tile r = unsqueeze(load(rstd, {n}, {cfg.block}), -1);     // (BN, 1)
     Tile xhat = (cast(load(x, {n, 0}, block), f32) - mu) * r; // (BN, C)
@@ -169,19 +169,19 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
 static std::vector<Field> forwardFields() {
   return {field("rows", &LayerNormConfig::rows, "rows a program").among({1, 2, 4, 8, 16, 32}),
           field("min_ctas_per_sm", &LayerNormConfig::minCtasPerSm, "minimum resident CTAs per SM"),
-          field("ddof", &LayerNormConfig::ddof, "what the variance's divisor is less than the width"),
+          field("ddof", &LayerNormConfig::ddof, "delta degrees of freedom: the variance divides by C - ddof"),
           field("eps_outside_sqrt", &LayerNormConfig::epsOutsideSqrt, "epsilon is added to the root"),
           field("eps_is_zero", &LayerNormConfig::epsIsZero, "epsilon is 0: rows without variance become zeros"),
           field("affine", &LayerNormConfig::affine, "times gamma, plus beta")};
 }
 static std::vector<Field> backwardFields() {
   return {field("block", &LayerNormBackwardConfig::block, "rows a tile"),
-          field("rows", &LayerNormBackwardConfig::rows, "rows a program, which leaves one partial row of the sums"),
+          field("rows", &LayerNormBackwardConfig::rows, "rows a program; it writes one partial row of each sum"),
           field("min_ctas_per_sm", &LayerNormBackwardConfig::minCtasPerSm, "minimum resident CTAs per SM"),
-          field("accumulate", &LayerNormBackwardConfig::accumulate, "adds to what dx holds, or residual"),
+          field("accumulate", &LayerNormBackwardConfig::accumulate, "adds the present values of dx, or residual"),
           field("separate_residual", &LayerNormBackwardConfig::separateResidual,
                 "adds residual, which is other memory than dx"),
-          field("ddof", &LayerNormBackwardConfig::ddof, "what the variance's divisor is less than the width"),
+          field("ddof", &LayerNormBackwardConfig::ddof, "delta degrees of freedom: the variance divides by C - ddof"),
           field("eps_outside_sqrt", &LayerNormBackwardConfig::epsOutsideSqrt, "epsilon was added to the root"),
           field("affine", &LayerNormBackwardConfig::affine, "with gamma and the sums")};
 }
@@ -203,15 +203,16 @@ const Kernel layernormBackwardKernel = kernel(
 
 //===-- Configs -------------------------------------------------------------------------------------------------===//
 
-/// On a GPU a warp has a row or several (blocks.h), and an SM as many programs as registers leave room for.
+/// On a GPU, a warp has one row or several (blocks.h), and an SM has as many programs as its registers permit.
 LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type) {
   const int ctas = type != f32 && C <= tiling.narrowC ? tiling.narrowCtas : C <= tiling.wideC ? tiling.wideCtas : 0;
   return {.rows = pickWholeRows(target, tiling.cpuRows, C),
           .minCtasPerSm = target.visit([](const CpuFacts &) { return 0; }, [=](const GpuFacts &) { return ctas; })};
 }
 
-/// On a GPU one program for each CTA that all SMs hold at a time. A tile has a row for each of four warps, or two or
-/// one that they share, because a lane holds four values for each element of a row.
+/// On a GPU, there is one program for each CTA that all SMs hold at a time. A tile has one row for each of the four
+/// warps. Wider rows use tiles of two rows or of one, shared by the warps, because a lane holds four values for each
+/// element of a row.
 LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C, Type type) {
   N = target.bucket(N);
   return target.visit(
@@ -227,12 +228,12 @@ LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, i
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
-/// An operand that only an affine LayerNorm has.
+/// The tensor as an operand if LayerNorm is affine, otherwise no operand.
 static Operand ifAffine(const LayerNormOptions &options, const TensorRef &tensor) {
   return options.affine ? Operand(tensor) : Operand();
 }
 
-/// Checks ε and ddof.
+/// Throws Error unless ε ≥ 0, and ddof is 0 or 1 and below the width.
 static void expectOptions(const char *plan, const TensorRef &x, const LayerNormOptions &options) {
   if (!(options.epsilon >= 0))
     throw Error("'" + std::string(plan) + "': expected 'epsilon' to be at least 0, but got " +
@@ -298,7 +299,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
     throw Error("'layernorm_backward': expected 'rows' to be a multiple of 'block', but got " +
                 std::to_string(chosen.rows) + " and " + std::to_string(chosen.block));
 
-  // One partial row a program; the second launch adds them in the order of the programs.
+  // Each program writes one partial row. The second launch adds these rows in the order of the programs.
   const int64_t C = x.extents[1], P = cdiv(x.extents[0], chosen.rows), bytes = target.rowsApart(P) * C * bytesOf(f32);
   chosen.accumulate = accumulate.dx;
   chosen.separateResidual = accumulate.residual && accumulate.residual->data != dx.data;

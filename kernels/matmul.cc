@@ -2,17 +2,18 @@
 //
 //     C = epilogue(op(A) · op(B))        op(X) = X or Xᵀ        sums in f32 (i8: i32)
 //
-// A program computes a tile (BM, BN) of C. It iterates over K in steps of BK, and adds a product of two tiles in each.
+// A program computes a tile (BM, BN) of C. It iterates over K in steps of BK, and each iteration adds a product of two
+// tiles to the accumulator.
 //
 //     symbol    shape        meaning                          symbol    shape       meaning
 //     a, b      (BM, BK),    tiles of op(A) and op(B)         m, n      scalars     first row and column of the tile
 //               (BK, BN)                                      k         scalar      position along K
-//     acc       (BM, BN)     accumulator                      y         (BM, BN)    the finished sums
+//     acc       (BM, BN)     accumulator                      y         (BM, BN)    accumulator after the loop
 //
-// product() is the algorithm, and each kernel below adds its epilogue to it. The options are functions: skinnyProduct()
-// (k_unroll: few rows of A, GEMV), tileOrigin() (the order of programs), roundToStored() (an activation that backward
-// recomputes) and storeColumnSums() (the bias gradient). matmul_plan.cc has checks and launches; matmul_cpu.cc and
-// matmul_gpu.cc choose tiles.
+// product() is the algorithm; each kernel below adds its epilogue. The options are functions: skinnyProduct()
+// (k_unroll: few rows of A, GEMV), tileOrigin() (grouped order of programs), roundToStored() (an activation that the
+// backward pass recomputes) and storeColumnSums() (the bias gradient). matmul_plan.cc has checks and launches.
+// matmul_cpu.cc and matmul_gpu.cc choose tile sizes.
 
 #include "kernels/matmul.h"
 #include "kernels/gelu.h"
@@ -38,12 +39,12 @@ static Tile product(View A, View B, Tile m, Tile n, Tile begin, Tile end, Tile a
 
 //===-- Options -------------------------------------------------------------------------------------------------===//
 
-/// Option k_unroll: product() for a few rows of A, elementwise. Each row has P accumulators for each column, which sum
-/// every P-th step of K and are added at the end. The rows are separate tiles, so that a thread needs few elements of
-/// each.
+/// Option k_unroll: product() for a few rows of A, with elementwise operations instead of dot(). Each element of C has
+/// P partial sums. Each of them covers every P-th position of K; the P sums are added after the loop. Each row of A has
+/// its own accumulator tile, so that a thread holds few elements of each tile.
 static Tile skinnyProduct(View A, View B, Tile m, Tile n, const MatmulConfig &cfg) {
   const int64_t BM = cfg.bm, BN = cfg.bn, P = cfg.kUnroll;
-  const int axis = cfg.tb ? -1 : 0; // of the P steps of K in a tile of B
+  const int axis = cfg.tb ? -1 : 0; // the axis of a tile of B that has the P positions of K
   std::vector<Tile> acc(BM);
   for (Tile &row : acc)
     row = zeros(f32, cfg.tb ? Shape{BN, P} : Shape{P, BN}); // (P, BN), or transposed as B is
@@ -72,9 +73,10 @@ struct TileOrigin {
 };
 } // namespace
 
-/// The tile of this program, in grouped order. The grid is (row tiles of a band, column tiles, bands): programs that
-/// run at the same time read few rows of A and few columns of B, which then come from a GPU's L2 cache. A band has at
-/// most mostRows row tiles, and a grid at most mostBands bands, so the compiler knows that no position is negative.
+/// The tile of this program, in grouped order (GROUP_M in Triton's matmul tutorial). The grid is (row tiles of a band,
+/// column tiles, bands). So concurrent programs share few rows of A and few columns of B, which stay in a GPU's L2
+/// cache. A band has at most mostRows row tiles, and a grid at most mostBands bands. With these limits the
+/// compiler can prove that no position is negative.
 static TileOrigin tileOrigin(const MatmulConfig &cfg) {
   Tile row = min(program_id(2), mostBands) * min(num_programs(0), mostRows) + program_id(0);
   return {row * cfg.bm, program_id(1) * cfg.bn};
@@ -91,10 +93,11 @@ static Tile product(View A, View B, Tile m, Tile n, const MatmulConfig &cfg) {
   return product(A, B, m, n, zeros(i64, {}), K, zeros(accumulatorType(A), {cfg.bm, cfg.bn}), cfg);
 }
 
-/// A tile of a matrix or a piece of a vector, in f32.
+/// A block of a matrix or vector, converted to f32.
 static Tile loadFloat(View view, Offsets at, Shape shape) { return cast(load(view, at, shape), f32); }
 
-/// y rounded to C's type: the argument of an activation whose backward pass recomputes it from the stored value.
+/// y rounded to C's type. The backward pass recomputes the activation from the stored, rounded value, so the forward
+/// pass applies it to that value too.
 static Tile roundToStored(Tile y, View C) { return cast(cast(y, C.type()), f32); }
 
 //===-- Kernels: the product and an epilogue --------------------------------------------------------------------===//
@@ -143,7 +146,7 @@ static void matmulGeluBackward(View A, View B, View preact, View C, MatmulConfig
   store(C, {m, n}, cast(y * derivative, C.type()));
 }
 
-/// C = residual + drop(activation(op(A) · op(B) + bias)), each if the config has it.
+/// C = residual + drop(activation(op(A) · op(B) + bias)). The config enables each of the four.
 static void matmulLinear(View A, View B, View bias, View preact, View residual, View C, View site, Tile time, Tile most,
                          Tile threshold, Tile scale, MatmulConfig cfg) {
   const auto [m, n] = tileOrigin(cfg);
@@ -161,7 +164,7 @@ static void matmulLinear(View A, View B, View bias, View preact, View residual, 
   store(C, {m, n}, cast(y, C.type()));
 }
 
-/// C = (op(A) · op(B)) ∘ activation' ∘ mask · scale.
+/// C = (op(A) · op(B)) ∘ activation'(from) ∘ mask · scale, where mask and scale are those of dropout.
 static void matmulLinearBackward(View A, View B, View from, View C, View site, Tile time, Tile most, Tile threshold,
                                  Tile scale, MatmulConfig cfg) {
   const auto [m, n] = tileOrigin(cfg);
@@ -174,8 +177,8 @@ static void matmulLinearBackward(View A, View B, View from, View C, View site, T
 
 //===-- Weight gradients ----------------------------------------------------------------------------------------===//
 
-/// Option store_bias_grad: db[s] (+)= Σ_k dy[k], by the programs of the first row of tiles, which have just read these
-/// columns.
+/// Option store_bias_grad: db[s] (+)= Σ_k dy[k]. Only the programs of the first row of tiles do this; they have just
+/// read these columns of dy.
 static void storeColumnSums(View dy, View db, Tile s, Tile m, Tile n, Tile begin, Tile end, const MatmulConfig &cfg) {
   const int64_t BN = cfg.bn, BK = cfg.bk;
   if_(m == 0, [&] {
@@ -188,13 +191,13 @@ static void storeColumnSums(View dy, View db, Tile s, Tile m, Tile n, Tile begin
   });
 }
 
-/// dw[s] (+)= xᵀ · dy and db[s] (+)= Σ_k dy[k] over part s of the rows (split-K). x (K, M), dy (K, N), dw (S, M, N), db
-/// (S, N).
+/// dw[s] (+)= xᵀ · dy and db[s] (+)= Σ_k dy[k], summed over split s of the rows (split-K).
+/// x (K, M), dy (K, N), dw (S, M, N), db (S, N).
 static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) {
   const int64_t BM = cfg.bm, BN = cfg.bn;
   Tile m = program_id(0) * BM, n = program_id(1) * BN, s = program_id(2);
 
-  // 1. The rows that this program sums: all of them, or part s.
+  // 1. The rows that this program sums: all of them, or split s.
   Tile begin = s * cfg.split, end = x.dim(0);
   if (cfg.split > 0)
     end = min(begin + cfg.split, end);
@@ -216,19 +219,18 @@ static std::vector<Field> fields() {
   return {
       field("bm", &MatmulConfig::bm, "rows of a tile of C").among({16, 32, 64, 128}),
       field("bn", &MatmulConfig::bn, "columns of a tile of C").among({16, 32, 64, 128, 256}),
-      field("bk", &MatmulConfig::bk, "length of the sum that one step of the loop adds")
-          .among({16, 32, 64, 128})
-          .changing(),
+      field("bk", &MatmulConfig::bk, "extent of K that one iteration multiplies").among({16, 32, 64, 128}).changing(),
       field("split", &MatmulConfig::split, "rows of A and B that a program of weight_gradient sums (0: all)"),
       field("ta", &MatmulConfig::ta, "A is stored transposed, (K, M)"),
       field("tb", &MatmulConfig::tb, "B is stored transposed, (N, K)"),
-      field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold"),
-      field("precision", &MatmulConfig::precision, precisionNames, "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
+      field("accumulate", &MatmulConfig::accumulate, "adds to the present values of the results"),
+      field("precision", &MatmulConfig::precision, precisionNames,
+            "precision of f32 products: ieee, tf32, tf32x3 or bf16x3"),
       field("warps", &MatmulConfig::warps, "warps of a program, on a GPU").among({2, 4, 8}),
-      field("stages", &MatmulConfig::stages, "steps whose operands a GPU holds in shared memory (0: up to 3, as fit)")
+      field("stages", &MatmulConfig::stages, "pipeline stages in a GPU's shared memory (0: up to 3, as many as fit)")
           .among({0, 2, 4}),
       field("k_unroll", &MatmulConfig::kUnroll,
-            "steps of K that few rows are multiplied by side by side (0: by tiles)")};
+            "partial sums of an element of C, for a few rows of A (0: tiles and dot)")};
 }
 static std::vector<Field> with(Field stored) {
   std::vector<Field> all = fields();
@@ -238,8 +240,9 @@ static std::vector<Field> with(Field stored) {
 static Field storePreactField() {
   return field("store_preact", &MatmulConfig::storePreact, "stores the pre-activation");
 }
-/// Configs worth trying. On a CPU the fields of GPUs stay, and the tiles of a step fit the second-level cache. On a GPU
-/// they fit shared memory, and the accumulators half the registers of a thread.
+/// Whether a tuner should try the config. On a CPU, the fields for GPUs keep their defaults, and the tiles of an
+/// iteration fit in the L2 cache. On a GPU, the stages fit in shared memory, and the accumulator fits in half of the
+/// registers of a program.
 static bool fits(const MatmulConfig &cfg, const Target &target) {
   const int64_t step = int64_t{4} * cfg.bk * (cfg.bm + cfg.bn), sums = int64_t{4} * cfg.bm * cfg.bn;
   return target.visit(
@@ -264,7 +267,7 @@ const Kernel matmulResidualKernel = kernel(
     {"a (M, K)", "b (K, N) as a", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields(), fits);
 const Kernel matmulGeluBackwardKernel =
     kernel("matmul_gelu_backward", matmulGeluBackward,
-           {"a (M, K)", "b (K, N) as a", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"},
+           {"a (M, K)", "b (K, N) as a", "preact (M, N), the argument of gelu", "c (M, N), a · b · gelu'(preact)"},
            fields(), fits);
 static std::vector<Field> linearFields() {
   std::vector<Field> all = with(storePreactField());
@@ -279,17 +282,17 @@ const Kernel matmulLinearKernel =
     kernel("matmul_linear", matmulLinear,
            {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias when kept", "residual (M, N)",
             "c (M, N), residual + drop(activation(a · b + bias))",
-            "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
-            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
-            "scale f32, what kept numbers are multiplied by"},
+            "site (2) i64, the key of dropout and the index of the first sequence", "time i64, rows of a sequence",
+            "most i64, the maximum number of rows of a sequence", "threshold i64, the dropout probability times 65536",
+            "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
-           {"a (M, K)", "b (K, N) as a", "from (M, N), what the activation was applied to, or relu's result",
-            "c (M, N), a · b · activation'(from) of what is kept",
-            "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
-            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
-            "scale f32, what kept numbers are multiplied by"},
+           {"a (M, K)", "b (K, N) as a", "from (M, N), the argument of the activation, or relu's result",
+            "c (M, N), a · b · activation'(from) times the dropout mask",
+            "site (2) i64, the key of dropout and the index of the first sequence", "time i64, rows of a sequence",
+            "most i64, the maximum number of rows of a sequence", "threshold i64, the dropout probability times 65536",
+            "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel weightGradientKernel =
     kernel("weight_gradient", weightGradient,

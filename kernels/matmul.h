@@ -6,14 +6,14 @@
 //
 // C is (M, N). A and B have one type, f32, bf16 or f16; sums are f32. `planMatmul` also takes i8 with C in i32, which
 // is exact unless it overflows. Matrices may have any row stride. A program computes one (BM, BN) tile of C and loops
-// over K in steps of BK. The order of each element's sum depends on BK, the split and `side` only, never on the number
-// of threads.
+// over K in steps of BK. The order of each element's sum depends only on BK, the split and `kUnroll`, never on the
+// number of threads.
 //
-// Skinny GEMM: with up to 8 rows of A, as in decoding, reading B once is all the work. For exact f32 a GPU then uses no
-// tensor tiles, whose other rows would be wasted. A thread multiplies 16 bytes of B at a time by one element of each
-// row. Programs are small enough to occupy all SMs, and each issues all loads of a step before it uses any. A CPU
-// multiplies up to four rows by rows of a transposed B. With another B it multiplies each row of B by an element and
-// adds it to sums of a row's length.
+// Skinny GEMM (GEMV): with up to 8 rows of A, as in decoding, the time is that of reading B once. For exact f32, a GPU
+// then uses no tensor tiles, because most of their rows would be padding. A thread multiplies 16 bytes of B at a time
+// by one element of each row. Programs are small, so that enough SMs have one. Each program issues all loads of an
+// iteration before it uses any. A CPU does this for up to four rows. If B is transposed, it computes dot products with
+// rows of B. Otherwise it multiplies each row of B by an element of A and adds it to a row of accumulators.
 
 #pragma once
 
@@ -27,15 +27,15 @@ enum class Layout { nn, nt, tn };
 /// Tile sizes and variants of all GEMM kernels.
 struct MatmulConfig {
   int bm = 64, bn = 64, bk = 64;
-  int kUnroll = 0;             // skinny GEMM: steps of K unrolled for a few rows of A, divides bk; 0: tiles and `dot`
-  int64_t split = 0;           // split-K, tn only: rows of A and B a program sums; 0: all
-  bool ta = false, tb = false; // A, B are stored transposed; set by the plan
-  bool accumulate = false;     // C += …; set by the plan
-  bool storePreact = false;    // matmul_gelu and matmul_linear store the pre-activation; set by the plan
-  bool storeBiasGrad = false;  // weight_gradient stores the bias gradient; set by the plan
+  int kUnroll = 0; // skinny GEMM, for a few rows of A: partial sums of an element of C, divides bk; 0: tiles and `dot`
+  int64_t split = 0;                     // split-K, tn only: rows of A and B that a program sums; 0: all
+  bool ta = false, tb = false;           // A, B are stored transposed; set by the plan
+  bool accumulate = false;               // C += …; set by the plan
+  bool storePreact = false;              // matmul_gelu and matmul_linear store the pre-activation; set by the plan
+  bool storeBiasGrad = false;            // weight_gradient stores the bias gradient; set by the plan
   Precision precision = Precision::ieee; // of f32 operands
   int warps = 4;                         // warps of a CTA, on a GPU
-  int stages = 0;                        // pipeline stages in shared memory, on a GPU; 0: up to 3, as fit
+  int stages = 0;                        // pipeline stages in shared memory, on a GPU; 0: up to 3, as many as fit
   // The epilogue of matmul_linear and of its backward kernel; set by their plans.
   bool biased = false, residual = false;
   Activation activation = Activation::none;
@@ -95,11 +95,11 @@ struct LinearEpilogue {
   std::optional<TensorRef> residual = {}; // (M, N); C may be the same memory
 };
 
-/// C = residual + drop(activation(op(A) · op(B) + bias)). It uses the simpler kernels above where they suffice.
+/// C = residual + drop(activation(op(A) · op(B) + bias)). The plan uses the simpler kernels above where they suffice.
 Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 const LinearEpilogue &epilogue = {}, const std::optional<MatmulConfig> &config = {});
 
-/// The function to differentiate: drop(activation(·)).
+/// The function to differentiate, drop(activation(x)), and the tensor from which its derivative is computed.
 struct LinearSlope {
   Activation activation = Activation::none;
   /// (M, N): the pre-activation, or the result after dropout if isKnownByResult().
@@ -118,10 +118,10 @@ struct WeightGradient {
   std::optional<TensorRef> db = {}; // (N)
 };
 
-/// Gradients of several weights, `+=` with `accumulate`; none is an operand of another. A CPU takes a launch for each.
-/// A GPU takes one launch for all of equal K and types (grouped GEMM), whose tiles fill it better. If tiles are few and
-/// K is long, split-K writes partial sums (workspace: splits · (M + 1) · N f32 for each weight), and further launches
-/// add them in order.
+/// Gradients of several weights, `+=` with `accumulate`; none is an operand of another. On a CPU each has a launch. On
+/// a GPU all with equal K and types share one launch (grouped GEMM), because more tiles fill the GPU better. If tiles
+/// are few and K is long, split-K writes partial sums, and further launches add them in order. Workspace: splits · (M +
+/// 1) · N f32 for each weight with split-K.
 Plan planWeightGradients(const Target &target, const std::vector<WeightGradient> &all, bool accumulate = false,
                          const std::optional<MatmulConfig> &config = {});
 /// The gradient of one weight, as above.

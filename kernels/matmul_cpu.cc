@@ -5,8 +5,8 @@
 // so the choice never changes a result.
 //
 // The constants are in structs, each with its unit. The rates are estimates: they rank tiles of one product, and are
-// no predictions. `kiln-bench matmul` measures the chosen tiles beside oneDNN, and `kiln-bench token` those of few
-// rows.
+// no predictions. `kiln-bench matmul` compares the chosen tiles with oneDNN, and `kiln-bench token` measures those of
+// few rows.
 
 #include "kernels/matmul_pick.h"
 

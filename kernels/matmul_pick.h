@@ -14,18 +14,18 @@ struct Product {
   int64_t M, N, K;
   Type type;
   Epilogue epilogue = Epilogue::light;
-  int64_t parts = 1;                                    // split-K: programs that share a tile's K
+  int64_t parts = 1;                                    // split-K: number of splits of K
   std::vector<std::pair<int64_t, int64_t>> beside = {}; // M and N of further GEMMs of the launch
 };
 
 /// Sets the tile for a CPU. config.ta and config.tb say which operands are transposed.
 void pickCpuTile(const CpuFacts &cpu, const Product &product, MatmulConfig &config);
 
-/// Sets tile, warps and stages to the fastest fitting ones by the cost model; `config` gives the precision. Returns the
-/// modelled cycles, including split-K's sums. They rank configs for one shape and are no prediction.
+/// Sets tile, warps and stages to those with the fewest cycles in the cost model; `config` gives the precision. Returns
+/// these cycles, including split-K's sums. They rank configs for one shape; they do not predict times.
 double pickGpuTile(const GpuFacts &gpu, const Product &product, MatmulConfig &config);
 
-/// Most rows of A for the skinny GEMM path, without tensor cores.
+/// Largest number of rows of A for the skinny GEMM path, without tensor cores.
 constexpr int64_t mostFewRows = 8;
 
 /// Sets the config of a skinny GEMM; config.tb says whether B is transposed.

@@ -1,4 +1,4 @@
-// Checks of a plan's operands by the text with which their kernel is registered.
+// Checks the operands of a plan against the texts of the kernel's registration.
 //
 //     const Kernel layernormKernel = kernel("layernorm", layernorm, {"x (N, C)", "gamma (C)", "mean (N) f32", …
 //     const NamedExtents e = checkOperands(layernormKernel, {x, gamma, mean}); // e["C"] is 768
@@ -26,7 +26,7 @@ namespace kiln {
 
 struct Kernel;
 
-/// The numbers that names of extents stand for. Names are literals, or those of forms, which it refers to.
+/// The values of named extents, such as N = 8. It stores references to the names: they are literals or belong to forms.
 class NamedExtents {
 public:
   NamedExtents() { extents.reserve(8); } // enough for most kernels
@@ -47,13 +47,14 @@ private:
 struct ArgumentForm {
   std::string name;
   std::vector<std::string> extents; // such as `U + 1`; empty for a scalar
-  std::vector<Type> types;          // those that it may have; empty: any
+  std::vector<Type> types;          // its permitted types; empty: any
   std::optional<size_t> sameAs;     // the view, counted among the views, that has the same type
 
   bool isView() const { return !extents.empty(); }
   /// Its shape. Throws Error for a name without a number.
   Shape shape(const NamedExtents &known) const;
-  /// Its type in a problem whose tensors are of `storage`: that type, unless the text names one.
+  /// Its type in a problem with the storage type `storage`: the type in the text if there is exactly one, else
+  /// `storage`.
   Type type(Type storage) const { return types.size() == 1 ? types.front() : storage; }
 };
 
@@ -64,8 +65,8 @@ std::vector<ArgumentForm> argumentForms(const Kernel &kernel);
 struct Operand {
   const TensorRef *tensor = nullptr;
   bool isTransposed = false; // its last two dimensions are stored in the other order
-  bool isOnePart = false;    // it has not the kernel's first dimension, which numbers parts
-  size_t broadcast = 0;      // so many of the first dimensions may be 1
+  bool isOnePart = false;    // it lacks the kernel's first dimension, the index of a part
+  size_t broadcast = 0;      // number of leading dimensions whose extent may be 1 (broadcasting)
 
   Operand() = default;
   Operand(const TensorRef &tensor) : tensor(&tensor) {}
@@ -80,7 +81,7 @@ inline NamedExtents checkOperands(const Kernel &kernel, std::initializer_list<Op
                                   const char *plan = nullptr) {
   return checkOperands(kernel, std::span(operands.begin(), operands.size()), plan);
 }
-/// Throws Error unless `tensor` has these extents, which no registration has.
+/// Throws Error unless `tensor` has these extents. For tensors that are in no registration.
 void expectShape(const char *plan, const char *operand, const TensorRef &tensor, const Shape &extents);
 
 } // namespace kiln

@@ -1,6 +1,7 @@
-// Skips steps whose loss or gradient norm is an outlier. The record of a step tells how many standard deviations each
-// is above its recent mean, and a limit skips the update. As in llm.c's outlier detector, the window includes the new
-// value, whether or not the step is applied, and nothing is an outlier before the window is full.
+// Skips steps whose loss or gradient norm is an outlier. The record of a step has the z-score of each: its distance
+// above the recent mean in standard deviations. If a z-score exceeds its limit, the update is skipped. As in llm.c's
+// outlier detector, the window includes the new value, whether or not the step is applied. Nothing is an outlier before
+// the window is full.
 
 #pragma once
 
@@ -29,7 +30,7 @@ struct OutlierLimits {
 /// Adds the loss and the gradient norm of a step, whose record planGradNorm has completed, to `window`. Writes lossZ
 /// and normZ into `record` (stepFields) f32: (x − mean) / √(mean of squared differences) over the window including x.
 /// Both are 0 before the window is full, and if all its values are equal. Above a limit, `applied` becomes 0. A step
-/// that is already skipped leaves the window alone. loss · `lossFactor` · weight · unscale is the mean loss of the
+/// that is already skipped does not change the window. loss · `lossFactor` · weight · unscale is the mean loss of the
 /// step's targets. window (3, 128) f32.
 Plan planOutliers(const TensorRef &record, const TensorRef &window, double lossFactor, const OutlierLimits &limits);
 

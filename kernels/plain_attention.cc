@@ -94,7 +94,7 @@ const Kernel headProductKernel =
             field("precision", &HeadProductConfig::precision, precisionNames,
                   "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
             field("warps", &HeadProductConfig::warps, "warps of a program, on a GPU"),
-            field("stages", &HeadProductConfig::stages, "steps whose operands a GPU holds in shared memory")});
+            field("stages", &HeadProductConfig::stages, "pipeline stages in a GPU's shared memory")});
 const Kernel maskedSoftmaxKernel = kernel("masked_softmax", maskedSoftmax,
                                           {"weights (B, H, Tq, Tk) f32, scores, then their softmax",
                                            "dropped (B, H, Tq, Tk) f32, the same after dropout", aboutRanges, aboutMask,

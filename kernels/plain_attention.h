@@ -1,5 +1,5 @@
-// Plain attention: the weights softmax(q · kᵀ · scale) are in memory, (Tq, Tk) for every head. It is the reference that
-// flash attention (attention.h) is compared with. Shapes, masks, dropout and results agree with it up to rounding.
+// Plain attention: the weights softmax(q · kᵀ · scale) are in memory, (Tq, Tk) for every head. It takes the shapes,
+// masks and dropout of flash attention (attention.h), and its results agree up to rounding. Tests compare the two.
 
 #pragma once
 
@@ -14,13 +14,13 @@ struct HeadProductConfig {
   // Set by the plan:
   bool ta = false, tb = false; // A, B are stored transposed
   int group = 1;               // heads of A per head of B (GQA)
-  bool sums = false;           // instead, `group` products are summed into one head of C
+  bool sums = false;           // GQA gradients: `group` products are summed into one head of C
 };
 
 extern const Kernel headProductKernel, maskedSoftmaxKernel, maskedSoftmaxBackwardKernel;
 
 /// o from q, k, v; `weights` (B, H, Tq, Tk) f32 receives the softmax before dropout. A query that sees no key has
-/// weights 0. Workspace: with dropout, as much as the weights.
+/// weights 0. Workspace: with dropout, B · H · Tq · Tk f32.
 Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v,
                         const TensorRef &o, const TensorRef &weights, float scale, const AttentionMask &mask = {});
 

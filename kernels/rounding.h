@@ -1,6 +1,6 @@
-// Rounding to a narrow type, to nearest or stochastically. If updates are below half a unit in the last place, a narrow
-// weight rounded to nearest never changes. Rounded stochastically it changes by a whole unit often enough to make up
-// for that.
+// Rounding to a narrow type, to nearest or stochastically. If each update is below half a unit in the last place, a
+// narrow weight rounded to nearest never changes. With stochastic rounding it sometimes changes by a whole unit, so
+// that the expected value of the weight is exact.
 
 #pragma once
 
@@ -13,9 +13,9 @@ enum class WeightRounding { nearest, stochastic };
 /// Names of the roundings, in the order of the enumeration.
 inline const std::vector<std::string> roundingNames = {"nearest", "stochastic"};
 
-/// Rounds `x` (f32) to one of the two neighbours in `type`, bf16 or f16. The nearer neighbour is likelier, so that the
-/// mean is x. `uniform` (f32) in [0, 1), of x's shape, decides. A number of `type` does not change, and no value
-/// becomes infinite that is finite when rounded to nearest.
+/// Rounds `x` (f32) to one of its two neighbours in `type`, bf16 or f16. Each has the probability that makes x the
+/// expected value. `uniform` (f32) in [0, 1), of x's shape, selects the neighbour. A number of `type` does not change.
+/// A result is infinite only if rounding to nearest gives infinity too.
 Tile roundStochastically(Tile x, Type type, Tile uniform);
 
 } // namespace kiln

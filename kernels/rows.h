@@ -1,5 +1,5 @@
-// Whole rows as tiles. A tile as wide as its view is never partly out of bounds. If the width is part of the
-// specialisation the compiler knows this, and masks no load or store of a row.
+// Whole rows as tiles. A tile with exactly the width of its view is never partly out of bounds. If the width is part of
+// the specialisation, the compiler can prove this and emits no masks for loads and stores of a row.
 
 #pragma once
 

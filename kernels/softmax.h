@@ -1,4 +1,4 @@
-// Row softmax: a whole row is one tile, whatever its length.
+// Row softmax: a tile has whole rows, of any length.
 
 #pragma once
 

@@ -34,7 +34,7 @@ static void sumPair(View partials, View out, View morePartials, View moreOut, Su
 static std::vector<Field> sumFields() {
   return {field("rows", &SumConfig::rows, "rows a program"), field("block", &SumConfig::block, "columns a program"),
           field("parts", &SumConfig::parts, "partial results that are added side by side"),
-          field("accumulate", &SumConfig::accumulate, "adds to what out holds")};
+          field("accumulate", &SumConfig::accumulate, "adds to the present value of out")};
 }
 const Kernel sumPartialsKernel =
     kernel("sum_partials", sumPartials, {"partials (P, M, N) f32", "out (M, N)"}, sumFields());
@@ -103,9 +103,9 @@ static void total(View x, View out, Tile scale, TotalConfig cfg) {
   store(out, {0}, cast(result, out.type()));
 }
 
-const Kernel totalKernel = kernel("total", total, {"x (N)", "out (1)", "scale f32, what the sum is multiplied by"},
+const Kernel totalKernel = kernel("total", total, {"x (N)", "out (1)", "scale f32, the factor of the sum"},
                                   {field("block", &TotalConfig::block, "running sums side by side"),
-                                   field("accumulate", &TotalConfig::accumulate, "adds to what out holds")});
+                                   field("accumulate", &TotalConfig::accumulate, "adds to the present value of out")});
 
 TotalConfig pickTotal(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 1024)}; }
 

@@ -38,7 +38,7 @@ struct PartialSum {
   TensorRef out;
 };
 
-/// Two sums of equally many parts, as by launchSum(); in one launch if the outputs are dense.
+/// Two sums with equal numbers of parts, as by launchSum(); one launch if the outputs are dense.
 std::vector<Launch> launchSums(const Target &target, const PartialSum &first, const PartialSum &second,
                                bool accumulate);
 

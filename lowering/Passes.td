@@ -47,9 +47,9 @@ def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
 def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
   let summary = "counts the iterations of loops whose induction variable might overflow";
   let description = [{
-    A loop runs for begin, begin + step, … below end, for any bounds. If the bounds cannot overflow, as those made of extents, the
-    loop is left unchanged. Any other loop counts its iterations from 0 and computes the position. So the position after the last
-    one, which may overflow, is never computed. A step's sign, `arith.shrsi %step, %c63`, becomes 0 if the step is known to be > 0.
+    A loop runs for begin, begin + step, … below end, for any bounds. If its counter cannot overflow, for instance because the bounds
+    are extents, the loop is unchanged. Any other loop counts its iterations from 0 and computes the position from the count. So the
+    position after the last one, which may overflow, is never computed. `arith.shrsi %step, %c63` becomes 0 for a step known as > 0.
 
     ```mlir
     scf.for %i = %begin to %end step %step : i64 { … } // becomes
@@ -64,9 +64,9 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
 def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let summary = "expands total integer operations, casts, random numbers and narrow-float arithmetic to arith";
   let description = [{
-    `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations, with selects for the
-    results that the dialect defines. Arithmetic on bf16 and f16 is done in f32 and rounded, except operations that the target
-    rounds once itself (`native-narrow`). 8-bit floats are bytes from here on. Only atomics and prints keep `tile.unsigned`.
+    `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations, with selects where `arith`
+    is undefined and the dialect is not. Arithmetic on bf16 and f16 is done in f32 and rounded, except operations that the target has
+    in these types (`native-narrow`). 8-bit floats are bytes from here on. Only atomics and prints keep `tile.unsigned`.
     Products of 8-bit floats are computed in bf16; with `byte-products` they stay products of bytes whose types `tile.factors`
     names. Tiles stay tensors.
 
@@ -89,7 +89,7 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
 def UnrollLoops : Pass<"tile-unroll-loops", "::mlir::func::FuncOp"> {
   let summary = "unrolls loops with the hint `tile.unroll`";
   let description = [{
-    A remainder loop does the iterations that are left. Results are bitwise equal, since all operations keep their order.
+    A second loop executes the remaining iterations. Results are bitwise equal, since all operations keep their order.
 
     ```mlir
     %r = scf.for %i = %begin to %end step %c1 iter_args(%a = %init) -> (f32) : i64 { … } {tile.unroll = 2 : i64} // becomes
@@ -105,9 +105,9 @@ def UnrollLoops : Pass<"tile-unroll-loops", "::mlir::func::FuncOp"> {
 def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
   let summary = "evaluates the condition of a while before the loop and at the end of each iteration";
   let description = [{
-    The operations in the first region of an `scf.while` move in front of it, and to the end of each iteration. Only the
-    `scf.condition` is left in the region, with a loop-carried value. So all later passes find an iteration in one block, as for
-    an `scf.for` (lowering/analysis/Rounds.h).
+    The operations in the first region of an `scf.while` are moved in front of the loop, and to the end of each iteration. Only the
+    `scf.condition` is left in the region, with a loop-carried value. So an iteration is one block for all later passes, as in an
+    `scf.for` (lowering/analysis/Rounds.h).
 
     ```mlir
     %r = scf.while (%x = %init) … { %again = …%x… scf.condition(%again) %x } do { … scf.yield %y } // becomes
@@ -119,12 +119,12 @@ def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
 }
 
 def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
-  let summary = "gives iterations that need no mask a loop of their own";
+  let summary = "splits loops, so that iterations without a mask have a loop of their own";
   let description = [{
     Some masks compare positions in a tile with a scalar that changes by one with the loop's position. Such a mask is true for all
-    elements in the iterations before some position, or from one on. An innermost loop with such masks becomes up to three loops,
-    in the same order and with the same results. In the loop in which all masks are true they are removed, and its loads are in
-    bounds along the known dimensions (`tile.inside`).
+    elements in the iterations before some position, or from some position on. An innermost loop with such masks becomes up to three
+    loops. Order and results do not change. One of the loops has only iterations in which all masks are true. There the masks are
+    removed, and its loads are in bounds along the known dimensions (`tile.inside`).
 
     ```mlir
     %r = scf.for %n = %c0 to %end step %c64 iter_args(%a = %init) -> (tensor<64xf32>) : i64 {
@@ -155,10 +155,10 @@ def PlaceConstants : Pass<"tile-place-constants", "::mlir::ModuleOp"> {
 }
 
 def WatchWaits : Pass<"tile-watch-waits", "::mlir::ModuleOp"> {
-  let summary = "ends waits for other programs that the runtime of a CPU finds to be endless";
+  let summary = "ends a loop that waits for other programs if the runtime of a CPU finds the wait to be endless";
   let description = [{
     A loop waits if its iterations only read memory by `tile.atomic_load`, and if its condition depends on nothing else that
-    changes. The runtime is asked after each iteration (lowering/Abi.h). After `tile-rotate-loops`.
+    changes. The loop calls the runtime after each iteration (lowering/Abi.h). Runs after `tile-rotate-loops`.
 
     ```mlir
     scf.yield %again : i1 // becomes
@@ -172,7 +172,7 @@ def WatchWaits : Pass<"tile-watch-waits", "::mlir::ModuleOp"> {
 def DropAssumptions : Pass<"tile-drop-assumptions", "::mlir::func::FuncOp"> {
   let summary = "erases assumptions";
   let description = [{
-    No later pass reads what `tile.assume %0` promises. Its condition remains only if something else uses it.
+    No later pass uses the promise of `tile.assume %0`. Its condition remains only if another operation uses it.
   }];
 }
 
@@ -199,17 +199,17 @@ def LowerToLinalg : Pass<"generic-lower-to-linalg", "::mlir::func::FuncOp"> {
 def SplitProducts : Pass<"cpu-split-products", "::mlir::func::FuncOp"> {
   let summary = "splits f32 operands into two bf16 where the precision bf16x3 permits it";
   let description = [{
-    AMX multiplies bf16. So an f32 product becomes three: of the large parts, and of the large part of one operand with the small
-    part of the other. Sums with small parts are left out where they are not finite, as for an infinite operand.
+    AMX multiplies bf16. So each f32 product becomes three bf16 products: large part times large part, and each large part times the
+    small part of the other operand. Sums with small parts are omitted where they are not finite, as for an infinite operand.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def ForwardLoads : Pass<"cpu-forward-loads", "::mlir::func::FuncOp"> {
-  let summary = "marks loads that can be read in place where they are used";
+  let summary = "marks loads whose tile is read directly from memory where it is used";
   let description = [{
-    A loaded tile is a value. It can stay a view of memory only if no write that may overlap it is between the load and its last
-    use. Such a load gets the unit attribute `cpu.view`. All others are copied into scratch memory.
+    A loaded tile is a value. It needs no copy if no write between the load and its last use may overlap its memory. Such a load gets
+    the unit attribute `cpu.view`. All other loads copy the tile into scratch memory.
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
 }
@@ -226,9 +226,9 @@ def PinCarriedTiles : Pass<"cpu-pin-carried-tiles", "::mlir::func::FuncOp"> {
 def FuseEpilogues : Pass<"cpu-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "finds stores that can run in the epilogue of a product";
   let description = [{
-    A product, or a loop-carried accumulator, may be read only by stores, with no access of that memory in between. Then the
-    stores take each block of the accumulator directly from registers: in the product, or in the last iteration of the loop.
-    `cpu.epilogue` on the product or the loop marks such results.
+    If a product, or a loop-carried accumulator, is read only by stores, and nothing accesses their memory in between, the stores
+    take each block of the accumulator directly from registers: in the product, or in the last iteration of the loop. `cpu.epilogue`
+    on the product or the loop marks such results.
 
     ```mlir
     %y = scf.for … iter_args(%acc = %zero) -> (tensor<64x64xf32>) { … } {cpu.epilogue = array<i1: true>}
@@ -244,7 +244,7 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
   let description = [{
     `cpu.unit` names instructions that add several products of narrow operands to an accumulator at once. It is set if the CPU has
     them, and the types and the depth of the product fit. The operands of all other products are widened to the type of their
-    accumulator. `cpu.flushes` marks roundings to bf16 that only such instructions read: they flush denormals to zero.
+    accumulator. `cpu.flushes` marks roundings to bf16 whose result only such instructions read; they flush denormals to zero.
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.unit = "bf16_pairs"} : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
@@ -269,7 +269,7 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
     expensive to recompute, and on tiles that their reader needs in memory. Every other tile is computed where it is used. If an
     epilogue needs a placed tile, its mark is removed. A reshape whose vectors would cross rows reads a copy without gaps between
     rows (`cpu.dense`). Placed tiles with rows narrower than a vector are dense too. A transposed tile is placed and transposed
-    block by block; products transpose their operands themselves. A column (64, 1) computed from a row (64) is computed as a row.
+    block by block; products transpose their operands while packing. A column (64, 1) that is computed from a row (64) stays a row.
 
     ```mlir
     %0 = math.exp %x {cpu.placed} : tensor<64x32xf32>   // read by two products
@@ -282,10 +282,10 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
 }
 
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
-  let summary = "decides how the operands of products reach the micro-kernel";
+  let summary = "decides from where the micro-kernel of a product reads its operands";
   let description = [{
-    `cpu.left` says where the scalars of a are read: `placed`, `view`, `panels` or `copy`. `cpu.right_turned`: b is read by rows
-    and transposed while it is packed. `cpu.right_before` is the number of loops around the product before which b is packed.
+    `cpu.left` is the source of the scalars of a: `placed`, `view`, `panels` or `copy`. With `cpu.right_turned`, b is read by rows and
+    transposed while it is packed. `cpu.right_before` is the number of loops around the product out of which the packing is hoisted.
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_turned} : …
@@ -326,8 +326,8 @@ def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
 def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
   let summary = "expands functions of floats, extrema and bf16 conversions to arithmetic";
   let description = [{
-    On scalars and vectors. f32 functions are polynomials with the error bounds of dialect/NUMERICS.md. f64 functions have the
-    bounds stated there too. No call of a mathematical library is left. bf16 is carried as i16 from here on.
+    For scalars and vectors. Functions become arithmetic, mostly polynomials, with the error bounds of dialect/NUMERICS.md. No call
+    of a mathematical library is left. bf16 values have the type i16 from here on.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::LLVM::LLVMDialect"];
@@ -371,8 +371,8 @@ def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
   let summary = "pads sorts to powers of two, with all elements as results";
   let description = [{
     The elements are padded to the next power of two with the largest number. The first elements of the sorted tile are extracted.
-    If a quarter of the elements or fewer is selected, blocks are sorted and merged in pairs until one is left: `simt.bitonic` with
-    merges only.
+    If at most a quarter of the elements is selected (top-k), blocks are sorted and merged in pairs until one is left: `simt.bitonic`
+    with merges only.
 
     ```mlir
     %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32> // becomes
@@ -388,8 +388,8 @@ def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
   let summary = "chooses a layout for each load, store and atomic addition";
   let description = [{
     Adjacent threads access adjacent elements. A thread accesses as many consecutive elements as one instruction moves: up to 16
-    bytes, if strides, offsets and the view's alignment permit. `simt.layout` and `simt.vector` record the choice. `simt.ragged`:
-    the view may end within such a vector, because its extent is not known to be a multiple.
+    bytes, if strides, offsets and the view's alignment permit. `simt.layout` and `simt.vector` record the choice. `simt.ragged` means
+    that the view may end within such a vector, because its extent is not known to be a multiple.
 
     ```mlir
     %0 = tile.load %x[%m, %k] : … -> tensor<64x64xf16> // becomes
@@ -404,14 +404,14 @@ def SelectInstructions : Pass<"gpu-select-instructions", "::mlir::func::FuncOp">
   let description = [{
     Products of bf16, f16, i8, 8-bit floats, and of f32 that may be rounded, use the tensor cores, if the extents fill their
     fragments. All others are outer products in registers. `simt.layout` on the product is the layout of its accumulator. With
-    `groups`, some products of bf16 and f16 also get `simt.wgmma`. In one kind, only a loop adds to the accumulator and both
-    operands are loaded in its iterations: a warpgroup reads both from shared memory. In the other kind only the right operand is
-    loaded there, and each warp has rows of its own: the left operand stays in registers.
+    `groups`, some products of bf16 and f16 also get `simt.wgmma`. There are two kinds. If only a loop adds to the accumulator and
+    both operands are loaded in its iterations, a warpgroup reads both from shared memory. If only the right operand is loaded there,
+    and each warp has its own rows, the left operand stays in registers.
 
-    A tensor core does not depend on which rows and columns of a tile an instruction takes, nor on the order of its terms. If rows
-    of A or columns of B are adjacent in memory and ldmatrix cannot transpose them, an instruction takes every fourth, or second.
-    So a lane reads its elements as one vector. An f32 product whose left operand is the accumulator of another takes its terms in
-    that order (`simt.chained`).
+    An instruction may take any rows and columns of a tile, and its terms in any order. If rows of A or columns of B are adjacent in
+    memory and ldmatrix cannot transpose them, an instruction takes every fourth, or every second. So a lane reads its elements as
+    one vector. If the left operand of an f32 product is the accumulator of another, its terms are taken in that order
+    (`simt.chained`).
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"groups", "groups", "bool", "false", "whether warpgroups can multiply (wgmma)">];
@@ -421,7 +421,7 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
   let summary = "gives every tile a layout";
   let description = [{
     The layouts that accesses and products request are propagated forwards along the operations, then backwards, each once. Where
-    two layouts meet, a `simt.convert` is inserted. A tile computed only from constants and positions is recomputed in each
+    two layouts differ, a `simt.convert` is inserted. A tile computed only from constants and positions is recomputed in each
     requested layout. A small tile that several threads need is loaded again instead of a conversion through shared memory.
 
     ```mlir
@@ -482,9 +482,9 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
   let summary = "prefetches the operands of products to shared memory (software pipelining)";
   let description = [{
     A load in a loop is pipelined if its tile is an operand of a product and nothing writes its view. It becomes an asynchronous
-    copy to one of `tile.stages` slots, and a read of the slot that was filled some iterations before. Without the attribute there
-    are `stages` slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads one or both operands directly from
-    their slots: it becomes a `simt.multiply` or a `simt.multiply_rows`.
+    copy to one of `tile.stages` slots (pipeline stages), and a read of the slot that was filled some iterations before. Without the
+    attribute there are `stages` slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads one or both
+    operands directly from their slots: it becomes a `simt.multiply` or a `simt.multiply_rows`.
 
     ```mlir
     scf.for %k = … {
@@ -501,14 +501,14 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
-                 Option<"stages", "stages", "UpTo<64>", "3", "slots for loops of kernels that do not say how many">];
+                 Option<"stages", "stages", "UpTo<64>", "3", "slots for loops of kernels that do not set the number">];
 }
 
 def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
   let summary = "implements transfers between warps by writes to and reads from shared memory";
   let description = [{
-    Such transfers are layout conversions that shuffles within a warp cannot do, or not as cheaply. Others are reductions along an
-    axis that several warps share, operands of outer products, and reshapes that move elements.
+    Such transfers are layout conversions for which shuffles within a warp are impossible or more expensive. Others are reductions
+    along an axis that several warps share, operands of outer products, and reshapes that move elements.
 
     ```mlir
     %0 = simt.convert %x : tensor<8x32xf32, #a> -> tensor<8x32xf32, #b> // becomes
@@ -524,8 +524,8 @@ def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
 def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
   let summary = "places every buffer in the program's shared memory";
   let description = [{
-    Buffers whose lifetimes do not overlap share bytes. `offset` of each `simt.buffer` is its offset. `simt.shared_bytes` of the
-    function is the total. `simt.shared_parts` names the buffers for the PTX: offset, bytes, source line.
+    Buffers whose lifetimes do not overlap share bytes. The pass sets the `offset` of each `simt.buffer`. `simt.shared_bytes` of the
+    function is the total. `simt.shared_parts` lists the buffers for the PTX: offset, bytes, source line.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes that a program may use">];
@@ -534,9 +534,9 @@ def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
 def InsertBarriers : Pass<"gpu-insert-barriers", "::mlir::func::FuncOp"> {
   let summary = "inserts a barrier between accesses of one program that must not be reordered";
   let description = [{
-    In shared memory these are a write and a later access of overlapping bytes. In global memory these are two accesses that may
-    touch one element from different threads, if one of them writes. A thread needs no barrier to read a tile that it wrote in the
-    same layout. The text of a barrier names the hazard.
+    In shared memory, these are an access and a later access of overlapping bytes, if one of them writes. In global memory, these are
+    two accesses in which different threads may access one element, if one of them writes. A thread needs no barrier to read a tile
+    that it wrote in the same layout. The text of a barrier names the hazard.
 
     ```mlir
     simt.write %x, %1 …
@@ -552,7 +552,7 @@ def InsertBarriers : Pass<"gpu-insert-barriers", "::mlir::func::FuncOp"> {
 def Distribute : Pass<"gpu-distribute", "::mlir::func::FuncOp"> {
   let summary = "turns tiles into the vectors of elements that one thread holds";
   let description = [{
-    The only pass from tiles to threads. A tile becomes a vector with the elements that its layout stores in a thread. Elementwise
+    The only pass from tiles to threads. A tile becomes a vector of the elements that its layout assigns to a thread. Elementwise
     operations are kept. Loads, stores, reductions, products and conversions become operations of one thread, with addresses,
     predicates and shuffles.
   }];

@@ -1,4 +1,4 @@
-// What a traced kernel takes: the slots of its argument block, and the facts that a launch has to check.
+// The signature of a traced kernel: the slots of its argument block, and the facts that a launch has to check.
 
 #pragma once
 

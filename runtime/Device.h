@@ -73,11 +73,11 @@ public:
   virtual std::unique_ptr<LaunchList> list(std::vector<LaunchList::Ready> launches);
   /// Waits for every launch. Throws Error with the first check that failed since the last call.
   virtual void synchronize() = 0;
-  /// Orders launches with the work of a stream that another library made (NVIDIA: a `CUstream` of the device's primary
-  /// context; null is the default stream): `after(theirs)`, launches, `before(theirs)`. What the device is asked for
-  /// after a call of after() begins when the stream's work so far has ended; what the stream is asked for after a call
-  /// of before() begins when the device's work so far has ended. Neither waits on the host. A device that runs a launch
-  /// when it is called has nothing to do.
+  /// Orders launches with the work of another library's stream (NVIDIA: a `CUstream` of the device's primary context;
+  /// null is the default stream): `after(theirs)`, launches, `before(theirs)`. After after(), later work of the device
+  /// begins when the stream's present work has ended. After before(), later work of the stream begins when the device's
+  /// present work has ended. Neither blocks the host. They do nothing on a device whose launches end before the call
+  /// returns.
   virtual void after(void *stream) { (void)stream; }
   virtual void before(void *stream) { (void)stream; }
 

@@ -3,9 +3,10 @@
 //     matmul | cpu znver5 cores=16 | f32[512x512], f32[512x512], f32[512x512] | bm=64,bn=96 | 312 us, default 331 us |
 //     2026-11-22
 //
-// A program asks with tuned(); nothing is measured while it runs. An extent in the file is a number, or a bucket:
-// `~1024` stands for 513 to 1024, `~1024/16` for those of them that 16 divides. Without a bucket for it another extent
-// has no finding. Strides follow an argument that is not dense: `f32[64x64] by 1x64`. `#` begins a comment.
+// A program looks up a config with tuned(); nothing is measured while it runs. An extent in the file is a number, or a
+// bucket: `~1024/16` is the multiples of 16 from 513 to 1024, and `~1024` the other numbers from 513 to 1024. Other
+// extents have no finding. The strides of an argument that is not dense follow it: `f32[64x64] by 1x64`. `#` begins a
+// comment.
 
 #pragma once
 

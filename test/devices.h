@@ -37,7 +37,7 @@ struct Tier {
 /// a GPU decide; or what every one of them has its own code for.
 enum class Reach { pipelines, processors, everything };
 
-/// What there is to choose from.
+/// The machines to choose from.
 struct Machines {
   /// The fastest first; no two that compile to the same code.
   std::vector<std::string> processors;

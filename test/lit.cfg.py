@@ -44,7 +44,7 @@ if "avx512vl" in flags:
 if "avx512_bf16" in flags:
     config.available_features.add("avx512-bf16")
 
-# What makes the reference site: Sphinx, a reader of Markdown and a theme, for the Python that sphinx-build runs with.
+# The requirements of the reference site: Sphinx, a Markdown parser and a theme, in the Python of sphinx-build.
 sphinx = shutil.which("sphinx-build")
 if sphinx:
     with open(sphinx, encoding="utf-8") as script:

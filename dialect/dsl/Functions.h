@@ -57,8 +57,8 @@ Tile var(At x, Axes axes = -1, bool keep = false);
 
 /// Reduces along an axis with a function of two scalars, `Tile combine(Tile a, Tile b)`, like `tl.reduce`.
 /// - The function is traced once. It may use scalars from outside, and no other tiles, memory or loops.
-/// - The machine chooses the grouping, so the function should be associative. Elements keep their order. The function
-///   only sees elements, never an identity element.
+/// - The machine chooses the grouping, so the function should be associative. Elements keep their order. The operands
+///   are elements or earlier results, never an identity element.
 /// - bf16 and f16 are passed as f32, and the result is rounded once.
 template <class F>
   requires std::is_invocable_r_v<Tile, F, Tile, Tile>

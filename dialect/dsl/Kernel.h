@@ -24,8 +24,9 @@
 #include <utility>
 #include <vector>
 
-#ifdef KILN_LANGUAGE // named by the content of the language's headers: a shared object loads only into a program of the
-                     // same
+// The name KILN_LANGUAGE has a hash of the language's headers. So a shared object can only be loaded by a program that
+// was built with equal headers.
+#ifdef KILN_LANGUAGE
 extern "C" const char KILN_LANGUAGE;
 namespace kiln::detail {
 [[gnu::used]] inline const char *const language = &KILN_LANGUAGE;
@@ -64,9 +65,10 @@ struct Field {
   std::function<std::string(const void *config)> print;
   std::function<void(void *config, const std::string &text)> parse; // throws Error on invalid text
   std::vector<std::string> candidates; // values that `kilnc --tune` tries, as print() spells them
-  bool changesResults = false;         // such as the order of a sum: varied only on request
+  bool changesResults = false;         // for instance the order of a sum; a tuner varies it only on request
 
-  /// Declares the values that a tuner tries, beside the default: `field("bm", &Config::bm, "rows").among({32, 64})`.
+  /// Declares the values that a tuner tries in addition to the default:
+  /// `field("bm", &Config::bm, "rows").among({32, 64})`.
   Field among(std::initializer_list<FieldValue> values) const {
     Field result = *this;
     result.candidates.clear();

@@ -60,10 +60,10 @@ public:
   /// Extent of dimension `axis` as a compile-time constant. Each value of the extent compiles its own specialisation.
   int64_t extent(int axis, Loc loc = here()) const;
   /// The view at `index`, an integer scalar, of dimension `axis`; the result lacks that dimension. If `index` is out of
-  /// bounds, all elements of the result are.
+  /// bounds, all elements of the result are out of bounds.
   View select(int axis, At index, Loc loc = here()) const;
   /// Positions `begin` to `end` − 1, integer scalars, of dimension `axis`, as a view of the same rank. Both are clamped
-  /// to the extent, and position 0 of the result is `begin`. What lies outside of the slice is out of bounds.
+  /// to the extent, and position 0 of the result is `begin`. Positions outside of the slice are out of bounds.
   View slice(int axis, At begin, At end, Loc loc = here()) const;
   /// Index of the argument in the kernel's parameter list.
   int index() const { return argument; }
@@ -369,7 +369,7 @@ enum class Scope { block, device, system };
 /// programs read soon, too. It changes no result.
 enum class Cache { evict_normal, evict_first, evict_last };
 /// Options of a load: `load(x, {n}, {64}, {.mask = m})`. The mask is boolean and broadcasts to the result. Where it is
-/// false, the load reads the padding and touches no memory.
+/// false, the result is the padding, and no memory is accessed.
 struct LoadOptions {
   Padding padding = Padding::zero;
   At mask = true;
@@ -381,7 +381,7 @@ struct StoreOptions {
   Cache cache = Cache::evict_normal;
 };
 /// Options of an atomic: `atomic_add(x, {n}, 1, Order::relaxed, {.mask = m, .scope = Scope::block})`. Where the mask is
-/// false, no memory is touched, and the result is 0.
+/// false, no memory is accessed, and the result is 0.
 struct AtomicOptions {
   At mask = true;
   Scope scope = Scope::device;
@@ -389,8 +389,8 @@ struct AtomicOptions {
 
 /// Reads elements of `view`. `at` has one subscript per dimension, of one of two kinds:
 /// - A number or scalar is the begin of a block; its extent is in `shape`. Missing leading extents are 1 and dropped.
-/// - A tile of integers names positions one by one (a gather). Such tiles broadcast together, and their shape comes
-///   before the blocks.
+/// - A tile of integers gives the position of each element (a gather). Such tiles broadcast together. The result has
+///   their dimensions first, and then those of the blocks.
 /// Elements out of bounds read the padding.
 Tile load(View view, Offsets at, TileExtents shape = {}, LoadOptions how = {}, Loc loc = here());
 Tile load(View view, Offsets at, TileExtents shape, Padding padding, Loc loc = here());
@@ -398,8 +398,8 @@ Tile load(View view, Offsets at, TileExtents shape, Padding padding, Loc loc = h
 /// drop leading extents of 1. If `at` names an element several times, the element gets one of the values.
 void store(View view, Offsets at, At value, StoreOptions how = {}, Loc loc = here());
 
-/// Atomic read-modify-write of the elements that `at` names; the result has their old values. An element that is named
-/// several times changes once for each. dialect/SEMANTICS.md has the types.
+/// Atomic read-modify-write of the elements that `at` names; the result has their old values. If an element is named
+/// several times, it changes that many times. dialect/SEMANTICS.md has the types.
 Tile atomic_add(View view, Offsets at, At value, Order order = Order::relaxed, AtomicOptions how = {},
                 Loc loc = here());
 Tile atomic_min(View view, Offsets at, At value, Order order = Order::relaxed, AtomicOptions how = {},
@@ -456,7 +456,7 @@ Loop range(At end, Loc loc = here());
 /// loop ends.
 Loop repeat_while(const std::function<Tile()> &condition, Loc loc = here());
 
-/// Where the condition, a boolean scalar, holds: continue the innermost loop, break out of it, or end the program. The
+/// If the condition, a boolean scalar, is true: continue the innermost loop, break out of it, or end the program. The
 /// rest of the body is skipped, also if the call is inside a side of an `if_`.
 void continue_if(At condition);
 void break_if(At condition);

@@ -1,5 +1,5 @@
-// Tracing: from a kernel to an MLIR module. The runtime and the driver call this. It is the only header of the language
-// that knows MLIR.
+// Tracing: from a kernel to an MLIR module. The runtime and the driver call this. It is the only public header of the
+// language that includes MLIR.
 
 #pragma once
 
@@ -45,8 +45,7 @@ struct Specialisation {
 /// Function attributes:
 /// - `tile.disjoint`: an array of index pairs (i64 arrays); the kernel writes at least one of each pair.
 /// - `tile.warps`, `tile.programs`, `tile.stages` (i64): the config fields `warps`, `min_ctas_per_sm` and `stages`, if
-/// the
-///   kernel has them and the target reads them.
+///   the kernel has them and the target reads them.
 /// - `tile.problems` (i64): if more than 1.
 struct Traced {
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -58,8 +57,8 @@ struct Traced {
 /// the module is null. The context must have the dialects tile, arith, math, scf, func and memref loaded, and is used
 /// by one thread at a time. Nested traces are an error.
 ///
-/// Without `verifies`, mlir::verify has not seen the module. Callers skip it if they find cached code for an equal,
-/// verified module, which saves a tenth of the time.
+/// Without `verifies`, mlir::verify does not run. Callers can skip it if they have cached code of an equal module,
+/// which was verified. That saves a tenth of the time.
 Traced trace(mlir::MLIRContext &context, const Kernel &kernel, const Specialisation &facts, const std::string &config,
              bool verifies = true);
 

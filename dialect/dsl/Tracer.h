@@ -246,7 +246,7 @@ public:
   static const Tile *fixedAt(const View &view, int dimension);
   /// The slice of a dimension of its argument; null if the view has all of the dimension.
   static const Selection::Slice *sliceOf(const View &view, int dimension);
-  /// What is left of the dimensions of its argument, with an entry for each.
+  /// The selection of a view, with an entry for each dimension of its argument.
   Selection selectionOf(const View &view) const;
   static View selected(const View &view, Selection selection);
   bool readsStages() const { return facts.stages; }

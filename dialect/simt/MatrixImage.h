@@ -20,14 +20,14 @@ struct MatrixImage {
   int64_t leading = 16, stride = 16;
   bool isTurned = false;
 
-  /// The byte, if nothing were swizzled, of the element (m or n, k): what a product that begins there is told.
+  /// The byte of element (m or n, k) without the swizzle: the start address of a product that begins there.
   int64_t at(int64_t row, int64_t k) const;
   /// The descriptor of a matrix that begins at byte 0; a 16th of another byte, a multiple of 16, is added to it.
   uint64_t descriptor() const;
 };
 
-/// The image as products of `rows` rows of M or N, and 16 of K, can read it, each part of so many from a multiple of
-/// `rows`; nothing where they cannot. Only 16-bit elements have such images.
+/// The image for products that read `rows` rows of M or N, from a multiple of `rows` on, and 16 elements of K. Nothing
+/// if products cannot read it. Only 16-bit elements have such images.
 std::optional<MatrixImage> matrixIn(ImageAttr image, unsigned outer, int64_t rows);
 
 } // namespace kiln::simt

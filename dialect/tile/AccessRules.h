@@ -1,5 +1,5 @@
-// What the operations on memory share: verifiers, the assembly of subscripts, what padding is, and subscripts that name
-// positions one after the other.
+// Shared by the operations on memory: verifiers, the assembly format of subscripts, cache hints and scopes, and index
+// tiles with consecutive positions.
 
 #pragma once
 
@@ -9,28 +9,28 @@ namespace kiln::tile {
 
 mlir::LogicalResult verifyAccess(AccessOp access);
 
-/// How soon the elements of an access are read or written again: "stream", once, or "keep", soon, by others too.
-/// Without it as usual. It changes no result.
+/// The cache eviction hint of an access: "stream" for Cache::evict_first, "keep" for Cache::evict_last. Without the
+/// attribute: evict_normal. It changes no result.
 inline constexpr llvm::StringLiteral cacheName = "tile.cache";
-/// Gives `to` the hint that `from` has, if any.
+/// Copies the cache hint of `from`, if any, to `to`.
 void copyCache(mlir::Operation *from, mlir::Operation *to);
 
-/// The threads for which an access is atomic: "block", those of its program, or "system", those of all processors.
-/// Without it those of the device.
+/// The scope of an atomic access: "block" for the threads of its program, "system" for those of all processors. Without
+/// the attribute: those of the device.
 inline constexpr llvm::StringLiteral scopeName = "tile.scope";
-/// Gives `to` the scope that `from` has, if any.
+/// Copies the scope of `from`, if any, to `to`.
 void copyScope(mlir::Operation *from, mlir::Operation *to);
 
-/// The types of subscripts, up to the last that is a tile; what follows is i64.
+/// The types of subscripts, up to the last one that is a tile; all later ones are i64.
 mlir::ParseResult parseSubscriptTypes(mlir::OpAsmParser &parser,
                                       llvm::ArrayRef<mlir::OpAsmParser::UnresolvedOperand> subscripts,
                                       llvm::SmallVectorImpl<mlir::Type> &types);
 void printSubscriptTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::OperandRange subscripts,
                          mlir::TypeRange types);
 
-/// The subscripts of an access of the same elements by the same tile, where one that names positions which follow each
-/// other along a dimension of the tile has become a number, and that dimension a block. Failure where there is none
-/// such, or the tile's dimensions would have to change places.
+/// Equivalent subscripts of an access, in which one index tile with consecutive positions along a dimension of the tile
+/// is replaced by a scalar, so that the dimension becomes a block. Fails if there is no such index tile, or if the
+/// tile's dimensions would have to be reordered.
 llvm::FailureOr<llvm::SmallVector<mlir::Value>> withBlockForRun(AccessOp access, mlir::OpBuilder &builder);
 
 } // namespace kiln::tile

@@ -1,5 +1,5 @@
-// How operations write the function by which they combine: `by (%a: f32, %b: f32) { … }`, or nothing where they combine
-// by a kind. For the `custom<Function>` of their assembly formats.
+// The assembly format of an operation's combine function: `by (%a: f32, %b: f32) { … }`, or nothing if the operation
+// combines by a kind. It is `custom<Function>` in assembly formats.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// C++ declarations of the operations of SortOps.td, for those who look into them: the compiler's other files know no
-// more than that such an operation needs its operands whole.
+// C++ declarations of the operations of SortOps.td, for the files that lower them. Other files of the compiler only use
+// the fact that such an operation needs its whole operands.
 
 #pragma once
 

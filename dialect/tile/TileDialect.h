@@ -1,4 +1,4 @@
-// C++ declarations of the `tile` dialect, generated from the .td files beside this header.
+// C++ declarations of the `tile` dialect, generated from the .td files of this folder.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace kiln::tile {
 
-/// What `print`, `check` and `assume` write: keeps them in program order and alive.
+/// The resource to which `print`, `check` and `assume` write. It keeps them in program order, and from being removed.
 struct ConsoleResource : mlir::SideEffects::Resource::Base<ConsoleResource> {
   llvm::StringRef getName() final { return "console"; }
 };
@@ -42,10 +42,10 @@ mlir::Type maskLike(mlir::Type tile);
 
 namespace kiln::tile {
 
-/// What an element outside a view reads: a number of type `element`.
+/// The value of an out-of-bounds element, of type `element`.
 mlir::TypedAttr paddingOf(Padding padding, mlir::Type element);
 
-/// What `op`, a function of `math` or an `arith.divf`, may be off by: its `tile.accuracy`; `Full` without one.
+/// The accuracy of `op`, a function of `math` or an `arith.divf`: its `tile.accuracy`, or `Full` without the attribute.
 Accuracy accuracyOf(mlir::Operation *op);
 void setAccuracy(mlir::Operation *op, Accuracy accuracy);
 

@@ -1,4 +1,4 @@
-// What the `tile.assume` operations of a kernel say about integer scalars.
+// The facts about integer scalars that the `tile.assume` operations of a kernel state.
 
 #pragma once
 

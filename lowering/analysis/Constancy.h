@@ -1,4 +1,5 @@
-// Along which stretches of a dimension a tile has one value: what a packet of memory may be masked by.
+// Runs of equal elements along a dimension of a tile. A vector access whose mask is constant over it needs one
+// predicate.
 
 #pragma once
 
@@ -8,8 +9,9 @@
 
 namespace kiln::lowering {
 
-/// A power of two: the tile, of rank 1 or more, has one value wherever so many positions along `dim`, from a multiple
-/// of it on, differ in that dimension alone. 1 is always right.
+/// The length n, a power of two, of aligned runs of equal elements: along `dim`, the n elements from each multiple of n
+/// on are equal. The tile has rank 1 or more. The result may be smaller than the largest possible n; 1 is always
+/// correct.
 int64_t constantAlong(mlir::Value tile, int64_t dim);
 
 } // namespace kiln::lowering

@@ -1,4 +1,4 @@
-// Which powers of two divide a scalar: what tells how wide a load at an offset may be.
+// Powers of two that divide a scalar. They determine the vector width of a load at an offset.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace kiln::lowering {
 
-/// The largest power of two, up to 2³⁰, that is known to divide every value of an integer; 2³⁰ for 0. Looks through
+/// The largest power of two, up to 2³⁰, that is known to divide every value of an integer; 2³⁰ for 0. Follows at most
 /// `effort` operations.
 int64_t divisorOf(mlir::Value value, int effort = 8);
 

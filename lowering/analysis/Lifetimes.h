@@ -1,6 +1,6 @@
-// Memory for buffers that live for a while: lifetimes in, offsets out. Buffers that are never alive together share
-// bytes. Numbers alone, no IR: a kernel's scratch (cpu/AllocateScratch.cpp) and the activations of a training step
-// (models/nn/arena.h) are placed here.
+// Computes offsets of buffers in one block of memory from their lifetimes. Buffers whose lifetimes do not overlap share
+// bytes. It uses numbers, not IR. It serves the scratch memory of a kernel (cpu/AllocateScratch.cpp) and the
+// activations of a training step (models/nn/arena.h).
 
 #pragma once
 
@@ -10,26 +10,27 @@
 
 namespace kiln::lowering {
 
-/// A buffer's size, and the first and the last moment at which it holds a value; none when `last` is before `first`.
+/// A buffer's size, and the first and the last time at which it is live. If `last` < `first`, it is never live.
 struct Lifetime {
   int64_t bytes = 0;
   int64_t first = 0, last = -1;
   bool meets(const Lifetime &other) const { return std::max(first, other.first) <= std::min(last, other.last); }
 };
 
-/// An offset for each buffer, in their order, and the largest end of any.
+/// An offset for each buffer, in order, and the size of the block: the largest end of a buffer.
 struct Placement {
   std::vector<int64_t> offsets;
   int64_t bytes = 0;
 };
 
-/// Offsets at which no two buffers that share a moment share bytes: the smallest of a few placements, each of which
-/// puts one buffer after the other into the lowest gap that is free all its life (larger ones first; in the order of
-/// their first moments; …). Depends on the lifetimes alone, and sums of sizes are offsets: sizes that are multiples of
-/// an alignment keep it. Takes n² steps at worst.
+/// Offsets at which no two buffers with overlapping lifetimes overlap. It tries a few orders of the buffers (larger
+/// ones first, by first time, …) and returns the smallest placement. In each order, a buffer gets the lowest gap that
+/// is free during its lifetime. The result depends only on the lifetimes. Offsets are sums of sizes, so they are
+/// aligned if all sizes are multiples of the alignment. Takes n² steps in the worst case.
 Placement place(const std::vector<Lifetime> &lifetimes);
 
-/// Bytes that are alive at one moment at most: no placement takes less, unless a buffer that is never alive is larger.
+/// The maximum number of bytes that are live at one time: a lower bound of a placement's size, without buffers that are
+/// never live.
 int64_t mostAlive(const std::vector<Lifetime> &lifetimes);
 
 } // namespace kiln::lowering

@@ -1,5 +1,5 @@
-// What is known of integers: enough to see that bounds and offsets made of extents, program numbers and
-// constants do not overflow.
+// Ranges of integers, to prove that bounds and offsets computed from extents, program numbers and constants do not
+// overflow.
 
 #pragma once
 
@@ -7,9 +7,8 @@
 
 namespace kiln::lowering {
 
-/// A range that holds every value of `value`, an integer or index scalar, or every element of a tile of integers, as
-/// operations' own interface for ranges says.
-/// Looks through `effort` operations.
+/// A range that contains every value of `value`, an integer or index scalar, or every element of a tile of integers, by
+/// MLIR's interface for ranges of operations. Follows at most `effort` operations.
 mlir::ConstantIntRanges rangeOf(mlir::Value value, int effort = 8);
 
 /// Whether no value is negative.

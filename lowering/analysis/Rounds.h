@@ -1,7 +1,8 @@
-// What the rounds of a loop carry, of every kind of loop: an scf.for, or an scf.while as tile-rotate-loops leaves it.
+// The loop-carried values of every kind of loop: of an scf.for, or of an scf.while after tile-rotate-loops. The code
+// calls an iteration a round.
 //
-// Value i of what is carried is inits[i] in front of the loop, arguments[i] when a round begins, yielded[i] when it
-// ends, and results[i] behind the loop. A while carries in front of these whether it goes on.
+// Carried value i is inits[i] before the loop, arguments[i] at the start of an iteration, yielded[i] at its end, and
+// results[i] after the loop. The first value that a while carries, before these, is its condition.
 
 #pragma once
 
@@ -12,11 +13,11 @@
 namespace kiln::lowering {
 
 struct Rounds {
-  /// Nothing of what is no loop, and of a while that has not been rotated.
+  /// The loop `op`; nothing if `op` is not a loop, or is a while that has not been rotated.
   static std::optional<Rounds> of(mlir::Operation *op);
 
-  /// The same loop, in front of this one, with other values carried, and with the operations of this one's body, which
-  /// still use its arguments and yield what it did; the position of an scf.for is its own.
+  /// A new loop before this one, with the carried values `inits`. The operations of this loop's body are moved to it.
+  /// They still use this loop's arguments and yield its values; the induction variable of an scf.for is the new one.
   Rounds withCarried(mlir::OpBuilder &builder, mlir::ValueRange inits) const;
 
   mlir::Operation *op;
@@ -24,11 +25,11 @@ struct Rounds {
   llvm::MutableArrayRef<mlir::OpOperand> inits;
   llvm::MutableArrayRef<mlir::BlockArgument> arguments;
   mlir::ResultRange results;
-  /// None while the body has no end.
+  /// Empty while the body has no terminator.
   llvm::MutableArrayRef<mlir::OpOperand> yielded;
 };
 
-/// A rotated while that carries these, the first of which says whether it goes on, without its rounds.
+/// A rotated while without a body. It carries `inits`, the first of which is its condition.
 mlir::scf::WhileOp emptyWhile(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange inits);
 
 } // namespace kiln::lowering

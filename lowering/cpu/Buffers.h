@@ -1,4 +1,4 @@
-// Scratch memory for tiles. AllocateScratch.cpp says where in the kernel's it lies.
+// Scratch memory for tiles. AllocateScratch.cpp assigns each buffer its offset.
 
 #pragma once
 
@@ -10,7 +10,7 @@ namespace kiln::lowering::cpu {
 mlir::Value allocateBuffer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type tile, Machine machine,
                            int64_t skew = 0);
 
-/// The same for a tile whose rows lie one behind the other, `cpu.dense`, of rank 1.
+/// Scratch memory of rank 1 for a `cpu.dense` tile, whose rows are contiguous.
 mlir::Value allocateDense(mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType tile, Machine machine);
 
 } // namespace kiln::lowering::cpu

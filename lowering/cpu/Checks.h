@@ -1,5 +1,5 @@
-// What a check of a tile tells: behind the loops that found that not all of it holds, it looks through the tile once
-// more, element by element.
+// Reports failures of a check of a tile. If the loops found that some element fails, code after them searches the tile
+// again, element by element.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace kiln::lowering::cpu {
 
-/// Emits a branch that tells of the elements that are false, for where `holds` (i1) is.
+/// Emits a branch that reports the false elements if `holds` (i1) is false.
 void branchToFailures(Evaluator &e, tile::CheckOp check, mlir::Value holds);
 
 } // namespace kiln::lowering::cpu

@@ -16,11 +16,11 @@ struct CpuTarget {
   bool bf16Pairs = false;    // it adds two products of bf16 at a time faster than it widens and multiplies them
   bool fastPermutes = false; // it permutes the halves of a vector in one step
   bool i8Quads = false;      // it adds four products of i8 at a time
-  bool tiles = false;        // it has AMX's tiles and products of bf16 and i8 on them, and the system lets us use them
+  bool tiles = false;        // it has AMX tiles with products of bf16 and i8, and the system permits their use
   int64_t l1Bytes = 32768, l2Bytes = 1 << 20;
 };
 
-/// The machine this runs on; throws kiln::Error below x86-64-v3.
+/// The CPU of this machine; throws kiln::Error below x86-64-v3.
 CpuTarget hostCpu();
 /// A CPU by LLVM's name ("native" is the host); throws kiln::Error for an unknown one or one below x86-64-v3.
 CpuTarget cpuNamed(const std::string &name);

@@ -1,17 +1,17 @@
-// The operands of a matrix product, brought to where the micro-kernel streams through them, as the attributes of
-// `cpu-pack-operands` say (PackOperands.cpp).
+// Reads and packs the operands of a matrix product for its micro-kernel, as the attributes of `cpu-pack-operands`
+// specify (PackOperands.cpp).
 //
-//   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Whatever b is computed from
-//      is computed while packing; a transposed b is read along its rows and turned block by block in registers. A b
-//      that is the same in every step of the loops around the product is packed once, before them. (DotPanels.cpp)
-//   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read.
-//      A column-major a is packed, a few elements for each k. (DotOperands.cpp)
-//   3. AMX reads tiles of both, and packs a panel of b, piece by piece, while it multiplies the one before.
-//   (DotTiles.cpp)
+//   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Elementwise operations that
+//      compute b are fused into the packing. A transposed b is read along its rows and transposed block by block in
+//      registers. If b is invariant in the loops around the product, it is packed once, before them. (DotPanels.cpp)
+//   2. a is read in place, one scalar at a time, if it is entirely inside its view. Otherwise a zero-padded copy is
+//      read. A column-major a is packed, a few elements for each k. (DotOperands.cpp)
+//   3. AMX reads tiles of both. It packs a panel of b, piece by piece, while it multiplies the panel before.
+//      (DotTiles.cpp)
 //
-// A unit that takes several terms at a time (ProductUnit.h) has a *word* where multiply-adds have an element: so many
-// neighbours along k, those past the end of an operand 0, since what memory holds there may be NaN. The rows of a panel
-// and the scalars of a are words, and a *step* along k is one of them.
+// Some units multiply several terms at a time (ProductUnit.h). They read *words* instead of elements: a word has
+// several neighbours along k. Elements past the end of an operand are set to 0, because the memory there may have NaN.
+// The rows of a panel and the scalars of a are words, and a *step* along k is one word.
 
 #pragma once
 
@@ -22,22 +22,22 @@ namespace kiln::lowering::cpu {
 
 class DotOperands {
 public:
-  /// `rows` of the result are computed at a time. Code goes where the evaluator stands, before the product.
+  /// `rows` rows of the result are computed at a time. Code is emitted at the evaluator's position, before the product.
   DotOperands(tile::DotOp dot, Evaluator &e, const llvm::DenseMap<mlir::Value, mlir::Value> &buffers, int64_t rows);
 
   /// Emits the bounds.
   void bound();
   /// Emits the copy of a, if it is copied whole.
   void place();
-  /// Emits `body` for each pair of matrices, which the leading dimensions number: all that follows is of that pair.
+  /// Emits `body` for each pair of matrices of the batch (leading dimensions). The functions below are for that pair.
   void forMatrices(llvm::function_ref<void()> body);
-  /// Emits the packing of a, if it is packed matrix by matrix, and makes room for a panel of b.
+  /// Emits the packing of a, if it is packed matrix by matrix, and allocates a panel of b.
   void pack();
-  /// The index of a row and column of the pair's matrix in its tile, and the pair's number in row-major order.
+  /// The index in the tile of a row and column of the pair's matrix, and the pair's number in row-major order.
   Index in(Ix row, Ix column) const;
   mlir::Value number();
 
-  /// Only steps below `steps`, rows below mBound and columns below nBound can give sums other than zero (index type).
+  /// Bounds (index type): steps from `steps` on, rows from mBound on and columns from nBound on only add zeros.
   mlir::Value steps, mBound, nBound;
   /// The steps of the tiles.
   int64_t depth() const { return K / group; }
@@ -46,46 +46,48 @@ public:
   mlir::Value stepAt(mlir::Value k);
   /// The steps of the tiles that hold steps below `count`.
   mlir::Value wholeTiles(mlir::Value count);
-  /// Positions below this one are inside `view` when the tile's dimension of `extent` begins at `offset` of `axis`.
+  /// The number of leading positions that are inside `view`, for a tile dimension of `extent` that begins at `offset`
+  /// along `axis`.
   mlir::Value boundIn(mlir::Value view, int64_t axis, mlir::Value offset, int64_t extent);
 
-  /// From here on the panel of b whose columns begin at `n` is read; `valid` says how many columns lie in the tile, for
-  /// each of its vectors. Emits its packing, if it is not packed already, or what is left of it after the first
-  /// `packed` pieces.
+  /// Selects the panel of b whose columns begin at `n` for readB(). `valid` is the number of columns inside the tile,
+  /// for each vector of the panel. Emits its packing, unless it is packed already, except for the first `packed`
+  /// pieces.
   void turnTo(mlir::Value n, llvm::ArrayRef<int64_t> valid, mlir::Value packed = {});
-  /// Whether a panel whose columns all lie in the tile may be packed while another is read.
+  /// Whether a panel whose columns are all inside the tile may be packed while another is read.
   bool packsAhead() const { return hasTiles(unit) && !packedBefore; }
-  /// The pieces of such a panel (index type), and how many to pack in each step of the tiles so that all get done.
+  /// The number of pieces of such a panel (index type), and the number to pack in each step of the tiles, so that all
+  /// pieces are packed in time.
   mlir::Value pieces();
   int64_t piecesAtATime() const;
-  /// Emits the packing of those from `begin` to `end` of the panel that begins at `n`.
+  /// Emits the packing of pieces `begin` to `end` of the panel that begins at `n`.
   void packPieces(mlir::Value n, mlir::Value begin, mlir::Value end);
-  /// Emits a request for memory of the panel that begins at `n` and is packed next: a part of the share that falls to
-  /// the block of rows at `m`, and the whole share in a loop over the steps that takes `stride` of them at a time. A
-  /// transposed b comes in long streams that the CPU sees by itself.
+  /// Emits a prefetch for the panel that begins at `n` and is packed next. The blocks of rows share the panel. A loop
+  /// over the steps, `stride` at a time, prefetches the part of the block at `m`, and each call a piece of it. For a
+  /// transposed b, which is read in long streams, the CPU's own prefetcher suffices.
   void prefetchPanel(mlir::Value n, mlir::Value m, mlir::Value step, int64_t stride);
   bool prefetches();
 
-  /// Whether a is read from a view that may end before the tile does.
+  /// Whether a is read from a view that may end inside the tile.
   bool isBounded() const { return mEdge && readsView; }
-  /// a at the block's i-th row: one element or word. `row` holds positions that may be read.
+  /// The element or word of a at row `i` of the block. `row` has row positions that are safe to read.
   mlir::Value readA(llvm::ArrayRef<mlir::Value> row, size_t i, mlir::Value step);
   /// One vector of a row of the panel.
   mlir::Value readB(mlir::Value step, int64_t vector);
-  /// Emits, on AMX's tiles, the sums of the block of 2 · tileRows rows from m on and the panel, of the whole tiles'
-  /// steps in [begin, end), and stores them to `sums`, a memref, from `row` on. `between` is called in each step and
-  /// gives the next of the values that it carries from `carried` on. Their last ones.
+  /// Emits a product on AMX tiles: the block of 2 · tileRows rows from m on times the panel, over the whole tiles'
+  /// steps in [begin, end). Stores the sums to `sums`, a memref, from `row` on. `between` is called in each step; it
+  /// receives the carried values, initially `carried`, and returns the next ones. Returns the last ones.
   llvm::SmallVector<mlir::Value>
   multiplyTiles(mlir::Value m, mlir::Value begin, mlir::Value end, mlir::Value sums, mlir::Value row,
                 mlir::ValueRange carried,
                 llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value step, mlir::ValueRange carried)> between);
 
 private:
-  /// The part of them that packs b before the loops that do not change it, into `panels`, where `before` stands.
+  /// For packing b before the loops in which it is invariant: into `panels`, at the position of `before`.
   DotOperands(tile::DotOp dot, Evaluator &before, const llvm::DenseMap<mlir::Value, mlir::Value> &buffers, int64_t rows,
               mlir::Value panels);
 
-  /// A load that ends at a view's edge: along `axis` of the tile only that many positions can be other than padding.
+  /// A load that may extend past its view along `axis` of the tile; positions past the view are padding.
   struct Edge {
     tile::LoadOp load;
     int64_t axis;
@@ -134,29 +136,29 @@ private:
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
   const Unit unit;
   const int64_t group;
-  const mlir::Type element, word;        // the same where a step is one k
+  const mlir::Type element, word;        // equal if a step is one k
   const llvm::ArrayRef<int64_t> leading; // extents of the dimensions before the last two
   const int64_t M, N, K, lanes, rows, panelRows;
-  const bool isTurned;       // b lies along k in memory
-  Index pair;                // of the matrices at hand, along the leading dimensions
-  mlir::Value left, a;       // the tile that a, or its transpose, is, and where it lies
+  const bool isTurned;       // b is contiguous along k in memory
+  Index pair;                // the present pair of matrices, along the leading dimensions
+  mlir::Value left, a;       // the tile of a or of its transpose, and its memory
   mlir::Value kBound;        // `steps` in positions
   mlir::Value panels;        // of b: [slot][step][column]
   mlir::Value slot;          // of the panel that is read or written
-  bool packedBefore = false; // every panel has its slot, else they take turns in one
+  bool packedBefore = false; // every panel has its own slot; otherwise all use one slot in turn
   bool swapped = false;      // a is read as a[k, m]
   bool aPanels = false;      // a is packed: [m / panelRows][step][m % panelRows]
-  bool aDropsUnits = false;  // of a's leading dimensions those of extent 1 are not in memory
+  bool aDropsUnits = false;  // a's memory lacks a's leading dimensions of extent 1
   bool mEdge = false, readsView = false;
 };
 
-/// The vectors of a square block, turned over.
+/// The vectors of the transposed square block.
 llvm::SmallVector<mlir::Value> turned(Evaluator &e, llvm::SmallVector<mlir::Value> block);
 
 /// Emits `body` for every panel of N columns that begins below `end`; `valid` as for `turnTo`.
 void forPanels(Evaluator &e, int64_t N, mlir::Value end,
                llvm::function_ref<void(mlir::Value n, llvm::ArrayRef<int64_t> valid)> body);
-/// The same with values that the body gets from the panel before, and gives to the next one.
+/// As above, with values that each panel's body receives from the body before.
 void forPanels(Evaluator &e, int64_t N, mlir::Value end, mlir::ValueRange carried,
                llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value n, llvm::ArrayRef<int64_t> valid,
                                                                  mlir::ValueRange carried)>

@@ -19,8 +19,8 @@ const llvm::Target &x86Backend();
 /// The triple of all generated code.
 const llvm::Triple &cpuTriple();
 
-/// Optimises `module` and emits it for `target`; `sink` gets the stages "llvm" and "asm". The oracle's code
-/// (isReference) is made quickly and is slow. Throws BackendError (FatalErrors.h).
+/// Optimises `module` and emits it for `target`; `sink` receives the stages "llvm" and "asm". The code of the reference
+/// backend (isReference) is hardly optimised, which makes compiling fast. Throws BackendError (FatalErrors.h).
 std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, bool isReference, const StageSink &sink);
 
 } // namespace kiln::lowering::cpu

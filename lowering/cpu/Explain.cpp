@@ -24,7 +24,7 @@ using namespace mlir;
 namespace kiln::lowering::cpu {
 
 namespace {
-/// What is explained of one kernel.
+/// Explains one kernel.
 class LoopExplainer {
 public:
   explicit LoopExplainer(Explanation &explanation) : explanation(explanation) {}

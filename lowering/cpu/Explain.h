@@ -1,4 +1,4 @@
-// What became of a kernel on a CPU, told to people.
+// Describes the CPU code of a kernel for `--explain`.
 
 #pragma once
 

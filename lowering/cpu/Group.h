@@ -1,5 +1,5 @@
-// Which operations share a loop nest: neighbours over one shape, so that what they read is read once, as long as
-// nothing that one writes is read by another at another element.
+// Decides which operations share a loop nest (loop fusion). They are neighbours over one shape, and common operands are
+// then read once. No operation may write memory that another reads at another element.
 
 #pragma once
 
@@ -9,22 +9,23 @@ namespace kiln::lowering::cpu {
 
 /// The cost of a nest, above which no operation joins it: LLVM's time is quadratic in the length of a loop's body.
 inline constexpr int64_t longestNest = 256;
-/// Costs of an access with a position for each element, and of a scan.
+/// Costs of an access with index tiles, and of a scan.
 inline constexpr int64_t addressed = 16, scanned = 16;
 
-/// What is read by a nest: loads that stay views, and tiles in scratch memory.
+/// The tiles that a nest reads: loads that are read directly from views, and tiles in scratch memory. The bool states
+/// whether element i of the result depends only on element i of the tile.
 struct Reads {
-  llvm::SmallVector<std::pair<tile::AccessOp, bool>> loads; // and whether element i feeds element i
-  llvm::SmallVector<std::pair<mlir::Value, bool>> buffered; // the same
+  llvm::SmallVector<std::pair<tile::AccessOp, bool>> loads;
+  llvm::SmallVector<std::pair<mlir::Value, bool>> buffered;
   llvm::SmallVector<mlir::Value> scalars;
 };
 
-/// The loads and stores of a nest, whose tiles in scratch memory `e` knows.
+/// The loads and stores of a nest; `e` has the tiles in scratch memory.
 llvm::SetVector<tile::AccessOp> accessesOf(llvm::ArrayRef<Root> roots, const Evaluator &e);
 
 class Group {
 public:
-  /// `buffers` has the tiles that are in scratch memory by now.
+  /// `buffers` has the tiles that are in scratch memory so far.
   explicit Group(const llvm::DenseMap<mlir::Value, mlir::Value> &buffers) : buffers(buffers) {}
 
   bool empty() const { return roots.empty(); }
@@ -36,14 +37,15 @@ public:
     computed.clear();
     cost = 0;
   }
-  /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest,
-  /// a body that is not too long, and no memory that one writes and another reads or writes at another element.
+  /// Whether `root` may be in the nest of the group. It needs the group's shape and form, its operands must be defined
+  /// before the nest, and the body must not become too long. No root may write memory that another reads or writes at
+  /// another element.
   bool canJoin(const Root &root) const;
-  /// What computing a tile reads.
+  /// The tiles that are read to compute `tile`.
   Reads readsOf(mlir::Value tile) const;
-  /// Whether what a scan of the group gives is read by others than the group, each at the same element.
+  /// Whether the result of a scan of the group has users outside of the group that read it element by element.
   bool isReadBehind(mlir::Value result) const;
-  /// The operations that take the last elements along a scan's axis of what it gives, if nothing else is read of it.
+  /// The operations that extract the last elements along a scan's axis from its result, if these are its only users.
   static llvm::SmallVector<tile::ExtractOp> lastsOf(mlir::OpResult result);
 
   llvm::SmallVector<Root> roots;
@@ -51,10 +53,11 @@ public:
 private:
   void collect(mlir::Value value, bool same, Reads &reads, llvm::DenseSet<std::pair<mlir::Value, int>> &seen) const;
   Reads readsOf(const Root &root) const;
-  /// Whether `root` may be computed in the order of the group's nest: along rows, or along columns of one axis, which
-  /// may be stored where they are scanned; forwards, or backwards, as no sum is added.
+  /// Whether `root` may be computed in the order of the group's nest: along rows, or along columns of one axis. Results
+  /// of column scans may be stored there. The nest may iterate forwards, or backwards if there is no sum.
   bool hasForm(const Root &root) const;
-  /// Whether a store may overwrite what a member of its nest has read at the same element. A check may read it again.
+  /// Whether a store may overwrite an element that a member of its nest has read before. Not for a check, which may
+  /// read the element again.
   bool mayWriteBehind(const Root &member, const Reads &reads, const Root &root) const;
   /// The cost of the values that `root` computes and no other root does; `seen` gets them.
   int64_t costOf(const Root &root, llvm::DenseSet<mlir::Value> &seen) const;

@@ -1,4 +1,4 @@
-// Work on several vectors side by side instead of one after the other.
+// Interleaves the computations of several vectors, so that the CPU overlaps their dependency chains.
 
 #pragma once
 
@@ -8,8 +8,8 @@ class Module;
 
 namespace kiln::lowering::cpu {
 
-/// Reorders the instructions of blocks that compute the same for several vectors, as many side by side as a CPU with
-/// so many vector registers has room for. Results do not change.
+/// Reorders the instructions of blocks that repeat one computation for several vectors. It interleaves as many
+/// computations as `registers` vector registers can hold. Results do not change.
 void interleaveChains(llvm::Module &module, int registers);
 
 } // namespace kiln::lowering::cpu

@@ -1,5 +1,5 @@
-// Loop nests for the operations that need them: stores, reductions, scans, and tiles that get scratch memory.
-// Neighbouring ones over one shape share a nest, so that what they read is read once.
+// Loop nests for stores, reductions, scans, checks, and tiles that get scratch memory (placed tiles). Neighbouring
+// operations over one shape share a nest (loop fusion), so that common operands are read once.
 
 #pragma once
 
@@ -11,25 +11,28 @@ namespace kiln::lowering::cpu {
 /// One operation that needs a loop nest.
 struct Root {
   enum class Kind { store, reduce, place, check, scan } kind;
-  mlir::Operation *op = nullptr; // the store, reduction, scan or check; for `place` where it stands
-  mlir::Value value;             // the tile that is evaluated; of a scan the first
-  mlir::Value buffer;            // where a placed tile or a reduction's tile goes; null for a reduction to a scalar
-  int64_t axis = -1;             // reductions: the axis that disappears; scans: theirs; checks: the last
-  // Of each result of a scan, null where nobody needs it in memory: all of it, and its last elements, an extent of 1.
+  mlir::Operation *op =
+      nullptr;        // the store, reduction, scan or check; for `place`, the operation that gives the position
+  mlir::Value value;  // the tile that is evaluated; of a scan, the first one
+  mlir::Value buffer; // scratch memory of a placed tile or a reduction's result; null for a scalar result
+  int64_t axis = -1;  // of reductions and scans; of checks, the last axis
+  // For each result of a scan: the buffer of the whole result, and that of its last elements (extent 1). Null if not
+  // needed.
   llvm::SmallVector<mlir::Value, 1> buffers = {}, lasts = {};
-  // Of a store of merged rows, whose `value` is the tile before: the elements that those of it become (Lanes.h).
+  // Of a store of merged rows: the map from elements of `value`, the tile before merging, to the stored tile (Lanes.h).
   std::optional<mlir::AffineMap> places = {};
-  // Of a store of joined rows, whose `value` is the tile before they are merged: what chooses their elements.
+  // Of a store of joined rows: the choices of the elements. `value` is the tile before merging.
   std::optional<JoinedRows> joined = {};
 
   llvm::ArrayRef<int64_t> shape() const { return tile::shapeOf(value.getType()); }
   bool isScan() const { return kind == Kind::scan; }
-  /// Whether it places a transposed tile: read along its source's rows, and turned block by block.
+  /// Whether it places a transposed tile, which is read along its source's rows and transposed block by block.
   bool isTurned() const {
     return kind == Kind::place && llvm::isa<tile::TransposeOp>(op) && op == value.getDefiningOp();
   }
   bool isBackwards() const { return isScan() && llvm::cast<tile::ScanOp>(op).getReverse(); }
-  /// Reductions and scans along another axis than the last keep a vector for each column instead of one for each row.
+  /// Whether it is a reduction or scan along an axis other than the last. Its state is a vector per vector of columns,
+  /// instead of one per row.
   bool isColumns() const {
     return (kind == Kind::reduce || isScan()) && axis != static_cast<int64_t>(shape().size()) - 1;
   }
@@ -38,9 +41,9 @@ struct Root {
 /// Loads that a nest has read.
 using ReadTiles = llvm::SmallPtrSet<mlir::Operation *, 8>;
 
-/// Emits the nest for `roots` before `before`; all have one shape, and are columns of one axis or none is, but for what
-/// columns of scans are stored as. Results of
-/// reductions to scalars replace their operation's result. `read` gets what the nest reads; null: it reads all anew.
+/// Emits the nest for `roots` before `before`. All roots have one shape. Either all are columns of one axis or none is;
+/// stores of the results of column scans are an exception. A reduction to a scalar replaces its operation's result.
+/// `read` receives the loads of the nest; null: no earlier nest has read them.
 void emitLoops(llvm::ArrayRef<Root> roots, mlir::Operation *before, Machine machine,
                const llvm::DenseMap<mlir::Value, mlir::Value> &buffers, ReadTiles *read = nullptr);
 

@@ -6,20 +6,20 @@
 
 namespace kiln::lowering::cpu {
 
-/// Where a product's sums go.
+/// The destination of a product's accumulators.
 struct Destination {
-  mlir::Value buffer;            // scratch memory; null when every sum goes to the stores
-  bool holdsAccumulator = false; // the accumulator's tile lies in `buffer`
+  mlir::Value buffer;            // scratch memory; null if all accumulators go directly to the stores
+  bool holdsAccumulator = false; // `buffer` has the old accumulator
 
-  /// With stores, `tile` is what they take their elements from: the product, or the result of the loop that it is
-  /// carried in. Then `first` says (i1) that the accumulator is zero and not yet in the buffer, `last` that the stores
-  /// take the sums instead of the buffer, which nobody else reads: it is of `panelsOf` the tile. Without a loop both
-  /// are null, and the stores take all.
+  /// Fused stores (an epilogue) of `tile`: the product, or the result of the loop that carries it. In a loop, `first`
+  /// (i1) means that the accumulator is zero and not yet in the buffer. `last` (i1) means that the stores receive the
+  /// accumulators instead of the buffer. Only the product reads this buffer; its shape is panelsOf(tile). Without a
+  /// loop both are null, and the stores receive all accumulators.
   llvm::SmallVector<tile::StoreOp, 2> stores;
   mlir::Value tile, first, last;
 };
 
-/// The shape of a product's sums in panels of columns, [panel][row][column]: in the order in which they are computed.
+/// The shape of a product's accumulators in panels of columns, [panel][row][column], the order of their computation.
 mlir::RankedTensorType panelsOf(mlir::Type tile, Machine machine);
 
 /// Emits `dot` before itself.

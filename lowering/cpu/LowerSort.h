@@ -1,4 +1,4 @@
-// Sorts, and what else finds its place by values, in nests of their own.
+// Lowers sorts, gathers within a tile (`tile.take`) and histograms. Each has its own loop nest.
 
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace kiln::lowering::cpu {
 
-/// Emits what `op`, an operation of dialect/tile/SortOps.td, does, before it, and notes the buffers of its results;
-/// whether it is one.
+/// If `op` is an operation of dialect/tile/SortOps.td, emits its code before it and records the buffers of its results.
+/// Returns whether it is one.
 bool lowerSorts(mlir::Operation *op, Machine machine, llvm::DenseMap<mlir::Value, mlir::Value> &buffers);
 
 /// In LowerSort.cpp …

@@ -1,6 +1,6 @@
-// A loop nest while it is emitted: what its rows, its columns and its forms share. Loops.cpp has the rows, Columns.cpp
-// the columns, ManyRows.cpp those forms that compute several rows at a time, NarrowRows.cpp rows narrower than vectors,
-// Turned.cpp transposed tiles, Joined.cpp rows that are joined.
+// A loop nest while it is emitted: the state shared by all forms of nests. Loops.cpp has nests over rows, Columns.cpp
+// over columns, and ManyRows.cpp over several rows at a time. NarrowRows.cpp has rows narrower than a vector,
+// Turned.cpp transposed tiles, and Joined.cpp joined rows.
 
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace kiln::lowering::cpu {
 
-/// Running results of a row's reductions, each of every fourth vector; rows of a gather that take turns.
+/// Interleaving factor: the number of states of a row's reduction, each of every fourth vector, and the number of rows
+/// of a gather that are read in turn.
 inline constexpr int64_t sideBySide = 4;
 
 class Nest {
@@ -32,63 +33,69 @@ private:
               llvm::function_ref<Values(Ix, mlir::ValueRange)> body) {
     return e.loop(e.constantIndex(0), e.constantIndex(to), step, carried, body);
   }
-  /// The dimension that vectors run along: the last. Of a nest of stores the last that is longer than 1.
+  /// The dimension that is vectorised: the last one. In a nest that only stores, the last one with an extent above 1.
   int64_t findLaneAxis();
-  /// Loops over every dimension but that of the lanes and `except`. They carry `carried`; their last values.
+  /// Emits loops over all dimensions except the vectorised one and `except`, with the carried values `carried`. Returns
+  /// their last values.
   Values outer(size_t axis, Index &index, int64_t except, mlir::ValueRange carried,
                llvm::function_ref<Values(mlir::ValueRange)> body);
 
-  // --- Tiles that lie inside their views ----------------------------------------------------------------------------
+  // --- Two versions: tiles inside their views, and others -----------------------------------------------------------
 
-  /// Whether rows are worth the time to compile them twice: those shorter than a vector have masks anyway, a few
-  /// vectors cost little with them, and a triangle makes two of the nest already.
+  /// Whether a version without masks is worth its compile time. It is not if rows are shorter than a vector, which have
+  /// masks anyway, if there are only a few vectors, or if the nest already has two versions for a triangle.
   bool paysTwice() const;
-  /// Whether the nest loads what no nest before it did, for what one did is near, where masks cost their instructions;
-  /// or stores where a mask costs more than they do.
+  /// Whether masks are expensive in the nest: it loads memory that no nest before it has loaded, which is then not in
+  /// cache, or it has stores on a CPU with slow masked stores.
   bool masksCostMuch(ReadTiles *read);
-  /// The positions, known from here on only: what follows from them stays on this side of a branch.
+  /// The positions, defined at the present level, so that values computed from them are not hoisted out of a branch.
   Index keptHere(const Index &index);
-  /// What `body` gives, of the types of `like`, for a tile that lies inside its views, and again for one that hangs
-  /// over them, where that differs. It gets how many vectors of a row to compute in a step.
+  /// Emits `body` for a tile inside its views and, if the code differs, again for a tile that extends past them.
+  /// Returns its values, of the types of `like`. `body` receives the number of vectors of a row to compute per
+  /// iteration.
   Values inOrOver(const Index &index, mlir::ValueRange like, llvm::function_ref<Values(Index, int64_t unroll)> body);
 
   /// Whether rows have loops around them.
   bool hasOuterLoops() const;
-  /// The same of all rows: the loops around them stand twice, so that none of them has what the other one holds in
-  /// registers. `body` gets a row's index, how many vectors of it to compute in a step, and the carried values.
+  /// As inOrOver(), for all rows: each version has its own loops around the rows, so that neither version occupies
+  /// registers of the other. `body` receives a row's index, the number of its vectors per iteration, and the carried
+  /// values.
   Values outerInOrOver(int64_t except, mlir::ValueRange carried,
                        llvm::function_ref<Values(Index &, int64_t unroll, mlir::ValueRange)> body);
 
   // --- Triangles ----------------------------------------------------------------------------------------------------
 
-  /// A comparison, of the nest's shape, by which some tile of the nest is masked: those inside a triangle are read.
+  /// A comparison of the nest's shape that masks a tile of the nest by a triangle, such as a causal mask; null if none.
   mlir::Value findMask();
-  /// Emits `body`, which gives values of the types of `like`, twice where there is a mask: once for when the triangle
-  /// covers the whole tile.
+  /// Emits `body`, whose values have the types of `like`. With a triangle there are two versions; one of them is for a
+  /// triangle that covers the whole tile.
   Values inVersions(mlir::ValueRange like, llvm::function_ref<Values()> body);
   Values assuming(bool inside, llvm::function_ref<Values()> body);
-  /// Whether the code now emitted asks for each vector whether it lies outside.
+  /// Whether the code emitted now checks for each vector whether it is outside of the triangle.
   bool asksForEach() { return mask && !e.assumed.contains(mask); }
-  /// Whether all lanes at `index` lie outside the triangle.
+  /// Whether (i1) all lanes at `index` are outside of the triangle.
   mlir::Value liesOutside(const Index &index);
-  /// A step, or what is left of it outside the triangle.
+  /// Emits all roots at `index`. With a triangle, a branch selects cheaper code, with a false mask, outside of it.
   void step(const Index &index, States &states);
 
   // --- Masks of accesses --------------------------------------------------------------------------------------------
 
-  /// The masks of the accesses whose elements the nest reads and writes at its own positions.
+  /// The masks of the accesses that the nest reads and writes at its own positions.
   llvm::SetVector<mlir::Value> findMasks();
-  /// Whether all masks hold at all lanes of some vectors of a row. Of a mask that holds in an interval the first and
-  /// the last of them tell, and whether sums go from the one to the other without wrapping.
+  /// Whether (i1) all masks are true for all lanes of some vectors of a row. For a mask that is true in an interval,
+  /// only the first and the last lane are checked, and that its sums do not wrap in between.
   mlir::Value masksHold(Index &index, llvm::ArrayRef<Ix> positions);
-  /// What `body` gives at some whole vectors of a row, of the types of `like`: where there are masks twice, once for
-  /// where they hold for all elements; a nest that only stores then asks for each vector. A mask costs more than its
-  /// instructions (Loops.cpp), a store with one on AVX2 more than the lanes that it writes.
+  /// Emits `body` at some whole vectors of a row; returns its values, of the types of `like`. With masks there are two
+  /// versions; one of them is for masks that are true for all elements. In a nest that only stores, the other one then
+  /// checks each vector. Masks cost more than their instructions (Loops.cpp); on AVX2 a masked store costs more than
+  /// scalar stores of its lanes.
   Values whereMasksHold(Index &index, llvm::ArrayRef<Ix> positions, mlir::ValueRange like,
                         llvm::function_ref<Values(llvm::ArrayRef<Ix>)> body);
-  /// Whether a row's two ends tell that all masks hold in it: they hold in intervals, and it is long.
+  /// Whether the two ends of a row decide that all masks are true in it: they are true in intervals, and the row is
+  /// long.
   bool asksOnceARow(int64_t mostUnrolled);
-  /// The states of a row, twice: once for where all masks hold in the whole of it, which no vector then asks for.
+  /// Emits a row in two versions; one of them is for masks that are true in the whole row, and checks no vector.
+  /// Returns the states of its reductions.
   States whereMasksHoldForRow(const Index &index, int64_t mostUnrolled);
 
   // --- Rows and columns ---------------------------------------------------------------------------------------------
@@ -96,98 +103,101 @@ private:
   States neutral();
   static Values flat(const llvm::SmallVector<States> &all);
   llvm::SmallVector<States> unflat(mlir::ValueRange values, int64_t copies);
-  /// One state for each reduction.
+  /// Combines the interleaved states into one state for each reduction.
   States combined(llvm::SmallVector<States> &states);
   /// Writes the value of a store or a placed tile.
   void write(const Root &root, mlir::Value value, const Index &index);
-  /// All roots at one position; reductions go into `states`.
+  /// Emits all roots at one position and updates the reductions' `states`.
   void all(const Index &index, States &states);
-  /// One position along the last dimension, a whole vector or the peeled rest.
+  /// A position along the last dimension: a whole vector, or the peeled, partial one.
   Ix lanesAt(mlir::Value base, int64_t offset, int64_t valid);
-  /// The vectors of a row behind a loop over those before `from`.
+  /// The vectors of a row after the loop, which covers the elements before `from`.
   llvm::SmallVector<Piece> behind(int64_t from, int64_t extent);
   void forEach(llvm::ArrayRef<Piece> pieces, llvm::function_ref<void(Ix)> body);
-  /// How many of `full` vectors a loop of `unroll` vectors a step computes; the others stand behind it.
+  /// The number of `full` vectors that a loop with `unroll` vectors per iteration computes; the others follow it.
   static int64_t loopedOf(int64_t full, int64_t unroll) { return full / unroll >= 2 ? full / unroll * unroll : 0; }
-  /// Evaluates all roots at all positions, so that what the nest reads there comes before what it writes: a nest's
-  /// roots write nothing that it reads at another position. LLVM, which does not know that, keeps the order.
+  /// Evaluates all roots at all positions, so that all loads of the nest there precede its stores. A nest's roots write
+  /// nothing that it reads at another position; LLVM cannot prove that, and would keep the order.
   void readAll(Index &index, llvm::ArrayRef<Ix> positions);
-  /// The states of its reductions.
+  /// Emits a row; returns the states of its reductions.
   States row(Index &index);
   States row(Index &index, int64_t mostUnrolled);
-  /// The same; the results of checks, whose elements may be narrow, in `usual` lanes.
+  /// As row(), with the results of checks in `usual` lanes, because their elements may be narrower.
   States rowOf(Index &index, int64_t mostUnrolled, int64_t usual);
-  /// Row after row; whether all elements hold that checks ask for goes along.
+  /// Emits a loop over rows. It carries whether all checks hold so far.
   void rowByRow(Index &index);
-  /// Emits the stores of a row's reductions. What the checks have found so far: `holds` and the row's.
+  /// Emits the stores of a row's reductions. Returns whether the checks hold so far: `holds` and those of the row.
   Values finishRow(const Index &index, const States &states, mlir::ValueRange holds);
   void columns(Index &index, int64_t axis, int64_t unroll);
-  /// How many rows that follow each other go to states of their own, in reductions of the columns of narrow rows: as
-  /// many as columnsOfLine takes at a time, so that both add in one order. 1 of all other tiles.
+  /// Column reductions: the number of consecutive rows with separate states. For narrow rows it is the number of rows
+  /// that columnsOfLine() computes per iteration, so that both add in one order. It is 1 for all other tiles.
   int64_t apartInColumns(int64_t axis);
-  /// What those states are together: those a period apart meet, and then those of a period, as a tree.
+  /// Combines those states: first those that are a period apart, then those of a period, as a tree.
   States metInColumns(llvm::SmallVector<States> apart);
-  /// How many vectors of columns stand side by side: their states take half of the registers. Long pieces of rows are
-  /// what memory reads at its full rate.
+  /// Column reductions: the number of vectors of columns per iteration. Their states take half of the registers. Memory
+  /// reaches its full bandwidth with long pieces of rows.
   int64_t mostColumns();
 
   // --- Several rows at a time ---------------------------------------------------------------------------------------
 
-  /// Whether the nest gathers rows, which lie anywhere.
+  /// Whether the nest gathers rows, which have arbitrary addresses.
   bool gathersRows();
-  /// A vector of each of four rows a step: none waits for the memory of another. With masks row after row.
+  /// Emits a loop that computes a vector of each of four rows per iteration, so that no row waits for the memory of
+  /// another. The version with masks computes one row at a time.
   void rowsAbreast(Index &index);
-  /// All roots in `count` rows, a vector of each at a time.
+  /// Emits all roots in `count` rows, one vector of each row at a time.
   void vectorsOfRows(Ix first, int64_t count);
-  /// Whether the lanes of many rows are reduced at once: where there are many and short ones.
+  /// Whether the cross-lane reductions of several rows are computed together: there are many rows, and they are short.
   bool reducesTogether();
-  /// As many rows as there are lanes leave a vector each in memory, and are then reduced together.
+  /// Emits reductions of as many rows as there are lanes. Each row writes a vector to memory; these are then reduced
+  /// together.
   void rowsTogether(Index &index);
 
   // --- Rows narrower than a vector (NarrowRows.cpp) -----------------------------------------------------------------
 
-  /// The distance that a view's elements are to have along a dimension.
+  /// A required stride of a view along a dimension.
   struct Pitch {
     mlir::Value view;
     int64_t axis, pitch;
   };
-  /// What is wanted of an access's view so that its rows follow each other, as far as it is not known; none where they
-  /// do not, or where positions are named or masked.
+  /// The strides for which the rows of an access are contiguous, as far as they are dynamic. Nothing if static strides
+  /// exclude it, or if the access has index tiles or a mask.
   std::optional<llvm::SmallVector<Pitch>> pitchesOf(tile::AccessOp access) const;
-  /// Whether a vector of elements of several rows is computed as one of a row is.
+  /// Whether the code for a vector of one row is also right for a vector that spans several rows.
   bool followsFromRows(mlir::Value tile) const;
-  /// Whether vectors are to go on from row to row, where `inside` holds.
+  /// Whether vectors may span several rows, in the version in which `inside` is true.
   bool takesNarrowRows();
   void narrowRows();
-  /// After so many rows a vector begins with a row again.
+  /// The number of rows after which a vector begins at the start of a row again (the period).
   int64_t rowsOfPeriod() const;
-  /// Rows, a multiple of these, that have about `unroll` vectors.
+  /// A multiple of the period that has about `unroll` vectors.
   int64_t rowsOfStep(int64_t unroll) const;
-  /// The vectors of `count` rows from `first` on as one line, at which all roots have been evaluated.
+  /// The indices of the vectors of `count` rows from `first` on, as one line. All roots are evaluated at them.
   llvm::SmallVector<Index> lineFrom(const Index &index, const Ix &first, int64_t count);
-  /// Rows as one line; how many were taken so.
+  /// Emits as many rows as possible as vectors of one line; returns their number.
   int64_t rowsAsVectors(Index &index, int64_t unroll);
-  /// The reductions of columns: lanes of the line have states of their own, and those of a column meet behind it.
+  /// Emits column reductions of a line. Each lane of the line has its own state; those of one column are combined at
+  /// the end.
   void columnsOfLine(Index &index, int64_t unroll);
-  /// The reductions of as many rows as there are lanes, whose elements lie in these vectors, one after the other.
+  /// Emits the reductions of as many rows as there are lanes; `vectors` are their elements, one row after the other.
   void reduceRows(const Index &rows, llvm::ArrayRef<Index> vectors);
 
-  // --- Rows that are joined (Joined.cpp) ----------------------------------------------------------------------------
+  // --- Joined rows (Joined.cpp) -------------------------------------------------------------------------------------
 
   bool isJoined() const { return roots.front().joined.has_value(); }
-  /// Whether the elements of joined rows lie along a dimension.
+  /// Whether `axis` is the dimension of the elements of joined rows.
   bool isOfJoined(int64_t axis) const { return isJoined() && axis + 1 == static_cast<int64_t>(shape.size()); }
-  /// The vectors of each element of the rows at `index`.
+  /// One vector for each element of the joined rows at `index`.
   Values joinedAt(const Root &root, Index index);
-  /// Stores them, side by side.
+  /// Interleaves these vectors and stores them.
   void writeJoined(const Root &root, const Index &index);
 
   // --- Transposed tiles (Turned.cpp) --------------------------------------------------------------------------------
 
   void turnedBlocks();
-  /// All positions along an axis, a vector of them at a time.
+  /// Emits a loop over the positions along an axis, one vector of them per iteration.
   void vectorsAlong(int64_t axis, llvm::function_ref<void(Ix)> body);
-  /// A block of as many rows of the source as `row` has lanes, read along `column` and placed along `row`.
+  /// Transposes a block of the source, with as many rows as `row` has lanes: reads along `column`, writes along `row`.
   void turnBlock(Index index, int64_t across, const Ix &row, const Ix &column);
 
   llvm::ArrayRef<Root> roots;
@@ -195,16 +205,16 @@ private:
   llvm::ArrayRef<int64_t> shape;
   llvm::SmallVector<std::pair<const Root *, Reduction>> reductions;
   Scans scans;
-  Values scalars;                   // results of reductions to them
+  Values scalars;                   // results of reductions to scalars
   llvm::SmallVector<Pitch> pitches; // of narrow rows
-  mlir::Value inside;      // i1: all that the nest accesses lies inside its views; null: it does, or it is all one
-  int64_t bitsInside = 32; // of the widest elements, where all accesses lie inside
-  NextRows nextRows;       // of the loop that the nest stands in
-  llvm::SetVector<mlir::Value> masks; // of accesses, where those that lie inside are asked for them together
-  int64_t laneAxis = 0;               // the dimension that vectors run along
-  bool isNarrow = false;              // vectors go on from row to row
-  int outermost = 0;                  // the loop level from which on positions count as known
-  mlir::Value mask;                   // the tile that says what lies inside `triangle`, if there is one
+  mlir::Value inside;      // i1: all accesses of the nest are in bounds; null: always, or the nest has one version
+  int64_t bitsInside = 32; // of the widest elements, in the version in which all accesses are in bounds
+  NextRows nextRows;       // of the loop around the nest
+  llvm::SetVector<mlir::Value> masks; // of accesses, if the version without bounds checks tests them together
+  int64_t laneAxis = 0;               // the vectorised dimension
+  bool isNarrow = false;              // vectors span several rows
+  int outermost = 0;                  // the outermost loop level at which positions are defined
+  mlir::Value mask;                   // the mask tile of `triangle`; null if there is none
   Triangle triangle;
 };
 

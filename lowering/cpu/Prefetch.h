@@ -1,5 +1,5 @@
-// Requests for memory that is not needed yet, spread over the loops of a product's micro-kernel, or of a nest that
-// reads rows in turn: a burst of requests would keep these from their own operands.
+// Software prefetches, spread over the loops of a product's micro-kernel or of a nest that reads rows in turn. A burst
+// of prefetches would delay the loads of the loop itself.
 
 #pragma once
 
@@ -7,29 +7,28 @@
 
 namespace kiln::lowering::cpu {
 
-/// The numbers of those of `rows` that are to be asked for at k, in a loop over K with this step that asks for all.
+/// The indices of the rows to prefetch at position k. The loop over K with this step prefetches all `rows` rows.
 llvm::SmallVector<mlir::Value> rowsAt(Evaluator &e, int64_t rows, mlir::Value k, int64_t K, int64_t step);
 
-/// The position in its row of what asks for the `vector`-th vector: the last element, for where rows are not aligned,
-/// the first came with the vector before it.
+/// The position in its row at which vector number `vector` is prefetched: its last element. If rows are not aligned,
+/// its first element is in the cache line of the vector before.
 mlir::Value requestFor(Evaluator &e, int64_t vector);
 
-/// The tiles of short rows that a product packs or copies in each step of the loop that it stands in, and no product
-/// before it packs: during one step the memory of the next one's tiles comes to the second-level cache. Along a long
-/// row the CPU looks ahead by itself; where rows are short and far apart, as those of a head of attention, it does so
-/// in vain.
+/// The tiles with short rows that a product packs or copies in each iteration of the loop around it, except those that
+/// an earlier product packs. Each iteration prefetches the tiles of the next one to the L2 cache. The CPU's own
+/// prefetcher works along long rows. It does not help if rows are short and far apart, as those of an attention head.
 class NextStep {
 public:
   NextStep(tile::DotOp dot, Evaluator &e);
   bool empty() const { return tiles.empty(); }
-  /// Emits the requests that fall to the `block`-th of `blocks` parts of the product at k, in a loop over K with this
+  /// Emits the prefetches of part `block` of `blocks` parts of the product at position k, in a loop over K with this
   /// step.
   void prefetch(mlir::Value block, int64_t blocks, mlir::Value k, int64_t K, int64_t step);
 
 private:
   struct Tile {
     tile::LoadOp load;
-    llvm::SmallVector<mlir::Value> offsets; // in the next step
+    llvm::SmallVector<mlir::Value> offsets; // in the next iteration
     int64_t axis;                           // of its rows
   };
   std::optional<Tile> nextOf(tile::LoadOp load, mlir::scf::ForOp loop, int64_t longest);
@@ -38,23 +37,23 @@ private:
   llvm::SmallVector<Tile> tiles;
 };
 
-/// The rows that a nest reads after this step of the loop that it stands in, where several of a view take turns: the
-/// CPU looks ahead along each row by itself, but begins anew with each, and many at a time are soon at their ends.
+/// The rows that a nest reads in the next iteration of the loop around it, if it reads several rows of a view in turn.
+/// The CPU's own prefetcher follows each row, but starts again with each row, and many short rows end soon.
 class NextRows {
 public:
   NextRows() = default;
-  /// Of the loads among `accesses`, those of a nest of this shape in front of `before`. Tiles of other shapes are left
-  /// out, except where extents of 1 are all that differs.
+  /// Selects the loads among `accesses` whose tiles have the nest's shape, up to extents of 1. The nest is in front of
+  /// `before`.
   NextRows(llvm::ArrayRef<tile::AccessOp> accesses, llvm::ArrayRef<int64_t> shape, mlir::Operation *before,
            Evaluator &e);
-  /// Emits the requests for `count` elements of each row, from `first` on along the last axis, and at the nest's
-  /// `index` along the others.
+  /// Emits prefetches of `count` elements of each row, from `first` on along the last axis, and at the nest's `index`
+  /// along the others.
   void prefetch(Evaluator &e, Index index, mlir::Value first, int64_t count) const;
 
 private:
   struct Row {
     tile::AccessOp load;
-    llvm::SmallVector<mlir::Value> offsets; // in the next step
+    llvm::SmallVector<mlir::Value> offsets; // in the next iteration
   };
   llvm::SmallVector<int64_t> shape; // of the nest
   llvm::SmallVector<Row> rows;

@@ -1,4 +1,4 @@
-// The instructions that products are made of.
+// The instructions that compute matrix products.
 
 #pragma once
 
@@ -8,12 +8,13 @@
 
 namespace kiln::lowering::cpu {
 
-/// What multiplies and adds, as `cpu.unit` on a product says. Without it: multiply-adds of the sums' own type.
+/// The instruction of a product, from its attribute `cpu.unit`. Without the attribute: multiply-adds in the
+/// accumulator's type.
 enum class Unit {
   multiplyAdd,
   bf16Pairs, // avx512_bf16: two products of bf16 are added to a sum in f32
   i8Quads,   // avx512_vnni: four products of i8 are added to a sum in i32
-  bf16Tiles, // amx-bf16: the same for 16 × 16 sums, 16 steps at a time
+  bf16Tiles, // amx-bf16: as bf16Pairs, for a tile of 16 × 16 sums and 16 steps at a time
   i8Tiles,   // amx-int8
 };
 
@@ -28,12 +29,12 @@ inline constexpr UnitInfo units[] = {{Unit::bf16Pairs, "bf16_pairs", 2, false},
                                      {Unit::bf16Tiles, "bf16_tiles", 2, false},
                                      {Unit::i8Tiles, "i8_tiles", 4, true}};
 
-/// Whether the unit takes such elements, and `depth` of them are whole words.
+/// Whether the unit multiplies elements of this type, and `depth` is a whole number of its steps.
 inline bool takes(const UnitInfo &info, mlir::Type element, int64_t depth) {
   return (info.ofIntegers ? element.isInteger(8) : element.isBF16()) && depth % info.group == 0;
 }
 
-/// What is known of any but multiplyAdd.
+/// The facts about a unit other than multiplyAdd.
 inline const UnitInfo &infoOf(Unit unit) {
   return *llvm::find_if(units, [&](const UnitInfo &info) { return info.unit == unit; });
 }
@@ -45,7 +46,7 @@ inline Unit unitOf(tile::DotOp dot) {
               : Unit::multiplyAdd;
 }
 
-/// Whether rows and columns of every matrix change places, and nothing else.
+/// Whether the transpose swaps exactly the last two dimensions.
 inline bool swapsMatrix(tile::TransposeOp transpose) {
   const auto order = transpose.getPermutation();
   const auto rank = static_cast<int64_t>(order.size());
@@ -55,7 +56,7 @@ inline bool swapsMatrix(tile::TransposeOp transpose) {
   return rank >= 2;
 }
 
-/// Whether sums lie in AMX's tiles: registers of so many rows of so many words.
+/// Whether accumulators are AMX tiles, registers of tileRows rows of tileWords 32-bit words.
 inline bool hasTiles(Unit unit) { return unit == Unit::bf16Tiles || unit == Unit::i8Tiles; }
 inline constexpr int64_t tileRows = 16, tileWords = 16;
 

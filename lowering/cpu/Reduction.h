@@ -1,4 +1,5 @@
-// Reductions on native vectors: elements go into states (Combiner.h), lane by lane, and a tree combines the lanes.
+// Reductions on native vectors. Vectors of elements are combined into states (Combiner.h), lane by lane. At the end, a
+// tree combines the lanes.
 
 #pragma once
 
@@ -15,7 +16,7 @@ public:
   using State = Combiner::State;
   bool hasIndex() const { return combiner.hasIndex(); }
 
-  /// Vectors that change nothing when combined.
+  /// The identity state: combined with another state, it gives that state.
   State neutral();
   /// Combines elements (a vector, `valid` of its lanes) into a state; `position` is the first lane's index along the
   /// axis, and `step` whether lanes advance along the axis (else all lanes have that index). A state may have more
@@ -23,20 +24,22 @@ public:
   State add(const State &state, mlir::Value elements, mlir::Value position, bool step, int64_t valid);
   /// Combines two states; `later` covers positions that may come before or after.
   State combine(const State &a, const State &b);
-  /// The same in `lanes` lanes, or as few as the state has: those that are as far apart meet.
+  /// The state reduced to `lanes` lanes, if it has more: lane i combines lanes i, i + `lanes`, i + 2 · `lanes`, ….
   State folded(State state, int64_t lanes);
-  /// Of states that follow each other in a line of lanes: a state whose lane i combines lanes i, i + `period`,
-  /// i + 2 `period` … of the line, a multiple of `period` and of a state's lanes; for lanes below `period`.
+  /// `line` is a sequence of states, read as one line of lanes. Returns a state whose lane i, for i below `period`,
+  /// combines lanes i, i + `period`, i + 2 · `period`, … of the line. The line's length is a multiple of `period` and
+  /// of a state's lanes.
   State periodic(llvm::ArrayRef<State> line, int64_t period);
   /// The result over all lanes, of the reduction's result type.
   mlir::Value acrossLanes(State state);
-  /// The results over all lanes of as many states as there are lanes, one in each lane; not of argmax.
+  /// A vector of results: lane i is the result over all lanes of states[i]. There are as many states as lanes. Not for
+  /// argmax.
   mlir::Value acrossLanesOfAll(llvm::SmallVector<mlir::Value> states);
-  /// The result of every lane by itself.
+  /// The result of each lane.
   mlir::Value lanes(const State &state);
 
 private:
-  /// What `arithmetic` computes, at the outermost level where `inputs` are known.
+  /// Emits `arithmetic` at the outermost level where `inputs` are defined; returns its result.
   State emit(mlir::ValueRange inputs, llvm::function_ref<State(Emit &)> arithmetic);
   State none();
   State held(State state);

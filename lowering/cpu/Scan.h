@@ -1,8 +1,8 @@
-// Scans on native vectors. Along the lanes a vector is scanned by itself, in steps of twice the distance each, and then
-// combined with what comes before it; columns are combined with the row before.
+// Scans on native vectors. Along the lanes, each vector is scanned in log2(lanes) steps, in which the distance doubles,
+// and then combined with the result before it. In column scans, a row is combined with the row before.
 //
-// What has been combined so far is the *carry*, a state (Combiner.h) in vectors. Of a function, which has nothing that
-// could stand for no element, the first carry is ignored where the first elements come.
+// The *carry* is the combination of all elements so far, a state (Combiner.h) in vectors. A combine function has no
+// identity element, so its initial carry is ignored at the first elements.
 
 #pragma once
 
@@ -20,17 +20,17 @@ public:
 
   /// The carry before the first element.
   State begin();
-  /// The results at `index`, which `e` evaluates the tiles at, and the carry behind them.
+  /// The results at `index`. `e` evaluates the tiles there. Updates `carry`.
   State step(const Index &index, State &carry);
 
 private:
   State combine(const State &earlier, const State &later);
   State choose(mlir::Value condition, const State &a, const State &b);
   State neutral();
-  /// Each lane with all before it, of `valid` ones.
+  /// Combines each of the `valid` lanes with all lanes before it.
   State scanLanes(State lanes, int64_t valid);
   State shuffled(const State &state, const State &other, llvm::ArrayRef<int64_t> order);
-  /// `carry` and then `state`, or `state` alone where `isFirst` (i1, null: never) holds.
+  /// `carry` combined with `state`; only `state` if `isFirst` (i1; null: false) holds.
   State after(const State &carry, const State &state, mlir::Value isFirst);
 
   Evaluator &e;
@@ -38,7 +38,7 @@ private:
   const Combiner combiner;
 };
 
-/// The scans of a nest, and their carries now.
+/// The scans of a nest, and their present carries.
 class Scans {
 public:
   Scans(Evaluator &evaluator, llvm::ArrayRef<Root> roots);
@@ -47,20 +47,20 @@ public:
   bool isBackwards() {
     return llvm::any_of(scans, [](Scan &scan) { return scan.isReversed(); });
   }
-  /// Whether the tile follows from what one of them gives.
+  /// Whether the tile depends on the result of one of the scans.
   bool isBehind(mlir::Value tile) const;
 
-  /// Sets the carries to what they are before the first elements.
+  /// Sets the carries to their initial values.
   void begin();
-  /// The values, and behind them those of the carries.
+  /// `values`, followed by the values of the carries.
   llvm::SmallVector<mlir::Value> with(llvm::SmallVector<mlir::Value> values) const;
-  /// Sets the carries to the last of the values.
+  /// Sets the carries to the last width() of `values`.
   void take(mlir::ValueRange values);
-  /// How many values the carries are.
+  /// The number of values of all carries.
   size_t width() const { return with({}).size(); }
-  /// Does a scan at `index`.
+  /// Emits one step of a scan at `index`.
   void step(const Root &root, const Index &index);
-  /// Writes what is needed of the last elements, which are the carries now, of the lines at `index`.
+  /// Writes the last elements of the lines at `index`, which are the carries, to the buffers that need them.
   void finish(Index index);
 
 private:

@@ -1,4 +1,4 @@
-// Masked loads of more than one register, of which some register is not loaded at all.
+// Splits masked loads of several registers if the mask of a whole register is false.
 
 #pragma once
 
@@ -10,8 +10,8 @@ class Module;
 
 namespace kiln::lowering::cpu {
 
-/// Takes such loads apart, so that LLVM's backend for AVX2 sees no masked load with a whole register of lanes that are
-/// known to be off. `registerBits` is the width of a vector register.
+/// Splits such loads, so that LLVM's AVX2 backend gets no masked load with a register whose lanes are all known to be
+/// masked off. `registerBits` is the width of a vector register.
 void splitMaskedLoads(llvm::Module &module, int64_t registerBits);
 
 } // namespace kiln::lowering::cpu

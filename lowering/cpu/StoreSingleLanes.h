@@ -1,4 +1,4 @@
-// Masked stores of a single lane, as stores of a scalar.
+// Replaces masked stores of a single lane by scalar stores.
 
 #pragma once
 
@@ -8,7 +8,7 @@ class Module;
 
 namespace kiln::lowering::cpu {
 
-/// Turns every masked store whose mask is a constant with one lane on into a store of that element.
+/// Replaces every masked store whose mask is a constant with exactly one true lane by a store of that element.
 void storeSingleLanes(llvm::Module &module);
 
 } // namespace kiln::lowering::cpu

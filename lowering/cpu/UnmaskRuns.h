@@ -1,4 +1,4 @@
-// Masks that are constants, on CPUs where a mask costs more than what it leaves out: see UnmaskRuns.cpp.
+// Removes constant masks on CPUs where a masked access is slower than several unmasked ones: see UnmaskRuns.cpp.
 
 #pragma once
 
@@ -8,7 +8,7 @@ class Module;
 
 namespace kiln::lowering::cpu {
 
-/// Takes the masks from accesses of a few runs of lanes.
+/// Replaces masked accesses of a few runs of lanes by unmasked accesses of these runs.
 void unmaskRuns(llvm::Module &module);
 
 } // namespace kiln::lowering::cpu

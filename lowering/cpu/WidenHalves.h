@@ -1,4 +1,4 @@
-// bf16 to f32, by one instruction instead of two.
+// Converts bf16 to f32 by one instruction instead of two.
 
 #pragma once
 
@@ -8,8 +8,8 @@ class Module;
 
 namespace kiln::lowering::cpu {
 
-/// Turns shifts of halves into the upper ends of words, which is what bf16 is to f32, into permutations: where vectors
-/// have 512 bits every one, where they have 256 those of halves that come from memory.
+/// The bits of a bf16 are the upper half of the f32's word. Replaces shifts of 16-bit elements into upper halves by
+/// permutations: all of them if vectors have 512 bits; with 256 bits, only those of elements loaded from memory.
 void widenHalves(llvm::Module &module, int vectorBits);
 
 } // namespace kiln::lowering::cpu

@@ -1,12 +1,12 @@
-// How many lanes the vectors of a nest have.
+// The number of lanes of the vectors of a nest.
 //
-// A step of a loop takes as many elements as a native vector has of 32 bits: what is computed is mostly that wide.
-// Where a nest moves or computes nothing but narrower elements, native vectors of these are full:
+// By default, an iteration of a loop computes as many elements as a native vector has 32-bit lanes, because most
+// elements have 32 bits. If all elements of a nest are narrower, its vectors have more lanes and fill a register:
 //
 //     store(y, {n}, load(x, {n}, {4096}) + 1)      // i8: 32 lanes on AVX2, not 8
 //
-// That is for tiles that lie inside their views: at a view's edge vectors have masks, which would be bytes that AVX2
-// asks for one by one. Where an access has a mask of its own it is asked whether it holds for a whole vector.
+// This is only for tiles inside their views. At a view's edge, vectors have masks, and AVX2 would test masks of bytes
+// one by one. If an access has its own mask, the code first tests whether it is true for a whole vector.
 
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace kiln::lowering::cpu {
 
-/// The bits of the widest elements that a nest for `roots` computes, from 8 to 32: its vectors may be of as many lanes
-/// as a native one has of them.
+/// The bits of the widest elements that a nest for `roots` computes, from 8 to 32. They determine the lanes of its
+/// vectors.
 int64_t elementBitsOf(llvm::ArrayRef<Root> roots, const Evaluator &e);
 
 /// A vector of a row: `valid` elements from `first` on.
@@ -23,8 +23,8 @@ struct Piece {
   int64_t first = 0, lanes = 0, valid = 0;
 };
 
-/// Vectors for the elements [from, to) of a row: those of `lanes` lanes first, then of half as many, and half of these,
-/// down to `least`, of which the last may be valid in part.
+/// Divides the elements [from, to) of a row into vectors: first vectors of `lanes` lanes, then of half as many lanes,
+/// and so on down to `least`. Only the last vector may be partly valid.
 llvm::SmallVector<Piece> piecesOf(int64_t from, int64_t to, int64_t lanes, int64_t least);
 
 } // namespace kiln::lowering::cpu

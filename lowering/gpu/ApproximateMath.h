@@ -1,4 +1,4 @@
-// Patterns that spell functions by the GPU's own approximate instructions.
+// Patterns that lower functions to the GPU's approximate instructions.
 
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace kiln::lowering::gpu {
 
-/// Patterns for functions and divisions of f32 whose `tile.accuracy` is `fast`, and for those where such an instruction
-/// stays within the bounds of every machine: rsqrt. They come before those of FunctionPatterns.h.
+/// Patterns for f32 functions and divisions whose `tile.accuracy` is `fast`. Also for rsqrt in full accuracy, because
+/// the instruction with a correction meets the bound. They have priority over those of FunctionPatterns.h.
 void addApproximatePatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace kiln::lowering::gpu

@@ -1,4 +1,4 @@
-// LLVM's half of the GPU compiler.
+// Emits PTX from an LLVM module.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace kiln::lowering::gpu {
 
-/// The module as PTX text, without a zero at its end. `sink`, when set, gets the stages "llvm" and "ptx". Throws
+/// The module as PTX text, without a terminating zero. `sink`, if set, receives the stages "llvm" and "ptx". Throws
 /// BackendError.
 std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const StageSink &sink);
 

@@ -1,4 +1,4 @@
-// What became of a kernel on a GPU, told to people.
+// Describes the GPU code of a kernel for `--explain`.
 
 #pragma once
 

@@ -1,16 +1,18 @@
-// Where a thread finds the elements of a tile in global memory: addresses, predicates, packets.
+// Addresses and predicates of a tile's elements in global memory, for one thread. A *packet* is a vector of elements
+// that one instruction moves.
 //
-// A tile at offsets o of a view with strides s has, at position p, the element at byte (Σ (oᵈ + pᵈ) · sᵈ) · size from
-// the view's first. A thread's p is its share plus a known number, so that an address is computed once for the tile and
-// once for each distinct number in dimensions of unknown stride; the rest is a displacement in the instruction.
+// Let a tile begin at offsets o of a view with strides s. Position p of the tile is at byte (Σ (oᵈ + pᵈ) · sᵈ) · size
+// of the view. A thread's p is the sum of a part that depends on the thread (its share) and of a constant. So the
+// address is computed once for the tile, and once for each distinct constant in dimensions of unknown stride. The other
+// constants become displacements of the instructions.
 //
-// An element is inside where low ≤ pᵈ < high in every dimension, with
+// An element is in bounds if low ≤ pᵈ < high in every dimension, with
 //
 //     low = max(0, −oᵈ)      high = min(tile's extent, view's extent − oᵈ)
 //
-// computed once for the tile, in 64 bits where it must be; a thread's share is subtracted from both, and the known
-// parts of positions are compared with the rest in 32. Where the tile's extent is 1, o is inside as a number without
-// sign that is less than the view's extent.
+// These are computed once for the tile, in 64 bits if necessary. The thread's share is subtracted from both. The
+// constants are compared with the differences in 32 bits. If the tile's extent is 1, o is in bounds if it is below the
+// view's extent as an unsigned number.
 //
 // Packets of V elements begin at multiples of V along the contiguous dimension, so `low` is a multiple of V. If the
 // view may end within a packet (`simt.ragged`), `high` is rounded down to a multiple of V. A packet that begins below
@@ -32,12 +34,12 @@ class GlobalTile {
 public:
   /// Packets have one element if the access is atomic.
   GlobalTile(ThreadCode &code, tile::AccessOp access);
-  /// A tile with a layout at `subscripts`: numbers where it begins in a dimension of the view, or tiles that name every
-  /// position. `op` says along which dimensions all of it lies inside, in `tile.inside`.
+  /// A tile with a layout at `subscripts`. For each dimension of the view, a subscript is the offset of a block, or an
+  /// index tile with all positions. The attribute `tile.inside` of `op` lists the dimensions that are in bounds.
   GlobalTile(ThreadCode &code, mlir::Operation *op, mlir::Value view, mlir::ValueRange subscripts,
              mlir::RankedTensorType tile, int64_t vector, mlir::Value mask = {});
 
-  /// Stored indices at which packets begin, without those that no thread has in the tile.
+  /// The stored indices at which packets begin, except packets that are past the tile's end in all threads.
   Indices packets() const;
   mlir::Value address(int64_t stored);
   int64_t displacement(int64_t stored) const;
@@ -56,23 +58,23 @@ public:
   mlir::Value isInRest(int64_t index) const;
   /// The first position of a packet along the contiguous dimension, without the thread's share.
   int64_t placeOf(int64_t stored) const { return layout.positionOf(stored)[fastest()]; }
-  /// The bytes of a packet along `dim` that lie inside, i32, when it need not be inside or outside as a whole.
+  /// The number of bytes (i32) of a packet along `dim` that are in bounds, if it may be partly in bounds.
   mlir::Value bytesInside(int64_t stored, unsigned dim);
 
   const simt::LayoutAttr attribute;
   const simt::TileLayout layout;
-  const mlir::Type element; // as memory has it: bool is i8
+  const mlir::Type element; // the type in memory: i8 for bool
   const int64_t vector;     // elements of a packet
   const int64_t bytes;      // of an element
 
 private:
-  /// What the known part of a position in one dimension must be from and below, i32: the thread's share has been
-  /// subtracted. `low` is null where nothing lies below, `high` where no bound is nearer than the tile's own end. Where
-  /// the tile's extent is 1, `inside` says whether its position lies in the view, and both are null.
+  /// Bounds (i32) of the constant part of a position in one dimension, after subtraction of the thread's share. `low`
+  /// is null if no position is below the view, `high` if the view does not end before the tile. If the tile's extent is
+  /// 1, `inside` is whether its position is in the view, and both are null.
   struct Bounds {
     mlir::Value low, high, inside;
   };
-  /// Positions in one dimension of the view that are named: those that the thread holds, i64, and the view's extent.
+  /// Positions in one dimension of the view that an index tile gives: those of the thread (i64), and the view's extent.
   struct Names {
     Values positions;
     mlir::Value extent;
@@ -90,39 +92,39 @@ private:
   Bounds nearBoundsOf(unsigned axis, mlir::Value extent);
   /// Whether the distance from `offset` to the view's end is a number of 32 bits, and so is its sum with a position.
   bool isNear(mlir::Value offset) const;
-  /// Looks through `effort` sums.
+  /// Follows at most `effort` additions.
   mlir::Value nearOf(mlir::Value offset, int effort = 4);
   mlir::Value bytesTo(unsigned axis);
   mlir::Value strideBytes(unsigned axis);
-  /// Which of the thread's names a stored value goes by.
+  /// The index, among the thread's positions in Names, that belongs to a stored value.
   int64_t nameOf(int64_t stored) const;
   mlir::Value isInsideAlong(int64_t stored, unsigned axis);
   mlir::Value isWithin(int64_t stored, unsigned dim);
   bool isNamed(unsigned axis) const { return mlir::isa<mlir::RankedTensorType>(subscripts[axis].getType()); }
-  /// How many positions along an axis of the view a thread's packets have.
+  /// The number of different positions of a thread's packets along an axis of the view.
   int64_t positionsAlong(unsigned axis) const;
   unsigned axes() const { return static_cast<unsigned>(subscripts.size()); }
 
   ThreadCode &code;
-  const bool fits32; // what `tile.fits_32` says holds of the view
+  const bool fits32; // the view has the attribute `tile.fits_32`
   const mlir::Value view;
   const llvm::SmallVector<mlir::Value, 4> subscripts;
-  llvm::SmallVector<unsigned> dims;              // of the tile, by axes of the view that are not named
-  unsigned indexRank = 0;                        // the tile's first dimensions are those of what names positions
-  mlir::Value index;                             // one of these tiles
+  llvm::SmallVector<unsigned> dims;              // of the tile, by axes of the view without an index tile
+  unsigned indexRank = 0;                        // rank of the index tiles, whose dimensions are the tile's first
+  mlir::Value index;                             // one of the index tiles
   llvm::SmallVector<int64_t> strides;            // in elements; kDynamic
-  llvm::SmallVector<mlir::Value> unknownStrides; // in bytes: without sign in i32 where it fits, else i64
+  llvm::SmallVector<mlir::Value> unknownStrides; // in bytes: unsigned i32 if it fits, else i64
   llvm::SmallVector<Names> names;                // by axes
   llvm::SmallVector<Bounds> bounds;
   std::optional<unsigned> cutAxis;
   mlir::Value cut, rest; // rest: the remainder of `high` by the packet's size, i32
   std::optional<int64_t> knownRest;
-  llvm::SmallVector<unsigned> byPositions; // axes, those first along which a thread has few positions
-  Values mask;                             // of what the thread stores; empty without one
+  llvm::SmallVector<unsigned> byPositions; // axes, in ascending order of the number of a thread's positions
+  Values mask;                             // of the thread's values; empty without a mask
   mlir::Value base;
   llvm::DenseMap<std::pair<unsigned, int64_t>, mlir::Value> insides,
-      withins;                              // by axis or dimension, and known part of the position
-  std::map<Indices, mlir::Value> addresses; // by known parts in dimensions of unknown stride
+      withins;                              // by axis or dimension, and constant part of the position
+  std::map<Indices, mlir::Value> addresses; // by constant parts in dimensions of unknown stride
 };
 
 } // namespace kiln::lowering::gpu

@@ -6,10 +6,12 @@
 
 namespace kiln::lowering::gpu {
 
-/// The backend for an architecture, "sm_80" or one of gpuTargets(), whose code is PTX; "sm_80:cubin" for one whose code
-/// is PTX, a zero, and the cubin of it; ":checked" at the end for kernels that check what they assume; null for a name
-/// that does not begin as theirs. Throws Error for an architecture that Kiln makes no code for, and (device) for cubins
-/// where there is no nvJitLink.
+/// The backend for a target name:
+/// - "sm_80", or another one of gpuTargets(): its code is PTX.
+/// - "sm_80:cubin": its code is PTX, a zero byte, and the cubin.
+/// - ":checked" at the end: assume() is checked, as device_assert().
+/// Null for a name of another form. Throws Error for an unsupported architecture, and Error (device) for cubins without
+/// nvJitLink.
 std::shared_ptr<const Backend> openBackend(const std::string &name);
 
 } // namespace kiln::lowering::gpu

@@ -1,4 +1,4 @@
-// What GPU code is generated for.
+// The GPU architectures for which code is generated.
 
 #pragma once
 
@@ -14,17 +14,17 @@ struct GpuTarget {
   /// Shared memory that one program may use, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
   /// Compute Capability").
   int64_t sharedBytes = 163 << 10;
-  /// Ten times the oldest version of PTX that has it (PTX ISA, "Release Notes"): what a text is of that needs no newer
-  /// one, as LLVM has it.
+  /// Ten times the oldest PTX version that supports it (PTX ISA, "Release Notes"), as in LLVM. A PTX text that needs no
+  /// newer version states this one.
   unsigned ptxVersion = 70;
-  /// Whether its tensor cores multiply floats of 8 bits themselves, and then sum in fewer bits than f32 has; ptxas
-  /// makes products of f16 of them for others.
+  /// Whether its tensor cores multiply 8-bit floats directly and accumulate in fewer bits than f32 has. For other
+  /// architectures, ptxas converts such products to f16.
   bool coarseBytes = false;
 };
 
-/// The architectures that Kiln makes code for.
+/// The supported architectures.
 const std::vector<GpuTarget> &gpuTargets();
-/// The one with this name; null for another name.
+/// The architecture with this name; null if there is none.
 const GpuTarget *gpuNamed(const std::string &name);
 
 } // namespace kiln::lowering::gpu

@@ -1,15 +1,16 @@
-// Which two accesses of one program must not overtake each other.
+// Decides whether two accesses of one program conflict, so that a barrier is needed between them.
 //
-// Two accesses *conflict* when they may touch the same bytes, one of them writes, and it is not the same thread each
-// time. Elements that one view has at different positions are taken to lie apart. What is known of positions:
+// Two accesses *conflict* if they may access common bytes, one of them writes, and different threads may do so.
+// Elements at different positions of one view are assumed not to overlap. In global memory, these facts exclude a
+// conflict:
 //
-//     which thread    the same layout at the same offsets, or at offsets that differ by multiples of the tile's
-//     extents,
-//                     brings each thread back to its own elements: an element's thread follows from its position alone
-//     which elements  offsets that differ by the tile's extent or more, such as those of two rounds of a loop that goes
-//                     on by it
+//     threads     Both accesses have one layout, at equal offsets or at offsets that differ by multiples of the tile's
+//                 extents. An element's thread then depends only on its position, so each thread accesses its own
+//                 elements.
+//     elements    The offsets differ by the tile's extent or more, as in two iterations of a loop whose step is the
+//                 extent.
 //
-// In shared memory the bytes, strides and layout say both.
+// In shared memory, bytes, strides and layout decide both.
 
 #pragma once
 
@@ -22,19 +23,19 @@
 
 namespace kiln::lowering::gpu {
 
-/// An i64 as a value and a number to be added to it; without a value the number alone.
+/// An i64: the sum of an SSA value and a constant; without a value, the constant.
 struct Sum {
   mlir::Value value;
   int64_t number = 0;
   bool operator==(const Sum &) const = default;
 };
 
-/// Where a tile lies along one dimension of its view.
+/// The position of a tile along one dimension of its view.
 struct Span {
   int64_t extent = 1;
   std::optional<Sum> offset;  // nothing: unknown
-  std::optional<Sum> residue; // the offset but for a multiple of the extent
-  mlir::Value earlier;        // the position of a loop: the offset is that of an earlier round
+  std::optional<Sum> residue; // the offset modulo the extent
+  mlir::Value earlier;        // a loop's induction variable: the offset is that of an earlier iteration
   bool operator==(const Span &) const = default;
 };
 
@@ -42,37 +43,38 @@ struct Span {
 struct Access {
   mlir::Operation *op = nullptr;
   bool writes = false;
-  bool isCopy = false;     // by copies that are under way until the threads have waited for them
-  bool isProduct = false;  // by products that are under way until the threads have waited for them
-  int64_t newer = 0;       // of a product: those that the threads have begun since
-  simt::LayoutAttr layout; // which thread goes to which element; null: any may go anywhere
-  // Of shared memory: the buffer, and how a position becomes a byte.
+  bool isCopy = false;     // by asynchronous copies, which are in flight until the threads wait for them
+  bool isProduct = false;  // by asynchronous products (wgmma), which are in flight until the threads wait for them
+  int64_t newer = 0;       // of a product: the number of products begun after it
+  simt::LayoutAttr layout; // the thread of each element; null: any thread may access any element
+  // Of shared memory: the buffer, and the map from positions to bytes.
   simt::BufferOp buffer;
   mlir::Value offset;
   llvm::SmallVector<int64_t, 4> strides;
   simt::ImageAttr image;              // in place of strides
-  llvm::SmallVector<int64_t, 2> slot; // as simt.fetch has it, n modulo s; empty: it may be any
+  llvm::SmallVector<int64_t, 2> slot; // n modulo s, as in simt.fetch; empty: any slot
   mlir::Type element;
-  // Of global memory: the view, null for all of it, and the tile's place, empty when it is unknown.
+  // Of global memory: the view (null: all memory), and the tile's position (empty: unknown).
   mlir::Value view;
   llvm::SmallVector<Span, 4> spans;
 
   bool operator==(const Access &) const = default;
 
-  /// Makes this an access of an earlier round of `loop`, whose values were others; of one that has ended without
-  /// `goesOn`.
+  /// Turns this into an access of an earlier iteration of `loop`, with that iteration's values; without `goesOn`, of a
+  /// loop that has ended.
   void leaveRound(const Rounds &loop, bool goesOn);
-  /// Whether nothing makes it wait, but what waits for copies or products.
+  /// Whether it is asynchronous: only a wait for copies or for products ends it.
   bool isUnderWay() const { return isCopy || isProduct; }
-  /// Whether a wait for all groups of copies but the newest `pending` waits for this one. A group is made for each slot
-  /// of a ring, in their order, and the one of the slot before that which is read next comes after the wait.
+  /// Whether a wait for all groups of copies except the newest `pending` waits for this one. There is one group for
+  /// each slot of a ring, in the order of slots. The group of the slot before the slot that is read next is issued
+  /// after the wait.
   bool isAwaited(int64_t pending) const;
 };
 
-/// What `op` itself accesses: a place or two, all of global memory, or nothing that others may conflict with.
+/// The accesses of `op` itself: one or two places, all of global memory, or none that could conflict.
 llvm::SmallVector<Access, 2> accessesOf(mlir::Operation *op);
 
-/// Whether `op` begins a product that is under way until the threads have waited for it.
+/// Whether `op` begins an asynchronous product, which is in flight until the threads wait for it.
 bool beginsProduct(mlir::Operation *op);
 
 bool conflict(const Access &before, const Access &after);

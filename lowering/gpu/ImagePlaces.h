@@ -1,8 +1,8 @@
-// Where a thread's elements lie in an image in shared memory.
+// Addresses of a thread's elements in an image in shared memory.
 //
-// The byte of an element is the exclusive or of what the thread's number and the register's number stand for. What
-// registers alone move, in bits that no thread moves, is a displacement; for the rest there is one address for each of
-// its few values, such as the pieces of a row of 128 bytes.
+// The byte of an element is the exclusive or of a part that depends on the thread and a part that depends on the
+// register. Bits that depend only on the register become displacements of instructions. For the other bits, there is
+// one address for each of their few values, such as the pieces of a row of 128 bytes.
 
 #pragma once
 
@@ -12,15 +12,15 @@ namespace kiln::lowering::gpu {
 
 class ImagePlaces {
 public:
-  /// The map gives, for the bits of registers, of lanes and of warps, the offset in bytes; the image begins at byte
-  /// `at`, which may be null, of the buffer.
+  /// `bytes` maps the bits of registers, lanes and warps to the offset in bytes. The image begins at byte `at` of the
+  /// buffer; null: 0.
   ImagePlaces(ThreadCode &code, const simt::F2Map &bytes, size_t regBits, mlir::Value buffer, mlir::Value at);
 
   struct Place {
     mlir::Value address;
     int64_t displacement;
   };
-  /// The place of the registers whose bytes are these.
+  /// The place of a register; `bytesOfRegisters` is its image under the map.
   Place of(simt::Vec bytesOfRegisters);
 
 private:

@@ -1,4 +1,4 @@
-// Why the compiler chose nothing better: what passes decided by, told to people.
+// The reasons for the compiler's choices, for passes and for `--explain`.
 
 #pragma once
 
@@ -7,12 +7,12 @@
 
 namespace kiln::lowering::gpu {
 
-/// What keeps an access of memory from moving 16 bytes at a time (CoalesceAccesses.cpp); empty when it does.
+/// The reason why an access moves fewer than 16 bytes at a time (CoalesceAccesses.cpp); empty if it moves 16.
 std::string whyNarrow(tile::AccessOp access);
 
-/// Elements that a copy of the load's tile may move at once, wherever the view ends: at most 16 bytes, aligned along
-/// the dimension in which neighbours lie (`fastest`); and whether so many lie inside the view or outside as a whole.
-/// Zero elements where neighbours do not lie together (CoalesceAccesses.cpp).
+/// The number of elements that an asynchronous copy of the load's tile may move at once: at most 16 bytes, aligned
+/// along the contiguous dimension (`fastest`). `whole` means that such a group is never partly in bounds. Zero elements
+/// if no dimension is contiguous (CoalesceAccesses.cpp).
 struct CopyWidth {
   int64_t elements = 0;
   unsigned fastest = 0;
@@ -20,20 +20,20 @@ struct CopyWidth {
 };
 CopyWidth copyWidthOf(tile::LoadOp load);
 
-/// Whether `op` loads numbers along one dimension, at most 1 KB: so few that threads rather read them again than hand
-/// them to each other (CoalesceAccesses.cpp).
+/// Whether `op` loads a vector of at most 1 KB. It is cheaper to load it again than to exchange it between threads
+/// (CoalesceAccesses.cpp).
 bool isFewNumbers(mlir::Operation *op);
 
-/// Elements that a thread may load at once in a layout that was not chosen for memory: at most 16 bytes, which are
-/// aligned and are the thread's first values (CoalesceAccesses.cpp).
+/// The number of elements that a thread may load at once in a layout that was not chosen for this load: at most 16
+/// bytes, aligned, and the thread's first values (CoalesceAccesses.cpp).
 int64_t packetIn(const simt::TileLayout &layout, tile::LoadOp load);
 
-/// Whether tensor cores multiply factors of f32 as sums of two numbers, as the precision permits.
+/// Whether tensor cores multiply f32 operands that are split into two numbers, as the precision permits.
 bool isSplit(tile::DotOp op);
-/// The width of the numbers that they multiply: of the factors, or of bf16 that stand for f32.
+/// The width in bits of the numbers that tensor cores multiply: the operands', or bf16's if f32 is split into bf16.
 unsigned multipliedBits(tile::DotOp op);
 
-/// Why tensor cores do not compute a product (SelectInstructions.cpp); empty when they can.
+/// The reason why a product does not use tensor cores (SelectInstructions.cpp); empty if it can.
 std::string whyNoTensorCore(tile::DotOp op);
 
 } // namespace kiln::lowering::gpu

@@ -1,5 +1,5 @@
-// When the products of a pipelined loop begin whose rows are in registers (`simt.multiply_rows`), and when the threads
-// wait for them.
+// Schedules the asynchronous products of a pipelined loop whose left operand is in registers (`simt.multiply_rows`):
+// the begin of each product, and the wait for it.
 
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace kiln::lowering::gpu {
 
-/// Whether `product` may still run when the next iteration begins: it makes a loop-carried value, which nothing else in
-/// the iteration uses, of rows that the iteration computes from another one of `products`.
+/// Whether `product` may still be in flight when the next iteration begins. Its result must be loop-carried without
+/// another use in the iteration, and its rows must be computed from another one of `products`.
 bool mayRunOn(mlir::scf::ForOp loop, mlir::Operation *product, llvm::ArrayRef<mlir::Operation *> products);
 
-/// Begins each of `products`, in their order, as soon as its operands are known, but after `begin`, and waits for it
-/// before the first use of its result. For those of `runOn` the next iteration waits, or the code after the loop.
-/// Returns the last operation of those that begin the iteration: `begin`, or a product.
+/// Begins each of `products`, in their order, as soon as its operands are defined, and after `begin`. Waits for it
+/// before the first use of its result. The next iteration, or the code after the loop, waits for those of `runOn`.
+/// Returns the last operation that begins the iteration: `begin`, or a product.
 mlir::Operation *scheduleProducts(mlir::scf::ForOp loop, mlir::Operation *begin,
                                   llvm::ArrayRef<mlir::Operation *> products, llvm::ArrayRef<mlir::Operation *> runOn);
 

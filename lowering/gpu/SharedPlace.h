@@ -1,4 +1,4 @@
-// Where the elements of a tile lie in a buffer of shared memory.
+// The placement of a tile in a buffer of shared memory.
 
 #pragma once
 
@@ -14,15 +14,15 @@ struct Place {
 /// Row-major order without gaps.
 Place densePlace(llvm::ArrayRef<int64_t> sizes, int64_t bytes);
 
-/// Threads that write or read the tile, or parts of it, in their layout, so many times.
+/// A number of reads or writes of the tile, or of parts of it, in a layout.
 struct Use {
   simt::TileLayout layout;
   int64_t times = 1;
 };
 
-/// The place where these uses take the fewest wavefronts and instructions: elements are neighbours along one of the
-/// dimensions, and where its rows fill whole turns through the banks, each begins 16 bytes further on, so that a column
-/// does not lie in one bank.
+/// The placement with the fewest wavefronts and instructions for these uses. Elements are contiguous along one of the
+/// dimensions. If a row's size is a multiple of all banks together, rows are padded by 16 bytes, so that a column is
+/// not in one bank.
 Place cheapestPlace(llvm::ArrayRef<int64_t> sizes, int64_t bytes, llvm::ArrayRef<Use> uses);
 
 } // namespace kiln::lowering::gpu

@@ -1,4 +1,4 @@
-// How the threads of a layout reach a tile that lies in shared memory by strides: how much at once, and what it costs.
+// Accesses of the threads of a layout to a tile that is in shared memory with strides: vector sizes and cost.
 
 #pragma once
 
@@ -14,13 +14,14 @@ int64_t offsetOf(llvm::ArrayRef<int64_t> position, llvm::ArrayRef<int64_t> strid
 /// Stored indices of elements that are neighbours in memory, in its order.
 using Packet = llvm::SmallVector<int64_t, 8>;
 
-/// What each instruction of a thread moves: all of what it stores of a tile of elements of `bytes` bytes, but for what
-/// lies past the tile's end in every thread. Packets are of one size, the largest up to 16 bytes that registers allow,
-/// that divides its addresses, and that no end of the tile cuts. `alignment` divides the address of the buffer.
+/// The elements that each instruction of a thread moves. Together they are all values of the thread, except those past
+/// the tile's end in every thread. An element has `bytes` bytes. All packets have one size: the largest up to 16 bytes
+/// that registers allow, to which its addresses are aligned, and that is never partly past the tile's end. `alignment`
+/// divides the address of the buffer.
 std::vector<Packet> sharedPackets(const simt::TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides,
                                   int64_t alignment);
 
-/// What one warp does to move its part of a tile.
+/// The cost of moving one warp's part of a tile.
 struct SharedTraffic {
   int64_t instructions = 0, packetBytes = 0;
   int64_t wavefronts = 0, ideal = 0; // of all instructions: 32 banks of 4 bytes serve one word each in a wavefront

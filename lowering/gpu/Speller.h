@@ -1,4 +1,4 @@
-// Writes what one thread does in LLVM's dialect: inline PTX, and calls of LLVM's intrinsics.
+// Emits the operations of one thread in the LLVM dialect, as inline PTX and calls of LLVM's intrinsics.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace kiln::lowering::gpu {
 
-/// Writes the operations of LLVM's dialect in place of one operation.
+/// Emits LLVM-dialect operations that replace one operation.
 class Speller {
 public:
   explicit Speller(mlir::Operation *op) : builder(op), loc(op->getLoc()) {}
@@ -24,7 +24,7 @@ public:
     return mlir::LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), value);
   }
 
-  /// Inline PTX with results of these types; a struct of them when there are several.
+  /// Inline PTX with results of these types. The operation returns a struct if there are several.
   llvm::SmallVector<mlir::Value> assembly(const std::string &text, const std::string &constraints,
                                           mlir::TypeRange results, mlir::ValueRange operands, bool hasEffects) {
     const mlir::Type type =
@@ -64,13 +64,13 @@ protected:
   const mlir::Location loc;
 };
 
-/// Writes what tensor cores do (SpellProducts.cpp).
+/// Emits tensor-core products (SpellProducts.cpp).
 class ProductSpeller : public Speller {
 public:
   using Speller::Speller;
 
   mlir::Value mma(simt::MmaOp op);
-  /// Sums that go through an instruction which names none of them: nothing that computes with them crosses it.
+  /// Passes `sums` through an instruction that does not use them, so that no computation with them is moved across it.
   mlir::Value pass(const std::string &text, mlir::Value sums);
   mlir::Value wgmma(simt::WgmmaOp op);
   mlir::Value wgmmaRows(simt::WgmmaRowsOp op);

@@ -1,8 +1,8 @@
-// What `gpu-distribute` knows while it writes the operations of one thread.
+// The state of `gpu-distribute` while it emits the operations of one thread.
 //
-// A tile with a layout becomes a vector of the values that a thread stores, in the order of their stored indices
-// (TileLayout.h). The position of such a value is the thread's share, the same for all values of a layout, plus a
-// number that is known.
+// A tile with a layout becomes a vector of the values that a thread holds, in the order of their stored indices
+// (TileLayout.h). The position of a value is the thread's share, which is equal for all values of a layout, plus a
+// constant.
 
 #pragma once
 
@@ -24,37 +24,38 @@ using Indices = llvm::SmallVector<int64_t>;
 
 class ThreadCode {
 public:
-  /// Operations are written at `builder`; what is the same for the whole kernel aside, until finish() puts it at the
-  /// beginning of the kernel's block.
+  /// Operations are emitted at `builder`. Values of the whole kernel are collected separately; finish() moves them to
+  /// the start of the kernel's block.
   ThreadCode(mlir::func::FuncOp func, mlir::OpBuilder &builder);
   void finish(mlir::Block &kernel) { kernel.getOperations().splice(kernel.begin(), prologue.getOperations()); }
 
   // --- Values of a thread
-  /// The type of what a thread holds of a value of `type`.
+  /// The type of a thread's part of a value of `type`.
   static mlir::Type heldType(mlir::Type type);
-  /// What a thread holds of a value: a tile's vector, or the scalar.
+  /// A thread's part of a value: the vector of a tile, or the scalar itself.
   mlir::Value held(mlir::Value value) const { return mapping.lookupOrDefault(value); }
   Values elementsOf(mlir::Value tile);
   void set(mlir::Value value, mlir::Value inThread) { mapping.map(value, inThread); }
   void set(mlir::Value tile, llvm::ArrayRef<mlir::Value> elements);
-  /// Elements of a vector, or of two one after the other: those of these indices, in this order.
+  /// The elements of a vector at these indices, in this order.
   mlir::Value pick(mlir::Value vector, llvm::ArrayRef<int64_t> indices);
-  /// What the lane whose number differs in the bits of `mask` has of a vector, 32 bits at a time.
+  /// The vector of the lane whose number differs in the bits of `mask` (shfl.bfly), moved 32 bits at a time.
   mlir::Value exchanged(mlir::Value vector, int64_t mask);
 
-  // --- Where the thread is
-  /// The thread's number of this kind, as i32.
+  // --- The position of the thread
+  /// The thread's lane or warp number, as i32.
   mlir::Value number(simt::Hw part);
-  /// The thread's share of its positions in a dimension, as i32; null when it is 0 in all threads.
+  /// The thread's share of its positions in a dimension, as i32; null if it is 0 in all threads.
   mlir::Value shareOf(simt::LayoutAttr layout, unsigned dim);
-  /// What a linear map over the bits of the thread's number (those of the lane, then those of the warp) gives, as i32;
-  /// null when it is 0 in all threads.
+  /// The image, as i32, of the bits of the thread's number (the lane's, then the warp's) under a linear map; null if it
+  /// is 0 in all threads.
   mlir::Value imageOfThread(const simt::F2Map &map);
-  /// True in the one of all threads that hold the same elements that writes them; null when each holds others.
+  /// Whether this thread writes its elements: true in exactly one of the threads that hold copies. Null if there are no
+  /// copies.
   mlir::Value isOwner(const simt::TileLayout &layout);
-  /// Whether a thread's stored value lies within the tile along `dim`; null when it does in all threads.
+  /// Whether a thread's stored value is inside the tile along `dim`; null if it is in all threads.
   mlir::Value isWithin(simt::LayoutAttr layout, int64_t stored, unsigned dim);
-  /// What a thread holds of a tile, with `padding` for values that lie past the tile's end along `dim`.
+  /// A thread's part of a tile, with `padding` in place of values past the tile's end along `dim`.
   mlir::Value paddedWith(mlir::TypedAttr padding, mlir::Value vector, simt::LayoutAttr layout, unsigned dim);
   /// The address of the program's shared memory.
   mlir::Value sharedBase();
@@ -67,13 +68,13 @@ public:
   mlir::Value i64(int64_t value) { return make<mlir::arith::ConstantIntOp>(value, 64); }
   mlir::Value add(mlir::Value a, mlir::Value b) { return a && b ? make<mlir::arith::AddIOp>(a, b) : a ? a : b; }
   mlir::Value times(mlir::Value a, int64_t factor);
-  /// Both conditions; a null one holds always.
+  /// The conjunction of two conditions. Null means true.
   mlir::Value both(mlir::Value a, mlir::Value b) { return a && b ? make<mlir::arith::AndIOp>(a, b) : a ? a : b; }
 
   mlir::OpBuilder &builder;
   mlir::Location loc; // of the operation that is being lowered
   mlir::IRMapping mapping;
-  llvm::DenseMap<mlir::Value, bool> readOnly; // of the views that somebody has asked for
+  llvm::DenseMap<mlir::Value, bool> readOnly; // cached answers, by view
 
 private:
   mlir::Block prologue;
@@ -84,7 +85,8 @@ private:
   std::map<llvm::SmallVector<simt::Vec>, mlir::Value> images; // by the maps' columns
 };
 
-// What one thread does for an operation on tiles. Operands have been lowered; results are set.
+// Each function emits one thread's part of an operation on tiles. Operands are already lowered; the function sets
+// results.
 mlir::LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op);
 void distributeFetch(ThreadCode &code, simt::FetchOp op);
 void distributeWrite(ThreadCode &code, simt::WriteOp op);
@@ -106,8 +108,8 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op);
 void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op);
 void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op);
 
-/// Splits a product that is under way while the threads compute, and that no other product follows: its first step
-/// begins where it did, and the others after the wait for the product before it.
+/// Splits an asynchronous product that is in flight while the threads compute, and that no other product follows. Its
+/// first step is issued at the old place, and its other steps after the wait for the product before it.
 ///
 ///     s = wgmma_rows q, K steps [0, 2, 4, 6]           s = wgmma_rows q, K steps [0, 2, 4, 6]
 ///     t = wgmma_rows o, V steps [0, 2, 4, 6]           t0 = wgmma_rows o[0..], V steps [0]

@@ -1,4 +1,4 @@
-// How many threads a program has, and how its shared memory is asked for.
+// The number of threads of a program, and limits of its registers and shared memory.
 
 #pragma once
 
@@ -9,23 +9,23 @@ namespace kiln::lowering::gpu {
 /// The fewest warps that gpu-choose-warps gives a kernel, and the most that a program may have.
 inline constexpr int64_t usualWarps = 4, mostWarps = 32;
 
-/// Programs that an SM is to hold at least, `tile.programs`: threads have no more registers than that leaves them.
+/// The minimum number of resident programs (CTAs) per SM, `tile.programs`. It limits the registers of a thread.
 inline int64_t programsOf(mlir::func::FuncOp func) {
   auto programs = func->getAttrOfType<mlir::IntegerAttr>("tile.programs");
   return programs ? programs.getInt() : 1;
 }
 
-/// Values of a tile that a thread may hold. An instruction is spelled for each; most threads have 255 registers, and
-/// what is beyond goes to memory.
+/// The maximum number of values of a tile in a thread. Each value has its own instructions. A thread has at most 255
+/// registers; values beyond that are spilled to memory.
 inline constexpr int64_t mostValues = 1024;
-/// What the threads of the largest program may hold of a tile.
+/// The maximum number of elements of a tile, for the largest program.
 inline constexpr int64_t mostElements = mostValues * mostWarps * 32;
 
-/// Shared memory of a program beyond this has no size in PTX and is asked for at the launch (CUDA C++ Programming
-/// Guide, "Shared Memory").
+/// Up to this size, shared memory is declared in PTX (static). Beyond it, it is dynamic: the launch states its size
+/// (CUDA C++ Programming Guide, "Shared Memory").
 inline constexpr int64_t mostStaticShared = 48 << 10;
 
-/// The warps of a program: `tile.warps`, a power of two (gpu-coalesce-accesses looks), or the usual number.
+/// The warps of a program: `tile.warps`, a power of two (gpu-coalesce-accesses checks that), or the default.
 inline int64_t warpsOf(mlir::func::FuncOp func) {
   auto warps = func->getAttrOfType<mlir::IntegerAttr>("tile.warps");
   return warps ? warps.getInt() : usualWarps;

@@ -1,10 +1,10 @@
-// The functions of Functions.def, and remainders, of f32 and f64 spelt in arithmetic, on a scalar or a vector alike.
+// The functions of Functions.def, and remainders, of f32 and f64, as arithmetic on scalars or vectors.
 //
-// All are free of memory and calls, and but for sin, cos, pow and remainders of branches; each handles ±0, ±inf, NaN,
-// denormal arguments and denormal results. Errors in ulp, the spacing of floats at the exact result; Functions.def has
-// the bounds. Those of f32 are derived beside each function: the error of its polynomial, and half an ulp of each
-// rounded intermediate result carried on to the end. The limits of f64 are measured, on random arguments, and of sin
-// and cos on the angles next to multiples of π/2. test/runtime/semantics/math_test.cc holds all of them against C's
+// They use no memory and no calls. Only sin, cos, pow and remainders have branches. Each handles ±0, ±inf, NaN,
+// denormal arguments and denormal results. Errors are in ulp, the spacing of floats at the exact result; Functions.def
+// has the bounds. Those of f32 are derived next to each function: the error of its polynomial, and half an ulp of each
+// rounded intermediate result, propagated to the end. The bounds of f64 are measured on random arguments, and for sin
+// and cos also on angles next to multiples of π/2. test/runtime/semantics/math_test.cc compares all of them with C's
 // long double.
 //
 // Found: in f32 over every 61st word (`kiln-ulps --every 61`; log1p over all: 0.827 at 0x1.a791c8p-2), in f64 over 9
@@ -66,7 +66,7 @@ private:
   /// c[0] xⁿ + c[1] xⁿ⁻¹ + … + c[n] by Horner's rule.
   Value polynomial(Value x, llvm::ArrayRef<double> coefficients);
 
-  /// The nearest integer as a float, and a float in whose low bits it stands.
+  /// The nearest integer as a float, and a float that has the integer in its low bits.
   struct Rounded {
     Value integer, carrier;
   };
@@ -109,10 +109,11 @@ private:
   Value erf32(Value x);
   Value erf64(Value x);
   Value erfNear64(Value x);
-  /// `slow` where the condition holds, else `usual`: by a branch, which is taken where any lane's holds.
+  /// `slow` in lanes where the condition is true, else `usual`. A branch computes `slow` only if it is true in any
+  /// lane.
   llvm::SmallVector<Value> rarely(Value condition, llvm::ArrayRef<Value> usual,
                                   llvm::function_ref<llvm::SmallVector<Value>()> slow);
-  /// What the values are after so many rounds of a loop.
+  /// The values after a loop of `rounds` iterations, from the initial values `first`.
   llvm::SmallVector<Value> repeated(int rounds, llvm::ArrayRef<Value> first,
                                     llvm::function_ref<llvm::SmallVector<Value>(mlir::ValueRange)> round);
   llvm::SmallVector<Value, 4> fromTable(llvm::ArrayRef<uint64_t> table, Value position);

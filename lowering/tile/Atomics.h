@@ -1,4 +1,4 @@
-// One element of an atomic access on a CPU, whichever way the tile is walked.
+// Emits an atomic access to one element on a CPU.
 
 #pragma once
 
@@ -6,11 +6,11 @@
 
 namespace kiln::lowering {
 
-/// The tiles whose elements an atomic takes: what it compares with, if it does, and what it writes; none of a load.
+/// The operand tiles of an atomic: the expected values of a compare-exchange, and the values to write; none for a load.
 llvm::SmallVector<mlir::Value, 2> valuesOfAtomic(tile::AccessOp atomic);
 
-/// What an atomic does to the element of its view at `indices`, with scalars in place of the tiles that it takes. What
-/// was there; null of a store. Every order acquires and releases, as a CPU's instructions do.
+/// Emits an atomic on the element of its view at `indices`, with scalars `values` in place of its operand tiles.
+/// Returns the old value; null for a store. Every memory order acquires and releases, because a CPU's instructions do.
 mlir::Value emitAtomic(mlir::OpBuilder &builder, mlir::Location loc, tile::AccessOp atomic, mlir::ValueRange values,
                        mlir::ValueRange indices);
 

@@ -1,4 +1,4 @@
-// Floats of 8 bits in arithmetic on their bits.
+// Conversion of 8-bit floats by integer arithmetic on their bits.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace kiln::lowering {
 
-/// Bytes as the f32 of the same numbers, where they are floats of 8 bits of type `element`.
+/// Converts bytes, which are 8-bit floats of type `element`, to f32.
 mlir::Value realOfByte(Emit &emit, mlir::Value bytes, mlir::Type element);
 
 } // namespace kiln::lowering

@@ -1,4 +1,4 @@
-// Floats that nothing computes with any more, carried as the integers of their bits.
+// Replaces floats on which there is no arithmetic any more by integers with their bits.
 
 #pragma once
 
@@ -9,8 +9,9 @@ namespace kiln::lowering {
 /// The type with integers of as many bits in place of the floats for which `isCarried` holds.
 mlir::Type carriedAsBits(mlir::Type type, llvm::function_ref<bool(mlir::Type)> isCarried);
 
-/// Gives `carried` of its type to every value of the function, its arguments among them, and to every constant.
-/// Conversions to such floats and from them are bitcasts by then, which vanish. Intrinsics of LLVM stay as they are.
+/// Sets the type of every value of the function, arguments included, and of every constant to `carried` of its type.
+/// Bitcasts to and from such floats are removed; there are no other conversions of them left. LLVM intrinsics do not
+/// change.
 ///
 ///     %0 = arith.bitcast %x : tensor<4xf8E5M2> to tensor<4xi8>
 ///     // becomes %x, a tensor<4xi8>

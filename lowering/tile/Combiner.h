@@ -1,9 +1,9 @@
-// How reductions and scans combine elements: the arithmetic of every kind, written once for scalars, vectors and tiles,
-// or the function of a scan.
+// Emits the combining of elements in reductions and scans, for scalars, vectors and tiles: the arithmetic of every
+// kind, or a combine function.
 //
-// A partial result is a *state*: one value, of argmax two, an integer that orders as the element does and the element's
-// index, and of a function one for each tile. Whoever reduces begins states from elements, combines them in an order of
-// its own and ends the last.
+// A partial result is a *state*. It is one value; for argmax it is two: an integer with the order of the element, and
+// the element's index. For a combine function it is one value for each tile. The caller makes states from elements,
+// combines them in any order that it chooses, and extracts the result from the last state.
 
 #pragma once
 
@@ -28,16 +28,16 @@ public:
 
   bool hasIndex() const { return kind == tile::ReduceKind::ArgMax; }
   bool hasNeutral() const { return !function; }
-  /// What changes nothing when it is combined, a constant for each value of a state. Sums begin at −0, so that one of
-  /// nothing but −0 is −0 whatever it is padded with.
+  /// The identity element, a constant for each value of a state. A sum starts at −0, so that a sum of only −0 is −0
+  /// with any padding.
   llvm::SmallVector<mlir::TypedAttr, 2> neutral() const;
-  /// The state of elements; `index`, i32, is where they are, and may be null unless there is an index.
+  /// The state of elements; `index` (i32) is their position, and may be null unless hasIndex().
   State begin(Emit &emit, mlir::Value elements, mlir::Value index) const;
-  /// `a` comes before `b`, which matters to a function. What a function takes from outside is what `outside` gives for
-  /// it, if that is set.
+  /// Combines two states; `a` is before `b`, which matters to a combine function. `outside`, if set, maps the values
+  /// that a function uses from outside to their replacements.
   State combine(Emit &emit, const State &a, const State &b,
                 llvm::function_ref<mlir::Value(mlir::Value)> outside = nullptr) const;
-  /// What is left in the end.
+  /// The result of the last state.
   static mlir::Value end(mlir::ValueRange state) { return state.back(); }
 
 private:

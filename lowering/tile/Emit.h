@@ -1,7 +1,7 @@
-// Writes elementwise arithmetic on a scalar, tile or vector alike, at one place and location.
+// Emits elementwise arithmetic on scalars, tiles or vectors, at one insertion point and location.
 //
-// A constant or a converted value takes the shape of the value it stands beside. Conversions round once and have a
-// result for every input, as `tile.cast` promises.
+// A constant or a converted value has the shape of the other operand. Conversions round once and have a defined result
+// for every input, as `tile.cast`.
 
 #pragma once
 
@@ -20,7 +20,7 @@ public:
   template <class OpTy, class... Args> mlir::Value make(Args &&...args) {
     return OpTy::create(builder, loc, std::forward<Args>(args)...);
   }
-  /// The same operation on other operands, with results of these types. Constants spread to theirs.
+  /// A copy of the operation with other operands and result types. Constants are repeated to the shape of their type.
   mlir::Operation *again(mlir::Operation &op, mlir::ValueRange operands, mlir::TypeRange results);
   /// The constant `value` in every element of the integer type `type`.
   mlir::Value integer(mlir::Type type, int64_t value);
@@ -37,15 +37,15 @@ public:
   }
   /// The bits of `value` as elements of `element`, which has the same width.
   mlir::Value bits(mlir::Value value, mlir::Type element);
-  /// A scalar repeated to `type`; itself when that is a scalar.
+  /// A scalar repeated to the shape of `type`; unchanged if `type` is a scalar.
   mlir::Value spread(mlir::Value scalar, mlir::Type type);
-  /// `value` converted to `element` as `tile.cast` means it.
+  /// `value` converted to `element` with the semantics of `tile.cast`.
   mlir::Value cast(mlir::Value value, mlir::Type element);
-  /// a + b in f64, where an inexact sum takes the neighbour with an odd last bit: rounding it again to a format with at
-  /// least two bits less gives the same as rounding the exact sum.
+  /// a + b in f64 with rounding to odd: an inexact sum becomes the neighbour with an odd last bit. Rounding it again to
+  /// a format with at least two bits less is then equal to rounding the exact sum.
   mlir::Value addToOdd(mlir::Value a, mlir::Value b);
-  /// A float, kept apart from the conversion of an integer that made it, before it is narrowed: the two would become
-  /// one that rounds once.
+  /// A float that was converted from an integer, protected from being merged with a following conversion to a narrower
+  /// type; the merged conversion would round only once.
   mlir::Value settled(mlir::Value real);
 
 private:

@@ -1,4 +1,4 @@
-// Sorts of any elements as sorts of integers.
+// Replaces sorts of any element type by sorts of integers.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace kiln::lowering {
 
-/// Makes of every `tile.sort` one in ascending order of i32 or i64, of which no positions are asked: SortOp::isOfKeys.
+/// Replaces every `tile.sort` by an ascending sort of i32 or i64 whose positions are not used (SortOp::isOfKeys).
 void addSortPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace kiln::lowering

@@ -1,4 +1,4 @@
-// Conversions of integers without a sign.
+// Conversions of unsigned integers.
 
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace kiln::lowering {
 
-/// `value` converted to `element` as a `tile.cast` means it that is `tile.unsigned`: the integer that it is, or else
-/// that a float becomes, has no sign.
+/// `value` converted to `element` with the semantics of a `tile.cast` with `tile.unsigned`: the integer operand, or the
+/// integer result of a float, is unsigned.
 mlir::Value castUnsigned(Emit &emit, mlir::Value value, mlir::Type element);
 
 } // namespace kiln::lowering

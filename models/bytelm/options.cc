@@ -23,7 +23,7 @@ static void addModel(CLI::App *app, ModelOptions &o) {
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
   CLI::App *train = app.add_subcommand("train", "train on a file");
-  train->add_option("--data", o.data, "the file; its last tenth validates")->required();
+  train->add_option("--data", o.data, "the file; its last tenth is the validation set")->required();
   addModel(train, o.model);
   train->add_option_function<std::string>(
       "--table-init",
@@ -50,15 +50,15 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
 }
 
 static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
-  CLI::App *sample = app.add_subcommand("sample", "write bytes with a trained model");
+  CLI::App *sample = app.add_subcommand("sample", "generate bytes with a trained model");
   sample->add_option("--out,--model-dir", o.folder, "a run's folder, or a checkpoint")->required();
-  addGenerationFlags(sample, o.writing, "byte", "without: it begins by itself");
+  addGenerationFlags(sample, o.writing, "byte", "default: no prompt");
   addMachineFlags(sample, o.machine);
   return sample;
 }
 
 static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
-  CLI::App *info = app.add_subcommand("info", "a table of the parameters, and the memory of a step");
+  CLI::App *info = app.add_subcommand("info", "print the parameters and the memory of a step");
   addModel(info, o.model);
   addMemoryFlags(info, o.settings);
   addBudgetFlag(info, o.memory);

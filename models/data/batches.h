@@ -28,8 +28,8 @@ struct PassOrder {
   std::function<std::vector<int64_t>(int64_t pass)> draw;
 };
 
-/// Each pass cuts `tokens` tokens, from a random first one, into sequences that do not overlap, and takes them in
-/// random order.
+/// Each epoch divides `tokens` tokens, from a random first one on, into sequences that do not overlap, and reads them
+/// in random order.
 PassOrder shuffledOrder(int64_t tokens, int64_t context, uint64_t seed);
 
 /// The order of llm.c's loader over token files, which end at `ends`. Each file is cut into consecutive windows of

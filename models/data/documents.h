@@ -10,7 +10,7 @@ namespace kiln {
 
 /// How documents share rows.
 struct Packing {
-  /// A row takes another document while less than this share of it is full; 0: one document a row.
+  /// Documents are added to a row while less than this fraction of it is full; 0: one document per row.
   double share = 0;
   /// Shuffles the documents before packing; none: the order of the stream.
   std::optional<uint64_t> seed = {};

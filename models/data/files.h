@@ -23,8 +23,8 @@ int writeAll(int file, const char *data, int64_t size);
 void writeSynced(const std::string &path, const std::vector<Bytes> &parts);
 /// Writes these over the first bytes of a file, and syncs it.
 void overwriteSynced(const std::string &path, const Bytes &bytes);
-/// The same for parts that are made one after the other: `part(i)`, from 0 to below `count`, holds until the next is
-/// asked for.
+/// As above, for parts that are computed one at a time: `part(i)`, for i from 0 to below `count`, is valid until the
+/// next call.
 void writeSynced(const std::string &path, int64_t count, const std::function<Bytes(int64_t)> &part);
 /// Writes to a temporary file, then renames it over `path`.
 void replaceFile(const std::string &path, const std::string &text);

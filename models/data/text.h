@@ -12,8 +12,8 @@ struct Text {
   std::vector<uint8_t> train, validation;
 };
 
-/// The longest text that is read: a quarter of the machine's memory, or of what its control group, whose file this is,
-/// lets it have.
+/// The maximum size of a text: a quarter of the machine's memory, or of the limit of its control group if that is
+/// lower. The argument is the file of that limit.
 int64_t mostTextBytes(const std::string &limit = "/sys/fs/cgroup/memory.max");
 
 /// Reads `path`, a regular file, or a pipe until its end. Throws Error as readText does, and for JSON lines and

@@ -25,7 +25,7 @@ struct GenerationOptions {
   bool speed = false;                  // prints the speed
 };
 
-/// Adds the flags. `unit` names a token: `token`, `byte`; `without` says what happens without a prompt.
+/// Adds the flags. `unit` is the name of a token in the help: `token`, `byte`. `without` describes the default prompt.
 void addGenerationFlags(CLI::App *app, GenerationOptions &options, const std::string &unit, const std::string &without);
 /// Throws Error for options that contradict each other or are out of range.
 void verify(const GenerationOptions &options);

@@ -20,7 +20,7 @@ public:
   struct Result {
     std::vector<float> losses, hits; // (sequences · context), 0 for missing targets
   };
-  /// Of a batch of so many sequences, which brings what the network's losses take.
+  /// For batches of this many sequences. A batch has all inputs of the network's losses.
   Result evaluate(const HostBatch &batch);
 
   int64_t sequences() const { return shape.sequences; }

@@ -21,7 +21,7 @@ static void addModel(CLI::App *app, ModelOptions &o) {
   addNumber<int64_t>(app, "--context", o.context, "positions");
   addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
   app->add_flag_callback(
-      "--untied", [&o] { o.tied = false; }, "the output head has a weight of its own, not the token table's");
+      "--untied", [&o] { o.tied = false; }, "the output head has its own weight, not the token table (untied)");
 }
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
@@ -59,10 +59,11 @@ static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
   eval->add_option("--data", o.data, "text file, or token files; the last tenth is evaluated");
   eval->add_option("--validation", o.validation, "token files to evaluate instead");
   addSettingFlags(eval, o.batching, {"batching", "pack", "positions"});
-  eval->add_option("--hellaswag", o.hellaSwag, "tasks: six lines each, or JSON lines (.jsonl); packed ones too");
+  eval->add_option("--hellaswag", o.hellaSwag,
+                   "tasks: six lines each, or JSON lines (.jsonl); also compressed (.gz, .bz2)");
   addNumber<int64_t>(eval, "--tasks", o.tasks, "number of tasks, from the first on (0: all)")->capture_default_str();
   eval->add_option("--scores", o.scores, "file for the losses of each task's endings, in JSON lines");
-  addNumber<int64_t>(eval, "--batch", o.batch, "sequences at once; a task has four")->capture_default_str();
+  addNumber<int64_t>(eval, "--batch", o.batch, "sequences in a micro-batch; a task has four")->capture_default_str();
   eval->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16 (fp32)");
   addMachineFlags(eval, o.machine);
   return eval;
@@ -99,15 +100,14 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
       ->capture_default_str();
   info->add_option_function<std::string>(
           "--bandwidth", [&](const std::string &text) { o.bandwidth = budgetNamed("--bandwidth", text); },
-          "bytes that a rank sends in a second, such as 10GB (auto: an assumed network)")
+          "bandwidth of a rank in bytes per second, such as 10GB (auto: an assumed network)")
       ->type_name("SIZE");
   addMachineFlags(info, o.machine);
   return info;
 }
 
 static CLI::App *addProfile(CLI::App &app, ProfileOptions &o) {
-  CLI::App *profile =
-      app.add_subcommand("profile", "where the time of a step goes, by kernel and by part of the model");
+  CLI::App *profile = app.add_subcommand("profile", "profile a step: time by kernel and by part of the model");
   addModel(profile, o.model);
   addMemoryFlags(profile, o.settings);
   addNumber<int64_t>(profile, "--steps", o.steps, "steps to profile, after one that compiles")->capture_default_str();

@@ -36,11 +36,11 @@ struct SampleOptions {
 struct EvalOptions {
   std::string folder; // a run's folder, a checkpoint, or a Hugging Face model
   MachineOptions machine;
-  std::optional<std::string> data, validation; // as of TrainOptions; what is held out is looked at
+  std::optional<std::string> data, validation; // as in TrainOptions; the validation set is evaluated
   std::optional<std::string> hellaSwag;        // its tasks
   int64_t tasks = 0;                           // as many of them; 0: all
-  SettingOptions batching;                     // of what is held out; the run's when not given
-  std::optional<std::string> scores;           // file for what each ending scores
+  SettingOptions batching;                     // of the validation set; default: the run's
+  std::optional<std::string> scores;           // file for the loss of each ending
   int64_t batch = 8;                           // sequences at once, four for each task
   std::optional<std::string> dtype;            // type to compute in; default: fp32
 };
@@ -48,7 +48,7 @@ struct EvalOptions {
 struct TestOptions {
   ModelOptions model;
   MachineOptions machine;              // device to test
-  std::string against = "cpu:generic"; // what it is compared with
+  std::string against = "cpu:generic"; // the device to compare with
   std::optional<std::string> dtype;    // default: fp32
   int64_t batch = 2;
   uint64_t seed = 1;

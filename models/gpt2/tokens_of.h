@@ -18,12 +18,12 @@ std::optional<Vocabulary> vocabularyBeside(const Pretrained &model);
 /// Error if there is none.
 DocumentMarks documentMarks(const std::optional<Vocabulary> &vocabulary);
 
-/// Has a source's documents become sequences as the settings say, and a model see each document alone where several are
-/// packed into one.
+/// Sets how a source's documents become sequences, from the settings. If several are packed into one sequence, the
+/// model gets ranges and positions, so that no document attends to another.
 void setBatching(LanguageSource &source, Gpt2Config &config, const TrainSettings &settings,
                  const std::optional<Vocabulary> &vocabulary);
 
-/// Throws Error unless the model has a number for every token. Where these are bytes it has no others.
+/// Throws Error unless the model's vocabulary has every token. If tokens are bytes, the vocabulary must be 256.
 void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &vocabulary);
 
 } // namespace kiln

@@ -14,7 +14,7 @@ struct TrainedModel {
   Gpt2Config config;
   std::vector<char> weights = {};            // of config.type, laid out as the network's parameters
   std::optional<Vocabulary> vocabulary = {}; // none: tokens are bytes
-  TrainSettings settings = {};               // of its run; where none is known, such as every run has
+  TrainSettings settings = {};               // of its run; defaults if there is no run
 };
 
 /// Reads the model in a run's folder, a checkpoint, or a Hugging Face folder, as `dtype` (default fp32). If a running

@@ -22,7 +22,7 @@ struct AttentionOptions {
   LinearOptions linear = {};
 };
 
-/// A layer's KV cache of some sequences, and what their new positions see of it, for incremental decoding.
+/// A layer's KV cache of some sequences, and the ranges of it that their new positions see, for incremental decoding.
 struct KvCache {
   TensorRef keys, values; // (B, H, T, D), the KV cache, T positions a sequence
   TensorRef starts;       // (B) i32, the index of a sequence's first new position; T: skip

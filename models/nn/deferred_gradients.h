@@ -19,14 +19,14 @@ public:
   void resume(bool wasOn) { on = wasOn; }
 
   void add(const WeightGradient &gradient) { weights.push_back(gradient); }
-  /// Defers launches that add up partial sums, which lie in a buffer of the arena.
+  /// Defers launches that add partial sums from a buffer of the arena.
   void add(const std::vector<Launch> &launches, const TensorRef &parts);
   /// Whether a deferred gradient reads this buffer, which must then stay unchanged.
   bool reads(const TensorRef &buffer) const;
   /// Keeps a buffer until the gradients that read it are launched.
   void hold(const TensorRef &buffer) { held.push_back(buffer); }
 
-  /// Whether so many weights are deferred that more would only use memory.
+  /// Whether enough weights are deferred: more would use memory without making launches faster.
   bool isFull() const { return weights.size() >= mostWeights; }
   /// The launches of all deferred weights, and the buffers that are free after them.
   Plan takeWeights(const Target &target, bool accumulate, std::vector<TensorRef> &released);

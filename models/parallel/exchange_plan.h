@@ -1,4 +1,4 @@
-// The traffic of a rank in a step and its time, by a network model with given parameters, not measured ones.
+// The traffic of a rank in a step, and its time by a network model. The parameters are given, not measured.
 
 #pragma once
 

@@ -6,8 +6,8 @@
 namespace kiln {
 
 static void addDocuments(CLI::App *app, DocumentOptions &o) {
-  app->add_option("files", o.files, "texts, or JSON lines (.jsonl); packed ones end in .gz or .bz2")->required();
-  app->add_option("--field", o.field, "of JSON lines, the field with the text")->capture_default_str();
+  app->add_option("files", o.files, "texts, or JSON lines (.jsonl); also compressed (.gz, .bz2)")->required();
+  app->add_option("--field", o.field, "field of JSON lines that has the text")->capture_default_str();
   addNumber<int>(app, "--threads", o.threads, "CPU threads (0: all cores)")->capture_default_str();
 }
 
@@ -16,8 +16,9 @@ static CLI::App *addLearn(CLI::App &app, LearnOptions &o) {
   addDocuments(learn, o);
   learn->add_option("--out", o.out, "folder for tokenizer.json, vocab.json and merges.txt")->required();
   learn
-      ->add_option("--style", o.style,
-                   "bytes; words: characters of lower-case words; whole-words: a token for each of these")
+      ->add_option(
+          "--style", o.style,
+          "bytes; words: BPE of the characters of lower-case words; whole-words: one token per lower-case word")
       ->capture_default_str();
   addNumber<int64_t>(learn, "--merges", o.merges, "largest number of merges")->capture_default_str();
   addNumber<int64_t>(learn, "--words", o.words, "of style whole-words: so many of the most frequent")
@@ -25,29 +26,30 @@ static CLI::App *addLearn(CLI::App &app, LearnOptions &o) {
   addNumber<int64_t>(learn, "--min-count", o.leastCount,
                      "smallest number of occurrences of a merged pair or of a whole word")
       ->capture_default_str();
-  learn->add_option("--split", o.split,
-                    "of style bytes: what cuts a text into pieces: gpt2 (when not given), gpt4, llama3, or a regular "
-                    "expression");
+  learn->add_option(
+      "--split", o.split,
+      "with style bytes, the rule that splits a text into pieces: gpt2 (default), gpt4, llama3, or a regular "
+      "expression");
   learn->add_option("--special", o.specials,
                     "special tokens, which follow all others (<|endoftext|>; words have <pad>, <s>, </s>, <unk>)");
   return learn;
 }
 
 static CLI::App *addEncode(CLI::App &app, EncodeOptions &o) {
-  CLI::App *encode = app.add_subcommand("encode", "texts to tokens");
+  CLI::App *encode = app.add_subcommand("encode", "encode texts as tokens");
   addDocuments(encode, o);
   encode->add_option("--tokens", o.tokenizer, "bytes, a tokenizer's folder, its tokenizer.json, or llm.c's .bin")
       ->required();
-  encode->add_option("--out,-o", o.out, "file of tokens (.bin); without it their numbers are printed");
+  encode->add_option("--out,-o", o.out, "output file of tokens (.bin); default: their numbers are printed");
   addNumber<int64_t>(encode, "--shard-tokens", o.shardTokens,
-                     "tokens a file, several of which --out is the beginning of (0: all in one)")
+                     "tokens per file; --out is then the beginning of the file names (0: one file)")
       ->capture_default_str();
   encode->add_flag("--validation-first", o.validationFirst, "the first file is named val, the others train");
-  encode->add_flag("--allow-special", o.specials, "names of special tokens in a text are these tokens");
+  encode->add_flag("--allow-special", o.specials, "encode names of special tokens in a text as these tokens");
   encode->add_option(
       "--begin", o.begin,
       "special token before each document; '' for none (in files <|endoftext|>, <s>, or the only one that there is)");
-  encode->add_option("--end", o.end, "special token behind each document; '' for none (in files </s>)");
+  encode->add_option("--end", o.end, "special token after each document; '' for none (in files </s>)");
   return encode;
 }
 
@@ -59,9 +61,9 @@ std::optional<TokensCommand> parseTokensCommand(int argc, const char *const *arg
   AboutOptions about;
   app.set_version_flag("--version", version, "print the version of Kiln");
   app.option_defaults()->take_last();
-  CLI::App *decodes = app.add_subcommand("decode", "tokens to texts"),
-           *tells = app.add_subcommand("info", "what a tokenizer, or files of tokens, are");
-  decodes->add_option("file", decode.file, "file of tokens (.bin); without it numbers are read from standard input");
+  CLI::App *decodes = app.add_subcommand("decode", "decode tokens to text"),
+           *tells = app.add_subcommand("info", "describe a tokenizer, or files of tokens");
+  decodes->add_option("file", decode.file, "file of tokens (.bin); default: numbers on standard input");
   decodes->add_option("--tokens", decode.tokenizer, "bytes, a tokenizer's folder, its tokenizer.json, or llm.c's .bin")
       ->required();
   tells->add_option("path", about.path, "a tokenizer, or files of tokens")->required();

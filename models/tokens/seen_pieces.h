@@ -11,7 +11,7 @@
 
 namespace kiln {
 
-/// Tokens of earlier pieces, as many as fit the caches of a core; when it is full it starts anew.
+/// A cache of the tokens of earlier pieces. Its size fits the caches of a core; when it is full, it is cleared.
 class SeenPieces {
 public:
   /// The tokens of the piece; nullptr if it is new.

@@ -53,7 +53,7 @@ std::string saveCheckpoint(const std::string &folder, const KeptCheckpoints &kee
 /// Path of the checkpoint of `step` below `folder`.
 std::string checkpointPath(const std::string &folder, int64_t step);
 
-/// Path of the newest checkpoint below `folder`, if there is one.
+/// The path of the newest checkpoint in `folder`; nothing if there is none.
 std::optional<std::string> newestCheckpoint(const std::string &folder);
 
 /// For a damaged `checkpoint`: the newest undamaged one before it in its folder. Reads all of them.

@@ -24,7 +24,7 @@ template <class Config> Config configured(Config config, const TrainSettings &se
   return config;
 }
 
-/// Replaces the config's sizes by those that the options give.
+/// Replaces sizes of the config by those of the options.
 template <class Config, class Options> void replaceSizes(Config &config, const Options &options) {
   config.layers = options.layers.value_or(config.layers);
   config.heads = options.heads.value_or(config.heads);

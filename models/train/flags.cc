@@ -42,7 +42,7 @@ void addRunFlags(CLI::App *app, RunOptions &o) {
   app->add_flag("--resume", o.resume, "continue from the newest checkpoint in --out");
   addNumber<int64_t>(app, "--resume-step", o.resumeStep,
                      "continue from the checkpoint of this step; newer ones are removed");
-  app->add_flag("--overwrite", o.overwrite, "start anew if --out has checkpoints");
+  app->add_flag("--overwrite", o.overwrite, "start a new run even if --out has checkpoints");
   addBudgetFlag(app, o.memory);
   addLookFlags(app, o);
   addMachineFlags(app, o.machine);

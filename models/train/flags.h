@@ -24,7 +24,7 @@ void addMachineFlags(CLI::App *app, MachineOptions &options);
 void addRunFlags(CLI::App *app, RunOptions &options);
 /// The flags of all settings.
 void addSettingFlags(CLI::App *app, SettingOptions &options);
-/// Those of some, for a command that takes them from a run unless they are given.
+/// Adds the flags of some settings, for a command that otherwise uses the run's settings.
 void addSettingFlags(CLI::App *app, SettingOptions &options, const std::vector<std::string> &flags);
 /// --memory.
 void addBudgetFlag(CLI::App *app, std::optional<MemoryBudget> &budget);

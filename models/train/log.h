@@ -22,7 +22,7 @@ struct StepRow {
   double seconds = 0; // since the run started or resumed
 
   void set(const std::string &tag, Scalar value) { scalars.emplace_back(tag, std::move(value)); }
-  /// The number of that tag, if there is one.
+  /// The number with this tag; nothing if there is none.
   std::optional<double> number(const std::string &tag) const;
   /// Whether the tag is present with this value.
   bool has(const std::string &tag, const Scalar &value) const;

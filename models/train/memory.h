@@ -1,4 +1,4 @@
-// The bytes that training a model takes, known before anything is allocated.
+// The memory that training a model needs, computed before anything is allocated.
 
 #pragma once
 
@@ -29,7 +29,7 @@ struct MemoryPlan {
   int64_t activations = 0;                                         // the arena, the larger of the next two
   ArenaPlan training, evaluation;                                  // of a training micro-batch, of an evaluation
   int64_t workspace = 0;                                           // of the kernels
-  int64_t batch = 0;                                               // inputs, losses and what a step reports
+  int64_t batch = 0;                                               // inputs, losses and the record of a step
   int64_t exchange = 0;                                            // receive buffers of several ranks
   std::vector<LaunchCost> launches;                                // of a micro-batch's gradient
   int64_t total() const {

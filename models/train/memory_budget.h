@@ -24,7 +24,8 @@ std::string sizeText(int64_t bytes);
 
 /// Resident memory of this process.
 int64_t residentBytes();
-/// Memory that it could have in addition: what the system calls available, within the limit of its control group.
+/// The memory that the process could allocate in addition: the system's available memory, at most the rest of its
+/// control group's limit.
 int64_t availableBytes();
 /// Whether the device's allocations are memory of this process.
 bool isHostMemory(const Device &device);

@@ -31,7 +31,7 @@ public:
   /// Steps from saving everything, 0, to recomputing everything.
   int64_t steps() const { return blocks * static_cast<int64_t>(order.size()); }
   MemoryCandidate at(int64_t step, int64_t lossChunks) const;
-  /// The candidate of least work whose plan takes at most `bytes`, if there is one.
+  /// The candidate with the least work among those whose plan needs at most `bytes`; nothing if there is none.
   std::optional<MemoryCandidate> within(int64_t bytes) const;
   /// The candidate of least memory.
   MemoryCandidate least() const;

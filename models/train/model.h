@@ -18,7 +18,7 @@ struct Input {
   Shape extents;
 };
 
-/// A micro-batch on the device, and where its losses go.
+/// A micro-batch on the device, and the tensor for its losses.
 struct MicroBatch {
   BatchShape shape;
   std::map<std::string, TensorRef> inputs; // as listed by Model::inputs()
@@ -55,12 +55,12 @@ public:
 
   /// Floating-point operations of a training step on a micro-batch.
   virtual double flops(const BatchShape &shape) const = 0;
-  /// The share of a micro-batch's attention that is computed: less than 1 where documents are packed, each of which
-  /// costs its own square.
+  /// The fraction of a micro-batch's attention that is computed. It is below 1 for packed documents, whose cost is the
+  /// sum of their squared lengths.
   virtual double attentionShare(const HostBatch &, const BatchShape &) const { return 1; }
   /// The operations with that share.
   virtual double flopsOf(const HostBatch &, const BatchShape &shape) const { return flops(shape); }
-  /// What the model is, in a few words: `4 layers, 4 heads, …`.
+  /// A short description of the model: `4 layers, 4 heads, …`.
   virtual std::string text() const = 0;
   /// The model's config.json for a checkpoint with weights of type `saved`, complete enough to construct it again.
   virtual nlohmann::ordered_json configJson(Type saved) const = 0;

@@ -34,7 +34,7 @@ public:
 
   /// Random weights, zero moments.
   void initialize(uint64_t seed);
-  /// Receives updated weights and moments in parts. It is given all of them, and keeps its own.
+  /// Loads weights and moments in parts. The source has those of all ranks; this rank keeps its own.
   BufferSink sink();
   /// Calls `save` with a source of all of them, on the first rank; the others send it their parts. Returns whether
   /// `save` succeeded; the first rank throws what `save` throws.

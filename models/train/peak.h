@@ -40,8 +40,8 @@ public:
   /// Takes samples now: about 50 ms, and up to half a second if other processes use the cores.
   explicit Peak(PeakSampler sampler);
 
-  /// The share of the peak that `rate`, reached just now, is. It sometimes takes a sample first; these cost a run at
-  /// most one part in two hundred.
+  /// The fraction of the peak that the present `rate` is. Sometimes it takes a sample first; samples cost a run at most
+  /// 0.5 % of its time.
   double shareOf(double rate, Clock::time_point now = Clock::now());
   /// Floating-point operations a second.
   double best() const { return highest; }

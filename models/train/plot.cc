@@ -30,7 +30,7 @@ CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
           },
           "horizontal axis: steps, seconds, tokens (steps)")
       ->type_name("TEXT");
-  plot->add_flag("--follow", o.follow, "redraw while the run goes on");
+  plot->add_flag("--follow", o.follow, "redraw while the run continues");
   return plot;
 }
 

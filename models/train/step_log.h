@@ -14,9 +14,9 @@ public:
   /// must outlive it. Throws Error (device) if one of them cannot be written.
   StepLog(RunFolder &folder, const RunOptions &options, int64_t step);
 
-  /// Writes the row. Where that cannot be done, or the folder went away, says why, on all ranks.
+  /// Writes the row. Returns the reason, on all ranks, if that fails or the folder no longer exists.
   std::optional<std::string> write(const StepRow &row);
-  /// Leaves a row that is not written where the next run finds it, if there is a place for it.
+  /// Keeps a row that could not be written: saves it to another file, if possible, which the next run reads.
   void leave(const StepRow &row) noexcept;
 
 private:

@@ -23,7 +23,8 @@ public:
   virtual HostBatch training(int64_t first, int64_t count) = 0;
   /// How many sequences a micro-batch of these has, without making it.
   virtual int64_t trainingSequences(int64_t, int64_t count) { return count; }
-  /// The targets in these that are there: a step's loss is the mean over those. Cheap: it is asked for before a step.
+  /// The number of targets in these sequences, without padding: a step's loss is the mean over them. It is called
+  /// before each step, so it must be fast.
   virtual int64_t trainingTargets(int64_t first, int64_t count) = 0;
   /// Number of validation sequences, and of targets in `count` of them from number `first` on.
   virtual int64_t validationSequences() const = 0;

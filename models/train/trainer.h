@@ -131,7 +131,7 @@ private:
   struct Passes {
     MicroBatch batch;
     std::array<std::vector<ReadyPart>, 3> ready;   // by Pass
-    std::array<std::vector<NamedLaunch>, 3> apart; // the same one by one, for a watcher
+    std::array<std::vector<NamedLaunch>, 3> apart; // these launches one by one, for a profiler
     int64_t used = 0;                              // when it last was
     double attentionShare = 1;                     // of the batch that is there (Model::attentionShare)
   };
@@ -169,7 +169,7 @@ private:
   int64_t targets = 0;   // of the present step
   int64_t draw = 0;      // the step that dropout follows from
   int64_t sequences = 0; // of its micro-batches so far
-  bool isFresh = true;   // there is no gradient yet
+  bool isFresh = true;   // no gradient has been computed yet
   MemoryPlan memory;
   Tensor arena;
   std::vector<Tensor> workspaces;     // only the last one is in use; launches still need the earlier ones

@@ -1,5 +1,5 @@
-// Every way out of the loop of steps, once: what ends a run in progress, and what its folder has then. The loop says
-// which way it would be in, and saves as this table says; a test takes each.
+// All ways in which the training loop ends, and the checkpoint that each one leaves in the run's folder. The loop looks
+// up its way in this table, and saves accordingly. A test covers every way.
 
 #pragma once
 
@@ -8,21 +8,21 @@
 
 namespace kiln {
 
-/// What ends the loop: it comes to an end, is asked to, or there is an error in one of its parts.
+/// The reasons why the loop ends: the last step, a request to stop, or an error in one of its parts.
 enum class Way { lastStep, stopAfter, signal, gradient, update, badLoss, evaluation, row, best, profile, save };
 
 /// The newest weights in the folder.
 enum class Saved {
-  lastStep,        // those of the last step whose update is done
-  newestCheckpoint // none that are newer than the newest checkpoint is already
+  lastStep,        // those after the last complete update
+  newestCheckpoint // those of the newest checkpoint; nothing newer is saved
 };
 
 struct WayOut {
   Way way;
   std::string when;
   Saved saved;
-  /// All ranks know of it: they save together. Of what one knows alone the others hear when it is gone, and the newest
-  /// checkpoint is what there is.
+  /// Whether all ranks notice it, so that they can save together. If only one rank notices it, that rank ends; the
+  /// others learn of it later, and only the newest checkpoint is left.
   bool isKnownToAll;
 };
 

@@ -57,7 +57,7 @@ TranslationConfig readTranslationConfig(const std::string &folder);
 struct NamedTranslation {
   std::string name;
   TranslationConfig config; // without vocabularies
-  TrainSettings settings;   // its steps are those of `epochs`, if given
+  TrainSettings settings;   // `epochs`, if given, replaces its steps
   int64_t epochs = 0;
 };
 /// small; aiayn, the base model of Vaswani et al. 2017; annotated, the encoder-decoder of The Annotated Transformer.

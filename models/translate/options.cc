@@ -23,11 +23,11 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
   CLI::App *train = app.add_subcommand("train", "train on two files whose lines are translations of each other");
   train->add_option("--source", o.source, "the file to translate from; .gz and .bz2 too")->required();
   train->add_option("--target", o.target, "the file to translate to")->required();
-  train->add_option("--validation-source", o.heldSource, "the same to validate on")->required();
-  train->add_option("--validation-target", o.heldTarget, "the same to validate on")->required();
+  train->add_option("--validation-source", o.heldSource, "the source file of the validation set")->required();
+  train->add_option("--validation-target", o.heldTarget, "the target file of the validation set")->required();
   train->add_option("--tokens", o.tokens.both, "the tokenizer of both sides: a folder, or its tokenizer.json");
-  train->add_option("--source-tokens", o.tokens.source, "the source's, where they are two");
-  train->add_option("--target-tokens", o.tokens.target, "the target's");
+  train->add_option("--source-tokens", o.tokens.source, "the tokenizer of the source, if the two differ");
+  train->add_option("--target-tokens", o.tokens.target, "the tokenizer of the target");
   addNumber<int64_t>(train, "--epochs", o.epochs, "passes over the pairs, in place of --steps (the model's)");
   train
       ->add_option_function<std::string>(
@@ -53,27 +53,28 @@ static CLI::Option *addTranslating(CLI::App *app, TranslateOptions &o) {
 }
 
 static CLI::App *addTranslate(CLI::App &app, TranslateOptions &o) {
-  CLI::App *translate = app.add_subcommand("translate", "translate lines, each with the likeliest token each time");
+  CLI::App *translate = app.add_subcommand("translate", "translate lines by greedy decoding");
   addTranslating(translate, o)->required();
   translate->add_option("--source", o.source, "a file of lines (-: standard input)")->capture_default_str();
   return translate;
 }
 
 static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
-  CLI::App *eval = app.add_subcommand("eval", "BLEU of what a model makes of lines, or of lines that are there");
+  CLI::App *eval = app.add_subcommand("eval", "BLEU of a model's translations, or of given translations");
   addTranslating(eval, o);
   eval->add_option("--source", o.source, "a file of lines");
   eval->add_option("--target", o.target, "the file of their translations")->required();
-  eval->add_option("--translations", o.translations, "a file of lines to judge, in place of --out and --source");
-  eval->add_flag("--cased", o.cased, "letters of either case are others");
-  eval->add_flag("--tokenized", o.tokenized, "words are what stands between spaces, not what 13a makes of them");
+  eval->add_option("--translations", o.translations,
+                   "a file of translations to evaluate, in place of --out and --source");
+  eval->add_flag("--cased", o.cased, "case-sensitive");
+  eval->add_flag("--tokenized", o.tokenized, "split words at spaces only, without the 13a tokenizer");
   return eval;
 }
 
 static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
-  CLI::App *info = app.add_subcommand("info", "a table of the parameters, and the memory of a micro-batch");
+  CLI::App *info = app.add_subcommand("info", "print the parameters and the memory of a micro-batch");
   addModel(info, o.model);
-  addNumber<int64_t>(info, "--vocab", o.vocab, "tokens of either side")->capture_default_str();
+  addNumber<int64_t>(info, "--vocab", o.vocab, "tokens of the vocabulary of each side")->capture_default_str();
   addMemoryFlags(info, o.settings);
   addMachineFlags(info, o.machine);
   return info;

@@ -26,7 +26,7 @@ struct TrainOptions : RunOptions, SettingOptions {
   TokensOptions tokens;
   ModelOptions model;
   std::optional<int64_t> epochs; // default: the model's, unless steps are given
-  std::string best = "accuracy"; // or loss: what the best checkpoint is chosen by
+  std::string best = "accuracy"; // or loss: the measure that selects the best checkpoint
 };
 
 struct TranslateOptions {

@@ -1,4 +1,4 @@
-// Where a running program's failed checks go.
+// Records the failed assertions of running programs.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace kiln {
 
-/// Keeps the failure that comes first in the order of launches and, within a launch, of programs: the one that one
-/// thread would meet first.
+/// Keeps the first failure in the order of launches and, within a launch, of programs: the first one with a single
+/// thread.
 class CheckSink {
 public:
   /// Begins a launch of `kernel`.

@@ -1,5 +1,5 @@
-// Large blocks begin at a large page. The system is asked for large pages where whole ones fit; the rest is on small
-// pages, so that a block never takes more memory than requested.
+// Large blocks begin at a large page. Large pages are requested for the part that fills whole large pages; the rest
+// uses small pages, so that a block never takes more memory than requested.
 
 #include "runtime/cpu/Memory.h"
 

@@ -1,4 +1,4 @@
-// Memory of the CPU device: what tensors and the threads' scratch memory are made of.
+// Memory of the CPU device, for tensors and the threads' scratch memory.
 
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace kiln {
 
-/// At least `bytes` of memory aligned to `alignment`, a power of two, to be released with std::free; null when the
-/// machine has no more, or when `bytes` is negative. Never null for 0 bytes. Large blocks lie on pages of 2 MB where
-/// the system has them to give: a tile of a matrix with long rows touches another page of 4 KB in every row, more than
-/// a core remembers the addresses of.
+/// At least `bytes` of memory aligned to `alignment`, a power of two, to be released with std::free. Null if there is
+/// not enough memory, or if `bytes` is negative; never null for 0 bytes. Large blocks use pages of 2 MB if the system
+/// has them: a tile of a matrix with long rows accesses a different 4 KB page in every row, more pages than the TLB has
+/// entries.
 void *allocateMemory(int64_t bytes, int64_t alignment);
 
 } // namespace kiln

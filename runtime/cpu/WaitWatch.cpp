@@ -11,7 +11,7 @@ static constexpr std::chrono::seconds patience(1);
 /// Iterations between two looks at the clock.
 static constexpr uint64_t glance = 1024;
 
-/// What the calling thread does in its launch.
+/// The state of the calling thread in its launch.
 struct WaitWatch::Waiter {
   WaitWatch *watch = nullptr;
   bool isWaiting = false;

@@ -35,7 +35,7 @@ public:
   const Gpu gpu;
   const Driver &driver() const { return connection.driver; }
   StreamHandle stream() const { return ownStream.get(); }
-  /// What `second` is asked for from now on begins after all that `first` was asked for so far. Takes a Use itself.
+  /// Later work of stream `second` begins after all present work of stream `first`. Takes a Use itself.
   void order(StreamHandle first, StreamHandle second);
 
   // The following functions require a Use.

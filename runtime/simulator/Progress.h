@@ -1,4 +1,4 @@
-// Forward progress: the host threads of a launch agree on whether anything can still move.
+// Forward progress: the host threads of a launch agree on whether any part of it can still make progress.
 //
 // A *moment* of the launch is a count of changes. Each thread counts its own changes after it has made them, and before
 // the turn of the CTA that made them ends. Counts never fall. So if a thread reads one moment twice, nobody has counted
@@ -8,7 +8,7 @@
 // these in turns at M:
 // - It waits for an event that only its own CTA can cause.
 // - It has gone round a loop to a state that was kept since M was read.
-// - It has polled in vain many times.
+// - It has polled many times without a change.
 // All values that it has loaded since show the changes counted in M, and it will load equal values as long as M lasts.
 //
 // A thread is *quiet* at M if all its CTAs have been stuck in turns at M and none is left to begin. It gives no further

@@ -14,7 +14,7 @@ namespace kiln::simulator {
 /// One line per finding: place in the source, check, description with the first thread, count.
 std::string textOf(const Findings &findings, const Program &program);
 
-/// What an instruction that ran is for, by which reports count.
+/// The classes of instructions that reports count.
 enum class InstructionClass : uint8_t { memory, matrix, floating, integer, control, barrier, wait, other };
 inline constexpr std::array<const char *, 8> instructionClasses = {"memory",  "matrix",   "float", "integer",
                                                                    "control", "barriers", "waits", "other"};

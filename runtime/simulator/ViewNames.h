@@ -27,8 +27,8 @@ public:
   /// The address with its element, `0x55d0c0a4c3c0 (out[3, 60] of f32[4x64])`, in every view that has it, because an
   /// array may be two arguments: `(x[3] of f32[64], also out[3] of f32[64])`. The address alone if no view has it.
   std::string textOf(uint64_t address) const;
-  /// As textOf(), for an address that is known to lie outside of all memory. It is named after the nearest view, with
-  /// the index that its first dimension in memory would have there: `out[4, 0] of f32[4x64]` lies behind the last row.
+  /// As textOf(), for an address that is known to be outside of all memory. It is described relative to the nearest
+  /// view, by an index along its first dimension in memory: `out[4, 0] of f32[4x64]` is after the last row.
   std::string textOutside(uint64_t address) const;
 
 private:

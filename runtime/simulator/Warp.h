@@ -93,7 +93,7 @@ public:
   bool waiting() const;
   /// Whether it can only wait or poll.
   bool idle() const;
-  /// Whether a path polls memory that nobody has changed since.
+  /// Whether a path polls memory that has not changed since its last poll.
   bool isStuck(const Path &path) const;
   /// Calls `visit(path)` for each path except the running one.
   template <class Visit> void forEachPath(Visit visit) const {
@@ -160,7 +160,7 @@ public:
   void waitFor(const Wait &wait);
   /// Ends the warp's turn.
   void endTurn();
-  /// The path has polled in vain, and ends its turn.
+  /// Ends the turn of a path that has polled without a change.
   void poll(const Wait &asked);
   /// Releases lanes that wait at a join for a path that cannot continue; one of them may be the one that it waits for.
   /// False if there are none.

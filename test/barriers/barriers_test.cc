@@ -183,7 +183,7 @@ TEST(Edits, OfAnOrder) {
                                        "\tld.relaxed.gpu.global.b32 %r1, [%rd1];\n");
 }
 
-// What else can be said wrongly of copies; a ring of three slots is as large as its buffer says.
+// Other wrong edits of copies; a ring of three slots has the size that its buffer states.
 TEST(Edits, OfARing) {
   const std::string ptx = "// kiln.shared k 0 96 a.cc:7\n.file\t1 \"x/a.cc\"\n.loc\t1 7 3\n"
                           "\t@%p1 cp.async.cg.shared.global [%r1 + 8], [%rd1], 16, %r2;\n"

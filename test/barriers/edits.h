@@ -73,7 +73,7 @@ private:
     bool wasLaunched = false;
     size_t first = 0, end = 0; // of its edits
   };
-  /// What all memory holds.
+  /// The content of all memory.
   using Image = std::map<void *, std::vector<char>>;
   Image image() const;
   void put(const Image &image);

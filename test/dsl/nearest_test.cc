@@ -23,7 +23,7 @@ TEST(Nearest, LongerWordsMayHaveMoreSlips) {
   EXPECT_EQ(nearest("--stpz", flags), std::nullopt);
 }
 
-/// What is far from every candidate has no guess, however close the nearest of them is by comparison.
+/// A word that is far from every candidate has no suggestion, even if one candidate is nearer than the others.
 TEST(Nearest, FarWordsLeadNowhere) {
   for (const char *word : {"--batch-size", "--learning-rate", "--dropout", "--cat", "-x", "-", ""})
     EXPECT_EQ(nearest(word, flags), std::nullopt) << word;

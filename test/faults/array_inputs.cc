@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  /// What was taken has as many bytes as it says, and is the same when it is written and read again.
+  /// An accepted array has the stated number of bytes, and is unchanged after writing and reading it again.
   static void check(const NpyArray &array) {
     int64_t bytes = bytesOf(array.type);
     for (const int64_t extent : array.extents)

@@ -73,7 +73,7 @@ private:
     for (const Finding &finding : findings.list())
       if (finding.place.line < 1 || finding.text.empty())
         throw std::runtime_error("a finding has no line: " + finding.text);
-    // What lies round a buffer is nobody's, and was zero.
+    // The memory around a buffer belongs to no buffer, and was zero.
     for (const char *buffer : buffers)
       for (int64_t i = 0; i < redzone; ++i)
         if (buffer[-1 - i] || buffer[bufferBytes + i])

@@ -11,7 +11,7 @@ from process import Fault, faults_of, run
 from training import logged
 
 STREAMS = ("stdin", "stdout", "stderr")
-# What stands in a stream's place; the rest is as ever.
+# Replacements of streams; the other streams are unchanged.
 PLACES = [
     *({stream: "closed" for bit, stream in enumerate(STREAMS) if mask >> bit & 1} for mask in range(8)),
     {"stdout": "full"}, {"stderr": "full"}, {"stdout": "full", "stderr": "full"},

@@ -17,7 +17,7 @@ namespace {
 constexpr int mostLevels = 2;
 using PerLevel = std::array<bool, mostLevels>;
 
-/// What the examples have of a buffer or scalar: a copy for each along the levels of the batch that are set.
+/// The copies of a buffer or scalar: one for each example along the levels of the batch that are set.
 struct Copies {
   PerLevel isOwn = {};
   int64_t count = 1;

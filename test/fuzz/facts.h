@@ -39,9 +39,9 @@ double unitOf(Type type);
 /// `facts` as a tile of `type` can have them: what may overflow is unbounded, integers wrap.
 Facts within(Type type, Facts facts);
 
-/// What either of two tiles has.
+/// The facts that cover both tiles.
 Facts either(const Facts &a, const Facts &b);
-/// What integers are summed in.
+/// The accumulator type of sums of integers.
 Type sumsOf(Type type);
 /// The sum of `count` elements of type `type`, and the product of two tiles over `count` terms on an accumulator;
 /// nothing when the README gives no bound.

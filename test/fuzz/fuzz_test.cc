@@ -114,7 +114,7 @@ TEST(Batch, NeedsADimension) {
   EXPECT_EQ(compareBatch(program, device), std::nullopt);
 }
 
-// What the language says is drawn, all of it.
+// The generator draws every operation and option of the language.
 TEST(Generate, DrawsTheWholeLanguage) {
   std::string drawn;
   for (int number = 0; number < 1500; ++number)

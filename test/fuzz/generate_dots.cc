@@ -54,7 +54,7 @@ static Type sumType(Type type) { return type == f64 ? f64 : isInteger(type) ? i3
 static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8, u8, f8e4m3, f8e5m2};
 static const std::vector<Type> narrowTypes = {bf16, bf16, f16, i8, u8, f8e4m3, f32};
 
-/// What a factor of `type` is multiplied by: one of its own type, but numbers of 8 bits multiply each other.
+/// The type of the other operand for an operand of `type`: equal, except that 8-bit types may be mixed.
 Type Generator::mateOf(Type type) {
   if (isInteger(type) && chance(50))
     return type == i8 ? u8 : i8;
@@ -62,7 +62,7 @@ Type Generator::mateOf(Type type) {
   return !isByte || chance(50) ? type : type == f8e4m3 ? f8e5m2 : f8e4m3;
 }
 
-/// What a product of such factors permits: of f32 all, of floats of 8 bits coarse sums.
+/// A precision for operands of `type`: any for f32; for 8-bit floats, one that permits coarse sums.
 Precision Generator::precisionFor(Type type) {
   const bool permits = type == f32 ? chance(60) : (type == f8e4m3 || type == f8e5m2) && chance(30);
   return permits ? static_cast<Precision>(between(1, 3)) : Precision::ieee;

@@ -28,7 +28,7 @@ struct Known {
   Operand operand() const { return Operand::of(value); }
 };
 
-/// What a window is wanted for. Values that machines may differ in go to memory that is never read.
+/// The use of a window. Values in which machines may differ are written to memory that is never read.
 enum class Access { read, write, writeLoose, atomic };
 
 class Generator {

@@ -54,7 +54,7 @@ static std::string viewOf(const Op &op) {
   return text;
 }
 
-/// What an access does besides, with that padding.
+/// The options of an access, with that padding.
 static std::string besides(const Op &op, const std::string &padding) {
   static const char *const hints[] = {"", "Cache::evict_first", "Cache::evict_last"};
   std::vector<std::string> parts;
@@ -69,7 +69,7 @@ static std::string besides(const Op &op, const std::string &padding) {
   return parts.empty() ? "" : fmt::format(", {{{}}}", fmt::join(parts, ", "));
 }
 
-/// What a loop's range says behind its numbers.
+/// The hints of a range, after its numbers.
 static std::string hintsOf(const Op &op) {
   const auto &[unroll, stages, pipeline] = op.hints;
   return unroll == 1 && stages == 0 && pipeline
@@ -79,7 +79,7 @@ static std::string hintsOf(const Op &op) {
 
 static std::string maskOf(const Op &op) { return besides(op, ""); }
 
-/// What a load does besides.
+/// The options of a load.
 static std::string readingOf(const Op &op) {
   return op.mask < 0 && !op.cache ? paddingOf(op) : besides(op, paddingOf(op));
 }

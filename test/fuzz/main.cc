@@ -43,7 +43,7 @@ struct Options {
   bool vmap = false, list = false, keep = false;
 };
 
-/// What the process that runs programs leaves for the one that watches it.
+/// Shared by the process that runs programs and the process that watches it.
 struct Progress {
   int current, ran, failed;
 };

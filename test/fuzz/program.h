@@ -12,7 +12,7 @@ namespace kiln::fuzz {
 
 /// Memory of one element type with a margin of other elements on both sides of what its views reach.
 struct Buffer {
-  /// What its elements are when the program begins.
+  /// The initial values of its elements.
   enum class Fill { small, real, wild, zero } fill = Fill::small;
   Type type = Type::f32;
   int64_t elements = 0;
@@ -31,7 +31,7 @@ struct Window {
   bool writable = true;
 };
 
-/// What an operation reads: a value of the program, or a number.
+/// An operand of an operation: a value of the program, or a number.
 struct Operand {
   int value = -1;
   bool isReal = false;
@@ -108,7 +108,7 @@ struct Sliced {
 /// The atomics that change an element by a value, in the order of the language.
 inline constexpr std::array atomicNames = {"add", "min", "max", "and", "or", "xor", "exchange"};
 
-/// What leaves a round, a loop or the program.
+/// The functions that leave an iteration, a loop or the program.
 inline constexpr std::array leaveNames = {"continue_if", "break_if", "return_if"};
 
 struct Op {

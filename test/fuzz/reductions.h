@@ -21,7 +21,7 @@ struct Reduction {
   /// Facts of the result from those of the operand, of which `count` elements make one; nothing where no bound is
   /// known.
   std::function<std::optional<Facts>(Type, const Facts &, int64_t)> facts;
-  /// What the operand should be brought to, so that there is a bound; nothing where it may be whatever it is.
+  /// Facts that the operand must satisfy, so that there is an error bound; nothing if every operand is allowed.
   std::function<std::optional<Facts>(Type, int64_t)> wants = {};
   /// By a function of the kernel's: along one axis, which goes.
   bool isUsers = false;

@@ -188,7 +188,7 @@ TEST_P(AdamWTest, RoundsByChance) {
 
 // --- The scale of the loss ------------------------------------------------------------------------------------------
 
-/// What the norm's kernel makes of a scale: the next one, and the good steps since it changed.
+/// The norm kernel's results for a scale: the next scale, and the good steps since it changed.
 using Next = std::pair<double, double>;
 
 class LossScaleTest : public AdamWTest {

@@ -44,7 +44,7 @@ protected:
       const int64_t first = extents[0] == 1 ? 0 : b, second = extents[1] == 1 ? 0 : h;
       return free[((first * extents[1] + second) * s.Tq + i) * s.Tk + j] != 0;
     }
-    /// What dropout multiplies a weight by.
+    /// The dropout factor of a weight.
     double kept(int64_t b, int64_t h, int64_t i, int64_t j) const {
       if (!mask.dropout)
         return 1;
@@ -109,7 +109,7 @@ protected:
     run(planAttentionBackward(target(), saved, p.dq, p.dk, p.dv, p.scale(), p.mask, config));
   }
   void check(const Problem &p, const std::optional<AttentionConfig> &config);
-  /// What the arrays hold beside the formulas; `hasSums`: lse too.
+  /// Compares the arrays with the formulas; with `hasSums` also lse.
   void expectRight(const Problem &p, bool hasSums = true);
   /// With tiles so small that there are several, by whole heads and by blocks, or as the machine has it.
   void checkBoth(const Problem &p) {

@@ -36,7 +36,7 @@ protected:
             unwritten({s.B, s.T, 3, s.H, s.D}, type())};
   }
 
-  /// What rounding to storage changes a factor by.
+  /// The relative error of an operand that is rounded to the storage type.
   double narrow() const { return type() == f32 ? 0 : unit(type()); }
   AttentionConfig tiles(int bm, int bn) const { return {.bm = bm, .bn = bn, .precision = precision()}; }
   Plan forward(const Problem &p, const std::optional<AttentionConfig> &config = {}) {

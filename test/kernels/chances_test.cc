@@ -27,7 +27,7 @@ const Kernel keptAllKernel =
 
 class ChancesTest : public KernelTest {
 protected:
-  /// What is kept of (N, C) in sequences of `time` rows of `most`.
+  /// The keep mask of (N, C) in sequences of `time` rows of at most `most`.
   std::vector<double> run(int64_t key, int64_t base, int64_t N, int64_t C, int64_t time, int64_t most, double chance,
                           TileConfig tile) {
     Tensor site(device, i64, {2});

@@ -60,7 +60,7 @@ struct Array {
   operator const TensorRef &() const { return tensor.ref(); }
   const TensorRef &ref() const { return tensor.ref(); }
   double operator[](int64_t i) const { return values[i]; }
-  /// What the device holds now.
+  /// The present values on the device.
   std::vector<double> read() const;
   /// The same as raw bytes, for comparisons to the bit.
   std::vector<char> bytes() const;

@@ -65,7 +65,7 @@ protected:
     site.upload(numbers, sizeof numbers);
     return {{chance, kind}, site.ref(), time, most};
   }
-  /// What element i of an (M, N) is multiplied by.
+  /// The dropout factor of element i of an (M, N).
   static double mask(const Dropout &d, int64_t i) {
     const int64_t m = i / N, row = (base + m / time) * most + m % time;
     return test::isKept(key, row, N, i % N, d.rate.threshold()) ? d.rate.scale() : 0;

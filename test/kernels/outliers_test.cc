@@ -21,7 +21,7 @@ protected:
     numbers[at(StepField::applied)] = applied;
     return array({stepFields}, f32, numbers);
   }
-  /// What the plan makes of it.
+  /// The plan's results.
   std::vector<double> judged(Array &window, double loss, double norm, const OutlierLimits &limits,
                              bool applied = true) {
     Array record = recordOf(loss, norm, applied);

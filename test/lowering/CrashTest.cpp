@@ -52,7 +52,7 @@ protected:
       std::filesystem::temp_directory_path() / ("kiln-crash-" + std::to_string(getpid()));
 };
 
-// What the compiler and the libraries under it can do wrong. Volatile, so that it is not known while compiling.
+// Crashes of the compiler and its libraries. The values are volatile, so that they are not known at compile time.
 static int *volatile nowhere = nullptr;
 static volatile int zero = 0;
 static int depth(volatile char *above) { // until the stack ends

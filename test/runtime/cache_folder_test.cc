@@ -93,7 +93,7 @@ mode_t modeOf(const std::string &path) {
   return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
 }
 
-/// What is said when the folder at `path` is used; empty when it serves.
+/// The error of using the folder at `path`; empty if it can be used.
 std::string faultOf(const std::string &path) {
   const std::string key = digestOf("key");
   std::string text = saidBy([&] {
@@ -151,7 +151,7 @@ TEST_F(CacheFolders, FollowLinksAboveTheFolderOnly) {
   EXPECT_EQ(faultOf(folder + "/circle/cache"), "'" + folder + "/circle': Too many levels of symbolic links");
 }
 
-// What the cache makes is for its user alone, and the user can use it, whatever the umask says.
+// Files of the cache are private to the user, who can use them, with any umask.
 TEST_F(CacheFolders, ArePrivateUnderAnyUmask) {
   for (const mode_t mask : {0, 022, 0777}) {
     const std::string outer = folder + "/" + std::to_string(mask), inner = outer + "/b/c";

@@ -11,7 +11,7 @@ using namespace kiln;
 
 namespace {
 
-/// What is printed of a console with this line and the numbers 1 and 2 behind it.
+/// The output for a console with this line, followed by the numbers 1 and 2.
 std::string printed(const kiln::abi::GpuLine &line) {
   const auto console = std::make_unique<kiln::abi::GpuConsole>();
   const int32_t numbers[] = {1, 2};

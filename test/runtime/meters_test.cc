@@ -63,7 +63,7 @@ TEST(Meters, SimulatorsCountInstructions) {
   EXPECT_NEAR((times[3] - times[2]) / one, 2, 0.05);
 }
 
-// What a driver says is free; a device whose memory is the host's has none of its own.
+// The free memory that a driver reports; a device that uses host memory reports none.
 TEST(Meters, TellFreeMemory) {
   ::setenv("KILN_CUDA_DRIVER", stubDriver().c_str(), 1);
   EXPECT_EQ(freeBytesOf(*Device::open("cuda:0")), int64_t{8} << 30);

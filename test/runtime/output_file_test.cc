@@ -18,7 +18,7 @@
 
 using namespace kiln;
 
-/// What the tests see of fsync, which they stand in for.
+/// The tests' replacement of fsync.
 static std::function<int()> onSync;
 extern "C" int fsync(int file) {
   if (const int error = onSync ? onSync() : 0) {

@@ -101,7 +101,7 @@ TEST(Say, WaitsForAPipeThatDoesNot) {
   EXPECT_EQ(got, text.size());
 }
 
-// What kernels print is lost in the same cases, and never by a signal.
+// Output of kernels is lost in these cases, too, and a signal never ends the program.
 TEST(Show, WhatCannotBeWrittenIsLost) {
   const std::string text(1 << 20, 'x'); // beyond any buffer
   EXPECT_EQ(statusOf([&] { return breakStream(1), show(text), 0; }), 0);
@@ -117,7 +117,7 @@ TEST(WriteResult, WhatCannotBeWrittenIsAnError) {
   EXPECT_EQ(statusOf([] { return breakStream(1), writeResult("text\n"), 0; }), 3);
 }
 
-// What stdio holds comes first, and its loss is an error too.
+// Text in stdio's buffer is written first, and its loss is an error too.
 TEST(WriteResult, AnswersForWhatStdioHolds) {
   const TemporaryFolder folder;
   EXPECT_EQ(statusOf([&] {
@@ -170,7 +170,7 @@ TEST(ExitStatus, SaysWhoseFaultItIs) {
   EXPECT_EQ(exitStatus(std::logic_error("x")), 4);
 }
 
-/// What report() says about `error`.
+/// The text that report() prints for `error`.
 std::string reported(const std::exception &error) {
   const TemporaryFolder folder;
   statusOf([&] {

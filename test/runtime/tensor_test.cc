@@ -94,7 +94,7 @@ TEST_F(Tensors, AreZeroAndAlignedWhenMade) {
   }
 }
 
-/// What /proc/self/smaps says of the mapping that holds `address`: whether large pages were asked for.
+/// Whether large pages were requested for the mapping of `address`, from /proc/self/smaps.
 bool asksForLargePages(uintptr_t address) {
   std::ifstream maps("/proc/self/smaps");
   bool holds = false;

@@ -70,7 +70,7 @@ TEST(PipeModelTest, TypesOfProducts) {
   EXPECT_EQ(clocks("s8"), 1);
 }
 
-// What groups of warps ask for goes at the rate of a machine that has it, the rest beside it at that of warps.
+// Products of warpgroups have the rate of wgmma on a machine that has it, and other products the rate of mma.
 TEST(PipeModelTest, ProductsOfGroups) {
   Work work;
   work.mmaOperations = 3 * 4096;
@@ -95,7 +95,7 @@ TEST(PipeModelTest, OtherPipes) {
   EXPECT_EQ(pipes.clocks[Pipes::l2], 10);
 }
 
-// What is asked for a round ahead has that round to come.
+// An access issued n iterations ahead has the time of n iterations; only the rest of its latency is exposed.
 TEST(PipeModelTest, Exposed) {
   EXPECT_EQ(exposedOf(262, 0, 100), 262);
   EXPECT_EQ(exposedOf(262, 1, 100), 162);

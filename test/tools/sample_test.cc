@@ -135,7 +135,7 @@ struct RatchetTest : SampleTest {
 };
 } // namespace
 
-// What was accepted is no worse than itself.
+// A row compared with an equal baseline is not worse.
 TEST_F(RatchetTest, Same) {
   std::string skipped;
   accept(file, {row()});

@@ -32,7 +32,7 @@ protected:
 // (Accuracy::fast) dialect/NUMERICS.md says units in the last place, each 2 u of the result at most:
 constexpr double u = roundoff, fastExp2 = 8 * u, fastRsqrt = 4.4 * u, fastDivide = 4 * u, fastTanh = 0x1p-11;
 double fastExp(double x) { return (8 + 2.6 * std::abs(x)) * u; }
-// What stands behind a first-order bound of that kind for the terms of second order.
+// The factor of a first-order error bound that covers the terms of second order.
 constexpr double second = 1.01;
 
 // --- Rows ------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// The files that kilnc and kiln-opt are told to read.
+// Reads the input files of kilnc and kiln-opt.
 
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace kiln::tools {
 
-/// What programs read of any file at most.
+/// The maximum size of a file that programs read.
 inline constexpr int64_t mostInputBytes = int64_t{64} << 20;
 
-/// All of a file, or of standard input for `-`. Throws Error: device when it cannot be read, as a pipe that nobody
-/// writes to, user when it is larger than `most` bytes, as an endless one is.
+/// The content of a file, or of standard input for `-`. Throws Error (device) if it cannot be read, for example a pipe
+/// without a writer, and Error (user) if it is larger than `most` bytes, for example an endless file.
 std::string readInput(const std::string &path, int64_t most = mostInputBytes);
 
 /// Throws Error (device) unless there is a regular file at `path` of at most `most` bytes, for another program to read.

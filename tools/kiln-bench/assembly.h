@@ -1,4 +1,4 @@
-// Kernels as NVIDIA's programs see them: PTX through ptxas, and its machine code through nvdisasm.
+// Runs ptxas on the PTX of kernels, and nvdisasm on the machine code.
 
 #pragma once
 
@@ -10,32 +10,32 @@ namespace kiln::bench {
 /// One kernel.
 struct Assembly {
   std::string name, config, ptx;
-  std::string output; // what ptxas says
-  std::string sass;   // what nvdisasm says, when it is asked
+  std::string output; // of ptxas
+  std::string sass;   // of nvdisasm, if it was run
 };
 
-/// ptxas on the path, or where its toolkit goes; empty when it is in neither.
+/// The path of ptxas: in PATH, or in the default folder of the CUDA Toolkit; empty if it is in neither.
 std::string findPtxas();
-/// The same; throws Error when there is none.
+/// As findPtxas(); throws Error if there is none.
 std::string expectPtxas();
 
-/// The PTX of a device's code, behind which there may be a cubin.
+/// The PTX of a device's code, which may be followed by a cubin.
 std::string ptxOf(const std::vector<char> &code);
 /// The architecture for which a backend of this name compiles: "sm_80" of "sm_80:cubin".
 std::string architectureOf(const std::string &backend);
 
-/// Has ptxas look at all of them, `threads` at a time; then nvdisasm, unless its name is empty. Throws Error when one
-/// of the programs cannot be run.
+/// Runs ptxas on all kernels, `threads` at a time, and then nvdisasm, unless its name is empty. Throws Error if one of
+/// the programs cannot be run.
 void assemble(std::vector<Assembly> &all, const std::string &ptxas, const std::string &architecture, int threads,
               const std::string &nvdisasm = {});
 
-/// Registers of a thread, and bytes that it puts aside in memory, as ptxas says.
+/// The registers of a thread, and the bytes that it spills, by ptxas.
 int registersOf(const Assembly &kernel);
 int spillBytesOf(const Assembly &kernel);
-/// Whether ptxas warns of it, or refuses it.
+/// Whether ptxas reports a warning or an error.
 bool isWarnedOf(const Assembly &kernel);
-/// What is wrong with a kernel, or nothing: a warning, a spill, or an operation whose rounding PTX leaves open (it may
-/// be fused with its neighbour).
+/// The problem of a kernel, empty if there is none: a warning, a spill, or an operation without a rounding mode in PTX,
+/// which ptxas may fuse with another one.
 std::string complaintOf(const Assembly &kernel);
 
 } // namespace kiln::bench

@@ -1,4 +1,4 @@
-// The benchmarks of kiln-bench, and what they share: the device, the number of threads, the peer.
+// The benchmarks of kiln-bench, and their common parts: device, threads, and the peer, a library for comparison.
 
 #pragma once
 
@@ -10,19 +10,19 @@
 
 namespace kiln::bench {
 
-/// What the command line asks for besides.
+/// Further options of the command line.
 struct Options {
-  /// Small shapes, measured once: that every row comes, not how fast anything is.
+  /// Small shapes, measured once: checks that every row is printed, and not the speed.
   bool quick = false;
   std::string nvdisasm; // NVIDIA's disassembler; empty: none
-  std::string read;     // a disassembly to count, and nothing else
+  std::string read;     // a disassembly to count; nothing else is done then
   std::string triton;   // a file of Triton's rows
-  std::string ratchet;  // numbers that may not get worse
-  bool accepts = false; // they are written anew
-  std::string only;     // the rows whose names contain this
+  std::string ratchet;  // file of baselines; a worse number is an error
+  bool accepts = false; // writes new baselines
+  std::string only;     // only the rows whose names contain this
 };
 
-/// What every benchmark gets.
+/// The settings that every benchmark receives.
 struct Setting : Options {
   Setting(const Options &options, std::shared_ptr<Device> device, Report &report)
       : Options(options), device(std::move(device)), threads(this->device->threads()), report(report) {}
@@ -30,7 +30,7 @@ struct Setting : Options {
   std::shared_ptr<Device> device;
   int threads;
   Report &report;
-  std::optional<Precision> precision = {}; // of products of f32, where one is asked for
+  std::optional<Precision> precision = {}; // of f32 products, if --precision is given
   Type type = Type::f32;                   // of operands
 
   /// The device's target, with that precision.
@@ -40,7 +40,7 @@ struct Setting : Options {
     return target;
   }
   int rounds() const { return quick ? 1 : usualRounds; }
-  /// Median seconds a call for each contender, as bench::measure says, until the device has done what they asked for;
+  /// The median seconds per call of each contender, as bench::measure(), including the completion of its launches.
   /// `sampleSeconds` is the usual length of a sample.
   std::vector<double> measure(const std::vector<Contender> &contenders, double sampleSeconds = 0.05) const {
     return bench::measure(contenders, rounds(), quick ? 0 : sampleSeconds, [&] { device->synchronize(); });
@@ -49,54 +49,57 @@ struct Setting : Options {
   bool isHost() const { return std::holds_alternative<CpuFacts>(device->target().facts); }
 };
 
-/// Products of a GPT-2 124M step and their ragged neighbours, beside oneDNN, narrow ones also beside those of f32; and
-/// their errors.
+/// Matmuls of a GPT-2 124M step, also with odd extents, compared with oneDNN; narrow types are also compared with f32.
+/// Prints their errors too.
 void benchMatmul(Setting &setting);
-/// Causal attention forward and backward on useful work, beside the product rate of the same run.
+/// Causal attention, forward and backward: FLOPs of useful work, compared with the rate of matmuls in that run.
 void benchAttention(Setting &setting);
-/// LayerNorm, cross-entropy, GELU, embedding and AdamW: least bytes over time, beside a plain copy of as many bytes.
+/// LayerNorm, cross-entropy, GELU, embedding and AdamW: the minimum number of bytes divided by the time, compared with
+/// a copy of as many bytes.
 void benchLayerNorm(Setting &setting);
-/// Sums and copies of rows by the stride of their elements, beside rows of stride 1; reshapes, gathered pages, a check,
-/// masks, additions, running sums, beside a copy; elements that positions name.
+/// Sums and copies of rows with strided elements, compared with stride 1. Reshapes, gathered pages, a check, masks,
+/// additions and running sums, compared with a copy. Gathers and scatters of single elements.
 void benchViews(Setting &setting);
-/// A batch of examples as a loop of launches, as one launch of what vmap makes, and by kernels batched by hand.
+/// A batch of examples by a loop of launches, by one launch of a vmap kernel, and by kernels batched by hand.
 void benchVmap(Setting &setting);
-/// Training steps of GPT-2 124M, beside the multiply-add peak; peak memory beside the plan.
+/// Training steps of GPT-2 124M, compared with the multiply-add peak; peak memory compared with the memory plan.
 void benchStep(Setting &setting);
-/// A token more of GPT-2 124M: the bytes that it reads over time, beside a copy of as many.
+/// Decoding one token of GPT-2 124M: the bytes that it reads divided by the time, compared with a copy of as many
+/// bytes.
 void benchToken(Setting &setting);
-/// Host time of a launch, beside its budget.
+/// Host time of a launch, compared with its budget.
 void benchLaunch(Setting &setting);
 /// Cold and warm compile times of every kernel and of a training step.
 void benchCompile(Setting &setting);
-/// Registers and spills of every kernel of a training step, and of each kernel at its default config, by NVIDIA's
-/// assembler. Throws Error when the step's have a spill, a warning, or an operation without its rounding.
+/// Registers and spills by ptxas, for every kernel of a training step, and for each kernel at its default config.
+/// Throws Error if a kernel of the step has a spill, a warning, or an operation without a rounding mode.
 void benchPtxas(Setting &setting);
-/// Kernels by what a GPU would have to do for them, beside Triton's; a predicted step. Throws Error when a number is
-/// worse than in the ratchet's file.
+/// Instructions and memory traffic of kernels on a GPU, compared with Triton's; the predicted time of a step. Throws
+/// Error if a number is worse than its baseline.
 void benchStatic(Setting &setting);
-/// The times on a GPU that the pipe model needs, with the moments at which they were measured.
+/// Times on a GPU that the performance model needs, each with the time of its measurement.
 void benchProbe(Setting &setting);
-/// Users' kernels by their instructions for each element, beside Triton's.
+/// Instructions per element of user kernels, compared with Triton's.
 void benchUsers(Setting &setting);
-/// The simulator of PTX: products, instructions, decoding; with its checks off and on, beside their budgets.
+/// The PTX simulator: products, instructions, decoding; with checks off and on, compared with budgets.
 void benchSimulator(Setting &setting);
 
-/// A tensor of the setting's type, filled with numbers spread evenly over (−1, 1), integers over (−127, 127), the same
-/// for the same seed.
+/// A tensor of the setting's type with uniform random numbers: floats in (−1, 1), integers in (−127, 127). Equal seeds
+/// give equal numbers.
 Tensor randomTensor(const Setting &setting, const Shape &extents, uint64_t seed);
 /// A tensor of zeros.
 Tensor zeroTensor(const Setting &setting, const Shape &extents, Type type = Type::f32);
 
-/// The device's memory for operands that `held` keeps, zeroed; or what is large holds numbers, for a GPU multiplies
-/// zeros faster, and tokens and records are zeros.
+/// A space in the device's memory; `held` owns the tensors. With `zeroed` they are zeros. Otherwise large tensors have
+/// random numbers, because a GPU multiplies zeros faster; tokens and records are zeros.
 Space spaceOf(const Setting &setting, std::vector<std::unique_ptr<Tensor>> &held, bool zeroed = true);
 
-/// A row for each kernel, the longest first: its milliseconds beside those of `whole`, which together are so many.
+/// Adds a row for each kernel, the longest first: its milliseconds, and their fraction of `all`, the milliseconds of
+/// `whole`.
 void addByKernel(Setting &setting, Row row, const std::map<std::string, double> &milliseconds, const char *whole,
                  double all);
 
-/// A copy of all that `from` holds to `to`, as large: what the machine moves at best.
+/// A copy of `from` to `to`, which has its size: the highest bandwidth of the machine.
 Contender copyOf(const Setting &setting, const Tensor &from, Tensor &to);
 
 /// A plan with its workspace, ready to run again and again.
@@ -111,16 +114,16 @@ private:
   std::shared_ptr<Tensor> workspace;
 };
 
-/// C (M, N) = op(A) · op(B), sums of length K, op by the two flags; all dense by rows.
+/// C (M, N) = op(A) · op(B) with sums of length K. The flags select op. All matrices are dense and row-major.
 struct PeerProduct {
   bool transposeA, transposeB;
   int64_t M, N, K;
 };
-/// oneDNN's way to compute it. None on a device whose memory is not the host's, for types that it does not multiply on
-/// this machine, and when this kiln-bench was built without it.
+/// The product by oneDNN. None if the device does not use host memory, if oneDNN does not multiply the type on this
+/// machine, or if kiln-bench was built without oneDNN.
 std::optional<Contender> peerOf(const Setting &setting, const PeerProduct &product, const Tensor &a, const Tensor &b,
                                 Tensor &c);
-/// How many threads it computes with.
+/// Sets the number of threads of oneDNN.
 void setPeerThreads(int threads);
 
 } // namespace kiln::bench

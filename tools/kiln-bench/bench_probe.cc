@@ -1,7 +1,7 @@
-// What the pipe model needs to know of a GPU, measured: each kernel of a GPT-2 124M step with a warm and with a flushed
-// level-2 cache, other configs of kernels whose best config is open, the main loop of products without a prologue and
-// an epilogue that matter, and the rate of the level-2 cache. Each row has the times between which it was measured, so
-// that a log of clocks can be read beside it.
+// Measures inputs of the performance model on a GPU: each kernel of a GPT-2 124M step with a warm and with a flushed L2
+// cache; further configs of kernels whose best config is not known; the main loop of products with a negligible
+// prologue and epilogue; and the rate of the L2 cache. Each row has the begin and the end of its measurement, to
+// compare it with a log of clock rates.
 
 #include "dialect/dsl/Kernel.h"
 #include "kernels/cross_entropy.h"

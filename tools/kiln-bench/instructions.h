@@ -1,4 +1,4 @@
-// Instructions of a GPU by class, and counts of them: what Kiln's kernels and those of other compilers are compared by.
+// Classes of GPU instructions, and counts by class, for comparing Kiln's kernels with those of other compilers.
 
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace kiln::bench {
 
-/// What an instruction keeps busy.
+/// The pipe that an instruction uses.
 enum class Class : uint8_t {
   mma,       // products of matrices
   ldmatrix,  // fragments from shared memory
   lds,       // other loads of shared memory
   sts,       // stores to it
-  asyncCopy, // from global to shared memory, beside the warp
+  asyncCopy, // asynchronous copies from global to shared memory
   ldg,       // loads of global memory
   stg,       // stores to it
   atomic,    // atomics and reductions of either memory
@@ -34,7 +34,7 @@ inline constexpr std::array<const char *, classCount> classNames = {
     "mma", "ldsm", "lds",     "sts",       "ldgsts", "ldg",  "stg",    "atomic", "mufu",
     "fp",  "cvt",  "integer", "predicate", "bar",    "shfl", "branch", "local",  "other"};
 
-/// How many of each class.
+/// The number of instructions of each class.
 struct Counts {
   std::array<double, classCount> of{};
   double operator[](Class kind) const { return of[static_cast<size_t>(kind)]; }
@@ -45,23 +45,23 @@ struct Counts {
       all += count;
     return all;
   }
-  /// These and so many times the others.
+  /// Adds `times` times the other counts.
   void add(const Counts &others, double times = 1) {
     for (size_t i = 0; i < classCount; ++i)
       of[i] += times * others.of[i];
   }
 };
 
-/// What a stretch of code asks of a machine, for one warp or for a whole program.
+/// The work of a piece of code for one warp, or for a whole program.
 struct Work {
   Counts counts;
   double mmaOperations = 0;     // 2 for each product of two numbers
-  double groupOperations = 0;   // those of them that groups of four warps ask for: wgmma
-  double drainedOperations = 0; // of groupOperations: those whose results the warps wait for before they issue others
+  double groupOperations = 0;   // those of them by warpgroups: wgmma
+  double drainedOperations = 0; // of groupOperations: those whose results the warps await before they issue others
   double drains = 0;            // such waits
   std::string mmaType;          // of their operands: "bf16", "f16", "tf32", "s8", "f64"; empty: none
   double wavefronts = 0;        // of shared memory, 128 bytes each at best
-  double bytes = 0;             // loaded from and stored to global memory, asked for by lanes
+  double bytes = 0;             // loaded from and stored to global memory, as requested by lanes
 
   void add(const Work &others, double times = 1) {
     counts.add(others.counts, times);

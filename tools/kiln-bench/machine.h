@@ -1,4 +1,4 @@
-// What this machine's cores can do at best: multiply-adds from registers, and a plain copy of memory. Progress
+// The peaks of this machine's cores: multiply-adds from registers, and a plain copy of memory. Progress
 // bars and benchmarks show speeds as shares of these.
 
 #pragma once
@@ -8,21 +8,21 @@
 
 namespace kiln::bench {
 
-/// Instructions that multiply and add. `run` does 192 of them, or as much, a round, with no memory access.
+/// A multiply-add instruction. `run` executes 192 of them, or equal work, per round, without memory accesses.
 struct CoreUnit {
   const char *name;
   float (*run)(int64_t rounds);
   int products; // of one instruction
 };
 
-/// Those of this machine's cores: first f32 multiply-adds of native vectors, then sums of pairs of bf16 and of quads of
-/// i8, and products of tiles of either, where it has them.
+/// The multiply-add instructions of this machine's cores: first f32 on native vectors; then, if it has them, pairs of
+/// bf16, quads of i8, and AMX tiles of both.
 std::vector<CoreUnit> coreUnits();
 
-/// Rounds that take some ten milliseconds: long beside what starting and joining the threads costs.
+/// Rounds that take about ten milliseconds, which is long compared with starting and joining the threads.
 inline constexpr int64_t peakRounds = 400000;
 
-/// Runs the unit for so many rounds on each of `threads` threads. Returns the operations done, two a product.
+/// Runs the unit for `rounds` rounds on each of `threads` threads. Returns the number of operations, two per product.
 double runPeak(const CoreUnit &unit, int threads, int64_t rounds = peakRounds);
 
 /// Copies `count` floats with ordinary loads and stores of native vectors, each thread its own part.

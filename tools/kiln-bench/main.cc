@@ -49,22 +49,21 @@ struct Bench {
 };
 
 static const Bench benches[] = {
-    {"matmul", "products of a GPT-2 124M step, beside oneDNN", bench::benchMatmul, {bf16, f16, i8}},
-    {"attention", "causal flash attention, beside the product rate", bench::benchAttention, {bf16, f16}},
+    {"matmul", "matmuls of a GPT-2 124M step, compared with oneDNN", bench::benchMatmul, {bf16, f16, i8}},
+    {"attention", "causal flash attention, compared with the rate of matmuls", bench::benchAttention, {bf16, f16}},
     {"layernorm",
-     "LayerNorm, cross-entropy, GELU, embedding, AdamW, beside a copy",
+     "LayerNorm, cross-entropy, GELU, embedding, AdamW, compared with a copy",
      bench::benchLayerNorm,
      {bf16, f16}},
-    {"views", "rows by the stride of their elements, beside stride 1; reshapes and checks, beside a copy",
-     bench::benchViews},
-    {"vmap", "a batch by vmap and as a loop, beside kernels batched by hand", bench::benchVmap, {}, false},
-    {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep, {bf16, f16}},
-    {"token", "one more token of GPT-2 124M behind 1024, beside a copy", bench::benchToken, {bf16, f16}},
-    {"launch", "host time of a launch, beside its budget", bench::benchLaunch, {}, false},
+    {"views", "strided views, compared with stride 1; reshapes and checks, compared with a copy", bench::benchViews},
+    {"vmap", "a batch by vmap and by a loop, compared with kernels batched by hand", bench::benchVmap, {}, false},
+    {"step", "GPT-2 124M training steps, compared with the multiply-add peak", bench::benchStep, {bf16, f16}},
+    {"token", "decoding token 1025 of GPT-2 124M, compared with a copy", bench::benchToken, {bf16, f16}},
+    {"launch", "host time of a launch, compared with its budget", bench::benchLaunch, {}, false},
     {"compile", "compile times, cold and from disk", bench::benchCompile, {}, false},
-    {"ptxas", "registers and spills of the kernels of a step on a GPU, as ptxas says", bench::benchPtxas, {}, false},
+    {"ptxas", "registers and spills of the kernels of a step on a GPU, by ptxas", bench::benchPtxas, {}, false},
     {"static",
-     "what a GPU would have to do for each kernel, beside Triton's; a predicted step",
+     "instructions and traffic of each kernel on a GPU, compared with Triton; predicted time of a step",
      bench::benchStatic,
      {bf16, f16},
      false,
@@ -78,12 +77,12 @@ static const Bench benches[] = {
      "cuda:0",
      "bf16"},
     {"users",
-     "instructions of users' kernels on a GPU for each element, beside Triton's",
+     "instructions per element of user kernels on a GPU, compared with Triton",
      bench::benchUsers,
      {},
      false,
      "simulator:sm_80"},
-    {"simulator", "the simulator of PTX, its checks off and on, beside budgets", bench::benchSimulator, {}, false},
+    {"simulator", "the PTX simulator, with checks off and on, compared with budgets", bench::benchSimulator, {}, false},
 };
 
 static const Bench &benchNamed(const std::string &name) {
@@ -146,21 +145,22 @@ static void runProgram(int argc, char **argv) {
   Wishes wishes;
   for (const Bench &bench : benches)
     footer += fmt::format("  {:<10} {}\n", bench.name, bench.text);
-  CLI::App app("kiln-bench: Kiln beside its peers and beside the machine's limits", "kiln-bench");
-  app.add_option("benchmark", name, "which one");
-  app.add_option("--device", wishes.device, "the device that Kiln runs on (cpu; of static and users simulator:sm_80)");
-  app.add_option("--dtype", wishes.type, "of operands: f32, bf16, f16 or i8 (f32; of static bf16)");
+  CLI::App app("kiln-bench: measures Kiln, compared with other libraries and with the machine's limits", "kiln-bench");
+  app.add_option("benchmark", name, "name of the benchmark");
+  app.add_option("--device", wishes.device, "the device that Kiln runs on (cpu; for static and users simulator:sm_80)");
+  app.add_option("--dtype", wishes.type, "type of operands: f32, bf16, f16 or i8 (f32; for static bf16)");
   app.add_option("--precision", wishes.precision,
-                 "of products of f32: ieee, tf32, tf32x3 or bf16x3 (what suits the device)");
-  CLI::Option *limit = app.add_option("--threads", wishes.threads,
-                                      "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
+                 "precision of f32 products: ieee, tf32, tf32x3 or bf16x3 (default: the device's)");
+  CLI::Option *limit = app.add_option(
+      "--threads", wishes.threads, "threads of Kiln and of the other library (default: KILN_THREADS, else all cores)");
   app.add_option("--json", wishes.json, "also write the rows to this file");
-  app.add_option("--only", wishes.only, "vmap: the rows whose names contain this");
-  app.add_flag("--quick", wishes.quick, "small shapes, measured once: whether it works, not how fast");
+  app.add_option("--only", wishes.only, "vmap: only the rows whose names contain this");
+  app.add_flag("--quick", wishes.quick, "small shapes, measured once: a check that it works");
   app.add_option("--nvdisasm", wishes.nvdisasm, "static, users: NVIDIA's disassembler, to count machine code");
-  app.add_option("--triton", wishes.triton, "static, users: rows that triton_static.py wrote, to stand beside ours");
-  app.add_option("--ratchet", wishes.ratchet, "static: only compare a step with this file; worse is an error");
-  app.add_flag("--accept", wishes.accepts, "static: write that file anew");
+  app.add_option("--triton", wishes.triton, "static, users: rows written by triton_static.py, for comparison");
+  app.add_option("--ratchet", wishes.ratchet,
+                 "static: only compare a step with this baseline; a worse number is an error");
+  app.add_flag("--accept", wishes.accepts, "static: write a new baseline");
   app.add_option("--read", wishes.read, "static: only count the kernel of this file, which 'nvdisasm -c' wrote");
   app.set_version_flag("--version", versionText("kiln-bench"), "print the version of Kiln");
   app.footer(footer);

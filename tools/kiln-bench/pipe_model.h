@@ -1,7 +1,7 @@
 // The time of a launch on a GPU, predicted from the work that a kernel asks of each pipe. No GPU is needed.
 //
-// MachineRates says how much work of each kind an SM does in a clock. Resident programs share the pipes of an SM. The
-// pipe with the most work bounds an iteration of the main loop, unless the warps wait for data or for products:
+// MachineRates has the work of each kind that an SM does in a clock. Resident programs share the pipes of an SM. The
+// pipe with the most work limits an iteration of the main loop, unless the warps wait for data or for products:
 //
 //     overlapped = max(tensor, shared, MUFU, FP, INT, issue, L2)
 //     drained    = drained products + waits · drain + issue
@@ -13,12 +13,13 @@
 //     launch     = start + max(groups of programs on the busiest SM / clock, bytes / rate of L2,
 //                              bytes from memory / rate of memory)
 //
-// Bytes from memory: none of a launch whose data fit `l2Kept`, because the level-2 cache has them; else all.
+// Bytes from memory: none if the data of a launch fit in `l2Kept`, because they are then in the L2 cache; otherwise
+// all.
 //
-// `drained`: if the warps wait for all products that they issued, then the tensor cores drain, and the next products
-// are issued after the instructions between. Resident programs run in lockstep: while one waits for products, the
-// others do, too, so that their times add up. The prologue and the epilogue of a program are not overlapped with its
-// own loop, only with the programs beside it.
+// `drained`: if the warps wait for all products that they issued, the tensor cores drain, and the next products are
+// issued after the instructions in between. Resident programs run in lockstep: they wait for products at the same time,
+// so their times add up. The prologue and the epilogue of a program are not overlapped with its own loop, only with
+// other resident programs.
 
 #pragma once
 
@@ -30,14 +31,14 @@
 
 namespace kiln::bench {
 
-/// What one GPU does. Rates are of an SM in a clock.
+/// The rates of a GPU, per SM and clock.
 struct MachineRates {
   const char *name;
   int sms;
   double clock;                    // a second
   double productClock;             // a second, while wgmma limits the power
   double mma16;                    // operations of mma.sync on bf16 and f16; tf32 half of it, 8-bit types twice
-  double mmaGroup;                 // the same of wgmma; 0: it has none
+  double mmaGroup;                 // operations of wgmma on bf16 and f16; 0: no wgmma
   double drain;                    // clocks between the last product and the next one, for warps that wait for results
   double sharedBytes;              // read or written
   double mufu, fp, integer;        // lanes
@@ -60,13 +61,14 @@ struct Pipes {
   Kind binding() const;
   double most() const { return clocks[binding()]; }
 };
-/// Of the work of a whole program, or of a round of all its warps; `l2Bytes` is what it moves to and from the cache.
+/// The clocks for the work of a whole program, or of an iteration of all its warps. `l2Bytes` is its L2 traffic.
 Pipes pipesOf(const MachineRates &machine, const Work &work, double l2Bytes);
 
-/// Clocks of a round beyond those of its pipes: for data with `latency` that is asked for so many rounds ahead.
+/// The exposed latency of an iteration, in clocks, for data with `latency` that is loaded `roundsAhead` iterations
+/// ahead.
 double exposedOf(double latency, double roundsAhead, double round);
 
-/// Programs that an SM holds at once, and what keeps it from more.
+/// The programs that an SM holds at once, and the resource that limits them.
 struct Occupancy {
   int programs = 0;
   const char *limit = "";
@@ -74,20 +76,20 @@ struct Occupancy {
 };
 Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, int threads);
 
-/// A launch, as far as its time depends on it.
+/// The properties of a launch on which its time depends.
 struct LaunchWork {
   Work program; // on average, all warps
   double l2Bytes = 0;
-  Work round; // of the main loop, all warps
+  Work round; // of an iteration of the main loop, all warps
   double roundL2Bytes = 0;
-  double rounds = 0;      // of the main loop; 0: there is none
-  double roundsAhead = 0; // that its data is asked for before it is needed
+  double rounds = 0;      // iterations of the main loop; 0: there is no loop
+  double roundsAhead = 0; // iterations by which its data is loaded ahead
   bool loads = false;     // whether the loop loads from global memory
-  double lateBytes = 0;   // that a program with products loads outside the loop, and waits for
+  double lateBytes = 0;   // bytes that a program with products loads outside the loop, and waits for
   int warps = 1;          // of a program
   double programs = 0;    // of the grid
-  int residents = 1;      // that an SM holds at once
-  double memoryBytes = 0; // that memory moves at least
+  int residents = 1;      // programs that an SM holds at once
+  double memoryBytes = 0; // minimum memory traffic
 };
 
 struct Prediction {
@@ -96,12 +98,12 @@ struct Prediction {
   double exposed = 0;     // clocks an iteration, of a program alone
   const char *binds = ""; // the limit of the time: a pipe, "waits" for products, "latency", "L2 rate" or "memory"
   double seconds = 0;
-  double waves = 0; // full rounds of programs on all SMs; of the last one the part that is used
+  double waves = 0; // of programs on all SMs; the last one counts by the fraction that is used
 };
 Prediction predict(const MachineRates &machine, const LaunchWork &launch);
 
-/// How alike two lists order their things: 1 when they do alike, −1 when one is the other's reverse (Spearman's). Equal
-/// numbers share their ranks; 0 when one list has only such.
+/// Spearman's rank correlation of two lists: 1 for equal orders, −1 for reverse orders. Equal numbers share their
+/// ranks. It is 0 if all numbers of a list are equal.
 double rankCorrelation(const std::vector<double> &a, const std::vector<double> &b);
 
 } // namespace kiln::bench

@@ -1,5 +1,5 @@
-// Launches that `kiln-bench static` looks at: those of a training step and of a token at the configs that plans pick,
-// one of each kernel at its default config, and tiles that are compared with other compilers'.
+// The launches that `kiln-bench static` measures: those of a training step and of a decoded token, at the configs that
+// plans pick; one of each kernel at its default config; and tile sizes for comparisons with other compilers.
 
 #pragma once
 
@@ -16,33 +16,33 @@ namespace kiln::bench {
 struct Problem {
   std::string set;  // "step", "token", "form", "default", "tile" or "users"
   std::string name; // of kernel and shapes: "matmul_bias 8192x768 768x2304"
-  std::string peer; // what triton_static.py calls the same problem: "matmul nn"; empty: nothing like it is there
+  std::string peer; // the name of the problem in triton_static.py: "matmul nn"; empty: it has no such problem
   Type type = f32;
   Launch launch;
-  int64_t times = 1; // that a step launches it
+  int64_t times = 1; // number of such launches in a step
   int64_t workspaceBytes = 0;
-  double elements = 0; // that a round of the main loop works on, or a program without one; 0: products are counted
+  double elements = 0; // per iteration of the main loop, or per program if there is no loop; 0: MMAs are counted
 
-  /// The number that the config gives a field, 0 when it has none.
+  /// The value of a field of the config; 0 if there is no such field.
   int64_t field(const std::string &name) const;
 };
 
-/// Where operands lie: what gives zeroed memory, and what writes there.
+/// The memory of operands: a function that allocates zeroed memory, and one that writes to it.
 struct Space {
   std::function<void *(int64_t bytes)> allocate;
   std::function<void(void *to, const void *from, int64_t bytes)> write;
 
-  /// The simulator's memory, which takes none of the host's until it is touched.
+  /// The simulator's memory. It uses host memory only after the first access.
   static Space of(simulator::Memory &memory);
-  /// No memory, for what is only compiled.
+  /// No memory, for launches that are only compiled.
   static Space imagined();
 };
 
-/// Integers in a row: the first, how far the next is, and what they are the remainders by, if by anything.
+/// A sequence of integers, first + i · step; with a modulus other than 0, their remainders.
 struct Progression {
   int64_t first, step, modulus = 0;
 };
-/// What arguments hold, in place of zeros: scalars in order, and integers of 4 bytes or of one, by the tensor's name.
+/// The values of arguments that are not zeros: scalars in order, and integers of 4 bytes or of one, by tensor name.
 struct Content {
   std::vector<Arg> scalars = {};
   std::map<std::string, Progression> integers = {};
@@ -55,8 +55,8 @@ public:
   TensorRef operator()(const Shape &extents, Type type);
   /// The record of a step that is applied: all ones.
   TensorRef record();
-  /// A kernel's arguments as its registration describes them: "mean (N) f32", "starts (M + 1) i32 of rows"; those of
-  /// which it names no type are of `type`. Throws Error for an extent that is not given.
+  /// A kernel's arguments, as its registration describes them: "mean (N) f32", "starts (M + 1) i32 of rows". Arguments
+  /// without a type in the registration have `type`. Throws Error for an extent that is not in `extents`.
   std::vector<Arg> of(const Kernel &kernel, const NamedExtents &extents, Type type, const Content &content = {});
   /// A dense tensor with these numbers.
   template <class Number> TensorRef of(const Shape &extents, Type type, const std::vector<Number> &numbers) {
@@ -69,22 +69,22 @@ private:
   const Space space;
 };
 
-/// Each launch of a step of a model on so many sequences that differs from the others.
+/// The distinct launches of a step of a model with `sequences` sequences.
 std::vector<Problem> stepProblems(const Target &target, const Gpt2Config &config, int64_t sequences,
                                   const Space &space);
-/// One more token of so many texts side by side, of which the cache is full.
+/// Decoding one token of each of `texts` texts at once, with a full KV cache.
 Plan tokenPlan(const Target &target, const Gpt2Config &config, int64_t texts, Operands &make);
-/// Weights and caches, which it reads.
+/// The bytes of weights and caches that it reads.
 double bytesOfToken(const Gpt2Config &config, int64_t texts);
-/// Each of its launches that differs from the others.
+/// The distinct launches of tokenPlan().
 std::vector<Problem> tokenProblems(const Target &target, const Gpt2Config &config, int64_t texts, Operands &make);
-/// How large operands are: N rows of C, of which T make a sequence, in H heads; V tokens; rows of losses; elements of
+/// Sizes of operands: N rows of C elements, T rows per sequence, H heads, V tokens; the rows of losses; the elements of
 /// activations and of weights.
 struct KernelSizes {
   int64_t N, T, C = 768, H = 12, V = 50257, losses, activations, weights;
-  bool defaults = false; // each kernel at its default config, else at what its plan picks
+  bool defaults = false; // each kernel at its default config; otherwise at the config that its plan picks
 };
-/// A kernel's launches by what rows call them, and the bytes that they move at least; 0: other things bound them.
+/// The launches of a kernel, the name of its row, and the minimum number of bytes that they move; 0: not memory-bound.
 struct KernelPlan {
   std::string name;
   double bytes;
@@ -94,15 +94,15 @@ std::vector<KernelPlan> rowPlans(const Target &target, Type type, const KernelSi
 std::vector<KernelPlan> flatPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make);
 Plan productPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make);
 Plan attentionPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make);
-/// All of these.
+/// All of the plans above.
 Plan kernelPlans(const Target &target, Type type, const KernelSizes &sizes, Operands &make);
 
 /// Every kernel at the config that `kilnc --kernel=NAME` compiles without --config, at sizes of such a step.
 std::vector<Problem> defaultProblems(const Target &target, Type type, Operands &make);
-/// Both passes of attention in the forms that a step of GPT-2 has not: packed documents, a free mask, dropout of the
+/// Both passes of attention in forms that a step of GPT-2 does not use: packed documents, a byte mask, dropout of the
 /// weights, grouped heads, and plain attention with dropout; at the configs that plans pick.
 std::vector<Problem> formProblems(const Target &target, Type type, Operands &make);
-/// Products and attention with the tiles that other compilers are known to be good at, in several types.
+/// Products and attention in several types, with tile sizes that are fast with other compilers.
 std::vector<Problem> tileProblems(const Target &target, Operands &make);
 
 /// The launches of a plan as problems of one set.

@@ -1,4 +1,4 @@
-// Numbers that may not get worse: what kernels ask of memory and how often they wait, in a file that a test holds.
+// Baselines: a file with memory traffic, waits and other counts of kernels. A test fails if a number gets worse.
 
 #pragma once
 
@@ -6,15 +6,15 @@
 
 namespace kiln::bench {
 
-/// What of a row is held, by name; more is worse, of registers where fewer warps fit an SM. Numbers are those of the
-/// whole launch; warps that an SM could hold beside the kernel's, registers and spills are there when ptxas is.
+/// The measures of a row, by name. A larger number is worse; more registers are worse only if fewer warps then fit an
+/// SM. Numbers are those of the whole launch. The warps that an SM lacks, registers and spills need ptxas.
 std::vector<std::pair<std::string, int64_t>> heldOf(const StaticRow &row);
 
-/// Compares rows with the file, a JSON object of kernels, each an object of measures. A line for each number that is
-/// worse, each kernel that the file has and the rows have not, and each that the file lacks: empty when all is well.
-/// Measures that a row lacks are left out, and named in `skipped`. Throws Error when the file cannot be read.
+/// Compares rows with the file, a JSON object of kernels, each an object of measures. Returns a line for each worse
+/// number, for each kernel that only the file has, and for each kernel that the file lacks; empty if there is none.
+/// Measures that a row lacks are skipped, and named in `skipped`. Throws Error if the file cannot be read.
 std::string compareWith(const std::string &file, const std::vector<StaticRow> &rows, std::string &skipped);
-/// Writes the file anew.
+/// Writes the rows to the file as new baselines.
 void accept(const std::string &file, const std::vector<StaticRow> &rows);
 
 } // namespace kiln::bench

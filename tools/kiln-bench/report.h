@@ -1,4 +1,4 @@
-// What a benchmark found: rows, printed as a table as they come and written as JSON at the end.
+// The results of a benchmark: rows, each printed to a table at once, and all written as JSON at the end.
 
 #pragma once
 
@@ -8,15 +8,15 @@
 
 namespace kiln::bench {
 
-/// One measured number, and, when something was measured beside it, that number and the ratio of the two.
+/// One measured number. If a peer was measured too, also the peer's number and the ratio of the two.
 struct Row {
   std::string bench;  // matmul, attention, …
   std::string shape;  // `qkv 256x2304x768 nn`
   std::string metric; // `gflops`, `gb_per_s`, `ms`, …
   double value = 0;
-  std::string peer = {}; // what stands beside it: `onednn`, `copy`, `fma_peak`, …; empty: nothing
+  std::string peer = {}; // the peer: `onednn`, `copy`, `fma_peak`, …; empty: none
   double peerValue = 0;
-  /// value / peerValue, unless the benchmark says otherwise.
+  /// The ratio; default: value / peerValue.
   std::optional<double> ratio = {};
   std::string dtype = "f32";
   int threads = 1;
@@ -24,19 +24,19 @@ struct Row {
 
 class Report {
 public:
-  /// A report that goes to the file `json` too, if it has a name. Throws Error when that file cannot be written: now,
-  /// not when all has been measured.
+  /// A report that is also written to the file `json`, unless the name is empty. Throws Error at once, before anything
+  /// is measured, if that file cannot be written.
   Report(int threads, std::string json);
 
   /// Adds a row and prints it.
   void add(Row row);
-  /// Adds an object of another form, as JSON, that goes to the file alone.
+  /// Adds an object of another form, as JSON; it is written only to the file.
   void addObject(std::string json);
-  /// A line above the rows that follow.
+  /// Prints a title line above the next rows.
   void section(const std::string &title);
-  /// All rows as a JSON array, a row a line: {bench, shape, dtype, threads, metric, value, peer, peer_value, ratio};
-  /// peer, peer_value and ratio are null where nothing was measured beside. Then the objects. Throws Error when the
-  /// file cannot be written.
+  /// Writes all rows as a JSON array, one row per line: {bench, shape, dtype, threads, metric, value, peer, peer_value,
+  /// ratio}; peer, peer_value and ratio are null without a peer. The objects follow. Throws Error if the file cannot be
+  /// written.
   void writeJson() const;
 
 private:

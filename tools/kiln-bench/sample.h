@@ -1,4 +1,4 @@
-// What a launch does to shared and global memory, counted by the simulator: a few programs of the real grid, on the
+// Counts of a launch's accesses to shared and global memory, by the simulator: a few programs of the real grid, on the
 // real extents, run on zeros, with the checks off.
 
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace kiln::bench {
 
-/// Accesses of one program or of one round of all its warps.
+/// Accesses of one program, or of one iteration of all its warps.
 struct Traffic {
   double wavefronts = 0;             // of shared memory
   double conflictFreeWavefronts = 0; // of the same accesses, if no two words met in a bank
@@ -19,9 +19,9 @@ struct Traffic {
   double storeSectors = 0, idealStoreSectors = 0;
   double accesses = 0, bytes = 0; // of global memory, by warps
   double barriers = 0, waits = 0; // each counted once for all warps
-  double bytesInFlight = 0;       // of all warps, behind a wait
-  double loadBytes = 0;           // asked for
-  double directBytes = 0;         // of those, to registers
+  double bytesInFlight = 0;       // of all warps, after a wait
+  double loadBytes = 0;           // requested
+  double directBytes = 0;         // of loadBytes, to registers
 
   double bytesOfLane() const { return accesses > 0 ? bytes / accesses / 32 : 0; }
 };
@@ -29,19 +29,19 @@ struct Traffic {
 struct Sample {
   int threads = 0;
   int64_t sharedBytes = 0;
-  Work program, round; // PTX instructions of all warps: of a program on average, of a round of its main loop
+  Work program, round; // PTX instructions of all warps: of an average program, of an iteration of its main loop
   Traffic ofProgram, ofRound;
-  double rounds = 0;     // of the main loop, a program; 0: there is no loop
-  double outside = 0;    // instructions of the text outside the main loop
-  double insideLoop = 0; // and in it
+  double rounds = 0;     // iterations of the main loop of a program; 0: there is no loop
+  double outside = 0;    // instructions of the text outside of the main loop
+  double insideLoop = 0; // instructions of the text in the main loop
 };
 
 /// The counts of a launch of which `programs` programs ran, with `sharedBytes` of shared memory each.
 Sample sampleOf(const simulator::Program &program, const simulator::Metrics &metrics, int64_t sharedBytes,
                 double programs);
 
-/// Runs at most `programs` programs of the launch, spread over its grid. `ptx` is its code; its arguments lie in
-/// `memory`, where a workspace begins at `workspace`. Throws Error when it does not compile or runs wrong.
+/// Runs at most `programs` programs of the launch, spread over its grid. `ptx` is its code; its arguments are in
+/// `memory`, with a workspace at `workspace`. Throws Error if the code does not compile or the run has findings.
 Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, simulator::Memory &memory,
                 void *workspace, int programs);
 

@@ -1,4 +1,4 @@
-// Reads what `nvdisasm -c` prints: machine code of NVIDIA's GPUs as text. Finds a kernel's loops, and counts
+// Parses the output of `nvdisasm -c`: machine code of NVIDIA's GPUs as text. Finds a kernel's loops, and counts
 // instructions by class.
 
 #pragma once
@@ -16,7 +16,7 @@ struct SassInstruction {
   std::string operands; // "R4, R8, R10, R4"
 };
 
-/// A loop: the instructions from a label to the branch back to it, by their numbers; no other loop lies within.
+/// An innermost loop: the instructions from a label to the branch back to it, by their indices.
 struct SassLoop {
   size_t begin = 0, end = 0; // [begin, end)
 };
@@ -27,11 +27,11 @@ struct SassKernel {
   std::vector<SassInstruction> code;
   std::vector<SassLoop> loops; // innermost ones, in the order of the text
 
-  /// What so many of its instructions do, for one warp. Wavefronts are those of accesses without conflicts.
+  /// The work of instructions `begin` to `end` − 1, for one warp. Wavefronts are those without bank conflicts.
   Work workOf(size_t begin, size_t end) const;
   Work whole() const { return workOf(0, code.size()); }
-  /// The main loop: of the innermost loops with most products the shortest one, which is the one without masks; where
-  /// there is no product, the longest one. Null when there is no loop.
+  /// The main loop: the innermost loop with the most products; among several the shortest one, which has no masks. In
+  /// code without products it is the longest loop. Null if there is no loop.
   const SassLoop *mainLoop() const;
 };
 

@@ -1,5 +1,5 @@
-// What `kiln-bench static` knows of a kernel: the compiler's text, NVIDIA's assembler's and disassembler's, the
-// simulator's counts, and what the pipe model makes of them.
+// The data of `kiln-bench static` about a kernel: its PTX, the outputs of ptxas and nvdisasm, the simulator's counts,
+// and the predictions of the performance model.
 
 #pragma once
 
@@ -14,52 +14,52 @@ namespace kiln::bench {
 
 struct StaticRow {
   Problem problem;
-  std::string error; // why there is nothing else; empty: there is
+  std::string error; // if not empty, the reason why the other members are not set
   Assembly assembly;
   std::optional<int> registers; // by ptxas
   int spillBytes = 0;
   bool warned = false;
   std::optional<SassCounts> sass;
   Sample sample;
-  Occupancy occupancy; // without ptxas by what a thread may have at most
+  Occupancy occupancy; // without ptxas, for the maximum number of registers of a thread
   LaunchWork launch;
   std::vector<Prediction> predictions; // on each of machines()
   std::optional<double> measured;      // seconds, on a GPU
 
   double programs() const;
-  /// Of the whole launch.
+  /// The sum over all programs of the launch.
   double total(double Traffic::*field) const { return programs() * sample.ofProgram.*field; }
 };
 
-/// What there is to look with.
+/// The tools for measuring.
 struct Instruments {
   const std::shared_ptr<Device> &device;
-  simulator::Memory &memory;   // that holds the problems' operands
+  simulator::Memory &memory;   // has the problems' operands
   std::string ptxas, nvdisasm; // empty: none
-  int programs = 4;            // of a launch that are run; 0: there is no sample, and nothing that follows from one
+  int programs = 4;            // number of programs of a launch that are simulated; 0: no sample, and no counts from it
 };
-/// Looks at all of them. Throws Error where the device is no GPU.
+/// Measures all problems. Throws Error unless the device is a GPU or simulates one.
 std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instruments &instruments);
-/// Tells which of NVIDIA's programs are not there.
+/// Prints which of NVIDIA's programs are missing.
 void tellWhatIsMissing(const Instruments &instruments);
 
-/// Another compiler's kernels, as tools/kiln-bench/triton_static.py writes them to a file: an array, empty for no file.
-/// Throws Error for a file that is none of its.
+/// The kernels of another compiler from a file of tools/kiln-bench/triton_static.py: an array, empty without a file.
+/// Throws Error for a file of another form.
 nlohmann::json peerRows(const std::string &file);
-/// The one to compare with: that of the same problem, type and architecture, with the same tile if there is one, else
-/// with the fewest instructions for its work; null when there is none.
+/// The row to compare with: equal problem, type and architecture. Among several, the one with an equal tile, otherwise
+/// the one with the fewest instructions for its work. Null if there is none.
 const nlohmann::json *peerOf(const nlohmann::json &peers, const Problem &problem, int architecture);
 
-/// All that is known of a row, and of the peer that stands beside it unless it is null; and counts alone.
+/// The data of a row, with its peer unless it is null; and of counts.
 nlohmann::ordered_json jsonOf(const StaticRow &row, const nlohmann::json *peer);
 nlohmann::ordered_json jsonOf(const SassCounts &counts);
 
-/// A column of a table: what stands above it, where its value stands in a row's JSON, and its width.
+/// A column of a table: its title, the path of its value in a row's JSON, and its width.
 struct Column {
   const char *title, *path;
   int width;
 };
-/// A line for each row, by its kernel and type; rows with an error have that instead.
+/// A table with a line for each row: kernel and type, then the columns, or the row's error.
 std::string tableOf(const std::vector<nlohmann::ordered_json> &rows, std::span<const Column> columns);
 
 } // namespace kiln::bench

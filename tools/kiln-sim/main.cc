@@ -114,7 +114,7 @@ static int runProgram(int argc, char **argv) {
   app.add_option("--args", options.args, "arguments: x.npy, x.npy->out.npy, f32[4x500]->out.npy, 5, 2.5");
   app.add_option(
       "--names", options.names,
-      "a file of lines '// kiln.shared KERNEL OFFSET BYTES NAME', which findings call parts of shared memory "
+      "a file of lines '// kiln.shared KERNEL OFFSET BYTES NAME', with names of parts of shared memory for findings "
       "by, as those in the PTX");
   for (const Setting &setting : settings())
     app.add_option_function<std::string>(
@@ -123,7 +123,7 @@ static int runProgram(int argc, char **argv) {
   CLI::Option *const picture =
       app.add_option("--report", options.report,
                      "print instructions, wavefronts and sectors by line; with a name that ends "
-                     "in .svg, write a picture of where they are lost there")
+                     "in .svg, draw where wavefronts and sectors are wasted")
           ->expected(0, 1);
   app.add_option("--threads", options.schedule.threads, "threads of this machine; 0: all cores")
       ->check(CLI::Range(0, 1024));

@@ -11,7 +11,7 @@
 
 namespace kiln::tools {
 
-/// What an archive is made of.
+/// The options of an archive.
 struct ArchiveOptions {
   std::string name;    // of the functions and files
   std::string args;    // as ArgumentList has them

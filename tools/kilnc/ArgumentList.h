@@ -1,10 +1,10 @@
-// The flag --args: what a kernel is specialised for, without memory.
+// The flag --args without memory: the types and facts for which a kernel is specialised.
 //
 //     --args='f32[?x64], bf16[768], i64'
 //     --args='x=f32[?x64], bias=bf16[768], n=i64'      by the parameters' names, in any order
 //
-// `?` is an extent known only at launch. A number is the real extent: it is fixed in the code only if the kernel asks
-// for it. The tensors are taken to be dense, 64-byte aligned and apart from each other, and their offsets to fit 32
+// `?` is an extent known only at launch. A number is the real extent; it is static only if the kernel reads it by
+// View::extent. Tensors are assumed to be dense, 64-byte aligned and not to overlap, and their offsets to fit in 32
 // bits.
 
 #pragma once

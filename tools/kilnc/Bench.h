@@ -3,8 +3,8 @@
 //     kilnc norm.cc --bench --sweep='M=256:4096:*2' --args='x=f32[Mx768], out=f32[Mx768]' --grid=out.0/rows
 //         --against=rows=8
 //
-// For each size all lines are compiled, and measured in turn on the same memory, so that a change of the machine's
-// speed meets all of them.
+// For each size all lines are compiled, and then measured in turn on the same memory, so that a change of the machine's
+// speed affects all of them.
 
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace kiln::tools {
 
-/// What is measured: a kernel with a config.
+/// A line of the benchmark: a kernel with a config.
 struct BenchLine {
   std::string label; // as the command line spells it; empty for the kernel of --kernel without a config
   const Kernel *kernel = nullptr;
   std::string config, grid;
 };
 
-/// What --bench is told besides the lines, of which the first is the baseline.
+/// The other options of --bench. The first line is the baseline.
 struct BenchOptions {
   std::string device = "cpu", args, sweep;
   std::string flops; // of a launch, for TFLOP/s

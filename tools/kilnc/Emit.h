@@ -1,4 +1,4 @@
-// What kilnc prints: a stage of a kernel's compilation.
+// Prints a stage of a kernel's compilation.
 
 #pragma once
 
@@ -8,8 +8,8 @@ namespace kiln::tools {
 
 /// The stages of CPUs, or of GPUs, in their order, with commas.
 std::string stageNames(bool ofGpu);
-/// What compiles for `target` as far as `stage`: the oracle where it is asked for, and for its own stage; a GPU's
-/// backend with the linker that makes cubins for a cubin. Throws Error for a stage that the target has not.
+/// The backend for `target` and `stage`: the reference backend with `oracle` or for its own stage; for a cubin, a GPU's
+/// backend with nvJitLink. Throws Error for a stage that the target lacks.
 std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, const std::string &stage, bool oracle);
 /// Whether a stage is bytes and no text.
 bool isBinary(const std::string &stage);
@@ -17,7 +17,7 @@ bool isBinary(const std::string &stage);
 /// The text of a stage of `module`, or the code's bytes. Compiles no further than needed.
 std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend);
 
-/// What the target makes of a kernel; throws Error where it does not tell.
+/// The explanation of a target's code for a kernel; throws Error if the target has none.
 std::string explained(mlir::ModuleOp module, const lowering::Backend &backend);
 
 } // namespace kiln::tools

@@ -8,9 +8,9 @@
 
 namespace kiln::tools {
 
-/// Makes the shared object `object` out of the C++ file `path` with $CXX, which may name flags too, or c++. `more` are
-/// further words of the command. What the compiler says goes to stderr, also when the object comes from the cache.
-/// Throws Error when it does not compile.
+/// Compiles the C++ file `path` to the shared object `object` with $CXX, which may contain flags, or c++. `more` are
+/// further words of the command. The compiler's messages go to stderr, also if the object is in the cache. Throws Error
+/// if it does not compile.
 void compileShared(const std::string &path, const std::vector<std::string> &includes, const std::string &object,
                    const std::vector<std::string> &more);
 

@@ -1,4 +1,4 @@
-// What kilnc knows of its own build: where its headers are, and which headers of the language it speaks.
+// Facts about kilnc's build: the folder of its headers, and the identity of the language's headers.
 
 #pragma once
 

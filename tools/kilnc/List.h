@@ -1,4 +1,4 @@
-// What kilnc says of kernels without compiling them.
+// Lists kernels without compiling them.
 
 #pragma once
 

@@ -364,7 +364,7 @@ static void compile(const Options &options) {
 
 static void addBenchFlags(CLI::App &app, Options &options) {
   app.add_flag("--bench", options.isBench,
-               "measure the kernel over sizes, next to other configs or kernels, as a table");
+               "measure the kernel over sizes, compared with other configs or kernels, as a table");
   app.add_option("--sweep", options.bench.sweep,
                  "with --bench: sizes for a name in --args, --grid and --flops: 'M=256:4096:*2', 'M=128:1024:+128' or "
                  "'M,N,K=512,1000,2048'");
@@ -384,20 +384,20 @@ static void run(int argc, char **argv) {
       "MLIR's flags (--mlir-print-ir-after-all, --mlir-timing, ...) work too.",
       "kilnc");
   app.add_option("file", options.file,
-                 "a C++ file that registers kernels, or a .mlir file; none takes a built-in kernel");
+                 "a C++ file that registers kernels, or a .mlir file; without a file: a built-in kernel");
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
   app.add_option("--args", options.args,
                  "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch; 'name=' may precede each");
   app.add_option(
          "--emit", options.emit,
-         fmt::format("what to print: on CPUs {}; on GPUs {}; library, a shared object of the file's kernels for "
+         fmt::format("the stage to print: on CPUs {}; on GPUs {}; library, a shared object of the file's kernels for "
                      "libkiln; or archive, a C header and a library that needs no Kiln",
                      stageNames(false), stageNames(true)))
       ->capture_default_str();
   app.add_flag(
          "--explain", options.explain,
-         "tell what a target makes of the kernel, by its lines: on GPUs layouts, accesses, products, conversions, "
+         "describe the target's code for each line of the kernel: on GPUs layouts, accesses, products, conversions, "
          "barriers; on CPUs loops, vectors, masks")
       ->excludes("--emit");
   app.add_option("--picture", options.picture,
@@ -405,12 +405,13 @@ static void run(int argc, char **argv) {
   app.add_flag("--generic", options.generic,
                "compile with the reference backend: plain loops; --emit=linalg implies it");
   app.add_option("--target", options.target,
-                 "what to compile for: cpu (this machine), a CPU by LLVM's name, or a GPU such as sm_80; with "
+                 "the target: cpu (this machine), a CPU by LLVM's name, or a GPU such as sm_80; with "
                  "--emit=archive a list")
       ->capture_default_str();
   app.add_option("-o", options.output, "output file, '-' is standard output; with --emit=archive a folder")
       ->capture_default_str();
-  app.add_option("--name", options.name, "with --emit=archive: what functions and files are called; the kernel's name");
+  app.add_option("--name", options.name,
+                 "with --emit=archive: name of functions and files (default: the kernel's name)");
   app.add_option("--report", options.report,
                  "write an HTML page: the source with the code of each line, layouts, all stages; with --run on a "
                  "simulator also counts, findings and a predicted time")
@@ -420,7 +421,7 @@ static void run(int argc, char **argv) {
       ->excludes("-o")
       ->excludes("--name");
   app.add_option("-I,--include", options.includes,
-                 "folders of headers; the language's come with kilnc when none of these holds them");
+                 "folders of headers; kilnc has its own copy of the language's headers");
   app.add_flag(
       "--run", options.run,
       "launch the kernel and print its time; --args are then .npy files ('a.npy'), new tensors ('f32[64x128]' of "
@@ -432,26 +433,27 @@ static void run(int argc, char **argv) {
   app.add_option("--device", options.launch.device, "with --run, --tune and --bench: the device")
       ->capture_default_str();
   app.add_option("--repeat", options.launch.repeat,
-                 "with --run: launches to take the median time of, after the first; with --bench: measurements (20)")
+                 "with --run: number of launches whose median time is printed, after a first one; with --bench: "
+                 "measurements (20)")
       ->check(CLI::Range(0, 1000000));
   app.add_option("--flops", options.launch.flops,
                  "with --repeat and --bench: floating-point operations of a launch, such as '2*c.0*c.1*a.1'");
   addBenchFlags(app, options);
   app.add_flag(
       "--tune", options.tune,
-      "find the fastest config among the candidates of the kernel's fields; -o FILE gets it, for KILN_FINDINGS");
+      "find the fastest config among the candidates of the kernel's fields; -o FILE receives it, for KILN_FINDINGS");
   app.add_option("--budget", options.tuning.budget, "with --tune: seconds for the whole search")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   app.add_option("--bucket", options.tuning.buckets,
-                 "with --tune: extents for whose power of two the finding is, such as 'x.0, out.0'");
+                 "with --tune: extents that are buckets (powers of two) in the finding, such as 'x.0, out.0'");
   app.add_flag("--exhaustive", options.tuning.exhaustive,
                "with --tune: drop no config after few measurements, and print all");
   app.add_flag("--vary-results", options.tuning.variesResults, "with --tune: also vary fields that change results");
   app.add_option("--check-findings", options.findings,
                  "compare a file of findings with the kernels of the file and the built-in ones");
   app.add_flag("--list", options.list,
-               "list the kernels of kilnc or of the file, with what each argument and field is");
+               "list the built-in kernels, or those of the file, with a description of each argument and field");
   app.set_version_flag("--version", versionText("kilnc"), "print the version of Kiln");
   app.allow_extras();
   registerPassNames();

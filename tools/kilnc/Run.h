@@ -11,7 +11,7 @@
 
 namespace kiln::tools {
 
-/// What --run is told besides the kernel.
+/// The options of --run.
 struct RunOptions {
   std::string device = "cpu", grid, args, config;
   int repeat = 0;         // launches to measure after the first, whose result the files get

@@ -30,7 +30,7 @@ struct Ranked {
   int rounds = 0;
 };
 
-/// What a search is told of its measure.
+/// The options of a search.
 struct SearchOptions {
   bool isExact = false;    // a measurement is the truth
   bool exhaustive = false; // every candidate gets all rounds

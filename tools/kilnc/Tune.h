@@ -11,7 +11,7 @@
 
 namespace kiln::tools {
 
-/// What --tune is told besides the kernel.
+/// The options of --tune.
 struct TuneOptions {
   std::string device = "cpu", grid, args;
   std::string config;         // fields that keep these values

@@ -1,4 +1,4 @@
-// What the opaque types of kiln.h are, and how C++ errors become its statuses.
+// Defines the opaque types of kiln.h, and converts C++ errors to its status codes.
 
 #pragma once
 
@@ -25,7 +25,7 @@ struct kiln_device {
   int32_t type = 1, id = 0;           // DLPack's
 };
 
-/// A kernel, and the texts that are asked for.
+/// A kernel, and the text of its config for queries.
 struct kiln_kernel {
   const kiln::Kernel *kernel;
   std::string config;
@@ -51,11 +51,10 @@ template <class Body> kiln_status guarded(Body &&body) noexcept {
 /// Throws Error unless there is something at `pointer`, which messages call `what`.
 void expectGiven(const void *pointer, const char *what);
 
-/// The arguments of a launch in C++, and the host memory that a simulator is lent for them.
+/// The arguments of a launch in C++, and the host memory of them that a simulator may access.
 class Arguments {
 public:
-  /// Throws Error, with the argument's number, for a tensor of another device and for one that Kiln has no type or rank
-  /// for.
+  /// Throws Error, with the argument's number, for a tensor of another device, and for an unsupported type or rank.
   Arguments(const kiln_device &device, const kiln_argument *arguments, size_t count);
 
   size_t size() const { return given.size(); }

@@ -31,7 +31,7 @@ struct OperatorOptions {
   ProductPrecision precision = ProductPrecision::automatic;
 };
 
-/// An operator's launches, and tensors beside its operands that they read.
+/// An operator's launches, and further tensors that they read, in addition to its operands.
 struct OperatorPlan {
   Plan plan;
   std::vector<Tensor> kept = {};

@@ -85,7 +85,7 @@ class Child:
         return ended(self.child)[1]
 
 
-# What a model of a peer is unless it says otherwise: a decoder on tokens by chance.
+# The default model of a peer: a decoder on random tokens.
 MODEL = {"task": "train", "seed": 1, "encoder_layers": 0, "bessel": False, "norm_epsilon": 1e-5, "attention_bias": True, "xavier": False,
          "flash": True, "activation": "relu", "last_norm": True, "waves": False, "scale": False, "shift": False, "tied": True,
          "smoothing": 0, "compile": False}

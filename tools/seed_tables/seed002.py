@@ -13,7 +13,7 @@ import sys
 from children import Child, library, program, train
 from tables import curves, table
 
-# What presets.cc says of each, as peers need it.
+# The models of presets.cc, in the form that peers need.
 MODELS = {
     "small": {"encoder_layers": 3, "layers": 3, "heads": 8, "width": 256, "inner": 1024, "context": 128, "batch": 1024,
               "places": 2048, "rate": 1e-3, "warmup": 400, "betas": [0.9, 0.98], "epsilon": 1e-9, "dropout": 0.1,
@@ -32,7 +32,7 @@ class PairPeer(Child):
         small = model["name"] == "small"  # else tables and a head of its own, PyTorch's weights to begin with
         more = {"task": "pairs", "waves": True, "scale": True, "xavier": small, "tied": small}
         more |= {} if small else {"bessel": True, "norm_epsilon": 1e-6}
-        # What was compiled before does not count.
+        # Earlier compilation is not counted.
         super().__init__(options.python, *library(name, {**model, **more}), TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
 
 

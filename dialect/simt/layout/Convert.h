@@ -1,7 +1,7 @@
 // Conversions from one layout of a tile to another, by the cheapest means.
 //
-// A plan is for one core and is carried out for each repeat; what it says of stored indices is the register part, to
-// which repeat · 2^(register bits) is added.
+// A plan describes one core and is executed for each repeat. Its register numbers are those of the core; the stored
+// index of a repeat is larger by repeat · 2^(register bits).
 
 #pragma once
 
@@ -21,14 +21,14 @@ struct ConvertPlan {
   const SharedPlan &shared() const { return std::get<SharedPlan>(how); }
 };
 
-/// What the two barriers round a tile in shared memory are worth, in instructions.
+/// The cost of the two barriers around an exchange through shared memory, in instructions.
 inline constexpr unsigned barriersWorth = 32;
 
-/// The cheapest conversion between layouts of one shape and one number of warps, with the same bases of blocks; `bits`
-/// of an element, 8 to 64. Shuffles, one pass through the lanes' crossbar each, are preferred to shared memory, a pass
-/// for each wavefront: whole words make at most half as many. Narrow elements that do not fill words can need more, and
-/// where lanes select among many words, as when a blocked tile becomes an operand of products, selections cost more
-/// than shared memory and its barriers do.
+/// The cheapest conversion between two layouts with equal shapes, numbers of warps and block bases. `bits` is the size
+/// of an element, 8 to 64. Shuffles usually cost less than shared memory: with whole 32-bit words there are at most
+/// half as many shuffles as wavefronts. There are two exceptions: narrow elements that do not fill words, and lanes
+/// that select among many words. The latter occurs when a blocked tile becomes an operand of products; the selections
+/// then cost more than shared memory with its barriers.
 ConvertPlan planConvert(const TileLayout &from, const TileLayout &to, unsigned bits, const SharedLimits &limits);
 
 } // namespace kiln::simt

@@ -1,6 +1,6 @@
-// How an extent of any size is laid out: padded a little, then split into an odd number of repeats of a core that is a
-// power of two. F2-linear maps place the core; repeats lie in registers, one after the other. The rule is written here
-// and nowhere else, and depends on the extent alone, so that all layouts of a tile, and of its slices, share it.
+// Splits an extent of any size into powers of two: the extent is padded a little, and then divided into an odd number
+// of repeats of a core whose size is a power of two. F2-linear maps place the core; repeats are consecutive registers.
+// The rule is only here. It depends only on the extent, so all layouts of a tile and of its slices agree.
 
 #pragma once
 
@@ -10,8 +10,8 @@ namespace kiln::simt {
 
 /// One dimension of a tile. A position in it is repeat · core + core position.
 struct Extent {
-  int64_t size = 1;      // E, as the program says
-  int64_t padded = 1;    // P ≥ E; what positions E … P − 1 hold is unspecified
+  int64_t size = 1;      // E, the extent of the tile
+  int64_t padded = 1;    // P ≥ E; the values at positions E … P − 1 are unspecified
   unsigned coreBits = 0; // of C = 2^coreBits, the largest power of two in P
   int64_t repeats = 1;   // R = P / C, odd, at most 15
 
@@ -19,12 +19,15 @@ struct Extent {
   bool isPadded() const { return padded != size; }
   bool operator==(const Extent &other) const { return size == other.size; }
 
-  /// The rule: E itself when it is 1 or 3 times a power of two; else the next power of two up to 16, and above that the
-  /// next multiple of 16, or of an eighth of the largest power of two in E's range when that is more. `size` ≥ 1.
+  /// The padding rule, for `size` ≥ 1:
+  /// - E is not padded if it is a power of two, or 3 times a power of two.
+  /// - Otherwise, up to 16, it is padded to the next power of two.
+  /// - Above 16 it is padded to the next multiple of 16, or of an eighth of the largest power of two up to E if that is
+  ///   more.
   static Extent of(int64_t size);
 };
 
-/// One bit of a core position: bit `bit` of dimension `dim`, which weighs 2^bit there.
+/// One bit of a core position: bit `bit` of dimension `dim`, a step of 2^bit positions.
 struct Unit {
   unsigned dim = 0, bit = 0;
 
@@ -32,7 +35,8 @@ struct Unit {
   bool operator==(const Unit &) const = default;
 };
 
-/// The extents of a tile. Core positions are vectors over F2: those of all dimensions in a row, the last one lowest.
+/// The extents of a tile. A core position is a vector over F2: the bits of all dimensions, concatenated, with those of
+/// the last dimension lowest.
 class TileShape {
 public:
   TileShape() = default;
@@ -50,11 +54,11 @@ public:
 
   /// A unit as a vector.
   Vec vectorOf(Unit unit) const { return Vec{1} << (shiftOf(unit.dim) + unit.bit); }
-  /// The unit that a vector with one bit set is.
+  /// The unit of a vector with one bit set.
   Unit unitOf(Vec vector) const;
-  /// Which position in dimension `dim` a core position has.
+  /// The position of a core position in dimension `dim`.
   int64_t positionIn(unsigned dim, Vec core) const;
-  /// The core position that is zero but for `position`, of 0 … C − 1, in dimension `dim`.
+  /// The core position with `position`, from 0 to C − 1, in dimension `dim`, and 0 in all others.
   Vec vectorAt(unsigned dim, int64_t position) const { return static_cast<Vec>(position) << shiftOf(dim); }
   /// The units of a dimension from bit `first` on, lowest first.
   Vecs unitsOf(unsigned dim, unsigned first = 0) const;

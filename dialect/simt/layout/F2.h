@@ -1,5 +1,6 @@
-// Linear algebra over F2, the field of two elements, whose sum is exclusive or. A vector is an integer, one coordinate
-// a bit, so that adding two vectors is one instruction and everything below is Gaussian elimination on a few words.
+// Linear algebra over F2, the field of two elements, in which addition is exclusive or. A vector is an integer with one
+// bit per coordinate. So adding two vectors is one instruction, and all functions below are Gaussian elimination on a
+// few words.
 
 #pragma once
 
@@ -15,16 +16,16 @@ namespace kiln::simt {
 using Vec = uint64_t;
 using Vecs = llvm::SmallVector<Vec, 8>;
 
-/// The vectors that sums of some given vectors make, and how they make them.
+/// The span of some vectors: all sums of them. It finds the vectors of a given sum.
 class Span {
 public:
   Span() = default;
   explicit Span(llvm::ArrayRef<Vec> vectors);
 
-  /// Adds a vector, the `count()`-th; whether it is no sum of those before it.
+  /// Adds a vector, with index `count()`. Returns whether it is independent of the vectors before it.
   bool add(Vec vector);
-  /// The vectors added (bit i: the i-th) whose sum is `vector`; nothing when it lies outside. A vector that was a sum
-  /// of those before it is never used, so that of all answers this one takes the earliest.
+  /// The set of added vectors (bit i: the i-th) whose sum is `vector`; nothing if it is not in the span. Vectors that
+  /// depended on earlier ones are never used, so the answer uses the earliest possible vectors.
   std::optional<Vec> solve(Vec vector) const;
   bool has(Vec vector) const { return reduce(vector).vector == 0; }
   unsigned rank() const { return static_cast<unsigned>(rows.size()); }
@@ -33,7 +34,7 @@ public:
 private:
   struct Row {
     Vec vector; // has a highest bit that no other row has
-    Vec sum;    // of which vectors added
+    Vec sum;    // the set of added vectors whose sum it is
   };
   Row reduce(Vec vector) const;
 
@@ -41,21 +42,21 @@ private:
   unsigned added = 0;
 };
 
-/// The sum of those vectors whose bits are set in `which`.
+/// The sum of the vectors i for which bit i of `which` is set.
 Vec sumOf(llvm::ArrayRef<Vec> vectors, Vec which);
 
-/// A basis of the sums of `vectors` that are zero: bit i of each stands for the i-th vector.
+/// A basis of the sets of `vectors` whose sum is zero; bit i of a set is the i-th vector.
 Vecs kernelOf(llvm::ArrayRef<Vec> vectors);
 
-/// Those of `candidates`, in their order, that are no sum of `base` and of the ones taken before.
+/// The candidates, in order, that are independent of `base` and of the candidates selected before.
 Vecs extensionOf(llvm::ArrayRef<Vec> base, llvm::ArrayRef<Vec> candidates);
 
-/// A basis of the vectors that are sums of `p` as well as sums of `q`.
+/// A basis of the intersection of the spans of `p` and `q`.
 Vecs intersectionOf(llvm::ArrayRef<Vec> p, llvm::ArrayRef<Vec> q);
 
-/// A basis S such that S with `p`, and S with `q`, are both bases of what `whole` spans. `p` and `q` are bases of equal
-/// size within it. With i a basis of their intersection, a and b what extends i to p and to q, and c what extends both
-/// to the whole, S = {c…, a₀ + b₀, a₁ + b₁, …}.
+/// A basis S of a common complement: S with `p`, and S with `q`, are both bases of the span of `whole`. `p` and `q` are
+/// bases of equal size of subspaces of it. Let i be a basis of their intersection; let a and b extend i to bases of p
+/// and q; let c extend a basis of their sum to the whole. Then S = {c…, a₀ + b₀, a₁ + b₁, …}.
 Vecs commonComplement(llvm::ArrayRef<Vec> p, llvm::ArrayRef<Vec> q, llvm::ArrayRef<Vec> whole);
 
 /// Bit i of `value` moved to bit `places[i]`.

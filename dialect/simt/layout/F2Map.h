@@ -1,5 +1,5 @@
-// Linear maps over F2, given by the images of the input bits: a tile's layout, and the way from a tile to shared
-// memory.
+// Linear maps over F2, stored as the images of the input bits. Layouts of tiles, and maps from a tile to shared memory,
+// are such maps.
 
 #pragma once
 
@@ -19,10 +19,10 @@ public:
   llvm::ArrayRef<Vec> columns() const { return images; }
   Vec operator()(Vec input) const { return sumOf(images, input); }
 
-  /// x ↦ outer(this(x)). `outer` takes what this map gives.
+  /// The composition x ↦ outer(this(x)).
   F2Map then(const F2Map &outer) const;
-  /// The map C with target(C(x)) = this(x): the inverse of `target` after this map. Of several, the one that uses the
-  /// lowest inputs of `target`; nothing when this map reaches what `target` does not.
+  /// The map C with target(C(x)) = this(x): the inverse of `target` after this map. If there are several, the one that
+  /// uses the lowest inputs of `target`. Nothing if the range of this map is not within that of `target`.
   std::optional<F2Map> solveInto(const F2Map &target) const;
   /// The inverse of a bijection.
   F2Map inverse() const;
@@ -33,11 +33,12 @@ public:
   /// A basis of the inputs that map to zero.
   Vecs kernel() const { return kernelOf(images); }
 
-  /// The direct sum: `low` on the lower inputs gives the lower outputs, `high` on the rest the rest.
+  /// The direct sum: `low` maps the lower inputs to the lower outputs, and `high` the other inputs to the other
+  /// outputs.
   static F2Map sum(const F2Map &low, const F2Map &high);
-  /// The `high` with sum(low, high) = this; nothing when this map is no such sum.
+  /// The `high` with sum(low, high) = this; nothing if this map is not such a sum.
   std::optional<F2Map> withoutLow(const F2Map &low) const;
-  /// The `low` with sum(low, high) = this; nothing when this map is no such sum.
+  /// The `low` with sum(low, high) = this; nothing if this map is not such a sum.
   std::optional<F2Map> withoutHigh(const F2Map &high) const;
 
   bool operator==(const F2Map &other) const { return outputs == other.outputs && images == other.images; }

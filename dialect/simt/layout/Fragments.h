@@ -1,17 +1,17 @@
-// The operands of products as layouts: those of tensor-core instructions, and of multiply-adds.
+// Layouts of the operands of products: of tensor-core instructions, and of multiply-adds.
 //
-// mma.sync multiplies A (16 × K) by B (K × 8) into D (16 × 8), wgmma 64 rows by any multiple of 8 columns. The PTX ISA
-// gives a formula for each type; with w = log2(elements in a 32-bit word) they are one table, of units, lowest bit
-// first:
+// mma.sync multiplies A (16 × K) by B (K × 8) into D (16 × 8); wgmma multiplies 64 rows by any multiple of 8 columns.
+// The PTX ISA has a formula for each type. With w = log2(elements in a 32-bit word), all are in this table of steps,
+// lowest bit first:
 //
 //              reg                                    lane                            warp
 //     D        n:1 m:8, then n:8 n:16 …               n:2 n:4 m:1 m:2 m:4             m:16 m:32 (wgmma)
 //     A        k: the lowest w; m:8; k from w + 2     k: w, w + 1; m:1 m:2 m:4        m:16 m:32 (wgmma)
 //     B        k: the lowest w; k from w + 2          k: w, w + 1; n:1 n:2 n:4
 //
-// So A's registers along k are D's along n when w = 1, with 16-bit operands: D of one product is, rounded, A of the
-// next without a move, which attention is made of. Nothing forces neighbours upon an instruction, though: which rows
-// and columns it takes, and in which order it adds terms, is free as long as the three agree (MmaStrides, KOrder).
+// With 16-bit operands, w = 1, and A's registers along k are D's along n. So D of one product, rounded, is A of the
+// next without a move; attention uses this. The rows and columns of an instruction need not be adjacent in the tile,
+// and its terms may be in any order, as long as A, B and D agree (MmaStrides, KOrder).
 
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace kiln::simt {
 
-/// An mma.sync instruction: m16n8kK on operands of so many bits.
+/// An mma.sync instruction: m16n8kK on operands of `bits` bits.
 struct MmaShape {
   unsigned bits = 16; // 8, 16 or 32 (tf32)
   unsigned k = 16;    // 256 / bits or 128 / bits
@@ -31,30 +31,30 @@ struct MmaShape {
 /// The operands of D = A · B + D.
 enum class MmaOperand : uint8_t { A, B };
 
-/// The longest instruction for operands of `bits` bits in a sum of length `K`; nothing when K's core is too short, so
-/// that the operands must be extended with zeros.
+/// The instruction with the largest k for operands of `bits` bits in a sum of length `K`. Nothing if K's core is too
+/// short, so that the operands must be padded with zeros.
 std::optional<MmaShape> mmaShapeFor(unsigned bits, int64_t K);
 
-/// How the warps of a program share a product: `m` times `n` of them, each with a part of D, and of several products as
-/// many times `batch`. When that is less than there are, others compute the same.
+/// The division of a product among the warps of a program: D is divided into `m` × `n` parts, and a batch of products
+/// into `batch` parts. If there are more warps than parts, some compute copies.
 struct WarpSplit {
   unsigned m = 1, n = 1, batch = 1;
   bool operator==(const WarpSplit &) const = default;
 };
 
-/// How far apart the rows, and the columns, of one instruction are in the tile, as powers of two; where the tile has
-/// fewer rows or columns for a warp, less. With n = 4 a lane has four neighbouring columns of B, as operands of four
-/// instructions, and reads them as one vector where they are neighbours in memory, too.
+/// The distances in the tile between the rows, and between the columns, of one instruction: powers of two, or less if
+/// the tile has fewer rows or columns for a warp. For example, with n = 4 a lane has four adjacent columns of B,
+/// operands of four instructions. It reads them as one vector if they are adjacent in memory too.
 struct MmaStrides {
   unsigned m = 1, n = 1;
 };
 
-/// The split of D (M, N) = A (M, K) · B (K, N) that uses most of the warps and, of these, reads the fewest operand
-/// elements; of equals the one with the fewest rows a warp, for it is rows that a loop keeps, or, with `sparesB`, where
-/// lanes have more to do for elements of B than for those of A, the one with the fewest columns. With `rowsInWarp`, for
-/// a reduction along the rows: one with n = 1 that uses all warps. Nothing when D's core is smaller than an
-/// instruction, or there is no such split. Products of several matrices, as many as the extents `batch` say, are dealt
-/// to warps first: no operand is then read twice.
+/// The split of D (M, N) = A (M, K) · B (K, N) that uses the most warps and, among those, reads the fewest operand
+/// elements. Among equals, it is the one with the fewest rows per warp, because a loop keeps rows in registers. With
+/// `sparesB` it is the one with the fewest columns, because elements of B are more expensive than those of A. With
+/// `rowsInWarp`, for a reduction along the rows, it has n = 1 and uses all warps. Nothing if D's core is smaller than
+/// an instruction, or there is no such split. A batch of matrices, with extents `batch`, is divided among warps first,
+/// because no operand is then read twice.
 std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned numWarps, bool rowsInWarp,
                                    llvm::ArrayRef<int64_t> batch = {}, bool sparesB = false);
 
@@ -62,8 +62,9 @@ std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned num
 /// 8 · split.n, the product of the leading ones' of split.batch.
 TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm::ArrayRef<int64_t> batch = {},
                   MmaStrides strides = {});
-/// In which order an instruction takes eight neighbours along K, which is as good as any if A and B agree: the ISA's,
-/// or as an accumulator's columns lie, so that one of f32 is A of the next product without a move, too.
+/// The order in which an instruction takes eight adjacent elements along K. Any order is correct if A and B agree. It
+/// is the ISA's order, or that of an accumulator's columns; then an f32 accumulator is A of the next product without a
+/// move.
 enum class KOrder : uint8_t { isa, accumulator };
 /// A (…, M, K) or B (…, K, N) for an accumulator that mmaAcc or wgmmaAcc made: the warps hold what they need, each its
 /// own copy. K's core is a multiple of `mma.k`.

@@ -1,4 +1,4 @@
-// Pictures (SVG) of layouts and of tiles in shared memory, for people.
+// Draws layouts and tiles in shared memory as SVG.
 
 #pragma once
 
@@ -23,14 +23,14 @@ struct LayoutCells {
 };
 LayoutCells cellsOf(const TileLayout &layout);
 
-/// A cell for each element, with `thread:stored index` of the first thread that holds it; colours are lanes, shades
-/// warps, and a caption says the layout and how many threads hold each element. Leading dimensions lie below each
-/// other.
+/// A cell for each element, with `thread:stored index` of the first thread that holds it. Colours are lanes and shades
+/// are warps. A caption has the layout and the number of threads that hold each element. Leading dimensions are stacked
+/// vertically.
 std::string picture(const TileLayout &layout);
 
-/// A cell for each 16 bytes of the tile, the piece that changes its place, in rows of the tile: its byte offset,
-/// coloured by the four banks that it lies in, so that no colour may be twice below each other in eight rows. Padding
-/// is drawn, too. Elements of at most 16 bytes; rows of at least 16 bytes.
+/// A cell for each 16-byte piece of the tile, the unit of a swizzle, in rows of the tile. It has the piece's byte
+/// offset, and the colour of its four banks. Without bank conflicts, no colour occurs twice in one column of eight
+/// rows. Padding is drawn, too. Elements have at most 16 bytes, and rows at least 16 bytes.
 std::string picture(const SharedImage &image);
 
 } // namespace kiln::simt

@@ -1,13 +1,13 @@
-// Reductions along a dimension: of each thread's registers, then of lanes, then of warps, by an operation that may take
-// its operands in any order.
+// Reductions along a dimension by a commutative operation: first over each thread's registers, then over lanes, then
+// over warps.
 //
-// Lanes that differ in a bit along the dimension combine what they have. A butterfly sends every value, and both lanes
-// get every result; an exchange of halves sends half of the values, and each lane gets half of the results, so that a
-// bit of the register number becomes that bit of the lane: with n register and l lane bits, 2ⁿ · l shuffles against
-// 2ⁿ · (1 − 2⁻ˡ), and as many again where every lane wants all.
+// Lanes that differ in a bit along the dimension combine their values. There are two ways. In a butterfly, each lane
+// sends all values, and both lanes get all results. In an exchange of halves, each lane sends half of the values and
+// gets half of the results; a bit of the register number then becomes that bit of the lane. With n register and l lane
+// bits, a butterfly takes 2ⁿ · l shuffles, and exchanges 2ⁿ · (1 − 2⁻ˡ), or twice that if every lane needs all results.
 //
-// Warps that differ in bits along the dimension leave partial results: a tile with one more dimension, whose positions
-// are those warps. Converting it to a layout that has this dimension in registers is all there is to do.
+// Warps that differ in bits along the dimension have partial results: a tile with one more dimension, whose positions
+// are those warps. This tile is converted to a layout that has this dimension in registers.
 
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace kiln::simt {
 
-/// Lanes `lane` and `lane ^ 1 << bit` combine their values: all of them, or with `half`, those whose register number
-/// has in bit `half` what the lane has in its; that bit goes out of the register numbers afterwards.
+/// Lanes `lane` and `lane ^ 1 << bit` combine their values: all of them, or with `half`, those for which bit `half` of
+/// the register number equals bit `bit` of the lane. That bit is then removed from the register numbers.
 struct LaneStep {
   unsigned bit;
   std::optional<unsigned> half;
@@ -24,17 +24,18 @@ struct LaneStep {
 };
 
 struct ReducePlan {
-  /// 1. In registers: `folds[i]` are the stored indices of values that are combined into value i, by rising position.
-  /// Those past the extent's end count as the operation's neutral element. Values are those of the operand's slice.
+  /// 1. In registers: `folds[i]` are the stored indices of the values that are combined into value i of the operand's
+  /// slice, by ascending position. Values past the extent's end are replaced by the identity element.
   std::vector<llvm::SmallVector<int64_t, 8>> folds;
   /// 2. Between lanes, one step after the other, for each repeat of the slice.
   llvm::SmallVector<LaneStep, 5> lanes;
-  /// What is then where. The last dimension counts the warps with partial results; it has extent 1 when warps hold no
-  /// more than lanes of one do.
+  /// The layout of the partial results. Its last dimension counts the warps that have partial results; its extent is 1
+  /// if no warps share the dimension.
   TileLayout partial;
-  /// 3. The same with the last dimension in registers. Values are converted to it and combined along that dimension.
+  /// 3. The layout `partial` with the last dimension in registers. Values are converted to it and combined along that
+  /// dimension.
   TileLayout gathered;
-  /// What is left then: the operand's slice, or, after exchanges, the slice with lanes that stand for units of its
+  /// The layout of the result: the operand's slice or, after exchanges, the slice with lanes in place of some
   /// registers.
   TileLayout result;
 
@@ -42,8 +43,8 @@ struct ReducePlan {
   unsigned shuffles() const;
 };
 
-/// The plan for a reduction of `layout` along `dim`. With `mayExchange`, halves are exchanged where that takes fewer
-/// shuffles even when the result is brought back to the slice afterwards.
+/// The plan for a reduction of `layout` along `dim`. With `mayExchange`, halves are exchanged if that takes fewer
+/// shuffles, including a conversion of the result back to the slice.
 ReducePlan planReduce(const TileLayout &layout, unsigned dim, bool mayExchange);
 
 } // namespace kiln::simt

@@ -1,12 +1,13 @@
-// Conversions through shared memory: where each element lies in between, such that neither stores nor loads conflict.
+// Conversions through shared memory: a placement of the elements in which neither stores nor loads have bank conflicts.
 //
-// An offset's lowest bits V count the elements of a vector (or of a matrix row), the next ones, up to 128 bytes, choose
-// the banks, the rest the line. Within span(units outside V), let P be what one phase of a store tells lanes apart by,
-// and Q of a load. A store is free of conflicts if and only if no sum of P's is a line, so the lines are chosen as a
-// common complement of P and Q (F2.h): its sums a + b, of one of P and one of Q, are what others call a swizzle.
+// The lowest bits V of an offset count the elements of a vector (or of a matrix row). The next bits, up to 128 bytes,
+// select the banks, and the others the line. Within span(units outside V), let P be the units by which the lanes of one
+// phase of a store differ, and Q those of a load. A store has no conflicts if and only if no sum of units of P is a
+// line. So the lines are chosen as a common complement of P and Q (F2.h). Its sums a + b, of a unit of P and one of Q,
+// are a swizzle.
 //
-// Units that both layouts have in registers need not be there at the same time: storing and loading in rounds, one for
-// each of their values, takes less memory.
+// Units that are in registers in both layouts may be converted one after the other: one round of stores and loads for
+// each of their values. That takes less memory.
 
 #pragma once
 
@@ -14,9 +15,9 @@
 
 namespace kiln::simt {
 
-/// What a conversion may use.
+/// Resources that a conversion may use.
 struct SharedLimits {
-  int64_t bytes = 48 * 1024;   // as few rounds are made as fit into these
+  int64_t bytes = 48 * 1024;   // shared memory; there are as few rounds as fit in it
   bool hasLoadMatrix = true;   // ldmatrix: sm_75 and later
   bool hasStoreMatrix = false; // stmatrix: sm_90 and later
 };
@@ -25,17 +26,16 @@ struct SharedPlan {
   F2Map offset; // core position to element offset, 0 for units that count rounds or blocks
   Vecs rounds;  // those units; bit i of a round's number is bit `round[i]` of the register in either access
   SharedAccess store, load;
-  int64_t bytes = 0;          // of memory for one round, a core
-  bool isWithinWarps = false; // each warp reads what it wrote: a barrier of the warp will do
+  int64_t bytes = 0;          // of memory for one round of one core
+  bool isWithinWarps = false; // each warp reads only its own writes, so a warp-level barrier suffices
 
-  /// Of all instructions a warp and core.
+  /// Wavefronts of all instructions for one warp and core.
   unsigned wavefronts() const { return store.wavefronts() + load.wavefronts(); }
 };
 
-/// The plan with the fewest wavefronts, of those the one with the fewest instructions, of those the one with the fewest
-/// bytes. Layouts are of one shape and one number of warps, with the same bases of blocks, `bits` of an element 8
-/// to 64. When none fits `limits.bytes`, a plan with the fewest bytes. Threads whose values are copies may store or
-/// not.
+/// The plan with the fewest wavefronts; among equals, with the fewest instructions, then with the fewest bytes. The
+/// layouts have equal shapes, numbers of warps and block bases. `bits` is the size of an element, 8 to 64. If no plan
+/// fits in `limits.bytes`, returns one with the fewest bytes. Threads whose values are copies may store them or not.
 SharedPlan planShared(const TileLayout &from, const TileLayout &to, unsigned bits, const SharedLimits &limits);
 
 } // namespace kiln::simt

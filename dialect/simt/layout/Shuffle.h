@@ -1,15 +1,15 @@
-// Conversions of a layout inside each warp: registers renamed, selected by a bit of the lane, or moved between lanes.
+// Layout conversions within each warp: registers are renamed, selected by a bit of the lane, or moved between lanes.
 //
-// A conversion is planned once for the core and done for each repeat. Values are packed into words of 32 bits by units
-// that both layouts have in registers, and words are moved in rounds. With ⊕ for the sum, and F, U, H and V linear, in
-// round ρ of warp w
+// A conversion is planned once for the core and executed for each repeat. Values are packed into 32-bit words along
+// units that are in registers in both layouts. The words are moved in rounds. Let ⊕ be the sum, and F, U, H and V
+// linear maps. In round ρ of warp w,
 //
 //     lane l receives from lane     roundLane(ρ) ⊕ U(l)       into its word ρ ⊕ F(l)
 //     lane l sends its word         roundWord(ρ) ⊕ H(l ⊕ roundLane(ρ)) ⊕ V(w)
 //
-// where U sends each lane bit to a lane bit or to nothing. F, H and V that are not zero are selects between registers.
-// If U is the identity a round is an exchange, `shfl.bfly`, and one with roundLane(ρ) = 0 moves nothing between lanes;
-// all rounds are such unless the tier is Tier::shuffle.
+// where U maps each lane bit to a lane bit or to 0. If F, H or V is not zero, registers are selected. If U is the
+// identity, a round is an exchange, `shfl.bfly`; with roundLane(ρ) = 0 it moves nothing between lanes. All rounds are
+// of this last kind unless the tier is Tier::shuffle.
 
 #pragma once
 
@@ -17,20 +17,20 @@
 
 namespace kiln::simt {
 
-/// What converting one layout to another takes, by what it costs. The first that is possible.
+/// The kinds of layout conversions, in ascending order of cost. A conversion has the first kind that is possible.
 enum class Tier : uint8_t {
   identity, // nothing
   rename,   // registers have other numbers
   select,   // some lanes or warps keep one half of their registers, others the other half
-  shuffle,  // values go to other lanes of the warp
-  shared,   // values go to other warps, or lanes hold too little of what the warp needs
+  shuffle,  // values move to other lanes of the warp
+  shared,   // values move to other warps, or the lanes of a warp do not hold all values that the warp needs
 };
 llvm::StringRef nameOf(Tier tier);
 
-/// The tier for layouts of one shape and one number of warps and blocks; bases of blocks are equal.
+/// The tier of a conversion between layouts with equal shapes, numbers of warps and block bases.
 Tier tierOf(const TileLayout &from, const TileLayout &to);
 
-/// How values move inside each warp.
+/// The moves of a conversion within each warp.
 struct ShufflePlan {
   /// Bits of the register number that count the elements of a word, and those that count the words.
   struct Registers {
@@ -53,15 +53,16 @@ struct ShufflePlan {
   unsigned sends(unsigned round, unsigned lane, unsigned warp) const;
   /// Whether every lane receives from itself, so that the round needs no shuffle.
   bool isLocal(unsigned round) const;
-  /// Shuffle instructions of 32 bits a warp and core, for elements of `bits` bits.
+  /// The number of 32-bit shuffle instructions per warp and core, for elements of `bits` bits.
   unsigned shuffles(unsigned bits) const;
-  /// Those, and the selections: one of each word for each difference by which lanes or warps select.
+  /// The number of shuffles and selects: one select per word for each bit by which lanes or warps select.
   unsigned instructions(unsigned bits) const;
 };
 
-/// The plan with the fewest shuffles: with W words of the destination in a lane, m units that go from lanes to
-/// registers, and T what registers of either layout span, it has W · (1 − 2⁻ᵐ) if each lane bit stands in both layouts
-/// for the same up to T, else W. Nothing when the tier is Tier::shared. `bits`: of an element, 8 to 64.
+/// The plan with the fewest shuffles. Let W be the number of destination words in a lane, m the number of units that
+/// move from lanes to registers, and T the span of the registers of both layouts. The plan has W · (1 − 2⁻ᵐ) shuffles
+/// if each lane bit has equal units in both layouts up to T, otherwise W. Nothing if the tier is Tier::shared. `bits`
+/// is the size of an element, 8 to 64.
 std::optional<ShufflePlan> planShuffle(const TileLayout &from, const TileLayout &to, unsigned bits);
 
 } // namespace kiln::simt

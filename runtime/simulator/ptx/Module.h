@@ -128,7 +128,7 @@ struct Instruction {
   uint32_t first = 0, count = 0; // operands in the function's pool
 };
 
-/// What an indirect call passes and gets back.
+/// The parameters and results of an indirect call.
 struct Prototype {
   std::vector<Variable> results, parameters;
   bool registerParameters = false;

@@ -1,4 +1,4 @@
-// What stands between an opcode and its semicolon, and the stream of tokens that it is read from.
+// Parses the operands between an opcode and its semicolon, from a stream of tokens.
 
 #pragma once
 
@@ -18,7 +18,7 @@ public:
     before = token.line;
     token = lexer.next();
   }
-  /// The same, within something that `closing` ends: the text may not end here.
+  /// As advance(), inside a construct that `closing` ends: the end of the text is an error here.
   void advanceWithin(const char *closing) {
     if (token.kind == Token::Kind::end)
       fail(closing);
@@ -39,9 +39,9 @@ public:
   int previousLine() const { return before; }
   /// A number or the address of a variable or function of the module, generic or not.
   Initialiser initialiser(const Module &module);
-  /// The current token's number with a sign before it, as the bits of a type that the operand's instruction knows.
+  /// A number with an optional sign, at the current token. The instruction of the operand determines its type.
   Operand number();
-  /// The same behind a sign that was read already.
+  /// As number(), after a sign that was already read.
   Operand number(bool negative);
 
 private:

@@ -1,5 +1,5 @@
-// The names of a function body: registers, variables and labels, in nested braces. A label may be used before it
-// stands, and from inner braces; the same name may stand in several braces.
+// The names of a function body: registers, variables and labels, in nested braces. A label may be used before its
+// definition, and from inner braces. Several braces may define one name.
 
 #pragma once
 
@@ -38,9 +38,9 @@ public:
   void addPrototype(std::string_view name, Prototype prototype);
   /// The operand that the name of a list or of a prototype is (of kind list, targets or prototype), or of kind none.
   Operand findTargets(std::string_view name) const;
-  /// Says that the label stands before the next instruction; false when it stood in these braces already.
+  /// Defines the label at the next instruction; false if these braces define it already.
   bool placeLabel(std::string_view name);
-  /// Moves uses in inner braces to the label of the braces around; the name of a label that stands nowhere, or nothing.
+  /// Binds uses in inner braces to labels of outer braces. Returns the name of an undefined label, or nothing.
   std::string_view resolveLabels();
 
 private:

@@ -122,7 +122,7 @@ func.func @before_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
   return
 }
 
-// What is loaded and used on one side of it is not, and relaxed ones order nothing.
+// A load with all its uses on one side is not copied, and relaxed atomics order nothing.
 // CHECK-LABEL: func @beside_ordering_atomics
 func.func @beside_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
     attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
@@ -141,7 +141,7 @@ func.func @beside_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
   return
 }
 
-// What an atomic adds is known before its first element is added, when that lets others go on.
+// The operand of an atomic is computed before its first addition if the atomic may release other programs.
 // CHECK-LABEL: func @added
 func.func @added(%x: !flag, %f: !flag, %n: i64) attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
   // CHECK: tile.load

@@ -58,7 +58,7 @@ func.func @reduced(%a: !v, %c: !v, %s: memref<?xf32>) attributes {tile.disjoint 
   return
 }
 
-// What the store needs besides is a product that comes later.
+// Another operand of the store is a later product.
 // CHECK-LABEL: func @later
 // CHECK: tile.dot {{.*}}, %[[zero:[a-z_0-9]+]] :
 // CHECK: tile.dot {{.*}} {cpu.epilogue = array<i1: true>}

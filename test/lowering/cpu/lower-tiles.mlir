@@ -93,7 +93,7 @@ func.func @sum_of_rows(%v: memref<?xf32, strided<[1]>>, %o: memref<1xf32, stride
   return
 }
 
-// What an earlier nest has read is near: outside of loops it is read again with masks alone.
+// Memory that an earlier nest has read is in cache: outside of loops it is read again with masks only.
 // CHECK-LABEL: func @read_again
 // CHECK: scf.if
 // CHECK: vector.load

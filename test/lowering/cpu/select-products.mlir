@@ -16,7 +16,7 @@ func.func @bf16(%a: tensor<8x16xbf16>, %b: tensor<16x32xbf16>, %c: tensor<8x32xf
   return %0 : tensor<8x32xf32>
 }
 
-// What only units read is rounded as they take it; what is also stored keeps its denormals.
+// A tile that only units read is rounded as they read it; a tile that is also stored keeps its denormals.
 // CHECK-LABEL: func @rounded
 // CHECK-NOT: cpu.flushes
 // CHECK: return

@@ -18,7 +18,7 @@
 
 namespace kiln::test {
 
-/// What a walk has seen.
+/// The findings of a walk.
 struct Walked {
   std::vector<std::pair<uint64_t, uint64_t>> products; // the operands' names, 0 where there is none
   std::vector<std::string> faults;                     // of rings
@@ -46,7 +46,7 @@ private:
     bool meets(const Bytes &other) const { return begin < other.end && other.begin < end; }
     bool operator==(const Bytes &) const = default;
   };
-  /// What lies in shared memory.
+  /// A place in shared memory, and its content.
   struct Place {
     Bytes bytes;
     uint64_t name = 0;

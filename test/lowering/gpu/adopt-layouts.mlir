@@ -82,7 +82,7 @@ func.func @product(%x: memref<32x32xbf16>, %y: memref<32x32xf32>) attributes {ti
 #one = #simt.layout<256, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64 d0:128]>
 #all = #simt.layout<256, reg [d0:1 d0:2 d0:4 d0:8 d0:16 d0:32 d0:64 d0:128], lane [* * * * *], warp [* * *]>
 
-// What a thread does for one element it would have to do for all 256: the tile is converted.
+// Each thread would compute all 256 elements instead of one, so the tile is converted.
 // CHECK-LABEL: func @everywhere
 // CHECK: simt.convert
 func.func @everywhere(%x: memref<256xi32> {tile.align = 16 : i64}, %y: memref<256xi32>) attributes {tile.kernel, tile.warps = 8 : i64} {

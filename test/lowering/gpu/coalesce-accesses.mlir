@@ -293,7 +293,7 @@ func.func @together(%x: memref<1024xf32> {tile.align = 64 : i64}, %y: memref<8x1
 
 // -----
 
-// What is not aligned is read an element at a time by threads that hold four in a row, as its neighbours' are.
+// An unaligned tile is read one element at a time, in the layout of its neighbours, with four adjacent elements a thread.
 // CHECK-LABEL: func @neighbours
 // CHECK: tile.load {{.*}}simt.layout = [[LAYOUT:#simt.layout<512, reg \[d0:1 d0:2\], .*>]], simt.vector = 4
 // CHECK: tile.load {{.*}}simt.layout = [[LAYOUT]], simt.vector = 1

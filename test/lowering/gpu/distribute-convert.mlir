@@ -54,7 +54,7 @@ func.func @turn(%v: memref<2x32xbf16>) attributes {tile.kernel, tile.warps = 1 :
 #both = #simt.layout<2x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [*]>
 #half = #simt.layout<2x32, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>
 
-// What a thread holds already is selected, both words of an f64.
+// Elements that a thread already holds are selected, both words of an f64.
 // CHECK-LABEL: func @half
 // CHECK-NOT: simt.shuffle
 // CHECK: %[[WORDS:.*]]:4 = vector.to_elements %{{.*}} : vector<4xi32>

@@ -127,7 +127,7 @@ func.func @fast_wide(%x: f64) -> f64 {
   return %1 : f64
 }
 
-// What PTX has stays, extremes as LLVM has them.
+// Operations of PTX are kept; minima and maxima become LLVM intrinsics.
 // CHECK-LABEL: @kept
 // CHECK-DAG: math.sqrt
 // CHECK-DAG: math.fma

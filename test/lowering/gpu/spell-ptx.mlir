@@ -15,7 +15,7 @@ llvm.func @predicated(%a: i64, %p: i1, %other: vector<4xf32>) {
 
 // -----
 
-// What nothing writes is loaded by the way for that, and may be loaded whenever LLVM likes.
+// Read-only memory is loaded by ld.global.nc, which LLVM may move.
 // CHECK-LABEL: @readonly
 // CHECK: llvm.inline_asm "ld.global.nc.b32 $0, [$1];", "=r,l" %arg0 : (i64) -> i32
 // CHECK-NOT: st.global
@@ -107,7 +107,7 @@ llvm.func @atomics(%a: i64, %x: f32, %n: i64, %p: i1, %m: i32, %y: f64) -> i64 {
 
 // -----
 
-// What has an instruction is one; the others are loops of compare and exchange.
+// Atomics with a PTX instruction become that instruction; the others become loops of compare-and-exchange.
 // CHECK-LABEL: @atomicKinds
 // CHECK: "red.global.max.s32 [$0], $1;", "l,r"
 // CHECK: "atom.global.exch.b32 $0, [$1], $2;", "=f,l,f"

@@ -8,7 +8,7 @@ struct GrowthConfig {
   int times = 1;
 };
 
-/// What is done each time to a tile of numbers, or with one of positions.
+/// The operations of one step, on a tile of numbers or with a tile of positions.
 using Step = void (*)(View x, View y, Tile &numbers, Tile &positions, int time);
 
 template <Step step> static void grow(View x, View y, GrowthConfig cfg) {

@@ -51,7 +51,7 @@ func.func @idle(%x: memref<4xi64>) -> i64 {
   return %r#1 : i64
 }
 
-// What the first region passes on need not be what it got, nor as many values; loops in both regions are rotated, too.
+// The first region may pass on other values, and other numbers of them; loops in both regions are rotated, too.
 // CHECK-LABEL: @others
 // CHECK-COUNT-4: scf.while ({{.*}}) : (i1
 // CHECK-NOT: scf.while

@@ -1,4 +1,4 @@
-// What is no kernel is told at its line.
+// Modules that are not kernels are reported at their line.
 // RUN: kiln-opt %s --tile-verify-kernels="operations=6 nesting=2 lanes=16" --split-input-file --verify-diagnostics
 
 // expected-error@below {{a module must contain only kernels, functions with the attribute 'tile.kernel'}}

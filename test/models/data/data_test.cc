@@ -46,12 +46,12 @@ TEST(Text, AFolderIsAnError) {
   expectError([&] { kiln::readText(folder.path, 4); }, {"expected a text file", "is a folder"});
 }
 
-// What has no end, or none that reading finds, is no text.
+// A device, whose end reading does not find, is not accepted as a text.
 TEST(Text, ADeviceIsAnError) {
   expectError([&] { kiln::readText("/dev/zero", 4); }, {"expected a text file", "'/dev/zero' is a device"});
 }
 
-// What comes out of a pipe is a text like a file's, however it is cut into pieces.
+// A text from a pipe equals the text from a file, with any division into reads.
 TEST(Text, ComesOutOfAPipe) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);

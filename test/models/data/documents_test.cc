@@ -46,7 +46,7 @@ std::vector<int32_t> manyDocuments() {
 }
 
 // A sequence begins with the mark and ends with the next one as its last target; the rest is padding without targets.
-// What stands before the first mark is no document, and a long one is cut where a sequence is full.
+// Tokens before the first mark are no document, and a long document is cut where a sequence is full.
 TEST(Documents, AreAloneInTheirSequences) {
   const auto documents = documentsIn({7, mark, 1, 2, mark, mark, 3, 4, 5, 6, 8, mark, 9}, 4);
   ASSERT_EQ(documents->sequences(), 5);
@@ -176,7 +176,8 @@ TEST(Documents, PackedPassesGoOnAnywhere) {
                                               all.ranges.begin() + 2 * (2 * rows + 1) * 32));
 }
 
-// What was found is read again from its file, for the same stream and marks; what is torn or of another stream is not.
+// An index is read again from its file for an equal stream and equal marks, but not if it is damaged or of another
+// stream.
 TEST(Documents, AnIndexIsKeptInAFile) {
   const TemporaryFolder folder;
   const std::string path = folder / "documents.index";

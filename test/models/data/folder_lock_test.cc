@@ -62,7 +62,7 @@ TEST(FolderLock, DiesWithItsProcess) {
   EXPECT_NO_THROW(FolderLock next(folder.path));
 }
 
-// What was made for a lock goes with it, unless something came into it.
+// Folders created for a lock are removed with it, unless files were added to them.
 TEST(FolderLock, RemovesTheFoldersItMade) {
   const TemporaryFolder folder;
   {

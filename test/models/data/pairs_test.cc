@@ -80,7 +80,7 @@ TEST(PairBatches, AreDrawnByTheirNumbers) {
     EXPECT_EQ(numbersIn(other.batch(i)), numbersIn(one.batch(i))) << i;
 }
 
-// What cannot be put into a micro-batch is told.
+// A pair that does not fit in a micro-batch is an error.
 TEST(PairBatches, RefuseWhatDoesNotFit) {
   expectError([] { PairBatches({}, marks, {.sequences = 1}); }, {"expected at least one pair", "none"});
   expectError([] { PairBatches({{{1, 2, 3}, {1}}}, marks, {.sequences = 1, .places = 3}); },

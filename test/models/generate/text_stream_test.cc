@@ -8,7 +8,7 @@ using namespace kiln;
 
 namespace {
 
-/// What a stream shows of a text that comes byte by byte, a part for each byte.
+/// The output of a stream for a text given byte by byte, one part for each byte.
 std::vector<std::string> shown(TextStream &stream, const std::string &text) {
   std::vector<std::string> parts;
   for (const char byte : text)
@@ -46,7 +46,7 @@ TEST(TextStream, EndsInFrontOfAStop) {
   EXPECT_TRUE(stream.isStopped());
 }
 
-// What looked like a stop and is none is shown.
+// The beginning of a stop text that is not completed is shown.
 TEST(TextStream, ShowsWhatBecomesNoStop) {
   TextStream stream({"abac"});
   EXPECT_EQ(joined(shown(stream, "ababac")), "ab");

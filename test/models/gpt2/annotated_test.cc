@@ -65,7 +65,7 @@ TEST(Seed001Presets, HasTheSeedsParameters) {
   EXPECT_EQ(parameterCount(network.config()), count);
 }
 
-// What llm.c counts, its padding left out.
+// The number of parameters that llm.c counts, without its padding.
 TEST(Seed001Presets, LlmcsModelHasItsParameters) {
   EXPECT_EQ(parameterCount(gpt2Named("llmc-124m").config), 124439808);
   const TrainSettings s = gpt2Named("llmc-124m").settings;

@@ -1,4 +1,4 @@
-// What tests share that hold the trainer's network beside the reference model: the same sizes, weights and batches for
+// Shared by tests that compare the trainer's network with the reference model: equal sizes, weights and batches for
 // both.
 
 #pragma once

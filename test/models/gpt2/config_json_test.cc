@@ -33,7 +33,7 @@ protected:
   const Gpt2Config small = {3, 2, 8, 16, 256};
 };
 
-// What a checkpoint says is read back, the scalings with it.
+// A checkpoint's config is read back, including the scalings.
 TEST_F(ConfigJsonTest, ReadsWhatIsWritten) {
   const Gpt2Config config = {3, 2, 8, 16, 300, f32, 0x1p-30, false, true};
   writeText(folder / "config.json", configJson(config).dump());
@@ -69,7 +69,7 @@ TEST_F(ConfigJsonTest, SaysWhatWasTrained) {
   EXPECT_EQ(json.at("architectures"), Json({"GPT2LMHeadModel"}));
 }
 
-// What the library leaves out, or writes as null, are its defaults, and the model is ours.
+// Fields that the library omits or writes as null have their defaults, and the model is Kiln's.
 TEST_F(ConfigJsonTest, FieldsThatAreMissingOrNullAreTheDefaults) {
   EXPECT_EQ(read(Json::object()), small);
   EXPECT_EQ(read({{"n_inner", nullptr}, {"activation_function", nullptr}, {"unheard_of", nullptr}}), small);
@@ -98,7 +98,7 @@ TEST_F(ConfigJsonTest, TakesWhatChangesNothing) {
     EXPECT_EQ(read(Json::parse(fields)), small) << fields;
 }
 
-// What the network does not do is refused by the field's name, with what is done.
+// Unsupported values are errors that name the field and the supported values.
 TEST_F(ConfigJsonTest, RefusesWhatIsNotDone) {
   refuse({{"activation_function", "relu"}},
          {"expected field 'activation_function'", "to be gelu_new or gelu_pytorch_tanh, but got \"relu\""});

@@ -115,7 +115,7 @@ TEST_F(DtypeTest, BeginsWithWeightsOfAnotherType) {
   }
 }
 
-// What was trained in one type writes text in any.
+// A model trained in one type samples in any type.
 TEST_F(DtypeTest, SamplesInEachType) {
   ASSERT_EQ(train(out, {"--steps", "2", "--dtype", "bf16"}).status, 0);
   for (const char *dtype : {"fp32", "bf16", "fp16"}) {

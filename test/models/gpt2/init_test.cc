@@ -121,7 +121,7 @@ TEST_F(InitTest, FineTunesAFoldersWeights) {
   EXPECT_EQ(taken({"--steps", "1", "--lr", "0.5", "--overwrite"}).rate, 0.5);
 }
 
-// What a config.json asks for beside sizes comes back in that of the checkpoint.
+// The scalings of a config.json are written to the checkpoint's config.json.
 TEST_F(InitTest, KeepsTheScalings) {
   writeConfig(256, R"(, "layer_norm_epsilon": 0.25, "scale_attn_weights": false)");
   ASSERT_EQ(trainFrom(model, still).status, 0);

@@ -1,4 +1,4 @@
-// What a step's launches say of themselves: where they belong, how much they compute and what they go through.
+// The records of a step's launches: their part of the network, their FLOPs and their bytes.
 
 #include "models/gpt2/network.h"
 #include "models/train/memory.h"

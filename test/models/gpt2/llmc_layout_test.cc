@@ -46,7 +46,7 @@ TEST(LlmcLayout, RefusesAnotherTensor) {
               {"expected a model of llm.c's tensors, but got 'gain', which its files do not have"});
 }
 
-// What is turned twice is as it was, and once has rows for columns.
+// Transposing twice gives the original matrix, and once swaps rows and columns.
 TEST(LlmcLayout, TransposesMatrices) {
   const std::vector<float> matrix = {1, 2, 3, 4, 5, 6};
   std::vector<float> turned(6), back(6);

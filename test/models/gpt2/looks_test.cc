@@ -1,4 +1,4 @@
-// What is looked at beside a run's losses: norms of parts of the gradient, texts, accuracy, and another device.
+// Evaluations other than a run's losses: gradient norms by part, samples, accuracy, and the comparison of devices.
 
 #include "models/train/gradient_norms.h"
 #include "models/train/validation.h"

@@ -82,7 +82,7 @@ TEST_F(MemoryTest, MistakesAreTold) {
   }
 }
 
-// What a budget leads to, before anything is allocated.
+// The effect of a memory budget, before anything is allocated.
 TEST_F(MemoryTest, InfoShowsWhatTakesHowMuch) {
   const Result r = gpt2({"info", "--model", "d12", "--vocab", "50257", "--dtype", "bf16", "--batch", "8", "--memory",
                          "4GiB", "--device", kiln::test::firstDevice()});
@@ -91,7 +91,7 @@ TEST_F(MemoryTest, InfoShowsWhatTakesHowMuch) {
     EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;
 }
 
-// What one of several ranks takes and sends; a number that nobody gave is said to be assumed.
+// The memory and the traffic of one of several ranks; numbers that were not given are marked as assumed.
 TEST_F(MemoryTest, InfoPlansRanks) {
   const auto info = [&](const std::vector<std::string> &more) {
     std::vector<std::string> words = {"info", "--model",      "d12", "--vocab",  "50257", "--batch",

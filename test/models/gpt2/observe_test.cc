@@ -246,7 +246,7 @@ TEST_F(ObserveTest, LeavesOutOutliersAndResumesExactly) {
   EXPECT_NE(whole.output.find("deviations above the mean of the last 128"), std::string::npos);
 }
 
-// What is wrong with the flags.
+// Errors of the flags.
 TEST_F(ObserveTest, SaysWhatIsWrong) {
   const auto refused = [&](const std::vector<std::string> &more, const std::string &message) {
     const Result r = train(out, more);

@@ -42,7 +42,7 @@ inline int finish(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// What a program that ended left.
+/// The exit status and the output of a program that ended.
 struct Result {
   int status;
   std::string output;

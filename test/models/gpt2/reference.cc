@@ -178,7 +178,7 @@ Tensor add(Tensor a, const Tensor &b) {
   return a;
 }
 
-/// What the backward pass needs of one block.
+/// The saved activations of one block for the backward pass.
 struct Block {
   Tensor input, norm1, qkv, mixed, middle, norm2, wide, active;
 };

@@ -50,7 +50,7 @@ TEST(Arena, GivesOutThePlannedPlaces) {
   }
 }
 
-// What is never released keeps its place to itself from its take on.
+// A buffer that is never released shares its memory with no later buffer.
 TEST(Arena, WhatIsKeptIsKeptToTheEnd) {
   Arena arena;
   arena.take("a", f32, {64});

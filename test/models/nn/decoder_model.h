@@ -1,4 +1,5 @@
-// What the tests of layers share: a model of any options, a random batch for it, and its gradient beside the tape's.
+// Shared by the tests of layers: a model with any options, a random batch, and a comparison of its gradient with the
+// tape's.
 
 #pragma once
 

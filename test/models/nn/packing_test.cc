@@ -94,7 +94,7 @@ TEST_P(PackingTest, PackedDocumentsAreAsAlone) {
   }
 }
 
-// What one document says changes nothing in another one of its row.
+// The tokens of one document do not affect another document of its row.
 TEST_P(PackingTest, ADocumentSeesNoOther) {
   const DecoderModel model(options(true));
   Trainer trainer(Device::open(GetParam()), model, settingsOf(1));

@@ -73,7 +73,7 @@ TEST(LiveCurve, FitsAnyNumberOfValues) {
   EXPECT_NEAR(last, 2500, 1000);
 }
 
-// What is no number has no dot; without a number there is no curve; of one value there is a dot below.
+// NaN has no dot; without numbers there is no curve; a single value has a dot at the bottom.
 TEST(LiveCurve, LeavesOutWhatIsNoNumber) {
   LiveCurve curve;
   EXPECT_EQ(curve.text(8), "");

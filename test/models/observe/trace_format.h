@@ -1,4 +1,4 @@
-// What Chrome's "Trace Event Format" (JSON object form) and Perfetto's reader of it ask of a file.
+// The requirements of Chrome's "Trace Event Format" (JSON object form) and of Perfetto's parser.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// What ranks tell each other, on ranks that are threads.
+// Collective operations, on ranks that are threads.
 
 #include "test/expect_error.h"
 #include "test/models/parallel/thread_ranks.h"

@@ -65,7 +65,7 @@ TEST_F(Mpirun, AStepIsCutForItsRanks) {
   EXPECT_NE(three.output.find("but got --accumulate 1 and --batch 4 for 3 ranks"), std::string::npos) << three.output;
 }
 
-// What is asked to stop, all of it or one process, stops after a checkpoint of a whole step.
+// After a signal to mpirun or to one process, all ranks stop with a checkpoint of a whole step.
 TEST_F(Mpirun, SignalsSaveAndEndAll) {
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
     const pid_t launcher = startEndlessOnTwo();

@@ -1,4 +1,4 @@
-// What GPUs exchange by NCCL: the same bits as through the host's memory, and an error where that goes wrong.
+// Exchanges by NCCL: equal bits as through host memory, and an error if a call fails.
 
 #include "models/parallel/nccl_exchange.h"
 #include "runtime/Tensor.h"
@@ -60,7 +60,7 @@ TEST_F(NcclExchangeTest, BringsWhatTheHostsMemoryDoes) {
   }
 }
 
-// What the device is asked for behind an exchange sees what it brought, though nobody waits for the exchange itself.
+// Work enqueued after an exchange sees its results, although the host does not wait for the exchange.
 TEST_F(NcclExchangeTest, ComesBeforeWhatIsAskedForBehindIt) {
   const Statuses statuses = ProcessRanks::run(2, [](Collective &ranks) {
     const std::shared_ptr<Device> device = gpuOf(ranks);

@@ -36,7 +36,7 @@ constexpr auto unhandledCudaError = Result(1), systemError = Result(2), internal
                invalidArgument = Result(4), invalidUsage = Result(5), remoteError = Result(6);
 constexpr int driverSuccess = 0, driverNotReady = 600;
 
-/// What KILN_STUB_NCCL says of `key`; empty without it.
+/// The value of `key` in KILN_STUB_NCCL; empty without it.
 std::string toldOf(const std::string &key) {
   const char *const all = std::getenv("KILN_STUB_NCCL");
   std::istringstream words(all ? all : "");
@@ -48,7 +48,7 @@ std::string toldOf(const std::string &key) {
 
 bool isRefused(const char *call) { return toldOf("refuse") == call; }
 
-/// What a group sends or receives.
+/// A message that a group sends or receives.
 struct Message {
   char *place;
   size_t bytes;

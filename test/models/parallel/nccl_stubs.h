@@ -24,7 +24,7 @@ protected:
     ::unsetenv("KILN_STUB_NCCL");
   }
   void TearDown() override { ::unsetenv("TMPDIR"); }
-  /// What goes wrong in NCCL; see nccl_stub.cc.
+  /// Sets the fault that the stub injects; see nccl_stub.cc.
   static void tell(const std::string &words) { ::setenv("KILN_STUB_NCCL", words.c_str(), 1); }
 
   TemporaryFolder folder;

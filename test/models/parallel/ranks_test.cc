@@ -25,7 +25,7 @@ DecoderOptions dropping() {
   return o;
 }
 
-/// What there is after some steps.
+/// The state of training after some steps.
 struct Trained {
   HostBuffers buffers;
   std::vector<StepResult> steps;

@@ -22,7 +22,7 @@ DecoderNames plainNames(const std::string &front) {
 
 namespace {
 
-/// What an encoder made, of sequences of `time` places of which some are there.
+/// The output of an encoder for sequences of `time` positions, some of which are padding.
 struct Memory {
   Value states;
   int64_t time;
@@ -46,7 +46,7 @@ public:
     }
   }
 
-  /// What the last norm gives, or the last block.
+  /// The output of the last norm, or of the last block.
   Value states() {
     std::vector<int32_t> places = batch.positions;
     for (int64_t n = 0; n < batch.sequences * batch.time && !o.embedding.givesPositions; ++n)

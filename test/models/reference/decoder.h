@@ -13,7 +13,7 @@ namespace kiln::test {
 /// behind `front`.
 DecoderNames plainNames(const std::string &front = "");
 
-/// What a decoder is given, and what it drops.
+/// The inputs of a decoder, and its dropout masks.
 struct DecoderBatch {
   int64_t sequences, time;
   std::vector<int32_t> tokens, targets, positions; // the last where the options say that it gives them

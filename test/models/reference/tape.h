@@ -21,7 +21,7 @@ namespace kiln::test {
 
 class Tape;
 
-/// What a tape knows of a value.
+/// A node of the tape: a value, its gradient and its backward function.
 struct Node {
   Tape *tape;
   int64_t rows, columns;

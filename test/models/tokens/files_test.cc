@@ -98,7 +98,7 @@ TEST_F(TokenizerFiles, ReadLlmc) {
               {"expected a tokenizer of llm.c (20240328, version 1 or 2)", "but got 20240329"});
 }
 
-// What is missing, torn, or belongs to another vocabulary.
+// Files that are missing, damaged, or of another vocabulary.
 TEST_F(TokenizerFiles, FilesThatAreNoneAreErrors) {
   expectRefused({"expected a tokenizer in '" + folder.path + "'", "but there is none"});
   writeVocabulary(folder.path, vocabulary);

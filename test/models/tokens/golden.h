@@ -1,4 +1,4 @@
-// What other libraries made of a made-up text (test/oracles/tokens.py).
+// The tokens of an invented text by other libraries (test/oracles/tokens.py).
 
 #pragma once
 

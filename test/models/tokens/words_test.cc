@@ -39,7 +39,7 @@ TEST(Words, AreThoseOfPython) {
     EXPECT_EQ(wordsOf(cases[i]), goldenWords()["words"][i].get<std::vector<std::string>>()) << cases[i];
 }
 
-// What is no UTF-8 is a character that stands for it, byte by byte.
+// Each byte that is not UTF-8 becomes a replacement character.
 TEST(Words, BytesThatAreNoTextAreReplaced) {
   EXPECT_EQ(wordsOf("A\xff\xc3 b"), (std::vector<std::string>{"a\ufffd\ufffd", "b"}));
 }

@@ -361,7 +361,7 @@ TEST_F(CheckpointTest, ACountBelowZeroIsAnError) {
   expectError([&] { load(path); }, {"expected field 'step' in", "training.json' to be at least 0, but got -9"});
 }
 
-// What killed runs left behind does not pile up.
+// Leftovers of killed runs are removed.
 TEST_F(CheckpointTest, RemovesWhatKilledRunsLeft) {
   std::filesystem::create_directories(folder / ".checkpoint-00000003.partial/x");
   std::filesystem::create_directories(folder / ".checkpoint-00000002.removed/x");
@@ -484,7 +484,7 @@ TEST_F(CheckpointTest, KeepsTheNewest) {
   EXPECT_EQ(held(), 2);
 }
 
-// What an interrupted write left under its other name is neither taken for a checkpoint nor in the way.
+// The temporary folder of an interrupted write is not read as a checkpoint, and does not prevent the next write.
 TEST_F(CheckpointTest, APartialOneIsNone) {
   std::filesystem::create_directories(folder / ".checkpoint-00000009.partial/x");
   EXPECT_FALSE(newestCheckpoint(folder.path).has_value());

@@ -91,7 +91,7 @@ TEST_F(CurvesTest, ALineThatBreaksOffIsLeftOut) {
   expectError([&] { readCurve(run("within", "{\"step\":1,\"lo\n" + whole)); }, {"within/log.jsonl"});
 }
 
-// What a folder is called is no markup, whatever bytes it has.
+// Folder names are escaped as text, whatever bytes they have.
 TEST_F(CurvesTest, NamesAreText) {
   const std::string picture = pictureOf({{"a<b>&\"c\x01\xff\xEF\xBF\xBE", {{1, 2}}, {}}});
   EXPECT_NE(picture.find("a&#60;b&#62;&#38;&#34;c\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD<"), std::string::npos) << picture;

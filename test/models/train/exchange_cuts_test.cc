@@ -60,7 +60,7 @@ TEST(ExchangeCuts, ALaunchOnTwoHoldsBoth) {
   EXPECT_EQ(sizesOf(cutAtBuckets(plan, b.gradient, b.shards, order)), (Sizes{{2, 1}, {1, 2}, {1, 0}}));
 }
 
-// What a launch does besides counts, and so do elements that lie apart.
+// All arguments of a launch count, and so do strided elements.
 TEST(ExchangeCuts, AllArgumentsCount) {
   const Buckets b;
   Plan plan;

@@ -1,5 +1,5 @@
 // The loop on a model that is no GPT-2 (token_mlp.h).
-// What holds here holds for any model: it learns, it is saved under its own names, and it goes on to the bit.
+// Properties of training any model: it learns, it is saved under its own names, and it resumes bit for bit.
 
 #include "models/data/safetensors.h"
 #include "models/train/model_links.h"

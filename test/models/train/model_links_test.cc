@@ -47,7 +47,7 @@ TEST_F(ModelLinksTest, MoveWithTheirFolder) {
   EXPECT_EQ(readText(other / "moved/config.json"), "config of checkpoint-00000001");
 }
 
-// What an interrupted linking left is not in the way.
+// Leftovers of interrupted linking do not prevent the next one.
 TEST_F(ModelLinksTest, LeftoversAreNotInTheWay) {
   fs::create_symlink("nowhere", folder / ".latest.partial");
   linkModel(folder.path, "checkpoint-00000001");

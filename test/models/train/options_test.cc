@@ -1,4 +1,4 @@
-// What options make of settings.
+// The effect of options on settings.
 
 #include "models/train/options.h"
 #include "models/train/setting_table.h"

@@ -1,4 +1,4 @@
-// What a step asks of a device, seen by a device that writes everything down.
+// The calls of a step to a device, recorded by a device of the test.
 
 #include "models/gpt2/network.h"
 #include "models/train/trainer.h"
@@ -98,7 +98,7 @@ TEST_P(TrainerTest, StepsAreTheSameLaunches) {
   }
 }
 
-// What a batch brings is told by name and type: another input, or one of other numbers, is found.
+// Inputs of a batch have names and types: an unknown input, or one of another type, is an error.
 TEST_P(TrainerTest, AnInputThatTheModelHasNotIsAnError) {
   begin(f32);
   trainer->beginStep(1e-3, 1);

@@ -1,4 +1,4 @@
-// What goes to a trainer's device comes back, and is refused where its place is of another size.
+// Data uploaded to a trainer's device is downloaded unchanged; a size other than the tensor's is an error.
 
 #include "models/gpt2/network.h"
 #include "models/train/trainer.h"

@@ -104,7 +104,7 @@ protected:
   void fillDiskAt(int64_t first) {
     data.atTraining[first] = [this] { full.emplace(std::filesystem::file_size(options.out + "/log.jsonl") + 1000); };
   }
-  /// What throws `error`.
+  /// A function that throws `error`.
   template <class Thrown> static std::function<void()> throws(const Thrown &error) {
     return [=] { throw error; };
   }

@@ -181,7 +181,7 @@ TEST_F(TranslateTest, SaysWhatAModelConsistsOf) {
     EXPECT_NE(r.output.find(line), std::string::npos) << line << " in\n" << r.output;
 }
 
-// What is wrong with flags and files is told with status 2.
+// Errors of flags and files have exit status 2.
 TEST_F(TranslateTest, SaysWhatIsWrong) {
   tokens();
   const auto refused = [&](const std::vector<std::string> &words, const std::string &message) {

@@ -33,7 +33,7 @@ static std::vector<float> useEverything() {
 }
 
 namespace {
-/// What came of a run.
+/// The outcome of a run.
 struct Outcome {
   std::string text; // of the error and of standard error
   bool failed = false;
@@ -72,7 +72,7 @@ TEST(CudaFailures, AreToldWithTheirCallAndLeaveNothing) {
       const std::string place = fmt::format("{} number {}: {}", call, number, outcome.text);
       EXPECT_NE(outcome.text.find("device 'cuda:0': "), std::string::npos) << place;
       EXPECT_NE(outcome.text.find(call + " returned CUDA_ERROR_UNKNOWN: unknown error"), std::string::npos) << place;
-      // What could not be given back is there still, and nothing else.
+      // Only the objects that could not be released are left.
       const bool gaveBack = call.find("Destroy") != std::string::npos || call.find("Free") != std::string::npos ||
                             call.find("Unload") != std::string::npos || call.find("Release") != std::string::npos;
       if (!gaveBack) {

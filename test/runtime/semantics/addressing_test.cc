@@ -310,7 +310,7 @@ TEST_P(Addressing, WhatAMaskLeavesOutIsNotTouched) {
 
 // --- Order -----------------------------------------------------------------------------------------------------------
 
-/// What stands where a load by numbers stood, though its numbers and mask are overwritten before it is used.
+/// A gather whose index tile and mask are overwritten before its result is used.
 void overwriteNumbers(View x, View ids, View picks, View out) {
   Tile id = load(ids, {0}, {64}), pick = load(picks, {0}, {64});
   Tile rows = load(x, {id, 0}, {3}), some = load(x, {id, 1}, {}, {.mask = pick});

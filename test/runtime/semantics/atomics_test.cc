@@ -80,7 +80,7 @@ void changeSome(View x, View values, View ids, View picks, View before, Tile n, 
 }
 const Kernel changeSomeKernel = kernel("change_some", changeSome, verbFields);
 
-/// What the verb leaves of what was there and a value.
+/// The new value of an element after the atomic, from its old value and the operand.
 uint64_t changed(Verb verb, Type type, uint64_t was, uint64_t value) {
   if (verb == Verb::exchange)
     return value;
@@ -155,7 +155,7 @@ TEST_P(Atomics, EachChangesItsElementsAndReturnsWhatWasThere) {
         }
 }
 
-/// What is left of one number of x by each number of y.
+/// Applies the atomic to element 0 of x with each element of y; y receives the old values.
 void extremes(View x, View y, VerbConfig cfg) {
   Tile value = load(y, {0}, {cfg.extent});
   Tile before = change(static_cast<Verb>(cfg.verb), x, {0}, value, Order::relaxed, {});

@@ -132,7 +132,7 @@ const Kernel collectKernel = kernel("collect", collect);
 
 constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
 
-/// What a loop counts, by arithmetic that cannot overflow.
+/// The numbers that a loop counts, by arithmetic that cannot overflow.
 std::vector<int64_t> counted(__int128 begin, __int128 end, __int128 step) {
   std::vector<int64_t> values;
   if (step == least) // whose magnitude is no int64_t

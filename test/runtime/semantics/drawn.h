@@ -1,4 +1,4 @@
-// What tests of drawn cases share: shapes, and views of buffers that hang over, have strides and gaps. Whatever is
+// Shared by tests of random cases: shapes, and views with strides and gaps, which tiles extend past. Whatever is
 // drawn follows from the number of the case, so that a case can be run again alone.
 
 #pragma once

@@ -87,7 +87,7 @@ public:
       sum += leftAt(i, s) * rightAt(s, j);
     return sum;
   }
-  /// What stands there in the end.
+  /// The expected value of an element.
   double want(int64_t i, int64_t j) const {
     switch (epilogue) {
     case Epilogue::none:

@@ -35,7 +35,7 @@ struct Line {
 
 Type totalOf(Type type) { return isFloat(type) || bytesOf(type) >= 4 ? type : isUnsigned(type) ? u32 : i32; }
 
-/// What is left of each element and those before it by a function of two words, both without a type's end.
+/// The scan of a line by a function of two 64-bit words; the results are then wrapped to the type.
 Raw foldWords(const Line &line, Type result, uint64_t (*step)(uint64_t, uint64_t)) {
   Raw all;
   for (size_t i = 0; i < line.size(); ++i) {

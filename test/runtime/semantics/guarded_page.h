@@ -36,7 +36,7 @@ public:
   char *end() const { return pages + 2 * size; }
   int64_t bytes() const { return size; }
 
-  /// What the page holds, from begin() to end(); and back.
+  /// The content of the page, from begin() to end(); and its replacement.
   std::vector<uint8_t> read() const {
     std::vector<uint8_t> contents(size);
     device.download(contents.data(), begin(), size);

@@ -12,7 +12,7 @@ namespace {
 
 class Language : public Semantics {
 protected:
-  /// What `kernel` leaves in an f32 view of `size` zeros; `n` is its scalar argument.
+  /// The f32 view of `size` elements, initially zeros, after `kernel`; `n` is its scalar argument.
   std::vector<double> run(const Kernel &kernel, int64_t size, std::optional<int64_t> n = {}) {
     const Tensor out = tensor(f32, {size}, Raw(size, 0));
     launch(kernel, n ? std::vector<Arg>{out.ref(), *n} : std::vector<Arg>{out.ref()});

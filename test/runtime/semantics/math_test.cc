@@ -74,7 +74,7 @@ double ulps(double got, long double want, int digits, int least) {
 
 class Math : public Semantics {
 protected:
-  /// What the device makes of the arguments, of which the second one may have none.
+  /// The device's results for the arguments; `right` is empty for a function of one argument.
   Raw results(Type type, size_t function, const Raw &left, const Raw &right) {
     const int64_t count = static_cast<int64_t>(left.size());
     const Tensor x = tensor(type, {count}, left), y = tensor(type, {count}, right.empty() ? left : right),
@@ -204,7 +204,7 @@ TEST_P(Math, FunctionsStayWithinTheirBounds) {
   }
 }
 
-// What Functions.def calls exact, in every type that has the numbers.
+// The exact cases of Functions.def, in every type that can represent the numbers.
 TEST_P(Math, ExactCasesAreExact) {
   for (const Type type : {bf16, f16, f32, f64})
     for (size_t i = 0; i < functions().size(); ++i)

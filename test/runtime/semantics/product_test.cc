@@ -43,7 +43,7 @@ const Kernel hangingKernel = kernel("hanging", hanging, hangingFields);
 /// A whole number as an element.
 uint64_t rawOf(Type type, int number) { return isFloat(type) ? rawOfReal(type, number) : rawOfInteger(type, number); }
 
-/// What a sum must not meet: NaN, or a number that no other makes good.
+/// A value that must not be added to a sum: NaN, or a number that changes every sum.
 uint64_t poisonOf(Type type) { return isFloat(type) ? rawOfReal(type, NAN) : rawOfInteger(type, 101); }
 
 class Products : public Semantics {
@@ -94,7 +94,7 @@ void castProducts(View a, View b, View c, CastConfig cfg) {
 const Kernel castKernel =
     kernel("cast_products", castProducts, {field("ta", &CastConfig::ta), field("tb", &CastConfig::tb)});
 
-// What is stored in another type than it is multiplied in may be copied ahead as it is stored.
+// Operands that are cast after the load may be prefetched in their stored type.
 TEST_P(Products, OfCastTilesAreExact) {
   constexpr int64_t rows = 32, columns = 64;
   const auto element = [](int64_t i, int64_t j) { return static_cast<int>((i * 5 + j * 3) % 15) - 7; };

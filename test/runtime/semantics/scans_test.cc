@@ -204,7 +204,7 @@ TEST_P(Scans, InPlaceAndInLoops) {
   }
 }
 
-/// What a scan gives is the mask of two stores, and the value of one of them.
+/// The result of a scan is the mask of two stores, and the value of one of them.
 void maskByScan(View x, View out, View flags, PlaneConfig cfg) {
   const Shape shape{cfg.rows, cfg.columns};
   const Tile a = load(x, {0, 0}, shape);

@@ -31,7 +31,7 @@ double realOf(Type type, uint64_t raw);
 int64_t integerOf(Type type, uint64_t raw);
 /// The same without end: u64 from 2^63 on as it is.
 __int128 wideOf(Type type, uint64_t raw);
-/// What an operation that computes leaves of a number of its own type: of floats of 8 bits, no infinity.
+/// The result of an arithmetic operation, from its value in the type: 8-bit floats have no infinity.
 uint64_t computed(Type type, uint64_t raw);
 /// The float nearest to `value`, ties to even, spelt out bit by bit; floats of 8 bits saturate.
 uint64_t rawOfReal(Type type, double value);
@@ -44,7 +44,7 @@ Raw specialWords(Type type);
 /// walked together; random words follow.
 Raw words(Type type, int64_t count, int64_t step, int seed);
 
-/// What tests do on a device.
+/// Functions of tests on a device.
 class SemanticsOn {
 protected:
   explicit SemanticsOn(const std::string &name) : device(Device::open(name)) {}

@@ -228,7 +228,7 @@ TEST_P(While, RoundsReadAndWriteMemory) {
   EXPECT_EQ(read(count), Raw({n, total}));
 }
 
-// What a round writes is what the condition of the next one reads.
+// The condition reads memory that the iteration before has written.
 void countUp(View out, Tile end) {
   store(out, {0}, zeros(i64, {64}));
   for (Tile n : repeat_while([&] { return sum(load(out, {0}, {64})) < end; }))

@@ -32,7 +32,7 @@ TEST(ApproximationTest, DependsOnSeedAndInput) {
   EXPECT_TRUE(std::isnan(withError(NAN, {0x1p-10}, 1, 7, 5)));
 }
 
-/// What an instruction gives for 1.7 with errors of so many times what is allowed.
+/// The result of an instruction for 1.7 with an injected error of `times` times the bound.
 static float resultOf(const std::string &instruction, int times, uint64_t seed) {
   Machine machine(
       kernel(1, ".reg .f32 %x, %y;", "mov.f32 %x, 0f3FD9999A;\n" + instruction + "\nst.global.f32 [%p0], %y;"));

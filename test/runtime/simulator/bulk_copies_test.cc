@@ -45,7 +45,7 @@ static std::vector<uint32_t> counting(uint32_t first) {
 static const std::string out = "cp.async.bulk.global.shared::cta.bulk_group [%p1], [data], 64;\n"
                                "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n";
 
-// What a thread waits for at an mbarrier has come; then it goes out again, whenever copies are done.
+// After a wait at an mbarrier, the bytes have arrived; they are then copied out, with every delivery.
 TEST(BulkCopyTest, MovesBytes) {
   for (const char *spelling :
        {"shared::cluster.global.mbarrier::complete_tx::bytes", "shared::cta.global.mbarrier::complete_tx::bytes"})

@@ -30,7 +30,7 @@ static std::string callingModule(const std::string &declarations, const std::str
          "st.global.u32 [%d0], %r0;\nret;\n}\n";
 }
 
-/// What 32 threads leave, and what was found.
+/// The results of 32 threads, and the findings.
 static std::pair<std::vector<uint32_t>, std::vector<std::string>>
 calling(const std::string &declarations, const std::string &body, const std::string &varies = "") {
   Machine machine(callingModule(declarations, body));
@@ -114,7 +114,7 @@ TEST(IndirectCallTest, RecursionIsBounded) {
   EXPECT_NE(machine.found()[0].find("bounds: calls lie within each other too deep"), std::string::npos);
 }
 
-// What a call cannot be decoded without.
+// Calls with missing parts are errors.
 TEST(IndirectCallTest, FormsAreChecked) {
   const auto refused = [](const std::string &body, const std::string &want) {
     expectError([&] { calling("", "mov.u64 %d2, next;\n" + body); }, {want});
@@ -162,7 +162,7 @@ TEST(StackTest, MistakesAreFound) {
 
 // --- Formats -------------------------------------------------------------------------------------------------------
 
-/// What a format makes of words of 8 bytes; texts lie at odd addresses.
+/// The output of a printf format with words of 8 bytes; texts are at odd addresses.
 static std::string print(const std::string &format, std::vector<uint64_t> words) {
   size_t next = 0;
   const std::optional<Printed> printed =

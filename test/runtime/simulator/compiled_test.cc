@@ -137,7 +137,7 @@ TEST(CompiledTest, AtomicsOnVectors) {
   EXPECT_EQ(*brain, 0x4200);
 }
 
-// What Triton makes of a sum of rows: vectors of four.
+// Triton's PTX for a sum of rows, with vectors of four.
 TEST(CompiledTest, AddsRows) {
   Machine machine(compiled("add_rows"));
   std::vector<float> x(3 * 512);

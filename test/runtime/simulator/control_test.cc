@@ -113,7 +113,7 @@ TEST(BarrierTest, NamedBarriers) {
     EXPECT_EQ(got[t], t >= 32 && t < 64 ? 77u : 0u) << t;
 }
 
-/// What thread t gets from a reduction of `threads` threads, of which those below `held` have a predicate that holds.
+/// The result in each thread of a barrier reduction of `threads` threads; the predicate is true in those below `held`.
 static std::vector<uint64_t> reduced(const std::string &reduction, uint32_t threads, uint32_t held, Order order) {
   return results(fmt::format("setp.lt.u32 %q0, %t, {};\n{}", held, reduction), threads, order);
 }
@@ -188,7 +188,7 @@ TEST(LaunchTest, GivesUpAfterSoManyInstructions) {
   expectError([&] { run(1, 37); }, {"warp 0 has not ended after 1 instructions, the last one at PTX line 6"});
 }
 
-// What counts is what a warp has executed, not how often it has waited for others.
+// The limit counts executed instructions of a warp, and not its waits for others.
 TEST(LaunchTest, CountsInstructionsNotWaits) {
   Machine machine(kernel(1, ".reg .b32 %r; .reg .pred %q;",
                          "mov.u32 %r, 0;\nagain:\nbar.sync 0;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %q, %r, 1000;\n"

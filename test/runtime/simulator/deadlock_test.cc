@@ -5,7 +5,7 @@
 
 namespace kiln::simulator::test {
 
-/// What is found in a block of `threads` threads that runs the body, which begins on line 18 of the text.
+/// The findings in a block of `threads` threads that runs the body, which begins on line 18 of the text.
 static std::vector<std::string> deadlockOf(const std::string &body, int threads) {
   Machine machine(hopperKernel(0,
                                ".shared .align 16 .b64 bar;\n.shared .align 16 .b8 data[64];\n"

@@ -107,7 +107,7 @@ TEST(LimitsTest, ShapesOfMatrices) {
   }
 }
 
-// What is passed to a function must be a variable of the caller's own, and a kernel is no function.
+// Arguments of a call must be variables of the caller, and a kernel cannot be called.
 TEST(LimitsTest, ArgumentsOfCalls) {
   const std::string callee = ".func f(.param .b32 x) { ret; }\n";
   EXPECT_NE(refusal(callee + ".visible .entry k(.param .b32 p) {\ncall f, (p);\nret; }").find("PTX line 6: "),

@@ -29,7 +29,7 @@ static std::vector<uint32_t> oneThread(const std::string &body, std::vector<std:
   return {out, out + 8};
 }
 
-/// What one thread that runs this is told.
+/// The findings for one thread that runs this body.
 static std::vector<std::string> faultsOf(const std::string &body) {
   std::vector<std::string> found;
   oneThread(body, &found);

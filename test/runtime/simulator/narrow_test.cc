@@ -81,7 +81,7 @@ TEST(NarrowTest, ExtremaOfIntegersClampBelowZero) {
   expectRows("max.relu.s16x2 %d, %a, %b;", "b32", {{0x8000ffff, 0xffff0001, 0x00000001}});
 }
 
-/// What a half or a bf16 is, by its definition.
+/// The value of an f16 or a bf16, by its definition.
 static double numberOf(bool isBf16, uint64_t bits) {
   const int mantissaBits = isBf16 ? 7 : 10, bias = isBf16 ? 127 : 15;
   const double sign = bits >> 15 & 1 ? -1 : 1, mantissa = static_cast<double>(bits & ((1 << mantissaBits) - 1));

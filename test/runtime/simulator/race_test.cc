@@ -262,7 +262,7 @@ TEST(RaceTest, OrdersOfBlocks) {
   EXPECT_EQ(within(narrow + store, load), Names{"race"});
 }
 
-// What several blocks, or several warps, have read may not be written by one of them; the first of them included.
+// A write races with earlier reads of several blocks or warps, even if the writer is the first reader.
 TEST(RaceTest, WritesOfWhatManyHaveRead) {
   const std::string global = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
   const std::string read = "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%p0];\nmov.u32 %r4, %ctaid.x;\n";
@@ -335,7 +335,7 @@ TEST(RaceTest, ChecksAreSwitched) {
 
 // --- Rows ----------------------------------------------------------------------------------------------------------
 
-/// What an instruction on so many bytes names: `.v2.b32` and a list of registers.
+/// The suffix and the operand of an instruction on `bytes` bytes: `.v2.b32` and a list of registers.
 static std::pair<std::string, std::string> operandOf(int bytes) {
   return bytes == 16  ? std::pair(".v4.b32", "{%r4, %r5, %r6, %r7}")
          : bytes == 8 ? std::pair(".v2.b32", "{%r4, %r5}")

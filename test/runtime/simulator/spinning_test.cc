@@ -40,7 +40,7 @@ static std::string nvccText(const std::string &name) {
   return readText(kiln::test::sourcePath("test/runtime/simulator/nvcc") + "/" + name + ".ptx");
 }
 
-/// What a lane of block b does that waits until a word is b, with what follows.
+/// The code of a lane of block b that waits until a word is b, and the code after it.
 static std::string relay(const std::string &others, const std::string &meet, const std::string &then) {
   return kernel(1, ".reg .b32 %r<8>; .reg .pred %q<4>;",
                 "mov.b32 %r0, 0;\nsetp.ne.u32 %q0, %n2, 0;\n@%q0 bra join;\nwait:\n"
@@ -119,7 +119,7 @@ TEST(SpinningTest, LanesThatAreLetGoMeetAgain) {
   }
 }
 
-// What can never come is said, and the launch ends: with the loops that wait, and the lanes that another one misses.
+// An endless wait is reported, and the launch ends. The report has the waiting loops and the missing lanes.
 TEST(SpinningTest, WhatNobodyWillEverWriteIsADeadlock) {
   inAllSchedules([](Schedule schedule) {
     schedule.mostSteps = 1000;

@@ -62,7 +62,7 @@ template <class T> static Array<T> counting(std::vector<uint64_t> dims, std::vec
   return array;
 }
 
-/// What a load must bring: the box's elements one after the other, the first dimension fastest.
+/// The expected result of a load: the box's elements in order, the first dimension fastest.
 template <class T>
 static std::vector<T> boxOf(const Array<T> &array, const std::vector<int> &at, const std::vector<uint32_t> &box,
                             const std::vector<uint32_t> &steps, T fill) {
@@ -139,7 +139,7 @@ TEST(TensorCopyTest, LoadsBoxes) {
   expectLoad<uint64_t>({{4, 3, 3, 2, 2}, {4, 12, 36, 72}, {2, 2, 3, 1, 2}, {2, 1, 0, 1, 0}}, TensorElement::u64, 0);
 }
 
-// What lies outside, on either side and along every dimension, is 0; the barrier counts the whole box nevertheless.
+// Out-of-bounds elements, on either side and along every dimension, are 0; the barrier still counts the whole box.
 TEST(TensorCopyTest, FillsOutside) {
   expectLoad<uint16_t>({{21, 5}, {24}, {16, 4}, {16, 3}}, TensorElement::u16, 0);
   expectLoad<uint16_t>({{21, 5}, {24}, {16, 4}, {-3, -2}}, TensorElement::bf16, 0);
@@ -192,7 +192,7 @@ static std::vector<uint32_t> stored(const std::string &instruction, int x, int y
   return {array, array + 60};
 }
 
-/// What the array holds after such a copy: `word(old, new)` where the box meets the array.
+/// The array after such a copy: `word(old, new)` for elements that are in the box.
 static std::vector<uint32_t> wanted(int x, int y, uint32_t old, uint32_t (*word)(uint32_t, uint32_t)) {
   std::vector<uint32_t> array(60, old);
   for (int row = 0; row < 4; ++row)
@@ -233,7 +233,7 @@ TEST(TensorCopyTest, Reduces) {
 
 // --- What is wrong -------------------------------------------------------------------------------------------------
 
-/// What loading by this map finds; the box has 64 bytes.
+/// The findings of a load by this map; the box has 64 bytes.
 static std::vector<std::string> faultsOf(const std::function<void(TensorMap &)> &change) {
   Machine machine(loadText({0, 0}, 64));
   const uint32_t *array = machine.buffer(std::vector<uint32_t>(64));

@@ -139,7 +139,7 @@ static std::vector<uint32_t> fragmentsOfD(const Product &p, int (*value)(int, in
 }
 
 namespace {
-/// What stands round the instruction: to leave out one thing at a time.
+/// The code around the instruction, of which tests omit one part at a time.
 struct Text {
   std::string fence = "wgmma.fence.sync.aligned;\n", proxy = "fence.proxy.async.shared::cta;\n", between = "",
               commit = "wgmma.commit_group.sync.aligned;\n", wait = "wgmma.wait_group.sync.aligned 0;\n";

@@ -31,7 +31,7 @@ expect 3 "kilnc none.cc"
 expect 0 "TMPDIR= kilnc $inputs/scaled.cc --kernel=rows --args='f32[?x768], f32[?]'"
 expect 3 "TMPDIR=/no/such/folder kilnc $inputs/scaled.cc --kernel=rows --args='f32[?x768], f32[?]'"
 grep -q "which TMPDIR names, but could not write to '/no/such/folder': No such file or directory" said || failures=1
-# What a variable says, where an error is on its way, too.
+# Invalid values of variables, also during another error.
 expect 2 "KILN_CACHE_BYTES=abc kilnc --kernel=gelu --run --grid=1 --args='f32[4], f32[4]'"
 expect 2 "KILN_CACHE_BYTES=abc kilnc $inputs/scaled.cc --kernel=rows --run --grid=1 --args='f32[2x768], f32[2]'"
 # Kiln's own, with and without a place for the reproducer.

@@ -1,5 +1,5 @@
-// Kernels such as users write, each as different from the others as can be. `kiln-bench users` counts what a GPU would
-// have to do for them, beside Triton's for the same problems; a test runs them.
+// Untuned kernels as users might write them, as different from each other as possible. `kiln-bench users` counts their
+// GPU instructions and compares them with Triton's for the same problems. A test runs them.
 
 #pragma once
 

@@ -101,7 +101,7 @@ int64_t sectorsOf(const TileLayout &layout, const Access &access, int64_t vector
   return sectors;
 }
 
-/// What 32 threads at a time touch that walk through the padded tile, fastest dimension first, a vector each.
+/// The sectors of a warp whose lanes access the padded tile in order, fastest dimension first, one vector per lane.
 int64_t sectorsInOrder(const Access &access, int64_t vector) {
   const TileShape tile(access.sizes);
   const llvm::SmallVector<unsigned> order = orderOf(access);
@@ -169,7 +169,7 @@ TEST(Coalesced, VectorsAreWhole) {
   }
 }
 
-// What is known of alignment bounds the vector: of the base and of unknown strides, of known strides, of the extent.
+// Alignment limits the vector width: that of the base and of unknown strides, of known strides, and of the extent.
 TEST(Coalesced, VectorsAreAligned) {
   const auto width = [](llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides, int64_t divisibility) {
     return vectorWidth({.sizes = sizes, .strides = strides, .divisibility = divisibility, .bits = 16}, 1);

@@ -128,7 +128,7 @@ TEST(F2, SumsAreAssociativeAndCanBeTakenApart) {
   }
 }
 
-// What is no sum with that summand is not taken apart.
+// withoutLow() and withoutHigh() return nothing for a map that is not a sum with that summand.
 TEST(F2, WhatIsNoSumIsNotTakenApart) {
   const F2Map crossed(2, {0b10, 0b01}), one = F2Map::identity(1);
   EXPECT_EQ(crossed.withoutLow(one), std::nullopt);

@@ -180,7 +180,7 @@ TEST(SharedPlan, TypicalLayoutsDoNotConflict) {
         }
 }
 
-// What an access says of its wavefronts, from one instruction, holds for every instruction of every warp.
+// wavefronts() is computed from one instruction, and is right for every instruction of every warp.
 TEST(SharedPlan, WavefrontsAreThoseOfEveryInstruction) {
   Random random(2);
   for (unsigned round = 0; round < 300; ++round) {

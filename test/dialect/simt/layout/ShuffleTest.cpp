@@ -27,7 +27,7 @@ Label labelOf(const TileLayout &layout, int64_t stored, unsigned lane, unsigned 
   return Label(position.begin(), position.end());
 }
 
-/// What the plan leaves in the destination's registers of every lane of a warp, [lane][stored].
+/// The destination registers of every lane of a warp after the plan, [lane][stored].
 std::vector<std::vector<Label>> run(const ShufflePlan &plan, const TileLayout &from, const TileLayout &to,
                                     unsigned warp) {
   std::vector<std::vector<Label>> result(numLanes, std::vector<Label>(static_cast<size_t>(to.numStored())));
@@ -163,7 +163,7 @@ TEST(Shuffle, OtherWarpsNeedSharedMemory) {
   EXPECT_EQ(planShuffle(rows, columns, 32), std::nullopt);
 }
 
-// What is known of tensor-core layouts of 128 × 64 elements by four warps, in words a thread of 64 elements of 32 bits.
+// Known counts for tensor-core layouts of 128 × 64 elements of 32 bits by four warps, 64 words per thread.
 TEST(Shuffle, KnownCounts) {
   const TileLayout acc = mmaAcc(128, 64, {4, 1}, 4);
   const auto A = [&](MmaShape mma) { return mmaOperand(acc, MmaOperand::A, 64, mma); };

@@ -12,7 +12,7 @@ namespace {
 
 const char lanes[] = "lane [d0:1 d0:2 d0:4 d0:8 d0:16]";
 
-/// What is wrong with a text; empty when it is a layout.
+/// The error of parsing a text; empty if it is a layout.
 std::string faultOf(llvm::StringRef text) {
   std::string fault;
   const auto layout = TileLayout::parse(text, [&](const llvm::Twine &reason) { fault = reason.str(); });

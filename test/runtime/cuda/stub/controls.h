@@ -16,9 +16,9 @@ struct StubControls {
   int64_t (*count)(const char *call);
   /// The names of all calls since reset, a line each.
   const char *(*record)();
-  /// What the driver has made and not been given back, a line each.
+  /// The driver's objects that were not released, one per line.
   const char *(*left)();
-  /// What cuDeviceGetAttribute answers from now on.
+  /// Sets the value that cuDeviceGetAttribute returns from now on.
   void (*setAttribute)(int attribute, int value);
   /// What streams were asked for since reset, in the order of asking: a line `stream NUMBER CALL` each, streams being
   /// numbered from 0 as they were made. What is captured counts when its graph is launched, as one.

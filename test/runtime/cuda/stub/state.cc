@@ -7,7 +7,7 @@
 
 namespace kiln::stub {
 
-/// What the driver may have to do before it waits by itself.
+/// The number of queued operations after which the driver waits by itself.
 static constexpr size_t mostQueued = 1024;
 /// Bytes of record: a benchmark calls for hours.
 static constexpr size_t mostRecorded = 1 << 20;
@@ -59,7 +59,7 @@ Result State::ask(const void *stream, const char *what, Operation operation) {
 }
 
 Result State::advance(const void *stream, const std::function<bool()> &isEnough) {
-  // What waits for another stream advances that one as far as it was asked before: never this one again.
+  // A wait for another stream advances that stream up to its earlier operations, so it never returns to this one.
   for (std::deque<Operation> &queue = queues[stream]; !queue.empty() && !isEnough(); queue.pop_front())
     if (fault == success) {
       if (const Result result = queue.front()(); result == notReady)
@@ -148,7 +148,7 @@ static void setAttribute(int attribute, int value) { state().attributes[attribut
 
 } // namespace kiln::stub
 
-/// What another library's stub asks a stream for.
+/// Enqueues an operation of another library's stub on a stream.
 extern "C" int kiln_stub_ask(void *stream, const char *what, int (*operation)(void *), void *argument) {
   using namespace kiln::stub;
   State &all = state();

@@ -6,7 +6,7 @@
 
 using namespace kiln::stub;
 
-/// What is known of a graph or of its executable form, by handle.
+/// The operations of graphs and of executable graphs, by handle.
 static auto &graphs = *new std::map<const void *, std::vector<Operation>>;
 namespace {
 /// How often an event was recorded, where last, how often it was reached, and when.
