@@ -28,9 +28,14 @@ mlir::ParseResult parseSubscriptTypes(mlir::OpAsmParser &parser,
 void printSubscriptTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::OperandRange subscripts,
                          mlir::TypeRange types);
 
-/// Equivalent subscripts of an access, in which one index tile with consecutive positions along a dimension of the tile
-/// is replaced by a scalar, so that the dimension becomes a block. Fails if there is no such index tile, or if the
-/// tile's dimensions would have to be reordered.
-llvm::FailureOr<llvm::SmallVector<mlir::Value>> withBlockForRun(AccessOp access, mlir::OpBuilder &builder);
+/// Subscripts of an access and the shape of its tile.
+struct BlockAccess {
+  llvm::SmallVector<mlir::Value> subscripts;
+  llvm::SmallVector<int64_t> shape;
+};
+/// An equivalent access in which one index tile with consecutive positions along a dimension of the tile is replaced by
+/// a scalar, so that the dimension becomes a block. The shape differs from the tile's by dimensions of extent 1. Fails
+/// if there is no such index tile, or if the tile's elements would have to be reordered.
+llvm::FailureOr<BlockAccess> withBlockForRun(AccessOp access, mlir::OpBuilder &builder);
 
 } // namespace kiln::tile

@@ -132,6 +132,13 @@ template <class OpTy, class... Args> static void replace(PatternRewriter &rewrit
   rewriter.replaceOp(op, made->getResults());
 }
 
+/// The elements of `tile`, which may be null, in a shape that differs by extents of 1.
+static Value inShape(OpBuilder &builder, Value tile, ArrayRef<int64_t> shape) {
+  if (!tile || shapeOf(tile.getType()) == shape)
+    return tile;
+  return ReshapeOp::create(builder, tile.getLoc(), cast<RankedTensorType>(tile.getType()).clone(shape), tile);
+}
+
 LogicalResult GatherOp::canonicalize(GatherOp op, PatternRewriter &rewriter) {
   const std::optional<bool> mask = sameEverywhere(op.getMask());
   if (mask == false) {
@@ -147,10 +154,14 @@ LogicalResult GatherOp::canonicalize(GatherOp op, PatternRewriter &rewriter) {
     rewriter.modifyOpInPlace(op, [&] { op.getMaskMutable().clear(); });
     return success();
   }
-  auto subscripts = withBlockForRun(op, rewriter);
-  if (failed(subscripts))
+  const auto block = withBlockForRun(op, rewriter);
+  if (failed(block))
     return rewriter.notifyMatchFailure(op, "no subscript names positions that follow each other");
-  replace<GatherOp>(rewriter, op, op.getType(), op.getView(), *subscripts, op.getMask(), op.getPadding());
+  const Value shaped = inShape(rewriter, op.getMask(), block->shape);
+  auto made = GatherOp::create(rewriter, op.getLoc(), op.getType().clone(block->shape), op.getView(), block->subscripts,
+                               shaped, op.getPadding());
+  copyCache(op, made);
+  rewriter.replaceOp(op, inShape(rewriter, made, op.getType().getShape()));
   return success();
 }
 
@@ -168,10 +179,12 @@ LogicalResult ScatterOp::canonicalize(ScatterOp op, PatternRewriter &rewriter) {
     rewriter.modifyOpInPlace(op, [&] { op.getMaskMutable().clear(); });
     return success();
   }
-  auto subscripts = withBlockForRun(op, rewriter);
-  if (failed(subscripts))
+  const auto block = withBlockForRun(op, rewriter);
+  if (failed(block))
     return rewriter.notifyMatchFailure(op, "no subscript names positions that follow each other");
-  replace<ScatterOp>(rewriter, op, op.getValue(), op.getView(), *subscripts, op.getMask());
+  const Value value = inShape(rewriter, op.getValue(), block->shape);
+  const Value shaped = inShape(rewriter, op.getMask(), block->shape);
+  replace<ScatterOp>(rewriter, op, value, op.getView(), block->subscripts, shaped);
   return success();
 }
 

@@ -141,37 +141,44 @@ static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
   return {};
 }
 
-/// Whether the tile's dimensions keep their order if dimension `dim` of the index becomes the block of `axis`, which
+/// Whether the tile's elements keep their order if dimension `dim` of the index becomes the block of `axis`, which
 /// moves it after the other dimensions of the index and the preceding blocks.
 static bool keepsOrder(AccessOp access, int64_t axis, int64_t dim) {
-  return dim == access.getIndexRank() - 1 && access.getBlockDim(axis) == access.getIndexRank();
+  const ArrayRef<int64_t> shape = access.getTile().getType().getShape();
+  const int64_t end = access.getBlockDim(axis);
+  return llvm::all_of(shape.slice(dim + 1, end - dim - 1), [](int64_t extent) { return extent == 1; });
 }
 
-FailureOr<SmallVector<Value>> withBlockForRun(AccessOp access, OpBuilder &builder) {
+FailureOr<BlockAccess> withBlockForRun(AccessOp access, OpBuilder &builder) {
+  const RankedTensorType tile = access.getTile().getType();
   for (int64_t axis = 0; axis < static_cast<int64_t>(access.getSubscripts().size()); ++axis) {
     if (!access.isNamed(axis))
       continue;
     auto run = runOf(access.getSubscripts()[axis]);
     if (!run || !run->dim || !keepsOrder(access, axis, *run->dim))
       continue;
-    SmallVector<Value> subscripts;
+    BlockAccess made;
+    SmallVector<int64_t> blocks, index;
     for (auto [other, subscript] : llvm::enumerate(access.getSubscripts())) {
-      if (static_cast<int64_t>(other) == axis)
-        subscripts.push_back(beginOf(*run, builder, access.getLoc()));
-      else if (access.isNamed(static_cast<int64_t>(other)))
-        subscripts.push_back(withoutDim(subscript, *run->dim, builder));
-      else
-        subscripts.push_back(subscript);
-      if (!subscripts.back())
+      const auto at = static_cast<int64_t>(other);
+      const bool isNamed = access.isNamed(at);
+      made.subscripts.push_back(at == axis ? beginOf(*run, builder, access.getLoc())
+                                : isNamed  ? withoutDim(subscript, *run->dim, builder)
+                                           : subscript);
+      if (!made.subscripts.back())
         break;
+      if (const auto left = dyn_cast<RankedTensorType>(made.subscripts.back().getType()))
+        index.assign(left.getShape().begin(), left.getShape().end());
+      else // an index tile that was uniform is a block of one element
+        blocks.push_back(at == axis ? tile.getDimSize(*run->dim)
+                         : isNamed  ? 1
+                                    : tile.getDimSize(access.getBlockDim(at)));
     }
-    if (llvm::is_contained(subscripts, Value()))
+    if (!made.subscripts.back())
       continue;
-    // Other dimensions of the index, of extent 1, remain only if an index tile has them.
-    if (access.getIndexRank() > 1 &&
-        llvm::none_of(subscripts, [](Value subscript) { return isa<RankedTensorType>(subscript.getType()); }))
-      continue;
-    return subscripts;
+    made.shape = llvm::to_vector(llvm::concat<int64_t>(index, blocks));
+    if (llvm::product_of(made.shape) == tile.getNumElements()) // else an index tile had other dimensions
+      return made;
   }
   return failure();
 }

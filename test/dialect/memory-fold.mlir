@@ -109,6 +109,28 @@ func.func @runs(%v: memref<?xf32, strided<[1]>>, %w: memref<?x?xf32, strided<[?,
 
 // -----
 
+// A uniform index tile beside consecutive positions is a block of one element, as is a block of one before them.
+// CHECK-LABEL: @rows
+func.func @rows(%w: memref<?x?xf32, strided<[?, 1]>>, %n: i64, %mask: tensor<64xi1>, %x: tensor<64xf32>)
+    -> (tensor<64xf32>, tensor<64x1xf32>) {
+  // CHECK-DAG: %[[THREE:.*]] = arith.constant 3 : i64
+  // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i64
+  // CHECK: %[[A:.*]] = tile.load %{{.*}}[%[[THREE]], %[[ZERO]]] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x64xf32>
+  // CHECK: tile.reshape %[[A]] : tensor<1x64xf32> -> tensor<64xf32>
+  // CHECK: %[[B:.*]] = tile.load %{{.*}}[%arg1, %[[ZERO]]] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x64xf32>
+  // CHECK: tile.reshape %[[B]] : tensor<1x64xf32> -> tensor<64x1xf32>
+  // CHECK: tile.scatter %{{.*}}, %{{.*}}[%arg1, %[[ZERO]]] if %{{.*}} : tensor<1x64xf32>, memref<?x?xf32, strided<[?, 1]>>
+  %columns = tile.iota : tensor<64xi64>
+  %three = arith.constant dense<3> : tensor<64xi64>
+  %0 = tile.gather %w[%three, %columns] : memref<?x?xf32, strided<[?, 1]>>, tensor<64xi64>, tensor<64xi64> -> tensor<64xf32>
+  %1 = tile.gather %w[%n, %columns] : memref<?x?xf32, strided<[?, 1]>>, i64, tensor<64xi64> -> tensor<64x1xf32>
+  %rows = tile.splat %n : i64 -> tensor<64xi64>
+  tile.scatter %x, %w[%rows, %columns] if %mask : tensor<64xf32>, memref<?x?xf32, strided<[?, 1]>>, tensor<64xi64>, tensor<64xi64>
+  return %0, %1 : tensor<64xf32>, tensor<64x1xf32>
+}
+
+// -----
+
 // Neither numbers that may wrap in 32 bits nor positions along the first of two dimensions become a block.
 // CHECK-LABEL: @noRuns
 func.func @noRuns(%v: memref<?xf32, strided<[1]>>, %n: i32) -> (tensor<64xf32>, tensor<64x2xf32>) {
