@@ -31,8 +31,8 @@ struct Root {
     return kind == Kind::place && llvm::isa<tile::TransposeOp>(op) && op == value.getDefiningOp();
   }
   bool isBackwards() const { return isScan() && llvm::cast<tile::ScanOp>(op).getReverse(); }
-  /// Whether it is a reduction or scan along an axis other than the last. Its state is a vector per vector of columns,
-  /// instead of one per row.
+  /// Whether it is a reduction or scan along an axis other than the last. It has one state for each vector of columns,
+  /// instead of one for each row.
   bool isColumns() const {
     return (kind == Kind::reduce || isScan()) && axis != static_cast<int64_t>(shape().size()) - 1;
   }
