@@ -109,8 +109,7 @@ static Tile dropWeights(const Tile &p, const Tile &col, const QueryBlock &in, co
   return zeroMasked(keptWeights(in.row, col, in.h, in.dropout, cfg), p);
 }
 
-/// O = acc / l_i and L = m_i + log2 l_i. For a row without keys, O = 0 and L = ∞, so the backward pass recomputes p =
-/// 0.
+/// O = acc / l_i and L = m_i + log2 l_i. For a row without keys, O = 0 and L = ∞, so that p is 0 in the backward pass.
 static AttentionOut normalise(const Tile &acc, const Tile &m_i, const Tile &l_i, const QueryBlock &in,
                               const AttentionConfig &cfg) {
   Tile inverse = 1.0 / l_i, L = m_i + log2(l_i); // (BM)

@@ -43,7 +43,8 @@ struct AttentionConfig {
   int group = 1;                       // query heads per key head (GQA)
   DropoutMode drop = DropoutMode::off; // of the attention weights
 
-  /// Whether there is no mask except a causal one, and no dropout or GQA. Other options need more registers.
+  /// Whether Tk = Tq, and there is no mask except a causal one, no dropout and no GQA. Other options need more
+  /// registers.
   bool isPlain() const { return !unequalLengths && !hasBounds && !masked && group == 1 && drop == DropoutMode::off; }
   /// Whether ranges, a mask, GQA or dropout need registers in every block.
   bool chooses() const { return hasBounds || masked || group > 1 || drop == DropoutMode::random; }

@@ -158,7 +158,7 @@ struct WeightDropoutArgs {
 
 /// Dropout of attention weights; rows are numbered as in chances.h.
 struct WeightDropout {
-  Tile key, head; // key of the site; (s · H), the index of head 0 of sequence b in the step. Only with random dropout
+  Tile key, head; // key of the site; index of head 0 of sequence b among the step's heads. Only with random dropout
   Tile most, threshold, scale;
 };
 

@@ -293,8 +293,7 @@ AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t 
       [=](const GpuFacts &gpu) { return backwardTiles(gpu, longest, D, type); });
   config.precision = target.precisionOf(type);
   config.bn = keysOfBlock(config);
-  if (isSplit(config.precision) &&
-      D <= 64) // registers limit the occupancy, so shared memory suffices for another stage
+  if (isSplit(config.precision) && D <= 64) // registers limit the occupancy, so shared memory is left for a stage more
     config.stages = 3;
   config.unequalLengths = target.elastic;
   return config;

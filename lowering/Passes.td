@@ -49,7 +49,7 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
   let description = [{
     A loop runs for begin, begin + step, … below end, for any bounds. If its counter cannot overflow, for instance because the bounds
     are extents, the loop is unchanged. Any other loop counts its iterations from 0 and computes the position from the count. So the
-    position after the last one, which may overflow, is never computed. `arith.shrsi %step, %c63` becomes 0 for a step known as > 0.
+    position after the last one, which may overflow, is never computed. `arith.shrsi %step, %c63` becomes 0 if the step is > 0.
 
     ```mlir
     scf.for %i = %begin to %end step %step : i64 { … } // becomes

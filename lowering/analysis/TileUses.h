@@ -65,7 +65,7 @@ bool touches(mlir::Operation *op, mlir::Value view);
 /// Whether `op` loads a tile from a view; false for null.
 bool isLoad(mlir::Operation *op);
 
-/// Whether two accesses have equal elements of memory at each position of their tiles.
+/// Whether two accesses access the same element of memory at each position of their tiles.
 bool isSamePlace(tile::AccessOp a, tile::AccessOp b);
 
 } // namespace kiln::lowering

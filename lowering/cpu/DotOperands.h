@@ -62,8 +62,8 @@ public:
   int64_t piecesAtATime() const;
   /// Emits the packing of pieces `begin` to `end` of the panel that begins at `n`.
   void packPieces(mlir::Value n, mlir::Value begin, mlir::Value end);
-  /// Emits a prefetch for the panel that begins at `n` and is packed next. The blocks of rows share the panel. A loop
-  /// over the steps, `stride` at a time, prefetches the part of the block at `m`, and each call a piece of it. For a
+  /// Emits prefetches for the panel that begins at `n` and is packed next. Each block of rows prefetches a part of it,
+  /// in a loop over the steps, `stride` at a time: this call emits what the block at `m` prefetches at `step`. For a
   /// transposed b, which is read in long streams, the CPU's own prefetcher suffices.
   void prefetchPanel(mlir::Value n, mlir::Value m, mlir::Value step, int64_t stride);
   bool prefetches();

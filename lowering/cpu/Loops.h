@@ -11,11 +11,10 @@ namespace kiln::lowering::cpu {
 /// One operation that needs a loop nest.
 struct Root {
   enum class Kind { store, reduce, place, check, scan } kind;
-  mlir::Operation *op =
-      nullptr;        // the store, reduction, scan or check; for `place`, the operation that gives the position
-  mlir::Value value;  // the tile that is evaluated; of a scan, the first one
-  mlir::Value buffer; // scratch memory of a placed tile or a reduction's result; null for a scalar result
-  int64_t axis = -1;  // of reductions and scans; of checks, the last axis
+  mlir::Operation *op = nullptr; // the store, reduction, scan or check; for `place`, the operation at its position
+  mlir::Value value;             // the tile that is evaluated; of a scan, the first one
+  mlir::Value buffer;            // scratch memory of a placed tile or a reduction's result; null for a scalar result
+  int64_t axis = -1;             // of reductions and scans; of checks, the last axis
   // For each result of a scan: the buffer of the whole result, and that of its last elements (extent 1). Null if not
   // needed.
   llvm::SmallVector<mlir::Value, 1> buffers = {}, lasts = {};
@@ -31,8 +30,8 @@ struct Root {
     return kind == Kind::place && llvm::isa<tile::TransposeOp>(op) && op == value.getDefiningOp();
   }
   bool isBackwards() const { return isScan() && llvm::cast<tile::ScanOp>(op).getReverse(); }
-  /// Whether it is a reduction or scan along an axis other than the last. Its state is a vector per vector of columns,
-  /// instead of one per row.
+  /// Whether it is a reduction or scan along an axis other than the last. It has one state for each vector of columns,
+  /// instead of one for each row.
   bool isColumns() const {
     return (kind == Kind::reduce || isScan()) && axis != static_cast<int64_t>(shape().size()) - 1;
   }

@@ -49,8 +49,8 @@ struct Setting : Options {
   bool isHost() const { return std::holds_alternative<CpuFacts>(device->target().facts); }
 };
 
-/// Matmuls of a GPT-2 124M step, also with odd extents, compared with oneDNN; narrow types are also compared with f32.
-/// Prints their errors too.
+/// Matmuls of a GPT-2 124M step, also with ragged extents (no multiples of a vector), compared with oneDNN; narrow
+/// types are also compared with f32. Prints their errors too.
 void benchMatmul(Setting &setting);
 /// Causal attention, forward and backward: FLOPs of useful work, compared with the rate of matmuls in that run.
 void benchAttention(Setting &setting);

@@ -7,7 +7,8 @@
 namespace kiln::bench {
 
 /// The measures of a row, by name. A larger number is worse; more registers are worse only if fewer warps then fit an
-/// SM. Numbers are those of the whole launch. The warps that an SM lacks, registers and spills need ptxas.
+/// SM. Numbers are those of the whole launch. The idle warps of an SM (the maximum less the resident ones), registers
+/// and spills need ptxas.
 std::vector<std::pair<std::string, int64_t>> heldOf(const StaticRow &row);
 
 /// Compares rows with the file, a JSON object of kernels, each an object of measures. Returns a line for each worse

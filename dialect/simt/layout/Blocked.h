@@ -7,10 +7,11 @@
 
 namespace kiln::simt {
 
-/// Each thread gets a block of `perThread` elements: powers of two, one for each dimension, at most the core's extent.
-/// The remaining bits of the core are assigned to lanes, then to warps, then to registers, along the dimensions of
-/// `order`, fastest first. If there are more lanes or warps than elements, some hold copies. With a `line`, a power of
-/// two, the first `line` elements of the fastest dimension are assigned first, and the other elements of it last.
+/// Each thread gets a block of `perThread` elements: powers of two, one for each dimension. A number above the core's
+/// extent counts as that extent. The remaining bits of the core are assigned to lanes, then to warps, then to
+/// registers, along the dimensions of `order`, fastest first. If there are more lanes or warps than elements, some hold
+/// copies. With a `line`, a power of two, the first `line` elements of the fastest dimension are assigned first, and
+/// the other elements of it last.
 TileLayout blocked(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<unsigned> order, llvm::ArrayRef<int64_t> perThread,
                    unsigned numWarps, int64_t line = 0);
 

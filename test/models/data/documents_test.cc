@@ -176,8 +176,7 @@ TEST(Documents, PackedPassesGoOnAnywhere) {
                                               all.ranges.begin() + 2 * (2 * rows + 1) * 32));
 }
 
-// An index is read again from its file for an equal stream and equal marks, but not if it is damaged or of another
-// stream.
+// An index is read again from its file for the same stream and marks, but not if it is damaged or of another stream.
 TEST(Documents, AnIndexIsKeptInAFile) {
   const TemporaryFolder folder;
   const std::string path = folder / "documents.index";

@@ -1,5 +1,5 @@
-// Shared by tests that compare the trainer's network with the reference model: equal sizes, weights and batches for
-// both.
+// Shared by tests that compare the trainer's network with the reference model: the same sizes, weights and batches
+// for both.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Exchanges by NCCL: equal bits as through host memory, and an error if a call fails.
+// Exchanges by NCCL: the same bits as through host memory, and an error if a call fails.
 
 #include "models/parallel/nccl_exchange.h"
 #include "runtime/Tensor.h"

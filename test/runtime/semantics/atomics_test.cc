@@ -155,7 +155,7 @@ TEST_P(Atomics, EachChangesItsElementsAndReturnsWhatWasThere) {
         }
 }
 
-/// Applies the atomic to element 0 of x with each element of y; y receives the old values.
+/// Applies the atomic to each element of x with the element of y at its position; y receives the old values.
 void extremes(View x, View y, VerbConfig cfg) {
   Tile value = load(y, {0}, {cfg.extent});
   Tile before = change(static_cast<Verb>(cfg.verb), x, {0}, value, Order::relaxed, {});

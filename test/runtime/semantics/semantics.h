@@ -31,7 +31,8 @@ double realOf(Type type, uint64_t raw);
 int64_t integerOf(Type type, uint64_t raw);
 /// The same without end: u64 from 2^63 on as it is.
 __int128 wideOf(Type type, uint64_t raw);
-/// The result of an arithmetic operation, from its value in the type: 8-bit floats have no infinity.
+/// The result of an arithmetic operation whose value is `raw`: an infinity of an 8-bit float becomes the largest
+/// number.
 uint64_t computed(Type type, uint64_t raw);
 /// The float nearest to `value`, ties to even, spelt out bit by bit; floats of 8 bits saturate.
 uint64_t rawOfReal(Type type, double value);

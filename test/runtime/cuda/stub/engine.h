@@ -21,7 +21,7 @@ public:
   virtual bool hasKernel(const std::string &name) const = 0;
   /// The variable's memory; null without one.
   virtual void *variable(const std::string &name) const = 0;
-  /// Limits that a launch must match: bytes of parameters and threads; −1: no limit.
+  /// Numbers that a launch must have: bytes of parameters, and threads; −1: any number.
   virtual int64_t parameterBytes() const { return -1; }
   virtual int64_t threads() const { return -1; }
   /// Runs a launch; false when it did what a GPU would stop for, which has been said on standard error.
