@@ -128,7 +128,7 @@ static std::vector<ExampleAxes> batchesOf(const Kernel &kernel, const ExampleAxe
   return batches;
 }
 
-/// The kernel of a batch; it lives as long as the kernel of one example.
+/// The kernel of a batch. It exists as long as the kernel of one example.
 static const Kernel &batchOf(const Kernel &kernel, const ExampleAxes &axes, Loc loc) {
   checkAxes(kernel, axes, loc);
   const std::lock_guard lock(kernel.made->mutex);

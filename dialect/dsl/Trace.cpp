@@ -121,7 +121,7 @@ static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Sp
   return true;
 }
 
-/// The arguments that a kernel writes. First removes pairs from `tile.disjoint` of which neither is written.
+/// The arguments that a kernel writes. Also removes from `tile.disjoint` the pairs without a written argument.
 static std::set<int> keepPairsOfWritten(func::FuncOp function) {
   std::set<int> written;
   function.walk([&](tile::AccessOp access) {

@@ -168,7 +168,7 @@ void DotOperands::packTransposed(int64_t vectors, function_ref<std::pair<Value, 
 
 Value DotOperands::zeroWord() { return e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(word))); }
 
-/// A vector of elements or words of column n along k, of which `valid` positions are in the tile.
+/// A vector of elements or words of column n along k; the first `valid` positions are in the tile.
 Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
   SmallVector<Value> parts;
   Value zeros = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));

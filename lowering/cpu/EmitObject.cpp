@@ -1,8 +1,8 @@
 // LLVM's part of the compiler: a short list of optimisations, then code generation for one CPU into memory.
 //
-// There are two differences from opt and llc. First, LLVM is told that there is no C library, so that it does not form
-// calls of memset and memcpy or use libm; the object is searched for symbols that are not in Abi.h. Second, triple and
-// data layout are set on the module before the first pass.
+// There are two differences from opt and llc. First, LLVM's library information has no C library, so that LLVM does not
+// form calls of memset and memcpy or use libm. The object is searched for symbols that are not in Abi.h. Second, triple
+// and data layout are set on the module before the first pass.
 
 #include "lowering/cpu/EmitObject.h"
 

@@ -69,7 +69,7 @@ private:
                                     e.builder.getI64IntegerAttr(64));
   }
 
-  // --- How far the result goes --------------------------------------------------------------------------------------
+  // --- Bounds of the result -----------------------------------------------------------------------------------------
 
   /// Rows and columns from these on are not computed, because no store writes them or they keep their values.
   void boundResult() {
@@ -136,8 +136,8 @@ private:
     return {begin, end};
   }
 
-  // Of a triangle `column − row ≤ shift`, the rows inside begin `from` a column, and the columns inside end `after`
-  // rows.
+  // For a triangle `column − row ≤ shift`: the first row inside for a column is `from`, and the end of the columns
+  // inside for some rows is `after`.
   Value shiftOf(const Triangle &triangle) {
     Value limit = e.make<arith::IndexCastOp>(e.builder.getIndexType(), triangle.limit);
     if (triangle.limit.getType().isInteger(64)) { // avoids overflow of sums; no position is as large
@@ -280,7 +280,7 @@ private:
     finish(place, sums);
   }
 
-  // --- The same on AMX's tiles --------------------------------------------------------------------------------------
+  // --- Products with AMX tiles --------------------------------------------------------------------------------------
   //
   // Multiplying a block takes a fraction of the time of loading its operands and storing its results. So, while one
   // block is multiplied, the next panel of b is packed and the previous block is stored.
@@ -369,7 +369,7 @@ private:
     });
   }
 
-  // --- What becomes of a block's sums -------------------------------------------------------------------------------
+  // --- Results of a block -------------------------------------------------------------------------------------------
 
   Index indexOf(Value row, Ix column) { return operands.in(e.along(row), column); }
 

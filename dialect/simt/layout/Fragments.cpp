@@ -145,7 +145,7 @@ TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaS
   if (isA)
     regs.push_back(own[3]);
   regs.append(k.begin() + word + 2, k.end());
-  // Past one instruction, the operand has the other dimensions in registers where the accumulator has.
+  // Beyond one instruction, the operand has a unit of the other dimensions in registers if the accumulator has.
   for (const Vec unit : accRegs)
     if (unit != 0 && !llvm::is_contained(own, unit))
       regs.push_back(unit);
