@@ -1,8 +1,8 @@
 // vmap: a kernel, or a plan, for a batch of examples.
 //
-// The kernel of a batch selects example b of each batched view and calls the function of the kernel of one, for which
-// grid axis 2 has the programs of an example: b = program_id(2) / z with z = num_programs(2) / examples. What is traced
-// is an ordinary kernel.
+// The kernel of a batch selects example b of each batched view, and calls the function of the kernel of one example.
+// Grid axis 2 has z programs for each example, with z = num_programs(2) / examples: b = program_id(2) / z. The traced
+// kernel is an ordinary one.
 
 #include "dialect/dsl/Plan.h"
 #include "dialect/dsl/Tracer.h"

@@ -141,8 +141,8 @@ static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
   return {};
 }
 
-/// Whether the tile's dimensions keep their order if dimension `dim` of the index becomes the block of `axis`, which
-/// moves it after the other dimensions of the index and the preceding blocks.
+/// Whether the tile's dimensions keep their order if dimension `dim` of the index becomes the block of `axis`. The
+/// dimension is then after the other dimensions of the index and after the preceding blocks.
 static bool keepsOrder(AccessOp access, int64_t axis, int64_t dim) {
   return dim == access.getIndexRank() - 1 && access.getBlockDim(axis) == access.getIndexRank();
 }

@@ -1,9 +1,10 @@
 // Matrix products: result = a · b + acc.
 //
 // DotOperands packs the operands. The micro-kernel keeps `rows` × 2 vectors of the result in registers over all of K,
-// and then adds the accumulator once, so that a long sum over tiles of K is a sum of short chains. A block's results
-// are written to the tile's scratch memory. If the only readers are stores, the last iteration writes through them
-// directly to their views; the first iteration does not read scratch memory either, because the accumulator is zero.
+// and then adds the accumulator once. So a long sum over tiles of K is a sum of short chains. A block's results are
+// written to the tile's scratch memory. If stores are the only readers, the last iteration of the loop over K runs the
+// stores, which write directly to their views. The first iteration then does not read scratch memory either, because
+// the accumulator is zero.
 //
 // With AMX, a block's results pass through memory anyway. They are stored, row by row, during the iterations of the
 // next block's loop, in which the next panel of b is packed, too.

@@ -2,9 +2,9 @@
 // that the code size does not depend on the extent.
 //
 // The extent is padded to a power of two with the greatest keys. Along rows, each vector is sorted first; then sorted
-// blocks are merged in pairs of doubling length. The second block, reversed, is compared with the first, so that the
-// smaller keys come first. Each half is then sorted by comparing keys half its extent apart, a quarter, and so on,
-// within vectors by shuffles. Along another axis, a vector has one position of several columns.
+// blocks are merged in pairs of doubling length. To merge two blocks, the first is compared with the reversed second,
+// so that the smaller keys are in the first half. Each half is then sorted by comparing keys half its extent apart, a
+// quarter, and so on; within vectors, by shuffles. Along another axis, a vector has one position of several columns.
 //
 // For the smallest few elements of long rows (`few`), the best so far are kept, sorted. A block without a key below the
 // last of these is skipped; any other is sorted and merged with them.

@@ -6,7 +6,7 @@
 //     (except cheap halves of a joined pair);
 //   - its reader needs it in memory: the left operand of a product, or a `print`;
 //   - it is a tile transposed block by block (Turned.cpp), or an expensive operand of one;
-//   - its computation is as long as a loop may be (Group.h).
+//   - its computation has the largest cost that a nest may have (Group.h).
 //
 // A reshape keeps the order of elements. If the row length is a multiple of the vector length, or the reverse, vectors
 // of its result are vectors of its source, or shuffles of a few. Otherwise the source is copied with contiguous rows
@@ -236,8 +236,8 @@ struct Placement {
     });
   }
 
-  /// Whether a tile is transposed block by block: its vectors are strided in memory, it is not transposed back, and it
-  /// is read neither by a product, which transposes operands itself, nor by a store fused into one.
+  /// Whether a tile is transposed block by block: its vectors are strided in memory, and it is not transposed back. No
+  /// product reads it, because products transpose their operands themselves, and no store fused into a product.
   bool isTurned(tile::TransposeOp op) const {
     const auto order = op.getPermutation();
     const auto last = static_cast<int64_t>(order.size()) - 1;

@@ -6,9 +6,9 @@
 //                                                 mask = column ≤ m − n
 //                                                 s' = mask ? s : −∞
 //
-// A mask compares positions relative to the tile's corner, or sums of them. They are compared with a scalar that
-// increases or decreases by one with the induction variable, or with the distance of such a scalar from a
-// loop-invariant tile of limits:
+// A mask compares positions relative to the tile's corner, or sums of them. The other side is a scalar that increases
+// or decreases by one with the induction variable. It may also be the distance of such a scalar from a loop-invariant
+// tile of limits:
 //
 //     mask = column ≥ from − n       // `from`: each row's first column; the mask is true from n = max from on
 //
@@ -330,8 +330,8 @@ Value Split::restOf(const Mask &mask) {
   return rest;
 }
 
-/// The position before which, or from which on, the mask is true. It is the loop's begin or end, so that no iteration
-/// counts as true, if a truncated scalar does not fit in 32 bits at one end of the loop.
+/// The position before which, or from which on, the mask is true. If a truncated scalar does not fit in 32 bits at one
+/// end of the loop, it is the loop's begin or end; then the mask is checked in all iterations.
 Value Split::boundOf(const Mask &mask) {
   const Value rest = restOf(mask);
   const Value begin = loop.getLowerBound(), end = loop.getUpperBound();

@@ -272,7 +272,7 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
                   readColumns(shared, matrix, product.partOfB(), std::get<ColumnOperand<T>>(common.columns)));
   }
   beginReading(warp, step, MatrixDescriptor(bitsOfB), product.partOfB());
-  // Not thread_local, because a library loaded late gets little thread-local storage.
+  // The operand itself is on the heap, because little thread-local storage is left for a library that is loaded late.
   static thread_local const auto operand = std::make_unique<RowOperand<T>>();
   RowOperand<T> &rows = *operand;
   if (product.aInRegisters) {
