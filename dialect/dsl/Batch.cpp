@@ -227,7 +227,7 @@ static void checkApart(const std::vector<Batched> &tensors, const std::vector<Me
                              "; give it memory of its own, or batch it");
 }
 
-/// The number of examples.
+/// The number of examples, which all batched tensors must agree on.
 static int64_t examplesOf(const std::vector<Batched> &tensors, Loc loc) {
   std::optional<int64_t> examples;
   for (const auto &[all, axis] : tensors) {

@@ -63,7 +63,7 @@ struct Scanned {
   SmallVector<Type> types; // as passed by the user
 };
 
-/// A device_assert() in a function.
+/// A device_assert() in the function of a scan or reduction.
 struct Assertion {
   Location loc;
   std::string message;

@@ -178,7 +178,7 @@ static std::optional<Limits> limitsOf(scf::ForOp loop, Value value) {
   return Limits{difference.getLhs(), span->scalar};
 }
 
-/// A comparison of positions with limits.
+/// The mask of a comparison of positions with a tile of limits, if it is one.
 static std::optional<Mask> maskOfLimits(scf::ForOp loop, Operation *compare, Value low, Value high, bool strict) {
   const auto below = spanOf(low), above = spanOf(high);
   if (const auto limits = limitsOf(loop, high); limits && below && !below->scalar)
@@ -302,7 +302,7 @@ Value Split::atFirst(Value scalar) {
   return known.lookup(scalar);
 }
 
-/// The smallest of a tile of limits, or the largest if they are subtracted.
+/// The smallest element of a tile of limits, or the largest if the limits are subtracted.
 Value Split::hardestOf(const Mask::Term &term) {
   const auto kind = term.sign > 0 ? tile::ReduceKind::Min : tile::ReduceKind::Max;
   Value left = term.scalar;
@@ -313,7 +313,7 @@ Value Split::hardestOf(const Mask::Term &term) {
   return left.getType() == this->type ? left : emit.make<arith::ExtSIOp>(this->type, left);
 }
 
-/// A mask's sum without the induction variable.
+/// A mask's sum at position 0 of the induction variable, plus the view's extent for an access.
 Value Split::restOf(const Mask &mask) {
   Value rest = constant(0);
   for (const Mask::Term &term : mask.terms) {

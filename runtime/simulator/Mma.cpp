@@ -152,7 +152,7 @@ static void scatterSums(Warp &warp, const uint32_t *slots, const Product &p, con
 
 // --- Products ------------------------------------------------------------------------------------------------------
 
-/// Floats, summed in f32 or f64.
+/// Multiplies matrices of floats; sums are in f32 or f64.
 template <class T, class Word, class ElementOf>
 static void multiplyFloats(Warp &warp, const Step &step, const Product &p, ElementOf elementOf) {
   T a[mostRows][mostK], b[mostK][8], c[mostRows][8];

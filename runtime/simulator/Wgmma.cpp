@@ -105,7 +105,7 @@ template <class T> static Vector<T> multiplyAdd(Vector<T> a, Vector<T> b, Vector
     return c + a * b;
 }
 
-/// Four elements, twice.
+/// A vector of four elements in both halves.
 template <class T> static Vector<T> fourTwice(const T *elements) {
   return reinterpret_cast<Vector<T>>(_mm256_broadcast_ps(reinterpret_cast<const __m128 *>(elements)));
 }

@@ -45,7 +45,7 @@ std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned num
   return best;
 }
 
-/// Pads with bits without meaning.
+/// Adds zero bases for warps that hold copies.
 static Vecs padded(Vecs bases, unsigned numWarps) {
   bases.resize(llvm::Log2_32(numWarps), 0);
   return bases;
