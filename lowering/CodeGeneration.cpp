@@ -73,7 +73,7 @@ void runPasses(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringR
 }
 
 namespace {
-/// The passes of code generation, without some.
+/// The passes of code generation, except those whose names are in `without`.
 class PassesWithout : public llvm::legacy::PassManager {
 public:
   explicit PassesWithout(llvm::ArrayRef<llvm::StringRef> without) : without(without) {}

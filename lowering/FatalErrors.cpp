@@ -1,7 +1,8 @@
-// Converts a fatal error of LLVM, or a crash of the compiler, to an exception. It is not thrown through LLVM's frames,
-// which are built without landing pads: LLVM's last message is recorded, crashOf discards its frames, and the exception
-// is thrown outside of them. Only std::bad_alloc may pass LLVM's frames: operator new throws it, and so does onNoMemory
-// outside of withFatalErrorsThrown, where a lack of memory would otherwise end the process.
+// Converts a fatal error of LLVM, or a crash of the compiler, to an exception. The exception is not thrown through
+// LLVM's frames, which are built without landing pads. Instead, LLVM's last message is recorded, crashOf discards
+// LLVM's frames, and the exception is thrown outside of them. Only std::bad_alloc may pass LLVM's frames. operator new
+// throws it. onNoMemory throws it outside of withFatalErrorsThrown, where a lack of memory would otherwise end the
+// process.
 
 #include "lowering/FatalErrors.h"
 

@@ -237,8 +237,8 @@ void DiskCache::write(const std::string &key, const std::vector<char> &content) 
   sayNotKept(std::strerror(failure));
 }
 
-/// Removes files of dead processes, then the least recently used entries until the rest fits. Another process may do
-/// the same, so a missing file counts as removed.
+/// Removes files of dead processes, then the least recently used entries until the rest fits. Another process may
+/// remove them, too, so a missing file counts as removed.
 void DiskCache::trim(const std::string &keep) {
   const time_t abandoned = std::time(nullptr) - abandonedSeconds;
   std::vector<PrivateFolder::Entry> entries;

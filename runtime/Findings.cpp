@@ -132,7 +132,7 @@ static bool isArgument(llvm::StringRef text) {
          (strides.empty() || (strides.consume_front(" by ") && areNumbers(strides, false)));
 }
 
-/// Parses a line. Throws an Error that says what is wrong.
+/// Parses a line. Throws an Error that names the invalid part.
 static Finding parseFinding(llvm::StringRef line) {
   llvm::SmallVector<llvm::StringRef> parts;
   line.split(parts, " | ");

@@ -28,8 +28,8 @@ PendingExecutable Source::find(const FactWords &facts, const std::vector<Arg> &a
   const std::lock_guard lock(mutex);
   if (variants.empty())
     return {};
-  // The extents exist in these arguments only if their number and ranks, which are among the facts, agree with a
-  // variant. A launch with other ranks must not be asked for an extent that it does not have.
+  // Arguments of another number or other ranks may lack one of the extents, and then have no key. findAmong() compares
+  // the facts, which include number and ranks, before it reads extents.
   for (const std::pair<int, int> &place : asked)
     if (place.first >= static_cast<int>(args.size()) || place.second >= args[place.first].ref.rank())
       return findAmong(facts, args);

@@ -1,7 +1,7 @@
 // Prepares plans: finds or compiles the executables of all launches, and runs them.
 //
-// Threads take the launches in order. Only one thread at a time looks up and traces a launch, because the extents that
-// a trace reads decide whether its code also serves the next launch. Thus no specialisation is compiled twice, and no
+// Threads take the launches in order. Only one thread at a time looks up and traces a launch: whether its code can run
+// the next launch, too, depends on the extents that the trace reads. Thus no specialisation is compiled twice, and no
 // thread waits for another's. Traced kernels are compiled by all threads in parallel.
 
 #include "lowering/Backend.h"

@@ -1,8 +1,8 @@
 // vmap: a kernel, or a plan, for a batch of examples.
 //
-// The kernel of a batch selects example b of each batched view and calls the function of the kernel of one, for which
-// grid axis 2 has the programs of an example: b = program_id(2) / z with z = num_programs(2) / examples. What is traced
-// is an ordinary kernel.
+// The kernel of a batch selects example b of each batched view, and calls the function of the kernel of one example.
+// Grid axis 2 has z programs for each example, with z = num_programs(2) / examples: b = program_id(2) / z. The traced
+// kernel is an ordinary one.
 
 #include "dialect/dsl/Plan.h"
 #include "dialect/dsl/Tracer.h"
@@ -128,7 +128,7 @@ static std::vector<ExampleAxes> batchesOf(const Kernel &kernel, const ExampleAxe
   return batches;
 }
 
-/// The kernel of a batch; it lives as long as the kernel of one example.
+/// The kernel of a batch. It exists as long as the kernel of one example.
 static const Kernel &batchOf(const Kernel &kernel, const ExampleAxes &axes, Loc loc) {
   checkAxes(kernel, axes, loc);
   const std::lock_guard lock(kernel.made->mutex);
@@ -227,7 +227,7 @@ static void checkApart(const std::vector<Batched> &tensors, const std::vector<Me
                              "; give it memory of its own, or batch it");
 }
 
-/// The number of examples.
+/// The number of examples, which all batched tensors must agree on.
 static int64_t examplesOf(const std::vector<Batched> &tensors, Loc loc) {
   std::optional<int64_t> examples;
   for (const auto &[all, axis] : tensors) {

@@ -85,8 +85,8 @@ static SmallVector<Changed> changedCells(Tracer &tracer, const Side &then, const
   return changed;
 }
 
-/// Assigns the branch's first results, of these types, to the changed cells; the other results say how the program
-/// left.
+/// Assigns the branch's first results, of these types, to the changed cells. The other results record how the program
+/// left the branch.
 static void endBranch(Tracer &tracer, Loc loc, scf::IfOp branch, ArrayRef<Tile *> changed,
                       ArrayRef<kiln::Type> elements, ArrayRef<Leave> kinds, size_t before) {
   for (auto [tile, result, element] : llvm::zip(changed, branch.getResults(), elements)) {

@@ -176,7 +176,7 @@ Tile tan(At x) {
   return at(rise) / at(run);
 }
 
-/// A power whose logarithm is a constant.
+/// pow(10, x).
 Tile exp10(At x) {
   const Line at{x.loc};
   const std::vector<Tile> operands = unified("exp10", {&x});

@@ -149,7 +149,8 @@ struct Registration {
   Error expected(const std::string &text) const {
     return Error(kernel.loc.file + (":" + std::to_string(kernel.loc.line)) + ": error: expected " + text);
   }
-  /// Throws unless `name` is an identifier not in `seen`, to which it is added. `things` says what is named.
+  /// Throws unless `name` is an identifier not in `seen`, to which it is added. `things`: the named things, in
+  /// messages.
   void checkName(const std::string &name, const std::string &things, std::vector<std::string> &seen) const {
     const std::string of = things + " of kernel '" + kernel.name + "'";
     if (!isIdentifier(name))

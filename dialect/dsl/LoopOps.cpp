@@ -79,9 +79,9 @@ static scf::ForOp makeFor(const Loop::State &state, ValueRange inits) {
 }
 
 namespace {
-/// The carried values of a while besides tiles. Before the tiles: whether it continues (a range) or was left (another
-/// loop that may be left), and its position. After them: whether the program has ended. The results are all except the
-/// first.
+/// The values that a while carries in addition to tiles. Before the tiles: whether it continues (a range) or was left
+/// (another loop that may be left), and its position. After the tiles: whether the program has ended. The results are
+/// all carried values except the first.
 struct Form {
   bool isLeft, ends;
 };
@@ -162,7 +162,7 @@ static void endFor(const Loop::State &state, ArrayRef<Tile *> changed, scf::ForO
   state.tracer.endBodies(changed, state.cellsBefore, {}, state.loc);
 }
 
-/// Ends the body of a while, which the program has left as `leaves` says.
+/// Ends the body of a while; `leaves` records how the program left the body.
 static void endRound(const Loop::State &state, Block &body, ArrayRef<mlir::Value> carried, Form form,
                      const Leaves &leaves) {
   const Location loc = state.tracer.at(state.loc);

@@ -17,7 +17,7 @@ namespace kiln {
 Type View::type() const { return Tracer::current().factsOf(*this).type; }
 int View::rank() const { return static_cast<int>(Tracer::current().dimensionsOf(*this).size()); }
 
-/// A view in messages: `'x' (M, K)`, with the shape that the registration tells, or else `'x' (a view of rank 2)`. A
+/// A view in messages: `'x' (M, K)` with the shape in the registration, or `'x' (a view of rank 2)` without one. A
 /// selected view has fewer dimensions than its argument.
 static std::string describe(const Tracer &tracer, const View &view) {
   const auto index = static_cast<size_t>(view.index());
@@ -200,9 +200,9 @@ void device_assert(At condition, const std::string &message) {
   call.emit<tile::CheckOp>(value, message);
 }
 
-/// Records the parts of a conjunction that the compiler reads: comparisons of integers. A device that checks a false
-/// assumption also runs the code behind it, where a wrong remainder is found by other checks, and a wrong range could
-/// make a loop endless. There only remainders are recorded.
+/// Records the parts of a conjunction that the compiler reads: comparisons of integers. A device that checks
+/// assumptions also runs the code after a false one. A wrong range could make a loop in that code endless, so only
+/// remainders are recorded there; other checks find a wrong remainder.
 static void promise(Call &call, mlir::Value truth, bool isChecked) {
   if (auto both = truth.getDefiningOp<mlir::arith::AndIOp>()) {
     promise(call, both.getLhs(), isChecked);

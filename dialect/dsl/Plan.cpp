@@ -217,7 +217,7 @@ static bool areAlike(const std::vector<Arg> &a, const std::vector<Arg> &b) {
   });
 }
 
-/// The operations of its first problem.
+/// The floating-point operations of the launch's first problem.
 static double ownFlops(const Launch &launch) {
   double own = launch.flops;
   for (const Launch::Problem &other : launch.others)

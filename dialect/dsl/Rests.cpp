@@ -92,7 +92,7 @@ static SmallVector<FrameCell> changedCells(Tracer &tracer, Body around) {
   return changed;
 }
 
-/// Closes the innermost body, a rest, which the program has left as `inner` says.
+/// Closes the innermost body, a rest; `inner` records how the program left it.
 Leaves Tracer::closeRest(const Leaves &inner, Body around) {
   const bool isProgram = around == Body::rest; // no tile outlives it
   SmallVector<FrameCell> changed;

@@ -27,7 +27,8 @@ static Type wordOf(Type type) {
   return words[std::countr_zero(static_cast<uint64_t>(bytesOf(type)))];
 }
 
-/// `x`, a float or integer, not beyond the largest number of a float of 8 bits, to which conversions saturate.
+/// `x`, a float or integer, clamped to the range of an 8-bit float `type`, because conversions to it saturate.
+/// Unchanged for other types.
 static Tile saturated(const Line &at, const Tile &x, Type type) {
   if (bytesOf(type) > 1)
     return x;
@@ -47,7 +48,7 @@ static bool holds(Type type, Type from) {
          (!isLong && bytesOf(type) >= bytesOf(exactTypeOf(from)));
 }
 
-/// The nearest number, or the one before it if that one is beyond x.
+/// The nearest number to x, or its neighbour towards zero if the nearest number is farther from zero than x.
 static Truncated truncateNearest(const Line &at, const Tile &near, const Tile &isAbove, const Tile &isBelow,
                                  const Tile &isNegative) {
   const Type word = wordOf(near.type(at.loc));
@@ -56,7 +57,7 @@ static Truncated truncateNearest(const Line &at, const Tile &near, const Tile &i
   return {inside, at(isAbove) | at(isBelow), isNegative};
 }
 
-/// An integer of 64 bits. Floats from 2^63, or 2^64, on are above every integer.
+/// A 64-bit integer to a float. Floats from 2^63 on, or 2^64 for unsigned integers, are above every integer.
 static Truncated truncateLong(const Line &at, const Tile &x, Type type) {
   const Type from = x.type(at.loc);
   const Tile near = cast(at(x), type), real = cast(at(near), f64), back = cast(at(near), from);
@@ -66,7 +67,7 @@ static Truncated truncateLong(const Line &at, const Tile &x, Type type) {
   return truncateNearest(at, near, isOver, isUnder, isNegative);
 }
 
-/// An f32 to bf16: its upper half. NaN gives any number; see finished().
+/// An f32 to bf16: its upper half. The result for NaN is arbitrary; finished() replaces it.
 static Truncated truncateHalf(const Line &at, const Tile &x) {
   const Tile word = bitcast(at(x), i32), lower = at(word) & at(0xFFFF), upper = at(word) >> at(16);
   return {cast(at(upper), i16), at(lower) != at(0), at(word) < at(0)};
@@ -81,7 +82,7 @@ static Truncated truncateFloat(const Line &at, const Tile &x, Type type) {
   return truncateNearest(at, near, isAbove, isBelow, isNegative);
 }
 
-/// The result, away from zero where `grows`. A NaN stays one.
+/// The result: the truncated number, moved one number away from zero where `grows`. NaN stays NaN.
 static Tile finished(const Line &at, const Tile &x, const Truncated &low, const Tile &grows, Type type) {
   const Tile word = at(low.word) + at(cast(at(grows), wordOf(type))), result = bitcast(at(word), type);
   if (x.type(at.loc) != f32 || type != bf16)
@@ -97,7 +98,7 @@ static Tile roundTo(const Line &at, const Tile &x, const Truncated &low, Type ty
   return finished(at, x, low, at(low.isInexact) & at(side), type);
 }
 
-/// A float to an integer. Floats of 8 bits round to themselves as f32.
+/// A float to an integer. The caller has converted 8-bit floats to f32.
 static Tile roundWhole(const Line &at, const Tile &x, Type type, Rounding rounding) {
   const Tile whole = rounding == Rounding::nearest ? round(at(x))
                      : rounding == Rounding::down  ? floor(at(x))
@@ -126,8 +127,8 @@ Tile cast(At x, Type type, Rounding rounding) {
   return roundTo(at, real, truncateFloat(at, real, type), type, rounding);
 }
 
-/// The distance of x from the truncated number, in 2^-32 of the distance to the next number: below 2^32, except beyond
-/// the largest number. NaN where x is no number.
+/// The distance of x from the truncated number, in units of 2^-32 of the distance to the next number. It is below 2^32,
+/// except for x above the largest number. NaN if x is NaN.
 static Tile fractionOf(const Line &at, const Tile &x, const Tile &word, Type type) {
   const Type from = x.type(at.loc);
   const auto sizeAt = [&](int offset) { return abs(at(cast(at(bitcast(at(at(word) + at(offset)), type)), from))); };

@@ -9,7 +9,7 @@ using namespace mlir;
 namespace kiln {
 
 namespace {
-/// How many elements along K may share a scale.
+/// The numbers of elements along K that may share a scale.
 constexpr std::array<int64_t, 2> blockLengths = {16, 32};
 
 /// An operand, and its K dimension.
@@ -22,7 +22,7 @@ struct Factor {
 };
 } // namespace
 
-/// Whether elements have a type of which a factor with or without scales may be; otherwise reports an error.
+/// Whether the elements' type is allowed for a factor with (`isScaled`) or without scales; otherwise reports an error.
 static bool checkElements(Call &call, mlir::Value x, bool isScaled) {
   const Type type = elementOf(x);
   if (type == f8e4m3 || type == f8e5m2 || type == (isScaled ? u8 : bf16))
@@ -35,7 +35,7 @@ static bool checkElements(Call &call, mlir::Value x, bool isScaled) {
   return false;
 }
 
-/// How many elements of the factor share one of the scales. Reports an error and returns none if none of the lengths
+/// The number of the factor's elements that share a scale. Reports an error and returns none if none of the lengths
 /// fits.
 static std::optional<int64_t> lengthOf(Call &call, const Factor &factor, mlir::Value scales) {
   if (elementOf(scales) != u8 && elementOf(scales) != f8e4m3) {
@@ -96,8 +96,8 @@ static Tile repeated(const Line &at, const Tile &x, size_t axis, int64_t count) 
   return reshape(at(broadcast(at(unsqueeze(at(x), static_cast<int>(axis) + 1)), shape)), merged);
 }
 
-/// A scale as bf16, which has those of f8e4m3. One of u8 is 2^(s − 127), with exponent bits s; 0 is a denormal, and 255
-/// is NaN.
+/// A scale as bf16, which represents every f8e4m3 exactly. A u8 scale s is 2^(s − 127): s becomes bf16's exponent bits,
+/// except that 0 becomes a denormal and 255 NaN.
 static Tile numberOf(const Line &at, const Tile &scale) {
   if (scale.type(at.loc) == f8e4m3)
     return cast(at(scale), bf16);
@@ -107,8 +107,8 @@ static Tile numberOf(const Line &at, const Tile &scale) {
   return bitcast(at(bits), bf16);
 }
 
-/// Two 4-bit floats in a byte (sign, two bits of exponent, one of mantissa) as bf16: shifted to bf16's exponent they
-/// are the numbers, denormals included, up to the bias.
+/// The two 4-bit floats of each byte (sign, two bits of exponent, one of mantissa) as bf16. Their bits are shifted to
+/// the fields of bf16. The result, denormals included, is then multiplied by 2^126 to correct the exponent's bias.
 static Tile unpacked(const Line &at, const Tile &bytes, size_t axis) {
   Shape shape = bytes.shape(at.loc);
   shape[axis] *= 2;

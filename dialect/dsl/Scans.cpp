@@ -63,7 +63,7 @@ struct Scanned {
   SmallVector<Type> types; // as passed by the user
 };
 
-/// A device_assert() in a function.
+/// A device_assert() in the function of a scan or reduction.
 struct Assertion {
   Location loc;
   std::string message;
@@ -148,8 +148,8 @@ static SmallVector<mlir::Value> callOf(Call &call, const detail::Combine &combin
   return values;
 }
 
-/// Moves the assertions of a function's body behind the scan. For each of them the state gets a boolean: whether the
-/// condition held in all calls of which the state is a result. So a call for lanes without an element, whose results
+/// Moves the assertions of a function's body to after the scan. For each assertion the state gets a boolean: whether
+/// the condition held in all calls that contributed to the state. So a call for lanes without an element, whose results
 /// are dropped, reports nothing. `results` of the body are extended likewise.
 static SmallVector<Assertion> moveAssertions(Call &call, Block &body, SmallVectorImpl<mlir::Value> &results) {
   SmallVector<Assertion> assertions;

@@ -221,7 +221,7 @@ static std::optional<SmallVector<int64_t>> normalAxes(Call &call, const Axes &ax
   return {};
 }
 
-/// One axis reduced.
+/// `value` reduced along one axis.
 static mlir::Value reduceAxis(Call &call, tile::ReduceKind kind, mlir::Value value, int64_t axis) {
   mlir::Type type = tile::ReduceOp::resultType(kind, cast<RankedTensorType>(value.getType()), axis);
   const Type from = elementOf(value);
@@ -255,7 +255,7 @@ static bool isBitwise(tile::ReduceKind kind) {
   return kind == tile::ReduceKind::And || kind == tile::ReduceKind::Or || kind == tile::ReduceKind::Xor;
 }
 
-/// All axes reduced, the last one first. Sums and products are rounded to a narrow type once.
+/// `value` reduced along all `axes`, the last one first. Sums and products are rounded to a narrow type once.
 static mlir::Value reduceAxes(Call &call, tile::ReduceKind kind, mlir::Value value, ArrayRef<int64_t> axes) {
   using tile::ReduceKind;
   const Type from = elementOf(value);

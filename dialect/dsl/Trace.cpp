@@ -1,7 +1,9 @@
-// Traces a kernel to a module. Bodies of loops and branches must not change host variables. To check it, the kernel is
-// traced again: once with each body run twice, which changes the module if a body reads what it changed (`i++` on an
-// int); and once for each depth of nesting without the bodies at that depth, which changes the module if code after a
-// body reads what the body changed (`flag = true`). Either is an error.
+// Traces a kernel to a module. Bodies of loops and branches must not change host variables. To check this, the kernel
+// is traced again in two ways; it is an error if the module changes.
+//
+//   - Each body runs twice. The module changes if a body reads a variable that it changed (`i++` on an int).
+//   - Bodies at one depth of nesting do not run, for each depth. The module changes if code after a body reads a
+//     variable that the body changed (`flag = true`).
 
 #include "dialect/dsl/Tracer.h"
 
@@ -121,7 +123,7 @@ static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Sp
   return true;
 }
 
-/// The arguments that a kernel writes. First removes pairs from `tile.disjoint` of which neither is written.
+/// The arguments that a kernel writes. Also removes from `tile.disjoint` the pairs without a written argument.
 static std::set<int> keepPairsOfWritten(func::FuncOp function) {
   std::set<int> written;
   function.walk([&](tile::AccessOp access) {

@@ -64,7 +64,7 @@ static bool isUnknown(Operation *op, SetIntRangeFn set) {
   return isUnsigned(op);
 }
 
-/// x / 0 is 0.
+/// The quotients, and 0, because x / 0 is 0.
 void DivOp::inferResultRanges(ArrayRef<ConstantIntRanges> operands, SetIntRangeFn set) {
   if (isUnknown(*this, set))
     return;
@@ -72,7 +72,7 @@ void DivOp::inferResultRanges(ArrayRef<ConstantIntRanges> operands, SetIntRangeF
   set(getResult(), rangeOf(quotient.unionWith(APInt(quotient.getBitWidth(), 0))));
 }
 
-/// x rem 0 is x.
+/// The remainders, and x itself, because x rem 0 is x.
 void RemOp::inferResultRanges(ArrayRef<ConstantIntRanges> operands, SetIntRangeFn set) {
   if (isUnknown(*this, set))
     return;

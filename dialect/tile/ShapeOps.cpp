@@ -235,7 +235,7 @@ LogicalResult TransposeOp::canonicalize(TransposeOp op, PatternRewriter &rewrite
   return success();
 }
 
-/// The element at i comes from (i − by) modulo the extent.
+/// The element at i is the source's element at (i − by) modulo the extent.
 AffineMap RotateOp::getMoveMap() {
   SmallVector<AffineExpr> position;
   const auto shape = shapeOf(getType());

@@ -50,8 +50,8 @@ static Along alongMove(tile::MoveOp move, int64_t dim, int effort) {
   return {};
 }
 
-/// x < y is constant in groups in which x grows from a multiple of their size and y is constant and such a multiple; so
-/// is its negation.
+/// The size of the groups in which a comparison is constant. x < y is constant in a group if x counts up from a
+/// multiple of the group's size, and y is constant and a multiple of that size. So is its negation.
 static int64_t comparedAlong(arith::CmpIOp compare, const Along &x, const Along &y) {
   using P = arith::CmpIPredicate;
   const P predicate = compare.getPredicate();

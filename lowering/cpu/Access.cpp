@@ -51,7 +51,7 @@ static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t ex
          begin.sle(type.getDimSize(axis) - extent);
 }
 
-/// The numbers of elements that a row of `extent` has at least before a position and from it on; 0 and 0 if unknown.
+/// Lower bounds of the numbers of elements of a row of `extent`: before a position, and from it on. 0 and 0 if unknown.
 static std::pair<int64_t, int64_t> blockAround(const Ix &position, int64_t extent) {
   const Congruence known = congruenceOf(position.at);
   const int64_t block = known.modulus == 0 ? extent : known.modulus;
@@ -62,8 +62,8 @@ static std::pair<int64_t, int64_t> blockAround(const Ix &position, int64_t exten
 
 Value Evaluator::both(Value a, Value b) { return a && b ? make<arith::AndIOp>(a, b) : a ? a : b; }
 
-/// Whether bounds along `axis` are checked once before a nest. Positions of a gather are checked so only if a block of
-/// several elements follows each.
+/// Whether bounds along `axis` are checked once before a nest. For the positions of a gather, this is done only if each
+/// of them is the position of a block of several elements.
 static bool asksAhead(tile::AccessOp access, int64_t axis) {
   return !access.isNamed(axis) || (access.getIndexRank() == 1 && access.getTile().getType().getRank() > 1);
 }
@@ -195,9 +195,9 @@ Value Evaluator::asCount(Value n) {
 
 Value Evaluator::lanesBelow(Value n) { return compareLanes(arith::CmpIPredicate::slt, asCount(n)); }
 
-/// The mask of lanes [low, high) that are inside, with as few operations as the facts allow. The number of inside
-/// elements is computed outside of the loops over the tile; the loop's position is subtracted, and the rest compared
-/// with lane numbers, which continue from vector to vector of an unrolled body.
+/// Adds the mask of the lanes inside the view, with as few operations as the facts allow. The number of elements inside
+/// is computed outside of the loops over the tile. The loop's position is subtracted from it, and the difference is
+/// compared with lane numbers. In an unrolled body these continue from vector to vector.
 void Evaluator::boundLanes(Access &access, Value limit, Value begins, bool canBeNegative, const Ix &position) {
   auto also = [&](Value mask) { access.mask = both(access.mask, mask); };
   auto [base, first] = splitConstant(position.at);

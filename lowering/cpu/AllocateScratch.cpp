@@ -42,8 +42,8 @@ namespace {
 /// The largest scratch memory of a kernel per thread.
 constexpr int64_t scratchLimit = int64_t(64) << 20;
 
-/// Buffers of at least this size are followed by a gap. Otherwise buffers whose sizes are multiples of a page would
-/// begin at the same offset in a page, and their loads and stores would conflict (4K aliasing).
+/// Buffers of at least this size are followed by a gap. Otherwise buffers whose sizes are multiples of a page would all
+/// begin at one offset in a page. Their loads and stores would conflict (4K aliasing).
 constexpr int64_t bigBuffer = 4096, bigBufferGap = 128;
 
 struct Buffer {

@@ -78,10 +78,10 @@ void DotOperands::pack() {
     panels = makePanels(e, packsAhead() ? 2 : 1);
 }
 
-// --- How far K, M and N really go ---------------------------------------------------------------------------------
+// --- Bounds of K, M and N in the views ----------------------------------------------------------------------------
 
-/// The load that a matrix's dimension `axis` comes from, through operations that only move elements, if elements
-/// outside of it are zero.
+/// The load, and its dimension, that becomes dimension `axis` of a matrix through moves and widening casts. None unless
+/// the load's padding is zero.
 std::optional<DotOperands::Edge> DotOperands::edgeOf(Value tile, int64_t axis) {
   axis += static_cast<int64_t>(leading.size());
   while (Operation *op = tile.getDefiningOp()) {
@@ -113,7 +113,7 @@ Value DotOperands::boundIn(Value view, int64_t axis, Value offset, int64_t exten
   auto type = cast<MemRefType>(view.getType());
   APInt begin;
   if (!type.isDynamicDim(axis) && matchPattern(offset, m_ConstantInt(&begin))) {
-    // Smaller values have the same result, and this avoids overflow.
+    // The limit avoids overflow; smaller positions have an equal result.
     const int64_t start = std::max(begin.getSExtValue(), -extent);
     return e.constantIndex(std::clamp<int64_t>(type.getDimSize(axis) - start, 0, extent));
   }
@@ -172,8 +172,8 @@ void DotOperands::place() {
   }
 }
 
-/// A column-major operand would access another page at every k, so it is packed, `panelRows` elements for each step. If
-/// a step is a word, its elements are not adjacent either.
+/// Packs a column-major operand, `panelRows` elements for each step. Unpacked, it would access another page at every k.
+/// If a step is a word, the word's elements would not be adjacent either.
 void DotOperands::packA(Value tile) {
   const int64_t count = llvm::divideCeil(M, lanes), parts = lanes / panelRows;
   e.moveTo(0);
@@ -199,7 +199,7 @@ void DotOperands::storePart(Value column, int64_t panel, int64_t first, Value st
   vector::StoreOp::create(e.builder, e.loc, slice, a, at);
 }
 
-/// Emits `body` twice if a load may be cut by its view: one version for programs in which it is not.
+/// Emits `body`. If a load may extend past its view, emits it in two versions: one for programs whose load is inside.
 void DotOperands::whereInside(std::optional<Edge> edge, int64_t extent, function_ref<void()> body) {
   if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
     return body();
@@ -220,10 +220,10 @@ Value DotOperands::copyOf(Value tile, Operation *before) {
   return copy;
 }
 
-/// The tile in its view as a memref (…, M, K), of which only positions below the bounds may be read. It is a copy if
-/// the tile begins before or past the view, one of its matrices is outside, a word or a block of tiles crosses the
-/// view's end, or the row stride is within a cache line of a multiple of 4 KB, so that rows would compete for one set
-/// of the cache.
+/// The tile in its view as a memref (…, M, K). Only positions below the bounds may be read. It is a copy if the tile
+/// begins outside the view, one of its matrices is outside, or a word or a block of tiles crosses the view's end. It is
+/// also a copy if the row stride is within a cache line of a multiple of 4 KB, because rows would then compete for one
+/// set of the cache.
 Value DotOperands::readView(tile::LoadOp load) {
   auto view = load.getView().getType();
   auto extents = tile::shapeOf(load.getType());
@@ -336,7 +336,7 @@ Value DotOperands::wordsAcross(function_ref<Value(Ix k)> row, Ix step) {
   return asWords(rows[0]);
 }
 
-// --- What the micro-kernel reads ----------------------------------------------------------------------------------
+// --- Operands of the micro-kernel ---------------------------------------------------------------------------------
 
 Value DotOperands::readA(ArrayRef<Value> row, size_t i, Value step) {
   if (group > 1 && !aPanels) {

@@ -10,7 +10,7 @@ namespace kiln::lowering::cpu {
 /// b is prefetched for products of at least this size, K · N · (M + N).
 static constexpr int64_t prefetchFrom = 1 << 22;
 
-/// Two consecutive vectors.
+/// Two vectors as one of twice the length.
 static Value joined(Evaluator &e, Value low, Value high) {
   auto indices = llvm::to_vector(llvm::seq<int64_t>(0, 2 * cast<VectorType>(low.getType()).getNumElements()));
   return e.make<vector::ShuffleOp>(low, high, indices);
@@ -126,7 +126,7 @@ void DotOperands::storePanel(Value value, Value step, Value column) {
   vector::StoreOp::create(e.builder, e.loc, value, panels, at);
 }
 
-/// One row of b's columns for each step.
+/// Packs b's columns from n on, one row of the panel for each step.
 void DotOperands::packRows(Value n, ArrayRef<int64_t> valid) {
   forSteps(edgeOf(dot.getB(), 0), 4, [&](Ix step) { packWords(n, valid, step); });
 }
@@ -168,7 +168,7 @@ void DotOperands::packTransposed(int64_t vectors, function_ref<std::pair<Value, 
 
 Value DotOperands::zeroWord() { return e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(word))); }
 
-/// A vector of elements or words of column n along k, of which `valid` positions are in the tile.
+/// A vector of elements or words of column n along k; the first `valid` positions are in the tile.
 Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
   SmallVector<Value> parts;
   Value zeros = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));

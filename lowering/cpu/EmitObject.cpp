@@ -1,8 +1,8 @@
 // LLVM's part of the compiler: a short list of optimisations, then code generation for one CPU into memory.
 //
-// There are two differences from opt and llc. First, LLVM is told that there is no C library, so that it does not form
-// calls of memset and memcpy or use libm; the object is searched for symbols that are not in Abi.h. Second, triple and
-// data layout are set on the module before the first pass.
+// There are two differences from opt and llc. First, LLVM's library information has no C library, so that LLVM does not
+// form calls of memset and memcpy or use libm. The object is searched for symbols that are not in Abi.h. Second, triple
+// and data layout are set on the module before the first pass.
 
 #include "lowering/cpu/EmitObject.h"
 
@@ -89,13 +89,13 @@ static constexpr llvm::StringLiteral optimisation =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,"
     "instsimplify,simplifycfg)";
 
-/// For the reference backend, whose code need not be fast. It has a loop for each operation, and LLVM's loop rotation
-/// would take time proportional to the following loops for each, 20 s for 3000 of them.
+/// For the reference backend, whose code need not be fast. Its code has a loop for each operation. LLVM's loop rotation
+/// would take time quadratic in the number of loops: 20 s for 3000.
 static constexpr llvm::StringLiteral referenceOptimisation = "function(sroa,early-cse,simplifycfg)";
 
-/// Disabled passes of code generation: a third of its time was spent on addresses, which x86 computes in its addressing
-/// modes, and a tenth on scheduling after register allocation, which the CPU reorders anyway. Kernels are as fast
-/// without.
+/// Disabled passes of code generation. A third of its time was spent on addresses, which x86 computes in its addressing
+/// modes. A tenth was spent on scheduling after register allocation, although the CPU reorders instructions anyway.
+/// Kernels are as fast without these passes.
 static constexpr llvm::StringRef withoutPasses[] = {"canon-freeze", "loop-reduce", "post-RA-sched"};
 
 /// Throws if the object needs a symbol that is not in Abi.h.

@@ -1,5 +1,5 @@
 // Emulates AMX's instructions, so that code for tiles can be tested on CPUs without AMX. A tile becomes a vector of two
-// dimensions; a product of tiles goes through memory, where loops access its elements.
+// dimensions. A product of tiles stores its operands in memory, where loops access their elements.
 //
 //     %c = amx.tile_mulf %a, %b, %sums : !amx.tile<16x32xbf16>, !amx.tile<16x32xbf16>, !amx.tile<16x16xf32>
 //     // becomes, with the rows of %a, %b and %sums in memory,

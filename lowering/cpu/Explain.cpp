@@ -54,7 +54,7 @@ private:
     region.walk([&](Operation *op) { count += isMasked(op); });
     return count;
   }
-  /// Adds a text about a line once, however many loops it is true of.
+  /// Adds a text about a line once, even if it is true of several loops.
   void tell(Location where, const std::string &text) {
     if (told.insert({sourceLine(where), text}).second)
       explanation.add(where, text);
@@ -112,7 +112,7 @@ void LoopExplainer::explain(scf::ForOp loop) {
     return WalkResult::advance();
   });
   if (counts.isEmpty())
-    return; // it goes round another one
+    return; // contains only other loops
   ++loops;
   maskedLoops += counts.masked > 0;
   const auto begin = getConstantIntValue(loop.getLowerBound()), end = getConstantIntValue(loop.getUpperBound()),
@@ -139,7 +139,7 @@ void LoopExplainer::explain(scf::IfOp branch) {
     tell(branch.getLoc(), "two versions: without masks for tiles that lie within the view, with masks for others");
 }
 
-/// Tells of the operations that are in no loop, those of each line and block together.
+/// Explains the operations outside of loops, grouped by line and block.
 void LoopExplainer::explainOutside(ModuleOp module) {
   using Key = std::pair<Block *, std::string>;
   llvm::MapVector<Key, std::pair<Location, Counts>, std::map<Key, unsigned>> places;

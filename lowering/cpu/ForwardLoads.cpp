@@ -1,8 +1,8 @@
 // Marks the loads whose elements may be read from memory at their uses.
 //
 // A loaded tile is a value: no later store changes it. It can stay a view of memory (`cpu.view`) if no operation
-// between the load and its last reader may write that memory or orders all accesses, or if the reader is itself a store
-// of the same elements, element by element, in place:
+// between the load and its last reader writes that memory or orders all accesses. It can also stay one if the reader is
+// a store that overwrites the elements in place, each after it was read:
 //
 //     %0 = tile.load %x[%n]                 // gets cpu.view: each element is read before it is overwritten
 //     tile.store (%0 + 1), %x[%n]

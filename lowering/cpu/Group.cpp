@@ -172,7 +172,7 @@ bool Group::canJoin(const Root &root) const {
   if (root.shape() != first.shape() || root.op->getBlock() != first.op->getBlock() || !hasForm(root))
     return false;
   DenseSet<Value> seen;
-  if (cost + costOf(root, seen) > longestNest + addressed) // a store behind a computation of that length joins it
+  if (cost + costOf(root, seen) > longestNest + addressed) // a nest of that cost may still be joined by its store
     return false;
   const Reads needed = readsOf(root);
   for (Value scalar : needed.scalars)

@@ -11,8 +11,8 @@
 //
 // If tiles may extend past their views, the nest has two versions as well: one without masks for tiles inside, and a
 // short one, a vector per iteration, for the others. Masks cost more than their instructions: AMD's Zen 5 does not
-// prefetch for masked loads. The branch is outside of all loops. Inside of them, strides and addresses would not fit
-// the registers, and rows, which would wait for them from memory, would take half as long again.
+// prefetch for masked loads. The branch between the versions is outside of all loops. Inside, strides and addresses
+// would not fit the registers; a row would load them from memory, and take half as long again.
 //
 // The last, partial vector of a row is peeled. Scratch rows are padded, so only views and reductions need its mask.
 //
@@ -115,7 +115,7 @@ SmallVector<Value> Nest::outer(size_t axis, Index &index, int64_t except, ValueR
   });
 }
 
-// --- Tiles that lie inside their views -------------------------------------------------------------------------------
+// --- Tiles inside their views ----------------------------------------------------------------------------------------
 
 bool Nest::paysTwice() const {
   constexpr int64_t fewVectors = 16;

@@ -1,9 +1,10 @@
 // Matrix products: result = a · b + acc.
 //
 // DotOperands packs the operands. The micro-kernel keeps `rows` × 2 vectors of the result in registers over all of K,
-// and then adds the accumulator once, so that a long sum over tiles of K is a sum of short chains. A block's results
-// are written to the tile's scratch memory. If the only readers are stores, the last iteration writes through them
-// directly to their views; the first iteration does not read scratch memory either, because the accumulator is zero.
+// and then adds the accumulator once. So a long sum over tiles of K is a sum of short chains. A block's results are
+// written to the tile's scratch memory. If stores are the only readers, the last iteration of the loop over K runs the
+// stores, which write directly to their views. The first iteration then does not read scratch memory either, because
+// the accumulator is zero.
 //
 // With AMX, a block's results pass through memory anyway. They are stored, row by row, during the iterations of the
 // next block's loop, in which the next panel of b is packed, too.
@@ -69,7 +70,7 @@ private:
                                     e.builder.getI64IntegerAttr(64));
   }
 
-  // --- How far the result goes --------------------------------------------------------------------------------------
+  // --- Bounds of the result -----------------------------------------------------------------------------------------
 
   /// Rows and columns from these on are not computed, because no store writes them or they keep their values.
   void boundResult() {
@@ -136,8 +137,8 @@ private:
     return {begin, end};
   }
 
-  // Of a triangle `column − row ≤ shift`, the rows inside begin `from` a column, and the columns inside end `after`
-  // rows.
+  // For a triangle `column − row ≤ shift`: the first row inside for a column is `from`, and the end of the columns
+  // inside for some rows is `after`.
   Value shiftOf(const Triangle &triangle) {
     Value limit = e.make<arith::IndexCastOp>(e.builder.getIndexType(), triangle.limit);
     if (triangle.limit.getType().isInteger(64)) { // avoids overflow of sums; no position is as large
@@ -280,7 +281,7 @@ private:
     finish(place, sums);
   }
 
-  // --- The same on AMX's tiles --------------------------------------------------------------------------------------
+  // --- Products with AMX tiles --------------------------------------------------------------------------------------
   //
   // Multiplying a block takes a fraction of the time of loading its operands and storing its results. So, while one
   // block is multiplied, the next panel of b is packed and the previous block is stored.
@@ -369,7 +370,7 @@ private:
     });
   }
 
-  // --- What becomes of a block's sums -------------------------------------------------------------------------------
+  // --- Results of a block -------------------------------------------------------------------------------------------
 
   Index indexOf(Value row, Ix column) { return operands.in(e.along(row), column); }
 

@@ -1,9 +1,9 @@
 // Expands transcendental functions, minima, maxima and bf16 conversions into arithmetic.
 //
-// In: scalars and vectors of one dimension. Functions of f32 and f64 become the polynomials of MathFunctions.h. f32 →
-// bf16 is integer arithmetic that rounds to nearest even, because LLVM without the instruction calls a library for each
-// element. If the CPU has the instruction, vectors use it; it flushes denormals, which are given another exponent
-// meanwhile. bf16 → f32 is a shift.
+// In: scalars and vectors of one dimension. Functions of f32 and f64 become the polynomials of MathFunctions.h. bf16 →
+// f32 is a shift. f32 → bf16 is integer arithmetic that rounds to nearest even; LLVM would call a library for each
+// element. If the CPU has an instruction for it, vectors use it. The instruction flushes denormals, so their exponent
+// is changed before it and restored after it.
 //
 //     %0 = arith.truncf %x : f32 to bf16
 //     // becomes
@@ -11,8 +11,8 @@
 //     %r = (%w + 0x7FFF + (%w >> 16 & 1)) >> 16, or the upper half with the quiet bit where %x is NaN
 //     %0 = arith.trunci %r : i32 to i16
 //
-// bf16 is then represented as i16 in registers, memory and parameters, because LLVM would widen a bf16 that crosses a
-// branch or a mask to f32 and round it again by a call.
+// bf16 is then represented as i16 in registers, memory and parameters. Otherwise LLVM would widen a bf16 that crosses a
+// branch or a mask to f32, and round it again by a call.
 
 #include "lowering/cpu/Passes.h"
 #include "lowering/math/FunctionPatterns.h"

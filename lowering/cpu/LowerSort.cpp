@@ -2,9 +2,9 @@
 // that the code size does not depend on the extent.
 //
 // The extent is padded to a power of two with the greatest keys. Along rows, each vector is sorted first; then sorted
-// blocks are merged in pairs of doubling length. The second block, reversed, is compared with the first, so that the
-// smaller keys come first. Each half is then sorted by comparing keys half its extent apart, a quarter, and so on,
-// within vectors by shuffles. Along another axis, a vector has one position of several columns.
+// blocks are merged in pairs of doubling length. To merge two blocks, the first is compared with the reversed second,
+// so that the smaller keys are in the first half. Each half is then sorted by comparing keys half its extent apart, a
+// quarter, and so on; within vectors, by shuffles. Along another axis, a vector has one position of several columns.
 //
 // For the smallest few elements of long rows (`few`), the best so far are kept, sorted. A block without a key below the
 // last of these is skipped; any other is sorted and merged with them.
@@ -47,7 +47,7 @@ public:
     for (auto [value, array] : llvm::zip_equal(state, arrays))
       vector::StoreOp::create(b, loc, value, array, at(position));
   }
-  /// The key after all others.
+  /// A vector of the key that is ordered after all others.
   State greatest() {
     State state;
     for (Value array : arrays) {
@@ -102,7 +102,7 @@ private:
       state.push_back(make<arith::SelectOp>(condition, mine, other));
     return state;
   }
-  /// The smaller and the greater of each two keys.
+  /// For each lane, the smaller and the greater of two keys.
   std::pair<State, State> inOrder(const State &x, const State &y) {
     if (x.size() == 1)
       return {{make<arith::MinSIOp>(x[0], y[0])}, {make<arith::MaxSIOp>(x[0], y[0])}};
@@ -121,7 +121,7 @@ private:
   State turned(const State &state) {
     return isRow ? shuffled(state, [&](int64_t lane) { return lanes - 1 - lane; }) : state;
   }
-  /// Compares lanes with those whose number differs in the bits of `mask`; `top` is its highest bit.
+  /// Orders each pair of lanes whose numbers differ exactly in the bits of `mask`; `top` is its highest bit.
   State withinLanes(const State &state, int64_t mask, int64_t top) {
     const State other = shuffled(state, [&](int64_t lane) { return lane ^ mask; });
     const auto [small, great] = inOrder(state, other);
@@ -136,7 +136,7 @@ private:
       state = withinLanes(state, distance, distance);
     return state;
   }
-  /// Sorts each vector of a row.
+  /// Applies `change` to each vector of `count` keys of a row. Does nothing along another axis.
   void everyVector(Value base, int64_t count, function_ref<State(State)> change) {
     if (!isRow)
       return;

@@ -81,7 +81,7 @@ private:
   /// The most bins for which tables of all lanes fit half of the L1 cache.
   static constexpr int64_t fewBins = 256;
 
-  /// Counts the elements at given leading positions.
+  /// Counts the elements whose leading positions are in `index`.
   void countFrom(Index &index) {
     const ArrayRef<int64_t> shape = op.getSource().getType().getShape();
     const int64_t extent = shape[index.size()], lanes = machine.lanes(), full = extent / lanes * lanes;

@@ -1,9 +1,9 @@
 // Reads and writes a vector of elements whose positions are given by an index tile.
 //
 // Vector compares check once whether all positions are in the view and in the mask. If so, each element is loaded or
-// stored without a check, which takes half the time of Zen 5's gather instructions. If an index is in memory, it is
-// read again from there, which is cheaper than extracting it from the vector; concurrent writes to it are undefined
-// anyway. Otherwise each lane is checked.
+// stored without a check, which takes half the time of Zen 5's gather instructions. Otherwise each lane is checked. An
+// index in memory is read again from there, which is cheaper than extracting it from the vector. Concurrent writes to
+// it are undefined behaviour anyway.
 
 #include "lowering/cpu/Evaluator.h"
 

@@ -6,13 +6,12 @@
 //     (except cheap halves of a joined pair);
 //   - its reader needs it in memory: the left operand of a product, or a `print`;
 //   - it is a tile transposed block by block (Turned.cpp), or an expensive operand of one;
-//   - its computation is as long as a loop may be (Group.h).
+//   - its computation has the largest cost that a nest may have (Group.h).
 //
-// A reshape keeps the order of elements, and most vectors of its result are vectors of its source, or shuffles of a
-// few. If neither the row length nor the vector length is a multiple of the other, they are not. Then, unless the
-// result is only stored along the source's rows, the source is copied with contiguous rows (`cpu.dense`), so that all
-// vectors of the result are contiguous. Placed tiles with rows narrower than a vector have that layout, too
-// (NarrowRows.cpp).
+// A reshape keeps the order of elements. If the row length is a multiple of the vector length, or the reverse, vectors
+// of its result are vectors of its source, or shuffles of a few. Otherwise the source is copied with contiguous rows
+// (`cpu.dense`), so that all vectors of the result are contiguous. No copy is made if the result is only stored along
+// the source's rows. Placed tiles with rows narrower than a vector have that layout, too (NarrowRows.cpp).
 //
 // Elementwise operations on columns (64, 1) are computed as rows (64), so that vectors have many rows.
 //
@@ -100,7 +99,7 @@ struct Placement {
     return costs[value] = std::min<int64_t>(cost, 1000);
   }
 
-  /// Whether a nest for `tile` alone is as long as it may be. Each operation is counted once, unlike in costOf.
+  /// Whether a nest for `tile` alone has the largest allowed cost. Each operation is counted once, unlike in costOf.
   bool fillsNest(Value tile) const {
     int64_t cost = 0;
     DenseSet<Value> seen;
@@ -237,8 +236,8 @@ struct Placement {
     });
   }
 
-  /// Whether a tile is transposed block by block: its vectors are strided in memory, it is not transposed back, and it
-  /// is read neither by a product, which transposes operands itself, nor by a store fused into one.
+  /// Whether a tile is transposed block by block: its vectors are strided in memory, and it is not transposed back. No
+  /// product reads it, because products transpose their operands themselves, and no store fused into a product.
   bool isTurned(tile::TransposeOp op) const {
     const auto order = op.getPermutation();
     const auto last = static_cast<int64_t>(order.size()) - 1;

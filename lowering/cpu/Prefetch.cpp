@@ -136,7 +136,7 @@ static constexpr int64_t manyRows = 4;
 
 static ArrayRef<int64_t> shapeOf(tile::AccessOp access) { return access.getTile().getType().getShape(); }
 
-/// Whether both shapes have the same extents except for those of 1, and the last is one of those.
+/// Whether both shapes have equal extents, without those of 1, and equal last extents other than 1.
 static bool areAlike(ArrayRef<int64_t> one, ArrayRef<int64_t> other) {
   const auto isWide = [](int64_t extent) { return extent != 1; };
   return one.back() != 1 && one.back() == other.back() &&

@@ -53,7 +53,7 @@ struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
     });
   }
 
-  /// Whether only such units read `tile`.
+  /// Whether only products with the attribute `cpu.unit` read `tile`.
   static bool isReadByUnits(Value tile) {
     return isa<RankedTensorType>(tile.getType()) && walkUses(tile, [](OpOperand &use) {
              if (auto dot = dyn_cast<tile::DotOp>(use.getOwner()))

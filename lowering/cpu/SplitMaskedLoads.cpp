@@ -1,10 +1,11 @@
 // Works around a fault of LLVM 22, which legalises a masked load of two AVX2 registers by halving it. If the mask is
-// known to be false in one half but unknown in the other, LLVM loads the false half without a mask: eight i64 at column
-// −6 of a row that may be outside the view read the four elements before the view. Only the sign bit of a mask's lane
-// matters there, so X86's `combineMaskedLoad` lets `SimplifyDemandedBits` represent false lanes as 1. Then
-// `combineMaskedLoadConstantMask`, which takes every nonzero lane as true, sees the first and last lanes as true and
-// loads the whole half. `llc-22 -mcpu=x86-64-v3` shows it for the first two lines below, and for masks of `select`. So
-// such loads are halved here, and false halves are not loaded:
+// known to be false in one half and unknown in the other, LLVM loads the false half without a mask. For example, eight
+// i64 at column −6 of a row that may be outside the view read the four elements before the view.
+//
+// The cause: only the sign bit of a mask's lane matters there, so X86's `combineMaskedLoad` lets `SimplifyDemandedBits`
+// represent false lanes as 1. Then `combineMaskedLoadConstantMask` interprets every nonzero lane as true. It finds the
+// first and last lanes true, and loads the whole half. `llc-22 -mcpu=x86-64-v3` shows it for the first two lines below,
+// and for masks of `select`. So such loads are halved here, and false halves are not loaded:
 //
 //     %m = and <8 x i1> %row_inside, <i1 0, i1 0, i1 0, i1 0, i1 0, i1 0, i1 1, i1 1>
 //     %v = call <8 x i64> @llvm.masked.load(ptr %p, %m, zeroinitializer)

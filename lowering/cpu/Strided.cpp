@@ -1,9 +1,10 @@
 // Reads and writes a vector of elements that are not adjacent in memory: along a dimension whose stride is not 1, or
 // across rows.
 //
-// It is checked once per vector whether all lanes are in the view. If so, elements at a small constant distance are
-// accessed by whole vectors and shuffles, runs of adjacent elements by shorter vectors, and others one by one without a
-// check, which takes half the time of Zen 5's gather instructions. At a view's edges each lane is checked.
+// One check for each vector finds whether all lanes are in the view. If so, elements at a small constant distance are
+// accessed by whole vectors and shuffles, and runs of adjacent elements by shorter vectors. Other elements are accessed
+// one by one without a check, which takes half the time of Zen 5's gather instructions. At a view's edges each lane is
+// checked.
 
 #include "lowering/cpu/Evaluator.h"
 
@@ -185,9 +186,9 @@ SmallVector<int64_t> Evaluator::partsOf(const Steps &distances, int64_t readable
   return parts;
 }
 
-/// Reads adjacent vectors up to the farthest lane; the last one overlaps with the previous one if the length is not a
-/// multiple. If the block around the lanes is known to be in the view, complete vectors are read, so that even and odd
-/// elements of a row share them.
+/// Reads adjacent vectors up to the farthest lane. The last one overlaps with the previous one if the length is not a
+/// multiple of the vectors'. If the block around the lanes is known to be in the view, complete vectors are read; the
+/// even and the odd elements of a row then share them.
 Value Evaluator::readWide(Value view, Access access, Steps distances) {
   const Type stored = cast<MemRefType>(view.getType()).getElementType();
   const int64_t lanes = machine.lanes(), farthest = *std::max_element(distances.begin(), distances.end());

@@ -8,8 +8,8 @@
 //     %s = select <32 x i1> <0, 1, 0, 1, …>, <32 x i16> %p, zeroinitializer
 //     %f = bitcast <32 x i16> %s to <16 x i32>
 //
-// The mask must be hidden from LLVM, which would otherwise see a shuffle of two vectors and select an instruction that
-// overwrites one of them and takes three micro-operations on Intel's cores. An empty inline assembly hides it.
+// An empty inline assembly hides the mask from LLVM. Otherwise LLVM would recognise a shuffle of two vectors, and
+// select an instruction that overwrites one of them and takes three micro-operations on Intel's cores.
 //
 // AVX2 permutes bytes only within 128 bits. Halves from memory are broadcast to both 128-bit lanes, at no cost, and
 // permuted by vpshufb.

@@ -38,7 +38,8 @@ public:
 private:
   void useAtLeast(int64_t bits) { found = std::max(found, std::min(bits, widest)); }
 
-  /// Gathered rows are read by vectors, except for masked ones; gathered elements are not.
+  /// Loads of gathered rows without a mask use vectors, which do not cross rows. Other accesses with index tiles use
+  /// the fewest lanes.
   void addAccess(tile::AccessOp access) {
     const RankedTensorType type = access.getTile().getType();
     const int64_t named = access.getIndexRank();

@@ -1,8 +1,8 @@
 // The reference backend: a buffer for every tile, a plain loop nest for every operation.
 //
-// Operations are replaced in program order at their positions, so memory operations keep their order, and a loaded tile
-// is a copy that no later store changes. A loop has one buffer for each carried tile. The yielded tiles are written to
-// it at the end of the body, through temporaries if carried tiles are permuted.
+// Operations are replaced in program order at their positions, so memory operations keep their order. A loaded tile is
+// a copy that no later store changes. A loop has one buffer for each carried tile. The yielded tiles are written to
+// these buffers at the end of the body, through temporaries if carried tiles are permuted.
 //
 //     %1 = arith.addf %0, %0 : tensor<8xf32>
 //     // becomes

@@ -11,9 +11,9 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-// Polynomials in z of (atan √z / √z − 1) / z for z up to 1 and for z up to 0.1915, and of (asin √z / √z − 1) / z for z
-// up to 1/4. Their errors, relative to the arc, are 2^-28.5, 2^-29.5 and 2^-31.7 in f32, and 2^-56.3, 2^-58.6 and
-// 2^-58.5 in f64.
+// Three polynomials in z: of (atan √z / √z − 1) / z for z up to 1, of the same function for z up to 0.1915, and of
+// (asin √z / √z − 1) / z for z up to 1/4. Their errors, relative to the arc, are 2^-28.5, 2^-29.5 and 2^-31.7 in f32,
+// and 2^-56.3, 2^-58.6 and 2^-58.5 in f64.
 static const double atanTerms32[] = {-0x1.d5462ap-10, 0x1.65202ep-7,  -0x1.fe509ep-6, 0x1.da8704p-5, -0x1.58203cp-4,
                                      0x1.c092b2p-4,   -0x1.2420f8p-3, 0x1.9991eap-3,  -0x1.55553ep-2};
 static const double atanTerms64[] = {
@@ -45,9 +45,9 @@ Value MathFunctions::bendOfAtan(Value q) {
   return multiply(multiply(q, z), polynomial(z, wide ? ArrayRef<double>(atanTerms64) : ArrayRef<double>(atanTerms32)));
 }
 
-/// atan a + atan ((x − a) / (1 + a · x)). The second argument is a quotient p / q with p = p₁ x + p₀ and q = q₁ x + q₀,
-/// that of the largest limit below |x|, so that |p / q| ≤ 7/16. Its error of 1.5 ulp is at most a quarter of that in
-/// ulp of the result; the polynomial adds 0.1 and the sums 0.7.
+/// atan a + atan ((x − a) / (1 + a · x)). The second argument is a quotient p / q with p = p₁ x + p₀ and q = q₁ x + q₀.
+/// The coefficients are those of the largest limit below |x|, so that |p / q| ≤ 7/16. The quotient's error of 1.5 ulp
+/// is at most a quarter of that in ulp of the result; the polynomial adds 0.1 and the sums 0.7.
 Value MathFunctions::atan(Value x) {
   static const struct {
     double limit, p[2], q[2], high32, low32, high64, low64;

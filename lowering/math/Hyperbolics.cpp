@@ -19,9 +19,9 @@ Value MathFunctions::halfOfExp(Value x) {
   return exp2OfTwo(exponent);
 }
 
-/// h − 1/4h with h = e^|x| / 2. At 1 an error of h is 1.3 times as large in the difference; the quotient rounds by 0.1
-/// ulp and the difference by 0.5. Up to 1, it is the Taylor series x + x³/6 + …, whose next term is relatively less
-/// than 2^-31 (f64: 2^-56).
+/// h − 1/(4h) with h = e^|x| / 2. At 1 an error of h is 1.3 times as large in the difference; the quotient rounds by
+/// 0.1 ulp and the difference by 0.5. Up to 1 the result is the Taylor series x + x³/6 + …. The first omitted term is
+/// relatively less than 2^-31 (f64: 2^-56).
 Value MathFunctions::sinh(Value x) {
   static const double terms[] = {0x1.952c77030ad4ap-49, 0x1.ae7f3e733b81fp-41, 0x1.6124613a86d09p-33,
                                  0x1.ae64567f544e4p-26, 0x1.71de3a556c734p-19, 0x1.a01a01a01a01ap-13,
@@ -34,7 +34,7 @@ Value MathFunctions::sinh(Value x) {
   return withSign(emit.select(above(size, 1), far, near), x);
 }
 
-/// h + 1/4h.
+/// h + 1/(4h), with h = e^|x| / 2.
 Value MathFunctions::cosh(Value x) {
   Value half = halfOfExp(magnitude(x));
   return add(half, divide(number(0.25), half));

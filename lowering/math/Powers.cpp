@@ -32,10 +32,10 @@ static const double logTerms64[] = {0x1.62416edfbbb4cp-3, 0x1.58f225d41e47ap-3, 
                                     0x1.c68ee4fb68ee7p-3, 0x1.0c9a85446e0b2p-2, 0x1.484b13d695a5bp-2,
                                     0x1.a61762a7aefbap-2, 0x1.2776c50ef9bfcp-1};
 
-/// n + s · (2/ln 2 · (1 + z/3) + z² · Q(z)). The rounding error of each sum is computed by the same fma from the
-/// difference of its larger term and the sum, which is exact. In f32 the coefficient of z is one float, half an ulp of
-/// which is 2^-31.6 of the sum. In f64 it is two floats, so that only Q is computed in one, and the relative error of
-/// the logarithm is 2^-63.
+/// n + s · (2/ln 2 · (1 + z/3) + z² · Q(z)). The rounding error of each sum is computed by an fma of the same factors
+/// and the difference of the sum's larger term and the sum, which is exact. In f32 the coefficient of z is one float;
+/// half an ulp of it is 2^-31.6 of the sum. In f64 it is two floats, so that only Q is computed in one float. The
+/// relative error of the logarithm is then 2^-63.
 MathFunctions::Pair MathFunctions::log2InTwo(Value x) {
   const auto [n, t] = reduce(x);
   const auto constant = [&](double narrow, double high) { return number(wide ? high : narrow); };

@@ -32,7 +32,7 @@ static bool areSmall(ArrayRef<ConstantIntRanges> ranges) {
   });
 }
 
-/// Whether several steps, as in an unrolled loop, also stay within the limits.
+/// Whether the sum of several steps, as in an unrolled loop, also stays within the limits.
 static bool isShort(Value step) {
   APInt constant;
   return matchPattern(step, m_ConstantInt(&constant)) && constant.getSignificantBits() <= 32;

@@ -1,11 +1,15 @@
 // Expands total integer operations, casts, random numbers and narrow-float arithmetic into arith.
 //
-// All patterns are elementwise and work on scalars and tiles. Afterwards there is no `tile.cast`, `div`, `rem`, `shl`,
-// `shr` or `random`, no arithmetic on bf16 or f16 except conversions to and from f32, no reduction of bool, bf16 or
-// f16, and no sort except of integers (SortKeys.cpp). A narrow-float operation is rounded once: its f32 result has more
-// than twice the bits, so double rounding makes no difference. Where it would (fma, conversions of f64 and integers),
-// the first step rounds to odd. Operations that the target rounds once natively (`native-narrow`) are unchanged. 8-bit
-// floats are bytes from here on (CarryBits.h), and unsigned numbers are ordered as signed ones.
+// All patterns are elementwise and apply to scalars and tiles. Afterwards
+//
+//   - there is no `tile.cast`, `div`, `rem`, `shl`, `shr` or `random`;
+//   - the only arithmetic on bf16 and f16 is conversion to and from f32; none of bool, bf16 and f16 is reduced;
+//   - only integers are sorted (SortKeys.cpp), and unsigned numbers are ordered as signed ones;
+//   - 8-bit floats are bytes (CarryBits.h).
+//
+// A narrow-float operation rounds once: its f32 result has more than twice the bits, so double rounding makes no
+// difference. Where it would (fma, conversions of f64 and integers), the first step rounds to odd. Operations that the
+// target rounds once natively (`native-narrow`) are unchanged.
 //
 //     %0 = arith.addf %a, %b : tensor<4xbf16>
 //     // becomes

@@ -1,9 +1,9 @@
 // Converts sorts of any elements to sorts of integers of the same order: their *keys*, of 32 or 64 bits.
 //
-// A float's key has its bits; for negative numbers all bits except the sign are inverted. NaN has the greatest key, and
-// a descending order inverts all others. If positions are requested, they are in the key's low bits, so that equal
-// elements keep their order: the bits of an i32 that the element leaves free, or the low half of an i64. There, −0
-// equals +0, and the lowest bit distinguishes them. Keys that fill 64 bits have the positions in a second operand.
+// A float's key has its bits; for negative numbers all bits except the sign are inverted. NaN has the greatest key; a
+// descending order inverts all other keys. If positions are requested, they are in the key's low bits, so that equal
+// elements keep their order. These are the unused bits of an i32, or the low half of an i64. With positions, −0 equals
+// +0, and the lowest bit distinguishes them. If keys fill 64 bits, the positions are a second operand.
 
 #include "lowering/tile/SortKeys.h"
 

@@ -1,22 +1,24 @@
 // Splits a loop so that iterations that need no mask have their own loop.
 //
-//     for n = 0 … end:                          for n = 0 … middle:       // column ≤ m − n for each column of a round
+//     for n = 0 … end:                          for n = 0 … middle:       // column ≤ m − n for every column
 //       mask = column ≤ m − n                     s' = s
 //       s' = mask ? s : −∞          becomes     for n = middle … end:
 //                                                 mask = column ≤ m − n
 //                                                 s' = mask ? s : −∞
 //
-// A mask is a comparison of positions relative to the tile's corner, or sums of them, with a scalar that increases or
-// decreases by one with the induction variable, or with its distance from a loop-invariant tile of limits:
+// A mask compares positions relative to the tile's corner, or sums of them. The other side is a scalar that increases
+// or decreases by one with the induction variable. It may also be the distance of such a scalar from a loop-invariant
+// tile of limits:
 //
-//     mask = column ≥ from − n       // the first column that each row sees: from n = max from on all do
+//     mask = column ≥ from − n       // `from`: each row's first column; the mask is true from n = max from on
 //
-// So it is true everywhere in all iterations before some position, or from some position on. Loads and stores that move
-// with the induction variable are inside their views in iterations before some position, recorded in `tile.inside`.
-// Along other dimensions they are inside in all iterations or in none, which is checked before the loop. The iterations
-// for which all masks and accesses hold are split off: at most three loops in the original order with equal results.
-// Limits that hold from a position on are not checked again after it. The arithmetic of a mask must be known not to
-// wrap; for a scalar truncated to 32 bits, the usual form, that is checked at run time.
+// So a mask is true for all elements in all iterations before some position, or in all from some position on. Loads and
+// stores that move with the induction variable are inside their views in the iterations before some position; the
+// attribute `tile.inside` records it. Along other dimensions they are inside in all iterations or in none, which is
+// checked before the loop. The iterations in which all masks are true and all accesses are inside become a loop of
+// their own. The result is at most three loops, in the original order and with equal results. Limits that hold from a
+// position on are not checked again after it. The arithmetic of a mask must be known not to wrap. For a scalar
+// truncated to 32 bits, the usual form, this is checked at run time.
 
 #include "lowering/Passes.h"
 #include "lowering/analysis/Ranges.h"
@@ -42,11 +44,11 @@ struct Span {
   Value scalar;
 };
 
-/// A mask that is true in iterations with Σ sign · scalar ≥ `least`; or an access whose tile is inside its view along a
-/// dimension if that sum, with the view's extent, is at least this.
+/// A mask that is true in iterations with Σ sign · scalar ≥ `least`; or an access whose tile is inside its view along
+/// dimension `dim` if that sum plus the view's extent is at least `least`.
 struct Mask {
   struct Term {
-    Value scalar; // or a tile of limits, of which the strictest counts
+    Value scalar; // or a tile of limits; the strictest of them counts
     int64_t sign;
   };
   Operation *op; // arith.cmpi, tile.load or tile.store
@@ -133,7 +135,8 @@ static Value uncut(Value scalar) {
 
 static bool isCut(const Mask::Term &term) { return uncut(term.scalar) != term.scalar; }
 
-/// The coefficient of the induction variable in a scalar, and the rest; none if the scalar is not such a sum.
+/// The coefficient of the induction variable in a scalar, a sum of it and loop-invariant scalars; none for other
+/// scalars.
 static std::optional<int64_t> factorOf(scf::ForOp loop, Value scalar) {
   if (scalar == loop.getInductionVar())
     return 1;
@@ -175,7 +178,7 @@ static std::optional<Limits> limitsOf(scf::ForOp loop, Value value) {
   return Limits{difference.getLhs(), span->scalar};
 }
 
-/// A comparison of positions with limits.
+/// The mask of a comparison of positions with a tile of limits, if it is one.
 static std::optional<Mask> maskOfLimits(scf::ForOp loop, Operation *compare, Value low, Value high, bool strict) {
   const auto below = spanOf(low), above = spanOf(high);
   if (const auto limits = limitsOf(loop, high); limits && below && !below->scalar)
@@ -223,9 +226,9 @@ static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
   return mask;
 }
 
-/// Whether a mask has limits that hold from a position on, so that it is not checked after the iterations without
-/// masks. Other such masks are checked again: the last loop then is only for a ragged end, and with fewer instructions
-/// ptxas would hoist more loads than there are registers.
+/// Whether a mask has a tile of limits and is true from some position on. Then it is not checked after the iterations
+/// without masks. Other masks that stay true are checked again: the last loop is then only for a ragged end, and with
+/// fewer instructions ptxas would hoist more loads than there are registers.
 static bool isPassed(const Mask &mask) {
   return mask.factor > 0 && isa<RankedTensorType>(mask.terms.front().scalar.getType());
 }
@@ -299,7 +302,7 @@ Value Split::atFirst(Value scalar) {
   return known.lookup(scalar);
 }
 
-/// The smallest of a tile of limits, or the largest if they are subtracted.
+/// The smallest element of a tile of limits, or the largest if the limits are subtracted.
 Value Split::hardestOf(const Mask::Term &term) {
   const auto kind = term.sign > 0 ? tile::ReduceKind::Min : tile::ReduceKind::Max;
   Value left = term.scalar;
@@ -310,7 +313,7 @@ Value Split::hardestOf(const Mask::Term &term) {
   return left.getType() == this->type ? left : emit.make<arith::ExtSIOp>(this->type, left);
 }
 
-/// A mask's sum without the induction variable.
+/// A mask's sum at position 0 of the induction variable, plus the view's extent for an access.
 Value Split::restOf(const Mask &mask) {
   Value rest = constant(0);
   for (const Mask::Term &term : mask.terms) {
@@ -327,8 +330,8 @@ Value Split::restOf(const Mask &mask) {
   return rest;
 }
 
-/// The position before which, or from which on, the mask is true. If a truncated scalar does not fit 32 bits at one end
-/// of the loop, it is the loop's begin or end, so that no iteration counts as true.
+/// The position before which, or from which on, the mask is true. If a truncated scalar does not fit in 32 bits at one
+/// end of the loop, it is the loop's begin or end; then the mask is checked in all iterations.
 Value Split::boundOf(const Mask &mask) {
   const Value rest = restOf(mask);
   const Value begin = loop.getLowerBound(), end = loop.getUpperBound();
@@ -408,8 +411,8 @@ static void eraseDead(SmallVector<Operation *> &dead) {
   }
 }
 
-/// Replaces masks of the last copied loop by `true`: all, or in the loop `behind` the iterations without masks, those
-/// that stay true.
+/// Replaces masks of the last copied loop by `true`: all masks, or with `behind`, for the loop after the iterations
+/// without masks, those for which isPassed() is true.
 void Split::takeMasks(bool behind) {
   SmallVector<Operation *> dead;
   llvm::MapVector<Operation *, SmallVector<int64_t>> inside;

@@ -1,9 +1,9 @@
-// Tells the runtime of a CPU when a program waits for another one, and ends waits that would never end.
+// Notifies the CPU runtime when a program waits for another one, and ends waits that would never end.
 //
 //     for (Tile n : repeat_while([&] { return atomic_load(flag, {0}) == 0; })) {}
 //     // calls kiln_waits() at the end of each iteration
 //
-// The loops around it call it, too: if the wait is ended, so are they.
+// Enclosing while loops call it, too, so that they end with the wait.
 
 #include "lowering/Abi.h"
 #include "lowering/Passes.h"
@@ -20,7 +20,7 @@ namespace kiln::lowering {
 #define GEN_PASS_DEF_WATCHWAITS
 #include "lowering/Passes.h.inc"
 
-/// Whether `value` follows from operations of `body` on values from outside alone.
+/// Whether `value` is computed in `body` only from values defined outside.
 static bool isIndependent(Value value, Block *body) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getOwner() != body;
@@ -29,7 +29,7 @@ static bool isIndependent(Value value, Block *body) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isIndependent(operand, body); });
 }
 
-/// The operand of the loop's yield that says whether another iteration follows; null if there is none.
+/// The operand of the loop's yield that is the condition of the next iteration; null if there is none.
 static OpOperand *conditionOf(scf::WhileOp loop) {
   const auto carried = dyn_cast<BlockArgument>(loop.getConditionOp().getCondition());
   if (!carried || carried.getOwner() != &loop.getBefore().front())
@@ -37,7 +37,8 @@ static OpOperand *conditionOf(scf::WhileOp loop) {
   return &loop.getYieldOp()->getOpOperand(carried.getArgNumber());
 }
 
-/// Whether the loop only waits: it reads, changes nothing, and ends by what it reads.
+/// Whether the loop only waits: it reads memory by atomic loads, changes nothing, and its condition does not depend on
+/// carried values.
 static bool onlyWaits(scf::WhileOp loop) {
   Block *const body = &loop.getAfter().front();
   const auto reads = [](Operation &op) { return isa<tile::AtomicLoadOp>(op); };

@@ -1,4 +1,5 @@
-// Counts the threads of a launch, those that wait, and those that have read memory since the last of these changes.
+// Counts the threads of a launch, those that wait, and those that have read memory since one of these two numbers
+// changed last.
 
 #include "runtime/cpu/WaitWatch.h"
 
@@ -6,9 +7,10 @@
 
 namespace kiln {
 
-/// How long the threads of a launch that have not come yet are waited for: one of them might run the awaited program.
+/// The time for which a stuck launch still waits for threads that have not joined it: one of them might run the awaited
+/// program.
 static constexpr std::chrono::seconds patience(1);
-/// Iterations between two looks at the clock.
+/// Iterations of a waiting loop between two checks.
 static constexpr uint64_t glance = 1024;
 
 /// The state of the calling thread in its launch.
@@ -39,7 +41,7 @@ void WaitWatch::change(int morePresent, int moreWaiting) {
   ++epoch;
 }
 
-/// Gives up if all threads wait for nothing. `waiter` has read memory since the last change.
+/// Gives up if every thread waits, and has read memory since the last change. `waiter` has done so.
 void WaitWatch::giveUpIfStuck(Waiter &waiter) {
   const std::lock_guard lock(mutex);
   if (epoch != waiter.epoch || gaveUp)
@@ -49,7 +51,7 @@ void WaitWatch::giveUpIfStuck(Waiter &waiter) {
   if (waiting != present || confirmed != present ||
       (present != team && std::chrono::steady_clock::now() - changed <= patience))
     return;
-  threads = present; // the first of them may leave before another says where it waits
+  threads = present; // recorded now, because the first of them may leave before another reports its position
   gaveUp = true;
 }
 

@@ -84,7 +84,7 @@ private:
 } // namespace
 
 const lowering::Backend &CudaDevice::backend() const {
-  // A cubin runs only on GPUs of its own architecture.
+  // A cubin runs only on GPUs of the architecture that it was compiled for.
   const bool cubin = context->gpu.isExact() && lowering::gpu::hasCubinLinker();
   std::call_once(opening,
                  [&] { compiler = lowering::openBackend(context->gpu.code->architecture + (cubin ? ":cubin" : "")); });

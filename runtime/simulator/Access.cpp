@@ -332,9 +332,9 @@ static void writeElements(Warp &warp, const Step &step, const AccessShape &shape
 }
 
 namespace {
-/// Data of strong accesses. Each lane's bytes move atomically, vectors included: host threads that run other blocks see
-/// all of them or none. GPUs do so for naturally aligned data, and look-back scans rely on it (a flag with its value),
-/// although the PTX ISA guarantees it for elements only.
+/// Data of strong accesses. Each lane's bytes move atomically, vectors included: host threads that run other blocks
+/// read all of them or none. GPUs do so for naturally aligned data, although the PTX ISA guarantees it for elements
+/// only. Look-back scans rely on it for a flag with its value.
 class AtOnce {
 public:
   AtOnce(Warp &warp, const LanePointers &memory, int bytes) : warp(warp), memory(memory), bytes(bytes) {

@@ -300,7 +300,7 @@ template <bool CarryIn> static void decodeMad(Decoder &d) {
 
 // --- Products of 24 bits -------------------------------------------------------------------------------------------
 
-/// The product of the lowest 24 bits of each; `High`: its bits 47 to 16, else 31 to 0.
+/// The product of the lowest 24 bits of each: its bits 47 to 16 with `High`, otherwise 31 to 0.
 template <class T, bool High> static T product24(T a, T b) {
   const auto low = [](T x) { return static_cast<Wide<T>>(static_cast<T>(static_cast<Unsigned<T>>(x) << 8) >> 8); };
   const auto product = low(a) * low(b);

@@ -1,8 +1,8 @@
 // Calls by name and by address, and the stack of alloca.
 //
-// A function's part of a lane's local memory begins with its results and parameters, in this order, so that their
-// addresses follow from the function's form alone. Its variables and then its allocas follow. A callee's part begins
-// after the furthest of the lanes' stacks.
+// A function's part of a lane's local memory begins with its results and parameters, in this order. So their addresses
+// depend only on the function's form. Its variables and then its allocas follow. A callee's part begins after the
+// largest end of the lanes' stacks.
 
 #include "runtime/simulator/Calls.h"
 

@@ -8,7 +8,7 @@
 
 namespace kiln::simulator {
 
-/// The number of lanes at which four consecutive lanes can begin: a row holds at most four.
+/// The number of lanes that can be the first of four consecutive lanes.
 static constexpr uint32_t lanesOfRow = 29;
 
 Cells::Cells(uint64_t bytes, bool hasValues, uint32_t readers)

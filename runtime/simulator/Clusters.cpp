@@ -57,7 +57,7 @@ static void decodeGridControl(Decoder &d) { // launches do not overlap here
 
 // --- setmaxnreg ----------------------------------------------------------------------------------------------------
 
-/// Registers of a thread at launch if the text does not say: the register file divided among the threads.
+/// Registers of a thread at launch: the number in the PTX, or the register file divided among the threads.
 static int registersAtLaunch(const Warp &warp) {
   if (warp.program.maxRegisters)
     return warp.program.maxRegisters;

@@ -322,8 +322,8 @@ bool CodeBuilder::takesFromStack() const {
 
 int CodeBuilder::codeOf(int wanted) const { return program.codeOfFunction[static_cast<size_t>(wanted)]; }
 
-/// Whether these modifiers make an opcode one of another instruction, which the simulator does not have: a product of
-/// sparse matrices, or st.bulk.
+/// Whether an opcode with these modifiers is an instruction that the simulator lacks: a product of sparse matrices, or
+/// st.bulk.
 static bool isOfAnother(std::string_view opcode, std::span<const std::string_view> modifiers) {
   return std::ranges::count(modifiers, "sp") || (opcode == "st" && std::ranges::count(modifiers, "bulk"));
 }

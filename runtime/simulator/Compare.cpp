@@ -7,7 +7,7 @@ namespace kiln::simulator {
 
 using ptx::Type;
 
-/// Comparisons by name. The second half holds when an operand is NaN.
+/// Comparisons by name. On floats, equ to geu also hold if an operand is NaN, and nan holds only then.
 enum class Comparison : uint8_t { eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu, num, nan };
 
 static Comparison takeComparison(Decoder &d) {

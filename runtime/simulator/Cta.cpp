@@ -141,7 +141,7 @@ Extents Cta::threadCoordinates(int thread) const {
   return {thread % grid.block[0], thread / grid.block[0] % grid.block[1], thread / grid.block[0] / grid.block[1]};
 }
 
-/// The value of a special register that is the same in all lanes.
+/// The value of a special register that is equal in all lanes.
 static uint64_t uniformSpecial(const Cta &cta, const Warp &warp, ptx::Special special) {
   using S = ptx::Special;
   const auto between = [&](S first) { return static_cast<size_t>(special) - static_cast<size_t>(first); };

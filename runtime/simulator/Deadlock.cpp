@@ -100,7 +100,7 @@ Cta::Outlook Cta::goOn() {
       asks |= path.asked.kind != Wait::Kind::none || path.wait.kind == Wait::Kind::mbarrier;
       spins |= path.stuckAt != 0;
     });
-  // Paths that wait only for their own block cannot be helped by others.
+  // No other block can end the wait of paths that wait only for their own block.
   if (!spins && (letGoAtJoins() || letGoAlone()))
     return Outlook::goesOn;
   // A wait for an mbarrier may time out, and a polling path may wait for another block.

@@ -270,7 +270,7 @@ static void emitExtremumOfThree(Decoder &d, Op operation, Type type, const Float
          pack(operation, modifiers));
 }
 
-/// As above, with narrow and f32 operands.
+/// The handler of an operation with narrow and f32 operands.
 static Handler mixedHandler(const Decoder &decoder, Op operation, Type narrow, const FloatModifiers &modifiers) {
   const bool sums = operation == Op::add || operation == Op::subtract || operation == Op::fma;
   if (!sums || modifiers.flush || (narrow != Type::f16 && narrow != Type::bf16))

@@ -10,7 +10,8 @@ namespace kiln::simulator {
 
 // --- Words ---------------------------------------------------------------------------------------------------------
 
-/// `alike`: the recorded lanes are distributed over the row as the present ones, so that one comparison suffices.
+/// Whether a recorded access by `who` at `time` happened before the present one by `self`. `alike`: both distribute
+/// their lanes over the row in one way, so that comparing the first lanes suffices.
 inline bool Glance::isBefore(Time time, uint32_t who, uint32_t self, bool alike) const {
   if (time <= floor || (alike && who == self && !together))
     return true;
@@ -123,7 +124,7 @@ bool Glance::writeHere(Cells &cells, Cell &cell, uint32_t self, unsigned all) co
   return writeAlone(cell, self, true, true, all);
 }
 
-/// All of a split cell.
+/// Records an access of all parts of a split cell; a write unites them. False if the fast path does not apply.
 bool Glance::splitWord(Cells &cells, Cell &cell, uint32_t self) const {
   if (!mayRepeat())
     return false;
@@ -149,8 +150,8 @@ bool Glance::word(Cells &cells, Cell &cell, uint32_t self) const {
 }
 
 namespace {
-/// The most frequent accesses in few instructions: to data that the same lanes accessed before, or that nobody has
-/// accessed since a barrier of all warps. It is a copy of the known state, outside of any cell.
+/// The most frequent accesses in few instructions: to data that the lane itself accessed last, or that no lane has
+/// accessed since a barrier of all warps. It has copies of the values of a Glance, which no write of a cell can change.
 class Again {
 public:
   /// `usual`: the state and `leaving` of a cell that may be updated.
@@ -241,7 +242,7 @@ static Mask runsOf(const std::array<char *, lanesOfWarp> &at, Mask lanes, uint32
   return runs;
 }
 
-/// Parts of a cell by one lane.
+/// Records an access of one lane to parts of a split cell. Returns whether the fast path applied.
 bool Glance::parts(Cells &cells, const Cell &cell, uint32_t byte, uint32_t bytes, uint32_t self) const {
   if (!(cell.state & Cell::isSplit) || Cells::partBytes(cell) > bytes)
     return false;
@@ -356,9 +357,10 @@ Mask Glance::lanes(const Window &window, const std::array<char *, lanesOfWarp> &
   }
 }
 
-// --- Rows in a row -------------------------------------------------------------------------------------------------
+// --- Consecutive rows ----------------------------------------------------------------------------------------------
 
-/// The difference between consecutive rows of a range: the number of lanes of a row, if it has several.
+/// The differences of writer and reader between consecutive rows of a range: the lanes of a row, or 0 for a single
+/// lane.
 static __m256i stepOf(const Row &row) {
   const auto lanes = [](Spread spread) { return spread == Spread::words ? 4 : spread == Spread::pairs ? 2 : 0; };
   return _mm256_setr_epi32(0, 0, lanes(row.writers), lanes(row.readers), 0, 0, 0, 0);

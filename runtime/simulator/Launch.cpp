@@ -74,7 +74,7 @@ struct Resident {
   int turns = 0;
 };
 
-/// One thread's blocks.
+/// A host thread, and the blocks that it runs.
 class Worker {
 public:
   Worker(const Grid &grid, const Schedule &schedule, Queue &queue, size_t number, Metrics *metrics)

@@ -146,7 +146,7 @@ static void decodeShr(Decoder &d) {
   d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32)});
 }
 
-/// A 64-bit shift of {b, a}, of which the high (left) or low (right) word is the result.
+/// A 64-bit shift of {b, a}. The result is the high word (left) or the low word (right).
 static void decodeShf(Decoder &d) {
   const bool left = d.take("l");
   if (!left && !d.take("r"))
@@ -246,7 +246,7 @@ static bool takeClamp(Decoder &d) {
 /// A mask of the lowest `count` bits.
 static uint32_t lowOnes(uint32_t count) { return count >= 32 ? ~0u : (1u << count) - 1; }
 
-/// bmsk: ones at [a, a + b), as far as the word goes.
+/// bmsk: ones at [a, a + b) within the word.
 static void decodeBmsk(Decoder &d) {
   d.expectTarget(70, 76);
   const bool clamps = takeClamp(d);
@@ -314,7 +314,7 @@ template <class Function> static void decodeCount(Decoder &d, Function f) {
   d.emit(handler, {d.result(0, Type::u32), d.source(1, type)});
 }
 
-/// Position of the highest bit that is not a copy of the sign; all ones when there is none.
+/// The position of the highest bit that is not a copy of the sign; all ones if there is none.
 static void decodeBfind(Decoder &d) {
   const bool amount = d.take("shiftamt");
   const Type type = d.type();

@@ -9,10 +9,11 @@
 //     C (M × 8)    element i: row g + 8 (i >> 1), column 2 t + (i & 1)
 //
 // Sums run over K in order, each step one fused multiply-add. Hardware rounds differently, so results agree exactly
-// only for integers that f32 represents. On sm_89 and from sm_120 on, tensor cores multiply 8-bit floats natively, and
-// their sums keep only 13 bits after the leading one, as measured (Zhang et al., "SageAttention2", 2024; DeepSeek-AI,
-// "DeepSeek-V3 Technical Report", 2024, for wgmma); on sm_90 and sm_100 ptxas converts them to f16. Every operand is
-// read before a result is written.
+// only for integers that f32 represents. Every operand is read before a result is written.
+//
+// On sm_89 and from sm_120 on, tensor cores multiply 8-bit floats natively. Their sums keep only 13 bits after the
+// leading one. This was measured by Zhang et al., "SageAttention2", 2024, and for wgmma by DeepSeek-AI, "DeepSeek-V3
+// Technical Report", 2024. On sm_90 and sm_100 ptxas converts 8-bit floats to f16.
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Fragments.h"
@@ -151,7 +152,7 @@ static void scatterSums(Warp &warp, const uint32_t *slots, const Product &p, con
 
 // --- Products ------------------------------------------------------------------------------------------------------
 
-/// Floats, summed in f32 or f64.
+/// Multiplies matrices of floats; sums are in f32 or f64.
 template <class T, class Word, class ElementOf>
 static void multiplyFloats(Warp &warp, const Step &step, const Product &p, ElementOf elementOf) {
   T a[mostRows][mostK], b[mostK][8], c[mostRows][8];

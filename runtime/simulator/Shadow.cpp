@@ -234,14 +234,14 @@ bool Shadow::isBefore(const Visit &visit, Time time, uint32_t who) const {
          order.isBefore({who >> laneBits, time}, visit.agent, lane == allOfThem ? -1 : static_cast<int>(lane));
 }
 
-/// The first byte for which a store writes neither the present value nor the value of another lane's simultaneous
-/// store; the number of bytes if there is none.
+/// The first byte for which a store writes another value than the present one. If a lower lane stores to the byte in
+/// the same instruction, that lane's value is compared instead. The number of bytes if there is none.
 uint32_t Shadow::firstChange(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const {
   const Accesses &all = *visit.accesses;
   const auto count = static_cast<uint32_t>(std::popcount(bytes));
   if (!all.stored)
     return 0;
-  size_t other = lanesOfWarp; // another lane that writes there simultaneously
+  size_t other = lanesOfWarp; // a lower lane that writes there simultaneously
   if (cell.writer >> laneBits == visit.self >> laneBits)
     for (Mask left = all.lanes & ((Mask{1} << visit.lane) - 1); left; left &= left - 1)
       if (const auto lane = static_cast<size_t>(std::countr_zero(left));
@@ -265,8 +265,8 @@ bool Shadow::allReadBefore(const Visit &visit, const Cell &cell) const {
   return cell.read <= order.floorOf(visit.agent) && isShared(visit.begin) && !(cell.state & Cell::engineRead);
 }
 
-/// Reports an access of another block that is not ordered if it or the present one, both strong, has the scope of its
-/// own block; another kind of race is left to `checkRaces`. Records the present one if it has that scope.
+/// Reports an unordered strong access of another block if it, or the present strong access, has the scope of its own
+/// block. Other kinds of races are reported by `checkRaces`. Records the present access if it has that scope.
 void Shadow::checkScopes(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at) {
   const uint64_t address = reinterpret_cast<uint64_t>(at), word = address & ~uint64_t{3};
   const auto own = static_cast<uint8_t>(bytes << (address & 3));
@@ -404,7 +404,7 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
 
 // --- Asynchronous copies -------------------------------------------------------------------------------------------
 
-/// The row of shared memory with these bytes, if all its words have the same state; otherwise null.
+/// The row of shared memory with exactly these bytes, if one cell describes all its words; otherwise null.
 inline Row *Shadow::rowAt(const char *at, uint32_t bytes) {
   const auto offset = static_cast<uint64_t>(at - sharedMemory);
   if (bytes != 16 || offset >= sharedBytes || offset % 16)
@@ -480,7 +480,7 @@ void Shadow::endRead(int agent, int lane, char *at, uint32_t bytes) {
   });
 }
 
-// The fast path without a finding: most rows have one writer, fenced or not.
+// Rows without a finding take the fast path. The last fenced write is remembered, because most rows have one writer.
 void Shadow::beginReads(Warp &warp, const Step &step, const std::vector<uint32_t> &rows) {
   const uint32_t self = readerOf(static_cast<uint32_t>(warp.index)) & ~allOfThem;
   Glance glance = glanceOf(warp.index, AccessKind::read, shortLine(warp.place(step).line));

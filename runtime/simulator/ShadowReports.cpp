@@ -63,7 +63,7 @@ std::string Shadow::placeText(const Cta &cta, const char *at) const {
 
 // --- Synchronisation words -----------------------------------------------------------------------------------------
 
-/// A clock as known to other blocks.
+/// A clock of this block, in the form that other blocks read.
 Others Shadow::othersFrom(const Clock &clock) const {
   if (clock.empty())
     return nullptr;
@@ -74,7 +74,7 @@ Others Shadow::othersFrom(const Clock &clock) const {
   return join(clock.others, std::make_shared<const std::vector<Epoch>>(std::move(own)));
 }
 
-/// Clocks released by another block; they may include this block's own.
+/// Clocks that another block released, in the form of this block; they may include events of this block.
 Clock Shadow::clockFrom(const Others &others) const {
   Clock clock{.others = others};
   const auto agents = static_cast<uint32_t>(order.warps()) + Causality::engines;
@@ -116,7 +116,7 @@ void Shadow::publish(Warp &warp, const LanePointers &words, Ordering ordering, b
 }
 
 void Shadow::collect(Warp &warp, const LanePointers &words, Ordering ordering, bool inBlock) {
-  Others last; // cached, because many lanes have the same
+  Others last; // cached, because many lanes have equal ones
   forWords(words, [&](const char *word) {
     if (!blockWords.empty())
       if (const auto at = blockWords.find(word); at != blockWords.end())

@@ -15,7 +15,8 @@ namespace kiln::simulator {
 // --- Detection -----------------------------------------------------------------------------------------------------
 
 static constexpr int64_t firstLook = 64;
-/// Iterations for which the state is compared with the saved one; a loop may contain others.
+/// The number of later passes of the branch that compare the state with the saved one. One pass is not enough: the
+/// branch may belong to a loop inside the busy-waiting one.
 static constexpr int mostLooks = 8;
 /// A warp with more local memory is not checked.
 static constexpr size_t mostLocalKept = 1 << 20;
@@ -90,8 +91,8 @@ bool Warp::letGoAlone() {
 
 // --- Reconvergence -------------------------------------------------------------------------------------------------
 
-/// Merges a path that waits at the same instruction into the running one. A join ahead of only one of the two is also
-/// ahead of the other; if each has one, the running path's joins are used.
+/// Merges a path that waits at the running path's instruction into the running path. If the joins of one path include
+/// those of the other, the merged path has all of them. Otherwise it has those of the running path.
 void Warp::take(const Path &other) {
   const auto parentOf = [&](int join) { return joins[static_cast<size_t>(join)].parent; };
   const auto isOnWay = [&](int join, int from) {

@@ -1,8 +1,8 @@
 // Video instructions: arithmetic on selected bytes and halves of words.
 //
-// The scalar ones (vadd … vset) select a byte, a half or the whole of each source, compute exactly, optionally
-// saturate, and then combine the result with a third source or merge it into one. Those on two halves or four bytes
-// (vadd2 … vset4) select each element from the eight bytes of both sources.
+// The scalar ones (vadd … vset) select a byte, a half or the whole of each source, and compute exactly. The result may
+// be saturated, and is then combined with a third source or merged into it. Those on two halves or four bytes (vadd2 …
+// vset4) select each element from the eight bytes of both sources.
 
 #include "runtime/simulator/Decoder.h"
 #include "runtime/simulator/Warp.h"

@@ -309,7 +309,7 @@ void Warp::arriveAtJoin(const Step &) {
   release(join);
 }
 
-/// When no lane is missing at a join, the arrived lanes continue as one path.
+/// If no lane is missing at a join, the arrived lanes continue as one path.
 void Warp::release(int index) {
   Join &join = joins[static_cast<size_t>(index)];
   if (join.outstanding)

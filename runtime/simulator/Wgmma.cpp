@@ -105,7 +105,7 @@ template <class T> static Vector<T> multiplyAdd(Vector<T> a, Vector<T> b, Vector
     return c + a * b;
 }
 
-/// Four elements, twice.
+/// A vector of four elements in both halves.
 template <class T> static Vector<T> fourTwice(const T *elements) {
   return reinterpret_cast<Vector<T>>(_mm256_broadcast_ps(reinterpret_cast<const __m128 *>(elements)));
 }
@@ -272,7 +272,7 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
                   readColumns(shared, matrix, product.partOfB(), std::get<ColumnOperand<T>>(common.columns)));
   }
   beginReading(warp, step, MatrixDescriptor(bitsOfB), product.partOfB());
-  // Not thread_local, because a library loaded late gets little thread-local storage.
+  // The operand itself is on the heap, because little thread-local storage is left for a library that is loaded late.
   static thread_local const auto operand = std::make_unique<RowOperand<T>>();
   RowOperand<T> &rows = *operand;
   if (product.aInRegisters) {

@@ -1,6 +1,6 @@
-// wmma: the layout of fragments is opaque, so any may be used. Here a lane holds consecutive elements, by rows (A and
-// C) or columns (B): element e of lane l has the number (count · l + e) modulo the number of elements, so that
-// fragments with room for two copies hold two.
+// wmma. PTX leaves the layout of fragments open, so the simulator chooses one. A lane holds consecutive elements, by
+// rows (A and C) or columns (B): element e of lane l has the number (count · l + e) modulo the matrix's number of
+// elements. So fragments with room for two copies of the matrix hold two.
 
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/CodeBuilder.h"

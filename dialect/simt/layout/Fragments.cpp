@@ -45,7 +45,7 @@ std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned num
   return best;
 }
 
-/// Pads with bits without meaning.
+/// Adds zero bases for warps that hold copies.
 static Vecs padded(Vecs bases, unsigned numWarps) {
   bases.resize(llvm::Log2_32(numWarps), 0);
   return bases;
@@ -145,7 +145,7 @@ TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaS
   if (isA)
     regs.push_back(own[3]);
   regs.append(k.begin() + word + 2, k.end());
-  // Past one instruction, the operand has the other dimensions in registers where the accumulator has.
+  // Beyond one instruction, the operand has a unit of the other dimensions in registers if the accumulator has.
   for (const Vec unit : accRegs)
     if (unit != 0 && !llvm::is_contained(own, unit))
       regs.push_back(unit);

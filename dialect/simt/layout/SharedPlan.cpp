@@ -191,8 +191,8 @@ std::optional<SharedPlan> Planner::plan(const Candidate &candidate) const {
   SharedPlan plan;
   plan.rounds = roundsOf(kept);
 
-  // The placed units outside V; how many of them select banks; P and Q cut or extended to that size, with each other's
-  // units first.
+  // `whole`: the placed units outside V. `size`: the number of them that select banks. P and Q are truncated or
+  // extended to that size, first with each other's units.
   Vecs whole;
   for (const Vec unit : units)
     if (!llvm::is_contained(side, unit) && !llvm::is_contained(plan.rounds, unit))

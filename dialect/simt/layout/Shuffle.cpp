@@ -79,9 +79,9 @@ static Vec laneBit(const TileLayout &layout, Vec unit) {
   return index ? Vec{1} << *index : 0;
 }
 
-/// Chooses, for each lane bit of the destination, the lane bit of the source that it is read through; 0: none. A bit
-/// whose unit is in the source's registers needs a bit of its own, so that no lane has to send two words at once. There
-/// are enough bits that the source has and the destination does not; its own bit is the first choice.
+/// Chooses, for each lane bit of the destination, the lane bit of the source from which it is read; 0: none. If the
+/// bit's unit is in the source's registers, it needs a lane bit that no other bit uses, so that no lane sends two words
+/// at once. Enough lane bits are unused; the one with the bit's own number is preferred.
 static Vecs chooseLanes(const TileLayout &from, const TileLayout &to) {
   Vecs through(laneBits, 0);
   Vec taken = 0;
@@ -119,8 +119,8 @@ std::optional<ShufflePlan> planShuffle(const TileLayout &from, const TileLayout 
     const Vec wanted = to.bases(Hw::lane)[lane], source = fromLane.columns()[lane];
     if (source == 0)
       continue;
-    // If the bit has another unit in the source, that unit is in a register of the destination, if anywhere, so another
-    // word receives it. The required unit is in a register of the source, so another word is sent.
+    // The source may have another unit at this bit. If the destination has that unit, it is in a register, and selects
+    // the received word. The required unit is in a register of the source, and selects the sent word.
     const unsigned index = llvm::Log2_64(source);
     const Vec has = from.bases(Hw::lane)[index];
     if (has != wanted) {
