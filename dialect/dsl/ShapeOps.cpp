@@ -87,11 +87,20 @@ Tile iota(int64_t count, Type type, Loc loc) {
 Tile reshape(At x, TileExtents shape) {
   Call call("reshape", x.loc);
   mlir::Value value = call.value(x);
-  if (!value || !call.checkShape(shape))
+  if (!value)
     return call.poison();
-  if (countOf(shapeOf(value)) != countOf(shape)) {
-    call.expected() << "a shape of " << countOf(shapeOf(value)) << " elements for " << describe(value) << ", but got "
-                    << textOf(shape);
+  const int64_t elements = countOf(shapeOf(value));
+  const Shape wanted = shape;
+  if (auto open = llvm::find(shape, -1); open != shape.end()) {
+    *open = 1;
+    const int64_t others = countOf(shape);
+    *open = others > 0 && elements % others == 0 ? elements / others : 1;
+  }
+  if (!call.checkShape(shape))
+    return call.poison();
+  if (elements != countOf(shape)) {
+    call.expected() << "a shape of " << elements << " elements for " << describe(value) << ", but got "
+                    << textOf(wanted);
     return call.poison();
   }
   return call.result(call.reshape(value, shape));

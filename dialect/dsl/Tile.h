@@ -106,7 +106,8 @@ public:
 
   /// A traced condition has no C++ truth value: select with where(), branch with if_(), or use a host bool.
   template <class T = bool> explicit operator bool() const {
-    static_assert(sizeof(T) == 0, "a traced condition has no C++ truth value: use where(), if_(), or a host bool");
+    static_assert(sizeof(T) == 0, "a traced condition has no C++ truth value: use where(), if_(), range() with "
+                                  "break_if() for loops, or a host bool");
     return false;
   }
   template <class Index> Index operator[](Index index) const {
@@ -309,6 +310,7 @@ Tile stochastic_round(At x, Type type, At bits);
 // --- Shape -----------------------------------------------------------------------------------------------------------
 //     Tile t = transpose(x);           // (N, M) of (M, N)
 
+/// The elements in row-major order in another shape. One extent may be −1: it follows from the others.
 Tile reshape(At x, TileExtents shape);
 /// Dimension i of the result is dimension order[i] of x. Without an order, the last two dimensions are swapped.
 Tile transpose(At x, std::vector<int> order = {});

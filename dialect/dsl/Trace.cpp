@@ -100,8 +100,9 @@ static bool checkTrace(Tracer &tracer, const std::string &config, ModuleOp first
   if (!different)
     return true;
   auto diagnostic = emitError(*different);
-  diagnostic << "a C++ variable changes in the body of a traced loop or branch: this line differs when the body is "
-             << how << "; use a Tile for a value that changes while the kernel runs";
+  diagnostic
+      << "a C++ variable changes in the body of a traced loop or branch: this line differs when the body is " << how
+      << "; use a Tile for a value that changes while the kernel runs, with an initial value before the loop or branch";
   if (body)
     diagnostic.attachNote(body->getLoc()) << "in the body of this loop or branch";
   return false;

@@ -187,13 +187,30 @@ static bool resolveAll(Warp &warp, Space space, const std::array<uint64_t, lanes
   return true;
 }
 
+/// Whether a store leaves all bytes as they are, in shared memory.
+static bool changesNothing(const Warp &warp, const LanePointers &pointers, Mask lanes, uint32_t bytes,
+                           const StoredBytes &stored) {
+  const char *const begin = warp.cta.shared(), *const end = begin + warp.cta.sharedBytes();
+  for (; lanes; lanes &= lanes - 1) {
+    const int lane = std::countr_zero(lanes);
+    const char *const at = pointers.at[static_cast<size_t>(lane)];
+    if (at < begin || at >= end)
+      return false;
+    for (uint32_t byte = 0; byte < bytes; ++byte)
+      if (static_cast<uint8_t>(at[byte]) != stored.byteOf(stored.context, lane, byte))
+        return false;
+  }
+  return true;
+}
+
 LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
                      int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes,
                      const StoredBytes *stored, bool inBlock) {
   LanePointers pointers;
   const auto note = [&](Mask part) { // records the access for the shadow and the metrics
     // Atomics and operations on mbarriers record changes themselves.
-    if (part && !isRead(kind) && kind != AccessKind::atomic && kind != AccessKind::mbarrier)
+    if (part && !isRead(kind) && kind != AccessKind::atomic && kind != AccessKind::mbarrier &&
+        !(stored && !sizes && changesNothing(warp, pointers, part, static_cast<uint32_t>(bytes), *stored)))
       warp.noteChange();
     if (part && warp.cta.shadow)
       warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored, inBlock});

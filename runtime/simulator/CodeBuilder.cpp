@@ -361,20 +361,19 @@ void CodeBuilder::watchRegisters() {
   }
 }
 
-/// Whether an instruction may change state visible to other warps, other than by loads, stores and atomics.
+/// Whether an instruction may change state that paths in loops see, other than by loads, stores and atomics. Barriers
+/// continue only paths that wait for them.
 static bool mayChange(const ptx::Function &function, const ptx::Instruction &instruction) {
   static const std::set<std::string_view> quiet = {
-      "activemask", "atom", "bra",   "brx",    "call", "elect",     "fence",     "ld",
-      "ldmatrix",   "ldu",  "match", "membar", "mma",  "movmatrix", "nanosleep", "red",
-      "redux",      "ret",  "shfl",  "st",     "vote", "prefetch",  "wmma"};
+      "activemask", "atom",     "bar",  "barrier", "bra",    "brx",      "call",      "elect",     "fence",
+      "ld",         "ldmatrix", "ldu",  "match",   "membar", "mma",      "movmatrix", "nanosleep", "red",
+      "redux",      "ret",      "shfl", "st",      "vote",   "prefetch", "wmma"};
   const auto modifiers = function.modifiersOf(instruction);
   const auto has = [&](std::string_view name) {
     return std::find(modifiers.begin(), modifiers.end(), name) != modifiers.end();
   };
   if (instruction.opcode == "mbarrier")
     return !has("test_wait") && !has("try_wait") && !has("pending_count");
-  if (instruction.opcode == "bar" || instruction.opcode == "barrier")
-    return !has("warp");
   return has("async") || (!quiet.contains(instruction.opcode) && !onLanes().contains(instruction.opcode));
 }
 

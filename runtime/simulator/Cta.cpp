@@ -108,14 +108,23 @@ void Cta::arrive(Warp &warp, const Step &step, const Arrival &arrival) {
     barrier.waiting |= 1u << warp.index;
   const Tally tally = barrier.tally;
   const uint64_t phase = barrier.phase;
-  if (endPhaseIfDue(arrival.barrier))
+  warp.path.spin = {}; // the loop involves other warps
+  if (endPhaseIfDue(arrival.barrier)) {
     warp.path.woken.tally = tally;
-  else if (!arrival.onlyArrives)
+    const Wait ended = {
+        .kind = Wait::Kind::barrier, .index = static_cast<uint32_t>(arrival.barrier), .phase = phase, .tally = tally};
+    if (!arrival.onlyArrives && warp.exec == warp.path.mask && repeatsAt(ended))
+      for (Warp &each : warps)
+        if (!each.finished())
+          each.repeatFrom(ended, turnsMoment);
+  } else if (!arrival.onlyArrives) {
     warp.waitAtBarrier(arrival.barrier, phase);
+  }
 }
 
 void Cta::waitFor(Warp &warp, int index, uint64_t phase) {
   Barrier &barrier = states[static_cast<size_t>(index)];
+  warp.path.spin = {};
   if (barrier.phase == phase) {
     barrier.waiting |= 1u << warp.index;
     warp.waitAtBarrier(index, phase);

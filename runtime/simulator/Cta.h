@@ -150,6 +150,16 @@ private:
     bool reduces = false; // for all arrivals, or for none
     Tally tally;
   };
+  /// Comparisons of the block's state at ends of phases of a barrier, while nothing changes elsewhere.
+  struct Looks {
+    uint64_t moment = 0;
+    uint32_t barrier = 0;
+    int64_t phases = 0;
+    int left = 0; // comparisons with the state that is kept
+    std::vector<char> kept;
+  };
+  /// Called at the end of a phase for which all lanes wait. Whether the block repeats its state.
+  bool repeatsAt(const Wait &wait);
   /// Ends a barrier's phase if all threads have arrived; returns whether it has ended.
   bool endPhaseIfDue(int barrier);
   int threadsLeft() const;
@@ -168,6 +178,7 @@ private:
   int64_t roundProgress = -1; // at the begin of the round
   uint64_t roundMoment = 0;   // at the begin of the round
   int fruitless = 0;          // rounds without progress
+  Looks looks;
 };
 
 } // namespace kiln::simulator

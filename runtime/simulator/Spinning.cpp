@@ -52,6 +52,59 @@ bool Warp::goesRound(int pc) {
   return spin.looks > 0 && pc == spin.pc && spin.looks-- > 0 && spin.number == keptNumber && hasKeptState();
 }
 
+// --- Detection in loops through barriers -----------------------------------------------------------------------------
+//
+// A loop with a barrier in each iteration involves all warps of a block: they repeat if the whole block returns to a
+// state. The state at the end of a phase is compared, in which all lanes are at one barrier.
+
+bool Warp::addStateTo(std::vector<char> &state, const Wait &wait) const {
+  const Path &only = paths.empty() ? path : paths.front();
+  const bool isHere =
+      path.mask == 0 && only.wait.kind == wait.kind && only.wait.index == wait.index && only.wait.phase == wait.phase;
+  if (only.mask != alive || !(paths.empty() || (paths.size() == 1 && isHere)) || localMemory.size() > mostLocalKept)
+    return false;
+  const auto add = [&](const auto *from, size_t bytes) {
+    const auto *const begin = reinterpret_cast<const char *>(from);
+    state.insert(state.end(), begin, begin + bytes);
+  };
+  add(&only.pc, sizeof only.pc);
+  add(&only.code, sizeof only.code);
+  add(&only.frame, sizeof only.frame);
+  add(registers.data(), only.frame + program.codes[static_cast<size_t>(only.code)].frameBytes);
+  add(localMemory.data(), localMemory.size());
+  return true;
+}
+
+void Warp::repeatFrom(const Wait &wait, uint64_t moment) {
+  if (paths.empty()) {
+    path.wait = wait; // which has ended
+    path.stuckAt = moment + 1;
+    endTurn();
+  } else {
+    paths.front().stuckAt = moment + 1;
+  }
+}
+
+bool Cta::repeatsAt(const Wait &wait) {
+  if (looks.moment != turnsMoment || looks.barrier != wait.index)
+    looks = {.moment = turnsMoment, .barrier = wait.index};
+  if (++looks.phases < firstLook)
+    return false;
+  const bool keeps = std::has_single_bit(static_cast<uint64_t>(looks.phases));
+  if (!keeps && looks.left == 0)
+    return false;
+  std::vector<char> state(sharedMemory, sharedMemory + sharedSize);
+  const bool isWhole = std::all_of(warps.begin(), warps.end(),
+                                   [&](const Warp &warp) { return warp.finished() || warp.addStateTo(state, wait); });
+  if (keeps) {
+    looks.left = isWhole ? mostLooks : 0;
+    looks.kept = std::move(state);
+    return false;
+  }
+  --looks.left;
+  return isWhole && state == looks.kept;
+}
+
 // --- Release -------------------------------------------------------------------------------------------------------
 
 /// Lets the lanes that wait for a path at the nearest join proceed without it.

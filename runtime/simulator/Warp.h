@@ -101,6 +101,13 @@ public:
       visit(other);
   }
 
+  // --- Loops through barriers (Spinning.cpp) -----------------------------------------------------------------------
+  /// Appends the position, registers and local memory of the warp to `state`. False unless all its lanes are together
+  /// and either run or wait for this.
+  bool addStateTo(std::vector<char> &state, const Wait &wait) const;
+  /// The lanes, which were together at a barrier, repeat their state since a moment of the launch.
+  void repeatFrom(const Wait &wait, uint64_t moment);
+
   // --- What handlers use -------------------------------------------------------------------------------------------
   /// The lanes that execute the step: lanes of the path with a true guard.
   Mask exec = 0;

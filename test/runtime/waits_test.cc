@@ -61,6 +61,40 @@ TEST_P(Waits, ForLaterProgramsAreAnError) {
   }
 }
 
+/// Takes a lock that nobody releases; program 0 has it.
+void lockForever(View lock, View out) {
+  for (Tile tries : repeat_while([&] { return atomic_compare_exchange(lock, {0}, 0, 1) == 1; })) {
+  }
+  store(out, {program_id(0)}, 1);
+}
+void waitForever(View lock, View out) {
+  for (Tile tries : repeat_while([&] { return atomic_load(lock, {0}) == 0; })) {
+  }
+  store(out, {program_id(0)}, 1);
+}
+struct WarpsConfig {
+  int warps = 1;
+};
+void lockForeverBy(View lock, View out, WarpsConfig) { lockForever(lock, out); }
+void waitForeverBy(View lock, View out, WarpsConfig) { waitForever(lock, out); }
+const Kernel lockForeverKernel = kernel("lock_forever", lockForeverBy, {field("warps", &WarpsConfig::warps)});
+const Kernel waitForeverKernel = kernel("wait_forever", waitForeverBy, {field("warps", &WarpsConfig::warps)});
+
+// The simulator reports them, whether one warp is in the loop or several that share what one reads.
+TEST(Deadlocks, OfProgramsInLoopsAreReported) {
+  const std::shared_ptr<Device> device = Device::open("simulator:sm_80");
+  for (const Kernel *const kernel : {&lockForeverKernel, &waitForeverKernel})
+    for (const char *const config : {"warps=1", "warps=4"}) {
+      const Tensor lock(device, i32, {1}), out(device, i32, {2});
+      expectError(
+          [&] {
+            launch(*device, *kernel, 2, {lock.ref(), out.ref()}, config);
+            device->synchronize();
+          },
+          {"deadlock", "go round a loop until memory changes"});
+    }
+}
+
 // A thread that leaves before another says where it waits still counts.
 TEST(WaitWatch, CountsThreadsThatHaveLeft) {
   WaitWatch watch(2);

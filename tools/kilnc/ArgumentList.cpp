@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 namespace kiln::tools {
 
 /// The value of an unknown extent during tracing, in case the kernel computes with it before the error is reported.
@@ -60,11 +62,12 @@ static void setLayout(ArgFacts &facts, const std::vector<int> &unknown, const lo
   const auto isKnown = [&](int dim) { return std::find(unknown.begin(), unknown.end(), dim) == unknown.end(); };
   facts.extentBy16 = kinds.extentBy16 && isKnown(last) && facts.extents[last] % 16 == 0;
   std::vector<int64_t> strides(facts.extents.size(), 1);
-  bool known = true;
+  int64_t factor = 1; // of the stride, and of 16, whatever the unknown extents are
   for (int i = last; i > 0; --i) {
-    known &= isKnown(i);
     strides[i - 1] = strides[i] * facts.extents[i];
-    facts.stridesBy16 &= known && strides[i - 1] % 16 == 0;
+    if (isKnown(i))
+      factor = std::gcd<int64_t>(16, factor * std::gcd<int64_t>(16, facts.extents[i]));
+    facts.stridesBy16 &= factor == 16;
   }
   facts.fits32 = kinds.fits32 && fits32(facts.extents, strides, bytesOf(facts.type));
 }
