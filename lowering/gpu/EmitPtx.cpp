@@ -1,13 +1,14 @@
 // LLVM's part of the GPU compiler: scalarisation, a short list of optimisations, then PTX.
 //
 // A thread's share of a tile is one vector until here, so that earlier passes handle one operation instead of one for
-// each element. LLVM's scalarizer splits them, and runs again for shuffles that instcombine creates for vectors that
-// fill a register. Vectors of PTX are in inline assembly, which lists its operands. Contraction is disabled: mul.rn and
-// add.rn stay separate.
+// each element. `scalarizeVectors` splits them. LLVM's scalarizer splits the shuffles that instcombine creates for
+// vectors that fill a register. Vectors of PTX are in inline assembly, which lists its operands. Contraction is
+// disabled: mul.rn and add.rn stay separate.
 
 #include "lowering/gpu/EmitPtx.h"
 
 #include "lowering/CodeGeneration.h"
+#include "lowering/gpu/ScalarizeVectors.h"
 #include "lowering/gpu/SinkValues.h"
 
 #include "llvm/Analysis/ValueTracking.h"
@@ -72,13 +73,16 @@ static MachinePool &machinePool() {
 }
 
 static constexpr llvm::StringLiteral optimisation =
-    "function(scalarizer,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
+    "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,scalarizer)";
 
-/// Not run. Straight-line strength reduction compares each instruction with all similar ones, so its time is quadratic
-/// in the length of a block. For sm_90a, `kiln-bench static` counts the same machine code without it for 117 of 128
-/// kernels of training and decoding, and at most 1.4 % more instructions for the others.
-static constexpr llvm::StringRef withoutPasses[] = {"slsr"};
+/// Not run.
+/// - Straight-line strength reduction compares each instruction with all similar ones, so its time is quadratic in the
+///   length of a block. For sm_90a, `kiln-bench static` counts the same machine code without it for 117 of 128 kernels
+///   of training and decoding, and at most 1.4 % more instructions for the others.
+/// - N-ary reassociation changed none of these kernels, and took a twentieth of code generation.
+/// - The analysis of where debuggers find variables: there are none.
+static constexpr llvm::StringRef withoutPasses[] = {"slsr", "nary-reassociate", "livedebugvalues"};
 
 /// The first insertion of the vector to which `insert` adds its element, if that is a bitcast of a vector with one
 /// element set:
@@ -191,6 +195,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
       machinePool().take(key, [&] { return createMachine(target, features); });
   module.setTargetTriple(gpuTriple());
   module.setDataLayout(machine->createDataLayout());
+  scalarizeVectors(module);
   runPasses(module, *machine, optimisation);
   buildVectorsWhole(module);
   packByArithmetic(module);
