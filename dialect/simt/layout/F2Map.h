@@ -35,10 +35,6 @@ public:
 
   /// The direct sum: `low` on the lower inputs gives the lower outputs, `high` on the rest the rest.
   static F2Map sum(const F2Map &low, const F2Map &high);
-  /// The `high` with sum(low, high) = this; nothing when this map is no such sum.
-  std::optional<F2Map> withoutLow(const F2Map &low) const;
-  /// The `low` with sum(low, high) = this; nothing when this map is no such sum.
-  std::optional<F2Map> withoutHigh(const F2Map &high) const;
 
   bool operator==(const F2Map &other) const { return outputs == other.outputs && images == other.images; }
 
