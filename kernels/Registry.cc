@@ -70,14 +70,4 @@ const std::vector<const Kernel *> &kernels() {
   return all;
 }
 
-const Kernel &kernelNamed(const std::string &name) {
-  std::string names;
-  for (const Kernel *kernel : kernels()) {
-    if (kernel->name == name)
-      return *kernel;
-    names += (names.empty() ? "" : ", ") + kernel->name;
-  }
-  throw Error("expected the name of a kernel, but got '" + name + "'; there are: " + names);
-}
-
 } // namespace kiln

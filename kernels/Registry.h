@@ -8,7 +8,5 @@ namespace kiln {
 
 /// All kernels, in alphabetical order of their names.
 const std::vector<const Kernel *> &kernels();
-/// The kernel called `name`. Throws Error with all names if there is none.
-const Kernel &kernelNamed(const std::string &name);
 
 } // namespace kiln

@@ -8,10 +8,6 @@
 
 namespace kiln {
 
-Activation activationNamed(const std::string &text) {
-  return static_cast<Activation>(parseChoice("activation", text, activationNames));
-}
-
 /// 1 / (1 + exp(−x)). If exp2 overflows, the quotient is correctly 0.
 static Tile logistic(Tile x, Accuracy accuracy) { return divide(1.0, 1.0 + exp2(x * -M_LOG2E, accuracy), accuracy); }
 

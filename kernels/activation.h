@@ -15,8 +15,6 @@ namespace kiln {
 enum class Activation { none, gelu, gelu_erf, relu, relu2, silu };
 /// Names of the activations, in the order of the enumeration.
 inline const std::vector<std::string> activationNames = {"none", "gelu", "gelu_erf", "relu", "relu2", "silu"};
-/// The activation called `text`; throws Error for another text.
-Activation activationNamed(const std::string &text);
 
 /// The activation of x, elementwise; x is an f32 tile of any shape.
 Tile activate(Activation activation, Tile x, Accuracy accuracy = Accuracy::full);

@@ -2,14 +2,12 @@
 
 #include "lowering/Backend.h"
 
-#include "lowering/Scheduler.h"
 #include "lowering/cpu/CpuBackend.h"
 #include "lowering/gpu/GpuBackend.h"
 
 namespace kiln::lowering {
 
 std::shared_ptr<const Backend> openBackend(const std::string &name) {
-  chosenScheduler(); // reports a wrong KILN_SCHEDULER before the first compilation
   const std::shared_ptr<const Backend> gpu = gpu::openBackend(name);
   return gpu ? gpu : cpu::openBackend(name);
 }

@@ -12,7 +12,6 @@
 #include "lowering/Crashes.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
-#include "lowering/Scheduler.h"
 #include "runtime/Cache.h"
 #include "runtime/Compilation.h"
 #include "runtime/CompiledSignature.h"
@@ -190,8 +189,8 @@ static std::string textOf(mlir::ModuleOp module, bool withLines) {
 static std::string diskKey(const std::string &module, const Device &device) {
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);
-  return digestOf(fmt::format("{}\nllvm {}.{}.{}\n{}\n{}\n{}", compilerIdentity, major, minor, patch,
-                              lowering::chosenScheduler(), device.backend().key(), module));
+  return digestOf(
+      fmt::format("{}\nllvm {}.{}.{}\n{}\n{}", compilerIdentity, major, minor, patch, device.backend().key(), module));
 }
 
 /// Throws Error unless MLIR verifies the module. A module whose object is in the cache was verified before.

@@ -147,4 +147,13 @@ int report(std::string_view program, const std::exception &error) noexcept {
   return status;
 }
 
+int runProgram(std::string_view program, const std::function<int()> &work) noexcept {
+  openStandardStreams();
+  try {
+    return work();
+  } catch (const std::exception &error) {
+    return report(program, error);
+  }
+}
+
 } // namespace kiln

@@ -2,18 +2,16 @@
 // error. The exit status says whose fault an error is.
 //
 //     int main() {
-//       openStandardStreams();
-//       try {
+//       return runProgram("program", [] {
 //         writeResult(compute());
 //         return 0;
-//       } catch (const std::exception &error) {
-//         return report("program", error);
-//       }
+//       });
 //     }
 
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -45,5 +43,9 @@ int exitStatus(const std::exception &error) noexcept;
 /// Prints `program: error: …`, or only the error if it begins with a place in a file, as compilers do. Returns its
 /// exitStatus().
 int report(std::string_view program, const std::exception &error) noexcept;
+
+/// The whole of a program's main(): openStandardStreams(), then `work`, whose result is the exit status. An exception
+/// is passed to report().
+int runProgram(std::string_view program, const std::function<int()> &work) noexcept;
 
 } // namespace kiln

@@ -9,11 +9,7 @@
 #include "lowering/Abi.h"
 #include "lowering/CodeGeneration.h"
 #include "lowering/FatalErrors.h"
-#include "lowering/cpu/InterleaveChains.h"
-#include "lowering/cpu/SplitMaskedLoads.h"
-#include "lowering/cpu/StoreSingleLanes.h"
-#include "lowering/cpu/UnmaskRuns.h"
-#include "lowering/cpu/WidenHalves.h"
+#include "lowering/cpu/LlvmRewrites.h"
 
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"

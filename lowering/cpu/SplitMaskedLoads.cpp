@@ -15,7 +15,7 @@
 //
 // LLVM is correct for constant masks, for unknown masks, on AVX-512 with its mask registers, and for masked stores.
 
-#include "lowering/cpu/SplitMaskedLoads.h"
+#include "lowering/cpu/LlvmRewrites.h"
 
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallVector.h"

@@ -7,7 +7,7 @@
 //     %x = extractelement <16 x i16> %narrow, i64 0
 //     store i16 %x, ptr %p
 
-#include "lowering/cpu/StoreSingleLanes.h"
+#include "lowering/cpu/LlvmRewrites.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"

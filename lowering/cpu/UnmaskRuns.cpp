@@ -11,7 +11,7 @@
 //
 // Not if that needs many vectors: with hardware masks a masked load is a single instruction.
 
-#include "lowering/cpu/UnmaskRuns.h"
+#include "lowering/cpu/LlvmRewrites.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"

@@ -7,22 +7,20 @@
 
 using namespace kiln;
 
+namespace {
+/// The function of each command.
+struct Run {
+  void operator()(const bytelm::TrainOptions &options) const { bytelm::train(options); }
+  void operator()(const bytelm::SampleOptions &options) const { bytelm::sample(options); }
+  void operator()(const bytelm::InfoOptions &options) const { bytelm::info(options); }
+  void operator()(const PlotOptions &options) const { plot(options); }
+};
+} // namespace
+
 int main(int argc, char **argv) {
-  openStandardStreams();
-  try {
-    const std::optional<bytelm::Command> command = bytelm::parseCommand(argc, argv, versionText("bytelm"));
-    if (!command)
-      return 0;
-    if (const auto *options = std::get_if<bytelm::TrainOptions>(&*command))
-      bytelm::train(*options);
-    if (const auto *options = std::get_if<bytelm::SampleOptions>(&*command))
-      bytelm::sample(*options);
-    if (const auto *options = std::get_if<bytelm::InfoOptions>(&*command))
-      bytelm::info(*options);
-    if (const auto *options = std::get_if<PlotOptions>(&*command))
-      plot(*options);
+  return runProgram("bytelm", [=] {
+    if (const std::optional<bytelm::Command> command = bytelm::parseCommand(argc, argv, versionText("bytelm")))
+      std::visit(Run(), *command);
     return 0;
-  } catch (const std::exception &error) {
-    return report("bytelm", error);
-  }
+  });
 }

@@ -1,6 +1,6 @@
 // The flags of bytelm, for CLI11.
 
-#include "models/bytelm/options.h"
+#include "models/bytelm/commands.h"
 #include "models/train/configured.h"
 #include "models/train/flags.h"
 
@@ -67,27 +67,9 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
 }
 
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
-  CLI::App app("A model of bytes, trained by kernels written in Kiln's tile language", "bytelm");
-  TrainOptions train;
-  SampleOptions sample;
-  InfoOptions info;
-  PlotOptions plot;
-  app.set_version_flag("--version", version, "print the version of Kiln");
-  app.option_defaults()->take_last();
-  const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addInfo(app, info),
-                                            addPlot(app, plot)};
-  if (!parseFlags(app, commands, argc, argv))
-    return {};
-  train.resume = train.resume || train.resumeStep;
-  if (commands[0]->parsed())
-    return train;
-  if (commands[1]->parsed())
-    return sample;
-  if (commands[2]->parsed())
-    return info;
-  if (commands[3]->parsed())
-    return plot;
-  throw Error("expected a command out of train, sample, info, plot; see --help");
+  return parseCommands<TrainOptions, SampleOptions, InfoOptions, PlotOptions>(
+      "bytelm", "A model of bytes, trained by kernels written in Kiln's tile language", version, argc, argv, addTrain,
+      addSample, addInfo, addPlot);
 }
 
 static const NamedByteModel &named(const ModelOptions &o) { return byteModelNamed(o.model.value_or("base")); }

@@ -2,6 +2,7 @@
 
 #include "models/gpt2/eval.h"
 #include "models/data/files.h"
+#include "models/gpt2/commands.h"
 #include "models/gpt2/tokens_of.h"
 #include "models/gpt2/trained_model.h"
 #include "runtime/Streams.h"

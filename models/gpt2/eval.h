@@ -1,10 +1,9 @@
-// `gpt2 eval`: evaluates a trained model on validation text and on HellaSwag.
+// HellaSwag scores of a trained model, for `gpt2 eval`.
 
 #pragma once
 
 #include "models/data/hellaswag.h"
 #include "models/gpt2/evaluator.h"
-#include "models/gpt2/options.h"
 #include "models/tokens/tokenizer.h"
 
 namespace kiln {
@@ -24,8 +23,5 @@ HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
 
 /// A line of JSON for each task with a context: the sum of each ending's losses, and its number of tokens.
 std::string scoresOf(const HellaSwagScore &score);
-
-/// Prints the requested results, and writes the file of scores. Throws Error.
-void evaluate(const EvalOptions &options);
 
 } // namespace kiln

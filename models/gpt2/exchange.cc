@@ -1,6 +1,6 @@
 // Converts llm.c's files to checkpoints, and back.
 
-#include "models/gpt2/exchange.h"
+#include "models/gpt2/commands.h"
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/llmc.h"
 #include "models/gpt2/network.h"

@@ -1,6 +1,6 @@
 // Prints the cost of a model.
 
-#include "models/gpt2/info.h"
+#include "models/gpt2/commands.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/presets.h"
 #include "models/parallel/exchange_plan.h"

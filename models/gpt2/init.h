@@ -2,9 +2,9 @@
 
 #pragma once
 
+#include "models/gpt2/commands.h"
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/network.h"
-#include "models/gpt2/options.h"
 #include "models/gpt2/pretrained.h"
 #include "models/tokens/vocabulary.h"
 #include "models/train/trainer.h"

@@ -1,6 +1,6 @@
 // The flags of gpt2, for CLI11.
 
-#include "models/gpt2/options.h"
+#include "models/gpt2/commands.h"
 #include "models/gpt2/presets.h"
 #include "models/train/configured.h"
 #include "models/train/flags.h"
@@ -136,43 +136,10 @@ static CLI::App *addExport(CLI::App &app, ExportOptions &o) {
 }
 
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
-  CLI::App app("GPT-2, trained by kernels written in Kiln's tile language", "gpt2");
-  TrainOptions train;
-  SampleOptions sample;
-  EvalOptions eval;
-  TestOptions test;
-  InfoOptions info;
-  PlotOptions plot;
-  ProfileOptions profile;
-  ImportOptions in;
-  ExportOptions out;
-  app.set_version_flag("--version", version, "print the version of Kiln");
-  app.option_defaults()->take_last();
-  const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addEval(app, eval),
-                                            addTest(app, test),   addInfo(app, info),     addPlot(app, plot),
-                                            addImport(app, in),   addExport(app, out),    addProfile(app, profile)};
-  if (!parseFlags(app, commands, argc, argv))
-    return {};
-  train.resume = train.resume || train.resumeStep;
-  if (commands[0]->parsed())
-    return train;
-  if (commands[1]->parsed())
-    return sample;
-  if (commands[2]->parsed())
-    return eval;
-  if (commands[3]->parsed())
-    return test;
-  if (commands[4]->parsed())
-    return info;
-  if (commands[5]->parsed())
-    return plot;
-  if (commands[6]->parsed())
-    return in;
-  if (commands[7]->parsed())
-    return out;
-  if (commands[8]->parsed())
-    return profile;
-  throw Error("expected a command out of train, sample, eval, test, info, plot, import, export, profile; see --help");
+  return parseCommands<TrainOptions, SampleOptions, EvalOptions, TestOptions, InfoOptions, PlotOptions, ImportOptions,
+                       ExportOptions, ProfileOptions>(
+      "gpt2", "GPT-2, trained by kernels written in Kiln's tile language", version, argc, argv, addTrain, addSample,
+      addEval, addTest, addInfo, addPlot, addImport, addExport, addProfile);
 }
 
 std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }

@@ -1,6 +1,6 @@
 // Profiles steps of a trainer.
 
-#include "models/gpt2/profile.h"
+#include "models/gpt2/commands.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/presets.h"
 #include "models/gpt2/random_tokens.h"

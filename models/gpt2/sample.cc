@@ -1,7 +1,7 @@
 // `gpt2 sample`.
 
-#include "models/gpt2/sample.h"
 #include "models/generate/sample_command.h"
+#include "models/gpt2/commands.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/trained_model.h"
 #include "models/tokens/tokenizer.h"

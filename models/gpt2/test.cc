@@ -1,8 +1,8 @@
 // Runs one micro-batch on both devices, with random tokens and weights or with llm.c's.
 
-#include "models/gpt2/test.h"
 #include "models/data/batches.h"
 #include "models/generate/predictor.h"
+#include "models/gpt2/commands.h"
 #include "models/gpt2/llmc.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/random_tokens.h"

@@ -1,7 +1,7 @@
 // `gpt2 train`.
 
-#include "models/gpt2/train.h"
 #include "models/data/shards.h"
+#include "models/gpt2/commands.h"
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/greedy.h"
 #include "models/gpt2/init.h"

@@ -45,7 +45,7 @@ struct AboutOptions {
 
 using TokensCommand = std::variant<LearnOptions, EncodeOptions, DecodeOptions, AboutOptions>;
 
-/// Reads the command line; see models/train/flags.h.
+/// Reads the command line; see parseCommands() in models/train/flags.h.
 std::optional<TokensCommand> parseTokensCommand(int argc, const char *const *argv, const std::string &version = "");
 
 /// Each command does as its options say. Throws Error.

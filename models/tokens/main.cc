@@ -17,12 +17,9 @@ struct Run {
 } // namespace
 
 int main(int argc, char **argv) {
-  openStandardStreams();
-  try {
+  return runProgram("tokens", [=] {
     if (const std::optional<TokensCommand> command = parseTokensCommand(argc, argv, versionText("tokens")))
-      std::visit(Run{}, *command);
+      std::visit(Run(), *command);
     return 0;
-  } catch (const std::exception &error) {
-    return report("tokens", error);
-  }
+  });
 }

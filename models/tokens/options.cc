@@ -53,32 +53,24 @@ static CLI::App *addEncode(CLI::App &app, EncodeOptions &o) {
   return encode;
 }
 
-std::optional<TokensCommand> parseTokensCommand(int argc, const char *const *argv, const std::string &version) {
-  CLI::App app("Texts to tokens and back, by byte pairs", "tokens");
-  LearnOptions learn;
-  EncodeOptions encode;
-  DecodeOptions decode;
-  AboutOptions about;
-  app.set_version_flag("--version", version, "print the version of Kiln");
-  app.option_defaults()->take_last();
-  CLI::App *decodes = app.add_subcommand("decode", "decode tokens to text"),
-           *tells = app.add_subcommand("info", "describe a tokenizer, or files of tokens");
-  decodes->add_option("file", decode.file, "file of tokens (.bin); default: numbers on standard input");
-  decodes->add_option("--tokens", decode.tokenizer, "bytes, a tokenizer's folder, its tokenizer.json, or llm.c's .bin")
+static CLI::App *addDecode(CLI::App &app, DecodeOptions &o) {
+  CLI::App *decode = app.add_subcommand("decode", "decode tokens to text");
+  decode->add_option("file", o.file, "file of tokens (.bin); default: numbers on standard input");
+  decode->add_option("--tokens", o.tokenizer, "bytes, a tokenizer's folder, its tokenizer.json, or llm.c's .bin")
       ->required();
-  tells->add_option("path", about.path, "a tokenizer, or files of tokens")->required();
-  CLI::App *const learns = addLearn(app, learn), *const encodes = addEncode(app, encode);
-  if (!parseFlags(app, {learns, encodes, decodes, tells}, argc, argv))
-    return {};
-  if (learns->parsed())
-    return learn;
-  if (encodes->parsed())
-    return encode;
-  if (decodes->parsed())
-    return decode;
-  if (tells->parsed())
-    return about;
-  throw Error("expected a command out of train, encode, decode, info; see --help");
+  return decode;
+}
+
+static CLI::App *addAbout(CLI::App &app, AboutOptions &o) {
+  CLI::App *about = app.add_subcommand("info", "describe a tokenizer, or files of tokens");
+  about->add_option("path", o.path, "a tokenizer, or files of tokens")->required();
+  return about;
+}
+
+std::optional<TokensCommand> parseTokensCommand(int argc, const char *const *argv, const std::string &version) {
+  return parseCommands<LearnOptions, EncodeOptions, DecodeOptions, AboutOptions>(
+      "tokens", "Texts to tokens and back, by byte pairs", version, argc, argv, addLearn, addEncode, addDecode,
+      addAbout);
 }
 
 } // namespace kiln

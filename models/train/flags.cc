@@ -41,7 +41,8 @@ void addRunFlags(CLI::App *app, RunOptions &o) {
       ->capture_default_str();
   app->add_flag("--resume", o.resume, "continue from the newest checkpoint in --out");
   addNumber<int64_t>(app, "--resume-step", o.resumeStep,
-                     "continue from the checkpoint of this step; newer ones are removed");
+                     "continue from the checkpoint of this step; newer ones are removed")
+      ->each([&o](const std::string &) { o.resume = true; });
   app->add_flag("--overwrite", o.overwrite, "start a new run even if --out has checkpoints");
   addBudgetFlag(app, o.memory);
   addLookFlags(app, o);
@@ -188,10 +189,8 @@ static void rejectExtras(const CLI::App &app, const std::vector<std::string> &ex
   throw Error(text);
 }
 
-bool parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc, const char *const *argv) {
+bool parseFlags(CLI::App &app, int argc, const char *const *argv) {
   app.allow_extras();
-  for (CLI::App *command : commands)
-    command->allow_extras();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &asked) {
@@ -200,16 +199,28 @@ bool parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc
     writeResult(text.str());
     return false;
   } catch (const CLI::ParseError &error) {
-    for (const CLI::App *command : commands)
-      if (command->parsed())
-        reject(*command, error);
+    for (const CLI::App *command : app.get_subcommands())
+      reject(*command, error);
     throw Error(error.what());
   }
-  for (const CLI::App *command : commands)
-    if (command->parsed())
-      rejectExtras(*command, command->remaining());
+  for (const CLI::App *command : app.get_subcommands())
+    rejectExtras(*command, command->remaining());
   rejectExtras(app, app.remaining());
   return true;
+}
+
+const CLI::App *parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc, const char *const *argv) {
+  std::vector<std::string> names;
+  for (CLI::App *command : commands) {
+    command->allow_extras();
+    names.push_back(command->get_name());
+  }
+  if (!parseFlags(app, argc, argv))
+    return nullptr;
+  for (const CLI::App *command : commands)
+    if (command->parsed())
+      return command;
+  throw Error(fmt::format("expected a command out of {}; see --help", fmt::join(names, ", ")));
 }
 
 } // namespace kiln

@@ -6,6 +6,8 @@
 #include "models/train/options.h"
 
 #include <CLI/CLI.hpp>
+#include <tuple>
+#include <variant>
 
 namespace kiln {
 
@@ -34,8 +36,36 @@ void addMemoryFlags(CLI::App *app, SettingOptions &options);
 /// The error about a model that is none of `known`, with the new name of a former one, or the nearest name.
 Error unknownModel(const std::string &name, const std::vector<std::string> &known);
 
-/// Reads the command line. Returns whether there is something to do, which is false after --help and --version. Throws
-/// Error for an unknown flag, command or value, with the nearest one, and for a missing flag.
-bool parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc, const char *const *argv);
+/// Reads the command line of a program without commands. Returns whether there is something to do, which is false after
+/// --help and --version. Throws Error for an unknown flag or value, with the nearest one, and for a missing flag.
+bool parseFlags(CLI::App &app, int argc, const char *const *argv);
+/// The same for a program with commands: which of them the line asks for; null if there is nothing to do.
+const CLI::App *parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc, const char *const *argv);
+
+/// Adds a command and its flags, which set `options`.
+template <class Options> using AddCommand = CLI::App *(*)(CLI::App & app, Options &options);
+
+/// Reads the command line of a program: the options of the command that it asks for. Nothing after --help, and after
+/// --version, which prints `version`. Throws Error as parseFlags().
+template <class... Options>
+std::optional<std::variant<Options...>> parseCommands(const std::string &program, const std::string &purpose,
+                                                      const std::string &version, int argc, const char *const *argv,
+                                                      AddCommand<Options>... add) {
+  CLI::App app(purpose, program);
+  app.set_version_flag("--version", version, "print the version of Kiln");
+  app.option_defaults()->take_last();
+  std::tuple<Options...> all;
+  const auto addAll = [&](Options &...options) { return std::vector<CLI::App *>{add(app, options)...}; };
+  const std::vector<CLI::App *> commands = std::apply(addAll, all);
+  const CLI::App *const asked = parseFlags(app, commands, argc, argv);
+  std::optional<std::variant<Options...>> result;
+  auto command = commands.begin();
+  const auto take = [&](auto &options) {
+    if (*command++ == asked)
+      result = std::move(options);
+  };
+  std::apply([&](Options &...options) { (take(options), ...); }, all);
+  return result;
+}
 
 } // namespace kiln

@@ -12,7 +12,6 @@ namespace kiln {
 /// Initialisation: normal with deviation 0.02; as in PyTorch, linear weights and biases uniform within ±1/√in and
 /// tables of deviation 1; or so with attention by Xavier, and tables of deviation 1/√width.
 enum class TranslationStart { normal, pytorch, xavier };
-inline constexpr std::array<const char *, 3> translationStartNames = {"normal", "pytorch", "xavier"};
 
 /// Variants of translation models.
 struct TranslationForm {

@@ -7,24 +7,21 @@
 
 using namespace kiln;
 
+namespace {
+/// The function of each command.
+struct Run {
+  void operator()(const translate::TrainOptions &options) const { translate::train(options); }
+  void operator()(const translate::TranslateOptions &options) const { translate::translate(options); }
+  void operator()(const translate::EvalOptions &options) const { translate::eval(options); }
+  void operator()(const translate::InfoOptions &options) const { translate::info(options); }
+  void operator()(const PlotOptions &options) const { plot(options); }
+};
+} // namespace
+
 int main(int argc, char **argv) {
-  openStandardStreams();
-  try {
-    const std::optional<translate::Command> command = translate::parseCommand(argc, argv, versionText("translate"));
-    if (!command)
-      return 0;
-    if (const auto *options = std::get_if<translate::TrainOptions>(&*command))
-      translate::train(*options);
-    if (const auto *options = std::get_if<translate::TranslateOptions>(&*command))
-      translate::translate(*options);
-    if (const auto *options = std::get_if<translate::EvalOptions>(&*command))
-      translate::eval(*options);
-    if (const auto *options = std::get_if<translate::InfoOptions>(&*command))
-      translate::info(*options);
-    if (const auto *options = std::get_if<PlotOptions>(&*command))
-      plot(*options);
+  return runProgram("translate", [=] {
+    if (const std::optional<translate::Command> command = translate::parseCommand(argc, argv, versionText("translate")))
+      std::visit(Run(), *command);
     return 0;
-  } catch (const std::exception &error) {
-    return report("translate", error);
-  }
+  });
 }

@@ -1,8 +1,8 @@
 // The flags of translate, for CLI11.
 
-#include "models/translate/options.h"
 #include "models/train/configured.h"
 #include "models/train/flags.h"
+#include "models/translate/commands.h"
 
 namespace kiln::translate {
 
@@ -81,30 +81,9 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
 }
 
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
-  CLI::App app("Translation, learnt by kernels written in Kiln's tile language", "translate");
-  TrainOptions train;
-  TranslateOptions translate;
-  EvalOptions eval;
-  InfoOptions info;
-  PlotOptions plot;
-  app.set_version_flag("--version", version, "print the version of Kiln");
-  app.option_defaults()->take_last();
-  const std::vector<CLI::App *> commands = {addTrain(app, train), addTranslate(app, translate), addEval(app, eval),
-                                            addInfo(app, info), addPlot(app, plot)};
-  if (!parseFlags(app, commands, argc, argv))
-    return {};
-  train.resume = train.resume || train.resumeStep;
-  if (commands[0]->parsed())
-    return train;
-  if (commands[1]->parsed())
-    return translate;
-  if (commands[2]->parsed())
-    return eval;
-  if (commands[3]->parsed())
-    return info;
-  if (commands[4]->parsed())
-    return plot;
-  throw Error("expected a command out of train, translate, eval, info, plot; see --help");
+  return parseCommands<TrainOptions, TranslateOptions, EvalOptions, InfoOptions, PlotOptions>(
+      "translate", "Translation, learnt by kernels written in Kiln's tile language", version, argc, argv, addTrain,
+      addTranslate, addEval, addInfo, addPlot);
 }
 
 const NamedTranslation &named(const ModelOptions &o) { return translationNamed(o.model.value_or("small")); }

@@ -182,8 +182,7 @@ static bool print(const std::vector<Verdict> &verdicts) {
   return isKnown;
 }
 
-int main(int count, char **arguments) {
-  openStandardStreams();
+static int run(int count, const char *const *arguments) {
   Options options;
   CLI::App app("Edits the barriers and waits of the kernels of a GPT-2 step and says what the simulator reports.",
                "kiln-barriers");
@@ -202,14 +201,14 @@ int main(int count, char **arguments) {
     return app.exit(error) ? 2 : 0;
   }
   setenv("KILN_CACHE", "", 1);
-  try {
-    options.model.type = dtypeNamed("--dtype", options.dtype);
-    verify(options.model);
-    const auto device = std::make_shared<test::EditingDevice>(SimulatorDevice::open(options.device), /*copies=*/false);
-    train(device, options);
-    attend(device, options);
-    return print(device->verdicts()) ? 0 : 1;
-  } catch (const std::exception &error) {
-    return kiln::report("kiln-barriers", error);
-  }
+  options.model.type = dtypeNamed("--dtype", options.dtype);
+  verify(options.model);
+  const auto device = std::make_shared<test::EditingDevice>(SimulatorDevice::open(options.device), /*copies=*/false);
+  train(device, options);
+  attend(device, options);
+  return print(device->verdicts()) ? 0 : 1;
+}
+
+int main(int count, char **arguments) {
+  return kiln::runProgram("kiln-barriers", [=] { return run(count, arguments); });
 }

@@ -1,6 +1,6 @@
 // Command lines of gpt2 with odd flags and values, up to the point where the run would begin.
 
-#include "models/gpt2/options.h"
+#include "models/gpt2/commands.h"
 #include "test/faults/inputs.h"
 
 #include <iostream>

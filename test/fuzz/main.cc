@@ -219,8 +219,7 @@ static int watch(const Options &options) {
   return progress->failed > 0 ? 1 : interruption ? 128 + interruption : 0;
 }
 
-int main(int count, char **arguments) {
-  openStandardStreams();
+static int run(int count, const char *const *arguments) {
   Options options;
   CLI::App app("Runs random programs on devices and compares them with the oracle.", "kiln-fuzz");
   app.add_option("--programs", options.programs, "how many programs")->capture_default_str();
@@ -254,9 +253,9 @@ int main(int count, char **arguments) {
   if (devices->count() > 0 && inTurn->count() == 0)
     options.inTurn.clear();
   setenv("KILN_CACHE", "", 1); // no program is run twice
-  try {
-    return watch(options);
-  } catch (const std::exception &error) {
-    return kiln::report("kiln-fuzz", error);
-  }
+  return watch(options);
+}
+
+int main(int count, char **arguments) {
+  return kiln::runProgram("kiln-fuzz", [=] { return run(count, arguments); });
 }

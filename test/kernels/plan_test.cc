@@ -485,18 +485,11 @@ TEST(Plan, SplitsOnlyLongSumsOfFewTiles) {
   EXPECT_GT(parts(64, 64, 8192), 1);
 }
 
-// Every kernel is in the registry once, and is found by its name.
-TEST(Registry, FindsEveryKernelByName) {
+// Every kernel is in the registry once.
+TEST(Registry, HasEveryKernelOnce) {
   std::set<std::string> names;
-  for (const Kernel *kernel : kernels()) {
+  for (const Kernel *kernel : kernels())
     EXPECT_TRUE(names.insert(kernel->name).second) << kernel->name;
-    EXPECT_EQ(&kernelNamed(kernel->name), kernel);
-  }
-}
-
-// An unknown name lists those that there are.
-TEST(Registry, UnknownNameListsTheKernels) {
-  expectError([] { kernelNamed("attentoin"); }, {"got 'attentoin'", "attention, attention_backward"});
 }
 
 } // namespace

@@ -140,7 +140,7 @@ static void runBench(const Bench &bench, const Wishes &wishes) {
   report.writeJson();
 }
 
-static void runProgram(int argc, char **argv) {
+static int run(int argc, const char *const *argv) {
   std::string name, footer = "benchmarks:\n";
   Wishes wishes;
   for (const Bench &bench : benches)
@@ -164,21 +164,16 @@ static void runProgram(int argc, char **argv) {
   app.add_option("--read", wishes.read, "static: only count the kernel of this file, which 'nvdisasm -c' wrote");
   app.set_version_flag("--version", versionText("kiln-bench"), "print the version of Kiln");
   app.footer(footer);
-  if (!parseFlags(app, {}, argc, argv))
-    return;
+  if (!parseFlags(app, argc, argv))
+    return 0;
   if (limit->count() && wishes.threads < 1)
     throw Error(fmt::format("expected --threads to be at least 1, but got {}", wishes.threads));
   if (name.empty())
     throw Error("kiln-bench requires a benchmark, such as 'kiln-bench matmul'; see --help");
   runBench(benchNamed(name), wishes);
+  return 0;
 }
 
 int main(int argc, char **argv) {
-  openStandardStreams();
-  try {
-    runProgram(argc, argv);
-    return 0;
-  } catch (const std::exception &error) {
-    return report("kiln-bench", error);
-  }
+  return runProgram("kiln-bench", [=] { return run(argc, argv); });
 }

@@ -124,8 +124,7 @@ static void measure(const std::shared_ptr<Device> &device, const Approximation &
                           errors.odd));
 }
 
-int approximationsMain(int argc, char **argv) {
-  openStandardStreams();
+static int run(int argc, const char *const *argv) {
   std::string device = "cuda:0";
   uint32_t every = 1;
   CLI::App app("largest errors of approximate instructions", "kiln-gpu approximations");
@@ -133,14 +132,16 @@ int approximationsMain(int argc, char **argv) {
   app.add_option("--every", every, "every how many of the 2^32 words is an input")->check(CLI::Range(1u, 1u << 20));
   try {
     app.parse(argc, argv);
-    for (const Approximation &approximation : approximations)
-      measure(Device::open(device), approximation, every);
-    return 0;
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::exception &error) {
-    return report("kiln-gpu", error);
   }
+  for (const Approximation &approximation : approximations)
+    measure(Device::open(device), approximation, every);
+  return 0;
+}
+
+int approximationsMain(int argc, char **argv) {
+  return runProgram("kiln-gpu", [=] { return run(argc, argv); });
 }
 
 } // namespace kiln::gpu

@@ -36,23 +36,12 @@ static int testMain(int argc, char **argv) {
 }
 
 static int conformanceMain(int argc, char **argv) {
-  try {
+  return kiln::runProgram("kiln-gpu", [=] {
     if (argc < 2)
       throw kiln::Error("expected a file for what is found, such as 'kiln-gpu conformance found.json'");
     kiln::gpu::compareLaunches(argv[1]);
-  } catch (const std::exception &error) {
-    return kiln::report("kiln-gpu", error);
-  }
-  return testMain(argc - 1, argv + 1);
-}
-
-static int versionMain() {
-  try {
-    kiln::writeResult(kiln::versionText("kiln-gpu") + "\n");
-    return 0;
-  } catch (const std::exception &error) {
-    return kiln::report("kiln-gpu", error);
-  }
+    return testMain(argc - 1, argv + 1);
+  });
 }
 
 /// A part of the program by its name.
@@ -71,10 +60,10 @@ int main(int argc, char **argv) {
   for (const Part &part : parts)
     if (part.name == asked)
       return part.main(argc - 1, argv + 1);
-  kiln::openStandardStreams();
-  if (asked == "--version")
-    return versionMain();
-  kiln::say(
-      fmt::format("kiln-gpu: error: expected test, conformance, approximations, bench or gpt2, but got '{}'\n", asked));
-  return 2;
+  return kiln::runProgram("kiln-gpu", [asked] {
+    if (asked != "--version")
+      throw kiln::Error(fmt::format("expected test, conformance, approximations, bench or gpt2, but got '{}'", asked));
+    kiln::writeResult(kiln::versionText("kiln-gpu") + "\n");
+    return 0;
+  });
 }

@@ -123,17 +123,14 @@ static int run(int argc, char **argv) {
 } // namespace kiln::tools
 
 int main(int argc, char **argv) {
-  kiln::openStandardStreams();
-  // Before mlir-opt's handler, which would exit with another status after a broken pipe.
-  const llvm::InitLLVM signals(argc, argv, /*InstallPipeSignalExitHandler=*/false);
-  std::signal(SIGXFSZ, SIG_IGN); // it would count as a crash
-  llvm::outs();                  // created before the handler is registered, so that it outlives it
-  ::on_exit([](int status, void *) { kiln::tools::endWithResultOf(llvm::outs(), status); }, nullptr);
-  llvm::install_fatal_error_handler(kiln::tools::endFatally);
-  llvm::install_bad_alloc_error_handler(kiln::tools::endWithoutMemory);
-  try {
+  return kiln::runProgram("kiln-opt", [=]() mutable {
+    // Before mlir-opt's handler, which would exit with another status after a broken pipe.
+    const llvm::InitLLVM signals(argc, argv, /*InstallPipeSignalExitHandler=*/false);
+    std::signal(SIGXFSZ, SIG_IGN); // it would count as a crash
+    llvm::outs();                  // created before the handler is registered, so that it outlives it
+    ::on_exit([](int status, void *) { kiln::tools::endWithResultOf(llvm::outs(), status); }, nullptr);
+    llvm::install_fatal_error_handler(kiln::tools::endFatally);
+    llvm::install_bad_alloc_error_handler(kiln::tools::endWithoutMemory);
     return kiln::tools::run(argc, argv);
-  } catch (const std::exception &error) {
-    return kiln::report("kiln-opt", error);
-  }
+  });
 }

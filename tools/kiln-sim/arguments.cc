@@ -4,8 +4,6 @@
 
 #include "runtime/OutputFile.h"
 #include "tools/files/Files.h"
-#include "tools/kiln-sim/numbers.h"
-#include "tools/kiln-sim/tensor_map.h"
 
 #include <algorithm>
 #include <charconv>

@@ -100,7 +100,7 @@ static int simulate(const Options &options) {
   return isWrong ? 1 : 0;
 }
 
-static int runProgram(int argc, char **argv) {
+static int run(int argc, const char *const *argv) {
   Options options;
   CLI::App app(
       "Runs a kernel of a PTX file without a GPU, and says what it did wrong.\n"
@@ -130,27 +130,20 @@ static int runProgram(int argc, char **argv) {
   app.set_version_flag("--version", versionText("kiln-sim"), "print the version of Kiln");
   try {
     app.parse(argc, argv);
-    options.reports = picture->count() > 0;
-    if (!options.report.empty() && !options.report.ends_with(".svg"))
-      throw Error(fmt::format("expected a name that ends in .svg after --report, but got '{}'", options.report));
-    if (options.file.empty())
-      throw Error("kiln-sim requires a file of PTX text");
-    return simulate(options);
   } catch (const CLI::Success &asked) {
-    try {
-      writeResult(dynamic_cast<const CLI::CallForVersion *>(&asked) ? asked.what() + std::string("\n") : app.help());
-      return 0;
-    } catch (const std::exception &error) {
-      return report("kiln-sim", error);
-    }
+    writeResult(dynamic_cast<const CLI::CallForVersion *>(&asked) ? asked.what() + std::string("\n") : app.help());
+    return 0;
   } catch (const CLI::ParseError &error) {
-    return report("kiln-sim", Error(error.what()));
-  } catch (const std::exception &error) {
-    return report("kiln-sim", error);
+    throw Error(error.what());
   }
+  options.reports = picture->count() > 0;
+  if (!options.report.empty() && !options.report.ends_with(".svg"))
+    throw Error(fmt::format("expected a name that ends in .svg after --report, but got '{}'", options.report));
+  if (options.file.empty())
+    throw Error("kiln-sim requires a file of PTX text");
+  return simulate(options);
 }
 
 int main(int argc, char **argv) {
-  openStandardStreams();
-  return runProgram(argc, argv);
+  return runProgram("kiln-sim", [=] { return run(argc, argv); });
 }

@@ -1,11 +1,9 @@
 // Parses numbers exactly, then converts them to a type.
 
-#include "tools/kiln-sim/numbers.h"
+#include "tools/kiln-sim/arguments.h"
 
-#include "dialect/dsl/Types.h"
+#include "runtime/Tensor.h"
 
-#include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
@@ -68,12 +66,13 @@ static std::optional<Number> parseNumber(std::string_view text) {
   return readAll(text, number.value) ? std::optional(number) : std::nullopt;
 }
 
-/// Rounds to nearest, ties to even, to 8 bits, or fewer for denormals of f32. Numbers too large for f32 stay so.
-static double roundedToBf16(double value) {
-  int exponent = 0;
-  std::frexp(value, &exponent);
-  const int lowest = std::max(exponent, -125) - 8;
-  return std::isfinite(value) ? std::ldexp(std::nearbyint(std::ldexp(value, -lowest)), lowest) : value;
+/// The bits of the float of `type` that is nearest to `value`; none if a finite number becomes infinite.
+static std::optional<uint64_t> floatBits(const NumberType &type, double value) {
+  const Type element = typeNamed(std::string(type.name));
+  uint64_t bits = 0;
+  fromDoubles({value}, element, &bits);
+  const double rounded = toDoubles(&bits, element, 1).front();
+  return std::isfinite(rounded) || !std::isfinite(value) ? std::optional(bits) : std::nullopt;
 }
 
 /// The bits of a number in a type; none if it does not fit.
@@ -94,21 +93,7 @@ static std::optional<uint64_t> bitsAs(const NumberType &type, const Number &numb
   case NumberType::real:
     break;
   }
-  if (number.kind == Number::truth)
-    return std::nullopt;
-  const double value = number.value;
-  const auto fits = [&](double rounded) { return std::isfinite(rounded) || !std::isfinite(value); };
-  if (type.name == "f64")
-    return std::bit_cast<uint64_t>(value);
-  if (type.name == "f32")
-    return fits(static_cast<float>(value)) ? std::optional<uint64_t>(std::bit_cast<uint32_t>(static_cast<float>(value)))
-                                           : std::nullopt;
-  if (type.name == "f16")
-    return fits(static_cast<double>(static_cast<_Float16>(value)))
-               ? std::optional<uint64_t>(std::bit_cast<uint16_t>(static_cast<_Float16>(value)))
-               : std::nullopt;
-  const auto rounded = static_cast<float>(roundedToBf16(value));
-  return fits(double{rounded}) ? std::optional<uint64_t>(std::bit_cast<uint32_t>(rounded) >> 16) : std::nullopt;
+  return number.kind == Number::truth ? std::nullopt : floatBits(type, number.value);
 }
 
 /// The possible types of a parameter, most likely first, for numbers without a type.

@@ -1,6 +1,6 @@
 // Parses the texts of tensor maps.
 
-#include "tools/kiln-sim/tensor_map.h"
+#include "tools/kiln-sim/arguments.h"
 
 #include "dialect/dsl/Types.h"
 

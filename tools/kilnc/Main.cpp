@@ -498,11 +498,8 @@ static void run(int argc, char **argv) {
 } // namespace kiln::tools
 
 int main(int argc, char **argv) {
-  kiln::openStandardStreams();
-  try {
+  return kiln::runProgram("kilnc", [=] {
     kiln::tools::run(argc, argv);
     return 0;
-  } catch (const std::exception &error) {
-    return kiln::report("kilnc", error);
-  }
+  });
 }

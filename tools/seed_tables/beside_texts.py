@@ -8,7 +8,6 @@ import os
 import random
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,12 +32,9 @@ class Peer(children.Child):
 
 def ran(arguments):
     """A run of our program `tokens`: seconds of its processor and of the clock."""
-    command = [children.program("tokens"), *arguments]
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    run = subprocess.run(command, capture_output=True, text=True)
+    children.output(children.program("tokens"), *arguments)
     clock, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if run.returncode:
-        sys.exit(f"tools/beside: '{' '.join(command)}' ended with {run.returncode}: {run.stderr.strip()}")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock
 
 

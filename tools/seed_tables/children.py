@@ -16,6 +16,14 @@ def program(name):
     return path if os.access(path, os.X_OK) else None
 
 
+def output(*command, **more):
+    """What a program prints. This program ends where that one fails."""
+    run = subprocess.run(command, capture_output=True, text=True, **more)
+    if run.returncode:
+        sys.exit(f"tools/{os.path.basename(sys.argv[0])}: '{' '.join(command)}' ended with {run.returncode}: {run.stderr.strip()}")
+    return run.stdout
+
+
 def ended(process):
     """The exit status of a child, and the peak of its memory alone, in bytes."""
     _, status, usage = os.wait4(process.pid, 0)

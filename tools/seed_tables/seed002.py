@@ -7,10 +7,9 @@ import os
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 
-from children import Child, library, program, train
+from children import Child, library, output, program, train
 from tables import curves, table
 
 # The models of presets.cc, in the form that peers need.
@@ -34,13 +33,6 @@ class PairPeer(Child):
         more |= {} if small else {"bessel": True, "norm_epsilon": 1e-6}
         # Earlier compilation is not counted.
         super().__init__(options.python, *library(name, {**model, **more}), TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
-
-
-def output(*command, **more):
-    run = subprocess.run(command, capture_output=True, text=True, **more)
-    if run.returncode:
-        sys.exit(f"tools/seeds: '{' '.join(command)}' ended with {run.returncode}: {run.stderr.strip()}")
-    return run.stdout
 
 
 class Pairs:

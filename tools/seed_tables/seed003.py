@@ -4,10 +4,8 @@ round with the least median time counts. A GPU's rows are those of `--device cud
 
 import json
 import os
-import subprocess
-import sys
 
-from children import program
+from children import output, program
 from tables import markdown, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,26 +18,20 @@ PEERS = ["torch loop", "torch.vmap", "jax.vmap", "jit(jax.vmap)"]
 ROUNDS = 3
 
 
-def output(command, **environment):
-    result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
-    if result.returncode != 0:
-        sys.exit(f"tools/seeds: '{' '.join(command)}' ended with {result.returncode}: {result.stderr.strip()}")
-    return result.stdout.strip()
-
-
 def row(framework, function, options, calls, folder):
     """The numbers of a child, by their names; None where a peer is absent."""
     name, batch, extents, _ = function
     if framework.startswith("kiln "):
         only, rows = f"{name} {batch} x {'x'.join(map(str, extents))}, {framework.split()[1]}", os.path.join(folder, "rows.json")
-        output([program("kiln-bench"), "vmap", "--device", options.device, "--only", only, "--json", rows,
-                *(["--quick"] if options.quick else [])], KILN_CACHE=os.path.join(folder, "no-cache"), KILN_CACHE_BYTES="0")
+        output(program("kiln-bench"), "vmap", "--device", options.device, "--only", only, "--json", rows,
+               *(["--quick"] if options.quick else []),
+               env={**os.environ, "KILN_CACHE": os.path.join(folder, "no-cache"), "KILN_CACHE_BYTES": "0"})
         with open(rows, encoding="utf-8") as made:
             return {each["metric"]: each["value"] for each in json.load(made)}
     task = {"task": "vmap", "how": framework, "device": options.device, "function": name, "batch": batch, "extents": extents,
             "calls": calls}
     script = "peer_torch.py" if framework.startswith("torch") else "peer_jax.py"
-    said = output([options.python, os.path.join(HERE, script), json.dumps(task)])
+    said = output(options.python, os.path.join(HERE, script), json.dumps(task)).strip()
     return None if said == "absent" else json.loads(said)
 
 

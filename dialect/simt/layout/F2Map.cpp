@@ -46,23 +46,4 @@ F2Map F2Map::sum(const F2Map &low, const F2Map &high) {
   return {low.outputs + high.outputs, columns};
 }
 
-std::optional<F2Map> F2Map::withoutLow(const F2Map &low) const {
-  if (low.numInputs() > numInputs() || low.outputs > outputs)
-    return std::nullopt;
-  const F2Map high(outputs - low.outputs, llvm::map_to_vector(llvm::drop_begin(images, low.numInputs()),
-                                                              [&](Vec image) { return image >> low.outputs; }));
-  return sum(low, high) == *this ? std::optional(high) : std::nullopt;
-}
-
-std::optional<F2Map> F2Map::withoutHigh(const F2Map &high) const {
-  if (high.numInputs() > numInputs() || high.outputs > outputs)
-    return std::nullopt;
-  const unsigned lowOutputs = outputs - high.outputs;
-  const llvm::ArrayRef<Vec> columns = llvm::ArrayRef<Vec>(images).drop_back(high.numInputs());
-  if (llvm::any_of(columns, [&](Vec image) { return image >> lowOutputs != 0; }))
-    return std::nullopt;
-  const F2Map low(lowOutputs, columns);
-  return sum(low, high) == *this ? std::optional(low) : std::nullopt;
-}
-
 } // namespace kiln::simt

@@ -36,10 +36,6 @@ public:
   /// The direct sum: `low` maps the lower inputs to the lower outputs, and `high` the other inputs to the other
   /// outputs.
   static F2Map sum(const F2Map &low, const F2Map &high);
-  /// The `high` with sum(low, high) = this; nothing if this map is not such a sum.
-  std::optional<F2Map> withoutLow(const F2Map &low) const;
-  /// The `low` with sum(low, high) = this; nothing if this map is not such a sum.
-  std::optional<F2Map> withoutHigh(const F2Map &high) const;
 
   bool operator==(const F2Map &other) const { return outputs == other.outputs && images == other.images; }
 

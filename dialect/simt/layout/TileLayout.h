@@ -82,7 +82,6 @@ public:
   llvm::ArrayRef<Vec> bases(Hw part) const { return images[static_cast<size_t>(part)]; }
   unsigned regBits() const { return static_cast<unsigned>(bases(Hw::reg).size()); }
   unsigned numWarps() const { return 1u << bases(Hw::warp).size(); }
-  unsigned numBlocks() const { return 1u << bases(Hw::block).size(); }
   /// Values that a thread holds: repeats · 2^(register bits).
   int64_t numStored() const { return tile.repeats() << regBits(); }
 

@@ -1,7 +1,7 @@
 // The command line: what it accepts, and what it says to what it does not.
 
 #include "models/data/json.h"
-#include "models/gpt2/options.h"
+#include "models/gpt2/commands.h"
 #include "models/gpt2/presets.h"
 #include "models/train/setting_table.h"
 #include "test/expect_error.h"

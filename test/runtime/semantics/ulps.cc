@@ -80,8 +80,7 @@ static bool isWithin(const std::shared_ptr<Device> &device, size_t function, int
   return isGood;
 }
 
-int main(int count, char **arguments) {
-  openStandardStreams();
+static int run(int count, const char *const *arguments) {
   std::vector<std::string> names;
   std::string device = "cpu";
   int every = 1;
@@ -97,17 +96,17 @@ int main(int count, char **arguments) {
   } catch (const CLI::ParseError &error) {
     return app.exit(error) ? 2 : 0;
   }
-  try {
-    for (const std::string &name : names)
-      if (std::ranges::find(functions, name, &Function::name) == functions.end())
-        throw Error(fmt::format("expected a function of one operand, but got '{}'", name));
-    const auto opened = Device::open(device);
-    bool isGood = true;
-    for (size_t i = 0; i < functions.size(); ++i)
-      if (names.empty() || std::ranges::find(names, functions[i].name) != names.end())
-        isGood &= isWithin(opened, i, every);
-    return isGood ? 0 : 1;
-  } catch (const std::exception &error) {
-    return kiln::report("kiln-ulps", error);
-  }
+  for (const std::string &name : names)
+    if (std::ranges::find(functions, name, &Function::name) == functions.end())
+      throw Error(fmt::format("expected a function of one operand, but got '{}'", name));
+  const auto opened = Device::open(device);
+  bool isGood = true;
+  for (size_t i = 0; i < functions.size(); ++i)
+    if (names.empty() || std::ranges::find(names, functions[i].name) != names.end())
+      isGood &= isWithin(opened, i, every);
+  return isGood ? 0 : 1;
+}
+
+int main(int count, char **arguments) {
+  return kiln::runProgram("kiln-ulps", [=] { return run(count, arguments); });
 }

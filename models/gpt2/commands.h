@@ -1,4 +1,4 @@
-// The command line of `gpt2`: its commands, with their flags.
+// The commands of `gpt2`, and the options that its command line gives them.
 
 #pragma once
 
@@ -89,11 +89,31 @@ struct ExportOptions {
 };
 
 using Command = std::variant<TrainOptions, SampleOptions, EvalOptions, TestOptions, InfoOptions, PlotOptions,
-                             ProfileOptions, ImportOptions, ExportOptions>;
+                             ImportOptions, ExportOptions, ProfileOptions>;
 
-/// Reads the command line. Throws Error for an unknown flag, command or value, with the nearest one. For --help it
-/// prints the help, for --version the given text, and returns nothing.
+/// Reads the command line; see parseCommands() in models/train/flags.h.
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version = "");
+
+/// Trains as the options say (models/train/loop.h), with a lock on the run's folder. This and the others throw Error.
+void train(const TrainOptions &options);
+/// Prints the prompt and its continuation.
+void sample(const SampleOptions &options);
+/// Prints the requested results on validation text and HellaSwag, and writes the file of scores.
+void evaluate(const EvalOptions &options);
+/// Compares two devices, or a device and llm.c, from the forward pass to the gradient of every tensor. Prints a table
+/// of differences relative to the norm, each with its rounding bound. Returns whether all are within their bounds.
+bool compare(const TestOptions &options);
+/// Prints parameters, the memory plan and the FLOPs of a step, before anything is allocated.
+void info(const InfoOptions &options);
+/// Runs steps of a model with random weights on random tokens, prints their times by kernel and label, and writes a
+/// trace. A first step, which compiles, is excluded.
+void profile(const ProfileOptions &options);
+/// Makes a run's folder with one checkpoint from llm.c's files of a model and its state, for further training and
+/// sampling. Files of another form, and a folder that has checkpoints, are errors.
+void importModel(const ImportOptions &options);
+/// Writes the model of a run, a checkpoint or a Hugging Face folder, and the state of a checkpoint, as llm.c's files. A
+/// model that llm.c does not support is an error.
+void exportModel(const ExportOptions &options);
 
 /// The preset's name, by default nano.
 std::string nameOf(const ModelOptions &options);
