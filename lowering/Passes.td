@@ -484,7 +484,8 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
     A load in a loop is pipelined if its tile is an operand of a product and nothing writes its view. It becomes an asynchronous
     copy to one of `tile.stages` slots (pipeline stages), and a read of the slot that was filled some iterations before. Without the
     attribute there are `stages` slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads one or both
-    operands directly from their slots: it becomes a `simt.multiply` or a `simt.multiply_rows`.
+    operands directly from their slots: it becomes a `simt.multiply` or a `simt.multiply_rows`. Loads after a loop of
+    `simt.multiply` may move before it.
 
     ```mlir
     scf.for %k = … {

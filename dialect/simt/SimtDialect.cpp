@@ -70,6 +70,7 @@ static LogicalResult verifyOrder(Operation *op, Attribute value) {
 ///                    the right one, are copied to shared memory ahead               (gpu-select-instructions)
 /// simt.chained       unit, a product with its terms in the order of another's
 ///                    accumulator, from which its left operand comes                 (gpu-select-instructions)
+/// simt.ahead         unit, a load in front of a loop whose body does not use it     (gpu-pipeline-loads)
 /// simt.why           a string, a load: why its tile is not copied ahead             (gpu-pipeline-loads)
 /// simt.order         acquire, release or acq_rel, a strong access or an atomic      (gpu-distribute)
 /// simt.fenced        unit, an atomic that a fence after it orders                   (gpu-distribute)
@@ -96,6 +97,9 @@ LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == "simt.bitonic")
     return isa<tile::SortOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success()
                                                                         : expected("a unit on a 'tile.sort'");
+  if (name == "simt.ahead")
+    return isa<tile::LoadOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success()
+                                                                        : expected("a unit on a 'tile.load'");
   if (name == "simt.why")
     return isa<tile::LoadOp>(op) && isa<StringAttr>(attribute.getValue()) ? success()
                                                                           : expected("a string on a 'tile.load'");

@@ -4,6 +4,7 @@
 
 #include "lowering/gpu/GlobalTile.h"
 #include "lowering/gpu/ImagePlaces.h"
+#include "lowering/gpu/LoadAhead.h"
 
 #include "dialect/tile/AccessRules.h"
 #include "dialect/tile/TypeRules.h"
@@ -108,7 +109,7 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
   const VectorType words = tile.isCut() ? wordsOf(packet) : packet;
   const Value other = recast(code, code.make<arith::ConstantOp>(DenseElementsAttr::get(packet, Attribute(pad))), words);
   const Value padded = code.make<arith::ConstantOp>(pad);
-  const bool readonly = isReadOnly(code, op);
+  const bool readonly = !op->hasAttr(aheadName) && isReadOnly(code, op); // ptxas moves ld.global.nc down to its use
   const auto load = [&](VectorType type, int64_t stored, int64_t past, Value inside, Value orElse) {
     auto loaded = simt::LoadOp::create(code.builder, code.loc, type, simt::Space::Global, tile.address(stored),
                                        tile.displacement(stored) + past, inside, inside ? orElse : Value(), readonly);

@@ -29,6 +29,7 @@
 // next iteration begins; then the slot of the previous iteration is also in use.
 
 #include "lowering/gpu/Accesses.h"
+#include "lowering/gpu/LoadAhead.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/ScheduleProducts.h"
@@ -126,7 +127,8 @@ private:
 
   mutable scf::ForOp loop;
   int64_t stages;
-  int64_t unit = 0; // unit of slot offsets in bytes: the common size if all slots are equal
+  int64_t unit = 0;     // unit of slot offsets in bytes: the common size if all slots are equal
+  int64_t programs = 1; // on an SM, as many as the kernel asks for or shared memory holds
   SmallVector<Staged> all;
   std::optional<Product> product;
   SmallVector<RowsProduct> rowsProducts;
@@ -320,7 +322,10 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
       staged.load->setAttr("simt.why", StringAttr::get(staged.load.getContext(), why));
   findProduct();
   findRowsProducts();
-  return stages >= 2;
+  if (stages < 2)
+    return false;
+  programs = std::max(programsOf(loop->getParentOfType<func::FuncOp>()), bytes / (stages * each));
+  return true;
 }
 
 const Staged *Pipeline::stagedOf(tile::LoadOp load) const {
@@ -560,6 +565,8 @@ void Pipeline::build() {
     auto wait = simt::WaitMultiplyOp::create(rewriter, multiplied.getLoc(), sums.getType(), 0, sums);
     rewriter.replaceAllUsesExcept(sums, wait.getResult(0), wait);
   }
+  if (product)
+    loadAhead(loop, programs);
 }
 
 namespace {

@@ -41,7 +41,19 @@ protected:
       }
     return c;
   }
+
+  void expectBiasAndResidual(Size s, const MatmulConfig &config);
+  void expectGradientThroughGelu(Size s, const MatmulConfig &config);
 };
+
+/// Products of warpgroups, whose epilogues have their operands loaded ahead.
+class WarpgroupsTest : public MatmulTest {
+protected:
+  /// Tiles that the matrices cut, and fewer iterations than stages.
+  const std::vector<Size> cut = {{200, 320, 128}, {72, 192, 64}};
+  MatmulConfig grouped() const { return {.bm = 128, .bn = 192, .bk = 64, .warps = 8, .stages = 4}; }
+};
+const std::vector<Machine> warpgroupMachines = {{"simulator:sm_90a", bf16}, {"simulator:sm_90a", f16}};
 
 constexpr Layout layouts[] = {Layout::nn, Layout::nt, Layout::tn};
 
@@ -50,6 +62,34 @@ double geluOf(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x
 double geluSlopeOf(double x) {
   const double t = std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
   return (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+}
+
+void MatmulTest::expectBiasAndResidual(Size s, const MatmulConfig &config) {
+  Array a = integers({s.M, s.K}, type(), 1), b = integers({s.K, s.N}, type(), 1), bias = integers({s.N}, type(), 9);
+  Array c = unwritten({s.M, s.N}, type()), residual = integers({s.M, s.N}, type(), 9);
+  run(planMatmulBias(target(), Layout::nn, a, b, bias, c, config));
+  run(planMatmulResidual(target(), Layout::nn, a, b, bias, residual, residual, config));
+  std::vector<double> want, wantResidual;
+  const std::vector<Want> sum = product(Layout::nn, a, b, s);
+  for (size_t i = 0; i < sum.size(); ++i) {
+    want.push_back(sum[i].value + bias[i % s.N]);
+    wantResidual.push_back(want.back() + residual[i]);
+  }
+  expectEqual("bias", c.read(), want);
+  expectEqual("residual", residual.read(), wantResidual);
+}
+
+void MatmulTest::expectGradientThroughGelu(Size s, const MatmulConfig &config) {
+  Array a = uniform({s.M, s.K}, type()), b = uniform({s.N, s.K}, type()), preact = uniform({s.M, s.N}, type(), 4);
+  run(planMatmulGeluBackward(target(), Layout::nt, a, b, preact, preact, config));
+  std::vector<Want> want = product(Layout::nt, a, b, s);
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double slope = geluSlopeOf(preact[i]);
+    // The slope's own error: a few roundings of terms no larger than |x| · 2u' ≈ 10 for |x| ≤ 4.
+    want[i].slack = want[i].slack * std::abs(slope) + std::abs(want[i].value) * 10 * 2 * transcendental;
+    want[i].value *= slope;
+  }
+  expectClose("c", preact, want);
 }
 
 // Small integers: every layout and every edge is exact.
@@ -140,20 +180,8 @@ TEST_P(MatmulTest, AccumulatesIntoC) {
 
 // C = A · B + bias, and with the residual in C's own place.
 TEST_P(MatmulTest, AddsBiasAndResidual) {
-  for (const Size s : {Size{33, 20, 40}, Size{64, 32, 16}}) {
-    Array a = integers({s.M, s.K}, type(), 1), b = integers({s.K, s.N}, type(), 1), bias = integers({s.N}, type(), 9);
-    Array c = unwritten({s.M, s.N}, type()), residual = integers({s.M, s.N}, type(), 9);
-    run(planMatmulBias(target(), Layout::nn, a, b, bias, c, small()));
-    run(planMatmulResidual(target(), Layout::nn, a, b, bias, residual, residual, small()));
-    std::vector<double> want, wantResidual;
-    const std::vector<Want> sum = product(Layout::nn, a, b, s);
-    for (size_t i = 0; i < sum.size(); ++i) {
-      want.push_back(sum[i].value + bias[i % s.N]);
-      wantResidual.push_back(want.back() + residual[i]);
-    }
-    expectEqual("bias", c.read(), want);
-    expectEqual("residual", residual.read(), wantResidual);
-  }
+  for (const Size s : {Size{33, 20, 40}, Size{64, 32, 16}})
+    expectBiasAndResidual(s, small());
 }
 
 // C = gelu(A · B + bias), and the pre-activation. |gelu'| ≤ 1.13, so that the sum's error, and its rounding to C's
@@ -179,19 +207,7 @@ TEST_P(MatmulTest, AppliesGelu) {
 }
 
 // C = (A · Bᵀ) ∘ gelu'(preact), in the place of the pre-activation.
-TEST_P(MatmulTest, CarriesAGradientThroughGelu) {
-  const Size s = {33, 40, 24};
-  Array a = uniform({s.M, s.K}, type()), b = uniform({s.N, s.K}, type()), preact = uniform({s.M, s.N}, type(), 4);
-  run(planMatmulGeluBackward(target(), Layout::nt, a, b, preact, preact, small()));
-  std::vector<Want> want = product(Layout::nt, a, b, s);
-  for (size_t i = 0; i < want.size(); ++i) {
-    const double slope = geluSlopeOf(preact[i]);
-    // The slope's own error: a few roundings of terms no larger than |x| · 2u' ≈ 10 for |x| ≤ 4.
-    want[i].slack = want[i].slack * std::abs(slope) + std::abs(want[i].value) * 10 * 2 * transcendental;
-    want[i].value *= slope;
-  }
-  expectClose("c", preact, want);
-}
+TEST_P(MatmulTest, CarriesAGradientThroughGelu) { expectGradientThroughGelu({33, 40, 24}, small()); }
 
 // dW = xᵀ · dy and db in one launch; again with += on top of it.
 TEST_P(MatmulTest, WeightGradientWithColumnSums) {
@@ -269,7 +285,18 @@ TEST_P(MatmulTest, SplitWeightGradientIsDeterministic) {
   expectSameBits(planWeightGradient(target(), x, dy, dw, db.ref(), true, smallParts()), {&dw, &db});
 }
 
+TEST_P(WarpgroupsTest, AddsBiasAndResidual) {
+  for (const Size &s : cut)
+    expectBiasAndResidual(s, grouped());
+}
+
+TEST_P(WarpgroupsTest, CarriesAGradientThroughGelu) {
+  for (const Size &s : cut)
+    expectGradientThroughGelu(s, grouped());
+}
+
 KILN_ON_PRODUCT_MACHINES(MatmulTest);
+KILN_ON_THESE_MACHINES(WarpgroupsTest, warpgroupMachines);
 
 } // namespace
 } // namespace kiln

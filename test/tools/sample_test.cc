@@ -117,6 +117,33 @@ TEST_F(SampleTest, Drains) {
   EXPECT_EQ(attention.round.wavefronts - attention.ofRound.wavefronts, 2.0 * 64 * 64 * 2 / 128);
 }
 
+// On sm_90a a matmul loads bias and residual before its main loop and uses them after it. Q of attention is used in the
+// loop, and on sm_80 the residual is loaded after the loop.
+TEST_F(SampleTest, Ahead) {
+  constexpr int64_t size = 256, tile = 128;
+  MatmulConfig products;
+  products.bm = products.bn = tile;
+  products.bk = 64;
+  products.warps = 8;
+  products.stages = 4;
+  const TensorRef a = make({size, size}, bf16), b = make({size, size}, bf16), c = make({size, size}, bf16);
+  const TensorRef bias = make({size}, bf16), residual = make({size, size}, bf16);
+  const auto bytesAhead = [&] {
+    return sample(planMatmulResidual(device->target(), Layout::nn, a, b, bias, residual, c, products)).bytesAhead;
+  };
+  EXPECT_EQ(bytesAhead(), 0);
+
+  device = Device::open("simulator:sm_90a");
+  EXPECT_GE(bytesAhead(), tile * tile * 2);
+  EXPECT_EQ(sample(planMatmul(device->target(), Layout::nn, a, b, c, false, products)).bytesAhead, 0);
+  AttentionConfig attention;
+  attention.bm = attention.bn = 64;
+  const Shape extents = {1, 1, 512, 64};
+  const TensorRef q = make(extents, bf16), k = make(extents, bf16), v = make(extents, bf16), o = make(extents, bf16);
+  const TensorRef lse = make({1, 1, 512}, f32);
+  EXPECT_EQ(sample(planAttention(device->target(), q, k, v, o, lse, 1, {}, attention)).bytesAhead, 0);
+}
+
 namespace {
 struct RatchetTest : SampleTest {
   StaticRow row() {

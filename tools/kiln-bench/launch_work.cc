@@ -92,7 +92,7 @@ LaunchWork launchWorkOf(const Launch &launch, const Sample &sample, const SassCo
   work.loads = sample.ofRound.loadSectors > 0;
   work.roundsAhead = work.loads ? sample.ofRound.bytesInFlight / std::max(1.0, sample.ofRound.loadBytes) : 0;
   if (sample.round.mmaOperations > 0)
-    work.lateBytes = sample.ofProgram.directBytes - sample.rounds * sample.ofRound.directBytes;
+    work.lateBytes = sample.ofProgram.directBytes - sample.rounds * sample.ofRound.directBytes - sample.bytesAhead;
   work.warps = static_cast<int>(cdiv(sample.threads, 32));
   work.programs = programsOf(launch);
   work.residents = std::max(1, occupancy.programs);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -240,6 +241,50 @@ static double roundsOf(const Counted &counted, Loop loop) {
   return static_cast<double>(most);
 }
 
+/// Adds the registers of an operand: itself, the base of an address, or elements.
+static void addRegisters(const ptx::Function &function, const ptx::Operand &operand, std::set<int> &registers) {
+  using Kind = ptx::Operand::Kind;
+  if (operand.kind == Kind::reg || (operand.kind == Kind::address && operand.base == Kind::reg))
+    registers.insert(operand.index);
+  if (operand.kind == Kind::vector || operand.kind == Kind::list || operand.kind == Kind::pair)
+    for (const ptx::Operand &element : function.elementsOf(operand))
+      addRegisters(function, element, registers);
+}
+
+/// Whether an instruction after the load at `step` and before `end` uses its result. Moves only copy it.
+static bool isUsedBefore(const Counted &counted, size_t step, size_t end) {
+  std::set<int> held;
+  const Reader load = counted.reader(step);
+  addRegisters(load.function, load.function.operandsOf(load.instruction)[0], held);
+  while (++step < end) {
+    if (!counted.isInstruction(step))
+      continue;
+    const Reader reader = counted.reader(step);
+    const auto operands = reader.function.operandsOf(reader.instruction);
+    const bool hasResult = !reader.isOne({"st", "red", "cp", "bra"}) && !operands.empty();
+    std::set<int> read;
+    for (const ptx::Operand &operand : operands.subspan(hasResult ? 1 : 0))
+      addRegisters(reader.function, operand, read);
+    if (std::none_of(read.begin(), read.end(), [&](int each) { return held.count(each) > 0; }))
+      continue;
+    if (!reader.isOne({"mov"}))
+      return true;
+    addRegisters(reader.function, operands[0], held);
+  }
+  return false;
+}
+
+/// Bytes of loads to registers before the main loop whose results are not used before its end. They arrive while it
+/// runs.
+static double bytesAhead(const Counted &counted, Loop loop) {
+  double bytes = 0;
+  for (size_t step = 0; step < loop.begin; ++step)
+    if (counted.isInstruction(step) && classOf(counted.reader(step)) == Class::ldg &&
+        !isUsedBefore(counted, step, loop.end))
+      bytes += 32 * static_cast<double>(counted.at(step).sectors);
+  return bytes;
+}
+
 // --- Running -------------------------------------------------------------------------------------------------------
 
 /// Coordinates distributed over a grid: along each axis the middles of equal parts.
@@ -298,6 +343,7 @@ Sample sampleOf(const Program &program, const Metrics &metrics, int64_t sharedBy
     for (size_t step = loop->begin; step < loop->end; ++step)
       sample.insideLoop += counted.isInstruction(step);
     sample.outside -= sample.insideLoop;
+    sample.bytesAhead = bytesAhead(counted, *loop) / counted.programs;
   }
   return sample;
 }

@@ -34,6 +34,7 @@ struct Sample {
   double rounds = 0;     // iterations of the main loop of a program; 0: there is no loop
   double outside = 0;    // instructions of the text outside of the main loop
   double insideLoop = 0; // instructions of the text in the main loop
+  double bytesAhead = 0; // loaded to registers before the main loop and used after it, by a program
 };
 
 /// The counts of a launch of which `programs` programs ran, with `sharedBytes` of shared memory each.
