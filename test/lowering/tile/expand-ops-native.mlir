@@ -61,7 +61,7 @@ func.func @to_bfloat(%a: tensor<4xf64>) -> tensor<4xbf16> {
   return %0 : tensor<4xbf16>
 }
 
-// If a target multiplies 8-bit floats, they stay bytes. If its sums are less precise, only a `dot` with a precision permits that.
+// If a target multiplies 8-bit floats, they stay bytes. Less precise sums must be permitted by the `dot`.
 // BYTES-LABEL: @bytes
 // BYTES: tile.dot {{[^{]*}} {tile.factors = [f8E4M3FN, f8E5M2]} : tensor<32x32xi8>, tensor<32x32xi8>, tensor<32x32xf32>
 // BYTES: tile.dot {{.*}} precision tf32 {tile.factors = [f8E4M3FN, f8E5M2]} : tensor<32x32xi8>
