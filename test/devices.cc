@@ -52,7 +52,7 @@ const Machines &Machines::here() {
   return all;
 }
 
-/// The GPUs whose code comes out of different passes: one that multiplies by warps, and one by warpgroups.
+/// The GPUs whose code is made by different passes: one that multiplies by warps, and one by warpgroups.
 static const std::vector<std::string> usualGpus = {"simulator:sm_80", "simulator:sm_90a"};
 
 std::vector<std::string> chosenDevices(std::string_view suite, Reach reach, const Tier &tier,

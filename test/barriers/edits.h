@@ -27,11 +27,12 @@ struct Edit {
   std::map<size_t, std::string> lines; // of the text, that become others
 };
 
-/// All of a PTX text, in order. What orders accesses (a barrier, a fence, a commit or a wait of asynchronous copies) is
-/// *deleted*; the order of an atomic *releases nothing*, or *acquires nothing*. A wait for groups of copies leaves *one
-/// more pending*, or comes *behind the barrier* that follows it last before the slot is read. A copy goes *to the next
-/// slot*, a slot being a part of its buffer (`// kiln.shared`) as large as the groups that are waited for say; copies
-/// *all bytes*, where it would fill up with zeros; or is done *in every round*, without its predicate.
+/// All edits of a PTX text, in order. Operations that order accesses (a barrier, a fence, a commit or a wait of
+/// asynchronous copies) are *deleted*. The order of an atomic *releases nothing*, or *acquires nothing*. A wait for
+/// groups of copies leaves *one more pending*, or moves *behind the barrier* that follows it last before the slot is
+/// read. A copy goes *to the next slot*; a slot is a part of its buffer (`// kiln.shared`), as large as the awaited
+/// groups imply. A copy copies *all bytes*, where it would fill up with zeros, or is done *in every round*, without
+/// its predicate.
 std::vector<Edit> editsOf(const std::string &ptx);
 
 /// The text with the edit's lines.
@@ -51,9 +52,8 @@ struct Verdict {
 /// back.
 class EditingDevice : public ForwardingDevice {
 public:
-  /// Forgets what was compiled, so that every kernel is loaded by this device.
-  /// With `copies`, copies to rings are edited, too, as well as what orders accesses: what they do to edges and in vain
-  /// is seen with extents only that have such.
+  /// Clears the compilation caches, so that this device loads every kernel. With `copies`, copies to rings are edited,
+  /// too. Their handling of edges and of unused copies shows only at extents that have these.
   explicit EditingDevice(const std::shared_ptr<SimulatorDevice> &simulator, bool copies);
 
   void *allocate(int64_t bytes) override;
@@ -77,7 +77,7 @@ private:
   using Image = std::map<void *, std::vector<char>>;
   Image image() const;
   void put(const Image &image);
-  /// Runs a kernel in a schedule; what it said, and nothing when it said nothing.
+  /// Runs a kernel in a schedule; returns its reports, or nothing.
   std::string said(const Executable &executable, const uint64_t *block, const std::string &schedule);
   void judge(const Kernel &kernel, Verdict &verdict, const uint64_t *block, const Image &before,
              const std::map<std::string, Image> &right);

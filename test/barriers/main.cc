@@ -76,7 +76,7 @@ static const char *reasonOf(const Verdict &verdict, const std::string &line) {
   return nullptr;
 }
 
-/// A step of two micro-batches and an evaluation: what they launch is every kernel of the training of a GPT-2.
+/// A step of two micro-batches and an evaluation launches every kernel of a GPT-2 training.
 static void train(const std::shared_ptr<test::EditingDevice> &device, const Options &options) {
   const Network network(options.model);
   Trainer trainer(device, network, {.batch = options.batch, .accumulate = 2, .type = options.model.type});
@@ -95,7 +95,7 @@ static void train(const std::shared_ptr<test::EditingDevice> &device, const Opti
   trainer.lossSum(languageBatch(draw(), draw()));
 }
 
-/// Both passes of attention in the forms that the step has not, on numbers of which some are large.
+/// Both passes of attention in the forms that the step does not use, with some large numbers.
 static void attend(const std::shared_ptr<test::EditingDevice> &device, const Options &options) {
   const int64_t B = 1, H = 2, T = options.model.context, D = options.model.headWidth();
   const Type type = options.model.type;

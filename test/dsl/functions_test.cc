@@ -267,7 +267,7 @@ void fastOps(View a) {
       Accuracy::fast);
   store(a, {0}, divide(divide(x, 3, Accuracy::fast), x, Accuracy::full));
 }
-// Only what is permitted stands in the program.
+// Accuracy is stored in the IR only if it differs from the default.
 TEST(Arithmetic, Accuracy) {
   EXPECT_EQ(program(fastOps, {vector}), R"(%cst = arith.constant dense<3.000000e+00> : tensor<8xf32>
 %c0_i64 = arith.constant 0 : i64
@@ -507,7 +507,7 @@ struct LaunchShape {
   int64_t stages = 2;
 };
 void shaped(View a, LaunchShape shape) { store(a, {0}, zeros(f32, {shape.block})); }
-// A target may read how many warps and stages a config asks for: the default, or what the launch says.
+// A kernel may read the number of warps and stages of its config: the default, or that of the launch.
 TEST(Specialisation, WarpsAndStagesOfAConfigAreAttributes) {
   const Kernel k = kernel("k", shaped,
                           {field("warps", &LaunchShape::warps), field("block", &LaunchShape::block),
@@ -577,7 +577,7 @@ tile.store %1, %arg0[%c0_i64] : tensor<2xf32>, memref<?xf32, strided<[1]>>
 )");
 }
 
-// Every operation says which C++ line made it.
+// Every operation has the C++ line that created it.
 void located(View a) { store(a, {0}, 1); }
 TEST(Specialisation, OperationsCarryTheUsersLine) {
   auto context = makeContext();

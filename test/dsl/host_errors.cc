@@ -1,5 +1,5 @@
-// Host variables that a loop or branch body changes: the body is traced once and runs any number of times, so each is
-// an error at the line that would come out otherwise.
+// Host variables that a loop or branch body changes. The body is traced once but runs any number of times, so each
+// change is an error, at the line where the result would differ.
 
 #include "test/dsl/ErrorCases.h"
 

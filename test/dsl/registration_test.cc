@@ -1,4 +1,4 @@
-// Registration: what a kernel knows of its arguments and fields afterwards, and the names that it refuses.
+// Registration: the recorded arguments and fields of a kernel, and the names that are refused.
 
 #include "dialect/dsl/Registrations.h"
 #include "test/expect_error.h"
@@ -89,7 +89,7 @@ TEST(Registration, KeepsItsName) {
   EXPECT_EQ(errorOf([&] { k.configText("bm=1"); }), "kernel 'temporary' has no config fields, but got 'bm'");
 }
 
-/// Copies come in the order of registration, know the same identity, and only while someone listens.
+/// Copies are reported in the order of registration, with the same identity, and only while a listener is installed.
 TEST(Registration, ReachesTheYoungestListener) {
   Registrations outer;
   const Kernel first = kernel("first", plain);

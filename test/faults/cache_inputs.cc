@@ -70,7 +70,7 @@ private:
     case 3:
       fs::create_symlink("/dev/zero", entry);
       return true;
-    case 4: // whole, but others may have written it
+    case 4: // complete, but perhaps written by another user
       writeText(entry, whole);
       chmod(entry.c_str(), 0666);
       return true;

@@ -138,8 +138,8 @@ static Result grownFacts(Type type, Known known, double narrow, double wide) {
   return known[0].bound <= 9 ? function(narrow, wide, grown)(type, known) : Result();
 }
 
-/// What Functions.def says of results. Of a zero whose sign is open only those are drawn that give it to a zero, and of
-/// powers those of small whole numbers.
+/// The rules of Functions.def about results. If the sign of a zero is unspecified, only functions that map both zeros
+/// to zero are drawn. Powers are of small integers.
 enum class Range { unit, open, steep };
 template <Range range> static auto functionFacts(double narrow, double wide) {
   return [=](Type type, Known known) -> Result {
@@ -197,7 +197,7 @@ static Result spreadClampFacts(Type type, Known known) {
   return facts;
 }
 
-/// The sign of a zero or of a NaN is not the same on all machines.
+/// The sign of a zero or of a NaN differs between machines.
 static Result copysignFacts(Type type, Known known) {
   if (!allExact(known) || !known[1].bounded() || known[1].openZero)
     return {};
@@ -226,8 +226,8 @@ static Result softplusFacts(Type type, Known known) {
   return facts;
 }
 
-/// 2 units in the last place, where the divisor is no denormal number and at most 2^126; what is below the normal
-/// numbers may be 0, and a NaN or infinity of the dividend stays one.
+/// 2 units in the last place, if the divisor is no denormal number and at most 2^126. Denormal results may be 0. A NaN
+/// or infinite dividend gives NaN or infinity.
 static Result fastQuotientFacts(Type type, Known known) {
   if (!allExact(known) || known[1].openZero || !known[1].whole || !(known[1].bound <= 0x1p24))
     return {};

@@ -53,7 +53,7 @@ double unitOf(Type type) {
   }
 }
 
-/// The smallest positive number: what two roundings of a denormal may differ by.
+/// The smallest positive number: two roundings of a denormal may differ by it.
 static double leastOf(Type type) {
   if (bytesOf(type) == 1)
     return type == f8e4m3 ? 0x1p-9 : 0x1p-16;
@@ -94,8 +94,7 @@ Facts either(const Facts &a, const Facts &b) {
           .absolute = std::max(a.absolute, b.absolute)};
 }
 
-/// A sum of `count` terms of magnitude `term`, in `sums`, then rounded to `type`. `carried` is what the terms bring
-/// along.
+/// A sum of `count` terms of magnitude `term`, in `sums`, then rounded to `type`. `carried` is the error of the terms.
 static Facts summed(Type type, Type sums, double term, double count, bool whole, double carried) {
   Facts result{.bound = count * term, .whole = whole};
   // Every partial sum is a whole number that the type of the sum holds: exact in any order.
@@ -128,13 +127,13 @@ std::optional<Facts> sumOf(Type type, const Facts &terms, int64_t count) {
   return result;
 }
 
-/// What `precision` permits a product of two factors to be off by, relative to it, and with it the sum of `count`.
+/// The relative error that `precision` permits for a product of two operands, and so for the sum of `count`.
 static double lossOf(Type type, const Facts &left, const Facts &right, int64_t count, Precision precision) {
   if (precision == Precision::ieee || (type != f32 && bytesOf(type) > 1))
     return 0;
   if (type != f32)
     return 34 * 0x1p-13;
-  // Whole numbers of so many bits are their own first part.
+  // Integers of so many bits are their own large part.
   const double most = precision == Precision::bf16x3 ? 0x1p8 : 0x1p11;
   if (left.whole && right.whole && left.exact() && right.exact() && std::max(left.bound, right.bound) <= most)
     return 0;

@@ -19,7 +19,7 @@ int Generator::maskFor(const Shape &shape, int percent) {
   return condition(narrow).value;
 }
 
-/// Accesses a part of the view, or more than there is of it. In a grid it matters who accesses which element.
+/// Accesses a part of the view, or positions beyond it; not in a grid, where each element belongs to one program.
 void Generator::slice(Op &op) {
   const Shape &extents = program.windows[op.window].extents;
   while (program.grid == 1 && chance(8)) {
@@ -220,7 +220,7 @@ bool Generator::atomic() {
 /// The numbers that an atomic takes; whether there are any that will do.
 bool Generator::drawAtomicOperands(Op &op, int kind, bool unique) {
   const int target = program.windows[op.window].buffer;
-  // Of numbers that replace others the last one stays, unless all are one.
+  // If several numbers replace one element, the last one stays, unless all are equal.
   const bool isOne = kind >= exchange && (program.grid > 1 || !unique);
   const auto value = [&](const Facts &facts) {
     if (isOne || (kind == compareExchange && isFloat(op.type))) { // whose zeros have a known sign

@@ -177,7 +177,7 @@ bool Generator::stencilStatement() {
   return true;
 }
 
-/// A while of a few rounds, and perhaps of fewer, as a variable that its body may change says.
+/// A while of a few iterations, or of fewer, by the value of a variable that its body may change.
 bool Generator::repeatStatement() {
   if (depth > 2)
     return false;
@@ -216,8 +216,8 @@ bool Generator::whenStatement() {
   return true;
 }
 
-/// Leaves a loop, its round or the program. Where it matters which program is where, none leaves: what it would do
-/// afterwards is its own.
+/// Leaves a loop, its iteration or the program. If the program's index matters, no program leaves, because its later
+/// accesses are its own.
 bool Generator::leaveStatement() {
   const bool ends = loops == 0 || chance(15);
   if (isAnyones || (ends && !chance(20)))

@@ -153,7 +153,7 @@ bool Generator::lookUpStatement() {
   return true;
 }
 
-/// The same bits as another type of the same width; which bits a NaN has, and some zeros, is open.
+/// A bitcast to another type of the same width. The bits of a NaN, and of some zeros, are unspecified.
 bool Generator::viewBits(const Known &value) {
   const auto partner = [](Type type) {
     switch (type) {

@@ -50,7 +50,7 @@ struct Progress {
 
 } // namespace
 
-/// The devices that this machine has; says which it has not.
+/// The devices of this machine; prints those that it does not have.
 static std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> &names, bool says) {
   std::vector<std::shared_ptr<Device>> result;
   for (const std::string &name : names)
@@ -100,8 +100,8 @@ static void interrupt(int signal) {
     kill(runner, SIGKILL);
 }
 
-/// Runs `body`, which never returns, in a process of its own, which ends with this one, or when this one is
-/// interrupted. Its status.
+/// Runs `body`, which never returns, in a separate process, which ends with this one, or when this one is interrupted.
+/// Returns its status.
 static int apart(const std::function<void()> &body) {
   std::fflush(stdout);
   sigset_t signals, before;
@@ -126,7 +126,7 @@ static int apart(const std::function<void()> &body) {
   return status;
 }
 
-/// How far it is, in a line of its own: a run that ends early has said what it found.
+/// Prints the progress in a separate line, so that a run that ends early has reported its findings.
 static void tell(const Options &options, int number, const Progress &progress) {
   if (options.every <= 0 || (number + 1) % options.every != 0)
     return;

@@ -10,7 +10,7 @@
 
 namespace kiln::fuzz {
 
-/// Memory of one element type with a margin of other elements on both sides of what its views reach.
+/// Memory of one element type, with a margin of other elements on both sides of its views.
 struct Buffer {
   /// The initial values of its elements.
   enum class Fill { small, real, wild, zero } fill = Fill::small;

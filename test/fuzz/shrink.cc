@@ -1,4 +1,4 @@
-// Making a failing program smaller: whatever can be left out with the failure staying is left out.
+// Makes a failing program smaller: removes every operation without which it still fails.
 
 #include "test/fuzz/run.h"
 

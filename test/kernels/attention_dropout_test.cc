@@ -1,5 +1,5 @@
-// Dropout of attention's weights, forward and back, against the plain formulas with the same weights dropped, which the
-// definition of kernels/chances.h says one at a time.
+// Dropout of attention's weights, forward and backward, compared with the plain formulas with the same dropped weights.
+// These follow one by one from the definition in kernels/chances.h.
 
 #include "test/kernels/attention_problem.h"
 

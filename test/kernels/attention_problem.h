@@ -56,7 +56,8 @@ protected:
     }
   };
 
-  /// Weights are dropped as those of sequence number `first` of a step, and those behind it, that may be `most` long.
+  /// Weights are dropped as those of sequence number `first` of a step, and those after it; `most` is the maximum
+  /// length.
   void setDropout(Problem &p, const DropoutRate &rate, int64_t key, int64_t first, int64_t most) {
     p.site = {key, first};
     const Tensor &site = p.sites.emplace_back(device, i64, Shape{2});

@@ -22,7 +22,7 @@ struct AttentionHead {
   std::function<double(int64_t i, int64_t j)> kept = [](auto, auto) { return 1; }; // what dropout makes of the weight
 };
 
-/// Of products of D terms and of as many as there are queries or keys, of rounding to storage.
+/// For products of D terms and of as many terms as queries or keys, and for rounding to storage.
 struct AttentionErrors {
   double scores, sums, narrow, tiny;
 };

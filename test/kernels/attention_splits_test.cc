@@ -19,7 +19,7 @@ protected:
     config.decode = true;
     return config;
   }
-  /// The forward pass, and the backward pass of what it saved.
+  /// The forward pass, and the backward pass with its saved results.
   void checkForward(const Problem &p, const std::optional<AttentionConfig> &config) {
     const ProblemSize &s = p.s;
     SCOPED_TRACE(testing::Message() << s.B << " x " << s.H << " of " << s.Hk << ", " << s.Tq << " see " << s.Tk
@@ -30,7 +30,7 @@ protected:
     run(planAttentionBackward(target(), saved, p.dq, p.dk, p.dv, p.scale(), p.mask));
     expectRight(p);
   }
-  /// Of each sequence: the keys from 0 to below one of these.
+  /// For each sequence: the keys from 0 up to one of these.
   static Ranges upTo(const std::vector<int32_t> &ends) {
     Ranges ranges;
     for (const int32_t end : ends)
@@ -63,7 +63,7 @@ TEST_P(AttentionSplitsTest, CachesThatAreFilledDifferently) {
   }
 }
 
-// Blocks of queries some of which begin behind others' ends, free masks and the triangle.
+// Blocks of queries, some of which begin after the ends of others; arbitrary masks, and the causal mask.
 TEST_P(AttentionSplitsTest, EveryKindOfMask) {
   Problem windows = problem({1, 2, 1, 20, 53, 8}, false);
   Ranges ranges;
@@ -97,14 +97,14 @@ TEST_P(AttentionSplitsTest, DropsWhatOneProgramDrops) {
   checkForward(one, alone(3));
 }
 
-// With what plans pick for a text that grows: on a GPU several parts, of a cache of several blocks.
+// With the configs that plans pick while a text grows: on a GPU several splits, of a cache of several blocks.
 TEST_P(AttentionSplitsTest, AsPlansPick) {
   Problem p = problem({2, 1, 1, 1, 300, 64}, false);
   setRanges(p, upTo({299, 150}));
   checkForward(p, {});
 }
 
-// A score of ∞ and one that is none make what they make in one program: NaN.
+// Scores of ∞ and NaN give NaN, as they do in one program.
 TEST_P(AttentionSplitsTest, NaNsArePassedOn) {
   Problem p = problem({1, 1, 1, 1, 40, 8}, false);
   p.k.values[20 * 8] = NAN;
@@ -114,7 +114,7 @@ TEST_P(AttentionSplitsTest, NaNsArePassedOn) {
     EXPECT_TRUE(std::isnan(o)) << o;
 }
 
-// Parts are joined in order: the same bits on any number of threads.
+// Splits are combined in order: the same bits on any number of threads.
 TEST_P(AttentionSplitsTest, IsDeterministic) {
   Problem p = problem({1, 2, 2, 1, 100, 16}, false);
   expectSameBits(planAttention(target(), p.q, p.k, p.v, p.o, p.lse, p.scale(), p.mask, alone(5)), {&p.o, &p.lse});

@@ -1,5 +1,5 @@
-// Plans for a target whose rows and lengths vary: few configs serve all of them, and results are right at every number
-// of rows, those included where a part of a split sum has no rows.
+// Plans for a target whose rows and lengths vary: few configs serve all of them. Results are right for every number of
+// rows, including those for which a part of a split sum has no rows.
 
 #include "kernels/attention.h"
 #include "kernels/column_sums.h"
@@ -28,7 +28,7 @@ TEST(Bucket, IsTheNextPowerOfTwo) {
     EXPECT_EQ(target.bucket(rows), bucket) << rows;
 }
 
-/// Where a tensor that is planned for lies does not matter.
+/// The address of a tensor that is planned for does not matter.
 TensorRef tensor(Shape extents, Type type = f32) { return TensorRef::dense(nullptr, type, std::move(extents)); }
 
 std::vector<Target> targets() {
@@ -45,8 +45,8 @@ std::vector<std::string> configsOf(const Plan &plan) {
   return all;
 }
 
-// All numbers of rows of a bucket have the same launches, with the same configs: so one of them makes the kernels of
-// all ready.
+// All numbers of rows of a bucket have the same launches, with the same configs, so one of them compiles the kernels of
+// all.
 TEST(Elastic, ABucketHasOneConfig) {
   for (const Target &target : targets())
     for (const Type type : {f32, bf16})

@@ -57,8 +57,8 @@ TEST_P(FewRowsTest, ProductsOfIntegersAreExact) {
     }
 }
 
-// With what plans pick: on a GPU one, two, four or eight rows, on a CPU each number up to four, more than one round of
-// K, pieces of B's rows of every length.
+// With the configs that plans pick: on a GPU one, two, four or eight rows, on a CPU each number up to four, several
+// iterations over K, and pieces of B's rows of every length.
 TEST_P(FewRowsTest, AsPlansPick) {
   const bool all = takesAll(GetParam());
   for (const Layout layout : layouts)
@@ -95,7 +95,7 @@ TEST_P(FewRowsTest, RowStridesAreFree) {
   }
 }
 
-// Every kernel of a product: added to what is there, with a bias, a residual, and what an activation is applied to.
+// Every kernel of a product: accumulation, a bias, a residual, and an activation.
 TEST_P(FewRowsTest, EveryEpilogue) {
   const Size s = {3, 40, 24};
   const Array a = integers({s.M, s.K}, type(), 1), b = integers({s.K, s.N}, type(), 1),
@@ -143,7 +143,7 @@ TEST_P(FewRowsTest, EveryEpilogue) {
   expectClose("gelu", gelu, geluOf);
 }
 
-// The numbers behind a row of A, and behind B's last row, do not reach a sum, although the last iteration is padded.
+// Numbers after a row of A, and after B's last row, do not affect a sum, although the last iteration is padded.
 TEST_P(FewRowsTest, WhatLiesBehindIsNotRead) {
   const Size s = {1, 20, 21};
   for (const Layout layout : layouts) {

@@ -96,7 +96,7 @@ TEST_P(MatmulTest, ProductsOfRandomNumbersStayWithinTheSumsBound) {
     }
 }
 
-// Every tile shape gives the same bits for one BK: the order of a sum depends on BK alone.
+// Every tile shape gives the same bits for one BK, because the order of a sum depends on BK alone.
 TEST_P(MatmulTest, ResultsDoNotDependOnBMAndBN) {
   const Size s = {70, 45, 100};
   MatmulConfig large = small();
@@ -108,7 +108,7 @@ TEST_P(MatmulTest, ResultsDoNotDependOnBMAndBN) {
   EXPECT_TRUE(first == c.bytes());
 }
 
-// Matrices may be parts of wider ones; what lies beside them is neither read nor written.
+// Matrices may be parts of wider ones, whose other columns are neither read nor written.
 TEST_P(MatmulTest, RowStridesAreFree) {
   const Size s = {33, 20, 40};
   Array a = integers({s.M, s.K + 5}, type(), 1), b = integers({s.K, s.N + 3}, type(), 1);
@@ -262,7 +262,7 @@ TEST_P(MatmulTest, GradientsOfSeveralWeights) {
     }
 }
 
-// Partial sums are added in a written order: any number of threads gives the same bits.
+// Partial sums are added in a fixed order: any number of threads gives the same bits.
 TEST_P(MatmulTest, SplitWeightGradientIsDeterministic) {
   Array x = uniform({100, 20}, type()), dy = uniform({100, 40}, type());
   Array dw = uniform({20, 40}, f32), db = uniform({40}, f32);

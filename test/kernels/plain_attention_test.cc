@@ -1,4 +1,4 @@
-// Plain attention, whose weights are matrices in memory, in each form that flash attention has, against the same
+// Plain attention, whose weights are matrices in memory, with each option of flash attention, compared with the same
 // formulas.
 
 #include "kernels/plain_attention.h"

@@ -1,4 +1,4 @@
-// Plans as plain data: what they launch, and what they say to arguments that do not fit. Nothing is compiled or run
+// Plans as plain data: their launches, and their errors for arguments that do not match. Nothing is compiled or run
 // here.
 
 #include "kernels/Registry.h"
@@ -46,8 +46,8 @@ TEST(Plan, WrongShape) {
                 "'grad_norm': expected 'record' of shape 16, but got 2");
 }
 
-// Launches of one kernel and config become one that does the work of all; those of another config, or whose arguments
-// are of other types or ranks, stay as they are. ungrouped() gives back what there was.
+// Launches of one kernel and config become one launch for all of them. Launches with another config, or arguments of
+// other types or ranks, are unchanged. ungrouped() restores the original launches.
 TEST(Plan, GroupsWhatIsAlike) {
   const auto add = [](int64_t N, Type type, const std::string &config) {
     return Launch{&addKernel, config, N, {tensor({N}, type), tensor({N}, type), tensor({N}, type)}, 2.0 * N, "add"};
@@ -114,7 +114,7 @@ TEST(Plan, TilesOfAProductOfAnySizeAreChosenAtOnce) {
   }
 }
 
-// A sequence without a position has no tile, but a tile still has rows.
+// A sequence without positions has no tiles, but a tile still has rows.
 TEST(Plan, AttentionOfAnEmptySequenceHasTilesOfSomeRows) {
   for (const Target &target : {cpu, gpu})
     for (const AttentionConfig &config : {pickAttention(target, 0, 64), pickAttentionBackward(target, 0, 64)}) {
@@ -140,7 +140,7 @@ TEST(Plan, ProductsOnTilesAreDeepAndInWholeTiles) {
             pickMatmul(cpu, Layout::nn, 1019, 3072, 50257).bk);
 }
 
-// Products of f32 are in tf32 on a GPU and in ieee on a CPU, unless the target asks for one; of bf16 they are exact.
+// Products of f32 use tf32 on a GPU and ieee on a CPU, unless the target sets one; products of bf16 are exact.
 TEST(Plan, PrecisionIsTheTargetsOrTheOneAskedFor) {
   const auto picked = [](const Target &target, Type type) {
     const Precision precision = pickMatmul(target, Layout::nn, 256, 256, 256, type).precision;
@@ -162,7 +162,7 @@ TEST(Plan, PrecisionIsTheTargetsOrTheOneAskedFor) {
   EXPECT_NE(plan.launches[0].config.find("precision=tf32"), std::string::npos);
 }
 
-// A wrong rank shows the shape that came.
+// The error for a wrong rank shows the given shape.
 TEST(Plan, WrongRank) {
   expectMessage([] { planMatmul(cpu, Layout::nn, tensor({4, 5, 6}), tensor({6, 7}), tensor({4, 7})); },
                 "'matmul': expected 'a' of shape 4x6, but got 4x5x6");
@@ -250,7 +250,7 @@ TEST(Plan, AttentionsOperandsFit) {
                 "'attention_backward': expected 'scale' to be above 0, but got -1.000000");
 }
 
-// How a long sum is split is a property of the shape: a machine with more threads adds in the same order.
+// The split of a long sum is a property of the shape: a machine with more threads adds in the same order.
 TEST(Plan, SplitsDoNotDependOnThreads) {
   Target many = cpu;
   std::get<CpuFacts>(many.facts).cores = 64;
@@ -341,8 +341,8 @@ std::pair<int64_t, int64_t> reachOf(const Grid &grid, int64_t count) {
   return {static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size())};
 }
 
-// The programs that run at once on a GPU read little more than the fewest rows of A and columns of B, and never more
-// than all rows of tiles in turn would; all tiles are in the grid.
+// Programs that run at once on a GPU read little more than the fewest rows of A and columns of B. They never read more
+// than the plain order of row tiles would. All tiles are in the grid.
 TEST(Plan, ProgramsThatRunAtOnceReadFewOperands) {
   for (const auto &[M, N, K, isWeight] : productsOfGpt2(65536, 768)) {
     if (isWeight)
@@ -365,9 +365,8 @@ TEST(Plan, ProgramsThatRunAtOnceReadFewOperands) {
   }
 }
 
-// The rings of a choice fit the shared memory of every architecture, its sums the registers, and shared memory, too,
-// through which they go to be stored. Where the tensor cores read operands of two bytes from shared memory, registers
-// hold none.
+// The chosen stages fit the shared memory of every architecture, and the accumulators fit the registers and the shared
+// memory through which they are stored. If tensor cores read two-byte operands from shared memory, registers hold none.
 TEST(Plan, TilesOfAProductFitEveryGpu) {
   std::vector<GpuProduct> products = productsOfGpt2(4096, 768);
   for (const int64_t extent : {9, 100, 1000, 10000}) // fewer rows have no tiles
@@ -430,8 +429,8 @@ TEST(Plan, GpusSplitHeadsIntoBlocks) {
   EXPECT_EQ(plan.workspaceBytes, lse.bytes());
 }
 
-// Blocks of attention are smaller where tensor cores are made for graphics, where a factor is two numbers of tf32, and
-// where a mask or dropout takes registers; those that the caller asks for stay.
+// Blocks of attention are smaller on consumer GPUs, with tf32x3, and if a mask or dropout takes registers. Blocks that
+// the caller sets are kept.
 TEST(Plan, BlocksOfAttentionFitTheRegisters) {
   const TensorRef heads = tensor({2, 3, 256, 64}, bf16), lse = tensor({2, 3, 256});
   const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
@@ -463,7 +462,7 @@ TEST(Plan, BlocksOfAttentionFitTheRegisters) {
   EXPECT_EQ(pickAttentionBackward(split, 256, 64).bn, 32);
 }
 
-// Blocks of all heads come by turns, where their keys and values fit the second-level cache together.
+// Blocks of all heads are interleaved if their keys and values together fit the L2 cache.
 TEST(Plan, GpusTakeTheLongestBlocksFirst) {
   const auto gridOf = [&](const Target &target, int64_t B, bool causal) {
     const TensorRef heads = tensor({B, 12, 1024, 64}, bf16), lse = tensor({B, 12, 1024});

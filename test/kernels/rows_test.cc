@@ -56,8 +56,8 @@ TEST_P(RowsTest, GeluAndItsDerivative) {
   expectClose("gelu'", dx, slope);
 }
 
-// Rows of any width, far from zero: the maximum must go first. exp of a difference d is off by |d| · roundoff, d ≤ 40
-// here.
+// Rows of any width, far from zero: the maximum must be subtracted first. exp of a difference d has the relative error
+// |d| · roundoff, with d ≤ 40 here.
 TEST_P(RowsTest, SoftmaxOfRows) {
   for (const int64_t C : {1, 17, 64, 100}) {
     const int64_t N = 7;
@@ -101,7 +101,7 @@ TEST_P(RowsTest, PartialsAreSummedInOrder) {
   }
 }
 
-// Two sums in one launch, of different widths: each is what a launch of its own makes of it, to the bit.
+// Two sums in one launch, of different widths: each has the bits of a separate launch.
 TEST_P(RowsTest, TwoSumsShareALaunch) {
   const int64_t P = 5, M = 3, N = 70;
   Array partials = uniform({P, M, N}, f32, 100), more = uniform({P, 1, N}, f32, 100);

@@ -1,6 +1,5 @@
-// vmap of every registered kernel and of every plan of kernels/: what it does for a batch is what a launch for each
-// example does, to the bit. A kernel's arguments are made up from what its registration says of them, so that a new
-// kernel is among them by itself.
+// vmap of every registered kernel and of every plan of kernels/ has the bits of a launch for each example. A kernel's
+// arguments are derived from its registration, so a new kernel is included automatically.
 //
 // The order of sums is the same where the facts of the views are. On a CPU it follows from extents alone. For a GPU
 // kernels get views of which nothing is known (they begin at an odd element, and no extent is a power of two's
@@ -39,11 +38,11 @@ std::vector<Part> partsOf(const Kernel &kernel, Type storage) {
   return parts;
 }
 
-/// A parameter of a kernel or tensor of a plan for a batch: the same numbers twice, for vmap and for a loop.
+/// A parameter of a kernel, or a tensor of a plan, for a batch: equal numbers twice, for vmap and for a loop.
 class Examples {
 public:
   /// `levels` has the dimension of each batch in turn, the innermost one first, and `counts` their examples. `odd`:
-  /// memory begins an element behind an aligned place.
+  /// memory begins one element after an aligned address.
   Examples(const std::shared_ptr<Device> &device, const Part &part, Axes levels, const std::vector<int64_t> &counts,
            bool odd, std::mt19937 &random)
       : levels(std::move(levels)), odd(odd) {

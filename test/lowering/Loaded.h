@@ -1,4 +1,4 @@
-// A kernel written as .mlir text, compiled and loaded into this process: what the tests of lowering/ call.
+// A kernel written as .mlir text, compiled and loaded into this process, for the tests of lowering/.
 
 #pragma once
 
