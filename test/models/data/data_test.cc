@@ -93,7 +93,7 @@ TEST(Text, AnEmptyFileIsAnError) {
   expectError([&] { kiln::readText(folder / "text", 4); }, {"expected text in", "is empty"});
 }
 
-// A file one byte too short says how long it must be and how long it is; one byte more is enough.
+// The error for a file that is one byte too short has the expected and the actual length. One byte more is enough.
 TEST(Text, AShortFileIsAnError) {
   const TemporaryFolder folder;
   writeText(folder / "text", std::string(49, 'x'));
@@ -136,7 +136,7 @@ TEST(TrainBatches, PassesAndSeedsDiffer) {
   EXPECT_NE(one.sequences(0, pass).tokens, two.sequences(0, pass).tokens);
 }
 
-// Sequence n depends on seed and n only: beginning in the middle of a pass gives what going there gives.
+// Sequence n depends on seed and n only: starting in the middle of an epoch gives the sequences of reading up to there.
 TEST(TrainBatches, APositionIsEnoughToGoOn) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
   TrainBatches through = shuffled(text, 1), jumped = shuffled(text, 1);
@@ -163,7 +163,7 @@ TEST(LlmcOrder, IsThatOfItsLoader) {
               {"expected at least 9 tokens in each file for 2 sequences of 4, but file 2 of 2 has 8"});
 }
 
-// Every byte of the validation text but the first is a target exactly once, in order.
+// Every byte of the validation text except the first is a target exactly once, in order.
 TEST(Validation, EveryByteIsATargetOnce) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(43));
   std::vector<int32_t> targets;

@@ -1,5 +1,4 @@
-// JSON files: fields are read by kind, and everything else is told with the file, the field, what was expected and what
-// was found.
+// JSON files: fields are read by kind. Errors name the file, the field, the expected and the given value.
 
 #include "models/data/json.h"
 #include "test/expect_error.h"
@@ -62,7 +61,7 @@ TEST(Json, NestingIsBounded) {
     }
 }
 
-// Nesting that would overflow the stack where a value is copied or shown ends in the same error.
+// Nesting that would overflow the stack when a value is copied or printed gives that error, too.
 TEST(Json, AHundredThousandLevelsAreAnError) {
   for (const auto &[open, close] : {std::pair('[', ']'), std::pair('{', '}')}) {
     std::string text = "{\"x\": ";

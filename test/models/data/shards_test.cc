@@ -84,7 +84,7 @@ TEST(Shards, FilesThatBecomeOthersAreErrors) {
   expectError([&] { readAll(shards, 0, 10); }, {"cannot read '" + path + "': No such file or directory"});
 }
 
-// A token that is none is found at the beginning of a file at once, and further on when it is read.
+// An invalid token at the beginning of a file is found at once, and one further on when it is read.
 TEST(Shards, TokensThatAreNoneAreErrors) {
   const TemporaryFolder folder;
   std::vector<int32_t> tokens(2'000'000, 7);
@@ -147,7 +147,7 @@ std::string bzipped(const std::string &text) {
   return packed;
 }
 
-// Files of one part and of several, longer than what is unpacked at once, empty ones, and plain ones.
+// Files of one part and of several, longer than the decompression buffer, empty ones, and uncompressed ones.
 TEST(Compressed, UnpacksWhatWasPacked) {
   const TemporaryFolder folder;
   std::string text;

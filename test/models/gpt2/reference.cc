@@ -1,5 +1,5 @@
-// The formulas of GPT-2, one after the other: LayerNorm, linear, causal attention, GELU (tanh form), cross-entropy,
-// each with its derivative written out. Nothing is fused and nothing is fast.
+// The formulas of GPT-2 in order: LayerNorm, linear, causal attention, GELU (tanh form), cross-entropy, each with its
+// derivative written out. Nothing is fused or optimised.
 
 #include "test/models/gpt2/reference.h"
 
@@ -99,7 +99,7 @@ Tensor geluBackward(const Tensor &dy, const Tensor &x) {
   return dx;
 }
 
-/// Where rows of one head lie in qkv (batch, time, 3, heads, head width).
+/// The offset of the rows of one head in qkv (batch, time, 3, heads, head width).
 struct Head {
   int64_t time, width, size;
   int64_t b, h;

@@ -49,7 +49,7 @@ TEST(Init, ByWidthIsPyTorchs) {
   EXPECT_EQ(Inits{}.inner(16).weight.size, 0.02);
 }
 
-// Under each policy those that decay come first; fixed tables never do.
+// Under each policy, parameters with weight decay come first. Fixed tables have none.
 TEST(Decay, FollowsFromRoleAndPolicy) {
   for (const auto &[policy, count] : {std::pair(DecayOn::matrices, 2), {DecayOn::nonzero, 3}, {DecayOn::all, 4}}) {
     ParameterList list;
