@@ -13,8 +13,8 @@
 
 namespace kiln::test {
 
-/// The lengths in microseconds that a trace's times are multiples of, halved: what doubles cannot spell of a sum of two
-/// of them is far below.
+/// Half of a nanosecond, the resolution of a trace's times, in microseconds. The rounding errors of a sum of two times,
+/// which are doubles, are far below.
 inline constexpr double halfOfATick = 0.5e-3;
 
 /// Expects that every event has a phase, a name, a time, a process and a thread; that it is metadata (`M`) or a stretch

@@ -1,5 +1,5 @@
-// The tape: every operation's derivative against central differences, and a GPT-2 on it against the one whose gradient
-// was derived by hand.
+// The tape: every operation's derivative compared with central differences, and a GPT-2 on it compared with the
+// reference whose gradient was derived by hand.
 
 #include "test/models/gpt2/reference.h"
 #include "test/models/reference/tape.h"
@@ -25,15 +25,15 @@ std::vector<double> drawn(int64_t count, uint32_t seed) {
 using Numbers = std::vector<double>;
 using Function = std::function<Value(Tape &, Value a, Value b)>;
 
-/// A number made of all that a function gives, each part with a weight of its own.
+/// A weighted sum of all results of a function.
 Value weighed(Tape &tape, Value y) {
   const Value weighted = y * tape.value(y.rows(), y.columns(), drawn(y.rows() * y.columns(), 9));
   return matmul(matmul(tape.value(1, y.rows(), Numbers(y.rows(), 1)), weighted),
                 tape.value(y.columns(), 1, Numbers(y.columns(), 1)));
 }
 
-/// The derivative of a function of a (4, 3) and a second operand is what moving each number a little does: the error of
-/// a central difference is h² of its third derivative and 10⁻¹⁶ / h of rounding, with h = 10⁻⁵ both below 10⁻⁹.
+/// The derivative of a function of a (4, 3) and a second operand equals central differences. Their error is h² of the
+/// third derivative, and 10⁻¹⁶ / h of rounding; with h = 10⁻⁵ both are below 10⁻⁹.
 void expectDerivative(int64_t rows, int64_t columns, const Function &function) {
   const Numbers first = drawn(12, 1), second = drawn(rows * columns, 2);
   const auto result = [&](const Numbers &a, const Numbers &b) {
@@ -143,7 +143,7 @@ Value gpt2(const reference::Shape &s, std::map<std::string, Value> &p, const std
   return crossEntropy(matmul(norm(x, "ln_f"), transposed(p.at("wte.weight"))), {targets.begin(), targets.end()});
 }
 
-// Two ways to one gradient: the tape's, and the one derived by hand that the trainer's network is tested with.
+// Two computations of one gradient: the tape's, and the hand-derived one that tests the trainer's network.
 TEST(Tape, HasTheGradientThatWasDerivedByHand) {
   const reference::Shape shape = {2, 2, 8, 5, 11, 1e-5, true, false};
   const int64_t C = shape.width, batch = 2, time = 5;

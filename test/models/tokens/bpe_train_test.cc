@@ -1,4 +1,4 @@
-// Learning merges beside Hugging Face's tokenizers.
+// Training merges, compared with Hugging Face's tokenizers.
 
 #include "test/expect_error.h"
 #include "test/models/tokens/golden.h"
@@ -41,8 +41,8 @@ TEST(BpeTrain, CountsDoNotDependOnThreads) {
   EXPECT_EQ(one.sorted(), several.sorted());
 }
 
-// Of a run of one letter the pairs are merged from its beginning and do not overlap: aa aa a. Of the two pairs that are
-// then as frequent the one of the smaller tokens is next.
+// In a run of one letter, pairs are merged from the beginning and do not overlap: aa aa a. Of the two pairs that are
+// then equally frequent, the one with the smaller tokens is next.
 TEST(BpeTrain, RunsAreMergedFromTheirBeginning) {
   PieceCounts counts("");
   counts.add("aaaaa", 1);
@@ -52,7 +52,7 @@ TEST(BpeTrain, RunsAreMergedFromTheirBeginning) {
   EXPECT_EQ(made, (std::vector<std::string>{"aa", "aaa", "aaaaa"}));
 }
 
-// Nothing is merged that occurs less often than asked, and a text of nothing has the bytes alone.
+// No pair is merged that is less frequent than the minimum. An empty text gives the bytes alone.
 TEST(BpeTrain, StopsWhereNothingIsFrequent) {
   PieceCounts counts("gpt2"), none("gpt2");
   counts.add("tone tone tone rita rita", 1);

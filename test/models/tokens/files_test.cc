@@ -1,4 +1,4 @@
-// Tokenizers in files: what is written is read again, by each of its names, and what is torn is told.
+// Tokenizers in files: a written one is read back, by each of its names, and a truncated one is an error.
 
 #include "models/tokens/files.h"
 #include "models/tokens/tokenizer.h"
@@ -54,7 +54,7 @@ TEST_F(TokenizerFiles, KeepEveryPartOfAVocabulary) {
   EXPECT_EQ(readVocabulary(folder.path), other);
 }
 
-// Each change tells one vocabulary from another.
+// Each change gives another identity of the vocabulary.
 TEST_F(TokenizerFiles, HashesDiffer) {
   Vocabulary other = vocabulary;
   EXPECT_EQ(hashOf(other), hashOf(vocabulary));

@@ -1,4 +1,4 @@
-// The links in a run's folder: where they point, how they move, and what they leave alone.
+// The links in a run's folder: their targets, their updates, and the files that they never replace.
 
 #include "models/train/model_links.h"
 #include "test/expect_error.h"
@@ -55,13 +55,13 @@ TEST_F(ModelLinksTest, LeftoversAreNotInTheWay) {
   EXPECT_EQ(held(), 2 + 3);
 }
 
-/// Copies the folder as `cp -rL` does: links become what they lead to.
+/// Copies the folder as `cp -rL` does: links become copies of their targets.
 void copyFollowing(const std::string &from, const std::string &to) {
   for (const fs::directory_entry &entry : fs::directory_iterator(from))
     fs::copy(fs::canonical(entry.path()), fs::path(to) / entry.path().filename(), fs::copy_options::recursive);
 }
 
-// A copy that followed the links is a run's folder too, and what stands in the links' places gives way to links.
+// A copy with links followed is a run's folder, too, and the copies in place of links are replaced by links.
 TEST_F(ModelLinksTest, CopiesBecomeLinksAgain) {
   const TemporaryFolder copy;
   linkModel(folder.path, "checkpoint-00000001");
@@ -81,7 +81,7 @@ TEST_F(ModelLinksTest, CopiesAreRemovedAsLinksAre) {
   EXPECT_EQ(std::distance(fs::directory_iterator(copy.path), {}), 2);
 }
 
-// A file of the same size with one other byte is no copy, and neither is a folder with one file more.
+// A file of equal size that differs in one byte is no copy, and neither is a folder with one file more.
 TEST_F(ModelLinksTest, WhatDiffersFromEveryCheckpointIsNoCopy) {
   writeText(folder / "model.safetensors", "weights of checkpoint-00000003");
   expectError([&] { verifyNoOtherModel(folder.path); }, {"model.safetensors' is of another model"});

@@ -29,7 +29,7 @@ TEST(Peak, UndisturbedItTakesFewSamples) {
   EXPECT_LE(samples.taken, 10u);
 }
 
-// Samples that never agree come to an end.
+// Samples that never agree end after a limit.
 TEST(Peak, ItEnds) {
   double rate = 1;
   EXPECT_GT(bestRate([&] { return rate *= 1.5; }), 1e3);
@@ -67,7 +67,7 @@ TEST(Peak, NoShareIsOverOne) {
   EXPECT_EQ(peak.shareOf(10), 0.5);
 }
 
-// A multiply-add is counted as two operations on every thread: a machine that runs this test does more than a million a
+// A multiply-add counts as two operations on every thread. A machine that runs this test does more than a million a
 // second, and none does 10^17.
 TEST(Peak, IsARate) {
   const std::shared_ptr<Device> device = Device::open("cpu");

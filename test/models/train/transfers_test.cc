@@ -22,7 +22,7 @@ protected:
   const Network network{{1, 2, 16, 8, 32}};
 };
 
-// Weights and moments come back bit for bit, each from its own buffer.
+// Weights and moments are read back bit for bit, each from its own buffer.
 TEST_P(TransfersTest, BuffersComeBack) {
   Trainer trainer = trainerOn(GetParam(), network);
   std::vector<float> numbers(network.parameters().count());
