@@ -79,7 +79,7 @@ template <class Number> void expectInteger(Number number) {
   EXPECT_EQ(arg.integer, static_cast<int64_t>(number));
 }
 
-// Every integer type of C++ is an i64 of the same value, from its least to its greatest number.
+// Every C++ integer type becomes an i64 of equal value, from its least to its greatest number.
 TEST(Arg, MakesEveryIntegerAnI64) {
   const auto ends = []<class... Number>(Number...) {
     (expectInteger(std::numeric_limits<Number>::min()), ...);
@@ -137,7 +137,7 @@ const Kernel keepKernel = kernel("keep", keepScalar);
 
 class Scalars : public testing::TestWithParam<std::string> {};
 
-// A scalar of each type reaches the kernel with its value; the narrow ones lie in the low bytes of their slot.
+// A scalar of each type reaches the kernel with its value. Narrow ones are in the low bytes of their slot.
 TEST_P(Scalars, ReachTheKernelInEveryType) {
   const std::shared_ptr<Device> device = Device::open(GetParam());
   Tensor out(device, f64, {1});

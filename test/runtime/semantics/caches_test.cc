@@ -1,5 +1,5 @@
-// Hints for caches change no result, whatever elements they are given with: of blocks, of elements that tiles name, of
-// tiles that a loop may copy ahead, and of memory that is read and written.
+// Cache hints change no result, for all accesses: blocks, gathered elements, tiles that a loop may prefetch, and memory
+// that is read and written.
 
 #include "test/runtime/semantics/semantics.h"
 

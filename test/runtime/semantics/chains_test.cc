@@ -19,7 +19,7 @@ constexpr int64_t mostElements = 4096; // of a tile
 
 // --- Verbs -----------------------------------------------------------------------------------------------------------
 
-/// Where an element comes from: an element of the tile that the verb takes, as it is or changed, or the padding, 1.
+/// The source of an element: an element of the operand, unchanged or changed, or the padding, 1.
 struct Origin {
   Shape at;
   bool isChanged = false, isPadding = false;

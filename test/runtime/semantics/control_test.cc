@@ -110,7 +110,7 @@ void branch(View x, View out) {
 }
 const Kernel branchKernel = kernel("branch", branch);
 
-// Only the chosen side runs, and what it does not assign keeps its value.
+// Only the selected side runs. A tile that it does not assign keeps its value.
 TEST_P(Control, OneSideOfABranchRuns) {
   const Tensor x = counting(f32, {2, 17}, -17), out(device, f32, {2, 17}); // row 0 is negative, row 1 is not
   launch(branchKernel, {x.ref(), out.ref()}, "", 2);
@@ -142,7 +142,7 @@ std::vector<int64_t> counted(__int128 begin, __int128 end, __int128 step) {
   return values;
 }
 
-/// The first elements of `got` are what the loop counts, and the others were left alone.
+/// The first elements of `got` are the loop's values, and the others are unchanged.
 void expectCounted(const Raw &got, int64_t begin, int64_t end, int64_t step) {
   const std::vector<int64_t> want = counted(begin, end, step);
   for (size_t i = 0; i < got.size(); ++i)
@@ -158,7 +158,7 @@ const std::vector<std::array<int64_t, 3>> bounds{{far, far + 20, 3},
                                                  {7, 5, 1},
                                                  {0, far, far / 4},
                                                  {most - 10, most - 2, 4},
-                                                 // The position after the last would lie past the largest integer.
+                                                 // The position after the last one would exceed the largest integer.
                                                  {most - 10, most, 3},
                                                  {most - 1, most, 10},
                                                  {most - 5, most, most},
@@ -194,7 +194,7 @@ TEST_P(Control, LoopsRunOver64BitBounds) {
   }
 }
 
-// A step of 0 that nobody knew while tracing.
+// A step of 0 that is unknown during tracing.
 TEST_P(Control, DynamicStepOfZeroCountsAsOne) {
   const Tensor out = tensor(i64, {16}, Raw(16, 77));
   launch(collectKernel, {out.ref(), -2, 3, int64_t{0}});

@@ -141,7 +141,7 @@ void boolOperations(View x, View y, View out, ExtentConfig cfg) {
 }
 const Kernel boolKernel = kernel("bools", boolOperations, extentField());
 
-// false < true; any byte but 0 is true.
+// false < true; any byte except 0 is true.
 TEST_P(Elementwise, BoolOperationsAreLogical) {
   for (const int64_t line : scalarAndExtents) {
     const int64_t extent = std::max<int64_t>(line, 1);
@@ -232,7 +232,7 @@ void multiplyAdd(View x, View y, View z, View out, ExtentConfig cfg) {
 }
 const Kernel multiplyAddKernel = kernel("multiply_add", multiplyAdd, extentField());
 
-// The third operand lies so far below a tie of the first two's product that only the exact sum shows it.
+// The third operand is so far below a tie of the product of the others that only the exact sum shows it.
 TEST_P(Elementwise, FmaRoundsTheExactSumOnce) {
   for (const Type type : everyFloat) {
     const int digits = type == f8e5m2   ? 3
@@ -264,7 +264,7 @@ TEST_P(Elementwise, FmaRoundsTheExactSumOnce) {
   }
 }
 
-// Multiplication and addition stay two roundings: nothing is contracted behind the kernel's back.
+// Multiplication and addition stay two roundings: they are never contracted.
 void multiplyThenAdd(View x, View y, View z, View out, ExtentConfig cfg) {
   store(out, {0},
         load(x, {0}, lineOf(cfg.extent)) * load(y, {0}, lineOf(cfg.extent)) + load(z, {0}, lineOf(cfg.extent)));

@@ -1,5 +1,5 @@
-// Products beside triangular masks: what a target leaves out because it is known to be zero, or because nobody looks at
-// it, must not be missed.
+// Products with triangular masks: a target may omit elements that are known to be zero or are never read, and no
+// others.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -67,7 +67,7 @@ void onlyMasked(View a, View b, View masked, Tile limit, MaskConfig) {
 }
 const Kernel onlyMaskedKernel = kernel("only_masked", onlyMasked, maskFields);
 
-/// Rows of numbers under a mask, stored, added up and their largest, with another mask beside it.
+/// Rows of numbers under a mask: stored, summed, and their maximum, with another mask, too.
 void rowsUnderMasks(View x, View stored, View sums, View largest, Tile limit, MaskConfig cfg) {
   Tile mask = maskOf(limit, cfg);
   Tile numbers = load(x, {0, 0}, {M, N}); // (M, N)
@@ -99,7 +99,7 @@ protected:
       ASSERT_TRUE(same(f32, raw[i], rawOfReal(f32, want[i]), false))
           << what << ", element " << i << ": expected " << want[i] << ", but got " << realOf(f32, raw[i]);
   }
-  /// Launches underMasks with a limit of i32 or i64 and compares what it stores.
+  /// Launches underMasks with a limit of i32 or i64 and compares the stored results.
   template <class Limit> void expectProducts(Type type, int form, Limit limit) {
     const Tensor left = floats({M, K}, a, type), right = floats({K, N}, b, type), below = floats({N, K}, c, type),
                  beside = floats({M, K}, d, type);
