@@ -1,4 +1,4 @@
-// Atomic operations: what is left in memory and what each thread gets back.
+// Atomic operations: the final memory and each thread's result.
 
 #include "test/runtime/simulator/machine.h"
 

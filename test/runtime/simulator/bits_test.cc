@@ -88,7 +88,7 @@ TEST(CountTest, ReversesBits) {
   });
 }
 
-// prmt picks bytes of {b, a}; a selector's fourth bit asks for copies of the byte's sign.
+// prmt selects bytes of {b, a}; a selector's fourth bit selects copies of the byte's sign.
 TEST(PermuteTest, PicksBytesAndSigns) {
   const Column values = {0x12345678, 0x80ff7f01, 0x3210, 0x7654, 0xba98, 0xfedc, 0x5140};
   expectEach("prmt.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, values, [](const Column &row) {
@@ -105,7 +105,7 @@ TEST(PermuteTest, PicksBytesAndSigns) {
 /// So many ones from the lowest bit on.
 static uint64_t ones(uint64_t count) { return count >= 32 ? 0xffffffff : (uint64_t{1} << count) - 1; }
 
-// bmsk makes ones from a bit on, as many as are wanted and the word has room for; `.wrap` takes both modulo 32.
+// bmsk sets ones from a bit on, as many as requested and as the word can hold; `.wrap` takes both modulo 32.
 TEST(MaskTest, OnesFromABitOn) {
   expectEach("bmsk.clamp.b32 %d, %a, %b;", "b32", {"b32", "b32"}, words32,
              [](const Column &row) { return row[0] >= 32 ? 0 : ones(row[1]) << row[0] & 0xffffffff; });
@@ -125,7 +125,7 @@ TEST(MaskTest, Extensions) {
                  });
 }
 
-// fns goes up or down from a bit to the n-th one of the mask; 0 asks for the bit itself.
+// fns searches up or down from a bit for the n-th one of the mask; 0 selects the bit itself.
 TEST(MaskTest, NthOne) {
   for (const auto &[mask, base, n, want] :
        std::vector<std::array<uint64_t, 4>>{{0xb0, 0, 1, 4},
