@@ -1,4 +1,4 @@
-// The choice of devices for tests. A new target joins the lists here.
+// The choice of devices for tests. New targets are added to these lists.
 
 #include "test/devices.h"
 

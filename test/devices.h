@@ -1,5 +1,5 @@
 // The devices that tests run on, chosen here for all suites: the matrix of `tools/test --all`, the part of it that
-// `tools/test` takes, or the one device that KILN_TEST_DEVICE names.
+// `tools/test` uses, or the one device that KILN_TEST_DEVICE names.
 
 #pragma once
 
@@ -18,16 +18,16 @@ inline const std::string oracleDevice = "cpu:generic";
 /// A stub driver built with the tests: its GPU runs kernels in the simulator, or does nothing.
 std::string stubDriver(const std::string &engine = "simulating");
 
-/// How much of the matrix is run. The quick tier (all = false) takes other devices at each turn; `tools/test` counts
+/// How much of the matrix is run. The quick tier (all = false) uses other devices in each turn; `tools/test` counts
 /// turns by commits.
 struct Tier {
   bool all = false;
   uint64_t turn = 0;
 
-  /// What KILN_TEST_TIER (`quick`, or `all`) and KILN_TEST_TURN (a number) say; the first turn of the quick tier
-  /// without.
+  /// The values of KILN_TEST_TIER (`quick`, or `all`) and KILN_TEST_TURN (a number); by default the first turn of the
+  /// quick tier.
   static Tier asked();
-  /// Whether case i of one test's many is run: all, or in the quick tier one of every `of`, others at each turn.
+  /// Whether case i of a test's many cases is run: all, or in the quick tier one of every `of`, others in each turn.
   bool takes(int64_t i, uint64_t of = 6) const { return all || (static_cast<uint64_t>(i) + turn) % of == 0; }
   /// A number for this suite in this turn: different suites use different devices in the same turn.
   uint64_t at(std::string_view suite) const;
@@ -52,7 +52,7 @@ struct Machines {
 /// besides "cpu". Both change from turn to turn. The matrix has the two GPUs, or all if the scope is all.
 std::vector<std::string> chosenDevices(std::string_view suite, Reach reach, const Tier &tier, const Machines &machines);
 
-/// The devices of a suite here and now.
+/// The devices of a suite in this run.
 std::vector<std::string> testDevices(std::string_view suite, Reach reach = Reach::pipelines);
 
 /// Those of a suite, and "cuda:0", a GPU by NVIDIA's driver, for the runtime's code for it. A stub replaces the driver.

@@ -46,7 +46,7 @@ protected:
       std::make_shared<EditingDevice>(SimulatorDevice::open("simulator:sm_80"), /*copies=*/true);
 };
 
-// A deletion is seen at the line of the access that the barrier lets wait: reductions of rows across warps, and a
+// A deletion is reported at the line of the access that the barrier delays: reductions of rows across warps, and a
 // product whose sum takes four steps, so that the last one reads bytes that the epilogue writes.
 TEST_F(Barriers, AreReportedWhereTheyStand) {
   const Tensor x = tensor({5, 300}), gamma = tensor({300}), beta = tensor({300}), out = tensor({5, 300});
@@ -89,7 +89,7 @@ TEST_F(Barriers, AndRingsAreSeenToBeWrong) {
     ++kinds[each.edit.what];
   for (const char *what : {"deleted", "one more pending", "behind the barrier", "to the next slot", "all bytes"})
     EXPECT_GE(kinds[what], 4) << what;
-  // A program of attention has a round at least, so that its first copies are never in vain.
+  // A program of attention has at least one iteration, so its first copies are always used.
   EXPECT_EQ(those([](const Verdict &each) {
               const bool isFirst = each.kernel == "attention" && each.edit.what == "in every round";
               return each.kind == Verdict::Kind::silent && !isFirst;
@@ -153,7 +153,7 @@ TEST_F(Barriers, AreThereWhenTheKernelRuns) {
   EXPECT_EQ(count.downloadFloats(), std::vector<float>(1, 4));
 }
 
-// Orderings are instructions, with a predicate or without, and have the place of the last `.loc` before them.
+// Edits are instructions, with or without a predicate, and have the source line of the last `.loc` before them.
 TEST(Edits, HaveTheirInstructionAndPlace) {
   const std::string ptx =
       "\t.loc\t1 7 3\n\tbar.sync \t0;\n\t// bar.sync in a comment\n\t.loc\t2 9 1, inlined_at 1 8 1\n"

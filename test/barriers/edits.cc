@@ -85,7 +85,7 @@ void Reader::addWait(size_t line, const std::smatch &match) {
     else if (std::regex_match(lines[next], read))
       isRead = at == place;
     else if (std::regex_match(lines[next], leaves))
-      return; // between loops: each thread fills again what it has filled itself, and has waited for
+      return; // between loops: each thread refills its own data, after its own wait
   }
   if (before && isRead)
     add(line, "behind the barrier", {{line, ""}, {*before, lines[*before] + "\n" + lines[line]}});
@@ -105,7 +105,7 @@ void Reader::addCopy(size_t line, const std::smatch &match) {
     add(line, "in every round", {{line, target + match[5].str() + match[6].str()}});
 }
 
-/// An order without one of its halves.
+/// An order reduced to one of its halves.
 void Reader::addOrder(size_t line, const std::smatch &match) {
   const std::string order = match[2];
   const auto become = [&](const std::string &what, const std::string &less) {

@@ -1,11 +1,10 @@
 // The simulator's findings after an edit of a kernel: one instruction that orders accesses, or that copies to a ring of
 // slots in shared memory, is replaced or removed.
 //
-// A barrier that Kiln writes stands at the C++ line of the access that has to wait: `.loc` says so in the PTX. Without
-// the barrier that access races with one before it, so that the edit is *reported* when some finding names that line,
-// as the place where it was seen or as the other access's. A finding that names other lines only is one *elsewhere*: so
-// is that of a launch that does not end. Without any, in all schedules, the numbers may be *wrong*; else the edit is
-// *silent*.
+// A barrier that Kiln inserts has the C++ line of the access that must wait, in a `.loc` of the PTX. Without the
+// barrier, that access races with an earlier one. The edit is *reported* if some finding names that line, as its own or
+// as that of the other access. If findings name other lines only, or if a launch does not end, the edit is *elsewhere*.
+// Without findings in all schedules, results may be *wrong*; otherwise the edit is *silent*.
 
 #pragma once
 
@@ -20,10 +19,10 @@ namespace kiln::test {
 /// A change of one instruction.
 struct Edit {
   size_t line = 0;                     // of the PTX text, from 0
-  std::string instruction;             // as it stands there
+  std::string instruction;             // in the original text
   std::string place;                   // `file:line` of the C++ source
   std::string what;                    // is changed
-  bool ofCopy = false;                 // or of what orders accesses
+  bool ofCopy = false;                 // or of instructions that order accesses
   std::map<size_t, std::string> lines; // of the text, that become others
 };
 
@@ -48,8 +47,8 @@ struct Verdict {
 };
 
 /// A simulator that, before a launch, runs the kernel with each of its edits, one at a time, until it was reported: in
-/// three orders with three deliveries, and again at later launches, whose extents may be others. All memory is then put
-/// back.
+/// three orders with three deliveries, and again at later launches, whose extents may differ. All memory is then
+/// restored.
 class EditingDevice : public ForwardingDevice {
 public:
   /// Clears the compilation caches, so that this device loads every kernel. With `copies`, copies to rings are edited,
@@ -63,7 +62,7 @@ public:
   using Device::launch;
   void launch(const Executable &executable, const uint64_t *block) override;
 
-  /// In the order of the kernels' first launches. Throws Error from launch() where a whole kernel has findings.
+  /// In the order of the kernels' first launches. launch() throws Error if an unedited kernel has findings.
   const std::vector<Verdict> &verdicts() const { return all; }
 
 private:

@@ -143,7 +143,7 @@ tile.store %8, %arg1[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
 
 void integerOps(View n) {
   Tile x = load(n, {0}, {8}), y = load(n, {8}, {8});
-  const Tile quotient = x / y, rest = x % y; // C++ leaves it open which operand of + comes first
+  const Tile quotient = x / y, rest = x % y; // C++ does not define the order of the operands of +
   store(n, {0}, quotient + rest);
   const Tile left = x << y, right = x >> 3;
   store(n, {0}, left ^ right);

@@ -1,4 +1,4 @@
-// Types of operands and results: promotion of every pair, and what stays unsigned.
+// Types of operands and results: promotion of every pair, and unsigned results.
 
 #include "test/dsl/Tracing.h"
 

@@ -1,5 +1,5 @@
 // The plain data of the language: element types, config text, tensors of plans. Each mistake throws kiln::Error with
-// what was expected and what it got.
+// the expected and the given value.
 
 #include "dialect/dsl/Plan.h"
 #include "test/expect_error.h"

@@ -54,7 +54,7 @@ public:
   }
 
 private:
-  /// Puts something in the entry's place; whether it is surely no whole entry.
+  /// Replaces the entry by something else; returns whether that is certainly no complete entry.
   bool put(const std::string &bytes, Chance &chance) const {
     switch (chance.below(20)) {
     case 0: // huge, and hardly anything on the disk

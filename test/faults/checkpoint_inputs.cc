@@ -101,7 +101,7 @@ public:
   }
 
 private:
-  /// Asks for a field as each kind that there is.
+  /// Reads a field as each kind.
   static void ask(const JsonObject &object, const std::string &name) {
     for (const std::string &complaint :
          {complaintOf([&] { object.integer(name); }), complaintOf([&] { object.natural(name); }),

@@ -1,5 +1,5 @@
-// Inputs that are damaged and then given to the code that reads them, in this process. Whatever they hold, that code
-// takes them or refuses them with an error of the user's; it never crashes, hangs, or lets another exception out.
+// Damaged inputs for the code that reads them, in this process. For any content, that code accepts or refuses them with
+// a user error; it never crashes, hangs, or throws another exception.
 
 #pragma once
 

@@ -68,7 +68,7 @@ static void move(std::string &bytes, Chance &chance) {
   bytes.insert(chance.below(bytes.size() + 1), moved);
 }
 
-/// Eight bytes that may be a length become another one.
+/// Replaces eight bytes that may be a length.
 static void setLength(std::string &bytes, Chance &chance) {
   if (bytes.size() < 8)
     return;

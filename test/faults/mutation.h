@@ -22,7 +22,7 @@ private:
   uint64_t state;
 };
 
-/// `bytes` with one to four places damaged. Pieces are taken from `others` too, if there are any.
+/// `bytes` with one to four damages. Pieces are copied from `others`, too, if there are any.
 std::string damaged(std::string bytes, const std::vector<std::string> &others, Chance &chance);
 
 } // namespace kiln::faults

@@ -21,7 +21,7 @@ using PerLevel = std::array<bool, mostLevels>;
 struct Copies {
   PerLevel isOwn = {};
   int64_t count = 1;
-  bool interleaved = false; // copies lie element by element, or one behind the other
+  bool interleaved = false; // elements of copies interleave, or each copy is contiguous
 };
 
 /// How a program uses a buffer.
@@ -143,7 +143,7 @@ static void findTiles(const std::vector<Op> &ops, std::vector<bool> &isTile) {
   }
 }
 
-/// Whether there is room among the five dimensions of each access for a scalar more for each level of its batch.
+/// Whether each access has room, within five dimensions, for one more scalar for each level of its batch.
 bool Batch::hasRoom(const std::vector<Op> &ops, const std::vector<bool> &isTile) const {
   return std::ranges::all_of(ops, [&](const Op &op) {
     const auto isScalar = [&](const Operand &at) { return at.value < 0 || !isTile[at.value]; };

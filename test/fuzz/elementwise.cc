@@ -129,8 +129,8 @@ static auto function(double narrow, double wide, double (*bound)(double)) {
   };
 }
 static double oneOrMore(double bound) { return std::isfinite(bound) ? 1.01 : bound; }
-/// exp, its like and exp10 are drawn on small operands only: near overflow one machine may give infinity and another
-/// not.
+/// exp, its variants and exp10 are drawn on small operands only: near overflow, machines may differ in whether the
+/// result is infinite.
 static double grown(double bound) { return bound <= 9 ? 1.01 * std::pow(10, bound) : INFINITY; }
 static double unknown(double) { return INFINITY; }
 
@@ -154,8 +154,8 @@ template <Range range> static auto functionFacts(double narrow, double wide) {
   };
 }
 
-/// A fast logarithm: units in the last place, and where it is near 0 so much by itself. Of whole numbers only: some
-/// machines take a denormal one for 0.
+/// A fast logarithm: an error in units in the last place, and an absolute one near 0. Its operands are integers: some
+/// machines treat a denormal as 0.
 static auto fastLogarithm(double narrow, double wide) {
   return [=](Type type, Known known) -> Result {
     if (!known[0].whole)

@@ -32,7 +32,7 @@ std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> &names)
   return devices;
 }
 
-/// The processors and the GPUs, which take turns at the programs; or the one device that KILN_TEST_DEVICE names.
+/// The processors and the GPUs, used in turn; or the one device that KILN_TEST_DEVICE names.
 std::array<std::vector<std::string>, 2> kindsOfDevices() {
   const test::Machines &all = test::Machines::here();
   const char *only = std::getenv("KILN_TEST_DEVICE");

@@ -138,7 +138,7 @@ int Generator::sibling(int other, Access access) {
   Buffer &buffer = program.buffers[result.buffer];
   const int64_t row = std::abs(pick(result.strides));
   const int64_t shift = chance(30) ? 0 : (chance(50) ? 1 : row) * (chance(50) ? 1 : -1);
-  // The margin on either side is there for one shift by a row; views have few rows as long as it.
+  // The margin on each side permits one shift by a row; few views have rows of that length.
   if (row < margin / 2 && result.offset + shift >= margin / 2)
     result.offset += shift;
   buffer.elements += std::max<int64_t>(0, shift);
@@ -281,7 +281,7 @@ void Generator::storeAt(int index, const Known &value, std::vector<Operand> at) 
   emit(op, {});
 }
 
-/// Row numbers for a view of `extent` rows, some of them outside; `unique` ones name no row twice.
+/// Row numbers for a view of `extent` rows, some of them outside; `unique` ones contain no row twice.
 Known Generator::rows(int64_t count, int64_t extent, bool unique) {
   const Type type = chance(50) ? i32 : i64;
   if (!unique && chance(50))

@@ -4,7 +4,7 @@
 
 namespace kiln::fuzz {
 
-/// The most elements that such a tile gets: twice as many, and one warp still holds them.
+/// The maximum number of elements of such a tile: one warp can still hold twice as many.
 static constexpr int64_t mostElements = 2048;
 
 /// Part of a tile, with positive or negative steps.

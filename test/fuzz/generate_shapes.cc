@@ -1,4 +1,4 @@
-// Values of another shape or type, or place: reshapes, reductions, scans, sorts, casts.
+// Values of another shape, type or order: reshapes, reductions, scans, sorts, casts.
 
 #include "test/fuzz/generator.h"
 #include "test/fuzz/reductions.h"

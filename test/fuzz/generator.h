@@ -97,7 +97,7 @@ private:
   int maskFor(const Shape &shape, int percent);
   /// A hint for caches, mostly none.
   int cache() { return chance(10) ? static_cast<int>(between(1, 2)) : 0; }
-  /// The block only where there is one.
+  /// The block alone, if there is one.
   Scope atomicScope() {
     return chance(50) ? Scope::device : program.grid == 1 && chance(50) ? Scope::block : Scope::system;
   }
@@ -166,7 +166,7 @@ private:
   void drawRange(Op &loop, double &bound);
   /// The number of the iteration, in the body of `loop`; its magnitude is at most `bound`.
   Known openLoop(Op &loop, double bound);
-  /// How a loop whose body is there is to be compiled.
+  /// The hints of a loop whose body is complete.
   void drawHints(Op &loop);
   Known variable(const Known &value, const Facts &facts);
   std::vector<Known> variables();

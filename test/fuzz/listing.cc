@@ -1,4 +1,4 @@
-// A random program as text: C++ that `kilnc` takes, with the memory that it ran on in comments.
+// A random program as text: C++ for `kilnc`, with its memory in comments.
 
 #include "test/fuzz/elementwise.h"
 #include "test/fuzz/program.h"

@@ -7,7 +7,7 @@
 
 namespace kiln::fuzz {
 
-/// The bytes of every buffer after a run, or why there was none.
+/// The bytes of every buffer after a run, or the reason for its failure.
 struct Outcome {
   std::vector<std::vector<char>> buffers;
   std::string error;

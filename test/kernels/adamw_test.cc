@@ -20,9 +20,9 @@ protected:
   static double field(const Array &record, StepField name) { return record.read()[static_cast<size_t>(name)]; }
 };
 
-// Three steps over two and a half blocks; decay ends inside the second block. Each step's quantities are made of a
-// dozen roundings, relative to terms no larger than the ones summed here; scalars rounded to f32 count as roundings
-// too. The update is at most lr · 1 / (1 − β₁) or so, and errors of m and v enter it relative to their size.
+// Three steps over two and a half blocks; decay ends inside the second block. Each step's values have a dozen
+// roundings, relative to terms no larger than the ones summed here; scalars rounded to f32 count as roundings too. The
+// update is at most about lr · 1 / (1 − β₁), and contains the relative errors of m and v.
 TEST_P(AdamWTest, StepsLikeTheFormula) {
   const int64_t n = 160;
   Array p = uniform({n}, f32), g = uniform({n}, type()), m = uniform({n}, f32, 0), v = uniform({n}, f32, 0);
@@ -92,8 +92,8 @@ TEST_P(AdamWTest, LeavesOutAStepWhoseNormIsNotFinite) {
   }
 }
 
-// Norms of vectors round blocks and chunks; all terms are positive, so the sum is good to (length + 1) · roundoff of
-// itself and the root to half of that.
+// Norms of vectors with lengths around blocks and chunks. All terms are positive, so the relative error of the sum is
+// (length + 1) · roundoff, and that of the root half of it.
 TEST_P(AdamWTest, NormOfAVector) {
   for (const int64_t n : {1, 64, 65, 256, 700}) {
     Array g = uniform({n}, type(), 3), record = recordOn({}, {.lossScale = 4});

@@ -43,7 +43,7 @@ TEST_P(AttentionDropoutTest, DropsTheDefinitionsInEveryForm) {
   checkBoth(some);
 }
 
-// Evaluations drop nothing, and multiply weights by the share that is kept when the kind is plain.
+// Evaluations drop nothing; with plain dropout they multiply weights by the keep probability.
 TEST_P(AttentionDropoutTest, EvaluationsScaleWhatPlainDropoutLeft) {
   for (const DropoutKind kind : {DropoutKind::inverted, DropoutKind::plain}) {
     Problem p = problem({1, 2, 2, 20, 20, 8}, true);

@@ -9,7 +9,7 @@ namespace {
 
 class AttentionMaskTest : public AttentionProblemTest {};
 
-// Fewer and more keys than queries, which see the last of them; of fewer, the first queries see none.
+// Fewer and more keys than queries: the last query sees the last key. With fewer keys, the first queries see none.
 TEST_P(AttentionMaskTest, LengthsThatDiffer) {
   for (const bool causal : {true, false})
     for (const auto &[Tq, Tk] :
@@ -20,7 +20,7 @@ TEST_P(AttentionMaskTest, LengthsThatDiffer) {
     }
 }
 
-// Several heads of queries share one of keys, whose gradients are the sums of all.
+// Several query heads share one key head, whose gradients are the sums of all.
 TEST_P(AttentionMaskTest, GroupedHeads) {
   for (const bool causal : {true, false})
     for (const auto &[H, Hk] : taken<std::pair<int, int>>(GetParam(), {{4, 2}, {3, 1}}, causal ? 1 : 0)) {
@@ -77,7 +77,7 @@ TEST_P(AttentionMaskTest, EveryKindOfRange) {
   check(p, {});
 }
 
-// Ranges of other keys than the queries' own, also with the triangle of causal attention, which both must let see.
+// Ranges unrelated to the queries' positions, also with the causal mask; a key is visible if both permit it.
 TEST_P(AttentionMaskTest, RangesOfOtherKeysAndTheTriangle) {
   for (const bool causal : {true, false})
     for (const auto &[Tq, Tk] :

@@ -39,7 +39,7 @@ protected:
   }
 };
 
-// More parts than blocks of keys, fewer, and as many; keys that fill blocks, and that do not.
+// More parts than blocks of keys, fewer, and equally many; keys that fill blocks, and that do not.
 TEST_P(AttentionSplitsTest, EveryNumberOfParts) {
   for (const auto &[parts, Tk] : taken<std::pair<int, int>>(GetParam(), {{3, 50}, {4, 64}, {5, 129}, {2, 1}}, 1))
     for (const bool causal : taken<char>(GetParam(), {false, true}, 1)) {
@@ -54,7 +54,7 @@ TEST_P(AttentionSplitsTest, ASingleQueryByRows) {
     checkForward(problem({2, 2, 2, 1, Tk, D}, false), alone(1));
 }
 
-// Texts that grow: each sees as much of its cache as is filled, one nothing.
+// Growing texts: each sees the filled part of its cache, one nothing.
 TEST_P(AttentionSplitsTest, CachesThatAreFilledDifferently) {
   for (const AttentionConfig &config : {alone(4), shared(4, 1)}) {
     Problem p = problem({4, 2, 1, 1, 70, 16}, false);
@@ -124,15 +124,16 @@ KILN_ON_PRODUCT_MACHINES(AttentionSplitsTest);
 
 TensorRef tensor(Shape extents) { return TensorRef::dense(nullptr, bf16, std::move(extents)); }
 
-/// The launches for queries that see all of as many keys.
+/// The launches for queries that see all of a number of keys.
 std::vector<Launch> launchesOf(const Target &target, int64_t B, int64_t H, int64_t Tq, int64_t Tk) {
   const TensorRef q = tensor({B, H, Tq, 64}), k = tensor({B, H, Tk, 64}),
                   lse = TensorRef::dense(nullptr, f32, {B, H, Tq});
   return planAttention(target, q, k, k, q, lse, 0.125f, {.causal = false}).launches;
 }
 
-// One token of a text has several programs for each head on a GPU, whose SMs would have nothing to do else; many texts,
-// prompts as long as the cache, short caches and elastic targets have one. A CPU's cores have enough with eight heads.
+// On a GPU, one token of a text has several programs for each head, because most SMs would be idle otherwise. Many
+// texts, prompts as long as the cache, short caches and elastic targets have one. Eight heads are enough for a CPU's
+// cores.
 TEST(AttentionSplits, AreForFewQueriesOfManyKeys) {
   const Target cpu = {"cpu", CpuFacts{}}, gpu = {"gpu", GpuFacts{}};
   Target elastic = gpu;

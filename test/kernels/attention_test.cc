@@ -1,4 +1,4 @@
-// Flash attention against the plain formulas in double precision, at every length round the tiles.
+// Flash attention compared with the plain formulas in double precision, at lengths around the tile sizes.
 
 #include "kernels/attention.h"
 #include "test/kernels/attention_reference.h"
@@ -16,8 +16,8 @@ struct Size {
 
 class AttentionTest : public KernelTest {
 protected:
-  /// q, k, v, o, dout, lse and the gradients of one problem. q, k, v and their gradients are views into packed
-  /// (B, T, 3, H, D) arrays, o and dout into (B, T, H, D): as the model holds them.
+  /// q, k, v, o, dout, lse and the gradients of one problem. q, k, v and their gradients are views into packed (B, T,
+  /// 3, H, D) arrays, o and dout into (B, T, H, D), as in the model.
   struct Problem {
     Size s;
     bool causal;
@@ -119,7 +119,7 @@ TEST_P(AttentionTest, EveryLengthByBlocks) {
     }
 }
 
-// The head sizes in use, and odd ones, with several heads and batches and the tiles that a plan picks by itself.
+// The head sizes in use, and odd ones, with several heads and batches and the tiles that a plan picks.
 TEST_P(AttentionTest, EveryHeadSize) {
   for (const bool causal : {true, false})
     for (const Size s :

@@ -1,4 +1,5 @@
-// Cross-entropy and its gradient in place against double precision, with padded vocabularies and ignored targets.
+// Cross-entropy and its gradient in place, compared with double precision, with padded vocabularies and ignored
+// targets.
 //
 // Tolerances: exp of a difference d has the relative error |d| · 2 roundoff and the formula's own; the sum (V + 1) ·
 // roundoff. In narrow storage the exponentials are computed twice from the same stored logits, which adds no error.
@@ -185,7 +186,7 @@ TEST_P(CrossEntropyTest, AnyIndexCanBeIgnored) {
   expectClose("gradient", logits, want.gradient);
 }
 
-// Logits of ±1000 neither overflow nor lose the loss: one column has all the probability.
+// Logits of ±1000 neither overflow nor lose the loss: one column has probability 1.
 TEST_P(CrossEntropyTest, LargeLogitsDoNotOverflow) {
   const int64_t V = 40;
   std::vector<double> values(N * V, -1000);

@@ -65,7 +65,7 @@ TEST(Elastic, ABucketHasOneConfig) {
       }
 }
 
-// So have all pairs of lengths, whether or not there are as many keys as queries.
+// So have all pairs of lengths, for both relations of keys to queries.
 TEST(Elastic, LengthsHaveOneConfig) {
   for (const Target &target : targets()) {
     std::set<std::string> configs;
@@ -79,8 +79,8 @@ TEST(Elastic, LengthsHaveOneConfig) {
 
 class ElasticTest : public KernelTest {};
 
-// A weight's gradient of few tiles is split by the bucket: of 4097 or 5121 rows in one of 8192 the last parts have
-// few rows or none. Whole numbers, whose sums are exact.
+// A weight's gradient of few tiles is split by the bucket: for 4097 or 5121 rows in the bucket of 8192, the last parts
+// have few rows or none. Integers, whose sums are exact.
 TEST_P(ElasticTest, PartsWithoutRowsAddNothing) {
   Target elastic = target();
   elastic.elastic = true;

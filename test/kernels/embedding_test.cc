@@ -1,4 +1,4 @@
-// The embedding against plain loops. Integer tables: every row that lands in the wrong place is an inequality.
+// The embedding compared with plain loops. Tables have integers: every misplaced row is an inequality.
 
 #include "kernels/embedding.h"
 #include "test/expect_error.h"

@@ -15,7 +15,7 @@ protected:
   struct Size {
     int64_t M, N, K;
   };
-  /// Two steps of K in each round, of eight, or four, side by side.
+  /// Two steps of K in each iteration, each of eight or four terms in parallel.
   static MatmulConfig few(int64_t M, int side = 8) {
     MatmulConfig config;
     config.bm = static_cast<int>(M), config.bn = 16, config.bk = 16, config.kUnroll = side;
@@ -171,8 +171,7 @@ KILN_ON_PRODUCT_MACHINES(FewRowsTest);
 
 TensorRef tensor(Shape extents, Type type) { return TensorRef::dense(nullptr, type, std::move(extents)); }
 
-// Up to eight rows of f32 on a GPU, where tensor cores take no part, and up to four on a CPU; others are products of
-// tiles.
+// Up to eight rows of f32 on a GPU, without tensor cores, and up to four on a CPU; other products use tiles.
 TEST(FewRows, AreForExactProductsOnGpus) {
   const Target cpu = {"cpu", CpuFacts{}}, exact = {"gpu", GpuFacts{}, Precision::ieee}, gpu = {"gpu", GpuFacts{}};
   for (const Layout layout : layouts) {

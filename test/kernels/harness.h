@@ -22,7 +22,7 @@ struct Machine {
   Precision precision = Precision::ieee;
 };
 /// The devices of a suite with f32, bf16 and f16. The quick tier (test/devices.h) has f32 alone on the oracle, f32 and
-/// one narrow type on the CPU, and one type on the GPU: others at each turn.
+/// one narrow type on the CPU, and one type on the GPU, which change in each turn.
 std::vector<Machine> machines(std::string_view suite);
 /// For kernels with products: every other processor with bf16, and GPUs with f32 whose products are rounded.
 std::vector<Machine> productMachines(std::string_view suite);
@@ -43,7 +43,7 @@ inline constexpr double roundoff = 0x1p-24;
 /// Error of a `dot` of n products on this machine, relative to the sum of their sizes: dialect/NUMERICS.md derives it.
 double productError(int64_t n, const Machine &machine);
 
-/// Relative error that the tests grant to exp, log and their kin: 4 units in the last place of f32.
+/// Relative error that the tests permit for exp, log and similar functions: 4 units in the last place of f32.
 inline constexpr double transcendental = 8 * roundoff;
 
 /// A reference value, and how far a right answer may be from it before it is rounded to its storage type.

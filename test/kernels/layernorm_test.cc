@@ -1,4 +1,4 @@
-// LayerNorm forward and backward against double precision, at widths round vector lengths.
+// LayerNorm forward and backward compared with double precision, at widths around vector lengths.
 //
 // Tolerances. Sums over C elements in f32 have an error of (C + 1) · u · Σ |terms|. For rows of standard deviation near
 // 1, the error of mean and variance is (C + 8) · u of the row's largest element. So is that of results with a few

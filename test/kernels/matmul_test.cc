@@ -156,8 +156,8 @@ TEST_P(MatmulTest, AddsBiasAndResidual) {
   }
 }
 
-// C = gelu(A · B + bias), and the pre-activation. |gelu'| ≤ 1.13, so that the sum's error, and its rounding to C's
-// type, grow no more than that; the formula itself costs about ten roundings of values of the argument's size.
+// C = gelu(A · B + bias), and the pre-activation. |gelu'| ≤ 1.13, so the sum's error, and its rounding to C's type,
+// grow by at most that. The formula itself has about ten roundings of values of the argument's size.
 TEST_P(MatmulTest, AppliesGelu) {
   const Size s = {33, 40, 24};
   Array a = uniform({s.M, s.K}, type()), b = uniform({s.K, s.N}, type()), bias = uniform({s.N}, type());
@@ -193,7 +193,7 @@ TEST_P(MatmulTest, CarriesAGradientThroughGelu) {
   expectClose("c", preact, want);
 }
 
-// dW = xᵀ · dy and db in one launch; again with += on top of it.
+// dW = xᵀ · dy and db in one launch; again with accumulation.
 TEST_P(MatmulTest, WeightGradientWithColumnSums) {
   for (const Size s : {Size{33, 70, 50}, Size{64, 32, 16}}) {
     Array x = integers({s.K, s.M}, type(), 1), dy = integers({s.K, s.N}, type(), 1);

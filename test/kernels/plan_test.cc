@@ -104,7 +104,8 @@ TEST(Plan, WeightsOfABlockFillAGpuTogether) {
             4);
 }
 
-// Choosing tiles takes no longer for a product of billions of tiles: `gpt2 info` plans models that no machine holds.
+// Choosing tiles takes no longer for a product of billions of tiles: `gpt2 info` plans models that exceed any machine's
+// memory.
 TEST(Plan, TilesOfAProductOfAnySizeAreChosenAtOnce) {
   constexpr int64_t huge = int64_t{1} << 30;
   for (const Layout layout : {Layout::nn, Layout::nt, Layout::tn}) {
@@ -123,7 +124,7 @@ TEST(Plan, AttentionOfAnEmptySequenceHasTilesOfSomeRows) {
     }
 }
 
-// Whole tiles of 32 × 32 sums, which stay in them for as long as the caches allow.
+// Whole tiles of 32 × 32 accumulators, which stay in them for as long as the caches permit.
 TEST(Plan, ProductsOnTilesAreDeepAndInWholeTiles) {
   const Target tiles = {"sapphirerapids",
                         CpuFacts{.vectorBits = 512, .registers = 32, .tiles = true, .l2Bytes = 2 << 20}};
@@ -266,7 +267,7 @@ TEST(Plan, SplitsDoNotDependOnThreads) {
   }
 }
 
-// Every operator has a choice for a GPU: no more rows a program than its threads share, and tiles that fit.
+// Every operator has a config for a GPU: at most as many rows a program as its threads share, and tiles that fit.
 TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_EQ(pickLayerNorm(gpu, 768, bf16).rows, 4); // a row for every warp
   EXPECT_EQ(pickLayerNorm(gpu, 64, bf16).rows, 16); // 16 bytes of bf16 for every lane
@@ -313,8 +314,8 @@ std::vector<GpuProduct> productsOfGpt2(int64_t tokens, int64_t C) {
   return products;
 }
 
-// The last wave of tiles keeps most SMs busy, for every product of GPT-2 on GPUs of 108 and of 132 SMs. A short sum of
-// a weight's gradient may leave more idle: to write and add its parts would take longer.
+// The last wave of tiles uses most SMs, for every product of GPT-2 on GPUs of 108 and of 132 SMs. A short sum of a
+// weight's gradient may leave more idle: writing and adding its parts would take longer.
 TEST(Plan, TilesOfGpt2sProductsFillTheWavesOfAGpu) {
   for (const auto &[sms, least] : {std::pair(108, 0.90), {132, 0.93}})
     for (const int64_t tokens : {8192, 65536})
@@ -405,7 +406,8 @@ TEST(Plan, ActivationsHaveTheTilesThatRegistersAllow) {
   EXPECT_LE(added.bm * added.bn / (32 * added.warps), 96);
 }
 
-// Exact products of f32 take their operands' registers from the sums'; and no size overflows the model's numbers.
+// Exact products of f32 use registers for their operands, which accumulators then lack. No size overflows the cost
+// model.
 TEST(Plan, GpusPickForExactAndForHugeProducts) {
   const Target exact = {.name = "gpu", .facts = GpuFacts{}, .precision = Precision::ieee};
   const MatmulConfig c = pickMatmul(exact, Layout::nn, 8192, 2304, 768);
@@ -474,7 +476,7 @@ TEST(Plan, GpusTakeTheLongestBlocksFirst) {
   EXPECT_EQ(gridOf(cpu, 8, true)[1], 12);
 }
 
-// K is split where a product has few tiles and long sums, and only there.
+// K is split if a product has few tiles and long sums, and only then.
 TEST(Plan, SplitsOnlyLongSumsOfFewTiles) {
   auto parts = [](int64_t M, int64_t N, int64_t K) {
     return planWeightGradient(cpu, tensor({K, M}), tensor({K, N}), tensor({M, N}), {}).launches[0].grid[2];
@@ -493,7 +495,7 @@ TEST(Registry, FindsEveryKernelByName) {
   }
 }
 
-// An unknown name lists those that there are.
+// The error for an unknown name lists the known ones.
 TEST(Registry, UnknownNameListsTheKernels) {
   expectError([] { kernelNamed("attentoin"); }, {"got 'attentoin'", "attention, attention_backward"});
 }

@@ -21,8 +21,8 @@ const Machines many = {{"cpu", "cpu:x86-64-v4", "cpu:amx", "cpu:x86-64-v3"}, sim
 
 std::set<std::string> setOf(const std::vector<std::string> &names) { return {names.begin(), names.end()}; }
 
-// Nothing of the matrix is left out for good. Where a processor's or a GPU's instructions matter, the turns have all
-// GPUs.
+// The turns together cover the matrix. If a suite depends on a processor's or a GPU's instructions, the turns include
+// all GPUs.
 TEST(Tiers, TurnsTogetherAreTheMatrix) {
   for (const char *suite : suites)
     for (const Reach reach : {Reach::pipelines, Reach::processors, Reach::everything}) {

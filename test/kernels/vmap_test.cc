@@ -60,7 +60,7 @@ protected:
   }
 };
 
-// Every dimension may have the examples, of each tensor another one.
+// The examples may be along every dimension, of each tensor along another one.
 TEST_P(Vmap, PlansOfRowsAlongEveryAxis) {
   for (const int axis : {0, 1, 2})
     for (const int other : {0, 1, 2}) {
@@ -109,7 +109,7 @@ TEST_P(Vmap, SharedTensorsMayLieAmongExamples) {
   EXPECT_EQ(out.bytes(), want.bytes());
 }
 
-// Parts without an element, and examples without a row, are every example's own: a kernel may store there.
+// Parts without elements, and examples without rows, belong to every example: a kernel may store there.
 TEST_P(Vmap, PlansOfTensorsWithoutElements) {
   const auto losses = [&](const auto &t) { return planCrossEntropy(target(), t[0], t[1], t[2], 30, 0.5f); };
   for (const int64_t rows : {1, 2})

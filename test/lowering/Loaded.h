@@ -15,8 +15,7 @@ class LLJIT;
 
 namespace kiln::test {
 
-/// The object that a module becomes on a target. Throws kiln::Error as lowering::compile does; a parse error is one,
-/// too.
+/// The object that a module becomes on a target. Throws kiln::Error like lowering::compile; also for a parse error.
 std::vector<char> objectOf(const std::string &mlir, const std::string &target = "cpu",
                            const lowering::StageSink &sink = {});
 

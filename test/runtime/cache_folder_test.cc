@@ -132,7 +132,7 @@ TEST_F(CacheFolders, RefuseAParentOfAnotherUser) {
   EXPECT_EQ(faultOf(parent + "/a/cache"), "it belongs to another user");
 }
 
-// A home folder is often reached through a link. Where a link leads is checked like any other way there.
+// A home folder is often reached through a symbolic link. A link's target is checked like any other folder of the path.
 TEST_F(CacheFolders, FollowLinksAboveTheFolderOnly) {
   fs::create_directories(folder + "/real");
   fs::create_symlink("real", folder + "/link");
@@ -220,7 +220,7 @@ TEST_F(CacheFolders, DoNotUseADescriptorThatIsNoLongerTheirs) {
   EXPECT_TRUE(fs::is_empty(other));
 }
 
-// Programs that this one runs get nothing of the cache's.
+// Child processes inherit none of the cache's descriptors.
 TEST_F(CacheFolders, AreNotInheritedByOtherPrograms) {
   EXPECT_EQ(saidBy([&] {
               DiskCache cache(folder, plenty);

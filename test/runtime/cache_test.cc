@@ -137,7 +137,7 @@ TEST_F(Caches, DoNotStoreWhatIsLargerThanAll) {
   EXPECT_TRUE(files().empty());
 }
 
-// Temporary files of processes that died are removed once they are old; young ones may belong to a living writer.
+// Temporary files of dead processes are removed after some time; recent ones may belong to a running writer.
 TEST_F(Caches, RemoveWhatDeadProcessesLeft) {
   const std::string old = folder + "/kiln-" + key + ".1.0.tmp", young = folder + "/kiln-" + key + ".2.0.tmp";
   std::ofstream(old) << "half";
@@ -178,7 +178,7 @@ std::vector<std::string> foreignNames(const std::string &key) {
           "kiln-" + key + ".1..tmp"};
 }
 
-// The folder may hold other files, old or large: they stay as they are, and take nothing of the capacity.
+// The folder may have other files, old or large: they are unchanged, and do not count for the capacity.
 TEST_F(Caches, LeaveFilesThatAreNotTheirsAlone) {
   const std::string stored = digestOf("stored");
   for (const std::string &name : foreignNames(key)) {

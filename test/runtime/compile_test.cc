@@ -23,7 +23,7 @@ protected:
   void TearDown() override { freeze(false); }
 };
 
-// row_sums asks for the row length: another number of rows is the same executable, another length is not.
+// row_sums reads the row length: for another number of rows the executable is shared, for another length it is not.
 TEST_F(Compiling, SpecialisesOnTheExtentsThatTheKernelAsksFor) {
   const auto executableFor = [&](int64_t rows, int64_t columns) {
     Tensor x(device, f32, {rows, columns}), y(device, f32, {rows});
@@ -137,8 +137,8 @@ TEST_F(Compiling, FindingsAreAtTheKernelsLine) {
   expectError([&] { simulator->synchronize(); }, {"racing.cc:42"});
 }
 
-// A view that overlaps another must not be served by code that was made for disjoint ones: x[1:] += x[:-1] in one
-// program reads all before it writes.
+// A view that overlaps another must not use code that was compiled for disjoint ones: x[1:] += x[:-1] in one program
+// reads all before it writes.
 TEST_F(Compiling, SpecialisesOnOverlap) {
   Tensor x(device, f32, {17}), y(device, f32, {17});
   const auto whole = compile(*device, addKernel, {x.ref().slice(0, 0, 16), y.ref().slice(0, 0, 16)});

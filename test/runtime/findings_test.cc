@@ -27,7 +27,7 @@ std::string found(const FindingsFile &findings, const std::vector<Arg> &args) {
   return findings.find("cpu znver5 cores=2", addKernel, args).value_or("none");
 }
 
-// Comments, blank lines and findings stay as they are.
+// Comments, blank lines and other findings are unchanged.
 TEST(Findings, KeepTheirText) {
   const std::string text = "# of a desktop\n\n" + line + "\n";
   EXPECT_EQ(FindingsFile::parse(text, "f").text(), text);

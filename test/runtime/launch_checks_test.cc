@@ -1,4 +1,4 @@
-// Arguments that cannot be are refused on every way to a launch, whether or not the executable is in memory already.
+// Invalid arguments are refused by every function that launches, whether or not the executable is in memory.
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
@@ -28,7 +28,7 @@ protected:
   const Kernel adding = kernel("adding", addMatrices, {"out", "in"});
   const Grid grid = 4;
 
-  /// Calls `action(args, launch)` with each way of launching `adding` there is.
+  /// Calls `action(args, launch)` with each function that launches `adding`.
   template <class Action> void onEveryWay(const std::vector<Arg> &args, Action action) {
     const Kernel fresh = kernel("adding", addMatrices, {"out", "in"});
     const auto executable = compile(*device, adding, {x, y});

@@ -50,7 +50,7 @@ TEST_P(Launches, AddsVectorsInPlaceAtEveryRaggedExtent) {
   }
 }
 
-// The part of the tensor beyond the view must stay as it was.
+// The part of the tensor outside the view must be unchanged.
 TEST_P(Launches, WritesNothingBeyondAView) {
   Tensor x = tensor(counting(40)), y = tensor(counting(40));
   launch(*device, addKernel, {2, 1, 1}, {x.ref().slice(0, 3, 21), y.ref().slice(0, 3, 21)});
@@ -166,7 +166,7 @@ TEST_P(Launches, CopiesMemoryOntoItself) {
   }
 }
 
-/// An executable runs on devices of the name it was made for, and no other takes it.
+/// An executable runs on devices of the name that it was compiled for, and others refuse it.
 TEST(Launching, RefusesAnExecutableOfAnotherDevice) {
   const std::shared_ptr<Device> fast = Device::open("cpu"), oracle = Device::open("cpu:generic"),
                                 again = Device::open("cpu");

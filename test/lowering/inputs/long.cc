@@ -60,6 +60,6 @@ static void nest(View out, int depth) {
     nest(out, depth - 1);
 }
 
-/// Loops within loops, as many as there may be.
+/// Loops nested to the maximum depth.
 void nested(View out, LongConfig cfg) { nest(out, cfg.links); }
 const Kernel nestedKernel = kernel("nested", nested, {"out"}, fields);

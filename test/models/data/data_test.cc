@@ -106,7 +106,7 @@ TrainBatches shuffled(const std::shared_ptr<MemoryTokens<uint8_t>> &text, uint64
   return {text, 8, kiln::shuffledOrder(text->size(), 8, seed)};
 }
 
-// Targets are the tokens one further on, within each sequence.
+// Targets are the next tokens, within each sequence.
 TEST(TrainBatches, TargetsFollowTokens) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(200));
   TrainBatches batches = shuffled(text, 1);
@@ -118,7 +118,7 @@ TEST(TrainBatches, TargetsFollowTokens) {
     EXPECT_EQ(batch.tokens[i], batch.tokens[i - 1] + 1) << i;
 }
 
-// A pass takes each of its sequences once: no byte of the text is read twice in it.
+// An epoch has each of its sequences once: no byte of the text is read twice.
 TEST(TrainBatches, APassReadsNoByteTwice) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
   TrainBatches batches = shuffled(text, 1);
@@ -144,8 +144,8 @@ TEST(TrainBatches, APositionIsEnoughToGoOn) {
   EXPECT_TRUE(std::equal(tail.tokens.begin(), tail.tokens.end(), whole.tokens.begin() + 45 * 8));
 }
 
-// Files of 40, 61 and 30 tokens, whose numbers are their places, in windows of two sequences of four: llm.c's loader
-// (llmc/dataloader.h) takes windows that begin with these, two passes and the beginning of the third.
+// Files of 40, 61 and 30 tokens, whose numbers are their positions, in windows of two sequences of four. The windows of
+// llm.c's loader (llmc/dataloader.h) begin with these, for two epochs and the beginning of the third.
 TEST(LlmcOrder, IsThatOfItsLoader) {
   const std::vector<int32_t> begins = {117, 101, 109, 64, 56, 48, 88, 40, 80, 72, 24,  0,   8,   16, 24,
                                        8,   16,  0,   64, 88, 48, 40, 80, 72, 56, 101, 109, 117, 16, 0};

@@ -18,7 +18,7 @@ std::shared_ptr<const Documents> documentsIn(const std::vector<int32_t> &tokens,
   return std::make_shared<Documents>(stream, findDocuments(*stream, {mark, end}, "'file'"), context, packing);
 }
 
-/// Rows of a batch of so many numbers each.
+/// Rows of a batch, each of that length.
 std::vector<std::vector<int32_t>> rowsOf(const std::vector<int32_t> &numbers, int64_t width) {
   std::vector<std::vector<int32_t>> rows;
   for (auto at = numbers.begin(); at != numbers.end(); at += width)
@@ -45,8 +45,8 @@ std::vector<int32_t> manyDocuments() {
   return tokens;
 }
 
-// A sequence begins with the mark and ends with the next one as its last target; the rest is padding without targets.
-// Tokens before the first mark are no document, and a long document is cut where a sequence is full.
+// A sequence begins with the mark and ends with the next mark as its last target; the rest is padding without targets.
+// Tokens before the first mark are no document. A long document is cut when a sequence is full.
 TEST(Documents, AreAloneInTheirSequences) {
   const auto documents = documentsIn({7, mark, 1, 2, mark, mark, 3, 4, 5, 6, 8, mark, 9}, 4);
   ASSERT_EQ(documents->sequences(), 5);

@@ -49,8 +49,7 @@ std::string nested(int levels, const char *open, const char *core, const char *c
   return text;
 }
 
-// The deepest nesting that is taken, by lists and by objects, counted with the object around; one level more is an
-// error.
+// The deepest permitted nesting, by lists and by objects, including the outermost object; one level more is an error.
 TEST(Json, NestingIsBounded) {
   for (const auto &[open, close] : {std::pair("[", "]"), std::pair("{\"a\": ", "}")})
     for (const char *core : {"1", "[]", "{}"}) {

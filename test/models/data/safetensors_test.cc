@@ -179,7 +179,7 @@ TEST_F(SafetensorsTest, ConvertsLongTensors) {
   EXPECT_EQ(got, std::vector<float>(wide.begin(), wide.end()));
 }
 
-// Tensors neither share bytes nor leave any out.
+// Tensors neither share bytes nor leave gaps.
 TEST_F(SafetensorsTest, TensorsThatOverlapOrLeaveGapsAreRefused) {
   const auto refuse = [&](const char *second, const char *message) {
     const std::string header = std::string(R"({"a":{"dtype":"I8","shape":[4],"data_offsets":[0,4]},)") +

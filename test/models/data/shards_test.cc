@@ -26,7 +26,7 @@ std::vector<int32_t> readAll(const TokenStream &stream, int64_t begin, int64_t c
   return tokens;
 }
 
-// Several files are one stream, in the order of their names, also where one is empty or wider than the others.
+// Several files are one stream, in the order of their names, even if one is empty or has wider tokens than the others.
 TEST(Shards, AreOneStream) {
   const TemporaryFolder folder;
   writeShard(folder / "a_0.bin", counting(100), 50257);
@@ -168,7 +168,7 @@ TEST(Compressed, UnpacksWhatWasPacked) {
   }
 }
 
-// A file that is cut off anywhere, is something else, or unpacks to more than there is room for.
+// A file that is truncated anywhere, has another format, or decompresses to more than the available memory.
 TEST(Compressed, TornFilesAreErrors) {
   const TemporaryFolder folder;
   const std::string text = "tone le rita, tone le rita, mi lo", zeros(5000, '\0');

@@ -126,7 +126,7 @@ TEST_P(GeneratorTest, HasTheLogitsOfWholeTexts) {
   }
 }
 
-// A prompt that takes several passes, of both lengths, and one that fills the context to its last place.
+// Prompts that take several passes, of both lengths, and one that fills the context to its last position.
 TEST_P(GeneratorTest, ReadsLongPrompts) {
   const int64_t context = isSlow() ? 20 : 300;
   const DecoderModel model(plain(context));
@@ -140,7 +140,7 @@ TEST_P(GeneratorTest, ReadsLongPrompts) {
   }
 }
 
-// In bf16 a number is rounded to 2⁻⁸ some thirty times on its way, and the two orders round differently.
+// In bf16 a number is rounded to 2⁻⁸ about thirty times, and the two orders of summation round differently.
 TEST_P(GeneratorTest, ComputesInNarrowTypes) {
   const DecoderModel model(plain(), bf16);
   const Tensor weights = weightsOf(model, 5);
@@ -191,7 +191,7 @@ TEST_P(GeneratorTest, KeepsATokenInFront) {
   expectLogits(generator.next()[0], whole(model, weights, behind({text.end() - 3, text.end()})));
 }
 
-// A text that has not grown has no new logits, one without tokens none at all; a cleared one begins again.
+// A text that has not grown has no new logits, and one without tokens has none. A cleared text restarts.
 TEST_P(GeneratorTest, LooksAtTextsThatGrow) {
   const DecoderModel model(plain());
   const Tensor weights = weightsOf(model, 10);

@@ -72,7 +72,7 @@ TEST(SamplingParams, LeavesWhatHuggingFaceLeaves) {
   }
 }
 
-// A number below the first probability takes the first token, one just below 1 the last.
+// A random number below the first probability selects the first token, one just below 1 the last.
 TEST(SamplingParams, DrawsByProbability) {
   const std::vector<float> logits = {0, std::log(3.0f)};
   const SamplingParams plain = {.temperature = 1};
@@ -112,7 +112,7 @@ TEST(SamplingParams, TakesTheLowestOfTheLikeliest) {
   EXPECT_EQ(sampleToken(std::vector<float>{1, 5, 2, 5}, {}, {.temperature = 0}, 0.99), 1);
 }
 
-// Those as likely as the k-th stay.
+// Tokens as likely as the k-th are kept.
 TEST(SamplingParams, KeepsTiesWithTheKth) {
   EXPECT_EQ(likelyTokens(std::vector<float>{1, 3, 3, 3, 0}, {}, {.temperature = 1, .topK = 2}).size(), 3u);
 }

@@ -22,7 +22,7 @@ TEST(Gpt2Config, SizesMustBePositive) {
   expectError([] { verify(Gpt2Config{0, 4, 64, 8, 256}); }, {"expected 'layers' to be at least 1, but got 0"});
 }
 
-// A former name is answered by the new one.
+// The error for a former name has the new one.
 TEST(Gpt2Config, AnUnknownNameListsTheKnownOnes) {
   expectError([] { gpt2Named("seed001"); }, {"but got 'seed001'; did you mean 'annotated'?"});
   expectError([] { gpt2Named("seed004_small"); }, {"but got 'seed004_small'; did you mean 'mlp-first-small'?"});

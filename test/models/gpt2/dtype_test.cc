@@ -1,5 +1,5 @@
-// gpt2 train in bf16 and fp16, as a user runs it: to the bit as in fp32, on from one type to another, and over
-// gradients that overflow.
+// `gpt2 train` in bf16 and fp16, as a user runs it: exact resuming as in fp32, changes of type, and overflowing
+// gradients.
 
 #include "models/gpt2/network.h"
 #include "models/train/checkpoint.h"
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// A way to train, by the flags that choose it.
+/// Flags of one kind of training.
 struct Way {
   const char *name;
   std::vector<std::string> flags;

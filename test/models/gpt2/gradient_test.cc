@@ -1,4 +1,4 @@
-// The trainer's network against the reference model: gradients of every tensor, losses over steps, and sums of
+// The trainer's network compared with the reference model: gradients of every tensor, losses over steps, and sums of
 // gradients over micro-batches. The devices are a parameter; KILN_TEST_DEVICE names another one.
 
 #include "models/data/batches.h"
@@ -158,8 +158,8 @@ TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
   EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(size));
 }
 
-// Targets that are missing neither make the loss smaller nor the gradient: both are those of the mean over the ones
-// that are there, however these are spread over one, two or four micro-batches.
+// Missing targets decrease neither the loss nor the gradient: both are means over the present ones, for any
+// distribution over one, two or four micro-batches.
 TEST_P(GradientTest, IsThatOfTheTargetsThatAreThere) {
   const Gpt2Config config = {1, 2, 16, 8, 32};
   const Network network(config);

@@ -181,7 +181,7 @@ TEST_F(InitTest, AnothersFolderIsLeftAlone) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(model), {}), 2);
 }
 
-// The run's folder, its checkpoint and the folder that it began with hold one model.
+// The run's folder, its checkpoint and the folder of its initial weights have one model.
 TEST_F(InitTest, SamplesFromAnothersFolder) {
   ASSERT_EQ(trainFrom(model, still).status, 0);
   const Result text = sample(model);

@@ -124,7 +124,7 @@ protected:
                     stateBack = folder / "state_back.bin";
 };
 
-// From a model and a state to a run and back no byte changes, with masters or without.
+// A round trip from a model and a state through a run preserves every byte, with masters or without.
 TEST_F(LlmcFiles, GoToARunAndBackToTheByte) {
   for (const Type type : {f32, bf16}) {
     write(type);

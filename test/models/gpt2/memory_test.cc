@@ -91,7 +91,7 @@ TEST_F(MemoryTest, InfoShowsWhatTakesHowMuch) {
     EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;
 }
 
-// The memory and the traffic of one of several ranks; numbers that were not given are marked as assumed.
+// The memory and the traffic of one of several ranks; numbers that flags do not give are marked as assumed.
 TEST_F(MemoryTest, InfoPlansRanks) {
   const auto info = [&](const std::vector<std::string> &more) {
     std::vector<std::string> words = {"info", "--model",      "d12", "--vocab",  "50257", "--batch",

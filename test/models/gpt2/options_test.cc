@@ -51,7 +51,7 @@ TEST(Options, ANameReplacesSizesAlone) {
   EXPECT_EQ(config, (Gpt2Config{12, 12, 768, 1024, 256, f32, 0.5, false, true}));
 }
 
-// A precision is one of the language's, and nothing when none is given.
+// A precision is one of the language's; without the flag there is none.
 TEST(Options, TrainTakesAPrecision) {
   const auto settings = [](std::vector<const char *> words) {
     words.insert(words.begin(), {"train", "--data", "d", "--out", "o"});
@@ -193,7 +193,7 @@ TEST(Options, AClipOfNothingIsTaken) {
   EXPECT_EQ(errorOf([] { settingsOf({"--clip", "-1"}); }), "expected '--clip' to be at least 0, but got -1");
 }
 
-// Settings that a resumed run is not given stay as they were.
+// Settings without a flag are unchanged in a resumed run.
 TEST(Options, ResumingKeepsWhatIsNotGiven) {
   const auto command = parse({"train", "--data", "d", "--out", "o", "--steps", "20", "--resume"});
   TrainSettings before = gpt2Named("d2").settings;
@@ -220,7 +220,7 @@ TEST(Options, AFlagLikeNoneSuggestsNothing) {
   expectError([] { parse({"info", "--zzzzzzzzzz"}); }, {"unknown flag '--zzzzzzzzzz'; see --help"});
 }
 
-// A flag that shares letters with one of ours by chance is not taken for it.
+// A flag that resembles one of these by chance is not suggested.
 TEST(Options, AFarFlagSuggestsNothing) {
   for (const char *flag : {"--drop-path", "--cat", "--use-ema"})
     expectError([&] { parse({"train", "--data", "d", "--out", "o", flag}); },

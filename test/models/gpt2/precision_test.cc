@@ -98,9 +98,9 @@ TEST_P(PrecisionTest, WithoutAScaleSmallGradientsVanish) {
   EXPECT_GT(error(1), 4 * gradientBound * unit(f16));
 }
 
-/// How far rounding takes the mean loss of a batch from the exact one, in units of roundoff u: 32 tensors are rounded
-/// before it, 19 of activations as above and 13 of weights. Each moves a logit by 0.43 u of its size; a token's loss is
-/// the difference of a logit and a mean of logits, and tokens move each for themselves. Six deviations are granted.
+/// The error of a batch's mean loss by rounding, in units of roundoff u. Before it 32 tensors are rounded, 19 of
+/// activations as above and 13 of weights. Each changes a logit by 0.43 u of its size. A token's loss is the difference
+/// of a logit and a mean of logits, and the errors of tokens are independent. Six deviations are permitted.
 double lossBound(const Gpt2Config &config, const reference::Tensors &parameters, const Batch &b, int64_t batch) {
   const reference::Tensor logits = reference::logits(shapeOf(config), parameters, b.tokens, batch, config.context);
   const double size = norm(logits) / std::sqrt(static_cast<double>(logits.size()));

@@ -176,7 +176,7 @@ TEST_F(ProgramTest, SamplesFromARun) {
   EXPECT_EQ(once.output, twice.output);
 }
 
-// A picture of a run, on standard output or in a file; a device that it is written to stays.
+// A picture of a run, on standard output or in a file; a device file as its output is not replaced.
 TEST_F(ProgramTest, PlotWritesWhereItIsTold) {
   ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
   const Result shown = gpt2({"plot", out, "-o", "-"}), written = gpt2({"plot", out, "-o", folder / "picture.svg"});

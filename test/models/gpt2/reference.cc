@@ -232,7 +232,7 @@ Forward forward(const Shape &shape, const Tensors &p, const std::vector<int> &to
   return f;
 }
 
-/// Mean loss over the targets that are there, which are not below 0; `logits` becomes its gradient by the logits.
+/// Mean loss over the targets that are present, which are at least 0; `logits` is replaced by its gradient.
 double crossEntropy(Tensor &logits, const std::vector<int> &targets, int64_t vocab) {
   const int64_t present = std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; });
   double total = 0;
@@ -254,7 +254,7 @@ double crossEntropy(Tensor &logits, const std::vector<int> &targets, int64_t voc
   return total / static_cast<double>(present);
 }
 
-/// Gradient by one block's input, from that by its output.
+/// Gradient by one block's input from that by its output.
 Tensor blockBackward(const Shape &shape, const Tensors &p, const Block &b, int64_t l, const Tensor &dout, Tensors &g,
                      int64_t batch, int64_t time) {
   const int64_t rows = batch * time, width = shape.width;

@@ -6,7 +6,7 @@ namespace {
 
 class SampleTest : public ProgramTest {
 protected:
-  /// A model that sees 40 tokens, of bytes.
+  /// A byte-level model with a context of 40.
   void SetUp() override { ASSERT_EQ(train(out, {"--steps", "2", "--context", "40"}).status, 0); }
   std::string written(std::vector<std::string> more) {
     std::vector<std::string> words = {"sample", "--out", out, "--tokens", "12", "--device", kiln::test::firstDevice()};
@@ -30,7 +30,7 @@ TEST_F(SampleTest, SeveralTextsGrowSideBySide) {
   EXPECT_NE(three.substr(one.size() + dashes.size(), one.size()), one);
 }
 
-// A prompt in a file is one on the command line.
+// A prompt in a file equals one on the command line.
 TEST_F(SampleTest, PromptsComeFromFiles) {
   writeText(folder / "prompt", "line 7");
   EXPECT_EQ(written({"--prompt-file", folder / "prompt"}), written({"--prompt", "line 7"}));

@@ -38,7 +38,7 @@ protected:
 // Every number is at its position, and the buffer has no others.
 TEST_F(WeightsTest, AreReadByteForByte) { EXPECT_EQ(read(), handWrittenBuffer(list())); }
 
-// With the prefix of the language model, and in an order that is not ours.
+// With the prefix of the language model, and in another order.
 TEST_F(WeightsTest, MayHaveThePrefixAndAnyOrder) {
   tensors = handWrittenModel(list(), "transformer.");
   std::reverse(tensors.begin(), tensors.end());

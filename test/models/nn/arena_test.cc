@@ -1,4 +1,4 @@
-// The memory planner of a step: measuring, and giving out the places.
+// The memory planner of a step: measuring lifetimes, and assigning offsets.
 
 #include "models/nn/arena.h"
 #include "test/expect_error.h"

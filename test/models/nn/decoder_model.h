@@ -111,8 +111,8 @@ inline std::vector<double> maskOf(const DecoderOptions &o, const DropoutRate &ra
   return mask;
 }
 
-/// The tape's gradient of each parameter, by its name, and its loss; and how far rounding takes each: the deviation of
-/// the norm of its error.
+/// The tape's gradient of each parameter, by its name, and its loss; and for each gradient the deviation of the norm of
+/// its rounding error.
 struct TapeGradient {
   std::map<std::string, std::vector<double>> gradients;
   double loss;
@@ -138,10 +138,10 @@ TapeGradient tapeGradient(const ParameterList &list, const HostBuffers &buffers,
   return result;
 }
 
-/// Sets the deviations: over tapes that round every number and every gradient to `type` by chance, the root of the mean
-/// of ‖rounded − exact‖². That is what the roundings of a model's tensors do, each with the condition of what follows
-/// it: nothing is assumed of how many there are. Kernels round to the nearest, whose errors have half the variance
-/// (tape.h), so that theirs are below by a factor of √2; in narrow types more, for what stays in registers is f32.
+/// Sets the deviations: over tapes that round every number and every gradient stochastically to `type`, the root of the
+/// mean of ‖rounded − exact‖². These are the roundings of a model's tensors, with the condition of later operations;
+/// their number is not assumed. Kernels round to nearest, whose errors have half the variance (tape.h), so theirs are
+/// smaller by a factor of √2; in narrow types by more, because values in registers are f32.
 template <class Loss>
 void setDeviations(TapeGradient &exact, const ParameterList &list, const HostBuffers &buffers, Type type,
                    const Loss &lossOn) {

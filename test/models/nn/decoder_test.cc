@@ -13,7 +13,7 @@ using namespace kiln::test;
 
 namespace {
 
-/// Two blocks of width 12 in three heads, and nothing else that is special.
+/// Two blocks of width 12 in three heads, with all other options at their defaults.
 DecoderOptions plain() {
   DecoderOptions o = {.layers = 2, .width = 12, .context = 9, .vocab = 11};
   o.block.attention.heads = 3;
@@ -43,7 +43,7 @@ void expectGradient(const std::string &device, const DecoderOptions &o, int64_t 
   TrainSettings settings = settingsOf(each, micros);
   settings.type = type;
   settings.lossScale = 1;
-  // Which activations are made again, and of how many rows there are logits at a time: every policy by turns.
+  // The recomputed activations, and the rows of logits at a time: each policy in turn.
   static const std::vector<std::string> policies = {"none", "norms,activation", "block", "mlp,attention:1",
                                                     "qkv,middle"};
   settings.recompute = recomputeNamed("recompute", policies[seed % policies.size()]);

@@ -204,7 +204,7 @@ TEST(EncoderDecoder, CompilesNothingOnceItIsReady) {
       {"a micro-batch of 1 sequences of 3 and 2 places: kernel '", "requires compilation, which freeze() forbids"});
 }
 
-// In narrow types, as decoder_test.cc has it.
+// In narrow types, as in decoder_test.cc.
 TEST_P(EncoderDecoderTest, NarrowTypesHaveTheTapesGradient) {
   for (const Type type : {bf16, f16})
     expectGradient(plain(), {randomPairs(plain(), 3, 8, 5, 1)}, type);

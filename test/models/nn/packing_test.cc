@@ -21,7 +21,7 @@ DecoderOptions options(bool packed) {
   return o;
 }
 
-/// Ten documents of 1 to 8 targets; no row of nine places cuts any of them.
+/// Ten documents of 1 to 8 targets; no row of nine positions cuts any of them.
 std::shared_ptr<const Documents> documents(bool packed) {
   std::vector<int32_t> tokens;
   for (const int32_t length : {3, 2, 4, 8, 1, 1, 5, 2, 1, 6}) {

@@ -97,7 +97,7 @@ TEST(TensorBoard, ChecksumsAreThoseOfTheStandard) {
   EXPECT_EQ(maskedCrc("123456789"), slowMaskedCrc("123456789"));
 }
 
-// The bytes of the first record, of a time of 1 s: fixed, so that a change of the format is seen.
+// The bytes of the first record, at a time of 1 s: fixed, so that the test detects a change of the format.
 TEST(TensorBoard, RecordsAreTheseBytes) {
   const std::string event = versionEvent(1);
   EXPECT_EQ(event, std::string("\x09\0\0\0\0\0\0\xf0\x3f\x1a\x0d", 11) + "brain.Event:2");

@@ -78,7 +78,7 @@ TEST(ProfileTable, SumsAreThoseOfAllLaunches) {
   EXPECT_EQ(launches, 3);
 }
 
-// Of two steps of 5 ms each launches take 6 ms and the batch 0.6.
+// In two steps of 5 ms each, launches take 6 ms and batches 0.6.
 TEST(ProfileTable, SaysWhatAStepIsMadeOf) {
   const std::string text = profileText(example(), facts);
   for (const char *part : {"2 steps on cpu: 5.0000 ms a step, of which launches take 60.0 %, making batches 6.0 %, "

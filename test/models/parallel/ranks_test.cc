@@ -43,7 +43,8 @@ double difference(const std::vector<float> &a, const std::vector<float> &b) {
 
 class RanksTest : public DeviceTest {
 protected:
-  /// `count` steps of four micro-batches on so many ranks, each with those of its number and every size-th after it.
+  /// `count` steps of four micro-batches on so many ranks; each has the micro-batch of its number and every size-th
+  /// after it.
   Trained train(const DecoderModel &model, TrainSettings s, int size, int64_t count) {
     s.batch = sequences / micros;
     s.accumulate = micros;
@@ -124,7 +125,7 @@ TEST_P(RanksTest, TwoRunsAreTheSame) {
   EXPECT_EQ(once.buffers.second, again.buffers.second);
 }
 
-// An overflow in the micro-batches of one rank leaves the update out on all of them.
+// An overflow in the micro-batches of one rank skips the update on all ranks.
 TEST_P(RanksTest, AnOverflowIsOneOfAll) {
   const DecoderModel model(dropping(), f16);
   onlyOfSecond = true;

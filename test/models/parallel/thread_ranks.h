@@ -67,7 +67,7 @@ private:
 
   explicit ThreadRanks(int size) : calls(size), held(size) {}
 
-  /// Waits until all ranks call; the last one does the work of all.
+  /// Waits until all ranks call; the last one does the work for all.
   void meet(int rank, const Call &call) {
     calls.at(rank) = call;
     const int64_t round = rounds;

@@ -31,7 +31,7 @@ struct Memory {
 
 class Model {
 public:
-  /// One whose places see those of `lengths` is an encoder; one that looks at a memory has cross-attention.
+  /// A block whose positions see those of `lengths` is an encoder's; one with a memory has cross-attention.
   Model(Tape &tape, const DecoderOptions &options, std::map<std::string, Value> &p, const DecoderBatch &batch,
         std::string front = "", const std::vector<int32_t> *lengths = nullptr, const Memory *memory = nullptr)
       : tape(tape), o(options), p(p), batch(batch), front(std::move(front)), lengths(lengths), memory(memory) {

@@ -22,7 +22,7 @@ struct DecoderBatch {
   std::vector<int32_t> ranges = {}; // (sequences, time, 2): the positions that each one sees, if an option has ranges
 };
 
-/// The mean loss over the targets that are there.
+/// The mean loss over the targets that are present.
 Value decoderLoss(Tape &tape, const DecoderOptions &options, std::map<std::string, Value> &parameters,
                   const DecoderBatch &batch);
 

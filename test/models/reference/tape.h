@@ -96,7 +96,7 @@ struct NormOptions {
   bool outside = false;
 };
 Value normalised(Value x, const NormOptions &options = {});
-/// exp(x) over its sum in each row, over the columns that the mask (rows · columns) has; a row without one is zeros.
+/// exp(x) over its sum in each row, over the columns of the mask (rows · columns); a row without columns is zeros.
 Value softmax(Value x, const std::vector<bool> &mask = {});
 /// The tanh form of GELU.
 Value gelu(Value x);

@@ -79,7 +79,7 @@ TEST(Tape, Norms) {
       });
 }
 
-// With a mask, too; a row that sees nothing is zeros and moves nothing.
+// With a mask, too; a row that sees nothing is zeros and has no gradient.
 TEST(Tape, Softmax) {
   expectDerivative(1, 3, [](Tape &, Value a, Value b) { return softmax(a) * b; });
   const std::vector<bool> mask = {true, false, true, false, false, false, true, true, true, false, true, false};
@@ -98,7 +98,7 @@ TEST(Tape, CrossEntropy) {
     expectDerivative(1, 3, [=](Tape &, Value a, Value b) { return crossEntropy(a + b, {2, -1, 0, 1}, smoothing); });
 }
 
-// Missing targets count nothing: the mean is over those that are there.
+// Missing targets do not count: the mean is over the present ones.
 TEST(Tape, MissingTargetsCountNothing) {
   Tape tape;
   const Value two = tape.value(2, 3, drawn(6, 1));
@@ -184,9 +184,9 @@ TEST(Tape, HasTheGradientThatWasDerivedByHand) {
       ASSERT_NEAR(value.gradient()[i], want.at(name)[i], 1e-10) << name << " " << i;
 }
 
-// Rounding by chance gives one of the two neighbours, and the number itself on average: of 4096 draws the mean is
-// within five deviations, half a unit over √4096 each at most. Neighbours, zero, and the smallest number of the type
-// stay.
+// Stochastic rounding gives one of the two neighbours, and the number itself on average. The mean of 4096 draws is
+// within five deviations, half a unit over √4096 each at most. Representable numbers, zero, and the smallest number of
+// the type are unchanged.
 TEST(Tape, RoundsByChanceToNeighbours) {
   const Tape::Rounding rounding = stochasticRounding(8, -126, 1);
   for (const double x : {1.001, -1.001, 300.3, 0x1.3p-132}) {

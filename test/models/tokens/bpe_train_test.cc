@@ -8,7 +8,7 @@ using namespace kiln::test;
 
 namespace {
 
-// The merges are theirs, one by one, and so are the numbers of the bytes: GPT-2's order.
+// The merges are those of the library, one by one, and so are the numbers of the bytes: GPT-2's order.
 TEST(BpeTrain, LearnsTheMergesOfHuggingFace) {
   const Vocabulary v = learnt();
   const auto &want = golden()["merges"];
@@ -21,8 +21,7 @@ TEST(BpeTrain, LearnsTheMergesOfHuggingFace) {
   EXPECT_EQ(v.tokens[255], "\xad");
 }
 
-// They are theirs, too, where pieces are long and hold spaces, numbers, letters of several bytes and runs of one
-// letter.
+// So they are for long pieces with spaces, numbers, multi-byte characters and runs of one letter.
 TEST(BpeTrain, LearnsTheMergesOfLongPieces) {
   HashOfLists hash;
   for (const Merge &merge : crossing("gpt2").merges)

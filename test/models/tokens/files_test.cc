@@ -43,7 +43,7 @@ TEST_F(TokenizerFiles, AreReadAsTheyWereWritten) {
   EXPECT_EQ(readVocabulary(folder.path), vocabulary);
 }
 
-// Another expression than GPT-2's, whole pieces and several special tokens are kept.
+// An expression other than GPT-2's, whole pieces and several special tokens are kept.
 TEST_F(TokenizerFiles, KeepEveryPartOfAVocabulary) {
   Vocabulary other = learnt("llama3", {"<|b|>", "<|a|>"});
   other.wholePieces = true;

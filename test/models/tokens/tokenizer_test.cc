@@ -102,7 +102,7 @@ TEST(Tokenizer, BytesThatAreNoTextStandForThemselves) {
   }
 }
 
-// Long pieces, which are merged by a heap, have the tokens that following the merges one by one gives.
+// Long pieces, which are merged with a heap, have the tokens of applying the merges one by one.
 TEST(Tokenizer, LongPiecesAreMergedInTheSameOrder) {
   Vocabulary v = learnt();
   v.split = "";
@@ -149,7 +149,7 @@ TEST(Tokenizer, SpecialTokensAreAskedFor) {
   EXPECT_EQ(tokenizer.decode(want), "<|a|>tone<|end|>><|end|>");
 }
 
-// With wholePieces a piece that is a token is that token, though its merges would end elsewhere.
+// With wholePieces, a piece that is a token becomes that token, even if its merges end in others.
 TEST(Tokenizer, WholePiecesComeFirst) {
   Vocabulary v = learnt();
   v.tokens.push_back("zqzq");
@@ -165,7 +165,7 @@ TEST(Tokenizer, NumbersThatAreNoTokensAreErrors) {
   expectError([&] { tokenizer.decode(std::vector<int32_t>{-1}); }, {"but got -1"});
 }
 
-// An expression that PCRE2 does not take, and a vocabulary that lacks a byte or whose merges make something else.
+// An expression that PCRE2 refuses, and a vocabulary that lacks a byte or whose merges have another result.
 TEST(Tokenizer, VocabulariesThatAreNoneAreErrors) {
   Vocabulary v = byteVocabulary();
   v.split = "(a";

@@ -1,4 +1,4 @@
-// Checkpoints: a round trip, damage in every file, a full disk, and which ones are kept.
+// Checkpoints: a round trip, damage in every file, a full disk, and the kept ones.
 
 #include "models/data/json.h"
 #include "models/gpt2/config_json.h"
@@ -151,8 +151,8 @@ TEST_F(CheckpointTest, NarrowWeightsAreSavedOnce) {
   }
 }
 
-// The scale of the loss, and how many updates there were, are part of a run's state; checkpoints from before there was
-// a scale were applied in every step.
+// The loss scale and the number of updates are part of a run's state. In checkpoints from before there was a scale,
+// every step was applied.
 TEST_F(CheckpointTest, RestoresTheLossScale) {
   state.updates = 5;
   state.lossScale = {2048, 77};
@@ -211,7 +211,7 @@ TEST_F(CheckpointTest, HasHuggingFacesNames) {
   EXPECT_NO_THROW(file.read("h.0.attn.c_attn.weight", f32, {4, 12}, qkv.data()));
 }
 
-// Each file cut at any byte gives an error that names it; nothing else happens.
+// Each file truncated at any byte gives an error that names it.
 TEST_F(CheckpointTest, CutAnywhereItIsRefused) {
   const std::string path = save(9);
   for (const char *name : {"/config.json", "/training.json", "/model.safetensors", "/optimizer.safetensors"}) {
@@ -226,8 +226,8 @@ TEST_F(CheckpointTest, CutAnywhereItIsRefused) {
   EXPECT_NO_THROW(load(path));
 }
 
-// Each file with one bit of it flipped, anywhere: nothing is read that was not written. Bits that make or unmake a
-// space are left out: the header of a safetensors file may be spaced otherwise.
+// Each file with one bit flipped, anywhere: no wrong number is read. Bits that change white space are excluded, because
+// the header of a safetensors file may have any.
 TEST_F(CheckpointTest, DamagedAnywhereItIsRefused) {
   const std::string path = save(9);
   for (const char *name : {"/config.json", "/training.json", "/model.safetensors", "/optimizer.safetensors"}) {
@@ -289,7 +289,7 @@ TEST_F(CheckpointTest, OneStateHasOneIdentity) {
   EXPECT_EQ(readText(path + "/model.safetensors"), weights);
 }
 
-// Checkpoints from before there were identities are read as they always were.
+// Checkpoints from before identities existed are still read.
 TEST_F(CheckpointTest, ReadsTheFirstFormat) {
   const std::string path = save(9);
   makeFirstFormat(path);
@@ -297,7 +297,7 @@ TEST_F(CheckpointTest, ReadsTheFirstFormat) {
   EXPECT_EQ(readBuffers(path, network).values, buffers.values);
 }
 
-// That a folder cannot be read does not make it one without checkpoints.
+// An unreadable folder is not treated as one without checkpoints.
 TEST_F(CheckpointTest, AFolderThatCannotBeReadIsAnError) {
   save(9);
   rlimit before;
@@ -310,7 +310,7 @@ TEST_F(CheckpointTest, AFolderThatCannotBeReadIsAnError) {
   EXPECT_EQ(newestCheckpoint(folder / "none"), std::nullopt);
 }
 
-// Among the older ones the newest that is whole is found, and none newer or damaged.
+// Among older checkpoints, the newest complete one is found, and no newer or damaged one.
 TEST_F(CheckpointTest, FindsTheNewestWholeOneBeforeIt) {
   for (const int64_t step : {1, 2, 3, 4, 5})
     save(step, 9);
@@ -458,7 +458,7 @@ TEST_F(CheckpointTest, TheRunsFolderIsTheNewestModel) {
   EXPECT_EQ(held(), 2);
 }
 
-// Beginning anew leaves no link without its checkpoint.
+// Starting again leaves no link without its checkpoint.
 TEST_F(CheckpointTest, RemovingThemRemovesTheLinks) {
   save(9);
   removeCheckpoints(folder.path);

@@ -55,7 +55,7 @@ TEST_F(CurvesTest, ReadsOverSecondsAndTokens) {
   expectError([&] { readCurve(log, {"none", Over::steps}); }, {"expected steps with 'none' in", "but there are none"});
 }
 
-// Between two points of the first run, over other than steps, the second one is compared with the line through these.
+// If the second run has other steps, it is compared with the line between two points of the first run.
 TEST_F(CurvesTest, ComparesBetweenPoints) {
   const std::vector<Curve> curves = {{"a", {{1, 4}, {3, 2}}, {}}, {"b", {{2, 3.5}, {3, 2.5}}, {}}};
   const auto pointsOf = [](const std::string &picture) {
@@ -67,7 +67,7 @@ TEST_F(CurvesTest, ComparesBetweenPoints) {
   EXPECT_EQ(pointsOf(pictureOf(curves)), 1);
 }
 
-// One run differs from no other: its picture has one panel.
+// A single run has no differences: its picture has one panel.
 TEST_F(CurvesTest, OneRunHasOnePanel) {
   const Curve run = {"run", {{1, 2}, {2, 1}}, {}};
   EXPECT_EQ(pictureOf({run}).find("less that of"), std::string::npos);

@@ -326,7 +326,7 @@ TEST_F(Disturbed, FewAddressesAreNoCrash) {
 
 // --- Streams ---------------------------------------------------------------------------------------------------------
 
-// No line of progress gets into a file of the run when the streams for it are closed, and none is missed by it.
+// If the streams for progress are closed, no progress line is written to a file of the run.
 TEST_F(Disturbed, ClosedStreamsAreNoFiles) {
   for (const char *closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-", "> /dev/full 2> /dev/full"}) {
     std::vector<std::string> words = trainWords(out, {"--steps", "3", "--overwrite"});

@@ -23,7 +23,7 @@ struct SettingGroup {
   std::vector<std::string> more = {};
 };
 
-/// Settings of any run, in types and ways of batching that all programs have; `without` some.
+/// Settings of any run, in types and ways of batching that all programs have, except those of `without`.
 inline SettingGroup commonSettings(const std::set<std::string> &without = {}) {
   SettingGroup group = {{{"steps", "6", "8"},
                          {"batch", "4", "2"},

@@ -73,7 +73,7 @@ TEST(ExchangeCuts, AllArgumentsCount) {
   EXPECT_EQ(orderOfBuckets(plan, b.gradient, b.shards), (std::vector<int64_t>{2, 0, 1}));
 }
 
-// The order is the caller's, though another plan be ready otherwise: all ranks exchange in one order.
+// The order is the caller's, even if a plan completes buckets in another one: all ranks exchange in one order.
 TEST(ExchangeCuts, KeepsAnOrderThatIsGiven) {
   const Buckets b;
   Plan plan;

@@ -104,7 +104,7 @@ TEST_F(LoopTest, KeepsTheBestCheckpoint) {
   EXPECT_EQ(bestLinked(folder / "run"), std::nullopt);
 }
 
-// One that is not among the newest stays until another is better.
+// A best checkpoint that is not among the newest is kept until another is better.
 TEST_F(LoopTest, TheBestCheckpointOutlivesNewerOnes) {
   run({.out = folder / "run", .stopAfter = 5});
   linkBest(folder / "run", "checkpoint-00000005");

@@ -29,7 +29,7 @@ Gpt2Config small(double dropout = 0, Type type = f32) {
   return config;
 }
 
-// To the byte: with keys of dropout, masters, gradients in f32, and several micro-batches, and after a step and an
+// Exactly: with keys of dropout, masters, gradients in f32, and several micro-batches, and after a step and an
 // evaluation as well.
 TEST(MemoryCandidate, APlanIsWhatIsAllocated) {
   for (const Type type : {f32, bf16})

@@ -101,7 +101,7 @@ TEST_F(ModelLinksTest, AreRemovedAloneTogether) {
   EXPECT_TRUE(fs::exists(folder / "checkpoint-00000001/model.safetensors"));
 }
 
-// Files and links that are not ours stay.
+// Files and links that the run did not make are unchanged.
 TEST_F(ModelLinksTest, RemovingLeavesOtherFiles) {
   writeText(folder / "config.json", "{}");
   fs::create_symlink("elsewhere/model.safetensors", folder / "model.safetensors");
@@ -115,7 +115,7 @@ TEST_F(ModelLinksTest, AFolderThatCannotBeWrittenIsAnError) {
   expectError([&] { linkModel(folder.path, "checkpoint-00000001"); }, {"cannot write link", folder / "latest"});
 }
 
-// A run's own links are no other model, and neither is a folder without one or none at all.
+// A run's own links are no other model, and neither is a folder without a model, or a missing one.
 TEST_F(ModelLinksTest, ARunsFolderHoldsNoOtherModel) {
   EXPECT_NO_THROW(verifyNoOtherModel(folder / "none"));
   EXPECT_NO_THROW(verifyNoOtherModel(folder.path));

@@ -32,7 +32,7 @@ protected:
   StepLog log{held, options, 0};
 };
 
-// A row is a line of the log, and a line of each other that takes rows.
+// A row is a line of the log, and of each other sink that accepts rows.
 TEST_F(StepLogTest, ARowGoesToAllWhoTakeIt) {
   EXPECT_EQ(log.write(row(1)), std::nullopt);
   EXPECT_EQ(log.write(row(2)), std::nullopt);

@@ -131,7 +131,7 @@ private:
 
 class LoopTest : public testing::Test {
 protected:
-  /// 24 steps of `model`, two micro-batches each, or those that `o` lets it take.
+  /// 24 steps of `model` with two micro-batches each, or as many as `o` permits.
   void run(const RunOptions &o, const Model &model, int32_t shift = 1) {
     Counting data(settings.seed, shift);
     run(o, model, data);

@@ -71,8 +71,8 @@ protected:
   StepResult result;
 };
 
-// Nothing is waited for and nothing read until the last launch of a step, though it clips and scales the loss; then
-// once.
+// No wait and no download occurs until the last launch of a step, even with clipping and loss scaling; then there is
+// one.
 TEST_P(TrainerTest, AStepReadsTheDeviceAtItsEndOnly) {
   for (const Type type : {f32, f16}) {
     begin(type);

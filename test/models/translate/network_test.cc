@@ -40,8 +40,8 @@ HostBatch batchOf(int64_t step) {
 
 class TranslationModel : public DeviceTest {
 protected:
-  /// Twenty steps of a model of the named one's form have the losses that were recorded. Of two shapes the kernels are
-  /// picked as for an epoch of many.
+  /// Twenty steps of a small model with the options of the named preset have the recorded losses. Kernels are chosen
+  /// for two shapes, as for an epoch of many.
   void expectLosses(const std::string &name) {
     const std::vector<double> want =
         nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/translate/losses.json"))).at(name);

@@ -146,7 +146,7 @@ struct Wide {
 static void turn(View x, View y, Wide cfg) { store(y, {0, 0}, transpose(load(x, {0, 0}, {cfg.extent, cfg.extent}))); }
 static const Kernel turnKernel = kernel("turn", turn, {"x", "y"}, {field("extent", &Wide::extent)});
 
-// Beyond 48 KB a launch needs the driver's leave; 128² f32 take 64 KB.
+// Beyond 48 KB a launch must request shared memory from the driver; 128² f32 take 64 KB.
 TEST_F(CudaDevice, LaunchesWithMuchSharedMemory) {
   const std::shared_ptr<Device> device = open();
   Tensor x(device, f32, {128, 128}), y(device, f32, {128, 128});
@@ -159,7 +159,7 @@ TEST_F(CudaDevice, LaunchesWithMuchSharedMemory) {
   EXPECT_EQ(y.downloadFloats()[1], 128.0f);
 }
 
-// The second run of a prepared plan makes a graph; then each run is one call of the driver.
+// The second run of a prepared plan records a graph; later runs are one driver call each.
 TEST_F(CudaDevice, RunsAPreparedPlanAsAGraph) {
   const std::shared_ptr<Device> device = open();
   Tensor x(device, f32, {16}), y(device, f32, {16});

@@ -191,7 +191,7 @@ TEST_P(Addressing, TilesNameSomeDimensionsAndNumbersBeginBlocksInOthers) {
             want[place] = static_cast<double>(place + 1001);
           ++element;
         };
-        // With two or three tiles the third is the columns', too; one alone is a column of rows.
+        // With two or three tiles the last one selects columns; a single one is a column of rows.
         for (int64_t row = 0; row < 5; ++row)
           for (int64_t column = 0; column < c; ++column)
             for (int64_t b0 = 0; b0 < (named & 1 ? 1 : 2); ++b0)
@@ -339,11 +339,11 @@ TEST_P(Addressing, PositionsAndMasksAreThoseOfTheLoadsPlace) {
     }
 }
 
-/// Element at[i] of z becomes i; as many elements at once as there are.
+/// Element at[i] of z becomes i, for all elements at once.
 void storeNamed(View at, View z, ExtentConfig cfg) { store(z, {load(at, {0}, {cfg.extent})}, iota(cfg.extent) + 1); }
 const Kernel storeNamedKernel = kernel("store_named", storeNamed, extentField());
 
-// A store that names an element several times leaves one of the values there, and is no mistake.
+// A store that selects an element several times leaves one of the values, and is no error.
 TEST_P(Addressing, AStoreMayNameAnElementSeveralTimes) {
   for (const int64_t places : {1, 7, 300}) {
     constexpr int64_t count = 512;

@@ -105,7 +105,7 @@ uint64_t changed(Verb verb, Type type, uint64_t was, uint64_t value) {
   }
 }
 
-// Whole numbers and numbers that are named once each: every step has one result.
+// Integers, and elements that are selected once each: every step has one possible result.
 TEST_P(Atomics, EachChangesItsElementsAndReturnsWhatWasThere) {
   for (const Verb verb : verbs)
     for (const Type type : typesOf(verb))
@@ -163,7 +163,7 @@ void extremes(View x, View y, VerbConfig cfg) {
 }
 const Kernel extremesKernel = kernel("extremes", extremes, verbFields);
 
-// A NaN changes nothing, and in memory gives way; which of two zeros stays is open.
+// A NaN operand changes nothing, and a NaN in memory is replaced; which of two zeros stays is unspecified.
 TEST_P(Atomics, TheLeastAndTheGreatestIgnoreNaN) {
   for (const Type type : {f32, f64})
     for (const Verb verb : {Verb::min, Verb::max}) {
@@ -334,7 +334,7 @@ TEST_P(Atomics, ALoadAcquiresWhatAStoreReleases) {
   }
 }
 
-/// Each program adds to the element of that number, and to one that all have.
+/// Each program adds to the element of its number, and to one that all share.
 void countPrograms(View own, View all, VerbConfig cfg) {
   const auto scope = static_cast<Scope>(cfg.scope);
   atomic_add(own, {program_id(0)}, full(i32, {1}, 1), Order::acq_rel, {.scope = scope});

@@ -1,5 +1,5 @@
-// Conversions between all pairs of element types: one rounding, to the nearest, in a direction or by chance;
-// saturation, NaN to 0, `x != 0` for bool.
+// Conversions between all pairs of element types: one rounding, to nearest, in a direction or stochastic; saturation,
+// NaN to 0, `x != 0` for bool.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -82,7 +82,7 @@ protected:
   }
 };
 
-/// Numbers at and round the ends of every integer type and at the ties of every narrower float.
+/// Numbers at and around the limits of every integer type and the ties of every narrower float.
 Raw tieWords(Type from) {
   Raw result = specialWords(from);
   std::mt19937_64 random(3);
@@ -194,7 +194,7 @@ uint64_t wordBelow(Type type, long double size) {
   return low;
 }
 
-/// A number as the conversion to `to` sees it: 8-bit floats saturate.
+/// A number as converted to `to`: 8-bit floats saturate.
 long double within(Type to, long double value) {
   const long double largest = bytesOf(to) > 1 ? INFINITY : to == f8e4m3 ? 448 : 57344;
   return std::clamp(value, -largest, largest);
@@ -256,7 +256,7 @@ void convertByChance(View x, View bits, View y) {
 }
 const Kernel convertByChanceKernel = kernel("convert_by_chance", convertByChance);
 
-/// The share of the way from the number below `size` to the next one, in 2^-32; 2^32 beyond the largest number.
+/// The fraction of the way from the number below `size` to the next one, in 2^-32; 2^32 beyond the largest number.
 uint64_t chanceOf(Type to, long double size) {
   const uint64_t low = wordBelow(to, size);
   const long double below = realOf(to, low), above = realOf(to, low + 1);

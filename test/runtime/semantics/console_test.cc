@@ -15,7 +15,7 @@ namespace {
 
 class Console : public Semantics {
 protected:
-  /// The lines that a launch prints, in any order between programs: one thread runs them in order.
+  /// The lines that a launch prints; programs may be in any order, but with one thread they are in order.
   std::string printed(const Kernel &kernel, const std::vector<Arg> &args, const std::string &config = "",
                       int64_t programs = 1) {
     device->setThreads(1);
@@ -108,7 +108,7 @@ void printInOrder(View x, Tile n) {
 }
 const Kernel printInOrderKernel = kernel("print_in_order", printInOrder);
 
-// Program order, also round loops, branches and stores; a side that does not run prints nothing.
+// Program order, also around loops, branches and stores; a side that does not run prints nothing.
 TEST_P(Console, PrintsInProgramOrder) {
   EXPECT_EQ(printed(printInOrderKernel, {counting(i32, {2}).ref(), int64_t(3)}), "program 0: before = [0, 1]\n"
                                                                                  "program 0: k = [1, 2]\n"

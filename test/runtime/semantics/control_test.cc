@@ -261,7 +261,7 @@ const Kernel addAlongKnownKernel = kernel("add_along_known", addAlongKnown, {"x"
                                           {field("begin", &ShiftedConfig::begin), field("end", &ShiftedConfig::end),
                                            field("step", &ShiftedConfig::step), field("shift", &ShiftedConfig::shift)});
 
-// Positions near the ends of 64 bits, and those that wrap there, are outside every view.
+// Positions near the limits of 64 bits, and those that wrap there, are outside every view.
 TEST_P(Control, LoadsFarOutsideReadPadding) {
   const Tensor x = counting(f32, {40}, 1);
   for (const auto &[begin, end, step] : bounds)
@@ -341,9 +341,9 @@ void randomNormals(View out, Tile seed, Tile first, ExtentConfig cfg) {
 }
 const Kernel normalKernel = kernel("random_normals", randomNormals, extentField());
 
-// In units of 2^−23 of the radius r: log is off by 1.5, the root halves that and rounds, and the product rounds: 1.75
-// at most. The angle, up to π, is off by the roundings of 2π · 2^−32 and of the product: 1.47 · π / 2 = 2.3. The
-// cosine, at most 1, is off by 2 units of the last place below 1, of 2^−24 each: 1. Together 5.1.
+// In units of 2^−23 of the radius r: the error of log is 1.5; the root halves that and rounds, and the product rounds:
+// 1.75 at most. That of the angle, up to π, is the roundings of 2π · 2^−32 and of the product: 1.47 · π / 2 = 2.3. That
+// of the cosine, at most 1, is 2 units in the last place below 1, of 2^−24 each: 1. Together 5.1.
 TEST_P(Control, RandomNormalIsItsFormula) {
   for (const auto &[seed, first] :
        std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {-1, -1}, {0x123456789abcdef0, (int64_t(1) << 32) - 2}}) {
@@ -361,7 +361,7 @@ TEST_P(Control, RandomNormalIsItsFormula) {
   }
 }
 
-// Of n draws the mean is off by 5 / √n, the variance by 5 · √(2 / n), once in a million and a half; the seed is fixed.
+// For n draws the mean differs by 5 / √n, the variance by 5 · √(2 / n), once in 1.5 million; the seed is fixed.
 TEST_P(Control, RandomNormalHasMeanZeroAndDeviationOne) {
   const int64_t count = 4096;
   const Tensor out(device, f32, {count});

@@ -72,7 +72,7 @@ struct Window {
   }
 };
 
-/// A view for a tile, of some elements less than it here and there.
+/// A view for a tile, sometimes smaller than the tile.
 inline Window drawWindow(const Shape &tile, bool isRead, Draw &draw) {
   Window window{tile, Shape(tile.size())};
   for (int64_t &extent : window.extents)

@@ -9,7 +9,7 @@ using namespace kiln::test;
 
 namespace {
 
-/// A scalar, a short extent that changes with the type, and the longest, whose words include all pairs of special ones.
+/// A scalar, a short extent that changes with the type, and the longest, which includes all pairs of special words.
 std::array<int64_t, 3> linesOf(Type type) {
   const auto special = static_cast<int64_t>(specialWords(type).size());
   return {0, extents[static_cast<size_t>(type) % 4], std::max(extents[4], special * special)};
@@ -52,7 +52,7 @@ void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
 }
 const Kernel integerKernel = kernel("integers", integerOperations, extentField());
 
-/// Bit by bit: the number of ones, of leading zeros, and the bits in reverse order.
+/// The number of ones, of leading zeros, and the bits in reverse order.
 Raw bitResults(Type type, uint64_t word) {
   const int64_t bits = bytesOf(type) * 8;
   uint64_t ones = 0, zeros = 0, reversed = 0;
@@ -180,8 +180,8 @@ void floatOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
 }
 const Kernel floatKernel = kernel("floats", floatOperations, extentField());
 
-/// The operations above, each rounded once: f64 in the hardware's own, the others by way of f64, which has more than
-/// twice their bits.
+/// The operations above, each rounded once: f64 by the hardware, the others through f64, which has more than twice
+/// their bits.
 std::vector<double> floatResults(double a, double b) {
   return {a + b,
           a - b,

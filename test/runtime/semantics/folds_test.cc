@@ -294,7 +294,7 @@ struct Case {
   bool isAlong(int axis) const { return std::ranges::find(way.axes, axis) != way.axes.end(); }
 };
 
-/// A word, of floats that have NaN in so many of a hundred elements.
+/// A word; for floats, NaN in so many of a hundred elements.
 uint64_t wordFor(const Fold &fold, Type type, int nans, Draw &draw) {
   const Raw specials = type == boolean ? Raw{0, 1} : specialWords(type);
   if (!isFloat(type)) {

@@ -238,8 +238,8 @@ void remainders(View x, View y, View out, ExtentConfig cfg) {
 }
 const Kernel remaindersKernel = kernel("remainders", remainders, extentField());
 
-// Every quotient: small ones, those next to a whole number, and the largest that there are. The remainder is exact in
-// f64, and in every narrower type.
+// Every quotient: small ones, those next to an integer, and the largest. The remainder is exact in f64, and in every
+// narrower type.
 TEST_P(Functions, RemaindersOfFloatsAreExact) {
   for (const Type type : floatTypes) {
     const Raw special = specialWords(type);

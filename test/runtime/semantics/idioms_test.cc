@@ -310,7 +310,7 @@ void sumIntegers(View x, View running, View narrow, ExtentConfig cfg) {
 }
 const Kernel sumIntegersKernel = kernel("sum_integers", sumIntegers, {"x", "running", "narrow"}, extentField());
 
-// Small integers are summed in 32 bits, which wrap as those of larger ones do; cast back, so does the sum.
+// Small integers are summed in 32 bits; wrapping and casting back gives the sum in their own type.
 TEST_P(Idioms, SumsOfIntegersWrapInTheirType) {
   for (const Type type : {boolean, i8, u8, i16, u16, i32, u32, i64, u64})
     for (const int64_t extent : {4, 300}) {

@@ -1,5 +1,5 @@
 // Several scans and reductions in one program: of one tile, by functions of several tiles, in loops, in place and as
-// masks. folds_test draws each kind and function by itself.
+// masks. folds_test draws each kind and function separately.
 
 #include "test/runtime/semantics/semantics.h"
 

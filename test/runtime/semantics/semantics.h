@@ -38,7 +38,7 @@ uint64_t rawOfReal(Type type, double value);
 /// The low bits of `value`; for bool whether it is not 0.
 uint64_t rawOfInteger(Type type, int64_t value);
 
-/// Words worth trying: zeros, ones, ends, denormals, infinities, NaN for floats; ends and small numbers for integers.
+/// Special words: zeros, ones, limits, denormals, infinities, NaN for floats; limits and small numbers for integers.
 Raw specialWords(Type type);
 /// `count` words: every pair of special words occurs in two lists, made with `step` 1 and specialWords().size(), at
 /// equal positions; random words follow.

@@ -51,7 +51,7 @@ void underMasks(View a, View b, View c, View d, View masked, View over, View tur
 }
 const Kernel underMasksKernel = kernel("under_masks", underMasks, maskFields);
 
-/// Both halves are looked at: one under the mask, one without it.
+/// Both halves are read: one under the mask, one without it.
 void withAndWithout(View a, View b, View masked, View all, Tile limit, MaskConfig cfg) {
   Tile s = dot(load(a, {0, 0}, {M, K}), load(b, {0, 0}, {K, N})); // (M, N)
   store(masked, {0, 0}, where(maskOf(limit, cfg), s, -1.0));
@@ -134,7 +134,7 @@ protected:
   }
 };
 
-// In bf16 too, which holds all sums of the first product.
+// In bf16 too, which represents all accumulators of the first product.
 TEST_P(Triangles, ProductsUnderAMaskAreThoseOfTheWholeTile) {
   for (const Type type : {f32, bf16})
     for (int form = 0; form < 5; ++form)

@@ -97,7 +97,7 @@ TEST_P(Unrolled, ConvolutionReadsZerosRoundTheImage) {
   EXPECT_EQ(download(y), want);
 }
 
-/// Each row of 32 sorted: pairs at distance j side by side in the third dimension, where the groups of k take turns.
+/// Each row of 32 sorted: pairs at distance j along the third dimension, with groups of k in alternating order.
 void bitonicSort(View x, View y) {
   constexpr int n = 32, rows = 3;
   Tile t = load(x, {0, 0}, {rows, n});

@@ -34,7 +34,7 @@ int64_t placeOf(const Shape &at, const Shape &strides) {
 
 const Shape tileShape{2, 3, 1, 4, 17}; // its last dimensions are the tiles of lower ranks
 
-/// Copies one tile of the views' rank from `from` on in x to `to` on in y, in every dimension.
+/// Copies one tile of the views' rank from position `from` in x to `to` in y, in every dimension.
 void copyTile(View x, View y, Tile from, Tile to) {
   const Offsets sources(x.rank(), from), targets(x.rank(), to);
   store(y, targets, load(x, sources, Shape(tileShape.end() - x.rank(), tileShape.end())));
@@ -231,7 +231,7 @@ void storeSlice(View x, View total, View before, Tile begin, Tile end, Tile from
 const Kernel storeSliceKernel = kernel("store_slice", storeSlice, {"x", "total", "before", "begin", "end", "from"},
                                        {field("axis", &SliceConfig::axis)});
 
-/// A slice of a 7 × 11 view, in C++: the place of element (i, j) of it, or −1 outside.
+/// A slice of a 7 × 11 view, in C++: the offset of its element (i, j), or −1 outside.
 struct HostSlice {
   int axis;
   int64_t begin, extent;

@@ -263,7 +263,7 @@ TEST_P(While, MayDifferFromExampleToExample) {
 
 constexpr int lanes = 128;
 
-/// Adds one to all of `total` and the program's number to `order`, under a lock that one program has at a time.
+/// Adds one to all of `total` and the program's number to `order`, under a lock.
 void underLock(View lock, View total, View order) {
   Tile taken = 1;
   for (Tile round : repeat_while([&] { return taken != 0; }))

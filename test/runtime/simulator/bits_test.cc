@@ -33,7 +33,7 @@ TEST(LogicTest, TableOfThreeOperands) {
                });
 }
 
-// bfe takes `length` bits from `start` on; a signed field repeats its sign, an empty one is 0.
+// bfe extracts `length` bits from `start` on; a signed field is sign-extended, an empty one is 0.
 TEST(FieldTest, ExtractsAndExtends) {
   const Column values = {0, 1, 4, 8, 31, 32, 40, 255, 0x80000000, 0xffffffff, 0x12345678, 0x00ff0080};
   for (const bool isSigned : {false, true})
@@ -63,7 +63,7 @@ TEST(FieldTest, Inserts) {
   });
 }
 
-// Counts of bits, and the place of the highest that is no copy of the sign.
+// Counts of bits, and the position of the highest that differs from the sign.
 TEST(CountTest, CountsBits) {
   expectEach("popc.b32 %d, %a;", "b32", {"b32"}, words32, [](const Column &row) { return std::popcount(row[0]); });
   expectEach("clz.b32 %d, %a;", "b32", {"b32"}, words32,
@@ -78,7 +78,7 @@ TEST(CountTest, CountsBits) {
   });
 }
 
-// brev turns the word round.
+// brev reverses the word.
 TEST(CountTest, ReversesBits) {
   expectEach("brev.b32 %d, %a;", "b32", {"b32"}, words32, [](const Column &row) {
     uint64_t result = 0;
@@ -145,7 +145,7 @@ TEST(MaskTest, NthOne) {
         << mask << " " << base << " " << n;
 }
 
-// A funnel shift takes 32 bits out of {b, a}; `.wrap` takes the amount modulo 32, `.clamp` stops at 32.
+// A funnel shift extracts 32 bits of {b, a}; `.wrap` takes the amount modulo 32, `.clamp` limits it to 32.
 TEST(FunnelTest, ShiftsAPair) {
   expectEach("shf.l.wrap.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, words32,
              [](const Column &row) { return (row[1] << 32 | row[0]) << (row[2] & 31) >> 32 & 0xffffffff; });

@@ -75,7 +75,7 @@ TEST(ClusterTest, RefusesMoreBlocks) {
               {"clusters of more than one block are not supported", "but got 2x1x1"});
 }
 
-// A copy to several blocks of a cluster names those that there are.
+// A copy to several blocks of a cluster may list only existing ones.
 TEST(ClusterTest, HasNoOtherBlockToCopyTo) {
   const auto copyTo = [](int mask) {
     std::vector<std::string> found;
@@ -103,7 +103,7 @@ TEST(ClusterTest, TakesGridControl) {
 
 // --- Registers -----------------------------------------------------------------------------------------------------
 
-/// A kernel of 384 threads with 168 registers each: a warpgroup gives back, two take.
+/// A kernel of 384 threads with 168 registers each: a warpgroup releases registers, two request more.
 static std::vector<std::string> handOver(int given, int taken, Order order = Order::forward) {
   std::string text = hopperKernel(0, ".reg .pred %q0;",
                                   fmt::format("setp.lt.u32 %q0, %t, 128;\n@%q0 bra GIVE;\n"

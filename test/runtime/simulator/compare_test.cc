@@ -123,7 +123,7 @@ TEST(CompareTest, FlushesHalves) {
                [&](const Column &r) { return narrow(r[0], false, flush) == narrow(r[1], false, flush); });
 }
 
-// selp takes the first where the predicate holds.
+// selp selects the first operand if the predicate is true.
 TEST(CompareTest, Selects) {
   expectEach("selp.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "pred"}, {0, 5, 9},
              [](const Column &r) { return r[2] ? r[0] : r[1]; });

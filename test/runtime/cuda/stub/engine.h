@@ -19,7 +19,7 @@ class Code {
 public:
   virtual ~Code() = default;
   virtual bool hasKernel(const std::string &name) const = 0;
-  /// The variable's memory; null without one.
+  /// The variable's memory; null if there is none.
   virtual void *variable(const std::string &name) const = 0;
   /// Limits that a launch must match: bytes of parameters and threads; −1: no limit.
   virtual int64_t parameterBytes() const { return -1; }
@@ -35,7 +35,7 @@ void *allocateDevice(size_t bytes);
 void releaseDevice(void *place);
 /// Whether the device owns these bytes.
 bool ownsDevice(const void *place, size_t bytes);
-/// Code out of an image; null, with words in `log`, for one that it cannot take.
+/// Code from an image; null, with a message in `log`, if the image is not supported.
 std::unique_ptr<Code> loadImage(const char *image, std::string &log);
 
 } // namespace kiln::stub

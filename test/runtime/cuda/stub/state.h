@@ -26,7 +26,7 @@ inline constexpr auto notInitialised = Result(3), invalidContext = Result(201), 
 /// One operation of a stream; its result is that of the next wait. An operation that is `notReady` is retried.
 using Operation = std::function<Result()>;
 
-// Nothing of the stub's is ever destroyed: a process may call its driver until the very end.
+// The stub's objects are never destroyed: a process may call its driver until its end.
 
 struct State {
   std::recursive_mutex mutex;
