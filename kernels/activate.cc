@@ -28,7 +28,7 @@ const Kernel activateKernel =
             field("activation", &ActivateConfig::activation, activationNames, "the activation function"),
             field("drop", &ActivateConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
 
-/// Enough elements to hide a program's overhead; on a GPU, eight for each thread of four warps.
+/// Enough elements to hide a program's overhead. On a GPU, a thread of the four warps has eight.
 ActivateConfig pickActivate(const Target &target, int64_t C, DropoutMode drop) {
   const int columns = drop == DropoutMode::random ? 128 : 512;
   return {.rows = target.visit([=](const CpuFacts &) { return static_cast<int>(std::clamp<int64_t>(8192 / C, 1, 32)); },

@@ -23,7 +23,7 @@ public:
   static constexpr int parts = 8, length = 256, unit = parts * length;
   static_assert(unit == adamwUnit);
 
-  /// For the elements from n on, in the record's step.
+  /// The random numbers for the elements from n on, in the record's step.
   Chances(Tile seed, View record, Tile n)
       : words(random_words(seed, cast(field(record, StepField::draw), i64) * (int64_t(1) << 32) + n / parts +
                                      iota(length, i64))) {}

@@ -39,7 +39,7 @@ struct ScoreBlock {
   const AttentionConfig &cfg;
 };
 
-/// The form of a block: whether it is (BN, BM), keys by queries, and whether `scale` is left to the end of the sums of
+/// The layout of a block: whether it is (BN, BM), keys by queries, and whether `scale` is applied to the final sums of
 /// dK and dQ.
 struct BlockForm {
   bool transposed, scaledAtEnd;
@@ -48,15 +48,15 @@ struct BlockForm {
 
 //===-- P and dS of a block -------------------------------------------------------------------------------------===//
 
-/// c · s − L, the exponents of P. Both forms give the same numbers, and differ in what they negate. A GPU's FMA negates
-/// results and sums for free, but no operand from memory; on a CPU each negation is an instruction, and L has fewer
-/// elements than s.
+/// c · s − L, the exponents of P. Both forms are equal and differ in the negated operand. A GPU's FMA negates results
+/// and sums at no cost, but no operand from memory. On a CPU each negation is an instruction, and L has fewer elements
+/// than s.
 static Tile exponents(Tile s, Tile L, Tile scale, bool negatesResult) {
   return negatesResult ? -fma(s, scale * -M_LOG2E, L) : fma(s, scale * M_LOG2E, -L);
 }
 
-/// P and dS of rows (BX, D) against columns (BY, D): queries with dO against keys with V, or the other way round if
-/// `form.transposed`. L and delta are (BX, 1) or (1, BY); both results (BX, BY).
+/// P and dS of rows (BX, D) and columns (BY, D): queries with dO, and keys with V, or the reverse if `form.transposed`.
+/// L and delta are (BX, 1) or (1, BY); both results are (BX, BY).
 static ScoreGradients scoreGradients(Tile rows, Tile columns, Tile gradRows, Tile gradColumns, Tile L, Tile delta,
                                      Tile scale, const ScoreBlock &at, BlockForm form) {
   const AttentionConfig &cfg = at.cfg;
@@ -66,8 +66,8 @@ static ScoreGradients scoreGradients(Tile rows, Tile columns, Tile gradRows, Til
   const std::optional<Tile> seen = orient(maskOfScores(at.row, at.col, at.mask, cfg)), // (BX, BY)
       kept = orient(keptWeights(at.row, at.col, at.mask.h, at.dropout, cfg));          // (BX, BY)
 
-  // 1. P again. Queries without keys have L = ∞, so p = 0. Queries from Tq on are zeros, and so are their dO: their P
-  //    does not matter.
+  // 1. P is recomputed. Queries without keys have L = ∞, so p = 0. Queries from Tq on are zeros, and so are their dO:
+  // their P does not matter.
   Tile s = dot(rows, transpose(columns), cfg.precision);                                     // (BX, BY)
   Tile p = zeroMasked(seen, exp2(exponents(s, L, scale, form.scaledAtEnd), Accuracy::fast)); // (BX, BY)
 
@@ -184,8 +184,8 @@ static void attentionBackwardQueries(View q, View k, View v, View o, View dout, 
   store(dq, {b, h, row, 0}, cast(dq_i * scale, dq.type()));
 }
 
-/// dK and dV of a block of keys. Scores are transposed, (BN, BM), so that they are the left operands of both products
-/// as they are. Keys from Tk on need no mask, because their rows of dK and dV are not stored.
+/// dK and dV of a block of keys. Scores are transposed, (BN, BM), so that they are left operands of both products
+/// without a transposition. Keys from Tk on need no mask, because their rows of dK and dV are not stored.
 static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, View columnRanges, View mask, View delta,
                                   View dk, View dv, Tile scale, View site, Tile most, Tile threshold, Tile keptScale,
                                   AttentionConfig cfg) {

@@ -117,7 +117,8 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
 //===-- Backward ------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// The gradients, and lse and the mask's operands as launches take them. Delta begins the workspace.
+/// The gradients, and lse and the mask's operands in the form of the launches. Delta is the first part of the
+/// workspace.
 struct Gradients {
   TensorRef dq, dk, dv;
   Arg lse, delta, ranges, columnRanges, mask;

@@ -13,7 +13,8 @@ namespace kiln {
 
 namespace {
 /// Tiles on a CPU, in rows. With a larger tile, K and V are read less often; in the backward pass, which keeps a block
-/// of keys, Q and dO are. The operands and results of a product should stay in L1. Measured by `kiln-bench attention`.
+/// of keys, Q and dO are read less often. The operands and results of a product should stay in L1. Measured by
+/// `kiln-bench attention`.
 struct CpuAttentionTiles {
   int64_t bm = 64, longBm = 128; // forward, up to and beyond `shortQueries`
   int64_t shortQueries = 512;    // queries

@@ -40,7 +40,7 @@ static Tile relative(Tile x, Tile top) { return exp2((x - top) * M_LOG2E, Accura
 /// The loss of a row from its target's logit, its maximum and its sum of exponentials; 0 when it is ignored.
 static Tile lossOf(Tile hit, Tile top, Tile total, Tile ignored) { return where(ignored, 0.0, top + log(total) - hit); }
 
-/// Further results of the pass over a row, if a config requests them.
+/// Further results of the pass over a row, which a config may request.
 struct Beside {
   Tile centred; // (BV) sums of x − top, for the mean log-probability
   Tile first;   // (BV) first columns with the maximum; V if there is none
@@ -228,7 +228,7 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
   }
 }
 
-/// Only the losses.
+/// The kernel that computes only the losses.
 static void crossEntropyLoss(View logits, View padding, View targets, View losses, View hits, Tile ignore,
                              Tile smoothing, CrossEntropyConfig cfg) {
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
@@ -287,8 +287,8 @@ static void expectOptions(const char *plan, const TensorRef &logits, int64_t V, 
 /// Columns of a tile of a wide row, and warps of its program, on a GPU.
 static constexpr int blockOfWide = 4096, warpsOfWide = 32;
 
-/// On a GPU, lanes access 8 or 16 bytes at a time, which needs padded rows. The second read should hit the L2 cache, so
-/// a wide row has the most warps of a program: then the rows in flight fit the cache.
+/// On a GPU, lanes access 8 or 16 bytes at a time, which requires padded rows. The second read should hit the L2 cache.
+/// So a wide row has the maximum number of warps, and the concurrent rows fit the cache.
 CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t width, Type type) {
   return target.visit([](const CpuFacts &) { return CrossEntropyConfig{}; },
                       [&](const GpuFacts &) {

@@ -26,7 +26,7 @@ const Kernel dropoutKernel =
             field("columns", &DropoutConfig::columns, "columns of a tile"),
             field("drop", &DropoutConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
 
-/// Enough elements to hide a program's overhead; on a GPU, eight for each thread of four warps.
+/// Enough elements to hide a program's overhead. On a GPU, a thread of the four warps has eight.
 DropoutConfig pickDropout(const Target &target, int64_t C) {
   return {.rows = target.visit([=](const CpuFacts &) { return static_cast<int>(std::clamp<int64_t>(8192 / C, 1, 32)); },
                                [](const GpuFacts &) { return 8; }),

@@ -60,8 +60,8 @@ static double tileCycles(const CpuRates &rates, const MatmulConfig &c, int64_t b
   return sums * K / rates.multiplyAdds + K * fetched + rates.accumulator * sums * (cdiv(K, c.bk) + 1);
 }
 
-/// Modelled cycles of the product on `cores`, which take tiles in turn. Tiles of the last row and column are as large
-/// as the rest of the matrix.
+/// Modelled cycles of the product on `cores`, which process tiles in turn. Tiles of the last row and column are as
+/// large as the rest of the matrix.
 static double productCycles(const CpuRates &rates, const MatmulConfig &c, int64_t M, int64_t N, int64_t K,
                             int64_t cores) {
   // All tiles are equal except those of the last row and column. A loop could have billions of iterations.
@@ -85,9 +85,9 @@ static int64_t divideEvenly(int64_t extent, int64_t size, int64_t unit) {
   return roundUp(std::max<int64_t>(1, cdiv(extent, parts)), unit);
 }
 
-/// Up to four rows by a transposed B, such as a table of tokens. Its rows are multiplied as they are stored, without a
-/// transpose, one cache line after the other: a whole row of B for one row of A, and for more as much as stays in L1
-/// until each row of A has used it.
+/// Up to four rows by a transposed B, such as a token table. Its rows are multiplied as they are stored, without a
+/// transposition, one cache line after the other. For one row of A, a program reads whole rows of B. For more, it reads
+/// pieces that stay in L1 until each row of A has used them.
 static void pickTransposedSkinny(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type,
                                  MatmulConfig &config) {
   const auto unroll = static_cast<int>(cpuMatmul.lineBytes / bytesOf(type));

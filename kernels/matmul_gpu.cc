@@ -105,8 +105,8 @@ static bool usesWarpgroups(const GpuFacts &gpu, Type type, const TileShape &shap
          shape.bm >= 16 * shape.warps;
 }
 
-/// Whether a thread has registers for the epilogue beside its accumulators, as `kiln-bench ptxas` shows. With wgmma
-/// operands take none, and more are left.
+/// Whether a thread has registers for the epilogue in addition to its accumulators, as `kiln-bench ptxas` shows. With
+/// wgmma, operands take none, and more are free.
 static bool hasRegistersFor(const Product &e, const TileShape &shape, bool isWgmma) {
   const int sums = shape.bm * shape.bn / (32 * shape.warps);
   if (!isWgmma)
@@ -151,8 +151,8 @@ struct Occupancy {
   int64_t stages = 0, ctas = 0;
 };
 
-/// Two CTAs per SM hide each other's waits; then as many stages as fit, up to four. The accumulators go through shared
-/// memory to the rows that are stored, as f32 if these are.
+/// Two CTAs per SM hide each other's waits. Then the pipeline has as many stages as fit, up to four. The accumulators
+/// go through shared memory to the rows that are stored, as f32 if these are.
 static Occupancy fitOf(const GpuFacts &gpu, const TileShape &shape, int64_t stageBytes) {
   if (int64_t{4} * shape.bm * shape.bn > gpu.ctaSharedBytes)
     return {};
@@ -181,14 +181,14 @@ static double iterationCycles(const SmRates &rates, const TileShape &shape, int6
 static double tileCycles(const SmRates &rates, const Product &e, const TileShape &shape, int64_t bk, bool isWgmma,
                          const Occupancy &fit) {
   const double iteration = iterationCycles(rates, shape, bk, bytesOf(e.type), isWgmma);
-  // From four stages on, wgmma keeps the product of the iteration before in flight, which takes a stage.
+  // From four stages on, wgmma keeps the previous iteration's product in flight, which takes a stage.
   const bool isOverlapped = isWgmma && fit.stages >= costs.mostStages;
   const double ahead = iteration * static_cast<double>((fit.stages - (isOverlapped ? 2 : 1)) * fit.ctas);
   const double wait = isOverlapped ? costs.iterationCycles / 2
                       : isWgmma    ? 2 * costs.iterationCycles
                                    : costs.iterationCycles;
   const double exposed = std::max(0.0, costs.latencyCycles - ahead) + wait / static_cast<double>(fit.ctas);
-  // With wgmma the stores of a tile are still on their way to memory while the next tile is multiplied.
+  // With wgmma, the stores of a tile overlap with the products of the next tile.
   const double sums = static_cast<double>(shape.bm) * shape.bn,
                work = isWgmma && e.epilogue >= Epilogue::activated ? costs.heavyInstructions * sums / 128 : 0;
   const double written = 4 * sums / (isWgmma ? rates.l2 : rates.memory) + work;

@@ -1,4 +1,4 @@
-// The texts of registrations as data, and checks of plans' operands by them.
+// Parses the texts of registrations, and checks plans' operands by them.
 
 #include "kernels/operands.h"
 #include "dialect/dsl/Kernel.h"
@@ -111,7 +111,7 @@ std::vector<ArgumentForm> argumentForms(const Kernel &kernel) {
   return forms;
 }
 
-/// The forms of the views of a kernel, parsed once in each thread, without a lock on the way of a plan.
+/// The forms of a kernel's views, parsed once in each thread, so that a plan takes no lock.
 static const std::vector<ArgumentForm> &viewForms(const Kernel &kernel) {
   thread_local std::unordered_map<std::shared_ptr<const char>, std::vector<ArgumentForm>> known; // keeps identities
   const auto at = known.find(kernel.identity);
@@ -124,7 +124,7 @@ static const std::vector<ArgumentForm> &viewForms(const Kernel &kernel) {
 
 //===-- Checks --------------------------------------------------------------------------------------------------===//
 
-/// Throws the error of all checks.
+/// Throws the error of any of the checks.
 [[noreturn]] static void fail(const char *plan, const std::string &operand, const std::string &expected,
                               const std::string &got) {
   throw Error("'" + std::string(plan) + "': expected '" + operand + "' " + expected + ", but got " + got);
@@ -165,7 +165,7 @@ static void expectFit(const char *plan, const Operand &operand, const ArgumentFo
   }
   if (fits)
     return;
-  std::string expected; // `2x12xTkx64`: numbers, and names without one
+  std::string expected; // `2x12xTkx64`: numbers, and names without a number
   for (size_t axis = 0; axis < rankOf(operand, form); ++axis) {
     const std::string &extent = extentOf(operand, form, axis);
     const std::optional<int64_t> value = valueOf(extent, known);

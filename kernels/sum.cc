@@ -43,8 +43,8 @@ const Kernel sumPairKernel =
            {"partials (P, 1, N) f32", "out (1, N)", "more_partials (P, 1, M) f32, of another sum", "more_out (1, M)"},
            sumFields());
 
-/// On a GPU several partial results are loaded at once to hide latency: all if they are few; otherwise 32 for each of
-/// few columns, so that there are enough programs.
+/// On a GPU several partial results are loaded at once to hide latency: all if they are few. Otherwise 32 are, for each
+/// of few columns, so that there are enough programs.
 SumConfig pickSum(const Target &target, int64_t P, int64_t N) {
   P = target.bucket(P);
   return target.visit([](const CpuFacts &) { return SumConfig{}; },

@@ -1,4 +1,4 @@
-// The choice of devices for tests. A new target joins the lists here.
+// The choice of devices for tests. New targets are added to these lists.
 
 #include "test/devices.h"
 
@@ -52,7 +52,7 @@ const Machines &Machines::here() {
   return all;
 }
 
-/// The GPUs whose code comes out of different passes: one that multiplies by warps, and one by warpgroups.
+/// The GPUs whose code is made by different passes: one that multiplies by warps, and one by warpgroups.
 static const std::vector<std::string> usualGpus = {"simulator:sm_80", "simulator:sm_90a"};
 
 std::vector<std::string> chosenDevices(std::string_view suite, Reach reach, const Tier &tier,

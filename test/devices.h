@@ -1,5 +1,5 @@
 // The devices that tests run on, chosen here for all suites: the matrix of `tools/test --all`, the part of it that
-// `tools/test` takes, or the one device that KILN_TEST_DEVICE names.
+// `tools/test` uses, or the one device that KILN_TEST_DEVICE names.
 
 #pragma once
 
@@ -15,26 +15,26 @@ namespace kiln::test {
 /// The oracle, which the others are compared with.
 inline const std::string oracleDevice = "cpu:generic";
 
-/// A driver that was built beside the tests, in whose GPU the simulator runs the kernels; or the one that does nothing.
+/// A stub driver built with the tests: its GPU runs kernels in the simulator, or does nothing.
 std::string stubDriver(const std::string &engine = "simulating");
 
-/// How much of the matrix is run. The quick tier (all = false) takes other devices at each turn; `tools/test` counts
+/// How much of the matrix is run. The quick tier (all = false) uses other devices in each turn; `tools/test` counts
 /// turns by commits.
 struct Tier {
   bool all = false;
   uint64_t turn = 0;
 
-  /// What KILN_TEST_TIER (`quick`, or `all`) and KILN_TEST_TURN (a number) say; the first turn of the quick tier
-  /// without.
+  /// The values of KILN_TEST_TIER (`quick`, or `all`) and KILN_TEST_TURN (a number); by default the first turn of the
+  /// quick tier.
   static Tier asked();
-  /// Whether case i of one test's many is run: all, or in the quick tier one of every `of`, others at each turn.
+  /// Whether case i of a test's many cases is run: all, or in the quick tier one of every `of`, others in each turn.
   bool takes(int64_t i, uint64_t of = 6) const { return all || (static_cast<uint64_t>(i) + turn) % of == 0; }
-  /// A number for this suite at this turn: suites take different devices at the same turn.
+  /// A number for this suite in this turn: different suites use different devices in the same turn.
   uint64_t at(std::string_view suite) const;
 };
 
-/// What a suite tests: the pipelines of the compiler, each on one device; also what the instructions of a processor or
-/// a GPU decide; or what every one of them has its own code for.
+/// The scope of a suite: the compiler's pipelines, each on one device; also choices by the instructions of a processor
+/// or a GPU; or code that every device has of its own.
 enum class Reach { pipelines, processors, everything };
 
 /// The machines to choose from.
@@ -47,16 +47,15 @@ struct Machines {
   static const Machines &here();
 };
 
-/// The devices of a suite. Every choice has "cpu" first, a GPU, and the oracle last. The quick tier has one GPU, out of
-/// two for pipelines and out of all otherwise, and one processor besides "cpu" where the suite reaches further than
-/// pipelines: others at each turn. The matrix has the two GPUs, or all where the suite asks for everything.
+/// The devices of a suite. Every choice has "cpu" first, a GPU, and the oracle last. The quick tier has one GPU: out of
+/// two for pipelines, and out of all otherwise. If the suite's scope is wider than pipelines, it has one processor
+/// besides "cpu". Both change from turn to turn. The matrix has the two GPUs, or all if the scope is all.
 std::vector<std::string> chosenDevices(std::string_view suite, Reach reach, const Tier &tier, const Machines &machines);
 
-/// The devices of a suite here and now.
+/// The devices of a suite in this run.
 std::vector<std::string> testDevices(std::string_view suite, Reach reach = Reach::pipelines);
 
-/// The same, and "cuda:0", a GPU by NVIDIA's driver, for what the runtime does otherwise there. A stub stands for the
-/// driver.
+/// Those of a suite, and "cuda:0", a GPU by NVIDIA's driver, for the runtime's code for it. A stub replaces the driver.
 std::vector<std::string> testDevicesAndDriver(std::string_view suite, Reach reach = Reach::pipelines);
 
 /// The device of tests that need only one: the CPU, or KILN_TEST_DEVICE.
@@ -75,9 +74,9 @@ class DeviceTest : public testing::TestWithParam<std::string> {};
                            [](const auto &info) { return kiln::test::deviceLabel(info.param); })
 /// Instantiates a suite, whose parameter is a device's name, for devices of each pipeline.
 #define KILN_ON_DEVICES(suite) KILN_ON_THESE(suite, kiln::test::testDevices(#suite))
-/// The same, and for processors that differ in their instructions alone.
+/// Those of a suite, and processors that differ in their instructions alone.
 #define KILN_ON_PROCESSORS(suite) KILN_ON_THESE(suite, kiln::test::testDevices(#suite, kiln::test::Reach::processors))
-/// The same, and for every architecture of GPUs.
+/// Those of a suite, and every GPU architecture.
 #define KILN_ON_EVERYTHING(suite) KILN_ON_THESE(suite, kiln::test::testDevices(#suite, kiln::test::Reach::everything))
 /// For devices of each pipeline, and a GPU by NVIDIA's driver.
 #define KILN_ON_DEVICES_AND_DRIVER(suite) KILN_ON_THESE(suite, kiln::test::testDevicesAndDriver(#suite))

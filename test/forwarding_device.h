@@ -1,4 +1,4 @@
-// A device that passes everything on to another: what watches or disturbs a device derives from it.
+// A device that forwards every call to another one. Devices that record or disturb calls derive from it.
 
 #pragma once
 

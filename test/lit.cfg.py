@@ -53,14 +53,14 @@ if sphinx:
     if subprocess.run([*python, "-c", looked], check=False).returncode == 0:
         config.available_features.add("sphinx")
 
-# A browser that looks at pages without a window (`REQUIRES: chromium`, and the substitution %chromium).
+# A headless browser (`REQUIRES: chromium`, and the substitution %chromium).
 chromium = next(filter(None, map(shutil.which, ["chromium-headless-shell", "chromium", "google-chrome"])), None)
 if chromium:
     config.available_features.add("chromium")
     config.substitutions.append(("%chromium", chromium))
 
-# NVIDIA's CUDA Toolkit, where Kiln looks for it: its linker (`REQUIRES: nvjitlink`), and its assembler from PATH or from
-# there (`REQUIRES: ptxas`, and the substitution %ptxas). With an empty CUDA_PATH there is none.
+# NVIDIA's CUDA Toolkit, as Kiln finds it: its linker (`REQUIRES: nvjitlink`), and its assembler from PATH or from the
+# toolkit (`REQUIRES: ptxas`, and the substitution %ptxas). With an empty CUDA_PATH there is none.
 named = os.environ.get("CUDA_PATH")
 toolkits = [] if named == "" else [*filter(None, [named]), "/usr/local/cuda"]
 if named is not None:

@@ -10,7 +10,7 @@
 
 namespace kiln::test {
 
-/// The build folder: the nearest folder above the running program with a CMakeCache.txt. Throws if there is none.
+/// The build folder: the nearest parent folder of the running program with a CMakeCache.txt. Throws if there is none.
 inline std::filesystem::path buildFolder() {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
   for (std::filesystem::path folder = program.parent_path(); folder != folder.root_path();

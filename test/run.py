@@ -23,10 +23,10 @@ import time
 
 BATCH_SECONDS = 20
 SILENT_SECONDS = 600
-# Seconds of a case that was never timed, by the beginning or the end of its name.
+# Estimated seconds of a case without a recorded time, by the beginning or the end of its name.
 UNKNOWN_SECONDS = {".mlir": 1.0, "faults/": 60.0, ".test": 6.0, "models/": 1.5, "fuzz/": 3.0, "barriers/": 1.0, "kernels/": 0.3,
                    "runtime/semantics/": 0.4, "": 0.05}
-# Devices of the matrix, of which each turn verifies the compilations for one, and those of tests without a device.
+# Devices of the matrix; each turn verifies the compilations for one of them, and for tests without a device.
 VERIFIED_IN_TURN = ("cpu_generic", "cpu", "simulator_sm_80", "simulator_sm_90a")
 RESULT = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([\w./]+)(?:, where .*?)? \((\d+) ms\)", re.S)
 LIT_RESULT = re.compile(r"^(PASS|FAIL|UNSUPPORTED|UNRESOLVED|TIMEOUT|XPASS): kiln :: (\S+)", re.M)
@@ -305,7 +305,7 @@ def main():
     except re.error as fault:
         parser.error(f"expected a regular expression, but got '{fault.pattern}': {fault}")
     runner = Runner(options.source, options.build, "all" if options.all else os.environ.get("KILN_TEST_TIER", "quick"))
-    # Ctrl-C ends the tests, too. Where nohup or a shell's & had these signals ignored, tests that send them would hang.
+    # Ctrl-C ends the tests, too. If nohup or a shell's & had these signals ignored, tests that send them would hang.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, runner.stop)
     if options.turn is not None:

@@ -1,4 +1,4 @@
-// A folder that is gone when the test ends, and texts in files.
+// A folder that is removed when the test ends, and texts in files.
 
 #pragma once
 

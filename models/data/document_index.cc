@@ -1,5 +1,5 @@
-// Finds document marks, and caches them in a file: seven 64-bit numbers (magic, version, begin and end mark, size and
-// hash of the stream, number of documents), then two for each document.
+// Finds document marks, and caches them in a file. It has seven 64-bit numbers (magic, version, begin and end mark,
+// size and hash of the stream, number of documents), then two for each document.
 
 #include "models/data/document_index.h"
 #include "dialect/dsl/Types.h"

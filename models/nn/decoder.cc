@@ -52,8 +52,8 @@ static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
   return b.take("logits", {rows, cdiv(vocab, 64) * 64});
 }
 
-/// Calls `visit(begin, count)` for each chunk of rows. For an empty one it takes the buffers of one row, as plans of
-/// more rows do, and launches nothing.
+/// Calls `visit(begin, count)` for each chunk of rows. For an empty chunk it takes the buffers of one row, like plans
+/// of more rows, and launches nothing.
 static void forChunks(Build &b, int64_t rows, const std::function<void(int64_t, int64_t)> &visit) {
   for (const auto &[begin, count] : lossChunksOf(b.target, rows, b.lossChunks)) {
     const size_t before = b.plan.launches.size();
@@ -96,7 +96,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
     const LaunchScope scope(b, "last");
     last->forward(b, x, statistics, normed);
   }
-  // The losses, a chunk of rows at a time: logits are replaced by their gradient, and the head propagates it.
+  // The losses, a chunk of rows at a time. The gradient replaces the logits, and the head propagates it.
   TensorRef dx = b.take("d block output", {rows, sizes.width});
   forChunks(b, rows, [&](int64_t begin, int64_t count) {
     const TensorRef padded = takeLogits(b, count, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab),

@@ -59,7 +59,7 @@ static Embedding::Inputs inputsIn(const MicroBatch &micro) {
 }
 
 namespace {
-/// During its lifetime, the build's positions are the source's, and see all source positions that exist.
+/// During its lifetime, the build's positions are the source's, and each sees all source positions of its sequence.
 class Looking {
 public:
   Looking(Build &build, const TensorRef &ranges, int64_t source, std::optional<TensorRef> columns = {})

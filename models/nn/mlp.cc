@@ -23,7 +23,8 @@ void Mlp::activate(Build &b, Saved &s) const {
 
 void Mlp::begin(Build &b, const Reader &x, int64_t rows, Saved &s) const {
   s.x = x;
-  // The backward pass needs the activation output first. Recomputing it also recomputes the pre-activation, or uses it.
+  // The backward pass first needs the activation's output. Recomputing it also recomputes the pre-activation, or uses
+  // it if it is kept.
   const bool isOfPreact = keepsPreact() && !b.recompute.makes(Site::mlp, b.block);
   if (keepsPreact())
     s.preact.take(b, Site::mlp, "mlp preact", {rows, inner}, {});

@@ -1,4 +1,4 @@
-// Loops over the table of settings, and the learning rate schedule.
+// Functions that visit the table of settings, and the learning rate schedule.
 
 #include "models/train/settings.h"
 #include "models/train/setting_table.h"

@@ -1,4 +1,5 @@
-// Kinds of shapes differ in the buckets of their numbers of rows, those of loss chunks included, and of lengths.
+// Shapes of one kind have equal buckets: of their numbers of rows, including those of loss chunks, and of their
+// lengths.
 
 #include "models/train/shapes.h"
 

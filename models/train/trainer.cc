@@ -151,7 +151,7 @@ static std::string shapesOf(const Launch &launch) {
   return text;
 }
 
-/// Whether its FLOPs are proportional to the visible pairs of positions.
+/// Whether the launch's FLOPs are proportional to the visible pairs of positions.
 static bool isAttention(const Launch &launch) {
   const Kernel *const kernels[] = {&attentionKernel, &attentionBackwardKernel, &attentionBackwardKeysKernel,
                                    &attentionBackwardQueriesKernel};

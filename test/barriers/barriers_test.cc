@@ -1,5 +1,5 @@
-// Barriers deleted from a few kernels: each is reported where it stands. Copies to rings, and waits for them, that are
-// others than they should be: each is seen. `kiln-barriers` does the same with all kernels of a GPT-2 step.
+// Deletes barriers from a few kernels: the simulator reports each at its line. Changes copies to rings, and waits for
+// them: the simulator reports each change. `kiln-barriers` does so with all kernels of a GPT-2 step.
 
 #include "kernels/attention.h"
 #include "kernels/layernorm.h"
@@ -20,7 +20,7 @@ namespace {
 class Barriers : public testing::Test {
 protected:
   Tensor tensor(const Shape &extents, Type type = f32) { return {device, type, extents}; }
-  /// Each edit for which `is` holds, and what was said.
+  /// Each edit for which `is` holds, and the report about it.
   std::string those(const std::function<bool(const Verdict &)> &is) const {
     std::string text;
     for (const Verdict &each : device->verdicts())
@@ -29,7 +29,7 @@ protected:
     return text;
   }
 
-  /// A tensor of bf16 that holds small whole numbers, and, `beyond` the end of each row, what is no number.
+  /// A tensor of bf16 with small integers, and, `beyond` the end of each row, NaN.
   Tensor filled(Shape extents, int64_t beyond = 0) {
     const int64_t inside = extents.back();
     const int64_t columns = extents.back() += beyond;
@@ -46,7 +46,7 @@ protected:
       std::make_shared<EditingDevice>(SimulatorDevice::open("simulator:sm_80"), /*copies=*/true);
 };
 
-// A deletion is seen at the line of the access that the barrier lets wait: reductions of rows across warps, and a
+// A deletion is reported at the line of the access that the barrier delays: reductions of rows across warps, and a
 // product whose sum takes four steps, so that the last one reads bytes that the epilogue writes.
 TEST_F(Barriers, AreReportedWhereTheyStand) {
   const Tensor x = tensor({5, 300}), gamma = tensor({300}), beta = tensor({300}), out = tensor({5, 300});
@@ -61,7 +61,7 @@ TEST_F(Barriers, AreReportedWhereTheyStand) {
       "");
 }
 
-// Narrow products with a ring in each layout, and attention, at extents that tiles do not divide, with fewer rounds
+// Narrow products with a ring in each layout, and attention, at extents that tiles do not divide, with fewer iterations
 // than stages and with more.
 TEST_F(Barriers, AndRingsAreSeenToBeWrong) {
   const int64_t M = 80, N = 48;
@@ -74,8 +74,8 @@ TEST_F(Barriers, AndRingsAreSeenToBeWrong) {
         run(*device, planMatmul(device->target(), layout, a.ref().slice(1, 0, rowsOfA[1]),
                                 b.ref().slice(1, 0, rowsOfB[1]), c.ref(), false, MatmulConfig{64, 64, 32}));
       }
-  // As many keys a block as queries, so that the rounds without a mask may be odd in number: the barrier behind them
-  // is there for the slot that the last of an odd number leaves.
+  // A block has as many keys as queries, so the number of iterations without a mask may be odd. The barrier after them
+  // orders the slot that the last of an odd number leaves.
   AttentionConfig square;
   square.bm = square.bn = 64;
   for (const int64_t T : {208, 16, 80}) {
@@ -89,7 +89,7 @@ TEST_F(Barriers, AndRingsAreSeenToBeWrong) {
     ++kinds[each.edit.what];
   for (const char *what : {"deleted", "one more pending", "behind the barrier", "to the next slot", "all bytes"})
     EXPECT_GE(kinds[what], 4) << what;
-  // A program of attention has a round at least, so that its first copies are never in vain.
+  // A program of attention has at least one iteration, so its first copies are always used.
   EXPECT_EQ(those([](const Verdict &each) {
               const bool isFirst = each.kernel == "attention" && each.edit.what == "in every round";
               return each.kind == Verdict::Kind::silent && !isFirst;
@@ -97,8 +97,8 @@ TEST_F(Barriers, AndRingsAreSeenToBeWrong) {
             "");
 }
 
-/// Every program adds up a row; the one that comes last adds up what all have left. x (P, 128), sums (P, 128), count
-/// (1) i32, out (128).
+/// Every program sums a row; the last program to finish sums the results of all. x (P, 128), sums (P, 128), count (1)
+/// i32, out (128).
 void lastAdds(View x, View sums, View count, View out) {
   Tile p = program_id();
   store(sums, {p, 0}, load(x, {p, 0}, {128}) + load(x, {p, 128}, {128})); // (128)
@@ -107,8 +107,8 @@ void lastAdds(View x, View sums, View count, View out) {
 }
 const Kernel lastAddsKernel = kernel("last_adds", lastAdds);
 
-// An order stands at the line of an atomic addition, and what it orders at others: all that counts is that it is
-// missed.
+// An order is at the line of an atomic addition, and the accesses that it orders are at other lines. So any report
+// counts.
 TEST_F(Barriers, AndOrdersOfAnAtomicAdditionAreMissed) {
   const Tensor x = tensor({4, 256}), sums = tensor({4, 128}), count = tensor({1}, i32), out = tensor({128});
   launch(*device, lastAddsKernel, 4, {x.ref(), sums.ref(), count.ref(), out.ref()});
@@ -121,7 +121,7 @@ TEST_F(Barriers, AndOrdersOfAnAtomicAdditionAreMissed) {
   EXPECT_EQ(kinds["acquires nothing"], 1);
 }
 
-/// The same with a count for each column, of which a thread has several: one fence orders them.
+/// With a count for each column, of which a thread has several: one fence orders them.
 void lastAddsColumns(View x, View sums, View counts, View out) {
   Tile p = program_id();
   store(sums, {p, 0}, load(x, {p, 0}, {512}) + load(x, {p, 512}, {512}));     // (512)
@@ -130,8 +130,8 @@ void lastAddsColumns(View x, View sums, View counts, View out) {
 }
 const Kernel lastAddsColumnsKernel = kernel("last_adds_columns", lastAddsColumns);
 
-// So are the fences that stand in place of the orders of many; each thread fences what it has stored itself, and so
-// needs no barrier before them.
+// Fences replace the orders of several atomics. Each thread fences its own stores, so no barrier comes before
+// them.
 TEST_F(Barriers, AndFencesOfManyAtomicAdditionsAreMissed) {
   const Tensor x = tensor({4, 1024}), sums = tensor({4, 512}), counts = tensor({512}, i32), out = tensor({512});
   launch(*device, lastAddsColumnsKernel, 4, {x.ref(), sums.ref(), counts.ref(), out.ref()});
@@ -144,7 +144,7 @@ TEST_F(Barriers, AndFencesOfManyAtomicAdditionsAreMissed) {
   EXPECT_EQ(fences, 2);
 }
 
-// Memory is after a launch what the whole kernel made of it.
+// After a launch, memory equals the result of the unedited kernel.
 TEST_F(Barriers, AreThereWhenTheKernelRuns) {
   Tensor x = tensor({4, 256}), sums = tensor({4, 128}), count = tensor({1}, i32), out = tensor({128});
   x.uploadFloats(std::vector<float>(1024, 1));
@@ -153,7 +153,7 @@ TEST_F(Barriers, AreThereWhenTheKernelRuns) {
   EXPECT_EQ(count.downloadFloats(), std::vector<float>(1, 4));
 }
 
-// Orderings are instructions, with a predicate or without, and have the place of the last `.loc` before them.
+// Edits are instructions, with or without a predicate, and have the source line of the last `.loc` before them.
 TEST(Edits, HaveTheirInstructionAndPlace) {
   const std::string ptx =
       "\t.loc\t1 7 3\n\tbar.sync \t0;\n\t// bar.sync in a comment\n\t.loc\t2 9 1, inlined_at 1 8 1\n"
@@ -168,7 +168,7 @@ TEST(Edits, HaveTheirInstructionAndPlace) {
   EXPECT_EQ(edited(ptx, found[0]).substr(0, 15), "\t.loc\t1 7 3\n\n\t/");
 }
 
-// Of an order each half can be left out.
+// Each half of an order can be deleted.
 TEST(Edits, OfAnOrder) {
   const std::string ptx = ".file\t1 \"a.cc\"\n.loc\t1 7 3\n\t@%p1 atom.acq_rel.gpu.global.add.u32 %r1, [%rd1], 1;\n"
                           "\tred.release.gpu.global.add.u32 [%rd1], 1;\n\tld.acquire.gpu.global.b32 %r1, [%rd1];\n"

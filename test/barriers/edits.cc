@@ -1,4 +1,4 @@
-// Finding what can be edited in a text, and running it so.
+// Finds the possible edits of a text, and runs it with one of them.
 
 #include "test/barriers/edits.h"
 
@@ -20,7 +20,7 @@ static std::vector<std::string> linesOf(const std::string &text) {
 }
 
 namespace {
-/// A text that is read line by line, as far as its places go.
+/// A text that is read line by line, with its source lines.
 class Reader {
 public:
   explicit Reader(const std::string &ptx) : lines(linesOf(ptx)) {}
@@ -53,7 +53,7 @@ static const std::regex read(R"(^\s*(@!?%\w+\s+)?(ldmatrix|ld\.shared).*)");
 static const std::regex leaves(R"(^\s*(@!?%\w+\s+)?(bra|ret|exit).*|^\S+:.*)");
 static const std::regex barrier(R"(^\s*(@!?%\w+\s+)?(bar|barrier)\.(cta\.)?(sync|red).*)");
 
-/// Bytes of a slot of the ring that a copy at the current place goes to; 0 where that is not known.
+/// Bytes of the ring slot that a copy at the current line fills; 0 if unknown.
 int64_t Reader::slotBytes(size_t line) const {
   static const std::regex shared(R"(^// kiln\.shared \S+ \d+ (\d+) (\S+).*)");
   std::smatch match;
@@ -72,7 +72,7 @@ int64_t Reader::slotBytes(size_t line) const {
 
 void Reader::addWait(size_t line, const std::smatch &match) {
   add(line, "one more pending", {{line, match[1].str() + std::to_string(std::stoll(match[2]) + 1) + ";"}});
-  // The last barrier before the slot is read, which stands at the place of the wait.
+  // The last barrier before the slot is read, at the source line of the wait.
   std::optional<size_t> before;
   bool isRead = false;
   std::string at = place;
@@ -85,7 +85,7 @@ void Reader::addWait(size_t line, const std::smatch &match) {
     else if (std::regex_match(lines[next], read))
       isRead = at == place;
     else if (std::regex_match(lines[next], leaves))
-      return; // between loops: each thread fills again what it has filled itself, and has waited for
+      return; // between loops: each thread refills its own data, after its own wait
   }
   if (before && isRead)
     add(line, "behind the barrier", {{line, ""}, {*before, lines[*before] + "\n" + lines[line]}});
@@ -105,7 +105,7 @@ void Reader::addCopy(size_t line, const std::smatch &match) {
     add(line, "in every round", {{line, target + match[5].str() + match[6].str()}});
 }
 
-/// An order without one of its halves.
+/// An order reduced to one of its halves.
 void Reader::addOrder(size_t line, const std::smatch &match) {
   const std::string order = match[2];
   const auto become = [&](const std::string &what, const std::string &less) {
@@ -179,7 +179,7 @@ std::shared_ptr<const Executable> EditingDevice::load(const std::string &kernel,
   return executable;
 }
 
-/// Whether a line of what synchronize() said names the place, as `place: check: …` or as the other access's.
+/// Whether a line of synchronize()'s error names the source line, as `place: check: …` or as that of the other access.
 static bool tellsOf(const std::string &said, const std::string &place) {
   return std::ranges::any_of(linesOf(said), [&](const std::string &line) {
     return line.starts_with(place + ": ") || line.find("(" + place + ")") != std::string::npos;
@@ -199,7 +199,7 @@ void EditingDevice::put(const Image &image) {
 }
 
 std::string EditingDevice::said(const Executable &executable, const uint64_t *block, const std::string &schedule) {
-  // A kernel that waits for what never comes ends all the same.
+  // A kernel that waits for an event that never occurs ends all the same.
   simulator->setSchedule("seed=1 steps=50000000 " + schedule);
   std::string text;
   try {

@@ -1,11 +1,10 @@
 // The simulator's findings after an edit of a kernel: one instruction that orders accesses, or that copies to a ring of
 // slots in shared memory, is replaced or removed.
 //
-// A barrier that Kiln writes stands at the C++ line of the access that has to wait: `.loc` says so in the PTX. Without
-// the barrier that access races with one before it, so that the edit is *reported* when some finding names that line,
-// as the place where it was seen or as the other access's. A finding that names other lines only is one *elsewhere*: so
-// is that of a launch that does not end. Without any, in all schedules, the numbers may be *wrong*; else the edit is
-// *silent*.
+// A barrier that Kiln inserts has the C++ line of the access that must wait, in a `.loc` of the PTX. Without the
+// barrier, that access races with an earlier one. The edit is *reported* if some finding names that line, as its own or
+// as that of the other access. If findings name other lines only, or if a launch does not end, the edit is *elsewhere*.
+// Without findings in all schedules, results may be *wrong*; otherwise the edit is *silent*.
 
 #pragma once
 
@@ -20,18 +19,19 @@ namespace kiln::test {
 /// A change of one instruction.
 struct Edit {
   size_t line = 0;                     // of the PTX text, from 0
-  std::string instruction;             // as it stands there
+  std::string instruction;             // in the original text
   std::string place;                   // `file:line` of the C++ source
   std::string what;                    // is changed
-  bool ofCopy = false;                 // or of what orders accesses
+  bool ofCopy = false;                 // or of instructions that order accesses
   std::map<size_t, std::string> lines; // of the text, that become others
 };
 
-/// All of a PTX text, in order. What orders accesses (a barrier, a fence, a commit or a wait of asynchronous copies) is
-/// *deleted*; the order of an atomic *releases nothing*, or *acquires nothing*. A wait for groups of copies leaves *one
-/// more pending*, or comes *behind the barrier* that follows it last before the slot is read. A copy goes *to the next
-/// slot*, a slot being a part of its buffer (`// kiln.shared`) as large as the groups that are waited for say; copies
-/// *all bytes*, where it would fill up with zeros; or is done *in every round*, without its predicate.
+/// All edits of a PTX text, in order. Operations that order accesses (a barrier, a fence, a commit or a wait of
+/// asynchronous copies) are *deleted*. The order of an atomic *releases nothing*, or *acquires nothing*. A wait for
+/// groups of copies leaves *one more pending*, or moves *behind the barrier* that follows it last before the slot is
+/// read. A copy goes *to the next slot*; a slot is a part of its buffer (`// kiln.shared`), as large as the awaited
+/// groups imply. A copy copies *all bytes*, where it would fill up with zeros, or is done *in every round*, without
+/// its predicate.
 std::vector<Edit> editsOf(const std::string &ptx);
 
 /// The text with the edit's lines.
@@ -47,13 +47,12 @@ struct Verdict {
 };
 
 /// A simulator that, before a launch, runs the kernel with each of its edits, one at a time, until it was reported: in
-/// three orders with three deliveries, and again at later launches, whose extents may be others. All memory is then put
-/// back.
+/// three orders with three deliveries, and again at later launches, whose extents may differ. All memory is then
+/// restored.
 class EditingDevice : public ForwardingDevice {
 public:
-  /// Forgets what was compiled, so that every kernel is loaded by this device.
-  /// With `copies`, copies to rings are edited, too, as well as what orders accesses: what they do to edges and in vain
-  /// is seen with extents only that have such.
+  /// Clears the compilation caches, so that this device loads every kernel. With `copies`, copies to rings are edited,
+  /// too. Their handling of edges and of unused copies shows only at extents that have these.
   explicit EditingDevice(const std::shared_ptr<SimulatorDevice> &simulator, bool copies);
 
   void *allocate(int64_t bytes) override;
@@ -63,7 +62,7 @@ public:
   using Device::launch;
   void launch(const Executable &executable, const uint64_t *block) override;
 
-  /// In the order of the kernels' first launches. Throws Error from launch() where a whole kernel has findings.
+  /// In the order of the kernels' first launches. launch() throws Error if an unedited kernel has findings.
   const std::vector<Verdict> &verdicts() const { return all; }
 
 private:
@@ -77,7 +76,7 @@ private:
   using Image = std::map<void *, std::vector<char>>;
   Image image() const;
   void put(const Image &image);
-  /// Runs a kernel in a schedule; what it said, and nothing when it said nothing.
+  /// Runs a kernel in a schedule; returns its reports, or nothing.
   std::string said(const Executable &executable, const uint64_t *block, const std::string &schedule);
   void judge(const Kernel &kernel, Verdict &verdict, const uint64_t *block, const Image &before,
              const std::map<std::string, Image> &right);

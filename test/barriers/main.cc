@@ -1,10 +1,10 @@
-// kiln-barriers: deletes each barrier, fence and wait from every kernel of a GPT-2 training step and of attention in
-// its other forms (packed documents, a free mask, dropout of the weights, grouped heads, plain), and changes each wait
-// of a ring, one at a time, and says whether the simulator reports it at the C++ line that it guards
-// (edits.h).
+// kiln-barriers: deletes each barrier, fence and wait, and changes each wait of a ring, one at a time. It reports
+// whether the simulator finds it at the C++ line that it guards (edits.h). The kernels are those of a GPT-2 training
+// step and of attention in its other forms (packed documents, an arbitrary mask, dropout of the weights, grouped heads,
+// plain).
 //
-// The kernels get the arguments that a step on a model with random weights and tokens gives them; its sizes are flags.
-// Exit codes: 0 all are reported, or are known not to be for a reason; 1 some are not; 2, 3 and 4 as everywhere.
+// The kernels' arguments are those of a step of a model with random weights and tokens; its sizes are flags. Exit
+// codes: 0 all are reported, or have a known reason not to be; 1 some are not; 2, 3 and 4 as everywhere.
 
 #include "kernels/plain_attention.h"
 #include "models/gpt2/network.h"
@@ -34,7 +34,7 @@ struct Options {
   int64_t batch = 2;
 };
 
-/// A barrier that no step shows to be needed: at most one of each variant of the kernel.
+/// A barrier that no step needs: at most one of each variant of the kernel.
 struct Known {
   const char *kernel;
   const char *line; // a part of it
@@ -58,7 +58,7 @@ static constexpr Known allKnown[] = {
      "db is read, then rows are added, each round of which has barriers, then db is written: without rows there are "
      "none but this one"}};
 
-/// The line of the source that a place `../folder/file:line` names; empty where there is none.
+/// The source line that a place `../folder/file:line` names; empty if there is none.
 static std::string sourceLine(const std::string &place) {
   const size_t colon = place.rfind(':'), begin = place.find_first_not_of("./");
   std::ifstream file(kiln::test::sourcePath(place.substr(begin, colon - begin)));
@@ -76,7 +76,7 @@ static const char *reasonOf(const Verdict &verdict, const std::string &line) {
   return nullptr;
 }
 
-/// A step of two micro-batches and an evaluation: what they launch is every kernel of the training of a GPT-2.
+/// A step of two micro-batches and an evaluation launches every kernel of a GPT-2 training.
 static void train(const std::shared_ptr<test::EditingDevice> &device, const Options &options) {
   const Network network(options.model);
   Trainer trainer(device, network, {.batch = options.batch, .accumulate = 2, .type = options.model.type});
@@ -95,7 +95,7 @@ static void train(const std::shared_ptr<test::EditingDevice> &device, const Opti
   trainer.lossSum(languageBatch(draw(), draw()));
 }
 
-/// Both passes of attention in the forms that the step has not, on numbers of which some are large.
+/// Both passes of attention in the forms that the step does not use, with some large numbers.
 static void attend(const std::shared_ptr<test::EditingDevice> &device, const Options &options) {
   const int64_t B = 1, H = 2, T = options.model.context, D = options.model.headWidth();
   const Type type = options.model.type;
@@ -141,7 +141,7 @@ static void attend(const std::shared_ptr<test::EditingDevice> &device, const Opt
                                           dq.ref(), dk.ref(), dv.ref(), 0.125F, dropping));
 }
 
-/// Whether an edit needs a reason. A deletion is to be reported at its line; of other edits it is enough to be seen.
+/// Whether an edit needs a reason. A deletion must be reported at its line; other edits at any line.
 static bool isLost(const Verdict &each) {
   return each.edit.what == "deleted" ? each.kind != Verdict::Kind::reported : each.kind == Verdict::Kind::silent;
 }

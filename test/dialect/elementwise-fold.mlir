@@ -1,4 +1,4 @@
-// Constants fold as the operations' own words say, and a cast of an exact cast is one cast.
+// Operations on constants fold as their definitions state, and a cast of an exact cast is one cast.
 // RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
 
 // Float to integer truncates and saturates; NaN is 0.
@@ -22,7 +22,7 @@ func.func @saturate() -> (i8, i8, i32, i8) {
 
 // -----
 
-// Integers wrap, bool widens to 0 or 1, anything but 0 is true, NaN too.
+// Integers wrap. A bool widens to 0 or 1. Every number except 0 is true, and so is NaN.
 // CHECK-LABEL: @integers
 func.func @integers() -> (i8, i32, i1, i1, tensor<4xf32>) {
   %n = arith.constant 300 : i32
@@ -74,7 +74,7 @@ func.func @exact_casts(%x: tensor<4xbf16>, %n: i8, %b: i1) -> (tensor<4xbf16>, i
 
 // -----
 
-// The first cast rounds, wraps or saturates: both stay.
+// The first cast rounds, wraps or saturates, so both stay.
 // CHECK-LABEL: @inexact_casts
 func.func @inexact_casts(%x: f32, %n: i32, %m: i64) -> (f32, i32, i8, f32) {
   // CHECK: tile.cast %{{.*}} : f32 to bf16
@@ -85,7 +85,7 @@ func.func @inexact_casts(%x: f32, %n: i32, %m: i64) -> (f32, i32, i8, f32) {
   // CHECK: tile.cast %{{.*}} : f32 to i32
   %2 = tile.cast %n : i32 to f32
   %3 = tile.cast %2 : f32 to i32
-  // From an integer an i8 takes the low bits, from a float it saturates.
+  // A cast of an integer to i8 takes the low bits; a cast of a float saturates.
   // CHECK: tile.cast %{{.*}} : i32 to f64
   // CHECK: tile.cast %{{.*}} : f64 to i8
   %4 = tile.cast %n : i32 to f64
@@ -99,7 +99,7 @@ func.func @inexact_casts(%x: f32, %n: i32, %m: i64) -> (f32, i32, i8, f32) {
 
 // -----
 
-// x / 0 is 0, INT_MIN / -1 wraps, the remainder has the dividend's sign.
+// x / 0 is 0, INT_MIN / -1 wraps, and the remainder has the dividend's sign.
 // CHECK-LABEL: @division
 func.func @division(%x: i32) -> (i32, i32, i32, i32, i32, i32) {
   %seven = arith.constant -7 : i32
@@ -125,7 +125,7 @@ func.func @division(%x: i32) -> (i32, i32, i32, i32, i32, i32) {
 
 // -----
 
-// Amounts of the width or more, and negative ones (huge, unsigned), give 0 or the sign.
+// Shifts by the width or more, and by negative (huge, if unsigned) amounts, give 0 or the sign.
 // CHECK-LABEL: @shifts
 func.func @shifts(%x: tensor<4xi32>) -> (i32, i32, i32, i32, tensor<4xi32>) {
   %n = arith.constant -5 : i32
@@ -148,7 +148,7 @@ func.func @shifts(%x: tensor<4xi32>) -> (i32, i32, i32, i32, tensor<4xi32>) {
 
 // -----
 
-// Unsigned numbers are divided, shifted and converted as the numbers from 0 that they are.
+// Division, shifts and casts of unsigned integers fold as unsigned.
 // CHECK-LABEL: @unsigned
 func.func @unsigned() -> (i8, i8, i8, i32, f32, i8) {
   %a = arith.constant -56 : i8
@@ -172,7 +172,7 @@ func.func @unsigned() -> (i8, i8, i8, i32, f32, i8) {
 
 // -----
 
-// A float of 8 bits takes the largest number for what is beyond it.
+// A cast to an 8-bit float saturates at the largest finite number.
 // CHECK-LABEL: @saturating_bytes
 func.func @saturating_bytes(%z: tensor<4xi8>) -> (f8E4M3FN, f8E5M2, f8E4M3FN) {
   %x = arith.constant 1.000000e+06 : f32

@@ -1,4 +1,4 @@
-// A static extent is a constant; loads of one place stay where a write may come between; dead pure operations go.
+// Static extents fold. Equal loads stay separate if a write may occur in between. Dead pure operations are removed.
 // RUN: kiln-opt %s --canonicalize --cse --split-input-file | FileCheck %s
 
 // CHECK-LABEL: @extents
@@ -13,7 +13,7 @@ func.func @extents(%v: memref<?x64xf32, strided<[?, 1]>>) -> (i64, i64) {
 
 // -----
 
-// The second load reads what the store wrote: it is another value than the first.
+// The second load reads the stored value, so it cannot be replaced by the first.
 // CHECK-LABEL: @between
 func.func @between(%v: memref<?xf32, strided<[1]>>, %w: memref<?xf32, strided<[1]>>, %n: i64, %x: tensor<4xf32>) {
   // CHECK: %[[A:.*]] = tile.load
@@ -31,7 +31,7 @@ func.func @between(%v: memref<?xf32, strided<[1]>>, %w: memref<?xf32, strided<[1
 
 // -----
 
-// An unused load goes; an unused result of an atomic, a print, a check and an assumption stay, in order.
+// An unused load is removed. Atomics with unused results, prints, checks and assumptions stay, in order.
 // CHECK-LABEL: @effects
 func.func @effects(%v: memref<?xf32, strided<[1]>>, %n: i64, %x: tensor<4xf32>, %ok: i1) {
   // CHECK-NOT: tile.load
@@ -51,7 +51,7 @@ func.func @effects(%v: memref<?xf32, strided<[1]>>, %n: i64, %x: tensor<4xf32>, 
 
 // -----
 
-// A mask that is true everywhere goes; where it is false everywhere, nothing is read or written.
+// A mask that is true everywhere is removed. If it is false everywhere, the access is removed.
 // CHECK-LABEL: @masks
 func.func @masks(%v: memref<?xf32, strided<[1]>>, %n: i64, %r: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %all = arith.constant dense<true> : tensor<4xi1>
@@ -72,7 +72,8 @@ func.func @masks(%v: memref<?xf32, strided<[1]>>, %n: i64, %r: tensor<4xi32>) ->
 
 // -----
 
-// Positions that follow each other are a block, with or without a mask, in one dimension and in two.
+// A gather or scatter at consecutive positions becomes a block access, with or without a mask, in one and two
+// dimensions.
 // CHECK-LABEL: @runs
 func.func @runs(%v: memref<?xf32, strided<[1]>>, %w: memref<?x?xf32, strided<[?, 1]>>, %n: i64, %m: i64,
                 %mask: tensor<64xi1>) -> (tensor<64xf32>, tensor<64xf32>, tensor<8x4xf32>, tensor<8x4xf32>) {
@@ -131,7 +132,7 @@ func.func @rows(%w: memref<?x?xf32, strided<[?, 1]>>, %n: i64, %mask: tensor<64x
 
 // -----
 
-// Neither numbers that may wrap in 32 bits nor positions along the first of two dimensions become a block.
+// Positions that may wrap in 32 bits, and positions along the first of two dimensions, do not become a block.
 // CHECK-LABEL: @noRuns
 func.func @noRuns(%v: memref<?xf32, strided<[1]>>, %n: i32) -> (tensor<64xf32>, tensor<64x2xf32>) {
   // CHECK: tile.gather
@@ -148,7 +149,7 @@ func.func @noRuns(%v: memref<?xf32, strided<[1]>>, %n: i32) -> (tensor<64xf32>, 
 
 // -----
 
-// A dimension of the index, of extent 1, that no other tile has would be lost.
+// The index has a dimension of extent 1 that no other tile has. A block access would lose it.
 // CHECK-LABEL: @otherDimension
 func.func @otherDimension(%v: memref<?xf32, strided<[1]>>, %x: tensor<1x5xf32>) -> tensor<1x5xf32> {
   // CHECK: tile.gather {{.*}}tensor<1x5xi64> -> tensor<1x5xf32>
@@ -162,7 +163,7 @@ func.func @otherDimension(%v: memref<?xf32, strided<[1]>>, %x: tensor<1x5xf32>) 
 
 // -----
 
-// Two atomic loads of one place are two: what is there may have changed.
+// Two atomic loads of one address stay separate, because the value may have changed.
 // CHECK-LABEL: @polls
 func.func @polls(%v: memref<?xi32, strided<[1]>>, %n: i64) -> (tensor<1xi32>, tensor<1xi32>) {
   // CHECK: %[[A:.*]] = tile.atomic_load relaxed
@@ -173,7 +174,7 @@ func.func @polls(%v: memref<?xi32, strided<[1]>>, %n: i64) -> (tensor<1xi32>, te
   return %0, %1 : tensor<1xi32>, tensor<1xi32>
 }
 
-// A hint for caches stays with what an access becomes.
+// A cache hint is kept when an access is replaced by another one.
 // CHECK-LABEL: @caches
 func.func @caches(%v: memref<?xf32, strided<[1]>>, %n: i64) {
   %all = arith.constant dense<true> : tensor<64xi1>

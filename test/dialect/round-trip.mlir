@@ -63,14 +63,14 @@ func.func @memory(%v: memref<?x64xf32, strided<[?, 1]>>, %b: memref<?xi8, stride
   %2 = tile.load %v[%n, %n] pad neg_zero : memref<?x64xf32, strided<[?, 1]>> -> tensor<4x8xf32>
   // CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}] pad inf :
   %3 = tile.load %v[%n, %n] pad inf : memref<?x64xf32, strided<[?, 1]>> -> tensor<4x8xf32>
-  // A view of i8 holds a tile of bool.
+  // A tile of bool is loaded from a view of i8.
   // CHECK: tile.load %{{.*}}[%{{.*}}] : memref<?xi8, strided<[?]>> -> tensor<8xi1>
   %4 = tile.load %b[%n] : memref<?xi8, strided<[?]>> -> tensor<8xi1>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}] : tensor<8xi1>, memref<?xi8, strided<[?]>>
   tile.store %4, %b[%n] : tensor<8xi1>, memref<?xi8, strided<[?]>>
   // CHECK: tile.gather %{{.*}}[%{{.*}}, %{{.*}}] pad nan : memref<?x64xf32, strided<[?, 1]>>, tensor<4xi64> -> tensor<4x8xf32>
   %5 = tile.gather %v[%r, %n] pad nan : memref<?x64xf32, strided<[?, 1]>>, tensor<4xi64> -> tensor<4x8xf32>
-  // Rows of a view of rank 1 have no other dimension.
+  // A gather from a view of rank 1 has elements as its rows.
   // CHECK: tile.gather %{{.*}}[%{{.*}}] : memref<?xi8, strided<[?]>>, tensor<4xi64> -> tensor<4xi8>
   %6 = tile.gather %b[%r] : memref<?xi8, strided<[?]>>, tensor<4xi64> -> tensor<4xi8>
   // CHECK: tile.scatter %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<4x8xf32>, memref<?x64xf32, strided<[?, 1]>>, tensor<4xi64>

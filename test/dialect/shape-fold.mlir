@@ -1,7 +1,7 @@
-// Chains of shape operations become one, or none.
+// Chains of shape operations become one operation, or none.
 // RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
 
-// Under any shape a splat stays a splat, and a scalar that gets a shape becomes one.
+// A reshaped splat is a splat, and so is a scalar that is given a shape.
 // CHECK-LABEL: @splats
 // CHECK-SAME: (%[[X:.*]]: f32)
 func.func @splats(%x: f32) -> (tensor<32xf32>, tensor<4x8xf32>, tensor<8x4xf32>, tensor<1x1xf32>, f32) {
@@ -71,7 +71,7 @@ func.func @chains(%x: tensor<2x3x4xf32>, %c: tensor<1x1xf32>)
 
 // -----
 
-// Only dimensions of extent 1 change places: no element moves.
+// A transposition that swaps only dimensions of extent 1 moves no element.
 // CHECK-LABEL: @column_to_row
 func.func @column_to_row(%x: tensor<8x1xf32>, %y: tensor<2x1x3xf32>) -> (tensor<1x8xf32>, tensor<1x3x2xf32>) {
   // CHECK: tile.reshape %{{.*}} : tensor<8x1xf32> -> tensor<1x8xf32>
@@ -83,7 +83,7 @@ func.func @column_to_row(%x: tensor<8x1xf32>, %y: tensor<2x1x3xf32>) -> (tensor<
 
 // -----
 
-// Rotations along one axis add up, and one by nothing, or of equal elements, is none.
+// Rotations along one axis add up. A rotation by 0, or of equal elements, is removed.
 // CHECK-LABEL: @rotations
 // CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[S:.*]]: f32)
 func.func @rotations(%x: tensor<4x8xf32>, %s: f32) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
@@ -103,7 +103,7 @@ func.func @rotations(%x: tensor<4x8xf32>, %s: f32) -> (tensor<4x8xf32>, tensor<4
 
 // -----
 
-// Of a part a part is one of the whole, all of a tile is itself, and any of a splat is one.
+// A part of a part is a part of the whole tile. The whole tile is the tile itself, and a part of a splat is a splat.
 // CHECK-LABEL: @extractions
 // CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[S:.*]]: f32)
 func.func @extractions(%x: tensor<4x8xf32>, %s: f32) -> (tensor<2x2xf32>, tensor<4x8xf32>, tensor<1x4xf32>, tensor<2x2xf32>) {

@@ -1,4 +1,4 @@
-// Conversions that need not be: to the layout that a tile has, and of what was converted before.
+// Unnecessary conversions are removed: those to the layout that a tile has already, and chains of two.
 // RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
 
 #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
@@ -35,7 +35,7 @@ func.func @twice(%x: tensor<64xf32, #row>) -> tensor<64xf32, #turned> {
 #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #pairs = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
 
-// There and back is the tile itself.
+// A conversion to another layout and back is the tile itself.
 // CHECK-LABEL: @there_and_back
 // CHECK-SAME: %[[X:.*]]: tensor<64xf32
 // CHECK-NOT: simt.convert
@@ -51,7 +51,7 @@ func.func @there_and_back(%x: tensor<64xf32, #row>) -> tensor<64xf32, #row> {
 #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #pairs = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
 
-// One that moves elements stays.
+// A conversion that moves elements stays.
 // CHECK-LABEL: @other_layout
 // CHECK: simt.convert
 func.func @other_layout(%x: tensor<64xf32, #row>) -> tensor<64xf32, #pairs> {

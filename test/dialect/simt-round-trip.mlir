@@ -7,7 +7,7 @@
 #fragment = #simt.layout<8x32, reg [d1:1 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [* *]>
 #single = #simt.layout<1, reg [], lane [* * * * *], warp [* *]>
 
-// Repeats and blocks are parts of a layout that not every one has.
+// Repeats and blocks are optional parts of a layout.
 // CHECK-LABEL: @layouts
 // CHECK-SAME: tensor<96xf32, #simt.layout<96, rep 3, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [*]>>
 // CHECK-SAME: tensor<64xf32, #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [], block [d0:32]>>

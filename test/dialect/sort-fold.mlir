@@ -1,4 +1,4 @@
-// Along an axis of extent 1 there is nothing to put in order.
+// A sort along an axis of extent 1 is removed.
 // RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
 
 // CHECK-LABEL: @one_element

@@ -15,13 +15,13 @@
 
 namespace kiln::testing {
 
-/// Where the last case of each file was registered: the lines after it belong to the next one.
+/// The line of each file's last registered case: the lines after it belong to the next one.
 static std::map<std::string, int> &lastLines() {
   static std::map<std::string, int> lines;
   return lines;
 }
 
-/// The file with every line outside (after, upTo] left empty, so that line numbers stay.
+/// The file with all lines except those in (after, upTo] emptied, so that line numbers stay.
 static std::string linesOf(const std::string &file, int after, int upTo) {
   std::ifstream in(kiln::test::sourcePath(file)); // __FILE__ is named from there
   std::string text, line;

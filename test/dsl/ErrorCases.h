@@ -1,6 +1,6 @@
-// Kernels with mistakes. A case is a kernel and, below it, the line that registers it as a test. The kernel's lines say
-// in `// expected-error@+N {{…}}` and `// expected-note` comments which diagnostics tracing it must give, at which C++
-// lines, as MLIR's own tests do for IR; a missing one fails the test and so does one too many.
+// Kernels with mistakes. A case is a kernel and, below it, the line that registers it as a test. `// expected-error@+N
+// {{…}}` and `// expected-note` comments in the kernel have the diagnostics of its tracing and their C++ lines, as in
+// MLIR's tests of IR. A missing diagnostic fails the test, and so does an additional one.
 //
 //     void mismatched(View a) {
 //       // expected-error@+1 {{'dot' expected inner extents to match, but got 2x3 and 4x5}}

@@ -1,4 +1,4 @@
-// Traces a kernel in a context of its own and prints what came out.
+// Traces a kernel in a context of its own and prints the module.
 
 #include "test/dsl/Tracing.h"
 
@@ -36,7 +36,7 @@ ArgFacts scalar(Type type) {
   return facts;
 }
 
-/// Traces, and gives the module to `show`; gives the first error's text when there is none.
+/// Traces a kernel, and passes the module to `show`. Without a module it returns the text of the first error.
 template <class Show>
 static std::string traced(const Kernel &kernel, const Specialisation &facts, const std::string &config, Show show) {
   auto context = makeContext();

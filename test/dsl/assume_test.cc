@@ -20,8 +20,8 @@ static size_t countOf(const std::string &word, const std::string &text) {
   return count;
 }
 
-// Each comparison of a conjunction is recorded. A device that reports mistakes gets an assertion for each assumption,
-// and relies on remainders only.
+// Each comparison of a conjunction is recorded. For a device that checks assumptions, each becomes an assertion, and
+// only remainders are used as facts.
 TEST(Assume, IsCheckedWhereTheDeviceAsks) {
   const Kernel k = kernel("promising", promising);
   const std::string alone = moduleOf(k, {.args = {view(i32, {8})}}),

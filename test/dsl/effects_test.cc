@@ -10,8 +10,8 @@
 namespace kiln::testing {
 namespace {
 
-/// The warnings of a trace of a kernel over two i32 views of rank 2, one a line: how far below the kernel's first line,
-/// and the text. An error fails the test.
+/// The warnings of a trace of a kernel over two i32 views of rank 2, one a line: the line relative to the kernel's
+/// first line, and the text. An error fails the test.
 std::string warningsOf(void (*function)(View, View), int first) {
   auto context = makeContext();
   std::string text;
@@ -24,7 +24,7 @@ std::string warningsOf(void (*function)(View, View), int first) {
   return text;
 }
 
-/// The warning of a function, so many lines below.
+/// The warning of a function, at a relative line.
 std::string warning(int below, const std::string &function) {
   return "+" + std::to_string(below) + ": '" + function +
          "': C++ leaves the order of these memory operations unspecified; put each in a statement of "
@@ -56,7 +56,7 @@ void ordered(View c, View out) {
   total = total + count(c, 1);                                           // one effect
   store(out, {0, 0}, load(out, {0, 0}, {4}) + load(out, {4, 0}, {4}));   // reads alone
   store(out, {0, 0}, load(out, {0, 0}, {4}) + atomic_add(c, {0, 0}, 1)); // of different views
-  store(out, {0, 0}, atomic_add(c, {0, 0}, load(c, {1, 0}, {})));        // the sum needs what is read
+  store(out, {0, 0}, atomic_add(c, {0, 0}, load(c, {1, 0}, {})));        // the sum uses the loaded values
   load(out, {atomic_add(c, {0, 0}, 1) + 1, 0}, {4});
 }
 TEST(Effects, ThoseWhoseOrderIsKnownAreNot) { EXPECT_EQ(warningsOf(ordered, __LINE__), ""); }

@@ -151,7 +151,7 @@ tile.store %8, %arg1[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
 
 void integerOps(View n) {
   Tile x = load(n, {0}, {8}), y = load(n, {8}, {8});
-  const Tile quotient = x / y, rest = x % y; // C++ leaves it open which operand of + comes first
+  const Tile quotient = x / y, rest = x % y; // C++ does not define the order of the operands of +
   store(n, {0}, quotient + rest);
   const Tile left = x << y, right = x >> 3;
   store(n, {0}, left ^ right);
@@ -275,7 +275,7 @@ void fastOps(View a) {
       Accuracy::fast);
   store(a, {0}, divide(divide(x, 3, Accuracy::fast), x, Accuracy::full));
 }
-// Only what is permitted stands in the program.
+// Accuracy is stored in the IR only if it differs from the default.
 TEST(Arithmetic, Accuracy) {
   EXPECT_EQ(program(fastOps, {vector}), R"(%cst = arith.constant dense<3.000000e+00> : tensor<8xf32>
 %c0_i64 = arith.constant 0 : i64
@@ -515,7 +515,7 @@ struct LaunchShape {
   int64_t stages = 2;
 };
 void shaped(View a, LaunchShape shape) { store(a, {0}, zeros(f32, {shape.block})); }
-// A target may read how many warps and stages a config asks for: the default, or what the launch says.
+// A kernel may read the number of warps and stages of its config: the default, or that of the launch.
 TEST(Specialisation, WarpsAndStagesOfAConfigAreAttributes) {
   const Kernel k = kernel("k", shaped,
                           {field("warps", &LaunchShape::warps), field("block", &LaunchShape::block),
@@ -585,7 +585,7 @@ tile.store %1, %arg0[%c0_i64] : tensor<2xf32>, memref<?xf32, strided<[1]>>
 )");
 }
 
-// Every operation says which C++ line made it.
+// Every operation has the C++ line that created it.
 void located(View a) { store(a, {0}, 1); }
 TEST(Specialisation, OperationsCarryTheUsersLine) {
   auto context = makeContext();

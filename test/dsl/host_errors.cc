@@ -1,5 +1,5 @@
-// Host variables that a loop or branch body changes: the body is traced once and runs any number of times, so each is
-// an error at the line that would come out otherwise.
+// Host variables that a loop or branch body changes. The body is traced once but runs any number of times, so each
+// change is an error, at the line where the result would differ.
 
 #include "test/dsl/ErrorCases.h"
 
@@ -92,7 +92,7 @@ void hostPointer(View a) {
 }
 const ErrorCase hostPointerCase("HostState", "PointerToTileMoves", hostPointer, {row});
 
-// Vectors change places as a whole: the tiles stay where they are.
+// Vectors are swapped as a whole: the tiles keep their addresses.
 void hostVectors(View a) {
   std::vector<Tile> x{zeros(f32, {4})}, y{full(f32, {4}, 1)};
   // expected-error@+1 {{differs when the body is traced again}}
@@ -116,7 +116,7 @@ const ErrorCase hostViewCase("HostState", "ViewChangesInLoop", hostView, {row, r
 
 // --- Read after the body that changes them ---------------------------------------------------------------------------
 
-// Tracing takes every branch; the program may not.
+// Tracing enters every branch; the program may not.
 void flagAfter(View a) {
   bool found = false;
   if_(program_id() == 0, [&] { found = true; });
@@ -132,7 +132,7 @@ void viewAfter(View a, View b) {
 }
 const ErrorCase viewAfterCase("HostState", "ViewChosenInBranch", viewAfter, {row, row});
 
-// The same after every iteration; but there may be none.
+// The value is equal after every iteration, but there may be none.
 void valueAfter(View a) {
   int last = 0;
   for (Tile k : range(a.dim(0)))

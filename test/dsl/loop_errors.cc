@@ -18,7 +18,7 @@ void unset(View a) {
 }
 const ErrorCase unsetCase("Tiles", "UnsetTileIsRead", unset, {row});
 
-// Asking an unset tile for its shape: the host cannot go on, so this is the only error.
+// The shape of an unset tile: tracing cannot continue, so this is the only error.
 void unsetShape(View a) {
   Tile x;
   // expected-error@+1 {{a tile is used before it is assigned}}
@@ -77,7 +77,7 @@ void returned(View a) {
 }
 const ErrorCase returnedCase("Loops", "Return", returned, {row});
 
-// A condition says yes or no, of a scalar.
+// A condition is a scalar boolean.
 void whileCondition(View a) {
   // expected-error@+1 {{'repeat_while' expected a boolean scalar as condition, but got i64 scalar}}
   for (Tile k : repeat_while([&] { return program_id(); }))
@@ -88,7 +88,7 @@ void whileCondition(View a) {
 }
 const ErrorCase whileConditionCase("Loops", "WhileConditionIsBoolScalar", whileCondition, {row});
 
-// It is asked again and again: what it changes would be another tile in each round.
+// The condition is evaluated repeatedly: a tile that it assigned would differ in each iteration.
 void whileChanges(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}
   // expected-error@+1 {{the condition of 'repeat_while' must not assign to a tile declared outside it}}
@@ -211,7 +211,7 @@ void leaveType(View a) {
 }
 const ErrorCase leaveTypeCase("Leaves", "TypeChangesBehindOne", leaveType, {row});
 
-// A tile that gets its first value behind it lives within the round.
+// A tile that gets its first value after the loop exit belongs to the iteration.
 void leaveUnset(View a) {
   Tile x;
   for (Tile k : range(8)) {
@@ -328,7 +328,7 @@ void moved(View a) {
 }
 const ErrorCase movedCase("Loops", "RangeIsLoopedOverElsewhere", moved, {row});
 
-// Each loop that is left says so.
+// Each early exit of a loop is an error of its own.
 void leftNest(View a) {
   // expected-error@+1 {{expected the body of a traced loop to reach its end, but it was left by break or return}}
   for (Tile i : range(4)) {
@@ -352,7 +352,7 @@ void promoted(View a) {
 }
 const ErrorCase promotedCase("Loops", "CarriedTypeIsPromoted", promoted, {row});
 
-// A vector that grows moves its tiles: the old ones end inside the body.
+// A growing vector moves its tiles: the old ones are destroyed inside the body.
 void grown(View a) {
   std::vector<Tile> tiles;
   tiles.push_back(zeros(f32, {4})); // expected-note {{declared here}}
@@ -363,7 +363,7 @@ void grown(View a) {
 }
 const ErrorCase grownCase("Loops", "VectorOfTilesGrowsInBody", grown, {row});
 
-// A lambda takes a tile of the iteration along by value.
+// A lambda captures a tile of the iteration by value.
 void captured(View a) {
   std::function<Tile()> later;
   for (Tile k : range(8)) {
@@ -421,7 +421,7 @@ const ErrorCase branchConditionCase("Branches", "ConditionIsBoolScalar", branchC
 
 // --- Traces without an end -------------------------------------------------------------------------------------------
 
-// Tracing takes every branch, whatever its condition will be.
+// Tracing enters every branch, whatever its condition will be.
 Tile countDown(Tile x, Tile n) {
   Tile result = x;
   // expected-error@+1 {{kernel 'RecursionInBranch' nests loops and branches more than 64 deep}}
@@ -446,7 +446,7 @@ void hostLoop(View a) {
 }
 const ErrorCase hostLoopCase("Endless", "HostLoop", hostLoop, {row});
 
-// Each call takes 4 KB of stack: it would end before the operations do.
+// Each call uses 4 KB of stack, which is exhausted before the limit of operations.
 Tile deeper(Tile x, int depth) {
   volatile char room[4096] = {};
   // expected-error@+1 {{bytes of stack deep: end the recursion by a host condition}}

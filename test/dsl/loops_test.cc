@@ -166,7 +166,7 @@ tile.store %3, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
 )");
 }
 
-// The value of before the loop stays what it was when the inner loop did not change the tile.
+// If the inner loop does not change the tile, its value is still that from before the loop.
 void untouchedInner(View v) {
   Tile a = program_id(0);
   for (Tile i : range(4)) {
@@ -338,7 +338,7 @@ tile.store %7, %arg0[%3] : tensor<1xi64>, memref<?xi64, strided<[1]>>
 )");
 }
 
-// A tile without a value serves each branch anew: what one left there is out of scope for the next, and no change.
+// A tile without a value is unset again in each branch: the value of one is out of scope in the next, and no change.
 void unsetInBranches(View v) {
   Tile t;
   if_(program_id(0) > 1, [&] {

@@ -57,7 +57,7 @@ void selections(View a, View b) {
 }
 const ErrorCase selectionsCase("Views", "Selections", selections, {matrix, matrix});
 
-// The host cannot go on without a view, nor without an extent.
+// Tracing cannot continue without a view or an extent.
 void slicedAxis(View a) {
   // expected-error@+1 {{'slice' expected a dimension from 0 to 1 of argument 0 (a view of rank 2), but got 2}}
   a.slice(2, 0, 1);
@@ -81,7 +81,7 @@ void ranks(View a) {
   load(a, {0, 0}, {1, 4, 4});
   // expected-error@+1 {{at most 2 dimensions, the rank of the view, but got shape 1x4x4; use squeeze()}}
   store(a, {0, 0}, zeros(bf16, {1, 4, 4}));
-  // A hint says what removes dimensions of extent 1, and only where that is enough.
+  // A hint names the function that removes dimensions of extent 1, only if that is enough.
   // expected-error@+1 {{'store' expected a tile of at most 2 dimensions, the rank of the view, but got shape 4x4x4}}
   store(a, {0, 0}, zeros(bf16, {4, 4, 4}));
   // expected-error@+1 {{'load' expected at most 1 extent, one for each scalar subscript, but got shape}}

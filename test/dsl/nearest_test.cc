@@ -1,4 +1,4 @@
-// Guesses at what a misspelt word was meant to be.
+// Suggestions for misspelt words.
 
 #include "dialect/dsl/Nearest.h"
 
@@ -9,14 +9,14 @@ namespace {
 
 const std::vector<std::string> flags = {"--data", "--out", "--batch", "--steps", "--evaluate-every", "--bm"};
 
-/// A letter too many, one missing, one wrong, and two that changed places are one slip each.
+/// An additional letter, a missing one, a wrong one, and two swapped letters are one mistake each.
 TEST(Nearest, OneSlipLeadsToTheWord) {
   for (const char *word : {"--stepss", "--stps", "--stepz", "--setps"})
     EXPECT_EQ(nearest(word, flags), "--steps") << word;
   EXPECT_EQ(nearest("trian", {"sample", "train"}), "train");
 }
 
-/// A long word may have several slips, a short one has one.
+/// A long word may have several mistakes, a short one has one.
 TEST(Nearest, LongerWordsMayHaveMoreSlips) {
   EXPECT_EQ(nearest("--evalute-evry", flags), "--evaluate-every");
   EXPECT_EQ(nearest("--bn", flags), "--bm");
@@ -29,7 +29,7 @@ TEST(Nearest, FarWordsLeadNowhere) {
     EXPECT_EQ(nearest(word, flags), std::nullopt) << word;
 }
 
-/// Of several candidates the one with the fewest slips wins, and of equals the first.
+/// Of several candidates the one with the fewest mistakes is chosen, and of equal ones the first.
 TEST(Nearest, TheNearestWins) {
   EXPECT_EQ(nearest("layer", {"layers", "player"}), "layers");
   EXPECT_EQ(nearest("layers", {"layout", "layers"}), "layers");

@@ -22,7 +22,7 @@ void numberRange(View) {
 }
 const ErrorCase numberRangeCase("Numbers", "OutOfRange", numberRange, {row});
 
-// A finite number that would become an infinity; infinity itself is one.
+// A finite number that would become an infinity; infinity itself is permitted.
 void realRange(View a) {
   Tile x = load(a, {0}, {4});
   // expected-error@+1 {{'*' expected a number that fits f32, but got 1e+300}}
@@ -37,7 +37,7 @@ void realRange(View a) {
 }
 const ErrorCase realRangeCase("Numbers", "TooLargeForTheFloat", realRange, {row});
 
-// An unsigned number that no signed one is; floats have it.
+// An unsigned number outside the signed range; floats represent it.
 void hugeNumbers(View a) {
   Tile n = program_id(), x = load(a, {0}, {4});
   // expected-error@+1 {{'<' expected a number that fits i64, but got 18446744073709551615; write the signed}}
@@ -77,7 +77,7 @@ void naturals(View a, View b) {
 }
 const ErrorCase naturalsCase("Numbers", "Unsigned", naturals, {view(u8, {8}), view(i8, {8})});
 
-// A loop's tile stays what it is, although MLIR has one type for both.
+// A loop's tile keeps its type, although MLIR has one type for both.
 void changedSign(View a) {
   // expected-note@+1 {{declared here}}
   Tile n = load(a, {0}, {4});
@@ -87,7 +87,7 @@ void changedSign(View a) {
 }
 const ErrorCase changedSignCase("Numbers", "LoopsKeepTheSign", changedSign, {view(u8, {8})});
 
-// Floats of 8 bits take any number, but no padding other than 0.
+// 8-bit floats accept any number, but no padding other than 0.
 void byteFloats(View a) {
   full(f8e4m3, {4}, 1e30);
   full(f8e5m2, {4}, -infinity);
@@ -354,7 +354,7 @@ void products(View) {
 }
 const ErrorCase productsCase("Dot", "Operands", products, {row});
 
-// Floats of 8 bits multiply each other, whichever they are, and nothing else.
+// 8-bit floats of any two formats can be multiplied, but not with other types.
 void byteProducts(View) {
   Tile x = zeros(f8e4m3, {8, 64}), y = zeros(f8e5m2, {64, 16});
   dot(x, y);
@@ -366,7 +366,7 @@ void byteProducts(View) {
 }
 const ErrorCase byteProductsCase("Dot", "Bytes", byteProducts, {row});
 
-// Factors with scales: what they may be made of, and how many scales they have.
+// Operands with scales: their permitted types, and their number of scales.
 void scaledProducts(View) {
   Tile x = zeros(f8e4m3, {8, 64}), y = zeros(f8e5m2, {64, 16}), s = zeros(u8, {8, 2}), t = zeros(u8, {2, 16});
   dot_scaled(x, s, y, t);
@@ -400,7 +400,7 @@ void scaledProducts(View) {
 }
 const ErrorCase scaledProductsCase("Dot", "Scaled", scaledProducts, {row});
 
-// A mistake is reported once: what is computed from it stays silent, and later mistakes are found in the same run.
+// A mistake is reported once: later uses of its result are no errors, and other mistakes are found in the same run.
 void poison(View a) {
   // expected-error@+1 {{'dot' expected inner extents to match, but got 2x3 and 4x5}}
   Tile x = dot(zeros(f32, {2, 3}), zeros(f32, {4, 5}));

@@ -1,4 +1,4 @@
-// Types of operands and results: promotion of every pair, and what stays unsigned.
+// Types of operands and results: promotion of every pair, and unsigned results.
 
 #include "test/dsl/Tracing.h"
 
@@ -11,7 +11,7 @@ template <class... P> std::string program(void (*function)(P...), std::vector<Ar
   return programOf(kernel("k", function), args);
 }
 
-/// Whether neither of two types has all numbers of the other, where both are integers or both floats.
+/// Whether neither of two integer types, or of two float types, represents all numbers of the other.
 bool clashes(Type a, Type b) {
   if (a == b || a == boolean || b == boolean || isFloat(a) != isFloat(b))
     return false;
@@ -21,7 +21,7 @@ bool clashes(Type a, Type b) {
   return isUnsigned(natural) && !isUnsigned(other) && bytesOf(other) <= bytesOf(natural);
 }
 
-/// Every pair of types, and each with numbers: what the language says of mixed operands.
+/// Every pair of types, and each type with numbers: the language's rules for mixed operands.
 void mixed(View) {
   for (const Type i : everyType)
     for (const Type j : everyType) {
@@ -43,7 +43,7 @@ void mixed(View) {
 }
 TEST(Operands, EveryPairOfTypesIsPromoted) { EXPECT_EQ(program(mixed, {view(f32, {64})}), ""); }
 
-/// A tile stays unsigned in whatever keeps its type: moves, choices, loops, branches and reductions.
+/// An unsigned tile stays unsigned in operations that keep its type: moves, selections, loops, branches and reductions.
 void naturals(View x, Tile n) {
   Tile a = load(x, {0}, {8}), total = n, most = a;
   EXPECT_EQ(a.type(), u32);

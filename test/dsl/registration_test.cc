@@ -1,4 +1,4 @@
-// Registration: what a kernel knows of its arguments and fields afterwards, and the names that it refuses.
+// Registration: the recorded arguments and fields of a kernel, and the names that are refused.
 
 #include "dialect/dsl/Registrations.h"
 #include "test/expect_error.h"
@@ -17,7 +17,7 @@ void plain(View, View) {}
 const Kernel scaledKernel = kernel("scaled", scaled, {"x (M, N)", "factor", "out (M, N), x · factor"},
                                    {field("bm", &Config::bm, "rows of a tile"), field("scale", &Config::scale)});
 
-/// A text's name ends at its first space; the rest says what the argument is.
+/// A text's name ends at its first space; the rest describes the argument.
 TEST(Registration, ArgumentsHaveNamesAndWhatTheyAre) {
   ASSERT_EQ(scaledKernel.parameters.size(), 3u);
   EXPECT_EQ(scaledKernel.parameters[0].name, "x");
@@ -29,7 +29,7 @@ TEST(Registration, ArgumentsHaveNamesAndWhatTheyAre) {
   EXPECT_EQ(scaledKernel.parameters[2].about, "(M, N), x · factor");
 }
 
-/// Messages quote a name, and count where there is none.
+/// Messages quote a name, or a number if there is no name.
 TEST(Registration, MessagesCallArgumentsByName) {
   EXPECT_EQ(scaledKernel.called(1), "'factor'");
   EXPECT_EQ(kernel("plain", plain).called(1), "argument 1");
@@ -41,7 +41,7 @@ TEST(Registration, FieldsKnowTheirDefaults) {
   EXPECT_EQ(scaledKernel.fields[1].byDefault, "0.5");
 }
 
-/// The error of a registration, without the place that it begins with.
+/// The error of a registration, without its source line.
 template <class Call> std::string mistakeOf(Call call, int line = __builtin_LINE()) {
   const std::string text = errorOf(call), place = __FILE__ ":" + std::to_string(line) + ": error: ";
   EXPECT_EQ(text.substr(0, place.size()), place);
@@ -81,7 +81,7 @@ TEST(Registration, FieldsAreOfTheKernelsConfig) {
             "expected the fields of kernel 'k' to be of the config struct that it takes, but 'rows' is not");
 }
 
-/// The name that a kernel was registered under may be gone when it is used.
+/// The string that a kernel's name was registered from may be destroyed before the kernel is used.
 TEST(Registration, KeepsItsName) {
   std::string name = "temporary";
   const Kernel k = kernel(name.c_str(), plain);
@@ -89,7 +89,7 @@ TEST(Registration, KeepsItsName) {
   EXPECT_EQ(errorOf([&] { k.configText("bm=1"); }), "kernel 'temporary' has no config fields, but got 'bm'");
 }
 
-/// Copies come in the order of registration, know the same identity, and only while someone listens.
+/// Copies are reported in the order of registration, with the same identity, and only while a listener is installed.
 TEST(Registration, ReachesTheYoungestListener) {
   Registrations outer;
   const Kernel first = kernel("first", plain);

@@ -69,7 +69,7 @@ void asserts(View) {
     return q;
   });
 }
-// Behind the scan, whose state says whether the condition held in each of its calls.
+// After the scan: its state shows whether the condition was true in each of its calls.
 TEST(Scans, AssertionsOfFunctionsAreStates) {
   EXPECT_EQ(program(asserts, {plane}), R"(%cst = arith.constant dense<true> : tensor<4xi1>
 %0 = tile.iota : tensor<4xi32>

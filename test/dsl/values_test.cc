@@ -1,5 +1,5 @@
 // The plain data of the language: element types, config text, tensors of plans. Each mistake throws kiln::Error with
-// what was expected and what it got.
+// the expected and the given value.
 
 #include "dialect/dsl/Plan.h"
 #include "test/expect_error.h"
@@ -85,7 +85,7 @@ struct Single {
 };
 const Kernel single = kernel("single", +[](View, Single) {}, {field("rate", &Single::rate)});
 
-// A float is printed as short as a float can be told from its neighbours, and what no float holds is refused.
+// A float is printed with the fewest digits that identify it. A number outside the range of floats is an error.
 TEST(ConfigText, FloatsAreFloats) {
   EXPECT_EQ(single.configText(""), "rate=0.1");
   for (const char *text : {"0.3", "1e-45", "3.4028235e+38", "16777216", "0.33333334", "inf", "nan"})
@@ -117,7 +117,7 @@ TEST(ConfigText, SpacesAroundNamesAndValuesAreIgnored) {
   EXPECT_EQ(errorOf([] { attention.configText("bm=6 4"); }), "expected an integer for 'bm', but got '6 4'");
 }
 
-/// A message stays a line, whatever it quotes.
+/// A message is one line, even if it quotes line ends.
 TEST(ConfigText, LongValuesAreShortened) {
   const std::string digits(1 << 20, '9');
   EXPECT_EQ(errorOf([&] { attention.configText("bm=" + digits); }),

@@ -54,7 +54,7 @@ public:
   }
 
 private:
-  /// Puts something in the entry's place; whether it is surely no whole entry.
+  /// Replaces the entry by something else; returns whether that is certainly no complete entry.
   bool put(const std::string &bytes, Chance &chance) const {
     switch (chance.below(20)) {
     case 0: // huge, and hardly anything on the disk
@@ -70,7 +70,7 @@ private:
     case 3:
       fs::create_symlink("/dev/zero", entry);
       return true;
-    case 4: // whole, but others may have written it
+    case 4: // complete, but perhaps written by another user
       writeText(entry, whole);
       chmod(entry.c_str(), 0666);
       return true;

@@ -10,7 +10,7 @@ import unittest
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
-# A program that saves a "checkpoint" of two small files after each step. SAVE is how.
+# A program that saves a "checkpoint" of two small files after each step, in the way SAVE.
 TRAINER = '''#!{python}
 import json, os, sys
 words = sys.argv[1:]
@@ -101,7 +101,7 @@ class CanFail(unittest.TestCase):
         self.assertEqual((result.returncode, size), (-9, 0))
 
 
-# Copies by the plainest calls, and says what failed.
+# Copies with the simplest calls, and reports failures.
 COPY = """
 import errno, os, sys
 try:

@@ -53,7 +53,7 @@ private:
     return state;
   }
 
-  /// Of tensors the header is hit as often as the bytes behind it, though it is shorter.
+  /// The header of tensors is damaged as often as the data after it, although it is shorter.
   std::string damagedFile(size_t which, Chance &chance) {
     const std::string &text = files[which];
     const size_t header = text.find("  ");
@@ -62,7 +62,7 @@ private:
     return damaged(text.substr(0, header), files, chance) + text.substr(header);
   }
 
-  /// As a run that goes on reads it. Tensors that are taken are those that were saved.
+  /// Reads it like a resumed run. The tensors read must equal the saved ones.
   void goOn(size_t which, const std::string &text) const {
     readRunState(checkpoint);
     readConfig(checkpoint);
@@ -72,7 +72,7 @@ private:
       throw std::runtime_error("damaged tensors were taken for whole");
   }
 
-  /// As `gpt2 sample` reads it.
+  /// Reads it like `gpt2 sample`.
   void readForSampling() const {
     readConfig(checkpoint);
     readWeights(checkpoint + "/model.safetensors", network.parameters(), f32);
@@ -101,7 +101,7 @@ public:
   }
 
 private:
-  /// Asks for a field as each kind that there is.
+  /// Reads a field as each kind.
   static void ask(const JsonObject &object, const std::string &name) {
     for (const std::string &complaint :
          {complaintOf([&] { object.integer(name); }), complaintOf([&] { object.natural(name); }),

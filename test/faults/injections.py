@@ -13,7 +13,7 @@ import random
 
 from process import Fault, faults_of, run
 
-# How a call may fail. Interrupts, and halves, are no failures for reads and writes.
+# The ways in which a call may fail. Interrupts and partial transfers are no failures of reads and writes.
 MOVING = ("read", "pread", "readv", "write", "pwrite", "writev")
 WRITES = ("ENOSPC", "EIO", "EDQUOT", "EINTR", "short", "full")
 READS = ("EIO", "EINTR", "short")

@@ -1,4 +1,4 @@
-// fault-inputs: gives damaged inputs to the code that reads them, and says which it did not stand.
+// fault-inputs: passes damaged inputs to the code that reads them, and reports those that it did not handle.
 //
 //     fault-inputs checkpoint|json|module|cache|array|ptx|command --seed S --from A --to B [--sources FOLDER] [--show]
 //

@@ -1,5 +1,5 @@
-// Inputs that are damaged and then given to the code that reads them, in this process. Whatever they hold, that code
-// takes them or refuses them with an error of the user's; it never crashes, hangs, or lets another exception out.
+// Damaged inputs for the code that reads them, in this process. For any content, that code accepts or refuses them with
+// a user error; it never crashes, hangs, or throws another exception.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace kiln::faults {
 class Inputs {
 public:
   virtual ~Inputs() = default;
-  /// Damages one input and reads it; what was wrong with how that went, or nothing.
+  /// Damages one input and reads it; returns a description of any fault, or nothing.
   virtual std::string run(Chance &chance) = 0;
 
   bool showing = false; // whether inputs are printed before they are read
@@ -42,7 +42,7 @@ std::unique_ptr<Inputs> ptxInputs(const std::string &sources);
 /// Command lines of gpt2.
 std::unique_ptr<Inputs> commandInputs();
 
-/// Calls `action`, which may refuse what it is given: what else it did, or nothing.
+/// Calls `action`, which may refuse its input; returns a description of any other outcome, or nothing.
 template <class Action> std::string complaintOf(Action action) {
   try {
     action();

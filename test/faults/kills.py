@@ -46,7 +46,7 @@ class Kills:
                     break
             else:
                 kills += 1
-            # A step is logged before it is saved: of the last one logged nobody knows whether it was saved.
+            # A step is logged before it is saved, so the last logged step may or may not be saved.
             found += self.training.losses(out, max([before] + logged(out)[-2:-1]), what)
             before = max(checkpoints(out), default=0)
         found += self.training.finish(out, "after the last kill")

@@ -50,7 +50,7 @@ private:
     for (size_t from = 0, to = 0; to != std::string::npos; from = to + split.size()) {
       to = text.find(split, from);
       const std::string module = withoutComments(text.substr(from, to == std::string::npos ? to : to - from));
-      // Tests of internal errors call what no CPU has: those end as they should.
+      // Tests of internal errors use operations that no CPU has: these end as they should.
       if (module.find("func") != std::string::npos && module.find("llvm.call_intrinsic") == std::string::npos)
         modules.push_back(module);
     }
@@ -65,7 +65,7 @@ private:
     return kept;
   }
 
-  /// As kilnc does.
+  /// Compiles like kilnc.
   void compile(const std::string &text, bool generic) const {
     lowering::checkModuleText(text, "module.mlir");
     mlir::DialectRegistry registry;

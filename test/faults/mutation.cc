@@ -30,7 +30,7 @@ static const std::vector<std::string> &numbers() {
   return all;
 }
 
-/// A place in `bytes`, and how many of those behind it make a piece.
+/// An offset in `bytes`, and the length of a piece from there.
 struct Piece {
   Piece(const std::string &bytes, Chance &chance)
       : at(chance.below(bytes.size() + 1)), size(chance.below(std::min(longestPiece, bytes.size() - at) + 1)) {}
@@ -68,7 +68,7 @@ static void move(std::string &bytes, Chance &chance) {
   bytes.insert(chance.below(bytes.size() + 1), moved);
 }
 
-/// Eight bytes that may be a length become another one.
+/// Replaces eight bytes that may be a length.
 static void setLength(std::string &bytes, Chance &chance) {
   if (bytes.size() < 8)
     return;
@@ -106,7 +106,7 @@ static void nest(std::string &bytes, Chance &chance) {
 
 static bool isOfWord(unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '%' || c == '@'; }
 
-/// The word at or behind a place.
+/// The word at or after an offset.
 static std::pair<size_t, size_t> wordIn(const std::string &bytes, Chance &chance) {
   const auto from = bytes.begin() + static_cast<std::ptrdiff_t>(chance.below(bytes.size() + 1));
   const auto begin = std::find_if(from, bytes.end(), isOfWord);

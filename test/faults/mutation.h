@@ -1,5 +1,5 @@
-// Damage to a file's bytes, of the kinds that disks, transfers and people do: bits, cuts, lengths, pieces of other
-// files, nesting, huge numbers. What comes out depends on nothing but the seed.
+// Damage to a file's bytes, as by disks, transfers and people: bits, cuts, lengths, pieces of other files, nesting,
+// huge numbers. The result depends on the seed alone.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace kiln::faults {
 
-/// Numbers, the same everywhere for one seed (SplitMix64).
+/// Random numbers, equal on all machines for one seed (SplitMix64).
 class Chance {
 public:
   explicit Chance(uint64_t seed) : state(seed) {}
@@ -22,7 +22,7 @@ private:
   uint64_t state;
 };
 
-/// `bytes` with one to four places damaged. Pieces are taken from `others` too, if there are any.
+/// `bytes` with one to four damages. Pieces are copied from `others`, too, if there are any.
 std::string damaged(std::string bytes, const std::vector<std::string> &others, Chance &chance);
 
 } // namespace kiln::faults

@@ -19,7 +19,7 @@ from training import Training, checkpoints, logged
 
 KILLS_OF_A_CASE, STEPS = 3, 8
 SECONDS = 10
-# As root, with fewer cores than ranks, and in a container that lets no process read another's memory.
+# As root, with fewer cores than ranks, and in a container where processes may not read each other's memory.
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
                "OMPI_MCA_btl": "self,vader", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}

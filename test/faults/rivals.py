@@ -78,7 +78,7 @@ class Rivals:
                               time.monotonic() - begin)
         if writer is not None:
             os.close(writer)
-        # Who has nothing to save yet may end by the interrupt, as any program does.
+        # A process without unsaved steps may end by the interrupt, like any program.
         if outcome.status != -signal.SIGINT:
             yield from faults_of(outcome, (0, 2, 3), f"{reader} from {kind}, interrupted")
 

@@ -44,7 +44,7 @@ class Streams:
             (["kiln-opt", model, "--kiln=until=llvm-dialect"], 0, True), (["kiln-opt", model, "-o", "OUT"], 0, False),
             (["kiln-bench", "--help"], 0, True), (["kiln-bench", "nosuch"], 2, False),
             (["kiln-bench", "compile", "--quick", "--threads", "1"], 0, True),
-            # A cache that cannot be used is said, and is no failure.
+            # An unusable cache is reported, and is no failure.
             (["env", "KILN_CACHE=/dev/null", "gpt2", "sample", "--out", out, "--tokens", "1"], 0, True),
         ]
         every = [(command, place) for command in self.commands for place in PLACES]

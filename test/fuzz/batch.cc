@@ -21,7 +21,7 @@ using PerLevel = std::array<bool, mostLevels>;
 struct Copies {
   PerLevel isOwn = {};
   int64_t count = 1;
-  bool interleaved = false; // copies lie element by element, or one behind the other
+  bool interleaved = false; // elements of copies interleave, or each copy is contiguous
 };
 
 /// How a program uses a buffer.
@@ -63,8 +63,8 @@ private:
 
 } // namespace
 
-/// Whether the order of such an operation, in which nobody asks what was there, does not matter. Its scope has to reach
-/// the other examples.
+/// Whether an operation with this order, and with an unused result, commutes. Its scope must include the other
+/// examples.
 static bool isCommutative(const Op &op, Type type) {
   return op.scope != Scope::block && op.verb == Verb::atomic &&
          std::string_view(atomicNames[op.axes[0]]) != "exchange" &&
@@ -117,7 +117,7 @@ Batch::Batch(const Program &program) : program(program) {
     buffers.push_back(draw(randomFor(1, i), uses[i].isWritten || (uses[i].isChanged && isLoaded[i])));
   for (size_t i = 0; i < program.scalars.size(); ++i)
     scalars.push_back(draw(randomFor(2, i), false));
-  // Every level has something of its own.
+  // Every level has at least one tensor that is not shared.
   if (!program.windows.empty()) {
     Copies &first = buffers[program.windows[0].buffer];
     first = draw(randomFor(1, program.windows[0].buffer), true);
@@ -143,7 +143,7 @@ static void findTiles(const std::vector<Op> &ops, std::vector<bool> &isTile) {
   }
 }
 
-/// Whether there is room among the five dimensions of each access for a scalar more for each level of its batch.
+/// Whether each access has room, within five dimensions, for one more scalar for each level of its batch.
 bool Batch::hasRoom(const std::vector<Op> &ops, const std::vector<bool> &isTile) const {
   return std::ranges::all_of(ops, [&](const Op &op) {
     const auto isScalar = [&](const Operand &at) { return at.value < 0 || !isTile[at.value]; };
@@ -176,8 +176,8 @@ int64_t Batch::copyOf(const Copies &copies, const std::array<int64_t, mostLevels
   return copy;
 }
 
-/// A scalar that promises what the program's does: nearer to 0, on the same side, and a multiple of the same powers of
-/// two.
+/// A scalar with the same promises as the program's: nearer to 0, on the same side, and a multiple of the same powers
+/// of two.
 int64_t Batch::scalarOf(size_t index, int64_t copy) const {
   const int64_t value = program.scalars[index];
   if (copy == 0 || value == 0)

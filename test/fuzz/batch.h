@@ -1,4 +1,5 @@
-// A random program for a batch of examples: vmap of its kernel, which may nest, beside a launch for each example.
+// A random program for a batch of examples: vmap of its kernel, possibly nested, compared with a launch for each
+// example.
 
 #pragma once
 
@@ -6,10 +7,10 @@
 
 namespace kiln::fuzz {
 
-/// What one launch of vmap's kernel leaves in memory otherwise than a launch for each example on the same device, the
-/// first few elements, one a line; empty when nothing: to the bit on a CPU, elsewhere as the language says. Nothing
-/// where the program has no batch, since a view has no dimension left. How many examples there are, along which
-/// dimensions they lie and what they have together is drawn, and follows from the program's seed and number.
+/// The first few elements that one launch of vmap's kernel computes differently from a launch for each example on the
+/// same device, one a line; empty if there are none. The comparison is exact on a CPU, and by the language's bounds
+/// elsewhere. A program has no batch if a view has no dimension left. The number of examples, their dimensions and the
+/// shared arguments are drawn; they follow from the program's seed and number.
 std::optional<std::string> compareBatch(const Program &program, const std::shared_ptr<Device> &device);
 
 } // namespace kiln::fuzz

@@ -129,8 +129,8 @@ static auto function(double narrow, double wide, double (*bound)(double)) {
   };
 }
 static double oneOrMore(double bound) { return std::isfinite(bound) ? 1.01 : bound; }
-/// exp, its like and exp10 are drawn on small operands only: near overflow one machine may give infinity and another
-/// not.
+/// exp, its variants and exp10 are drawn on small operands only: near overflow, machines may differ in whether the
+/// result is infinite.
 static double grown(double bound) { return bound <= 9 ? 1.01 * std::pow(10, bound) : INFINITY; }
 static double unknown(double) { return INFINITY; }
 
@@ -138,8 +138,8 @@ static Result grownFacts(Type type, Known known, double narrow, double wide) {
   return known[0].bound <= 9 ? function(narrow, wide, grown)(type, known) : Result();
 }
 
-/// What Functions.def says of results. Of a zero whose sign is open only those are drawn that give it to a zero, and of
-/// powers those of small whole numbers.
+/// The rules of Functions.def about results. If the sign of a zero is unspecified, only functions that map both zeros
+/// to zero are drawn. Powers are of small integers.
 enum class Range { unit, open, steep };
 template <Range range> static auto functionFacts(double narrow, double wide) {
   return [=](Type type, Known known) -> Result {
@@ -154,8 +154,8 @@ template <Range range> static auto functionFacts(double narrow, double wide) {
   };
 }
 
-/// A fast logarithm: units in the last place, and where it is near 0 so much by itself. Of whole numbers only: some
-/// machines take a denormal one for 0.
+/// A fast logarithm: an error in units in the last place, and an absolute one near 0. Its operands are integers: some
+/// machines treat a denormal as 0.
 static auto fastLogarithm(double narrow, double wide) {
   return [=](Type type, Known known) -> Result {
     if (!known[0].whole)
@@ -197,7 +197,7 @@ static Result spreadClampFacts(Type type, Known known) {
   return facts;
 }
 
-/// The sign of a zero or of a NaN is not the same on all machines.
+/// The sign of a zero or of a NaN differs between machines.
 static Result copysignFacts(Type type, Known known) {
   if (!allExact(known) || !known[1].bounded() || known[1].openZero)
     return {};
@@ -226,8 +226,8 @@ static Result softplusFacts(Type type, Known known) {
   return facts;
 }
 
-/// 2 units in the last place, where the divisor is no denormal number and at most 2^126; what is below the normal
-/// numbers may be 0, and a NaN or infinity of the dividend stays one.
+/// 2 units in the last place, if the divisor is no denormal number and at most 2^126. Denormal results may be 0. A NaN
+/// or infinite dividend gives NaN or infinity.
 static Result fastQuotientFacts(Type type, Known known) {
   if (!allExact(known) || known[1].openZero || !known[1].whole || !(known[1].bound <= 0x1p24))
     return {};

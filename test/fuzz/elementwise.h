@@ -1,5 +1,5 @@
-// The elementwise verbs that random programs use, one row each: how a verb is written, what it takes, how it is traced,
-// and what is known of its result.
+// The elementwise functions of random programs, one row each: its text, its operands, its tracing, and the facts of its
+// result.
 
 #pragma once
 

@@ -53,7 +53,7 @@ double unitOf(Type type) {
   }
 }
 
-/// The smallest positive number: what two roundings of a denormal may differ by.
+/// The smallest positive number: two roundings of a denormal may differ by it.
 static double leastOf(Type type) {
   if (bytesOf(type) == 1)
     return type == f8e4m3 ? 0x1p-9 : 0x1p-16;
@@ -74,10 +74,10 @@ Facts anything(Type type) {
 Facts wholeNumbers(double bound) { return {.bound = bound}; }
 
 Facts within(Type type, Facts facts) {
-  if (isUnsigned(type)) // what is less than 0 is large
+  if (isUnsigned(type)) // negative values wrap to large ones
     return anything(type);
   if (isFloat(type) && bytesOf(type) == 1)
-    facts.bound *= 1 + unitOf(type); // what is rounded may be more by so much
+    facts.bound *= 1 + unitOf(type); // rounded values may exceed it by so much
   if (!isFloat(type))
     return {.bound = facts.bound <= endOf(type) ? facts.bound : endOf(type), .openZero = false};
   if (!(facts.bound < 0.99 * largestOf(type)))
@@ -94,14 +94,13 @@ Facts either(const Facts &a, const Facts &b) {
           .absolute = std::max(a.absolute, b.absolute)};
 }
 
-/// A sum of `count` terms of magnitude `term`, in `sums`, then rounded to `type`. `carried` is what the terms bring
-/// along.
+/// A sum of `count` terms of magnitude `term`, in `sums`, then rounded to `type`. `carried` is the error of the terms.
 static Facts summed(Type type, Type sums, double term, double count, bool whole, double carried) {
   Facts result{.bound = count * term, .whole = whole};
   // Every partial sum is a whole number that the type of the sum holds: exact in any order.
   if (whole && carried == 0 && result.bound <= 1 / unitOf(sums))
     return within(type, result);
-  // n · ε · Σ|terms| on each of two machines, a rounding of each product, and a last one that may fall otherwise.
+  // n · ε · Σ|terms| on each of two machines, a rounding of each product, and a final one that may differ.
   result.whole = false;
   result.absolute = carried + (count + 2) * unitOf(sums) * result.bound + leastOf(sums);
   if (sums != type)
@@ -128,13 +127,13 @@ std::optional<Facts> sumOf(Type type, const Facts &terms, int64_t count) {
   return result;
 }
 
-/// What `precision` permits a product of two factors to be off by, relative to it, and with it the sum of `count`.
+/// The relative error that `precision` permits for a product of two operands, and so for the sum of `count`.
 static double lossOf(Type type, const Facts &left, const Facts &right, int64_t count, Precision precision) {
   if (precision == Precision::ieee || (type != f32 && bytesOf(type) > 1))
     return 0;
   if (type != f32)
     return 34 * 0x1p-13;
-  // Whole numbers of so many bits are their own first part.
+  // Integers of so many bits are their own large part.
   const double most = precision == Precision::bf16x3 ? 0x1p8 : 0x1p11;
   if (left.whole && right.whole && left.exact() && right.exact() && std::max(left.bound, right.bound) <= most)
     return 0;
@@ -156,7 +155,7 @@ std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right,
   double carried = n * (a * right.bound + b * left.bound + a * b) + acc.error();
   if (loss > 0) // and of factors below the normal numbers
     carried += loss * (n * left.bound * right.bound + acc.bound) + n * 0x1p-136 * (left.bound + right.bound + 1);
-  // The accumulator counts as as many terms as make up its magnitude.
+  // The accumulator counts as the number of terms of equal magnitude.
   const double term = left.bound * right.bound + acc.bound / n;
   Facts result = summed(sums, sums, term, n, left.whole && right.whole && acc.whole, carried);
   if (!result.bounded())
@@ -172,7 +171,7 @@ Facts normalFacts() {
 std::optional<Facts> softmaxOf(Type type, const Facts &terms, int64_t count) {
   if (!terms.exact() || bytesOf(type) == 1)
     return {};
-  // The powers are off by 2.3 units in the last place each, their sum by n · ε besides, the quotient by half a unit. In
+  // The powers have an error of 2.3 units in the last place each, their sum n · ε more, the quotient half a unit. In
   // narrow floats each of these steps, computed in f32, may be rounded to either neighbour.
   const Type sums = type == f64 ? f64 : f32;
   const double n = static_cast<double>(count);

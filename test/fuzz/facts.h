@@ -1,8 +1,8 @@
 // The generator's knowledge of every element of a tile, and so the largest permitted difference between two machines.
 //
-// dialect/NUMERICS.md says which results are equal on all machines and which lie within a bound. Facts carry that from
-// operation to operation while a program is made: a tile of whole numbers that are small enough is summed exactly in
-// every order, everything else gets the bound that follows from the README's. What no bound is known for is not drawn.
+// dialect/NUMERICS.md states which results are equal on all machines and which are within a bound. Facts propagate that
+// from operation to operation while a program is generated. A tile of small enough integers is summed exactly in every
+// order. Other tiles get the bound that follows from that page. Operations without a known bound are not drawn.
 
 #pragma once
 
@@ -27,7 +27,7 @@ struct Facts {
   bool implies(const Facts &other) const;
 };
 
-/// The facts of a tile of which nothing is known but that all machines agree on it.
+/// The facts of a tile that has no known property except that all machines agree on it.
 Facts anything(Type type);
 /// Whole numbers from −bound to bound.
 Facts wholeNumbers(double bound);
@@ -36,7 +36,7 @@ Facts wholeNumbers(double bound);
 double largestOf(Type type);
 double unitOf(Type type);
 
-/// `facts` as a tile of `type` can have them: what may overflow is unbounded, integers wrap.
+/// `facts` as a tile of `type` can have them: floats that may overflow are unbounded, integers wrap.
 Facts within(Type type, Facts facts);
 
 /// The facts that cover both tiles.

@@ -1,5 +1,5 @@
-// Random programs: a fixed part of them agrees with the oracle, and the generator, the comparison and the shrinking of
-// programs do what they say.
+// Random programs: a fixed set of them agrees with the oracle. The generator, the comparison and the shrinking of
+// programs keep their promises.
 
 #include "runtime/simulator/SimulatorDevice.h"
 #include "test/devices.h"
@@ -23,7 +23,7 @@ constexpr int parts = 4, programsOfPart = 84;
 
 class Programs : public testing::TestWithParam<int> {};
 
-/// Devices but the oracle, opened.
+/// Devices except the oracle, opened.
 std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> &names) {
   std::vector<std::shared_ptr<Device>> devices;
   for (const std::string &name : names)
@@ -32,7 +32,7 @@ std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> &names)
   return devices;
 }
 
-/// The processors and the GPUs, which take turns at the programs; or the one device that KILN_TEST_DEVICE names.
+/// The processors and the GPUs, used in turn; or the one device that KILN_TEST_DEVICE names.
 std::array<std::vector<std::string>, 2> kindsOfDevices() {
   const test::Machines &all = test::Machines::here();
   const char *only = std::getenv("KILN_TEST_DEVICE");
@@ -43,8 +43,8 @@ std::array<std::vector<std::string>, 2> kindsOfDevices() {
   return kinds;
 }
 
-// Every program gives on a CPU and on a GPU, which take turns, what the oracle gives, and leaves alone what its views
-// do not reach.
+// Every program has the oracle's results on a CPU and on a GPU, which vary. It leaves memory outside of its views
+// unchanged.
 TEST_P(Programs, AgreeWithTheOracle) {
   const auto oracle = Device::open(test::oracleDevice);
   const auto [cpus, gpus] = kindsOfDevices();
@@ -63,7 +63,7 @@ TEST_P(Programs, AgreeWithTheOracle) {
 }
 INSTANTIATE_TEST_SUITE_P(Fuzz, Programs, testing::Range(0, parts));
 
-// vmap of a program does what a launch for each example does: on the CPUs in turn, and now and then on a GPU.
+// vmap of a program has the results of a launch for each example: on the CPUs in turn, and sometimes on a GPU.
 TEST_P(Programs, BatchesAreAsALoopOfLaunches) {
   constexpr int batches = 24;
   const auto [cpus, gpus] = kindsOfDevices();
@@ -211,7 +211,7 @@ TEST(Difference, KeepsToTheBound) {
   EXPECT_TRUE(says(INFINITY, 3e38F));
 }
 
-// Shrinking keeps what the failure needs and nothing else.
+// Shrinking keeps only operations that the failure needs.
 TEST(Shrink, LeavesTheOperationsThatMatter) {
   const auto counts = [](const Program &program) { return listing(program).find("histogram(") != std::string::npos; };
   const auto statements = [](const Program &program) { return std::ranges::count(listing(program), ';'); };

@@ -1,4 +1,4 @@
-// The whole of a program: its types and extents, statements drawn by weight, and stores of what would be lost.
+// A whole program: its types and extents, statements drawn by weight, and stores of unused values.
 
 #include "test/fuzz/generator.h"
 
@@ -163,7 +163,7 @@ bool Generator::storeStatement() {
   return value && store(*value);
 }
 
-/// Stores what nothing has used: the last values, and those of variables.
+/// Stores unused values: the last ones, and those of variables.
 void Generator::finish() {
   int left = 6;
   const std::vector<Known> inScope = known;

@@ -19,7 +19,7 @@ int Generator::maskFor(const Shape &shape, int percent) {
   return condition(narrow).value;
 }
 
-/// Accesses a part of the view, or more than there is of it. In a grid it matters who accesses which element.
+/// Accesses a part of the view, or positions beyond it; not in a grid, where each element belongs to one program.
 void Generator::slice(Op &op) {
   const Shape &extents = program.windows[op.window].extents;
   while (program.grid == 1 && chance(8)) {
@@ -65,8 +65,8 @@ Known Generator::numbers(const Shape &shape, int64_t extent, bool unique) {
   return emit({.verb = Verb::reshape, .type = line.type, .shape = shape, .operands = {line.operand()}}, line.facts);
 }
 
-/// A place in a window where tiles that broadcast to `index` name elements, or where blocks begin; nothing where the
-/// window has too few dimensions, or too many. `unique`: no element is named twice.
+/// A window and a position where tiles that broadcast to `index` select elements, or where blocks begin; nothing if the
+/// window has too few or too many dimensions. `unique`: no element is selected twice.
 std::optional<Generator::Place> Generator::named(int at, const Shape &index, const Shape &blocks, bool unique) {
   const Window window = program.windows[at]; // a copy: drawing subscripts may add windows
   const size_t rank = window.extents.size(), own = isOwn(purposes[at]) ? 1 : 0;
@@ -80,7 +80,7 @@ std::optional<Generator::Place> Generator::named(int at, const Shape &index, con
   std::shuffle(axes.begin(), axes.end(), random);
   axes.resize(rank - scalars);
   std::ranges::sort(axes);
-  // Each dimension of the index is one subscript's own: where all are of different numbers, so are all together.
+  // Each dimension of the index belongs to one subscript. If the numbers of each are distinct, so are the combinations.
   std::vector<Shape> shapes(axes.size(), Shape(index.size(), 1));
   for (size_t i = 0; i < index.size(); ++i)
     for (const int64_t owner = below(shapes.size()); Shape &shape : shapes)
@@ -173,7 +173,7 @@ static std::vector<Type> typesOf(int kind) {
   return {i32, i64, u32, u64};
 }
 
-/// Every whole number up to which the type holds exactly, so that sums round nothing.
+/// Integers up to the largest that the type holds exactly, so that sums are exact.
 static double mostExact(Type type) { return 2 / unitOf(type); }
 
 bool Generator::atomic() {
@@ -213,14 +213,14 @@ bool Generator::atomic() {
   select(op);
   emit(op, program.buffers[program.windows[at].buffer].facts);
   if (program.grid > 1 || !place->unique)
-    known.pop_back(); // what was there depends on the order
+    known.pop_back(); // the previous value depends on the order
   return true;
 }
 
-/// The numbers that an atomic takes; whether there are any that will do.
+/// The operands of an atomic; returns whether suitable ones exist.
 bool Generator::drawAtomicOperands(Op &op, int kind, bool unique) {
   const int target = program.windows[op.window].buffer;
-  // Of numbers that replace others the last one stays, unless all are one.
+  // If several numbers replace one element, the last one stays, unless all are equal.
   const bool isOne = kind >= exchange && (program.grid > 1 || !unique);
   const auto value = [&](const Facts &facts) {
     if (isOne || (kind == compareExchange && isFloat(op.type))) { // whose zeros have a known sign
@@ -249,7 +249,7 @@ bool Generator::drawAtomicOperands(Op &op, int kind, bool unique) {
   }
   const bool isBounded = kind == least || kind == greatest || kind >= exchange;
   if (!isBounded && !anything(op.type).implies(facts))
-    return false; // the results leave the range of what is there
+    return false; // the results exceed the range of the facts
   const Known drawn = value(facts);
   op.operands = {drawn.operand()};
   if (!drawn.facts.implies(facts)) {

@@ -50,7 +50,7 @@ void Generator::drawRange(Op &loop, double &bound) {
   loop.operands = {from, to, by};
 }
 
-/// Whether something in a loop may end it, or a round of it.
+/// Whether an operation in a loop may end it, or an iteration of it.
 static bool leaves(const std::vector<Op> &ops) {
   return std::ranges::any_of(
       ops, [](const Op &op) { return op.verb == Verb::leave || leaves(op.body) || leaves(op.otherwise); });
@@ -78,7 +78,7 @@ Known Generator::variable(const Known &value, const Facts &facts) {
   return known.back();
 }
 
-/// One or two variables for a loop or a branch to change, and perhaps one that there is.
+/// One or two new variables for a loop or a branch to change, and perhaps an existing one.
 std::vector<Known> Generator::variables() {
   std::vector<Known> result;
   for (int64_t count = between(1, 2); count > 0; --count) {
@@ -128,8 +128,8 @@ bool Generator::loopStatement() {
   return true;
 }
 
-/// Neighbouring blocks of one view in a loop over one of its dimensions, added up: a stencil, a convolution, or sums of
-/// columns, by blocks of the view's rank or of a lower one.
+/// Adjacent blocks of one view in a loop over one of its dimensions, summed: a stencil, a convolution, or column sums,
+/// by blocks of the view's rank or of a lower one.
 bool Generator::stencilStatement() {
   if (depth > 2)
     return false;
@@ -177,7 +177,7 @@ bool Generator::stencilStatement() {
   return true;
 }
 
-/// A while of a few rounds, and perhaps of fewer, as a variable that its body may change says.
+/// A while of a few iterations, or of fewer, by the value of a variable that its body may change.
 bool Generator::repeatStatement() {
   if (depth > 2)
     return false;
@@ -216,8 +216,8 @@ bool Generator::whenStatement() {
   return true;
 }
 
-/// Leaves a loop, its round or the program. Where it matters which program is where, none leaves: what it would do
-/// afterwards is its own.
+/// Leaves a loop, its iteration or the program. If the program's index matters, no program leaves, because its later
+/// accesses are its own.
 bool Generator::leaveStatement() {
   const bool ends = loops == 0 || chance(15);
   if (isAnyones || (ends && !chance(20)))

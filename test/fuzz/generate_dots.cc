@@ -1,5 +1,5 @@
-// Matrix products: every type, alone or several at once, factors read straight from views of rank 2 to 5, turned over,
-// masked, computed or at hand, alone and in a loop over K; and those with scales by blocks.
+// Matrix products: every type, alone or several at once, alone and in a loop over K. Operands are read from views of
+// rank 2 to 5, transposed, masked, computed or existing values. Products with block scales, too.
 
 #include "dialect/dsl/Plan.h"
 #include "test/fuzz/generator.h"
@@ -10,7 +10,7 @@
 
 namespace kiln::fuzz {
 
-/// A factor of that shape. In a loop over K its offset along `kAxis` is `k`; `k` is null where there is no such loop.
+/// An operand of that shape. In a loop over K its offset along `kAxis` is `k`; `k` is null outside of such a loop.
 Known Generator::factor(Type type, const Shape &shape, const Operand *k, int kAxis) {
   const bool turns = chance(35);
   Shape read = shape;
@@ -74,7 +74,7 @@ static Shape joined(Shape leading, int64_t rows, int64_t columns) {
   return leading;
 }
 
-/// M, K and N: two factors of f64 and their product fit a GPU's shared memory.
+/// M, K and N: two f64 operands and their product fit a GPU's shared memory.
 std::array<int64_t, 3> Generator::productExtents() {
   std::array<int64_t, 3> extents;
   for (int64_t &extent : extents)
@@ -120,9 +120,9 @@ Shape Generator::leadingExtents(int most) {
   return leading;
 }
 
-/// A factor of so many elements, `length` of which along `kAxis` share a scale, and the scales, of u8 or f8e4m3, which
-/// are ¼ to 2, or 2 to 16 so that floats of 4 bits become whole numbers. Its facts are those of elements times scales,
-/// which bf16 has.
+/// An operand with so many elements, `length` of which along `kAxis` share a scale, and the scales, of u8 or f8e4m3.
+/// Scales are ¼ to 2, or 2 to 16 so that 4-bit floats become integers. Its facts are those of elements times scales,
+/// which bf16 represents.
 std::array<Known, 2> Generator::scaledFactor(const Shape &leading, int64_t rows, int64_t columns, int kAxis,
                                              int64_t length) {
   const Type type = pick(std::vector<Type>{f8e4m3, f8e5m2, u8});

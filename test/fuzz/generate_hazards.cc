@@ -1,5 +1,5 @@
-// Accesses that must not overtake each other: memory that a loop walks over in place, and what the last program of a
-// grid finds of all others'.
+// Accesses that must not be reordered: memory that a loop updates in place, and the results of all other programs that
+// the last program of a grid reads.
 
 #include "dialect/dsl/Plan.h"
 #include "test/fuzz/generator.h"
@@ -8,7 +8,7 @@
 
 namespace kiln::fuzz {
 
-/// A loop over tiles of a view, each of which is read, there or beside it, and written.
+/// A loop over tiles of a view. Each tile is read, at its position or next to it, and written.
 bool Generator::sweep() {
   if (program.grid > 1 || depth > 1)
     return false; // a dimension selects the program's part
@@ -43,8 +43,8 @@ bool Generator::sweep() {
   return true;
 }
 
-/// Every program reads memory that they share and counts itself; the one that comes last overwrites it, and then all
-/// keep what they have read.
+/// Every program reads shared memory and counts itself. The last one overwrites that memory, and then all store the
+/// values that they read.
 bool Generator::handOver() {
   if (program.grid == 1 || depth > 0)
     return false;
@@ -77,8 +77,7 @@ bool Generator::handOver() {
   return true;
 }
 
-/// Adds one to a counter of all programs; whether this program is the last. What that is nothing else may
-/// depend on.
+/// Adds one to a counter of all programs; returns whether this program is the last. No other value may depend on that.
 Known Generator::countPrograms() {
   const int counter = newWindow(Access::atomic, i32, {});
   purposes[counter] = Access::atomic;
@@ -93,14 +92,14 @@ Known Generator::countPrograms() {
   return isLast;
 }
 
-/// Every program leaves a row and counts itself; the one that comes last reads the rows of all.
+/// Every program stores a row and counts itself. The last one reads the rows of all.
 bool Generator::lastProgram() {
   if (program.grid == 1 || depth > 0)
     return false;
   const auto value = find([](const Known &k) { return k.facts.exact() && k.shape.size() <= 3; });
   if (!value)
     return false;
-  // Nothing else may use these views: what they hold depends on how far the other programs are.
+  // No other operation may use these views: their content depends on the progress of other programs.
   const auto claimed = [&](int window) {
     purposes[window] = Access::atomic;
     return window;

@@ -1,5 +1,5 @@
-// Views and what programs do with them: of every rank, padded, permuted, reversed, strided, repeated and overlapping,
-// and tiles that hang over either end of them.
+// Views and their accesses: of every rank, padded, permuted, reversed, strided, repeated and overlapping, and tiles
+// that extend past either end of them.
 
 #include "test/fuzz/generator.h"
 
@@ -7,7 +7,7 @@
 
 namespace kiln::fuzz {
 
-/// Elements on both sides of what the views of a buffer reach: more than any vector register holds.
+/// Margin elements on both sides of the views of a buffer: more than any vector register holds.
 static constexpr int64_t margin = 128;
 
 static Facts factsOf(Type type, Buffer::Fill fill) {
@@ -82,7 +82,7 @@ void Generator::place(Window &result, bool isNew) {
   buffer.elements = std::max(buffer.elements, result.offset + high + 1 + margin);
 }
 
-/// Whether each program of a grid has a part of its own of what is accessed so: the first dimension selects it.
+/// Whether each program of a grid accesses a separate part: the first dimension selects it.
 bool Generator::isOwn(Access access) const {
   return program.grid > 1 && (access == Access::write || access == Access::writeLoose);
 }
@@ -115,7 +115,7 @@ int Generator::newWindow(Access access, Type type, const Shape &tile, bool close
     if (chance(25))
       result.asked.push_back(axis);
   }
-  // Another window of memory that there is, or memory of its own.
+  // Another window of existing memory, or of new memory.
   std::vector<int> shared;
   for (size_t i = 0; i < program.buffers.size(); ++i)
     if (program.buffers[i].type == type && program.grid == 1 && program.buffers[i].loaded && !closed &&
@@ -138,7 +138,7 @@ int Generator::sibling(int other, Access access) {
   Buffer &buffer = program.buffers[result.buffer];
   const int64_t row = std::abs(pick(result.strides));
   const int64_t shift = chance(30) ? 0 : (chance(50) ? 1 : row) * (chance(50) ? 1 : -1);
-  // The margin on either side is there for one shift by a row; views have few rows as long as it.
+  // The margin on each side permits one shift by a row; few views have rows of that length.
   if (row < margin / 2 && result.offset + shift >= margin / 2)
     result.offset += shift;
   buffer.elements += std::max<int64_t>(0, shift);
@@ -154,8 +154,8 @@ int Generator::window(Access access, Type type, const Shape &tile) {
     const Window &candidate = program.windows[i];
     const Buffer &buffer = program.buffers[candidate.buffer];
     const size_t room = candidate.extents.size() - (isOwn(purposes[i]) ? 1 : 0);
-    // In one program everything may touch everything; in a grid a window has one purpose, and what is written may be
-    // read where the same program wrote it.
+    // A single program may read and write all memory. In a grid a window has one purpose, and a written element may be
+    // read by the same program.
     const bool allowed = access == Access::writeLoose ? !buffer.loaded
                          : !buffer.loaded             ? false
                          : access == Access::read     ? program.grid == 1 || purposes[i] != Access::atomic
@@ -172,7 +172,7 @@ int Generator::window(Access access, Type type, const Shape &tile) {
   return newWindow(access, type, tile);
 }
 
-/// Where a tile's extent begins in a view's: inside, across an end, or far out.
+/// The first position of a tile along a dimension of a view: inside, across an end, or far outside.
 Operand Generator::offset(int64_t tile, int64_t extent) {
   const int64_t draw = below(100);
   if (draw < 35)
@@ -198,7 +198,7 @@ Operand Generator::offset(int64_t tile, int64_t extent) {
   return at;
 }
 
-/// Offsets of a tile in a window, without the first `skip`; in a grid the program's own part of what is written.
+/// Offsets of a tile in a window, without the first `skip`; in a grid, for writes, the program's own part.
 std::vector<Operand> Generator::offsets(int index, const Shape &tile, int skip) {
   std::vector<Operand> result;
   const Window window = program.windows[index]; // a copy: drawing offsets may add windows
@@ -281,7 +281,7 @@ void Generator::storeAt(int index, const Known &value, std::vector<Operand> at) 
   emit(op, {});
 }
 
-/// Row numbers for a view of `extent` rows, some of them outside; `unique` ones name no row twice.
+/// Row numbers for a view of `extent` rows, some of them outside; `unique` ones contain no row twice.
 Known Generator::rows(int64_t count, int64_t extent, bool unique) {
   const Type type = chance(50) ? i32 : i64;
   if (!unique && chance(50))

@@ -1,13 +1,13 @@
-// Tiles taken apart and put together: parts of them, pairs, one behind the other, with a border, a part replaced.
+// Tiles split and joined: parts of them, pairs, concatenation, padding, replacement of a part.
 
 #include "test/fuzz/generator.h"
 
 namespace kiln::fuzz {
 
-/// The most elements that such a tile gets: twice as many, and one warp still holds them.
+/// The maximum number of elements of such a tile: one warp can still hold twice as many.
 static constexpr int64_t mostElements = 2048;
 
-/// Part of a tile, in steps that may go back.
+/// Part of a tile, with positive or negative steps.
 Known Generator::extract(const Known &from) {
   Op op{.verb = Verb::extract, .type = from.type, .shape = from.shape, .operands = {from.operand()}};
   for (int64_t &extent : op.shape) {

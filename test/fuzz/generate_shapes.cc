@@ -1,4 +1,4 @@
-// Values of another shape or type, or place: reshapes, reductions, scans, sorts, casts.
+// Values of another shape, type or order: reshapes, reductions, scans, sorts, casts.
 
 #include "test/fuzz/generator.h"
 #include "test/fuzz/reductions.h"
@@ -153,7 +153,7 @@ bool Generator::lookUpStatement() {
   return true;
 }
 
-/// The same bits as another type of the same width; which bits a NaN has, and some zeros, is open.
+/// A bitcast to another type of the same width. The bits of a NaN, and of some zeros, are unspecified.
 bool Generator::viewBits(const Known &value) {
   const auto partner = [](Type type) {
     switch (type) {

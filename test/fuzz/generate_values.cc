@@ -15,7 +15,7 @@ std::optional<Known> Generator::find(const std::function<bool(const Known &)> &w
       fitting.push_back(candidate);
   if (fitting.empty())
     return {};
-  // Rather one of the last: programs get deep, not only wide.
+  // Preferably a recent value, so that programs become deep, not only wide.
   return chance(50) ? fitting[fitting.size() - 1 - below(std::min<int64_t>(3, fitting.size()))] : pick(fitting);
 }
 

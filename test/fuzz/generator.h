@@ -1,5 +1,5 @@
-// Draws a program statement by statement. Whatever is drawn is well typed and has the same meaning on every machine:
-// nothing is read that another program of the grid writes, no row is scattered twice, no sum is taken without a bound.
+// Draws a program statement by statement. Every program is well typed and has the same meaning on every machine: no
+// program of the grid reads an element that another one writes, no row is scattered twice, no sum is without a bound.
 
 #pragma once
 
@@ -88,7 +88,7 @@ private:
   Known rows(int64_t count, int64_t extent, bool unique);
 
   // --- generate_access.cc
-  /// Where an operation accesses a window: what an `Op` says of it.
+  /// The window and position of an access, as in an `Op`.
   struct Place {
     std::vector<Operand> offsets;
     int index = 0;
@@ -97,7 +97,7 @@ private:
   int maskFor(const Shape &shape, int percent);
   /// A hint for caches, mostly none.
   int cache() { return chance(10) ? static_cast<int>(between(1, 2)) : 0; }
-  /// The block only where there is one.
+  /// The block alone, if there is one.
   Scope atomicScope() {
     return chance(50) ? Scope::device : program.grid == 1 && chance(50) ? Scope::block : Scope::system;
   }
@@ -113,14 +113,14 @@ private:
   bool drawAtomicOperands(Op &op, int kind, bool unique);
 
   // --- generate_values.cc
-  /// A value in scope of that type and shape, or a new one; `exact` asks for one that machines agree on.
+  /// A value in scope of that type and shape, or a new one; with `exact`, one on which machines agree.
   Known valueOf(Type type, const Shape &shape, bool exact = true);
   std::optional<Known> find(const std::function<bool(const Known &)> &wanted);
   Known scalar(); // an i64 scalar
   Known number(Type type, const Shape &shape);
   Operand literal(Type type);
   Facts literalFacts(Type type, const Operand &literal) const;
-  /// `value`, clamped and rounded as far as `facts` ask for it.
+  /// `value`, clamped and rounded as far as `facts` require.
   Known fit(const Known &value, const Facts &facts);
   Known apply(const char *text, const std::vector<Operand> &operands, Type type, const Shape &shape,
               const Facts &facts);
@@ -166,12 +166,12 @@ private:
   void drawRange(Op &loop, double &bound);
   /// The number of the iteration, in the body of `loop`; its magnitude is at most `bound`.
   Known openLoop(Op &loop, double bound);
-  /// How a loop whose body is there is to be compiled.
+  /// The hints of a loop whose body is complete.
   void drawHints(Op &loop);
   Known variable(const Known &value, const Facts &facts);
   std::vector<Known> variables();
   void assign(const Known &variable, const Known &value);
-  /// Runs `body` with operations going to `into`; what becomes known in it is forgotten afterwards.
+  /// Runs `body`, which appends operations to `into`. Values defined in it go out of scope afterwards.
   void scope(std::vector<Op> &into, const std::function<void()> &body);
   void drawBody(const std::vector<Known> &changed);
   bool loopStatement();

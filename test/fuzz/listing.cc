@@ -1,4 +1,4 @@
-// A random program as text: C++ that `kilnc` takes, with the memory that it ran on in comments.
+// A random program as text: C++ for `kilnc`, with its memory in comments.
 
 #include "test/fuzz/elementwise.h"
 #include "test/fuzz/program.h"
@@ -122,7 +122,7 @@ static std::string accessText(const Op &op) {
   }
 }
 
-/// The operands of a product with scales, with `Scales()` where a factor has none.
+/// The operands of a product with scales; `Scales()` for an operand without scales.
 static std::string scaledOperands(const Op &op) {
   std::vector<std::string> texts;
   for (const Operand &operand : op.operands)
@@ -145,7 +145,7 @@ static std::string reduction(const Op &op, const Reduction &row, const char *kep
   return text;
 }
 
-/// Of what takes tiles apart and puts them together.
+/// Operations that split and join tiles.
 static std::string moveText(const Op &op) {
   const std::string x = textOf(op.operands), begin = list(op.begin), steps = list(op.steps);
   switch (op.verb) {
@@ -295,7 +295,7 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
   }
 }
 
-/// The kernel's arguments as kilnc takes them; an extent that the kernel asks for is a number.
+/// The kernel's arguments for kilnc; static extents are numbers.
 static std::string argumentsOf(const Program &program) {
   std::vector<std::string> arguments;
   for (const Window &window : program.windows) {

@@ -1,9 +1,9 @@
 // kiln-fuzz: runs random programs on devices and on the oracle, and prints those whose results differ. Some devices run
-// every program; others, such as a simulator for each of the GPUs' architectures, take turns.
+// every program; others, such as a simulator for each GPU architecture, are used in turn.
 //
-// The programs run in a process of their own, so that one that ends it, or never ends, is one more failure. A failing
-// program is made smaller and printed with the command that runs it alone. Exit codes: 0 all agree, 1 some differ; 2, 3
-// and 4 as everywhere; 130 when Ctrl-C ended it, which prints what has been found, too, and 143 when SIGTERM did.
+// The programs run in a separate process, so that one that crashes or never ends is a failure. A failing program is
+// made smaller and printed with the command that runs it alone. Exit codes: 0 all agree, 1 some differ; 2, 3 and 4 as
+// everywhere; 130 after Ctrl-C, with the findings so far, and 143 after SIGTERM.
 
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
@@ -50,7 +50,7 @@ struct Progress {
 
 } // namespace
 
-/// The devices that this machine has; says which it has not.
+/// The devices of this machine; prints those that it does not have.
 static std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> &names, bool says) {
   std::vector<std::shared_ptr<Device>> result;
   for (const std::string &name : names)
@@ -82,7 +82,7 @@ static void report(const Options &options, const Program &program, const std::st
   std::fflush(stdout);
 }
 
-/// From now on the process may use that many seconds of the processor, and twenty times as many in all: else a signal
+/// Limits the process to that many further seconds of processor time, and to twenty times as many in all: then a signal
 /// ends it.
 static void limit(int seconds) {
   itimerval timer{};
@@ -100,8 +100,8 @@ static void interrupt(int signal) {
     kill(runner, SIGKILL);
 }
 
-/// Runs `body`, which never returns, in a process of its own, which ends with this one, or when this one is
-/// interrupted. Its status.
+/// Runs `body`, which never returns, in a separate process, which ends with this one, or when this one is interrupted.
+/// Returns its status.
 static int apart(const std::function<void()> &body) {
   std::fflush(stdout);
   sigset_t signals, before;
@@ -126,7 +126,7 @@ static int apart(const std::function<void()> &body) {
   return status;
 }
 
-/// How far it is, in a line of its own: a run that ends early has said what it found.
+/// Prints the progress in a separate line, so that a run that ends early has reported its findings.
 static void tell(const Options &options, int number, const Progress &progress) {
   if (options.every <= 0 || (number + 1) % options.every != 0)
     return;

@@ -10,7 +10,7 @@
 
 namespace kiln::fuzz {
 
-/// Memory of one element type with a margin of other elements on both sides of what its views reach.
+/// Memory of one element type, with a margin of other elements on both sides of its views.
 struct Buffer {
   /// The initial values of its elements.
   enum class Fill { small, real, wild, zero } fill = Fill::small;
@@ -19,7 +19,7 @@ struct Buffer {
   Facts facts;          // of its elements at all times
   bool written = false; // by some operation, at some time
   bool loaded = true;   // false: only written, with values that may differ within `facts`
-  bool closed = false;  // what one operation does with it is all that happens to it
+  bool closed = false;  // no other operation accesses the memory
 };
 
 /// A view of a buffer. Strides may be 0 or negative where nothing is written.
@@ -27,7 +27,7 @@ struct Window {
   int buffer = 0;
   int64_t offset = 0; // of its first element in the buffer
   Shape extents, strides;
-  std::vector<int> asked; // dimensions whose extents the kernel asks for: part of its specialisation
+  std::vector<int> asked; // dimensions with static extents: part of the specialisation
   bool writable = true;
 };
 
@@ -88,9 +88,9 @@ enum class Verb {
   copy,         // a variable of its own that begins as operands[0]
   assign,       // operands[0] becomes the value of `result`, which has one already
   loop,         // `result` runs from operands[0] below operands[1] in steps of operands[2] through `body`
-  repeat, // `result` counts the rounds of `body`, as many as operands[0] at most, while operands[1], if any, holds
-  leave,  // where operands[0] holds; `which` is the row of leaveNames
-  if_     // `body` where operands[0] holds, else `otherwise`
+  repeat,       // `result` is the iteration of `body`, below operands[0], while operands[1], if any, is true
+  leave,        // where operands[0] holds; `which` is the row of leaveNames
+  if_           // `body` where operands[0] holds, else `otherwise`
 };
 
 /// A dimension of a view and the index there.

@@ -1,5 +1,5 @@
-// The reductions, scans and sorts that random programs use, one row each: how one is written, what it takes and gives,
-// how it is traced, and what is known of its result.
+// The reductions, scans and sorts of random programs, one row each: its text, its operand and result, its tracing, and
+// the facts of its result.
 
 #pragma once
 
@@ -12,18 +12,18 @@
 namespace kiln::fuzz {
 
 struct Reduction {
-  /// C++ text with $0 for the operand, $1 for the axes, and last of its arguments `, keep` where the axes stay; of
-  /// scans and sorts `, true` where they go the other way.
+  /// C++ text with $0 for the operand, $1 for the axes, and last of its arguments `, keep` if the axes stay. For scans
+  /// and sorts it is `, true` if they are reversed.
   const char *text;
   bool (*takes)(Type);
   std::function<Tile(At, const Axes &, bool)> trace;
   Type (*gives)(Type);
-  /// Facts of the result from those of the operand, of which `count` elements make one; nothing where no bound is
+  /// Facts of the result from those of the operand, of which `count` elements are combined; nothing if no bound is
   /// known.
   std::function<std::optional<Facts>(Type, const Facts &, int64_t)> facts;
   /// Facts that the operand must satisfy, so that there is an error bound; nothing if every operand is allowed.
   std::function<std::optional<Facts>(Type, int64_t)> wants = {};
-  /// By a function of the kernel's: along one axis, which goes.
+  /// With a function of the kernel: along one axis, which is removed.
   bool isUsers = false;
 };
 

@@ -1,4 +1,4 @@
-// One program on one device, and two outcomes held against each other.
+// Runs one program on one device, and compares two outcomes.
 
 #include "test/fuzz/run.h"
 

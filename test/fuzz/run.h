@@ -1,4 +1,4 @@
-// Running a program on devices and comparing what they made of its memory.
+// Runs a program on devices and compares their memory afterwards.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace kiln::fuzz {
 
-/// The bytes of every buffer after a run, or why there was none.
+/// The bytes of every buffer after a run, or the reason for its failure.
 struct Outcome {
   std::vector<std::vector<char>> buffers;
   std::string error;
@@ -16,23 +16,23 @@ struct Outcome {
 
 Outcome run(const std::shared_ptr<Device> &device, const Program &program);
 
-/// The elements of a buffer, or of an example's copy of it, when the program begins: raw words. Around what views reach
-/// there are other numbers than in it.
+/// The elements of a buffer, or of an example's copy of it, at the program's start: raw words. The margins around views
+/// have other numbers.
 std::vector<uint64_t> contents(const Program &program, int buffer, int64_t copy = 0);
-/// An element of a buffer's bytes; whether `got` may stand where `want` should; and how one is written.
+/// Whether the element `got` of a buffer is permitted where the oracle has `want`; and an element as text.
 uint64_t wordAt(const std::vector<char> &bytes, Type type, size_t index);
 bool agree(const Buffer &buffer, uint64_t got, uint64_t want);
 std::string wordText(Type type, uint64_t word);
 
-/// What `got` has otherwise than `want`, the oracle's, or otherwise than it may be: the first few elements, one a line;
-/// empty when all is well. Elements that no view reaches must be as they were.
+/// The first few elements where `got` differs from `want`, the oracle's, by more than permitted, one a line; empty if
+/// there are none. Elements outside of all views must be unchanged.
 std::string difference(const Program &program, const Outcome &want, const Outcome &got);
 
-/// Runs the program on `device` and on the oracle; what differs, or nothing.
+/// Runs the program on `device` and on the oracle; returns the differences, or nothing.
 std::string compare(const Program &program, const std::shared_ptr<Device> &oracle,
                     const std::shared_ptr<Device> &device);
 
-/// A smaller program of which `fails` still holds: operations are left out and values replaced by zeros.
+/// A smaller program for which `fails` still holds: operations are left out and values replaced by zeros.
 Program shrink(Program program, const std::function<bool(const Program &)> &fails);
 
 } // namespace kiln::fuzz

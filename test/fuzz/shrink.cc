@@ -1,4 +1,4 @@
-// Making a failing program smaller: whatever can be left out with the failure staying is left out.
+// Makes a failing program smaller: removes every operation without which it still fails.
 
 #include "test/fuzz/run.h"
 
@@ -16,7 +16,7 @@ static int countOf(const std::vector<Op> &ops) {
   return count;
 }
 
-/// Operation `index` in the order of the text; null when there are not so many.
+/// Operation `index` in the order of the text; null if there are fewer.
 static Op *at(std::vector<Op> &ops, int &index) {
   for (Op &op : ops) {
     if (index-- == 0)
@@ -119,7 +119,7 @@ static Program withoutWindows(Program program) {
   return program;
 }
 
-/// The program without operation `index`: nothing, or zeros in the place of its result.
+/// The program without operation `index`, or with zeros as its result.
 static Program without(Program program, int index) {
   int place = index;
   Op &op = *at(program.ops, place);

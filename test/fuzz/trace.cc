@@ -111,7 +111,7 @@ Tile Tracing::accessed(const Op &op) const {
   }
 }
 
-/// A product whose factor of number `which`, if any, has no scales.
+/// A product; operand number `which`, if any, has no scales.
 static Tile dotScaled(const Op &op, const std::vector<At> &x) {
   const size_t b = op.which == 1 ? 1 : 2, acc = op.which == 0 ? 4 : 3;
   const Scales scaleA = op.which == 1 ? Scales() : Scales(x[1]), scaleB = op.which == 2 ? Scales() : Scales(x[b + 1]);

@@ -22,8 +22,8 @@ FOLDERS = ("dialect/", "lowering/", "runtime/", "kernels/", "models/", "tools/",
 MOST_LINES = 600
 SOURCES = (".cpp", ".cc", ".h", ".td", ".mlir", ".py")
 
-# Who may include what: the first entry whose pattern fits the including file says which headers it may name.
-# MLIR's and LLVM's own headers are the compiler's business: `compiler` says who may include them.
+# The permitted includes: the first entry whose pattern matches the including file lists the project's headers that it
+# may include. `compiler` states whether it may include headers of MLIR and LLVM.
 DSL_DATA = r"dialect/dsl/(Types|Nearest|MathFunctions|Mistakes|Functions|Loop|Scaled|Sorts|Tile|Kernel|Plan)\.h|dialect/tile/(ElementTypes|Functions)\.def"
 ARROWS = [
     # including file, project headers it may include, compiler headers allowed
@@ -178,7 +178,7 @@ def scripts(files):
             yield f"{path}: has the execute bit, but no shebang"
 
 
-# Counts of what is not in the tree.
+# Counts of things that are not in the tree.
 MEASURED = re.compile(r"kernels of nvcc")
 
 
@@ -228,7 +228,7 @@ def variables(files):
         yield f"runtime/README.md: names the variable '{name}', which nothing reads"
 
 
-# Modules that are there when they are needed: lit's own, and those of peers, which somebody installs to measure beside them.
+# Optional modules: those of lit, and of other projects, which a user installs for comparison.
 OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/python/kiln/ops.py": {"jax", "numpy", "torch"},
                  "tools/python/kiln/torch.py": {"torch"},
                  "test/tools/inputs/python_arrays.py": {"jax", "numpy", "torch"}, "tools/kiln-gpu/peers.py": {"torch"},

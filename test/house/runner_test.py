@@ -10,7 +10,7 @@ import unittest
 
 RUNNER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run.py")
 
-# A program of the cases that CASES names, each `name=what happens`.
+# A program with the cases of CASES, each `name=behaviour`.
 PROGRAM = """\
 #!/usr/bin/env python3
 import os, re, signal, sys, time

@@ -20,9 +20,9 @@ protected:
   static double field(const Array &record, StepField name) { return record.read()[static_cast<size_t>(name)]; }
 };
 
-// Three steps over two and a half blocks; decay ends inside the second block. Each step's quantities are made of a
-// dozen roundings, relative to terms no larger than the ones summed here; scalars rounded to f32 count as roundings
-// too. The update is at most lr · 1 / (1 − β₁) or so, and errors of m and v enter it relative to their size.
+// Three steps over two and a half blocks; decay ends inside the second block. Each step's values have a dozen
+// roundings, relative to terms no larger than the ones summed here; scalars rounded to f32 count as roundings too. The
+// update is at most about lr · 1 / (1 − β₁), and contains the relative errors of m and v.
 TEST_P(AdamWTest, StepsLikeTheFormula) {
   const int64_t n = 160;
   Array p = uniform({n}, f32), g = uniform({n}, type()), m = uniform({n}, f32, 0), v = uniform({n}, f32, 0);
@@ -52,7 +52,7 @@ TEST_P(AdamWTest, StepsLikeTheFormula) {
   expectEqual("g", g.read(), std::vector<double>(n, 0));
 }
 
-// Without being asked it leaves the gradient as it is.
+// By default the gradient is unchanged.
 TEST_P(AdamWTest, KeepsTheGradient) {
   Array p = uniform({70}, f32), g = uniform({70}, type()), m = uniform({70}, f32, 0), v = uniform({70}, f32, 0);
   run(planAdamW(target(), p, g, m, v, recordOn({}, {}), {}, {}, AdamWConfig{.block = 64}));
@@ -72,8 +72,8 @@ TEST_P(AdamWTest, DecayEndsAtItsBoundary) {
   }
 }
 
-// A step that is not applied changes nothing but the gradient that it was asked to zero: infinity in one element of a
-// hundred, or NaN, leaves parameters and moments to the bit.
+// A skipped step changes nothing except the gradient, which it zeroes on request. With infinity in one element of a
+// hundred, or NaN, parameters and moments keep their bits.
 TEST_P(AdamWTest, LeavesOutAStepWhoseNormIsNotFinite) {
   for (const double bad : {infinity, -infinity, nan}) {
     Array p = uniform({130}, f32), m = uniform({130}, f32), v = array({130}, f32, std::vector<double>(130, 0.5));
@@ -92,8 +92,8 @@ TEST_P(AdamWTest, LeavesOutAStepWhoseNormIsNotFinite) {
   }
 }
 
-// Norms of vectors round blocks and chunks; all terms are positive, so the sum is good to (length + 1) · roundoff of
-// itself and the root to half of that.
+// Norms of vectors with lengths around blocks and chunks. All terms are positive, so the relative error of the sum is
+// (length + 1) · roundoff, and that of the root half of it.
 TEST_P(AdamWTest, NormOfAVector) {
   for (const int64_t n : {1, 64, 65, 256, 700}) {
     Array g = uniform({n}, type(), 3), record = recordOn({}, {.lossScale = 4});
@@ -106,9 +106,9 @@ TEST_P(AdamWTest, NormOfAVector) {
   }
 }
 
-// The factor brings a norm above the limit down to it, and leaves one at it or below alone. Of 3 and 4 the norm is 5
-// exactly, so the factor is the f32 nearest to unscale · min(1, clip / (5 · unscale)): one rounding, and the same bits
-// as a quotient of doubles that is rounded at last. Only the named fields change.
+// The clipping factor reduces a norm above the limit to it, and is 1 for a norm at or below it. The norm of 3 and 4 is
+// exactly 5, so the factor is the f32 nearest to unscale · min(1, clip / (5 · unscale)). One rounding gives the bits of
+// a quotient of doubles that is rounded last. Only the named fields change.
 TEST_P(AdamWTest, ClipsToTheLimit) {
   for (const double unscale : {1.0, 0.25})
     for (const double clip : {0.125, 1.0, 3.0, 5 * unscale, 7.0, infinity}) {
@@ -129,7 +129,8 @@ TEST_P(AdamWTest, NormIsDeterministic) {
   expectSameBits(planGradNorm(target(), g, record, SquaresConfig{.block = 64, .chunk = 256}), {&record});
 }
 
-// Weights that are narrow copies are the masters, which come out as without copies to the bit, rounded to nearest.
+// Narrow copies of weights are the master weights rounded to nearest. The masters have the bits of a step without
+// copies.
 TEST_P(AdamWTest, CopiesAreTheMastersRounded) {
   const int64_t n = 160;
   Array p = uniform({n}, f32), alone = array({n}, f32, p.values), g = uniform({n}, type());
@@ -145,7 +146,7 @@ TEST_P(AdamWTest, CopiesAreTheMastersRounded) {
   EXPECT_NE(copy.read(), array({n}, narrow, p.values).values); // the step is not lost
 }
 
-// Narrow weights of their own are rounded to nearest: what an f32 one would be, from the same beginning.
+// Narrow weights without masters are rounded to nearest from the f32 update of the same initial value.
 TEST_P(AdamWTest, NarrowWeightsAreTheNearest) {
   const int64_t n = 160;
   Array p = uniform({n}, type()), wide = array({n}, f32, p.values), g = uniform({n}, type());
@@ -157,9 +158,9 @@ TEST_P(AdamWTest, NarrowWeightsAreTheNearest) {
   EXPECT_EQ(p.read(), array({n}, type(), wide.read()).values);
 }
 
-// Ones that decay by 2⁻¹⁴, which to nearest is nothing in a narrow type: by chance one in 2⁻ᵖ / 2⁻¹⁴ goes a whole step
-// of 2⁻ᵖ down (64 of 4096 in bf16, 512 in f16), within six deviations; in another step others, and the same in the
-// same.
+// Weights of 1 decay by 2⁻¹⁴, which rounding to nearest loses in a narrow type. With stochastic rounding, a fraction
+// 2⁻¹⁴ / 2⁻ᵖ decreases by a step of 2⁻ᵖ (64 of 4096 in bf16, 512 in f16), within six deviations. Other steps decrease
+// other weights; a repeated step the same ones.
 TEST_P(AdamWTest, RoundsByChance) {
   const int64_t n = 4096;
   const Type narrow = type() == f32 ? bf16 : type();

@@ -1,5 +1,5 @@
-// Dropout of attention's weights, forward and back, against the plain formulas with the same weights dropped, which the
-// definition of kernels/chances.h says one at a time.
+// Dropout of attention's weights, forward and backward, compared with the plain formulas with the same dropped weights.
+// These follow one by one from the definition in kernels/chances.h.
 
 #include "test/kernels/attention_problem.h"
 
@@ -43,7 +43,7 @@ TEST_P(AttentionDropoutTest, DropsTheDefinitionsInEveryForm) {
   checkBoth(some);
 }
 
-// Evaluations drop nothing, and multiply weights by the share that is kept when the kind is plain.
+// Evaluations drop nothing; with plain dropout they multiply weights by the keep probability.
 TEST_P(AttentionDropoutTest, EvaluationsScaleWhatPlainDropoutLeft) {
   for (const DropoutKind kind : {DropoutKind::inverted, DropoutKind::plain}) {
     Problem p = problem({1, 2, 2, 20, 20, 8}, true);

@@ -9,7 +9,7 @@ namespace {
 
 class AttentionMaskTest : public AttentionProblemTest {};
 
-// Fewer and more keys than queries, which see the last of them; of fewer, the first queries see none.
+// Fewer and more keys than queries: the last query sees the last key. With fewer keys, the first queries see none.
 TEST_P(AttentionMaskTest, LengthsThatDiffer) {
   for (const bool causal : {true, false})
     for (const auto &[Tq, Tk] :
@@ -20,7 +20,7 @@ TEST_P(AttentionMaskTest, LengthsThatDiffer) {
     }
 }
 
-// Several heads of queries share one of keys, whose gradients are the sums of all.
+// Several query heads share one key head, whose gradients are the sums of all.
 TEST_P(AttentionMaskTest, GroupedHeads) {
   for (const bool causal : {true, false})
     for (const auto &[H, Hk] : taken<std::pair<int, int>>(GetParam(), {{4, 2}, {3, 1}}, causal ? 1 : 0)) {
@@ -29,7 +29,7 @@ TEST_P(AttentionMaskTest, GroupedHeads) {
     }
 }
 
-/// Causal within documents of these lengths; queries behind the last one see nothing.
+/// Causal within documents of these lengths; queries after the last one see no key.
 Ranges packed(std::initializer_list<int> lengths, int64_t T) {
   Ranges ranges;
   int32_t begin = 0;
@@ -55,7 +55,7 @@ Ranges monotone(int64_t Tq, int64_t Tk, std::mt19937 &random) {
   return ranges;
 }
 
-// Packed documents, windows, prefixes, padding and bounds that rise by chance, each sequence its own.
+// Packed documents, windows, prefixes, padding and random nondecreasing bounds, different in each sequence.
 TEST_P(AttentionMaskTest, EveryKindOfRange) {
   constexpr int32_t T = 53;
   Ranges window, prefix, padding;
@@ -77,7 +77,7 @@ TEST_P(AttentionMaskTest, EveryKindOfRange) {
   check(p, {});
 }
 
-// Ranges of other keys than the queries' own, also with the triangle of causal attention, which both must let see.
+// Ranges unrelated to the queries' positions, also with the causal mask; a key is visible if both permit it.
 TEST_P(AttentionMaskTest, RangesOfOtherKeysAndTheTriangle) {
   for (const bool causal : {true, false})
     for (const auto &[Tq, Tk] :
@@ -88,8 +88,8 @@ TEST_P(AttentionMaskTest, RangesOfOtherKeysAndTheTriangle) {
     }
 }
 
-// A mask of any form, of its own for each head or one for several, with queries that see nothing; alone, with the
-// triangle, and with ranges.
+// An arbitrary mask, one for each head or one for several, with queries that see no key; alone, with a causal mask, and
+// with ranges.
 TEST_P(AttentionMaskTest, FreeMasks) {
   for (const auto &[B, H] : taken<std::pair<int, int>>(GetParam(), {{1, 2}, {2, 2}, {2, 1}, {1, 1}}, 1)) {
     Problem p = problem({2, 2, 1, 19, 37, 8}, /*causal=*/B == H);
@@ -105,7 +105,7 @@ TEST_P(AttentionMaskTest, FreeMasks) {
   checkBoth(none);
 }
 
-// Documents packed into one sequence give what each gives alone.
+// Documents packed into one sequence have the results of each alone.
 TEST_P(AttentionMaskTest, PackedDocumentsAreAsAlone) {
   constexpr int64_t T = 64, D = 8;
   Problem p = problem({1, 1, 1, T, T, D}, false);
@@ -132,7 +132,7 @@ TEST_P(AttentionMaskTest, PackedDocumentsAreAsAlone) {
   }
 }
 
-// Sums of grouped heads are in a written order: the same bits on any number of threads.
+// Sums over grouped heads have a fixed order: the same bits on any number of threads.
 TEST_P(AttentionMaskTest, GroupsAreDeterministic) {
   Problem p = problem({1, 4, 2, 40, 40, 8}, true);
   launch(p, {});
@@ -144,7 +144,7 @@ TEST_P(AttentionMaskTest, GroupsAreDeterministic) {
                    {&p.dq, &p.dk, &p.dv});
 }
 
-// A kernel says so when its ranges fall or leave the keys, at whatever query.
+// A kernel reports ranges that decrease or exceed the keys, at any query.
 TEST_P(AttentionMaskTest, RangesAreChecked) {
   Problem p = problem({1, 1, 1, 40, 40, 8}, false);
   setRanges(p, packed({40}, 40));
@@ -185,7 +185,7 @@ TEST(ColumnRanges, AreTheRowsThatSeeAColumn) {
   }
 }
 
-// Ranges that are none are told with their row and what they should be.
+// The error for invalid ranges names their row and the expected values.
 TEST(ColumnRanges, TellWhatIsWrong) {
   EXPECT_EQ(errorOf([] { columnRanges({0, 1, 0, 5}, 2, 4); }),
             "'columnRanges': expected the range of row 1 to lie within 0 to 4 and not to end before it begins, but "

@@ -56,7 +56,8 @@ protected:
     }
   };
 
-  /// Weights are dropped as those of sequence number `first` of a step, and those behind it, that may be `most` long.
+  /// Weights are dropped as those of sequence number `first` of a step, and those after it; `most` is the maximum
+  /// length.
   void setDropout(Problem &p, const DropoutRate &rate, int64_t key, int64_t first, int64_t most) {
     p.site = {key, first};
     const Tensor &site = p.sites.emplace_back(device, i64, Shape{2});
@@ -90,7 +91,7 @@ protected:
     p.mask.mask = p.held.back().ref();
     p.free = std::move(free);
   }
-  /// Zeros and ones, and for every eighth query zeros alone.
+  /// Zeros and ones; for every eighth query only zeros.
   std::vector<double> randomMask(int64_t matrices, int64_t Tq, int64_t Tk) {
     std::vector<double> free(matrices * Tq * Tk);
     for (size_t i = 0; i < free.size(); ++i)
@@ -111,7 +112,7 @@ protected:
   void check(const Problem &p, const std::optional<AttentionConfig> &config);
   /// Compares the arrays with the formulas; with `hasSums` also lse.
   void expectRight(const Problem &p, bool hasSums = true);
-  /// With tiles so small that there are several, by whole heads and by blocks, or as the machine has it.
+  /// With tiles so small that there are several, by whole heads and by blocks, or with the plan's choice.
   void checkBoth(const Problem &p) {
     for (const bool whole : {true, false})
       if (takesAll(GetParam()) || whole == pickAttentionBackward(target(), p.s.Tq, p.s.D, type()).whole)

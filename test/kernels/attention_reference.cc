@@ -1,4 +1,5 @@
-// The formulas: softmax(q · kᵀ · scale) · v over what each query sees, after dropout of the weights, and its gradients.
+// The formulas: softmax(q · kᵀ · scale) · v over the keys that each query sees, after dropout of the weights, and its
+// gradients.
 
 #include "test/kernels/attention_reference.h"
 

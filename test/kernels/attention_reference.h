@@ -1,9 +1,9 @@
-// Attention of one head by the plain formulas in double precision, with how far off a right kernel may be.
+// Attention of one head by the plain formulas in double precision, with the error that a correct kernel may have.
 //
-// Tolerances. A score is off by (an error of a product of D terms + 4 · roundoff) · Σ |q k| · scale and by a rounding
-// of the difference that exp takes; a probability by that much of itself and by exp's own error: `relative`. In narrow
-// storage probabilities and score gradients are rounded to the storage type before they enter the next product:
-// `narrow`. Products add their own error.
+// Tolerances. The error of a score is (the error of a product of D terms + 4 · roundoff) · Σ |q k| · scale, and a
+// rounding of the difference passed to exp. The relative error of a probability is that and exp's own: `relative`. In
+// narrow storage, probabilities and score gradients are rounded to the storage type before the next product: `narrow`.
+// Products add their own error.
 
 #pragma once
 
@@ -22,7 +22,7 @@ struct AttentionHead {
   std::function<double(int64_t i, int64_t j)> kept = [](auto, auto) { return 1; }; // what dropout makes of the weight
 };
 
-/// Of products of D terms and of as many as there are queries or keys, of rounding to storage.
+/// For products of D terms and of as many terms as queries or keys, and for rounding to storage.
 struct AttentionErrors {
   double scores, sums, narrow, tiny;
 };

@@ -19,7 +19,7 @@ protected:
     config.decode = true;
     return config;
   }
-  /// The forward pass, and the backward pass of what it saved.
+  /// The forward pass, and the backward pass with its saved results.
   void checkForward(const Problem &p, const std::optional<AttentionConfig> &config) {
     const ProblemSize &s = p.s;
     SCOPED_TRACE(testing::Message() << s.B << " x " << s.H << " of " << s.Hk << ", " << s.Tq << " see " << s.Tk
@@ -30,7 +30,7 @@ protected:
     run(planAttentionBackward(target(), saved, p.dq, p.dk, p.dv, p.scale(), p.mask));
     expectRight(p);
   }
-  /// Of each sequence: the keys from 0 to below one of these.
+  /// For each sequence: the keys from 0 up to one of these.
   static Ranges upTo(const std::vector<int32_t> &ends) {
     Ranges ranges;
     for (const int32_t end : ends)
@@ -39,7 +39,7 @@ protected:
   }
 };
 
-// More parts than blocks of keys, fewer, and as many; keys that fill blocks, and that do not.
+// More parts than blocks of keys, fewer, and equally many; keys that fill blocks, and that do not.
 TEST_P(AttentionSplitsTest, EveryNumberOfParts) {
   for (const auto &[parts, Tk] : taken<std::pair<int, int>>(GetParam(), {{3, 50}, {4, 64}, {5, 129}, {2, 1}}, 1))
     for (const bool causal : taken<char>(GetParam(), {false, true}, 1)) {
@@ -54,7 +54,7 @@ TEST_P(AttentionSplitsTest, ASingleQueryByRows) {
     checkForward(problem({2, 2, 2, 1, Tk, D}, false), alone(1));
 }
 
-// Texts that grow: each sees as much of its cache as is filled, one nothing.
+// Growing texts: each sees the filled part of its cache, one nothing.
 TEST_P(AttentionSplitsTest, CachesThatAreFilledDifferently) {
   for (const AttentionConfig &config : {alone(4), shared(4, 1)}) {
     Problem p = problem({4, 2, 1, 1, 70, 16}, false);
@@ -63,7 +63,7 @@ TEST_P(AttentionSplitsTest, CachesThatAreFilledDifferently) {
   }
 }
 
-// Blocks of queries some of which begin behind others' ends, free masks and the triangle.
+// Blocks of queries, some of which begin after the ends of others; arbitrary masks, and the causal mask.
 TEST_P(AttentionSplitsTest, EveryKindOfMask) {
   Problem windows = problem({1, 2, 1, 20, 53, 8}, false);
   Ranges ranges;
@@ -97,14 +97,14 @@ TEST_P(AttentionSplitsTest, DropsWhatOneProgramDrops) {
   checkForward(one, alone(3));
 }
 
-// With what plans pick for a text that grows: on a GPU several parts, of a cache of several blocks.
+// With the configs that plans pick while a text grows: on a GPU several splits, of a cache of several blocks.
 TEST_P(AttentionSplitsTest, AsPlansPick) {
   Problem p = problem({2, 1, 1, 1, 300, 64}, false);
   setRanges(p, upTo({299, 150}));
   checkForward(p, {});
 }
 
-// A score of ∞ and one that is none make what they make in one program: NaN.
+// Scores of ∞ and NaN give NaN, as they do in one program.
 TEST_P(AttentionSplitsTest, NaNsArePassedOn) {
   Problem p = problem({1, 1, 1, 1, 40, 8}, false);
   p.k.values[20 * 8] = NAN;
@@ -114,7 +114,7 @@ TEST_P(AttentionSplitsTest, NaNsArePassedOn) {
     EXPECT_TRUE(std::isnan(o)) << o;
 }
 
-// Parts are joined in order: the same bits on any number of threads.
+// Splits are combined in order: the same bits on any number of threads.
 TEST_P(AttentionSplitsTest, IsDeterministic) {
   Problem p = problem({1, 2, 2, 1, 100, 16}, false);
   expectSameBits(planAttention(target(), p.q, p.k, p.v, p.o, p.lse, p.scale(), p.mask, alone(5)), {&p.o, &p.lse});
@@ -124,15 +124,16 @@ KILN_ON_PRODUCT_MACHINES(AttentionSplitsTest);
 
 TensorRef tensor(Shape extents) { return TensorRef::dense(nullptr, bf16, std::move(extents)); }
 
-/// The launches for queries that see all of as many keys.
+/// The launches for queries that see all of a number of keys.
 std::vector<Launch> launchesOf(const Target &target, int64_t B, int64_t H, int64_t Tq, int64_t Tk) {
   const TensorRef q = tensor({B, H, Tq, 64}), k = tensor({B, H, Tk, 64}),
                   lse = TensorRef::dense(nullptr, f32, {B, H, Tq});
   return planAttention(target, q, k, k, q, lse, 0.125f, {.causal = false}).launches;
 }
 
-// One token of a text has several programs for each head on a GPU, whose SMs would have nothing to do else; many texts,
-// prompts as long as the cache, short caches and elastic targets have one. A CPU's cores have enough with eight heads.
+// On a GPU, one token of a text has several programs for each head, because most SMs would be idle otherwise. Many
+// texts, prompts as long as the cache, short caches and elastic targets have one. Eight heads are enough for a CPU's
+// cores.
 TEST(AttentionSplits, AreForFewQueriesOfManyKeys) {
   const Target cpu = {"cpu", CpuFacts{}}, gpu = {"gpu", GpuFacts{}};
   Target elastic = gpu;

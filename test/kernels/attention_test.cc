@@ -1,4 +1,4 @@
-// Flash attention against the plain formulas in double precision, at every length round the tiles.
+// Flash attention compared with the plain formulas in double precision, at lengths around the tile sizes.
 
 #include "kernels/attention.h"
 #include "test/kernels/attention_reference.h"
@@ -16,8 +16,8 @@ struct Size {
 
 class AttentionTest : public KernelTest {
 protected:
-  /// q, k, v, o, dout, lse and the gradients of one problem. q, k, v and their gradients are views into packed
-  /// (B, T, 3, H, D) arrays, o and dout into (B, T, H, D): as the model holds them.
+  /// q, k, v, o, dout, lse and the gradients of one problem. q, k, v and their gradients are views into packed (B, T,
+  /// 3, H, D) arrays, o and dout into (B, T, H, D), as in the model.
   struct Problem {
     Size s;
     bool causal;
@@ -108,7 +108,7 @@ TEST_P(AttentionTest, EveryLength) {
     }
 }
 
-// The same lengths, whose backward pass is three launches by blocks.
+// With these lengths the backward pass is three launches by blocks.
 TEST_P(AttentionTest, EveryLengthByBlocks) {
   AttentionConfig blocks = tiles(16, 16);
   blocks.whole = false;
@@ -119,7 +119,7 @@ TEST_P(AttentionTest, EveryLengthByBlocks) {
     }
 }
 
-// The head sizes in use, and odd ones, with several heads and batches and the tiles that a plan picks by itself.
+// The head sizes in use, and odd ones, with several heads and batches and the tiles that a plan picks.
 TEST_P(AttentionTest, EveryHeadSize) {
   for (const bool causal : {true, false})
     for (const Size s :
@@ -148,9 +148,9 @@ TEST_P(AttentionTest, LongestBlocksFirst) {
   }
 }
 
-// Scores of several hundred: the running maximum keeps exp2 in range, also where it rises from block to block. Each
-// query sees one key far above the others, so that its output is that key's value: times a probability that is 1 but
-// for roundings of the maximum, which its sum has too, and of its storage.
+// Scores of several hundred: the running maximum keeps exp2 in range, also if it increases from block to block. Each
+// query has one key far above the others, so its output is that key's value times a probability. That is 1 except for
+// roundings of the maximum, which its sum has too, and of storage.
 TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
   const Size s = {1, 1, 48, 8};
   Problem p = problem(s, true);
@@ -168,8 +168,8 @@ TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
   expectClose("o", p.o, want);
 }
 
-// Keys behind the last one, whose scores would be 0, stand far above scores of minus several hundred: their
-// probabilities would be infinite. Nothing of them may reach a gradient.
+// The scores of keys past the end would be 0, far above scores of minus several hundred, so their probabilities would
+// be infinite. They must not affect a gradient.
 TEST_P(AttentionTest, GradientsOfScoresFarBelowZeroAreFinite) {
   const Size s = {1, 1, 37, 8};
   for (const bool whole : {true, false}) {
@@ -190,7 +190,7 @@ TEST_P(AttentionTest, GradientsOfScoresFarBelowZeroAreFinite) {
   }
 }
 
-// One program sums each element, in a written order: the same bits on any number of threads.
+// One program sums each element, in a fixed order: the same bits on any number of threads.
 TEST_P(AttentionTest, BackwardIsDeterministic) {
   for (const bool whole : {true, false}) {
     Problem p = problem({2, 2, 50, 16}, true);

@@ -9,7 +9,8 @@ namespace {
 
 class CacheAppendTest : public KernelTest {};
 
-// New places go where each sequence says, from packed heads, whatever their number; what stood elsewhere stays.
+// New positions are written where each sequence's start says, from packed heads, for any number; other positions are
+// unchanged.
 TEST_P(CacheAppendTest, PutsPlacesBehindThoseThereAre) {
   const int64_t B = 3, H = 2, T = 20, D = 5;
   for (const int64_t n : {1, 3, 16}) {

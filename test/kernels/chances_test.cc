@@ -1,4 +1,4 @@
-// Which numbers dropout keeps: the definition, whatever the tile, and that nothing in them goes together.
+// The numbers that dropout keeps: they follow the definition for every tile, and are independent.
 
 #include "kernels/chances.h"
 #include "test/devices.h"
@@ -42,8 +42,8 @@ protected:
   }
 };
 
-// Every tile gives the definition's: wide and narrow ones, those that units of 128 are cut into, and those that cut
-// units anywhere; in sequences that are shorter than they may be, and behind others of the step.
+// Every tile has the definition's bits: wide and narrow ones, tiles that divide units of 128, and tiles that cross
+// them; in sequences shorter than the maximum, and after others of the step.
 TEST_P(ChancesTest, AreTheDefinitionsUnderEveryTile) {
   const int64_t key = -0x123456789ABCDEF, N = 21, time = 7, most = 9, base = 5;
   for (const int64_t C : {40, 300})
@@ -76,8 +76,8 @@ public:
       for (int64_t c = 0; c < columns; ++c)
         all[r * columns + c] = test::isKept(key, r, columns, c, threshold);
   }
-  /// How the elements go together with those of `other` that are so many rows and columns on, as a multiple of what is
-  /// usual of independent ones: their correlation times the root of their number.
+  /// The correlation of the elements with those of `other` at a distance of so many rows and columns, as a multiple of
+  /// the usual one of independent elements: the correlation times the root of their number.
   double sigmas(const Mask &other, int64_t rowsOn, int64_t columnsOn, double share) const {
     double sum = 0;
     int64_t count = 0;
@@ -99,7 +99,7 @@ private:
   std::vector<char> all;
 };
 
-// The share that is kept is the one asked for, within four standard deviations, at each rate and under several keys.
+// The kept fraction is the requested one, within four standard deviations, at each rate and for several keys.
 TEST(Chances, KeepTheShareThatIsAskedFor) {
   for (const double chance : {0.01, 0.1, 0.5, 0.9})
     for (const int64_t key : {0, 1, -1}) {
@@ -111,8 +111,8 @@ TEST(Chances, KeepTheShareThatIsAskedFor) {
     }
 }
 
-// Neighbours do not go together, neither in rows, nor in columns, nor on diagonals in either direction, nor at the
-// distances at which elements share a number; nor do two keys.
+// Neighbours are independent in rows, in columns, on diagonals in both directions, and at the distances at which
+// elements share a number. Two keys are independent.
 TEST(Chances, GoTogetherWithNoOthers) {
   const DropoutRate rate{0.1};
   const Mask mask(7, 512, 256, rate.threshold()), other(8, 512, 256, rate.threshold());
@@ -125,7 +125,7 @@ TEST(Chances, GoTogetherWithNoOthers) {
     }
 }
 
-// The factor of kept elements compensates for the dropped ones, or evaluation multiplies by the keep probability.
+// The scale of kept elements compensates for the dropped ones, or evaluation multiplies by the keep probability.
 TEST(Chances, ScalesMakeUpForWhatIsDropped) {
   const DropoutRate inverted{0.1, DropoutKind::inverted}, plain{0.1, DropoutKind::plain};
   EXPECT_EQ(inverted.threshold(), 6554);

@@ -1,8 +1,8 @@
-// Cross-entropy and its gradient in place against double precision, with padded vocabularies and ignored targets.
+// Cross-entropy and its gradient in place, compared with double precision, with padded vocabularies and ignored
+// targets.
 //
-// Tolerances: exp of a difference d is off by |d| · 2 roundoff and the formula's own error, the sum by (V + 1) ·
-// roundoff of itself. In narrow storage the exponentials are made twice from the same stored logits, which costs
-// nothing more.
+// Tolerances: exp of a difference d has the relative error |d| · 2 roundoff and the formula's own; the sum (V + 1) ·
+// roundoff. In narrow storage the exponentials are computed twice from the same stored logits, which adds no error.
 
 #include "kernels/cross_entropy.h"
 #include "test/expect_error.h"
@@ -83,8 +83,8 @@ TEST_P(CrossEntropyTest, LossesAndGradientInPlace) {
   }
 }
 
-// With label smoothing the loss is a part of the mean over all columns, and so is the gradient, padding apart. Columns
-// past the end of a vocabulary, which a tile has beside the real ones, are no part of the mean.
+// With label smoothing, the loss and its gradient have a share of the mean over all columns. The mean excludes padding
+// columns, also those of a tile past the end of the vocabulary.
 TEST_P(CrossEntropyTest, LabelSmoothing) {
   for (const auto &[V, padded] : {std::pair<int64_t, int64_t>{1, 1}, {50, 64}, {65, 130}})
     for (const float smoothing : {0.125f, 1.0f}) {
@@ -107,8 +107,8 @@ TEST_P(CrossEntropyTest, LabelSmoothing) {
     }
 }
 
-// A row hits where its largest logit is the target's; of several that are as large the first counts. Losses and
-// gradients are what they are without.
+// A row is a hit if its largest logit is the target's; of several equal ones the first counts. Losses and gradients do
+// not change.
 TEST_P(CrossEntropyTest, HitsAreCounted) {
   const int64_t V = 70, rows = 8;
   Array drawn = integers({rows, V}, type(), 3); // from −3 to 3, so that each row's maximum is there several times
@@ -186,7 +186,7 @@ TEST_P(CrossEntropyTest, AnyIndexCanBeIgnored) {
   expectClose("gradient", logits, want.gradient);
 }
 
-// Logits of ±1000 neither overflow nor lose the loss: one column has all the probability.
+// Logits of ±1000 neither overflow nor lose the loss: one column has probability 1.
 TEST_P(CrossEntropyTest, LargeLogitsDoNotOverflow) {
   const int64_t V = 40;
   std::vector<double> values(N * V, -1000);

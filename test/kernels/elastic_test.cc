@@ -1,5 +1,5 @@
-// Plans for a target whose rows and lengths vary: few configs serve all of them, and results are right at every number
-// of rows, those included where a part of a split sum has no rows.
+// Plans for a target whose rows and lengths vary: few configs serve all of them. Results are right for every number of
+// rows, including those for which a part of a split sum has no rows.
 
 #include "kernels/attention.h"
 #include "kernels/column_sums.h"
@@ -28,7 +28,7 @@ TEST(Bucket, IsTheNextPowerOfTwo) {
     EXPECT_EQ(target.bucket(rows), bucket) << rows;
 }
 
-/// Where a tensor that is planned for lies does not matter.
+/// The address of a tensor that is planned for does not matter.
 TensorRef tensor(Shape extents, Type type = f32) { return TensorRef::dense(nullptr, type, std::move(extents)); }
 
 std::vector<Target> targets() {
@@ -45,8 +45,8 @@ std::vector<std::string> configsOf(const Plan &plan) {
   return all;
 }
 
-// All numbers of rows of a bucket have the same launches, with the same configs: so one of them makes the kernels of
-// all ready.
+// All numbers of rows of a bucket have the same launches, with the same configs, so one of them compiles the kernels of
+// all.
 TEST(Elastic, ABucketHasOneConfig) {
   for (const Target &target : targets())
     for (const Type type : {f32, bf16})
@@ -65,7 +65,7 @@ TEST(Elastic, ABucketHasOneConfig) {
       }
 }
 
-// So have all pairs of lengths, whether or not there are as many keys as queries.
+// So have all pairs of lengths, for both relations of keys to queries.
 TEST(Elastic, LengthsHaveOneConfig) {
   for (const Target &target : targets()) {
     std::set<std::string> configs;
@@ -79,8 +79,8 @@ TEST(Elastic, LengthsHaveOneConfig) {
 
 class ElasticTest : public KernelTest {};
 
-// A weight's gradient of few tiles is split by the bucket: of 4097 or 5121 rows in one of 8192 the last parts have
-// few rows or none. Whole numbers, whose sums are exact.
+// A weight's gradient of few tiles is split by the bucket: for 4097 or 5121 rows in the bucket of 8192, the last parts
+// have few rows or none. Integers, whose sums are exact.
 TEST_P(ElasticTest, PartsWithoutRowsAddNothing) {
   Target elastic = target();
   elastic.elastic = true;

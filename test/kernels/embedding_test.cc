@@ -1,4 +1,4 @@
-// The embedding against plain loops. Integer tables: every row that lands in the wrong place is an inequality.
+// The embedding compared with plain loops. Tables have integers: every misplaced row is an inequality.
 
 #include "kernels/embedding.h"
 #include "test/expect_error.h"
@@ -123,7 +123,7 @@ TEST_P(EmbeddingTest, TokenGradientSumsRows) {
   }
 }
 
-// Scaled sums, on top of what the rows hold.
+// Scaled sums, added to the rows.
 TEST_P(EmbeddingTest, TokenGradientIsScaled) {
   const Index index = indexOf(array({N}, i32, std::vector<double>(N, 4)), 2);
   Array dout = integers({N, C}, type(), 3), dwte = integers({V, C}, type(), 9);
@@ -134,7 +134,7 @@ TEST_P(EmbeddingTest, TokenGradientIsScaled) {
   expectEqual("dwte", dwte.read(), want);
 }
 
-// Sums over the batch; rows from T on get nothing: they are left alone, or 0 where the sums replace what is there.
+// Sums over the batch. Rows from T on are unchanged, or 0 if the sums replace the present values.
 TEST_P(EmbeddingTest, PositionGradientSumsTheBatch) {
   Array dout = integers({N, C}, type(), 5);
   for (const bool accumulate : {false, true}) {
@@ -149,7 +149,7 @@ TEST_P(EmbeddingTest, PositionGradientSumsTheBatch) {
   }
 }
 
-// One program a token and a written order: the same bits on any number of threads.
+// One program per token and a fixed order: the same bits on any number of threads.
 TEST_P(EmbeddingTest, TokenGradientIsDeterministic) {
   const Index index = indexOf(array({N}, i32, std::vector<double>(N, 4)), 0);
   Array dout = uniform({N, C}, type()), dwte = uniform({V, C}, type());

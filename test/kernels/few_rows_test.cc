@@ -15,7 +15,7 @@ protected:
   struct Size {
     int64_t M, N, K;
   };
-  /// Two steps of K in each round, of eight, or four, side by side.
+  /// Two steps of K in each iteration, each of eight or four terms in parallel.
   static MatmulConfig few(int64_t M, int side = 8) {
     MatmulConfig config;
     config.bm = static_cast<int>(M), config.bn = 16, config.bk = 16, config.kUnroll = side;
@@ -57,8 +57,8 @@ TEST_P(FewRowsTest, ProductsOfIntegersAreExact) {
     }
 }
 
-// With what plans pick: on a GPU one, two, four or eight rows, on a CPU each number up to four, more than one round of
-// K, pieces of B's rows of every length.
+// With the configs that plans pick: on a GPU one, two, four or eight rows, on a CPU each number up to four, several
+// iterations over K, and pieces of B's rows of every length.
 TEST_P(FewRowsTest, AsPlansPick) {
   const bool all = takesAll(GetParam());
   for (const Layout layout : layouts)
@@ -95,7 +95,7 @@ TEST_P(FewRowsTest, RowStridesAreFree) {
   }
 }
 
-// Every kernel of a product: added to what is there, with a bias, a residual, and what an activation is applied to.
+// Every kernel of a product: accumulation, a bias, a residual, and an activation.
 TEST_P(FewRowsTest, EveryEpilogue) {
   const Size s = {3, 40, 24};
   const Array a = integers({s.M, s.K}, type(), 1), b = integers({s.K, s.N}, type(), 1),
@@ -143,7 +143,7 @@ TEST_P(FewRowsTest, EveryEpilogue) {
   expectClose("gelu", gelu, geluOf);
 }
 
-// The numbers behind a row of A, and behind B's last row, do not reach a sum, although the last iteration is padded.
+// Numbers after a row of A, and after B's last row, do not affect a sum, although the last iteration is padded.
 TEST_P(FewRowsTest, WhatLiesBehindIsNotRead) {
   const Size s = {1, 20, 21};
   for (const Layout layout : layouts) {
@@ -171,8 +171,7 @@ KILN_ON_PRODUCT_MACHINES(FewRowsTest);
 
 TensorRef tensor(Shape extents, Type type) { return TensorRef::dense(nullptr, type, std::move(extents)); }
 
-// Up to eight rows of f32 on a GPU, where tensor cores take no part, and up to four on a CPU; others are products of
-// tiles.
+// Up to eight rows of f32 on a GPU, without tensor cores, and up to four on a CPU; other products use tiles.
 TEST(FewRows, AreForExactProductsOnGpus) {
   const Target cpu = {"cpu", CpuFacts{}}, exact = {"gpu", GpuFacts{}, Precision::ieee}, gpu = {"gpu", GpuFacts{}};
   for (const Layout layout : layouts) {

@@ -17,8 +17,8 @@ Tensor list(const std::shared_ptr<Device> &device, const std::vector<int64_t> &n
   return tensor;
 }
 
-// Ranges of one group need not stand together, nor all elements belong to one; chunks end where ranges do, at any
-// place, and several of them make a group. Squares of small integers are added exactly.
+// Ranges of one group need not be adjacent, and elements may belong to no group. Chunks end where ranges do, at any
+// position, and a group may have several. Squares of small integers are summed exactly.
 TEST_P(GradientNormsTest, AreTheirOwnElementsAlone) {
   const int64_t n = 700;
   const Array g = integers({n}, type(), 8);

@@ -1,7 +1,7 @@
 // Options of LayerNorm and cross-entropy, forward and backward, against an autograd tape in double precision.
 //
-// Tolerances: results are rounded to their type, in norm 2 units of its last place at most. What is summed in f32 on
-// the way has up to 300 terms, which may cancel: 2e-5 of the norm of what is summed.
+// Tolerances: results are rounded to their type, by at most 2 units in the last place in norm. Intermediate f32 sums
+// have up to 300 terms, which may cancel: 2e-5 of the norm of the summed terms.
 
 #include "kernels/cross_entropy.h"
 #include "kernels/layernorm.h"
@@ -24,7 +24,7 @@ protected:
       squares += number * number;
     return std::sqrt(squares);
   }
-  /// `summed`: the norm of what was summed on the way, where that is more than what was wanted.
+  /// `summed`: the norm of the summed terms, if it exceeds the expected result's.
   void expectNear(const char *what, const std::vector<double> &got, const std::vector<double> &want,
                   double summed = 0) {
     ASSERT_EQ(got.size(), want.size());
@@ -35,7 +35,7 @@ protected:
     EXPECT_LE(normOf(difference), 2 * unit * norm + 2e-5 * std::max(norm, summed)) << what;
   }
 
-  /// LayerNorm with `options` of random rows, of which the first has a small deviation.
+  /// LayerNorm with `options` of random rows; the first row has a small deviation.
   void normalise(int64_t N, int64_t C, const LayerNormOptions &options, bool residual) {
     Array x = uniform({N, C}, type(), 3), delta = uniform({N, C}, type()), gamma = uniform({C}, type()),
           beta = uniform({C}, type()), dout = uniform({N, C}, type());
@@ -107,7 +107,7 @@ TEST_P(GradientsTest, OfRowsWithoutVariance) {
   }
 }
 
-// Losses with label smoothing and their gradient, of which some targets are missing.
+// Losses with label smoothing and their gradient; some targets are missing.
 TEST_P(GradientsTest, OfLabelSmoothing) {
   for (const int64_t V : {1, 7, 64, 300})
     for (const float smoothing : {0.1f, 0.5f}) {

@@ -12,8 +12,8 @@ namespace kiln {
 
 static bool isGpu(const std::string &device) { return !device.starts_with("cpu"); }
 
-/// What a device of a suite computes with, out of `forms`: all of them, or in the quick tier the first on the oracle,
-/// it and another on a CPU, and one on a GPU.
+/// The types of `forms` for a device of a suite: all of them. In the quick tier the oracle has the first, a CPU the
+/// first and another, and a GPU one.
 static std::vector<Machine> formsOn(std::string_view suite, const std::string &device,
                                     const std::vector<Machine> &forms) {
   const test::Tier tier = test::Tier::asked();

@@ -15,18 +15,18 @@
 
 namespace kiln {
 
-/// Where a test runs, the storage type of activations and parameters, and the precision of products of f32.
+/// A test's device, the storage type of activations and parameters, and the precision of products of f32.
 struct Machine {
   std::string device;
   Type type;
   Precision precision = Precision::ieee;
 };
 /// The devices of a suite with f32, bf16 and f16. The quick tier (test/devices.h) has f32 alone on the oracle, f32 and
-/// one narrow type on the CPU, and one type on the GPU: others at each turn.
+/// one narrow type on the CPU, and one type on the GPU, which change in each turn.
 std::vector<Machine> machines(std::string_view suite);
-/// The same, every other processor with bf16, and GPUs with f32 whose products are rounded: for kernels with products.
+/// For kernels with products: every other processor with bf16, and GPUs with f32 whose products are rounded.
 std::vector<Machine> productMachines(std::string_view suite);
-/// `machines` where only narrow types say something, and only f32.
+/// `machines` if only narrow types matter, and only f32.
 std::vector<Machine> narrowMachines(std::string_view suite);
 std::vector<Machine> floatMachines(std::string_view suite);
 /// `cpu:generic bf16`, in GoogleTest's messages; `simulator:sm_80 tf32` where products of f32 are rounded.
@@ -43,7 +43,7 @@ inline constexpr double roundoff = 0x1p-24;
 /// Error of a `dot` of n products on this machine, relative to the sum of their sizes: dialect/NUMERICS.md derives it.
 double productError(int64_t n, const Machine &machine);
 
-/// Relative error that the tests grant to exp, log and their kin: 4 units in the last place of f32.
+/// Relative error that the tests permit for exp, log and similar functions: 4 units in the last place of f32.
 inline constexpr double transcendental = 8 * roundoff;
 
 /// A reference value, and how far a right answer may be from it before it is rounded to its storage type.
@@ -62,7 +62,7 @@ struct Array {
   double operator[](int64_t i) const { return values[i]; }
   /// The present values on the device.
   std::vector<double> read() const;
-  /// The same as raw bytes, for comparisons to the bit.
+  /// The tensor as raw bytes, for exact comparisons.
   std::vector<char> bytes() const;
   /// Puts the first values back.
   void reset();
@@ -91,7 +91,7 @@ protected:
 
   /// Runs a plan with a workspace full of NaN.
   void run(const Plan &plan);
-  /// Runs a plan on one thread and on three, with every array of `all` put back in between, and expects the same bits
+  /// Runs a plan on one thread and on three, with every array of `all` restored in between, and expects the same bits
   /// in all of them.
   void expectSameBits(const Plan &plan, const std::vector<Array *> &all);
 
@@ -105,7 +105,7 @@ protected:
 #define KILN_ON_MACHINES(suite) KILN_ON_THESE_MACHINES(suite, kiln::machines(#suite))
 #define KILN_ON_PRODUCT_MACHINES(suite) KILN_ON_THESE_MACHINES(suite, kiln::productMachines(#suite))
 
-/// Every element within its slack and the rounding to `type`; prints index, got and want of the first that are not.
+/// Expects every element within its slack and the rounding to `type`; prints index, got and want of the first others.
 void expectClose(const char *what, const std::vector<double> &got, const std::vector<Want> &want, Type type);
 void expectClose(const char *what, const Array &got, const std::vector<Want> &want);
 /// Every element equal.

@@ -1,8 +1,8 @@
-// LayerNorm forward and backward against double precision, at widths round vector lengths.
+// LayerNorm forward and backward compared with double precision, at widths around vector lengths.
 //
-// Tolerances. Sums over C elements in f32 are off by (C + 1) · u · Σ |terms|. With rows of standard deviation near 1
-// the mean and the variance are then known to (C + 8) · u of the row's largest element, and so is everything made of
-// them by a few multiplications: `slack` times a count of terms.
+// Tolerances. Sums over C elements in f32 have an error of (C + 1) · u · Σ |terms|. For rows of standard deviation near
+// 1, the error of mean and variance is (C + 8) · u of the row's largest element. So is that of results with a few
+// multiplications more: `slack` times a count of terms.
 
 #include "kernels/layernorm.h"
 #include "test/kernels/harness.h"
@@ -59,7 +59,7 @@ TEST_P(LayerNormTest, NormalisesRows) {
   }
 }
 
-// The sum is written over x, and what is normalised is the sum as stored.
+// The sum overwrites x, and the stored sum is normalised.
 TEST_P(LayerNormTest, AddsTheResidualFirst) {
   for (const Size s : sizes) {
     Array x = uniform({s.N, s.C}, type(), 3), delta = uniform({s.N, s.C}, type(), 3);
@@ -77,7 +77,7 @@ TEST_P(LayerNormTest, AddsTheResidualFirst) {
   }
 }
 
-// dx, dgamma and dbeta from given statistics, with 1 … 5 programs, added to what the outputs hold or replacing it.
+// dx, dgamma and dbeta from given statistics, with 1 … 5 programs, added to the outputs or replacing them.
 TEST_P(LayerNormTest, BackwardOfRowsAndParameters) {
   for (const Size s : sizes)
     for (const bool accumulate : {false, true}) {
@@ -115,7 +115,7 @@ TEST_P(LayerNormTest, BackwardOfRowsAndParameters) {
     }
 }
 
-// The gradient may replace the gradient that it came from.
+// dx may overwrite dout.
 TEST_P(LayerNormTest, BackwardInPlace) {
   Array x = uniform({9, 33}, type()), dout = uniform({9, 33}, type()), gamma = uniform({33}, type());
   Array mean = uniform({9}, f32), rstd = uniform({9}, f32), dx = unwritten({9, 33}, type());
@@ -127,7 +127,8 @@ TEST_P(LayerNormTest, BackwardInPlace) {
   EXPECT_TRUE(sums == dgamma.bytes());
 }
 
-// The residual may lie elsewhere, and partial rows may wait for their sum: the same bits as in place and at once.
+// The residual may be at another address, and the partial rows may be summed later: the same bits as in place and at
+// once.
 TEST_P(LayerNormTest, BackwardWithAResidualElsewhereAndSumsLater) {
   const int64_t N = 70, C = 33;
   Array x = uniform({N, C}, type()), dout = uniform({N, C}, type()), gamma = uniform({C}, type());

@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-/// An activation and its derivative; |derivative| ≤ steepest for |x| ≤ 6, where its own is at most bend.
+/// An activation and its derivative; |derivative| ≤ steepest for |x| ≤ 6, and its own derivative is at most bend.
 struct Formula {
   Activation activation;
   double (*value)(double), (*slope)(double);
@@ -46,7 +46,7 @@ protected:
   static constexpr int64_t key = 77, base = 3;
   MatmulConfig small() const { return {.bm = 32, .bn = 32, .bk = 16, .precision = precision()}; }
 
-  /// op(A) · B with B stored (K, N), or (N, K) when turned.
+  /// op(A) · B with B stored (K, N), or (N, K) if transposed.
   std::vector<Want> product(const Array &a, const Array &b, bool turned) {
     std::vector<Want> c(M * N);
     for (int64_t m = 0; m < M; ++m)
@@ -118,7 +118,7 @@ TEST_P(LinearTest, ActivatesAgainWhatAProductLeft) {
     }
 }
 
-// C = (A · Bᵀ) ∘ activation'(from), in the place of what it is taken from: the argument, or relu's result.
+// C = (A · Bᵀ) ∘ activation'(from), in place of `from`: the argument, or relu's result.
 TEST_P(LinearTest, CarriesAGradientThroughEveryActivation) {
   for (const Formula &f : taken(GetParam(), formulas, 2)) {
     Array a = uniform({M, K}, type()), b = uniform({N, K}, type()), from = uniform({M, N}, type(), 4);
@@ -140,8 +140,8 @@ TEST_P(LinearTest, CarriesAGradientThroughEveryActivation) {
   }
 }
 
-// C = residual + drop(relu(A · B + bias)) of integers, which is exact: a kept number is doubled, and which are kept is
-// the definition's. In C's own place, with and without the other parts.
+// C = residual + drop(relu(A · B + bias)) of integers, which is exact: kept numbers are doubled, and follow the
+// definition. In place of C, with and without the other parts.
 TEST_P(LinearTest, DropsBeforeTheResidual) {
   for (const auto &[biased, added, activation] :
        taken<std::tuple<bool, bool, Activation>>(GetParam(),
@@ -169,7 +169,7 @@ TEST_P(LinearTest, DropsBeforeTheResidual) {
   }
 }
 
-// The gradient goes back through the same mask; through relu's by the result, which has it in it.
+// The gradient uses the same dropout mask, and relu's mask from the result, which includes dropout.
 TEST_P(LinearTest, CarriesAGradientThroughTheMask) {
   const Dropout d = dropout(0.5);
   for (const Activation activation :

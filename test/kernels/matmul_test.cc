@@ -136,7 +136,7 @@ TEST_P(MatmulTest, ProductsOfRandomNumbersStayWithinTheSumsBound) {
     }
 }
 
-// Every tile shape gives the same bits for one BK: the order of a sum depends on BK alone.
+// Every tile shape gives the same bits for one BK, because the order of a sum depends on BK alone.
 TEST_P(MatmulTest, ResultsDoNotDependOnBMAndBN) {
   const Size s = {70, 45, 100};
   MatmulConfig large = small();
@@ -148,7 +148,7 @@ TEST_P(MatmulTest, ResultsDoNotDependOnBMAndBN) {
   EXPECT_TRUE(first == c.bytes());
 }
 
-// Matrices may be parts of wider ones; what lies beside them is neither read nor written.
+// Matrices may be parts of wider ones, whose other columns are neither read nor written.
 TEST_P(MatmulTest, RowStridesAreFree) {
   const Size s = {33, 20, 40};
   Array a = integers({s.M, s.K + 5}, type(), 1), b = integers({s.K, s.N + 3}, type(), 1);
@@ -184,8 +184,8 @@ TEST_P(MatmulTest, AddsBiasAndResidual) {
     expectBiasAndResidual(s, small());
 }
 
-// C = gelu(A · B + bias), and the pre-activation. |gelu'| ≤ 1.13, so that the sum's error, and its rounding to C's
-// type, grow no more than that; the formula itself costs about ten roundings of values of the argument's size.
+// C = gelu(A · B + bias), and the pre-activation. |gelu'| ≤ 1.13, so the sum's error, and its rounding to C's type,
+// grow by at most that. The formula itself has about ten roundings of values of the argument's size.
 TEST_P(MatmulTest, AppliesGelu) {
   const Size s = {33, 40, 24};
   Array a = uniform({s.M, s.K}, type()), b = uniform({s.K, s.N}, type()), bias = uniform({s.N}, type());
@@ -209,7 +209,7 @@ TEST_P(MatmulTest, AppliesGelu) {
 // C = (A · Bᵀ) ∘ gelu'(preact), in the place of the pre-activation.
 TEST_P(MatmulTest, CarriesAGradientThroughGelu) { expectGradientThroughGelu({33, 40, 24}, small()); }
 
-// dW = xᵀ · dy and db in one launch; again with += on top of it.
+// dW = xᵀ · dy and db in one launch; again with accumulation.
 TEST_P(MatmulTest, WeightGradientWithColumnSums) {
   for (const Size s : {Size{33, 70, 50}, Size{64, 32, 16}}) {
     Array x = integers({s.K, s.M}, type(), 1), dy = integers({s.K, s.N}, type(), 1);
@@ -278,7 +278,7 @@ TEST_P(MatmulTest, GradientsOfSeveralWeights) {
     }
 }
 
-// Partial sums are added in a written order: any number of threads gives the same bits.
+// Partial sums are added in a fixed order: any number of threads gives the same bits.
 TEST_P(MatmulTest, SplitWeightGradientIsDeterministic) {
   Array x = uniform({100, 20}, type()), dy = uniform({100, 40}, type());
   Array dw = uniform({20, 40}, f32), db = uniform({40}, f32);

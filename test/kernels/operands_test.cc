@@ -84,7 +84,7 @@ TEST(Operands, TypesAreCompared) {
   checkOperands(takeKernel, {{}, tensor({9, 8}, f16)}); // without rows, any of their types
 }
 
-// An operand may be stored transposed, be one part of the kernel's, or be broadcast; errors show it as it is stored.
+// An operand may be stored transposed, be a part of the kernel's, or be broadcast; errors show its stored shape.
 TEST(Operands, OperandsMayBeStoredInOtherWays) {
   const TensorRef rows = tensor({5, 8}), turned = tensor({8, 9}), one = tensor({8}), row = tensor({1, 8});
   Operand table = turned;

@@ -1,4 +1,4 @@
-// Windows of losses and norms, and what stands out.
+// Windows of losses and norms, and their outliers.
 
 #include "kernels/adamw.h"
 #include "kernels/outliers.h"
@@ -31,9 +31,9 @@ protected:
   }
 };
 
-// Losses and norms of 300 steps, in each of which a reference in doubles keeps the last 128 of either. Of the window
-// the variance is a sum of squares of differences, each good to the rounding of the values: z is good to some units of
-// roundoff times values over deviation, 5 / 0.5.
+// Losses and norms of 300 steps; a reference in doubles keeps the last 128 of each. The window's variance is a sum of
+// squared differences, each exact up to the values' rounding. So z is exact to a few units of roundoff times values
+// over deviation, 5 / 0.5.
 TEST_P(OutliersTest, CountDeviationsFromTheLastOnes) {
   Array window = array(outlierWindowShape, f32, std::vector<double>(3 * outlierWindow));
   std::vector<double> losses, norms;
@@ -58,8 +58,8 @@ TEST_P(OutliersTest, CountDeviationsFromTheLastOnes) {
   }
 }
 
-// What is above its limit is not applied, and is in the window all the same; with one limit the other value may be
-// anything. A step that is not applied for another reason stays so, and leaves the window alone.
+// A value above its limit skips the update, and still enters the window. With one limit, the other value may be
+// anything. A step skipped for another reason stays skipped, and leaves the window unchanged.
 TEST_P(OutliersTest, LeaveOutWhatIsAboveALimit) {
   std::vector<double> numbers(3 * outlierWindow);
   for (int i = 0; i < outlierWindow; ++i) {

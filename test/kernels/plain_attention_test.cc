@@ -1,4 +1,4 @@
-// Plain attention, whose weights are matrices in memory, in each form that flash attention has, against the same
+// Plain attention, whose weights are matrices in memory, with each option of flash attention, compared with the same
 // formulas.
 
 #include "kernels/plain_attention.h"
@@ -30,7 +30,7 @@ TEST_P(PlainAttentionTest, EveryExtent) {
       checkPlain(problem(s, causal));
 }
 
-// Lengths that differ, grouped heads, ranges, free masks with rows that see nothing, and dropout of each kind.
+// Different lengths, grouped heads, ranges, arbitrary masks with rows that see nothing, and dropout of each kind.
 TEST_P(PlainAttentionTest, EveryForm) {
   checkPlain(problem({1, 2, 2, 20, 50, 8}, true));
   checkPlain(problem({1, 4, 2, 40, 20, 8}, true));

@@ -1,4 +1,4 @@
-// Plans as plain data: what they launch, and what they say to arguments that do not fit. Nothing is compiled or run
+// Plans as plain data: their launches, and their errors for arguments that do not match. Nothing is compiled or run
 // here.
 
 #include "kernels/Registry.h"
@@ -46,8 +46,8 @@ TEST(Plan, WrongShape) {
                 "'grad_norm': expected 'record' of shape 16, but got 2");
 }
 
-// Launches of one kernel and config become one that does the work of all; those of another config, or whose arguments
-// are of other types or ranks, stay as they are. ungrouped() gives back what there was.
+// Launches of one kernel and config become one launch for all of them. Launches with another config, or arguments of
+// other types or ranks, are unchanged. ungrouped() restores the original launches.
 TEST(Plan, GroupsWhatIsAlike) {
   const auto add = [](int64_t N, Type type, const std::string &config) {
     return Launch{&addKernel, config, N, {tensor({N}, type), tensor({N}, type), tensor({N}, type)}, 2.0 * N, "add"};
@@ -104,7 +104,8 @@ TEST(Plan, WeightsOfABlockFillAGpuTogether) {
             4);
 }
 
-// Choosing tiles takes no longer for a product of billions of tiles: `gpt2 info` plans models that no machine holds.
+// Choosing tiles takes no longer for a product of billions of tiles: `gpt2 info` plans models that exceed any machine's
+// memory.
 TEST(Plan, TilesOfAProductOfAnySizeAreChosenAtOnce) {
   constexpr int64_t huge = int64_t{1} << 30;
   for (const Layout layout : {Layout::nn, Layout::nt, Layout::tn}) {
@@ -114,7 +115,7 @@ TEST(Plan, TilesOfAProductOfAnySizeAreChosenAtOnce) {
   }
 }
 
-// A sequence without a position has no tile, but a tile still has rows.
+// A sequence without positions has no tiles, but a tile still has rows.
 TEST(Plan, AttentionOfAnEmptySequenceHasTilesOfSomeRows) {
   for (const Target &target : {cpu, gpu})
     for (const AttentionConfig &config : {pickAttention(target, 0, 64), pickAttentionBackward(target, 0, 64)}) {
@@ -123,7 +124,7 @@ TEST(Plan, AttentionOfAnEmptySequenceHasTilesOfSomeRows) {
     }
 }
 
-// Whole tiles of 32 × 32 sums, which stay in them for as long as the caches allow.
+// Whole tiles of 32 × 32 accumulators, which stay in them for as long as the caches permit.
 TEST(Plan, ProductsOnTilesAreDeepAndInWholeTiles) {
   const Target tiles = {"sapphirerapids",
                         CpuFacts{.vectorBits = 512, .registers = 32, .tiles = true, .l2Bytes = 2 << 20}};
@@ -140,7 +141,7 @@ TEST(Plan, ProductsOnTilesAreDeepAndInWholeTiles) {
             pickMatmul(cpu, Layout::nn, 1019, 3072, 50257).bk);
 }
 
-// Products of f32 are in tf32 on a GPU and in ieee on a CPU, unless the target asks for one; of bf16 they are exact.
+// Products of f32 use tf32 on a GPU and ieee on a CPU, unless the target sets one; products of bf16 are exact.
 TEST(Plan, PrecisionIsTheTargetsOrTheOneAskedFor) {
   const auto picked = [](const Target &target, Type type) {
     const Precision precision = pickMatmul(target, Layout::nn, 256, 256, 256, type).precision;
@@ -162,7 +163,7 @@ TEST(Plan, PrecisionIsTheTargetsOrTheOneAskedFor) {
   EXPECT_NE(plan.launches[0].config.find("precision=tf32"), std::string::npos);
 }
 
-// A wrong rank shows the shape that came.
+// The error for a wrong rank shows the given shape.
 TEST(Plan, WrongRank) {
   expectMessage([] { planMatmul(cpu, Layout::nn, tensor({4, 5, 6}), tensor({6, 7}), tensor({4, 7})); },
                 "'matmul': expected 'a' of shape 4x6, but got 4x5x6");
@@ -250,7 +251,7 @@ TEST(Plan, AttentionsOperandsFit) {
                 "'attention_backward': expected 'scale' to be above 0, but got -1.000000");
 }
 
-// How a long sum is split is a property of the shape: a machine with more threads adds in the same order.
+// The split of a long sum is a property of the shape: a machine with more threads adds in the same order.
 TEST(Plan, SplitsDoNotDependOnThreads) {
   Target many = cpu;
   std::get<CpuFacts>(many.facts).cores = 64;
@@ -266,7 +267,7 @@ TEST(Plan, SplitsDoNotDependOnThreads) {
   }
 }
 
-// Every operator has a choice for a GPU: no more rows a program than its threads share, and tiles that fit.
+// Every operator has a config for a GPU: at most as many rows a program as its threads share, and tiles that fit.
 TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_EQ(pickLayerNorm(gpu, 768, bf16).rows, 4); // a row for every warp
   EXPECT_EQ(pickLayerNorm(gpu, 64, bf16).rows, 16); // 16 bytes of bf16 for every lane
@@ -313,8 +314,8 @@ std::vector<GpuProduct> productsOfGpt2(int64_t tokens, int64_t C) {
   return products;
 }
 
-// The last wave of tiles keeps most SMs busy, for every product of GPT-2 on GPUs of 108 and of 132 SMs. A short sum of
-// a weight's gradient may leave more idle: to write and add its parts would take longer.
+// The last wave of tiles uses most SMs, for every product of GPT-2 on GPUs of 108 and of 132 SMs. A short sum of a
+// weight's gradient may leave more idle: writing and adding its parts would take longer.
 TEST(Plan, TilesOfGpt2sProductsFillTheWavesOfAGpu) {
   for (const auto &[sms, least] : {std::pair(108, 0.90), {132, 0.93}})
     for (const int64_t tokens : {8192, 65536})
@@ -341,8 +342,8 @@ std::pair<int64_t, int64_t> reachOf(const Grid &grid, int64_t count) {
   return {static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size())};
 }
 
-// The programs that run at once on a GPU read little more than the fewest rows of A and columns of B, and never more
-// than all rows of tiles in turn would; all tiles are in the grid.
+// Programs that run at once on a GPU read little more than the fewest rows of A and columns of B. They never read more
+// than the plain order of row tiles would. All tiles are in the grid.
 TEST(Plan, ProgramsThatRunAtOnceReadFewOperands) {
   for (const auto &[M, N, K, isWeight] : productsOfGpt2(65536, 768)) {
     if (isWeight)
@@ -365,9 +366,8 @@ TEST(Plan, ProgramsThatRunAtOnceReadFewOperands) {
   }
 }
 
-// The rings of a choice fit the shared memory of every architecture, its sums the registers, and shared memory, too,
-// through which they go to be stored. Where the tensor cores read operands of two bytes from shared memory, registers
-// hold none.
+// The chosen stages fit the shared memory of every architecture, and the accumulators fit the registers and the shared
+// memory through which they are stored. If tensor cores read two-byte operands from shared memory, registers hold none.
 TEST(Plan, TilesOfAProductFitEveryGpu) {
   std::vector<GpuProduct> products = productsOfGpt2(4096, 768);
   for (const int64_t extent : {9, 100, 1000, 10000}) // fewer rows have no tiles
@@ -406,7 +406,8 @@ TEST(Plan, ActivationsHaveTheTilesThatRegistersAllow) {
   EXPECT_LE(added.bm * added.bn / (32 * added.warps), 96);
 }
 
-// Exact products of f32 take their operands' registers from the sums'; and no size overflows the model's numbers.
+// Exact products of f32 use registers for their operands, which accumulators then lack. No size overflows the cost
+// model.
 TEST(Plan, GpusPickForExactAndForHugeProducts) {
   const Target exact = {.name = "gpu", .facts = GpuFacts{}, .precision = Precision::ieee};
   const MatmulConfig c = pickMatmul(exact, Layout::nn, 8192, 2304, 768);
@@ -430,8 +431,8 @@ TEST(Plan, GpusSplitHeadsIntoBlocks) {
   EXPECT_EQ(plan.workspaceBytes, lse.bytes());
 }
 
-// Blocks of attention are smaller where tensor cores are made for graphics, where a factor is two numbers of tf32, and
-// where a mask or dropout takes registers; those that the caller asks for stay.
+// Blocks of attention are smaller on consumer GPUs, with tf32x3, and if a mask or dropout takes registers. Blocks that
+// the caller sets are kept.
 TEST(Plan, BlocksOfAttentionFitTheRegisters) {
   const TensorRef heads = tensor({2, 3, 256, 64}, bf16), lse = tensor({2, 3, 256});
   const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
@@ -463,7 +464,7 @@ TEST(Plan, BlocksOfAttentionFitTheRegisters) {
   EXPECT_EQ(pickAttentionBackward(split, 256, 64).bn, 32);
 }
 
-// Blocks of all heads come by turns, where their keys and values fit the second-level cache together.
+// Blocks of all heads are interleaved if their keys and values together fit the L2 cache.
 TEST(Plan, GpusTakeTheLongestBlocksFirst) {
   const auto gridOf = [&](const Target &target, int64_t B, bool causal) {
     const TensorRef heads = tensor({B, 12, 1024, 64}, bf16), lse = tensor({B, 12, 1024});
@@ -475,7 +476,7 @@ TEST(Plan, GpusTakeTheLongestBlocksFirst) {
   EXPECT_EQ(gridOf(cpu, 8, true)[1], 12);
 }
 
-// K is split where a product has few tiles and long sums, and only there.
+// K is split if a product has few tiles and long sums, and only then.
 TEST(Plan, SplitsOnlyLongSumsOfFewTiles) {
   auto parts = [](int64_t M, int64_t N, int64_t K) {
     return planWeightGradient(cpu, tensor({K, M}), tensor({K, N}), tensor({M, N}), {}).launches[0].grid[2];

@@ -1,5 +1,5 @@
-// Rounding by chance against its definition: of the two numbers next to x the nearest, unless the random number is
-// below the share that x lies towards the other.
+// Stochastic rounding compared with its definition: the nearest number, or the neighbour on the other side of x if the
+// random number is below the fraction of the way to it.
 
 #include "kernels/rounding.h"
 #include "test/devices.h"
@@ -45,8 +45,8 @@ protected:
   }
 };
 
-// Numbers of all sizes, down to those below the smallest normal f16, in both signs, beside powers of two, where the
-// units change, and exactly half-way; with chances that are multiples of 2⁻²⁴, 0 among them.
+// Numbers of all magnitudes, down to those below the smallest normal f16, of both signs, next to powers of two, where
+// the units change, and exactly half-way; with random numbers that are multiples of 2⁻²⁴, including 0.
 TEST_P(RoundingTest, IsItsDefinition) {
   std::vector<double> x, uniform;
   std::uniform_real_distribution<double> number(-1, 1);
@@ -65,8 +65,8 @@ TEST_P(RoundingTest, IsItsDefinition) {
   expectEqual("rounded", run(x, uniform), want);
 }
 
-// A number of the type stays what it is, and what is finite to nearest stays finite: 65519 is the last f32 but one that
-// f16 rounds to 65504. Infinity and NaN stay, too.
+// Representable numbers are unchanged. A number that is finite when rounded to nearest stays finite: 65519 is the
+// second last f32 that f16 rounds to 65504. Infinity and NaN are unchanged, too.
 TEST_P(RoundingTest, KeepsWhatIsExactOrLast) {
   const double last = type() == f16 ? 65504 : 0x1.fep127, above = type() == f16 ? 65519 : 0x1.feep127;
   const std::vector<double> x = {0, 1, -1, 1.5, last, -last, above, -above, infinity, -infinity};

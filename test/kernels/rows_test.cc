@@ -14,7 +14,7 @@ namespace {
 
 using RowsTest = KernelTest;
 
-// Lengths round a block, and in place.
+// Lengths around a block, and in place.
 TEST_P(RowsTest, AddsVectorsOfAnyLength) {
   for (const int64_t n : {1, 63, 64, 65, 200}) {
     Array x = integers({n}, type(), 100), y = integers({n}, type(), 100);
@@ -26,9 +26,9 @@ TEST_P(RowsTest, AddsVectorsOfAnyLength) {
   }
 }
 
-// From the far left, where gelu vanishes, to the far right, where it is the identity. The formula's own error is some
-// ten roundings of x; and the exponent −2u carries a relative error of 4 roundoff, so that exp2 is off by 4 roundoff ·
-// |2u| of itself, which matters only while exp2 is neither far below nor far above 1: there |2u| < 20.
+// From far left, where gelu vanishes, to far right, where it is the identity. The formula's own error is about ten
+// roundings of x. The exponent −2u has a relative error of 4 roundoff, so exp2 has one of 4 roundoff · |2u|. That
+// matters only if exp2 is neither far below nor far above 1: there |2u| < 20.
 TEST_P(RowsTest, GeluAndItsDerivative) {
   std::vector<double> points;
   for (double x = -12; x <= 12; x += 0.13)
@@ -47,7 +47,7 @@ TEST_P(RowsTest, GeluAndItsDerivative) {
     const double error = 20 * transcendental; // of s, relative
     want.push_back({v * s, std::abs(v) * (s * error + 0x1p-126)});
     const double terms = s + std::abs(v) * du * s * (1 - s);
-    // Near s = 1 the factor 1 − s is only known to the rounding of s.
+    // Near s = 1 the difference 1 − s has an absolute error, the rounding of s.
     slope.push_back({dout[i] * (s + v * du * s * (1 - s)),
                      std::abs(dout[i]) * (terms * error + (1 + std::abs(v) * du) * 0x1p-126 +
                                           (s < 1 - 1e-7 ? std::abs(v) * du * s * 2 * roundoff : 0))});
@@ -56,8 +56,8 @@ TEST_P(RowsTest, GeluAndItsDerivative) {
   expectClose("gelu'", dx, slope);
 }
 
-// Rows of any width, far from zero: the maximum must go first. exp of a difference d is off by |d| · roundoff, d ≤ 40
-// here.
+// Rows of any width, far from zero: the maximum must be subtracted first. exp of a difference d has the relative error
+// |d| · roundoff, with d ≤ 40 here.
 TEST_P(RowsTest, SoftmaxOfRows) {
   for (const int64_t C : {1, 17, 64, 100}) {
     const int64_t N = 7;
@@ -101,7 +101,7 @@ TEST_P(RowsTest, PartialsAreSummedInOrder) {
   }
 }
 
-// Two sums in one launch, of different widths: each is what a launch of its own makes of it, to the bit.
+// Two sums in one launch, of different widths: each has the bits of a separate launch.
 TEST_P(RowsTest, TwoSumsShareALaunch) {
   const int64_t P = 5, M = 3, N = 70;
   Array partials = uniform({P, M, N}, f32, 100), more = uniform({P, 1, N}, f32, 100);
@@ -132,7 +132,7 @@ TEST_P(RowsTest, PartialsAreSummedSideBySide) {
   }
 }
 
-// A total of integers is exact whatever its order.
+// A total of integers is exact in any order.
 TEST_P(RowsTest, TotalOfAVector) {
   for (const int64_t n : {1, 64, 65, 300}) {
     Array x = integers({n}, type(), 50), out = unwritten({1}, f32);

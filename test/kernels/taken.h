@@ -1,4 +1,4 @@
-// Which cases a machine takes, of tests whose cases are each a kernel of its own to compile.
+// The cases that a machine runs, for tests in which each case compiles its own kernel.
 
 #pragma once
 
@@ -6,14 +6,14 @@
 
 namespace kiln {
 
-/// Whether it takes every case. Types and processors differ in what a kernel is compiled to, not in what it is to
-/// compute: one type on one device of each pipeline takes all, and the others as many as show that.
+/// Whether the machine runs every case. Types and processors differ in the compiled code, not in the results: one type
+/// on one device of each pipeline runs all cases, and the others run a few.
 inline bool takesAll(const Machine &machine) {
   const auto &[device, type, precision] = machine;
   return type == f32 && precision == Precision::ieee && !device.starts_with("cuda");
 }
 
-/// Of all cases those that the machine takes: else the first `few`.
+/// The cases that the machine runs: all, or the first `few`.
 template <class Case> std::vector<Case> taken(const Machine &machine, std::vector<Case> all, size_t few) {
   if (!takesAll(machine))
     all.erase(all.begin() + static_cast<ptrdiff_t>(few), all.end());

@@ -13,16 +13,16 @@ namespace {
 using namespace kiln::test;
 
 const char *const suites[] = {"Masks", "Products", "AttentionTest", "DecoderTest"};
-/// After so many turns each suite has met each GPU and each processor, and each pair of a GPU and a form.
+/// After so many turns each suite has run on each GPU, each processor, and each pair of a GPU and a form.
 constexpr uint64_t round = 12;
 
-/// A machine with every processor that is told apart, whatever this one is.
+/// A machine with every distinguished processor, whatever this machine is.
 const Machines many = {{"cpu", "cpu:x86-64-v4", "cpu:amx", "cpu:x86-64-v3"}, simulatorDevices()};
 
 std::set<std::string> setOf(const std::vector<std::string> &names) { return {names.begin(), names.end()}; }
 
-// Nothing of the matrix is left out for good. Where a processor's or a GPU's instructions matter, the turns have all
-// GPUs.
+// The turns together cover the matrix. If a suite depends on a processor's or a GPU's instructions, the turns include
+// all GPUs.
 TEST(Tiers, TurnsTogetherAreTheMatrix) {
   for (const char *suite : suites)
     for (const Reach reach : {Reach::pipelines, Reach::processors, Reach::everything}) {
@@ -56,7 +56,7 @@ TEST(Tiers, SuitesTakeDifferentGpusAtATurn) {
   EXPECT_GT(gpus.size(), 1u);
 }
 
-// Of a test's many cases each is taken in one turn of as many as there are parts, and all by `--all`.
+// Each of a test's many cases runs in one turn of as many as there are parts; `--all` runs all.
 TEST(Tiers, TurnsTogetherTakeEveryCaseOnce) {
   for (const uint64_t of : {2, 4, 6})
     for (int64_t i = 0; i < 20; ++i) {

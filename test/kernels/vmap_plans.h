@@ -1,4 +1,4 @@
-// Every plan of kernels/ at small extents, with the tensors that it takes: what a batch of examples is made of.
+// Every plan of kernels/ at small extents, with its tensors, for batches of examples.
 
 #pragma once
 
@@ -14,7 +14,7 @@ namespace kiln::test {
 struct Part {
   Shape extents;
   Type type = f32;
-  /// Its elements in row-major order, the same for each example; without it they are drawn, from ½ to 1.
+  /// Its elements in row-major order, equal for each example; by default they are drawn from ½ to 1.
   std::function<double(int64_t)> number = {};
   bool isShared = false; // all examples have it together
 };
@@ -25,7 +25,7 @@ struct PlanOf {
   std::function<Plan(const Target &, const std::vector<TensorRef> &)> one;
 };
 
-/// Of the kernels that a plan launches each is launched by some plan of these. All extents are multiples of `unit` but
+/// Every kernel of kernels/'s plans is launched by some plan of these. All extents are multiples of `unit`, except
 /// those that the plans fix, and a few of an element or two.
 std::vector<PlanOf> everyPlan(int64_t unit);
 

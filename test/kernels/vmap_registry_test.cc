@@ -1,10 +1,9 @@
-// vmap of every registered kernel and of every plan of kernels/: what it does for a batch is what a launch for each
-// example does, to the bit. A kernel's arguments are made up from what its registration says of them, so that a new
-// kernel is among them by itself.
+// vmap of every registered kernel and of every plan of kernels/ has the bits of a launch for each example. A kernel's
+// arguments are derived from its registration, so a new kernel is included automatically.
 //
-// The order of sums is the same where the facts of the views are. On a CPU it follows from extents alone. For a GPU
-// kernels get views of which nothing is known (they begin at an odd element, and no extent is a power of two's
-// multiple), and plans get tensors of which all is known, with their examples along the first dimension.
+// The order of sums is equal if the facts of the views are. On a CPU it follows from extents alone. For a GPU, kernels
+// get views without known facts: they begin at an odd element, and no extent is a multiple of a power of two. Plans get
+// tensors with all facts, with their examples along the first dimension.
 
 #include "kernels/Registry.h"
 #include "kernels/operands.h"
@@ -26,7 +25,7 @@ using test::Part;
 using Axes = std::vector<std::optional<int>>;
 constexpr int64_t examples = 5; // more than the strides that are known while compiling
 
-/// Extents that the names in registrations stand for.
+/// The extents of the names in registrations.
 const NamedExtents extentsOfNames = {{"B", 2},  {"C", 13}, {"D", 7},  {"G", 5},  {"H", 3}, {"Hk", 3},
                                      {"K", 9},  {"M", 7},  {"N", 11}, {"P", 3},  {"S", 5}, {"T", 9},
                                      {"Tk", 9}, {"Tq", 9}, {"U", 5},  {"V", 17}, {"n", 6}};
@@ -39,11 +38,11 @@ std::vector<Part> partsOf(const Kernel &kernel, Type storage) {
   return parts;
 }
 
-/// A parameter of a kernel or tensor of a plan for a batch: the same numbers twice, for vmap and for a loop.
+/// A parameter of a kernel, or a tensor of a plan, for a batch: equal numbers twice, for vmap and for a loop.
 class Examples {
 public:
   /// `levels` has the dimension of each batch in turn, the innermost one first, and `counts` their examples. `odd`:
-  /// memory begins an element behind an aligned place.
+  /// memory begins one element after an aligned address.
   Examples(const std::shared_ptr<Device> &device, const Part &part, Axes levels, const std::vector<int64_t> &counts,
            bool odd, std::mt19937 &random)
       : levels(std::move(levels)), odd(odd) {
@@ -221,8 +220,8 @@ protected:
     return text;
   }
 
-  /// The batch in which all examples have together what they may, which vmap itself tells: an argument that it refuses
-  /// to share is written.
+  /// The batch whose examples share every argument that they may. vmap decides that: it refuses to share a written
+  /// argument.
   Batch sharing(const Kernel &kernel, bool odd) {
     Batch batch{{Axes(kernel.parameters.size())}, {examples}};
     for (size_t tries = 0; tries <= kernel.parameters.size(); ++tries) {
@@ -252,9 +251,9 @@ protected:
   }
 };
 
-// Examples along every dimension of every argument, each argument along another one (elsewhere than on the fast CPU
-// along the first and the last of these turns); scalars of their own and together; all together that may be; batches of
-// batches. In f32 and bf16.
+// Examples along every dimension of every argument, each argument along another one. Except on the fast CPU, only the
+// first and the last of these combinations run. Scalars of each example and shared ones; everything shared that may be;
+// nested batches. In f32 and bf16.
 TEST_P(VmapOfAll, RegisteredKernelsAreLoops) {
   for (const Kernel *kernel : kernels()) {
     SCOPED_TRACE(kernel->name);
@@ -383,7 +382,7 @@ TEST_P(VmapOfAll, PlansNest) {
   }
 }
 
-// A kernel that no plan above launches is missing there.
+// Every kernel is launched by some plan above; the test prints the others.
 TEST(VmapOfEveryPlan, LaunchesEveryRegisteredKernel) {
   std::set<std::string> names;
   for (const Target &target : {Target{"cpu", CpuFacts{}}, Target{"gpu", GpuFacts{}}})

@@ -1,5 +1,4 @@
-// vmap: a batch of examples does what a launch for each of them does, to the bit; and what it says to batches that do
-// not fit.
+// vmap: a batch of examples has the bits of a launch for each of them; and the errors for batches that do not match.
 
 #include "kernels/add.h"
 #include "kernels/attention.h"
@@ -17,7 +16,7 @@ namespace {
 constexpr int64_t examples = 3;
 constexpr std::optional<int> together;
 
-/// One tensor of a plan: that of an example, and where the examples lie among its dimensions.
+/// One tensor of a plan: that of an example, and its dimension of examples.
 struct Part {
   Shape extents;
   std::optional<int> axis = 0;
@@ -35,7 +34,7 @@ class Vmap : public KernelTest {
 protected:
   using One = std::function<Plan(const std::vector<TensorRef> &)>;
 
-  /// Expects the plan for all examples to leave the same bytes in every tensor as that of one for each.
+  /// Expects the plan for all examples to write the same bytes to every tensor as a plan for each.
   void expectLoop(const One &one, const std::vector<Part> &parts) {
     std::vector<Array> arrays, wants;
     std::vector<Batched> tensors;
@@ -61,7 +60,7 @@ protected:
   }
 };
 
-// Every dimension may have the examples, of each tensor another one.
+// The examples may be along every dimension, of each tensor along another one.
 TEST_P(Vmap, PlansOfRowsAlongEveryAxis) {
   for (const int axis : {0, 1, 2})
     for (const int other : {0, 1, 2}) {
@@ -73,7 +72,7 @@ TEST_P(Vmap, PlansOfRowsAlongEveryAxis) {
     }
 }
 
-// All examples read a shared tensor; each has a part of the workspace of its own.
+// All examples read a shared tensor; each has its own part of the workspace.
 TEST_P(Vmap, PlansWithSharedTensorsAndAWorkspace) {
   const auto norm = [&](const auto &t) { return planLayerNorm(target(), t[0], t[1], t[2], t[3], t[4], t[5]); };
   expectLoop(norm, {{{10, 48}}, {{48}, together}, {{48}, together}, {{10, 48}}, {{10}}, {{10}}});
@@ -87,7 +86,7 @@ TEST_P(Vmap, PlansWithSharedTensorsAndAWorkspace) {
   expectLoop(weights, {{{70, 20}}, {{70, 30}}, {{20, 30}}, {{30}}});
 }
 
-// Attention, of which the tensors have rank 5 with their batch, forwards and backwards.
+// Attention with tensors of rank 5 including their batch, forward and backward.
 TEST_P(Vmap, PlansOfAttention) {
   const Shape heads{2, 2, 37, 16}, rows{2, 2, 37};
   const auto forward = [&](const auto &t) { return planAttention(target(), t[0], t[1], t[2], t[3], t[4], 0.25f); };
@@ -98,7 +97,7 @@ TEST_P(Vmap, PlansOfAttention) {
   expectLoop(backward, {{heads}, {heads}, {heads}, {heads}, {rows}, {heads}, {heads}, {heads}, {heads}});
 }
 
-// A shared tensor may lie in the memory between the elements of one example: columns 0 to 2 of a matrix are examples,
+// A shared tensor may be in the memory between the elements of one example: columns 0 to 2 of a matrix are examples,
 // and column 5 is shared.
 TEST_P(Vmap, SharedTensorsMayLieAmongExamples) {
   const Array x = uniform({40, 8}, f32), out = unwritten({examples, 40}, f32), want = unwritten({examples, 40}, f32);
@@ -110,7 +109,7 @@ TEST_P(Vmap, SharedTensorsMayLieAmongExamples) {
   EXPECT_EQ(out.bytes(), want.bytes());
 }
 
-// Parts without an element, and examples without a row, are every example's own: a kernel may store there.
+// Parts without elements, and examples without rows, belong to every example: a kernel may store there.
 TEST_P(Vmap, PlansOfTensorsWithoutElements) {
   const auto losses = [&](const auto &t) { return planCrossEntropy(target(), t[0], t[1], t[2], 30, 0.5f); };
   for (const int64_t rows : {1, 2})
@@ -128,7 +127,8 @@ struct ScaleConfig {
   int block = 16;
 };
 
-/// out[i, j] = x[i, j] · by + what the last program along axis 2 knows of it; the first one counts itself in total.
+/// out[i, j] = x[i, j] · by + the total that the last program along axis 2 reads; the first program counts itself in
+/// total.
 void scale(View x, View out, View total, Tile by, ScaleConfig cfg) {
   Tile row = program_id(0), column = program_id(1) * cfg.block;
   Tile y = load(x, {row, column}, {cfg.block}) * by + cast(program_id(2) + 10 * num_programs(2), f32);
@@ -138,8 +138,8 @@ void scale(View x, View out, View total, Tile by, ScaleConfig cfg) {
 const Kernel scaleKernel =
     kernel("scale", scale, {"x (M, N)", "out (M, N)", "total (1)", "by"}, {field("block", &ScaleConfig::block)});
 
-// A scalar of each example is an element of a view; programs along axis 2 are those of the example; batches nest; what
-// all examples have together is changed by atomics.
+// A scalar of each example is an element of a view. Programs along axis 2 belong to the example. Batches nest. Atomics
+// change the shared elements.
 TEST_P(Vmap, KernelsNestWithScalarsOfTheirOwn) {
   const Kernel batch = vmap(scaleKernel, {0, 1, together, 0}), nest = vmap(batch, {2, 0, together, together});
   Array x = uniform({2, 5, 3, 40}, f32), out = unwritten({3, 5, 2, 40}, f32), total = integers({1}, i32, 0),
@@ -190,14 +190,14 @@ TEST_P(Vmap, OneCompilationForAnyBatch) {
   EXPECT_NE(vmap(scaleKernel, {0, 0, together, 0}).identity, vmap(scaleKernel, {1, 0, together, 0}).identity);
 }
 
-/// The text of what `call` throws, without the place before it.
+/// The text of the error of `call`, without its source line.
 template <class Call> std::string messageOf(Call call) {
   const std::string text = errorOf(call);
   const size_t at = text.find("error: ");
   return at == std::string::npos ? text : text.substr(at + 7);
 }
 
-// Each mistake, with what was expected and what came.
+// Each mistake, with the expected and the given values.
 TEST_P(Vmap, Mistakes) {
   EXPECT_EQ(messageOf([] { vmap(scaleKernel, {0, 0}); }),
             "'vmap' expected an axis, or none, for each of the 4 arguments of kernel 'scale', but got 2");

@@ -1,4 +1,4 @@
-// A kernel that compiles: what tests of failures compile before, beside and behind what fails.
+// A valid kernel. Tests of failures compile it before, next to and after an invalid one.
 
 #pragma once
 

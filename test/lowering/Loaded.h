@@ -1,4 +1,4 @@
-// A kernel written as .mlir text, compiled and loaded into this process: what the tests of lowering/ call.
+// A kernel written as .mlir text, compiled and loaded into this process, for the tests of lowering/.
 
 #pragma once
 
@@ -15,8 +15,7 @@ class LLJIT;
 
 namespace kiln::test {
 
-/// The object that a module becomes on a target. Throws kiln::Error as lowering::compile does; a parse error is one,
-/// too.
+/// The object that a module becomes on a target. Throws kiln::Error like lowering::compile; also for a parse error.
 std::vector<char> objectOf(const std::string &mlir, const std::string &target = "cpu",
                            const lowering::StageSink &sink = {});
 

@@ -7,7 +7,7 @@
 // RUN: kiln-opt %s --kiln="target=x86-64-v4" | FileCheck %s --check-prefix=LLVM
 // RUN: kiln-opt %s --kiln="target=cpu:generic until=loops" --mlir-print-ir-after=generic-lower-to-linalg -o /dev/null 2>&1 | FileCheck %s --check-prefix=LINALG
 
-// Subtracts from each row its mean, four rows a program, in place.
+// Subtracts from each row its mean, in place. Each program has four rows.
 func.func @centre(%x: memref<?x16xf32, strided<[?, 1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %c4 = arith.constant 4 : i64

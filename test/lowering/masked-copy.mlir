@@ -1,4 +1,4 @@
-// A tile copied from a view with fewer columns: the mask of its loads is known, and code comes of it on every CPU.
+// A tile copied from a view with fewer columns: the mask of its loads is constant, and it compiles for every CPU.
 // RUN: kilnc %s --target=x86-64-v3 --emit=asm | FileCheck %s
 // RUN: kilnc %s --target=x86-64-v4 --emit=asm | FileCheck %s
 // CHECK-LABEL: copy:

@@ -1,4 +1,4 @@
-// A stand-in for a full disk: while one of these lives, no file of this process can grow past `bytes`.
+// A replacement for a full disk: during its lifetime, no file of this process can grow past `bytes`.
 
 #pragma once
 

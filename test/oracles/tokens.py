@@ -110,7 +110,7 @@ def main():
     cases += ["".join(random.choice(PARTS + words[:20]) for _ in range(random.randint(1, 12))) for _ in range(60)]
     parts = PARTS + words[:20]
     merges, _ = learn([text], 300, True)
-    # Whole strings are merged, so that tokens tell where an expression cuts: nearly any two parts would be one.
+    # Whole strings are merged, so that tokens show where an expression cuts: nearly any two parts would be one token.
     crossing, ranks = learn(list(randomStrings(parts, 2000)) + [CODE], 3000, False)
     golden = {"text": text, "merges": merges, "cases": cases, "ids": {}, "parts": parts, "strings": 100000,
               "learnt_from": 2000, "crossing": hashed([ranks[token] for token in bytesOf(pair)] for pair in crossing),

@@ -1,4 +1,4 @@
-// Arguments as a program spells them: lists of tensors and numbers, and the element type that each number gets.
+// Arguments as a program writes them: lists of tensors and numbers, and the element type of each number.
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
@@ -28,7 +28,7 @@ protected:
   float first() const { return x.downloadFloats()[0]; }
 };
 
-// Two tensors in braces are two arguments in whatever form they come; never a pair of iterators or one aggregate.
+// Two tensors in braces are two arguments in any form; never a pair of iterators or one aggregate.
 TEST_F(ArgumentLists, TakeTensorsInEveryForm) {
   launch(*device, addKernel, 1, {x, y});
   launch(*device, addKernel, 1, {a, b});
@@ -79,7 +79,7 @@ template <class Number> void expectInteger(Number number) {
   EXPECT_EQ(arg.integer, static_cast<int64_t>(number));
 }
 
-// Every integer type of C++ is an i64 of the same value, from its least to its greatest number.
+// Every C++ integer type becomes an i64 of equal value, from its least to its greatest number.
 TEST(Arg, MakesEveryIntegerAnI64) {
   const auto ends = []<class... Number>(Number...) {
     (expectInteger(std::numeric_limits<Number>::min()), ...);
@@ -137,7 +137,7 @@ const Kernel keepKernel = kernel("keep", keepScalar);
 
 class Scalars : public testing::TestWithParam<std::string> {};
 
-// A scalar of each type reaches the kernel with its value; the narrow ones lie in the low bytes of their slot.
+// A scalar of each type reaches the kernel with its value. Narrow ones are in the low bytes of their slot.
 TEST_P(Scalars, ReachTheKernelInEveryType) {
   const std::shared_ptr<Device> device = Device::open(GetParam());
   Tensor out(device, f64, {1});
@@ -164,7 +164,7 @@ TEST_P(Scalars, ReachTheKernelInEveryType) {
 
 KILN_ON_DEVICES_AND_DRIVER(Scalars);
 
-// A double with an f32 view is an f64 scalar; the message of the mistake that follows says how to write an f32 one.
+// A double with an f32 view is an f64 scalar; the error message then shows how to write an f32 one.
 TEST_F(ArgumentLists, HintAtADoubleAmongFloats) {
   expectError([&] { launch(*device, scaleKernel, 1, {x, 2.0}); },
               {"kernels.h:", "hint: 's' is an f64 scalar, because the caller passed a double; for f32 pass"});

@@ -1,4 +1,4 @@
-// The folder of the cache on disk: whom it belongs to, what it is made of, and what happens when it cannot be used.
+// The folder of the disk cache: its owner, its creation, and the behaviour if it cannot be used.
 
 #include "test/runtime/caches.h"
 
@@ -59,7 +59,7 @@ TEST_F(CacheFolders, DoWithoutWhenTheDiskIsFull) {
   EXPECT_TRUE(files().empty());
 }
 
-// A disk that fills up takes no more entries, and the ones on it still serve.
+// If the disk becomes full, no entries are added, and existing ones are still read.
 TEST_F(CacheFolders, ServeFromAFullDisk) {
   const std::string first = digestOf("first");
   saidBy([&] {
@@ -106,7 +106,7 @@ std::string faultOf(const std::string &path) {
   return text.starts_with(common) ? text.substr(common.size(), text.find('\n') - common.size()) : text;
 }
 
-// Whoever may rename the folder's parent may put another folder in its place. In a sticky folder nobody else may.
+// A user who may rename the folder's parent may put another folder in its place. In a sticky folder only the owner may.
 TEST_F(CacheFolders, RefuseAParentThatOthersMayWriteTo) {
   const std::string parent = folder + "/parent";
   fs::create_directories(parent + "/a");
@@ -132,7 +132,7 @@ TEST_F(CacheFolders, RefuseAParentOfAnotherUser) {
   EXPECT_EQ(faultOf(parent + "/a/cache"), "it belongs to another user");
 }
 
-// A home folder is often reached through a link. Where a link leads is checked like any other way there.
+// A home folder is often reached through a symbolic link. A link's target is checked like any other folder of the path.
 TEST_F(CacheFolders, FollowLinksAboveTheFolderOnly) {
   fs::create_directories(folder + "/real");
   fs::create_symlink("real", folder + "/link");
@@ -151,7 +151,7 @@ TEST_F(CacheFolders, FollowLinksAboveTheFolderOnly) {
   EXPECT_EQ(faultOf(folder + "/circle/cache"), "'" + folder + "/circle': Too many levels of symbolic links");
 }
 
-// Files of the cache are private to the user, who can use them, with any umask.
+// With any umask, cache files are private to the user, who can use them.
 TEST_F(CacheFolders, ArePrivateUnderAnyUmask) {
   for (const mode_t mask : {0, 022, 0777}) {
     const std::string outer = folder + "/" + std::to_string(mask), inner = outer + "/b/c";
@@ -166,7 +166,7 @@ TEST_F(CacheFolders, ArePrivateUnderAnyUmask) {
   }
 }
 
-// The folder that was opened is the one that is used, wherever it or the program goes.
+// The folder is used by its open descriptor, even if it is moved or the program changes its directory.
 TEST_F(CacheFolders, StayTheSameWhenTheyOrTheProgramMove) {
   fs::create_directories(folder + "/elsewhere");
   EXPECT_EQ(saidBy([&] {
@@ -187,7 +187,7 @@ TEST_F(CacheFolders, StayTheSameWhenTheyOrTheProgramMove) {
   EXPECT_TRUE(fs::is_empty(folder + "/elsewhere"));
 }
 
-// A folder that is removed while it is used is said, and no other is made.
+// If the folder is removed during use, that is reported, and no other is made.
 TEST_F(CacheFolders, SayThatTheyWereRemoved) {
   const std::string inner = folder + "/cache";
   const std::string text = saidBy([&] {
@@ -199,8 +199,8 @@ TEST_F(CacheFolders, SayThatTheyWereRemoved) {
   EXPECT_FALSE(fs::exists(inner));
 }
 
-// A program may close every descriptor that it does not know, as one that becomes a daemon does; then the number may
-// become another folder's, which is not the cache.
+// A daemon closes every descriptor that it did not open. The number may then be another folder's, which must not be
+// used as the cache.
 TEST_F(CacheFolders, DoNotUseADescriptorThatIsNoLongerTheirs) {
   const std::string inner = folder + "/cache", other = folder + "/other";
   fs::create_directories(other);
@@ -220,7 +220,7 @@ TEST_F(CacheFolders, DoNotUseADescriptorThatIsNoLongerTheirs) {
   EXPECT_TRUE(fs::is_empty(other));
 }
 
-// Programs that this one runs get nothing of the cache's.
+// Child processes inherit none of the cache's descriptors.
 TEST_F(CacheFolders, AreNotInheritedByOtherPrograms) {
   EXPECT_EQ(saidBy([&] {
               DiskCache cache(folder, plenty);

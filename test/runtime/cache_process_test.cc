@@ -17,7 +17,7 @@ namespace {
 
 class CacheProcesses : public Caches {};
 
-// Killed at some point of writing, 200 times; then whatever is there is whole.
+// A writer is killed at a random point, 200 times; every entry is then complete or absent.
 TEST_F(CacheProcesses, SurviveKillsWhileWriting) {
   const auto contentFor = [](int i) { return contentOf(30000 + i, i); };
   for (int round = 0; round < 200; ++round) {
@@ -45,7 +45,7 @@ TEST_F(CacheProcesses, SurviveKillsWhileWriting) {
   EXPECT_EQ(whole, there) << "entries that were not whole";
 }
 
-// Two processes that write one entry again and again: a third always reads what one of them has stored, whole.
+// Two processes write one entry repeatedly: a third always reads a complete entry of one of them.
 TEST_F(CacheProcesses, WriteOneEntrySideBySide) {
   const auto writer = [&](int64_t bytes, int seed) {
     const pid_t child = ::fork();
@@ -69,7 +69,7 @@ TEST_F(CacheProcesses, WriteOneEntrySideBySide) {
 
 // --- Through compile() -----------------------------------------------------------------------------------------------
 
-/// Compiles and runs four kernels with KILN_CACHE at `folder` in a child; its exit status and what it compiled.
+/// Compiles and runs four kernels with KILN_CACHE at `folder` in a child; returns its exit status and output.
 struct Outcome {
   int status = 0, compiled = 0, fromDisk = 0;
 };

@@ -1,4 +1,4 @@
-// The entries of the cache on disk: what is stored comes back, and nothing else does, whatever befalls the files.
+// The entries of the disk cache: stored ones are read back, damaged or foreign ones never.
 
 #include "test/runtime/caches.h"
 
@@ -104,8 +104,8 @@ TEST_F(Caches, StayWithinTheirSizeAndForgetTheOldestUseFirst) {
   EXPECT_FALSE(cache.load(keys[5]));
 }
 
-// The folder is listed once for every thirty-second of the capacity that is stored, not at every store, and its size
-// exceeds the capacity by no more.
+// The folder is listed once for every thirty-second of the capacity that is stored, not at every store. Its size
+// exceeds the capacity by at most that.
 TEST_F(Caches, ListTheirFolderOnceForManyStores) {
   constexpr int64_t capacity = 1 << 20, stores = 1000, bytes = 2000;
   DiskCache cache(folder, capacity);
@@ -137,7 +137,7 @@ TEST_F(Caches, DoNotStoreWhatIsLargerThanAll) {
   EXPECT_TRUE(files().empty());
 }
 
-// Temporary files of processes that died are removed once they are old; young ones may belong to a living writer.
+// Temporary files of dead processes are removed after some time; recent ones may belong to a running writer.
 TEST_F(Caches, RemoveWhatDeadProcessesLeft) {
   const std::string old = folder + "/kiln-" + key + ".1.0.tmp", young = folder + "/kiln-" + key + ".2.0.tmp";
   std::ofstream(old) << "half";
@@ -149,7 +149,7 @@ TEST_F(Caches, RemoveWhatDeadProcessesLeft) {
   EXPECT_TRUE(fs::exists(young));
 }
 
-// Whatever stands where an entry should: nothing is read from it, and nothing waits for it.
+// If another kind of file is in an entry's place, it is not read, and no call blocks.
 TEST_F(Caches, ReadNothingButFiles) {
   const std::string entry = folder + "/" + entryOf(key);
   ASSERT_EQ(::mkfifo(entry.c_str(), 0600), 0);
@@ -178,7 +178,7 @@ std::vector<std::string> foreignNames(const std::string &key) {
           "kiln-" + key + ".1..tmp"};
 }
 
-// The folder may hold other files, old or large: they stay as they are, and take nothing of the capacity.
+// The folder may have other files, old or large: they are unchanged, and do not count for the capacity.
 TEST_F(Caches, LeaveFilesThatAreNotTheirsAlone) {
   const std::string stored = digestOf("stored");
   for (const std::string &name : foreignNames(key)) {
@@ -210,7 +210,7 @@ TEST_F(Caches, DropEntriesThatAreTooLarge) {
   EXPECT_TRUE(files().empty());
 }
 
-// Entries are code that is run: nobody else may have had a hand in one.
+// Entries are executable code: an entry that another user could have written is not used.
 TEST_F(Caches, DropEntriesThatOthersMayWriteTo) {
   DiskCache cache(folder, plenty);
   for (const mode_t mode : {0620, 0602, 0666}) {
@@ -230,7 +230,7 @@ TEST_F(Caches, DropEntriesOfOtherUsers) {
   EXPECT_FALSE(cache.load(key));
 }
 
-// A link where an entry should be is not followed, whatever it leads to.
+// A symbolic link in an entry's place is not followed, whatever its target.
 TEST_F(Caches, FollowNoLinks) {
   DiskCache cache(folder, plenty);
   cache.store(key, contentOf(400, 1));

@@ -24,7 +24,7 @@ inline std::vector<char> contentOf(int64_t bytes, int seed) {
   return content;
 }
 
-/// The name of the file that holds what is stored under `key`.
+/// The name of the file with the entry of `key`.
 inline std::string entryOf(const std::string &key) { return "kiln-" + key + ".kernel"; }
 
 class Caches : public testing::Test {
@@ -41,8 +41,8 @@ protected:
   const std::string key = digestOf("key");
 };
 
-/// What `action` says on standard error, with how it died if it did. In a child, for a cache says what is wrong with
-/// its folder once a process.
+/// The standard error of `action`, and the signal that ended it, if any. It runs in a child, because a process reports
+/// a fault of the cache's folder once.
 inline std::string saidBy(const std::function<void()> &action) {
   int pipe[2];
   if (::pipe(pipe) != 0)

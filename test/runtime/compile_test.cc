@@ -1,4 +1,4 @@
-// Specialisation, the cache in memory, and what is said about arguments that do not fit.
+// Specialisation, the cache in memory, and the errors for arguments that do not match.
 
 #include "lowering/Backend.h"
 #include "runtime/Compile.h"
@@ -23,7 +23,7 @@ protected:
   void TearDown() override { freeze(false); }
 };
 
-// row_sums asks for the row length: another number of rows is the same executable, another length is not.
+// row_sums reads the row length: for another number of rows the executable is shared, for another length it is not.
 TEST_F(Compiling, SpecialisesOnTheExtentsThatTheKernelAsksFor) {
   const auto executableFor = [&](int64_t rows, int64_t columns) {
     Tensor x(device, f32, {rows, columns}), y(device, f32, {rows});
@@ -35,7 +35,7 @@ TEST_F(Compiling, SpecialisesOnTheExtentsThatTheKernelAsksFor) {
   EXPECT_EQ(first, executableFor(32, 48));
 }
 
-// A trace that asks for more than an earlier one must not make the earlier executable serve other extents.
+// A trace that requests more static extents than an earlier one must not make that executable serve other extents.
 TEST_F(Compiling, KeepsApartTracesThatAskForDifferentExtents) {
   const Kernel branching = kernel(
       "branching", +[](View x, View y) {
@@ -54,7 +54,7 @@ TEST_F(Compiling, KeepsApartTracesThatAskForDifferentExtents) {
   EXPECT_EQ(run(2, 5), 5);
 }
 
-// Two kernels are told apart though they agree in name, line and address.
+// Two kernels with equal name, line and address are distinguished.
 TEST_F(Compiling, KnowsAKernelByIdentity) {
   using Function = void (*)(View);
   const Function functions[] = {[](View x) { store(x, {0}, full(f32, {}, 1.0)); },
@@ -68,8 +68,8 @@ TEST_F(Compiling, KnowsAKernelByIdentity) {
   }
 }
 
-// How many warps and stages a config asks for is in no key of a target that does not read it: the second is loaded from
-// the disk. What the kernel itself reads of its config changes its code.
+// The warps and stages of a config are in no key of a target that ignores them: the second specialisation is read from
+// the disk. Fields that the kernel reads change its code.
 struct WarpsConfig {
   int warps = 4, stages = 2, block = 16;
 };
@@ -108,11 +108,11 @@ TEST_F(Compiling, NamesOfArgumentsAreInNoKey) {
   EXPECT_EQ(compileStatistics().fromDisk, before.fromDisk + 1);
 }
 
-/// Where storeZero stores: what an edit above a kernel changes.
+/// The line of storeZero's store; an edit above a kernel changes it.
 Loc place = {"moved.cc", 0};
 void storeZero(View x) { store(x, {0}, full(f32, {}, 0.0), {}, place); }
 
-// Lines are in the key of code that tells them, and in no other: an edit above a kernel compiles nothing for a CPU.
+// Source lines are in the key only if the code reports them: for a CPU, an edit above a kernel compiles nothing.
 TEST_F(Compiling, LinesAreInTheKeyOfCodeThatTellsThem) {
   for (const char *name : {"cpu:generic", "simulator:sm_80"}) {
     const std::shared_ptr<Device> on = Device::open(name);
@@ -137,8 +137,8 @@ TEST_F(Compiling, FindingsAreAtTheKernelsLine) {
   expectError([&] { simulator->synchronize(); }, {"racing.cc:42"});
 }
 
-// A view that overlaps another must not be served by code that was made for disjoint ones: x[1:] += x[:-1] in one
-// program reads all before it writes.
+// A view that overlaps another must not use code that was compiled for disjoint ones: x[1:] += x[:-1] in one program
+// reads all before it writes.
 TEST_F(Compiling, SpecialisesOnOverlap) {
   Tensor x(device, f32, {17}), y(device, f32, {17});
   const auto whole = compile(*device, addKernel, {x.ref().slice(0, 0, 16), y.ref().slice(0, 0, 16)});
@@ -146,8 +146,8 @@ TEST_F(Compiling, SpecialisesOnOverlap) {
   EXPECT_NE(whole, shifted);
 }
 
-// Whether two views overlap of which the kernel writes neither says nothing: one executable serves them, at launch,
-// too. What it writes is told apart.
+// The overlap of two views that the kernel only reads does not matter: one executable serves both cases, also at
+// launch. The overlap of written views matters.
 TEST_F(Compiling, OverlapOfWhatIsOnlyReadMakesNoDifference) {
   const Kernel sum =
       kernel("sum_of_two", +[](View x, View y, View z) { store(z, {0}, load(x, {0}, {16}) + load(y, {0}, {16})); });
@@ -166,7 +166,7 @@ TEST_F(Compiling, OverlapOfWhatIsOnlyReadMakesNoDifference) {
   EXPECT_THROW(device->launch(*executable, {1}, inPlace), Error);
 }
 
-// Of an argument that is not told a GPU's code is that for all extents and strides.
+// For a `varying` argument, a GPU's code serves all extents and strides.
 TEST_F(Compiling, OneExecutableServesWhatIsNotTold) {
   const std::shared_ptr<Device> gpu = Device::open("simulator:sm_80");
   const Kernel firsts = kernel("firsts", +[](View x, View y) { store(y, {0}, sum(load(x, {0, 0}, {2, 16}), 1)); });
@@ -256,7 +256,7 @@ TEST_F(Compiling, TellsTheNamesOfConfigFields) {
   EXPECT_NE(text.find("block"), std::string::npos) << text;
 }
 
-// An error of the kernel itself is told with the line where it was written, and does not spoil later compilations.
+// An error of the kernel itself names its line, and does not affect later compilations.
 TEST_F(Compiling, TellsTheLineOfAMistakeInAKernel) {
   Tensor x(device, f32, {16, 16}), y(device, f32, {16});
   for (int attempt = 0; attempt < 2; ++attempt) {

@@ -80,7 +80,7 @@ TEST(DumpFolder, ThatCannotBeMadeIsTold) {
   ::unsetenv("KILN_DUMP");
 }
 
-// A disk that takes no more is told with the system's word for it.
+// If a disk is full, the error has the system's reason.
 TEST(DumpFolder, ThatIsFullIsTold) {
   const TemporaryFolder folder;
   const std::shared_ptr<Device> device = Device::open("cpu:generic");
@@ -105,7 +105,7 @@ TEST(DumpFolder, ThatIsFullIsTold) {
   EXPECT_TRUE(text.ends_with("/00-tile.mlir' for KILN_DUMP, but could not: File too large")) << text;
 }
 
-// One line for each program, whatever the type; floats with the fewest digits that tell them apart.
+// One line for each program, for every type; floats with the fewest digits that distinguish them.
 TEST(Prints, AreLinesWithTheElementsInBrackets) {
   const float floats[] = {1, 0.1f, -2.5f, INFINITY};
   const int64_t pairs[] = {2, 2}, three[] = {3};

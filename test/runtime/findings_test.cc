@@ -1,5 +1,5 @@
-// Files of findings: what is written is read again, damaged lines are told with their line, and arguments find the
-// config that is for them.
+// Files of findings: written ones are read back, errors for damaged lines name the line, and arguments select their
+// config.
 
 #include "runtime/Device.h"
 #include "runtime/Findings.h"
@@ -27,14 +27,14 @@ std::string found(const FindingsFile &findings, const std::vector<Arg> &args) {
   return findings.find("cpu znver5 cores=2", addKernel, args).value_or("none");
 }
 
-// Comments, blank lines and findings stay as they are.
+// Comments, blank lines and other findings are unchanged.
 TEST(Findings, KeepTheirText) {
   const std::string text = "# of a desktop\n\n" + line + "\n";
   EXPECT_EQ(FindingsFile::parse(text, "f").text(), text);
   EXPECT_EQ(FindingsFile().text(), "");
 }
 
-// A finding takes the place of the one for its kernel, device and arguments; another goes to the end.
+// A finding replaces the one for its kernel, device and arguments; other findings are appended.
 TEST(Findings, ReplaceAndAppend) {
   FindingsFile findings = FindingsFile::parse(line + "\n# end\n", "f");
   Finding finding{"add", "cpu znver5 cores=2", "f32[64], f32[64]", "block=8", 4, 20, "us", "2026-12-01"};
@@ -62,8 +62,8 @@ TEST(Findings, AreForTheirArguments) {
   EXPECT_FALSE(findings.find("cpu znver5 cores=4", addKernel, {dense({64}), dense({64})}));
 }
 
-// A bucket stands for the extents above the power of two before it, and for those that 16 divides if it says so. More
-// exact extents win.
+// A bucket covers the extents above the previous power of two, and only multiples of 16 if it says so. More exact
+// extents have priority.
 TEST(Findings, HaveBuckets) {
   const std::string all = line.substr(0, line.find("f32")), rest = " | 12 us, default 20 us | 2026-11-22\n";
   const FindingsFile findings =
@@ -77,7 +77,7 @@ TEST(Findings, HaveBuckets) {
   EXPECT_EQ(argumentsKey({dense({33, 48}), dense({512})}, {{0, 0}, {1, 0}}), "f32[~64x48], f32[~512/16]");
 }
 
-// A damaged line names the file, its line, and what it should be.
+// The error for a damaged line has the file, the line, and the expected form.
 TEST(Findings, TellDamagedLines) {
   const auto told = [](const std::string &part, const std::string &by, const std::string &message) {
     std::string damaged = line;
@@ -103,7 +103,7 @@ TEST(Findings, RefuseEveryTruncatedLine) {
     EXPECT_NE(errorOf([&] { FindingsFile::parse(line.substr(0, size), "f"); }), "") << size;
 }
 
-// Unknown kernels and fields are told with the line and the name most like theirs, by check() and by use.
+// Errors for unknown kernels and fields have the line and the most similar name, by check() and by use.
 TEST(Findings, TellUnknownNames) {
   std::string field = line, kernel = line;
   field.replace(field.find("block"), 5, "blok");

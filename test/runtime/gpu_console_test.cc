@@ -1,4 +1,4 @@
-// The console of a GPU lies in memory that any kernel can write to: what is no line of it is not read as one.
+// The console of a GPU is in memory that any kernel can write to: invalid lines are not read.
 
 #include "runtime/GpuConsole.h"
 

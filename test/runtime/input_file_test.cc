@@ -1,4 +1,4 @@
-// Files that are read: what is no file is refused without being waited for.
+// Input files: anything that is not a regular file is refused without blocking.
 
 #include "runtime/InputFile.h"
 #include "runtime/Npy.h"
@@ -61,7 +61,7 @@ TEST(InputFile, WhatIsNoFileIsTheCallersFault) {
   }
 }
 
-// Nor is it where an array is written to; that is told before there is one, and a pipe is not waited for.
+// Nor does writing an array block: the path is checked first, and a pipe is refused.
 TEST(OutputFile, WhatIsNoFileIsTheCallersFault) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);

@@ -1,4 +1,4 @@
-// Arguments that cannot be are refused on every way to a launch, whether or not the executable is in memory already.
+// Invalid arguments are refused by every function that launches, whether or not the executable is in memory.
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
@@ -28,7 +28,7 @@ protected:
   const Kernel adding = kernel("adding", addMatrices, {"out", "in"});
   const Grid grid = 4;
 
-  /// Calls `action(args, launch)` with each way of launching `adding` there is.
+  /// Calls `action(args, launch)` with each function that launches `adding`.
   template <class Action> void onEveryWay(const std::vector<Arg> &args, Action action) {
     const Kernel fresh = kernel("adding", addMatrices, {"out", "in"});
     const auto executable = compile(*device, adding, {x, y});
@@ -46,7 +46,7 @@ protected:
     }
   }
 
-  /// Every way of launching with x and `wrong` refuses `wrong` with what is `said`.
+  /// Every function that launches with x and `wrong` refuses `wrong` with the text `said`.
   void expectRefused(const Arg &wrong, const std::string &said) {
     onEveryWay({x, wrong},
                [&](const std::function<void()> &way) { expectError(way, {"kernel 'adding': expected 'in' ", said}); });
@@ -130,7 +130,7 @@ TEST_P(LaunchChecks, RefuseARegionWithoutWorkspace) {
   EXPECT_EQ(errorOf([&] { device->launch(*executable, grid, {x, region}); }), said);
 }
 
-// Regions that overflow, lie outside, or have a workspace that has gaps.
+// Invalid regions of a workspace: too large, outside, or with gaps between them.
 TEST_P(LaunchChecks, RefuseRegionsOutsideTheWorkspace) {
   Tensor workspace(device, i8, {2048});
   Plan plan;
@@ -168,7 +168,7 @@ TEST_P(LaunchChecks, LetEmptyViewsPass) {
   }
 }
 
-// An executable is for what it was compiled for: code made for views that lie apart is wrong for views that overlap.
+// An executable is valid for its facts: code for views without overlap is wrong for views that overlap.
 TEST_P(LaunchChecks, RefuseViewsThatAnExecutableIsNotFor) {
   const auto apart = compile(*device, adding, {x, y}), overlapping = compile(*device, adding, {x, x});
   EXPECT_EQ(errorOf([&] { device->launch(*apart, grid, {x, x}); }),

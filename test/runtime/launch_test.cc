@@ -50,7 +50,7 @@ TEST_P(Launches, AddsVectorsInPlaceAtEveryRaggedExtent) {
   }
 }
 
-// The part of the tensor beyond the view must stay as it was.
+// The part of the tensor outside the view must be unchanged.
 TEST_P(Launches, WritesNothingBeyondAView) {
   Tensor x = tensor(counting(40)), y = tensor(counting(40));
   launch(*device, addKernel, {2, 1, 1}, {x.ref().slice(0, 3, 21), y.ref().slice(0, 3, 21)});
@@ -59,7 +59,7 @@ TEST_P(Launches, WritesNothingBeyondAView) {
     ASSERT_EQ(got[i], static_cast<float>(i >= 3 && i < 24 ? 2 * i : i)) << "at " << i;
 }
 
-// A launch of several problems does what a launch of each would do: of other extents, alignments and strides, and of
+// A launch of several problems has the results of separate launches: for other extents, alignments and strides, and for
 // no programs at all.
 TEST_P(Launches, DoesSeveralProblems) {
   Tensor x = tensor(counting(400)), y = tensor(counting(400, 7));
@@ -125,7 +125,7 @@ TEST_P(Launches, DecodesTheProgramFromALinearGrid) {
         ASSERT_EQ(got[i], static_cast<float>(x + 10 * y + 100 * z));
 }
 
-// The first failing program and element, whatever thread met it, is told at synchronize() and only there.
+// synchronize(), and only it, reports the first failing program and element, for any number of threads.
 TEST_P(Launches, TellsFailedChecksWhenSynchronised) {
   std::vector<float> values = counting(64);
   values[22] = values[23] = values[50] = -1;
@@ -137,7 +137,7 @@ TEST_P(Launches, TellsFailedChecksWhenSynchronised) {
   EXPECT_NO_THROW(device->synchronize());
 }
 
-// Sums of floats in an order that the kernel fixes: bit for bit the same on one thread and on many.
+// Sums of floats in an order that the kernel fixes: equal bits on one thread and on many.
 TEST_P(Launches, GivesTheSameBitsAtAnyThreadCount) {
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 2, 5}) {
@@ -166,7 +166,7 @@ TEST_P(Launches, CopiesMemoryOntoItself) {
   }
 }
 
-/// An executable runs on devices of the name it was made for, and no other takes it.
+/// An executable runs on devices of the name that it was compiled for, and others refuse it.
 TEST(Launching, RefusesAnExecutableOfAnotherDevice) {
   const std::shared_ptr<Device> fast = Device::open("cpu"), oracle = Device::open("cpu:generic"),
                                 again = Device::open("cpu");

@@ -15,8 +15,8 @@ class MetersTest : public DeviceTest {};
 void touch(View x) { store(x, {program_id() * 64}, load(x, {program_id() * 64}, {64}) + 1.0); }
 const Kernel touchKernel = kernel("touch", touch, {"x (N)"});
 
-// Marks come back in their order, after what was asked for before them and before now; a launch takes time from one to
-// the next. Marks that were taken are gone, and the clock goes on.
+// Marks are returned in order. Their times are after earlier operations and before now, and a launch takes the time
+// between two of them. Read marks are removed, and the clock continues.
 TEST_P(MetersTest, MarksAreInOrder) {
   const std::shared_ptr<Device> device = Device::open(GetParam());
   Tensor x(device, f32, {int64_t{64} * 64});
@@ -44,7 +44,7 @@ TEST_P(MetersTest, MarksAreInOrder) {
 
 KILN_ON_DEVICES_AND_DRIVER(MetersTest);
 
-// In the simulator time is work: launches of the same work take the same time, and of twice as many programs twice
+// In the simulator, time measures work: launches of equal work take equal time, and twice as many programs take twice
 // that.
 TEST(Meters, SimulatorsCountInstructions) {
   const std::shared_ptr<Device> device = Device::open("simulator:sm_80");

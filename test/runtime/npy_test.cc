@@ -39,7 +39,7 @@ TEST(Npy, IsWhatNumPyWrites) {
   EXPECT_EQ(npyFile(array), file);
 }
 
-// Every type and rank comes back as it was; the header fills a multiple of 64 bytes.
+// Every type and rank is read back unchanged; the header fills a multiple of 64 bytes.
 TEST(Npy, ReturnsWhatItWrote) {
   for (const Type type : everyType)
     for (const Shape &extents : {Shape{}, Shape{0}, Shape{5}, Shape{2, 3}, Shape{3, 0, 2}, Shape{1, 2, 1, 2, 3, 1}}) {
@@ -66,7 +66,7 @@ TEST(Npy, SpellsShapesAsPythonDoes) {
   EXPECT_NE(npyFile({bf16, {1, 2}, std::vector<char>(4)}).find("'descr': '|V2'"), std::string::npos);
 }
 
-// Later versions have a longer length; keys come in any order and quotes of either kind; ml_dtypes writes '<V2'.
+// Later versions have a longer length. Keys may have any order and either kind of quotes. ml_dtypes writes '<V2'.
 TEST(Npy, ReadsEverySpellingOfTheHeader) {
   const std::string dictionary = "{\"shape\":(1,),'fortran_order':False , 'descr':'<V2'}";
   for (const char version : {2, 3}) {
@@ -76,7 +76,7 @@ TEST(Npy, ReadsEverySpellingOfTheHeader) {
   }
 }
 
-// ml_dtypes calls one of the floats of 8 bits raw bytes and the other a float, which NumPy does not know.
+// ml_dtypes declares one of the 8-bit floats as raw bytes and the other as a float that NumPy does not have.
 TEST(Npy, ReadsWhatMlDtypesWrites) {
   EXPECT_EQ(parseNpy(fileOf(headerOf("<V1", "(2,)"), "ab"), "a.npy").type, f8e4m3);
   EXPECT_EQ(parseNpy(fileOf(headerOf("<f1", "(2,)"), "ab"), "a.npy").type, f8e5m2);
@@ -119,7 +119,7 @@ TEST(Npy, RefusesWhatIsNotAsItShouldBe) {
   expectError([&] { parseNpy(fileOf(headerOf("|i1", many + ")"), "x"), "a.npy"); }, {"at most 64 dimensions"});
 }
 
-// No part of a file is one, and a changed byte ends in an error or in an array as long as it says.
+// A truncated file is an error. A changed byte gives an error, or an array of the file's length.
 TEST(Npy, SurvivesEveryCutAndEveryChangedByte) {
   const std::string file = npyFile({f32, {2, 3}, std::vector<char>(24, 'x')});
   for (size_t length = 0; length < file.size(); ++length)

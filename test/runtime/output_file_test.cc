@@ -53,7 +53,7 @@ TEST(OutputFile, KeepsTheModeOfWhatItReplaces) {
   }
 }
 
-// A process that was killed may have had this one's number.
+// A killed process may have had this one's number.
 TEST(OutputFile, IsNotKeptFromItsNameByLeftovers) {
   const TemporaryFolder folder;
   const std::string path = folder / "out", leftover = fmt::format("{}.{}.tmp", path, ::getpid());
@@ -64,8 +64,8 @@ TEST(OutputFile, IsNotKeptFromItsNameByLeftovers) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 2);
 }
 
-// After a crash of the machine either is whole: the new bytes are on the disk before they take the old ones' place.
-// Where the disk does not take them, the old ones stay.
+// After a crash of the machine the file is complete, old or new: the new bytes are on the disk before they replace the
+// old ones. If the disk does not accept them, the old ones stay.
 TEST(OutputFile, IsOnTheDiskBeforeItReplacesAnother) {
   const TemporaryFolder folder;
   const std::string path = folder / "out";

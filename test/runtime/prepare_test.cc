@@ -1,4 +1,4 @@
-// Preparing a plan: what its launches need is compiled before anything runs, several kernels at a time.
+// Preparing a plan: its launches' code is compiled before anything runs, several kernels at a time.
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
@@ -35,7 +35,7 @@ protected:
   }
 };
 
-// Every specialisation of a plan is made once, however many launches it serves and threads there are; none is left.
+// Every specialisation of a plan is compiled once, for any number of launches and threads; none is missing.
 TEST_F(Preparing, MakesEachSpecialisationOnceAndLeavesNone) {
   Plan plan;
   for (int repeat = 0; repeat < 3; ++repeat)
@@ -48,7 +48,7 @@ TEST_F(Preparing, MakesEachSpecialisationOnceAndLeavesNone) {
   EXPECT_NO_THROW(run(*device, plan));
 }
 
-// Extents that a trace asks for decide which launches share it: row_sums makes the row length static.
+// Extents that a trace reads decide which launches share it: row_sums makes the row length static.
 TEST_F(Preparing, SharesASpecialisationBetweenLaunchesThatDifferInWhatIsNotAskedFor) {
   const Kernel sums = kernel("fresh_row_sums", rowSums);
   Tensor tall(device, f32, {32, 16}), wide(device, f32, {16, 48}), out(device, f32, {32});
@@ -60,8 +60,8 @@ TEST_F(Preparing, SharesASpecialisationBetweenLaunchesThatDifferInWhatIsNotAsked
   EXPECT_EQ(made() - before, 2);
 }
 
-// The error of the first launch that fails is thrown, though that of a later one is met before: the first needs more
-// scratch memory than there may be, which shows at the end of its compilation, the second has a mistake.
+// The error of the first failing launch is thrown, even if a later one fails earlier. The first launch needs too much
+// scratch memory, which shows at the end of its compilation; the second has a mistake.
 TEST_F(Preparing, ThrowsTheFirstErrorInTheOrderOfTheLaunches) {
   Plan plan;
   plan.launches = {adding(11), adding(1 << 24), adding(12), failing()};
@@ -75,7 +75,7 @@ TEST_F(Preparing, ThrowsTheFirstErrorInTheOrderOfTheLaunches) {
   EXPECT_EQ(text.find("scratch"), std::string::npos) << text;
 }
 
-// A plan of which something does not compile changes nothing.
+// A plan with a launch that does not compile changes nothing.
 TEST_F(Preparing, RunsNothingWhenALaunchDoesNotCompile) {
   x.uploadFloats(std::vector<float>(16, 1));
   y.uploadFloats(std::vector<float>(16, 2));
@@ -101,7 +101,7 @@ TEST_F(Preparing, ServesManyThreadsAtOnce) {
   EXPECT_EQ(made() - before, 6);
 }
 
-// A prepared plan needs neither the caches nor the plan any more, and runs as often as it is asked to.
+// A prepared plan needs neither the caches nor the plan, and runs any number of times.
 TEST_F(Preparing, APreparedPlanLooksNothingUp) {
   x.uploadFloats(std::vector<float>(16, 1));
   y.uploadFloats(std::vector<float>(16, 2));
@@ -129,7 +129,7 @@ TEST_F(Preparing, RefusesToCompileWhenFrozen) {
             "config 'block=31'");
 }
 
-// prepare() looks at the workspace as run() does: where it lies is part of what a kernel is specialised for.
+// prepare() uses the workspace's address like run(), because it is part of the specialisation.
 TEST_F(Preparing, TellsOfAWorkspaceThatIsTooSmall) {
   Plan plan;
   plan.launches = {{&fresh, "", {1, 1, 1}, {Arg::workspace(0, f32, {16}), x.ref()}}};

@@ -1,5 +1,5 @@
-// Standard streams that are closed, full or without a reader: what is said may be lost, what is a result is an error,
-// and no signal ends the program.
+// Standard streams that are closed, full or without a reader: messages may be lost, a lost result is an error, and no
+// signal ends the program.
 
 #include "runtime/Streams.h"
 #include "test/expect_error.h"
@@ -39,7 +39,7 @@ int statusOf(const std::function<int()> &action) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// Makes `stream` a pipe that nobody reads.
+/// Makes `stream` a pipe without a reader.
 void breakStream(int stream) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -49,7 +49,7 @@ void breakStream(int stream) {
 
 void fillStream(int stream) { dup2(open("/dev/full", O_WRONLY), stream); }
 
-// A message is lost where standard error is closed, full or a pipe without a reader; the program goes on, with or
+// A message is lost if standard error is closed, full or a pipe without a reader; the program continues, with or
 // without openStandardStreams().
 TEST(Say, WhatCannotBeWrittenIsLost) {
   EXPECT_EQ(statusOf([] { return close(2), say("text\n"), 0; }), 0);
@@ -144,7 +144,7 @@ TEST(OpenStandardStreams, NoFileTakesTheirNumbers) {
         << closed;
 }
 
-// A stream that was open stays what it was.
+// An open stream is unchanged.
 TEST(OpenStandardStreams, OpenOnesStay) {
   EXPECT_EQ(statusOf([] {
               struct stat before[3], after[3];

@@ -21,7 +21,7 @@ uint16_t bitsOf(double value, Type type) {
   return bits;
 }
 
-// Every bf16 and f16 that is a number comes back as it was.
+// Every bf16 and f16 that is a number is read back unchanged.
 TEST(Conversion, ReturnsEveryHalfAsItWas) {
   for (const Type type : {bf16, f16})
     for (uint32_t bits = 0; bits < 65536; ++bits) {

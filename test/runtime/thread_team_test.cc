@@ -1,4 +1,4 @@
-// The threads of launches: all work is done whoever comes, nobody is left behind, and calls from anywhere are served.
+// The threads of launches: all work is done, no thread is left running, and calls from any thread are served.
 
 #include "runtime/cpu/ThreadTeam.h"
 
@@ -28,7 +28,7 @@ bool takesEachOnce(int threads, int count) {
   return std::all_of(taken.begin(), taken.end(), [](const std::atomic<int> &times) { return times == 1; });
 }
 
-/// How many threads other than the calling one come to a call that leaves them time to.
+/// The number of threads, except the calling one, that take part in a call of sufficient length.
 int foreignThreads(int threads) {
   const std::thread::id own = std::this_thread::get_id();
   std::atomic<int> foreign = 0;
@@ -39,7 +39,7 @@ int foreignThreads(int threads) {
   return foreign;
 }
 
-/// Whether a second thread comes to a call within ten seconds.
+/// Whether a second thread takes part in a call within ten seconds.
 bool twoMeet() {
   const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   std::atomic<int> present = 0;
@@ -56,8 +56,8 @@ TEST(ThreadTeam, DoesAllWorkOnceAtAnyNumberOfThreads) {
     EXPECT_TRUE(takesEachOnce(threads, 1000)) << threads << " threads";
 }
 
-// Short calls in a row: some threads come, some are called off. Whoever began has ended when run() returns, and nobody
-// comes twice.
+// Short calls in a row: some threads take part, others are cancelled. Every thread that began has ended when run()
+// returns, and none takes part twice.
 TEST(ThreadTeam, WaitsForThoseThatBegan) {
   static constexpr int threads = 4;
   for (int call = 0; call < 20000; ++call) {
@@ -73,8 +73,8 @@ TEST(ThreadTeam, WaitsForThoseThatBegan) {
   }
 }
 
-// Threads that have gone to sleep are woken: two that meet have both come. The caller's wait for the second is long
-// enough to sleep in, too, and does not end before it.
+// Sleeping threads are woken: if two wait for each other, both take part. The caller waits long enough for the second
+// to sleep, too, and the wait does not end before it.
 TEST(ThreadTeam, WakesThreadsThatSleep) {
   for (int call = 0; call < 5; ++call) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -138,8 +138,8 @@ TEST(ThreadTeam, ServesSeveralThreadsAtOnce) {
   EXPECT_EQ(failures, 0);
 }
 
-// The threads of a process are not in its child; the child has others. The parent's has started when it forks: the
-// address sanitizer holds a lock while a thread starts, and in a child nobody would release it.
+// A child process does not have its parent's threads, so it starts others. The parent's threads have started before it
+// forks: the address sanitizer holds a lock while a thread starts, and in a child it would never be released.
 TEST(ThreadTeam, WorksInAForkedChild) {
   ASSERT_TRUE(twoMeet());
   const pid_t child = ::fork();

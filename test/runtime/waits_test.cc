@@ -14,7 +14,7 @@ using namespace kiln;
 
 namespace {
 
-/// Program n waits for program n + `step`, if there is one, and then says so.
+/// Program n waits for program n + `step`, if there is one, and then sets its flag.
 void waitForOther(View flags, Tile step) {
   const Tile n = program_id(0), other = n + step;
   if_((other >= 0) & (other < num_programs(0)), [&] {
@@ -95,7 +95,7 @@ TEST(Deadlocks, OfProgramsInLoopsAreReported) {
     }
 }
 
-// A thread that leaves before another says where it waits still counts.
+// A thread that returns before another reports its wait still counts.
 TEST(WaitWatch, CountsThreadsThatHaveLeft) {
   WaitWatch watch(2);
   const WaitWatch::Scope present(watch);

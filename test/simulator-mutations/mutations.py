@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 import case as corpus  # noqa: E402
 
 ORDERS = ("forward", "reverse", "random")
-# The first that is in the line names the kind.
+# The first one that occurs in the line is the kind.
 KINDS = (
     ("mbarrier", r"mbarrier\.(?!try_wait|test_wait)[\w.:]+"),
     ("mbarrier wait", r"mbarrier\.(try_wait|test_wait)[\w.:]+"),

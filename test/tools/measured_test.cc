@@ -42,7 +42,7 @@ TEST(MeasuredTest, PredictionsAreWithinFifteenPercent) {
   EXPECT_GE(near, file.at("kernels").size() - 2);
 }
 
-// Reading and writing give the same work.
+// Writing and reading give equal work.
 TEST(MeasuredTest, TheWorkOfALaunchIsWrittenWhole) {
   for (const nlohmann::json &kernel : readMeasured().at("kernels"))
     EXPECT_EQ(nlohmann::json(jsonOf(launchWorkOf(kernel.at("launch")))), kernel.at("launch")) << kernel.at("kernel");

@@ -9,8 +9,8 @@ namespace kiln::bench::test {
 static const MachineRates &a100() { return machines()[0]; }
 static const MachineRates &h100() { return machines()[1]; }
 
-/// A round of a product of 128 × 128 × 64 in bf16 by tiles of wm × wn a warp: each warp reads its rows of A and columns
-/// of B from shared memory, and all that is read comes there by asynchronous copies.
+/// An iteration of a product of 128 × 128 × 64 in bf16 with tiles of wm × wn a warp. Each warp reads its rows of A and
+/// columns of B from shared memory, to which asynchronous copies write all operands.
 static Work productRound(int wm, int wn) {
   const int warps = 128 * 128 / (wm * wn), slices = 64 / 16;
   Work round;
@@ -102,7 +102,8 @@ TEST(PipeModelTest, Exposed) {
   EXPECT_EQ(exposedOf(262, 2, 200), 0);
 }
 
-// Each limit of an A100's SM: registers go in 256s to warps, shared memory in 128s and a kilobyte for the system.
+// Each limit of an A100's SM: warps get registers in units of 256, and shared memory in units of 128 bytes plus a
+// kilobyte for the system.
 TEST(PipeModelTest, Occupancy) {
   const GpuFacts gpu;
   EXPECT_EQ(occupancyOf(gpu, 255, 0, 256).programs, 1);
@@ -134,7 +135,7 @@ TEST(PipeModelTest, Waves) {
   EXPECT_DOUBLE_EQ(predict(a100(), heavyLaunch(109)).waves, 109.0 / 108);
 }
 
-// Programs side by side share pipes, and hide what each would wait for alone.
+// Concurrent programs share pipes, and hide latencies that each alone would wait for.
 TEST(PipeModelTest, Residents) {
   LaunchWork launch = heavyLaunch(216);
   launch.round = launch.program;
@@ -158,7 +159,7 @@ TEST(PipeModelTest, Memory) {
   EXPECT_DOUBLE_EQ(prediction.seconds, 1 + a100().start);
 }
 
-// Data that L2 keeps between launches does not come from memory.
+// Data that L2 keeps between launches are not read from memory.
 TEST(PipeModelTest, KeptData) {
   LaunchWork launch = heavyLaunch(1);
   launch.program.mmaOperations = 0;
@@ -183,7 +184,7 @@ static double clocksOf(const LaunchWork &launch) {
   return (predict(h100(), launch).seconds - h100().start) * h100().productClock;
 }
 
-// The prologue and the epilogue of a program are not overlapped with its own loop, but with programs beside it.
+// The prologue and the epilogue of a program overlap with concurrent programs, but not with its own loop.
 TEST(PipeModelTest, OutsideTheLoop) {
   LaunchWork launch = loopLaunch();
   const double outside = 4096 * h100().issued * 32 / h100().integer; // the integer pipe is slower than the issue
@@ -194,7 +195,7 @@ TEST(PipeModelTest, OutsideTheLoop) {
   EXPECT_NEAR(clocksOf(launch), 4 * 10 * 4096, 1);
 }
 
-// Warps that wait for all their products let the tensor cores drain, and their other instructions come after.
+// Warps that wait for all their products let the tensor cores drain, and their other instructions follow.
 TEST(PipeModelTest, Drains) {
   LaunchWork launch = loopLaunch();
   launch.round.counts[Class::fp] = 400; // 100 clocks of issue

@@ -1,4 +1,4 @@
-// Counts of launches that can be counted by hand, and the file that holds them.
+// Counts of launches that can be counted by hand, and the file with them.
 
 #include "kernels/add.h"
 #include "kernels/attention.h"
@@ -55,14 +55,14 @@ TEST_F(SampleTest, Product) {
   EXPECT_EQ(found.round.mmaOperations, 2.0 * 64 * 64 * 32);
   EXPECT_EQ(found.program.mmaOperations, 2.0 * 64 * 64 * length);
   EXPECT_EQ(found.round.mmaType, "bf16");
-  // The tiles of two rounds are copied before the loop, and its last two rounds copy none.
+  // The tiles of two iterations are copied before the loop, and its last two iterations copy none.
   EXPECT_DOUBLE_EQ(found.ofRound.idealLoadSectors, 2 * 64 * 32 * 2 / 32 * (length / 32 - 2.0) / (length / 32));
   EXPECT_GE(found.ofRound.barriers, 1);
   EXPECT_GE(found.ofRound.wavefronts, found.ofRound.conflictFreeWavefronts);
   EXPECT_GE(found.ofRound.conflictFreeWavefronts, found.ofRound.idealWavefronts);
 }
 
-// Counts are averages over programs, of which tiles that hang over do less.
+// Counts are averages over programs; tiles that extend past the edge have less work.
 TEST_F(SampleTest, Averages) {
   constexpr int64_t size = 512, length = 64;
   MatmulConfig config;
@@ -76,8 +76,8 @@ TEST_F(SampleTest, Averages) {
   EXPECT_DOUBLE_EQ(ragged.ofProgram.storeSectors, (4 * 64 + 1) * 64 * 2 / 32 / 5.0);
 }
 
-// The programs that run are picked from all over the grid: of two of a causal attention's, whose rounds grow with the
-// program, one is short and one is long. The main loop is that of rounds without masks: program i of 8 has i.
+// The sampled programs are from all over the grid. Iterations of causal attention grow with the program: of two sampled
+// programs, one is short and one is long. The main loop is that of iterations without masks: program i of 8 has i.
 TEST_F(SampleTest, Spread) {
   constexpr int64_t rows = 512;
   AttentionConfig config;
@@ -170,7 +170,7 @@ TEST_F(RatchetTest, Same) {
   EXPECT_EQ(skipped, "");
 }
 
-// A number that is worse is told with its kernel, its name and both values; one that is better is not.
+// A number that is worse is reported with its kernel, its name and both values; a better one is not.
 TEST_F(RatchetTest, Worse) {
   std::string skipped;
   accept(file, {row()});
@@ -202,7 +202,7 @@ TEST_F(RatchetTest, WithoutPtxas) {
   EXPECT_EQ(skipped, "idle_warps, registers, spill_bytes");
 }
 
-// Kernels that came or went are told: their numbers hold nothing.
+// New and removed kernels are reported, and their numbers are not compared.
 TEST_F(RatchetTest, OtherKernels) {
   std::string skipped;
   accept(file, {row()});

@@ -1,4 +1,4 @@
-// The reader of machine code: kernels, loops, classes, and what an instruction asks for.
+// The reader of machine code: kernels, loops, classes, and the work of an instruction.
 
 #include "tools/kiln-bench/sass.h"
 
@@ -6,7 +6,7 @@
 
 namespace kiln::bench::test {
 
-/// Two kernels as nvdisasm prints them: one with a loop of products within another loop, behind it a longer loop of as
+/// Two kernels in nvdisasm's format: one with a loop of products within another loop, followed by a longer loop of as
 /// many, and a branch to itself at the end; and one without a loop.
 static const char *const text = R"(	.headerflags	@"EF_CUDA_SM80"
 //--------------------- .text.product --------------------------
@@ -48,7 +48,7 @@ copy:
         /*0000*/                   .byte 0x04
 )";
 
-// A kernel ends where another section begins, and not at the flags of its own.
+// A kernel ends at the next section, and not at the flags of its own.
 TEST(SassTest, Kernels) {
   const std::vector<SassKernel> kernels = readSass(text);
   ASSERT_EQ(kernels.size(), 2u);
@@ -80,7 +80,7 @@ TEST(SassTest, Padding) {
   EXPECT_EQ(kernels[0].code[0].operands, "R0, [R1]");
 }
 
-// Only innermost loops count, and a branch to itself, with which each kernel ends, is none.
+// Only innermost loops count, and the branch to itself at each kernel's end is none.
 TEST(SassTest, Loops) {
   const SassKernel kernel = readSass(text)[0];
   ASSERT_EQ(kernel.loops.size(), 2u);
@@ -90,7 +90,7 @@ TEST(SassTest, Loops) {
   EXPECT_EQ(kernel.loops[1].end, 15u);
 }
 
-// Of loops with as many products the shorter one is the main loop.
+// Of loops with equally many products, the shortest is the main loop.
 TEST(SassTest, MainLoop) {
   const std::vector<SassKernel> kernels = readSass(text);
   ASSERT_NE(kernels[0].mainLoop(), nullptr);
@@ -106,7 +106,7 @@ TEST(SassTest, MainLoopWithoutProducts) {
   EXPECT_EQ(kernel.mainLoop()->begin, 5u);
 }
 
-// Each opcode has a class, whatever its modifiers; the uniform unit's have that of their likes.
+// Each opcode has a class, for all modifiers; the uniform unit's opcodes have that of their counterparts.
 TEST(SassTest, Classes) {
   const std::pair<const char *, Class> want[] = {{"HMMA.16816.F32", Class::mma},
                                                  {"HGMMA.64x128x16.F32", Class::mma},
@@ -145,7 +145,7 @@ TEST(SassTest, Classes) {
     EXPECT_EQ(classOf({opcode, ""}), kind) << opcode;
 }
 
-// A warp's part of products, wavefronts and bytes come from the widths that opcodes name.
+// A warp's share of products, wavefronts and bytes follow from the widths in opcodes.
 TEST(SassTest, Work) {
   const SassKernel kernel = readSass(text)[0];
   const Work loop = kernel.workOf(kernel.loops[0].begin, kernel.loops[0].end);

@@ -79,7 +79,7 @@ struct Script {
   }
 };
 
-// With 2 % of noise the fastest of well separated candidates wins; those far behind are measured once or little more.
+// With 2 % of noise the fastest of well separated candidates is chosen; much slower ones are measured about once.
 TEST(Search, DropsThoseBehind) {
   Script script{{100, 500, 80, 95, 140, 60, 300}};
   const std::vector<Ranked> ranked =
@@ -92,7 +92,7 @@ TEST(Search, DropsThoseBehind) {
   EXPECT_EQ(script.measured[0], 27) << "the default is measured to the end";
 }
 
-// An exhaustive search gives every candidate all rounds.
+// An exhaustive search measures every candidate in all rounds.
 TEST(Search, MayBeExhaustive) {
   Script script{{100, 500, 80}};
   const auto ranked = search(3, {.exhaustive = true}, [&](size_t i) { return script(i); }, [] { return true; });
@@ -134,7 +134,7 @@ TEST(Expression, MultipliesAndDividesUp) {
   expectError([&] { gridOf("-1"); }, {"expected a number from 0 in --grid"});
 }
 
-// A range includes its end if it comes to it; a list is as it stands.
+// A range includes its end if its steps reach it; a list is used unchanged.
 TEST(Sweep, HasTheSizesOfARangeOrList) {
   EXPECT_EQ(Sweep::parse("M=256:2048:*2").sizes, (std::vector<int64_t>{256, 512, 1024, 2048}));
   EXPECT_EQ(Sweep::parse("M=256:2047:*2").sizes, (std::vector<int64_t>{256, 512, 1024}));
@@ -152,7 +152,7 @@ TEST(Sweep, RefusesRangesWithoutAnEnd) {
   EXPECT_EQ(Sweep::parse("M=4611686018427387904:9223372036854775807:*2").sizes.size(), 1u);
 }
 
-// A name is replaced as an extent and as a whole word, not where it is a parameter's name, in an argument's extent or a
+// A name is replaced as an extent and as a whole word, but not as a parameter's name, in an argument's extent or as a
 // part of a word.
 TEST(Sweep, ReplacesNamesThatStandForSizes) {
   const Sweep sweep = Sweep::parse("M,n=8");

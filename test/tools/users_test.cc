@@ -1,4 +1,5 @@
-// The kernels that `kiln-bench users` counts instructions of, beside plain references: what it counts is right.
+// The kernels that `kiln-bench users` counts instructions of, compared with plain references: the counted kernels are
+// right.
 
 #include "test/kernels/harness.h"
 #include "tools/kiln-bench/users/users.h"
@@ -32,7 +33,7 @@ protected:
 // (Accuracy::fast) dialect/NUMERICS.md says units in the last place, each 2 u of the result at most:
 constexpr double u = roundoff, fastExp2 = 8 * u, fastRsqrt = 4.4 * u, fastDivide = 4 * u, fastTanh = 0x1p-11;
 double fastExp(double x) { return (8 + 2.6 * std::abs(x)) * u; }
-// The factor of a first-order error bound that covers the terms of second order.
+// The multiple of a first-order error bound that covers the terms of second order.
 constexpr double second = 1.01;
 
 // --- Rows ------------------------------------------------------------------------------------------------------------
@@ -63,7 +64,7 @@ TEST_P(UsersTest, SoftmaxOfRaggedRows) {
   std::vector<Want> want;
   for (int64_t n = 0; n < N; ++n) {
     const double top = *std::max_element(x.values.begin() + n * C, x.values.begin() + (n + 1) * C);
-    // Of an exponential, relative: its argument's rounding and its own; of the sum those of its terms and C more.
+    // Of an exponential, relative: its argument's rounding and its own; of the sum, those of its terms and C more.
     const auto errorOf = [&](double d) { return std::abs(d) * u + fastExp(d); };
     double total = 0, totalError = 0;
     for (int64_t c = 0; c < C; ++c) {
@@ -116,7 +117,7 @@ TEST_P(UsersTest, KlLossAndItsGradient) {
     Want total;
     for (int64_t c = 0; c < C; ++c) {
       const double weight = std::exp(q[n * C + c]), term = weight * (q[n * C + c] - p[n * C + c]);
-      // A term: its exponential and the difference; C multiply-adds and the sum of what they made.
+      // A term: its exponential and the difference; C multiply-adds and the sum of their results.
       total = {total.value + term, total.slack + second * std::abs(term) * (fastExp(q[n * C + c]) + u + C * u)};
       slope.push_back({-0.5 * weight, second * 0.5 * weight * (fastExp(q[n * C + c]) + u)});
     }
@@ -153,7 +154,7 @@ double sigmoidError(double x, double error = 0) {
 
 // --- Elements and their neighbours -----------------------------------------------------------------------------------
 
-/// The first of Philox's words, of 10 rounds, as dialect/SEMANTICS.md counts them.
+/// The first word of Philox with 10 rounds, as defined in dialect/SEMANTICS.md.
 uint32_t philox(uint64_t seed, uint64_t index) {
   uint32_t c[4] = {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0};
   uint32_t low = static_cast<uint32_t>(seed), high = static_cast<uint32_t>(seed >> 32);

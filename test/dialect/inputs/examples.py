@@ -11,7 +11,7 @@ missing = []
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as stream:
         text = stream.read()
-    # One definition reaches to the next `def` or `class` at the beginning of a line.
+    # A definition ends before the next `def` or `class` at the beginning of a line.
     for definition in re.split(r"^(?=def |class )", text, flags=re.M):
         blocks = re.findall(r"```mlir\n(.*?)```", definition, re.S)
         operation = re.match(r'def (Tile|Simt)_\w+Op : \1_\w*Op<"(\w+)"', definition)

@@ -1,4 +1,4 @@
-// Operands that no function takes, one a CASE. Without a CASE: operands that each takes.
+// Operands that no function accepts, one a CASE. Without a CASE: operands that each accepts.
 
 #include "dialect/dsl/Kernel.h"
 
@@ -90,7 +90,7 @@ void takes(View a, View b) {
 }
 
 #ifndef CASE
-// A kernel may have functions of its own with such a name.
+// A kernel may have its own functions of that name.
 namespace own {
 Tile maximum(At x, At y) { return max(x, y); }
 Tile max(At x) { return reduce_max(x, 0); }

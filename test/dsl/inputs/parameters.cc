@@ -1,4 +1,4 @@
-// Parameters and fields that no kernel may have, one a CASE; without a CASE all that it may have.
+// Parameters and fields that a kernel must not have, one a CASE; without a CASE all that it may have.
 
 #include "dialect/dsl/Kernel.h"
 

@@ -1,6 +1,6 @@
 // RUN: kiln-opt %s --split-input-file --cpu-allocate-scratch | FileCheck %s
 
-// Each buffer becomes a view of the last argument at a multiple of 64 bytes; the sum is noted.
+// Each buffer becomes a view of the last argument at a multiple of 64 bytes. The total size is recorded.
 
 // CHECK-LABEL: func.func @two_buffers(
 // CHECK-SAME: %[[V:.*]]: memref<?xf32, strided<[1]>>, %[[SCRATCH:.*]]: memref<?xi8>)
@@ -58,7 +58,7 @@ func.func @one_after_the_other(%v: memref<?xf32, strided<[1]>>) attributes {tile
 
 // -----
 
-// One operation that reads a buffer and writes another needs both.
+// An operation that reads one buffer and writes another needs both at the same time.
 
 // CHECK-LABEL: func.func @same_operation
 // CHECK-SAME: cpu.scratch_bytes = 128 : i64
@@ -76,8 +76,8 @@ func.func @same_operation() attributes {tile.kernel} {
 
 // -----
 
-// A buffer from outside a loop that the body uses lives through the whole loop: what one round writes, the next one reads.
-// The body's own buffer must not lie on it although the last use in the text comes before.
+// A buffer from outside a loop that the body uses is alive through the whole loop, because an iteration may read what
+// the previous one wrote. The body's own buffer must not overlap it, although the last use in the text comes before.
 
 // CHECK-LABEL: func.func @carried_through_memory
 // CHECK-SAME: cpu.scratch_bytes = 128 : i64
@@ -176,7 +176,7 @@ func.func @views(%v: memref<?xf32, strided<[1]>>, %i: i64) attributes {tile.kern
 
 // -----
 
-// A buffer that an if or a loop passes on lives as long as the result is used.
+// A buffer that an if or a loop yields is alive as long as the result is used.
 
 // CHECK-LABEL: func.func @through_results
 // CHECK-SAME: cpu.scratch_bytes = 192 : i64
@@ -208,7 +208,7 @@ func.func @through_results(%v: memref<?xf32, strided<[1]>>, %flag: i1) attribute
 
 // -----
 
-// A buffer that a loop body makes and yields outlives its round: it lives through the whole loop and on to the last use.
+// A buffer that a loop body allocates and yields is alive through the whole loop and on to its last use.
 
 // CHECK-LABEL: func.func @escapes_its_round
 // CHECK-SAME: cpu.scratch_bytes = 192 : i64
@@ -235,7 +235,7 @@ func.func @escapes_its_round(%v: memref<?xf32, strided<[1]>>) attributes {tile.k
 
 // -----
 
-// An address that leaves as a number, for a call, is followed.
+// A buffer whose address becomes an integer, for a call, stays alive until the call.
 
 // CHECK-LABEL: func.func @pointer
 // CHECK-SAME: cpu.scratch_bytes = 128 : i64
@@ -257,7 +257,7 @@ func.func @pointer() attributes {tile.kernel} {
 
 // -----
 
-// Buffers of a page or more do not all begin at the same place in a page: 4096 and 2 * 4096 + 128 … are not multiples of it.
+// Buffers of a page or more begin at different offsets in a page: 4096 and 2 * 4096 + 128 … are not multiples of it.
 
 // CHECK-LABEL: func.func @skew
 // CHECK-SAME: cpu.scratch_bytes = 12672 : i64
@@ -285,7 +285,7 @@ func.func @skew() attributes {tile.kernel} {
 
 // -----
 
-// A hole below is taken first: c and d are alive one after the other, and lie in the same 64 bytes behind a and b.
+// The lowest gap is used first. c and d are alive one after the other, and share 64 bytes after a and b.
 
 // CHECK-LABEL: func.func @gap
 // CHECK-SAME: cpu.scratch_bytes = 320 : i64
@@ -309,7 +309,7 @@ func.func @gap() attributes {tile.kernel} {
 
 // -----
 
-// A buffer that is only written is none, and nothing is written to it.
+// A buffer that is only written is removed, together with its writes.
 
 // CHECK-LABEL: func.func @unread
 // CHECK-SAME: cpu.scratch_bytes = 64 : i64

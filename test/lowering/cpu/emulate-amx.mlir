@@ -1,13 +1,13 @@
 // RUN: kiln-opt %s --cpu-emulate-amx | FileCheck %s
 
-// Tiles are vectors, also where a loop carries them, and memory of words gives the same bytes.
+// AMX tiles become vectors, also if a loop carries them. Memory of i32 words gives the same bytes.
 // CHECK-LABEL: func @sums
 // CHECK-NOT: amx
 // CHECK: scf.for {{.*}} -> (vector<16x16xf32>) {
 // CHECK: vector.load {{.*}} : memref<?x?xbf16, {{.*}}>, vector<32xbf16>
 // CHECK: %[[WORDS:.*]] = vector.load {{.*}} : memref<16x16xi32>, vector<16xi32>
 // CHECK: vector.bitcast %[[WORDS]] : vector<16xi32> to vector<32xbf16>
-// The loop over rows, and the loop over steps in it.
+// The loop over rows, with the loop over steps inside it.
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: %[[ALL:.*]] = vector.load {{.*}} vector<32xbf16>
@@ -31,7 +31,7 @@ func.func @sums(%a: memref<?x?xbf16, strided<[?, 1]>>, %b: memref<16x16xi32>, %c
   return
 }
 
-// Four products of i8 a step.
+// Each step has four products of i8.
 // CHECK-LABEL: func @integers
 // CHECK-COUNT-4: arith.muli {{.*}} : vector<16xi32>
 // CHECK-NOT: amx

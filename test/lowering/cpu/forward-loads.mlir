@@ -39,7 +39,7 @@ func.func @disjoint_view(%v: !v, %w: !v, %n: i64, %m: i64)
   return
 }
 
-// In a swap each tile is read after the other's store: the second must be a copy.
+// In a swap, each tile is read after the store of the other one, so the second one must be copied.
 // CHECK-LABEL: func @swap
 func.func @swap(%v: !v, %w: !v, %n: i64) attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
   // CHECK: tile.load %arg0{{.*}} {cpu.view}
@@ -53,7 +53,7 @@ func.func @swap(%v: !v, %w: !v, %n: i64) attributes {tile.kernel, tile.disjoint 
   return
 }
 
-// A reversed or broadcast element is no longer the same element: in place is then unsafe.
+// A reversed or broadcast element is read at another position, so storing in place would be unsafe.
 // CHECK-LABEL: func @moved
 func.func @moved(%v: memref<?x?xf32, strided<[?, 1]>>, %n: i64) attributes {tile.kernel} {
   // CHECK-NOT: cpu.view
@@ -63,7 +63,7 @@ func.func @moved(%v: memref<?x?xf32, strided<[?, 1]>>, %n: i64) attributes {tile
   return
 }
 
-// A loop that writes the view lies between the load and the loop's next iteration.
+// A loop that writes the view stands between the load and the loop's next iteration.
 // CHECK-LABEL: func @written_in_loop
 func.func @written_in_loop(%v: !v, %n: i64) attributes {tile.kernel} {
   // CHECK-NOT: cpu.view
@@ -76,7 +76,8 @@ func.func @written_in_loop(%v: !v, %n: i64) attributes {tile.kernel} {
   return
 }
 
-// Numbers by which a gather names elements are read where those are: a write between, behind the gather, has them copied.
+// A gather's indices are read at its use. A write between the gather and that use makes a copy of the indices
+// necessary.
 // CHECK-LABEL: func @numbers
 func.func @numbers(%v: !v, %w: !v, %ids: memref<?xi32, strided<[1]>>, %n: i64, %zeros: tensor<64xi32>)
     attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
@@ -94,8 +95,8 @@ func.func @numbers(%v: !v, %w: !v, %ids: memref<?xi32, strided<[1]>>, %n: i64, %
   return
 }
 
-// An atomic that is not relaxed orders all accesses of the program, of whatever view: a tile loaded before it is copied
-// there when it is used behind it.
+// An atomic that is not relaxed orders all accesses of the program, to all views. A tile loaded before it and used
+// after it is copied before it.
 !flag = memref<?xi32, strided<[1]>>
 // CHECK-LABEL: func @before_ordering_atomics
 func.func @before_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
@@ -122,7 +123,7 @@ func.func @before_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
   return
 }
 
-// A load with all its uses on one side is not copied, and relaxed atomics order nothing.
+// A load whose uses are all on one side is not copied. Relaxed atomics order no other accesses.
 // CHECK-LABEL: func @beside_ordering_atomics
 func.func @beside_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
     attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
@@ -141,7 +142,7 @@ func.func @beside_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
   return
 }
 
-// The operand of an atomic is computed before its first addition if the atomic may release other programs.
+// If the atomic may release other programs, its operand is computed before its first addition.
 // CHECK-LABEL: func @added
 func.func @added(%x: !flag, %f: !flag, %n: i64) attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
   // CHECK: tile.load
@@ -156,7 +157,7 @@ func.func @added(%x: !flag, %f: !flag, %n: i64) attributes {tile.kernel, tile.di
   return
 }
 
-// An atomic in a loop or branch counts as one.
+// An atomic inside a loop or branch makes the whole loop or branch an ordering operation.
 // CHECK-LABEL: func @nested
 func.func @nested(%v: !v, %w: !v, %f: !flag, %n: i64, %p: i1)
     attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {

@@ -3,7 +3,7 @@
 !t = tensor<16x16xf32>
 !v = memref<?x?xf32, strided<[?, 1]>>
 
-// Only a store reads the sum: it can run in the loop's last step.
+// Only a store reads the accumulator, so the store can run in the loop's last step.
 // CHECK-LABEL: func @sum
 func.func @sum(%a: !v, %c: !v, %n: i64) attributes {tile.disjoint = [array<i64: 0, 1>]} {
   %zero = arith.constant dense<0.0> : !t
@@ -32,7 +32,7 @@ func.func @overlap(%a: !v, %c: !v) {
   return
 }
 
-// Adding to what lies where the product goes reads each element before it is overwritten.
+// The store adds to its target in place. Each element is read before it is overwritten.
 // CHECK-LABEL: func @accumulate
 // CHECK: cpu.epilogue = array<i1: true>
 func.func @accumulate(%a: !v, %c: !v) attributes {tile.disjoint = [array<i64: 0, 1>]} {
@@ -74,8 +74,8 @@ func.func @later(%a: !v, %c: !v) attributes {tile.disjoint = [array<i64: 0, 1>]}
   return
 }
 
-// An atomic that is not relaxed orders all accesses: no store that stands behind it runs before it, and none that stands
-// before it is held up.
+// An atomic that is not relaxed orders all accesses. A store after it does not run before it, and a store before it is
+// not delayed.
 !flag = memref<?xi32, strided<[1]>>
 
 // CHECK-LABEL: func @behind_acquire
@@ -156,7 +156,7 @@ func.func @before_acq_rel(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint =
   return
 }
 
-// A relaxed one orders nothing.
+// A relaxed atomic orders no other accesses.
 // CHECK-LABEL: func @behind_relaxed
 // CHECK: cpu.epilogue = array<i1: true>
 func.func @behind_relaxed(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
@@ -170,7 +170,7 @@ func.func @behind_relaxed(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint =
   return
 }
 
-// Nor does a tile that is added to the sums come from before it.
+// A tile that is loaded after the atomic and added to the accumulator is not read before it.
 // CHECK-LABEL: func @loads_behind
 // CHECK-NOT: cpu.epilogue
 func.func @loads_behind(%a: !v, %c: !v, %bias: !v, %f: !flag)

@@ -1,7 +1,7 @@
 // RUN: kiln-opt %s --cpu-select-products='bf16-pairs=true i8-quads=true' --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s
 // RUN: kiln-opt %s --cpu-select-products='tiles=true' --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s --check-prefix=TILES
 
-// A right operand that no step of the loop changes is packed before it, also when it is turned over inside.
+// A right operand that is loop-invariant is packed before the loop, also if it is transposed inside.
 // CHECK-LABEL: func @same_right_operand
 // CHECK: %[[PANELS:.*]] = memref.alloca() {{.*}} : memref<2x64x32xf32>
 // CHECK: vector.shuffle
@@ -25,8 +25,8 @@ func.func @same_right_operand(%a: memref<?x64xf32, strided<[64, 1]>>, %b: memref
   return
 }
 
-// Blocks of rows above the diagonal, at which nobody looks, are not computed: the loop over them begins at the panel's
-// first column minus the limit.
+// Blocks of rows above the diagonal are masked and not computed: the loop over rows begins at the panel's first column
+// minus the limit.
 // CHECK-LABEL: func @under_a_mask
 // CHECK-SAME: %[[LIMIT:[a-z0-9]+]]: i32
 // CHECK: %[[SHIFT:.*]] = arith.index_cast %[[LIMIT]] : i32 to index
@@ -57,7 +57,7 @@ func.func @under_a_mask(%a: memref<64x64xf32, strided<[64, 1]>>, %b: memref<64x6
   return
 }
 
-// Short rows are asked for one step of the loop ahead, by the first product that reads them; long rows are not.
+// The first product that reads short rows prefetches them one step of the loop ahead. Long rows are not prefetched.
 // CHECK-LABEL: func @next_step
 // CHECK-SAME: %[[SHORT:[a-z0-9]+]]: memref<?x64xf32, strided<[?, 1]>>, %[[LONG:[a-z0-9]+]]: memref<?x256xf32
 // CHECK: scf.for %[[K:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %[[STEP:[a-z0-9_]+]] : i64 {
@@ -82,7 +82,7 @@ func.func @next_step(%a: memref<?x64xf32, strided<[?, 1]>>, %b: memref<?x256xf32
   return
 }
 
-// A left factor with further extents of 1 is read where it lies, as one without: nothing copies it first.
+// A left operand with further extents of 1 is read in place, without a copy, like one of rank 2.
 // CHECK-LABEL: func @of_rank_three
 // CHECK-SAME: %[[A:[a-z0-9]+]]: memref<8x64x64xf32
 // CHECK-NOT: vector.store
@@ -99,7 +99,7 @@ func.func @of_rank_three(%a: memref<8x64x64xf32, strided<[4096, 64, 1]>>, %b: me
   return
 }
 
-// Pairs along k are words: those of b are made while packing, those of a read as they lie.
+// Pairs along k are words. Those of b are built while packing; those of a are read in place.
 // CHECK-LABEL: func @pairs
 // CHECK-SAME: %[[A:[a-z0-9]+]]: memref<?x64xbf16
 // CHECK: %[[PANEL:.*]] = memref.alloca() {{.*}} : memref<1x32x32xi32>
@@ -108,8 +108,9 @@ func.func @of_rank_three(%a: memref<8x64x64xf32, strided<[4096, 64, 1]>>, %b: me
 // CHECK: vector.store %[[WORDS]], %[[PANEL]]
 // CHECK: vector.load %{{.*}} : memref<64x64xbf16, strided<[?, 1], offset: ?>>, vector<2xbf16>
 // CHECK: x86vector.avx512.dot
-// On AMX, four tiles of sums, and memory for two blocks of them and two panels: before the tiles of a step, a share of the
-// next panel is packed and of the block before stored; what is left of the block follows its loop.
+// On AMX there are four accumulator tiles, and memory for two blocks of accumulators and two panels. Before the tiles
+// of a step, a share of the next panel is packed and a share of the previous block is stored. The rest of the block
+// follows its loop.
 // TILES-LABEL: func @pairs
 // TILES-SAME: %[[A:[a-z0-9]+]]: memref<?x64xbf16
 // TILES: %[[PANELS:.*]] = memref.alloca() {{.*}} : memref<2x32x32xi32>
@@ -139,7 +140,7 @@ func.func @pairs(%a: memref<?x64xbf16, strided<[64, 1]>>, %b: memref<64x64xbf16,
   return
 }
 
-// Quads are unsigned on the left: what their bias adds to the sums, 128 times each column of b, is taken off before.
+// Quads of a are made unsigned by a bias. The bias adds 128 times each column of b, which is subtracted before.
 // CHECK-LABEL: func @quads
 // CHECK: %[[BIAS:.*]] = arith.constant dense<-2139062144> : vector<16xi32>
 // CHECK: scf.for

@@ -1,6 +1,6 @@
 // RUN: kiln-opt %s --split-input-file --cpu-lower-kernel-arguments | FileCheck %s
 
-// Three arguments whatever the kernel's own are; a constant with the scratch bytes; none of the kernel's attributes left.
+// The function has three arguments for every kernel. A constant has the scratch bytes. No kernel attribute remains.
 
 // CHECK: llvm.mlir.global external constant @empty_scratch_bytes(192 : i64)
 // CHECK-LABEL: func.func @empty(
@@ -13,7 +13,7 @@ func.func @empty(%scratch: memref<?xi8>) attributes {tile.kernel, tile.disjoint 
 
 // -----
 
-// A view takes a slot for its pointer, then one for each dynamic extent, then one for each dynamic stride; slots 0 to 2
+// A view takes a slot for its pointer, then one for each dynamic extent, then one for each dynamic stride. Slots 0 to 2
 // are the grid. Static extents and strides take none.
 
 // CHECK-LABEL: func.func @views(
@@ -44,7 +44,7 @@ func.func @views(%a: memref<?x64x?xf32, strided<[?, ?, 1]>>, %b: memref<8xi32, s
 
 // -----
 
-// A scalar takes one slot, read with its own type; a bool is a byte that is not 0.
+// A scalar takes one slot and is read with its own type. A bool is a byte, and true if that is not 0.
 
 // CHECK-LABEL: func.func @scalars(
 func.func @scalars(%a: f32, %b: i1, %c: bf16, %d: i64, %out: memref<4xf32, strided<[1]>>, %scratch: memref<?xi8>)

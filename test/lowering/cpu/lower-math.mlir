@@ -1,9 +1,9 @@
-// Transcendental functions, extrema and bf16 conversions in arithmetic.
+// Transcendental functions, extrema and bf16 conversions become arithmetic.
 // RUN: kiln-opt %s --cpu-lower-math | FileCheck %s
 // RUN: kiln-opt %s --cpu-lower-math="scale-instruction=true" | FileCheck %s --check-prefix=SCALE
 // RUN: kiln-opt %s --cpu-lower-math="round-instruction=true" | FileCheck %s --check-prefix=ROUND
 
-// Without the instruction the exponent is added in integers, with it the vector is scaled at once.
+// Without the instruction, the exponent is added in integers. With it, the vector is scaled at once.
 // CHECK-LABEL: @exp2
 // CHECK-COUNT-5: math.fma
 // CHECK: arith.shli
@@ -18,7 +18,7 @@ func.func @exp2(%x: vector<16xf32>) -> vector<16xf32> {
   return %0 : vector<16xf32>
 }
 
-// A scalar does without the instruction.
+// A scalar does not use the instruction.
 // SCALE-LABEL: @scalar
 // SCALE-NOT: call_intrinsic
 // SCALE: return
@@ -64,8 +64,8 @@ func.func @functions(%x: vector<8xf64>) -> vector<8xf64> {
   return %21 : vector<8xf64>
 }
 
-// Few arguments are so large that more than a few digits of 2/π matter: a branch asks whether any lane's is, and only
-// those lanes take what it computes.
+// Only for few arguments do more than a few digits of 2/π matter. A branch tests whether any lane has such an argument,
+// and only those lanes take its result.
 // CHECK-LABEL: @angle
 // CHECK-SAME: %[[X:.*]]: vector<16xf32>
 // CHECK: %[[FAR:.*]] = arith.cmpf oge
@@ -81,7 +81,7 @@ func.func @angle(%x: vector<16xf32>) -> vector<16xf32> {
   return %0 : vector<16xf32>
 }
 
-// A remainder takes one quotient where that has few digits; else a branch, and a loop over multiples of the divisor.
+// A remainder takes one division if the quotient is small. Otherwise a branch loops over multiples of the divisor.
 // CHECK-LABEL: @remainder
 // CHECK-SAME: %[[X:.*]]: vector<16xf32>, %[[Y:.*]]: vector<16xf32>
 // CHECK: arith.divf
@@ -99,7 +99,7 @@ func.func @remainder(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
   return %0 : vector<16xf32>
 }
 
-// The x86 instruction gives %b where either is NaN: where %b is, %a must come back.
+// The x86 instruction returns %b if either is NaN. If %b is NaN, the result must be %a.
 // CHECK-LABEL: @larger
 // CHECK-SAME: %[[A:.*]]: vector<16xf32>, %[[B:.*]]: vector<16xf32>
 // CHECK: %[[GREATER:.*]] = arith.cmpf ogt, %[[A]], %[[B]]
@@ -119,7 +119,7 @@ func.func @smaller(%a: f64, %b: f64) -> f64 {
   return %0 : f64
 }
 
-// bf16 is i16 afterwards: in parameters, memory, loops and constants.
+// bf16 becomes i16 in parameters, memory, loops and constants.
 // CHECK-LABEL: @carried
 // CHECK-SAME: memref<?xi16, strided<[1]>>
 // CHECK-NOT: bf16
@@ -146,7 +146,7 @@ func.func @carried(%v: memref<?xbf16, strided<[1]>>, %c: i1) {
   return
 }
 
-// The instruction flushes denormals: those get an exponent before it, which is taken away behind it. It alone knows bf16.
+// The instruction flushes denormals, so they get an exponent before it, which is removed after it.
 // ROUND-LABEL: @rounded
 // ROUND-SAME: memref<16xi16>
 // ROUND: %[[WORD:.*]] = arith.bitcast %{{.*}} : vector<16xf32> to vector<16xi32>
@@ -167,7 +167,7 @@ func.func @rounded(%x: vector<16xf32>, %v: memref<16xbf16>) {
   return
 }
 
-// For those who take denormals for zeros themselves it is the instruction alone.
+// A caller that permits denormals to be flushed gets the instruction alone.
 // ROUND-LABEL: @flushes
 // ROUND-NOT: arith.select
 // ROUND: llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%arg0)
@@ -180,7 +180,7 @@ func.func @flushes(%x: vector<16xf32>, %v: memref<16xbf16>) {
   return
 }
 
-// An integer goes to bf16 in one rounding, by way of f64 rounded to odd.
+// An integer is converted to bf16 with one rounding, through f64 rounded to odd.
 // CHECK-LABEL: @integer
 // CHECK: arith.sitofp %arg0 : i32 to f64
 // CHECK-NOT: bf16

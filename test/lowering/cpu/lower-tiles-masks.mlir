@@ -1,7 +1,7 @@
 // RUN: kiln-opt %s --cpu-place-tiles='vector-bits=256' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s
 
-// Masks of four vectors are asked for together; where they hold for all elements, memory is accessed without them. Else
-// each vector is asked for by itself.
+// The masks of four vectors are tested together. If they are true everywhere, memory is accessed without masks.
+// Otherwise each vector is tested separately.
 // CHECK-LABEL: func @masked
 // CHECK: scf.for
 // CHECK-COUNT-4: arith.cmpi ne, {{.*}} : vector<8xi8>
@@ -28,7 +28,7 @@ func.func @masked(%x: memref<256xf32, strided<[1]>>, %m: memref<256xi8, strided<
   return
 }
 
-// A nest that reads no memory, or none that is far, has its rows twice as well where a store with a mask is slow.
+// A loop nest that reads no uncached memory has two versions of its rows, too, if masked stores are slow.
 // CHECK-LABEL: func @stored
 // CHECK: scf.if
 // CHECK-COUNT-4: vector.store {{.*}} vector<8xf32>
@@ -44,8 +44,8 @@ func.func @stored(%y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel}
   return
 }
 
-// Of positions below a bound the first and the last tell, of a row and where they do not of some vectors: no vector is
-// compared where they hold. Vectors of bytes are full in spite of the mask.
+// For positions below a bound, the first and last position of a row decide, and then those of several vectors. If they
+// are below it, no vector is compared. Vectors of bytes have full width in spite of the mask.
 // CHECK-LABEL: func @below
 // CHECK-COUNT-2: arith.cmpi slt, %{{.*}}, %{{.*}} : i64
 // CHECK: scf.if
@@ -76,7 +76,7 @@ func.func @below(%x: memref<1024xi8, strided<[1]>>, %y: memref<1024xi8, strided<
   return
 }
 
-// Of a sum that could wrap its ends tell whether it does.
+// For a sum that could wrap, comparing its ends shows whether it does.
 // CHECK-LABEL: func @wraps
 // CHECK: arith.cmpi slt, %arg1, %arg2 : i64
 // CHECK: %[[LAST:.*]] = arith.addi %arg1, %c1023_i64 : i64
@@ -98,7 +98,7 @@ func.func @wraps(%y: memref<1024xf32, strided<[1]>>, %from: i64, %count: i64) at
   return
 }
 
-// One both sides of which rise could wrap more than once: all are compared.
+// A sum of two increasing tiles could wrap more than once, so all elements are compared.
 // CHECK-LABEL: func @doubles
 // CHECK: scf.for
 // CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} : vector<8xi64>
@@ -117,7 +117,7 @@ func.func @doubles(%y: memref<1024xf32, strided<[1]>>, %from: i64, %count: i64) 
   return
 }
 
-// Whether a tile lies in its view is asked around all of its loops.
+// The test whether a tile is inside its view is outside of all of its loops.
 // CHECK-LABEL: func @planes
 // CHECK: scf.if %{{.*}} {
 // CHECK-NEXT: scf.for %{{.*}} = %c0 to %c4 step %c1 {

@@ -1,6 +1,6 @@
 // RUN: kiln-opt %s --cpu-place-tiles --cpu-lower-tiles --canonicalize --cse | FileCheck %s
 
-// A nest reads what the program reads first, whichever operand it is.
+// A loop nest reads memory in the program's order, not in the order of operands.
 // CHECK-LABEL: func @in_order
 // CHECK-SAME: %[[X:[a-z0-9]+]]: {{[^,]*, [^,]*}}, %[[Y:[a-z0-9]+]]:
 // CHECK: vector.load %[[X]]
@@ -18,8 +18,8 @@ func.func @in_order(%x: memref<16xf32, strided<[1]>>, %y: memref<16xf32, strided
   return
 }
 
-// Where a step of a loop reads four rows of a view in turn, it asks for those of the next step: a line of each in the
-// time of four vectors of bf16, which are two.
+// A step of a loop reads four rows of a view in turn, and prefetches those of the next step: one cache line of each row
+// in the time of four vectors of bf16, which take two lines.
 // CHECK-LABEL: func @rows_in_turn
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]:
 // CHECK: scf.for %[[K:.*]] = %c0_i64 to
@@ -60,7 +60,7 @@ func.func @rows_in_turn(%rows: memref<64x1024xbf16, strided<[1024, 1]>>, %sums: 
   return
 }
 
-// Two rows at a time the CPU follows by itself, and columns of the same rows are read on.
+// The hardware prefetches two rows at a time itself. Further columns of a row are read sequentially.
 // CHECK-LABEL: func @few_rows_or_columns
 // CHECK-NOT: memref.prefetch
 // CHECK: return
@@ -94,8 +94,8 @@ func.func @few_rows_or_columns(%rows: memref<64x4096xf32, strided<[4096, 1]>>,
   return
 }
 
-// Positions that memory holds are asked for whether they lie in the view as a vector, and read there once more where they
-// do; those that are computed are taken out of their vector.
+// Positions loaded from memory are tested against the view as a vector, and loaded again as scalars if they are inside.
+// Computed positions are extracted from their vector.
 // CHECK-LABEL: func @named
 // CHECK-SAME: %[[X:[a-z0-9]+]]: {{[^,]*, [^,]*}}, %[[AT:[a-z0-9]+]]:
 // CHECK: scf.if

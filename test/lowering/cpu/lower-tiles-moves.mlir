@@ -1,7 +1,7 @@
 // RUN: kiln-opt %s --tile-declare-console --cpu-place-tiles --cpu-lower-tiles --canonicalize --cse | FileCheck %s
 // RUN: kiln-opt %s --tile-declare-console --cpu-place-tiles='vector-bits=256' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s --check-prefix=AVX2
 
-// Merged rows are read by whole vectors: the row is taken apart once, outside of the loop over it.
+// Merged rows are read by whole vectors. The row number is divided once, outside of the loop over the row.
 // CHECK-LABEL: func @merged
 // CHECK-NOT: memref.alloca
 // CHECK: scf.for %[[ROW:.*]] = %c0 to %c64 step %c1 {
@@ -23,7 +23,7 @@ func.func @merged(%x: memref<4x16x256xf32, strided<[4096, 256, 1]>>, %y: memref<
   return
 }
 
-// A row that is split is one position in the source's row: nothing is taken apart.
+// A row that is split is one position in the source's row, so no index is divided.
 // CHECK-LABEL: func @split
 // CHECK-NOT: memref.alloca
 // CHECK-NOT: remui
@@ -39,8 +39,8 @@ func.func @split(%x: memref<2048xf32, strided<[1]>>, %y: memref<64x32xf32, strid
   return
 }
 
-// Where the vectors of a row are no multiple of the merged ones, a copy has the rows one behind the other: what hangs
-// over the end of one is not written.
+// If the vectors of a row are no multiple of the merged ones, a copy holds the rows contiguously. The part of a vector
+// beyond a row's end is not written.
 // CHECK-LABEL: func @ragged
 // CHECK: %[[COPY:.*]] = memref.alloca() {alignment = 64 : i64} : memref<416xf32>
 // CHECK: scf.for
@@ -59,7 +59,7 @@ func.func @ragged(%x: memref<4x100xf32, strided<[100, 1]>>, %y: memref<400xf32, 
   return
 }
 
-// Where merged rows are but stored there is no copy: each goes where it belongs in the longer one.
+// If merged rows are only stored, there is no copy. Each is stored at its position in the longer row.
 // CHECK-LABEL: func @stored_merged
 // CHECK-NOT: memref.alloca
 // CHECK: scf.for %[[ROW:.*]] = %c0 to %c6 step %c1 {
@@ -79,7 +79,7 @@ func.func @stored_merged(%x: memref<6x100xf32, strided<[100, 1]>>, %y: memref<3x
   return
 }
 
-// Pairs that are joined and stored are computed each along its own row, and shuffles put vectors of them side by side.
+// Joined pairs that are stored are computed each along its own row. Shuffles interleave their vectors.
 // CHECK-LABEL: func @pairs
 // CHECK: %[[A:.*]] = vector.load {{.*}} vector<16xf32>
 // CHECK: %[[B:.*]] = arith.addf %[[A]], %[[A]]
@@ -108,8 +108,8 @@ func.func @pairs(%x: memref<64xf32, strided<[1]>>, %y: memref<128xf32, strided<[
   return
 }
 
-// The even and the odd elements of a row come from the vectors of both: a row that lies in its view has the element
-// behind the last even one, too.
+// The even and the odd elements of a row are taken from vectors that hold both. If a row is inside its view, so is the
+// element after its last even one.
 // AVX2-LABEL: func @halves
 // AVX2: scf.for
 // AVX2: %[[PAIRS:.*]] = vector.load {{.*}} vector<8xf32>
@@ -130,7 +130,7 @@ func.func @halves(%x: memref<128xf32, strided<[1]>>, %y: memref<128xf32, strided
   return
 }
 
-// Pages that a gather names are read as rows are.
+// Pages that a gather selects are read like rows.
 // CHECK-LABEL: func @pages
 // CHECK: scf.for %[[ROW:.*]] = %c0 to %c64 step %c4 {
 // CHECK: %[[NUMBER:.*]] = arith.divui %[[ROW]], %c16
@@ -152,8 +152,8 @@ func.func @pages(%x: memref<?x16x64xf32, strided<[1024, 64, 1]>>, %i: memref<4xi
   return
 }
 
-// Elements of which every second is written go to memory by whole vectors, whose masks leave what lies between; on AVX2
-// one by one, since a mask costs as much as all of them.
+// If every second element is written, whole vectors are stored with masks that skip the others. AVX2 stores elements
+// one by one, because a mask costs as much as all of them.
 // CHECK-LABEL: func @every_second
 // CHECK: %[[EVEN:.*]] = arith.constant dense<[true, false, true, false, true, false, true, false, true, false, true, false, true, false, true, false]> : vector<16xi1>
 // CHECK: vector.shuffle %[[X:.*]], %[[X]] [0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0]
@@ -172,7 +172,7 @@ func.func @every_second(%x: memref<64xf32, strided<[1]>>, %y: memref<64xf32, str
   return
 }
 
-// A stored column is a vector of elements that lie apart, and no branch.
+// A stored column is a vector of strided elements, stored without a branch.
 // CHECK-LABEL: func @column
 // CHECK: vector.load
 // CHECK-NOT: scf.if
@@ -190,8 +190,8 @@ func.func @column(%x: memref<32xf32, strided<[1]>>, %y: memref<32x2xf32, strided
   return
 }
 
-// A check compares vectors in the nest of the store, whose rows carry what holds so far. One question is asked behind
-// them; only a tile that fails is looked through. AVX2 has no masks, and words are carried.
+// A check compares vectors in the loop nest of the store, and its rows carry the conjunction so far. One test follows.
+// Elements are searched only if a tile fails. AVX2 has no mask registers, so words are carried.
 // AVX2-LABEL: func @checked
 // AVX2: iter_args({{.*}}) -> (vector<8xi32>) {
 // AVX2: %[[SMALL:.*]] = arith.cmpf olt, {{.*}} : vector<8xf32>
@@ -228,7 +228,7 @@ func.func @checked(%x: memref<8x128xf32, strided<[128, 1]>>, %y: memref<8x128xf3
   return
 }
 
-// A store over what a check reads has a nest of its own: a tile that failed is read again.
+// If a store overwrites the operand of a check, each has its own loop nest, because a tile that failed is read again.
 // CHECK-LABEL: func @checked_in_place
 // CHECK: call @kiln_check_failed
 // CHECK: scf.for

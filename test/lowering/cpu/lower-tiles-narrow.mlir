@@ -1,7 +1,7 @@
 // RUN: kiln-opt %s --cpu-place-tiles --cpu-lower-tiles --canonicalize --cse | FileCheck %s
 
-// Rows of three elements: where both views lie inside and row follows row, which is asked once, vectors go on from row
-// to row. Else a row at a time.
+// Rows of three elements: if both views are inside and contiguous, which is tested once, vectors continue from row to
+// row. Otherwise each row is accessed separately.
 // CHECK-LABEL: func @doubled
 // CHECK: %{{.*}}, %{{.*}}, %{{.*}}:2, %[[STRIDE:.*]]:2 = memref.extract_strided_metadata %arg0
 // CHECK: %[[FOLLOWS:.*]] = arith.cmpi eq, %[[STRIDE]]#0, %c3
@@ -25,7 +25,7 @@ func.func @doubled(%x: memref<?x3xf32, strided<[?, 1]>>, %y: memref<?x3xf32, str
   return
 }
 
-// Of bytes as many elements are fewer vectors, which pay no less.
+// Bytes take fewer vectors than as many f32. Their vectors continue from row to row, too.
 // CHECK-LABEL: func @bytes
 // CHECK: scf.for %{{.*}} = %c0 to %c256 step %c64 {
 // CHECK-COUNT-3: vector.store {{.*}} vector<64xi8>
@@ -39,7 +39,7 @@ func.func @bytes(%x: memref<256x3xi8, strided<[3, 1]>>, %y: memref<256x3xi8, str
   return
 }
 
-// Sixteen rows of two are two vectors, of which shuffles make what the rows have first and what they have second.
+// Sixteen rows of two are two vectors. Shuffles separate the first and the second elements of the rows.
 // CHECK-LABEL: func @summed
 // CHECK: scf.for %{{.*}} = %c0 to %c512 step %c16 {
 // CHECK-COUNT-2: vector.load
@@ -57,7 +57,7 @@ func.func @summed(%x: memref<512x2xf32, strided<[2, 1]>>, %y: memref<512xf32, st
   return
 }
 
-// Columns are summed lane by lane of the line, three vectors of which end with a row; lanes of a column meet behind it.
+// Columns are summed by lanes of contiguous rows; three vectors end with a row. A column's lanes are added at the end.
 // CHECK-LABEL: func @columns
 // CHECK: %[[LINE:.*]]:3 = scf.for %{{.*}} = %c0 to %c256 step %c16
 // CHECK-COUNT-3: arith.addf
@@ -75,7 +75,7 @@ func.func @columns(%x: memref<256x3xf32, strided<[3, 1]>>, %y: memref<3xf32, str
   return
 }
 
-// Rows that are known to lie apart are read one at a time.
+// Rows that are known not to be contiguous are read one at a time.
 // CHECK-LABEL: func @apart
 // CHECK-NOT: scf.if
 // CHECK: scf.for %{{.*}} = %c0 to %c256 step %c1 {

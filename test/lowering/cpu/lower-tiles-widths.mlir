@@ -1,6 +1,6 @@
 // RUN: kiln-opt %s --tile-declare-console --cpu-place-tiles='vector-bits=256' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s
 
-// Bytes that are moved without masks go by whole vectors of them, what is left of a row by halves of these.
+// Bytes that are moved without masks take full vectors; the rest of a row takes vectors of half the width.
 // CHECK-LABEL: func @bytes
 // CHECK: scf.for %{{.*}} = %c0 to %c256 step %c128 {
 // CHECK-COUNT-4: vector.load {{.*}} vector<32xi8>
@@ -34,8 +34,8 @@ func.func @widened(%x: memref<256xi8, strided<[1]>>, %y: memref<256xi32, strided
   return
 }
 
-// A check compares as many, and what it has found of them folds to the usual lanes at a row's end; the last elements
-// of a row, which are fewer, meet the first lanes.
+// A check compares full vectors of bytes, and its result folds to the usual lanes at a row's end. The last elements of
+// a row are fewer, and are combined with the first lanes.
 // CHECK-LABEL: func @checked
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<8xi32>)
 // CHECK-COUNT-4: arith.cmpi slt, {{.*}} : vector<32xi8>
@@ -56,7 +56,7 @@ func.func @checked(%x: memref<4x144xi8, strided<[144, 1]>>) attributes {tile.ker
   return
 }
 
-// Of a tile that may hang over its view bytes with masks keep to the usual lanes, too.
+// If a tile may extend past its view, masked accesses of bytes have the usual lanes.
 // CHECK-LABEL: func @over
 // CHECK: scf.if
 // CHECK: vector.load {{.*}} vector<32xi8>
@@ -91,7 +91,7 @@ func.func @pairs(%x: memref<128xi8, strided<[1]>>, %y: memref<256xi8, strided<[1
   return
 }
 
-// Constants do not count, but where they are what is written.
+// Constants do not determine the width, except if they are stored.
 // CHECK-LABEL: func @zeros
 // CHECK: vector.store {{.*}} vector<8xf32>
 // CHECK: return

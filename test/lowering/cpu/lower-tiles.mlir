@@ -1,8 +1,8 @@
 // RUN: kiln-opt %s --cpu-select-products --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s
 // RUN: kiln-opt %s --cpu-select-products --cpu-place-tiles --cpu-pack-operands='vector-bits=256 registers=16' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s --check-prefix=AVX2
 
-// An elementwise chain is one loop: nothing is written but the result. Where the whole tile lies inside the view it has
-// no masks, four vectors a step; else a vector a step.
+// An elementwise chain is one loop that writes only the result. If the whole tile is inside the view, it has no masks
+// and four vectors a step. Otherwise a step is one vector.
 // CHECK-LABEL: func @chain
 // CHECK-NOT: memref.alloca
 // CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %c1024
@@ -43,7 +43,7 @@ func.func @inside(%v: memref<2048xf32, strided<[1]>>) attributes {tile.kernel} {
   return
 }
 
-// Rows past the end of a view are masked where its first one lies, in memory that is there.
+// Rows past the end of a view are masked, with the address of its first row, which is valid memory.
 // CHECK-LABEL: func @rows
 // CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[ROW:.*]], %{{.*}} : index
 // CHECK: %[[AT:.*]] = arith.select %[[INSIDE]], %[[ROW]], %c0 : index
@@ -57,7 +57,7 @@ func.func @rows(%v: memref<?x16xf32, strided<[16, 1]>>, %m: i64) attributes {til
   return
 }
 
-// Both forms of a sum add the same vectors to the same running sums; a tile of few vectors has one form.
+// Both versions of a sum add equal vectors to equal partial sums. A tile of few vectors has one version.
 // CHECK-LABEL: func @sum_of_rows
 // CHECK: %[[SUM:.*]] = scf.if %{{.*}} -> (vector<16xf32>) {
 // CHECK: %[[FAST:.*]]:4 = scf.for %{{.*}} step %c64 iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}, %[[C:.*]] = %{{.*}}, %[[D:.*]] = %{{.*}}) ->
@@ -75,7 +75,7 @@ func.func @rows(%v: memref<?x16xf32, strided<[16, 1]>>, %m: i64) attributes {til
 // CHECK: vector.maskedload
 // CHECK: %[[E1:.*]] = arith.addf %[[E]], %
 // CHECK: scf.yield %[[F]], %[[G]], %[[H]], %[[E1]]
-// 18 vectors: the first running sum is the third of the last round.
+// The partial sums rotate: after 18 vectors, the first one is the loop's third result.
 // CHECK: arith.addf %[[SLOW]]#2, %[[SLOW]]#0
 // CHECK: arith.addf %[[SLOW]]#3, %[[SLOW]]#1
 // CHECK-NOT: scf.if
@@ -93,7 +93,7 @@ func.func @sum_of_rows(%v: memref<?xf32, strided<[1]>>, %o: memref<1xf32, stride
   return
 }
 
-// Memory that an earlier nest has read is in cache: outside of loops it is read again with masks only.
+// Memory that an earlier loop nest has read is in the cache. Outside of loops it is read again with masks only.
 // CHECK-LABEL: func @read_again
 // CHECK: scf.if
 // CHECK: vector.load
@@ -122,7 +122,7 @@ func.func @read_again(%v: memref<?xf32, strided<[1]>>, %o: memref<1024xf32, stri
   return
 }
 
-// Whether the rows that a gather names lie inside is asked before; if they do, four are read side by side.
+// A test before the reads shows whether gathered rows are inside. If they are, four are read at a time.
 // CHECK-LABEL: func @rows_by_name
 // CHECK: %[[ROWS:.*]] = scf.for %[[I:.*]] = %c0 to %c8 step %c1 iter_args(%[[ALL:.*]] = %true) -> (i1) {
 // CHECK: %[[NAME:.*]] = memref.load %{{.*}}[%[[I]]]
@@ -171,7 +171,7 @@ func.func @siblings(%v: memref<1024xf32, strided<[1]>>, %o: memref<?xf32, stride
   return
 }
 
-// The last vector of a row that is no multiple of the lanes takes part in a reduction with its own lanes only.
+// If the lanes do not divide a row, its last vector takes part in a reduction with its valid lanes only.
 // CHECK-LABEL: func @ragged
 // CHECK: arith.select {{.*}} : vector<16xi1>, vector<16xf32>
 func.func @ragged(%v: memref<19xf32, strided<[1]>>, %o: memref<1xf32, strided<[1]>>) attributes {tile.kernel} {
@@ -183,7 +183,7 @@ func.func @ragged(%v: memref<19xf32, strided<[1]>>, %o: memref<1xf32, strided<[1
   return
 }
 
-// A product keeps 8 x 2 vectors of sums in registers on AVX-512, and 6 x 2 on AVX2.
+// A product keeps 8 x 2 accumulator vectors in registers on AVX-512, and 6 x 2 on AVX2.
 // CHECK-LABEL: func @product
 // CHECK: %{{.*}}:16 = scf.for
 // AVX2-LABEL: func @product
@@ -197,7 +197,7 @@ func.func @product(%v: memref<?x?xf32, strided<[?, 1]>>, %n: i64) attributes {ti
   return
 }
 
-// Swapped carried tiles: one waits in a buffer of its own while the other is overwritten.
+// Two loop-carried tiles are swapped: one is kept in its own buffer while the other is overwritten.
 // CHECK-LABEL: func @swap
 // CHECK-COUNT-2: memref.alloca() {{.*}} memref<32xf32>
 // CHECK: scf.for
@@ -215,8 +215,8 @@ func.func @swap(%v: memref<?xf32, strided<[1]>>, %n: i64) attributes {tile.kerne
   return
 }
 
-// Elements of which every second is read come by whole vectors, which end with the last one, and a shuffle; at the
-// view's edge each is asked for by itself.
+// If every second element is read, whole vectors are loaded up to the last element and shuffled. At the view's edge
+// each element is tested separately.
 // CHECK-LABEL: func @every_second
 // CHECK: scf.if %{{.*}} -> (vector<16xf32>) {
 // CHECK: vector.load %[[LINE:.*]][%{{.*}}] : memref<?xf32, strided<[1], offset: ?>>, vector<16xf32>
@@ -233,7 +233,7 @@ func.func @every_second(%v: memref<?x?xf32, strided<[?, 2]>>, %o: memref<16xf32,
   return
 }
 
-// Narrow elements come, and go, by vectors of 64 bytes: those of 16 lanes that lie 5 apart, 76 of them, by two.
+// Narrow elements are loaded and stored by vectors of 64 bytes. 16 bytes with a stride of 5 span 76: two vectors.
 
 // CHECK-LABEL: func @narrow_apart
 // CHECK-COUNT-2: vector.load %{{.*}} : memref<{{.*}}>, vector<64xi8>
@@ -248,7 +248,7 @@ func.func @narrow_apart(%v: memref<16xi8, strided<[5]>>, %o: memref<16xi8, strid
   return
 }
 
-// Where the triangle covers the tile, the mask is not looked at; else each vector outside of it is left out: its P is 0.
+// If the triangle covers the tile, no mask is tested. Otherwise vectors outside of the triangle are skipped: P is 0.
 // CHECK-LABEL: func @triangle
 // CHECK: scf.if
 // CHECK-NOT: arith.select
@@ -279,7 +279,7 @@ func.func @triangle(%v: memref<32x32xf32, strided<[32, 1]>>, %limit: i32) attrib
   return
 }
 
-// Of many short rows one vector each is left in memory; then 16 of them are added over their lanes at once.
+// For many short rows, one vector of each is left in memory. Then 16 of them are added over their lanes at once.
 // CHECK-LABEL: func @together
 // CHECK: scf.for
 // CHECK: scf.for
@@ -297,7 +297,7 @@ func.func @together(%v: memref<32x64xf32, strided<[64, 1]>>, %o: memref<32xf32, 
   return
 }
 
-// Stores on both sides of an atomic have nests of their own, in order; without one they would share a nest.
+// Stores on both sides of an atomic have separate loop nests, in order. Without the atomic they would share one.
 // CHECK-LABEL: func @atomic_between
 // CHECK: vector.store {{.*}}, %arg0[
 // CHECK: memref.atomic_rmw
@@ -314,8 +314,8 @@ func.func @atomic_between(%v: memref<64xf32>, %w: memref<64xf32>, %f: memref<?xi
   return
 }
 
-// Scans share a nest with the store, carry one vector each along a row, and need no memory; of a row's last element
-// alone none is written for the others.
+// Scans share a loop nest with the store, carry one vector each along a row, and need no memory. If only a row's last
+// element is used, the others are not written.
 // CHECK-LABEL: func @scan
 // CHECK-NOT: memref.alloca() {{.*}} memref<8x128xf32>
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)

@@ -4,7 +4,7 @@
 !t = tensor<16x16xf32>
 !v = memref<?x?xf32, strided<[?, 1]>>
 
-// Each place that a left operand can have. Eight rows fit vectors of 16 lanes, and six do not fit those of 8.
+// Each placement of a left operand. Eight rows fit vectors of 16 lanes, and six do not fit those of 8.
 // CHECK-LABEL: func @left
 // CHECK: tile.dot {{.*}} {cpu.left = "view"}
 // CHECK: tile.dot {{.*}} {cpu.left = "placed"}
@@ -30,7 +30,7 @@ func.func @left(%a: !v, %b: !t, %c: !v) {
   return
 }
 
-// A right operand that lies along k, and one that is turned twice.
+// A right operand that is contiguous along k, and one that is transposed twice.
 // CHECK-LABEL: func @right
 // CHECK: tile.dot {{.*}} cpu.right_turned
 // CHECK-NOT: cpu.right_turned
@@ -47,7 +47,7 @@ func.func @right(%a: !v, %b: !t, %c: !v) {
   return
 }
 
-// Packed before the loops that do not change it: two, one, none.
+// Operands are packed before the loops that do not change them: two loops, one, none.
 // CHECK-LABEL: func @before
 // CHECK: tile.dot {{.*}} cpu.right_before = 2
 // CHECK: tile.dot {{.*}} cpu.right_before = 1
@@ -70,8 +70,8 @@ func.func @before(%a: !v, %c: !v, %n: i64) {
   return
 }
 
-// A left operand of words: in its view where it lies by rows, in panels where it lies by columns, in memory of its own or
-// not; in a copy where a row's neighbours lie apart.
+// A left operand of words is read in its view if it is stored by rows. If it is stored by columns, it is packed into
+// panels. If a row's elements are strided, it is copied.
 // CHECK-LABEL: func @words
 // CHECK: tile.dot {{.*}} {cpu.left = "view", cpu.unit
 // CHECK: tile.dot {{.*}} {cpu.left = "panels", cpu.unit
@@ -94,7 +94,7 @@ func.func @words(%a: memref<?x?xbf16, strided<[?, 1]>>, %apart: memref<?x?xbf16,
   return
 }
 
-// A left operand of AMX's tiles is read where it lies as far as it is made of whole blocks.
+// A left operand of AMX tiles is read in place if it consists of whole blocks.
 // CHECK-LABEL: func @blocks
 // CHECK: tile.dot {{.*}} {cpu.left = "view", cpu.unit
 // CHECK: tile.dot {{.*}} {cpu.left = "copy", cpu.unit

@@ -16,7 +16,7 @@ func.func @accumulate(%a: !t, %b: !t, %n: i64) -> !t {
   return %r : !t
 }
 
-// Scaling the old value element by element on the way in changes nothing.
+// The old value may be scaled element by element before the product.
 // CHECK-LABEL: func @rescale
 func.func @rescale(%a: !t, %b: !t, %n: i64) -> !t {
   %zero = arith.constant dense<0.0> : !t
@@ -31,7 +31,7 @@ func.func @rescale(%a: !t, %b: !t, %n: i64) -> !t {
   return %r : !t
 }
 
-// The old value is read after the product: it must survive.
+// The old value is read after the product, so it must not be overwritten.
 // CHECK-LABEL: func @read_later
 func.func @read_later(%a: !t, %b: !t, %n: i64, %v: memref<?x?xf32, strided<[?, 1]>>) -> !t {
   %zero = arith.constant dense<0.0> : !t
@@ -79,7 +79,7 @@ func.func @nested(%a: !t, %b: !t, %n: i64) -> !t {
   return %r : !t
 }
 
-// An atomic between the last reader of the old value and the product moves neither.
+// An atomic between the last reader of the old value and the product prevents moving either.
 // CHECK-LABEL: func @atomic_between
 func.func @atomic_between(%a: !t, %b: !t, %n: i64, %v: memref<?x?xf32, strided<[?, 1]>>, %f: memref<?xi32, strided<[1]>>) -> !t {
   %zero = arith.constant dense<0.0> : !t
@@ -99,7 +99,8 @@ func.func @atomic_between(%a: !t, %b: !t, %n: i64, %v: memref<?x?xf32, strided<[
   return %r : !t
 }
 
-// A while is a loop as another; what it asks comes in front of what it carries. So is one within it.
+// A while loop is handled like a for loop. Its condition comes before its loop-carried values. A nested while is
+// handled, too.
 // CHECK-LABEL: func @while
 func.func @while(%a: !t, %b: !t, %n: i64) -> !t {
   %zero = arith.constant dense<0.0> : !t

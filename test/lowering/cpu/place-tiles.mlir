@@ -33,7 +33,7 @@ func.func @twice(%a: !v, %b: !v) attributes {tile.kernel} {
   return
 }
 
-// The halves of a pair are computed for both when they are joined, where that is little; an exponential is not.
+// Halves of a joined pair are recomputed for each element if they are cheap. An exponential is placed instead.
 // CHECK-LABEL: func @pairs
 // CHECK-NOT: cpu.placed
 // CHECK: math.exp {{.*}} {cpu.placed}
@@ -56,7 +56,7 @@ func.func @pairs(%a: !v, %b: memref<?x?x?xf32, strided<[?, ?, 1]>>) attributes {
   return
 }
 
-// A row of narrow numbers that many rows take is widened once; a bias that a product's stores take is not.
+// A row of narrow numbers that many rows use is widened once. A bias that a product's stores use is not.
 // CHECK-LABEL: func @widened
 // CHECK: arith.extf {{.*}} {cpu.placed}
 // CHECK: tile.dot
@@ -81,7 +81,7 @@ func.func @widened(%a: !v, %n: memref<?xbf16, strided<[1]>>, %b: !v) attributes 
   return
 }
 
-// The left operand of a product is wanted in memory, unless it lies in a view.
+// The left operand of a product is placed in memory, unless it is in a view already.
 // CHECK-LABEL: func @left
 // CHECK: arith.mulf {{.*}} {cpu.placed}
 // CHECK-NOT: cpu.placed
@@ -99,7 +99,7 @@ func.func @left(%a: !v, %b: !v, %acc: !v) attributes {tile.kernel} {
   return
 }
 
-// An epilogue that takes a placed tile, computed after the product, is given up.
+// An epilogue is dropped if it reads a placed tile that is computed after the product.
 // CHECK-LABEL: func @spoilt
 // CHECK: tile.dot
 // CHECK-NOT: cpu.epilogue
@@ -118,7 +118,7 @@ func.func @spoilt(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
   return
 }
 
-// Merged rows that are no multiple of a vector are copied without gaps; the copy is one of the same shape.
+// Merged rows that are no multiple of a vector are copied without gaps. The copy is a reshape to the same shape.
 // CHECK-LABEL: func @ragged_rows
 // CHECK: %[[X:.*]] = tile.load {{.*}} {cpu.view} :
 // CHECK-NEXT: %[[COPY:.*]] = tile.reshape %[[X]] {cpu.dense, cpu.placed} : tensor<16x40xf32> -> tensor<16x40xf32>
@@ -132,7 +132,7 @@ func.func @ragged_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile
   return
 }
 
-// Where they are but stored they are not.
+// Merged rows that are only stored are not copied.
 // CHECK-LABEL: func @stored_rows
 // CHECK-NOT: cpu.placed
 // CHECK: return
@@ -144,7 +144,7 @@ func.func @stored_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile
   return
 }
 
-// Rows of 32 and of 4 are read as they lie, and so is what a check compares.
+// Rows of 32 and of 4 are read in place, and so is the operand of a check.
 // CHECK-LABEL: func @whole_rows
 // CHECK-NOT: cpu.placed
 // CHECK: return
@@ -163,8 +163,8 @@ func.func @whole_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.
   return
 }
 
-// A transposed tile is placed, to be turned block by block, and what is computed below it where it is much; not what is
-// narrower than vectors, what is transposed back, and what a product reads.
+// A transposed tile is placed, so that it is transposed block by block, and so are its expensive operands. Tiles
+// narrower than vectors, tiles transposed back, and operands of a product are not.
 // CHECK-LABEL: func @turned
 // CHECK: tile.transpose {{.*}} {cpu.placed}
 // CHECK: math.exp {{.*}} {cpu.placed}
@@ -200,8 +200,8 @@ func.func @not_turned(%a: !v, %b: !v, %c: !v, %d: !v) attributes {tile.kernel} {
   return
 }
 
-// Softmax of narrow rows: what is read twice lies without gaps, and what is one for each row is computed as a row of
-// them, its constants too.
+// Softmax of narrow rows: a tile that is read twice is placed without gaps. Values with one element per row, constants
+// included, are computed as a row of them.
 // CHECK-LABEL: func @softmax
 // CHECK: %[[POWERS:.*]] = math.exp {{.*}} {cpu.dense, cpu.placed} : tensor<128x4xf32>
 // CHECK: %[[SUMS:.*]] = tile.reduce sum %[[POWERS]] axis 1
@@ -223,7 +223,7 @@ func.func @softmax(%a: !v, %b: !v) attributes {tile.kernel} {
   return
 }
 
-// A product reads its left operand row by row: it has gaps. So have few rows.
+// A product reads its left operand row by row, so that operand has gaps. A tile of few rows has gaps, too.
 // CHECK-LABEL: func @with_gaps
 // CHECK: math.exp {{.*}} {cpu.placed} : tensor<128x4xf32>
 // CHECK: math.exp {{.*}} {cpu.placed} : tensor<8x4xf32>

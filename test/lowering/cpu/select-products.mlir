@@ -16,7 +16,8 @@ func.func @bf16(%a: tensor<8x16xbf16>, %b: tensor<16x32xbf16>, %c: tensor<8x32xf
   return %0 : tensor<8x32xf32>
 }
 
-// A tile that only units read is rounded as they read it; a tile that is also stored keeps its denormals.
+// A tile that only dot-product units read is rounded like their operands. A tile that is also stored keeps its
+// denormals.
 // CHECK-LABEL: func @rounded
 // CHECK-NOT: cpu.flushes
 // CHECK: return
@@ -34,7 +35,7 @@ func.func @rounded(%x: tensor<16x8xf32>, %y: tensor<16x32xf32>, %c: tensor<8x32x
   return %0 : tensor<8x32xf32>
 }
 
-// No unit takes f16.
+// No dot-product unit takes f16.
 // UNITS-LABEL: func @f16
 // UNITS-COUNT-2: arith.extf
 // UNITS: tile.dot %{{[^{]*}} : tensor<8x16xf32>
@@ -43,7 +44,7 @@ func.func @f16(%a: tensor<8x16xf16>, %b: tensor<16x32xf16>, %c: tensor<8x32xf32>
   return %0 : tensor<8x32xf32>
 }
 
-// A turned operand is widened before it is turned.
+// A transposed operand is widened before it is transposed.
 // CHECK-LABEL: func @turned
 // CHECK: %[[WIDE:.*]] = arith.extf %{{.*}} : tensor<16x8xf16> to tensor<16x8xf32>
 // CHECK: %[[TURNED:.*]] = tile.transpose %[[WIDE]] [1, 0]
@@ -67,7 +68,7 @@ func.func @integers(%a: tensor<8x8xi8>, %c: tensor<8x8xi32>) -> tensor<8x8xi32> 
   return %0 : tensor<8x8xi32>
 }
 
-// A depth that is no number of whole words.
+// The depth is no multiple of a word.
 // UNITS-LABEL: func @part_of_a_word
 // UNITS-COUNT-2: arith.extf {{.*}} to tensor<7x7xf32>
 // UNITS-COUNT-2: arith.extsi {{.*}} to tensor<6x6xi32>
@@ -80,7 +81,7 @@ func.func @part_of_a_word(%a: tensor<7x7xbf16>, %b: tensor<7x7xf32>, %c: tensor<
   return %0, %1 : tensor<7x7xf32>, tensor<6x6xi32>
 }
 
-// Operands of the sums' own type stay.
+// Operands of the accumulator's type are unchanged.
 // CHECK-LABEL: func @wide
 // CHECK-NOT: arith.ext
 // CHECK: return
@@ -89,7 +90,7 @@ func.func @wide(%a: tensor<8x8xf64>) -> tensor<8x8xf64> {
   return %0 : tensor<8x8xf64>
 }
 
-// Of batched products the last dimension of a is the one that is summed over; the one before it is odd.
+// In a batched product, the last dimension of a is the summed one; the one before it is odd.
 // UNITS-LABEL: func @batched
 // UNITS: tile.dot %{{.*}} {cpu.unit = "bf16_pairs"} : tensor<2x3x16xbf16>
 func.func @batched(%a: tensor<2x3x16xbf16>, %b: tensor<2x16x32xbf16>, %c: tensor<2x3x32xf32>) -> tensor<2x3x32xf32> {

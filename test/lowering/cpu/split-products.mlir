@@ -1,6 +1,7 @@
 // RUN: kiln-opt %s --cpu-split-products | FileCheck %s
 
-// A permission to take f32 for the sum of two bf16: three products, of which the small ones count where they are finite.
+// A precision that permits the sum of two bf16 for an f32: three products. The small ones are used only if they are
+// finite.
 // CHECK-LABEL: func @three
 // CHECK-DAG: %[[AL:.*]] = arith.truncf %arg0 : tensor<8x16xf32> to tensor<8x16xbf16>
 // CHECK-DAG: %[[AW:.*]] = arith.extf %[[AL]] : tensor<8x16xbf16> to tensor<8x16xf32>
@@ -21,7 +22,7 @@ func.func @three(%a: tensor<8x16xf32>, %b: tensor<32x16xf32>, %c: tensor<8x32xf3
   return %0 : tensor<8x32xf32>
 }
 
-// Other precisions and types stay, and depths that are no number of whole pairs.
+// Other precisions and types are unchanged, and so are odd depths.
 // CHECK-LABEL: func @others
 // CHECK-NOT: bf16>
 // CHECK: return

@@ -1,7 +1,7 @@
 // RUN: kilnc %s --target=x86-64-v3 --emit=llvm | FileCheck %s
 
-// The rest of a row is accessed by shorter vectors on a CPU where a mask takes longer than these: f32 are written so,
-// bytes, for which AVX2 has no masks, are read so as well.
+// The rest of a row is accessed by shorter vectors on a CPU where a mask takes longer than these. Stores of f32 are
+// such accesses. Bytes, for which AVX2 has no masks, are loaded so, too.
 // CHECK-NOT: masked.store
 // CHECK: store <2 x float>
 // CHECK: store float

@@ -3,7 +3,7 @@
 // RUN: kilnc %s --target=skylake-avx512 --emit=llvm | FileCheck %s --check-prefix=SHIFT
 // RUN: kilnc %s --target=x86-64-v3 --emit=llvm | FileCheck %s --check-prefix=BYTES
 
-// bf16 becomes f32 by one permutation. The second time it does not come from memory, where AVX2 needs more than one.
+// bf16 becomes f32 by one permutation. The second value is not loaded from memory, and AVX2 needs several instructions.
 // WORDS-NOT: shl {{.*}}<16 x i32>
 // WORDS-COUNT-2: call <32 x i16> @llvm.x86.avx512.permvar.hi.512
 // WORDS-NOT: shl {{.*}}<16 x i32>

@@ -1,4 +1,4 @@
-// Operations that tile-expand-ops should have removed are named, and so are arguments that have no buffer.
+// Errors name operations that tile-expand-ops should have removed, and arguments that have no buffer.
 // RUN: kiln-opt %s --generic-lower-to-linalg --split-input-file --verify-diagnostics
 
 func.func @unexpanded() {

@@ -1,4 +1,4 @@
-// A buffer for every tile and a loop for every operation.
+// Every tile becomes a buffer, and every operation a loop.
 // RUN: kiln-opt %s --generic-lower-to-linalg | FileCheck %s
 
 // CHECK-LABEL: @elementwise
@@ -33,7 +33,7 @@ func.func @compare(%v: memref<?xi8, strided<[1]>>, %n: i64) {
   return
 }
 
-// Tiles that change places go through temporaries, scalars stay values of the loop.
+// Swapped loop-carried tiles use temporaries. Scalars stay values of the loop.
 // CHECK-LABEL: @swap
 // CHECK: %[[A:.*]] = memref.alloca() {alignment = 64 : i64} : memref<4xf32>
 // CHECK: %[[B:.*]] = memref.alloca() {alignment = 64 : i64} : memref<4xf32>
@@ -79,7 +79,7 @@ func.func @branch(%c: i1, %v: memref<?xi32, strided<[1]>>, %n: i64) {
   return
 }
 
-// The beginning of a tile is as long as the result: loops take their extents from the first operand.
+// The first part of a tile is as long as the result: loops take their extents from the first operand.
 // CHECK-LABEL: @beginning
 // CHECK: %[[PART:.*]] = memref.subview %{{.*}}[0, 0] [3, 4] [1, 1] : memref<3x8xi32> to memref<3x4xi32, strided<[8, 1]>>
 // CHECK: linalg.generic {{.*}} ins(%[[PART]] {{.*}} outs(%{{.*}} : memref<3x4xi32>)

@@ -1,9 +1,9 @@
-// An interpreter for the uniform part of a kernel on a GPU: what each product multiplies, and what becomes of the tiles
-// that asynchronous copies bring.
+// An interpreter for the uniform part of a kernel on a GPU: it records the operands of each product, and the tiles that
+// asynchronous copies store.
 //
-// Scalars are numbers, and loops run. A tile is a name: of a load, what it loads and from where; of what moves it about
-// (a transposition, a copy through shared memory), that with the name of what is moved; of all else, nothing. Shared
-// memory holds names, by bytes.
+// Scalars are numbers, and loops run. A tile is a name. A load's name has its view and position. An operation that
+// moves elements (a transposition, a copy through shared memory) has its own name with its operand's. Other operations
+// have none. Shared memory holds names, by bytes.
 
 #pragma once
 

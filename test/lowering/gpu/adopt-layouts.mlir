@@ -1,4 +1,4 @@
-// Small tiles are loaded once more in a layout that is wanted, and stored as they lie.
+// Small tiles are loaded again in a requested layout, and stored in the layout that they have.
 // RUN: kiln-opt %s --split-input-file --gpu-adopt-layouts | FileCheck %s
 
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
@@ -44,7 +44,7 @@ func.func @store(%y: memref<4xf32>, %s: f32) attributes {tile.kernel} {
 #rows = #simt.layout<64x64, reg [d1:1 d1:2 d0:16 d0:32 d1:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp [d0:4 d0:8]>
 #columns = #simt.layout<64x64, reg [d0:1 d0:2 d1:16 d1:32 d0:4], lane [d0:8 d0:16 d0:32 d1:1 d1:2], warp [d1:4 d1:8]>
 
-// A tile of 16 KB whose lanes would ask for elements far apart is converted.
+// A tile of 16 KB, whose lanes would load elements far apart, is converted.
 // CHECK-LABEL: func @large
 // CHECK: simt.convert
 func.func @large(%x: memref<64x64xf32>, %y: memref<64x64xf32>) attributes {tile.kernel} {

@@ -1,4 +1,4 @@
-// The machine's limit is the kernel's author's to keep.
+// A kernel that needs more shared memory than the machine has is an error.
 // RUN: kiln-opt %s --verify-diagnostics --gpu-allocate-shared="limit=1023"
 // RUN: kiln-opt %s --gpu-allocate-shared="limit=1024"
 // RUN: not kiln-opt %s --gpu-allocate-shared="limit=0" 2>&1 | FileCheck %s
@@ -12,7 +12,7 @@ func.func @large(%x: tensor<256xf32, #row>) attributes {tile.kernel} {
   return
 }
 
-// Fewer stages are a cure where the kernel asks for them.
+// If the kernel sets the number of stages, the error suggests fewer.
 // expected-error@+1 {{choose smaller tiles or fewer stages, or loop over parts of them}}
 func.func @staged(%x: tensor<256xf32, #row>) attributes {tile.kernel, tile.stages = 3 : i64} {
   %a = simt.buffer : memref<1000xi8, 3>

@@ -1,9 +1,9 @@
-// Buffers that are never alive together share bytes; the function notes the sum.
+// Buffers that are never alive together share bytes. The function's attribute has the total.
 // RUN: kiln-opt %s --split-input-file --gpu-allocate-shared | FileCheck %s
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
 
-// A buffer is alive from its first use to its last: here the second begins when the first has ended.
+// A buffer is alive from its first use to its last. Here the second begins after the end of the first.
 // CHECK-LABEL: func @one_after_the_other
 // CHECK-SAME: simt.shared_bytes = 128 : i64
 // CHECK: simt.buffer {offset = 0 : i64}
@@ -22,7 +22,7 @@ func.func @one_after_the_other(%x: tensor<32xf32, #row>) attributes {tile.kernel
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
 
-// Two that are lie apart, each at a multiple of 128 bytes.
+// Two buffers that are alive together do not overlap, and each begins at a multiple of 128 bytes.
 // CHECK-LABEL: func @together
 // CHECK-SAME: simt.shared_bytes = 384 : i64
 // CHECK-SAME: simt.shared_parts = ["0 130 {{.*}}allocate-shared.mlir:{{[0-9]+}}", "256 128 {{.*}}allocate-shared.mlir:{{[0-9]+}}"]
@@ -42,8 +42,8 @@ func.func @together(%x: tensor<32xf32, #row>) attributes {tile.kernel} {
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
 
-// What a loop reads, and did not write in the same round, the next round reads again: the buffer lives through all of it,
-// and the body's own lies elsewhere.
+// If a loop reads a buffer that it did not write in the same iteration, the next iteration reads it again. So the
+// buffer is alive through the whole loop, and the body's own buffer does not overlap it.
 // CHECK-LABEL: func @loop
 // CHECK-SAME: simt.shared_bytes = 256 : i64
 func.func @loop(%x: tensor<32xf32, #row>, %n: i64) attributes {tile.kernel} {
@@ -80,7 +80,7 @@ func.func @branches(%x: tensor<32xf32, #row>, %p: i1) attributes {tile.kernel} {
 
 // -----
 
-// A kernel that shares nothing says so; a function that is no kernel says nothing.
+// A kernel without shared memory has the size 0. A function that is no kernel has none.
 // CHECK-LABEL: func @none()
 // CHECK-SAME: simt.shared_bytes = 0 : i64
 func.func @none() attributes {tile.kernel} {

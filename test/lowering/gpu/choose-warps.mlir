@@ -1,7 +1,7 @@
-// A kernel without a number of warps gets as many as its tiles need.
+// A kernel that does not set a number of warps gets as many as its tiles need.
 // RUN: kiln-opt %s --split-input-file --gpu-choose-warps | FileCheck %s
 
-// 4096 elements are 32 for each of 128 threads. The sum is of the same elements.
+// 4096 elements are 32 for each of 128 threads. The addition does not increase the number.
 // CHECK-LABEL: func @few
 // CHECK-SAME: tile.warps = 4
 func.func @few(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.kernel} {
@@ -52,7 +52,7 @@ func.func @most(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.kernel} {
 
 // -----
 
-// Nor do threads hold more than 1024 values of a tile.
+// A thread holds at most 1024 values of a tile.
 // CHECK-LABEL: func @bytes
 // CHECK-SAME: tile.warps = 32
 func.func @bytes(%x: memref<?xi8>) attributes {tile.kernel} {
@@ -82,7 +82,7 @@ func.func @positions(%x: memref<?xf32>, %n: i32) attributes {tile.kernel} {
 
 // -----
 
-// A loop's initial value, argument and result are one tile. A tile that is alive across the loop is another.
+// A loop's initial value, argument and result count as one tile. A tile that is alive across the loop is another.
 // CHECK-LABEL: func @carried
 // CHECK-SAME: tile.warps = 4
 func.func @carried(%x: memref<?xf32>, %n: i64) attributes {tile.kernel} {
@@ -113,7 +113,7 @@ func.func @across(%x: memref<?xf32>, %n: i64) attributes {tile.kernel} {
 
 // -----
 
-// Operands stay in shared memory, and accumulators in few threads.
+// Operands stay in shared memory. Accumulators are held by few threads.
 // CHECK-LABEL: func @product
 // CHECK-SAME: tile.warps = 4
 func.func @product(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>) attributes {tile.kernel} {

@@ -1,4 +1,4 @@
-// Threads come in warps, and layouts count these in bits.
+// The number of warps must be a power of two, because layouts count them in bits.
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics --gpu-coalesce-accesses
 
 // expected-error@+1 {{expected 'warps' of kernel 'three' to be a power of two up to 32, but got 3}}

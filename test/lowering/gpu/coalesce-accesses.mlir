@@ -1,7 +1,8 @@
-// Neighbouring threads take neighbouring elements, and a thread as many in a row as one instruction moves.
+// Neighbouring threads access neighbouring elements. A thread accesses as many in a row as one instruction moves.
 // RUN: kiln-opt %s --split-input-file --gpu-coalesce-accesses | FileCheck %s
 
-// 16 bytes when the view is aligned and its extents are known: 16 lanes for a row of 64, then the next row, then warps.
+// A packet has 16 bytes if the view is aligned and its extents are known: 16 lanes for a row of 64, then rows, then
+// warps.
 // CHECK-LABEL: func @aligned
 // CHECK: tile.load {{.*}} {simt.layout = #simt.layout<16x64, reg [d1:1 d1:2 d0:8], lane [d1:4 d1:8 d1:16 d1:32 d0:1], warp [d0:2 d0:4]>, simt.vector = 4 : i64}
 // CHECK: tile.store {{.*}} simt.vector = 4 : i64
@@ -14,7 +15,7 @@ func.func @aligned(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64
 
 // -----
 
-// Where the first dimension is the fastest, its offset counts, and the stride of the other: here neither is known.
+// If the first dimension is contiguous, its offset and the other dimension's stride matter. Here neither is known.
 // CHECK-LABEL: func @column_major
 // CHECK: tile.load {{.*}} simt.vector = 1 : i64
 func.func @column_major(%x: memref<?x64xf32, strided<[1, ?]>> {tile.align = 16 : i64}, %m: i64) attributes {tile.kernel} {
@@ -25,7 +26,7 @@ func.func @column_major(%x: memref<?x64xf32, strided<[1, ?]>> {tile.align = 16 :
 
 // -----
 
-// As many elements as fit: a bool is a byte of memory.
+// A packet has as many elements as fit in 16 bytes. A bool is a byte of memory.
 // CHECK-LABEL: func @narrow
 // CHECK: tile.load {{.*}} simt.vector = 8 : i64{{.*}}xbf16>
 // CHECK: tile.load {{.*}} simt.vector = 16 : i64{{.*}}xi1>
@@ -41,7 +42,7 @@ func.func @narrow(%x: memref<8192xbf16> {tile.align = 16 : i64}, %y: memref<8192
 
 // -----
 
-// Where the extent is not known the view may end within a packet, which is as wide as with any extent.
+// If the extent is unknown, the view may end within a packet. The packet is as wide as with any other extent.
 // CHECK-LABEL: func @extent
 // CHECK: tile.load {{.*}} lane [d0:4 d0:8 d0:16 d0:32 d0:64], {{.*}} simt.ragged, simt.vector = 4 : i64
 func.func @extent(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64}) attributes {tile.kernel} {
@@ -52,7 +53,7 @@ func.func @extent(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64}) attri
 
 // -----
 
-// So it may where the extent is known and the packet does not divide it.
+// If the extent is known and no multiple of the packet, the view ends within a packet.
 // CHECK-LABEL: func @ragged_extent
 // CHECK: tile.load {{.*}} simt.ragged, simt.vector = 4 : i64
 func.func @ragged_extent(%x: memref<1022xf32> {tile.align = 16 : i64}) attributes {tile.kernel} {
@@ -63,7 +64,7 @@ func.func @ragged_extent(%x: memref<1022xf32> {tile.align = 16 : i64}) attribute
 
 // -----
 
-// A packet is no wider than what the view is aligned to; nothing known is an element.
+// A packet is no wider than the view's alignment. Without a known alignment it is one element.
 // CHECK-LABEL: func @alignment
 // CHECK: tile.load %arg0{{.*}} simt.vector = 2 : i64
 // CHECK: tile.load %arg1{{.*}} simt.vector = 1 : i64
@@ -76,7 +77,7 @@ func.func @alignment(%x: memref<4096xf32> {tile.align = 8 : i64}, %y: memref<409
 
 // -----
 
-// The offset along the row counts: a multiple of 1024, of 2, or of nothing.
+// The offset along the row matters: a multiple of 1024, a multiple of 2, or unknown.
 // CHECK-LABEL: func @offset
 // CHECK: tile.load {{.*}} simt.vector = 4 : i64
 // CHECK: tile.load {{.*}} simt.vector = 2 : i64
@@ -95,7 +96,8 @@ func.func @offset(%x: memref<4096xf32> {tile.align = 16 : i64}) attributes {tile
 
 // -----
 
-// Rows begin where their stride says: 66 is a multiple of 2, an unknown one of nothing unless the caller says so.
+// Rows begin at multiples of the stride: 66 is even. An unknown stride permits one element unless it is a fact of the
+// call.
 // CHECK-LABEL: func @strides
 // CHECK: tile.load %arg0{{.*}} simt.vector = 2 : i64
 // CHECK: tile.load %arg1{{.*}} simt.vector = 1 : i64
@@ -113,7 +115,7 @@ func.func @strides(%x: memref<?x64xf32, strided<[66, 1]>> {tile.align = 16 : i64
 
 // -----
 
-// A vector is whole inside or outside where the last extent says so.
+// If the last extent is a multiple of the packet, a packet is wholly inside or wholly outside.
 // CHECK-LABEL: func @extents
 // CHECK: tile.load %arg0{{.*}} simt.ragged, simt.vector = 4 : i64
 // CHECK: tile.load %arg1{{.*}}]>, simt.vector = 4 : i64
@@ -128,7 +130,7 @@ func.func @extents(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64},
 
 // -----
 
-// Elements that do not lie together are moved one by one.
+// Elements that are not contiguous are accessed one by one.
 // CHECK-LABEL: func @apart
 // CHECK: tile.load {{.*}} simt.vector = 1 : i64
 func.func @apart(%x: memref<4096xf32, strided<[2]>> {tile.align = 16 : i64}) attributes {tile.kernel} {
@@ -139,7 +141,7 @@ func.func @apart(%x: memref<4096xf32, strided<[2]>> {tile.align = 16 : i64}) att
 
 // -----
 
-// Lanes follow memory, not the order of dimensions: here the rows are what lies together.
+// Lanes follow the order of memory, not that of the dimensions: here elements of a column are contiguous.
 // CHECK-LABEL: func @columns_first
 // CHECK: tile.load {{.*}} lane [d0:1 d0:2 d0:4 d0:8 d0:16]
 func.func @columns_first(%x: memref<?x?xf32, strided<[1, ?]>>) attributes {tile.kernel} {
@@ -150,7 +152,7 @@ func.func @columns_first(%x: memref<?x?xf32, strided<[1, ?]>>) attributes {tile.
 
 // -----
 
-// No thread goes without elements for another's packet: 256 of them are two for each of 128 threads.
+// Wider packets would leave threads without elements: 256 elements are two for each of 128 threads.
 // CHECK-LABEL: func @small
 // CHECK: tile.load {{.*}} simt.vector = 2 : i64{{.*}}tensor<256xf32>
 // CHECK: tile.load {{.*}} lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>, simt.vector = 1 : i64{{.*}}tensor<16xf32>
@@ -163,8 +165,8 @@ func.func @small(%x: memref<4096xf32> {tile.align = 16 : i64}) attributes {tile.
 
 // -----
 
-// Rows of a gather and scatter lie anywhere, but are rows; single elements that are looked up are not. Atomic additions
-// are one by one.
+// Rows of a gather and scatter may begin anywhere, but each row is contiguous. Single gathered elements are not. Atomic
+// additions are done one by one.
 // CHECK-LABEL: func @others
 // CHECK: tile.gather %arg0{{.*}} simt.vector = 4 : i64
 // CHECK: tile.scatter {{.*}} simt.vector = 4 : i64
@@ -184,7 +186,7 @@ func.func @others(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64}
 
 // -----
 
-// As many bits of the warp's number as the kernel asks for; 4 warps when it does not say.
+// The layout has as many bits for warps as the kernel sets; without a setting, two bits for 4 warps.
 // CHECK-LABEL: func @warps
 // CHECK: tile.load {{.*}} warp [d0:32 d0:64 d0:128]>
 func.func @warps(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.warps = 8 : i64} {
@@ -195,7 +197,7 @@ func.func @warps(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.
 
 // -----
 
-// Each warp gets whole rows of what is reduced along memory, and the row after next lies in other registers.
+// A tile that is reduced along memory gives each warp whole rows. The row after next is in other registers.
 // CHECK-LABEL: func @whole_rows
 // CHECK: tile.load {{.*}}reg [d1:1 d1:2 d1:4 d0:4 d1:256 d1:512], lane [d1:8 d1:16 d1:32 d1:64 d1:128], warp [d0:1 d0:2]>
 func.func @whole_rows(%x: memref<?x1024xbf16, strided<[1024, 1]>> {tile.align = 16 : i64}) attributes {tile.kernel} {
@@ -208,7 +210,7 @@ func.func @whole_rows(%x: memref<?x1024xbf16, strided<[1024, 1]>> {tile.align = 
 
 // -----
 
-// Not where there are fewer rows than warps, nor where a lane would hold more than 64 values of a row, nor where columns
+// Warps share rows if there are fewer rows than warps, if a lane would hold more than 64 values of a row, or if columns
 // are reduced in an inner loop.
 // CHECK-LABEL: func @shared_rows
 // CHECK: tile.load {{.*}}warp [d1:128 d1:256]>{{.*}} -> tensor<2x1024xf32>
@@ -231,7 +233,7 @@ func.func @shared_rows(%x: memref<?x4096xf32, strided<[4096, 1]>> {tile.align = 
 
 // -----
 
-// Tiles of one shape share a layout, in which the widest type takes 16 bytes at once: nothing is converted between them.
+// Tiles of one shape share a layout, in which the widest type takes 16 bytes at once, so no tile is converted.
 // CHECK-LABEL: func @types
 // CHECK: tile.load %arg0{{.*}}simt.layout = [[SHARED:#simt.layout<1024, reg \[d0:1 d0:2 d0:512\].*]], simt.vector = 4 : i64
 // CHECK: tile.load %arg1{{.*}}simt.layout = [[SHARED]], simt.vector = 4 : i64
@@ -257,7 +259,7 @@ func.func @other(%x: memref<?xf32, strided<[1]>>) {
 
 // -----
 
-// A table begins at a multiple of 64 bytes, and all of it is there.
+// A table begins at a multiple of 64 bytes, and its whole extent is inside.
 // CHECK-LABEL: func @table
 // CHECK: tile.load {{.*}}simt.vector = 4 : i64} : memref<256xf32>
 memref.global "private" constant @table_0 : memref<1024xi8> = dense<1> {alignment = 64 : i64}
@@ -273,8 +275,8 @@ func.func @table(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.
 
 // -----
 
-// Tiles that are put together lie alike: as wide as the wider type's access where types differ, whatever extents of 1 they
-// have besides.
+// Tiles that are combined share a layout, even if they differ in dimensions of extent 1. If their types differ, packets
+// are as wide as those of the wider type.
 // CHECK-LABEL: func @together
 // CHECK: tile.load %arg0{{.*}}simt.layout = #simt.layout<1024, reg [d0:1 d0:2 d0:512], {{.*}}simt.vector = 4
 // CHECK: tile.load %arg1{{.*}}simt.layout = #simt.layout<1x1024, reg [d1:1 d1:2 d1:512], {{.*}}simt.vector = 4
@@ -311,8 +313,8 @@ func.func @neighbours(%x: memref<1024xf32> {tile.align = 64 : i64}, %y: memref<1
 
 // -----
 
-// A mask leaves packets whole where it is the same along them: repeated along memory, or where positions that are
-// counted from a multiple of a packet on end at one.
+// A mask permits packets if it is constant along each packet: if it is broadcast along memory, or if it compares
+// positions that begin at a multiple of a packet with a bound that is one.
 // CHECK-LABEL: func @masks
 // CHECK: tile.gather %arg0{{.*}} if %arg1 {{.*}} simt.vector = 1 : i64
 // CHECK: tile.gather {{.*}} simt.vector = 4 : i64
@@ -340,7 +342,7 @@ func.func @masks(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64},
 
 // -----
 
-// Where all of a tile lies inside, packets are whole whatever the extent is.
+// If a tile is wholly inside its view, its packets are whole for every extent.
 // CHECK-LABEL: func @inside
 // CHECK: tile.load {{.*}}]>, simt.vector = 8 : i64, tile.inside
 // CHECK: tile.store {{.*}}]>, simt.vector = 8 : i64, tile.inside
@@ -359,7 +361,7 @@ func.func @inside(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
 
 // -----
 
-// Atomics are done one by one, and no view ends within one element.
+// Atomics are done one by one, so no view ends within a packet.
 // CHECK-LABEL: func @single
 // CHECK-NOT: simt.ragged
 // CHECK: return
@@ -372,7 +374,7 @@ func.func @single(%x: memref<1021xi32> {tile.align = 16 : i64}) attributes {tile
 
 // -----
 
-// An assumed multiple: by a remainder, by the low bits, of an index of 32 bits. Elsewhere in the program it does not count.
+// A multiple is assumed by a remainder, by low bits, or of an i32 index. The assumption does not hold in other blocks.
 // CHECK-LABEL: func @assumed
 // CHECK-COUNT-3: tile.load {{.*}} simt.vector = 4 : i64
 // CHECK: tile.load {{.*}} simt.vector = 1 : i64

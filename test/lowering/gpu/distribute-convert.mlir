@@ -1,4 +1,4 @@
-// Conversions within warps: values are exchanged between lanes, words of 32 bits at a time.
+// Conversions within warps exchange 32-bit words between lanes.
 // RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
 
 #pairs = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
@@ -29,8 +29,8 @@ func.func @exchange(%v: memref<64xf32>) attributes {tile.kernel, tile.warps = 1 
 #rows = #simt.layout<2x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp []>
 #turned = #simt.layout<2x32, reg [d0:1], lane [d1:2 d1:1 d1:4 d1:8 d1:16], warp []>
 
-// Two narrow elements make a word. Lanes whose numbers have other bits ask for the word of one that is not across: here
-// the lowest two bits change places.
+// Two narrow elements are one word. A lane requests the word from a lane whose number has permuted bits: here the
+// lowest two bits are swapped.
 // CHECK-LABEL: func @turn
 // CHECK: %[[PAIR:.*]] = vector.bitcast %{{.*}} : vector<2xbf16> to vector<1xi32>
 // CHECK: %[[WORD:.*]] = vector.to_elements %[[PAIR]]
@@ -54,7 +54,7 @@ func.func @turn(%v: memref<2x32xbf16>) attributes {tile.kernel, tile.warps = 1 :
 #both = #simt.layout<2x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [*]>
 #half = #simt.layout<2x32, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>
 
-// Elements that a thread already holds are selected, both words of an f64.
+// Elements that a thread already holds are selected in registers; both words of an f64 are.
 // CHECK-LABEL: func @half
 // CHECK-NOT: simt.shuffle
 // CHECK: %[[WORDS:.*]]:4 = vector.to_elements %{{.*}} : vector<4xi32>

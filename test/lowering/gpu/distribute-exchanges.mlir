@@ -1,9 +1,9 @@
-// The operations of several threads: shared memory, shuffles, tensor cores, the console.
+// Operations of several threads: shared memory, shuffles, tensor cores, and the console.
 // RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
 
 #quads = #simt.layout<128, reg [d0:1 d0:2], lane [d0:4 d0:8 d0:16 d0:32 d0:64], warp []>
 
-// Neighbours go together, as wide as both places and alignment let them: 16 bytes of a row, at the buffer's place.
+// Adjacent elements are stored and loaded together, up to 16 bytes of a row, as both layouts and the alignment permit.
 // CHECK-LABEL: func @shared
 // CHECK: %[[BASE:.*]] = simt.shared_base {bytes = 1024 : i64}
 // CHECK: %[[BUFFER:.*]] = arith.addi %[[BASE]], %c512_i32
@@ -27,7 +27,7 @@ func.func @shared(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.s
 
 #column = #simt.layout<4x32, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp []>
 
-// Elements of a column lie a row apart: one by one.
+// Elements of a column have the stride of a row, so they are accessed one by one.
 // CHECK-LABEL: func @apart
 // CHECK: simt.st shared %{{.*}}, %[[ADDRESS:.*]] + 0 : vector<1xf32>, i32
 // CHECK: simt.st shared %{{.*}}, %[[ADDRESS]] + 144 : vector<1xf32>, i32
@@ -44,7 +44,7 @@ func.func @apart(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.sh
 
 #quads = #simt.layout<128, reg [d0:1 d0:2], lane [d0:4 d0:8 d0:16 d0:32 d0:64], warp []>
 
-// A read that begins at any byte is one by one, too; at a multiple of 8, by two.
+// A read that may begin at any byte is done one by one, too. At a multiple of 8 bytes, two elements are read together.
 // CHECK-LABEL: func @offset
 // CHECK-COUNT-4: simt.ld shared %{{.*}} : i32, vector<1xf32>
 // CHECK-COUNT-2: simt.ld shared %{{.*}} : i32, vector<2xf32>
@@ -81,7 +81,8 @@ func.func @padding(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.
 #rows = #simt.layout<8x8, reg [d1:1], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #sums = #simt.layout<8x1, reg [], lane [* * d0:1 d0:2 d0:4], warp []>
 
-// A thread combines its own values, then those of the lanes that share the row: they differ in the lowest two bits.
+// A thread combines its own values, then those of the lanes that share the row. Their numbers differ in the lowest two
+// bits.
 // CHECK-LABEL: func @reduce
 // CHECK: arith.addf %{{.*}}, %{{.*}} : vector<1xf32>
 // CHECK: simt.shuffle %{{.*}} xor 1 : i32
@@ -101,7 +102,7 @@ func.func @reduce(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
 #rows = #simt.layout<8x8, reg [d1:1], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #sums = #simt.layout<8x1, reg [], lane [* * d0:1 d0:2 d0:4], warp []>
 
-// 64 bits go in two halves, fewer than 32 in one whole. The largest and smallest ignore NaN.
+// A 64-bit value is exchanged as two words; a narrow value takes one word. max and min ignore NaN.
 // CHECK-LABEL: func @types
 // CHECK-COUNT-4: simt.shuffle
 // CHECK: arith.maxnumf {{.*}} : vector<1xf16>
@@ -124,7 +125,7 @@ func.func @types(%s: i64, %t: f16) attributes {tile.kernel, tile.warps = 1 : i64
 #padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #one = #simt.layout<1, reg [], lane [* * * * *], warp []>
 
-// Padding along the axis counts as nothing: −0 in a sum, the largest integer in a minimum, NaN in a maximum of floats.
+// Padding along the axis is the neutral element: −0 for a sum, the largest integer for min, NaN for max of floats.
 // CHECK-LABEL: func @neutral
 // CHECK: %[[ZERO:.*]] = arith.constant dense<-0.000000e+00> : vector<1xf32>
 // CHECK: arith.select %{{.*}}, %{{.*}}, %[[ZERO]]
@@ -147,8 +148,8 @@ func.func @neutral(%s: f32, %n: i32) attributes {tile.kernel, tile.warps = 1 : i
 #a = #simt.layout<16x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #b = #simt.layout<32x16, reg [d0:1 d0:8 d0:16 d1:8], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp []>
 
-// A product by the tensor core: for each of the 2 fragments of the sums, one instruction for each of 2 steps along K,
-// step by step.
+// A product by tensor cores: for each of the 2 accumulator fragments, one instruction for each of 2 steps along K, in
+// order.
 // CHECK-LABEL: func @tensor_core
 // CHECK: %[[A:.*]] = vector.broadcast %arg0 : bf16
 // CHECK: %[[B:.*]] = vector.broadcast %arg0 : bf16
@@ -176,8 +177,8 @@ func.func @tensor_core(%s: bf16, %t: f32) attributes {tile.kernel, tile.warps = 
 #a = #simt.layout<16x16, reg [d0:8 d1:4 d1:8], lane [d1:1 d1:2 d0:1 d0:2 d0:4], warp []>
 #b = #simt.layout<16x8, reg [d0:4 d0:8], lane [d0:1 d0:2 d1:1 d1:2 d1:4], warp []>
 
-// Factors of two numbers each: their small products are a sum of their own, which is added where it is finite. What is
-// made of a factor that the loop does not change is made in the loop.
+// Each operand is split into two numbers. The small products have their own accumulator, which is added if it is
+// finite. The numbers of a loop-invariant operand are computed in the loop.
 // CHECK-LABEL: func @two_numbers
 // CHECK: %[[A:.*]] = vector.broadcast %arg0 : f32 to vector<8xf32>
 // CHECK: scf.for
@@ -241,7 +242,7 @@ func.func @padded_length(%s: bf16, %t: f32) attributes {tile.kernel, tile.warps 
 #a = #simt.layout<8x2, reg [d1:1], lane [* * d0:1 d0:2 d0:4], warp []>
 #b = #simt.layout<2x8, reg [d0:1 d1:1], lane [d1:2 d1:4 * * *], warp []>
 
-// An outer product for each step along K: fused multiply-adds in f32, of integers products and sums in i32.
+// An outer product for each step along K: fused multiply-adds in f32; products and sums of integers in i32.
 // CHECK-LABEL: func @outer_product
 // CHECK: arith.extf %{{.*}} : vector<2xbf16> to vector<2xf32>
 // CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 0] : vector<2xf32>
@@ -268,8 +269,8 @@ func.func @outer_product(%s: bf16, %t: f32, %i: i8, %n: i32) attributes {tile.ke
 #single = #simt.layout<1, reg [], lane [* * * * *], warp []>
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// The first thread takes room behind what was printed, and writes the head of the line if there is room; then all write
-// their elements, behind the 72 bytes of the head.
+// The first thread reserves space after the earlier output, and writes the head of the line if there is space. Then all
+// threads write their elements, after the 72 bytes of the head.
 // CHECK-LABEL: func @print
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
 // CHECK: %[[PLACE:.*]] = simt.atomic_rmw add %{{.*}}, %{{.*}} + 48 if %[[FIRST]] : i64

@@ -1,10 +1,10 @@
-// Products from shared memory: descriptors of their operands, and registers in the order of the instruction.
+// Products from shared memory: the operands' descriptors, and registers in the order of the instruction.
 // RUN: kiln-opt %s --split-input-file --gpu-allocate-shared --gpu-distribute --cse | FileCheck %s
 
 #sums = #simt.layout<128x16, reg [d1:1 d0:8 d1:8 d0:64], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// Rows of 128 bytes along K, eight of them 1024 bytes from the next: 64 · 2^32; a swizzle of 128 bytes: 2^62. A step of K
-// is 32 bytes on, the second 64 rows 8192 bytes, and the right operand begins behind the left one's 16384.
+// Rows are 128 bytes along K, and eight rows 1024 bytes: 64 · 2^32. The swizzle is 128 bytes: 2^62. A step of K is 32
+// bytes, 64 rows are 8192 bytes, and the right operand begins after the left one's 16384.
 // CHECK-LABEL: func @rows
 // CHECK: simt.shared_base {bytes = 18432 : i64}
 // CHECK: %[[BEGIN:.*]] = arith.addi %{{.*}}, %arg0
@@ -42,8 +42,8 @@ func.func @rows(%at: i32, %c: memref<128x16xf32>) attributes {tile.kernel, tile.
 
 #sums = #simt.layout<128x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32 d0:64]>
 
-// Rows along M and N: the second group's 64 columns of the left image are 2048 bytes from the first's, and 8 rows of K
-// 1024 bytes from the next.
+// Rows are along M and N. The second group's 64 columns of the left image begin 2048 bytes after the first group's, and
+// 8 rows of K are 1024 bytes.
 // CHECK-LABEL: func @turned
 // CHECK: %[[THREAD:.*]] = simt.thread {warps = 8 : i64}
 // CHECK: %[[GROUP:.*]] = arith.andi %[[THREAD]], %c128_i32
@@ -70,7 +70,8 @@ func.func @turned(%at: i32, %c: memref<128x64xf32>) attributes {tile.kernel, til
 #sums = #simt.layout<128x16, reg [d1:1 d0:8 d1:8 d0:64], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 #left = #simt.layout<128x32, reg [d1:1 d0:8 d1:8 d1:16 d0:64], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// Rows in registers: a step of K is 2 pieces of 16 bytes on, and the second 64 rows follow the first in both vectors.
+// The left rows are in registers. A step of K is 2 units of 16 bytes, and the second 64 rows follow the first in both
+// vectors.
 // CHECK-LABEL: func @held
 // CHECK: %[[B:.*]] = arith.addi %{{.*}}, %c-9223371899415756800_i64
 // CHECK: simt.wgmma_rows %{{.*}}, %[[B]] steps [0, 2] plus %{{.*}} : vector<16xf32> : vector<32xbf16> -> vector<16xf32>
@@ -91,8 +92,8 @@ func.func @held(%at: i32, %a: memref<128x32xbf16>, %c: memref<128x16xf32>) attri
 #sums = #simt.layout<64x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// The threads compute with the first product while the second one runs. Of the second, one step follows the first product,
-// and the others the wait for it.
+// The threads compute with the first product while the second one runs. One step of the second product is issued right
+// after the first product, and the others after the wait for the first.
 // CHECK-LABEL: func @beside
 // CHECK: simt.wgmma_rows %[[ROWS:.*]], %{{.*}} steps [0, 2] : vector<16xbf16> -> vector<8xf32>
 // CHECK: %[[HEAD:.*]] = vector.shuffle %[[ROWS]], %[[ROWS]] [0, 1, 2, 3, 4, 5, 6, 7]

@@ -1,10 +1,10 @@
-// Accesses of an image: vectors or matrices at addresses that are exclusive ors.
+// Accesses of an image: vectors or matrices at addresses computed by exclusive or.
 // RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
 
 #pairs = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>
 
-// A thread's piece of 16 bytes lies where its row's number, too, says. Row 4 is elsewhere in the registers alone: the bits
-// that it shares with other lanes' are turned, the rest is a displacement.
+// The address of a thread's 16 bytes depends on its row, too. Row 4 differs in a register bit only. Bits that lanes use
+// too are changed by an exclusive or; the rest is a displacement.
 // CHECK-LABEL: func @swizzled
 // CHECK: %[[THREAD:.*]] = simt.thread
 // CHECK: arith.shli %{{.*}}, %c4_i32
@@ -28,8 +28,8 @@ func.func @swizzled(%s: f16) attributes {tile.kernel, tile.warps = 1 : i64, simt
 #left = #simt.layout<16x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #right = #simt.layout<32x8, reg [d0:1 d0:8 d0:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp []>
 
-// Fragments of products are matrices: four at once of a left operand whose rows lie along K, and of a right one whose
-// rows lie along N they are transposed on the way.
+// Fragments are read as matrices, four at once for a left operand whose rows are along K. For a right operand whose
+// rows are along N, the matrices are transposed by the load.
 // CHECK-LABEL: func @matrices
 // CHECK-COUNT-2: simt.ldmatrix %{{.*}} + {{[0-9]+}} : vector<4xi32>
 // CHECK-NOT: simt.ldmatrix %{{.*}} : vector<4xi32>
@@ -50,7 +50,7 @@ func.func @matrices() attributes {tile.kernel, tile.warps = 1 : i64, simt.shared
 
 #left = #simt.layout<16x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [*]>
 
-// Of warps that hold the same one stores, all its lanes together.
+// If several warps hold equal elements, one warp stores, with all its lanes.
 // CHECK-LABEL: func @stores
 // CHECK: %[[OWNER:.*]] = arith.cmpi eq
 // CHECK: simt.stmatrix %{{.*}}, %{{.*}} + 0 if %[[OWNER]] : vector<4xi32>
@@ -66,7 +66,7 @@ func.func @stores(%s: f16) attributes {tile.kernel, tile.warps = 2 : i64, simt.s
 
 #padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// The layout's padding of a tile is written as 0, and so read as 0.
+// The layout's padding of a tile is written as 0, so it is read as 0.
 // CHECK-LABEL: func @padding
 // CHECK: %[[WITHIN:.*]] = arith.cmpi slt, %{{.*}}, %c25_i32
 // CHECK: arith.select
@@ -84,7 +84,7 @@ func.func @padding(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.
 
 #repeats = #simt.layout<96, rep 3, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// Repeats of the core lie one after the other; a bool takes a byte.
+// Repeats of the core are contiguous. A bool takes a byte.
 // CHECK-LABEL: func @repeats
 // CHECK: arith.extui %{{.*}} : vector<3xi1> to vector<3xi8>
 // CHECK: simt.st shared %{{.*}}, %[[ADDRESS:.*]] + 0 : vector<1xi8>, i32
@@ -101,8 +101,8 @@ func.func @repeats(%s: i1) attributes {tile.kernel, tile.warps = 1 : i64, simt.s
 
 #copies = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>
 
-// A copy of a tile is one of 16 bytes for each piece of a thread: all of them or zeros, where pieces are whole, and zeros of
-// a tile that is not there.
+// A copy is 16 bytes for each piece of a thread. If pieces are whole, all 16 bytes are copied or are zeros. If the
+// predicate is false, they are zeros.
 // CHECK-LABEL: func @fetch
 // CHECK: %[[FIRST:.*]] = arith.andi %arg4, %{{.*}} : i1
 // CHECK: simt.cp_async 16 to %{{.*}} + 0 from %{{.*}} + 0 inside %[[FIRST]]{{$}}
@@ -123,7 +123,7 @@ func.func @fetch(%x: memref<?x64xf16>, %m: i64, %ring: i32, %at: i32, %p: i1)
 
 #copies = #simt.layout<64, reg [d0:1 d0:2], lane [d0:4 d0:8 d0:16 d0:32 *], warp []>
 
-// Where the view may end within a piece, its bytes are counted; of lanes with the same elements one copies.
+// If the view may end within a piece, its bytes are counted. If lanes hold equal elements, one of them copies.
 // CHECK-LABEL: func @ragged
 // CHECK-DAG: arith.minsi
 // CHECK-DAG: arith.maxsi

@@ -1,9 +1,10 @@
-// Tiles become the vectors of values that one thread holds, accesses its addresses and predicates.
+// Tiles become vectors of the values that one thread holds. Accesses become a thread's addresses and predicates.
 // RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
 
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 
-// A thread's position is its share, lane and warp put together, and known numbers: here 2 · lane + 64 · warp + {0, 1}.
+// A thread's position is composed of its register, lane and warp. Known numbers fold: here 2 · lane + 64 · warp + {0,
+// 1}.
 // CHECK-LABEL: func @positions
 // CHECK: %[[THREAD:.*]] = simt.thread {warps = 4 : i64}
 // CHECK: %[[LANE:.*]] = arith.andi %[[THREAD]], %c31
@@ -25,7 +26,7 @@ func.func @positions() attributes {tile.kernel} {
 
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 
-// Elementwise operations, loops and branches stay what they are, on vectors.
+// Elementwise operations, loops and branches are unchanged, with vectors.
 // CHECK-LABEL: func @elementwise
 // CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<2xf32>
 // CHECK: %[[SUM:.*]] = scf.for {{.*}} iter_args(%[[X:.*]] = %[[ONE]]) -> (vector<2xf32>)
@@ -53,7 +54,7 @@ func.func @elementwise(%n: i64, %p: i1) attributes {tile.kernel} {
 
 #halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
 
-// Packets of two elements, both within the view or both not: one predicate each, and one address for all, 512 bytes apart.
+// Packets of two elements are wholly inside or outside: one predicate each, and one address for all, 512 bytes apart.
 // CHECK-LABEL: func @packets
 // CHECK: %[[EXTENT:.*]] = tile.dim %arg0, 0
 // CHECK: arith.minsi %arg1, %[[EXTENT]]
@@ -74,9 +75,9 @@ func.func @packets(%v: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.war
 
 #quads = #simt.layout<8x64, reg [d1:1 d1:2 d0:4], lane [d1:4 d1:8 d1:16 d1:32 d0:1], warp [d0:2]>
 
-// The view may end within a packet: whole ones lie below the last multiple of four that is inside, one compare each. Behind
-// a branch for all threads, and one for those that hold that packet, its elements have a predicate each: three at most lie
-// inside. A load takes what the vector would have given for the others.
+// The view may end within a packet. One comparison for each packet tests whether it is whole, below the last multiple
+// of four inside. The partial packet follows in a branch that all threads test, and one for the thread that holds it.
+// Each of its elements has a predicate; at most three are inside. A load gives the others the vector's value.
 // CHECK-LABEL: func @ragged
 // CHECK: %[[REST:.*]] = arith.andi %[[HIGH:.*]], %c3_i32
 // CHECK: %[[SOME:.*]] = arith.cmpi ne, %[[REST]], %c0_i32
@@ -116,7 +117,7 @@ func.func @ragged(%v: memref<?x?xf32, strided<[?, 1]>>, %w: memref<?x?xf32, stri
 
 #halves = #simt.layout<64, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d0:32 * *], warp []>
 
-// Of an extent that is known, so is the rest: one element of 8. A branch chooses between words.
+// If the extent is known, so is the partial packet: one element of 8. The branch yields words.
 // CHECK-LABEL: func @rest
 // CHECK: %[[VECTOR:.*]] = simt.ld global {{.*}} : i64, vector<4xi32>
 // CHECK: scf.if %{{.*}} -> (vector<4xi32>) {
@@ -136,7 +137,7 @@ func.func @rest(%v: memref<50257xbf16>, %p: i64) attributes {tile.kernel, tile.w
 
 #halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
 
-// Of a view whose extents are small the distance to its end is one difference: what is negative stays so in 32 bits.
+// If a view's extents are small, the distance to its end is one subtraction. Negative values stay negative in 32 bits.
 // CHECK-LABEL: func @small
 // CHECK: %[[EXTENT:.*]] = tile.dim %arg0, 0
 // CHECK: %[[LEFT:.*]] = arith.subi %[[EXTENT]], %[[BEGIN:.*]] : i64
@@ -159,8 +160,8 @@ func.func @small(%v: memref<?xf32> {tile.fits_32}) attributes {tile.kernel, tile
 
 #halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
 
-// The number of a program, times a constant, is brought to 32 bits, so large that it still lies behind every such view:
-// 5242880 · 256 + 4 is more than 2³⁰. The address takes one product then.
+// The program's number times a constant is computed in 32 bits. The number is limited so that the position is still
+// past the end of every such view: 5242880 · 256 + 4 is more than 2³⁰. The address then takes one multiplication.
 // CHECK-LABEL: func @programs
 // CHECK: %[[EXTENT:.*]] = tile.dim %arg0, 0
 // CHECK: %[[NUMBER:.*]] = arith.minui %{{.*}}, %c5242880_i64
@@ -186,7 +187,7 @@ func.func @programs(%v: memref<?xf32> {tile.fits_32}) attributes {tile.kernel, t
 
 #row = #simt.layout<1x64, reg [d1:1], lane [d1:2 d1:4 d1:8 d1:16 d1:32], warp []>
 
-// Along an extent of 1 the offset lies inside, as a number without sign: one comparison, of 32 bits where it is of so many.
+// For an extent of 1, one unsigned comparison tests the offset, in 32 bits if the view's extents fit.
 // CHECK-LABEL: func @rows
 // CHECK: %[[ROW:.*]] = arith.extsi %arg2 : i32 to i64
 // CHECK: %[[ROWS:.*]] = tile.dim %arg0, 0
@@ -208,7 +209,8 @@ func.func @rows(%v: memref<?x64xf32> {tile.fits_32}, %w: memref<?x64xf32>, %i: i
 
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 
-// A tile that is known to lie in its view needs no predicate. A load of what nothing writes says so.
+// A tile that is known to be inside its view needs no predicate. Loads of memory that the kernel does not write are
+// readonly.
 // CHECK-LABEL: func @inside
 // CHECK: simt.ld global %{{.*}} + 0 {readonly} : i64, vector<2xf32>
 // CHECK: simt.ld global %{{.*}} + 0 : i64, vector<2xf32>
@@ -238,7 +240,7 @@ func.func @outside(%v: memref<512xf32>) attributes {tile.kernel} {
 
 #rows = #simt.layout<2x64, reg [d0:1 d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
 
-// A row of unknown stride has an address of its own; along it, displacements.
+// Each row of unknown stride has its own address; elements along it have displacements.
 // CHECK-LABEL: func @strides
 // CHECK: memref.extract_strided_metadata %arg0
 // CHECK: simt.ld global %[[FIRST:.*]] + 0 if
@@ -256,8 +258,8 @@ func.func @strides(%v: memref<?x?xf32, strided<[?, 1]>>, %m: i64, %n: i64) attri
 #rows = #simt.layout<2x64, reg [d0:1 d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
 #numbers = #simt.layout<2, reg [d0:1], lane [* * * * *], warp [* *]>
 
-// A row that is looked up is wherever its number says. One that is not in the view, on either side, is padding: the
-// comparison is without sign.
+// A gathered row is at the position that its index gives. A row outside the view, on either side, is padding: the
+// comparison is unsigned.
 // CHECK-LABEL: func @gather
 // CHECK: %[[ROWS:.*]] = tile.dim %arg0, 0
 // CHECK: %[[ROW:.*]] = arith.extsi %{{.*}} : i32 to i64
@@ -273,7 +275,7 @@ func.func @gather(%v: memref<?x64xf32>, %r: i32, %n: i64) attributes {tile.kerne
 
 #same = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
 
-// Of threads that hold the same element, the one whose other bits are 0 stores it.
+// If several threads hold an element, the one whose other bits are 0 stores it.
 // CHECK-LABEL: func @owner
 // CHECK: %[[LANE_BIT:.*]] = arith.andi %[[LANE:.*]], %c16_i32
 // CHECK: %[[FIRST_LANE:.*]] = arith.cmpi eq, %[[LANE_BIT]], %c0_i32
@@ -309,7 +311,7 @@ func.func @bool(%v: memref<32xi8>) attributes {tile.kernel, tile.warps = 1 : i64
 
 #single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// An atomic has its order itself, and no fence stands round it.
+// An atomic instruction has its own order, and needs no fences.
 // CHECK-LABEL: func @atomic
 // CHECK-NOT: simt.fence
 // CHECK: simt.atomic_rmw add %{{.*}} : f32
@@ -342,7 +344,7 @@ func.func @atomic(%v: memref<32xf32>, %s: f32) attributes {tile.kernel, tile.war
 
 #double = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
 
-// Of two elements a thread one fence orders both, and an update that it acquires for is read, though nobody asks.
+// With two elements a thread, one fence orders both. An acquiring update is read even if its result is unused.
 // CHECK-LABEL: func @fenced
 // CHECK: simt.fence
 // CHECK: simt.atomic_rmw add %{{.*}} + 0 : f32
@@ -371,7 +373,7 @@ func.func @fenced(%v: memref<64xf32>, %s: f32) attributes {tile.kernel, tile.war
 #double = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
 #single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// An atomic keeps its scope, and so do the fences round it.
+// An atomic keeps its scope, and so do its fences.
 // CHECK-LABEL: func @scoped
 // CHECK: simt.fence {tile.scope = "block"}
 // CHECK-COUNT-2: simt.atomic_rmw add %{{.*}} {simt.fenced, tile.scope = "block"} : f32
@@ -411,7 +413,7 @@ func.func @convert(%v: memref<64xf32>) attributes {tile.kernel} {
 #turned = #simt.layout<64x2, reg [d0:32 d1:1], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
 #column = #simt.layout<2x1, reg [d0:1], lane [* * * * *], warp [* *]>
 
-// So do transpositions and broadcasts.
+// Transpositions and broadcasts also rename registers.
 // CHECK-LABEL: func @moves
 // CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 2, 1, 3] : vector<4xf32>, vector<4xf32>
 // CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 1, 0, 1] : vector<2xi64>, vector<2xi64>
@@ -428,7 +430,7 @@ func.func @moves(%v: memref<2x64xf32>, %n: i64) attributes {tile.kernel} {
 
 #single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// A hint for caches goes to each access that a thread makes.
+// A cache hint applies to each access of a thread.
 // CHECK-LABEL: func @caches
 // CHECK: simt.ld global %{{.*}} {tile.cache = "stream"}
 // CHECK: simt.ld global %{{.*}} {tile.cache = "keep"}

@@ -1,11 +1,12 @@
-// Elements that move between warps are written to and read from shared memory.
+// Elements that move between warps are written to shared memory and read from it.
 // RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges | FileCheck %s
 // RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges=store-matrix | FileCheck %s --check-prefix=STMATRIX
 
 #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
 #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
 
-// A conversion becomes a write in the old layout and a read in the new one, at places where neither meets a bank twice.
+// A conversion becomes a write in the old layout and a read in the new one, at addresses where neither has bank
+// conflicts.
 // CHECK-LABEL: func @convert
 // CHECK-SAME: (%[[X:.*]]: tensor<8x32xf32, [[ROWS:#simt.layout<.*>]]>)
 // CHECK: %[[BUFFER:.*]] = simt.buffer : memref<1024xi8, 3>
@@ -35,7 +36,7 @@ func.func @dense(%x: tensor<8x16xi1, #rows>) attributes {tile.kernel} {
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #operand = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16 d0:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 *]>
 
-// The operand of a product is read as rows of matrices, whose 16 bytes lie where the load's do.
+// The operand of a product is read as rows of matrices, whose 16 bytes are contiguous as in the load's layout.
 // CHECK-LABEL: func @operand
 // CHECK: simt.write {{.*}} by vectors in [[IMAGE:<64x32xbf16, .*, d1 \[2, 4, 8, .*>]] : {{.*}}, memref<4096xi8, 3>
 // CHECK: simt.read {{.*}} by rows in [[IMAGE]]
@@ -65,7 +66,7 @@ func.func @registers(%x: tensor<64xf32, #one>) attributes {tile.kernel} {
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #apart = #simt.layout<256, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:64 d0:128]>
 
-// Nor does what stays within warps.
+// A conversion within warps needs no shared memory either.
 // CHECK-LABEL: func @lanes
 // CHECK-NOT: simt.buffer
 // CHECK: simt.convert
@@ -81,7 +82,7 @@ func.func @lanes(%x: tensor<256xf32, #pairs>) attributes {tile.kernel} {
 #rows = #simt.layout<4x64, reg [d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1 d0:2]>
 #sums = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>
 
-// An axis that each warp has all of is reduced by its lanes.
+// An axis that each warp holds completely is reduced by its lanes.
 // CHECK-LABEL: func @reduce_in_warp
 // CHECK: %[[SUM:.*]] = simt.reduce sum %{{.*}} axis 1 : {{.*}} -> tensor<4x1xf32, #simt.layout<4x1, reg [], lane [* * * * *], warp [d0:1 d0:2]>>
 // CHECK-NEXT: tile.reshape %[[SUM]] : {{.*}} -> tensor<4xf32, #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>>
@@ -96,7 +97,7 @@ func.func @reduce_in_warp(%x: tensor<4x64xf32, #rows>) attributes {tile.kernel} 
 #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 *]>
 #sums = #simt.layout<4, reg [d0:1 d0:2], lane [* * * * *], warp [* *]>
 
-// Of one that warps share each has a part. The parts go to all warps, and each combines them. They lie by columns, of
+// If warps share an axis, each reduces a part. Every warp reads and combines all parts. They are stored by columns, of
 // which a thread writes and reads 16 bytes at a time.
 // CHECK-LABEL: func @reduce_over_warps
 // CHECK: %[[PART:.*]] = simt.reduce sum %arg0 axis 1 : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2], lane [* * * * *], warp [d1:1 *]>>
@@ -113,8 +114,8 @@ func.func @reduce_over_warps(%x: tensor<4x64xf32, #wide>) attributes {tile.kerne
 #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 *]>
 #sums = #simt.layout<4, reg [d0:1 d0:2], lane [* * * * *], warp [* *]>
 
-// The largest element's index goes with it, from the positions along the axis on. Integers that order as the elements do
-// are compared.
+// An argmax carries the element's index, which starts as its position along the axis. The comparison uses integers that
+// have the order of the elements.
 // CHECK-LABEL: func @argmax
 // CHECK: %[[POSITIONS:.*]] = tile.broadcast {{.*}} -> tensor<4x64xi32
 // CHECK: %[[KEYS:.*]] = arith.select {{.*}} tensor<4x64xi32
@@ -133,8 +134,8 @@ func.func @argmax(%x: tensor<4x64xf32, #wide>) attributes {tile.kernel} {
 #rows = #simt.layout<4x64, reg [d1:1], lane [d1:2 d1:4 d1:8 d1:16 d1:32], warp [d0:1 d0:2]>
 #sums = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>
 
-// Where no warps share a row the largest element comes first, as another reduction may have it, then the least index of
-// those that are equal to it; where all are NaN none is.
+// If no warps share a row, the maximum is reduced first, and may be shared with another reduction. Then the least index
+// of the elements equal to it is reduced. If all are NaN, no element is equal.
 // CHECK-LABEL: func @argmax_in_warp
 // CHECK: %[[MOST:.*]] = simt.reduce max %arg0 axis 1
 // CHECK: %[[ALL:.*]] = tile.broadcast %[[MOST]] : {{.*}} -> tensor<4x64xf32
@@ -153,8 +154,8 @@ func.func @argmax_in_warp(%x: tensor<4x64xf32, #rows>) attributes {tile.kernel} 
 
 #acc = #simt.layout<32x32, reg [d1:1 d1:2 d0:1], lane [d1:4 d1:8 d1:16 d0:2 d0:4], warp [d0:8 d0:16]>
 
-// An outer product has both operands in shared memory and reads 8 columns of the one and 8 rows of the other at a time,
-// each thread those of its own sums.
+// An outer product has both operands in shared memory. Each thread reads 8 columns of one and 8 rows of the other at a
+// time, those of its own accumulators.
 // CHECK-LABEL: func @outer_product
 // CHECK: simt.write %arg0, %[[A:.*]] strides [144, 4]
 // CHECK: simt.write %arg1, %[[B:.*]] strides [144, 4]
@@ -177,7 +178,7 @@ func.func @outer_product(%a: tensor<32x32xf32, #acc>, %b: tensor<32x32xf32, #acc
 #b = #simt.layout<7x32, reg [d0:1 d0:2 d0:4], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
 #acc = #simt.layout<32x32, reg [d1:1 d1:2 d0:1], lane [d1:4 d1:8 d1:16 d0:2 d0:4], warp [d0:8 d0:16]>
 
-// As many steps at once as divide the sum's length: of 7, one.
+// A thread reads as many steps at once as divide the sum's length: of 7, one.
 // CHECK-LABEL: func @odd_length
 // CHECK: scf.for %{{.*}} = %c0_i32 to %c7_i32 step %c1_i32
 // CHECK: tile.dot {{.*}} : tensor<32x1xf32, {{.*}}>, tensor<1x32xf32, {{.*}}>, tensor<32x32xf32
@@ -192,7 +193,7 @@ func.func @odd_length(%a: tensor<32x7xf32, #a>, %b: tensor<7x32xf32, #b>, %c: te
 #a = #simt.layout<16x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [* *]>
 #b = #simt.layout<16x8, reg [d0:1 d0:8], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 
-// The tensor core has its operands in registers.
+// Tensor cores read their operands from registers.
 // CHECK-LABEL: func @tensor_core
 // CHECK-NOT: simt.buffer
 // CHECK: tile.dot %arg0, %arg1, %arg2 {simt.mma}
@@ -209,7 +210,7 @@ func.func @tensor_core(%a: tensor<16x16xbf16, #a>, %b: tensor<16x8xbf16, #b>, %c
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #line = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// A reshape that moves elements goes through a dense buffer; one that renames positions stays.
+// A reshape that moves elements uses a dense buffer. One that only renames positions is unchanged.
 // CHECK-LABEL: func @reshape
 // CHECK: simt.write %arg0, %[[BUFFER:.*]] strides [64, 4]
 // CHECK: simt.read %[[BUFFER]] strides [4] : memref<1024xi8, 3> -> tensor<256xf32
@@ -228,8 +229,8 @@ func.func @reshape(%x: tensor<16x16xf32, #square>) attributes {tile.kernel} {
 #half = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [* *]>
 #whole = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// What one of several threads found by an atomic addition it tells those that hold the same element; nobody is told what
-// he added himself, or does not ask for.
+// The thread that does an atomic addition broadcasts the result to the threads that hold that element. Nothing is
+// broadcast if no other thread holds it, or if the result is unused.
 // CHECK-LABEL: func @atomic
 // CHECK: %[[FOUND:.*]] = tile.atomic_rmw add relaxed %arg0
 // CHECK: simt.write %[[FOUND]], %[[BUFFER:.*]] by vectors
@@ -267,7 +268,7 @@ func.func @check(%ok: tensor<4x32xi1, #row>) attributes {tile.kernel} {
 
 // -----
 
-// A scalar's only element is number 0, and it fails when it is false.
+// A scalar's only element is number 0. The check fails if it is false.
 // CHECK-LABEL: func @check_scalar
 // CHECK: %[[ZERO:.*]] = arith.constant 0 : i64
 // CHECK: %[[FAILED:.*]] = arith.xori %arg0, %true
@@ -281,7 +282,8 @@ func.func @check_scalar(%ok: i1) attributes {tile.kernel} {
 
 #row = #simt.layout<33, rep 3, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
 
-// A line takes 72 bytes for its head and the elements' up to a multiple of 8. One thread takes the room, all are told.
+// A line takes 72 bytes for its head, and the elements' bytes rounded up to a multiple of 8. One thread reserves them
+// for all.
 // CHECK-LABEL: func @print
 // CHECK: %[[TAKEN:.*]] = simt.reserve 208
 // CHECK: simt.write %[[TAKEN]], %[[BUFFER:.*]] by vectors in <1xi64, d0 []>
@@ -302,8 +304,8 @@ func.func @print(%x: tensor<33xf32, #row>, %s: f32) attributes {tile.kernel} {
 #even = #simt.layout<9x4, reg [d0:8], lane [d1:1 d1:2 d0:1 d0:2 d0:4], warp [*]>
 #split = #simt.layout<2x32, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>
 
-// A move whose map takes units to units stays for registers to be renamed; one that keeps the row-major order is read by
-// strides, and any other element by element.
+// A reshape that only renames registers stays. One that keeps the row-major order is read by strides, and any other
+// operation element by element.
 // CHECK: #[[TURN:.*]] = affine_map<(d0) -> (((d0 + 59) mod 64) * 4)>
 // CHECK-LABEL: func @moves
 // CHECK: tile.reshape %arg0 {{.*}} tensor<2x32xf32
@@ -324,7 +326,7 @@ func.func @moves(%x: tensor<64xf32, #row>, %y: tensor<12x3xf32, #odd>) attribute
 #operand = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16 d0:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 *]>
 #stored = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d1:8], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d1:16 d0:32]>
 
-// Where there is stmatrix, the way back is one, too; elsewhere pairs are stored.
+// With stmatrix, a fragment is also stored by rows of matrices. Other targets store pairs.
 // CHECK-LABEL: func @fragment
 // CHECK: simt.write {{.*}} by vectors in
 // STMATRIX-LABEL: func @fragment
@@ -340,7 +342,8 @@ func.func @fragment(%x: tensor<64x32xbf16, #operand>) attributes {tile.kernel} {
 #rows = #simt.layout<4x64, reg [d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1 d0:2]>
 #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32]>
 
-// A scan whose lines are in one warp is its own; of others each warp leaves what its part gives, which takes one barrier.
+// A scan of lines within one warp needs no exchange. Otherwise each warp writes its part's total, which takes one
+// barrier.
 // CHECK-LABEL: func @scan
 // CHECK-SAME: (%[[X:.*]]: tensor<4x64xf32, {{.*}}>, %[[Y:.*]]: tensor<4x64xi8, {{.*}}>)
 // CHECK-NOT: simt.buffer
@@ -358,7 +361,7 @@ func.func @scan(%x: tensor<4x64xf32, #rows>, %y: tensor<4x64xi8, #wide>) attribu
 
 #row = #simt.layout<128, reg [d0:64], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
 
-// A sort is done within warps but for the stages of the bit that stands for warps, for which elements are picked.
+// A sort stays within warps, except for the stages on the warp's bit, which exchange elements through shared memory.
 // CHECK-LABEL: func @sort
 // CHECK: simt.sort %{{.*}} axis 0 stages [0, 15]
 // CHECK: simt.write
@@ -377,7 +380,7 @@ func.func @sort(%x: tensor<128xi32, #row>) attributes {tile.kernel, tile.warps =
 #row = #simt.layout<128, reg [d0:64], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
 #bins = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [*]>
 
-// Elements are taken from a copy in shared memory, and counted there.
+// Elements are gathered from a copy in shared memory, and counted there.
 // CHECK-LABEL: func @look_ups
 // CHECK: simt.write
 // CHECK: simt.look_up

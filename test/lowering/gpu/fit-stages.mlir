@@ -1,5 +1,5 @@
-// Loops have as many stages as leave room for what goes through shared memory beside their rings: 24,576 bytes are three
-// stages, and the sums that warps exchange want 1,024 more. A number that the kernel asks for stays, and is told.
+// A loop has as many stages as fit in shared memory together with other buffers: 24,576 bytes are three stages, and the
+// sums that warps exchange need 1,024 more. A number set by the kernel is kept, and the error suggests fewer.
 // RUN: kiln-opt %s --gpu-fit-stages=limit=40000 | FileCheck %s --check-prefix=THREE
 // RUN: kiln-opt %s --gpu-fit-stages=limit=24576 | FileCheck %s --check-prefix=TWO
 // RUN: kiln-opt %s --gpu-fit-stages=limit=16384 | FileCheck %s --check-prefix=ONE

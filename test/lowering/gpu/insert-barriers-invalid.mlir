@@ -1,4 +1,4 @@
-// An access that meets a copy or a product which nobody has waited for is no matter of barriers.
+// A barrier cannot order an access that overlaps a copy or a product without a wait: that is an error.
 // RUN: kiln-opt %s --split-input-file --gpu-insert-barriers --verify-diagnostics
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
@@ -24,7 +24,7 @@ func.func @unawaited(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.w
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// Copies of the last rounds, which nobody reads, are under way still.
+// Copies of the last iterations are still in flight after the loop.
 func.func @undrained(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>)
     attributes {tile.kernel, tile.warps = 1 : i64} {
   %ring = simt.buffer {offset = 0 : i64} : memref<256xi8, 3>
@@ -48,7 +48,7 @@ func.func @undrained(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>)
 #copies = #simt.layout<64x16, reg [d1:1 d1:2 d1:4], lane [d1:8 d0:1 d0:2 d0:4 d0:8], warp [d0:16 d0:32]>
 #sums = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// Of three slots one is filled that the product of the round before may be reading.
+// The copy fills one of three slots, which the previous iteration's product may still be reading.
 func.func @multiplied(%a: memref<?x?xbf16>, %n: i64, %acc: tensor<64x64xf32, #sums>)
     attributes {tile.kernel, tile.warps = 4 : i64} {
   %ring = simt.buffer {offset = 0 : i64} : memref<6144xi8, 3>

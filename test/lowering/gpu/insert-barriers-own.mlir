@@ -1,11 +1,11 @@
-// No barrier stands between accesses of one program that bring each thread back to what it touched before, or that never
-// touch the same.
+// There is no barrier between accesses of one program if each thread accesses the elements that it accessed before, or
+// if the accesses never overlap.
 // RUN: kiln-opt %s --split-input-file --gpu-insert-barriers | FileCheck %s
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #flat = #simt.layout<1x128, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 d1:64]>
 
-// The same bytes of shared memory by the same layout, whatever the rank; bytes 8 apart are other threads'.
+// Equal bytes of shared memory in one layout belong to one thread, for every rank. With another stride they do not.
 // CHECK-LABEL: func @own_bytes
 // CHECK-NOT: simt.barrier
 // CHECK-LABEL: func @other_bytes
@@ -29,7 +29,7 @@ func.func @other_bytes(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 
 #same = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
 
-// Of the threads that hold an element one writes it, the same one each time.
+// If several threads hold an element, the same one writes it each time.
 // CHECK-LABEL: func @one_writer
 // CHECK-NOT: simt.barrier
 // CHECK: return
@@ -44,8 +44,8 @@ func.func @one_writer(%v: memref<?xf32>, %x: tensor<16xf32, #same>, %n: i64) att
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// Offsets that differ by the tile's extent bring each thread to elements of its own, in one direction as in the other;
-// by anything less, to others'. In other layouts they share no element.
+// If offsets differ by the tile's extent, each thread accesses elements of its own, in either order, and other layouts
+// share no element. If they differ by less, threads access elements of others.
 // CHECK-LABEL: func @neighbours
 // CHECK-NOT: simt.barrier
 // CHECK-LABEL: func @overlapping
@@ -72,8 +72,8 @@ func.func @overlapping(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) at
 
 #row = #simt.layout<1x128, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 d1:64]>
 
-// Two loops that go by whole tiles over the same columns: a column's thread follows from its number, in every row and
-// round.
+// Two loops over the same columns have steps of whole tiles. A column's number determines its thread, in every row and
+// iteration.
 // CHECK-LABEL: func @same_columns
 // CHECK-NOT: simt.barrier
 // CHECK: return
@@ -96,7 +96,7 @@ func.func @same_columns(%v: memref<?x?xf32>, %n: i64, %m: i64, %end: i64) attrib
 
 #row = #simt.layout<1x128, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 d1:64]>
 
-// Not where one begins elsewhere, or goes by half tiles.
+// That is not so if a loop begins at another column, or has steps of half a tile.
 // CHECK-LABEL: func @other_columns
 // CHECK: scf.for
 // CHECK: }
@@ -131,8 +131,8 @@ func.func @other_columns(%v: memref<?x?xf32>, %n: i64, %m: i64, %end: i64) attri
 #row = #simt.layout<1x128, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 d1:64]>
 #one = #simt.layout<1x1, reg [], lane [* * * * *], warp [* *]>
 
-// Each round of the outer loop has a row of its own, so that what all threads read is no element that one wrote in an
-// earlier round; in one row it may be.
+// Each iteration of the outer loop has its own row, so no element that all threads read was written in an earlier
+// iteration. In the second kernel all iterations use one row.
 // CHECK-LABEL: func @own_rows
 // CHECK: scf.for
 // CHECK-NEXT: tile.load

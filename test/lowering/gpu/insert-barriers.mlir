@@ -1,4 +1,4 @@
-// A barrier stands between accesses of one program that must not overtake each other, and nowhere else.
+// There is a barrier between accesses of one program that must not be reordered, and nowhere else.
 // RUN: kiln-opt %s --split-input-file --gpu-insert-barriers | FileCheck %s
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
@@ -28,7 +28,7 @@ func.func @write_read(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// Bytes that two buffers share, if only one, are written again when all have read them.
+// Bytes that two buffers share, even if only one byte, are overwritten after all threads have read them.
 // CHECK-LABEL: func @shared_bytes
 // CHECK: simt.read
 // CHECK-NEXT: simt.barrier "shared memory read, then written"
@@ -45,7 +45,7 @@ func.func @shared_bytes(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// Buffers that lie next to each other share none.
+// Adjacent buffers share no byte.
 // CHECK-LABEL: func @neighbours
 // CHECK-NOT: simt.barrier
 // CHECK: return
@@ -62,7 +62,8 @@ func.func @neighbours(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// The next round writes what this one may still read: a loop's body needs two barriers where one run of it needs one.
+// The next iteration writes bytes that this one may still read, so a loop's body needs two barriers where a single run
+// needs one.
 // CHECK-LABEL: func @back_edge
 // CHECK: scf.for
 // CHECK-NEXT: simt.barrier "shared memory read, then written"
@@ -84,7 +85,7 @@ func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// A loop may run no round at all: its barriers guard nothing behind it.
+// A loop may have no iteration, so its barriers order nothing after it.
 // CHECK-LABEL: func @no_round
 // CHECK: simt.read
 // CHECK-NEXT: scf.for
@@ -110,7 +111,7 @@ func.func @no_round(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel}
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// Only one side of a branch has a barrier, so that it guards nothing behind either.
+// Only one side of the branch has a barrier, so it orders nothing after the branch.
 // CHECK-LABEL: func @branch
 // CHECK: scf.if
 // CHECK-NEXT: simt.barrier
@@ -132,7 +133,7 @@ func.func @branch(%x: tensor<128xf32, #row>, %p: i1) attributes {tile.kernel} {
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// Two views may be the same memory.
+// Two views may overlap.
 // CHECK-LABEL: func @may_overlap
 // CHECK: tile.store
 // CHECK-NEXT: simt.barrier "global memory written, then read"
@@ -147,7 +148,7 @@ func.func @may_overlap(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32,
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// Not where the kernel says that they lie apart.
+// There is no barrier if the kernel states that they do not overlap.
 // CHECK-LABEL: func @disjoint
 // CHECK-NOT: simt.barrier
 // CHECK: return
@@ -162,7 +163,7 @@ func.func @disjoint(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #r
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// At the same offsets, in the same layout, each thread comes back to its own elements.
+// With equal offsets and layouts, each thread accesses its own elements again.
 // CHECK-LABEL: func @own_elements
 // CHECK-NOT: simt.barrier
 // CHECK: return
@@ -177,7 +178,7 @@ func.func @own_elements(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) a
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// At other offsets or in another layout it finds another's.
+// With other offsets or another layout, a thread accesses elements of another thread.
 // CHECK-LABEL: func @other_offset
 // CHECK: tile.store
 // CHECK-NEXT: simt.barrier
@@ -201,7 +202,7 @@ func.func @other_layout(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) a
 
 #same = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
 
-// Where lanes hold the same element one of them writes it and the others read it.
+// If several lanes hold an element, one of them writes it and the others read it.
 // CHECK-LABEL: func @held_by_several
 // CHECK: tile.store
 // CHECK-NEXT: simt.barrier
@@ -236,7 +237,7 @@ func.func @other_round(%v: memref<?xf32>, %n: i64) attributes {tile.kernel} {
 #row = #simt.layout<16x128, reg [d0:1 d0:2 d0:4 d0:8], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 d1:64]>
 #numbers = #simt.layout<16, reg [d0:1 d0:2 d0:4 d0:8], lane [* * * * *], warp [* *]>
 
-// Rows that are looked up may be any.
+// Gathered rows may be any rows.
 // CHECK-LABEL: func @rows
 // CHECK: tile.scatter
 // CHECK-NEXT: simt.barrier "global memory written, then read"
@@ -254,8 +255,8 @@ func.func @rows(%v: memref<?x128xf32>, %x: tensor<16x128xf32, #row>, %r: tensor<
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// An atomic addition that releases waits for all that the program wrote, wherever; what follows one that acquires waits
-// for it. A relaxed one stands for its own elements alone.
+// An atomic addition that releases waits for all of the program's earlier writes, to any memory. Accesses after one
+// that acquires wait for it. A relaxed one orders its own elements alone.
 // CHECK-LABEL: func @atomic
 // CHECK: tile.store
 // CHECK-NEXT: simt.barrier "global memory written, then written"
@@ -280,7 +281,7 @@ func.func @atomic(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #row
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// A barrier that is there already is not put a second time.
+// An existing barrier is not inserted again.
 // CHECK-LABEL: func @there_already
 // CHECK: simt.barrier{{$}}
 // CHECK-NOT: simt.barrier
@@ -319,7 +320,7 @@ func.func @before_the_loop(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// A loop over constants surely runs: what its barrier guards needs none behind it.
+// A loop over constants surely has iterations, so accesses after it need no further barrier.
 // CHECK-LABEL: func @surely_runs
 // CHECK: scf.for
 // CHECK-NEXT: simt.barrier
@@ -345,7 +346,7 @@ func.func @surely_runs(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
-// A loop that has no second round needs no barrier for one.
+// A loop with a single iteration needs no barrier between iterations.
 // CHECK-LABEL: func @one_round
 // CHECK: scf.for
 // CHECK-NEXT: simt.write
@@ -382,9 +383,9 @@ func.func @two_rounds(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {t
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// A ring of slots takes one barrier a round, behind the wait: its copy goes to the slot that the round before has read, and
-// what it reads was copied two rounds before. The loop's own barrier comes before anything that the first copies are for;
-// what uses the ring's bytes afterwards waits for the copies that nobody has read, and for the other threads.
+// A ring of slots takes one barrier an iteration, after the wait: the copy fills the slot that the previous iteration
+// read, and the read slot was filled two iterations before. The loop's own barrier also orders earlier accesses to the
+// first copies' slots. Later users of the ring's bytes wait for the remaining copies, and for the other threads.
 // CHECK-LABEL: func @ring
 // CHECK: simt.fetch {{.*}} slot [0, 3]
 // CHECK-NOT: simt.barrier
@@ -426,8 +427,8 @@ func.func @ring(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attributes
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// A barrier alone does not bring what is under way: another one orders the copy behind the reads, and yet there is one
-// between the wait and the read.
+// A barrier alone does not complete copies in flight: another barrier orders the copy after the reads, and still there
+// is one between the wait and the read.
 // CHECK-LABEL: func @other_barriers
 // CHECK: scf.for
 // CHECK-NEXT: simt.wait_copies 0
@@ -462,8 +463,8 @@ func.func @other_barriers(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>)
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #turned = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
 
-// What was copied before the loop is for all threads once each has waited for it, in the loop: a barrier before the loop
-// would be too early.
+// Data copied before the loop are visible to all threads once each has waited, inside the loop. A barrier before the
+// loop would be too early.
 // CHECK-LABEL: func @copied_before
 // CHECK: simt.commit_copies
 // CHECK-NOT: simt.barrier
@@ -492,7 +493,7 @@ func.func @copied_before(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, ti
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #turned = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
 
-// Rounds lie apart that count with 32 bits as those do that count with 64.
+// Iterations with a 32-bit counter access disjoint elements, as those with a 64-bit counter do.
 // CHECK-LABEL: func @narrow
 // CHECK-NOT: simt.barrier
 // CHECK: return
@@ -513,8 +514,8 @@ func.func @narrow(%a: memref<?xf32>, %n: i32) attributes {tile.kernel, tile.warp
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #turned = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
 
-// A round of a while reads what the one before wrote: one barrier between the two, and one between the read and the
-// next round's write. What follows the loop meets both.
+// An iteration of a while reads elements that the previous one wrote: one barrier between them, and one between the read
+// and the write. The read after the loop needs one, too.
 // CHECK-LABEL: func @while
 // CHECK: do {
 // CHECK: tile.load

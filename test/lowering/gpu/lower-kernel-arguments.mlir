@@ -1,8 +1,8 @@
-// The kernel becomes an entry with one parameter of 8 bytes for each slot of the argument block.
+// The kernel becomes an entry with one 8-byte parameter for each slot of the argument block.
 // RUN: kiln-opt %s --split-input-file --gpu-lower-kernel-arguments | FileCheck %s
 
-// Three extents of the grid, then for a view its pointer, its dynamic extents and its dynamic strides. Static extents and
-// strides take no slot.
+// The parameters are three extents of the grid, then for each view its pointer, its dynamic extents and its dynamic
+// strides. Static extents and strides take no slot.
 // CHECK-LABEL: llvm.func ptx_kernelcc @views(
 // CHECK-SAME: %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %[[A:.*]]: !llvm.ptr<1>, %[[E0:.*]]: i64, %[[E2:.*]]: i64, %[[S0:.*]]: i64, %[[S1:.*]]: i64, %[[B:.*]]: !llvm.ptr<1>)
 func.func @views(%a: memref<?x64x?xf32, strided<[?, ?, 1]>>, %b: memref<8xi32, strided<[1]>>) attributes {tile.kernel} {
@@ -30,7 +30,7 @@ func.func private @use(index, index, index, index, i64, i64)
 
 // -----
 
-// A scalar lies in the low bytes of its slot; a bool is a byte that is not 0.
+// A scalar is in the low bytes of its slot. A bool is a byte, and true if that is not 0.
 // CHECK-LABEL: llvm.func ptx_kernelcc @scalars(
 // CHECK-SAME: %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %[[I32:.*]]: i64, %[[BF16:.*]]: i64, %[[F64:.*]]: i64, %[[BOOL:.*]]: i64, %[[I64:.*]]: i64)
 func.func @scalars(%a: i32, %b: bf16, %c: f64, %d: i1, %e: i64) attributes {tile.kernel} {
@@ -48,7 +48,7 @@ func.func private @use(i32, bf16, f64, i1, i64)
 
 // -----
 
-// The grid's extents are parameters, the program's number is the block's, read once for each axis.
+// The grid's extents are parameters. The program's index is the thread block's, read once for each axis.
 // CHECK-LABEL: llvm.func ptx_kernelcc @program(
 // CHECK-SAME: %{{.*}}: i64, %{{.*}}: i64, %[[Z:.*]]: i64)
 func.func @program() attributes {tile.kernel} {
@@ -76,7 +76,7 @@ func.func @shared() attributes {tile.kernel, simt.shared_bytes = 192 : i64,
 
 // -----
 
-// As many threads as the kernel has warps of 32, and as few registers as leave an SM the programs that are asked for.
+// A kernel has 32 threads for each warp. Its registers are limited so that an SM holds the requested programs.
 // CHECK-LABEL: llvm.func ptx_kernelcc @usual(
 // CHECK-SAME: ["nvvm.reqntid", "128"], ["nvvm.minctasm", "1"]
 // CHECK-LABEL: llvm.func ptx_kernelcc @eight(
@@ -90,7 +90,7 @@ func.func @eight() attributes {tile.kernel, tile.programs = 2 : i64, tile.warps 
 
 // -----
 
-// Shared memory beyond 48 KiB is asked for at the launch: a constant of the module says how much.
+// A launch must request shared memory beyond 48 KiB. A constant of the module has the size.
 // CHECK-NOT: @small_shared_bytes
 // CHECK: llvm.mlir.global external constant @large_shared_bytes(49280 : i64) {addr_space = 1 : i32
 // CHECK-NOT: @small_shared_bytes
@@ -111,7 +111,7 @@ func.func @other(%n: i32) {
 
 // -----
 
-// A table lies in global memory, where its address is known: it takes no slot.
+// A table is in global memory at a known address, so it takes no slot.
 // CHECK: llvm.mlir.global internal constant @table_0(dense<[1, 2, 3, 4]> : tensor<4xi8>) {addr_space = 1 : i32, alignment = 64 : i64} : !llvm.array<4 x i8>
 // CHECK-LABEL: llvm.func ptx_kernelcc @table(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64)
 memref.global "private" constant @table_0 : memref<4xi8> = dense<[1, 2, 3, 4]> {alignment = 64 : i64}
@@ -132,8 +132,8 @@ func.func private @use(index)
 
 // -----
 
-// A kernel for several problems has the parameters of each behind the launch's grid. Programs from the first one's number
-// on take those of the second, and count from there in its grid.
+// A kernel for several problems has the parameters of each, after the launch's grid. Programs beyond the first
+// problem's number use those of the second, and count from there in its grid.
 // CHECK-LABEL: llvm.func ptx_kernelcc @problems(
 // CHECK-SAME: i64, %arg1: i64, %arg2: i64, %[[X0:arg3]]: i64, %[[Y0:arg4]]: i64, %[[Z0:arg5]]: i64, %[[A0:arg6]]: !llvm.ptr<1>, %[[N0:arg7]]: i64,
 // CHECK-SAME: %[[X1:arg8]]: i64, %[[Y1:arg9]]: i64, %[[Z1:arg10]]: i64, %[[A1:arg11]]: !llvm.ptr<1>, %[[N1:arg12]]: i64)

@@ -1,7 +1,7 @@
-// Transcendental functions in arithmetic, and shifts that LLVM cannot mistake.
+// Transcendental functions become arithmetic, and shifts are written so that LLVM preserves their results.
 // RUN: kiln-opt %s --gpu-lower-math | FileCheck %s
 
-// The polynomials of every machine, of the same degrees.
+// The polynomials have the same degrees on every machine.
 // CHECK-LABEL: @exp2
 // CHECK-COUNT-5: math.fma {{.*}} : vector<4xf32>
 // CHECK: arith.shli
@@ -70,8 +70,8 @@ func.func @functions(%x: vector<2xf64>, %y: f32) -> (vector<2xf64>, f32) {
   return %21, %42 : vector<2xf64>, f32
 }
 
-// In f64 a square root is taken exactly and divided by, exactly; in f32 a step of Newton's makes the approximation as good
-// as that, but of 0, infinity and NaN, where the step would give NaN.
+// In f64, an exact square root is followed by an exact division. In f32, a Newton step makes the approximation as
+// accurate, except for 0, infinity and NaN, where the step would give NaN.
 // CHECK-LABEL: @rsqrt
 // CHECK-SAME: (%[[WIDE:.*]]: f64, %[[X:.*]]: f32)
 // CHECK: %[[ROOT:.*]] = math.sqrt %[[WIDE]]
@@ -90,7 +90,7 @@ func.func @rsqrt(%w: f64, %x: f32) -> (f64, f32) {
   return %0, %1 : f64, f32
 }
 
-// By permission: one instruction for each element.
+// If approximation is permitted, one instruction computes each element.
 // CHECK-LABEL: @fast
 // CHECK: %[[PARTS:.*]]:2 = vector.to_elements %arg0 : vector<2xf32>
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%[[PARTS]]#0)
@@ -115,7 +115,7 @@ func.func @fast(%x: vector<2xf32>, %y: f32) -> (vector<2xf32>, f32) {
   return %0, %6 : vector<2xf32>, f32
 }
 
-// There is none in f64, and nothing of the permission is left.
+// There is no such instruction in f64. The permission is removed.
 // CHECK-LABEL: @fast_wide
 // CHECK-NOT: tile.accuracy
 // CHECK: arith.divf
@@ -127,7 +127,7 @@ func.func @fast_wide(%x: f64) -> f64 {
   return %1 : f64
 }
 
-// Operations of PTX are kept; minima and maxima become LLVM intrinsics.
+// Operations that PTX has are kept; minima and maxima become LLVM intrinsics.
 // CHECK-LABEL: @kept
 // CHECK-DAG: math.sqrt
 // CHECK-DAG: math.fma
@@ -144,7 +144,7 @@ func.func @kept(%x: vector<4xf32>, %y: bf16) -> (vector<4xf32>, vector<4xf32>, v
   return %0, %1, %2, %3, %4 : vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>, f32
 }
 
-// An amount of 64 bits is masked, so that LLVM keeps the select behind the shift: PTX clamps amounts, but looks at 32 bits.
+// A 64-bit amount is masked, so that LLVM keeps the select after the shift: PTX clamps amounts, but reads only 32 bits.
 // CHECK-LABEL: @shift
 // CHECK-SAME: (%[[X:.*]]: i64, %[[N:.*]]: i64
 // CHECK: %[[AMOUNT:.*]] = arith.andi %[[N]], %c63_i64
@@ -157,7 +157,7 @@ func.func @shift(%x: i64, %n: i64, %y: vector<2xi64>, %m: vector<2xi64>) -> (i64
   return %0, %1 : i64, vector<2xi64>
 }
 
-// 32 bits need no mask, nor does an amount that is known or masked already.
+// A 32-bit amount needs no mask, nor does a known or masked one.
 // CHECK-LABEL: @shift_kept
 // CHECK-COUNT-1: arith.andi
 // CHECK-NOT: arith.andi

@@ -1,7 +1,8 @@
-// Loops whose ends fit 32 bits count with 32 bits.
+// Loops whose bounds fit 32 bits get a 32-bit counter.
 // RUN: kiln-opt %s --split-input-file --gpu-narrow-loops | FileCheck %s
 
-// The end is an extent that fits; the loop may begin anywhere from 0 on, for past its end it has no rounds.
+// The end is an extent that fits. The loop may begin at any position from 0 on, because past its end it has no
+// iterations.
 // CHECK-LABEL: func @extent
 // CHECK: %[[FIRST:.*]] = arith.minui %[[ID:.*]], %{{.*}} : i64
 // CHECK: %[[BEGIN:.*]] = arith.trunci %[[FIRST]] : i64 to i32
@@ -22,8 +23,8 @@ func.func @extent(%x: memref<?xf32> {tile.fits_32}) attributes {tile.kernel} {
 
 // -----
 
-// Left as they are: an extent of which nothing is known, a beginning that may be negative, a step that is not known or
-// goes far past the end, and what is no kernel.
+// Unchanged: an extent without known limits, a beginning that may be negative, a step that is unknown or passes the end
+// by far, and a function that is no kernel.
 // CHECK-LABEL: func @refused
 // CHECK-COUNT-4: step %{{.*}} : i64
 func.func @refused(%x: memref<?xf32>, %y: memref<?xf32> {tile.fits_32}, %n: i64) attributes {tile.kernel} {

@@ -1,4 +1,4 @@
-// Sorts are whole, and of powers of two: the greatest number stands behind the elements, and the first are taken.
+// Sorts are padded to powers of two with the largest number at the end, and the first elements are taken.
 // RUN: kiln-opt %s --split-input-file --gpu-pad-sorts | FileCheck %s
 
 // CHECK-LABEL: func @first
@@ -34,8 +34,8 @@ func.func @whole(%x: tensor<64xi32>) -> tensor<64xi32> {
 
 // -----
 
-// A quarter of the elements is selected by blocks of so many: of two sorted blocks, one of them turned round, the smaller of
-// each two are the smallest, in an order that the last level of a sort mends.
+// The smallest quarter is selected from sorted blocks of that size. Two blocks are compared, one of them reversed, and
+// the smaller of each pair is kept. These are in bitonic order, which the last level of a sort puts in order.
 // CHECK-LABEL: func @few
 // CHECK: %[[BLOCKS:.*]] = tile.reshape %{{.*}} : tensor<2x32xi32> -> tensor<2x4x8x1xi32>
 // CHECK: %[[LOW:.*]] = tile.extract %[[BLOCKS]] begin [0, 0, 0, 0] steps [1, 1, 1, 1] : tensor<2x4x8x1xi32> -> tensor<2x2x8x1xi32>
@@ -60,7 +60,7 @@ func.func @few(%x: tensor<2x32xi32>) -> tensor<2x5xi32> {
 
 // -----
 
-// With numbers that decide between equal elements both are turned round and chosen.
+// If second keys order equal elements, both keys are reversed and selected.
 // CHECK-LABEL: func @few_ties
 // CHECK-COUNT-2: tile.sort %{{.*}} by %{{.*}} axis 2 {simt.layout = {{.*}}} : tensor<1x2x2x3xi64>
 // CHECK: %[[EQUAL:.*]] = arith.cmpi eq

@@ -1,4 +1,4 @@
-// A product that groups of warps compute reads the slots of its operands' rings itself.
+// A product of warpgroups reads the slots of its operands' rings directly.
 // RUN: kiln-opt %s --gpu-pipeline-loads | FileCheck %s
 // RUN: sed 's/tile.stages = 4/tile.stages = 3/' %s | kiln-opt --gpu-pipeline-loads | FileCheck %s --check-prefix=AT-ONCE
 // RUN: sed 's/tile.stages = 4/tile.stages = 2/' %s | kiln-opt --gpu-pipeline-loads | FileCheck %s --check-prefix=TWO
@@ -9,8 +9,8 @@
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// Of four slots one is read, one was read by a product that is under way still, and two are filled: a round begins to
-// multiply before it fetches, and waits for the product of the round before. B's image holds its transpose.
+// Of four slots one is read, one may still be read by the previous product, and two are filled. An iteration starts its
+// product before it fetches, and waits for the previous iteration's product. B's image holds its transpose.
 // CHECK-LABEL: func @matmul
 // CHECK-DAG: %[[A:.*]] = simt.buffer : memref<16384xi8, 3>
 // CHECK-DAG: %[[B:.*]] = simt.buffer : memref<16384xi8, 3>
@@ -63,7 +63,7 @@ func.func @matmul(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
   return %0 : tensor<64x64xf32, #acc>
 }
 
-// A product that nobody chose for groups reads fragments, by the same rings.
+// A product without warpgroups reads fragments from the same rings.
 // CHECK-LABEL: func @fragments
 // CHECK-NOT: simt.multiply
 // CHECK: tile.dot
@@ -89,10 +89,10 @@ func.func @fragments(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i6
   return %0 : tensor<64x64xf32, #acc>
 }
 
-// A product of rows in registers reads its right operand from the ring as it lies there. What is copied is shown to it.
-// Accumulators that begin at 0 are not handed to it. The first product begins before the fetches, and is waited for before
-// its first use, together with the second product of the iteration before. That one reads a slot until then, so a tile is
-// fetched two iterations ahead of four.
+// A product of rows in registers reads its right operand from the ring in place. A fence makes the copied data visible
+// to it. Accumulators that begin at 0 are not passed to it. The first product begins before the fetches. The wait for
+// it comes before its first use, together with the second product of the iteration before. That one reads a slot until
+// then, so a tile is fetched two iterations ahead of four.
 // CHECK-LABEL: func @rows
 // CHECK: %[[RING:.*]] = simt.buffer : memref<16384xi8, 3>
 // CHECK: %[[LOOP:.*]]:4 = scf.for {{.*}} iter_args(%[[BEFORE:.*]] = %arg2, %[[SLOT:[^ ]*]] =

@@ -8,9 +8,9 @@
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// A and B of two rounds are copied before the loop, a group for each round; in the loop a slot is waited for, the one that
-// was read last is filled again, and a product's operands are read: B through its transposition. Rows end within a packet
-// nowhere, for extents are multiples of 16.
+// A and B of two iterations are copied before the loop, in one group for each iteration. The loop waits for a slot,
+// refills the slot that was read last, and reads the product's operands: B through its transposition. No row ends
+// within a packet, because extents are multiples of 16.
 // CHECK-LABEL: func @matmul
 // CHECK-DAG: %[[A:.*]] = simt.buffer : memref<12288xi8, 3>
 // CHECK-DAG: %[[B:.*]] = simt.buffer : memref<12288xi8, 3>
@@ -73,8 +73,8 @@ func.func @matmul(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
 #right = #simt.layout<32x32, reg [d0:1 d0:8 d0:16 d1:8 d1:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// One product takes the tile as it is, another one turned: each reads the slot in its own way. What lies inside the view
-// in a round does so when the round's tile is copied.
+// One product uses the tile as it is, another one transposed: each reads the slot in its own way. The bounds of an
+// iteration's tile are tested when it is copied.
 // CHECK-LABEL: func @two_products
 // CHECK: simt.fetch {{.*}} tile.inside = array<i64: 1>
 // CHECK: scf.for
@@ -117,8 +117,8 @@ func.func @two_products(%k: memref<?x?x32xbf16, strided<[?, ?, 1]>> {tile.align 
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// As many stages as the kernel asks for. A row that may end within a packet is copied by bytes; what reads the tile besides
-// reads it in the load's own layout.
+// The kernel sets the number of stages. A row that may end within a packet is copied with a byte count. Other readers
+// of the tile read it in the load's own layout.
 // CHECK-LABEL: func @ragged
 // CHECK: simt.buffer : memref<8192xi8, 3>
 // CHECK: simt.fetch {{.*}} slot [0, 2] by 8 in {{.*}} {layout = #simt.layout<{{[^>]*}}>} :
@@ -150,7 +150,7 @@ func.func @ragged(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// Left as they are: a tile of a view that the kernel writes, one whose padding is not zero, and one whose rows are not known
+// Unchanged: a tile of a view that the kernel writes, one whose padding is not zero, and one whose rows are not known
 // to be aligned to 4 bytes.
 // CHECK-LABEL: func @refused
 // CHECK-NOT: simt.fetch
@@ -190,7 +190,7 @@ func.func @refused(%written: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// One stage is none ahead.
+// One stage means no prefetch.
 // CHECK-LABEL: func @one_stage
 // CHECK-NOT: simt.fetch
 func.func @one_stage(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16}, %n: i64,
@@ -215,7 +215,7 @@ func.func @one_stage(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i6
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// A cast does not keep its tile from being copied ahead: it is read as it was loaded, cast, and converted as before.
+// A tile that is cast is still prefetched: it is read in the load's layout, cast, and converted as before.
 // CHECK-LABEL: func @cast
 // CHECK: simt.fetch %arg0{{.*}} slot [0, 3] by 16 in <64x32xi8
 // CHECK: scf.for
@@ -246,8 +246,8 @@ func.func @cast(%a: memref<?x?xi8, strided<[?, 1]>> {tile.align = 16 : i64, tile
 #right = #simt.layout<32x64, reg [d0:4 d0:8 d0:16 d1:1 d1:2 d1:32], lane [d0:1 d0:2 d1:4 d1:8 d1:16], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:4 d0:8 d1:1 d1:2 d1:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// Pieces of 16 bytes lie where their readers do not get into each other's way: here lanes read two of four rows, whose
-// lowest bits therefore turn the pieces by two and four.
+// Pieces of 16 bytes are placed so that their reads have no bank conflicts: here lanes read two of four rows, whose
+// lowest bits therefore permute the pieces by two and four.
 // CHECK-LABEL: func @pieces
 // CHECK: simt.read {{.*}} by vectors in <32x64xf32, d0 [160, 320, 528, 1024, 2048], d1 [4, 8, 16, 32, 64, 4096]> : {{.*}} -> tensor<32x64xf32
 func.func @pieces(%b: memref<?x?xf32, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},

@@ -1,6 +1,6 @@
 // RUN: kiln-opt %s --gpu-coalesce-accesses --gpu-propagate-layouts -verify-diagnostics
 
-// A tile of which a thread would hold more than it can is refused where it is made.
+// A tile of which a thread would hold too many elements is an error at its definition.
 func.func @large(%x: memref<?xf32, strided<[1]>>, %y: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   // expected-error @+1 {{each of 128 threads would hold 2048 values of a tile of 262144, but at most 1024 are possible}}

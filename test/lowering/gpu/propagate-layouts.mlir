@@ -1,4 +1,4 @@
-// Layouts that accesses and products want are carried forwards, then backwards; where two meet there is a conversion.
+// Layouts of accesses and products are propagated forwards, then backwards. Where two differ, there is a conversion.
 // RUN: kiln-opt %s --split-input-file --gpu-propagate-layouts | FileCheck %s
 
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
@@ -53,7 +53,7 @@ func.func @blocked() attributes {tile.kernel} {
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// Where layouts meet, one operand is converted, behind its definition and once, however often it is read.
+// If layouts differ, one operand is converted right after its definition, once for all its readers.
 // CHECK-LABEL: func @meeting
 // CHECK: tile.load %arg0{{.*}} -> tensor<256xf32, [[PAIRS:#simt.layout<256, reg \[d0:1\].*>]]>
 // CHECK: %[[Y:.*]] = tile.load %arg1{{.*}} -> tensor<256xf32, [[SINGLES:#simt.layout<256, reg \[d0:128\].*>]]>
@@ -101,8 +101,8 @@ func.func @free(%x: memref<256xi32>, %y: memref<256xi32>, %n: i32) attributes {t
 #rows = #simt.layout<32x32, reg [d1:1 d1:2 d0:16], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4 d0:8]>
 #sums = #simt.layout<32x32, reg [d1:1 d0:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d1:8]>
 
-// The tensor core reads its operands as fragments, and a loop carries the sums in the product's layout, in which they
-// begin: nothing is converted but the operands, and the result once, behind the loop.
+// Tensor cores read their operands as fragments. A loop carries the accumulator in the product's layout from its
+// initial value on. Only the operands are converted, and the result once, after the loop.
 // CHECK-LABEL: func @product
 // CHECK: arith.constant dense<0.000000e+00> : tensor<32x32xf32, [[SUMS:#simt.layout<32x32, reg \[d1:1 d0:8 d1:16\].*>]]>
 // CHECK: scf.for {{.*}} -> (tensor<32x32xf32, [[SUMS]]>)
@@ -133,7 +133,7 @@ func.func @product(%x: memref<32x32xbf16>, %y: memref<32x32xbf16>, %z: memref<32
 #rows = #simt.layout<32x32, reg [d1:1 d1:2 d0:16], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4 d0:8]>
 #sums = #simt.layout<32x32, reg [d1:1 d1:2 d0:1], lane [d1:4 d1:8 d1:16 d0:2 d0:4], warp [d0:8 d0:16]>
 
-// Outer products take their operands from shared memory, whatever layout they were in.
+// Outer products read their operands from shared memory, in any layout.
 // CHECK-LABEL: func @outer_product
 // CHECK-NOT: simt.convert
 // CHECK: return
@@ -150,7 +150,7 @@ func.func @outer_product(%x: memref<32x32xf32>, %y: memref<32x32xf32>) attribute
 
 #rows = #simt.layout<32x32, reg [d1:1 d1:2 d0:16], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4 d0:8]>
 
-// A reduction leaves the other dimension where it was, and what is made of it goes back to the rows without a move.
+// A reduction keeps the layout of the other dimension. Its results broadcast to the rows without moving elements.
 // CHECK-LABEL: func @reduction
 // CHECK: tile.reduce max {{.*}} -> tensor<32xf32, #simt.layout<32, reg [d0:16], lane [* * * d0:1 d0:2], warp [d0:4 d0:8]>>
 // CHECK-NOT: simt.convert
@@ -172,7 +172,7 @@ func.func @reduction(%x: memref<32x32xf32>) attributes {tile.kernel} {
 
 #rows = #simt.layout<16x32, reg [d1:1 d0:8], lane [d1:2 d1:4 d1:8 d1:16 d0:1], warp [d0:2 d0:4]>
 
-// A transposition turns the layout and moves nothing; neither does a reshape that splits a dimension.
+// A transposition permutes the layout and moves nothing; neither does a reshape that splits a dimension.
 // CHECK-LABEL: func @moves
 // CHECK: tile.transpose {{.*}} -> tensor<32x16xf32, #simt.layout<32x16, reg [d0:1 d1:8], lane [d0:2 d0:4 d0:8 d0:16 d1:1], warp [d1:2 d1:4]>>
 // CHECK: tile.reshape {{.*}} -> tensor<4x8x16xf32, #simt.layout<4x8x16, reg [d1:1 d2:8], lane [d1:2 d1:4 d0:1 d0:2 d2:1], warp [d2:2 d2:4]>>
@@ -191,7 +191,7 @@ func.func @moves(%x: memref<16x32xf32>) attributes {tile.kernel} {
 
 #rows = #simt.layout<16x32, reg [d1:1 d0:8], lane [d1:2 d1:4 d1:8 d1:16 d0:1], warp [d0:2 d0:4]>
 
-// Every thread has the numbers of the rows that it gathers.
+// Every thread has the indices of the rows that it gathers.
 // CHECK-LABEL: func @gather
 // CHECK: tile.iota : tensor<16xi32, #simt.layout<16, reg [d0:8], lane [* * * * d0:1], warp [d0:2 d0:4]>>
 func.func @gather(%x: memref<?x32xf32>) attributes {tile.kernel} {
@@ -231,7 +231,7 @@ func.func @branch(%x: memref<256xf32>, %y: memref<256xf32>, %p: i1) attributes {
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// A loop-carried tile keeps its initial layout: tiles that change places are converted at the yield.
+// A loop-carried tile keeps its initial layout. Tiles that are swapped are converted at the yield.
 // CHECK-LABEL: func @exchanging_loop
 // CHECK: scf.for {{.*}} iter_args(%[[A:.*]] = {{.*}}, %[[B:.*]] = {{.*}}) -> (tensor<256xf32, #simt.layout<256, reg [d0:1], {{.*}}>>, tensor<256xf32, #simt.layout<256, reg [d0:128], {{.*}}>>)
 // CHECK-DAG: %[[Y:.*]] = simt.convert %[[A]] : {{.*}} -> tensor<256xf32, #simt.layout<256, reg [d0:128]
@@ -254,7 +254,7 @@ func.func @exchanging_loop(%x: memref<256xf32>, %y: memref<256xf32>, %n: i64) at
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #apart = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
-// A conversion stands where its result is needed first, not where its source is made.
+// A conversion is placed before its first use, not after its operand.
 // CHECK-LABEL: func @late
 // CHECK: tile.load
 // CHECK: tile.store
@@ -273,7 +273,7 @@ func.func @late(%x: memref<256xf32>, %y: memref<256xf32>) attributes {tile.kerne
 #rows = #simt.layout<64x64, reg [d1:1 d1:2 d1:4 d1:8 d1:16], lane [d1:32 d0:1 d0:2 d0:4 d0:8], warp [d0:16 d0:32]>
 #lines = #simt.layout<64x64, reg [d1:1 d1:2 d1:4 d0:16 d0:32], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp [d0:4 d0:8]>
 
-// A small tile that is the same in all rounds is computed, and converted, in front of the loop; a large one is not kept.
+// A small loop-invariant tile is computed and converted before the loop. A large one is not.
 // CHECK-LABEL: func @same_in_all_rounds
 // CHECK: tile.load
 // CHECK: tile.reduce
@@ -305,8 +305,8 @@ func.func @same_in_all_rounds(%x: memref<?x64xf32>, %n: i64) attributes {tile.ke
 #line = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 *]>
 #sums = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// A few numbers that several threads need are read by each of them, two at a time where they lie together, and not
-// handed on through shared memory.
+// If several threads need a few numbers, each loads them, two at a time if they are contiguous. They are not exchanged
+// through shared memory.
 // CHECK-LABEL: func @again
 // CHECK-NOT: simt.convert
 // CHECK: tile.load {{.*}}simt.layout = #simt.layout<64, reg [d0:1 d0:8 d0:16 d0:32], lane [d0:2 d0:4 * * *], warp [* *]>, simt.vector = 2 : i64
@@ -328,7 +328,7 @@ func.func @again(%x: memref<64xf32> {tile.align = 16 : i64}, %y: memref<64x64xf3
 #row = #simt.layout<16x16, reg [d1:1], lane [d1:2 d1:4 d1:8 d0:1 d0:2], warp [d0:4 d0:8]>
 #apart = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
 
-// A rotation moves elements among threads; its result lies as its source does.
+// A rotation moves elements between threads. Its result has its operand's layout.
 // CHECK-LABEL: func @rotated
 // CHECK: %[[MAX:.*]] = tile.reduce
 // CHECK: %[[MOVED:.*]] = tile.rotate %[[MAX]] by 5 axis 0 : tensor<16xf32, #simt.layout<16, reg [], lane [* * * d0:1 d0:2], warp [d0:4 d0:8]>>
@@ -346,8 +346,8 @@ func.func @rotated(%x: memref<?x16xf32>, %y: memref<16xf32>) attributes {tile.ke
 
 #row = #simt.layout<1x64, reg [d1:1], lane [d1:2 d1:4 d1:8 d1:16 d1:32], warp []>
 
-// What a reduction has left in both of two lanes takes both again where it is repeated: the next round of a sorting
-// network lies as the last one did.
+// If a reduction leaves its result in both of two lanes, a broadcast uses both again: the next iteration of a sorting
+// network has the layout of the last one.
 // CHECK-LABEL: func @network
 // CHECK: tile.reduce min {{.*}} -> tensor<8x4xf32, #simt.layout<8x4, reg [d1:1], lane [d1:2 * d0:1 d0:2 d0:4], warp []>>
 // CHECK: tile.broadcast {{.*}} -> tensor<8x2x4xf32, #simt.layout<8x2x4, reg [d2:1], lane [d2:2 d1:1 d0:1 d0:2 d0:4], warp []>>

@@ -1,5 +1,5 @@
-// What the language leaves no freedom in reaches PTX as it is written: a product and a sum are two instructions, a fused
-// multiply-add is one, quotients and roots are rounded to nearest.
+// Operations whose rounding the language defines are unchanged in PTX. A product and a sum are two instructions, a
+// fused multiply-add is one, and quotients and roots are rounded to nearest.
 // RUN: kilnc %s --target=sm_80 --emit=ptx | FileCheck %s --implicit-check-not='{{(add|sub|mul|fma)(.ftz)?.b?f(16|32)}}' --implicit-check-not=.approx
 
 // CHECK: mul.rn.f32 %[[PRODUCT:r[0-9]+]],
@@ -21,7 +21,7 @@ func.func @arithmetic(%x: memref<128xf32>, %y: memref<128xf32>) attributes {tile
   return
 }
 
-// Narrow floats have instructions that round once; a sum of bf16 is a product with 1 and that on sm_80.
+// Narrow floats have instructions that round once. On sm_80, a sum of bf16 is an FMA with 1.
 // CHECK-LABEL: .entry narrow
 // CHECK: add.rn.f16
 // CHECK: fma.rn.f16

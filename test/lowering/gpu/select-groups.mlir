@@ -1,10 +1,10 @@
-// Groups of four warps compute a product that a loop alone adds to, of tiles that its rounds load.
+// Warpgroups compute a product if a loop only adds to it, and if its operands are tiles that the iterations load.
 // RUN: kiln-opt %s --split-input-file --gpu-select-instructions=groups=true | FileCheck %s
 // RUN: kiln-opt %s --split-input-file --gpu-select-instructions | FileCheck %s --check-prefix=NONE
 
 // NONE-NOT: simt.wgmma
 
-// The rows of the sums go to warps, 64 to a group, one group's turn after the other's.
+// The rows of the accumulator are distributed to warps: 64 to a group, then 64 to the next group.
 // CHECK-LABEL: func @sum
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<128x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32 d0:64], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>, simt.mma, simt.wgmma}
 func.func @sum(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %end: i64, %zero: tensor<128x64xf32>)
@@ -23,7 +23,7 @@ func.func @sum(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %end: i64, %zero: ten
 
 // -----
 
-// A round that does more with the sums would have to wait for them.
+// An iteration that uses the accumulator otherwise would have to wait for it.
 // CHECK-LABEL: func @scaled
 // CHECK-NOT: simt.wgmma
 func.func @scaled(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %end: i64, %zero: tensor<64x64xf32>)
@@ -42,7 +42,7 @@ func.func @scaled(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %end: i64, %zero: 
 
 // -----
 
-// An operand that is computed is in registers, as is one that is not loaded in the round.
+// A computed operand is in registers, and so is one that is not loaded in the iteration.
 // CHECK-LABEL: func @computed
 // CHECK-NOT: simt.wgmma
 func.func @computed(%a: memref<?x?xbf16>, %q: tensor<64x32xbf16>, %end: i64, %zero: tensor<64x64xf32>)
@@ -81,8 +81,8 @@ func.func @low(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %end: i64, %zero: tenso
 
 // -----
 
-// Rows of an operand in registers are multiplied by a tile that the round loads, where each warp has its own: scores whose
-// rows are reduced, and the product of what comes of them. The sums may be changed on the way.
+// An operand in registers is multiplied by a tile that the iteration loads, if each warp has its own rows: scores whose
+// rows are reduced, and the product with the resulting weights. The accumulator may be rescaled in between.
 // CHECK-LABEL: func @attend
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>, simt.mma, simt.wgmma}
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>, simt.mma, simt.wgmma}

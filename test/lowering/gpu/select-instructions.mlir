@@ -1,8 +1,8 @@
-// The tensor core computes what it multiplies as exactly as the product asks for, when the sums fill its fragments; all
-// else is outer products in registers.
+// Tensor cores compute a product if they have the precision that it requires, and if the accumulator fills fragments.
+// Other products are outer products in registers.
 // RUN: kiln-opt %s --split-input-file --gpu-select-instructions | FileCheck %s
 
-// Products of bf16 and f16 lie as mma.sync leaves them: pairs of columns in a register, 4 lanes to 8 columns.
+// Products of bf16 and f16 have the layout of mma.sync: two columns in a register, four lanes for eight columns.
 // CHECK-LABEL: func @narrow
 // CHECK-COUNT-2: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:8 {{.*}}], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d1:8]>, simt.mma}
 func.func @narrow(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x32xf16>, %d: tensor<32x64xf16>,
@@ -14,8 +14,8 @@ func.func @narrow(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x
 
 // -----
 
-// The rows of a product stay in one warp, here 16 of each, when they are reduced: scores of attention. So do those of
-// the product that it is an operand of, so that the operand stays where it is.
+// If the rows of a product are reduced, as attention's scores are, each stays in one warp, here 16 rows a warp. So do
+// those of the next product, so that the weights stay in registers as its operand.
 // CHECK-LABEL: func @scores
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, {{.*}}warp [d0:16 d0:32]>, simt.mma}
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x32, {{.*}}warp [d0:16 d0:32]>, simt.mma}
@@ -31,8 +31,8 @@ func.func @scores(%q: tensor<64x32xbf16>, %k: tensor<32x64xbf16>, %v: tensor<64x
 
 // -----
 
-// So do those of a product that is the left factor of another one, as attention's gradients are, reduced or not; as a
-// right factor it would not stay.
+// The left operand of another product is also distributed by rows, as attention's gradients are, reduced or not. A
+// right operand would not stay in registers.
 // CHECK-LABEL: func @gradients
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, {{.*}}warp [d0:16 d0:32]>, simt.mma}
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x32, {{.*}}warp [d0:16 d0:32]>, simt.mma}
@@ -62,7 +62,7 @@ func.func @bytes(%a: tensor<64x32xi8>, %b: tensor<32x64xi8>, %acc: tensor<64x64x
 
 // -----
 
-// Bytes that are floats are multiplied as such, and as bf16 where no instruction fits.
+// 8-bit floats are multiplied by an instruction for them, and as bf16 if none fits.
 // CHECK-LABEL: func @byteFloats
 // CHECK: tile.dot %arg0, %arg1, {{.*}}simt.mma, tile.factors = [f8E4M3FN, f8E5M2]} : tensor<64x32xi8>, tensor<32x64xi8>
 // CHECK: arith.mulf {{.*}} : tensor<16x64xf32>
@@ -77,8 +77,8 @@ func.func @byteFloats(%a: tensor<64x32xi8>, %b: tensor<32x64xi8>, %c: tensor<64x
 
 // -----
 
-// f32 loses bits to the tensor core only where the product lets it: `ieee`, which is meant when nothing is said, are
-// outer products, up to 8 rows by 4 columns a thread.
+// f32 operands are rounded for tensor cores only if the product permits it. The default, `ieee`, uses outer products,
+// up to 8 rows by 4 columns a thread.
 // CHECK-LABEL: func @precision
 // CHECK: tile.dot {{.*}} precision tf32 {{.*}}simt.mma
 // CHECK-NOT: simt.mma
@@ -92,7 +92,7 @@ func.func @precision(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<
 
 // -----
 
-// Factors that are sums of two numbers of tf32 or bf16 lie as instructions have these.
+// Operands that are sums of two tf32 or bf16 numbers have the layout of instructions for these.
 // CHECK-LABEL: func @split
 // CHECK: tile.dot {{.*}} precision tf32x3 {{.*}}simt.mma
 // CHECK: tile.dot {{.*}} precision bf16x3 {{.*}}simt.mma
@@ -114,7 +114,7 @@ func.func @short(%a: tensor<64x8xf32>, %b: tensor<8x64xf32>, %acc: tensor<64x64x
 
 // -----
 
-// The tensor core has no f64 that is used here.
+// Tensor cores are not used for f64.
 // CHECK-LABEL: func @wide
 // CHECK-NOT: simt.mma
 // CHECK: return
@@ -125,9 +125,9 @@ func.func @wide(%a: tensor<64x32xf64>, %b: tensor<32x64xf64>, %acc: tensor<64x64
 
 // -----
 
-// Columns of B that are neighbours in memory are a lane's own: every fourth of f32 is an instruction's, every second of
-// i8, and so are the rows of a transposed A, as far as a warp has them. Along K, or of 16 bits, ldmatrix reads them as they
-// are, and what becomes several bf16 is read one by one.
+// A lane holds adjacent columns of B: an instruction has every fourth column of f32 and every second of i8. So it is
+// with the rows of a transposed A, as far as a warp has them. Along K, and for 16 bits, ldmatrix reads operands
+// unpermuted. Operands split into bf16 are read one by one.
 // CHECK-LABEL: func @neighbours
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:4 d0:8 d1:1 d1:2 {{.*}}], lane [d1:8 d1:16 {{.*}}>, simt.mma}
 // CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:16 {{.*}}d0:1], lane [d1:2 d1:4 d0:2 d0:4 d0:8], {{.*}}>, simt.mma}
@@ -153,8 +153,8 @@ func.func @neighbours(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?x?xi8, s
 
 // -----
 
-// Bytes of B that are neighbours across instructions are permuted in registers: of splits that read as much, warps take the
-// one with fewer columns each, unless A's are permuted, too. Along K neither is.
+// Adjacent bytes of B that belong to different instructions are permuted in registers. Of distributions with equal
+// reads, warps use the one with fewer columns each, unless A is permuted, too. Along K neither is.
 // CHECK-LABEL: func @permutedBytes
 // CHECK: tile.dot {{.*}}warp [d0:16 d1:16]>, simt.mma}
 // CHECK: tile.dot {{.*}}warp [d0:16 d0:32]>, simt.mma}
@@ -173,7 +173,7 @@ func.func @permutedBytes(%a: memref<?x?xi8, strided<[?, 1]>>, %k: i64, %acc: ten
 
 // -----
 
-// A product of f32 whose left factor comes from another's sums takes its terms as these lie: of 16 bits all do.
+// If an f32 left operand is another product's accumulator, its terms keep that order. 16-bit operands always fit.
 // CHECK-LABEL: func @chained
 // CHECK: tile.dot {{.*}} simt.mma}
 // CHECK: tile.dot {{.*}} {simt.chained, {{.*}} simt.mma}
@@ -192,7 +192,7 @@ func.func @chained(%q: tensor<64x64xf32>, %v: tensor<64x64xf32>, %w: tensor<64x6
 
 // -----
 
-// Fewer rows, columns or terms than a fragment has: 16, 8, and 16 of bf16 or 32 of i8.
+// Products with fewer rows, columns or terms than a fragment has: 16, 8, and 16 of bf16 or 32 of i8.
 // CHECK-LABEL: func @small
 // CHECK-COUNT-4: tile.dot {{.*}} {simt.layout = {{[^}]*}}>} :
 // CHECK-NOT: simt.mma
@@ -210,7 +210,7 @@ func.func @small(%a: tensor<8x32xbf16>, %b: tensor<32x64xbf16>, %fewRows: tensor
 
 // -----
 
-// Extents that are an odd number of fragments repeat them.
+// If an extent is an odd number of fragments, the layout repeats.
 // CHECK-LABEL: func @odd
 // CHECK: tile.dot {{.*}}<48x64, rep 3x1, {{.*}}simt.mma
 func.func @odd(%a: tensor<48x48xbf16>, %b: tensor<48x64xbf16>, %acc: tensor<48x64xf32>) attributes {tile.kernel} {
@@ -220,7 +220,7 @@ func.func @odd(%a: tensor<48x48xbf16>, %b: tensor<48x64xbf16>, %acc: tensor<48x6
 
 // -----
 
-// Warps that there are no fragments for compute what others do.
+// If there are fewer fragments than warps, several warps compute equal fragments.
 // CHECK-LABEL: func @few_fragments
 // CHECK: tile.dot {{.*}} warp [d1:8 *]>, simt.mma
 func.func @few_fragments(%a: tensor<16x16xbf16>, %b: tensor<16x16xbf16>, %acc: tensor<16x16xf32>) attributes {tile.kernel} {

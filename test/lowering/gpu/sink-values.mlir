@@ -1,5 +1,5 @@
-// One element goes all the way before the next begins: of two that a thread holds, what is computed first is stored before
-// anything is computed of the second.
+// One element is computed and stored before the next begins. A thread holds two, and stores the first before it
+// computes anything of the second.
 // RUN: kilnc %s --target=sm_80 --emit=ptx | FileCheck %s
 
 // CHECK-LABEL: .entry chain
@@ -22,8 +22,8 @@ func.func @chain(%x: memref<256xf32, strided<[2]>>, %y: memref<256xf32, strided<
   return
 }
 
-// A product reads its operands from shared memory step by step, between its instructions, and nothing moves above or below
-// a barrier.
+// A product reads its operands from shared memory step by step, between its instructions. No read moves across a
+// barrier.
 // CHECK-LABEL: .entry product
 // CHECK: bar
 // CHECK: ld.shared

@@ -1,8 +1,8 @@
 // The operations of one thread become LLVM's intrinsics and inline PTX.
 // RUN: kiln-opt %s --split-input-file --gpu-spell-ptx | FileCheck %s
 
-// A load under a predicate leaves in its registers what they held: the other value is tied to them. Elements are moved as
-// words of 32 bits.
+// A load under a predicate leaves its registers unchanged if it is false, so the other value is tied to them. Elements
+// are loaded as words of 32 bits.
 // CHECK-LABEL: @predicated
 // CHECK: llvm.bitcast %arg2 : vector<4xf32> to vector<4xi32>
 // CHECK: llvm.inline_asm has_side_effects "@$5 ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 16];", "=r,=r,=r,=r,l,b,0,1,2,3" %arg0, %arg1,
@@ -26,7 +26,7 @@ llvm.func @readonly(%a: i64) -> vector<2xbf16> {
 
 // -----
 
-// Matrices are lists of words, even one word is a list. What is stored is under the warp's predicate.
+// Matrices are vectors of words, even of one word. A store has the warp's predicate.
 // CHECK-LABEL: @matrices
 // CHECK: llvm.inline_asm has_side_effects "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4 + 512];", "=r,=r,=r,=r,r" %arg0
 // CHECK: llvm.inline_asm has_side_effects "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {$0}, [$1];", "=r,r" %arg0
@@ -42,7 +42,7 @@ llvm.func @matrices(%a: i32, %x: vector<2xi32>, %p: i1) -> vector<4xi32> {
 
 // -----
 
-// An address so many strides away.
+// An address with a number of strides added.
 // CHECK-LABEL: @address
 // CHECK: llvm.inline_asm "{ .reg .b64 far; mul.wide.u32 far, $2, 48; add.s64 $0, $1, far; }", "=l,l,r" %arg0, %arg1
 llvm.func @address(%base: i64, %stride: i32) -> i64 {
@@ -52,7 +52,7 @@ llvm.func @address(%base: i64, %stride: i32) -> i64 {
 
 // -----
 
-// Asynchronous copies: 16 bytes go past the first-level cache; what is beyond the size is zeros.
+// Asynchronous copies: 16 bytes bypass the L1 cache. Bytes beyond the size are zeros.
 // CHECK-LABEL: @copies
 // CHECK: llvm.inline_asm has_side_effects "cp.async.cg.shared.global [$0 + 64], [$1 + 128], 16;", "r,l,~{memory}" %arg0, %arg1
 // CHECK: llvm.inline_asm has_side_effects "@$3 cp.async.ca.shared.global [$0], [$1], 8, $2;", "r,l,r,b,~{memory}" %arg0, %arg1, %arg2, %arg3
@@ -72,7 +72,7 @@ llvm.func @copies(%to: i32, %from: i64, %size: i32, %p: i1) {
 
 // -----
 
-// Addresses of shared memory have 32 bits. A byte lies in a register of 16, two words of 64 bits are a packet.
+// Addresses of shared memory have 32 bits. A byte is in a 16-bit register. Two 64-bit words are a packet.
 // CHECK-LABEL: @shared
 // CHECK: llvm.inline_asm has_side_effects "ld.shared.b8 $0, [$1];", "=h,r" %arg0 : (i32) -> i16
 // CHECK: llvm.inline_asm has_side_effects "ld.shared.v2.b64 {$0, $1}, [$2 + 16];", "=l,=l,r"
@@ -90,7 +90,7 @@ llvm.func @shared(%a: i32, %x: vector<1xf16>) {
 
 // -----
 
-// An addition whose result nobody reads is a reduction; where it is read and does not happen, it is 0.
+// An atomic addition with an unused result is `red`. A used result is 0 if the predicate is false.
 // CHECK-LABEL: @atomics
 // CHECK: llvm.inline_asm has_side_effects "@$2 red.global.add.f32 [$0 + 4], $1;", "l,f,b" %arg0, %arg1, %arg3
 // CHECK: %[[ZERO:.*]] = llvm.mlir.constant(0 : i64)
@@ -131,8 +131,8 @@ llvm.func @atomicKinds(%a: i64, %x: f32, %n: i64, %p: i1, %m: i32, %h: f16, %b: 
 
 // -----
 
-// What orders other accesses says so, and LLVM moves none across. A reduction can release, and acquires nothing: what
-// acquires, or a fence does behind it, is read. A loop's exchange has the order.
+// An atomic with an order has it in its PTX, and LLVM moves no access across it. `red` can release, but not acquire, so
+// an atomic that acquires or is followed by a fence is `atom`. In a loop, the exchange has the order.
 // CHECK-LABEL: @orders
 // CHECK: "ld.acquire.gpu.global.b32 $0, [$1];", "=r,l,~{memory}"
 // CHECK: "st.release.gpu.global.b32 [$1], $0;", "r,l,~{memory}"
@@ -158,7 +158,7 @@ llvm.func @orders(%a: i64, %x: f32, %p: i1, %m: i32) {
 
 // -----
 
-// A scope is spelled with the order, also of a relaxed access; without one it is the GPU.
+// A scope is written with the order, also for a relaxed access. The default is the GPU.
 // CHECK-LABEL: @scopes
 // CHECK: "ld.acquire.sys.global.b32 $0, [$1];", "=r,l,~{memory}"
 // CHECK: "st.relaxed.cta.global.b32 [$1], $0;", "r,l"
@@ -182,7 +182,7 @@ llvm.func @scopes(%a: i64, %x: f32, %m: i32) {
 
 // -----
 
-// A hint for caches is a policy for the second level, and a word for the first where the instruction has one.
+// A cache hint is an L2 policy, and for L1 a modifier if the instruction has one.
 // CHECK-LABEL: @caches
 // CHECK: "{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0; @$2 ld.global.nc.L1::no_allocate.L2::cache_hint.b32 $0, [$1 + 16], policy; }", "=r,l,b,0"
 // CHECK: "{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0; st.global.L1::evict_last.L2::cache_hint.b32 [$1], $0, policy; }", "r,l"
@@ -218,7 +218,7 @@ llvm.func @threads(%x: i32, %lane: i32) -> (i32) {
 
 // -----
 
-// Bytes that are floats are named, each factor by itself.
+// The format of 8-bit floats is in the intrinsic's name, for each operand.
 // CHECK-LABEL: @byteProducts
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32"({{.*}}) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32)
 llvm.func @byteProducts(%a: vector<16xi8>, %b: vector<8xi8>, %c: vector<4xf32>) -> vector<4xf32> {
@@ -228,7 +228,7 @@ llvm.func @byteProducts(%a: vector<16xi8>, %b: vector<8xi8>, %c: vector<4xf32>) 
 
 // -----
 
-// The tensor core takes words of 32 bits, pairs of f16, and f32 that was made larger by what it cuts off at the mean.
+// Tensor cores take 32-bit words, pairs of f16, and f32 scaled up by the mean error of their truncation to tf32.
 // CHECK-LABEL: @products
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"({{.*}}) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"({{.*}}) : (vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, f32, f32, f32, f32)
@@ -260,7 +260,7 @@ llvm.func @static() -> i32 {
 
 // -----
 
-// More is the launch's: a variable of no size.
+// A larger size is set at the launch, so the variable has no size.
 // CHECK: llvm.mlir.global external @kiln_shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
 // CHECK-LABEL: @dynamic
 llvm.func @dynamic() -> i32 {
@@ -270,7 +270,7 @@ llvm.func @dynamic() -> i32 {
 
 // -----
 
-// The console is a variable of the module, once, all zero; a report is made by one thread, under a lock.
+// The console is one zero-initialised variable of the module. One thread writes a report, under a lock.
 // CHECK: llvm.mlir.global external @kiln_console() {addr_space = 1 : i32, alignment = 8 : i64}
 // CHECK: llvm.mlir.zero
 // CHECK-NOT: llvm.mlir.global
@@ -294,7 +294,7 @@ llvm.func @pinned(%a: vector<2xf32>) -> vector<2xf32> {
 
 // -----
 
-// An f32 is a large number and a small one: what the tensor core sees of it, and what that leaves, made larger in turn.
+// An f32 is split into the large part that tensor cores read and the remainder, which is scaled up, too.
 // CHECK-LABEL: llvm.func @parts
 // CHECK: %[[LARGER:.*]] = llvm.fmul %[[X:.*]], %{{.*}} : f32
 // CHECK: %[[LARGE:.*]] = llvm.bitcast %[[LARGER]] : f32 to i32
@@ -317,8 +317,8 @@ llvm.func @parts(%a: vector<4xf32>, %b: vector<2xf32>, %c: vector<8xf32>, %d: ve
 
 // -----
 
-// wgmma ties its sums, which go through its fence and its wait as well; shared memory then begins at a turn of the
-// swizzle. What copies have brought is shown to it behind their wait.
+// The accumulator is tied to the registers of wgmma, of its fence and of its wait. Shared memory is aligned to a period
+// of the swizzle. A proxy fence after the wait makes copied data visible to wgmma.
 // CHECK: llvm.mlir.global internal @kiln_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK-LABEL: @groups
 // CHECK: llvm.inline_asm has_side_effects "cp.async.wait_group 2; fence.proxy.async.shared::cta;", "~{memory}" : () -> ()
@@ -340,8 +340,8 @@ llvm.func @groups(%a: i64, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
 
 // -----
 
-// Rows in registers: what begins their products stands together. Sums that begin at 0 are of registers of their own, which
-// the first product does not read.
+// Rows in registers: fence, products and commit are one inline assembly. An accumulator that begins at 0 has registers
+// of its own, which the first product does not read.
 // CHECK: llvm.mlir.global internal @kiln_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK-LABEL: @rows
 // CHECK: llvm.inline_asm has_side_effects "{ .reg .b64 b<2>; .reg .pred adds; add.u64 b1, $16, 2; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$8, $9, $10, $11}, $16, 1, 1, 1, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$12, $13, $14, $15}, b1, 1, 1, 1, 0; wgmma.commit_group.sync.aligned; }", "=f,=f,=f,=f,0,1,2,3,r,r,r,r,r,r,r,r,l,~{memory}"

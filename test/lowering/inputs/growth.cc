@@ -1,4 +1,4 @@
-// Kernels that do one thing many times, each kind by its name.
+// Kernels with many repetitions of one operation, each kind under its name.
 
 #include "dialect/dsl/Kernel.h"
 

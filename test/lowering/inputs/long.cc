@@ -1,5 +1,5 @@
-// Kernels of any length, in which each value is read twice or asks for the next: what looks at all ways through such a
-// program does not end.
+// Kernels of any length, in which each value is read twice or depends on the previous one. An analysis that visits all
+// paths through such a program would not end.
 
 #include "dialect/dsl/Kernel.h"
 
@@ -33,7 +33,7 @@ void scanned(View x, View sums, View powers, LongConfig cfg) {
 }
 const Kernel scannedKernel = kernel("scanned", scanned, {"x", "sums", "powers"}, fields);
 
-/// As the operand of a product that no step of a loop changes.
+/// As a loop-invariant operand of a product.
 void packed(View a, View w, View out, LongConfig cfg) {
   Tile sums = zeros(f32, {64, 64}), t = load(w, {0, 0}, {32, 64});
   for (Tile k : range(0, a.dim(1), 32))
@@ -60,6 +60,6 @@ static void nest(View out, int depth) {
     nest(out, depth - 1);
 }
 
-/// Loops within loops, as many as there may be.
+/// Loops nested to the maximum depth.
 void nested(View out, LongConfig cfg) { nest(out, cfg.links); }
 const Kernel nestedKernel = kernel("nested", nested, {"out"}, fields);

@@ -1,7 +1,7 @@
-// Loops whose arithmetic might wrap count their iterations; the others stay as they are.
+// Loops whose arithmetic might wrap get an iteration counter; the others are unchanged.
 // RUN: kiln-opt %s --tile-count-loops | FileCheck %s
 
-// Over an extent, over a part of it that a program works on, and inside another loop.
+// Over an extent, over a part of it that a program processes, and inside another loop.
 // CHECK-LABEL: @extents
 // CHECK-NOT: arith.divui
 // CHECK: return
@@ -24,7 +24,7 @@ func.func @extents(%x: memref<?xf32>) attributes {tile.kernel} {
   return
 }
 
-// Nothing is known of a scalar argument.
+// A scalar argument may have any value.
 // CHECK-LABEL: @scalar
 // CHECK-SAME: (%[[X:.*]]: memref<?xi64>, %[[END:.*]]: i64)
 // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[BEGIN:.*]], %[[END]]
@@ -76,7 +76,7 @@ func.func @constants() attributes {tile.kernel} {
   return
 }
 
-// A range that counts up or down by the sign of its step: the sign of a number of programs is known.
+// A range that counts up or down by the sign of its step: the sign of the number of programs is known.
 // CHECK-LABEL: @sign
 // CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step
 // CHECK-NEXT: tile.store %{{.*}}, %{{.*}}[%[[I]]]
@@ -127,7 +127,8 @@ func.func @assumed(%step: i64, %end: i64) attributes {tile.kernel} {
   return
 }
 
-// In a branch it tells nothing of the step outside; neither does a comparison that is not assumed, nor a contradiction.
+// An assumption in a branch does not hold for a step outside. Neither a comparison without an assumption nor
+// contradictory assumptions prove anything.
 // CHECK-LABEL: @assumed_elsewhere
 // CHECK-COUNT-3: arith.maxsi
 // CHECK: return

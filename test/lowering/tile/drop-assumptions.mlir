@@ -1,4 +1,4 @@
-// An assumption goes; what only it used can then go, too, and what else uses its condition stays.
+// An assumption is removed, with the operations that only it used. Other users of its condition stay.
 // RUN: kiln-opt %s --tile-drop-assumptions --canonicalize | FileCheck %s
 
 // CHECK-LABEL: @assumed

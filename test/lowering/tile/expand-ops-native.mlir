@@ -1,4 +1,4 @@
-// Where the target rounds narrow floats once by itself, its instructions are used; elsewhere there are detours.
+// If the target's instructions round narrow floats once, they are used. Otherwise f32 is used in between.
 // RUN: kiln-opt %s --tile-expand-ops=native-narrow | FileCheck %s
 // RUN: kiln-opt %s --tile-expand-ops='native-narrow byte-products' | FileCheck %s --check-prefix=BYTES
 // RUN: kiln-opt %s --tile-expand-ops='native-narrow byte-products coarse' | FileCheck %s --check-prefix=COARSE
@@ -20,7 +20,7 @@ func.func @arithmetic(%a: tensor<4xbf16>, %b: tensor<4xbf16>) -> tensor<4xi1> {
   return %3 : tensor<4xi1>
 }
 
-// A quotient has no instruction.
+// A quotient has no such instruction.
 // CHECK-LABEL: @quotient
 // CHECK: arith.divf %{{.*}} : tensor<4xf32>
 func.func @quotient(%a: tensor<4xf16>, %b: tensor<4xf16>) -> tensor<4xf16> {
@@ -41,7 +41,7 @@ func.func @to_half(%a: tensor<4xf64>, %b: tensor<4xi64>) -> (tensor<4xf16>, tens
   return %0, %1 : tensor<4xf16>, tensor<4xf16>
 }
 
-// An integer that becomes f64 first is rounded twice, as it is written.
+// An integer that is cast to f64 first is rounded twice, as the program states.
 // CHECK-LABEL: @twice
 // CHECK: %[[WIDE:.*]] = arith.sitofp %arg0 : tensor<4xi64> to tensor<4xf64>
 // CHECK: %[[SETTLED:.*]] = math.copysign %[[WIDE]], %[[WIDE]]
@@ -52,7 +52,7 @@ func.func @twice(%a: tensor<4xi64>) -> tensor<4xf16> {
   return %1 : tensor<4xf16>
 }
 
-// No instruction rounds to bf16 from more than f32 on every target.
+// Not every target has an instruction that rounds f64 to bf16.
 // CHECK-LABEL: @to_bfloat
 // CHECK-NOT: tensor<4xf64> to tensor<4xbf16>
 // CHECK: return
@@ -61,7 +61,7 @@ func.func @to_bfloat(%a: tensor<4xf64>) -> tensor<4xbf16> {
   return %0 : tensor<4xbf16>
 }
 
-// Where a target multiplies floats of 8 bits, they stay bytes; where it sums their products coarsely, with a precision alone.
+// If a target multiplies 8-bit floats, they stay bytes. Less precise sums must be permitted by the `dot`.
 // BYTES-LABEL: @bytes
 // BYTES: tile.dot {{[^{]*}} {tile.factors = [f8E4M3FN, f8E5M2]} : tensor<32x32xi8>, tensor<32x32xi8>, tensor<32x32xf32>
 // BYTES: tile.dot {{.*}} precision tf32 {tile.factors = [f8E4M3FN, f8E5M2]} : tensor<32x32xi8>

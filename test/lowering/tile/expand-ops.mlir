@@ -1,4 +1,4 @@
-// Total operations and narrow floats in arith, on tiles and on scalars.
+// Total operations and narrow floats become arith operations, on tiles and on scalars.
 // RUN: kiln-opt %s --tile-expand-ops | FileCheck %s
 // RUN: kiln-opt %s --tile-expand-ops --cse | FileCheck %s --check-prefix=SHARED
 
@@ -37,7 +37,7 @@ func.func @shift(%a: tensor<4xi8>, %n: tensor<4xi8>) -> (tensor<4xi8>, tensor<4x
   return %0, %1 : tensor<4xi8>, tensor<4xi8>
 }
 
-// The conversion sees only numbers that it has a result for.
+// The cast gets only numbers within the range of its result.
 // CHECK-LABEL: @saturate
 // CHECK: %[[LOW:.*]] = arith.select
 // CHECK: %[[IN:.*]] = arith.cmpf olt, %[[LOW]]
@@ -57,7 +57,7 @@ func.func @truth(%x: f32) -> i1 {
   return %0 : i1
 }
 
-// Narrow arithmetic is done in f32; comparisons keep their bool, moves are left alone.
+// Narrow arithmetic is done in f32. Comparisons keep their bool, and moves are unchanged.
 // CHECK-LABEL: @narrow
 // CHECK: %[[A:.*]] = arith.extf %arg0 : tensor<4xbf16> to tensor<4xf32>
 // CHECK: %[[B:.*]] = arith.extf %arg1 : tensor<4xbf16> to tensor<4xf32>
@@ -91,7 +91,7 @@ func.func @philox(%seed: i64, %index: tensor<8xi64>) -> tensor<8xi32> {
   return %0 : tensor<8xi32>
 }
 
-// Four words of one index are one number.
+// The four words of one counter are one number.
 // SHARED-LABEL: @words
 // SHARED-COUNT-20: arith.muli
 // SHARED-NOT: arith.muli
@@ -104,7 +104,7 @@ func.func @words(%seed: i64, %index: tensor<8xi64>) -> (tensor<8xi32>, tensor<8x
   return %0, %1, %2, %3 : tensor<8xi32>, tensor<8xi32>, tensor<8xi32>, tensor<8xi32>
 }
 
-// A scan of bf16 too, of which each element is rounded once.
+// So is a scan of bf16, with each element rounded once.
 // CHECK-LABEL: @narrow_scan
 // CHECK: %[[WIDE:.*]] = arith.extf %arg0
 // CHECK: %[[SUMS:.*]] = tile.scan sum %[[WIDE]] axis 0 : (tensor<64xf32>) -> tensor<64xf32>
@@ -114,7 +114,7 @@ func.func @narrow_scan(%a: tensor<64xbf16>) -> tensor<64xbf16> {
   return %0 : tensor<64xbf16>
 }
 
-// Unsigned numbers are ordered as signed ones whose highest bit is the other way round.
+// Unsigned numbers are compared as signed ones with the highest bit inverted.
 // CHECK-LABEL: @unsigned
 // CHECK: %[[A:.*]] = arith.xori %{{.*}}, %{{.*}} : tensor<4x8xi16>
 // CHECK: %[[MOST:.*]] = tile.reduce max %[[A]] axis 1 : tensor<4x8xi16> -> tensor<4xi16>
@@ -129,7 +129,7 @@ func.func @unsigned(%x: tensor<4x8xi16>, %n: tensor<4xi32>, %m: tensor<4xi32>)
   return %0, %1, %2 : tensor<4xi16>, tensor<4xi32>, tensor<4xf32>
 }
 
-// Floats of 8 bits are bytes behind it; a product takes them as bf16.
+// 8-bit floats become bytes. A product reads them as bf16.
 // CHECK-LABEL: @bytes
 // CHECK-SAME: memref<?xi8, strided<[1]>>
 // CHECK-SAME: tensor<4x4xi8>

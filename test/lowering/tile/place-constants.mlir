@@ -1,4 +1,4 @@
-// A constant tile of several values becomes a load of a table, one for equal tiles, behind which nobody writes.
+// A constant tile of several values becomes a load of a read-only table. Equal tiles share one.
 // RUN: kiln-opt %s --tile-place-constants --split-input-file | FileCheck %s
 
 // CHECK: memref.global "private" constant @table_0 : memref<12xi8> = dense<[1, 0, 0, 0, 2, 0, 0, 0, -1, -1, -1, -1]> {alignment = 64 : i64}
@@ -33,7 +33,7 @@ func.func @late(%x: memref<?xi32, strided<[1]>>, %yes: i1) attributes {tile.kern
 
 // -----
 
-// A bool takes a byte, a table no name that is taken; vectors of parts that are lowered already stay.
+// A bool takes a byte. A table's name is unused otherwise. Vectors of parts that are lowered already stay.
 // CHECK: memref.global "private" constant @table_2 : memref<4xi8> = dense<[-128, 63, 0, -64]>
 // CHECK: memref.global "private" constant @table_0 : memref<4xi8> = dense<[1, 0, 0, 1]>
 // CHECK: @table_1

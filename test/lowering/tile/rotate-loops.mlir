@@ -1,6 +1,6 @@
-// The condition of a while stands in front of the loop and at the end of each round.
+// The condition of a while is computed before the loop and at the end of each iteration.
 // RUN: kiln-opt %s --tile-rotate-loops | FileCheck %s
-// A loop that is so already stays as it is.
+// A loop in that form is unchanged.
 // RUN: kiln-opt %s --tile-rotate-loops --tile-rotate-loops | FileCheck %s
 
 // CHECK-LABEL: @tiles
@@ -28,7 +28,7 @@ func.func @tiles(%init: tensor<8xf32>, %end: f32) -> tensor<8xf32> {
   return %r : tensor<8xf32>
 }
 
-// A number that nobody asks for is not counted.
+// An unused loop-carried number is removed.
 // CHECK-LABEL: @idle
 // CHECK: do {
 // CHECK-NEXT: ^bb0(%[[N:[^:]*]]: i64, %[[M:[^:]*]]: i64):
@@ -51,7 +51,7 @@ func.func @idle(%x: memref<4xi64>) -> i64 {
   return %r#1 : i64
 }
 
-// The first region may pass on other values, and other numbers of them; loops in both regions are rotated, too.
+// The first region may yield other values, and another number of them. Loops in both regions are rotated, too.
 // CHECK-LABEL: @others
 // CHECK-COUNT-4: scf.while ({{.*}}) : (i1
 // CHECK-NOT: scf.while

@@ -1,7 +1,7 @@
-// Sorts are of integers: an element's key, with its position below where that is asked for.
+// Sorts become sorts of integers: an element's key, with its position in the low bits if that is needed.
 // RUN: kiln-opt %s --tile-expand-ops --split-input-file | FileCheck %s
 
-// Values alone have keys of their width.
+// A sort without positions has keys of the elements' width.
 // CHECK-LABEL: @values
 // CHECK: arith.bitcast %arg0 : tensor<64xf32> to tensor<64xi32>
 // CHECK: tile.sort %{{.*}} axis 0 : tensor<64xi32> -> tensor<8xi32>, tensor<8xi32>
@@ -23,7 +23,7 @@ func.func @positions(%x: tensor<64xf32>) -> tensor<64xi32> {
 
 // -----
 
-// Narrow elements leave room for them in an i32.
+// Narrow elements leave room for positions in an i32.
 // CHECK-LABEL: @narrow
 // CHECK: tile.sort %{{.*}} axis 1 : tensor<4x1000xi32> -> tensor<4x1000xi32>, tensor<4x1000xi32>
 // CHECK: tile.sort %{{.*}} axis 0 : tensor<100xi32> -> tensor<100xi32>, tensor<100xi32>
@@ -35,7 +35,7 @@ func.func @narrow(%x: tensor<4x1000xbf16>, %y: tensor<100xi8>) -> (tensor<4x1000
 
 // -----
 
-// Elements of 64 bits have them beside them.
+// 64-bit elements have their positions as a second operand.
 // CHECK-LABEL: @wide
 // CHECK: tile.sort %{{.*}} by %{{.*}} axis 0 : tensor<64xi64>, tensor<64xi32> -> tensor<64xi64>, tensor<64xi32>
 func.func @wide(%x: tensor<64xf64>) -> (tensor<64xf64>, tensor<64xi32>) {

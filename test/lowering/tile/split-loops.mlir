@@ -1,8 +1,8 @@
-// Rounds without masks get a loop of their own.
+// Iterations that need no mask get a loop of their own.
 // RUN: kiln-opt %s --tile-split-loops --split-input-file | FileCheck %s
 
-// The mask of a causal score: column − row ≤ m − n, cut to 32 bits, which falls with n. All of it is true up to
-// n = m − 63, where m − n fits 32 bits throughout. Both loops end no later than the one, and so count with as few bits.
+// The mask of a causal score is column − row ≤ m − n, truncated to 32 bits, and decreases with n. It is all true up to
+// n = m − 63, if m − n fits 32 bits. Neither loop ends later than the original, so their counters need no more bits.
 // CHECK-LABEL: @causal
 // CHECK-SAME: %[[X:.*]]: memref<?xf32>
 // CHECK-DAG: %[[M:.*]] = arith.muli %{{.*}}, %c64_i64 : i64
@@ -14,7 +14,7 @@
 // CHECK: %[[FITS:.*]] = arith.cmpi sle, %{{.*}}, %c2147483647_i64 : i64
 // CHECK: %[[MASKED:.*]] = arith.select %[[FITS]], %[[BOUND]], %c0_i64 : i64
 
-// The load lies inside its view up to n = T − 64.
+// The load is inside its view up to n = T − 64.
 // CHECK: %[[OWN:.*]] = tile.dim %[[X]], 0
 // CHECK: %[[LEFT:.*]] = arith.addi %{{.*}}, %[[OWN]]
 // CHECK: %[[LOADED:.*]] = arith.subi %[[LEFT]], %c63_i64 : i64
@@ -30,7 +30,7 @@
 // CHECK-NEXT: %[[NEXT:.*]] = arith.addf %[[ACC]], %[[ROWS]]
 // CHECK-NEXT: scf.yield %[[NEXT]]
 
-// Where the mask stays it has a limit for each row, brought near the differences of positions.
+// The masked loop has a limit for each row, clamped to the range of the position differences.
 // CHECK: %[[ALL:.*]] = scf.for %[[N:.*]] = %[[MIDDLE]] to %[[END]] step %c16_i64 iter_args(%{{.*}} = %[[INSIDE]])
 // CHECK: tile.load %{{.*}}[%[[N]]] : memref
 // CHECK: %[[LIMIT:.*]] = arith.trunci
@@ -75,8 +75,8 @@ func.func @causal(%x: memref<?xf32>, %y: memref<48x64xf32>) attributes {tile.ker
 
 // -----
 
-// Two masks in one, of which one is true up to some position and the other from one on: three loops. Positions beside a
-// scalar in 64 bits do not wrap where it is an extent.
+// A conjunction of two masks, one true up to a position and the other from a position on: three loops. A 64-bit sum of
+// positions and a scalar does not wrap if the scalar is an extent.
 // CHECK-LABEL: @window
 // CHECK: scf.for %{{.*}} = %c0_i64 to
 // CHECK: arith.cmpi slt
@@ -114,8 +114,8 @@ func.func @window(%x: memref<?xi64>) -> tensor<8xi64> attributes {tile.kernel} {
 
 // -----
 
-// Nothing is known of a scalar argument, whose sum with a position may wrap; a mask that is the same in all rounds
-// needs no loop of its own, nor does one that moves by two a position.
+// A sum of a position and a scalar argument may wrap. A loop-invariant mask needs no loop of its own, nor does one that
+// moves by two for each position.
 // CHECK-LABEL: @kept
 // CHECK-COUNT-1: scf.for
 // CHECK-NOT: scf.for
@@ -147,7 +147,7 @@ func.func @kept(%x: memref<?xi64>, %limit: i64) -> tensor<8xi64> attributes {til
 
 // -----
 
-// Along a dimension in which a load does not move it lies inside in all rounds or in none: where it does not, no round
+// If a load does not move along a dimension, it is inside in all iterations or in none. If it is outside, no iteration
 // is split off.
 // CHECK-LABEL: @still
 // CHECK: %[[H:.*]] = tile.program_id 1
@@ -183,7 +183,7 @@ func.func @still(%x: memref<?x?xi64>, %y: memref<1x8xi64>) attributes {tile.kern
 
 // -----
 
-// A store that moves with the position says that it lies inside, as a load does.
+// A store that moves with the position is marked as inside, like a load.
 // CHECK-LABEL: @stores
 // CHECK: scf.for
 // CHECK: tile.store %{{.*}} {tile.inside = array<i64: 0>}
@@ -208,9 +208,9 @@ func.func @stores(%x: memref<?xi64>) attributes {tile.kernel} {
 
 // -----
 
-// Each row sees columns from a limit of its own on and below another: the rounds between the largest of the first and
-// the smallest of the others need no mask, and those behind only that of the others. The limits are known not to be negative, and whether the position fits 32
-// bits is asked.
+// Each row has a lower and an upper limit for its columns. Iterations between the largest lower and the smallest upper
+// limit need no mask, and later ones only the upper. Limits are known not to be negative. A test shows whether the
+// position fits 32 bits.
 // CHECK-LABEL: @limits
 // CHECK-DAG: %[[T:.*]] = tile.dim %{{.*}}, 0
 // CHECK-DAG: %[[FROM:.*]] = arith.maxsi %{{.*}}, %{{.*}} : tensor<4x1xi32>
@@ -270,8 +270,8 @@ func.func @limits(%x: memref<?xf32>, %ranges: memref<?x2xi32>) -> tensor<4x8xf32
 
 // -----
 
-// Nothing is known of the sign of limits, whose difference from the position may wrap; nor does a position that is cut
-// to 8 bits keep its order.
+// Limits of unknown sign may wrap when the position is subtracted. A position truncated to 8 bits is not
+// monotonic.
 // CHECK-LABEL: @wrapping
 // CHECK-COUNT-1: scf.for
 // CHECK-NOT: scf.for

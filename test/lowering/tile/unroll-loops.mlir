@@ -1,4 +1,4 @@
-// A round does what several did; those that are left over have a loop of their own.
+// An iteration does the work of several. The remaining iterations have a loop of their own.
 // RUN: kiln-opt %s --tile-unroll-loops | FileCheck %s
 
 // CHECK-LABEL: @rest
@@ -25,7 +25,7 @@ func.func @rest(%x: f32, %end: i64) -> f32 {
   return %r : f32
 }
 
-// Nothing is left over where that is known.
+// There is no loop for the rest if it is known to be empty.
 // CHECK-LABEL: @whole
 // CHECK: scf.for
 // CHECK-NOT: scf.for

@@ -104,7 +104,7 @@ func.func @operations(%n: i64) attributes {tile.kernel} {
 
 // -----
 
-// Integers are signed by what is done to them, not by their type.
+// Integer types have no sign; operations do.
 // expected-error@below {{expected a kernel's arguments to be scalars and strided views of rank 1 to 5 and offset 0, but got 'si8'}}
 func.func @signed(%n: si8) attributes {tile.kernel} {
   return
@@ -126,7 +126,7 @@ func.func @nesting(%flag: i1) attributes {tile.kernel} {
 
 // -----
 
-// Vectors are what a part that is lowered already may have.
+// Vectors are allowed in a part that is lowered already.
 func.func @lanes(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
   %n = arith.constant 1 : index
   %a = vector.load %x[%n] : memref<?xf32, strided<[1]>>, vector<16xf32>

@@ -1,4 +1,4 @@
-// Kernels pass unchanged, and so does what a module holds in the LLVM dialect.
+// Valid kernels are unchanged, and so are operations of the LLVM dialect in the module.
 // RUN: kiln-opt %s --tile-verify-kernels | FileCheck %s
 
 // CHECK-LABEL: func @everything
@@ -23,7 +23,7 @@ func.func @everything(%x: memref<?x16xf32, strided<[?, 1]>>, %mask: memref<8xi8,
   return
 }
 
-// A while may pass on what it likes.
+// A while may pass any values to its body.
 // CHECK-LABEL: func @while
 func.func @while(%x: memref<?xf32, strided<[1]>>, %n: i64) attributes {tile.kernel} {
   %zero = arith.constant dense<0.0> : tensor<16xf32>
@@ -43,7 +43,7 @@ func.func @while(%x: memref<?xf32, strided<[1]>>, %n: i64) attributes {tile.kern
   return
 }
 
-// As many elements as a tile may have.
+// A tile with the maximum number of elements.
 // CHECK-LABEL: func @largest
 func.func @largest(%x: memref<?xi8, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64

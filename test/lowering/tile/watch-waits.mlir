@@ -1,4 +1,4 @@
-// A loop that only reads memory by atomics, until something changes, asks the runtime after each iteration.
+// A loop that only reads memory by atomics, until a value changes, calls the runtime after each iteration.
 // RUN: kiln-opt %s --tile-rotate-loops --tile-watch-waits --split-input-file | FileCheck %s
 
 // CHECK-DAG: llvm.mlir.global internal constant @[[WHERE:text_[0-9]+]]("{{.*}}watch-waits.mlir:{{[0-9]+}}\00")
@@ -31,7 +31,7 @@ func.func @waits(%flag: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
 
 // -----
 
-// Another loop changes something: memory, or a number on which its end depends.
+// These loops have other effects: a write to memory, or a counter on which the end depends.
 // CHECK-NOT: kiln_waits
 func.func @works(%flag: memref<?xi32, strided<[1]>>, %one: tensor<1xi32>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64

@@ -1,4 +1,4 @@
-// The model of bytes: PyTorch's losses, the size it should have, and what it sees of a text.
+// The byte-level model: PyTorch's losses, its number of parameters, and the bytes that a position sees.
 
 #include "models/bytelm/network.h"
 #include "models/bytelm/shifted.h"
@@ -21,8 +21,8 @@ namespace {
 
 class ByteModel : public DeviceTest {};
 
-// Twenty steps of Adam on two blocks have the losses that test/oracles/bytelm.py recorded: the weights, drawn by their
-// numbers, the shift behind a vector of zeros, the layers, their gradients and the updates are PyTorch's.
+// Twenty steps of Adam on two blocks have the losses that test/oracles/bytelm.py recorded. Initial weights, drawn by
+// index, the shift after a vector of zeros, layers, gradients and updates equal PyTorch's.
 TEST_P(ByteModel, HasPyTorchsLosses) {
   const std::vector<double> want =
       nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/bytelm/losses.json"))).at("losses");
@@ -59,8 +59,8 @@ TEST(ByteNetwork, HasTheSeedsParameters) {
   EXPECT_EQ(count, 25612544);
 }
 
-// PyTorch's own layer draws queries, keys and values within √(6 / (in + out)), here √(6 / 2048), and has no biases in
-// attention to begin with; its other linear layers are as the seed's, within 1/√in.
+// PyTorch's own layer draws queries, keys and values within √(6 / (in + out)), here √(6 / 2048), and initialises biases
+// of attention to 0. Its other linear layers are as this model's, within 1/√in.
 TEST(ByteNetwork, PyTorchsLayerBeginsAttentionByXavier) {
   const NamedByteModel &named = byteModelNamed("pytorch");
   EXPECT_EQ(named.settings.dropoutAttention, 0.1);
@@ -92,8 +92,8 @@ TEST(ByteNetwork, TrainsAsTheSeedDoes) {
   EXPECT_EQ(s.dropout, 0.1);
 }
 
-// Each byte of a sequence is a target, and what stands before it is all that is seen; the first has nothing. Behind the
-// end of the text there are neither, and of a sequence that lies there nothing.
+// Each byte of a sequence is a target that sees only the bytes before it; the first sees none. Positions past the end
+// of the text have no inputs and no targets, also if a whole sequence is there.
 TEST(Shifted, EachByteIsATarget) {
   const int32_t none = ignoredTarget;
   const HostBatch batch =

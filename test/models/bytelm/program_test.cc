@@ -21,7 +21,8 @@ protected:
   }
 };
 
-// It learns, with dropout; five steps and seven more leave the bytes of twelve; and it writes bytes, also from nothing.
+// The loss decreases, with dropout. Five steps and seven more save the bytes of twelve. Sampling writes bytes, also
+// without a prompt.
 TEST_F(BytelmTest, TrainsResumesAndSamples) {
   const std::vector<std::string> steps = {"--steps", "12", "--lr", "0.01"};
   const Result whole = trains(folder / "whole", steps);
@@ -46,7 +47,7 @@ TEST_F(BytelmTest, TrainsResumesAndSamples) {
   EXPECT_EQ(bytelm({"plot", out, "-o", folder / "losses.svg"}).status, 0);
 }
 
-// A run keeps every setting that it was given, and goes on with any other.
+// A resumed run keeps every setting, and may change any.
 TEST_F(BytelmTest, EverySettingGoesOn) {
   expectEverySettingGoesOn(
       folder / "settings",
@@ -83,7 +84,7 @@ TEST_F(BytelmTest, SaysWhatTheSeedsModelConsistsOf) {
     EXPECT_NE(r.output.find(line), std::string::npos) << line << " in\n" << r.output;
 }
 
-// A checkpoint's model is not another one, and a model of another kind is none.
+// A checkpoint cannot be read as a model with other sizes or of another kind.
 TEST_F(BytelmTest, RefusesAnotherModel) {
   ASSERT_EQ(trains(out, {"--steps", "1"}).status, 0);
   const Result other = bytelm({"train", "--data", data, "--out", out, "--resume", "--layers", "2"});

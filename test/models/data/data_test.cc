@@ -93,7 +93,7 @@ TEST(Text, AnEmptyFileIsAnError) {
   expectError([&] { kiln::readText(folder / "text", 4); }, {"expected text in", "is empty"});
 }
 
-// A file one byte too short says how long it must be and how long it is; one byte more is enough.
+// The error for a file that is one byte too short has the expected and the actual length. One byte more is enough.
 TEST(Text, AShortFileIsAnError) {
   const TemporaryFolder folder;
   writeText(folder / "text", std::string(49, 'x'));
@@ -106,7 +106,7 @@ TrainBatches shuffled(const std::shared_ptr<MemoryTokens<uint8_t>> &text, uint64
   return {text, 8, kiln::shuffledOrder(text->size(), 8, seed)};
 }
 
-// Targets are the tokens one further on, within each sequence.
+// Targets are the next tokens, within each sequence.
 TEST(TrainBatches, TargetsFollowTokens) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(200));
   TrainBatches batches = shuffled(text, 1);
@@ -118,7 +118,7 @@ TEST(TrainBatches, TargetsFollowTokens) {
     EXPECT_EQ(batch.tokens[i], batch.tokens[i - 1] + 1) << i;
 }
 
-// A pass takes each of its sequences once: no byte of the text is read twice in it.
+// An epoch has each of its sequences once: no byte of the text is read twice.
 TEST(TrainBatches, APassReadsNoByteTwice) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
   TrainBatches batches = shuffled(text, 1);
@@ -136,7 +136,7 @@ TEST(TrainBatches, PassesAndSeedsDiffer) {
   EXPECT_NE(one.sequences(0, pass).tokens, two.sequences(0, pass).tokens);
 }
 
-// Sequence n depends on seed and n only: beginning in the middle of a pass gives what going there gives.
+// Sequence n depends on seed and n only: starting in the middle of an epoch gives the sequences of reading up to there.
 TEST(TrainBatches, APositionIsEnoughToGoOn) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
   TrainBatches through = shuffled(text, 1), jumped = shuffled(text, 1);
@@ -144,8 +144,8 @@ TEST(TrainBatches, APositionIsEnoughToGoOn) {
   EXPECT_TRUE(std::equal(tail.tokens.begin(), tail.tokens.end(), whole.tokens.begin() + 45 * 8));
 }
 
-// Files of 40, 61 and 30 tokens, whose numbers are their places, in windows of two sequences of four: llm.c's loader
-// (llmc/dataloader.h) takes windows that begin with these, two passes and the beginning of the third.
+// Files of 40, 61 and 30 tokens, whose numbers are their positions, in windows of two sequences of four. The windows of
+// llm.c's loader (llmc/dataloader.h) begin with these, for two epochs and the beginning of the third.
 TEST(LlmcOrder, IsThatOfItsLoader) {
   const std::vector<int32_t> begins = {117, 101, 109, 64, 56, 48, 88, 40, 80, 72, 24,  0,   8,   16, 24,
                                        8,   16,  0,   64, 88, 48, 40, 80, 72, 56, 101, 109, 117, 16, 0};
@@ -163,7 +163,7 @@ TEST(LlmcOrder, IsThatOfItsLoader) {
               {"expected at least 9 tokens in each file for 2 sequences of 4, but file 2 of 2 has 8"});
 }
 
-// Every byte of the validation text but the first is a target exactly once, in order.
+// Every byte of the validation text except the first is a target exactly once, in order.
 TEST(Validation, EveryByteIsATargetOnce) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(43));
   std::vector<int32_t> targets;

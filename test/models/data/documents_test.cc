@@ -18,7 +18,7 @@ std::shared_ptr<const Documents> documentsIn(const std::vector<int32_t> &tokens,
   return std::make_shared<Documents>(stream, findDocuments(*stream, {mark, end}, "'file'"), context, packing);
 }
 
-/// Rows of a batch of so many numbers each.
+/// Rows of a batch, each of that length.
 std::vector<std::vector<int32_t>> rowsOf(const std::vector<int32_t> &numbers, int64_t width) {
   std::vector<std::vector<int32_t>> rows;
   for (auto at = numbers.begin(); at != numbers.end(); at += width)
@@ -33,7 +33,7 @@ Batch allRows(const Documents &documents) {
   return batch;
 }
 
-/// 50 documents of 0 to 96 tokens behind their marks.
+/// 50 documents of 0 to 96 tokens after their marks.
 std::vector<int32_t> manyDocuments() {
   std::vector<int32_t> tokens;
   for (int32_t i = 0; i < 50; ++i) {
@@ -45,8 +45,8 @@ std::vector<int32_t> manyDocuments() {
   return tokens;
 }
 
-// A sequence begins with the mark and ends with the next one as its last target; the rest is padding without targets.
-// Tokens before the first mark are no document, and a long document is cut where a sequence is full.
+// A sequence begins with the mark and ends with the next mark as its last target; the rest is padding without targets.
+// Tokens before the first mark are no document. A long document is cut when a sequence is full.
 TEST(Documents, AreAloneInTheirSequences) {
   const auto documents = documentsIn({7, mark, 1, 2, mark, mark, 3, 4, 5, 6, 8, mark, 9}, 4);
   ASSERT_EQ(documents->sequences(), 5);
@@ -65,7 +65,7 @@ TEST(Documents, AreAloneInTheirSequences) {
                                                  9,    none, none, none}));
 }
 
-// A pass takes every sequence once, each pass in another order, and the targets are counted as they come.
+// An epoch has every sequence once, each epoch in another order, and targets are counted batch by batch.
 TEST(Documents, APassTakesEachOnce) {
   std::vector<int32_t> tokens;
   for (int32_t i = 0; i < 50; ++i) {
@@ -92,7 +92,7 @@ TEST(Documents, APassTakesEachOnce) {
   EXPECT_EQ(jumped.targets(70, 20), 160 - std::count(tail.targets.begin(), tail.targets.end(), none));
 }
 
-// A document that ends with a token of its own does not predict the next one's beginning.
+// A document that ends with its own end token does not predict the next one's beginning.
 TEST(Documents, EndsAreTheLastTargets) {
   constexpr int32_t end = 98;
   const auto documents = documentsIn({mark, 1, end, mark, end, mark, 2, 3, mark, end, 7}, 4, {}, end);
@@ -101,8 +101,8 @@ TEST(Documents, EndsAreTheLastTargets) {
                 {1, end, none, none}, {end, none, none, none}, {2, 3, mark, none}, {end, 7, none, none}}));
 }
 
-// A row takes one document more while it is less full than its share; what does not fit goes on in the next row. In the
-// order of the stream, every target is there once.
+// A row takes another document while it is filled below the threshold. The rest of a document continues in the next
+// row. In the order of the stream, every target occurs once.
 TEST(Documents, ArePackedUpToAShare) {
   const auto documents = documentsIn({mark, 1, mark, 2, 3, mark, 4, 5, 6, mark, 7, mark}, 4, {.share = 0.75});
   const Batch batch = allRows(*documents);
@@ -114,8 +114,8 @@ TEST(Documents, ArePackedUpToAShare) {
   EXPECT_EQ(documents->targets(2), 3);
 }
 
-// Beside a matrix of which place sees which, made place by place from the documents: ranges by rows and by columns say
-// the same, neither number falls, and padding neither sees nor is seen.
+// Comparison with a visibility matrix made position by position from the documents. Ranges by rows and by columns agree
+// with it, neither bound decreases, and padding neither sees nor is seen.
 TEST(Documents, RangesSayWhatEachPlaceSees) {
   const int64_t T = 32;
   const auto documents = documentsIn(manyDocuments(), T, {.share = 0.75, .seed = 3});
@@ -145,8 +145,8 @@ TEST(Documents, RangesSayWhatEachPlaceSees) {
   }
 }
 
-// Whatever the order, packed rows have the targets of the documents alone, and at least the share of each row but the
-// last is full.
+// In any order, packed rows have the targets of the single documents. Each row except the last is filled at least to
+// the threshold.
 TEST(Documents, PackedRowsHaveEveryTarget) {
   const auto alone = documentsIn(manyDocuments(), 32);
   const auto targetsOf = [](const Documents &documents) {
@@ -176,7 +176,7 @@ TEST(Documents, PackedPassesGoOnAnywhere) {
                                               all.ranges.begin() + 2 * (2 * rows + 1) * 32));
 }
 
-// An index is read again from its file for the same stream and marks, but not if it is damaged or of another stream.
+// An index is read from its file for an equal stream and equal marks, but not if it is damaged or of another stream.
 TEST(Documents, AnIndexIsKeptInAFile) {
   const TemporaryFolder folder;
   const std::string path = folder / "documents.index";

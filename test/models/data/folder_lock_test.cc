@@ -1,5 +1,5 @@
-// One owner a folder: a second one is refused, a dead one is not in the way, and the folder may be removed or replaced
-// under either.
+// One owner per folder: a second one is refused, the lock of a dead process is ignored, and the folder may be removed
+// or replaced during either.
 
 #include "models/data/folder_lock.h"
 #include "test/expect_error.h"
@@ -77,7 +77,7 @@ TEST(FolderLock, RemovesTheFoldersItMade) {
   EXPECT_TRUE(std::filesystem::exists(folder / "a/b/file"));
 }
 
-// An owner whose folder was removed or renamed knows it, and does not take away the lock of the folder in its place.
+// An owner whose folder was removed or renamed notices, and does not remove the lock of a new folder of that name.
 TEST(FolderLock, NoticesThatItsFolderWasReplaced) {
   const TemporaryFolder folder;
   std::optional<FolderLock> first(folder / "run");
@@ -108,7 +108,7 @@ TEST(FolderLock, SaysWhoseFaultItIs) {
     }
 }
 
-// Processes that come and go at once, each making and removing the folder and the file, are never two at a time.
+// Concurrent processes that each create and remove the folder and the file never hold the lock at once.
 TEST(FolderLock, ThereIsNeverASecondOwner) {
   const TemporaryFolder folder;
   const auto work = [&] {
@@ -135,7 +135,7 @@ TEST(FolderLock, ThereIsNeverASecondOwner) {
     EXPECT_EQ(statusOf(child), 0);
 }
 
-// Where no folder can be made, because the file system is read-only, say, the folder and the reason are told.
+// If a folder cannot be created, for example on a read-only file system, the error has its name and the reason.
 TEST(FolderLock, AFolderThatCannotBeMadeIsNamed) {
   const std::string text = errorOf([] { FolderLock lock("/sys/kiln-test/run"); }); // which takes nobody's folders
   EXPECT_EQ(text.substr(0, text.find(": ")), "cannot make folder '/sys/kiln-test'");

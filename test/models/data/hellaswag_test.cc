@@ -10,7 +10,7 @@ namespace {
 
 const std::string two = "A: one\n2\na\nb\nc\nd\nB: two\r\n0\r\ne\nf\ng\nh";
 
-// Lines, with the ends of either kind, and JSON lines say the same.
+// Lines with either kind of line end, and JSON lines, give equal tasks.
 TEST(HellaSwag, ReadsLinesAndJson) {
   const TemporaryFolder folder;
   writeText(folder / "x.txt", two);

@@ -1,5 +1,4 @@
-// JSON files: fields are read by kind, and everything else is told with the file, the field, what was expected and what
-// was found.
+// JSON files: fields are read by kind. Errors name the file, the field, the expected and the given value.
 
 #include "models/data/json.h"
 #include "test/expect_error.h"
@@ -50,8 +49,7 @@ std::string nested(int levels, const char *open, const char *core, const char *c
   return text;
 }
 
-// The deepest nesting that is taken, by lists and by objects, counted with the object around; one level more is an
-// error.
+// The deepest permitted nesting, by lists and by objects, including the outermost object; one level more is an error.
 TEST(Json, NestingIsBounded) {
   for (const auto &[open, close] : {std::pair("[", "]"), std::pair("{\"a\": ", "}")})
     for (const char *core : {"1", "[]", "{}"}) {
@@ -62,7 +60,7 @@ TEST(Json, NestingIsBounded) {
     }
 }
 
-// Nesting that would overflow the stack where a value is copied or shown ends in the same error.
+// Nesting that would overflow the stack when a value is copied or printed gives that error, too.
 TEST(Json, AHundredThousandLevelsAreAnError) {
   for (const auto &[open, close] : {std::pair('[', ']'), std::pair('{', '}')}) {
     std::string text = "{\"x\": ";

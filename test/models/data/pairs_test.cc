@@ -1,4 +1,4 @@
-// Pairs as micro-batches: their shapes, their order, and what they hold.
+// Pairs as micro-batches: their shapes, order and content.
 
 #include "models/data/batches.h"
 #include "models/data/pairs.h"
@@ -32,8 +32,8 @@ std::multiset<int32_t> numbersIn(const HostBatch &batch) {
   return numbers;
 }
 
-// A source stands in front of its mark and padding, of which its range says nothing; a sequence behind its first mark,
-// and its targets are what follows, the last of them its other mark, and nothing behind that.
+// A source is followed by its mark and padding, which its range excludes. A sequence follows its begin mark. Its
+// targets are the next tokens, the last of them the end mark; later positions have none.
 TEST(PairBatches, MarkAndPad) {
   PairBatches batches({{{10, 11}, {20}}, {{12}, {21, 22, 23}}}, marks, {.sequences = 2});
   ASSERT_EQ(batches.batches(), 1);
@@ -47,7 +47,7 @@ TEST(PairBatches, MarkAndPad) {
   EXPECT_EQ(batches.targets(0), 6);
 }
 
-// A pass has every pair once, in batches that keep within both limits, and the same shapes as any other pass.
+// An epoch has every pair once, in batches within both limits, with the shapes of every other epoch.
 TEST(PairBatches, APassHasEveryPairOnce) {
   PairBatches batches(pairsOf(90), marks, {.sequences = 7, .places = 30}, 5);
   const std::vector<BatchShape> shapes = batches.shapes();
@@ -66,8 +66,8 @@ TEST(PairBatches, APassHasEveryPairOnce) {
   }
 }
 
-// Passes differ, also in which pairs of the same lengths stand together; a batch is a function of the seed and its
-// number, in whatever order they are asked for.
+// Epochs differ, also in the grouping of pairs of equal lengths. A batch is a function of the seed and its number, in
+// any order of requests.
 TEST(PairBatches, AreDrawnByTheirNumbers) {
   PairBatches one(pairsOf(90), marks, {.sequences = 2}, 5), other(pairsOf(90), marks, {.sequences = 2}, 5);
   std::set<std::multiset<int32_t>> first, second;

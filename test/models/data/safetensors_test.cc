@@ -1,4 +1,4 @@
-// The safetensors format: what is written is read back; a file that is damaged anywhere is refused.
+// The safetensors format: written tensors are read back, and any damage to a file is an error.
 
 #include "models/data/files.h"
 #include "models/data/safetensors.h"
@@ -42,13 +42,13 @@ TEST_F(SafetensorsTest, ATensorTwiceIsAnError) {
   expectError([&] { Safetensors file(path); }, {"expected every field once in '" + path + "', but got \"a\" twice"});
 }
 
-// By every way in which the models read a file.
+// By every function with which the models read a file.
 TEST_F(SafetensorsTest, WhatIsNoFileIsRefused) {
   expectError([&] { Safetensors file(folder.path); }, {"to be a file, but it is a folder"});
   expectError([&] { readFile(folder.path); }, {"to be a file, but it is a folder"});
 }
 
-// The header's length is in the first eight bytes, and the data begin at a multiple of eight, as the format asks.
+// The header's length is in the first eight bytes, and the data begin at a multiple of eight, as the format requires.
 TEST_F(SafetensorsTest, LaysOutTheHeader) {
   const std::string bytes = readText(path);
   uint64_t length;
@@ -79,7 +79,7 @@ TEST_F(SafetensorsTest, AHeaderThatIsNoJsonIsRefused) {
   expectError([&] { Safetensors file(path); }, {"expected a JSON object", path});
 }
 
-// A length that promises more header than there is file does not make the reader ask for that much memory.
+// If the header's length exceeds the file, the reader does not allocate that much memory.
 TEST_F(SafetensorsTest, AnAbsurdHeaderLengthIsRefused) {
   std::string bytes = readText(path);
   std::memset(bytes.data(), 0xff, 8);
@@ -121,7 +121,7 @@ TEST_F(SafetensorsTest, ChecksumsFindDamage) {
   }
 }
 
-// So is one that is converted on the way, whatever its size beside what is converted at a time.
+// So is a tensor that is converted during reading, in parts or at once.
 TEST_F(SafetensorsTest, ChecksumsFindDamageInWhatIsConverted) {
   for (const int64_t count : {4, 65536, 200000}) {
     const std::vector<uint16_t> ones(count, 0x3f80);
@@ -150,8 +150,8 @@ TEST_F(SafetensorsTest, AnotherTypeIsAnError) {
   expectError([&] { file.read("b", f32, {4}, got); }, {"F32 4", "but got I32 4"});
 }
 
-// Numbers of another floating-point type are converted, nearest even where they do not fit: 1 + 2⁻²⁴ lies half way
-// between two f32, and 1 + 3 · 2⁻²⁴ too.
+// Numbers of another floating-point type are converted to nearest even: 1 + 2⁻²⁴ is half-way between two f32, and 1 + 3
+// · 2⁻²⁴ too.
 TEST_F(SafetensorsTest, ConvertsFloats) {
   const double wide[4] = {1 + 0x1p-24, 1 + 0x3p-24, -0x1p-149, 1e300};
   const uint16_t half[4] = {0x3c01, 0x0001, 0xfc00, 0x8000}, brain[4] = {0x3f81, 0x0001, 0xff80, 0x8000};
@@ -168,7 +168,7 @@ TEST_F(SafetensorsTest, ConvertsFloats) {
   EXPECT_TRUE(std::signbit(read("f16")[3]) && std::signbit(read("bf16")[3]));
 }
 
-// A tensor longer than what is converted at a time.
+// A tensor longer than the conversion buffer.
 TEST_F(SafetensorsTest, ConvertsLongTensors) {
   std::vector<double> wide(200001);
   for (size_t i = 0; i < wide.size(); ++i)
@@ -179,7 +179,7 @@ TEST_F(SafetensorsTest, ConvertsLongTensors) {
   EXPECT_EQ(got, std::vector<float>(wide.begin(), wide.end()));
 }
 
-// Tensors neither share bytes nor leave any out.
+// Tensors neither share bytes nor leave gaps.
 TEST_F(SafetensorsTest, TensorsThatOverlapOrLeaveGapsAreRefused) {
   const auto refuse = [&](const char *second, const char *message) {
     const std::string header = std::string(R"({"a":{"dtype":"I8","shape":[4],"data_offsets":[0,4]},)") +
@@ -199,7 +199,7 @@ TEST_F(SafetensorsTest, AMissingTensorIsAnError) {
   expectError([&] { file.read("c", f32, {4}, got); }, {"expected a tensor 'c'", "there is none"});
 }
 
-// When the disk is full the error says so, and no half of a file is left.
+// If the disk is full, the error says so, and no partial file is left.
 TEST(Safetensors, AFullDiskIsAnError) {
   const TemporaryFolder folder;
   const std::vector<float> values(1000);

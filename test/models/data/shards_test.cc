@@ -26,7 +26,7 @@ std::vector<int32_t> readAll(const TokenStream &stream, int64_t begin, int64_t c
   return tokens;
 }
 
-// Several files are one stream, in the order of their names, also where one is empty or wider than the others.
+// Several files are one stream, in the order of their names, even if one is empty or has wider tokens than the others.
 TEST(Shards, AreOneStream) {
   const TemporaryFolder folder;
   writeShard(folder / "a_0.bin", counting(100), 50257);
@@ -84,7 +84,7 @@ TEST(Shards, FilesThatBecomeOthersAreErrors) {
   expectError([&] { readAll(shards, 0, 10); }, {"cannot read '" + path + "': No such file or directory"});
 }
 
-// A token that is none is found at the beginning of a file at once, and further on when it is read.
+// An invalid token at the beginning of a file is found at once, and one further on when it is read.
 TEST(Shards, TokensThatAreNoneAreErrors) {
   const TemporaryFolder folder;
   std::vector<int32_t> tokens(2'000'000, 7);
@@ -147,7 +147,7 @@ std::string bzipped(const std::string &text) {
   return packed;
 }
 
-// Files of one part and of several, longer than what is unpacked at once, empty ones, and plain ones.
+// Files of one part and of several, longer than the decompression buffer, empty ones, and uncompressed ones.
 TEST(Compressed, UnpacksWhatWasPacked) {
   const TemporaryFolder folder;
   std::string text;
@@ -168,7 +168,7 @@ TEST(Compressed, UnpacksWhatWasPacked) {
   }
 }
 
-// A file that is cut off anywhere, is something else, or unpacks to more than there is room for.
+// A file that is truncated anywhere, has another format, or decompresses to more than the available memory.
 TEST(Compressed, TornFilesAreErrors) {
   const TemporaryFolder folder;
   const std::string text = "tone le rita, tone le rita, mi lo", zeros(5000, '\0');

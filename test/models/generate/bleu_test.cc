@@ -1,4 +1,4 @@
-// BLEU beside sacrebleu's, of corpora of one line and of many.
+// BLEU compared with sacrebleu's, for corpora of one line and of many.
 
 #include "models/generate/bleu.h"
 #include "test/expect_error.h"

@@ -25,7 +25,7 @@ protected:
     return weights;
   }
 
-  /// Logits of what follows `tokens`, all of which the model computes.
+  /// Logits after `tokens`, recomputed for all of them.
   std::vector<float> whole(const DecoderModel &model, const TensorRef &weights, const std::vector<int32_t> &tokens) {
     const int64_t count = std::ssize(tokens);
     Tensor given(device, i32, {count}), positions(device, i32, {count}),
@@ -56,8 +56,8 @@ protected:
     return logits.downloadFloats();
   }
 
-  /// To 1e-4 of their norm: f32 rounds to 6e-8, and the two orders of summation lose two to three digits of that on
-  /// their way through the blocks.
+  /// Tolerance 1e-4 of their norm: f32 rounds to 6e-8, and the two orders of summation lose two to three digits of that
+  /// in the blocks.
   void expectLogits(const std::vector<float> &got, const std::vector<float> &want, double tolerance = 1e-4) {
     ASSERT_EQ(got.size(), want.size());
     double difference = 0, size = 0;
@@ -84,7 +84,7 @@ std::vector<int32_t> randomTokens(std::mt19937 &engine, int64_t count, int64_t v
   return tokens;
 }
 
-/// Options that change what a layer computes in an evaluation, each alone.
+/// Options that change a layer's results in evaluation, each alone.
 std::vector<DecoderOptions> eachAlone() {
   std::vector<DecoderOptions> all;
   const auto add = [&](auto change) {
@@ -104,8 +104,8 @@ std::vector<DecoderOptions> eachAlone() {
   return all;
 }
 
-// Two texts of different lengths, of which one begins with several tokens and the other with one, grow token by token.
-// After each the logits are those of the whole text.
+// Two texts of different lengths, one with several initial tokens and one with a single one, grow token by token. After
+// each token the logits equal those of the whole text.
 TEST_P(GeneratorTest, HasTheLogitsOfWholeTexts) {
   for (const DecoderOptions &o : eachAlone()) {
     const DecoderModel model(o);
@@ -126,7 +126,7 @@ TEST_P(GeneratorTest, HasTheLogitsOfWholeTexts) {
   }
 }
 
-// A prompt that takes several passes, of both lengths, and one that fills the context to its last place.
+// Prompts that take several passes, of both lengths, and one that fills the context to its last position.
 TEST_P(GeneratorTest, ReadsLongPrompts) {
   const int64_t context = isSlow() ? 20 : 300;
   const DecoderModel model(plain(context));
@@ -140,7 +140,7 @@ TEST_P(GeneratorTest, ReadsLongPrompts) {
   }
 }
 
-// In bf16 a number is rounded to 2⁻⁸ some thirty times on its way, and the two orders round differently.
+// In bf16 a number is rounded to 2⁻⁸ about thirty times, and the two orders of summation round differently.
 TEST_P(GeneratorTest, ComputesInNarrowTypes) {
   const DecoderModel model(plain(), bf16);
   const Tensor weights = weightsOf(model, 5);
@@ -150,7 +150,7 @@ TEST_P(GeneratorTest, ComputesInNarrowTypes) {
   expectLogits(generator.next()[0], whole(model, weights, text), 30 * 0x1p-8);
 }
 
-// A text that grows beyond the context goes on from its last half, and says so once; one that begins longer keeps as
+// A text that grows beyond the context continues from its last half, with one message. A longer initial text keeps as
 // much of its end as fits.
 TEST_P(GeneratorTest, GoesOnFromTheLastHalf) {
   const DecoderOptions o = plain();
@@ -169,8 +169,8 @@ TEST_P(GeneratorTest, GoesOnFromTheLastHalf) {
   EXPECT_EQ(restarts, 1);
 }
 
-// A token in front stands at the first position of a text, and of what a text goes on from. Here it is −1, none, which
-// a model with a head of its own takes.
+// A leading token is at the first position of a text, and of the part from which a text continues. Here it is −1, no
+// token, which a model with an untied head accepts.
 TEST_P(GeneratorTest, KeepsATokenInFront) {
   DecoderOptions o = plain();
   o.head.tied = false;
@@ -191,7 +191,7 @@ TEST_P(GeneratorTest, KeepsATokenInFront) {
   expectLogits(generator.next()[0], whole(model, weights, behind({text.end() - 3, text.end()})));
 }
 
-// A text that has not grown has no new logits, one without tokens none at all; a cleared one begins again.
+// A text that has not grown has no new logits, and one without tokens has none. A cleared text restarts.
 TEST_P(GeneratorTest, LooksAtTextsThatGrow) {
   const DecoderModel model(plain());
   const Tensor weights = weightsOf(model, 10);

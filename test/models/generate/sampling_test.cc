@@ -1,4 +1,4 @@
-// Choosing tokens: what Hugging Face's processors leave, ties, and what makes no sense.
+// Sampling: the tokens that Hugging Face's filters leave, ties, and invalid logits.
 
 #include "dialect/dsl/Types.h"
 #include "models/generate/sampling.h"
@@ -54,8 +54,8 @@ Case drawCase(Numbers &numbers) {
   return c;
 }
 
-// Of a thousand random logits and settings the same tokens are left, in the same order, as Hugging Face leaves. Its
-// probabilities are of logits in f32, which moves them by a few units of that.
+// For a thousand random logits and settings, the remaining tokens and their order are Hugging Face's. Its probabilities
+// are computed from f32 logits, which adds errors of a few units in the last place.
 TEST(SamplingParams, LeavesWhatHuggingFaceLeaves) {
   const nlohmann::json cases =
       nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/generate/sampling.json")));
@@ -72,7 +72,7 @@ TEST(SamplingParams, LeavesWhatHuggingFaceLeaves) {
   }
 }
 
-// A number below the first probability takes the first token, one just below 1 the last.
+// A random number below the first probability selects the first token, one just below 1 the last.
 TEST(SamplingParams, DrawsByProbability) {
   const std::vector<float> logits = {0, std::log(3.0f)};
   const SamplingParams plain = {.temperature = 1};
@@ -82,8 +82,8 @@ TEST(SamplingParams, DrawsByProbability) {
   EXPECT_EQ(sampleToken(logits, {}, plain, std::nextafter(1.0, 0.0)), 0);
 }
 
-// Of a vocabulary far larger than what is sorted at once a draw is that of the whole distribution in its order, however
-// far down it is: logits so alike that it goes through all of them, equal ones, and settings that leave few.
+// For a vocabulary much larger than the lazily sorted part, a draw equals that from the full sorted distribution at any
+// rank: for logits so similar that all are visited, equal ones, and strict filters.
 TEST(SamplingParams, DrawsFromLargeVocabularies) {
   Numbers numbers;
   for (const int spread : {1, 40, 4000}) {
@@ -112,19 +112,19 @@ TEST(SamplingParams, TakesTheLowestOfTheLikeliest) {
   EXPECT_EQ(sampleToken(std::vector<float>{1, 5, 2, 5}, {}, {.temperature = 0}, 0.99), 1);
 }
 
-// Those as likely as the k-th stay.
+// Tokens as likely as the k-th are kept.
 TEST(SamplingParams, KeepsTiesWithTheKth) {
   EXPECT_EQ(likelyTokens(std::vector<float>{1, 3, 3, 3, 0}, {}, {.temperature = 1, .topK = 2}).size(), 3u);
 }
 
-// A model gone wrong gives numbers that are none: they are the last to be taken.
+// A diverged model has NaN logits, which are sampled last.
 TEST(SamplingParams, TakesNumbersBeforeNaN) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(sampleToken(std::vector<float>{nan, -2, nan}, {}, {.temperature = 0}, 0.5), 1);
   EXPECT_EQ(sampleToken(std::vector<float>{nan, -2, nan}, {}, {.temperature = 1}, 0.5), 1);
 }
 
-// Infinite logits: they are taken before all others and share alike, and what is infinitely unlikely never is taken.
+// Infinite logits are sampled before all others, with equal probabilities. −∞ is never sampled.
 TEST(SamplingParams, TakesInfiniteLogitsFirst) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> two = {3, infinity, -infinity, infinity};

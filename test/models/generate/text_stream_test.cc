@@ -1,4 +1,4 @@
-// Text that is shown while it comes.
+// Text that is printed during generation.
 
 #include "models/generate/text_stream.h"
 
@@ -24,14 +24,14 @@ std::string joined(const std::vector<std::string> &parts) {
   return all;
 }
 
-// No part begins or ends within a character, whatever its length.
+// No part begins or ends within a character, for all lengths.
 TEST(TextStream, ShowsWholeCharacters) {
   TextStream stream;
   EXPECT_EQ(shown(stream, "aé€😀b"), (std::vector<std::string>{"a", "", "é", "", "", "€", "", "", "", "😀", "b", ""}));
 }
 
-// Bytes that are no UTF-8 come through as they are: a continuation without a beginning, a beginning that is followed by
-// something else, one at the end, and those that never occur.
+// Invalid UTF-8 is printed unchanged: a continuation without a beginning, a beginning without continuation, one at the
+// end, and bytes that never occur.
 TEST(TextStream, LetsOtherBytesPass) {
   for (const std::string text : {"\x80x", "\xc3x", "x\xe2\x82", "\xff\xfe", "\xc0\x80", "\xf0\x9f\x98"}) {
     TextStream stream;
@@ -39,7 +39,7 @@ TEST(TextStream, LetsOtherBytesPass) {
   }
 }
 
-// The text ends in front of the first stop, of which nothing is shown, not even its beginning.
+// The text ends before the first stop string, of which no part is printed.
 TEST(TextStream, EndsInFrontOfAStop) {
   TextStream stream({"END", "\n\n"});
   EXPECT_EQ(joined(shown(stream, "An EN\nd END\n\nmore")), "An EN\nd ");
@@ -55,7 +55,7 @@ TEST(TextStream, ShowsWhatBecomesNoStop) {
   EXPECT_FALSE(other.isStopped());
 }
 
-// A stop that comes in one piece with text round it counts as well.
+// A stop string within one larger part is found, too.
 TEST(TextStream, FindsAStopWithinAPiece) {
   TextStream stream({"."});
   EXPECT_EQ(stream.push("One. Two."), "One");

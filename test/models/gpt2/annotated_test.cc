@@ -1,4 +1,4 @@
-// The preset `annotated`: PyTorch's losses, the size it should have, and what it is trained with.
+// The preset `annotated`: PyTorch's losses, its number of parameters, and its training settings.
 
 #include "models/data/batches.h"
 #include "models/data/files.h"
@@ -72,7 +72,7 @@ TEST(Seed001Presets, LlmcsModelHasItsParameters) {
   EXPECT_EQ(s.batch * s.accumulate * 1024, 524288);
 }
 
-// It is trained on 8 · 32 sequences a step; the rate rises for two thousand steps and would be zero behind the last.
+// A step has 8 · 32 sequences. The learning rate increases for two thousand steps and would reach zero after the last.
 TEST(Seed001Presets, TrainsAsTheSeedDoes) {
   const TrainSettings s = gpt2Named("annotated").settings;
   EXPECT_EQ(s.batch, 8);
@@ -85,8 +85,8 @@ TEST(Seed001Presets, TrainsAsTheSeedDoes) {
   EXPECT_EQ(s.clip, 0);
 }
 
-// The rate of `mlp-first` falls by a hundredth a step, over four micro-batches of sixteen; its model has a head, with a
-// bias, of its own.
+// The rate of `mlp-first` decreases by a hundredth each step, with four micro-batches of sixteen. Its model has an
+// untied head with a bias.
 TEST(Seed004Presets, TrainsAsTheSeedDoes) {
   const NamedGpt2 named = gpt2Named("mlp-first");
   const TrainSettings &s = named.settings;

@@ -35,8 +35,7 @@ inline TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) {
   return {.batch = batch, .accumulate = accumulate, .precision = Precision::ieee};
 }
 
-/// Weights that leave nothing at zero or one, so that a gradient mixed up with another shows; numbers of `type`, held
-/// in f32.
+/// Random weights, none of them zero or one, so that swapped gradients show; numbers of `type`, held in f32.
 inline HostBuffers randomBuffers(const ParameterList &list, uint32_t seed, Type type = f32) {
   std::mt19937 engine(seed);
   std::normal_distribution<float> normal(0, 0.1f);

@@ -1,4 +1,4 @@
-// config.json: what our models write, and what is honoured, ignored or refused in those of others.
+// config.json: the fields that these models write, and the fields of other models that are used, ignored or refused.
 
 #include "models/data/json.h"
 #include "models/gpt2/config_json.h"
@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 class ConfigJsonTest : public testing::Test {
 protected:
-  /// config.json with the sizes of a small model and `fields`, of which a size replaces the small model's.
+  /// config.json with the sizes of a small model; `fields` may replace sizes.
   void write(const Json &fields) {
     Json json = {{"n_layer", 3}, {"n_head", 2}, {"n_embd", 8}, {"n_positions", 16}, {"vocab_size", 256}};
     json.update(fields);
@@ -40,8 +40,9 @@ TEST_F(ConfigJsonTest, ReadsWhatIsWritten) {
   EXPECT_EQ(readConfig(folder.path), config);
 }
 
-// With plain dropout evaluations multiply by the shares that were kept: a checkpoint says which, and is none of Hugging
-// Face's library, which would not. With inverted dropout a model is the same whatever it dropped.
+// With plain dropout, evaluation multiplies by the keep probabilities. A checkpoint records that, with a model type
+// that Hugging Face's library does not read, because it would not. With inverted dropout, the model does not depend on
+// dropout.
 TEST_F(ConfigJsonTest, SaysPlainDropout) {
   Gpt2Config config = small;
   config.dropout = {0.25, 0.5, 0.125, 0.0625, DropoutKind::plain};
@@ -57,8 +58,8 @@ TEST_F(ConfigJsonTest, SaysPlainDropout) {
   EXPECT_EQ(Json::parse(configJson(config).dump()).at("model_type"), "gpt2");
 }
 
-// Bytes have no special tokens and training drops nothing out, which the library must not have to guess: its own
-// defaults are token 50256 and a tenth.
+// Byte models have no special tokens and no dropout. The file states both, because the library's defaults are token
+// 50256 and 0.1.
 TEST_F(ConfigJsonTest, SaysWhatWasTrained) {
   const Json json = Json::parse(configJson(small).dump());
   for (const char *name : {"bos_token_id", "eos_token_id"})
@@ -88,7 +89,7 @@ TEST_F(ConfigJsonTest, ScalingsMultiply) {
   EXPECT_EQ(read({{"scale_attn_by_inverse_layer_idx", true}, {"scale_attn_weights", false}}).scaleOf(2), 1.0 / 3);
 }
 
-// Other spellings of what the network does, and what says nothing about it.
+// Equivalent spellings of the network's properties, and fields that do not affect it.
 TEST_F(ConfigJsonTest, TakesWhatChangesNothing) {
   for (const char *fields :
        {R"({"activation_function": "gelu_pytorch_tanh"})", R"({"n_inner": 32})", R"({"n_ctx": 16})",
@@ -113,8 +114,8 @@ TEST_F(ConfigJsonTest, RefusesWhatIsNotDone) {
   refuse({{"torch_dtype", "int8"}}, {"expected field 'torch_dtype'"});
 }
 
-// An inner width and a head of its own are Hugging Face's; a form that is not makes a type that they do not know, with
-// fields that theirs must not have.
+// Hugging Face has inner widths and untied heads. Other forms have a type that its library does not know, with fields
+// that its models must not have.
 TEST_F(ConfigJsonTest, ReadsOtherFormsThatAreWritten) {
   Gpt2Config config = small;
   config.inner = 24;
@@ -134,13 +135,13 @@ TEST_F(ConfigJsonTest, ReadsOtherFormsThatAreWritten) {
   expectError([&] { readConfig(folder.path); }, {"expected field 'layer_norm_ddof'", "to be 0 or 1, but got 2"});
 }
 
-// A field that is not known might ask for anything.
+// An unknown field could change the model, so it is refused.
 TEST_F(ConfigJsonTest, RefusesWhatIsNotKnown) {
   refuse({{"quantization_config", {{"bits", 4}}}}, {"unknown field 'quantization_config'"});
   refuse({{"hidden_size", 8}}, {"unknown field 'hidden_size'", "remove it if the model does not depend on it"});
 }
 
-// Another kind of model is told by its kind, not by the first of its sizes that is missing.
+// The error for another kind of model names its kind, not the first missing size.
 TEST_F(ConfigJsonTest, AnotherModelIsToldByItsType) {
   writeText(folder / "config.json", R"({"model_type": "opt", "hidden_size": 8, "ffn_dim": 32})");
   expectError([&] { readConfig(folder.path); }, {"to be gpt2 or kiln-gpt2, but got \"opt\""});

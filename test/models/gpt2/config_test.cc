@@ -22,14 +22,14 @@ TEST(Gpt2Config, SizesMustBePositive) {
   expectError([] { verify(Gpt2Config{0, 4, 64, 8, 256}); }, {"expected 'layers' to be at least 1, but got 0"});
 }
 
-// A former name is answered by the new one.
+// The error for a former name has the new one.
 TEST(Gpt2Config, AnUnknownNameListsTheKnownOnes) {
   expectError([] { gpt2Named("seed001"); }, {"but got 'seed001'; did you mean 'annotated'?"});
   expectError([] { gpt2Named("seed004_small"); }, {"but got 'seed004_small'; did you mean 'mlp-first-small'?"});
   expectError([] { gpt2Named("d13"); }, {"nano, d2", "mlp-first-small, but got 'd13'; did you mean 'd12'?"});
 }
 
-// OpenAI's small model with its own vocabulary has 124 439 808 parameters.
+// OpenAI's small model, with its vocabulary, has 124 439 808 parameters.
 TEST(Gpt2Config, CountsTheParametersOfGpt2) {
   Gpt2Config config = gpt2Named("d12").config;
   config.vocab = 50257;
@@ -49,9 +49,9 @@ TEST(Gpt2Config, FormulaAndTensorsAgree) {
     EXPECT_NO_THROW(verify(gpt2Named(name).config)) << name;
 }
 
-// A packed sequence of documents of 3 and 5 tokens: the products of weights with 8 tokens, 6 · 8 · 3660 operations with
-// 3660 weights, and attention's, 6 · 2 · 12 for each pair of places in the two squares, 9 + 25 of 64. One document that
-// fills it costs what a sequence of a stream does; padding sees nothing.
+// A packed sequence of documents of 3 and 5 tokens. GEMMs with 3660 weights take 6 · 8 · 3660 operations for 8 tokens.
+// Attention takes 6 · 2 · 12 for each pair of positions in the two squares, 9 + 25 of 64. One document of full length
+// costs as much as a sequence of a stream; padding sees nothing.
 TEST(Gpt2Config, CountsOperationsOfPackedDocuments) {
   const Network network(Gpt2Config{2, 2, 12, 8, 17});
   const auto operations = [&](const std::vector<int32_t> &lengths) {
@@ -71,7 +71,7 @@ TEST(Gpt2Config, CountsOperationsOfPackedDocuments) {
   EXPECT_EQ(network.flopsOf({}, {1, 8}), 6 * 8 * 3660 + 144 * 64);
 }
 
-// Matrices come first in the flat buffers and all else behind them; nothing overlaps.
+// Matrices come first in the flat buffers and all others after them; no two overlap.
 TEST(ParameterList, DecayedTensorsComeFirst) {
   const Network network(Gpt2Config{2, 2, 12, 8, 17});
   const ParameterList &list = network.parameters();
@@ -95,7 +95,8 @@ TEST(Gpt2Config, TextNeedsBytes) {
                 {"expected a vocabulary of 256 for text as bytes, but got " + std::to_string(vocab)});
 }
 
-// Every name is nearest to itself, and what lies between two to the one with fewer times its parameters.
+// Every preset is nearest to itself. A size between two presets is nearest to the one with the smaller ratio of
+// parameters.
 TEST(Gpt2Config, FindsTheNearestName) {
   for (const char *name : {"nano", "d2", "d4", "d6", "d8", "d12", "d24", "d36", "d48"})
     EXPECT_EQ(nearestGpt2(gpt2Named(name).config), name);
@@ -103,7 +104,7 @@ TEST(Gpt2Config, FindsTheNearestName) {
   EXPECT_EQ(nearestGpt2({1, 1, 4, 8}), "d2");
 }
 
-// A slip of the hand is told before it takes all memory.
+// A typing error is reported before it allocates all memory.
 TEST(Gpt2Config, SizesBeyondReasonAreAnError) {
   expectError([] { verify(Gpt2Config{1001, 4, 64, 8, 256}); }, {"expected 'layers' to be at most 1000, but got 1001"});
   expectError([] { verify(Gpt2Config{2, 4, int64_t{1} << 62, 8, 256}); },
@@ -134,7 +135,7 @@ TEST(LearningRate, FallsToItsShare) {
   EXPECT_NEAR(learningRate(tenSteps(), 9), 0.1, 1e-15);
 }
 
-// The formulas of the other schedules, halfway and at both ends: 6 steps behind the warm-up reach the share.
+// The formulas of the other schedules, halfway and at both ends: 6 steps after the warm-up they reach the final share.
 TEST(LearningRate, FallsAsTheScheduleSays) {
   TrainSettings s = tenSteps();
   s.schedule = Schedule::cosine;

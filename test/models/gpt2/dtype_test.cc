@@ -1,5 +1,5 @@
-// gpt2 train in bf16 and fp16, as a user runs it: to the bit as in fp32, on from one type to another, and over
-// gradients that overflow.
+// `gpt2 train` in bf16 and fp16, as a user runs it: exact resuming as in fp32, changes of type, and overflowing
+// gradients.
 
 #include "models/gpt2/network.h"
 #include "models/train/checkpoint.h"
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// A way to train, by the flags that choose it.
+/// Flags of one kind of training.
 struct Way {
   const char *name;
   std::vector<std::string> flags;
@@ -42,14 +42,14 @@ protected:
   }
 };
 
-// It learns, whatever it computes in.
+// The loss decreases in every type of computation.
 TEST_P(EveryWay, Learns) {
   const Result r = train(out, with({"--steps", "60", "--lr", "0.01", "--evaluate-every", "30"}));
   ASSERT_EQ(r.status, 0) << r.output;
   EXPECT_LT(rows(out).back().at("val_loss").get<double>(), rows(out).front().at("loss").get<double>() - 1);
 }
 
-// Twelve steps, and five and then seven more, leave the same bytes: weights, masters, moments, the scale of the loss.
+// Twelve steps, and five and then seven more, save equal bytes: weights, masters, moments, the loss scale.
 TEST_P(EveryWay, ResumingIsExact) {
   const std::vector<std::string> words = with({"--steps", "12", "--accumulate", "2"});
   ASSERT_EQ(train(folder / "whole", words).status, 0);
@@ -81,8 +81,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Way{"fp16_alone", {"--dtype", "fp16", "--master", "0", "--rounding", "stochastic"}}),
     [](const auto &info) { return info.param.name; });
 
-// A checkpoint of fp32 goes on in bf16 and then in fp16, which is said and in the log; from f32 masters nothing is lost
-// on the way.
+// A checkpoint of fp32 continues in bf16 and then in fp16, which a message and the log report. With f32 masters no
+// digits are lost.
 TEST_F(DtypeTest, ACheckpointGoesOnInAnotherType) {
   ASSERT_EQ(train(out, {"--steps", "12", "--stop-after", "4"}).status, 0);
   const Result narrow = resume({"--dtype", "bf16", "--stop-after", "8"});
@@ -98,7 +98,7 @@ TEST_F(DtypeTest, ACheckpointGoesOnInAnotherType) {
   EXPECT_EQ(log[8].at("loss_scale"), 65536);
 }
 
-// Weights to begin with are rounded to what the run keeps: not at all with masters, and to nearest without. A rate of
+// Initial weights are rounded to the run's type: not at all with masters, and to nearest without. A learning rate of
 // 10⁻³⁰ changes neither.
 TEST_F(DtypeTest, BeginsWithWeightsOfAnotherType) {
   ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
@@ -126,7 +126,7 @@ TEST_F(DtypeTest, SamplesInEachType) {
   }
 }
 
-// The plan of narrow types has masters of four bytes beside weights of two, unless they stand alone.
+// In narrow types, the plan has masters of four bytes and weights of two, unless there are no masters.
 TEST_F(DtypeTest, InfoCountsMasters) {
   const auto info = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"info", "--device", kiln::test::firstDevice()});
@@ -151,8 +151,8 @@ TEST_F(DtypeTest, PlotDrawsRuns) {
   EXPECT_EQ(none.status, 2) << none.output;
 }
 
-// A scale that is far too high is halved until gradients fit. Each of those steps is told and logged, and is no update:
-// the run learns as one that began with the scale that was left.
+// A loss scale that is far too high is halved until gradients are finite. Each of those steps is reported and logged,
+// and is no update. Later losses equal those of a run with the final scale.
 TEST_F(DtypeTest, AScaleThatIsTooHighRecovers) {
   const Result r = train(out, {"--steps", "80", "--lr", "0.01", "--dtype", "fp16", "--loss-scale", "16777216"});
   ASSERT_EQ(r.status, 0) << r.output;
@@ -173,9 +173,8 @@ TEST_F(DtypeTest, AScaleThatIsTooHighRecovers) {
   EXPECT_LT(log.back().at("loss").get<double>(), log.front().at("loss").get<double>() - 1);
 }
 
-// Steps that are skipped leave every weight and moment, and the first one that is not is AdamW's first: its bias
-// corrections make each weight that has a gradient move by the learning rate, whatever the gradient. Were the skipped
-// ones counted, it would be half of that or less.
+// Skipped steps change no weight and no moment. The first applied step is AdamW's first: its bias corrections move each
+// weight with a gradient by the learning rate. If skipped steps counted, it would move by half of that or less.
 TEST_F(DtypeTest, SkippedStepsAreNoUpdates) {
   ASSERT_EQ(train(out, {"--steps", "20", "--lr", "0.01", "--final-lr", "1", "--warmup", "0", "--decay", "0", "--dtype",
                         "fp16", "--loss-scale", "16777216", "--save-every", "1", "--keep", "20"})
@@ -201,8 +200,8 @@ TEST_F(DtypeTest, SkippedStepsAreNoUpdates) {
   EXPECT_NEAR(furthest, 0.01, 1e-5);
 }
 
-// Gradients of a step of 131072 tokens are so small that fp16 loses most of them; a scale that is held at 1 lets that
-// happen, and the run falls behind.
+// The gradients of a step of 131072 tokens are so small that fp16 loses most of them. With the scale fixed at 1 that
+// happens, and the loss decreases less.
 TEST_F(DtypeTest, AScaleHeldAtOneIsWorse) {
   const auto last = [&](const std::vector<std::string> &flags) {
     std::vector<std::string> words = {"--steps",      "10", "--lr",    "0.01", "--batch",    "256",
@@ -215,8 +214,8 @@ TEST_F(DtypeTest, AScaleHeldAtOneIsWorse) {
   EXPECT_GT(last({"--loss-scale", "1", "--scale-window", "0"}), last({}) + 0.1);
 }
 
-// A simulated GPU, which reports whatever is wrong with what it runs, trains in narrow types as the CPU does in fp32:
-// no loss differs by a fiftieth.
+// A simulated GPU, which reports every error of a kernel, trains in narrow types like the CPU in fp32: losses differ by
+// less than a fiftieth.
 TEST_F(DtypeTest, ASimulatedGpuTrainsAsTheCpu) {
   const std::vector<std::string> steps = {"--steps", "3", "--lr", "0.01", "--overwrite", "--device"};
   const auto losses = [&](std::vector<std::string> more) {

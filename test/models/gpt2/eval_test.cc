@@ -1,4 +1,4 @@
-// Losses of single tokens, and what is made of them.
+// Losses of single tokens, and the results computed from them.
 
 #include "models/generate/predictor.h"
 #include "models/gpt2/eval.h"
@@ -28,7 +28,8 @@ protected:
       {"this context is longer than all that is seen", {"a", "b", "not to be", "d"}, 2}};
 };
 
-// A hit is a target that is the likeliest token, and a loss its negative logarithm: both as the predictor's logits say.
+// A hit is a target that is the most likely token. A loss is its negative logarithm. Both agree with the predictor's
+// logits.
 TEST_P(EvalTest, LossesAndHitsAreThoseOfThePrediction) {
   Evaluator evaluator(Device::open(GetParam()), network, weights, 1);
   Predictor predictor(Device::open(GetParam()), network, weights);
@@ -56,8 +57,8 @@ TEST_P(EvalTest, LossesAndHitsAreThoseOfThePrediction) {
   }
 }
 
-// An ending's score is the loss of its own tokens behind the context, whatever stands beside it in the batch and
-// however long its padding is; a context that is too long loses its beginning.
+// An ending's score is the loss of its own tokens after the context, for any other rows in the batch and any padding.
+// The beginning of a context that is too long is dropped.
 TEST_P(EvalTest, EndingsAreScoredBehindTheirContext) {
   Evaluator evaluator(Device::open(GetParam()), network, weights, 8),
       alone(Device::open(GetParam()), network, weights, 4);
@@ -108,7 +109,7 @@ TEST_P(EvalTest, EndingsThatDoNotFitAreCut) {
   EXPECT_EQ(score.tasks, 1);
   EXPECT_EQ(score.cut, 1);
   EXPECT_EQ(score.skipped, 1);
-  // 25 bytes are seen, of which the first is judged by nothing: as if it were the context of the others.
+  // 25 bytes are seen. The first has no loss: it is the context of the others.
   const std::string seen = (" " + longer).substr(longer.size() + 1 - 25);
   ASSERT_EQ(seen[1], ' ');
   const HellaSwagScore same =
@@ -130,8 +131,8 @@ std::vector<float> drawn(const std::string &name, int64_t count, double scale) {
   return numbers;
 }
 
-// Sums of losses are those of Hugging Face's GPT-2 with the same weights, and so is each answer whose score lies apart
-// from the others' by more than 1e-4, a sum of f32's roundings.
+// Sums of losses equal those of Hugging Face's GPT-2 with these weights. So does each answer whose score differs from
+// the others' by more than 1e-4, a sum of f32 roundings.
 TEST_P(EvalTest, ScoresAreHuggingFaces) {
   const Network tiny({2, 2, 16, 48, 256});
   std::vector<float> values(tiny.parameters().count());

@@ -1,4 +1,4 @@
-// The trainer's network against the reference model: gradients of every tensor, losses over steps, and sums of
+// The trainer's network compared with the reference model: gradients of every tensor, losses over steps, and sums of
 // gradients over micro-batches. The devices are a parameter; KILN_TEST_DEVICE names another one.
 
 #include "models/data/batches.h"
@@ -45,7 +45,7 @@ class GradientTest : public DeviceTest {};
 // · 16 rows and 4 · 32 columns through two layers lose two to three digits of that.
 TEST_P(GradientTest, MatchesTheReference) { expectGradients(GetParam(), {2, 2, 32, 16, 64}, 4); }
 
-// The same where nothing is a multiple of anything: heads of 7, sequences of 13, 37 tokens.
+// Odd sizes: heads of 7, sequences of 13, 37 tokens.
 TEST_P(GradientTest, MatchesTheReferenceAtRaggedSizes) { expectGradients(GetParam(), {2, 3, 21, 13, 37}, 3); }
 
 // Sequences that are shorter than the context: their positions are the first, and the others' rows have no gradient.
@@ -54,14 +54,13 @@ TEST_P(GradientTest, MatchesTheReferenceInShorterSequences) {
   expectGradients(GetParam(), {1, 2, 32, 16, 64}, 2, 1);
 }
 
-// What config.json may ask for beside the sizes: another epsilon, scores that are scaled by the block's number, or not
-// at all.
+// Further options of config.json: another epsilon, and scores that are scaled by the block's number, or not at all.
 TEST_P(GradientTest, MatchesTheReferenceWithOtherScalings) {
   expectGradients(GetParam(), {2, 2, 32, 16, 64, f32, 0.5, true, true}, 4);
   expectGradients(GetParam(), {2, 2, 32, 16, 64, f32, 1e-12, false, false}, 4);
 }
 
-// Twenty steps of AdamW with clipping, warm-up and cosine take both models down the same path, to 1e-4 of the loss.
+// Twenty steps of AdamW with clipping, warm-up and cosine have the reference's losses, to 1e-4.
 TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
   const Gpt2Config config = {2, 2, 32, 16, 64};
   TrainSettings s;
@@ -112,10 +111,10 @@ std::vector<double> lossesOf(const std::string &device, Precision precision, int
   return losses;
 }
 
-// Steps whose products round their factors to tf32 have the losses of exact products, within what rounding explains:
-// 13 products lie between a token and its loss, six in each block and the head, and a factor that is off by 2⁻¹¹ of
-// itself changes a product, and a sum of products as a whole, by no more; there are two in each. Where tensor cores
-// compute, they do differ.
+// Steps whose products round their operands to tf32 have the losses of exact products, within the effect of rounding.
+// Between a token and its loss are 13 products, six in each block and the head. An operand with relative error 2⁻¹¹
+// changes a product, and a sum of products as a whole, by no more; each has two operands. With tensor cores, losses do
+// differ.
 TEST_P(GradientTest, TensorFloatsTrainAsExactProductsDo) {
   constexpr double explained = 13 * 2 * 0x1p-11;
   const std::vector<double> exact = lossesOf("cpu", Precision::ieee, 3), got = lossesOf(GetParam(), Precision::tf32, 3);
@@ -126,7 +125,7 @@ TEST_P(GradientTest, TensorFloatsTrainAsExactProductsDo) {
   }
 }
 
-// Four sequences at once and twice two give one gradient, but for the order of the sums.
+// Four sequences at once and twice two have one gradient, except for the order of the sums.
 TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
   const Gpt2Config config = {1, 2, 16, 8, 32};
   const Network network(config);
@@ -159,8 +158,8 @@ TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
   EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(size));
 }
 
-// Targets that are missing neither make the loss smaller nor the gradient: both are those of the mean over the ones
-// that are there, however these are spread over one, two or four micro-batches.
+// Missing targets decrease neither the loss nor the gradient: both are means over the present ones, for any
+// distribution over one, two or four micro-batches.
 TEST_P(GradientTest, IsThatOfTheTargetsThatAreThere) {
   const Gpt2Config config = {1, 2, 16, 8, 32};
   const Network network(config);
@@ -197,7 +196,7 @@ TEST_P(GradientTest, IsThatOfTheTargetsThatAreThere) {
   }
 }
 
-// Validation adds up every loss but the ignored ones, and predictions are the reference's logits at the last token.
+// Validation sums every loss except the ignored ones. Predictions are the reference's logits at the last token.
 TEST_P(GradientTest, LossesAndPredictionsMatchTheReference) {
   const Gpt2Config config = {2, 3, 21, 13, 37};
   const Network network(config);
@@ -220,7 +219,7 @@ TEST_P(GradientTest, LossesAndPredictionsMatchTheReference) {
   EXPECT_NEAR(model.lossSum(inputsOf(b)) / 13, first, 1e-5);
 }
 
-// Whatever the number of threads, three steps leave the same bits.
+// For any number of threads, three steps give equal bits.
 TEST_P(GradientTest, DoesNotDependOnTheThreads) {
   const Gpt2Config config = {2, 2, 32, 16, 64};
   TrainSettings s;

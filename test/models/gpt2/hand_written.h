@@ -1,5 +1,5 @@
-// Safetensors files put together byte by byte, with none of Kiln's own writing: a header as text, then numbers whose
-// bits are worked out here.
+// Safetensors files written byte by byte, without Kiln's own code: a header as text, then numbers whose bits are
+// computed here.
 
 #pragma once
 
@@ -68,7 +68,7 @@ inline std::vector<HandWritten> handWrittenModel(const kiln::ParameterList &list
   return tensors;
 }
 
-/// The flat buffer that such a model is read into: zero between the tensors.
+/// The flat buffer of such a model after reading: zero between the tensors.
 inline std::vector<char> handWrittenBuffer(const kiln::ParameterList &list) {
   std::vector<char> flat(list.count() * sizeof(float));
   for (size_t t = 0; t < list.all().size(); ++t)

@@ -12,7 +12,7 @@ namespace {
 
 using kiln::f32;
 
-/// A model in Hugging Face's layout, of the sizes that ProgramTest trains, whose files are written by hand.
+/// A model in Hugging Face's layout, with ProgramTest's sizes, whose files are written by the test.
 class InitTest : public ProgramTest {
 protected:
   InitTest() : network({1, 2, 16, 8, 256}) {
@@ -50,7 +50,7 @@ protected:
   const std::vector<std::string> still = {"--steps", "1", "--lr", "1e-30"};
 };
 
-// The weights come through loading, a step that changes nothing and saving to the bit.
+// The weights keep their bits through loading, a step that changes nothing, and saving.
 TEST_F(InitTest, BeginsWithAFoldersWeights) {
   const Result r = trainFrom(model, still);
   ASSERT_EQ(r.status, 0) << r.output;
@@ -65,7 +65,7 @@ TEST_F(InitTest, BeginsWithHalfPrecision) {
   EXPECT_EQ(trained(1), handWrittenBuffer(network.parameters()));
 }
 
-// Of a file alone the flags say the sizes.
+// For a single file, flags set the sizes.
 TEST_F(InitTest, BeginsWithAFilesWeights) {
   const std::string file = model + "/model.safetensors";
   ASSERT_EQ(train(out, {"--steps", "1", "--lr", "1e-30", "--init", file}).status, 0);
@@ -88,7 +88,7 @@ TEST_F(InitTest, TheOptimiserIsFresh) {
   EXPECT_EQ(rows(folder / "a").at(0).at("step"), 1);
 }
 
-// A run goes on from its own checkpoint, not from what it began with.
+// A run resumes from its own checkpoint, not from its initial weights.
 TEST_F(InitTest, ARunThatBeganSoIsResumed) {
   ASSERT_EQ(trainFrom(model, {"--steps", "4", "--stop-after", "2"}).status, 0);
   const std::vector<std::string> resume = {"train", "--data",   data,       "--out",
@@ -98,7 +98,7 @@ TEST_F(InitTest, ARunThatBeganSoIsResumed) {
   EXPECT_EQ(rows(out).size(), 4u);
 }
 
-// Checkpoints say what the run began with, also those after it was resumed; of random weights they say nothing.
+// Checkpoints record the initial weights' source, also after the run was resumed; not if they were random.
 TEST_F(InitTest, CheckpointsSayWhatTheRunBeganWith) {
   ASSERT_EQ(trainFrom(model, {"--steps", "4", "--stop-after", "2"}).status, 0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(out, 2)).init, model + "/model.safetensors");
@@ -108,7 +108,7 @@ TEST_F(InitTest, CheckpointsSayWhatTheRunBeganWith) {
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(folder / "random", 1)).init, "");
 }
 
-// Weights that are trained already are trained on gently, unless flags say how.
+// Defaults for trained weights are those of fine-tuning, unless flags set them.
 TEST_F(InitTest, FineTunesAFoldersWeights) {
   const auto taken = [&](const std::vector<std::string> &flags) {
     EXPECT_EQ(trainFrom(model, flags).status, 0);
@@ -130,7 +130,7 @@ TEST_F(InitTest, KeepsTheScalings) {
   EXPECT_FALSE(config.scalesScores);
 }
 
-// The dropout that a config.json asks for is done in training, unless a flag speaks of it, and the run says so.
+// Training uses the dropout of config.json, unless a flag sets it, and prints it.
 TEST_F(InitTest, TakesItsDropout) {
   writeConfig(256, R"(, "attn_pdrop": 0.125, "embd_pdrop": 0.25, "resid_pdrop": 0.5)");
   const Result r = trainFrom(model, still);
@@ -146,8 +146,8 @@ TEST_F(InitTest, TakesItsDropout) {
   EXPECT_EQ(kiln::dropoutIn(kiln::checkpointPath(out, 1)).residual, 0);
 }
 
-// A head of its own and an inner width go through a checkpoint, Hugging Face's names and back: the same text follows.
-// Where the two differ from what config.json says, the tensor is named.
+// An untied head and an inner width survive a checkpoint and Hugging Face's names: sampling gives equal text. If a
+// tensor contradicts config.json, the error names it.
 TEST_F(InitTest, AHeadOfItsOwnAndAnInnerWidthComeBack) {
   const std::string first = folder / "first";
   ASSERT_EQ(train(first, {"--steps", "3", "--lr", "0.1", "--untied", "--inner", "24"}).status, 0);
@@ -172,7 +172,7 @@ TEST_F(InitTest, FlagsThatContradictItAreRefused) {
   EXPECT_TRUE(kiln::newestCheckpoint(out).has_value());
 }
 
-// A run in a folder with a model of another would hide that from those who sample from there.
+// A run in a folder with another model would hide that model from users who sample from the folder.
 TEST_F(InitTest, AnothersFolderIsLeftAlone) {
   const std::string before = readText(model + "/model.safetensors");
   for (const char *how : {"--steps=1", "--overwrite"})
@@ -181,7 +181,7 @@ TEST_F(InitTest, AnothersFolderIsLeftAlone) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(model), {}), 2);
 }
 
-// The run's folder, its checkpoint and the folder that it began with hold one model.
+// The run's folder, its checkpoint and the folder of its initial weights have one model.
 TEST_F(InitTest, SamplesFromAnothersFolder) {
   ASSERT_EQ(trainFrom(model, still).status, 0);
   const Result text = sample(model);
@@ -191,7 +191,7 @@ TEST_F(InitTest, SamplesFromAnothersFolder) {
   EXPECT_EQ(text.output, sample(kiln::checkpointPath(out, 1)).output);
 }
 
-// Without a tokenizer text is bytes: other vocabularies are refused, and so is a tokenizer that is none.
+// Without a tokenizer, text is bytes: other vocabularies are refused, and so is an invalid tokenizer.
 TEST_F(InitTest, AVocabularyThatIsNotBytesIsRefused) {
   writeConfig(257, "");
   for (const Result &r : {sample(model), trainFrom(model, {})})

@@ -20,7 +20,7 @@ std::vector<LaunchCost> launchesOn(const Target &target) {
   return planMemory(target, network, network.shape(sequences), {.batch = sequences}).launches;
 }
 
-// Every launch of a gradient has a label, and those of the first block say which layer they are of, in order.
+// Every launch of a gradient has a label. Those of the first block name its layers, in order.
 TEST(Launches, AreLabelledByTheirPlace) {
   std::vector<std::string> first;
   for (const LaunchCost &launch : launchesOn({"cpu", CpuFacts()})) {
@@ -51,9 +51,9 @@ TEST(Launches, AreLabelledByTheirPlace) {
   EXPECT_EQ(first, want);
 }
 
-// The operations of all launches are those that a step is said to take, and the scores of attention once more for every
-// pass over them that makes them again: one on a CPU. On a GPU the gradients of keys and queries are two passes, each
-// of which multiplies dout by v too.
+// The operations of all launches are those reported for a step, and the scores of attention once more for every pass
+// that recomputes them. A CPU has one such pass. On a GPU the gradients of keys and queries are two passes, each of
+// which multiplies dout by v too.
 TEST(Launches, ComputeWhatAStepTakes) {
   const auto flopsOn = [](const Target &target) {
     double all = 0;
@@ -67,10 +67,9 @@ TEST(Launches, ComputeWhatAStepTakes) {
   EXPECT_EQ(flopsOn({"gpu", GpuFacts()}), flopsOfStep(config, sequences) + 3 * product);
 }
 
-// A GPU waits between launches: gradients of parameters that nobody reads before the end of a step are computed
-// together. A step of GPT-2 124M has 15 launches for each of its twelve blocks, 9 before, between and behind them, 3
-// for the weights of four blocks each, and 2 for all norms. (The mean loss, the gradients' norm and the update are 4
-// more.)
+// A GPU idles between launches, so gradients of parameters that are read only at the end of a step are computed
+// together. A step of GPT-2 124M has 15 launches for each of its twelve blocks, 9 outside of them, 3 for the weights of
+// four blocks each, and 2 for all norms. (The mean loss, the gradients' norm and the update are 4 more.)
 TEST(Launches, OfAGpuAreFew) {
   const Network network({.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocab = 50257});
   const MemoryPlan memory = planMemory({"gpu", GpuFacts()}, network, network.shape(8), {.batch = 8});
@@ -82,7 +81,7 @@ TEST(Launches, OfAGpuAreFew) {
   EXPECT_EQ(kernels["weight_gradient"], 4); // and the head's
 }
 
-// A launch goes through the bytes of its views, those of its workspace among them; scalars are none.
+// A launch's bytes are those of its views, including its workspace; scalars have none.
 TEST(Launches, GoThroughTheirViews) {
   const TensorRef x = TensorRef::dense(nullptr, bf16, {3, 5}), column = TensorRef::dense(nullptr, f32, {7});
   const Launch launch = {.args = {x, column.slice(0, 2, 4), Arg::workspace(64, f32, {2, 2}), 1.0f, 7}};

@@ -1,4 +1,4 @@
-// Where llm.c's files have our tensors.
+// The positions of this model's tensors in llm.c's files.
 
 #include "models/gpt2/llmc_layout.h"
 #include "models/gpt2/network.h"
@@ -11,8 +11,8 @@ using namespace kiln::llmc;
 
 namespace {
 
-// Pieces follow each other without gaps, each tensor once, a kind for all blocks before the next kind; tables have the
-// rows that the file says, and of matrices only those of blocks are turned.
+// Pieces are contiguous, each tensor once, a kind for all blocks before the next kind. Tables have the rows that the
+// file states. Only the matrices of blocks are transposed.
 TEST(LlmcLayout, HasEachTensorOnceKindByKind) {
   const Network network({.layers = 2, .heads = 2, .width = 16, .context = 8, .vocab = 30});
   const ParameterList &list = network.parameters();

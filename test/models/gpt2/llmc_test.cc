@@ -1,4 +1,4 @@
-// Models and states in llm.c's files: its own program's losses, every byte there and back, and files that are none.
+// Models and states in llm.c's files: the losses of llm.c's program, every byte after a round trip, and invalid files.
 
 #include "models/data/files.h"
 #include "models/data/shards.h"
@@ -49,8 +49,8 @@ std::vector<int32_t> recordedTokens(int64_t count) {
 
 class LlmcProgram : public DeviceTest {};
 
-// The file of a model is that which the script wrote, and training from it, on files of tokens in llm.c's order, has
-// the losses that llm.c's program printed with six digits; validation, too.
+// A model's file equals that of the script. Training from it, on token files in llm.c's order, has the losses that
+// llm.c's program printed with six digits; validation, too.
 TEST_P(LlmcProgram, HasTheLossesOfItsProgram) {
   const nlohmann::json want = nlohmann::json::parse(readFile(kiln::test::sourcePath("test/models/gpt2/llmc.json")));
   const TemporaryFolder folder;
@@ -124,7 +124,7 @@ protected:
                     stateBack = folder / "state_back.bin";
 };
 
-// From a model and a state to a run and back no byte changes, with masters or without.
+// A round trip from a model and a state through a run preserves every byte, with masters or without.
 TEST_F(LlmcFiles, GoToARunAndBackToTheByte) {
   for (const Type type : {f32, bf16}) {
     write(type);
@@ -140,7 +140,7 @@ TEST_F(LlmcFiles, GoToARunAndBackToTheByte) {
   }
 }
 
-// A run goes on where llm.c's was, with any data, and from there on with that alone.
+// A run continues from llm.c's state, with any data, and later with that data only.
 TEST_F(LlmcFiles, ARunGoesOn) {
   write(bf16);
   ASSERT_EQ(gpt2({"import", "--llmc", model, "--state", state, "--out", out}).status, 0);
@@ -179,8 +179,8 @@ template <class Number> void append(std::string &bytes, const std::vector<Number
   bytes.append(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(Number));
 }
 
-// What llm.c says of a batch that is shorter than the model's context is compared: its numbers agree, and one that is
-// wrong anywhere is found. They come from the device of plain loops, and the gradient goes the way of a model's file.
+// llm.c's results for a batch that is shorter than the model's context are compared. They agree, and a wrong number
+// anywhere is found. The results are from the reference device, and the gradient is written like a model's file.
 TEST_F(LlmcFiles, ADebugStateIsCompared) {
   constexpr int64_t sequences = 2, length = 40;
   Gpt2Config shorter = small;

@@ -15,8 +15,8 @@ namespace {
 
 class GroupNormsOfAModel : public DeviceTest {};
 
-// Groups are the tables, each block and the last norm. Each norm is that of the group's own gradients, whatever the
-// loss was multiplied by, and their squares add up to the square of the step's.
+// Groups are the tables, each block and the last norm. Each norm is that of the group's gradients without the loss
+// scale. Their squares add up to the square of the step's norm.
 TEST_P(GroupNormsOfAModel, AddUpToTheStepsNorm) {
   for (const Type type : {f32, f16}) {
     Gpt2Config config = {2, 2, 16, 8, 32};
@@ -51,7 +51,7 @@ KILN_ON_DEVICES(GroupNormsOfAModel);
 
 class LooksTest : public ProgramTest {};
 
-// Rows have what was asked for at the steps that were asked for, and the run is the same to the bit without it.
+// Rows have the requested fields at the requested steps, and the run has the bits of a run without them.
 TEST_F(LooksTest, AreInTheLogWhereTheyAreAskedFor) {
   const std::string plain = folder / "plain";
   const std::vector<std::string> words = {"--steps", "4", "--evaluate-every", "2"};
@@ -78,7 +78,7 @@ TEST_F(LooksTest, AreInTheLogWhereTheyAreAskedFor) {
   EXPECT_NE(got[1]["sample_0"].get<std::string>().find("→"), std::string::npos);
 }
 
-// Two devices are compared tensor by tensor; what is within the bounds is no fault.
+// Two devices are compared tensor by tensor; differences within the bounds are no error.
 TEST_F(LooksTest, DevicesAreCompared) {
   for (const char *type : {"fp32", "bf16"}) {
     const Result r = gpt2({"test", "--device", firstDevice(), "--layers", "1", "--heads", "2", "--width", "32",

@@ -1,4 +1,4 @@
-// Memory that gpt2 takes: less on request, no more than allowed, and the same run whatever is made again.
+// Memory of gpt2: less on request, within the limit, and the same results with any recomputation.
 
 #include "test/models/gpt2/program.h"
 #include "test/paths.h"
@@ -27,7 +27,7 @@ protected:
   }
 };
 
-// A run is the same to the bit, dropout included, and goes on so.
+// A run with recomputation has equal bits, including dropout, and its checkpoint keeps the setting.
 TEST_F(MemoryTest, WhatIsMadeAgainDoesNotShowInARun) {
   const std::vector<std::string> flags = {"--steps", "4", "--dropout", "0.1", "--accumulate", "2"};
   std::vector<std::string> thrifty = flags;
@@ -47,8 +47,8 @@ TEST_F(MemoryTest, MakesBlocksAgainInTheSimulator) {
   });
 }
 
-// The whole process stays within its budget, compiling, evaluating, saving and going on included, where keeping all
-// would not. Instrumented programs take memory of their own.
+// The whole process stays within its budget, including compilation, evaluation, saving and resuming. Without
+// recomputation it would not. Instrumented programs take additional memory.
 TEST_F(MemoryTest, ARunStaysWithinItsBudget) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the sanitizer's own memory is no part of a budget";
@@ -91,7 +91,7 @@ TEST_F(MemoryTest, InfoShowsWhatTakesHowMuch) {
     EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;
 }
 
-// The memory and the traffic of one of several ranks; numbers that were not given are marked as assumed.
+// The memory and the traffic of one of several ranks; numbers that flags do not give are marked as assumed.
 TEST_F(MemoryTest, InfoPlansRanks) {
   const auto info = [&](const std::vector<std::string> &more) {
     std::vector<std::string> words = {"info", "--model",      "d12", "--vocab",  "50257", "--batch",

@@ -1,4 +1,4 @@
-// Seeing a run: what profiles, logs for other programs, and outliers leave, and that the run is the same.
+// Observing a run: the results of profiles, logs for other programs, and outliers; the run itself does not change.
 
 #include "models/gpt2/random_tokens.h"
 #include "models/observe/profile_table.h"
@@ -19,7 +19,7 @@ namespace {
 
 class ProfilerTest : public DeviceTest {
 protected:
-  /// The weights after three steps of two micro-batches, of which the last two are watched where `watched`.
+  /// The weights after three steps of two micro-batches; the last two steps are profiled if `watched`.
   std::vector<char> weightsAfterSteps(std::vector<Stretch> *watched) {
     const Gpt2Config config = {2, 2, 16, 8, 32};
     const Network network(config);
@@ -48,8 +48,8 @@ protected:
   }
 };
 
-// A run that is watched computes what it computes alone, to the bit. Its launches come one after the other, within
-// their step, with the labels and kernels of the plan, products with their operations.
+// A profiled run has the bits of an unprofiled one. Its launches follow each other within their step, with the plan's
+// labels and kernels, and GEMMs with their operations.
 TEST_P(ProfilerTest, SeesEveryLaunchAndChangesNothing) {
   std::vector<Stretch> stretches;
   const std::vector<char> watched = weightsAfterSteps(&stretches);
@@ -92,7 +92,7 @@ KILN_ON_DEVICES_AND_DRIVER(ProfilerTest);
 
 class ObserveTest : public ProgramTest {};
 
-// A run that takes none of the steps says so, and says nothing of them when it took some.
+// A run that takes none of the steps says so. One that took some says nothing about the others.
 TEST_F(ObserveTest, SaysThatNoStepWasProfiled) {
   const std::string words = "nothing is profiled: expected to take one of steps 9 to 12, but the run ends at step 2";
   const Result r = train(out, {"--steps", "2", "--profile", "9:12"});
@@ -104,7 +104,7 @@ TEST_F(ObserveTest, SaysThatNoStepWasProfiled) {
   EXPECT_NE(one.output.find("trace-2-2.json"), std::string::npos) << one.output;
 }
 
-// Steps 2 and 3 of a run: tables among what it prints, a trace in its folder, and the run is the same to the bit.
+// Steps 2 and 3 of a run: tables in its output, a trace in its folder, and the bits of an unprofiled run.
 TEST_F(ObserveTest, ProfilesStepsOfARun) {
   const std::string plain = folder / "plain";
   const Result r = train(out, {"--steps", "4", "--profile", "2:3", "--accumulate", "2"});
@@ -126,7 +126,7 @@ TEST_F(ObserveTest, ProfilesStepsOfARun) {
   EXPECT_EQ(updates, 2);
 }
 
-// A run that ends before the last of the steps writes those that there were, where it is told.
+// A run that ends before the last of the steps writes those that it took, to the given path.
 TEST_F(ObserveTest, ProfilesToTheEndOfARun) {
   const std::string trace = folder / "trace.json";
   const Result r = train(out, {"--steps", "4", "--stop-after", "2", "--profile", "2:90", "--trace", trace});
@@ -135,7 +135,7 @@ TEST_F(ObserveTest, ProfilesToTheEndOfARun) {
   EXPECT_EQ(Json::parse(readText(trace)).at("displayTimeUnit"), "ms");
 }
 
-// The command of its own, on each device: sums of the table by kernel and of that by label are one.
+// `profile`, on each device: the table's sum by kernel equals its sum by label.
 TEST_F(ObserveTest, ProfilesAModelWithoutData) {
   for (const std::string &device : testDevices("ObserveTest")) {
     const Result r = gpt2({"profile", "--layers", "1", "--heads", "2", "--width", "16", "--context", "8", "--vocab",
@@ -154,7 +154,7 @@ TEST_F(ObserveTest, ProfilesAModelWithoutData) {
   }
 }
 
-// main.log and events beside the log, and a curve at the end; a run that goes on goes on with them.
+// main.log and events next to the log, and a curve at the end; a resumed run continues them.
 TEST_F(ObserveTest, LogsForOtherPrograms) {
   const std::string events = folder / "events";
   const std::vector<std::string> more = {"--tensorboard", events, "--main-log", "--curve"};
@@ -192,7 +192,7 @@ TEST_F(ObserveTest, PlotsWhatIsAskedFor) {
   EXPECT_EQ(readText(picture), gpt2({"plot", out, "-o", "-"}).output);
 }
 
-// A picture that follows a run is there while it goes on, and ends with it.
+// A picture that follows a run is updated during the run, and is complete at its end.
 TEST_F(ObserveTest, PlotsFollowARun) {
   const pid_t run = startEndless();
   ASSERT_TRUE(waitForRows());
@@ -206,7 +206,7 @@ TEST_F(ObserveTest, PlotsFollowARun) {
   EXPECT_EQ(readText(picture), gpt2({"plot", out, "-o", "-"}).output);
 }
 
-// Every third step stays beside the newest.
+// Every third checkpoint is kept in addition to the newest.
 TEST_F(ObserveTest, KeepsCheckpointsBesideTheNewest) {
   ASSERT_EQ(train(out, {"--steps", "8", "--save-every", "1", "--keep", "1", "--keep-every", "3"}).status, 0);
   std::set<std::string> left;
@@ -216,8 +216,8 @@ TEST_F(ObserveTest, KeepsCheckpointsBesideTheNewest) {
   EXPECT_EQ(left, (std::set<std::string>{"checkpoint-00000003", "checkpoint-00000006", "checkpoint-00000008"}));
 }
 
-// Steps whose norm is above the mean of the last 128 by a tenth of their deviation are left out from the 129th step on,
-// and said; a run that was stopped within goes on as the whole one, to the bit.
+// From the 129th step on, steps are skipped and reported if their norm exceeds the mean of the last 128 by a tenth of
+// their deviation. A resumed run has the bits of an uninterrupted one.
 TEST_F(ObserveTest, LeavesOutOutliersAndResumesExactly) {
   const std::vector<std::string> flags = {"--steps", "160", "--skip-norm-z", "0.1", "--skip-loss-z", "9"};
   std::vector<std::string> first = flags;

@@ -1,4 +1,4 @@
-// The command line: what it accepts, and what it says to what it does not.
+// The command line: valid options, and the errors for invalid ones.
 
 #include "models/data/json.h"
 #include "models/gpt2/commands.h"
@@ -43,7 +43,7 @@ TEST(Options, TrainTakesWeightsToBeginWith) {
   EXPECT_EQ(std::get<TrainOptions>(command.value()).init, "w");
 }
 
-// A name replaces the sizes of another model, and nothing else that it says.
+// A preset's name replaces the sizes of another model, and no other setting.
 TEST(Options, ANameReplacesSizesAlone) {
   const Gpt2Config base = {3, 2, 64, 16, 256, f32, 0.5, false, true};
   const auto command = parse({"info", "--model", "d12"});
@@ -51,7 +51,7 @@ TEST(Options, ANameReplacesSizesAlone) {
   EXPECT_EQ(config, (Gpt2Config{12, 12, 768, 1024, 256, f32, 0.5, false, true}));
 }
 
-// A precision is one of the language's, and nothing when none is given.
+// A precision is one of the language's; without the flag there is none.
 TEST(Options, TrainTakesAPrecision) {
   const auto settings = [](std::vector<const char *> words) {
     words.insert(words.begin(), {"train", "--data", "d", "--out", "o"});
@@ -69,7 +69,7 @@ TrainSettings settingsOf(std::vector<const char *> words, const std::optional<Tr
   return settingsOf(std::get<TrainOptions>(parse(words).value()), base);
 }
 
-// The type of weights and activations, what updates change, and how they round.
+// The type of weights and activations, the type that updates change, and their rounding.
 TEST(Options, TrainTakesTypes) {
   const TrainSettings usual = settingsOf({}), half = settingsOf({"--dtype", "fp16", "--loss-scale", "1024"});
   EXPECT_EQ(usual.type, f32);
@@ -84,7 +84,7 @@ TEST(Options, TrainTakesTypes) {
   EXPECT_EQ(alone.saveType, bf16);
 }
 
-// Types that there are not, and flags that would say nothing.
+// Unknown types, and flags without an effect.
 TEST(Options, TypesThatDoNotFitAreAnError) {
   const std::pair<std::vector<const char *>, const char *> cases[] = {
       {{"--dtype", "f32"}, "expected '--dtype' to be fp32, bf16 or fp16, but got 'f32'"},
@@ -123,7 +123,7 @@ TEST(Options, FlagsOfBatchesWithoutEffectAreAnError) {
   EXPECT_NO_THROW(settingsOf({"--order", "llmc"}));
 }
 
-// All of them come back from a checkpoint; one from before there were types is all f32.
+// A checkpoint restores all of them; one from before types existed is all f32.
 TEST(Options, TypesComeBackFromACheckpoint) {
   const TrainSettings s = settingsOf({"--dtype", "fp16", "--master", "0", "--rounding", "stochastic", "--loss-scale",
                                       "16", "--scale-window", "7", "--save-dtype", "fp16"});
@@ -145,7 +145,7 @@ TEST(Options, FormerNamesInFilesAreRead) {
   EXPECT_EQ(got.decayOn, DecayOn::nonzero);
 }
 
-/// A text that a setting takes and that is none of its usual values.
+/// A text that a setting accepts and that is none of its usual values.
 std::string unusual(const Setting &setting, const TrainSettings &usual) {
   for (const char *text : {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain", "linear", "all",
                            "run-on", "llmc", "norms"}) {
@@ -166,8 +166,8 @@ std::string unusual(const Setting &setting, const TrainSettings &usual) {
   return "";
 }
 
-// Each setting of the table: its flag changes it and nothing else, a checkpoint brings it back, no two share a name,
-// and a text that is none is refused by the flag's name.
+// For each setting of the table: its flag changes it alone, a checkpoint restores it, no two share a name, and the
+// error for an invalid text has the flag's name.
 TEST(Options, EverySettingIsTakenAndKept) {
   TrainSettings usual = gpt2Named("nano").settings;
   usual.warmup = 0; // which may be no more than the steps
@@ -193,7 +193,7 @@ TEST(Options, AClipOfNothingIsTaken) {
   EXPECT_EQ(errorOf([] { settingsOf({"--clip", "-1"}); }), "expected '--clip' to be at least 0, but got -1");
 }
 
-// Settings that a resumed run is not given stay as they were.
+// Settings without a flag are unchanged in a resumed run.
 TEST(Options, ResumingKeepsWhatIsNotGiven) {
   const auto command = parse({"train", "--data", "d", "--out", "o", "--steps", "20", "--resume"});
   TrainSettings before = gpt2Named("d2").settings;
@@ -220,7 +220,7 @@ TEST(Options, AFlagLikeNoneSuggestsNothing) {
   expectError([] { parse({"info", "--zzzzzzzzzz"}); }, {"unknown flag '--zzzzzzzzzz'; see --help"});
 }
 
-// A flag that shares letters with one of ours by chance is not taken for it.
+// A flag that resembles one of these by chance is not suggested.
 TEST(Options, AFarFlagSuggestsNothing) {
   for (const char *flag : {"--drop-path", "--cat", "--use-ema"})
     expectError([&] { parse({"train", "--data", "d", "--out", "o", flag}); },

@@ -1,4 +1,4 @@
-// Training in bf16 and fp16 beside the reference model, and what keeps fp16 going: the scale of its loss.
+// Training in bf16 and fp16 compared with the reference model, and the loss scale of fp16.
 
 #include "test/devices.h"
 #include "test/models/gpt2/beside_reference.h"
@@ -23,8 +23,8 @@ Gpt2Config configOf(Type type) {
   return config;
 }
 
-/// Of every tensor, and of all together under the name `all`, the error of the gradient of `micros` micro-batches
-/// relative to its norm. All of them are the same, so that each is its share of the reference's gradient.
+/// The error of the gradient relative to its norm, for every tensor, and for all together as `all`. The `micros`
+/// micro-batches are equal, so each is its share of the reference's gradient.
 std::map<std::string, double> gradientErrors(const std::string &device, Type type, const TrainSettings &settings,
                                              int64_t micros) {
   const Gpt2Config config = configOf(type);
@@ -56,19 +56,19 @@ std::map<std::string, double> gradientErrors(const std::string &device, Type typ
   return errors;
 }
 
-/// How far rounding takes a gradient from the exact one, in units of roundoff u. A number rounded to nearest is off by
-/// 0.43 u of itself at the root of the mean square, its digits being spread as they usually are. Between a parameter's
-/// gradient and the loss no more than 41 tensors are rounded: 19 forward (the embedding; in each of two blocks two
+/// The distance of a gradient from the exact one by rounding, in units of roundoff u. Rounding to nearest has a
+/// relative error of 0.43 u at the root of the mean square, for the usual distribution of digits. Between a parameter's
+/// gradient and the loss, at most 41 tensors are rounded. 19 are forward: the embedding; in each of two blocks two
 /// norms, the projection to heads, probabilities, their mix, both sums of the residual stream and the MLP's activation;
-/// the last norm, logits) and 22 backward (three from logits to the residual stream, nine in each block, the gradient
-/// itself). These errors know nothing of each other: √41 · 0.43 u = 2.8 u, if a layer passes an error on as it passes
-/// on the signal. Norms magnify what is orthogonal to a row, up to 1.8 times here.
+/// the last norm, logits. 22 are backward: three from logits to the residual stream, nine in each block, the gradient
+/// itself. The errors are independent, so √41 · 0.43 u = 2.8 u, if a layer passes on errors like signals. Norms magnify
+/// components orthogonal to a row, up to 1.8 times here.
 constexpr double gradientBound = 5;
 
 class PrecisionTest : public DeviceTest {};
 
-// The gradient of every tensor is as near to the exact one as rounding allows, 2·10⁻² in bf16 and 2.5·10⁻³ in fp16,
-// with gradients that are narrow and with sums over two micro-batches, which are f32.
+// The gradient of every tensor is as near to the exact one as rounding allows, 2·10⁻² in bf16 and 2.5·10⁻³ in fp16:
+// with narrow gradients, and with f32 sums over two micro-batches.
 TEST_P(PrecisionTest, GradientsMatchTheReference) {
   for (const Type type : narrowTypes)
     for (const int64_t micros : {1, 2})
@@ -98,17 +98,17 @@ TEST_P(PrecisionTest, WithoutAScaleSmallGradientsVanish) {
   EXPECT_GT(error(1), 4 * gradientBound * unit(f16));
 }
 
-/// How far rounding takes the mean loss of a batch from the exact one, in units of roundoff u: 32 tensors are rounded
-/// before it, 19 of activations as above and 13 of weights. Each moves a logit by 0.43 u of its size; a token's loss is
-/// the difference of a logit and a mean of logits, and tokens move each for themselves. Six deviations are granted.
+/// The error of a batch's mean loss by rounding, in units of roundoff u. Before it 32 tensors are rounded, 19 of
+/// activations as above and 13 of weights. Each changes a logit by 0.43 u of its size. A token's loss is the difference
+/// of a logit and a mean of logits, and the errors of tokens are independent. Six deviations are permitted.
 double lossBound(const Gpt2Config &config, const reference::Tensors &parameters, const Batch &b, int64_t batch) {
   const reference::Tensor logits = reference::logits(shapeOf(config), parameters, b.tokens, batch, config.context);
   const double size = norm(logits) / std::sqrt(static_cast<double>(logits.size()));
   return 6 * std::sqrt(32.0) * 0.43 * size * std::sqrt(2.0 / static_cast<double>(b.tokens.size()));
 }
 
-// Twenty steps have the reference's losses, as near as the rounding in a step explains and that of the steps before:
-// what they took off the loss is off by as much as their gradients.
+// Twenty steps have the reference's losses, within the rounding of a step and of the steps before. Their decrease of
+// the loss has the relative error of their gradients.
 TEST_P(PrecisionTest, TwentyStepsHaveTheReferencesLosses) {
   for (const Type type : narrowTypes) {
     const Gpt2Config config = configOf(type);
@@ -149,9 +149,8 @@ std::vector<std::vector<char>> stateOf(const Trainer &model) {
   return {host.values, bytes(host.first), bytes(host.second)};
 }
 
-// A step whose gradient overflows changes nothing but the scale, bit for bit: not the weights, be they masters or
-// alone, not the moments, and not what follows. Two runs, one of which has such a step in between, take the same good
-// steps.
+// A step whose gradient overflows changes only the loss scale, bit for bit: neither weights nor masters, moments, or
+// later steps. Two runs, one of which has such a step in between, take equal other steps.
 TEST_P(PrecisionTest, ASkippedStepChangesNothingButTheScale) {
   Gpt2Config config = {1, 2, 16, 8, 32};
   config.type = f16;

@@ -46,8 +46,7 @@ TEST_F(PretrainedTest, WhereThereIsNothingIsAnError) {
   expectError([&] { pretrainedAt(folder.path); }, {"expected checkpoints or a config.json in", folder.path});
 }
 
-// Shards and pickles are told as what they are, with what makes weights of them that are read: in a folder, and as
-// files.
+// Errors for shards and pickles name their format and a way to convert them: in a folder, and as files.
 TEST_F(PretrainedTest, OtherFormsAreRefusedWithAdvice) {
   const std::pair<const char *, const char *> cases[] = {{"model.safetensors.index.json", "holds weights in shards"},
                                                          {"pytorch_model.bin", "holds pickled weights"},
@@ -60,14 +59,13 @@ TEST_F(PretrainedTest, OtherFormsAreRefusedWithAdvice) {
   }
 }
 
-// Where the weights are there as one file too, the other forms of them do not matter.
+// If the weights are also there as one file, their other forms are ignored.
 TEST_F(PretrainedTest, OneFileIsEnough) {
   touch({"config.json", "model.safetensors", "pytorch_model.bin"});
   EXPECT_EQ(pretrainedAt(folder.path).weights, folder / "model.safetensors");
 }
 
-// A tokenizer lies beside the weights, or in the folder of the run that a checkpoint is of; without one tokens are
-// bytes.
+// A tokenizer is next to the weights, or in the folder of the checkpoint's run; without one tokens are bytes.
 TEST_F(PretrainedTest, ATokenizerIsFound) {
   touch({"config.json", "model.safetensors"});
   EXPECT_FALSE(vocabularyBeside(pretrainedAt(folder.path)));

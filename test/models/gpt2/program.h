@@ -1,4 +1,4 @@
-// Running a program as a user would: its exit status and what it printed; and gpt2 on a text and a model so small that
+// Runs a program as a user does, and returns its exit status and output; runs gpt2 on a text and a model so small that
 // a run takes a second or two.
 
 #pragma once
@@ -86,7 +86,7 @@ protected:
     return words;
   }
   Result train(const std::string &out, std::vector<std::string> more) { return gpt2(trainWords(out, std::move(more))); }
-  /// Starts a run that goes on for ever, with `more` flags.
+  /// Starts a run that never ends by itself, with `more` flags.
   pid_t startEndless(const std::vector<std::string> &more = {}) {
     std::vector<std::string> words = trainWords(out, {"--steps", "1000000", "--overwrite"});
     words.insert(words.begin(), kiln::test::programPath(KILN_PROGRAM));
@@ -94,7 +94,7 @@ protected:
     std::filesystem::remove_all(out);
     return start(words, folder / "output");
   }
-  /// Waits until `holds()`, at most a minute; whether it came to be.
+  /// Waits until `holds()`, at most a minute; returns whether it became true.
   template <class Condition> static bool waitUntil(Condition holds) {
     for (int i = 0; i < 6000 && !holds(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -104,8 +104,8 @@ protected:
     return waitUntil(
         [&] { return std::filesystem::exists(out + "/log.jsonl") && !readText(out + "/log.jsonl").empty(); });
   }
-  /// Runs twenty steps by `trains(folder, flags)` on the CPU and in the simulator in f32, whose losses are the same but
-  /// for the order of sums, and in the simulator in bf16, where the loss falls.
+  /// Runs twenty steps by `trains(folder, flags)`. On the CPU and in the simulator in f32, losses are equal except for
+  /// the order of sums; in the simulator in bf16, the loss decreases.
   template <class Trains> void expectLossesInTheSimulator(Trains trains) {
     const std::vector<std::string> steps = {"--steps", "20", "--lr", "0.01"};
     const auto losses = [&](const std::string &name, const std::string &device, const std::string &dtype) {

@@ -1,5 +1,5 @@
-// gpt2 as a user runs it: training, resuming, interrupting, sampling, and what it says to mistakes. A small model keeps
-// each run below a second or two.
+// gpt2 as a user runs it: training, resuming, interrupting, sampling, and errors. A small model keeps each run below a
+// second or two.
 
 #include "models/data/shards.h"
 #include "models/train/checkpoint.h"
@@ -31,7 +31,7 @@ TEST_F(ProgramTest, TrainingLogsEveryStepAndTheLossFalls) {
   EXPECT_LT(log[59].at("val_loss").get<double>(), log[0].at("loss").get<double>() - 1);
 }
 
-// Twenty steps, and ten and then ten more, leave the same bytes: weights, moments and the state of the run.
+// Twenty steps, and ten and then ten more, save equal bytes: weights, moments and the state of the run.
 TEST_F(ProgramTest, ResumingIsExact) {
   ASSERT_EQ(train(folder / "whole", {"--steps", "20", "--accumulate", "2"}).status, 0);
   const Result first = train(out, {"--steps", "20", "--accumulate", "2", "--stop-after", "10"});
@@ -48,8 +48,8 @@ TEST_F(ProgramTest, ResumingIsExact) {
     EXPECT_EQ(whole[i].at("loss"), parts[i].at("loss")) << i;
 }
 
-// What a run computes is what it was when these were recorded, but for a unit of roundoff of the model's type: sums may
-// be made in another order. The norms tell the scale of the gradient, on which AdamW's updates hardly depend.
+// A run's losses and norms equal recorded ones, within a unit of roundoff of the model's type, because the order of
+// sums may change. Norms show the scale of the gradient, on which AdamW's updates hardly depend.
 TEST_F(ProgramTest, RunsHaveTheLossesThatTheyHad) {
   struct Recorded {
     const char *dtype;
@@ -87,8 +87,8 @@ TEST_F(ProgramTest, RunsHaveTheLossesThatTheyHad) {
   }
 }
 
-// `eval` computes what the run's own evaluations did, whatever was dropped in its steps; by the file to look at alone,
-// too.
+// `eval` has the results of the run's own evaluations, for any dropout in training; a validation file alone is
+// enough, too.
 TEST_F(ProgramTest, EvalHasTheRunsLoss) {
   for (const char *kind : {"plain", "inverted"}) {
     const std::string run = folder / kind;
@@ -176,7 +176,7 @@ TEST_F(ProgramTest, SamplesFromARun) {
   EXPECT_EQ(once.output, twice.output);
 }
 
-// A picture of a run, on standard output or in a file; a device that it is written to stays.
+// A picture of a run, on standard output or in a file; a device file as its output is not replaced.
 TEST_F(ProgramTest, PlotWritesWhereItIsTold) {
   ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
   const Result shown = gpt2({"plot", out, "-o", "-"}), written = gpt2({"plot", out, "-o", folder / "picture.svg"});

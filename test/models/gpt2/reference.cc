@@ -1,5 +1,5 @@
-// The formulas of GPT-2, one after the other: LayerNorm, linear, causal attention, GELU (tanh form), cross-entropy,
-// each with its derivative written out. Nothing is fused and nothing is fast.
+// The formulas of GPT-2 in order: LayerNorm, linear, causal attention, GELU (tanh form), cross-entropy, each with its
+// derivative written out. Nothing is fused or optimised.
 
 #include "test/models/gpt2/reference.h"
 
@@ -99,7 +99,7 @@ Tensor geluBackward(const Tensor &dy, const Tensor &x) {
   return dx;
 }
 
-/// Where rows of one head lie in qkv (batch, time, 3, heads, head width).
+/// The offset of the rows of one head in qkv (batch, time, 3, heads, head width).
 struct Head {
   int64_t time, width, size;
   int64_t b, h;
@@ -232,7 +232,7 @@ Forward forward(const Shape &shape, const Tensors &p, const std::vector<int> &to
   return f;
 }
 
-/// Mean loss over the targets that are there, which are not below 0; `logits` becomes its gradient by the logits.
+/// Mean loss over the targets that are present, which are at least 0; `logits` is replaced by its gradient.
 double crossEntropy(Tensor &logits, const std::vector<int> &targets, int64_t vocab) {
   const int64_t present = std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; });
   double total = 0;
@@ -254,7 +254,7 @@ double crossEntropy(Tensor &logits, const std::vector<int> &targets, int64_t voc
   return total / static_cast<double>(present);
 }
 
-/// Gradient by one block's input, from that by its output.
+/// Gradient by one block's input from that by its output.
 Tensor blockBackward(const Shape &shape, const Tensors &p, const Block &b, int64_t l, const Tensor &dout, Tensors &g,
                      int64_t batch, int64_t time) {
   const int64_t rows = batch * time, width = shape.width;

@@ -31,7 +31,7 @@ Tensors zeros(const Shape &shape);
 double loss(const Shape &shape, const Tensors &parameters, const std::vector<int> &tokens,
             const std::vector<int> &targets, int64_t batch, int64_t time);
 
-/// The same, and its gradient by every parameter in `gradients`.
+/// The loss, and its gradient by every parameter in `gradients`.
 double gradient(const Shape &shape, const Tensors &parameters, const std::vector<int> &tokens,
                 const std::vector<int> &targets, int64_t batch, int64_t time, Tensors &gradients);
 

@@ -54,7 +54,8 @@ TEST(ReferenceModel, GradientIsTheSlopeWithOtherScalings) {
   expectSlope({.scalesScores = false});
 }
 
-// A model whose weights are all zero but the gains predicts every token alike: its loss is log(vocab).
+// A model whose weights are zero except for the gains predicts every token with equal probability: its loss is
+// log(vocab).
 TEST(ReferenceModel, AnEmptyModelPredictsUniformly) {
   const reference::Shape shape;
   reference::Tensors p = reference::zeros(shape);
@@ -62,7 +63,7 @@ TEST(ReferenceModel, AnEmptyModelPredictsUniformly) {
   EXPECT_NEAR(reference::loss(shape, p, tokens, tokens, 1, 6), std::log(double(shape.vocab)), 1e-12);
 }
 
-// The first update of Adam moves every parameter by the rate, against the gradient's sign, whatever its size.
+// The first update of Adam moves every parameter by the learning rate, against the gradient's sign, for any gradient.
 TEST(ReferenceModel, FirstAdamStepHasTheSizeOfTheRate) {
   reference::Tensors p = {{"ln_f.bias", {1, 2, 3}}};
   reference::AdamW adam;

@@ -1,5 +1,4 @@
-// What a user may ask of the texts that a model writes. The model has hardly learnt anything: what it writes looks like
-// noise, but is the same each time.
+// Options of `gpt2 sample`. The model is hardly trained: its text looks like noise, but is equal in every run.
 
 #include "test/models/gpt2/program.h"
 
@@ -7,7 +6,7 @@ namespace {
 
 class SampleTest : public ProgramTest {
 protected:
-  /// A model that sees 40 tokens, of bytes.
+  /// A byte-level model with a context of 40.
   void SetUp() override { ASSERT_EQ(train(out, {"--steps", "2", "--context", "40"}).status, 0); }
   std::string written(std::vector<std::string> more) {
     std::vector<std::string> words = {"sample", "--out", out, "--tokens", "12", "--device", kiln::test::firstDevice()};
@@ -20,7 +19,7 @@ protected:
 
 const std::string dashes = "---------------\n";
 
-// The first of several texts is the one that is written alone, and each of them has a line of dashes behind it.
+// The first of several texts equals a single one, and a line of dashes follows each.
 TEST_F(SampleTest, SeveralTextsGrowSideBySide) {
   const std::string one = written({"--prompt", "line"}), three = written({"--prompt", "line", "--num", "3"});
   EXPECT_EQ(three.substr(0, one.size() + dashes.size()), one + dashes);
@@ -31,13 +30,13 @@ TEST_F(SampleTest, SeveralTextsGrowSideBySide) {
   EXPECT_NE(three.substr(one.size() + dashes.size(), one.size()), one);
 }
 
-// A prompt in a file is one on the command line.
+// A prompt in a file equals one on the command line.
 TEST_F(SampleTest, PromptsComeFromFiles) {
   writeText(folder / "prompt", "line 7");
   EXPECT_EQ(written({"--prompt-file", folder / "prompt"}), written({"--prompt", "line 7"}));
 }
 
-// A text ends in front of a stop; here that is what stands second in it.
+// A text ends before a stop string; here that is its second part.
 TEST_F(SampleTest, TextsEndInFrontOfAStop) {
   const std::string whole = written({"--prompt", "line", "--temperature", "0"});
   ASSERT_GT(whole.size(), 7u);
@@ -46,7 +45,7 @@ TEST_F(SampleTest, TextsEndInFrontOfAStop) {
             whole.substr(0, whole.find(stop, 4)) + "\n");
 }
 
-// Each filter alone leaves the likeliest token only where it is asked to.
+// Each filter alone leaves only the most likely token if its flag is given.
 TEST_F(SampleTest, FiltersThatLeaveOneTokenAreGreedy) {
   const std::string greedy = written({"--prompt", "line", "--temperature", "0"});
   for (const std::vector<std::string> &filter :
@@ -55,7 +54,7 @@ TEST_F(SampleTest, FiltersThatLeaveOneTokenAreGreedy) {
   EXPECT_NE(written({"--prompt", "line", "--temperature", "0", "--repetition-penalty", "1000"}), greedy);
 }
 
-// How fast it was is said where that is asked for.
+// The speed is printed on request.
 TEST_F(SampleTest, SpeedIsSaid) {
   EXPECT_NE(written({"--prompt", "line", "--speed"}).find("12 tokens written"), std::string::npos);
 }

@@ -20,7 +20,7 @@ protected:
     counts.add(readText(data), 1);
     return kiln::trainBpe(counts, {.merges = 40, .specials = {"<|endoftext|>"}});
   }
-  /// The losses of a run, validation losses behind them.
+  /// The losses of a run, followed by validation losses.
   static std::vector<double> losses(const std::string &run) {
     std::vector<double> all;
     for (const Json &row : rows(run))
@@ -29,7 +29,7 @@ protected:
           all.push_back(row[name]);
     return all;
   }
-  /// A file of tokens, `lines.bin`, of documents of different lengths, of which some are empty.
+  /// A file of tokens, `lines.bin`, of documents of different lengths, some of them empty.
   void writeDocuments() const {
     std::vector<int32_t> all;
     std::istringstream lines(readText(data));
@@ -49,7 +49,7 @@ protected:
   const kiln::Tokenizer tokens;
 };
 
-// A run has its tokenizer's vocabulary and keeps its files; it goes on with them, and writes text with them.
+// A run has its tokenizer's vocabulary and keeps its files. It resumes with them, and samples text with them.
 TEST_F(TokensTest, ATokenizerIsTrainedWith) {
   ASSERT_EQ(train(out, {"--tokens", tokenizer, "--steps", "4"}).status, 0);
   EXPECT_EQ(Json::parse(readText(out + "/config.json"))["vocab_size"], tokens.size());
@@ -66,7 +66,7 @@ TEST_F(TokensTest, ATokenizerIsTrainedWith) {
   }
 }
 
-// Files of tokens, one or several, are the stream that the tokenizer makes of the text: the same run, to the bit.
+// Token files, one or several, give the stream that the tokenizer makes of the text: equal bits.
 TEST_F(TokensTest, FilesOfTokensAreTheTextsTokens) {
   const std::vector<int32_t> all = tokens.encode(readText(data));
   const std::span<const int32_t> span = all;
@@ -78,7 +78,7 @@ TEST_F(TokensTest, FilesOfTokensAreTheTextsTokens) {
   EXPECT_EQ(losses(other), losses(out));
 }
 
-// Without a tokenizer files of tokens want a vocabulary only; others validate where they are named.
+// Without a tokenizer, token files require only a vocabulary size. Other files are used for validation if named.
 TEST_F(TokensTest, FilesNeedNoTokenizer) {
   kiln::writeShard(folder / "train.bin", tokens.encode(readText(data)), tokens.size());
   kiln::writeShard(folder / "held.bin", tokens.encode("line 3 of the text, line 4 of the text\n"), tokens.size());
@@ -93,8 +93,8 @@ TEST_F(TokensTest, FilesNeedNoTokenizer) {
   expectMistake(train(other, narrow), "expected tokens below 100 in '" + (folder / "train.bin") + "', but got");
 }
 
-// Where a word's token brings the space behind it, the text stands behind the prompt's last word and a space; a prompt
-// that ends in one gets no other.
+// If a word's token includes the following space, the text follows the prompt's last word and a space. A prompt that
+// ends with a space gets no second one.
 TEST_F(TokensTest, APromptOfWordsKeepsItsSpace) {
   kiln::PieceCounts counts(kiln::TokenStyle::wholeWords, "");
   counts.add(readText(data), 1);
@@ -109,7 +109,7 @@ TEST_F(TokensTest, APromptOfWordsKeepsItsSpace) {
   EXPECT_EQ(written("the text "), text);
 }
 
-// A run keeps every setting that it was given, and goes on with any other.
+// A resumed run keeps every setting, and may change any.
 TEST_F(TokensTest, EverySettingGoesOn) {
   writeDocuments();
   const std::vector<std::string> documents = {"--data", folder / "lines.bin", "--tokens", tokenizer};
@@ -123,8 +123,8 @@ TEST_F(TokensTest, EverySettingGoesOn) {
                            [&](const std::string &to, const auto &flags) { return train(to, flags); });
 }
 
-// Documents of different lengths, each alone in its sequence or packed, with dropout: a run goes on to the bit, and its
-// losses are those of no other way. Documents that are cut or empty are told.
+// Documents of different lengths, each in a sequence of its own or packed, with dropout. A resumed run has equal bits.
+// Each way of batching has other losses. Messages count cut or empty documents.
 TEST_F(TokensTest, DocumentsArePaddedOrPacked) {
   writeDocuments();
   const std::vector<std::string> words = {"--data", folder / "lines.bin", "--tokens", tokenizer, "--steps",

@@ -1,4 +1,4 @@
-// Reading a model's weights from files that are put together by hand: what is read, converted, ignored and refused.
+// Reading a model's weights from files written by the test: tensors that are read, converted, ignored and refused.
 
 #include "models/gpt2/network.h"
 #include "models/gpt2/weights.h"
@@ -35,10 +35,10 @@ protected:
   std::vector<HandWritten> tensors;
 };
 
-// Every number comes to its place, and nothing else is in the buffer.
+// Every number is at its position, and the buffer has no others.
 TEST_F(WeightsTest, AreReadByteForByte) { EXPECT_EQ(read(), handWrittenBuffer(list())); }
 
-// With the prefix of the language model, and in an order that is not ours.
+// With the prefix of the language model, and in another order.
 TEST_F(WeightsTest, MayHaveThePrefixAndAnyOrder) {
   tensors = handWrittenModel(list(), "transformer.");
   std::reverse(tensors.begin(), tensors.end());
@@ -66,13 +66,13 @@ TEST_F(WeightsTest, ThatAreMissingAreNamed) {
   refuse({"but there is no 'h.0.ln_1.bias', 'h.1.ln_2.bias', 'h.1.mlp.c_fc.bias' and 5 more"});
 }
 
-// Those of a third block, too, that the config knows nothing of.
+// The error names a tensor of a third block, which the config does not have.
 TEST_F(WeightsTest, ThatAreNoneOfTheModelsAreNamed) {
   tensors.push_back({"h.2.ln_1.bias", "F32", "[1]", "abcd"});
   refuse({"expected the 28 tensors of the model in", "but there is also 'h.2.ln_1.bias'"});
 }
 
-// GPT-2's files of old hold attention's mask, of any type, and the number that stands for what it hides.
+// Old files of GPT-2 have attention's mask, of any type, and the value of hidden scores.
 TEST_F(WeightsTest, MasksAreIgnored) {
   tensors.push_back({"h.0.attn.bias", "U8", "[1,1,3,3]", std::string(9, 1)});
   tensors.push_back({"h.1.attn.masked_bias", "F32", "[]", bytesOfShare(5, "F32")});
@@ -97,7 +97,7 @@ TEST_F(WeightsTest, AHeadMustEqualTheTable) {
   refuse({"expected tensor 'lm_head.weight'", "to be F32 5x4, but got F32 4x5"});
 }
 
-// A head of its own is read whatever the others are called, and missed where there is none.
+// An untied head is read with or without the prefix of the others. If it is missing, that is an error.
 TEST_F(WeightsTest, AHeadOfItsOwnIsRead) {
   Gpt2Config config = network.config();
   config.tied = false;

@@ -1,4 +1,4 @@
-// The memory planner of a step: measuring, and giving out the places.
+// The memory planner of a step: measuring lifetimes, and assigning offsets.
 
 #include "models/nn/arena.h"
 #include "test/expect_error.h"
@@ -9,7 +9,7 @@ namespace {
 
 int64_t offsetOf(const TensorRef &t) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data)); }
 
-/// Two small buffers one after the other while a large one lives, and one more at the end.
+/// Two small buffers, one after the other, during the lifetime of a large one, and one more at the end.
 std::vector<TensorRef> build(Arena &arena) {
   std::vector<TensorRef> all = {arena.take("large", f32, {1000}), arena.take("first", f32, {64})};
   arena.release(all[1]);
@@ -21,8 +21,8 @@ std::vector<TensorRef> build(Arena &arena) {
   return all;
 }
 
-// A buffer lives from its take to the last take before its release. What is never alive together shares bytes, so the
-// whole is the large buffer of 4096 bytes and a small one.
+// A buffer's lifetime is from its first use to the last use before its release. Buffers that are never alive together
+// share bytes, so the total is the large buffer of 4096 bytes and a small one.
 TEST(Arena, PlansByLifetimes) {
   Arena arena;
   build(arena);
@@ -37,7 +37,7 @@ TEST(Arena, PlansByLifetimes) {
   EXPECT_EQ(plan.bytes, 4096 + 256);
 }
 
-// A build over the plan gets its places, from whatever address on.
+// A build with the plan gets its offsets, from any base address.
 TEST(Arena, GivesOutThePlannedPlaces) {
   Arena measured;
   build(measured);

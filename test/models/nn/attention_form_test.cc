@@ -30,8 +30,8 @@ protected:
   }
 };
 
-// A hundred steps on, the losses of the two forms, with weights dropped, are no further apart than roundings make them;
-// on devices that take their time ten.
+// After a hundred steps, with dropped weights, the losses of the two forms differ by at most the effect of rounding; on
+// slow devices after ten.
 TEST_P(AttentionFormTest, FlashAndPlainHaveOneCurve) {
   const int64_t steps = GetParam() == "cpu" ? 100 : 10;
   const std::vector<double> flash = losses(AttentionForm::flash, steps), plain = losses(AttentionForm::plain, steps);

@@ -29,7 +29,7 @@ public:
   const DecoderOptions options;
 };
 
-/// Tokens, some of them missing, targets, of which some are missing, and positions.
+/// Tokens, targets and positions; some tokens and targets are missing.
 inline DecoderBatch randomBatch(const DecoderOptions &o, int64_t sequences, int64_t time, uint32_t seed) {
   std::mt19937 engine(seed);
   DecoderBatch batch{sequences, time, {}, {}, {}, {}, {}};
@@ -67,7 +67,7 @@ inline int64_t presentIn(const DecoderBatch &b) {
   return std::count_if(b.targets.begin(), b.targets.end(), [](int32_t target) { return target >= 0; });
 }
 
-/// Weights that leave nothing at zero or one; numbers of `type`, held in f32. Fixed tables are what they are.
+/// Random weights, none of them zero or one; numbers of `type`, held in f32. Fixed tables are unchanged.
 inline HostBuffers randomBuffers(const ParameterList &list, uint32_t seed, Type type = f32) {
   std::mt19937 engine(seed);
   std::normal_distribution<float> normal(0, 0.25f);
@@ -98,7 +98,7 @@ inline void poison(Trainer &trainer) {
   }
 }
 
-/// What step `number` of a run of seed 5 multiplies the numbers of a site by, sequence by sequence of `time` rows.
+/// The dropout factors of a site in step `number` of a run of seed 5, sequence by sequence of `time` rows.
 inline std::vector<double> maskOf(const DecoderOptions &o, const DropoutRate &rate, int64_t number, int64_t site,
                                   int64_t time, int64_t rows, int64_t columns) {
   const std::array<uint32_t, 4> words =
@@ -111,8 +111,8 @@ inline std::vector<double> maskOf(const DecoderOptions &o, const DropoutRate &ra
   return mask;
 }
 
-/// The tape's gradient of each parameter, by its name, and its loss; and how far rounding takes each: the deviation of
-/// the norm of its error.
+/// The tape's gradient of each parameter, by its name, and its loss; and for each gradient the deviation of the norm of
+/// its rounding error.
 struct TapeGradient {
   std::map<std::string, std::vector<double>> gradients;
   double loss;
@@ -138,10 +138,10 @@ TapeGradient tapeGradient(const ParameterList &list, const HostBuffers &buffers,
   return result;
 }
 
-/// Sets the deviations: over tapes that round every number and every gradient to `type` by chance, the root of the mean
-/// of ‖rounded − exact‖². That is what the roundings of a model's tensors do, each with the condition of what follows
-/// it: nothing is assumed of how many there are. Kernels round to the nearest, whose errors have half the variance
-/// (tape.h), so that theirs are below by a factor of √2; in narrow types more, for what stays in registers is f32.
+/// Sets the deviations: over tapes that round every number and every gradient stochastically to `type`, the root of the
+/// mean of ‖rounded − exact‖². These are the roundings of a model's tensors, with the condition of later operations;
+/// their number is not assumed. Kernels round to nearest, whose errors have half the variance (tape.h), so theirs are
+/// smaller by a factor of √2; in narrow types by more, because values in registers are f32.
 template <class Loss>
 void setDeviations(TapeGradient &exact, const ParameterList &list, const HostBuffers &buffers, Type type,
                    const Loss &lossOn) {
@@ -158,7 +158,7 @@ void setDeviations(TapeGradient &exact, const ParameterList &list, const HostBuf
     deviation = std::sqrt(deviation);
 }
 
-/// With deviations where `type` says of which roundings.
+/// With the deviations of roundings to `type`, if given.
 inline TapeGradient tapeGradient(const DecoderModel &model, const HostBuffers &buffers, const DecoderBatch &batch,
                                  std::optional<Type> type = {}) {
   const auto lossOn = [&](Tape &tape, std::map<std::string, Value> &values) {
@@ -173,14 +173,15 @@ inline TapeGradient tapeGradient(const DecoderModel &model, const HostBuffers &b
 /// Terms of the longest sum in these models: of a feed-forward's width of 80.
 inline constexpr double longestSum = 80;
 
-/// How many of these deviations a gradient may be off. Its error is a sum of many roundings that have nothing to do
-/// with each other, near to normal, and has one direction at worst: beyond five of its own deviations is one normal
-/// number of 1.7 million, and the tests look at thousands. Its own are 1/√2 of the tape's, which rounds a sum once, as
-/// kernels do in narrow types. In f32 they round it as often as it has terms; of n, of which none knows of another, the
-/// first i have i/n of the whole's square on average, so that all n roundings are n/2 of its last one in variance.
+/// The number of these deviations by which a gradient may differ. Its error is a sum of many independent roundings, so
+/// it is nearly normal, and has one direction at worst. One normal number of 1.7 million exceeds five deviations, and
+/// the tests compare thousands. The kernels' deviations are 1/√2 of the tape's, which rounds a sum once, as kernels do
+/// in narrow types. In f32, kernels round a sum once per term. The first i of n independent terms have i/n of the final
+/// square on average, so the n roundings together have n/2 times the variance of the last one.
 inline double mostDeviations(Type type) { return 5 / std::sqrt(2) * (type == f32 ? std::sqrt(1 + longestSum / 2) : 1); }
 
-/// Expects the flat gradient `got` of a run in `type` to be the tape's, to `mostDeviations` of what rounding does.
+/// Expects the flat gradient `got` of a run in `type` to equal the tape's, within `mostDeviations` deviations of
+/// rounding.
 inline void expectGradients(const Model &model, const std::vector<float> &got, const TapeGradient &want, Type type) {
   for (const Parameter &p : model.parameters().all()) {
     if (p.role == Role::fixed)

@@ -13,7 +13,7 @@ using namespace kiln::test;
 
 namespace {
 
-/// Two blocks of width 12 in three heads, and nothing else that is special.
+/// Two blocks of width 12 in three heads, with all other options at their defaults.
 DecoderOptions plain() {
   DecoderOptions o = {.layers = 2, .width = 12, .context = 9, .vocab = 11};
   o.block.attention.heads = 3;
@@ -33,8 +33,8 @@ std::string textOf(const DecoderOptions &o) {
       o.dropout.activation, o.dropout.attention, static_cast<int>(o.dropout.kind));
 }
 
-/// The gradient of a batch of `sequences` of `time`, in two micro-batches when there are two sequences or more and
-/// `halves`, beside the tape's. The loss of an evaluation as well, where nothing is dropped.
+/// The gradient of a batch of `sequences` of `time`, compared with the tape's. It has two micro-batches if there are
+/// two sequences or more and `halves`. The loss of an evaluation is compared as well, if there is no dropout.
 void expectGradient(const std::string &device, const DecoderOptions &o, int64_t sequences, int64_t time, uint32_t seed,
                     bool halves = false, Type type = f32) {
   SCOPED_TRACE(textOf(o));
@@ -43,7 +43,7 @@ void expectGradient(const std::string &device, const DecoderOptions &o, int64_t 
   TrainSettings settings = settingsOf(each, micros);
   settings.type = type;
   settings.lossScale = 1;
-  // Which activations are made again, and of how many rows there are logits at a time: every policy by turns.
+  // The recomputed activations, and the rows of logits at a time: each policy in turn.
   static const std::vector<std::string> policies = {"none", "norms,activation", "block", "mlp,attention:1",
                                                     "qkv,middle"};
   settings.recompute = recomputeNamed("recompute", policies[seed % policies.size()]);
@@ -110,7 +110,7 @@ std::vector<DecoderOptions> eachAlone() {
   return all;
 }
 
-// The gradient of every tensor is the tape's to what rounding each number does (decoder_model.h).
+// The gradient of every tensor equals the tape's within the rounding of each number (decoder_model.h).
 TEST_P(DecoderTest, EachOptionAloneHasTheTapesGradient) {
   const std::vector<DecoderOptions> all = eachAlone();
   for (uint32_t seed = 1; seed <= all.size(); ++seed) {
@@ -120,8 +120,8 @@ TEST_P(DecoderTest, EachOptionAloneHasTheTapesGradient) {
   }
 }
 
-// Nothing keeps anything of an earlier step, which was of longer sequences and of every token, nor of what stood in
-// memory: the gradient, the weights that it makes and a loss with these are those of a new trainer, to the bit.
+// No state of an earlier step with longer sequences and every token affects a step, nor do initial contents of memory.
+// The gradient, the updated weights and a loss with these have the bits of a new trainer.
 TEST_P(DecoderTest, AStepDoesNotDependOnEarlierOnes) {
   const std::vector<DecoderOptions> all = eachAlone();
   for (size_t i = 0; i < all.size(); ++i) {
@@ -183,7 +183,7 @@ DecoderOptions drawn(std::mt19937 &engine) {
   return o;
 }
 
-// The same of random combinations.
+// For random combinations of options.
 TEST_P(DecoderTest, ManyOptionsTogetherHaveTheTapesGradient) {
   const int64_t count = GetParam() == "cpu" ? 174 : GetParam() == oracleDevice ? 12 : 20;
   std::mt19937 engine(1);
@@ -194,7 +194,7 @@ TEST_P(DecoderTest, ManyOptionsTogetherHaveTheTapesGradient) {
   }
 }
 
-// In narrow types: to five deviations of what rounding each number to them does (decoder_model.h).
+// In narrow types: within five deviations of rounding each number to them (decoder_model.h).
 TEST_P(DecoderTest, NarrowTypesHaveTheTapesGradient) {
   if (GetParam() == oracleDevice)
     GTEST_SKIP() << "its programs are the CPU's";

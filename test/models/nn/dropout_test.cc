@@ -1,4 +1,4 @@
-// Dropout in training: what does not depend on how a step is cut, and what evaluations see.
+// Dropout in training: it does not depend on the division into micro-batches. Evaluations use no dropout.
 
 #include "test/devices.h"
 #include "test/models/nn/decoder_model.h"
@@ -17,8 +17,8 @@ DecoderOptions dropping(DropoutKind kind = DropoutKind::inverted) {
 
 class DropoutTest : public DeviceTest {};
 
-// Eight sequences at once and as 2, 4 and 8 micro-batches have one gradient, but for the order of sums, though targets
-// are missing here and there.
+// Eight sequences at once and as 2, 4 and 8 micro-batches have one gradient, except for the order of sums, with some
+// targets missing.
 TEST_P(DropoutTest, TheGradientDoesNotDependOnTheMicroBatches) {
   const DecoderModel model(dropping());
   const HostBuffers buffers = randomBuffers(model.parameters(), 1);
@@ -42,7 +42,7 @@ TEST_P(DropoutTest, TheGradientDoesNotDependOnTheMicroBatches) {
   }
 }
 
-// Two steps drop other numbers, and one step the same ones each time.
+// Two steps drop different elements; a repeated step drops the same ones.
 TEST_P(DropoutTest, EachStepDropsNumbersOfItsOwn) {
   const DecoderModel model(dropping());
   Trainer trainer(Device::open(GetParam()), model, settingsOf(2));
@@ -59,8 +59,8 @@ TEST_P(DropoutTest, EachStepDropsNumbersOfItsOwn) {
   EXPECT_EQ(second, gradient(1, 2)); // the step after one that was skipped is the same update, and drops others
 }
 
-// Evaluations drop nothing: with inverted dropout they are those of the model without any, with plain dropout those of
-// the tape, every site of which multiplies by the share that is kept.
+// Evaluations drop nothing. With inverted dropout they equal those of the model without dropout. With plain dropout
+// they equal the tape's, where every site multiplies by the keep probability.
 TEST_P(DropoutTest, EvaluationsDropNothing) {
   for (const DropoutKind kind : {DropoutKind::inverted, DropoutKind::plain}) {
     const DecoderModel model(dropping(kind));
@@ -80,8 +80,8 @@ TEST_P(DropoutTest, EvaluationsDropNothing) {
   }
 }
 
-// Masks take no memory but for two numbers a site: beside the same model without dropout, activations of a step are
-// larger by no more than the one gradient behind a mask that is used at a time.
+// Masks take no memory except two numbers a site. Compared with the model without dropout, a step's activations are
+// larger by at most one gradient, that of the mask in use.
 TEST_P(DropoutTest, MasksTakeNoMemory) {
   DecoderOptions without = dropping();
   without.dropout = {};

@@ -1,5 +1,5 @@
-// Models of sequences made from others: their gradients against a tape in double precision, whatever their options and
-// the shapes of their micro-batches.
+// Encoder-decoder models: their gradients compared with a tape in double precision, for all options and shapes of
+// micro-batches.
 
 #include "models/nn/encoder_decoder.h"
 #include "test/devices.h"
@@ -66,8 +66,8 @@ HostBatch inputsOf(const Pairs &pairs) {
   return batch;
 }
 
-/// What step 3 drops of a micro-batch whose first sequence is number `first`, at a side's sites, of which number 0 is
-/// number `base` of all.
+/// The dropout factors of step 3 for a micro-batch whose first sequence is number `first`, at the sites of one side,
+/// whose site 0 is number `base` of all.
 auto maskIn(const DecoderOptions &o, int64_t base, int64_t time, int64_t first) {
   return [=](int64_t site, int64_t rows, int64_t columns) {
     const DropoutOptions &d = o.dropout;
@@ -87,7 +87,7 @@ int64_t sitesOf(const DecoderOptions &o) { return 1 + o.layers * (o.block.cross 
 
 class EncoderDecoderTest : public DeviceTest {
 protected:
-  /// The gradient of a step of micro-batches of pairs beside the tape's of all their losses together.
+  /// The gradient of a step of micro-batches of pairs, compared with the tape's for all their losses.
   void expectGradient(const EncoderDecoderOptions &o, std::vector<Pairs> micros, Type type = f32) {
     const PairModel model(o, type);
     TrainSettings settings = settingsOf(1, std::ssize(micros));
@@ -136,8 +136,8 @@ protected:
   }
 };
 
-/// Each option that says how encoder and decoder are joined, and those that cross-attention and the encoder have code
-/// for.
+/// Each option of the connection of encoder and decoder, and those with their own code in cross-attention and the
+/// encoder.
 std::vector<EncoderDecoderOptions> each() {
   std::vector<EncoderDecoderOptions> all = {plain()};
   all.push_back(plain());
@@ -159,8 +159,8 @@ std::vector<EncoderDecoderOptions> each() {
   return all;
 }
 
-// The gradient of every tensor is the tape's to what rounding does, as decoder_test.cc has it: with sources longer than
-// the sequences, and shorter ones.
+// The gradient of every tensor equals the tape's within rounding, as in decoder_test.cc: with sources longer than the
+// sequences, and shorter ones.
 TEST_P(EncoderDecoderTest, HasTheTapesGradient) {
   const std::vector<EncoderDecoderOptions> all = each();
   for (size_t i = 0; i < all.size(); ++i) {
@@ -181,7 +181,7 @@ TEST_P(EncoderDecoderTest, ShapesMayDifferWithinAStep) {
       expectGradient(o, {randomPairs(o, 3, 8, 5, 1), randomPairs(o, 2, 3, 9, 2), randomPairs(o, 5, 9, 2, 3)});
 }
 
-// Once a trainer of several shapes is ready, a shape whose kernels are none of those is an error that names it.
+// After the preparation of a trainer for several shapes, a shape that needs other kernels is an error that names it.
 TEST(EncoderDecoder, CompilesNothingOnceItIsReady) {
   const PairModel model(plain());
   const auto shapeOf = [](const Pairs &pairs) { return *inputsOf(pairs).shape; };
@@ -204,7 +204,7 @@ TEST(EncoderDecoder, CompilesNothingOnceItIsReady) {
       {"a micro-batch of 1 sequences of 3 and 2 places: kernel '", "requires compilation, which freeze() forbids"});
 }
 
-// In narrow types, as decoder_test.cc has it.
+// In narrow types, as in decoder_test.cc.
 TEST_P(EncoderDecoderTest, NarrowTypesHaveTheTapesGradient) {
   for (const Type type : {bf16, f16})
     expectGradient(plain(), {randomPairs(plain(), 3, 8, 5, 1)}, type);

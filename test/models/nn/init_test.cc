@@ -16,7 +16,7 @@ std::vector<float> begun(Init init, Shape shape) {
   return firstNumbers(list[0], Random(3, Stream::weights), 1);
 }
 
-// Uniform numbers lie within their bound, and their variance is a third of its square: five standard deviations of an
+// Uniform numbers are within their bound, and their variance is a third of its square. Five standard deviations of an
 // estimate from 30000 numbers are 0.026 of it.
 TEST(Init, UniformIsWithinItsBound) {
   const std::vector<float> all = begun({Init::Kind::uniform, 0.5}, {300, 100});
@@ -49,7 +49,7 @@ TEST(Init, ByWidthIsPyTorchs) {
   EXPECT_EQ(Inits{}.inner(16).weight.size, 0.02);
 }
 
-// Under each policy those that decay come first; fixed tables never do.
+// Under each policy, parameters with weight decay come first. Fixed tables have none.
 TEST(Decay, FollowsFromRoleAndPolicy) {
   for (const auto &[policy, count] : {std::pair(DecayOn::matrices, 2), {DecayOn::nonzero, 3}, {DecayOn::all, 4}}) {
     ParameterList list;

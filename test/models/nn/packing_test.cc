@@ -1,4 +1,4 @@
-// Documents packed into sequences: what is learnt from them is what is learnt from each alone.
+// Documents packed into sequences have the gradients of each document alone.
 
 #include "models/data/documents.h"
 #include "test/devices.h"
@@ -21,7 +21,7 @@ DecoderOptions options(bool packed) {
   return o;
 }
 
-/// Ten documents of 1 to 8 targets; no row of nine places cuts any of them.
+/// Ten documents of 1 to 8 targets; no row of nine positions cuts any of them.
 std::shared_ptr<const Documents> documents(bool packed) {
   std::vector<int32_t> tokens;
   for (const int32_t length : {3, 2, 4, 8, 1, 1, 5, 2, 1, 6}) {
@@ -82,7 +82,7 @@ protected:
 };
 
 // Four packed rows, at once and as micro-batches of unequal numbers of targets, have the gradient and the losses of the
-// ten documents alone, but for the order of sums.
+// ten documents alone, except for the order of sums.
 TEST_P(PackingTest, PackedDocumentsAreAsAlone) {
   const std::vector<float> alone = gradient(false, 10);
   const double losses = evaluated;
@@ -121,7 +121,7 @@ TEST_P(PackingTest, AStepWantsTargets) {
   expectError([&] { trainer.beginStep(1e-3, 4, 0); }, {"expected targets in step 4, but all are missing"});
 }
 
-// Who watches a step is told the operations of each document's own square: 161 of 4 · 9² pairs of places.
+// The reported operations of a step are those of each document's own square: 161 of 4 · 9² pairs of positions.
 TEST_P(PackingTest, OperationsAreThoseOfTheDocuments) {
   const DecoderModel model(options(true));
   Trainer trainer(Device::open(GetParam()), model, settingsOf(4));

@@ -15,7 +15,7 @@ DecoderOptions threeBlocks() {
   return o;
 }
 
-/// Models that differ in what their backward passes read, each with dropout everywhere and without.
+/// Models whose backward passes read different tensors, each with dropout everywhere and without.
 std::vector<DecoderOptions> models() {
   std::vector<DecoderOptions> all;
   const auto add = [&](auto change) {
@@ -90,8 +90,7 @@ TEST_P(RecomputeTest, EveryPolicyHasTheSameGradientToTheBit) {
   }
 }
 
-// Logits of some rows at a time: the losses are the same, and the gradient's sums but for their order, f32 sums in all
-// types.
+// Logits of some rows at a time: the losses are equal, and the gradients except for the order of their f32 sums.
 TEST_P(RecomputeTest, ChunksOfTheLossHaveTheSameGradientButForTheOrderOfItsSums) {
   for (const Type type : {f32, bf16}) {
     const DecoderModel model(models()[1], type);
@@ -114,7 +113,7 @@ TEST_P(RecomputeTest, ChunksOfTheLossHaveTheSameGradientButForTheOrderOfItsSums)
 
 KILN_ON_DEVICES(RecomputeTest);
 
-/// Of 4 blocks, wide enough for the alignment of buffers not to show.
+/// With 4 blocks, wide enough that the alignment of buffers does not matter.
 MemoryPlan planned(const std::string &policy, int64_t chunks = 1) {
   DecoderOptions o = {.layers = 4, .width = 64, .context = 64, .vocab = 1000};
   o.block.attention.heads = 2;
@@ -125,9 +124,9 @@ MemoryPlan planned(const std::string &policy, int64_t chunks = 1) {
   return planMemory(Device::open("cpu")->target(), model, {2, 64}, settings);
 }
 
-// What is dropped is what is saved. In rows of 128: norms are 2 · 64 numbers a block, what is active 4 · 64. Where the
-// logits are largest all that is kept is there, so that as much is missing from the whole, but for that of one block,
-// which is there again when its gradient is taken, if then the most memory is needed.
+// The memory saved is that of the dropped tensors. In rows of 128, norms are 2 · 64 numbers a block, and activations 4
+// · 64. If the peak is at the logits, all kept tensors are alive there, so the total decreases by the dropped ones. If
+// the peak is in the backward pass, one recomputed block is alive again.
 TEST(Recompute, SavesWhatItDrops) {
   const int64_t row = 128 * 64 * 4; // bytes of (128, 64)
   const int64_t all = planned("none").training.bytes;
@@ -137,8 +136,8 @@ TEST(Recompute, SavesWhatItDrops) {
   EXPECT_EQ(all - planned("norms,activation").training.bytes, 4 * 6 * row);
 }
 
-// With all but blocks' inputs dropped, and few logits at a time, the most memory is that of a block's backward pass:
-// every block's input, and one block.
+// If only the inputs of blocks are kept, with few logits at a time, the peak is that of a block's backward pass: every
+// block's input, and one block.
 TEST(Recompute, KeepsBlocksInputsAlone) {
   const int64_t row = 128 * 64 * 4;
   const int64_t inputs = 5 * row, inOneBlock = (2 + 3 + 1 + 1 + 8) * row, gradients = (1 + 1 + 1 + 3) * row,

@@ -23,13 +23,13 @@ StepRow example(int64_t step, bool evaluated) {
   return row;
 }
 
-// Steps count from 0 there; a validation loss stands at as many steps as were taken.
+// Steps count from 0 there. A validation loss is at the number of steps taken.
 TEST(MainLog, HasTheLinesOfLlmc) {
   EXPECT_EQ(mainLogLines(example(1, false)), "s:0 trl:4.1235 lr:0.000300 norm:1.25\n");
   EXPECT_EQ(mainLogLines(example(20, true)), "s:19 trl:4.1235 lr:0.000300 norm:1.25\ns:20 tel:4.5000\n");
 }
 
-// A run that goes on keeps the lines of the steps before it, and of no other: a line that broke off is none.
+// A resumed run keeps the lines of earlier steps, and no others: an incomplete line is dropped.
 TEST(MainLog, GoesOnFromAStep) {
   const TemporaryFolder folder;
   const std::string path = folder / "main.log";
@@ -58,7 +58,7 @@ TEST(LiveCurve, DrawsAColumnForEachValue) {
   EXPECT_EQ(curve.text(8), "loss 4.0000 ⠑⢄ 1.0000");
 }
 
-// As many values as there are: means of stretches, in the width that is asked for, of all of the run.
+// As many columns as the width, or as values: means of parts of the whole run.
 TEST(LiveCurve, FitsAnyNumberOfValues) {
   LiveCurve curve;
   for (int i = 0; i < 100000; ++i)

@@ -97,7 +97,7 @@ TEST(TensorBoard, ChecksumsAreThoseOfTheStandard) {
   EXPECT_EQ(maskedCrc("123456789"), slowMaskedCrc("123456789"));
 }
 
-// The bytes of the first record, of a time of 1 s: fixed, so that a change of the format is seen.
+// The bytes of the first record, at a time of 1 s: fixed, so that the test detects a change of the format.
 TEST(TensorBoard, RecordsAreTheseBytes) {
   const std::string event = versionEvent(1);
   EXPECT_EQ(event, std::string("\x09\0\0\0\0\0\0\xf0\x3f\x1a\x0d", 11) + "brain.Event:2");
@@ -106,7 +106,7 @@ TEST(TensorBoard, RecordsAreTheseBytes) {
   EXPECT_EQ(recordsOf(record), std::vector<std::string>{event});
 }
 
-// Every scalar comes back under its tag, at its step, as the nearest f32; texts as those of the text plugin.
+// Every scalar is read back under its tag, at its step, as the nearest f32; texts as those of the text plugin.
 TEST(TensorBoard, EveryScalarComesBack) {
   const TemporaryFolder folder;
   std::string path;
@@ -145,7 +145,7 @@ TEST(TensorBoard, EveryScalarComesBack) {
   }
 }
 
-// A run that goes on from step 7 has a file of its own, which says that what others say from step 8 on is no more.
+// A run resumed at step 7 has a new file, which declares events of other files from step 8 on void.
 TEST(TensorBoard, AResumedRunBeginsAFile) {
   const TemporaryFolder folder;
   TensorBoardLog first(folder.path, 0), second(folder.path, 7);

@@ -13,14 +13,13 @@
 
 namespace kiln::test {
 
-/// The lengths in microseconds that a trace's times are multiples of, halved: what doubles cannot spell of a sum of two
-/// of them is far below.
+/// Half of a nanosecond, the resolution of a trace's times, in microseconds. The rounding errors of a sum of two times,
+/// which are doubles, are far below.
 inline constexpr double halfOfATick = 0.5e-3;
 
-/// Expects that every event has a phase, a name, a time, a process and a thread; that it is metadata (`M`) or a stretch
-/// (`X`), which has a length from 0; that on a thread stretches come in the order of their times, and are within each
-/// other or apart; and that metadata, before all of these, name every process and thread once. Returns the names of the
-/// threads by their numbers.
+/// Expects that every event has a phase, a name, a time, a process and a thread. It is metadata (`M`) or a span (`X`),
+/// whose length is not negative. On a thread, spans are in the order of their times, and are nested or disjoint.
+/// Metadata come first, and name every process and thread once. Returns the names of the threads by their numbers.
 inline std::map<int, std::string> expectTraceFormat(const nlohmann::json &trace) {
   std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> open; // by thread: stretches under way
   std::map<std::pair<int, int>, double> last;

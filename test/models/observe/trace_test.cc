@@ -7,8 +7,8 @@ using namespace kiln;
 
 namespace {
 
-/// A step of two launches behind a batch, and a second one of one launch; the launches are given before what holds
-/// them.
+/// A step of two launches after a batch, and a second one of one launch. Launches are added before the step that
+/// contains them.
 std::vector<Stretch> example() {
   return {{Track::device, "block 0 mlp", "matmul", 10.001, 10.003, 8e6, 4000, "f32[8x8]"},
           {Track::device, "update", "adamw", 10.003, 10.004, 0, 2000, "f32[64]"},
@@ -21,7 +21,7 @@ std::vector<Stretch> example() {
 
 const TraceFacts facts = {"cpu", "time", {1e10, 1e7, "made up"}};
 
-// It has all that readers ask for: each stretch once, on a track that has a name.
+// The trace has the fields that readers require: each span once, on a named track.
 TEST(Trace, IsOneThatPerfettoTakes) {
   const nlohmann::json trace = nlohmann::json::parse(chromeTrace(example(), facts));
   EXPECT_EQ(test::expectTraceFormat(trace), (std::map<int, std::string>{{0, "host"}, {1, "device"}, {2, "data"}}));
@@ -31,9 +31,8 @@ TEST(Trace, IsOneThatPerfettoTakes) {
   EXPECT_EQ(stretches, 7);
 }
 
-// A launch tells its kernel, its shapes, its rates and the share of what the machine could do: 8 MFLOP in 2 ms are 4
-// GFLOP/s, and of bytes, which are what bounds it, 4000 take 0.4 ms at 10 MB/s, a fifth of 2 ms; but its products take
-// 0.8 ms at 10 GFLOP/s.
+// A launch has its kernel, its shapes, its rates and its fraction of the machine's peak. 8 MFLOP in 2 ms are 4 GFLOP/s.
+// Its 4000 bytes take 0.4 ms at 10 MB/s, a fifth of 2 ms. But its products take 0.8 ms at 10 GFLOP/s.
 TEST(Trace, TellsRates) {
   const nlohmann::json trace = nlohmann::json::parse(chromeTrace(example(), facts));
   for (const nlohmann::json &event : trace.at("traceEvents"))
@@ -58,7 +57,7 @@ TEST(Trace, IsSilentAboutAnUnknownRoof) {
   EXPECT_LT(Roof().shareOf(1, 1, 1), 0);
 }
 
-// Launches of a kernel are together, and so are those of a label; the longest come first, and sums are those of all.
+// Launches of a kernel are summed, and so are those of a label. The longest come first, and totals are those of all.
 TEST(ProfileTable, SumsAreThoseOfAllLaunches) {
   const std::vector<ProfileRow> kernels = profileRows(example(), ProfileBy::kernel);
   ASSERT_EQ(kernels.size(), 2u);
@@ -79,7 +78,7 @@ TEST(ProfileTable, SumsAreThoseOfAllLaunches) {
   EXPECT_EQ(launches, 3);
 }
 
-// Of two steps of 5 ms each launches take 6 ms and the batch 0.6.
+// In two steps of 5 ms each, launches take 6 ms and batches 0.6.
 TEST(ProfileTable, SaysWhatAStepIsMadeOf) {
   const std::string text = profileText(example(), facts);
   for (const char *part : {"2 steps on cpu: 5.0000 ms a step, of which launches take 60.0 %, making batches 6.0 %, "

@@ -10,7 +10,7 @@ using kiln::test::ThreadRanks;
 
 namespace {
 
-// One rank alone exchanges with itself, and knows what all know.
+// A single rank exchanges with itself, and gathers its own value.
 TEST(Collective, OneIsAlone) {
   const std::shared_ptr<Collective> one = aloneCollective();
   const std::vector<int> sent = {1, 2, 3};
@@ -23,7 +23,7 @@ TEST(Collective, OneIsAlone) {
   one->expectSame("model", "any");
 }
 
-// A sum is that of the ranks in their order, the same on all of them, however the numbers cancel.
+// A sum adds the ranks in order, with equal bits on all of them, for any cancellation.
 TEST(Collective, SumsAreInTheOrderOfRanks) {
   const std::vector<double> numbers = {1e16, 1, -1e16, 3};
   double want = 0;
@@ -43,7 +43,7 @@ TEST(Collective, WhatOneSaysAllKnow) {
   });
 }
 
-// Ranks that differ are told which of them does, and what both have.
+// If ranks disagree, the error names the rank and both values.
 TEST(Collective, UnequalRanksAreNamed) {
   ThreadRanks::run(3, [](const std::shared_ptr<Collective> &ranks) {
     ranks->expectSame("data", "7 bytes");

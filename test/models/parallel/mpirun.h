@@ -12,8 +12,8 @@ protected:
     if (std::string(KILN_MPIRUN).empty())
       GTEST_SKIP() << "there is no MPI: tools/setup installs Open MPI";
   }
-  /// The words that start `program` on so many ranks, whatever machine this is: as root, with fewer cores than ranks,
-  /// in a container that lets no process read another's memory.
+  /// The words that start `program` on so many ranks on any machine: as root, with fewer cores than ranks, in a
+  /// container where processes may not read each other's memory.
   static std::vector<std::string> launched(int ranks,
                                            const std::string &program = kiln::test::programPath(KILN_PROGRAM)) {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -32,7 +32,7 @@ protected:
     const int status = finish(start(words, folder / "output"));
     return {status, readText(folder / "output")};
   }
-  /// A run on two ranks that goes on for ever, once it has taken a step.
+  /// A run on two ranks that never ends by itself, after its first step.
   pid_t startEndlessOnTwo(const std::vector<std::string> &more = {}) {
     std::vector<std::string> words = launched(2);
     for (const std::string &word : trainWords(out, {"--steps", "1000000", "--overwrite"}))
@@ -40,7 +40,7 @@ protected:
     words.insert(words.end(), more.begin(), more.end());
     return start(words, folder / "output");
   }
-  /// Trains in one process and on two ranks, by these words and a folder; losses of both lie within 1e-5 of each other.
+  /// Trains in one process and on two ranks, by these words and a folder; their losses differ by at most 1e-5.
   void expectSameLosses(const std::string &program, std::vector<std::string> words) {
     words.push_back("--out");
     std::vector<std::string> one = words, two = launched(2, program);
@@ -71,12 +71,12 @@ protected:
       all.push_back(child);
     return all;
   }
-  /// Whether a process has ended, though nobody may have waited for it.
+  /// Whether a process has ended, also before its parent waits for it.
   static bool hasEnded(pid_t process) {
     const std::string stat = readText("/proc/" + std::to_string(process) + "/stat");
     return stat.empty() || stat.find(") Z ") != std::string::npos;
   }
-  /// The rank of a process, which mpirun tells it.
+  /// The rank of a process, from mpirun's environment variable.
   static int rankOf(pid_t process) {
     const std::string all = readText("/proc/" + std::to_string(process) + "/environ"), name = "OMPI_COMM_WORLD_RANK=";
     const size_t place = all.find(name);

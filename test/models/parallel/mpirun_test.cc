@@ -1,5 +1,5 @@
-// gpt2, bytelm and translate as a user starts them with mpirun: what several processes make of a run, and what becomes
-// of it when they are stopped, killed, or differ. Skipped where CMake found no MPI.
+// gpt2, bytelm and translate started with mpirun: the results of several processes, and their end after a stop, a kill
+// or disagreement. Skipped if CMake found no MPI.
 
 #include "test/models/parallel/mpirun.h"
 #include "test/paths.h"
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Two ranks train what one trains: the same rows of losses and norms, and the same validation, but for the order of
+// Two ranks have the results of one: equal rows of losses and norms, and equal validation, except for the order of
 // sums, with dropout; and one log, one checkpoint.
 TEST_F(Mpirun, TwoRanksTrainWhatOneTrains) {
   const std::vector<std::string> flags = {
@@ -31,8 +31,8 @@ TEST_F(Mpirun, TwoRanksTrainWhatOneTrains) {
   EXPECT_NE(two.output.find("2 ranks, each cpu (1 threads"), std::string::npos) << two.output;
 }
 
-// Two runs of two ranks are the same to the bit, and so is one that stopped and went on; one that goes on with another
-// number of ranks has the same losses but for the order of sums.
+// Two runs of two ranks have equal bits, and so has a resumed one. A run resumed with another number of ranks has equal
+// losses except for the order of sums.
 TEST_F(Mpirun, RunsOfAsManyRanksAreIdenticalAndGoOnWithOthers) {
   const std::vector<std::string> flags = {"--steps", "8", "--accumulate", "4", "--dtype", "fp16"};
   std::vector<std::string> first = flags;
@@ -52,7 +52,7 @@ TEST_F(Mpirun, RunsOfAsManyRanksAreIdenticalAndGoOnWithOthers) {
     EXPECT_NEAR(alone[i].at("loss").get<double>(), whole[i].at("loss").get<double>(), 0x1p-11) << i;
 }
 
-// A step with fewer micro-batches than ranks is cut into smaller ones; the run says so, and its loss is the same.
+// A step with fewer micro-batches than ranks is cut into smaller ones. The run reports that, and its loss is equal.
 TEST_F(Mpirun, AStepIsCutForItsRanks) {
   ASSERT_EQ(train(folder / "one", {"--steps", "1"}).status, 0);
   const Result two = trainOn(2, out, {"--steps", "1"});
@@ -83,8 +83,8 @@ TEST_F(Mpirun, SignalsSaveAndEndAll) {
   EXPECT_GT(newestStep(), 0);
 }
 
-// A rank that is killed, whichever and whenever, ends the job, with a message that names it; the newest checkpoint is
-// whole and the run goes on from it.
+// If any rank is killed at any time, the job ends with a message that names it. The newest checkpoint is complete, and
+// the run resumes from it.
 TEST_F(Mpirun, AKilledRankEndsTheJob) {
   std::mt19937 engine(7);
   for (int round = 0; round < 3; ++round) {
@@ -116,7 +116,7 @@ TEST_F(Mpirun, AKilledRankEndsTheJob) {
   }
 }
 
-// Ranks that have other data, or other flags, are an error that names the rank; and mistakes are said.
+// Ranks with other data, or other flags, are an error that names the rank. Invalid flags are errors, too.
 TEST_F(Mpirun, UnequalRanksAreAnError) {
   const auto both = [&](std::vector<std::string> second) {
     std::vector<std::string> words = launched(1), flags = trainWords(out, {"--steps", "2", "--accumulate", "2"});
@@ -138,7 +138,8 @@ TEST_F(Mpirun, UnequalRanksAreAnError) {
   EXPECT_EQ(none.status, 2) << none.output;
 }
 
-// Without its module, and with something else in its place, ranks say what they miss; one process needs none.
+// Without the MPI module, or with another file in its place, ranks end with an error that names it. A single process
+// does not need it.
 TEST_F(Mpirun, AModuleThatIsMissingIsTold) {
   setenv("KILN_MPI", (folder / "libnone.so").c_str(), 1);
   const Result missing = trainOn(2, out, {"--steps", "1"}), alone = trainOn(1, folder / "alone", {"--steps", "1"});
@@ -153,7 +154,7 @@ TEST_F(Mpirun, AModuleThatIsMissingIsTold) {
   EXPECT_NE(other.output.find("it has no 'kilnMpiModule'"), std::string::npos) << other.output;
 }
 
-// The other programs have the same trainer: two ranks have the losses of one process.
+// The other programs use the same trainer: two ranks have the losses of one process.
 TEST_F(Mpirun, BytelmTrainsOnTwo) {
   expectSameLosses(kiln::test::programPath("bytelm"),
                    {"train", "--data", data, "--model", "small", "--context", "8", "--layers", "1", "--heads", "2",

@@ -28,7 +28,7 @@ Tensor numbersOf(const std::shared_ptr<Device> &device, const Collective &ranks,
   return made;
 }
 
-/// Exchanges, and says what came.
+/// Exchanges, and returns the received values as text.
 std::vector<float> exchanged(DeviceExchange &between, const std::shared_ptr<Device> &device, const Collective &ranks) {
   const Tensor from = numbersOf(device, ranks, 5 * ranks.size()), to(device, f32, {5 * ranks.size()});
   between.exchange(from.ref(), to.ref());
@@ -36,7 +36,7 @@ std::vector<float> exchanged(DeviceExchange &between, const std::shared_ptr<Devi
   return to.downloadFloats();
 }
 
-/// Gathers, and says what came.
+/// Gathers, and returns the received values as text.
 std::vector<float> gathered(DeviceExchange &between, const std::shared_ptr<Device> &device, const Collective &ranks) {
   const Tensor all = numbersOf(device, ranks, 5 * ranks.size());
   between.gather(all.ref());
@@ -44,7 +44,7 @@ std::vector<float> gathered(DeviceExchange &between, const std::shared_ptr<Devic
   return all.downloadFloats();
 }
 
-// Pieces come where they come through the host's memory, and as they are.
+// Pieces are received as through host memory, unchanged.
 TEST_F(NcclExchangeTest, BringsWhatTheHostsMemoryDoes) {
   for (const int size : {2, 3}) {
     const Statuses statuses = ProcessRanks::run(size, [](Collective &ranks) {
@@ -76,7 +76,7 @@ TEST_F(NcclExchangeTest, ComesBeforeWhatIsAskedForBehindIt) {
   EXPECT_EQ(statuses, Statuses(2, 0));
 }
 
-// Ranks on one GPU exchange otherwise, and so do ranks without NCCL; the first one says why.
+// Ranks on one GPU use host memory, and so do ranks without NCCL; the first rank reports why.
 TEST_F(NcclExchangeTest, IsNoneWhereItCannotBe) {
   EXPECT_EQ(ProcessRanks::run(2,
                               [](Collective &ranks) {
@@ -105,7 +105,7 @@ TEST_F(NcclExchangeTest, IsNoneWhereItCannotBe) {
 }
 
 // Each call that NCCL refuses is an error that names the rank, the call and the result. A rank stays until the other
-// one has its answer, which else would be that this one is gone.
+// one has its answer. Otherwise the other's error would be that this rank has ended.
 TEST_F(NcclExchangeTest, SaysWhatNcclRefuses) {
   for (const char *call : {"ncclCommInitRank", "ncclSend", "ncclRecv", "ncclGroupEnd", "ncclAllGather"}) {
     tell(std::string("refuse=") + call);
@@ -143,7 +143,7 @@ TEST_F(NcclExchangeTest, RefusesAnotherNumberOfRanks) {
             Statuses(2, 0));
 }
 
-// A rank that dies in an exchange is an error of those that wait for it.
+// If a rank ends during an exchange, the waiting ranks have an error that names it.
 TEST_F(NcclExchangeTest, ADeadRankIsAnError) {
   tell("die=1:2");
   const Statuses statuses = ProcessRanks::run(2, [](Collective &ranks) {
@@ -157,7 +157,7 @@ TEST_F(NcclExchangeTest, ADeadRankIsAnError) {
   EXPECT_EQ(statuses, (Statuses{0, 9}));
 }
 
-// One that lives and does not take part is an error after the time that ranks wait, and by that of the one that hangs.
+// If a rank lives but does not take part, the others end with an error after the time limit.
 TEST_F(NcclExchangeTest, ARankThatHangsIsAnError) {
   tell("hang=1:1");
   const Statuses statuses = ProcessRanks::run(2, [](Collective &ranks) {

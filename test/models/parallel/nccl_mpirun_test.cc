@@ -26,7 +26,7 @@ protected:
   }
 };
 
-// Two ranks on a GPU each train the same bits by NCCL as through the host's memory.
+// Two ranks on a GPU each have equal bits by NCCL and through host memory.
 TEST_F(NcclMpirun, TrainsWhatTheHostsMemoryDoes) {
   const Result direct = trainOnGpus(out);
   ASSERT_EQ(direct.status, 0) << direct.output;
@@ -42,7 +42,7 @@ TEST_F(NcclMpirun, TrainsWhatTheHostsMemoryDoes) {
         << file;
 }
 
-// `cuda` is a GPU for each rank of a machine, of which there must be as many.
+// `cuda` selects a GPU for each rank of a machine, which must have as many.
 TEST_F(NcclMpirun, EachRankHasAGpu) {
   ::setenv("KILN_STUB_GPUS", "1", 1);
   const Result few = trainOnGpus(out);
@@ -55,12 +55,12 @@ TEST_F(NcclMpirun, EachRankHasAGpu) {
   EXPECT_NE(shared.output.find("through the host's memory: some share a GPU"), std::string::npos) << shared.output;
 }
 
-// A rank that dies in an exchange ends the job with a message, and the newest checkpoint is whole.
+// If a rank ends during an exchange, the job ends with a message, and the newest checkpoint is complete.
 TEST_F(NcclMpirun, ADeadRankEndsTheJob) {
   ::setenv("KILN_STUB_NCCL", "die=1:8", 1); // in the third step; each has an exchange and two that gather
   const Result killed = trainOnGpus(out);
   EXPECT_NE(killed.status, 0);
-  // By the other rank, or by mpirun, whichever comes first.
+  // By the other rank, or by mpirun, whichever is first.
   EXPECT_TRUE(killed.output.find("remote process exited") != std::string::npos ||
               killed.output.find("Exit code:    9") != std::string::npos)
       << killed.output;

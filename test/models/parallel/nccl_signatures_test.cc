@@ -1,5 +1,5 @@
-// The calls that Kiln declares for itself have the signatures of NVIDIA's nccl.h, and the numbers their values: checked
-// while compiling, where there is one.
+// The functions that Kiln declares itself have the signatures of NVIDIA's nccl.h, and constants their values: checked
+// at compile time, if that header exists.
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>

@@ -1,10 +1,10 @@
 // A stub of NCCL's library: ranks are processes of one machine, and their GPUs those of the stub driver, whose memory
-// is the host's. What a stream is asked for is done when the stub driver comes to it, and is not ready before all that
-// it waits for has come. A message is a file in a folder that the identity of the ranks names.
+// is the host's. The stub driver executes a stream's operations in order, and retries one that waits for others. A
+// message is a file in a folder named by the identity of the ranks.
 //
-// KILN_STUB_NCCL says what goes wrong, several words apart by blanks: `version=2600` is what it answers, `size=3` how
-// many ranks it says there are, `refuse=ncclSend` fails, `die=1:2` ends the process of rank 1 at its second operation,
-// and `hang=1:2` lets that one and those after it never begin.
+// KILN_STUB_NCCL has words separated by blanks that select faults: `version=2600` is the reported version, `size=3` the
+// reported number of ranks, `refuse=ncclSend` makes the call fail, `die=1:2` ends the process of rank 1 at its second
+// operation, and with `hang=1:2` that operation and later ones never begin.
 
 #include "models/parallel/nccl.h"
 #include "test/runtime/cuda/stub/controls.h"
@@ -56,7 +56,7 @@ struct Message {
   bool isSent;
 };
 
-/// One thing that a stream is asked for: messages of a group, side by side.
+/// One operation of a stream: the messages of a group.
 struct Group {
   ncclComm *comm;
   std::vector<Message> messages;
@@ -98,7 +98,7 @@ struct ncclComm {
   }
 };
 
-/// Sends what is to be sent, once, and receives what is there; what waits stays.
+/// Sends the messages not yet sent, and receives those that have arrived; the others stay pending.
 static int progress(void *given) {
   auto *const group = static_cast<Group *>(given);
   ncclComm &comm = *group->comm;
@@ -205,7 +205,7 @@ Result ncclCommGetAsyncError(CommHandle comm, Result *error) {
   return success;
 }
 
-/// The last one that goes takes the folder with it. A stream may come to what it was asked for still.
+/// The last rank removes the folder. A stream may still execute its pending operations.
 Result ncclCommDestroy(CommHandle comm) {
   if (isRefused(__func__))
     return systemError;

@@ -1,4 +1,4 @@
-// Tests of what GPUs exchange by NCCL, on the stubs of its library and of the driver.
+// Tests of exchanges by NCCL, on the stubs of its library and of the driver.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace kiln::test {
 
-/// The stub of NCCL's library, which was built beside the tests.
+/// The stub of NCCL's library, built with the tests.
 inline std::string ncclStub() { return std::filesystem::path(stubDriver()).parent_path() / "libnccl_stub.so"; }
 
 class NcclStubs : public testing::Test {

@@ -1,4 +1,4 @@
-// NCCL's library as it is found, and what is said of one that will not do.
+// The search for NCCL's library, and the errors for unusable ones.
 
 #include "models/parallel/nccl.h"
 #include "test/expect_error.h"
@@ -46,7 +46,7 @@ TEST_F(NcclLibrary, ThatIsNoneIsRefused) {
               {"expected NCCL's library 'libnone.so', which KILN_NCCL names", "could not open"});
 }
 
-// An empty name is none, which is no error: ranks then exchange otherwise.
+// An empty name selects no library, which is no error: ranks then use host memory.
 TEST_F(NcclLibrary, MayBeNone) {
   ::setenv("KILN_NCCL", "", 1);
   std::string why;

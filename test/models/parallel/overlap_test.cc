@@ -1,5 +1,5 @@
-// A trainer on several GPUs: ranks exchange buckets of gradients while the backward pass goes on, and train the same
-// bits as without that.
+// A trainer on several GPUs: ranks exchange buckets of gradients during the backward pass, and have the bits of
+// training without overlap.
 
 #include "test/models/nn/decoder_model.h"
 #include "test/models/parallel/nccl_stubs.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t micros = 4, time = 5;
 
-/// Ranks of a test, which live longer than what a trainer holds of them.
+/// Ranks of a test, which outlive the trainers that refer to them.
 std::shared_ptr<Collective> held(Collective &ranks) {
   return {&ranks, [](Collective *) {}};
 }
@@ -29,7 +29,7 @@ protected:
     settings.accumulate = micros;
     settings.bucket = 1; // the smallest there is
   }
-  /// Some steps on a rank's GPU. What each is asked for, by the stub driver, and what there is after all.
+  /// Some steps on a rank's GPU; returns the operations of the streams, from the stub driver, and the final state.
   std::pair<std::vector<std::string>, HostBuffers> train(Collective &ranks, int64_t steps) const {
     forgetCompiled(); // kernels keep their context
     const StubControls &stub = useStub();
@@ -57,7 +57,7 @@ protected:
   TrainSettings settings;
 };
 
-/// The launches on the first stream between each exchange and the one behind it.
+/// The launches on the first stream between each exchange and the next.
 std::vector<int64_t> launchesBetween(const std::string &order) {
   std::vector<int64_t> between;
   int64_t launches = -1; // before the first one
@@ -74,8 +74,8 @@ std::vector<int64_t> launchesBetween(const std::string &order) {
   return between;
 }
 
-// Between some two exchanges the first stream is asked for launches of the backward pass, beside the one that adds what
-// came: in the first step, launch by launch, and in the third, by graphs.
+// Between some two exchanges, the first stream has launches of the backward pass, in addition to the one that adds the
+// received data. In the first step these are single launches, and in the third, graphs.
 TEST_F(Overlap, ExchangesWhileTheBackwardPassGoesOn) {
   const std::vector<int> statuses = ProcessRanks::run(2, [&](Collective &ranks) {
     const auto [orders, buffers] = train(ranks, 3);

@@ -1,5 +1,4 @@
-// Ranks as processes: each is a fork of the test, with devices of its own. What they tell each other goes through
-// memory that they share.
+// Ranks as processes: each is a fork of the test, with its own devices. They exchange data through shared memory.
 
 #pragma once
 
@@ -20,8 +19,9 @@ namespace kiln::test {
 
 class ProcessRanks : public Collective {
 public:
-  /// Runs `each` on so many ranks, and returns the exit statuses: 0, or 1 where an expectation failed or `each` threw,
-  /// which is said on standard error. One that waits for a rank that has ended waits for ever: 9 after `seconds`.
+  /// Runs `each` on so many ranks, and returns the exit statuses: 0, or 1 if an expectation failed or `each` threw,
+  /// with a message on standard error. A rank that waits for one that has ended would wait for ever: status 9 after
+  /// `seconds`.
   static std::vector<int> run(int size, const std::function<void(Collective &)> &each, unsigned seconds = 120) {
     void *const memory =
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -98,7 +98,7 @@ private:
     std::memcpy(shared->data[number], from, bytes);
     meet();
   }
-  /// Waits until all ranks have come here as often as this one.
+  /// Waits until all ranks have called this as often as this one.
   void meet() {
     const int64_t wanted = ++meetings * ranks;
     for (++shared->arrived; shared->arrived < wanted;)

@@ -1,5 +1,5 @@
-// Ranks that train one model, as threads: what they compute is what one computes alone but for the order of sums, each
-// keeps its share of what the optimiser has, and checkpoints do not know how many there were.
+// Ranks that train one model, as threads. Their results equal those of one rank, except for the order of sums. Each
+// stores its share of the optimiser's state, and checkpoints do not depend on the number of ranks.
 
 #include "kernels/outliers.h"
 #include "models/train/checkpoint.h"
@@ -43,7 +43,8 @@ double difference(const std::vector<float> &a, const std::vector<float> &b) {
 
 class RanksTest : public DeviceTest {
 protected:
-  /// `count` steps of four micro-batches on so many ranks, each with those of its number and every size-th after it.
+  /// `count` steps of four micro-batches on so many ranks; each has the micro-batch of its number and every size-th
+  /// after it.
   Trained train(const DecoderModel &model, TrainSettings s, int size, int64_t count) {
     s.batch = sequences / micros;
     s.accumulate = micros;
@@ -88,9 +89,9 @@ protected:
   bool onlyOfSecond = false;
 };
 
-// Two ranks with two micro-batches each, and three of which one has two, take the step of one with four: the same loss,
-// and gradients (the first moment is a multiple of them) that differ by the order of four sums in f32, whatever the
-// type of the model, with dropout and with targets that are missing here and there.
+// Two ranks with two micro-batches each, and three of which one has two, take the step of one with four. The loss is
+// equal. Gradients (the first moment is a multiple of them) differ by the order of four f32 sums, for every type of
+// model, with dropout and missing targets.
 TEST_P(RanksTest, AStepIsThatOfOneRank) {
   for (const Type type : {f32, bf16, f16}) {
     const DecoderModel model(dropping(), type);
@@ -104,8 +105,8 @@ TEST_P(RanksTest, AStepIsThatOfOneRank) {
   }
 }
 
-// So do steps that follow, as long as the type of the weights allows: what an update changes of a weight is rounded to
-// it, and a difference of an ulp in one step is one of at most so many ulps of the loss later.
+// So do later steps, within the precision of the weights: an update is rounded to it, and a difference of an ulp in one
+// step becomes one of at most so many ulps of the loss later.
 TEST_P(RanksTest, StepsThatFollowAreThoseOfOneRank) {
   for (const auto &[type, unit] : {std::pair{f32, 1e-6}, {bf16, 0x1p-8}, {f16, 0x1p-11}}) {
     const DecoderModel model(dropping(), type);
@@ -115,7 +116,7 @@ TEST_P(RanksTest, StepsThatFollowAreThoseOfOneRank) {
   }
 }
 
-// Two runs of as many ranks have the same bits.
+// Two runs with an equal number of ranks have equal bits.
 TEST_P(RanksTest, TwoRunsAreTheSame) {
   const DecoderModel model(dropping(), bf16);
   const Trained once = train(model, settingsOf(2), 3, 3), again = train(model, settingsOf(2), 3, 3);
@@ -124,7 +125,7 @@ TEST_P(RanksTest, TwoRunsAreTheSame) {
   EXPECT_EQ(once.buffers.second, again.buffers.second);
 }
 
-// An overflow in the micro-batches of one rank leaves the update out on all of them.
+// An overflow in the micro-batches of one rank skips the update on all ranks.
 TEST_P(RanksTest, AnOverflowIsOneOfAll) {
   const DecoderModel model(dropping(), f16);
   onlyOfSecond = true;
@@ -137,7 +138,8 @@ TEST_P(RanksTest, AnOverflowIsOneOfAll) {
   EXPECT_TRUE(train(model, settingsOf(2), 2, 1).steps[0].applied);
 }
 
-// A step stands out by the loss of all its micro-batches, of which a rank alone has a part, and is left out on all.
+// An outlier is found by the loss of all micro-batches of the step, of which a rank has only a part, and the step is
+// skipped on all.
 TEST_P(RanksTest, WhatStandsOutDoesSoForAll) {
   const DecoderModel model(dropping(), f32);
   const double loss = train(model, settingsOf(2), 1, 1).steps[0].loss;
@@ -156,8 +158,8 @@ TEST_P(RanksTest, WhatStandsOutDoesSoForAll) {
   }
 }
 
-// Narrow weights without masters are rounded by the chance of their element in the whole, whichever rank has it: but
-// for those whose chance lies between two roundings of the gradient, all are the same.
+// Narrow weights without masters are rounded by the random number of their element in the whole, on any rank. All are
+// equal, except those whose random number is between two roundings of the gradient.
 TEST_P(RanksTest, ChancesAreThoseOfTheWhole) {
   const DecoderModel model(dropping(), bf16);
   TrainSettings s = settingsOf(2);
@@ -182,7 +184,7 @@ public:
   int64_t allocated = 0;
 };
 
-// A rank has its share of the moments and of the masters, and what it allocates is what the plan says.
+// A rank has its share of the moments and of the masters, and its allocations equal the plan.
 TEST_P(RanksTest, MomentsAreShared) {
   DecoderOptions o = dropping();
   o.width = 96;
@@ -202,7 +204,7 @@ TEST_P(RanksTest, MomentsAreShared) {
   });
 }
 
-// A checkpoint of two ranks is, to the bit, what three and what one go on from and save again.
+// A checkpoint of two ranks is, bit for bit, that which three ranks, and one, resume from and save again.
 TEST_P(RanksTest, CheckpointsAreForAnyNumberOfRanks) {
   const TemporaryFolder folder;
   const DecoderModel model(dropping(), bf16);
@@ -229,7 +231,7 @@ TEST_P(RanksTest, CheckpointsAreForAnyNumberOfRanks) {
   }
 }
 
-// A save that fails on the first rank lets the others go on.
+// If a save fails on the first rank, the others continue.
 TEST_P(RanksTest, ASaveThatFailsIsToldToAll) {
   const DecoderModel model(dropping());
   ThreadRanks::run(2, [&](const std::shared_ptr<Collective> &ranks) {

@@ -12,8 +12,8 @@ using namespace kiln;
 
 namespace {
 
-// Every element, those of the padding too, is in one piece; a rank's pieces lie one behind the other; all ranks have as
-// many, and less than a unit more than their share.
+// Every element, including padding, is in one piece. A rank's pieces are contiguous. All ranks have equally many, less
+// than a unit more than their share.
 TEST(Shards, EachElementHasOneRank) {
   for (const int64_t count : {int64_t{1}, int64_t{2048}, int64_t{5000}, int64_t{4194305}, int64_t{13000000}})
     for (const int64_t ranks : {2, 3, 8}) {
@@ -63,8 +63,8 @@ TEST(Shards, PartsAreTheRange) {
   }
 }
 
-// A rank sends its pieces of gradients and weights to all others but itself, and a slower network takes longer; one
-// rank sends nothing.
+// A rank sends its pieces of gradients and weights to all other ranks, and a slower network takes longer. A single rank
+// sends nothing.
 TEST(ExchangePlan, CountsWhatARankSends) {
   const Shards shards = Shards::of(int64_t{124} << 20, 8);
   const ExchangePlan plan = exchangePlan(shards, 2);

@@ -1,4 +1,4 @@
-// Ranks as threads of one process, of which one runs at a time: what they compute is what processes would.
+// Ranks as threads of one process, of which one runs at a time. Their results are those of processes.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace kiln::test {
 
-/// Runs `each` on so many ranks, and throws what the first of them threw; those that then wait for it end, too.
+/// Runs `each` on so many ranks, and throws the first error. Ranks that wait for the failed one end, too.
 class ThreadRanks {
 public:
   static void run(int size, const std::function<void(std::shared_ptr<Collective>)> &each) {
@@ -67,7 +67,7 @@ private:
 
   explicit ThreadRanks(int size) : calls(size), held(size) {}
 
-  /// Waits until all ranks call; the last one does the work of all.
+  /// Waits until all ranks call; the last one does the work for all.
   void meet(int rank, const Call &call) {
     calls.at(rank) = call;
     const int64_t round = rounds;

@@ -1,4 +1,4 @@
-// Each layer as its formula says.
+// Each layer by its formula.
 
 #include "test/models/reference/decoder.h"
 
@@ -22,7 +22,7 @@ DecoderNames plainNames(const std::string &front) {
 
 namespace {
 
-/// The output of an encoder for sequences of `time` positions, some of which are padding.
+/// The output of an encoder for sequences of `time` positions, some of them padding.
 struct Memory {
   Value states;
   int64_t time;
@@ -31,7 +31,7 @@ struct Memory {
 
 class Model {
 public:
-  /// One whose places see those of `lengths` is an encoder; one that looks at a memory has cross-attention.
+  /// A block whose positions see those of `lengths` is an encoder's; one with a memory has cross-attention.
   Model(Tape &tape, const DecoderOptions &options, std::map<std::string, Value> &p, const DecoderBatch &batch,
         std::string front = "", const std::vector<int32_t> *lengths = nullptr, const Memory *memory = nullptr)
       : tape(tape), o(options), p(p), batch(batch), front(std::move(front)), lengths(lengths), memory(memory) {
@@ -95,8 +95,8 @@ private:
     const Value up = activated(o.block.mlp.activation, linear(x, fmt::format("{}.up", l), bias));
     return dropped(linear(dropped(up, sites[l].active), fmt::format("{}.down", l), bias), sites[l].fed);
   }
-  /// Queries at column `q` of each row of x, keys and values at columns `k` and `v` of each row of y, of sequences of
-  /// `time` and `keys` places; weights are dropped at `site`.
+  /// Queries at column `q` of each row of x, keys and values at columns `k` and `v` of each row of y, for sequences of
+  /// `time` and `keys` positions; weights are dropped at `site`.
   Value heads(Value x, int64_t q, Value y, int64_t k, int64_t v, int64_t keys,
               const std::function<bool(int64_t b, int64_t row, int64_t column)> &sees, int64_t site) {
     const int64_t count = o.block.attention.heads, depth = o.width / count, time = batch.time;
@@ -169,8 +169,8 @@ private:
   const std::vector<int32_t> *lengths;
   const Memory *memory;
   int64_t embedded;
-  /// Of a block: behind attention, its weights, the activation, behind the feed-forward layer; behind cross-attention,
-  /// its weights.
+  /// The sites of a block: after attention, its weights, the activation, after the feed-forward layer; after
+  /// cross-attention, its weights.
   struct Sites {
     int64_t mixed, weights, active, fed, looked, lookedWeights;
   };

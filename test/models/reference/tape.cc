@@ -1,4 +1,4 @@
-// Each operation with its derivative beside it.
+// Each operation, followed by its derivative.
 
 #include "test/models/reference/tape.h"
 
@@ -50,7 +50,8 @@ double squaredDistance(const std::vector<double> &a, const std::vector<double> &
   return sum;
 }
 
-/// A value whose numbers are `number(r, c)`, and `back(r, c, slope)` what each of them adds to the gradients before.
+/// A value with the numbers `number(r, c)`; `back(r, c, slope)` adds the contribution of each of them to the operands'
+/// gradients.
 template <class Number, class Back>
 static Value each(Tape *tape, int64_t rows, int64_t columns, Number number, Back back) {
   const Value y = tape->make(rows, columns);

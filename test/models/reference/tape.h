@@ -1,5 +1,6 @@
-// A tape of double precision: what is computed with its values is written down, and played backward gives the gradient
-// by every value. A model on it is its forward pass alone, so that no hand derives what a test compares kernels with.
+// A tape in double precision (reverse-mode differentiation): operations on its values are recorded, and play() computes
+// the gradient by every value. A model on it is its forward pass alone, so no derivative that a test compares kernels
+// with is written by hand.
 //
 //     Tape tape;
 //     Value w = tape.value(2, 3, numbers), x = tape.value(4, 2, more);
@@ -7,7 +8,7 @@
 //     tape.play(loss);                                          // w.gradient() is that of the loss by w
 //
 // Every value is a matrix (rows, columns); a number is (1, 1). An operand of one row is added to or multiplied with
-// every row of the other.
+// every row of the other operand.
 
 #pragma once
 
@@ -48,13 +49,13 @@ private:
 class Tape {
 public:
   Value value(int64_t rows, int64_t columns, std::vector<double> numbers);
-  /// Zeros, to be filled by what is written down next.
+  /// Zeros, to be filled by the next recorded operation.
   Value make(int64_t rows, int64_t columns) { return value(rows, columns, std::vector<double>(rows * columns)); }
   /// The gradients of `result`, a number, by all values before it.
   void play(Value result);
 
-  /// From now on every number that is computed, and on the way back every gradient once it is whole, is rounded so:
-  /// what a machine makes of it that holds them all in a narrow type.
+  /// From now on every computed number, and every complete gradient, is rounded by this function: the result of a
+  /// machine that stores them all in a narrow type.
   using Rounding = std::function<double(double)>;
   void setRounding(Rounding given) { rounding = std::move(given); }
   void round(std::vector<double> &numbers) const;
@@ -64,10 +65,10 @@ private:
   Rounding rounding;      // none: nothing is rounded
 };
 
-/// Rounds to numbers of `significant` bits and exponents from `least` on (8 and −126: bf16; 11 and −14: f16), to one of
-/// the two neighbours by chance, so that it is right on average; a number that is one of them stays. Its errors have
-/// the variance p (1 − p) of a unit in the last place where p is the share of the way to the upper neighbour, on
-/// average 1/6: twice that of rounding to the nearest, 1/12.
+/// Rounds to numbers of `significant` bits and exponents from `least` on (8 and −126: bf16; 11 and −14: f16),
+/// stochastically to one of the two neighbours, so that the mean is correct. A representable number is unchanged. The
+/// errors have the variance p (1 − p) in units in the last place, where p is the fraction of the way to the upper
+/// neighbour. Its average is 1/6, twice the 1/12 of rounding to nearest.
 Tape::Rounding stochasticRounding(int significant, int least, uint32_t seed);
 
 /// The sum of (a[i] − b[i])².
@@ -81,7 +82,7 @@ Value operator*(Value a, double factor);
 /// Rows `begin` … `begin + count`, and columns.
 Value rowsOf(Value a, int64_t begin, int64_t count);
 Value columnsOf(Value a, int64_t begin, int64_t count);
-/// One below the other, and side by side.
+/// Concatenation of rows, and of columns.
 Value stacked(const std::vector<Value> &parts);
 Value joined(const std::vector<Value> &parts);
 /// Row index[n] of the table as row n; zeros for an index below 0.
@@ -95,7 +96,7 @@ struct NormOptions {
   bool outside = false;
 };
 Value normalised(Value x, const NormOptions &options = {});
-/// exp(x) over its sum in each row, over the columns that the mask (rows · columns) has; a row without one is zeros.
+/// exp(x) over its sum in each row, over the columns of the mask (rows · columns); a row without columns is zeros.
 Value softmax(Value x, const std::vector<bool> &mask = {});
 /// The tanh form of GELU.
 Value gelu(Value x);

@@ -1,5 +1,5 @@
-// The tape: every operation's derivative against central differences, and a GPT-2 on it against the one whose gradient
-// was derived by hand.
+// The tape: every operation's derivative compared with central differences, and a GPT-2 on it compared with the
+// reference whose gradient was derived by hand.
 
 #include "test/models/gpt2/reference.h"
 #include "test/models/reference/tape.h"
@@ -25,15 +25,15 @@ std::vector<double> drawn(int64_t count, uint32_t seed) {
 using Numbers = std::vector<double>;
 using Function = std::function<Value(Tape &, Value a, Value b)>;
 
-/// A number made of all that a function gives, each part with a weight of its own.
+/// A weighted sum of all results of a function.
 Value weighed(Tape &tape, Value y) {
   const Value weighted = y * tape.value(y.rows(), y.columns(), drawn(y.rows() * y.columns(), 9));
   return matmul(matmul(tape.value(1, y.rows(), Numbers(y.rows(), 1)), weighted),
                 tape.value(y.columns(), 1, Numbers(y.columns(), 1)));
 }
 
-/// The derivative of a function of a (4, 3) and a second operand is what moving each number a little does: the error of
-/// a central difference is h² of its third derivative and 10⁻¹⁶ / h of rounding, with h = 10⁻⁵ both below 10⁻⁹.
+/// The derivative of a function of a (4, 3) and a second operand equals central differences. Their error is h² of the
+/// third derivative, and 10⁻¹⁶ / h of rounding; with h = 10⁻⁵ both are below 10⁻⁹.
 void expectDerivative(int64_t rows, int64_t columns, const Function &function) {
   const Numbers first = drawn(12, 1), second = drawn(rows * columns, 2);
   const auto result = [&](const Numbers &a, const Numbers &b) {
@@ -79,7 +79,7 @@ TEST(Tape, Norms) {
       });
 }
 
-// With a mask, too; a row that sees nothing is zeros and moves nothing.
+// With a mask, too; a row that sees nothing is zeros and has no gradient.
 TEST(Tape, Softmax) {
   expectDerivative(1, 3, [](Tape &, Value a, Value b) { return softmax(a) * b; });
   const std::vector<bool> mask = {true, false, true, false, false, false, true, true, true, false, true, false};
@@ -98,7 +98,7 @@ TEST(Tape, CrossEntropy) {
     expectDerivative(1, 3, [=](Tape &, Value a, Value b) { return crossEntropy(a + b, {2, -1, 0, 1}, smoothing); });
 }
 
-// Missing targets count nothing: the mean is over those that are there.
+// Missing targets do not count: the mean is over the present ones.
 TEST(Tape, MissingTargetsCountNothing) {
   Tape tape;
   const Value two = tape.value(2, 3, drawn(6, 1));
@@ -143,7 +143,7 @@ Value gpt2(const reference::Shape &s, std::map<std::string, Value> &p, const std
   return crossEntropy(matmul(norm(x, "ln_f"), transposed(p.at("wte.weight"))), {targets.begin(), targets.end()});
 }
 
-// Two ways to one gradient: the tape's, and the one derived by hand that the trainer's network is tested with.
+// Two computations of one gradient: the tape's, and the hand-derived one that tests the trainer's network.
 TEST(Tape, HasTheGradientThatWasDerivedByHand) {
   const reference::Shape shape = {2, 2, 8, 5, 11, 1e-5, true, false};
   const int64_t C = shape.width, batch = 2, time = 5;
@@ -184,9 +184,9 @@ TEST(Tape, HasTheGradientThatWasDerivedByHand) {
       ASSERT_NEAR(value.gradient()[i], want.at(name)[i], 1e-10) << name << " " << i;
 }
 
-// Rounding by chance gives one of the two neighbours, and the number itself on average: of 4096 draws the mean is
-// within five deviations, half a unit over √4096 each at most. Neighbours, zero, and the smallest number of the type
-// stay.
+// Stochastic rounding gives one of the two neighbours, and the number itself on average. The mean of 4096 draws is
+// within five deviations, half a unit over √4096 each at most. Representable numbers, zero, and the smallest number of
+// the type are unchanged.
 TEST(Tape, RoundsByChanceToNeighbours) {
   const Tape::Rounding rounding = stochasticRounding(8, -126, 1);
   for (const double x : {1.001, -1.001, 300.3, 0x1.3p-132}) {

@@ -1,4 +1,4 @@
-// Learning merges beside Hugging Face's tokenizers.
+// Training merges, compared with Hugging Face's tokenizers.
 
 #include "test/expect_error.h"
 #include "test/models/tokens/golden.h"
@@ -8,7 +8,7 @@ using namespace kiln::test;
 
 namespace {
 
-// The merges are theirs, one by one, and so are the numbers of the bytes: GPT-2's order.
+// The merges are those of the library, one by one, and so are the numbers of the bytes: GPT-2's order.
 TEST(BpeTrain, LearnsTheMergesOfHuggingFace) {
   const Vocabulary v = learnt();
   const auto &want = golden()["merges"];
@@ -21,8 +21,7 @@ TEST(BpeTrain, LearnsTheMergesOfHuggingFace) {
   EXPECT_EQ(v.tokens[255], "\xad");
 }
 
-// They are theirs, too, where pieces are long and hold spaces, numbers, letters of several bytes and runs of one
-// letter.
+// So they are for long pieces with spaces, numbers, multi-byte characters and runs of one letter.
 TEST(BpeTrain, LearnsTheMergesOfLongPieces) {
   HashOfLists hash;
   for (const Merge &merge : crossing("gpt2").merges)
@@ -41,8 +40,8 @@ TEST(BpeTrain, CountsDoNotDependOnThreads) {
   EXPECT_EQ(one.sorted(), several.sorted());
 }
 
-// Of a run of one letter the pairs are merged from its beginning and do not overlap: aa aa a. Of the two pairs that are
-// then as frequent the one of the smaller tokens is next.
+// In a run of one letter, pairs are merged from the beginning and do not overlap: aa aa a. Of the two pairs that are
+// then equally frequent, the one with the smaller tokens is next.
 TEST(BpeTrain, RunsAreMergedFromTheirBeginning) {
   PieceCounts counts("");
   counts.add("aaaaa", 1);
@@ -52,7 +51,7 @@ TEST(BpeTrain, RunsAreMergedFromTheirBeginning) {
   EXPECT_EQ(made, (std::vector<std::string>{"aa", "aaa", "aaaaa"}));
 }
 
-// Nothing is merged that occurs less often than asked, and a text of nothing has the bytes alone.
+// No pair is merged that is less frequent than the minimum. An empty text gives the bytes alone.
 TEST(BpeTrain, StopsWhereNothingIsFrequent) {
   PieceCounts counts("gpt2"), none("gpt2");
   counts.add("tone tone tone rita rita", 1);

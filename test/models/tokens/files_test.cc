@@ -1,4 +1,4 @@
-// Tokenizers in files: what is written is read again, by each of its names, and what is torn is told.
+// Tokenizers in files: a written one is read back, by each of its names, and a truncated one is an error.
 
 #include "models/tokens/files.h"
 #include "models/tokens/tokenizer.h"
@@ -43,7 +43,7 @@ TEST_F(TokenizerFiles, AreReadAsTheyWereWritten) {
   EXPECT_EQ(readVocabulary(folder.path), vocabulary);
 }
 
-// Another expression than GPT-2's, whole pieces and several special tokens are kept.
+// An expression other than GPT-2's, whole pieces and several special tokens are kept.
 TEST_F(TokenizerFiles, KeepEveryPartOfAVocabulary) {
   Vocabulary other = learnt("llama3", {"<|b|>", "<|a|>"});
   other.wholePieces = true;
@@ -54,7 +54,7 @@ TEST_F(TokenizerFiles, KeepEveryPartOfAVocabulary) {
   EXPECT_EQ(readVocabulary(folder.path), other);
 }
 
-// Each change tells one vocabulary from another.
+// Each change gives another identity of the vocabulary.
 TEST_F(TokenizerFiles, HashesDiffer) {
   Vocabulary other = vocabulary;
   EXPECT_EQ(hashOf(other), hashOf(vocabulary));

@@ -44,7 +44,7 @@ inline void forRandomStrings(int64_t count, const std::function<void(const std::
   }
 }
 
-/// FNV-1a of lists of numbers, one number at a time, and one more behind each list.
+/// FNV-1a hash of lists of numbers, one number at a time, and one more after each list.
 class HashOfLists {
 public:
   void add(std::span<const int32_t> ids) {
@@ -59,8 +59,8 @@ private:
   uint64_t state = 0xcbf29ce484222325;
 };
 
-/// The vocabulary that is learnt from whole random strings and a program, whose tokens go across what an expression
-/// cuts: they tell where it does.
+/// The vocabulary learnt from whole random strings and a program. Its tokens cross the cuts of an expression, so they
+/// show where it cuts.
 inline Vocabulary crossing(const std::string &split) {
   static const Vocabulary whole = [] {
     PieceCounts counts("");

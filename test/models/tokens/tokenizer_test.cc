@@ -1,4 +1,4 @@
-// Tokens of texts beside those of tiktoken, and what holds for any bytes.
+// Tokens of texts compared with tiktoken's, and properties for any bytes.
 
 #include "models/data/compressed.h"
 #include "models/data/random.h"
@@ -53,7 +53,7 @@ TEST(Tokenizer, HasTheIdsOfTiktokenForRandomStrings) {
   }
 }
 
-// And those of real texts with GPT-2's own vocabulary.
+// And real texts with GPT-2's own vocabulary.
 TEST(Tokenizer, HasTheIdsOfTiktokenForRealTexts) {
   const char *const data = std::getenv("KILN_TEST_DATA");
   if (!data || !hasVocabulary(std::string(data) + "/gpt2-bpe"))
@@ -69,8 +69,8 @@ TEST(Tokenizer, HasTheIdsOfTiktokenForRealTexts) {
   }
 }
 
-// Whatever the bytes are, UTF-8 or none, decoding gives them back: a million short strings of random bytes, some of
-// which begin letters of several bytes, and longer ones.
+// For any bytes, valid UTF-8 or not, decoding restores them: a million short strings of random bytes, some of which
+// begin multi-byte characters, and longer ones.
 TEST(Tokenizer, GivesAnyBytesBack) {
   const Tokenizer tokenizer(learnt());
   uint64_t state = 1;
@@ -89,7 +89,7 @@ TEST(Tokenizer, GivesAnyBytesBack) {
   }
 }
 
-// Bytes that are no UTF-8 are a piece of their own: what stands around them is cut as if it stood alone.
+// Bytes that are not UTF-8 are a piece of their own. The text around them is split as if it stood alone.
 TEST(Tokenizer, BytesThatAreNoTextStandForThemselves) {
   const Tokenizer tokenizer(learnt());
   for (const std::string bad : {"\xff", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\x80", "\x80\x80"}) {
@@ -102,7 +102,7 @@ TEST(Tokenizer, BytesThatAreNoTextStandForThemselves) {
   }
 }
 
-// Long pieces, which are merged by a heap, have the tokens that following the merges one by one gives.
+// Long pieces, which are merged with a heap, have the tokens of applying the merges one by one.
 TEST(Tokenizer, LongPiecesAreMergedInTheSameOrder) {
   Vocabulary v = learnt();
   v.split = "";
@@ -123,7 +123,7 @@ TEST(Tokenizer, LongPiecesAreMergedInTheSameOrder) {
   EXPECT_EQ(tokenizer.encode(piece), want);
 }
 
-// Several threads give what one gives, in order, though the text is cut at lines for them.
+// Several threads have the result of one, in order, although they split the text at lines.
 TEST(Tokenizer, ThreadsChangeNothing) {
   const Tokenizer tokenizer(learnt("gpt4", {"<|end|>"}));
   std::string text;
@@ -133,7 +133,7 @@ TEST(Tokenizer, ThreadsChangeNothing) {
   EXPECT_EQ(tokenizer.encode(text, true, 3), tokenizer.encode(text, true));
 }
 
-// Names of special tokens are these tokens when they are asked for, the longest where several begin, and else text.
+// Names of special tokens are encoded as these tokens on request, the longest if several match, and otherwise as text.
 TEST(Tokenizer, SpecialTokensAreAskedFor) {
   const Tokenizer tokenizer(learnt("gpt2", {"<|end|>", "<|end|>>", "<|a|>"}));
   const auto &specials = tokenizer.vocabulary().specials;
@@ -149,7 +149,7 @@ TEST(Tokenizer, SpecialTokensAreAskedFor) {
   EXPECT_EQ(tokenizer.decode(want), "<|a|>tone<|end|>><|end|>");
 }
 
-// With wholePieces a piece that is a token is that token, though its merges would end elsewhere.
+// With wholePieces, a piece that is a token becomes that token, even if its merges end in others.
 TEST(Tokenizer, WholePiecesComeFirst) {
   Vocabulary v = learnt();
   v.tokens.push_back("zqzq");
@@ -165,7 +165,7 @@ TEST(Tokenizer, NumbersThatAreNoTokensAreErrors) {
   expectError([&] { tokenizer.decode(std::vector<int32_t>{-1}); }, {"but got -1"});
 }
 
-// An expression that PCRE2 does not take, and a vocabulary that lacks a byte or whose merges make something else.
+// An expression that PCRE2 refuses, and a vocabulary that lacks a byte or whose merges have another result.
 TEST(Tokenizer, VocabulariesThatAreNoneAreErrors) {
   Vocabulary v = byteVocabulary();
   v.split = "(a";

@@ -1,4 +1,4 @@
-// Tokens of words beside those of a plain implementation (test/oracles/words.py), and their files.
+// Tokens of words compared with a plain implementation (test/oracles/words.py), and their files.
 
 #include "models/tokens/bpe_train.h"
 #include "models/tokens/files.h"
@@ -69,7 +69,7 @@ TEST(Words, AreEncodedAsMergingOneByOneDoes) {
   }
 }
 
-// Threads change neither what is learnt nor what is encoded.
+// The number of threads changes neither the learnt merges nor the tokens.
 TEST(Words, ThreadsChangeNothing) {
   EXPECT_EQ(learntWords(TokenStyle::words, 3), learntWords(TokenStyle::words));
   std::string text = goldenWords()["text"];
@@ -79,7 +79,7 @@ TEST(Words, ThreadsChangeNothing) {
   EXPECT_EQ(tokenizer.encode(text, false, 3), tokenizer.encode(text));
 }
 
-// Decoding gives the lower-case words, with a space behind each, special tokens too.
+// Decoding gives the lower-case words, with a space after each, also for special tokens.
 TEST(Words, ComeBackWithSpaces) {
   for (const TokenStyle style : {TokenStyle::words, TokenStyle::wholeWords}) {
     const Tokenizer tokenizer(learntWords(style));
@@ -112,7 +112,7 @@ TEST(Words, FilesAreReadAsTheyWereWritten) {
   }
 }
 
-// Another normaliser, cut or unknown token than ours is told by the field's name.
+// The error for an unsupported normaliser, split or unknown token names the field.
 TEST(Words, FilesOfOtherTokenizersAreErrors) {
   const TemporaryFolder folder;
   writeVocabulary(folder.path, learntWords(TokenStyle::wholeWords));

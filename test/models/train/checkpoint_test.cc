@@ -1,4 +1,4 @@
-// Checkpoints: a round trip, damage in every file, a full disk, and which ones are kept.
+// Checkpoints: a round trip, damage in every file, a full disk, and the kept ones.
 
 #include "models/data/json.h"
 #include "models/gpt2/config_json.h"
@@ -45,14 +45,14 @@ protected:
     state.step = step;
     return saveCheckpoint(folder.path, keep, state, network, sourceOf(buffers));
   }
-  /// Number of entries in the run's folder beside its links.
+  /// Number of entries in the run's folder except links.
   int64_t held() const {
     int64_t count = 0;
     for (const auto &entry : std::filesystem::directory_iterator(folder.path))
       count += !entry.is_symlink();
     return count;
   }
-  /// Makes a checkpoint what it was before there were identities and checksums.
+  /// Makes a checkpoint one from before identities and checksums existed.
   void makeFirstFormat(const std::string &path) {
     std::string training = readText(path + "/training.json");
     const size_t field = training.find("\"checkpoint\"");
@@ -88,8 +88,8 @@ TEST_F(CheckpointTest, RestoresTensorsExactly) {
   EXPECT_EQ(got.second, buffers.second);
 }
 
-// A save reads its tensors one at a time, each once, and holds no two of them, whatever the type that they are saved
-// in: the largest part that is asked for is one tensor.
+// A save reads its tensors one at a time, each once, and never holds two of them, for every type: the largest requested
+// part is one tensor.
 TEST_F(CheckpointTest, SavesATensorAtATime) {
   int64_t largest = 0, tensor = 0, all = 0, asked = 0;
   for (const Parameter &p : network.parameters().all()) {
@@ -121,8 +121,8 @@ std::vector<char> rounded(const std::vector<char> &values, const ParameterList &
   return wide;
 }
 
-// Weights saved in a narrow type say so in config.json and are what Hugging Face's library reads; what goes on from
-// them has the masters, which that type does not hold.
+// Weights saved in a narrow type are declared so in config.json, and Hugging Face's library reads them. A resumed run
+// reads the masters, which that type cannot hold.
 TEST_F(CheckpointTest, MastersAreKeptBesideNarrowWeights) {
   for (const auto &[type, name] : {std::pair(bf16, "bfloat16"), std::pair(f16, "float16")}) {
     buffers.values[2] = 7; // no number of eight or eleven digits
@@ -136,7 +136,7 @@ TEST_F(CheckpointTest, MastersAreKeptBesideNarrowWeights) {
   }
 }
 
-// Narrow weights that have no masters are saved once, in f32 or in their own type, and come back to the bit.
+// Narrow weights without masters are saved once, in f32 or in their own type, and are read back bit for bit.
 TEST_F(CheckpointTest, NarrowWeightsAreSavedOnce) {
   const std::vector<char> wide = rounded(buffers.values, network.parameters(), bf16);
   buffers.type = bf16;
@@ -151,8 +151,8 @@ TEST_F(CheckpointTest, NarrowWeightsAreSavedOnce) {
   }
 }
 
-// The scale of the loss, and how many updates there were, are part of a run's state; checkpoints from before there was
-// a scale were applied in every step.
+// The loss scale and the number of updates are part of a run's state. In checkpoints from before there was a scale,
+// every step was applied.
 TEST_F(CheckpointTest, RestoresTheLossScale) {
   state.updates = 5;
   state.lossScale = {2048, 77};
@@ -177,7 +177,7 @@ TEST_F(CheckpointTest, RestoresTheLossScale) {
   expectError([&] { readRunState(path); }, {"expected field 'loss_scale.scale' in", "to be from 1 to 16777216"});
 }
 
-// Whoever goes on knows what micro-batches were asked for, of which those of ranks may be parts.
+// A checkpoint has the requested micro-batches, which ranks may have cut into parts.
 TEST_F(CheckpointTest, RestoresTheParts) {
   state.settings.accumulate = 6;
   for (const int64_t parts : {1, 3}) {
@@ -198,7 +198,7 @@ TEST_F(CheckpointTest, RestoresTheRunsState) {
   EXPECT_EQ(got.settings.evaluateEvery, 7);
 }
 
-// The names and shapes of Hugging Face's GPT2Model, in a file that says it is PyTorch's.
+// The names and shapes of Hugging Face's GPT2Model, in a file declared as PyTorch's.
 TEST_F(CheckpointTest, HasHuggingFacesNames) {
   const Safetensors file(save(9) + "/model.safetensors");
   std::vector<std::string> want = {"wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias"};
@@ -211,7 +211,7 @@ TEST_F(CheckpointTest, HasHuggingFacesNames) {
   EXPECT_NO_THROW(file.read("h.0.attn.c_attn.weight", f32, {4, 12}, qkv.data()));
 }
 
-// Each file cut at any byte gives an error that names it; nothing else happens.
+// Each file truncated at any byte gives an error that names it.
 TEST_F(CheckpointTest, CutAnywhereItIsRefused) {
   const std::string path = save(9);
   for (const char *name : {"/config.json", "/training.json", "/model.safetensors", "/optimizer.safetensors"}) {
@@ -226,8 +226,8 @@ TEST_F(CheckpointTest, CutAnywhereItIsRefused) {
   EXPECT_NO_THROW(load(path));
 }
 
-// Each file with one bit of it flipped, anywhere: nothing is read that was not written. Bits that make or unmake a
-// space are left out: the header of a safetensors file may be spaced otherwise.
+// Each file with one bit flipped, anywhere: no wrong number is read. Bits that change white space are excluded, because
+// the header of a safetensors file may have any.
 TEST_F(CheckpointTest, DamagedAnywhereItIsRefused) {
   const std::string path = save(9);
   for (const char *name : {"/config.json", "/training.json", "/model.safetensors", "/optimizer.safetensors"}) {
@@ -245,7 +245,7 @@ TEST_F(CheckpointTest, DamagedAnywhereItIsRefused) {
   EXPECT_NO_THROW(load(path));
 }
 
-// So is what nobody reads: weights beside masters.
+// So are tensors that are not read: weights in addition to masters.
 TEST_F(CheckpointTest, DamagedWeightsAreRefusedBesideMasters) {
   state.settings.saveType = bf16;
   const std::string path = save(9);
@@ -265,8 +265,7 @@ TEST_F(CheckpointTest, ADamagedTensorIsNamed) {
               {"expected tensor '" + network.parameters().all().back().name + "'", "the file is damaged"});
 }
 
-// A part of another checkpoint does not pass for this one's, be it of the same run or of the same sizes and another
-// model.
+// A part of another checkpoint is detected, be it of the same run or of another model of equal sizes.
 TEST_F(CheckpointTest, PartsOfTwoAreRefused) {
   const std::string first = save(8), second = save(9);
   for (const char *name : {"/training.json", "/model.safetensors", "/optimizer.safetensors"}) {
@@ -281,7 +280,7 @@ TEST_F(CheckpointTest, PartsOfTwoAreRefused) {
   expectError([&] { load(second); }, {"as when they were written"});
 }
 
-// Two saves of one state are the same bytes: the identity depends on nothing else.
+// Two saves of one state have equal bytes: the identity depends on nothing else.
 TEST_F(CheckpointTest, OneStateHasOneIdentity) {
   const std::string path = save(9);
   const std::string training = readText(path + "/training.json"), weights = readText(path + "/model.safetensors");
@@ -290,7 +289,7 @@ TEST_F(CheckpointTest, OneStateHasOneIdentity) {
   EXPECT_EQ(readText(path + "/model.safetensors"), weights);
 }
 
-// Checkpoints from before there were identities are read as they always were.
+// Checkpoints from before identities existed are still read.
 TEST_F(CheckpointTest, ReadsTheFirstFormat) {
   const std::string path = save(9);
   makeFirstFormat(path);
@@ -298,7 +297,7 @@ TEST_F(CheckpointTest, ReadsTheFirstFormat) {
   EXPECT_EQ(readBuffers(path, network).values, buffers.values);
 }
 
-// That a folder cannot be read does not make it one without checkpoints.
+// An unreadable folder is not treated as one without checkpoints.
 TEST_F(CheckpointTest, AFolderThatCannotBeReadIsAnError) {
   save(9);
   rlimit before;
@@ -311,7 +310,7 @@ TEST_F(CheckpointTest, AFolderThatCannotBeReadIsAnError) {
   EXPECT_EQ(newestCheckpoint(folder / "none"), std::nullopt);
 }
 
-// Among the older ones the newest that is whole is found, and none newer or damaged.
+// Among older checkpoints, the newest complete one is found, and no newer or damaged one.
 TEST_F(CheckpointTest, FindsTheNewestWholeOneBeforeIt) {
   for (const int64_t step : {1, 2, 3, 4, 5})
     save(step, 9);
@@ -382,7 +381,7 @@ TEST_F(CheckpointTest, ADataPathMayBeNoUnicode) {
   EXPECT_NO_THROW(load(save(9)));
 }
 
-// On a full disk the new checkpoint fails with a message, leaves nothing behind, and the old one stays whole.
+// If the disk is full, saving fails with a message and leaves nothing, and the old checkpoint stays complete.
 TEST_F(CheckpointTest, AFullDiskLeavesTheOldOne) {
   const std::string old = save(9);
   {
@@ -413,8 +412,8 @@ TEST_F(CheckpointTest, WeightsThatAreNotFiniteLeaveTheOldOne) {
   EXPECT_EQ(held(), 1);
 }
 
-// A run that is resumed in another type, or with another first scale, begins its loss scale anew; one whose flags
-// repeat what it has does not.
+// A run that is resumed in another type, or with another initial scale, restarts its loss scale; with equal flags it
+// does not.
 TEST_F(CheckpointTest, ResumingKeepsTheLossScaleOfTheSameSettings) {
   const auto scaleAfter = [&](const TrainSettings &before, TrainSettings now) {
     RunState run{.settings = before, .lossScale = {32, 7}};
@@ -432,7 +431,7 @@ TEST_F(CheckpointTest, ResumingKeepsTheLossScaleOfTheSameSettings) {
   EXPECT_EQ(scaleAfter(half, other), 1024);
 }
 
-// A hash is text: numbers beyond 2⁵³ are not safe in JSON. Checkpoints that hold a number are read all the same.
+// A hash is text, because numbers beyond 2⁵³ are not safe in JSON. Checkpoints with a number are still read.
 TEST_F(CheckpointTest, TheDatasHashIsText) {
   const std::string checkpoint = save(9);
   makeFirstFormat(checkpoint);
@@ -448,7 +447,8 @@ TEST_F(CheckpointTest, TheDatasHashIsText) {
     expectError([&] { with(bad); }, {"expected field 'data.hash' in", "to be 16 hexadecimal digits"});
 }
 
-// The run's folder shows the newest checkpoint's model, whatever else is kept or written again.
+// The links in the run's folder lead to the newest checkpoint's model, whichever other checkpoints are kept or written
+// again.
 TEST_F(CheckpointTest, TheRunsFolderIsTheNewestModel) {
   for (const int64_t step : {9, 10, 11, 10, 12, 12}) {
     const std::string saved = save(step), newest = *newestCheckpoint(folder.path);
@@ -458,14 +458,14 @@ TEST_F(CheckpointTest, TheRunsFolderIsTheNewestModel) {
   EXPECT_EQ(held(), 2);
 }
 
-// Beginning anew leaves no link without its checkpoint.
+// Starting again leaves no link without its checkpoint.
 TEST_F(CheckpointTest, RemovingThemRemovesTheLinks) {
   save(9);
   removeCheckpoints(folder.path);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path));
 }
 
-// Another trainer's checkpoint-500 is not ours to go on from, and not ours to remove.
+// Another trainer's checkpoint-500 is neither resumed from nor removed.
 TEST_F(CheckpointTest, OtherTrainersCheckpointsAreLeftAlone) {
   std::filesystem::create_directories(folder / "checkpoint-500");
   std::filesystem::create_directories(folder / "checkpoint-000000500");
@@ -491,7 +491,7 @@ TEST_F(CheckpointTest, APartialOneIsNone) {
   EXPECT_NO_THROW(load(save(9)));
 }
 
-// GPT2LMHeadModel writes its tensors with a prefix; they are read all the same.
+// GPT2LMHeadModel writes its tensors with a prefix; they are read, too.
 TEST_F(CheckpointTest, ReadsTheLanguageModelsPrefix) {
   const std::string path = save(9);
   std::vector<HostTensor> tensors;

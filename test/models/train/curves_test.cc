@@ -1,4 +1,4 @@
-// Loss curves: what is read from logs, and what a picture of them holds.
+// Loss curves: reading logs, and the content of a picture.
 
 #include "models/train/curves.h"
 #include "test/expect_error.h"
@@ -35,7 +35,7 @@ TEST_F(CurvesTest, ReadsARunsLosses) {
   EXPECT_EQ(curve.validation[0].loss, 4.25);
 }
 
-// Over seconds a run that went on, and counts anew, stands behind what it took before; tokens add up; other numbers
+// On the time axis, a resumed run, whose clock restarts, is shifted by the time before. Tokens are summed. Fields other
 // than losses are those of the rows that have them.
 TEST_F(CurvesTest, ReadsOverSecondsAndTokens) {
   const std::string log = run("b", R"({"step":1,"loss":5,"tokens":10,"seconds":1.5}
@@ -55,7 +55,7 @@ TEST_F(CurvesTest, ReadsOverSecondsAndTokens) {
   expectError([&] { readCurve(log, {"none", Over::steps}); }, {"expected steps with 'none' in", "but there are none"});
 }
 
-// Between two points of the first run, over other than steps, the second one is compared with the line through these.
+// If the second run has other steps, it is compared with the line between two points of the first run.
 TEST_F(CurvesTest, ComparesBetweenPoints) {
   const std::vector<Curve> curves = {{"a", {{1, 4}, {3, 2}}, {}}, {"b", {{2, 3.5}, {3, 2.5}}, {}}};
   const auto pointsOf = [](const std::string &picture) {
@@ -67,7 +67,7 @@ TEST_F(CurvesTest, ComparesBetweenPoints) {
   EXPECT_EQ(pointsOf(pictureOf(curves)), 1);
 }
 
-// One run differs from no other: its picture has one panel.
+// A single run has no differences: its picture has one panel.
 TEST_F(CurvesTest, OneRunHasOnePanel) {
   const Curve run = {"run", {{1, 2}, {2, 1}}, {}};
   EXPECT_EQ(pictureOf({run}).find("less that of"), std::string::npos);
@@ -91,14 +91,14 @@ TEST_F(CurvesTest, ALineThatBreaksOffIsLeftOut) {
   expectError([&] { readCurve(run("within", "{\"step\":1,\"lo\n" + whole)); }, {"within/log.jsonl"});
 }
 
-// Folder names are escaped as text, whatever bytes they have.
+// Folder names are escaped as text, for any bytes.
 TEST_F(CurvesTest, NamesAreText) {
   const std::string picture = pictureOf({{"a<b>&\"c\x01\xff\xEF\xBF\xBE", {{1, 2}}, {}}});
   EXPECT_NE(picture.find("a&#60;b&#62;&#38;&#34;c\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD<"), std::string::npos) << picture;
   EXPECT_EQ(picture.find("<b>"), std::string::npos);
 }
 
-// Losses at the ends of what a double holds, alike or apart, and steps as far as they are counted, have places.
+// The largest and smallest doubles as losses, equal or not, and the largest countable steps are drawn within the frame.
 TEST_F(CurvesTest, EveryPlaceIsANumber) {
   constexpr double most = std::numeric_limits<double>::max();
   const std::vector<CurvePoint> cases[] = {{{1, most}, {2, -most}}, {{1, most}},           {{1, 1e17}}, {{0, 0}},
@@ -113,7 +113,7 @@ TEST_F(CurvesTest, EveryPlaceIsANumber) {
               {"'step'", "from 0 to 9007199254740992"});
 }
 
-// A name that has no room is shown by its ends, cut between characters, and tells itself to who points at it.
+// A name that is too long shows its ends, cut between characters, and is complete in its tooltip.
 TEST_F(CurvesTest, LongNamesAreShort) {
   const std::string ascii = "begin" + std::string(100, 'x') + "end", wide = "ä" + std::string(60, 'y') + "ö";
   const std::string picture = pictureOf({{ascii, {{1, 2}}, {{1, 1e300}}}, {wide, {{1, 2}}, {}}});
@@ -125,7 +125,7 @@ TEST_F(CurvesTest, LongNamesAreShort) {
   EXPECT_NE(picture.find(">less that of begin" + std::string(22, 'x') + "…"), std::string::npos);
 }
 
-// Every reader of SVG knows colours of six digits. Runs differ in colour, or in the dashes of their lines.
+// Every reader of SVG supports six-digit colours. Runs differ in colour, or in the dashes of their lines.
 TEST_F(CurvesTest, RunsHaveLinesOfTheirOwn) {
   std::vector<Curve> curves;
   for (int i = 0; i < 30; ++i)
@@ -140,7 +140,7 @@ TEST_F(CurvesTest, RunsHaveLinesOfTheirOwn) {
   EXPECT_FALSE(std::regex_search(picture, colour));
 }
 
-// However many runs there are, their names lie in the upper frame.
+// For any number of runs, their names are within the upper frame.
 TEST_F(CurvesTest, NamesStayInTheirFrame) {
   for (const size_t count : {1, 4, 15, 16, 60}) {
     const std::string picture = pictureOf(std::vector<Curve>(count, {"run", {{1, 2}}, {}}));
@@ -150,8 +150,8 @@ TEST_F(CurvesTest, NamesStayInTheirFrame) {
   }
 }
 
-// A line for each run in both frames, a dot for each validation loss, and the name with the last of them. The one that
-// is 0.5 above the first everywhere lies level in the lower frame.
+// A line for each run in both frames, a dot for each validation loss, and the name with the last of them. A run that is
+// 0.5 above the first everywhere is horizontal in the lower frame.
 TEST_F(CurvesTest, DrawsEachRun) {
   Curve first{"first", {}, {{200, 2}}}, second{"second", {}, {{200, 2.5}}};
   for (int64_t step = 1; step <= 200; ++step) {

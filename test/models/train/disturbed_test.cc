@@ -1,5 +1,5 @@
-// Runs of gpt2 that are disturbed: by signals, by a second trainer, by a disk that is full, by a folder that goes away
-// and by streams that are closed. Steps that were taken are saved, and the exit status says what happened.
+// Runs of gpt2 with disturbances: signals, a second trainer, a full disk, a removed folder and closed streams.
+// Completed steps are saved, and the exit status names the cause.
 
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/network.h"
@@ -31,8 +31,8 @@ protected:
 
 // --- Signals ---------------------------------------------------------------------------------------------------------
 
-// An interrupt, a request to end, a lost terminal and a reader that went away end the run after its step with a
-// checkpoint of that step, and are no failure.
+// An interrupt, a termination request, a lost terminal and a closed pipe end the run after its step with a checkpoint
+// of that step and status 0.
 TEST_F(Disturbed, SignalsSaveAndExit) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     std::signal(SIGHUP, SIG_DFL); // these tests may run under nohup
@@ -60,7 +60,7 @@ TEST_F(Disturbed, AnIgnoredHangupStaysIgnored) {
   EXPECT_EQ(finish(child), 0);
 }
 
-// A write beyond the limit on a file's size is told as a full disk is, and the old checkpoint stays.
+// A write beyond the limit on a file's size is reported like a full disk, and the old checkpoint stays.
 TEST_F(Disturbed, AFileSizeLimitLeavesTheOldCheckpoint) {
   ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
   rlimit before;
@@ -76,7 +76,7 @@ TEST_F(Disturbed, AFileSizeLimitLeavesTheOldCheckpoint) {
   EXPECT_EQ(kiln::readRunState(*checkpoint).step, 2);
 }
 
-// A save on the way that fails is told, and the run goes on: its last save decides how it ends.
+// A failed periodic save is reported, and the run continues: its last save decides the exit status.
 TEST_F(Disturbed, AFailingSaveOnTheWayIsTold) {
   const FileSizeLimit limit(10000);
   const Result r = train(out, {"--steps", "6", "--save-every", "2"});
@@ -103,7 +103,7 @@ TEST_F(Disturbed, ADivergedRunKeepsItsLastGoodWeights) {
     ASSERT_TRUE(std::isfinite(weight));
 }
 
-// A step of many micro-batches ends between two of them. What it had of the step is dropped, so that resuming is exact.
+// A step of many micro-batches can end between two of them. Its partial gradient is dropped, so resuming is exact.
 TEST_F(Disturbed, AnInterruptEndsALongStep) {
   ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
   std::vector<std::string> words = {kiln::test::programPath(KILN_PROGRAM),
@@ -125,8 +125,8 @@ TEST_F(Disturbed, AnInterruptEndsALongStep) {
   EXPECT_EQ(newestStep(), 2);
 }
 
-// Before the first step there is nothing to save, so an interrupt ends the program as it does any: while it waits for a
-// pipe to be opened or to say more.
+// Before the first step there is nothing to save, so an interrupt ends the program at once: while it waits for a pipe
+// to be opened or for more text.
 TEST_F(Disturbed, AnInterruptEndsWaitingForAPipe) {
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   const pid_t child = start({kiln::test::programPath(KILN_PROGRAM), "train", "--data", folder / "pipe", "--out", out},
@@ -141,8 +141,8 @@ TEST_F(Disturbed, AnInterruptEndsWaitingForAPipe) {
 
 // --- Another trainer -------------------------------------------------------------------------------------------------
 
-// A folder has one trainer; a second is told which process that is, and changes nothing. Sampling is for everybody,
-// while checkpoints come and go.
+// A folder has one trainer; a second has an error that names the first one's process, and changes nothing. Sampling is
+// always possible, while checkpoints are added and removed.
 TEST_F(Disturbed, ASecondTrainerIsRefused) {
   const pid_t child = startEndless({"--save-every", "1"});
   ASSERT_TRUE(waitUntil([&] { return kiln::newestCheckpoint(out).has_value(); }));
@@ -168,8 +168,8 @@ TEST_F(Disturbed, ASecondTrainerIsRefused) {
 
 // --- The folder ------------------------------------------------------------------------------------------------------
 
-// A log that cannot grow ends the run, and its steps are saved first. (A limit on the size of files stands for a disk:
-// the log passes it before the checkpoint does.)
+// If the log cannot grow, the run ends, and its steps are saved first. (A limit on the size of files replaces a full
+// disk: the log exceeds it before the checkpoint does.)
 TEST_F(Disturbed, AFullLogSavesFirst) {
   rlimit before;
   getrlimit(RLIMIT_FSIZE, &before);
@@ -183,7 +183,7 @@ TEST_F(Disturbed, AFullLogSavesFirst) {
   EXPECT_EQ(newestStep(), static_cast<int64_t>(rows(out).size()) + 1);
 }
 
-// The row that did not fit the log is in it once the run goes on.
+// The row that did not fit the log is in it after resuming.
 TEST_F(Disturbed, ARowThatCouldNotBeWrittenIsWrittenLater) {
   {
     const FileSizeLimit limit(100000);
@@ -201,7 +201,7 @@ TEST_F(Disturbed, ARowThatCouldNotBeWrittenIsWrittenLater) {
   EXPECT_FALSE(std::filesystem::exists(out + "/log.jsonl.rest"));
 }
 
-// A run whose folder is renamed makes it anew, saves there, and says so.
+// A run whose folder is renamed creates it again, saves there, and reports it.
 TEST_F(Disturbed, AFolderThatGoesAwayIsTold) {
   const pid_t child = startEndless();
   ASSERT_TRUE(waitForRows());
@@ -223,7 +223,7 @@ TEST_F(Disturbed, ALogThatGoesAwayIsTold) {
   EXPECT_GT(newestStep(), 0);
 }
 
-// Where another run's folder took its place, nothing is written to that.
+// If another run's folder took its place, nothing is written to that.
 TEST_F(Disturbed, AnotherRunsFolderIsLeftAlone) {
   ASSERT_EQ(train(folder / "other", {"--steps", "1"}).status, 0);
   const pid_t child = startEndless();
@@ -237,8 +237,8 @@ TEST_F(Disturbed, AnotherRunsFolderIsLeftAlone) {
 
 // --- Damage ----------------------------------------------------------------------------------------------------------
 
-// A damaged newest checkpoint is neither used nor passed over: the error names the one before it and how to go on from
-// that, which then replaces what came after.
+// A damaged newest checkpoint is neither used nor skipped: the error names the previous one and how to resume from it,
+// which then replaces later ones.
 TEST_F(Disturbed, ADamagedCheckpointNamesTheOneBefore) {
   ASSERT_EQ(train(out, {"--steps", "6", "--save-every", "2", "--stop-after", "4"}).status, 0);
   const std::string newest = out + "/checkpoint-00000004";
@@ -279,7 +279,7 @@ TEST_F(Disturbed, AChangedConfigIsRefused) {
   expectOutput("as when they were written");
 }
 
-// A run that was copied with its links followed goes on, or is begun anew.
+// A run whose folder was copied with links followed can be resumed, or started again.
 TEST_F(Disturbed, ACopiedRunGoesOn) {
   ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
   const std::string copy = folder / "copy", again = folder / "again";
@@ -311,8 +311,7 @@ TEST_F(Disturbed, WeightsThatAreNotNumbersAreRefused) {
 
 // --- Memory ----------------------------------------------------------------------------------------------------------
 
-// With few addresses many threads compile nothing that is not there: the run takes fewer, or says that there is no
-// memory.
+// With a limited address space and many threads, a run compiles with fewer threads, or reports that there is no memory.
 TEST_F(Disturbed, FewAddressesAreNoCrash) {
   for (const char *limit : {"400000", "550000", "700000", "1000000", "2500000"}) {
     const std::string cache = folder / ("cache-" + std::string(limit)); // where nothing is compiled yet
@@ -327,7 +326,7 @@ TEST_F(Disturbed, FewAddressesAreNoCrash) {
 
 // --- Streams ---------------------------------------------------------------------------------------------------------
 
-// No line of progress gets into a file of the run when the streams for it are closed, and none is missed by it.
+// If the streams for progress are closed, no progress line is written to a file of the run.
 TEST_F(Disturbed, ClosedStreamsAreNoFiles) {
   for (const char *closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-", "> /dev/full 2> /dev/full"}) {
     std::vector<std::string> words = trainWords(out, {"--steps", "3", "--overwrite"});

@@ -1,4 +1,4 @@
-// Every setting of a run (models/train/setting_table.h), kept and changed where a program's run goes on.
+// Every setting of a run (models/train/setting_table.h), kept and changed when a program's run is resumed.
 
 #pragma once
 
@@ -12,18 +12,18 @@
 #include <functional>
 #include <set>
 
-/// A setting as a run is given it, and as that goes on with another value.
+/// A setting as a run is given it, and another value for the resumed run.
 struct OfSetting {
   std::string flag, own, other;
 };
 
-/// Runs of one program with some settings at once, and flags that are none.
+/// Runs of one program with some settings at once, and invalid flags.
 struct SettingGroup {
   std::vector<OfSetting> settings;
   std::vector<std::string> more = {};
 };
 
-/// Settings of any run, in types and ways of batching that all programs have; `without` some.
+/// Settings of any run, in types and ways of batching that all programs have, except those of `without`.
 inline SettingGroup commonSettings(const std::set<std::string> &without = {}) {
   SettingGroup group = {{{"steps", "6", "8"},
                          {"batch", "4", "2"},
@@ -63,7 +63,7 @@ inline SettingGroup commonSettings(const std::set<std::string> &without = {}) {
   return group;
 }
 
-/// Of runs in a narrow type, which has settings of its own.
+/// For runs in a narrow type, which has settings of its own.
 inline SettingGroup scaledSettings(std::vector<OfSetting> more = {}) {
   SettingGroup group = {
       {{"dtype", "fp16", "fp16"}, {"steps", "6", "6"}, {"loss-scale", "1024", "512"}, {"scale-window", "2", "3"}}};
@@ -80,7 +80,7 @@ inline SettingGroup narrowSettings(std::vector<OfSetting> more = {}) {
 /// Trains in a folder with flags.
 using TrainsIn = std::function<Result(const std::string &out, const std::vector<std::string> &flags)>;
 
-/// The losses of a run's rows, validation's behind them.
+/// The losses of a run's rows, followed by validation losses.
 inline std::vector<double> lossesIn(const std::string &out) {
   std::vector<double> all;
   std::istringstream lines(readText(out + "/log.jsonl"));
@@ -91,8 +91,8 @@ inline std::vector<double> lossesIn(const std::string &out) {
   return all;
 }
 
-/// Three steps of a run and three more by its own command are its six to the bit; by a command with other values it
-/// goes on with those, and says which of them are others.
+/// Three steps of a run and three more by its own command have the bits of six. A command with other values uses these,
+/// and reports which settings differ.
 inline void expectSettingsGoOn(const std::string &folder, const SettingGroup &group, const TrainsIn &train) {
   namespace fs = std::filesystem;
   const std::string whole = folder + "-whole", own = folder + "-own", other = folder + "-other";
@@ -134,8 +134,8 @@ inline void expectSettingsGoOn(const std::string &folder, const SettingGroup &gr
   EXPECT_EQ(kiln::settingsJson(got).dump(), kiln::settingsJson(want).dump());
 }
 
-/// The same of each group, which together have every setting that there is but for those that `refused` names: with a
-/// value of these a new run, and one that goes on, are an error that says what it says.
+/// As above for each group; together they have every setting except those named by `refused`. With a value of these, a
+/// new run and a resumed one are an error with the given text.
 inline void expectEverySettingGoesOn(const std::string &folder, const std::vector<SettingGroup> &groups,
                                      const std::vector<OfSetting> &refused, const TrainsIn &train) {
   std::set<std::string> all;

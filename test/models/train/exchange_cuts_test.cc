@@ -1,4 +1,4 @@
-// Where a plan is cut so that buckets of its gradients are whole.
+// The positions at which a plan is cut so that buckets of its gradients are complete.
 
 #include "kernels/adamw.h"
 #include "models/train/exchange_cuts.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t bucket = 2 * adamwUnit;
 
-/// Three buckets of two ranks, at an address that nobody reads.
+/// Three buckets of two ranks, at an address that is never read.
 struct Buckets {
   const Shards shards = Shards::of(3 * bucket, 2, bucket);
   const TensorRef gradient = TensorRef::dense(reinterpret_cast<void *>(0x10000), f32, {shards.padded});
@@ -39,7 +39,7 @@ std::vector<std::pair<int64_t, int64_t>> sizesOf(const std::vector<PlanPart> &pa
 
 using Sizes = std::vector<std::pair<int64_t, int64_t>>;
 
-// A bucket is whole behind the last launch that touches it, in whichever order these come.
+// A bucket is complete after the last launch that touches it, for any order of buckets.
 TEST(ExchangeCuts, ABucketIsWholeBehindItsLastLaunch) {
   const Buckets b;
   Plan plan;
@@ -73,7 +73,7 @@ TEST(ExchangeCuts, AllArgumentsCount) {
   EXPECT_EQ(orderOfBuckets(plan, b.gradient, b.shards), (std::vector<int64_t>{2, 0, 1}));
 }
 
-// The order is the caller's, though another plan be ready otherwise: all ranks exchange in one order.
+// The order is the caller's, even if a plan completes buckets in another one: all ranks exchange in one order.
 TEST(ExchangeCuts, KeepsAnOrderThatIsGiven) {
   const Buckets b;
   Plan plan;

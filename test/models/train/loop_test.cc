@@ -1,5 +1,5 @@
-// The loop on a model that is no GPT-2 (token_mlp.h).
-// Properties of training any model: it learns, it is saved under its own names, and it resumes bit for bit.
+// The loop on a model other than GPT-2 (token_mlp.h). Properties of training any model: the loss decreases, the model
+// is saved under its own names, and resuming is exact.
 
 #include "models/data/safetensors.h"
 #include "models/train/model_links.h"
@@ -10,7 +10,7 @@ using namespace kiln;
 
 namespace {
 
-// It begins near the loss of guessing, ln 11, and learns what follows what.
+// The loss begins near ln 11, that of guessing, and decreases.
 TEST_F(LoopTest, LearnsAndValidates) {
   run({.out = folder / "run"});
   const std::vector<std::string> log = rows(folder / "run");
@@ -20,7 +20,7 @@ TEST_F(LoopTest, LearnsAndValidates) {
   EXPECT_LT(nlohmann::json::parse(log.back()).at("val_loss").get<double>(), 0.5 * loss(log.front()));
 }
 
-/// Twenty sequences to validate on; it writes down which were asked for.
+/// Twenty validation sequences; records those that were requested.
 class Counted : public Counting {
 public:
   using Counting::Counting;
@@ -33,8 +33,8 @@ public:
   mutable std::vector<int64_t> asked;
 };
 
-// A bounded validation takes batches that lie evenly apart, the same each time; without a bound all. Nothing is
-// compiled for it, once the trainer is ready.
+// A bounded validation uses evenly spaced batches, equal each time; an unbounded one uses all. Nothing is compiled for
+// it after the trainer's preparation.
 TEST_F(LoopTest, ValidationMayBeBounded) {
   const TokenMlp model;
   Trainer trainer(Device::open(kiln::test::firstDevice()), model, settings);
@@ -50,7 +50,7 @@ TEST_F(LoopTest, ValidationMayBeBounded) {
   EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
   EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
   EXPECT_EQ(askedFor(100), askedFor(0));
-  // Of four sequences in two parts there are five, the same ones as in one part.
+  // Batches of four sequences, cut into two parts: there are five, with the sequences of uncut ones.
   EXPECT_EQ(askedFor(2, 2), (std::vector<int64_t>{0, 2, 8, 10}));
   EXPECT_EQ(askedFor(0, 2), askedFor(0));
   EXPECT_EQ(askedFor(1, 6), (std::vector<int64_t>{0, 2, 4, 6, 8, 10}));
@@ -60,7 +60,7 @@ TEST_F(LoopTest, ValidationMayBeBounded) {
   freeze(false);
 }
 
-// A run that stopped after step 7 and goes on ends with the bits of one that did not stop, in every file and every row.
+// A run that stopped after step 7 and is resumed has the bits of an uninterrupted one, in every file and every row.
 TEST_F(LoopTest, GoesOnToTheBit) {
   run({.out = folder / "whole"});
   run({.out = folder / "parts", .stopAfter = 7});
@@ -82,8 +82,8 @@ TEST_F(LoopTest, SavesUnderTheModelsNames) {
   EXPECT_EQ(readJsonObject(checkpoint + "/config.json").text("kind"), "token_mlp");
 }
 
-// The checkpoint with the least loss of an evaluation is kept beside the newest two, and `best` points at it; a run
-// that goes on knows it from its log.
+// The checkpoint with the least validation loss is kept in addition to the newest two, and `best` links to it. A
+// resumed run finds it from its log.
 TEST_F(LoopTest, KeepsTheBestCheckpoint) {
   best = "val_loss";
   run({.out = folder / "run", .stopAfter = 10});
@@ -104,7 +104,7 @@ TEST_F(LoopTest, KeepsTheBestCheckpoint) {
   EXPECT_EQ(bestLinked(folder / "run"), std::nullopt);
 }
 
-// One that is not among the newest stays until another is better.
+// A best checkpoint that is not among the newest is kept until another is better.
 TEST_F(LoopTest, TheBestCheckpointOutlivesNewerOnes) {
   run({.out = folder / "run", .stopAfter = 5});
   linkBest(folder / "run", "checkpoint-00000005");

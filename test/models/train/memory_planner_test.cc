@@ -1,4 +1,4 @@
-// Budgets of memory: what a plan says is what is allocated, and a choice within a budget is the one of least work.
+// Memory budgets: allocations equal the plan, and the choice within a budget recomputes least.
 
 #include "models/gpt2/network.h"
 #include "models/train/memory_planner.h"
@@ -11,7 +11,7 @@ using namespace kiln;
 
 namespace {
 
-/// Another device, and the bytes that it was asked for.
+/// Another device, with its allocated bytes recorded.
 class Counter : public test::ForwardingDevice {
 public:
   using ForwardingDevice::ForwardingDevice;
@@ -29,7 +29,7 @@ Gpt2Config small(double dropout = 0, Type type = f32) {
   return config;
 }
 
-// To the byte: with keys of dropout, masters, gradients in f32, and several micro-batches, and after a step and an
+// Exactly: with keys of dropout, masters, gradients in f32, and several micro-batches, and after a step and an
 // evaluation as well.
 TEST(MemoryCandidate, APlanIsWhatIsAllocated) {
   for (const Type type : {f32, bf16})
@@ -54,7 +54,7 @@ TEST(MemoryCandidate, APlanIsWhatIsAllocated) {
       }
 }
 
-// With shorter micro-batches beside the longest, chunks of the losses are as those want them, and so they are planned.
+// With several shapes, allocations equal the plan, which includes the loss chunks of the shorter ones.
 TEST(MemoryCandidate, APlanOfSeveralShapesIsWhatIsAllocated) {
   for (const int64_t chunks : {1, 3}) {
     const Network network(small());
@@ -75,8 +75,8 @@ protected:
   const MemoryPlanner planner = MemoryPlanner(device->target(), network, network.shape(16), settings);
 };
 
-// The less memory there is, the more work a choice is; it never takes more than there is, and what its settings plan is
-// what it says. With all the memory there is nothing is made again, and below the least there is no choice.
+// The less memory there is, the more the choice recomputes. It never exceeds the budget, and the plan of its settings
+// has the reported size. With all memory nothing is recomputed, and below the least there is no choice.
 TEST_F(Ways, ABudgetGetsTheLeastWorkThatFits) {
   const MemoryCandidate all = planner.at(0, 1), least = planner.least();
   ASSERT_LT(least.bytes, all.bytes / 2);
@@ -96,8 +96,8 @@ TEST_F(Ways, ABudgetGetsTheLeastWorkThatFits) {
   EXPECT_FALSE(planner.within(least.bytes - 1));
 }
 
-// What is cheapest for what it saves goes first: in a wide model what norms and activations give, which no product
-// makes. The first blocks go before the others.
+// Tensors that are cheapest for their size are dropped first: in a wide model those of norms and activations, which no
+// GEMM computes. The first blocks are dropped before the others.
 TEST_F(Ways, NormsAndActivationsAreMadeAgainFirst) {
   const Network wide({4, 12, 768, 64, 600});
   const MemoryPlanner ways(device->target(), wide, wide.shape(8), settings);
@@ -117,7 +117,7 @@ TEST_F(Ways, AnImpossibleBudgetNamesTheLeastThatWorks) {
   EXPECT_NO_THROW(fitToMemory(*device, network, settings, budgetNamed("--memory", least))) << least;
 }
 
-// On a GPU auto is nine tenths of what its driver says is free: of 8 GiB on this one.
+// On a GPU, auto is nine tenths of the free memory that its driver reports: of 8 GiB on this one.
 TEST_F(Ways, AutoAsksTheDriver) {
   ::setenv("KILN_CUDA_DRIVER", test::stubDriver().c_str(), 1);
   const FittedSettings fit = fitToMemory(*Device::open("cuda:0"), network, settings, {});

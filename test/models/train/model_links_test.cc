@@ -1,4 +1,4 @@
-// The links in a run's folder: where they point, how they move, and what they leave alone.
+// The links in a run's folder: their targets, their updates, and the files that they never replace.
 
 #include "models/train/model_links.h"
 #include "test/expect_error.h"
@@ -55,13 +55,13 @@ TEST_F(ModelLinksTest, LeftoversAreNotInTheWay) {
   EXPECT_EQ(held(), 2 + 3);
 }
 
-/// Copies the folder as `cp -rL` does: links become what they lead to.
+/// Copies the folder as `cp -rL` does: links become copies of their targets.
 void copyFollowing(const std::string &from, const std::string &to) {
   for (const fs::directory_entry &entry : fs::directory_iterator(from))
     fs::copy(fs::canonical(entry.path()), fs::path(to) / entry.path().filename(), fs::copy_options::recursive);
 }
 
-// A copy that followed the links is a run's folder too, and what stands in the links' places gives way to links.
+// A copy with links followed is a run's folder, too, and the copies in place of links are replaced by links.
 TEST_F(ModelLinksTest, CopiesBecomeLinksAgain) {
   const TemporaryFolder copy;
   linkModel(folder.path, "checkpoint-00000001");
@@ -81,7 +81,7 @@ TEST_F(ModelLinksTest, CopiesAreRemovedAsLinksAre) {
   EXPECT_EQ(std::distance(fs::directory_iterator(copy.path), {}), 2);
 }
 
-// A file of the same size with one other byte is no copy, and neither is a folder with one file more.
+// A file of equal size that differs in one byte is no copy, and neither is a folder with one file more.
 TEST_F(ModelLinksTest, WhatDiffersFromEveryCheckpointIsNoCopy) {
   writeText(folder / "model.safetensors", "weights of checkpoint-00000003");
   expectError([&] { verifyNoOtherModel(folder.path); }, {"model.safetensors' is of another model"});
@@ -101,7 +101,7 @@ TEST_F(ModelLinksTest, AreRemovedAloneTogether) {
   EXPECT_TRUE(fs::exists(folder / "checkpoint-00000001/model.safetensors"));
 }
 
-// Files and links that are not ours stay.
+// Files and links that the run did not make are unchanged.
 TEST_F(ModelLinksTest, RemovingLeavesOtherFiles) {
   writeText(folder / "config.json", "{}");
   fs::create_symlink("elsewhere/model.safetensors", folder / "model.safetensors");
@@ -115,7 +115,7 @@ TEST_F(ModelLinksTest, AFolderThatCannotBeWrittenIsAnError) {
   expectError([&] { linkModel(folder.path, "checkpoint-00000001"); }, {"cannot write link", folder / "latest"});
 }
 
-// A run's own links are no other model, and neither is a folder without one or none at all.
+// A run's own links are no other model, and neither is a folder without a model, or a missing one.
 TEST_F(ModelLinksTest, ARunsFolderHoldsNoOtherModel) {
   EXPECT_NO_THROW(verifyNoOtherModel(folder / "none"));
   EXPECT_NO_THROW(verifyNoOtherModel(folder.path));

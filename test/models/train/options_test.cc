@@ -17,7 +17,7 @@ TrainSettings settingsOf(int64_t batch, int64_t accumulate) {
   return s;
 }
 
-/// Sequences of a micro-batch, micro-batches of a step, and what a micro-batch that was asked for has of these.
+/// Sequences of a micro-batch, micro-batches of a step, and into how many parts a requested micro-batch is cut.
 using Counts = std::array<int64_t, 3>;
 Counts countsOf(const TrainSettings &s) { return {s.batch, s.accumulate, s.parts}; }
 
@@ -32,8 +32,7 @@ TEST(Divide, CutsMicroBatchesThatAreTooFew) {
   EXPECT_EQ(countsOf(divided(divided(settingsOf(4, 1), 2), 4)), (Counts{1, 4, 4})); // goes on on more ranks
 }
 
-// Flags mean the same when a run goes on: the micro-batches that were asked for stay in the parts in which they are,
-// and others are new.
+// Flags have one meaning when a run is resumed: requested micro-batches keep their parts, and new ones are uncut.
 TEST(Divide, FlagsSpeakOfMicroBatchesThatAreWhole) {
   const TrainSettings cut = divided(settingsOf(4, 1), 2);
   const auto with = [&](std::map<std::string, std::string> given) {

@@ -9,14 +9,14 @@ using namespace kiln;
 
 namespace {
 
-/// Serves `rates` in turn, the last one for ever, and counts.
+/// Returns `rates` in turn, the last one repeatedly, and counts calls.
 struct Samples {
   std::vector<double> rates;
   size_t taken = 0;
   double operator()() { return rates[std::min(taken++, rates.size() - 1)]; }
 };
 
-// However many samples lose their cores, and however much they lose, the undisturbed ones decide.
+// The undisturbed samples decide, however many others lose their cores, and however much they lose.
 TEST(Peak, DisturbedSamplesDoNotCount) {
   Samples samples{{0.01, 3, 20, 1, 40, 2, 5, 8, 7, 30, 100, 1, 2, 99, 50}};
   EXPECT_EQ(bestRate(std::ref(samples)), 100);
@@ -29,13 +29,13 @@ TEST(Peak, UndisturbedItTakesFewSamples) {
   EXPECT_LE(samples.taken, 10u);
 }
 
-// Samples that never agree come to an end.
+// Samples that never agree end after a limit.
 TEST(Peak, ItEnds) {
   double rate = 1;
   EXPECT_GT(bestRate([&] { return rate *= 1.5; }), 1e3);
 }
 
-// A machine that was busy when the run began gets its peak later; one that becomes busy keeps it.
+// If the machine was busy when the run began, its peak is measured later. If it becomes busy, it keeps its peak.
 TEST(Peak, SamplesSpreadOverTheRunRaiseIt) {
   double rate = 10;
   Peak peak({[&] { return rate; }, ""});
@@ -48,7 +48,7 @@ TEST(Peak, SamplesSpreadOverTheRunRaiseIt) {
   EXPECT_EQ(peak.best(), 100);
 }
 
-// Samples cost next to nothing: steps of a microsecond do not each have one.
+// Samples cost next to nothing: a step of a microsecond does not always have one.
 TEST(Peak, SamplesAreRare) {
   int taken = 0;
   Peak peak({[&] { return ++taken, 10.0; }, ""});
@@ -67,7 +67,7 @@ TEST(Peak, NoShareIsOverOne) {
   EXPECT_EQ(peak.shareOf(10), 0.5);
 }
 
-// A multiply-add is counted as two operations on every thread: a machine that runs this test does more than a million a
+// A multiply-add counts as two operations on every thread. A machine that runs this test does more than a million a
 // second, and none does 10^17.
 TEST(Peak, IsARate) {
   const std::shared_ptr<Device> device = Device::open("cpu");
@@ -78,8 +78,7 @@ TEST(Peak, IsARate) {
   }
 }
 
-// Each type has the rate of the unit that multiplies it: where that is another one than f32's, a step is not measured
-// by f32's.
+// Each type has the rate of the unit that multiplies it. If that is not f32's, f32's rate is not used for a step.
 TEST(Peak, IsOfTheTypesUnit) {
   const std::shared_ptr<Device> device = Device::open("cpu:generic"), gpu = Device::open("simulator:sm_80");
   EXPECT_EQ(peakSampler(*device, f32).what, "f32 multiply-adds");

@@ -41,7 +41,7 @@ TEST(RunLog, WritesOneObjectALine) {
   EXPECT_FALSE(std::getline(in, line));
 }
 
-// A run that goes on from step 2 drops what was logged after it, a line that a crash cut, and one that is no row.
+// A run resumed at step 2 drops later rows of the log, a line cut by a crash, and one that is no row.
 TEST(RunLog, GoesOnFromAStep) {
   const TemporaryFolder folder;
   {
@@ -58,7 +58,7 @@ TEST(RunLog, GoesOnFromAStep) {
   EXPECT_EQ(readText(folder / "log.jsonl"), jsonOf(row(1)) + "\n" + jsonOf(row(2)) + "\n");
 }
 
-// Where the output is no terminal there are plain lines, without a control character.
+// If the output is no terminal, there are plain lines without control characters.
 TEST(Progress, PrintsPlainLinesToAFile) {
   const TemporaryFolder folder;
   std::FILE *out = std::fopen((folder / "out").c_str(), "w");
@@ -74,7 +74,7 @@ TEST(Progress, PrintsPlainLinesToAFile) {
   EXPECT_NE(text.find("step 2/2  loss 2.5000"), std::string::npos);
 }
 
-// Where there is no output, as of all ranks but the first, nothing is shown, and no curve at the end.
+// Without output, as for all ranks except the first, nothing is shown, and no curve at the end.
 TEST(Progress, IsSilentWithoutAnOutput) {
   Progress progress(0, 2, true, nullptr);
   progress.showCurve();

@@ -1,4 +1,4 @@
-// A run's rows: in its log and beside it, and what happens where they cannot be.
+// A run's rows: in its log and other sinks, and the errors if they cannot be written.
 
 #include "models/train/step_log.h"
 #include "test/temporary_folder.h"
@@ -32,7 +32,7 @@ protected:
   StepLog log{held, options, 0};
 };
 
-// A row is a line of the log, and a line of each other that takes rows.
+// A row is a line of the log, and of each other sink that accepts rows.
 TEST_F(StepLogTest, ARowGoesToAllWhoTakeIt) {
   EXPECT_EQ(log.write(row(1)), std::nullopt);
   EXPECT_EQ(log.write(row(2)), std::nullopt);
@@ -40,7 +40,7 @@ TEST_F(StepLogTest, ARowGoesToAllWhoTakeIt) {
   EXPECT_TRUE(std::filesystem::file_size(options.out + "/main.log") > 0);
 }
 
-// Where the folder went away that is said, and the row is left for the next run once there is a place.
+// If the folder was removed, that is reported, and the row is stored for the next run once there is a place for it.
 TEST_F(StepLogTest, ARowWithoutAPlaceIsLeft) {
   log.write(row(1));
   std::filesystem::rename(options.out, folder / "elsewhere");

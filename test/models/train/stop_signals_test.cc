@@ -1,4 +1,4 @@
-// Signals that ask a run to stop.
+// Signals that request a run's stop.
 
 #include "models/train/stop_signals.h"
 
@@ -24,7 +24,7 @@ int statusOf(const std::function<int()> &action) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Any of them asks and ends nothing, as often as it comes.
+// Each signal sets the request and ends nothing, any number of times.
 TEST(StopSignals, TheyAsk) {
   for (const int signal : {SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGXCPU})
     EXPECT_EQ(statusOf([&] {
@@ -38,7 +38,7 @@ TEST(StopSignals, TheyAsk) {
         << strsignal(signal);
 }
 
-// Whoever presses Ctrl-C again, or after another request, does not want to wait.
+// A second Ctrl-C, or one after another request, ends the program at once.
 TEST(StopSignals, ASecondInterruptEndsAtOnce) {
   for (const int first : {SIGINT, SIGTERM})
     EXPECT_EQ(statusOf([&] {
@@ -66,7 +66,7 @@ TEST(StopSignals, IgnoredOnesStayIgnored) {
             0);
 }
 
-// Programs ignore SIGPIPE from their start; a run takes it as a request all the same.
+// Programs ignore SIGPIPE from their start; during a run it is a request to stop.
 TEST(StopSignals, AReaderThatWentAwayAsks) {
   EXPECT_EQ(statusOf([] {
               std::signal(SIGPIPE, SIG_IGN);
@@ -88,8 +88,8 @@ TEST(StopSignals, AfterwardsTheyEndAProgramAgain) {
             128 + SIGTERM);
 }
 
-// A SIGCONT asks a rank when it comes from its parent, as mpirun sends one where it is interrupted; from others it
-// lets go on what was stopped.
+// A SIGCONT from a rank's parent is a request, because an interrupted mpirun sends one. From other processes it only
+// continues a stopped rank.
 TEST(StopSignals, RanksNoteTheirParentsSigcont) {
   EXPECT_EQ(statusOf([] {
               const StopSignals signals(true);

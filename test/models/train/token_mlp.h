@@ -1,4 +1,4 @@
-// A model that is no GPT-2, a residual layer of two products on tokens, with names and data of its own; and runs of it.
+// A model other than GPT-2: a residual layer of two products on tokens, with its own names and data; and runs of it.
 
 #pragma once
 
@@ -93,7 +93,7 @@ private:
   Head head;
 };
 
-/// The same in f16, with a gradient that no loss scale keeps from overflowing.
+/// The model in f16, with a gradient that overflows at every loss scale.
 class Overflowing : public TokenMlp {
 public:
   Overflowing() : TokenMlp(f16, 1e9f) {}
@@ -115,7 +115,7 @@ public:
   }
 
 private:
-  /// `present` sequences from number `first` on, and behind them some without targets up to `count`.
+  /// `present` sequences from number `first` on, followed by sequences without targets up to `count`.
   HostBatch batch(int64_t first, int64_t present, int64_t count) const {
     std::vector<int32_t> tokens(count * context, 0), targets(count * context, TokenMlp::missing);
     for (int64_t s = 0; s < present; ++s)
@@ -131,7 +131,7 @@ private:
 
 class LoopTest : public testing::Test {
 protected:
-  /// 24 steps of `model`, two micro-batches each, or those that `o` lets it take.
+  /// 24 steps of `model` with two micro-batches each, or as many as `o` permits.
   void run(const RunOptions &o, const Model &model, int32_t shift = 1) {
     Counting data(settings.seed, shift);
     run(o, model, data);
@@ -159,7 +159,7 @@ protected:
                     .samples = samples,
                     .best = best});
   }
-  /// The log but for what depends on the clock.
+  /// The log without fields that depend on the clock.
   static std::vector<std::string> rows(const std::string &out) {
     std::istringstream lines(readText(out + "/log.jsonl"));
     std::vector<std::string> all;
@@ -175,7 +175,7 @@ protected:
 
   TrainSettings settings = {
       .batch = 2, .accumulate = 2, .steps = 24, .warmup = 2, .rate = 0.1, .evaluateEvery = 8, .seed = 3};
-  /// The same of a layer in f32.
+  /// The layer's results in f32.
   void run(const RunOptions &o, int32_t shift = 1) { run(o, TokenMlp(), shift); }
 
   const TemporaryFolder folder;

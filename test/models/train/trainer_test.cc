@@ -11,7 +11,7 @@ using namespace kiln;
 
 namespace {
 
-/// Another device and a list of what it was asked to do: u(pload), d(ownload), c(opy), z(ero), l(aunch), s(ynchronize).
+/// Another device that records its calls: u(pload), d(ownload), c(opy), z(ero), l(aunch), s(ynchronize).
 class Recorder : public test::ForwardingDevice {
 public:
   using ForwardingDevice::ForwardingDevice;
@@ -71,8 +71,8 @@ protected:
   StepResult result;
 };
 
-// Nothing is waited for and nothing read until the last launch of a step, though it clips and scales the loss; then
-// once.
+// No wait and no download occurs until the last launch of a step, even with clipping and loss scaling; then there is
+// one.
 TEST_P(TrainerTest, AStepReadsTheDeviceAtItsEndOnly) {
   for (const Type type : {f32, f16}) {
     begin(type);
@@ -85,7 +85,8 @@ TEST_P(TrainerTest, AStepReadsTheDeviceAtItsEndOnly) {
   }
 }
 
-// Every step launches the same code in the same order, whatever its rate and norm, and also when its update is skipped.
+// Every step launches the same kernels in the same order, for any learning rate and norm, and also if its update is
+// skipped.
 TEST_P(TrainerTest, StepsAreTheSameLaunches) {
   for (const Type type : {f32, f16}) {
     begin(type);
@@ -112,7 +113,7 @@ TEST_P(TrainerTest, AnInputThatTheModelHasNotIsAnError) {
 
 KILN_ON_DEVICES_AND_DRIVER(TrainerTest);
 
-// Steps that f32 does not tell from their neighbours round by draws of their own all the same.
+// Steps whose numbers are equal in f32 have different random numbers for rounding.
 TEST(StepRecord, NeighboursDrawDifferently) {
   const auto drawOf = [](int64_t step) { return recordOf(AdamWSettings(), {.step = step})[StepField::draw]; };
   const int64_t most = int64_t{1} << 24;

@@ -22,7 +22,7 @@ protected:
   const Network network{{1, 2, 16, 8, 32}};
 };
 
-// Weights and moments come back bit for bit, each from its own buffer.
+// Weights and moments are read back bit for bit, each from its own buffer.
 TEST_P(TransfersTest, BuffersComeBack) {
   Trainer trainer = trainerOn(GetParam(), network);
   std::vector<float> numbers(network.parameters().count());
@@ -42,7 +42,7 @@ TEST_P(TransfersTest, BuffersComeBack) {
   EXPECT_EQ(got.second, sent.second);
 }
 
-// Weights that are not as many bytes as the model's are refused, with both numbers.
+// The error for weights of the wrong size has both numbers.
 TEST_P(TransfersTest, WeightsOfAnotherSizeAreAnError) {
   Trainer trainer = trainerOn(GetParam(), network);
   const int64_t bytes = network.parameters().count() * bytesOf(f32);
@@ -50,7 +50,7 @@ TEST_P(TransfersTest, WeightsOfAnotherSizeAreAnError) {
               {fmt::format("expected {} bytes of weights, but got {}", bytes, bytes - 1)});
 }
 
-// An input that is longer or shorter than its place is refused by name.
+// The error for an input of the wrong length has its name.
 TEST_P(TransfersTest, AnInputOfAnotherSizeIsAnError) {
   Trainer trainer = trainerOn(GetParam(), network);
   trainer.beginStep(1e-3, 1);

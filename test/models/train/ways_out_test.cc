@@ -1,5 +1,5 @@
-// Each way out of the loop of steps (models/train/ways_out.h) is taken: then the folder has the newest weights that it
-// can have, and the run goes on from them to the end that it would have had.
+// Each way to end the training loop (models/train/ways_out.h) occurs. The folder then has the newest weights that it
+// can have, and a resumed run has the end of an uninterrupted one.
 
 #include "models/train/ways_out.h"
 #include "test/models/file_size_limit.h"
@@ -13,7 +13,7 @@ using namespace kiln;
 
 namespace {
 
-/// Data that does something when it is asked for what begins with a sequence, once.
+/// Data with an action when a batch that begins with a given sequence is requested, once.
 class Disturbing : public Counting {
 public:
   using Counting::Counting;
@@ -34,7 +34,7 @@ public:
 /// Steps are saved after each fifth and evaluated after each eighth; of the eighth sequences 28 to 31 are.
 constexpr int64_t step = 8, begin = 28, middle = 30, savedBefore = 5, lastBegin = 92;
 
-/// One way out: what brings it about, what the error says, if it is one, and which step the folder has then.
+/// One way to end: its cause, its error message, if it is an error, and the last saved step.
 struct Taken {
   Way way;
   std::string name;
@@ -82,7 +82,7 @@ protected:
     return all;
   }
 
-  /// Does `before` in front of the update of step 8, and `after` behind it.
+  /// Runs `before` before the update of step 8, and `after` after it.
   void atUpdate(std::function<void(Trainer &)> before, std::function<void(Trainer &)> after = {}) {
     begun = [=](Trainer &trainer) {
       trainer.watch([=, &trainer, calls = 0](const std::vector<Trainer::NamedLaunch> &launches) mutable {
@@ -100,7 +100,7 @@ protected:
     const std::vector<float> all(with.count(), value);
     trainer.machine()->upload(with.data, all.data(), std::ssize(all) * 4);
   }
-  /// From sequence `first` on no file can grow beyond what the log needs.
+  /// From sequence `first` on, no file can grow beyond the size that the log needs.
   void fillDiskAt(int64_t first) {
     data.atTraining[first] = [this] { full.emplace(std::filesystem::file_size(options.out + "/log.jsonl") + 1000); };
   }

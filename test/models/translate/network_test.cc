@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t sequences = 4, source = 9, target = 7, vocab = 23;
 
-/// Step `step` of test/oracles/translation.py: its arrays, whose targets are missing behind a place of each row.
+/// Step `step` of test/oracles/translation.py: its arrays; targets are missing after some position of each row.
 HostBatch batchOf(int64_t step) {
   const auto tokens = [&](int64_t count, int64_t shift) {
     std::vector<int32_t> all;
@@ -40,8 +40,8 @@ HostBatch batchOf(int64_t step) {
 
 class TranslationModel : public DeviceTest {
 protected:
-  /// Twenty steps of a model of the named one's form have the losses that were recorded. Of two shapes the kernels are
-  /// picked as for an epoch of many.
+  /// Twenty steps of a small model with the options of the named preset have the recorded losses. Kernels are chosen
+  /// for two shapes, as for an epoch of many.
   void expectLosses(const std::string &name) {
     const std::vector<double> want =
         nlohmann::json::parse(readText(kiln::test::sourcePath("test/models/translate/losses.json"))).at(name);
@@ -77,7 +77,7 @@ protected:
 // One table of tokens, which is the head; norms as PyTorch's; smoothed labels; a rate that rises and falls.
 TEST_P(TranslationModel, SmallHasPyTorchsLosses) { expectLosses("small"); }
 
-// Tables and a head of their own; norms by the deviation over n − 1 and epsilon.
+// A token table for each side and an untied head; norms divide by the deviation (over n − 1) plus epsilon.
 TEST_P(TranslationModel, AnnotatedHasPyTorchsLosses) { expectLosses("annotated"); }
 
 KILN_ON_DEVICES(TranslationModel);
@@ -93,15 +93,15 @@ int64_t parametersOf(const std::string &name, int64_t sourceVocab, int64_t targe
   return count;
 }
 
-// Vaswani et al. 2017: six blocks of 512² · 4 + 512 · 2048 · 2 weights, and 512² · 4 more in the decoder's, with biases
-// of the feed-forward layers and norms alone, and a table of 37000 tokens with a bias.
+// Vaswani et al. 2017: six blocks of 512² · 4 + 512 · 2048 · 2 weights, and 512² · 4 more in the decoder's; biases of
+// the feed-forward layers and norms only; and a table of 37000 tokens with a bias.
 TEST(TranslationNetwork, HasThePapersParameters) {
   const int64_t attention = 4 * 512 * 512, feed = 2 * 512 * 2048 + 2048 + 512, norm = 2 * 512;
   EXPECT_EQ(parametersOf("aiayn", 37000, 37000),
             6 * (attention + feed + 2 * norm) + 6 * (2 * attention + feed + 3 * norm) + 37000 * 513);
 }
 
-// Of two vocabularies each side has its table.
+// With two vocabularies, each side has its own table.
 TEST(TranslationNetwork, HasATableForEachVocabulary) {
   EXPECT_EQ(parametersOf("annotated", 110, 210) - parametersOf("annotated", 100, 200), 10 * 512 + 10 * (512 + 513));
   expectError(

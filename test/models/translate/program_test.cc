@@ -10,7 +10,7 @@
 
 namespace {
 
-/// A language whose numbers are said backwards, and files with it.
+/// A language of numbers that are translated by reversing them, and files with it.
 class TranslateTest : public ProgramTest {
 protected:
   static constexpr const char *numbers[][2] = {
@@ -82,8 +82,8 @@ protected:
   }
 };
 
-// It learns to translate, so that most of what was held out comes back; five steps and the rest leave the bytes of all;
-// and what it translates is judged.
+// The model learns to translate most of the held-out lines. Five steps and the rest save the bytes of all steps. BLEU
+// is computed for its translations.
 TEST_F(TranslateTest, LearnsResumesAndTranslates) {
   tokens();
   const std::vector<std::string> steps = {
@@ -115,7 +115,7 @@ TEST_F(TranslateTest, LearnsResumesAndTranslates) {
   EXPECT_EQ(translate({"eval", "--translations", folder / "made", "--target", folder / "held.en"}).output, bleu.output);
 }
 
-// A run keeps every setting that it was given, and goes on with any other; --epochs, too, says how many steps it has.
+// A resumed run keeps every setting, and may change any; --epochs sets its number of steps, too.
 TEST_F(TranslateTest, EverySettingGoesOn) {
   tokens();
   expectEverySettingGoesOn(folder / "settings", {commonSettings({"attention"}), scaledSettings(), narrowSettings()},
@@ -147,8 +147,8 @@ TEST_F(TranslateTest, TrainsInTheSimulator) {
   });
 }
 
-// Every micro-batch has lengths of its own, at some of which a GPU's accesses could be wider than at others, and chunks
-// of its losses have fewer rows or none: the kernels of a bucket serve them all.
+// Every micro-batch has other lengths; some permit wider accesses of a GPU than others. Its loss chunks have fewer rows
+// or none. The kernels of a bucket serve them all.
 TEST_F(TranslateTest, ABucketsKernelsServeEveryLength) {
   tokens();
   const std::vector<std::pair<int, int>> words = {{15, 15}, {15, 15}, {11, 15}, {15, 11}, {31, 15},

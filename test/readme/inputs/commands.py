@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../tools/inputs")
 import npy  # noqa: E402
 
 PROGRAMS = ("kilnc", "kiln-opt", "gpt2", "bytelm", "tokens", "translate", "kiln-bench")
-# The beginning of a command, and the flags that make it short. The most precise pattern comes first.
+# The beginning of a command, and the flags that make it short. The first match counts, so special ones come first.
 TINY = "--layers 1 --heads 2 --width 32 --context 16 --batch 2"
 SHORTER = [
     (r"(gpt2|bytelm) train .*--resume", "--steps 3"),
@@ -73,7 +73,7 @@ def commands(text):
 def shortened(command):
     for pattern, flags in SHORTER:
         if re.match(r"(\w+=\S+ )*(mpirun .*?)?(build/bin/)?" + pattern, command):
-            # Before what the shell itself reads.
+            # Before a pipe, because later words belong to other commands.
             head, pipe, tail = command.partition(" | ")
             return f"{head} {flags}{pipe}{tail}"
     return command

@@ -1,5 +1,5 @@
-// The CUDA device on a stub driver: what it promises of order and lifetimes, what it asks the driver for, and what it
-// says when the driver refuses.
+// The CUDA device on a stub driver: its promises of order and lifetimes, its calls, and its errors when the driver
+// refuses.
 
 #include "lowering/Backend.h"
 #include "runtime/Compile.h"
@@ -55,7 +55,7 @@ TEST_F(CudaDevice, WithoutAGpuSaysSo) {
   expectError([] { Device::open("cuda:x"); }, {"expected a device out of ", "cuda:0, but got 'cuda:x'"});
 }
 
-// A plan that asks for its target gets what the driver says.
+// A plan with the device's target gets the driver's values.
 TEST_F(CudaDevice, HasTheFactsOfItsGpu) {
   stub.setAttribute(16, 132);
   stub.setAttribute(97, 99 << 10);
@@ -86,7 +86,7 @@ TEST_F(CudaDevice, RunsTheNewestCodeThatAGpuTakes) {
 
 // --- Order and lifetimes ---------------------------------------------------------------------------------------------
 
-// The driver does things when somebody waits; an upload has read its source before, however many are under way.
+// The driver executes operations at a wait; an upload has read its source before, for any number of pending uploads.
 TEST_F(CudaDevice, HasReadTheSourceOfAnUploadWhenItReturns) {
   const std::shared_ptr<Device> device = open();
   constexpr int count = 40; // more than are under way at once, and one longer than a piece of the way
@@ -105,7 +105,7 @@ TEST_F(CudaDevice, HasReadTheSourceOfAnUploadWhenItReturns) {
   }
 }
 
-// Launches, copies and releases happen in the order they were asked for.
+// Launches, copies and releases are executed in the order of their calls.
 TEST_F(CudaDevice, ReleasesMemoryAfterItsLastLaunch) {
   const std::shared_ptr<Device> device = open();
   Tensor sum(device, f32, {16});
@@ -127,7 +127,7 @@ TEST_F(CudaDevice, MayBeUsedFromOneThreadAfterAnother) {
   EXPECT_EQ(x.downloadFloats(), std::vector<float>(16, 6.0f));
 }
 
-// A kernel that is forgotten has run before it is unloaded; a device of the same name goes on.
+// A forgotten kernel has run before it is unloaded; a new device of that name works.
 TEST_F(CudaDevice, RunsWhatWasAskedOfAForgottenKernel) {
   const std::shared_ptr<Device> device = open();
   Tensor x(device, f32, {16});
@@ -142,11 +142,11 @@ TEST_F(CudaDevice, RunsWhatWasAskedOfAForgottenKernel) {
 struct Wide {
   int extent = 256;
 };
-/// A matrix turned: it goes through shared memory, f32 extent².
+/// A transposed matrix: it is stored through shared memory, f32 extent².
 static void turn(View x, View y, Wide cfg) { store(y, {0, 0}, transpose(load(x, {0, 0}, {cfg.extent, cfg.extent}))); }
 static const Kernel turnKernel = kernel("turn", turn, {"x", "y"}, {field("extent", &Wide::extent)});
 
-// Beyond 48 KB a launch needs the driver's leave; 128² f32 take 64 KB.
+// Beyond 48 KB a launch must request shared memory from the driver; 128² f32 take 64 KB.
 TEST_F(CudaDevice, LaunchesWithMuchSharedMemory) {
   const std::shared_ptr<Device> device = open();
   Tensor x(device, f32, {128, 128}), y(device, f32, {128, 128});
@@ -159,7 +159,7 @@ TEST_F(CudaDevice, LaunchesWithMuchSharedMemory) {
   EXPECT_EQ(y.downloadFloats()[1], 128.0f);
 }
 
-// The second run of a prepared plan makes a graph; then each run is one call of the driver.
+// The second run of a prepared plan records a graph; later runs are one driver call each.
 TEST_F(CudaDevice, RunsAPreparedPlanAsAGraph) {
   const std::shared_ptr<Device> device = open();
   Tensor x(device, f32, {16}), y(device, f32, {16});
@@ -176,7 +176,7 @@ TEST_F(CudaDevice, RunsAPreparedPlanAsAGraph) {
   EXPECT_EQ(stub.count("cuGraphLaunch"), 3);
 }
 
-// A check that fails in a graph is told with its program, every time.
+// A check that fails in a graph is reported with its program, at every launch.
 TEST_F(CudaDevice, TellsOfFailedChecksInGraphs) {
   const std::shared_ptr<Device> device = open();
   Tensor x(device, f32, {12});
@@ -215,8 +215,8 @@ TEST_F(CudaDevice, RefusesGridsThatNoGpuTakes) {
               {"kernel 'scale': expected a grid of at most 2147483647x65535x65535 programs on device 'cuda:0'"});
 }
 
-// An illegal address shows when somebody waits, and could be any launch's since the last wait. The simulator says on
-// standard error what a GPU would not.
+// An illegal address is reported at the next wait, and could be of any launch since the last one. The simulator prints
+// details on standard error, which a GPU would not.
 TEST_F(CudaDevice, NamesTheLaunchesThatAFaultMayBeOf) {
   const std::shared_ptr<Device> device = open();
   Tensor x(device, f32, {16}), y(device, f32, {16});
@@ -235,8 +235,8 @@ TEST_F(CudaDevice, NamesTheLaunchesThatAFaultMayBeOf) {
   testing::internal::GetCapturedStderr();
 }
 
-// Work of a stream that another library made and work of the device's wait for each other where they are told to. On
-// the stub nothing runs before somebody waits for it.
+// Another library's stream and the device's stream wait for each other on request. On the stub, no operation runs
+// before a wait.
 TEST_F(CudaDevice, TakesItsTurnWithAnothersStream) {
   const std::shared_ptr<Device> device = open();
   const cuda::Driver &driver = cuda::Driver::open();

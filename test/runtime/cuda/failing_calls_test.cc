@@ -1,6 +1,6 @@
-// Each call of the driver fails once, at each place where a program that does everything makes it: then there is an
-// error that names the call, or a line on standard error where a destructor made it; nothing is left behind, and the
-// process goes on.
+// Each driver call fails once, at each point where a program that uses everything makes it. The result is an error
+// that names the call, or a line on standard error if a destructor made it. Nothing leaks, and the process
+// continues.
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"

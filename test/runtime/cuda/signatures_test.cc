@@ -1,5 +1,5 @@
-// The calls that Kiln declares for itself have the signatures of NVIDIA's cuda.h: checked while compiling, where there
-// is one.
+// The functions that Kiln declares itself have the signatures of NVIDIA's cuda.h: checked at compile time, if that
+// header exists.
 
 #include "runtime/cuda/Driver.h"
 

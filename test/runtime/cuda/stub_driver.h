@@ -9,7 +9,7 @@
 
 namespace kiln::test {
 
-/// Makes every GPU opened from now on one of the stub driver's, which begins to record.
+/// Every GPU opened from now on is the stub driver's, which begins to record.
 inline const StubControls &useStub(const std::string &engine = "simulating") {
   const std::string library = stubDriver(engine);
   ::setenv("KILN_CUDA_DRIVER", library.c_str(), 1);

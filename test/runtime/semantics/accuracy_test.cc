@@ -62,7 +62,7 @@ double ulpAt(double value) {
   return std::ldexp(1.0, std::max(exponent, -125) - 24);
 }
 
-/// How far the README lets `function` be off where it is `want`.
+/// The error that the documentation permits for `function` with the exact result `want`.
 double boundOf(int function, double x, double want) {
   const bool nearOne = x > 0.5 && x < 2;
   switch (function) {
@@ -81,8 +81,8 @@ double boundOf(int function, double x, double want) {
   }
 }
 
-/// Whether `got` is what `want` may come out as: within the bound, or 0 for less than a normal number. Of those near
-/// the largest either it or infinity will do.
+/// Whether `got` is a permitted result for `want`: within the bound, or 0 for a denormal. Near the largest number, that
+/// number or infinity is permitted.
 bool isWithin(double got, double want, double bound) {
   if (std::isnan(want) || std::isnan(got))
     return std::isnan(want) && std::isnan(got);
@@ -103,8 +103,8 @@ protected:
   }
 };
 
-/// All special words of f32, every 65 521st word, which meets every exponent and sign 128 times, and the numbers where
-/// the functions bend.
+/// All special words of f32; every 65 521st word, which has every exponent and sign 128 times; and the numbers where
+/// the functions change their formula.
 Raw sampledWords() {
   Raw result = specialWords(f32);
   for (uint64_t word = 0; word < 0x100000000; word += 65521)
@@ -153,7 +153,7 @@ TEST_P(Accurate, FastFunctionsKeepTheirEnds) {
     }
 }
 
-// In f64 no machine has anything but the full accuracy, and bf16 and f16 round what f32 gives: half of a unit more.
+// In f64 every machine has full accuracy. bf16 and f16 round the f32 result: half a unit more.
 TEST_P(Accurate, FastFunctionsOfOtherTypes) {
   for (const Type type : {f64, bf16, f16}) {
     Raw arguments;

@@ -1,5 +1,5 @@
-// Subscripts that are tiles, in every place and of every rank, and masks: what they pick is read and written, and
-// nothing else is touched.
+// Subscripts that are tiles, in every position and of every rank, and masks: the selected elements are read and
+// written, and no others.
 
 #include "test/runtime/semantics/guarded_page.h"
 #include "test/runtime/semantics/semantics.h"
@@ -60,7 +60,7 @@ int64_t countOf(const Shape &shape) {
 
 // --- A table, by one tile of positions -------------------------------------------------------------------------------
 
-/// Both ways: what is read there, and where it is written.
+/// Both directions: a gather and a scatter.
 void lookUp(View table, View ids, View out, View back, IndexConfig cfg) {
   const Shape shape = shapeOf(cfg);
   const int64_t count = cfg.a * cfg.b * cfg.c;
@@ -127,7 +127,7 @@ struct FormConfig {
 const std::vector<Field> formFields = {field("named", &FormConfig::named), field("rows", &FormConfig::rows),
                                        field("columns", &FormConfig::columns), field("block", &FormConfig::block)};
 
-/// What lies at tiles of rows and columns that broadcast together, or at blocks, of a view of rank 3; and back.
+/// A view of rank 3 at tiles of rows and columns that broadcast together, or at blocks: read and written back.
 void pickForms(View x, View ids, View out, View y, Tile begin, FormConfig cfg) {
   Tile rows = reshape(load(ids, {0, 0}, {cfg.rows}), {cfg.rows, 1}), columns = load(ids, {1, 0}, {cfg.columns});
   Offsets at;
@@ -191,7 +191,7 @@ TEST_P(Addressing, TilesNameSomeDimensionsAndNumbersBeginBlocksInOthers) {
             want[place] = static_cast<double>(place + 1001);
           ++element;
         };
-        // With two or three tiles the third is the columns', too; one alone is a column of rows.
+        // With two or three tiles the last one selects columns; a single one is a column of rows.
         for (int64_t row = 0; row < 5; ++row)
           for (int64_t column = 0; column < c; ++column)
             for (int64_t b0 = 0; b0 < (named & 1 ? 1 : 2); ++b0)
@@ -229,7 +229,7 @@ struct MaskConfig {
 const std::vector<Field> maskFields = {field("rows", &MaskConfig::rows), field("columns", &MaskConfig::columns),
                                        field("form", &MaskConfig::form)};
 
-/// Loads and stores what the mask picks; the rest reads −∞ and stays.
+/// Loads and stores the elements that the mask selects. The others read −∞ and are not written.
 void pickMasked(View x, View picks, View out, View y, Tile m, Tile n, MaskConfig cfg) {
   const Shape shape{cfg.rows, cfg.columns};
   Tile mask = cfg.form == 0   ? load(picks, {0, 0}, shape)
@@ -281,7 +281,7 @@ TEST_P(Addressing, AMaskLeavesOutWhatItDoesNotPick) {
         }
 }
 
-/// Adds 1 in place to the `count` elements from n on that the mask picks, of a view that goes on behind them.
+/// Adds 1 in place to those of `count` elements from n on that the mask selects; the view extends beyond them.
 void countUp(View x, Tile n, Tile count, IndexConfig cfg) {
   Tile inside = iota(cfg.a, i64) < count;
   store(x, {n}, load(x, {n}, {cfg.a}, {.mask = inside}) + 1, {.mask = inside});
@@ -290,7 +290,7 @@ void countUp(View x, Tile n, Tile count, IndexConfig cfg) {
 }
 const Kernel countUpKernel = kernel("count_up", countUp, indexFields);
 
-// The view is longer than the memory that there is: whatever the mask leaves out must not be touched.
+// The view is longer than the allocated memory: masked-off elements must not be accessed.
 TEST_P(Addressing, WhatAMaskLeavesOutIsNotTouched) {
   GuardedPage page(*device);
   const int64_t elements = page.bytes() / 4;
@@ -339,11 +339,11 @@ TEST_P(Addressing, PositionsAndMasksAreThoseOfTheLoadsPlace) {
     }
 }
 
-/// Element at[i] of z becomes i; as many elements at once as there are.
+/// Element at[i] of z becomes i, for all elements at once.
 void storeNamed(View at, View z, ExtentConfig cfg) { store(z, {load(at, {0}, {cfg.extent})}, iota(cfg.extent) + 1); }
 const Kernel storeNamedKernel = kernel("store_named", storeNamed, extentField());
 
-// A store that names an element several times leaves one of the values there, and is no mistake.
+// A store that selects an element several times leaves one of the values, and is no error.
 TEST_P(Addressing, AStoreMayNameAnElementSeveralTimes) {
   for (const int64_t places : {1, 7, 300}) {
     constexpr int64_t count = 512;

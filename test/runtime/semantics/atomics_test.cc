@@ -1,4 +1,4 @@
-// Every atomic on every type that it has: what is left, what is returned, elements that are named several times, masks
+// Every atomic on every type that it supports: the final memory, the results, elements that occur several times, masks
 // and edges, and many programs at once.
 
 #include "runtime/simulator/SimulatorDevice.h"
@@ -62,7 +62,7 @@ Tile change(Verb verb, View x, const Offsets &at, const Tile &value, Order order
   return atomic_exchange(x, at, value, order, how);
 }
 
-/// A block of x from n on, and elements that numbers name, where masks say so.
+/// A block of x from n on, and elements at given positions, with masks.
 void changeSome(View x, View values, View ids, View picks, View before, Tile n, VerbConfig cfg) {
   const auto verb = static_cast<Verb>(cfg.verb);
   const auto order = static_cast<Order>(cfg.order);
@@ -105,7 +105,7 @@ uint64_t changed(Verb verb, Type type, uint64_t was, uint64_t value) {
   }
 }
 
-// Whole numbers and numbers that are named once each: every step has one result.
+// Integers, and elements that are selected once each: every step has one possible result.
 TEST_P(Atomics, EachChangesItsElementsAndReturnsWhatWasThere) {
   for (const Verb verb : verbs)
     for (const Type type : typesOf(verb))
@@ -163,7 +163,7 @@ void extremes(View x, View y, VerbConfig cfg) {
 }
 const Kernel extremesKernel = kernel("extremes", extremes, verbFields);
 
-// A NaN changes nothing, and in memory gives way; which of two zeros stays is open.
+// A NaN operand changes nothing, and a NaN in memory is replaced; which of two zeros stays is unspecified.
 TEST_P(Atomics, TheLeastAndTheGreatestIgnoreNaN) {
   for (const Type type : {f32, f64})
     for (const Verb verb : {Verb::min, Verb::max}) {
@@ -187,7 +187,7 @@ TEST_P(Atomics, TheLeastAndTheGreatestIgnoreNaN) {
     }
 }
 
-/// All elements of a tile go to few places.
+/// All elements of a tile have a few positions.
 void pileUp(View x, View before, VerbConfig cfg) {
   Tile i = iota(cfg.extent);
   Tile old = change(static_cast<Verb>(cfg.verb), x, {i % 3}, cast(i + 1, x.type()), Order::relaxed, {});
@@ -195,7 +195,7 @@ void pileUp(View x, View before, VerbConfig cfg) {
 }
 const Kernel pileUpKernel = kernel("pile_up", pileUp, verbFields);
 
-// Of whole numbers whose sums are exact; exchanges hand each number on once.
+// Integers whose sums are exact; exchanges pass each number on once.
 TEST_P(Atomics, AnElementNamedSeveralTimesChangesOnceForEach) {
   const int64_t extent = 16, programs = 4; // bf16 has every whole number up to 256
   for (const Verb verb : {Verb::add, Verb::max, Verb::exchange})
@@ -301,7 +301,7 @@ TEST_P(Atomics, LoadsAndStoresHaveEdgesAndMasks) {
   }
 }
 
-/// Programs pass a number on: each waits a number of rounds for its own flag, and sets the next one's.
+/// Programs pass a number on: each waits a number of iterations for its own flag, and sets the next one's.
 void relay(View data, View flags, View got, Tile rounds, VerbConfig cfg) {
   const auto scope = static_cast<Scope>(cfg.scope);
   Tile p = program_id(0), seen = 0;
@@ -317,7 +317,7 @@ void relay(View data, View flags, View got, Tile rounds, VerbConfig cfg) {
 }
 const Kernel relayKernel = kernel("relay", relay, verbFields);
 
-// Who sees a flag by a load that acquires sees what was stored before the store that released it.
+// A program that reads a flag by an acquiring load sees the stores before the releasing store.
 TEST_P(Atomics, ALoadAcquiresWhatAStoreReleases) {
   const int64_t programs = 6;
   for (const Scope scope : {Scope::device, Scope::system, Scope::device}) {
@@ -334,7 +334,7 @@ TEST_P(Atomics, ALoadAcquiresWhatAStoreReleases) {
   }
 }
 
-/// Each program adds to the element of that number, and to one that all have.
+/// Each program adds to the element of its number, and to one that all share.
 void countPrograms(View own, View all, VerbConfig cfg) {
   const auto scope = static_cast<Scope>(cfg.scope);
   atomic_add(own, {program_id(0)}, full(i32, {1}, 1), Order::acq_rel, {.scope = scope});
@@ -342,8 +342,8 @@ void countPrograms(View own, View all, VerbConfig cfg) {
 }
 const Kernel countProgramsKernel = kernel("count_programs", countPrograms, verbFields);
 
-// An element of which only one program has the use may be changed with its scope; one of several may not, which the
-// simulator reports.
+// An element that only one program uses may be changed with the program's scope. An element of several may not, and the
+// simulator reports it.
 TEST_P(Atomics, TheScopeOfAProgramReachesNoOther) {
   const int64_t programs = 3;
   for (const Scope scope : {Scope::block, Scope::device, Scope::system})

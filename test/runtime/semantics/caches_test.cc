@@ -1,5 +1,5 @@
-// Hints for caches change no result, whatever elements they are given with: of blocks, of elements that tiles name, of
-// tiles that a loop may copy ahead, and of memory that is read and written.
+// Cache hints change no result, for all accesses: blocks, gathered elements, tiles that a loop may prefetch, and memory
+// that is read and written.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -14,8 +14,8 @@ struct Config {
   int reading = 0, writing = 0;
 };
 
-/// y[i] = x[i] + x[i + 1], the last one alone; named[names[i]] = x[i] where names[i] is not 7; and all of y once more,
-/// read and written in place.
+/// y[i] = x[i] + x[i + 1], the last one without a neighbour; named[names[i]] = x[i] if names[i] is not 7; and all of y
+/// once more, read and written in place.
 void move(View x, View names, View y, View named, Config cfg) {
   const auto in = static_cast<Cache>(cfg.reading), out = static_cast<Cache>(cfg.writing);
   Tile here = load(x, {0}, {length}, {.cache = in}), next = load(x, {1}, {length}, {.cache = in});

@@ -1,5 +1,5 @@
-// Conversions between all pairs of element types: one rounding, to the nearest, in a direction or by chance;
-// saturation, NaN to 0, `x != 0` for bool.
+// Conversions between all pairs of element types: one rounding, to nearest, in a direction or stochastic; saturation,
+// NaN to 0, `x != 0` for bool.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -82,7 +82,7 @@ protected:
   }
 };
 
-/// Numbers at and round the ends of every integer type and at the ties of every narrower float.
+/// Numbers at and around the limits of every integer type and the ties of every narrower float.
 Raw tieWords(Type from) {
   Raw result = specialWords(from);
   std::mt19937_64 random(3);
@@ -138,8 +138,8 @@ TEST_P(Casts, RoundOnceAndSaturate) {
       check(from, to, tieWords(from));
 }
 
-// f32 to the narrow floats, whose ties lie in the upper half or right below it: every upper half of a word, denormals,
-// infinities and NaN of every payload among them, with lower halves just below, on and above the tie and at both ends.
+// f32 to narrow floats, whose ties are in the upper half or right below it: every upper half of a word, including
+// denormals, infinities and NaN of every payload, with lower halves just below, on and above the tie and at both ends.
 TEST_P(Casts, RoundEveryUpperHalf) {
   Raw source;
   for (const uint64_t lower : {0x0000, 0x0001, 0x7FFF, 0x8000, 0x8001, 0xFFFF})
@@ -156,7 +156,7 @@ void convertTwice(View x, View viaF32, View viaF64) {
 }
 const Kernel convertTwiceKernel = kernel("convert_twice", convertTwice);
 
-// A number that the first cast rounds to a tie of the second: merged into one, the casts would round it up.
+// The first cast rounds the number to a tie of the second. A merged cast would round it up.
 TEST_P(Casts, TwoCastsRoundTwice) {
   const int64_t tie32 = (1 << 24) + (1 << 16), tie64 = (int64_t(1) << 60) + (int64_t(1) << 36);
   const Raw source{static_cast<uint64_t>(tie32 + 1), static_cast<uint64_t>(tie64 + 1), 3};
@@ -194,7 +194,7 @@ uint64_t wordBelow(Type type, long double size) {
   return low;
 }
 
-/// A number as the conversion to `to` sees it: 8-bit floats saturate.
+/// A number as converted to `to`: 8-bit floats saturate.
 long double within(Type to, long double value) {
   const long double largest = bytesOf(to) > 1 ? INFINITY : to == f8e4m3 ? 448 : 57344;
   return std::clamp(value, -largest, largest);
@@ -256,7 +256,7 @@ void convertByChance(View x, View bits, View y) {
 }
 const Kernel convertByChanceKernel = kernel("convert_by_chance", convertByChance);
 
-/// The share of the way from the number below `size` to the next one, in 2^-32; 2^32 beyond the largest number.
+/// The fraction of the way from the number below `size` to the next one, in 2^-32; 2^32 beyond the largest number.
 uint64_t chanceOf(Type to, long double size) {
   const uint64_t low = wordBelow(to, size);
   const long double below = realOf(to, low), above = realOf(to, low + 1);
@@ -274,7 +274,7 @@ uint64_t expectedByChance(Type from, Type to, uint64_t raw, uint32_t bits) {
   return (wordBelow(to, size) + (bits < chanceOf(to, size))) | (std::signbit(value) ? signBit(to) : 0);
 }
 
-// Bits just below the chance of a number take it away from zero; bits from the chance on leave it at the number before.
+// Random bits just below the number's fraction round it away from zero; bits from the fraction on, towards zero.
 TEST_P(Casts, RoundByChance) {
   for (const Type from : everyFloat)
     for (const Type to : everyFloat) {
@@ -306,7 +306,7 @@ void roundQuarters(View y) {
 }
 const Kernel roundQuartersKernel = kernel("round_quarters", roundQuarters);
 
-// A quarter of the way between two numbers goes up once in four times: n · p = 1024, and σ = √(n · p · (1 − p)) = 28.
+// A number a quarter of the way up is rounded up in 1 of 4 cases: n · p = 1024, and σ = √(n · p · (1 − p)) = 28.
 TEST_P(Casts, RoundByChanceWithoutBias) {
   const Tensor y(device, bf16, {4096});
   launch(roundQuartersKernel, {y.ref()}, "", 8);

@@ -1,7 +1,7 @@
-// Moves of elements: one property for all verbs. Element i of the result is element source(i) of the tile that a verb
-// takes, or the padding. A case is drawn by its number: a tile, the form in which a program gets it (loaded, computed,
-// reduced, …), one to three verbs of the table below, and the views in memory at both ends, which hang over, have
-// strides, and a margin that stays untouched. `Chains.MoveElements/cpu_17` is case 17 on the CPU.
+// Moves of elements: one property for all functions. Element i of the result is element source(i) of the operand, or
+// the padding. A case is drawn by its number: a tile; its origin (loaded, computed, reduced, …); one to three functions
+// of the table below; and the views in memory, which may end within the tile, have strides, and have a margin that must
+// not change. `Chains.MoveElements/cpu_17` is case 17 on the CPU.
 
 #include "test/runtime/semantics/drawn.h"
 
@@ -19,7 +19,7 @@ constexpr int64_t mostElements = 4096; // of a tile
 
 // --- Verbs -----------------------------------------------------------------------------------------------------------
 
-/// Where an element comes from: an element of the tile that the verb takes, as it is or changed, or the padding, 1.
+/// The source of an element: an element of the operand, unchanged or changed, or the padding, 1.
 struct Origin {
   Shape at;
   bool isChanged = false, isPadding = false;
@@ -342,7 +342,7 @@ const Kernel chainKernel =
 
 // --- The property ----------------------------------------------------------------------------------------------------
 
-/// The row that is named for row i: all in reverse, one outside.
+/// The row selected for row i: all in reverse, one outside.
 int64_t rowNamed(int64_t i, int64_t rows) { return i == 1 ? -7 : rows - 1 - i; }
 
 /// Numbers that every type holds exactly, also changed four times.
@@ -353,7 +353,7 @@ int64_t numberAt(Type type, int64_t place) {
 
 int64_t changedNumber(Type type, int64_t number) { return type == boolean ? !number : number + 1; }
 
-/// The number of an element of the tile that the verbs take.
+/// The number of an element of the operand.
 int64_t sourceNumber(const Case &one, const Shape &at) {
   const auto loadedNumber = [&](Shape place) {
     place[0] = one.form == named ? rowNamed(place[0], one.tile[0]) : place[0] + one.from;

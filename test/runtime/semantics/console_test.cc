@@ -1,5 +1,5 @@
-// print and check: what a program says while it runs, of scalars and tiles, in loops and branches, and which failure of
-// many is told. Assumptions: what they permit, and which devices check them.
+// print and check: the output of scalars and tiles, in loops and branches, and the reported one of many failures.
+// Assumptions: their effects, and the devices that check them.
 
 #include "lowering/Backend.h"
 #include "test/expect_error.h"
@@ -15,7 +15,7 @@ namespace {
 
 class Console : public Semantics {
 protected:
-  /// The lines that a launch prints, in any order between programs: one thread runs them in order.
+  /// The lines that a launch prints; programs may be in any order, but with one thread they are in order.
   std::string printed(const Kernel &kernel, const std::vector<Arg> &args, const std::string &config = "",
                       int64_t programs = 1) {
     device->setThreads(1);
@@ -108,7 +108,7 @@ void printInOrder(View x, Tile n) {
 }
 const Kernel printInOrderKernel = kernel("print_in_order", printInOrder);
 
-// Program order, also round loops, branches and stores; a side that does not run prints nothing.
+// Program order, also around loops, branches and stores; a side that does not run prints nothing.
 TEST_P(Console, PrintsInProgramOrder) {
   EXPECT_EQ(printed(printInOrderKernel, {counting(i32, {2}).ref(), int64_t(3)}), "program 0: before = [0, 1]\n"
                                                                                  "program 0: k = [1, 2]\n"
@@ -127,7 +127,7 @@ void checkRow(View x, View y, ExtentConfig cfg) {
 }
 const Kernel checkRowKernel = kernel("check_row", checkRow, extentField());
 
-// The first false element, at every extent and position; the program goes on.
+// The first false element, at every extent and position; the program continues.
 TEST_P(Console, CheckTellsTheFirstElement) {
   for (const Type type : {i8, i64, f32, bf16})
     for (const int64_t extent : extents)
@@ -196,7 +196,7 @@ void checkBoth(View x, View y, Tile limit) {
 }
 const Kernel checkBothKernel = kernel("check_both", checkBoth);
 
-// Of two checks of one tile the first tells, though the second fails in an earlier row; and of one its first element.
+// Of two checks of a tile, the first reports, even if the second fails in an earlier row; of one, its first element.
 TEST_P(Console, TheFirstOfTwoChecksTells) {
   Raw raw(120, 1);
   raw[5] = 3, raw[67] = raw[110] = 7;
@@ -221,7 +221,7 @@ void checkGrid(View x) {
 }
 const Kernel checkGridKernel = kernel("check_grid", checkGrid);
 
-// Of many failures the one that a single thread would meet first: the first launch, its first program, its first check.
+// Of many failures, the first in sequential order is reported: the first launch, its first program, its first check.
 TEST_P(Console, TheFirstFailureIsToldAtAnyThreadCount) {
   for (const int threads : {1, 4}) {
     device->setThreads(threads);
@@ -245,7 +245,7 @@ struct FoldConfig {
   bool isReduction = false, across = false, reverse = false;
 };
 
-/// Combines intervals of numbers, which must follow each other, along an axis of `extent` elements; the other has 3.
+/// Combines intervals of numbers, which must be adjacent, along an axis of `extent` elements; the other axis has 3.
 void joinIntervals(View lows, View highs, View out, FoldConfig cfg) {
   const Shape shape = cfg.across ? Shape{cfg.extent, 3} : Shape{3, cfg.extent};
   const int axis = cfg.across ? 0 : 1;
@@ -269,8 +269,8 @@ const Kernel joinIntervalsKernel =
            {field("extent", &FoldConfig::extent), field("isReduction", &FoldConfig::isReduction),
             field("across", &FoldConfig::across), field("reverse", &FoldConfig::reverse)});
 
-// Elements are checked in the combinations that results have, and nothing else is: whatever a lane without an element
-// were combined with, no interval would follow it. The element is that of the first result that a failing call reached.
+// Elements are combined only as results require, so a check fails only there: a lane without an element would not give
+// an adjacent interval. The reported element is that of the first result that a failing call affects.
 TEST_P(Console, FunctionsOfScansCheckTheirElements) {
   for (const int64_t extent : {1, 2, 3, 17, 33, 64, 129, 300})
     for (const bool across : {false, true})
@@ -390,7 +390,7 @@ TEST_P(Console, FalseAssumptionsAreReported) {
     EXPECT_NO_THROW(device->synchronize());
 }
 
-// The report of a false assumption comes before those of accesses that rely on it.
+// A false assumption is reported before the accesses that rely on it.
 TEST_P(Console, FalseAssumptionsAreReportedFirst) {
   if (!device->backend().facts().checksAssumptions)
     return; // results are undefined
@@ -404,7 +404,7 @@ TEST_P(Console, FalseAssumptionsAreReportedFirst) {
   }
 }
 
-// Where assumptions are checked, a false range does not make a loop endless.
+// On devices that check assumptions, a false range does not make a loop endless.
 void stepBy(View x, Tile n) {
   Tile sum = 0, step = load(x, {0});
   assume(step > 0);

@@ -1,4 +1,4 @@
-// Constants with a number for each element: they are tiles like any other, whatever reads them.
+// Constants with a number for each element are tiles like any other, for every reader.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -44,7 +44,7 @@ TEST_P(Constants, OfEveryTypeAndExtent) {
     }
 }
 
-// What has no whole number and no sign that a cast could lose on its way.
+// Values that are not integers, and signs that a cast could lose.
 void special(View out) {
   store(out, {0}, constant(out.type(), {6}, {-0.0, infinity, -infinity, kiln::nan, 0x1p-24, 1.0 / 3}));
 }

@@ -110,7 +110,7 @@ void branch(View x, View out) {
 }
 const Kernel branchKernel = kernel("branch", branch);
 
-// Only the chosen side runs, and what it does not assign keeps its value.
+// Only the selected side runs. A tile that it does not assign keeps its value.
 TEST_P(Control, OneSideOfABranchRuns) {
   const Tensor x = counting(f32, {2, 17}, -17), out(device, f32, {2, 17}); // row 0 is negative, row 1 is not
   launch(branchKernel, {x.ref(), out.ref()}, "", 2);
@@ -142,7 +142,7 @@ std::vector<int64_t> counted(__int128 begin, __int128 end, __int128 step) {
   return values;
 }
 
-/// The first elements of `got` are what the loop counts, and the others were left alone.
+/// The first elements of `got` are the loop's values, and the others are unchanged.
 void expectCounted(const Raw &got, int64_t begin, int64_t end, int64_t step) {
   const std::vector<int64_t> want = counted(begin, end, step);
   for (size_t i = 0; i < got.size(); ++i)
@@ -158,7 +158,7 @@ const std::vector<std::array<int64_t, 3>> bounds{{far, far + 20, 3},
                                                  {7, 5, 1},
                                                  {0, far, far / 4},
                                                  {most - 10, most - 2, 4},
-                                                 // The position after the last would lie past the largest integer.
+                                                 // The position after the last one would exceed the largest integer.
                                                  {most - 10, most, 3},
                                                  {most - 1, most, 10},
                                                  {most - 5, most, most},
@@ -194,7 +194,7 @@ TEST_P(Control, LoopsRunOver64BitBounds) {
   }
 }
 
-// A step of 0 that nobody knew while tracing.
+// A step of 0 that is unknown during tracing.
 TEST_P(Control, DynamicStepOfZeroCountsAsOne) {
   const Tensor out = tensor(i64, {16}, Raw(16, 77));
   launch(collectKernel, {out.ref(), -2, 3, int64_t{0}});
@@ -261,7 +261,7 @@ const Kernel addAlongKnownKernel = kernel("add_along_known", addAlongKnown, {"x"
                                           {field("begin", &ShiftedConfig::begin), field("end", &ShiftedConfig::end),
                                            field("step", &ShiftedConfig::step), field("shift", &ShiftedConfig::shift)});
 
-// Positions near the ends of 64 bits, and those that wrap there, are outside every view.
+// Positions near the limits of 64 bits, and those that wrap there, are outside every view.
 TEST_P(Control, LoadsFarOutsideReadPadding) {
   const Tensor x = counting(f32, {40}, 1);
   for (const auto &[begin, end, step] : bounds)
@@ -341,9 +341,9 @@ void randomNormals(View out, Tile seed, Tile first, ExtentConfig cfg) {
 }
 const Kernel normalKernel = kernel("random_normals", randomNormals, extentField());
 
-// In units of 2^−23 of the radius r: log is off by 1.5, the root halves that and rounds, and the product rounds: 1.75
-// at most. The angle, up to π, is off by the roundings of 2π · 2^−32 and of the product: 1.47 · π / 2 = 2.3. The
-// cosine, at most 1, is off by 2 units of the last place below 1, of 2^−24 each: 1. Together 5.1.
+// In units of 2^−23 of the radius r: the error of log is 1.5; the root halves that and rounds, and the product rounds:
+// 1.75 at most. That of the angle, up to π, is the roundings of 2π · 2^−32 and of the product: 1.47 · π / 2 = 2.3. That
+// of the cosine, at most 1, is 2 units in the last place below 1, of 2^−24 each: 1. Together 5.1.
 TEST_P(Control, RandomNormalIsItsFormula) {
   for (const auto &[seed, first] :
        std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {-1, -1}, {0x123456789abcdef0, (int64_t(1) << 32) - 2}}) {
@@ -361,7 +361,7 @@ TEST_P(Control, RandomNormalIsItsFormula) {
   }
 }
 
-// Of n draws the mean is off by 5 / √n, the variance by 5 · √(2 / n), once in a million and a half; the seed is fixed.
+// For n draws the mean differs by 5 / √n, the variance by 5 · √(2 / n), once in 1.5 million; the seed is fixed.
 TEST_P(Control, RandomNormalHasMeanZeroAndDeviationOne) {
   const int64_t count = 4096;
   const Tensor out(device, f32, {count});

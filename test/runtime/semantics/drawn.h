@@ -72,7 +72,7 @@ struct Window {
   }
 };
 
-/// A view for a tile, of some elements less than it here and there.
+/// A view for a tile, sometimes smaller than the tile.
 inline Window drawWindow(const Shape &tile, bool isRead, Draw &draw) {
   Window window{tile, Shape(tile.size())};
   for (int64_t &extent : window.extents)
@@ -102,7 +102,7 @@ inline uint64_t wordOf(Type type, int64_t number) {
   return isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
 }
 
-/// The elements plus 1, and the other truth value.
+/// The elements plus 1, and the negated truth value.
 inline Tile changed(const Tile &t) { return t.type() == boolean ? !t : cast(t + 1, t.type()); }
 inline uint64_t changedWord(Type type, uint64_t word) {
   return isFloat(type) ? rawOfReal(type, realOf(type, word) + 1)

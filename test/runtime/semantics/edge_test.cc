@@ -1,5 +1,5 @@
-// Tiles at constant offsets over both ends of a view. The compiler knows of some lanes that they lie outside and asks
-// of the others while the kernel runs, and must not forget either: for every type and every offset.
+// Tiles at constant offsets across both ends of a view, for every type and every offset. The compiler knows that some
+// lanes are outside and tests others at run time; neither may be forgotten.
 
 #include "test/runtime/semantics/guarded_page.h"
 #include "test/runtime/semantics/semantics.h"
@@ -19,7 +19,7 @@ struct EndConfig {
 };
 const std::vector<Field> endFields = {field("known", &EndConfig::known)};
 
-/// The tile that begins `offset` after the row's begin, or that much after the last one that lies inside.
+/// The tile that begins `offset` after the row's beginning, or that much after the last one that is inside.
 Tile columnAt(View view, bool atEnd, int64_t offset, EndConfig cfg) {
   if (!atEnd)
     return full(i64, {}, offset);
@@ -64,7 +64,7 @@ void loadWidths(View x, View out, Tile row) {
 }
 const Kernel loadWidthsKernel = kernel("load_widths", loadWidths);
 
-/// Where the line's tile begins in the view.
+/// The offset of the line's tile in the view.
 int64_t beginOf(int64_t line) {
   const int64_t offset = line % offsets - reach;
   return line < offsets ? offset : extent - width + offset;
@@ -72,7 +72,7 @@ int64_t beginOf(int64_t line) {
 
 class Ends : public Semantics {
 protected:
-  /// Two rows, the first at the begin of memory and the last at its end, and ones in all that lies between.
+  /// Two rows, the first at the beginning of memory and the last at its end, with ones in between.
   TensorRef rows(const GuardedPage &page, Type type) {
     const int64_t count = (page.end() - page.begin()) / bytesOf(type);
     Raw raw(count, isFloat(type) ? rawOfReal(type, 1) : 1);
@@ -161,7 +161,7 @@ void convertParts(View x, View y) {
 }
 const Kernel convertPartsKernel = kernel("convert_parts", convertParts, {"x (73)", "y (lines, 72)"});
 
-// A converted tile is stored as wide as it is: the element after it keeps its value, whatever the two types are.
+// A converted tile is stored with its own width: the element after it is unchanged, for all pairs of types.
 TEST_P(Ends, ConvertedTilesLeaveTheNextElement) {
   const auto wordOf = [](Type type, int64_t value) {
     return isFloat(type) ? rawOfReal(type, static_cast<double>(value)) : rawOfInteger(type, value);
@@ -189,9 +189,9 @@ void sumFromBegin(View x, View rows, View columns, ExtentConfig cfg) {
 }
 const Kernel sumFromBeginKernel = kernel("sum_from_begin", sumFromBegin, extentField());
 
-// The order of a sum depends on the tile's extents alone: a tile that hangs over its view's ends adds to the same bits
-// as one that lies inside and holds zeros there, however many vectors of it are missing. On a GPU the layout follows
-// from what is known of the view, too: there only whole vectors are missing.
+// The order of a sum depends on the tile's extents alone. A tile that extends past its view has the bits of one that is
+// inside and holds zeros there, for any number of missing vectors. On a GPU the layout also depends on the view's
+// facts: there only whole vectors are missing.
 TEST_P(Ends, SumsThatHangOverAddInTheSameOrder) {
   const bool anyEnd = std::holds_alternative<CpuFacts>(device->target().facts);
   constexpr int64_t tall = 9;

@@ -9,7 +9,7 @@ using namespace kiln::test;
 
 namespace {
 
-/// A scalar, a short extent that changes with the type, and the longest, whose words include all pairs of special ones.
+/// A scalar, a short extent that changes with the type, and the longest, which includes all pairs of special words.
 std::array<int64_t, 3> linesOf(Type type) {
   const auto special = static_cast<int64_t>(specialWords(type).size());
   return {0, extents[static_cast<size_t>(type) % 4], std::max(extents[4], special * special)};
@@ -52,7 +52,7 @@ void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
 }
 const Kernel integerKernel = kernel("integers", integerOperations, extentField());
 
-/// Bit by bit: the number of ones, of leading zeros, and the bits in reverse order.
+/// The number of ones, of leading zeros, and the bits in reverse order.
 Raw bitResults(Type type, uint64_t word) {
   const int64_t bits = bytesOf(type) * 8;
   uint64_t ones = 0, zeros = 0, reversed = 0;
@@ -141,7 +141,7 @@ void boolOperations(View x, View y, View out, ExtentConfig cfg) {
 }
 const Kernel boolKernel = kernel("bools", boolOperations, extentField());
 
-// false < true; any byte but 0 is true.
+// false < true; any byte except 0 is true.
 TEST_P(Elementwise, BoolOperationsAreLogical) {
   for (const int64_t line : scalarAndExtents) {
     const int64_t extent = std::max<int64_t>(line, 1);
@@ -180,8 +180,8 @@ void floatOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
 }
 const Kernel floatKernel = kernel("floats", floatOperations, extentField());
 
-/// The operations above, each rounded once: f64 in the hardware's own, the others by way of f64, which has more than
-/// twice their bits.
+/// The operations above, each rounded once: f64 by the hardware, the others through f64, which has more than twice
+/// their bits.
 std::vector<double> floatResults(double a, double b) {
   return {a + b,
           a - b,
@@ -232,7 +232,7 @@ void multiplyAdd(View x, View y, View z, View out, ExtentConfig cfg) {
 }
 const Kernel multiplyAddKernel = kernel("multiply_add", multiplyAdd, extentField());
 
-// The third operand lies so far below a tie of the first two's product that only the exact sum shows it.
+// The third operand is so far below a tie of the product of the others that only the exact sum shows it.
 TEST_P(Elementwise, FmaRoundsTheExactSumOnce) {
   for (const Type type : everyFloat) {
     const int digits = type == f8e5m2   ? 3
@@ -264,7 +264,7 @@ TEST_P(Elementwise, FmaRoundsTheExactSumOnce) {
   }
 }
 
-// Multiplication and addition stay two roundings: nothing is contracted behind the kernel's back.
+// Multiplication and addition stay two roundings: they are never contracted.
 void multiplyThenAdd(View x, View y, View z, View out, ExtentConfig cfg) {
   store(out, {0},
         load(x, {0}, lineOf(cfg.extent)) * load(y, {0}, lineOf(cfg.extent)) + load(z, {0}, lineOf(cfg.extent)));

@@ -35,7 +35,7 @@ const std::vector<Field> epilogueFields = {field("m", &EpilogueConfig::m),
                                            field("warps", &EpilogueConfig::warps),
                                            field("stages", &EpilogueConfig::stages)};
 
-/// c = epilogue(a · b), where z holds what is added, or multiplied with.
+/// c = epilogue(a · b); z is the operand that is added or multiplied.
 void multiplyThen(View a, View b, View z, View c, EpilogueConfig cfg) {
   const int64_t M = cfg.m, N = cfg.n, K = cfg.k;
   const Type sums = c.type();
@@ -117,9 +117,9 @@ public:
   }
 };
 
-// Each epilogue with each order of the factors in memory, and of each type twice; the other choices change from one to
-// the next. Sums are exact. Of a softmax the differences are, too: its powers are off by 2.3 units in the last place,
-// their sum by n roundings more, and its quotient and its product with 64 round once, the latter not.
+// Each epilogue with each order of the operands in memory, and of each type twice; the other choices vary. Sums are
+// exact. In a softmax the differences are exact, too. Its powers have errors of 2.3 units in the last place, and their
+// sum n roundings more. Its quotient rounds once, and its product with 64 is exact.
 TEST_P(Epilogues, OfFactorsByRowsAndByColumns) {
   struct Kind {
     Type type;
@@ -171,7 +171,7 @@ TEST_P(Epilogues, OfFactorsByRowsAndByColumns) {
   }
 }
 
-/// A factor of which two halves are joined, one that the program makes, and their product turned.
+/// An operand joined from two halves, one that the program computes, and their product transposed.
 void multiplyJoined(View x, View y, View out) {
   Tile halves = join(load(x, {0, 0}, {32, 16}), load(x, {0, 16}, {32, 16}));                 // (32, 16, 2)
   Tile left = reshape(halves, {32, 32});                                                     // interleaved
@@ -182,7 +182,7 @@ void multiplyJoined(View x, View y, View out) {
 }
 const Kernel multiplyJoinedKernel = kernel("multiply_joined", multiplyJoined, {"x", "y", "out"});
 
-// Products take what join and split leave, and what was never in memory.
+// Products of results of join and split, which were never in memory.
 TEST_P(Epilogues, FactorsMayBeJoinedSplitAndMade) {
   for (const Type type : {bf16, f32}) {
     std::vector<int> x(32 * 32), y(32 * 64);

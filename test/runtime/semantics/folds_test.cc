@@ -14,7 +14,7 @@ using namespace kiln::test;
 
 namespace {
 
-/// Along which axes, and how.
+/// The axes, and the direction.
 struct Way {
   std::vector<int> axes;
   bool isScan = false, keeps = false, reverse = false; // reverse: of a sort, in descending order
@@ -47,7 +47,7 @@ Raw foldWords(const Line &line, Type result, uint64_t (*step)(uint64_t, uint64_t
   return all;
 }
 
-/// The same of floats, rounded once.
+/// For floats, rounded once.
 Raw foldNumbers(const Line &line, double (*step)(double, double)) {
   Raw all;
   double total = line.number(0);
@@ -78,7 +78,7 @@ Raw xors(const Line &line) {
   return foldWords(line, line.type, [](uint64_t a, uint64_t b) { return a ^ b; });
 }
 
-/// Whether element a stands before b: NaN last either way.
+/// Whether element a is ordered before b: NaN last in both directions.
 bool isBefore(const Line &line, size_t a, size_t b, bool descending) {
   const long double x = line.number(a), y = line.number(b);
   return std::isnan(y) ? !std::isnan(x) : descending ? x > y : x < y;
@@ -172,7 +172,7 @@ Tile recurrence(const Tile &t, const Way &way) {
   return folded<Pair>({sign, t}, way, recur)[1];
 }
 
-/// How many there are, what is before the last, and the last.
+/// The number of elements, the one before the last, and the last.
 Tile before(const Tile &t, const Way &way) {
   const auto roll = [](Three p, Three q) { return Three{p[0] + q[0], where(q[0] == 1, p[2], q[1]), q[2]}; };
   return folded<Three>({full(i32, t.shape(), 1), t, t}, way, roll)[1];
@@ -294,7 +294,7 @@ struct Case {
   bool isAlong(int axis) const { return std::ranges::find(way.axes, axis) != way.axes.end(); }
 };
 
-/// A word, of floats that have NaN in so many of a hundred elements.
+/// A word; for floats, NaN in so many of a hundred elements.
 uint64_t wordFor(const Fold &fold, Type type, int nans, Draw &draw) {
   const Raw specials = type == boolean ? Raw{0, 1} : specialWords(type);
   if (!isFloat(type)) {

@@ -82,10 +82,10 @@ void smooth(View x, View out, ExtentConfig cfg) {
 }
 const Kernel smoothKernel = kernel("smooth", smooth, extentField());
 
-// sigmoid: exp is off by 2.3 units of the last place (f64: 0.9), of which at most all is left in 1 + e^−|x| or in
-// e^−|x| above; the sum and the quotient round once each: 4 units in all, one more for silu's product. softplus: the
-// larger of two terms, neither negative, the logarithm of a number from 1 to 2 that is off by 2.3 / 2 + 1/2 units of
-// 2^−23, rounded and added: 4 units of the larger of the result and 1.
+// sigmoid: exp has an error of 2.3 units in the last place (f64: 0.9), all of which may remain in 1 + e^−|x| or in the
+// numerator e^−|x|. The sum and the quotient round once each: 4 units in all, and one more for silu's product.
+// softplus: the larger of two nonnegative terms. The logarithm of a number from 1 to 2 has an error of 2.3 / 2 + 1/2
+// units of 2^−23, and is rounded and added: 4 units of the larger of the result and 1.
 TEST_P(Functions, SmoothOnesAreWithinTheirParts) {
   for (const Type type : {f32, f64}) {
     const int64_t count = 400;
@@ -176,8 +176,8 @@ const Kernel normaliseKernel = kernel(
     "normalise", normalise,
     {field("rows", &RowsConfig::rows), field("columns", &RowsConfig::columns), field("axis", &RowsConfig::axis)});
 
-// Each power is off by 2.3 units and the rounding of its difference, at most 100 · 2^−24 of it; the sum of n positive
-// terms by n · 2^−24; the quotient rounds once.
+// Each power has an error of 2.3 units and the rounding of its difference, at most 100 · 2^−24 of it; the sum of n
+// positive terms n · 2^−24; the quotient rounds once.
 TEST_P(Functions, SoftmaxIsThatOfNumbersOfAnySize) {
   for (const auto &[rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{3, 5}, {17, 100}})
     for (const int axis : {0, 1, -1})
@@ -206,7 +206,7 @@ TEST_P(Functions, SoftmaxIsThatOfNumbersOfAnySize) {
       }
 }
 
-// In f32, rounded once: 3000 powers of 1 are added up, of which f16 could add 2048.
+// In f32, rounded once: 3000 powers of 1 are summed, and f16 could sum only 2048.
 TEST_P(Functions, SoftmaxOfNarrowFloatsIsRoundedOnce) {
   for (const auto &[type, rows, columns] : std::vector<std::tuple<Type, int64_t, int64_t>>{
            {f16, 3, 100}, {bf16, 3, 100}, {f8e5m2, 3, 100}, {f16, 1, 3000}}) {
@@ -238,8 +238,8 @@ void remainders(View x, View y, View out, ExtentConfig cfg) {
 }
 const Kernel remaindersKernel = kernel("remainders", remainders, extentField());
 
-// Every quotient: small ones, those next to a whole number, and the largest that there are. The remainder is exact in
-// f64, and in every narrower type.
+// Every quotient: small ones, those next to an integer, and the largest. The remainder is exact in f64, and in every
+// narrower type.
 TEST_P(Functions, RemaindersOfFloatsAreExact) {
   for (const Type type : floatTypes) {
     const Raw special = specialWords(type);

@@ -12,8 +12,8 @@
 
 namespace kiln::test {
 
-/// Two pages of memory that may not be touched, and one between them that may. A GPU takes no memory but its
-/// own; a simulated one has nothing around it either.
+/// Two pages of inaccessible memory, and an accessible one between them. A GPU accesses only its own memory, so there,
+/// and in the simulator, no pages surround it.
 class GuardedPage {
 public:
   explicit GuardedPage(Device &device)

@@ -57,8 +57,8 @@ void addShared(View x, View before, PlaceConfig cfg) {
 }
 const Kernel addSharedKernel = kernel("add_shared", addShared, {"x", "before"}, placeFields);
 
-// Neighbours share a place, or rows overlap by all but one: each adds once, and sees what the others of its place have
-// left in some order.
+// Neighbours share a position, or rows overlap by all but one element: each addition counts once, and its result
+// contains some earlier additions at its position.
 TEST_P(Idioms, ElementsThatShareAPlaceAllAddToIt) {
   int cases = 0;
   for (const auto &[rows, columns] : {std::pair(1, 128), {4, 33}, {32, 4}})
@@ -125,7 +125,7 @@ void mostOfSome(View x, Tile limit) {
 }
 const Kernel mostOfSomeKernel = kernel("most_of_some", mostOfSome, {"x", "limit"});
 
-// Of thousands of programs only those that the branch lets take part.
+// Of thousands of programs, only those that the branch selects run its body.
 TEST_P(Idioms, OnlyProgramsInTheBranchChangeTheMaximum) {
   for (const Type type : {i32, u64, f32}) {
     const Tensor x = tensor(type, {1}, Raw(1, 0));
@@ -142,7 +142,7 @@ struct BlockConfig {
 };
 constexpr int64_t blockRows = 5, blockColumns = 12;
 
-/// A block that hangs over the view's edges, where the mask lets it; what was there.
+/// A block that extends past the view's edges, where the mask is true; the earlier values.
 void changeBlock(View x, View values, View before, Tile m, Tile n, BlockConfig cfg) {
   Tile value = load(values, {0, 0}, {blockRows, blockColumns});
   Tile mask = (unsqueeze(iota(blockRows), 1) + unsqueeze(iota(blockColumns), 0)) % 3 < 2;
@@ -190,7 +190,7 @@ TEST_P(Idioms, AtomicsChangeBlocksWithinTheirViews) {
     }
 }
 
-/// Slots of `out`, handed out by a counter, get the numbers of those who came; `sums` what they saw.
+/// Slots of `out`, numbered by a counter, get the programs' numbers; `sums` gets the sums that they read.
 void takeSlots(View counter, View out, View sums) {
   Tile number = cast(program_id(0), i32) * 48 + iota(48);
   Tile slot = atomic_add(counter, {iota(48) * 0}, full(counter.type(), {48}, 1));
@@ -225,7 +225,7 @@ struct OrderConfig {
   int order = 0;
 };
 
-/// All elements of all programs want a place that is 0; each has a number of its own.
+/// All elements of all programs try to write to a position that holds 0; each has a different number.
 void wantPlaces(View x, View before, OrderConfig cfg) {
   Tile number = cast(program_id(0), i32) * 24 + iota(24) + 1;
   Tile old = atomic_compare_exchange(x, {iota(24) % 5}, cast(iota(24) * 0, x.type()), cast(number, x.type()),
@@ -235,7 +235,7 @@ void wantPlaces(View x, View before, OrderConfig cfg) {
 const Kernel wantPlacesKernel =
     kernel("want_places", wantPlaces, {"x", "before"}, {field("order", &OrderConfig::order)});
 
-// Of many that want a place one gets it, in every order of memory; all others are told who did.
+// Of many elements that try to write to one position, one succeeds, for every memory order; all others read its number.
 TEST_P(Idioms, OneOfManyExchangesWhatItExpects) {
   constexpr int64_t programs = 6;
   for (int order = 0; order < 4; ++order)
@@ -275,7 +275,7 @@ void extremesOfPairs(View x, View y, View least, View most, ExtentConfig cfg) {
 const Kernel extremesOfPairsKernel =
     kernel("extremes_of_pairs", extremesOfPairs, {"x", "y", "least", "most"}, extentField());
 
-// Which of two zeros is the less is open; beside any other number a zero keeps its sign.
+// The smaller of two zeros is unspecified; compared with any other number, a zero keeps its sign.
 TEST_P(Idioms, AZeroBesideANumberKeepsItsSign) {
   for (const Type type : {f32, f64}) {
     Raw left, right;
@@ -302,7 +302,7 @@ TEST_P(Idioms, AZeroBesideANumberKeepsItsSign) {
 
 // --- Sums of integers ------------------------------------------------------------------------------------------------
 
-/// A running sum in its own type, which no cast changes; and a sum in the type of the elements.
+/// A running sum in its own type, without a cast; and a sum in the type of the elements.
 void sumIntegers(View x, View running, View narrow, ExtentConfig cfg) {
   Tile a = load(x, {0}, {cfg.extent});
   store(running, {0}, cumsum(a));
@@ -310,7 +310,7 @@ void sumIntegers(View x, View running, View narrow, ExtentConfig cfg) {
 }
 const Kernel sumIntegersKernel = kernel("sum_integers", sumIntegers, {"x", "running", "narrow"}, extentField());
 
-// Small integers are summed in 32 bits, which wrap as those of larger ones do; cast back, so does the sum.
+// Small integers are summed in 32 bits; wrapping and casting back gives the sum in their own type.
 TEST_P(Idioms, SumsOfIntegersWrapInTheirType) {
   for (const Type type : {boolean, i8, u8, i16, u16, i32, u32, i64, u64})
     for (const int64_t extent : {4, 300}) {
@@ -329,7 +329,7 @@ TEST_P(Idioms, SumsOfIntegersWrapInTheirType) {
     }
 }
 
-/// A turned tile of rank 5 down to a scalar, an axis at a time and all at once.
+/// A transposed tile of rank 5 reduced to a scalar, an axis at a time and all at once.
 void foldTurned(View x, View out) {
   Tile a = transpose(load(x, {0, 0, 0, 0, 0}, {2, 3, 4, 2, 5}), {3, 0, 4, 2, 1}); // (2, 2, 5, 4, 3)
   store(out, {0}, sum(sum(sum(sum(sum(a, 2), 0), 0), 1), 0));
@@ -339,7 +339,7 @@ void foldTurned(View x, View out) {
 }
 const Kernel foldTurnedKernel = kernel("fold_turned", foldTurned, {"x", "out"});
 
-// Whole numbers: any order gives the same.
+// Integers: any order gives the same sum.
 TEST_P(Idioms, ReductionsOfReductionsOfTurnedTiles) {
   constexpr int64_t count = 2 * 3 * 4 * 2 * 5;
   std::vector<int64_t> numbers(count);
@@ -388,7 +388,7 @@ void splitPair(View x, View out) {
 }
 const Kernel splitPairKernel = kernel("split_pair", splitPair, {"x", "out"});
 
-/// Along each of three dimensions: parts of different extents, and the elements turned round.
+/// Along each of three dimensions: parts of different extents, and the elements reversed.
 void cube(View x, View y, View out, View turned) {
   const Shape shape{2, 3, 5};
   Tile a = load(x, {0, 0, 0}, shape);
@@ -402,7 +402,7 @@ void cube(View x, View y, View out, View turned) {
 }
 const Kernel cubeKernel = kernel("cube", cube, {"x", "y", "out", "turned"});
 
-// A pair comes apart into scalars, and scalars join to one.
+// A pair is split into scalars, and scalars are joined.
 TEST_P(Idioms, PairsComeApartIntoScalars) {
   for (const Type type : everyType) {
     const Tensor x = tensor(type, {2}, {rawOf(type, 1), 0}), out(device, type, {6});
@@ -412,7 +412,7 @@ TEST_P(Idioms, PairsComeApartIntoScalars) {
   }
 }
 
-// Tiles of rank 3 are put together, and turned round, along each of their dimensions, infinities and NaN with them.
+// Tiles of rank 3 are concatenated and reversed along each of their dimensions, with infinities and NaN.
 TEST_P(Idioms, CubesGrowAndTurnAlongEachDimension) {
   for (const Type type : {f32, f8e5m2, i16, boolean}) {
     const Raw left = words(type, 30, 1, 3), right = words(type, 30, 2, 4);
@@ -442,7 +442,7 @@ TEST_P(Idioms, CubesGrowAndTurnAlongEachDimension) {
   }
 }
 
-/// Two counts and a sum, of one element or many, that are there at the same time.
+/// Two counts and a sum, of one element or many, that are alive together.
 void countBeside(View x, View y, View out, ExtentConfig cfg) {
   Tile a = load(x, {0}, {cfg.extent}), b = load(y, {0}, {cfg.extent});
   Tile few = histogram(a, 2), many = histogram(b, 70), total = sum(cast(a, i64) + cast(b, i64));
@@ -453,7 +453,7 @@ void countBeside(View x, View y, View out, ExtentConfig cfg) {
 }
 const Kernel countBesideKernel = kernel("count_beside", countBeside, {"x", "y", "out"}, extentField());
 
-// Counts keep to their bins: what lies far outside, or was left out, changes no count and nothing beside them.
+// Counts stay within their bins: values far outside, and masked-off ones, change no count and no other memory.
 TEST_P(Idioms, CountsStayInTheirBins) {
   for (const int64_t extent : {1, 2, 33, 256}) {
     std::vector<int64_t> a(extent), b(extent);
@@ -497,7 +497,7 @@ void shiftBy(View x, View out, ExtentConfig cfg) {
 }
 const Kernel shiftByKernel = kernel("shift_by", shiftBy, {"x", "out"}, extentField());
 
-// The sign comes in, or zeros of an unsigned number, and an amount of the width or more leaves nothing else.
+// A shift by the width or more gives only signs, or zeros for unsigned numbers.
 TEST_P(Idioms, ShiftsByKnownAmounts) {
   for (const Type type : integerTypes) {
     const int64_t bits = bytesOf(type) * 8;
@@ -526,7 +526,7 @@ void signsOfBytes(View x, View out) {
 }
 const Kernel signsOfBytesKernel = kernel("signs_of_bytes", signsOfBytes, {"x", "out"});
 
-// Every float of 8 bits: the sign alone changes, and what is infinite saturates as all that is computed does.
+// Every 8-bit float: only the sign changes, and infinities saturate like all results.
 TEST_P(Idioms, EveryByteHasASizeAndASign) {
   for (const Type type : byteFloats) {
     Raw raw(256);
@@ -545,7 +545,7 @@ TEST_P(Idioms, EveryByteHasASizeAndASign) {
   }
 }
 
-/// What a tail holds: another value where a view ends, where a mask is false, and where nothing is asked for.
+/// The padding of a load: another value where a view ends, where a mask is false, and the default.
 void fillTail(View x, View out, View kept, Tile n, ExtentConfig cfg) {
   Tile inside = iota(cfg.extent, i64) < n, other = full(x.type(), {}, 1);
   store(out, {0, 0}, where(inside, load(x, {0}, {cfg.extent}), other));
@@ -556,7 +556,7 @@ void fillTail(View x, View out, View kept, Tile n, ExtentConfig cfg) {
 }
 const Kernel fillTailKernel = kernel("fill_tail", fillTail, {"x", "out", "kept", "n"}, extentField());
 
-// Of every type: the elements first, then the other value; what a mask leaves out stays as it was.
+// For every type: the elements first, then the padding. Masked-off elements of a store are unchanged.
 TEST_P(Idioms, TailsHoldTheOtherValue) {
   for (const Type type : everyType)
     for (const auto &[extent, n] : {std::pair(64, 37), {33, 1}, {17, 0}}) {

@@ -1,5 +1,5 @@
-// Pairs and fours that are joined and stored as longer rows: CPUs compute each part along its own rows and put vectors
-// of them side by side. Rows below, of and above a vector, and views that end within the tile.
+// Pairs and fours that are joined and stored as longer rows: CPUs compute each part along its own rows and interleave
+// the vectors. Rows shorter than, equal to and longer than a vector, and views that end within the tile.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -15,7 +15,7 @@ struct JoinedConfig {
 };
 const std::vector<Field> joinedFields = {field("rows", &JoinedConfig::rows), field("width", &JoinedConfig::width)};
 
-/// Each pair of x turned by what its column has, in place of it and apart; and four parts of it.
+/// Each pair of x rotated by its column's angle, in place and into another view; and four parts of it.
 void turn(View x, View cosines, View apart, View four, JoinedConfig cfg) {
   auto [even, odd] = split(reshape(load(x, {0, 0}, {cfg.rows, cfg.width * 2}), {cfg.rows, cfg.width, 2}));
   const Tile c = load(cosines, {0, 0}, {1, cfg.width});

@@ -1,5 +1,5 @@
-// Programs as a stranger to the language writes them: plain C++ round the tiles, which must mean what C++ says. The
-// mistakes that tracing can tell are in test/dsl.
+// Programs in plain C++ around tiles, as a newcomer writes them; they must mean what C++ says. Mistakes that tracing
+// detects are in test/dsl.
 
 #include "test/runtime/semantics/semantics.h"
 

@@ -1,4 +1,4 @@
-// Rounds, loops and programs that end before their end, and what is asked of loops by hints.
+// Iterations, loops and programs that end early, and loop hints.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -56,7 +56,7 @@ TEST_P(Leave, LoopsAndRoundsEnd) {
   }
 }
 
-/// A tile that is changed before and behind the places where the loop may be left, in sides of branches too.
+/// A tile that is changed before and after the points where the loop may be left, also in branches.
 void changed(View out, Tile stop, Tile skip) {
   Tile x = zeros(f32, {3, 17}), y = zeros(i32, {5});
   for (Tile k : range(10)) {
@@ -124,7 +124,7 @@ void collect(View out, Tile begin, Tile end, Tile step, Tile rounds) {
 }
 const Kernel collectKernel = kernel("collect_some", collect);
 
-// A range that may be left counts as any other, next to the ends of 64 bits too, and need not come to its end.
+// A range with an early exit counts like any other, also next to the ends of 64 bits, and need not reach its end.
 TEST_P(Leave, RangesCountTo64BitBounds) {
   for (const auto &[begin, end, step] : std::vector<std::array<int64_t, 3>>{{0, 5, 1},
                                                                             {5, 5, 1},
@@ -187,7 +187,7 @@ TEST_P(Leave, WhilesEnd) {
     }
 }
 
-/// The condition has an effect: it is not asked again once the loop is left.
+/// The condition has an effect: it is not evaluated again after the loop is left.
 void askedOnce(View counts, Tile stop) {
   for (Tile n : repeat_while([&] { return atomic_add(counts, {0}, 1) < 10; })) {
     atomic_add(counts, {1}, 1);
@@ -207,7 +207,7 @@ TEST_P(Leave, AConditionIsAskedOnceARound) {
 
 // --- Programs --------------------------------------------------------------------------------------------------------
 
-/// Of Triton's test of nested ifs that return.
+/// From Triton's test of nested ifs that return.
 void returns(View out, Tile a, Tile b) {
   Tile p = program_id(0), x = full(i64, {17}, 1);
   return_if(p == 3);
@@ -356,7 +356,7 @@ void hintedKnown(View out, KnownConfig cfg) {
 }
 const Kernel hintedKnownKernel = kernel("hinted_known", hintedKnown, {"out"}, {field("unroll", &KnownConfig::unroll)});
 
-// No result depends on a hint, to the bit, whatever is left over when rounds become one.
+// No result depends on a hint, bit for bit, for any number of iterations left over by unrolling.
 TEST_P(Leave, HintsChangeNoResult) {
   Raw words;
   for (int64_t i = 0; i < 32 * 128; ++i)

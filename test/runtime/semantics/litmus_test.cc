@@ -12,8 +12,8 @@ namespace {
 
 class Litmus : public Semantics {
 protected:
-  /// Calls `test` under every order that the device has of programs: numbers of threads, schedules of a simulator. What
-  /// `races` wherever the forbidden does not happen is not looked at for that.
+  /// Calls `test` under every order of programs of the device: numbers of threads, schedules of a simulator. With
+  /// `races`, programs may race if the forbidden outcome does not occur, so the simulator does not check for that.
   void everyWay(const std::function<void(int64_t patience)> &test, bool races = false) {
     if (auto simulator = std::dynamic_pointer_cast<SimulatorDevice>(device)) {
       for (const char *order : {"forward", "reverse", "random"})
@@ -58,8 +58,8 @@ constexpr int wide = 64;
 
 // --- A load stays before a release -----------------------------------------------------------------------------------
 
-/// Program 0 reads x, counts itself with an order that releases, and stores what it has read. The others overwrite x
-/// once they have acquired its count.
+/// Program 0 reads x, counts itself with an order that releases, and stores the value. The others overwrite x once they
+/// have acquired its count.
 void overwriteReleased(View x, View flag, View other, View y, Tile rounds, OrderConfig cfg) {
   if_(
       program_id(0) == 0,
@@ -127,7 +127,7 @@ TEST_P(Litmus, AStoreStaysBehindAnAcquire) {
 
 // --- Message passing along a chain of programs -----------------------------------------------------------------------
 
-/// Each program takes what the one before has left, if it has seen its flag, and leaves one more.
+/// Each program reads the previous one's value, if it sees its flag, and stores it plus one.
 void passOn(View data, View flags, View got, View other, Tile rounds) {
   Tile p = program_id(0), one = full(i32, {1}, 1);
   pause(other, rounds * p);
@@ -158,8 +158,8 @@ struct ChainConfig {
   int flags = 1; // of a program
 };
 
-/// Programs go one after the other, by numbers that they draw: each waits for all flags of the one before, adds one to
-/// the row that it has left, and sets its own.
+/// Programs run in turn, by numbers that they draw. Each waits for all flags of the previous one, adds one to its row,
+/// and sets its own flags.
 void waitInTurn(View tickets, View data, View flags, View got, ChainConfig cfg) {
   Tile turn = cast(reshape(atomic_add(tickets, {0}, full(i32, {1}, 1)), {}), i64);
   for (Tile n : repeat_while([&] {
@@ -174,7 +174,7 @@ void waitInTurn(View tickets, View data, View flags, View got, ChainConfig cfg) 
 }
 const Kernel waitInTurnKernel = kernel("wait_in_turn", waitInTurn, {field("flags", &ChainConfig::flags)});
 
-// One flag for a program, or more than it has threads, of which each then has several.
+// One flag for a program, or more than it has threads, so that each thread has several.
 TEST_P(Litmus, WhoWaitsForAFlagSeesWhatWasStoredBeforeIt) {
   const int64_t programs = 12;
   for (const int count : {1, 700})
@@ -189,8 +189,8 @@ TEST_P(Litmus, WhoWaitsForAFlagSeesWhatWasStoredBeforeIt) {
     });
 }
 
-/// The others know by a relaxed load that program 0 has told, and acquire by a change whose result nobody uses: it
-/// stands behind that of program 0, whatever it finds.
+/// The others see program 0's flag by a relaxed load, and acquire by an update with an unused result. The update is
+/// ordered after program 0's release, whatever value it reads.
 void changeAndForget(View x, View told, View y, ChainConfig cfg) {
   Tile p = program_id(0);
   if_(
@@ -223,7 +223,7 @@ TEST_P(Litmus, AChangeAcquiresThoughNobodyUsesItsResult) {
 
 // --- Store buffering -------------------------------------------------------------------------------------------------
 
-/// Each program marks its own place, counts itself, and looks at the other's: who counts last sees the other's mark.
+/// Each program sets its own mark, counts itself, and reads the other's: the second to count sees the other's mark.
 void markAndLook(View marks, View count, View saw) {
   Tile p = program_id(0), one = full(i32, {1}, 1), none = full(i32, {1}, 0);
   atomic_add(marks, {p}, one);
@@ -232,7 +232,7 @@ void markAndLook(View marks, View count, View saw) {
 }
 const Kernel markAndLookKernel = kernel("mark_and_look", markAndLook);
 
-// The same when what is written and looked for is told by the atomics alone: an exchange, and an addition of nothing.
+// The marks are written and read by the atomics themselves: an exchange, and an addition of 0.
 void exchangeAndLook(View marks, View saw) {
   Tile p = program_id(0);
   atomic_exchange(marks, {p}, full(i32, {1}, 1), Order::acq_rel);
@@ -270,7 +270,7 @@ void scatterStored(View index, View y) {
 }
 const Kernel scatterStoredKernel = kernel("scatter_stored", scatterStored);
 
-// Also within one program: what a scatter reads of its rows is as new as the program says.
+// Also within one program: a scatter reads its indices after the store before it.
 TEST_P(Litmus, AScatterReadsItsRowsBehindTheStoreBeforeIt) {
   const Tensor index = tensor(i32, {wide + 1}, Raw(wide + 1, rawOfInteger(i32, -1))), y = zeros(i32, {wide});
   launch(scatterStoredKernel, {index.ref(), y.ref()});

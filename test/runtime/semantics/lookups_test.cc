@@ -35,7 +35,7 @@ const Kernel takeKernel = kernel("take_along", takeAlong,
                                   field("more", &PlaneConfig::more), field("axis", &PlaneConfig::axis),
                                   field("one", &PlaneConfig::one), field("warps", &PlaneConfig::warps)});
 
-// A position outside gives 0, whatever it is.
+// A position outside gives 0, for any position.
 TEST_P(Lookups, AlongEveryAxisOfEveryType) {
   const int shapes[][3] = {{1, 1, 1}, {1, 64, 17}, {5, 33, 40}, {3, 7, 128}, {16, 16, 3}, {2, 300, 100}};
   int cases = 0;
@@ -87,7 +87,7 @@ const Kernel countKernel = kernel("count_all", countAll,
                                   {field("rows", &CountConfig::rows), field("columns", &CountConfig::columns),
                                    field("bins", &CountConfig::bins), field("warps", &CountConfig::warps)});
 
-// Values outside are not counted, nor is what the mask leaves out; many equal ones are.
+// Values outside and masked-off ones are not counted; many equal ones are.
 TEST_P(Lookups, HistogramsOfEveryInteger) {
   const int shapes[][3] = {{1, 1, 1}, {1, 100, 64}, {7, 33, 5}, {3, 1000, 300}, {64, 16, 2}};
   int cases = 0;

@@ -1,5 +1,5 @@
-// Masks of loads and stores that hold for all elements of some vectors and not of others: what they leave out is
-// neither read nor written, and what follows from them is right on either side, beside sums of what was read.
+// Masks of loads and stores that are true for all elements of some vectors and not of others. Masked-off elements are
+// neither read nor written. Results computed from masks are right in both cases, and so are sums of loaded elements.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -17,7 +17,7 @@ struct Config {
   int rows = 3, columns = 1, form = 0;
 };
 
-/// x, y, masks, others (rows, columns); sums (rows): of what was read.
+/// x, y, masks, others (rows, columns); sums (rows) of the loaded elements.
 void moveMasked(View x, View masks, View others, View y, View sums, Config cfg) {
   const Shape shape = {cfg.rows, cfg.columns};
   Tile mask = load(masks, {0, 0}, shape), other = load(others, {0, 0}, shape);
@@ -131,7 +131,7 @@ const Kernel moveInBoundsKernel = kernel("move_in_bounds", moveInBounds,
                                          {field("rows", &BoundConfig::rows), field("columns", &BoundConfig::columns),
                                           field("bound", &BoundConfig::bound), field("near", &BoundConfig::isNear)});
 
-/// The same of one position, in C++.
+/// The condition for one position, in C++.
 bool isInBounds(int64_t begin, int64_t column, int64_t low, int64_t high, int bound) {
   const auto plus = [](int64_t a, int64_t b) {
     return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));

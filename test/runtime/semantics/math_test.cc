@@ -110,8 +110,8 @@ protected:
   }
 };
 
-/// Appends multiples of π/2 of every size, next to which sin or cos is small, and to both sides of where the way to
-/// reduce them changes.
+/// Appends multiples of π/2 of all magnitudes, next to which sin or cos is small, and numbers on both sides of each
+/// change of the reduction's method.
 void addAngles(Type type, Raw &arguments) {
   const int largest = type == f64 ? 1023 : 127;
   for (int exponent = -1; exponent < largest; ++exponent)
@@ -126,7 +126,7 @@ void addAngles(Type type, Raw &arguments) {
     arguments.push_back(rawOfReal(f64, 0x1.6ac5b262ca1ffp+849));
 }
 
-/// Arguments of f32: all special words and every 65 521st word, which meets every exponent and sign 128 times.
+/// Arguments of f32: all special words and every 65 521st word, which has every exponent and sign 128 times.
 Raw sampledWords32() {
   Raw result = specialWords(f32);
   for (uint64_t word = 0; word < 0x100000000; word += 65521)
@@ -160,8 +160,8 @@ Raw sampledWords64() {
   return result;
 }
 
-/// Pairs: all of special words, some of any words, of numbers of similar sizes, and of numbers whose powers are of any
-/// size, those of numbers next to 1 too.
+/// Pairs: all of special words, some of any words, of numbers of similar magnitude, and of numbers with powers of any
+/// magnitude, including bases next to 1.
 void addPairs(Type type, int count, Raw &left, Raw &right) {
   const Raw special = specialWords(type);
   for (const uint64_t a : special)
@@ -188,7 +188,7 @@ void addPairs(Type type, int count, Raw &left, Raw &right) {
   }
 }
 
-// Functions.def has the bounds; lowering/math/MathFunctions.h says what they rest on.
+// Functions.def has the bounds; lowering/math/MathFunctions.h derives them.
 TEST_P(Math, FunctionsStayWithinTheirBounds) {
   for (const Type type : {f32, f64}) {
     const Raw arguments = type == f64 ? sampledWords64() : sampledWords32();

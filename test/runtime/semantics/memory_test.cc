@@ -44,7 +44,7 @@ const Kernel farKernel =
     kernel("far", far,
            {field("offset", &FarConfig::offset), field("extent", &FarConfig::extent), field("asks", &FarConfig::asks)});
 
-// An offset and the extent of a tile together may be more than 64 bits hold: the tile still lies outside.
+// The sum of an offset and the tile's extent may exceed 64 bits: the tile is still outside.
 TEST_P(Memory, ConstantOffsetsAtTheEndsOf64BitsLieOutside) {
   const int64_t size = 5;
   for (const Type type : {i8, i32, f64})
@@ -61,7 +61,7 @@ TEST_P(Memory, ConstantOffsetsAtTheEndsOf64BitsLieOutside) {
         }
 }
 
-// Integer-valued data: any slip is an exact inequality. What is not written must stay as it was.
+// Integer-valued data, so that any misplacement is an exact inequality. Other elements must be unchanged.
 TEST_P(Memory, EdgesAreExactOnBothSidesAtEveryExtent) {
   const int64_t size = 40;
   for (const Type type : {i8, i32, f32, bf16, f64})
@@ -85,7 +85,7 @@ TEST_P(Memory, EdgesAreExactOnBothSidesAtEveryExtent) {
           launch(shiftKernel, {x.ref(), y.ref(), from, to}, extentText(extent));
           const Raw before = read(counting(type, {size}, -41)), source = read(x), got = read(y);
           for (int64_t j = 0; j < size; ++j) {
-            // Unsigned, as offsets may lie at the ends of 64 bits.
+            // Unsigned, because offsets may be at the ends of 64 bits.
             const uint64_t i = static_cast<uint64_t>(j) - static_cast<uint64_t>(to);
             const uint64_t at = static_cast<uint64_t>(from) + i;
             const uint64_t want = i >= static_cast<uint64_t>(extent) ? before[j] : at < 40 ? source[at] : 0;
@@ -128,7 +128,7 @@ const Kernel addOneKernel = kernel(
     "add_one", addOne,
     {field("rows", &BlockConfig::rows), field("columns", &BlockConfig::columns), field("fixed", &BlockConfig::fixed)});
 
-// The tensor is wider than the view: a byte written beside the view shows.
+// The tensor is wider than the view, so that a byte written outside of the view shows.
 TEST_P(Memory, RaggedBlocksCoverAViewAndNothingElse) {
   for (const bool fixed : {false, true})
     for (const auto &[rows, columns] :
@@ -148,7 +148,7 @@ TEST_P(Memory, RaggedBlocksCoverAViewAndNothingElse) {
     }
 }
 
-// Offsets of rows pass 2^31; a stride of 0 keeps them all on the same memory.
+// Offsets of rows exceed 2^31; a stride of 0 keeps them all in the same memory.
 TEST_P(Memory, ViewsMayHaveMoreRowsThan32BitsCount) {
   const int64_t rows = (int64_t(1) << 31) + 5;
   const Tensor x = counting(f32, {16}), y(device, f32, {4, 8});
@@ -198,7 +198,7 @@ TEST_P(Memory, ALoadedTileIsAValue) {
   }
 }
 
-// Views that overlap by all but a few elements, moved up and down.
+// Views that overlap by all but a few elements, moved in both directions.
 TEST_P(Memory, OverlappingCopiesReadBeforeTheyWrite) {
   for (const int64_t extent : extents)
     for (const int64_t distance : {1, 5, 16}) {
@@ -237,7 +237,7 @@ TEST_P(Memory, ALoadSeesTheStoresBeforeIt) {
 void invert(View x, View y) { store(y, {0}, !load(x, {0}, {256})); }
 const Kernel invertKernel = kernel("invert", invert);
 
-// Any byte but 0 is true; what is written is 0 or 1.
+// Any byte except 0 is true; stores write 0 or 1.
 TEST_P(Memory, BoolIsAByteThatIsNotZero) {
   Raw bytes(256);
   for (int i = 0; i < 256; ++i)

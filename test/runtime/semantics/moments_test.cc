@@ -54,8 +54,8 @@ TEST_P(Moments, AreThoseOfDoublePrecision) {
           total += number;
         for (const double number : numbers)
           squares += (number - total / n) * (number - total / n);
-        // The sum of n terms is off by n · ε of it, the division by ε, and the result is rounded to its own type.
-        // Squares of differences from a mean that is off by d sum to n · d² more, and each is off by 3 ε.
+        // The relative error of a sum of n terms is n · ε, that of the division ε, and the result is rounded to its own
+        // type. If the mean has the error d, the squared differences sum to n · d² more, and each has the error 3 ε.
         const double epsilon = type == f64 ? 0x1p-53 : 0x1p-24;
         const double rounding = type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : epsilon;
         const double want = total / n, off = (n + 1) * epsilon * want, variance = squares / n;

@@ -1,4 +1,4 @@
-// Products of floats of 8 and 4 bits and of factors with scales: exact where numbers are small and whole, and else
+// Products of 8-bit and 4-bit floats and of operands with scales: exact if numbers are small integers, and otherwise
 // within the bounds of dialect/NUMERICS.md.
 
 #include "test/runtime/semantics/semantics.h"
@@ -22,7 +22,7 @@ protected:
                        GetParam() == "simulator:sm_120");
   }
 
-  /// Calls element(i, j) for a matrix of `rows`, stored by rows or, `turned`, by columns.
+  /// Calls element(i, j) for a matrix of `rows`, stored by rows or, if `turned`, by columns.
   template <class F> Tensor matrix(Type type, int64_t rows, int64_t columns, bool turned, F element) {
     Raw raw;
     for (int64_t i = 0; i < rows * columns; ++i)
@@ -36,7 +36,7 @@ protected:
 struct Form {
   int64_t m, n, k;
 };
-// Whole instructions, less than one in each direction, several, and ends of their own.
+// Whole instructions, less than one in each direction, several, and partial ones.
 const Form forms[] = {{16, 8, 32}, {64, 64, 64}, {32, 48, 96}, {17, 33, 45}, {1, 5, 7}, {8, 64, 40}, {128, 32, 160}};
 
 struct ProductConfig {
@@ -121,8 +121,8 @@ void expectWithin(double bound, double least, Type left, Type right, const Form 
   }
 }
 
-// All finite codes. Where a precision is given sums of some GPUs may be coarse: 34 · 2^-13 for what an instruction cuts
-// off.
+// All finite codes. With a precision, sums of some GPUs may be less exact: 34 · 2^-13 for the bits that an instruction
+// truncates.
 TEST_P(NarrowProducts, OfFloatsOf8BitsAreWithinTheirBounds) {
   std::mt19937 random(5);
   for (int form = 0; form < static_cast<int>(std::size(forms)); ++form)
@@ -180,14 +180,14 @@ double realOfHalfByte(uint64_t code) {
   return code & 8 ? -sizes[code & 7] : sizes[code & 7];
 }
 
-/// The types of a factor's elements and scales, and how many elements share a scale, 0 if there are none. As elements
-/// u8 stands for two floats of 4 bits, as scales for powers of two.
+/// The types of an operand's elements and scales, and the number of elements that share a scale, 0 without scales. As
+/// elements, u8 is two 4-bit floats; as scales, powers of two.
 struct ScaledKind {
   Type elements = f8e4m3, scales = u8;
   int64_t length = 32;
 };
 
-/// Random elements, K of them in a row of the left factor or a column of the right one, and what they are times their
+/// Random elements, K of them in a row of the left operand or a column of the right one, and their products with the
 /// scales.
 struct ScaledFactor {
   Raw elements, scales;
@@ -242,7 +242,7 @@ protected:
 
   std::mt19937 random{7};
 
-  /// Compares a product of such factors with double precision. Elements times scales are exact in bf16.
+  /// Compares a product of such operands with double precision. Elements times scales are exact in bf16.
   void expectProduct(int form, const ScaledKind &left, const ScaledKind &right, bool batched) {
     const auto [M, N, K] = scaledForms[form];
     const int64_t batch = batched ? 2 : 1;
@@ -283,7 +283,7 @@ TEST_P(ScaledProducts, AreThoseOfElementsTimesTheirScales) {
                       cases++ % 2); // nine of a form: others of the next one
 }
 
-// NVFP4 is e2m1 with a scale of e4m3 for each 16. Lengths and types of scales of the two factors are independent.
+// NVFP4 is e2m1 with a scale of e4m3 for each 16. The lengths and types of the two operands' scales are independent.
 TEST_P(ScaledProducts, HaveAScaleForEach16Or32) {
   for (const int form : {2, 4, 5})
     for (const Type type : {f8e4m3, f8e5m2, u8})
@@ -297,7 +297,7 @@ TEST_P(ScaledProducts, HaveAScaleForEach16Or32) {
       }
 }
 
-// A factor without scales is what it is.
+// An operand without scales is unchanged.
 TEST_P(ScaledProducts, MayHaveOneFactorWithoutScales) {
   for (const int form : {1, 2, 5})
     for (const Type type : {bf16, f8e4m3, f8e5m2})
@@ -331,7 +331,7 @@ TEST_P(ScaledProducts, KnowTheEndsOfScales) {
     EXPECT_EQ(realOf(f32, got[i]), 64 * 0x1p-27) << i;
 }
 
-// Processors and GPUs differ in what they have for such products.
+// Processors and GPUs have different instructions for such products.
 KILN_ON_EVERYTHING(NarrowProducts);
 KILN_ON_EVERYTHING(ScaledProducts);
 

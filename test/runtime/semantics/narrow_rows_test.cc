@@ -1,6 +1,6 @@
-// Rows of a few elements, such as points (N, 3): CPUs compute vectors of several rows where these follow each other in
-// memory. Widths below, of and above a vector, types in turn, and views whose rows do so, lie apart, or end within the
-// tile.
+// Rows of a few elements, such as points (N, 3): CPUs compute vectors of several rows if these are contiguous in
+// memory. Widths below, equal to and above a vector; types in turn; and views whose rows are contiguous, have gaps, or
+// end within the tile.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -28,7 +28,7 @@ void eachElement(View x, View column, View row, View plain, View mixed, View twi
 }
 const Kernel eachKernel = kernel("each_element", eachElement, rowsFields);
 
-/// Reductions of each row, of what little arithmetic gives, and how far its elements are below the largest.
+/// Reductions of each row and of cheap arithmetic on it, and the differences of its elements from the largest.
 void eachRow(View x, View total, View most, View least, View place, View below, RowsConfig cfg) {
   const Tile a = load(x, {0, 0, 0}, {cfg.planes, cfg.rows, cfg.width}) * 2 - 1;
   store(total, {0, 0}, sum(a, 2));
@@ -39,7 +39,7 @@ void eachRow(View x, View total, View most, View least, View place, View below, 
 }
 const Kernel rowKernel = kernel("each_row", eachRow, rowsFields);
 
-/// The same of each column, but for where the largest is: then it is not computed as a line.
+/// Those of each column, except the position of the largest, with which no contiguous rows would be computed.
 void eachColumn(View x, View total, View most, View least, View, View below, RowsConfig cfg) {
   const Tile a = load(x, {0, 0, 0}, {cfg.planes, cfg.rows, cfg.width}) * 2 - 1;
   store(total, {0, 0}, sum(a, 1));
@@ -127,8 +127,8 @@ TEST_P(NarrowRows, AreComputedElementByElement) {
   }
 }
 
-/// What costs much is computed once and kept: powers of two, which are exact, beside their sums and what is one of each
-/// row, of rows and of columns.
+/// Expensive values are computed once and stored: powers of two, which are exact, and their sums, and values with one
+/// element for each row, of rows and of columns.
 void keepMuch(View x, View share, View near, View total, View most, RowsConfig cfg) {
   const Tile a = load(x, {0, 0}, {cfg.rows, cfg.width}), powers = exp2(a * 2 - 1),
              perRow = exp2(reduce_max(a, 1, keep) - 3);
@@ -178,7 +178,7 @@ TEST_P(NarrowRows, KeepWhatCostsMuch) {
 
 class NarrowReductions : public NarrowRows {
 protected:
-  /// Of the rows or the columns of all problems.
+  /// For the rows or the columns of all problems.
   void expectReduced(const Kernel &kernel, bool columns) {
     for (const Problem &p : problems()) {
       if (p.type == i8 || p.type == i16)

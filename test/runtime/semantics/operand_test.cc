@@ -1,4 +1,4 @@
-// Operands of products: either factor, turned or not, read from views of every rank, whole or through arithmetic.
+// Operands of products: either operand, transposed or not, read from views of every rank, directly or after arithmetic.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -35,7 +35,7 @@ Tile factor(View view, int64_t rows, int64_t columns, OperandConfig cfg) {
   return cfg.computed ? tile + tile : tile;
 }
 
-/// The product in each of its four forms, one below the other. At and Bt hold A and B turned.
+/// The product in each of its four forms, in separate rows of c. At and Bt hold A and B transposed.
 void forms(View a, View at, View b, View bt, View c, OperandConfig cfg) {
   for (int form = 0; form < 4; ++form) {
     Tile left = form & 1 ? transpose(factor(at, TK, TM, cfg)) : factor(a, TM, TK, cfg);  // (TM, TK)
@@ -45,7 +45,7 @@ void forms(View a, View at, View b, View bt, View c, OperandConfig cfg) {
 }
 const Kernel formsKernel = kernel("forms", forms, operandFields);
 
-/// The same from views whose leading dimensions are dropped by the shape alone, added to what a loop carries.
+/// From views whose leading dimensions are dropped by the shape alone, added to a loop-carried accumulator.
 void batched(View a, View at, View b, View bt, View c) {
   const Offsets front(a.rank() - 2, full(i64, {}, batch));
   auto part = [&](View view, Tile row, Tile column, Shape shape) {

@@ -1,5 +1,5 @@
-// Products of f32 whose factors a precision permits to round: within the bounds of dialect/NUMERICS.md, and infinite or
-// no number where the product is.
+// Products of f32 whose operands a precision permits to round: within the bounds of dialect/NUMERICS.md, and infinite
+// or NaN if the exact product is.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -98,8 +98,8 @@ TEST_P(Precisions, StayWithinTheirBounds) {
     }
 }
 
-// A factor that is no finite number makes of a product what it makes of the exact one: the parts that the others are
-// taken apart into add nothing to that. No product is infinite that is finite.
+// An operand that is infinite or NaN has the effect that it has in the exact product: the parts into which other
+// operands are split change nothing. No finite product becomes infinite.
 TEST_P(Precisions, InfinitiesAndNaNsAreThoseOfTheProduct) {
   const double infinity = INFINITY, most = 0x1.fcp127; // of what bf16 has
   const double specials[] = {infinity, -infinity, NAN, most, -most, 0x1p-126, 0, -0.0};

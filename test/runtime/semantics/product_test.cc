@@ -1,4 +1,4 @@
-// Products of tiles that hang over their views: what lies outside counts as zero, whatever else is known of the views.
+// Products of tiles that extend past their views: elements outside count as zero, for all facts of the views.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -48,7 +48,7 @@ uint64_t poisonOf(Type type) { return isFloat(type) ? rawOfReal(type, NAN) : raw
 
 class Products : public Semantics {
 protected:
-  /// Small whole numbers, whose sums of products are exact, by rows or, `turned`, by columns.
+  /// Small integers, whose sums of products are exact, stored by rows or, if `turned`, by columns.
   Tensor matrix(int64_t rows, int64_t columns, bool turned, int (*element)(int64_t, int64_t)) {
     Raw raw;
     for (int64_t i = 0; i < rows * columns; ++i)
@@ -56,7 +56,7 @@ protected:
     return tensor(f32, turned ? Shape{columns, rows} : Shape{rows, columns}, raw);
   }
 
-  /// The same of any type, as a part of a larger one that is poison elsewhere.
+  /// A matrix of any type, as a part of a larger one with poison elsewhere.
   Tensor surrounded(Type type, int64_t rows, int64_t columns, bool turned, int (*element)(int64_t, int64_t)) {
     const int64_t height = turned ? columns : rows, width = turned ? rows : columns;
     Raw raw((height + 2) * (width + 2), poisonOf(type));
@@ -161,7 +161,7 @@ TEST_P(Products, OfTilesThatHangOverTheirViewsAreZeroOutside) {
   }
 }
 
-// Types of which some CPUs take several neighbours along k at a time.
+// Types of which some CPUs multiply several neighbours along k at a time.
 TEST_P(Products, OfNarrowTypesMeetNothingBesideTheirViews) {
   const int64_t corners[][3] = {{0, 0, 0}, {3, 7, 2}, {-3, -5, 0}, {0, 0, -3}, {60, 0, 0}, {0, 0, 20}};
   for (const Type type : {bf16, f16, i8})
@@ -192,7 +192,7 @@ struct PastConfig {
 const std::vector<Field> pastFields = {field("ta", &PastConfig::ta), field("tb", &PastConfig::tb),
                                        field("axis", &PastConfig::axis)};
 
-/// c = a · b from a position on, along one axis, that lies so far past the views that there is no memory at all.
+/// c = a · b from a position along one axis so far past the views that there is no memory at all.
 void past(View a, View b, View c, PastConfig cfg) {
   hanging(a, b, c, full(i64, {}, cfg.axis == 0 ? int64_t(1) << 61 : 0),
           full(i64, {}, cfg.axis == 1 ? int64_t(1) << 61 : 0), full(i64, {}, cfg.axis == 2 ? int64_t(1) << 61 : 0),
@@ -258,7 +258,7 @@ Raw onesBut(Type type, int64_t rows, int64_t columns, bool across, int64_t from,
   return raw;
 }
 
-// A term with a factor outside of its view may be left out, on either side, or be infinity times zero; no other may.
+// A term with an operand outside of its view may be omitted, on either side, or be infinity times zero; no other may.
 TEST_P(Products, LeaveOutTermsWithAFactorOutsideAlone) {
   for (const Type type : {f32, bf16, f16, f64})
     for (const int64_t rows : {1, 16})
@@ -309,7 +309,7 @@ struct PairsOfConfig {
 /// Dimensions `a` and `b` of a shape or an order, exchanged.
 template <class List> List exchanged(List list, size_t a, size_t b) { return std::swap(list[a], list[b]), list; }
 
-/// A factor of that shape, loaded from `at` along its `axis`.
+/// An operand of that shape, loaded from `at` along its `axis`.
 Tile factorOf(View view, Shape shape, bool turned, bool moved, size_t axis, Tile at) {
   const size_t rank = shape.size();
   std::vector<int> order(rank);
@@ -355,7 +355,7 @@ const Kernel pairsKernel =
             field("moved", &PairsOfConfig::moved), field("loop", &PairsOfConfig::loop),
             field("same", &PairsOfConfig::same), field("by", &PairsOfConfig::by)});
 
-// Every rank and type, a single matrix, row and column, odd extents, matrices that lie turned or apart in memory.
+// Every rank and type, a single matrix, row and column, odd extents, matrices that are transposed or strided in memory.
 TEST_P(Products, OfSeveralMatricesAreThoseOfEachPair) {
   const auto element = [](int64_t i) { return static_cast<int>(i * 7 % 15) - 7; };
   const auto *gpu = std::get_if<GpuFacts>(&device->target().facts);

@@ -1,4 +1,4 @@
-// Rows that end within a vector: whatever the extent leaves over, elements inside are read and written, and no others.
+// Rows that end within a vector: for any remainder of the extent, elements inside are read and written, and no others.
 //
 // Rows begin at multiples of 16 bytes, so that a GPU moves vectors of 16 bytes. Tiles of 32 columns cover a row; the
 // view ends within one of their vectors after each possible number of elements. All numbers are whole.
@@ -119,7 +119,7 @@ TEST_P(Ragged, ExtentsThatAreKnown) {
       expectCopied({type, columns + rest, columns + (3 * rest + 1) % (2 * vectorOf(type)), 0, 4, 0, true});
 }
 
-// Rows that begin at every element of a vector: what is not aligned is moved in smaller pieces.
+// Rows that begin at every element of a vector: unaligned rows are accessed in smaller pieces.
 TEST_P(Ragged, RowsThatBeginAnywhere) {
   for (const Type type : types)
     for (int64_t first = 0; first < vectorOf(type); ++first)
@@ -127,7 +127,7 @@ TEST_P(Ragged, RowsThatBeginAnywhere) {
         expectCopied({type, columns + rest, columns + rest, first});
 }
 
-// Tiles that begin before the view, behind its first column, and at no multiple of a vector.
+// Tiles that begin before the view, after its first column, and at no multiple of a vector.
 TEST_P(Ragged, TilesThatBeginAnywhere) {
   for (const Type type : types)
     for (int64_t begin = -vectorOf(type) - 1; begin <= vectorOf(type) + 1; ++begin)

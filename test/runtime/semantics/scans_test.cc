@@ -1,5 +1,5 @@
 // Several scans and reductions in one program: of one tile, by functions of several tiles, in loops, in place and as
-// masks. folds_test draws each kind and function by itself.
+// masks. folds_test draws each kind and function separately.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -47,7 +47,7 @@ std::string planeText(const PlaneConfig &cfg) {
 enum Function { sums, products, greatest, firsts, recurrence, rolled, functionCount };
 using Pair = std::array<Tile, 2>;
 
-/// Row f · rows … of `out` is function f of x; the recurrence is of y, with x's signs as factors.
+/// Row f · rows … of `out` is function f of x; the recurrence is of y, with x's signs as multipliers.
 void scanAll(View x, View y, View out, PlaneConfig cfg) {
   const Shape shape{cfg.rows, cfg.columns};
   const Tile a = load(x, {0, 0}, shape), b = load(y, {0, 0}, shape);
@@ -59,7 +59,7 @@ void scanAll(View x, View y, View out, PlaneConfig cfg) {
   put(firsts, scan(a, cfg.axis, [](Tile first, Tile) { return first; }, cfg.reverse));
   const auto recur = [](Pair p, Pair q) { return Pair{p[0] * q[0], p[1] * q[0] + q[1]}; };
   put(recurrence, scan({sign, b}, cfg.axis, recur, cfg.reverse)[1]);
-  // The element before each, of the first the element itself: how many there are, what is before the last, the last.
+  // The previous element, for the first the element itself: the count, the one before the last, the last.
   using Three = std::array<Tile, 3>;
   const auto roll = [](Three p, Three q) { return Three{p[0] + q[0], where(q[0] == 1, p[2], q[1]), q[2]}; };
   put(rolled, scan({a * 0 + 1, a, a}, cfg.axis, roll, cfg.reverse)[1]);
@@ -117,7 +117,7 @@ Moments welford(Moments p, Moments q) {
   return {p[0] + distance * share, p[1] + q[1] + distance * distance * p[2] * share, count};
 }
 
-/// Mean and sum of squares of rows and of columns, and where each row's largest element of size below `limit` stands.
+/// Mean and sum of squares of rows and columns, and the position of each row's largest element below `limit` in size.
 void moments(View x, View rows, View columns, View places, Tile limit, PlaneConfig cfg) {
   const Shape shape{cfg.rows, cfg.columns};
   const Tile a = load(x, {0, 0}, shape);
@@ -176,7 +176,7 @@ TEST_P(Scans, ReducesSeveralTilesByAFunction) {
   }
 }
 
-/// In place, along rows, from a view that the tile hangs over; and what comes of the results behind a loop.
+/// In place, along rows, from a view that the tile extends past; and uses of the results after a loop.
 void inPlace(View x, View out) {
   const Tile row = program_id();
   store(x, {row, 0}, cumsum(load(x, {row, 0}, {64}), 0, true));
@@ -219,7 +219,7 @@ TEST_P(Scans, MaskStoresToViewsOfAnyStride) {
   for (const Shape &strides : {Shape{64, 1}, Shape{64, 2}, Shape{64, 3}, Shape{1, 8}, Shape{2, 16}})
     for (const int axis : {0, 1})
       for (const bool reverse : {false, true}) {
-        // Seven of the columns lie in the views, so that each lane is asked for by itself.
+        // Seven of the columns are in the views, so each lane is tested separately.
         const PlaneConfig cfg{4, axis == 0 ? 7 : 9, axis, reverse};
         std::vector<int64_t> a(4 * cfg.columns), sums(4 * 64, -1), flags(4 * 64, 0);
         Raw words;

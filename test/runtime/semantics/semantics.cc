@@ -86,7 +86,7 @@ uint64_t rawOfReal(Type type, double value) {
   if (value == 0)
     return sign;
   const int exponent = std::max(std::ilogb(value), 1 - bias);
-  // In units of the last place; nearbyint rounds to even. A carry moves on into the exponent by itself.
+  // In units in the last place; nearbyint rounds to even. A carry propagates into the exponent correctly.
   const double units = std::nearbyint(std::ldexp(std::fabs(value), mantissaBits - exponent));
   const uint64_t word = static_cast<uint64_t>(units) + (static_cast<uint64_t>(exponent + bias - 1) << mantissaBits);
   return sign | std::min(word, largest);

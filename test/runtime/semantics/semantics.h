@@ -1,7 +1,7 @@
 // Shared by the tests of the semantic suite: the devices, tensors as raw words, and element types on the host.
 //
 // Every test states one rule of dialect/SEMANTICS.md and runs on each device. An element is a raw word, its bits in the
-// low part of a uint64_t, so that signs of zero, denormals and NaN can be asked for and seen.
+// low part of a uint64_t, so that signs of zero, denormals and NaN can be given and compared.
 
 #pragma once
 
@@ -29,7 +29,7 @@ inline const int64_t scalarAndExtents[] = {0, 1, 3, 17, 64, 768}; // 0 stands fo
 double realOf(Type type, uint64_t raw);
 /// The number that a raw integer or bool means; u64 from 2^63 on is 2^64 more.
 int64_t integerOf(Type type, uint64_t raw);
-/// The same without end: u64 from 2^63 on as it is.
+/// As above without an end: u64 from 2^63 on, unchanged.
 __int128 wideOf(Type type, uint64_t raw);
 /// The result of an arithmetic operation whose value is `raw`: an infinity of an 8-bit float becomes the largest
 /// number.
@@ -39,10 +39,10 @@ uint64_t rawOfReal(Type type, double value);
 /// The low bits of `value`; for bool whether it is not 0.
 uint64_t rawOfInteger(Type type, int64_t value);
 
-/// Words worth trying: zeros, ones, ends, denormals, infinities, NaN for floats; ends and small numbers for integers.
+/// Special words: zeros, ones, limits, denormals, infinities, NaN for floats; limits and small numbers for integers.
 Raw specialWords(Type type);
-/// `count` words: every pair of special words meets when two lists made with `step` 1 and specialWords().size() are
-/// walked together; random words follow.
+/// `count` words: every pair of special words occurs in two lists, made with `step` 1 and specialWords().size(), at
+/// equal positions; random words follow.
 Raw words(Type type, int64_t count, int64_t step, int seed);
 
 /// Functions of tests on a device.
@@ -68,7 +68,7 @@ protected:
   Semantics() : SemanticsOn(GetParam()) {}
 };
 
-/// Whether two floats are the same word, any NaN being as good as another; `signOfZero` false also lets ±0 pass.
+/// Whether two floats are equal words, with all NaN equal; with `signOfZero` false, ±0 are equal, too.
 bool same(Type type, uint64_t got, uint64_t want, bool signOfZero = true);
 
 struct ExtentConfig {

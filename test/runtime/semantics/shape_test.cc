@@ -200,7 +200,7 @@ void repeatedProduct(View a, View c, Tile n) {
 }
 const Kernel repeatedProductKernel = kernel("repeated_product", repeatedProduct);
 
-// A right operand may change from step to step, or be the same in all.
+// A right operand may change in each iteration, or be loop-invariant.
 TEST_P(Shapes, ProductsInALoopReadTheRightOperandOfTheirStep) {
   const int64_t N = 16;
   std::vector<int> a(N * N);
@@ -233,7 +233,7 @@ struct ProductConfig {
   int form = 0;
 };
 
-/// Products of operands that are turned, computed, made in the program, or products themselves.
+/// Products of operands that are transposed, computed, constant, or products themselves.
 void products(View a, View b, View c, ProductConfig cfg) {
   Tile left = load(a, {0, 0}, {cfg.m, cfg.k}), right = load(b, {0, 0}, {cfg.k, cfg.n}); // (M, K), (K, N)
   const Tile turnedLeft = transpose(load(a, {0, 0}, {cfg.k, cfg.m}));

@@ -1,4 +1,4 @@
-// Masks in loops: what is true throughout in some rounds may be left out there, and only there.
+// Masks in loops: a mask may be omitted in iterations in which it is all true, and only there.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -105,7 +105,7 @@ TEST_P(Split, MasksInLoopsKeepTheirRounds) {
         Raw words;
         for (int64_t i = 0; i < T; ++i)
           words.push_back(1000 * i + 7);
-        // One number as so many: of a view as large as that, of which nothing is read but its extent.
+        // One number as an extent: a view of that size, of which only the extent is read.
         const int64_t huge = (int64_t{1} << 32) + 37;
         TensorRef large = one.ref();
         large.extents = {huge};

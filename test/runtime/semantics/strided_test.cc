@@ -1,5 +1,5 @@
-// Views whose elements lie apart, every second one or more: all that lies in the view is moved, the elements between
-// stay, and nothing before the first or after the last is touched.
+// Views with strided elements, every second one or fewer: all elements of the view are accessed, those in between stay,
+// and none before the first or after the last is touched.
 
 #include "test/runtime/semantics/guarded_page.h"
 #include "test/runtime/semantics/semantics.h"
@@ -25,7 +25,7 @@ protected:
     char *const first = atEnd ? page.end() - needed * bytesOf(type) : page.begin();
     return {first, type, {2, count}, {pitch, stride}};
   }
-  /// Where an element lies in the page.
+  /// The offset of an element in the page.
   static int64_t byteOf(const GuardedPage &page, const TensorRef &view, int64_t row, int64_t column) {
     const int64_t element = row * view.strides[0] + column * view.strides[1];
     return static_cast<char *>(view.data) - page.begin() + element * bytesOf(view.type);
@@ -72,7 +72,7 @@ void swapPairs(View x, View y, ExtentConfig cfg) {
 }
 const Kernel swapPairsKernel = kernel("swap_pairs", swapPairs, extentField());
 
-// Both elements of a pair may be read by one vector, which no page need have behind the row.
+// Both elements of a pair may be read by one vector, but memory after the row need not exist.
 TEST_P(Strided, PairsAreReadWithinTheirViews) {
   GuardedPage source(*device), target(*device);
   for (const Type type : {i8, bf16, f32, i64})
@@ -96,7 +96,7 @@ TEST_P(Strided, PairsAreReadWithinTheirViews) {
         }
 }
 
-/// A product whose sums a store writes after a row whose elements lie apart has been added to them.
+/// A product whose accumulator is stored after a strided row has been added to it.
 void addRow(View a, View b, View row, View c) {
   Tile sums = dot(load(a, {0, 0}, {32, 32}), load(b, {0, 0}, {32, 32}));
   store(c, {0, 0}, broadcast(load(row, {0, 0}, {1, 32}), {32, 32}) + sums);
@@ -126,7 +126,7 @@ TEST_P(Strided, RowsAreAddedToSumsInRegisters) {
 void setAround(View x) { store(x, {-1, -1, -1}, full(f32, {5, 4, 3}, 2.0)); }
 const Kernel setAroundKernel = kernel("set_around", setAround);
 
-// Whatever the stride of a dimension with one element is, backwards or as far as 64 bits go, it moves nothing.
+// The stride of a dimension with one element, negative or of up to 64 bits, has no effect.
 TEST_P(Strided, NoStrideCountsWithoutASecondElement) {
   for (const int64_t stride : {int64_t(-9), int64_t(7), int64_t(1) << 29, -(int64_t(1) << 40), int64_t(1) << 61}) {
     const Tensor memory = tensor(f32, {5}, Raw(5));

@@ -1,5 +1,5 @@
-// The order in which a sum of floats adds depends on the tile's extents and the target alone: not on where the tile
-// lies, how far the view's rows are apart, or whether the tile reaches over the view's edge.
+// The order of a sum of floats depends on the tile's extents and the target alone: not on the tile's address, the
+// distance of the view's rows, or whether the tile extends past the view.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -15,7 +15,7 @@ struct OrderConfig {
 };
 const std::vector<Field> orderFields = {field("rows", &OrderConfig::rows), field("width", &OrderConfig::width)};
 
-/// Sums and products of the rows and columns of a tile of x at `first`, of what arithmetic gives, and all in one.
+/// Sums and products of the rows and columns of a tile of x at `first`, of arithmetic on it, and of all elements.
 void reduceAll(View x, View rows, View columns, View factors, View all, Tile first, OrderConfig cfg) {
   const Tile a = load(x, {first, 0}, {cfg.rows, cfg.width});
   store(rows, {0}, sum(a, 1));
@@ -27,13 +27,13 @@ const Kernel reduceKernel = kernel("reduce_all", reduceAll, orderFields);
 
 class SumOrder : public Semantics {
 protected:
-  /// Where a tile lies in memory: `before` rows from the first, rows of `pitch` elements, of which the view has
-  /// `height` and `width`.
+  /// The position of a tile in memory: `before` rows from the first, rows of `pitch` elements, and the view's `height`
+  /// and `width`.
   struct Place {
     int64_t before, pitch, height, width;
   };
 
-  /// The results for the numbers (rows × width), of which those outside the view are 0, with `stray` everywhere else.
+  /// The results for the numbers (rows × width); those outside the view are 0, with `stray` everywhere else.
   std::vector<Raw> resultsAt(const Place &place, Type type, int64_t rows, int64_t width, const Raw &numbers) {
     const int64_t height = place.before + std::max(rows, place.height);
     Raw memory(height * place.pitch, rawOfReal(type, 77));
@@ -50,7 +50,7 @@ protected:
   }
 };
 
-// Numbers whose sum differs with the order: 1e8, 1, -1e8 and the like, in every place where such a tile can lie.
+// Numbers whose sum depends on the order: 1e8, 1, -1e8 and the like, at every position of such a tile.
 TEST_P(SumOrder, DoesNotDependOnTheTilesPlace) {
   if (!GetParam().starts_with("cpu"))
     GTEST_SKIP() << "a GPU's threads divide a tile by what is known of its view";

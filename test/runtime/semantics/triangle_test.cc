@@ -1,5 +1,5 @@
-// Products beside triangular masks: what a target leaves out because it is known to be zero, or because nobody looks at
-// it, must not be missed.
+// Products with triangular masks: a target may omit elements that are known to be zero or are never read, and no
+// others.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -51,7 +51,7 @@ void underMasks(View a, View b, View c, View d, View masked, View over, View tur
 }
 const Kernel underMasksKernel = kernel("under_masks", underMasks, maskFields);
 
-/// Both halves are looked at: one under the mask, one without it.
+/// Both halves are read: one under the mask, one without it.
 void withAndWithout(View a, View b, View masked, View all, Tile limit, MaskConfig cfg) {
   Tile s = dot(load(a, {0, 0}, {M, K}), load(b, {0, 0}, {K, N})); // (M, N)
   store(masked, {0, 0}, where(maskOf(limit, cfg), s, -1.0));
@@ -67,7 +67,7 @@ void onlyMasked(View a, View b, View masked, Tile limit, MaskConfig) {
 }
 const Kernel onlyMaskedKernel = kernel("only_masked", onlyMasked, maskFields);
 
-/// Rows of numbers under a mask, stored, added up and their largest, with another mask beside it.
+/// Rows of numbers under a mask: stored, summed, and their maximum, with another mask, too.
 void rowsUnderMasks(View x, View stored, View sums, View largest, Tile limit, MaskConfig cfg) {
   Tile mask = maskOf(limit, cfg);
   Tile numbers = load(x, {0, 0}, {M, N}); // (M, N)
@@ -99,7 +99,7 @@ protected:
       ASSERT_TRUE(same(f32, raw[i], rawOfReal(f32, want[i]), false))
           << what << ", element " << i << ": expected " << want[i] << ", but got " << realOf(f32, raw[i]);
   }
-  /// Launches underMasks with a limit of i32 or i64 and compares what it stores.
+  /// Launches underMasks with a limit of i32 or i64 and compares the stored results.
   template <class Limit> void expectProducts(Type type, int form, Limit limit) {
     const Tensor left = floats({M, K}, a, type), right = floats({K, N}, b, type), below = floats({N, K}, c, type),
                  beside = floats({M, K}, d, type);
@@ -134,7 +134,7 @@ protected:
   }
 };
 
-// In bf16 too, which holds all sums of the first product.
+// In bf16 too, which represents all accumulators of the first product.
 TEST_P(Triangles, ProductsUnderAMaskAreThoseOfTheWholeTile) {
   for (const Type type : {f32, bf16})
     for (int form = 0; form < 5; ++form)

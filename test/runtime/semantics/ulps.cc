@@ -1,9 +1,9 @@
 // kiln-ulps: the largest error of functions of Functions.def over all 2^32 words of f32, or every so
 // manieth, and the argument that has it.
 //
-// A kernel computes the function in f32 and in f64, which math_test holds to its own bound with C's long double, and
-// counts by how many units of the last place the results differ: an infinity is the number next to the largest one, and
-// NaN must be NaN in both. Exit codes: 0 all within their bounds, 1 some beyond; 2, 3 and 4 as everywhere.
+// A kernel computes the function in f32 and in f64, which math_test compares with C's long double. It counts the units
+// in the last place by which the results differ: infinity is next to the largest number, and NaN must be NaN in both.
+// Exit codes: 0 all within their bounds, 1 some beyond; 2, 3 and 4 as everywhere.
 
 #include "dialect/dsl/Kernel.h"
 #include "runtime/Compile.h"

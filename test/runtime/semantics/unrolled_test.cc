@@ -35,7 +35,7 @@ protected:
   std::mt19937 random{7};
 };
 
-/// The factor L of each A = L · Lᵀ of 8×8, one matrix a program. a, l (N, 8, 8).
+/// The L of each A = L · Lᵀ of 8×8 (Cholesky), one matrix a program. a, l (N, 8, 8).
 void cholesky(View a, View l) {
   constexpr int n = 8;
   Tile m = program_id(0), x[n][n];
@@ -72,7 +72,7 @@ TEST_P(Unrolled, CholeskyGivesTheFactor) {
   EXPECT_EQ(download(l), factor);
 }
 
-/// y[h, w] = Σ x[h + i − 1, w + j − 1] · k[i, j], nothing lying round x.
+/// y[h, w] = Σ x[h + i − 1, w + j − 1] · k[i, j], with zeros around x.
 void convolve(View x, View k, View y) {
   Tile h = program_id(0) * 4, sum = zeros(f32, {4, 24});
   for (int i = 0; i < 3; ++i)
@@ -97,7 +97,7 @@ TEST_P(Unrolled, ConvolutionReadsZerosRoundTheImage) {
   EXPECT_EQ(download(y), want);
 }
 
-/// Each row of 32 sorted: pairs at distance j side by side in the third dimension, where the groups of k take turns.
+/// Each row of 32 sorted: pairs at distance j along the third dimension, with groups of k in alternating order.
 void bitonicSort(View x, View y) {
   constexpr int n = 32, rows = 3;
   Tile t = load(x, {0, 0}, {rows, n});

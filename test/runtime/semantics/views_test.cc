@@ -1,4 +1,4 @@
-// Views of every rank, stride and type: what lies inside is read and written exactly, and nothing else is touched.
+// Views of every rank, stride and type: elements inside are read and written exactly, and no others.
 
 #include "test/runtime/semantics/guarded_page.h"
 #include "test/runtime/semantics/semantics.h"
@@ -34,7 +34,7 @@ int64_t placeOf(const Shape &at, const Shape &strides) {
 
 const Shape tileShape{2, 3, 1, 4, 17}; // its last dimensions are the tiles of lower ranks
 
-/// Copies one tile of the views' rank from `from` on in x to `to` on in y, in every dimension.
+/// Copies one tile of the views' rank from position `from` in x to `to` in y, in every dimension.
 void copyTile(View x, View y, Tile from, Tile to) {
   const Offsets sources(x.rank(), from), targets(x.rank(), to);
   store(y, targets, load(x, sources, Shape(tileShape.end() - x.rank(), tileShape.end())));
@@ -104,7 +104,7 @@ void moveTile(View x, View y, TileConfig cfg) {
 const Kernel moveTileKernel =
     kernel("move_tile", moveTile, {field("rows", &TileConfig::rows), field("columns", &TileConfig::columns)});
 
-// Columns of a matrix, every second and third element, and a turned matrix; what lies between stays.
+// Columns of a matrix, every second and third element, and a transposed matrix; the elements in between stay.
 TEST_P(Views, AnyStridesWillDo) {
   for (const Type type : {boolean, bf16, f32, i64})
     for (const auto &[rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{17, 3}, {33, 20}}) {
@@ -184,7 +184,7 @@ void crossPlanes(View x, View y, View total, View rows, ExtentConfig cfg) {
 }
 const Kernel crossPlanesKernel = kernel("cross_planes", crossPlanes, extentField());
 
-// select() leaves the other dimensions as they are; at an index that a view has not, all of it lies outside.
+// select() leaves the other dimensions unchanged. At an index outside of the view, the whole result is outside.
 TEST_P(Views, SelectedPlanesAreViewsOfTheirOwn) {
   for (const Type type : everyType)
     for (const int64_t extent : {int64_t(1), int64_t(7), int64_t(33)}) {
@@ -231,7 +231,7 @@ void storeSlice(View x, View total, View before, Tile begin, Tile end, Tile from
 const Kernel storeSliceKernel = kernel("store_slice", storeSlice, {"x", "total", "before", "begin", "end", "from"},
                                        {field("axis", &SliceConfig::axis)});
 
-/// A slice of a 7 × 11 view, in C++: the place of element (i, j) of it, or −1 outside.
+/// A slice of a 7 × 11 view, in C++: the offset of its element (i, j), or −1 outside.
 struct HostSlice {
   int axis;
   int64_t begin, extent;
@@ -250,10 +250,10 @@ struct HostSlice {
 
 constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
 
-/// Positions near the largest integer wrap there, and are outside all the same.
+/// Positions near the largest integer wrap, and are outside all the same.
 int64_t behind(int64_t from, int64_t i) { return static_cast<int64_t>(static_cast<uint64_t>(from) + i); }
 
-// Bounds are clamped to the extent, and nothing is read outside of a slice, though the view goes on there.
+// Bounds are clamped to the extent, and no element outside of a slice is read, although the view continues there.
 TEST_P(Views, SlicesAreReadAsViewsOfTheirOwn) {
   for (const Type type : {i8, f32, i64}) {
     const Tensor x = counting(type, {7, 11}, 1), out(device, type, {16, 9}), extent(device, i64, {1});

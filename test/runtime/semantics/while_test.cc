@@ -1,4 +1,4 @@
-// Loops that go on while a condition holds.
+// Loops that run while a condition is true.
 
 #include "runtime/simulator/SimulatorDevice.h"
 #include "test/runtime/semantics/semantics.h"
@@ -24,7 +24,7 @@ void collatz(View x, View out) {
 }
 const Kernel collatzKernel = kernel("collatz", collatz);
 
-// The condition is asked before each round, the first too; rounds are numbered from 0.
+// The condition is evaluated before each iteration, including the first; iterations are numbered from 0.
 TEST_P(While, CollatzTakesAsManyRoundsAsItNeeds) {
   const Tensor x = counting(i64, {30}, 1), out(device, i64, {30});
   launch(collatzKernel, {x.ref(), out.ref()}, "", 30);
@@ -72,7 +72,7 @@ struct TypeConfig {
 };
 std::vector<Field> typeFields() { return {field("type", &TypeConfig::type), field("extent", &TypeConfig::extent)}; }
 
-// Three tiles change places until the sum of one, asked in the condition, is small enough.
+// Three tiles are rotated until the sum of one, computed in the condition, is small enough.
 void halve(View out, View rounds, Tile least, TypeConfig cfg) {
   const auto type = static_cast<Type>(cfg.type);
   Tile a = full(type, {cfg.extent}, 64), b = full(type, {3, cfg.extent}, 1), c = full(type, {3, cfg.extent}, 2);
@@ -91,8 +91,8 @@ void halve(View out, View rounds, Tile least, TypeConfig cfg) {
 }
 const Kernel halveKernel = kernel("halve", halve, typeFields());
 
-// Tiles of several ranks and types are carried, change places, and have their last value behind the loop; without a
-// round they have their first.
+// Tiles of several ranks and types are loop-carried and swapped, and have their last value after the loop; without an
+// iteration, their first.
 TEST_P(While, CarriesTiles) {
   for (const Type type : {f32, bf16, f16, f64, i8, i32, i64})
     for (const int64_t extent : extents)
@@ -125,7 +125,7 @@ struct PowerConfig {
 };
 std::vector<Field> powerFields() { return {field("extent", &PowerConfig::extent), field("type", &PowerConfig::type)}; }
 
-// Products in the rounds, and a loop of products within them whose operands a GPU copies ahead.
+// Products in the iterations, and a nested loop of products whose operands a GPU prefetches.
 void power(View x, View out, Tile times, PowerConfig cfg) {
   const int64_t n = cfg.extent;
   Tile result = zeros(f32, {n, n}), done = 0;
@@ -161,7 +161,7 @@ TEST_P(While, RoundsMultiply) {
       }
 }
 
-// A while in the rounds of a loop whose operands a GPU copies ahead.
+// A while inside a loop whose operands a GPU prefetches.
 void whileInProducts(View x, View out, Tile times) {
   Tile sum = zeros(f32, {32, 32});
   for (Tile k : range(0, x.dim(1), 16)) {
@@ -193,7 +193,7 @@ TEST_P(While, StandsInALoopOfProducts) {
   }
 }
 
-// Follows a list through memory: each round reads rows where the round before said, writes there, and counts itself.
+// Follows a list in memory: an iteration reads a row at the index read before, writes there, and counts itself.
 void follow(View next, View seen, View count, Tile first) {
   Tile at = first, total = zeros(i64, {1});
   for (Tile n : repeat_while([&] { return at >= 0; })) {
@@ -263,7 +263,7 @@ TEST_P(While, MayDifferFromExampleToExample) {
 
 constexpr int lanes = 128;
 
-/// Adds one to all of `total` and the program's number to `order`, under a lock that one program has at a time.
+/// Adds one to all of `total` and the program's number to `order`, under a lock.
 void underLock(View lock, View total, View order) {
   Tile taken = 1;
   for (Tile round : repeat_while([&] { return taken != 0; }))
@@ -276,7 +276,7 @@ void underLock(View lock, View total, View order) {
 }
 const Kernel underLockKernel = kernel("under_lock", underLock);
 
-// Many programs take turns behind a lock, on any number of threads and in any schedule: none is lost.
+// Many programs take a lock in turn, on any number of threads and in any schedule: no update is lost.
 TEST_P(While, ALockLetsOneProgramInAtATime) {
   constexpr int64_t programs = 200;
   const auto run = [&] {

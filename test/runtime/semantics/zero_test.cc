@@ -1,4 +1,4 @@
-// Signs of zeros: + is the same on every machine, whatever stands before it, and so are sums of nothing but zeros.
+// Signs of zeros: an addition has the same sign on every machine, for all operands, and so have sums of zeros.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -23,7 +23,7 @@ Raw zerosAndOthers(Type type) {
 
 // --- What + 0 makes of zeros -----------------------------------------------------------------------------------------
 
-/// A number of every way to come by a zero whose sign is open, or that a compiler may think it knows.
+/// A number for every way to get a zero whose sign is unspecified, or that a compiler may assume to be known.
 void addZero(View x, View y) {
   const Tile t = load(x, {0}, {count});
   int64_t row = 0;
@@ -57,7 +57,7 @@ TEST_P(Zeros, AddingZeroLeavesNoNegativeZero) {
   }
 }
 
-/// The largest and smallest of a row of zeros, + 0; and what divides 1 into an infinity.
+/// The largest and smallest of a row of zeros, + 0; and the infinity by dividing 1 by it.
 void addZeroToExtremes(View x, View y) {
   const Tile t = load(x, {0, 0}, {4, 16});
   store(y, {0, 0}, reshape(reduce_max(t) + 0, {1, 4}));
@@ -123,7 +123,7 @@ const Kernel sumsKernel =
     kernel("sums", sums,
            {field("rows", &SumConfig::rows), field("columns", &SumConfig::columns), field("warps", &SumConfig::warps)});
 
-// −0 is what changes no sum: one of nothing but −0 is −0, however its rows are padded, and one +0 among them makes it
+// −0 is the neutral element of a sum: a sum of −0 alone is −0, with any padding, and one +0 makes it
 // +0.
 TEST_P(Zeros, SumsOfZerosHaveTheSignOfIeeeAddition) {
   for (const Type type : floatTypes)

@@ -9,7 +9,7 @@
 
 namespace kiln::simulator::test {
 
-// The error is within what was asked for, on both sides, and not the same for all inputs.
+// The error is within the requested bound, in both directions, and differs between inputs.
 TEST(ApproximationTest, StaysWithinItsBound) {
   double least = 0, most = 0;
   for (uint64_t input = 0; input < 1000; ++input) {
@@ -23,7 +23,7 @@ TEST(ApproximationTest, StaysWithinItsBound) {
   EXPECT_GT(most, 0.9);
 }
 
-// The same seed and input give the same; zeros, infinities and NaN stay.
+// Equal seeds and inputs give equal results; zeros, infinities and NaN are unchanged.
 TEST(ApproximationTest, DependsOnSeedAndInput) {
   EXPECT_EQ(withError(3, {0x1p-10}, 1, 7, 5), withError(3, {0x1p-10}, 1, 7, 5));
   EXPECT_NE(withError(3, {0x1p-10}, 1, 7, 5), withError(3, {0x1p-10}, 1, 8, 5));
@@ -42,7 +42,7 @@ static float resultOf(const std::string &instruction, int times, uint64_t seed) 
   return *out;
 }
 
-// Approximate instructions err when it is asked for, and only they.
+// Approximate instructions have errors on request, and no others have.
 TEST(ApproximationTest, OnlyApproximateInstructionsErr) {
   const auto errs = [](const std::string &instruction) {
     std::set<float> results;

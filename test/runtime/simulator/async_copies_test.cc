@@ -1,4 +1,4 @@
-// cp.async: what a thread sees before and after it waits, under every delivery.
+// cp.async: the data that a thread reads before and after its wait, for every time of completion.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -6,7 +6,7 @@ namespace kiln::simulator::test {
 
 static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
 
-/// Runs one thread that copies 4 bytes twice, in two groups, and reads both places after `wait`.
+/// Runs one thread that copies 4 bytes twice, in two groups, and reads both copies after `wait`.
 static std::vector<uint32_t> afterWaiting(const std::string &wait, Delivery delivery) {
   Machine machine(kernel(
       2, ".shared .align 16 .b32 place[4];\n.reg .b32 %r<3>;",
@@ -19,7 +19,7 @@ static std::vector<uint32_t> afterWaiting(const std::string &wait, Delivery deli
   return {out, out + 2};
 }
 
-// Waiting for all but one group lands the first; without waiting a late copy has not landed.
+// A wait for all but one group completes the first. Without a wait, a late copy is not complete.
 TEST(AsyncCopyTest, LandsWhenItsGroupIsWaitedFor) {
   const uint32_t poison = 0xffffffff;
   EXPECT_EQ(afterWaiting("", Delivery::late), (std::vector<uint32_t>{poison, poison}));
@@ -30,8 +30,8 @@ TEST(AsyncCopyTest, LandsWhenItsGroupIsWaitedFor) {
   EXPECT_EQ(afterWaiting("cp.async.wait_group 0;", Delivery::random), (std::vector<uint32_t>{11, 22}));
 }
 
-// A thread that ends without having waited may write to what is another block's by then, whether it made a group or
-// not.
+// A thread that ends without a wait may write to memory that is another block's by then, with or without a
+// group.
 TEST(AsyncCopyTest, IsWaitedForBeforeItsThreadEnds) {
   for (const bool waits : {false, true}) {
     Machine machine(kernel(1, ".shared .align 16 .b32 place[4];\n.reg .b32 %r;",
@@ -58,7 +58,7 @@ TEST(AsyncCopyTest, FillsWithZeros) {
   EXPECT_EQ(std::vector<uint32_t>(out, out + 4), (std::vector<uint32_t>{5, 6, 0, 0}));
 }
 
-/// What a copy with these operands behind its addresses leaves of 16 bytes, and its modifiers.
+/// The result of a copy with these operands after its addresses, of 16 bytes, and its modifiers.
 static std::vector<uint32_t> afterCopy(const std::string &modifiers, const std::string &operands) {
   Machine machine(
       kernel(2, ".shared .align 16 .b32 place[4];\n.reg .b32 %r<6>;\n.reg .b64 %policy;\n.reg .pred %yes, %no;",
@@ -74,7 +74,7 @@ static std::vector<uint32_t> afterCopy(const std::string &modifiers, const std::
   return {out, out + 4};
 }
 
-// Behind the size stand, each or not, the bytes of the source or whether to ignore it, and the policy that a hint has.
+// After the size there may be the number of source bytes or a predicate to ignore the source, and a hint's policy.
 TEST(AsyncCopyTest, TakesEveryFormOfOperands) {
   const std::vector<uint32_t> all = {5, 6, 7, 8}, half = {5, 6, 0, 0}, none = {0, 0, 0, 0};
   for (const std::string cached : {"ca", "cg"})

@@ -1,4 +1,4 @@
-// Atomic operations: what is left in memory and what each thread gets back.
+// Atomic operations: the final memory and each thread's result.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -10,7 +10,7 @@ namespace kiln::simulator::test {
 
 static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
 
-// Sums of all threads of all blocks; each gets another old value.
+// Sums of all threads of all blocks; each gets a different old value.
 TEST(AtomicTest, EveryThreadGetsItsOwnOldValue) {
   Machine machine(kernel(2, ".reg .b32 %r; .reg .b64 %at;",
                          "atom.global.add.u32 %r, [%p0], 1;\nadd.u64 %at, %p1, %o;\nst.global.u32 [%at], %r;"));
@@ -58,7 +58,7 @@ TEST(AtomicTest, FloatSums) {
   EXPECT_EQ(pair[0], 0x58005400u); // 128 and 64
 }
 
-// A lock between lanes of one warp: each must get its turn.
+// A lock between lanes of one warp: each must acquire it.
 TEST(AtomicTest, LanesOfAWarpCanWaitForEachOther) {
   Machine machine(
       kernel(2, ".reg .b32 %r<3>; .reg .pred %q;",

@@ -33,7 +33,7 @@ TEST(LogicTest, TableOfThreeOperands) {
                });
 }
 
-// bfe takes `length` bits from `start` on; a signed field repeats its sign, an empty one is 0.
+// bfe extracts `length` bits from `start` on; a signed field is sign-extended, an empty one is 0.
 TEST(FieldTest, ExtractsAndExtends) {
   const Column values = {0, 1, 4, 8, 31, 32, 40, 255, 0x80000000, 0xffffffff, 0x12345678, 0x00ff0080};
   for (const bool isSigned : {false, true})
@@ -63,7 +63,7 @@ TEST(FieldTest, Inserts) {
   });
 }
 
-// Counts of bits, and the place of the highest that is no copy of the sign.
+// Counts of bits, and the position of the highest that differs from the sign.
 TEST(CountTest, CountsBits) {
   expectEach("popc.b32 %d, %a;", "b32", {"b32"}, words32, [](const Column &row) { return std::popcount(row[0]); });
   expectEach("clz.b32 %d, %a;", "b32", {"b32"}, words32,
@@ -78,7 +78,7 @@ TEST(CountTest, CountsBits) {
   });
 }
 
-// brev turns the word round.
+// brev reverses the word.
 TEST(CountTest, ReversesBits) {
   expectEach("brev.b32 %d, %a;", "b32", {"b32"}, words32, [](const Column &row) {
     uint64_t result = 0;
@@ -88,7 +88,7 @@ TEST(CountTest, ReversesBits) {
   });
 }
 
-// prmt picks bytes of {b, a}; a selector's fourth bit asks for copies of the byte's sign.
+// prmt selects bytes of {b, a}; a selector's fourth bit selects copies of the byte's sign.
 TEST(PermuteTest, PicksBytesAndSigns) {
   const Column values = {0x12345678, 0x80ff7f01, 0x3210, 0x7654, 0xba98, 0xfedc, 0x5140};
   expectEach("prmt.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, values, [](const Column &row) {
@@ -105,7 +105,7 @@ TEST(PermuteTest, PicksBytesAndSigns) {
 /// So many ones from the lowest bit on.
 static uint64_t ones(uint64_t count) { return count >= 32 ? 0xffffffff : (uint64_t{1} << count) - 1; }
 
-// bmsk makes ones from a bit on, as many as are wanted and the word has room for; `.wrap` takes both modulo 32.
+// bmsk sets ones from a bit on, as many as requested and as the word can hold; `.wrap` takes both modulo 32.
 TEST(MaskTest, OnesFromABitOn) {
   expectEach("bmsk.clamp.b32 %d, %a, %b;", "b32", {"b32", "b32"}, words32,
              [](const Column &row) { return row[0] >= 32 ? 0 : ones(row[1]) << row[0] & 0xffffffff; });
@@ -125,7 +125,7 @@ TEST(MaskTest, Extensions) {
                  });
 }
 
-// fns goes up or down from a bit to the n-th one of the mask; 0 asks for the bit itself.
+// fns searches up or down from a bit for the n-th one of the mask; 0 selects the bit itself.
 TEST(MaskTest, NthOne) {
   for (const auto &[mask, base, n, want] :
        std::vector<std::array<uint64_t, 4>>{{0xb0, 0, 1, 4},
@@ -145,7 +145,7 @@ TEST(MaskTest, NthOne) {
         << mask << " " << base << " " << n;
 }
 
-// A funnel shift takes 32 bits out of {b, a}; `.wrap` takes the amount modulo 32, `.clamp` stops at 32.
+// A funnel shift extracts 32 bits of {b, a}; `.wrap` takes the amount modulo 32, `.clamp` limits it to 32.
 TEST(FunnelTest, ShiftsAPair) {
   expectEach("shf.l.wrap.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, words32,
              [](const Column &row) { return (row[1] << 32 | row[0]) << (row[2] & 31) >> 32 & 0xffffffff; });

@@ -58,7 +58,7 @@ TEST(BulkCopyTest, MovesBytes) {
     }
 }
 
-// Hints for caches change nothing; a multicast goes to the cluster's only block.
+// Cache hints change nothing. A multicast goes to the cluster's only block.
 TEST(BulkCopyTest, TakesHintsAndMasks) {
   const Outcome got =
       run("createpolicy.fractional.L2::evict_last.b64 %s0, 1.0;\nmov.u16 %h, 1;\n"
@@ -96,7 +96,7 @@ static void expectThirdQuarter(const Outcome &got) {
 // From shared memory to the shared memory of a block of the cluster, which is the block itself.
 TEST(BulkCopyTest, MovesWithinShared) { expectThirdQuarter(runWithinShared("")); }
 
-// The same where addresses name the block by its rank, and in a cluster that the kernel states.
+// That also holds if addresses name the block by its rank, and in a cluster that the kernel declares.
 TEST(BulkCopyTest, MovesWithinSharedByRank) {
   expectThirdQuarter(runWithinShared("mapa.shared::cluster.u32 %r8, %r8, 0;\nmapa.shared::cluster.u32 %r9, %r9, 0;\n"));
 }
@@ -122,8 +122,8 @@ static std::vector<std::string> besideACopy(const std::string &body, int threads
 }
 static const std::string waitSecond = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %q0, [bar+8], 0;\n@!%q0 bra W;\n";
 
-// A barrier says nothing about what an engine has read: only the copy's mbarrier does. Whether the copy is done already
-// changes nothing, nor does a large block.
+// A barrier does not order an engine's reads: only the copy's mbarrier does, whether the copy has completed or not, and
+// for large blocks, too.
 TEST(BulkCopyTest, SourcesAreReadUntilTheMbarrierIsWaitedFor) {
   for (const int threads : {64, 512, 544, 1024})
     for (const Delivery delivery : deliveries) {
@@ -143,7 +143,7 @@ TEST(BulkCopyTest, SourcesAreReadUntilTheMbarrierIsWaitedFor) {
     }
 }
 
-// Nor does an engine's read make a thread's own one another thread's.
+// An engine's read does not make a thread's own access conflict with another thread's.
 TEST(BulkCopyTest, WhoReadsBesideACopyMayWriteAfterIt) {
   for (const Delivery delivery : deliveries)
     EXPECT_EQ(
@@ -160,7 +160,7 @@ static std::string fill(uint32_t (*word)(uint32_t)) {
   return text + "fence.proxy.async.shared::cta;\n";
 }
 
-// A thread that waits for the reads alone may overwrite the source, and what was read before goes out.
+// A thread that waits for the reads alone may overwrite the source; the earlier data are stored.
 TEST(BulkCopyTest, ReadsBeforeItWrites) {
   for (const Delivery delivery : deliveries) {
     const Outcome got =
@@ -173,7 +173,7 @@ TEST(BulkCopyTest, ReadsBeforeItWrites) {
   }
 }
 
-// Waiting for all but one group waits for the older one only.
+// A wait for all but one group waits for the older one only.
 TEST(BulkCopyTest, WaitsByGroups) {
   const Outcome got =
       run(fill([](uint32_t i) { return 7 + i; }) +
@@ -259,7 +259,7 @@ TEST(BulkCopyTest, ReducesOtherWidths) {
     EXPECT_EQ(wide.out[i], i % 2 ? 2u : 0u) << i;
 }
 
-// Stores and reductions of single elements come later, and an mbarrier counts their bytes.
+// Stores and reductions of single elements complete later, and an mbarrier counts their bytes.
 TEST(BulkCopyTest, StoresElements) {
   for (const Delivery delivery : deliveries) {
     const Outcome got =
@@ -277,8 +277,8 @@ TEST(BulkCopyTest, StoresElements) {
   }
 }
 
-/// What 64 threads find who add to 100, each to a word of its own, and then read each other's, before or behind the
-/// wait.
+/// The results of 64 threads that add to 100, each to its own word, and then read each other's words, before or after
+/// the wait.
 static Outcome addToOthers(bool waitsFirst, Delivery delivery) {
   const std::string read = "xor.b32 %r2, %r1, 252;\nadd.u32 %r2, %r8, %r2;\nld.shared.u32 %r3, [%r2];\n";
   Machine machine(hopperKernel(
@@ -295,7 +295,7 @@ static Outcome addToOthers(bool waitsFirst, Delivery delivery) {
   return {{result, result + 64}, machine.found()};
 }
 
-// Whoever has waited at the mbarrier comes behind the reductions of all threads that it counts, and nobody else.
+// A thread that has waited at the mbarrier, and no other, is ordered after the reductions of all threads it counts.
 TEST(BulkCopyTest, OrdersReductionsByTheirBarrier) {
   for (const Delivery delivery : deliveries) {
     const Outcome got = addToOthers(true, delivery);
@@ -308,7 +308,7 @@ TEST(BulkCopyTest, OrdersReductionsByTheirBarrier) {
 
 // --- What is wrong -------------------------------------------------------------------------------------------------
 
-/// The kinds of what was found, whenever copies are done.
+/// The kinds of findings, for all times of completion.
 static std::vector<std::string> kindsOf(const std::string &body, Delivery delivery) {
   std::vector<std::string> kinds;
   for (const std::string &text : run(body, delivery).found)
@@ -321,9 +321,9 @@ TEST(BulkCopyTest, FindsWhatNobodyWaitedFor) {
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [data], [%p0], 64, [bar];\n";
   const std::string read = "ld.shared.u32 %r0, [data];\nst.global.u32 [%p1], %r0;\n";
   for (const Delivery delivery : deliveries) {
-    // Read before the wait: of bytes under way, or of bytes that came and that the thread does not know of.
+    // A read before the wait: of bytes in flight, or of bytes that have arrived without the thread's wait.
     EXPECT_FALSE(kindsOf(makeBarrier + copy + read + waitBarrier, delivery).empty());
-    // The source is overwritten before anybody waited.
+    // The source is overwritten before any wait.
     EXPECT_EQ(
         kindsOf(fill([](uint32_t i) { return i; }) +
                     "cp.async.bulk.global.shared::cta.bulk_group [%p1], [data], 64;\ncp.async.bulk.commit_group;\n"

@@ -1,5 +1,5 @@
-// Calls through registers, the stack that alloca takes from, and printf: what no compiler makes of right programs, and
-// what the simulator says of wrong ones. What compilers do make is in compiled_test.cc.
+// Calls through registers, the stack of alloca, and printf: code that no compiler generates from correct programs, and
+// the simulator's errors for it. Compiled code is in compiled_test.cc.
 
 #include "runtime/simulator/Printf.h"
 #include "test/expect_error.h"
@@ -13,7 +13,7 @@ static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(p
 
 // --- Calls through registers ---------------------------------------------------------------------------------------
 
-/// Functions of one form, one of another, and what follows the kernel's head, which leaves a result in %r0.
+/// Functions of one signature, one of another, and the code after the kernel's head, with its result in %r0.
 static std::string callingModule(const std::string &declarations, const std::string &body) {
   const auto function = [](const std::string &name, const std::string &compute) {
     return fmt::format(".func (.param .b32 out) {}(.param .b32 in) {{\n.reg .b32 %a;\nld.param.b32 %a, [in];\n{}\n"
@@ -45,7 +45,7 @@ static const std::string odd =
     "selp.b64 %d3, %d3, %d2, %q;\n";
 static const std::string back = "\nld.param.b32 %r0, [y];";
 
-// Lanes call functions of their own, by a prototype or an array of functions, and go on together.
+// Each lane calls its own function, by a prototype or an array of functions, and then the lanes reconverge.
 TEST(IndirectCallTest, LanesGoApartAndMeet) {
   for (const std::string form : {"form", "table"}) {
     const auto [got, found] = calling(".global .u64 table[2] = {twice, next};\n",
@@ -58,7 +58,7 @@ TEST(IndirectCallTest, LanesGoApartAndMeet) {
   }
 }
 
-// Where the guard does not hold nothing is called.
+// A false guard calls nothing.
 TEST(IndirectCallTest, GuardsHold) {
   const auto [got, found] = calling(
       ".global .u32 cells[32];\n.func put(.param .b32 in) {\n.reg .b32 %a, %t; .reg .b64 %c, %o;\n"
@@ -72,8 +72,8 @@ TEST(IndirectCallTest, GuardsHold) {
     EXPECT_EQ(got[t], t % 2 ? t + 1 : 0) << t;
 }
 
-// The function's address comes from memory that an array of addresses names, and an alias is the function that it
-// means.
+// The function's address is loaded from an array of addresses, and an alias stands for its
+// function.
 TEST(IndirectCallTest, TablesAndAliases) {
   const auto [got, found] =
       calling(".func (.param .b32 out) other(.param .b32 in);\n.global .u64 table[2] = {0, other};\n"
@@ -86,8 +86,8 @@ TEST(IndirectCallTest, TablesAndAliases) {
     EXPECT_EQ(got[t], 2 * t) << t;
 }
 
-// An address where no function lies, a function of another form, and one that the call does not name; other lanes go
-// on.
+// An address without a function, a function of another signature, and one that the call does not list are errors; other
+// lanes continue.
 TEST(IndirectCallTest, WrongTargetsAreFound) {
   const std::string third = "setp.eq.u32 %q, %r0, 3;\n";
   for (const auto &[body, want] : std::vector<std::pair<std::string, std::string>>{
@@ -104,7 +104,7 @@ TEST(IndirectCallTest, WrongTargetsAreFound) {
   }
 }
 
-// A recursion by address ends, and is found where it goes too deep.
+// A recursion by address ends, and is an error if it is too deep.
 TEST(IndirectCallTest, RecursionIsBounded) {
   Machine machine(module(".func f();\n.global .u64 table[1] = {f};\n.func f() {\n.reg .b64 %d;\nmov.u64 %d, table;\n"
                          "ld.global.u64 %d, [%d];\ncall %d, table;\nret;\n}\n"
@@ -136,8 +136,8 @@ static std::vector<std::string> foundOnStack(const std::string &body) {
   return machine.found();
 }
 
-// Each allocation is new memory at a multiple of what is asked for; called functions do not touch it; what was saved
-// comes back.
+// Each allocation is new memory at a multiple of the alignment. Called functions do not touch it, and saved pointers
+// are restored.
 TEST(StackTest, AllocationsLieApart) {
   EXPECT_EQ(
       foundOnStack("stacksave.u64 %d0;\nmov.u32 %r0, %laneid;\ncvt.u64.u32 %d1, %r0;\nadd.u64 %d1, %d1, 4;\n"
@@ -171,7 +171,7 @@ static std::string print(const std::string &format, std::vector<uint64_t> words)
   return printed ? fmt::format("{}/{}", printed->text, printed->values) : "nothing";
 }
 
-// C's formats, with as many values as they take; what is no conversion stands as it is.
+// C's formats, with any number of values. Other text is printed unchanged.
 TEST(PrintfTest, Formats) {
   const auto real = [](double value) { return std::bit_cast<uint64_t>(value); };
   EXPECT_EQ(print("%d %5u|%-5i|%05d|%+d", {uint64_t(-3), 7, 8, 9, 4}), "-3     7|8    |00009|+4/5");

@@ -1,4 +1,4 @@
-// Clusters of one block, and registers that warpgroups hand over.
+// Clusters of one block, and registers that warpgroups release and request.
 
 #include "test/expect_error.h"
 #include "test/runtime/simulator/machine.h"
@@ -33,7 +33,7 @@ TEST(ClusterTest, HasOneBlock) {
   EXPECT_EQ(std::vector<uint32_t>(got.begin(), got.begin() + 4), (std::vector<uint32_t>{0, 1, 1, 2}));
 }
 
-// mapa gives the block's own memory for rank 0, in both widths; getctarank says whose an address is.
+// mapa gives the block's own memory for rank 0, in both widths; getctarank gives the rank of an address.
 TEST(ClusterTest, MapsItsOwnMemory) {
   std::vector<std::string> found;
   const std::vector<uint32_t> got =
@@ -47,7 +47,7 @@ TEST(ClusterTest, MapsItsOwnMemory) {
   EXPECT_EQ(found, std::vector<std::string>{"bounds: names block 1 of a cluster that has one block"});
 }
 
-// Who has arrived at the cluster's barrier goes on; who waits sees what was done before the others arrived.
+// An arrival at the cluster's barrier does not block. A thread that waits sees the writes before the other arrivals.
 TEST(ClusterTest, HasABarrier) {
   const std::string body = "mov.u32 %r0, data;\nand.b32 %r1, %n2, 31;\nmad.lo.u32 %r2, %r1, 4, %r0;\n"
                            "setp.ge.u32 %q0, %n2, 32;\n@!%q0 st.shared.u32 [%r2], %r1;\n"
@@ -75,7 +75,7 @@ TEST(ClusterTest, RefusesMoreBlocks) {
               {"clusters of more than one block are not supported", "but got 2x1x1"});
 }
 
-// A copy to several blocks of a cluster names those that there are.
+// A copy to several blocks of a cluster may list only existing ones.
 TEST(ClusterTest, HasNoOtherBlockToCopyTo) {
   const auto copyTo = [](int mask) {
     std::vector<std::string> found;
@@ -94,7 +94,7 @@ TEST(ClusterTest, HasNoOtherBlockToCopyTo) {
                            "bounds: expected a mask of the cluster's blocks, of which there is one, but got 0x3"});
 }
 
-// Kernels that overlap others, and what waits for these, run as if they did not.
+// Instructions for overlapping kernels, and waits for earlier kernels, have no effect.
 TEST(ClusterTest, TakesGridControl) {
   std::vector<std::string> found;
   run("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n", 32, &found);
@@ -103,7 +103,7 @@ TEST(ClusterTest, TakesGridControl) {
 
 // --- Registers -----------------------------------------------------------------------------------------------------
 
-/// A kernel of 384 threads with 168 registers each: a warpgroup gives back, two take.
+/// A kernel of 384 threads with 168 registers each: a warpgroup releases registers, two request more.
 static std::vector<std::string> handOver(int given, int taken, Order order = Order::forward) {
   std::string text = hopperKernel(0, ".reg .pred %q0;",
                                   fmt::format("setp.lt.u32 %q0, %t, 128;\n@%q0 bra GIVE;\n"
@@ -123,7 +123,7 @@ TEST(RegistersTest, AreHandedOver) {
   EXPECT_EQ(handOver(40, 160).at(0), "registers: asks for 160 registers instead of 168, which is no increase");
 }
 
-// Who asks for more than there is waits for ever.
+// A request for more registers than become free waits for ever.
 TEST(RegistersTest, RunOut) {
   const std::vector<std::string> found = handOver(40, 240);
   ASSERT_EQ(found.size(), 1u);

@@ -65,10 +65,10 @@ static float narrow(uint64_t bits, bool isBf16, bool flush) {
   return bits & 0x8000 ? -value : value;
 }
 
-/// Zeros, denormals, ones, infinities and NaN of both narrow formats, some of them other numbers in the other one.
+/// Zeros, denormals, ones, infinities and NaN of both narrow formats; some are other numbers in the other format.
 static const Column narrows = {0x0000, 0x8000, 0x0001, 0x8001, 0x3c00, 0xbc00, 0x3f80, 0x7c00, 0xff80, 0x7fff};
 
-/// The pairs (a, b) and (b, a) in %x and %y: what holds of the low halves holds of the high ones with a and b
+/// The pairs (a, b) and (b, a) in %x and %y: the high halves have the results of the low ones with a and b
 /// exchanged.
 static const std::string pairs = "{ .reg .b32 %x, %y; .reg .pred %p, %o; mov.b32 %x, {%a, %b}; mov.b32 %y, {%b, %a};\n";
 
@@ -123,7 +123,7 @@ TEST(CompareTest, FlushesHalves) {
                [&](const Column &r) { return narrow(r[0], false, flush) == narrow(r[1], false, flush); });
 }
 
-// selp takes the first where the predicate holds.
+// selp selects the first operand if the predicate is true.
 TEST(CompareTest, Selects) {
   expectEach("selp.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "pred"}, {0, 5, 9},
              [](const Column &r) { return r[2] ? r[0] : r[1]; });

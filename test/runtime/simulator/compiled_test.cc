@@ -1,5 +1,5 @@
-// PTX that other compilers made, beside the sources that they made it of: what comes out is computed here once more, in
-// plain C++.
+// PTX of other compilers, with its sources next to it: its results are computed here once more, in plain
+// C++.
 
 #include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
@@ -52,7 +52,7 @@ static int32_t filled(int32_t count, int32_t first) {
   return total + (count > 1 ? filled(count / 2, first * 2) : 0) + first + count - 1;
 }
 
-// Arrays of a length of each lane's own, in loops and behind recursive calls.
+// Arrays with a different length in each lane, in loops and after recursive calls.
 TEST(CompiledTest, ArraysOnTheStack) {
   Machine machine(compiled("stack"));
   const int32_t *out = machine.buffer(std::vector<int32_t>(64));
@@ -67,7 +67,7 @@ TEST(CompiledTest, ArraysOnTheStack) {
   }
 }
 
-// Each thread's lines come in its own order, formatted as C does, and printf returns how many values it took.
+// Each thread's lines are in order, formatted as in C, and printf returns the number of values.
 TEST(CompiledTest, Prints) {
   for (const Order order : {Order::forward, Order::reverse, Order::random}) {
     Machine machine(compiled("printing"));

@@ -32,7 +32,7 @@ TEST(BranchTest, LoopsOfDifferentLength) {
   }
 }
 
-// Both sides of a branch run, and what follows runs once for all lanes together: activemask tells.
+// Both sides of a branch run, and the code after it runs once for all lanes together, as activemask shows.
 TEST(BranchTest, SidesMeetAgain) {
   const std::vector<uint64_t> got =
       results("setp.lt.u32 %q0, %t, 10;\n@%q0 bra low;\nmov.u32 %r1, 1;\nbra both;\nlow:\nmov.u32 %r1, 2;\nboth:\n"
@@ -50,7 +50,7 @@ TEST(BranchTest, IndexedBranch) {
     EXPECT_EQ(got[t], (t % 3 + 1) * 100) << t;
 }
 
-// Lanes that leave early are missed by nobody.
+// No lane waits for lanes that have returned early.
 TEST(BranchTest, EarlyExit) {
   Machine machine(kernel(1, ".reg .pred %q; .reg .b64 %at;",
                          "setp.lt.u32 %q, %t, 5;\n@%q ret;\nsetp.eq.u32 %q, %t, 40;\n@%q exit;\nbar.sync 0;\nadd.u64 "
@@ -62,7 +62,7 @@ TEST(BranchTest, EarlyExit) {
     EXPECT_EQ(out[t], t >= 5 && t != 40) << t;
 }
 
-// A function that calls itself to a depth of its own in each lane, with locals and parameters.
+// A function that calls itself to a different depth in each lane, with locals and parameters.
 TEST(CallTest, RecursionOfDivergentDepth) {
   Machine machine(
       module(".func (.param .b32 result) factorial(.param .b32 n) {\n.reg .b32 %r<4>; .reg .pred %q;\n.local .align 4 "
@@ -89,7 +89,7 @@ TEST(CallTest, RecursionOfDivergentDepth) {
   }
 }
 
-// A barrier lets every thread see what the others stored before it, whichever warp runs first.
+// After a barrier every thread sees the earlier stores of the others, whichever warp runs first.
 TEST(BarrierTest, OrdersAllWarps) {
   for (const Order order : {Order::forward, Order::reverse, Order::random}) {
     const std::vector<uint64_t> got =
@@ -118,7 +118,7 @@ static std::vector<uint64_t> reduced(const std::string &reduction, uint32_t thre
   return results(fmt::format("setp.lt.u32 %q0, %t, {};\n{}", held, reduction), threads, order);
 }
 
-// All threads of the block get what all of them said: how many, whether all, whether any.
+// All threads of the block get the reduction of all predicates: the count, all, or any.
 TEST(BarrierTest, Reduces) {
   for (const Order order : {Order::forward, Order::reverse, Order::random})
     for (const uint32_t held : {0u, 1u, 70u, 96u}) {
@@ -134,7 +134,7 @@ TEST(BarrierTest, Reduces) {
     }
 }
 
-// Each phase has a result of its own, though a warp that goes on late finds the next one begun: 1, 2 and 3 warps.
+// Each phase has its own result, even if a late warp resumes during the next phase: 1, 2 and 3 warps.
 TEST(BarrierTest, ReductionsFollowEachOther) {
   for (const Order order : {Order::forward, Order::reverse, Order::random}) {
     const std::vector<uint64_t> got =
@@ -147,7 +147,7 @@ TEST(BarrierTest, ReductionsFollowEachOther) {
   }
 }
 
-// A phase is with or without a reduction for all who come.
+// A phase has a reduction in all threads or in none.
 TEST(BarrierTest, MixedReductionIsFound) {
   Machine machine(kernel(1, ".reg .pred %q<2>; .reg .b32 %r;",
                          "setp.lt.u32 %q0, %t, 32;\n@%q0 bra plain;\nbar.red.popc.u32 %r, 1, 64, %q0;\nret;\n"
@@ -171,8 +171,8 @@ TEST(LaunchTest, GivesUpWhatNeverEnds) {
   EXPECT_THROW(machine.run("k", {1, 1, 1}, {32, 1, 1}, {0}, 0, {.mostSteps = 100000}), Error);
 }
 
-// So many instructions are done, of each warp, and not one more: those whose guard is false count, and nothing that the
-// simulator does beside them.
+// The exact number of executed instructions of each warp: those with a false guard count, and the simulator's internal
+// steps do not.
 TEST(LaunchTest, GivesUpAfterSoManyInstructions) {
   const std::string text = module(".visible .entry k() {\n.reg .b32 %r; .reg .pred %q;\nmov.u32 %r, %tid.x;\n"
                                   "setp.lt.u32 %q, %r, 5;\n@%q add.u32 %r, %r, 1;\n@%q bra end;\nadd.u32 %r, %r, 1;\n"

@@ -44,7 +44,7 @@ TEST(ConvertTest, IntegersSaturateWhenAsked) {
              [](const Column &r) { return std::min<uint64_t>(r[0], 0x7fffffff); });
 }
 
-// Integers become the nearest float, once rounded: 2^24 + 1 and 2^63 + 1 lie between two.
+// Integers become the nearest float, rounded once: 2^24 + 1 and 2^63 + 1 are between two.
 TEST(ConvertTest, IntegersToFloatsRoundOnce) {
   expectEach("cvt.rn.f32.s32 %d, %a;", "b32", {"b32"}, words32,
              [](const Column &r) { return word(static_cast<float>(static_cast<int32_t>(r[0]))); });
@@ -61,7 +61,7 @@ TEST(ConvertTest, IntegersToFloatsRoundOnce) {
              [](const Column &r) { return word(static_cast<float>(static_cast<int64_t>(r[0]))); });
 }
 
-// Floats become integers in the mode that the instruction names; what lies outside saturates, NaN is 0.
+// Floats become integers in the instruction's rounding mode; values outside saturate, NaN is 0.
 TEST(ConvertTest, FloatsToIntegersSaturate) {
   struct Mode {
     const char *name;
@@ -90,7 +90,7 @@ TEST(ConvertTest, FloatsToIntegersSaturate) {
   }
 }
 
-// Every half is an f32 and comes back; every f32 between two halves goes to the nearer, ties to the even one.
+// Every half converts to f32 and back; every f32 between two halves is rounded to the nearer, ties to the even one.
 TEST(ConvertTest, HalvesAndBack) {
   Column halves;
   for (uint64_t bits = 0; bits < 0x10000; bits += 37)
@@ -153,7 +153,7 @@ TEST(ConvertTest, PacksClampedElements) {
     }
 }
 
-// Every 8-bit float is a half and comes back.
+// Every 8-bit float converts to half and back.
 TEST(ConvertTest, EighthsAndBack) {
   Column pairs;
   for (uint64_t bits = 0; bits < 256; ++bits)

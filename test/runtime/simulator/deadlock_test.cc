@@ -81,7 +81,7 @@ TEST(DeadlockTest, OfAQuestionThatIsAskedForEver) {
                                       "1 of 1 arrivals and 0 bytes are pending, and no thread can go on"}));
 }
 
-// A loop that counts goes somewhere: it is given up after so many instructions, and the error says where it is.
+// A loop that counts is no deadlock: it ends after a limit of instructions, and the error has its line.
 TEST(DeadlockTest, OrALoopThatIsGivenUp) {
   Machine machine(kernel(0, ".reg .b32 %r; .reg .pred %q;",
                          "mov.b32 %r, 1;\nAGAIN:\nadd.u32 %r, %r, 2;\nsetp.ne.u32 %q, %r, 0;\n@%q bra AGAIN;"));

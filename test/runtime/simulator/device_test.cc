@@ -1,5 +1,5 @@
-// The simulator as a device: PTX as an executable, memory that knows its bounds, what a launch did wrong at the next
-// synchronize(). The PTX is written by hand: .loc says which line of kernels.cc each instruction comes from.
+// The simulator as a device: PTX as an executable, memory with checked bounds, and a launch's errors at the next
+// synchronize(). The PTX is written by hand: .loc has the line of kernels.cc of each instruction.
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
@@ -27,7 +27,7 @@ static std::string ptx(int parameters, const std::string &body, const std::strin
                      target, variables, list, threads, body);
 }
 
-/// A signature of so many f32 vectors of 64 elements, and of scalars behind them.
+/// A signature of so many f32 vectors of 64 elements, followed by scalars.
 static Signature signatureOf(int vectors, std::vector<Type> scalars = {}) {
   Signature signature;
   for (int i = 0; i < vectors; ++i) {
@@ -50,7 +50,7 @@ static const std::string elementAddress = "ld.param.b64 %d0, [p3];\nmov.u32 %r0,
                                           "mad.lo.u32 %r2, %r0, 32, %r1;\nmad.wide.u32 %d1, %r2, 4, %d0;\n";
 static const std::string scaleText = ptx(5, elementAddress + "ld.param.f32 %f0, [p4];\nld.global.f32 %f1, [%d1];\n"
                                                              "mul.f32 %f1, %f1, %f0;\nst.global.f32 [%d1], %f1;");
-/// Every thread of program 1 stores 1 from 128 bytes behind the vector's end on; line 7 of kernels.cc.
+/// Every thread of program 1 stores 1 from 128 bytes after the vector's end on; line 7 of kernels.cc.
 static const std::string carelessText = ptx(4, elementAddress + "setp.eq.u32 %p, %r0, 1;\n"
                                                                 "@%p st.global.f32 [%d1+256], 0f3F800000;");
 
@@ -70,7 +70,7 @@ struct Environment {
 
 // --- Running -------------------------------------------------------------------------------------------------------
 
-// A plan that asks for its target gets what is known of such a GPU.
+// A plan with the device's target gets the known values of such a GPU.
 TEST_F(SimulatorDeviceTest, HasTheFactsOfItsArchitecture) {
   for (const std::string name : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"}) {
     const std::shared_ptr<Device> each = Device::open("simulator:" + name);
@@ -99,7 +99,7 @@ TEST_F(SimulatorDeviceTest, RunsPtxWithTheSlotsOfItsArguments) {
   EXPECT_EQ(vector.downloadFloats(), want);
 }
 
-// Program (x, y, z) is block (x, y, z), and a program's threads lie as .reqntid says.
+// Program (x, y, z) is block (x, y, z), and a program has the threads of .reqntid.
 TEST_F(SimulatorDeviceTest, GivesProgramsTheirCoordinates) {
   const std::string text = ptx(4,
                                "ld.param.b64 %d0, [p3];\nmov.u32 %r0, %ctaid.x;\nmov.u32 %r1, %ctaid.y;\n"
@@ -115,7 +115,7 @@ TEST_F(SimulatorDeviceTest, GivesProgramsTheirCoordinates) {
     EXPECT_EQ(got[i], static_cast<float>(i));
 }
 
-// As many bytes of dynamic shared memory as the constant `k_shared_bytes` says: one access more is outside.
+// The constant `k_shared_bytes` is the number of bytes of dynamic shared memory: an access beyond it is an error.
 TEST_F(SimulatorDeviceTest, GivesDynamicSharedMemory) {
   const std::string variables =
       ".extern .shared .align 16 .b8 pool[];\n.visible .const .align 8 .b64 k_shared_bytes = 4096;\n";
@@ -171,7 +171,7 @@ TEST_F(SimulatorDeviceTest, RefusesGridsThatNoGpuHas) {
 
 // --- What a launch did wrong -----------------------------------------------------------------------------------------
 
-// The error has the kernel, the launch, the program, the thread and the C++ line; it is told once.
+// The error has the kernel, the launch, the program, the thread and the C++ line; it is reported once.
 TEST_F(SimulatorDeviceTest, TellsFaultsAtTheNextSynchronize) {
   const std::shared_ptr<const Executable> right = load(*device, scaleText, signatureOf(1, {f32})),
                                           wrong = load(*device, carelessText, signatureOf(1));
@@ -189,7 +189,7 @@ TEST_F(SimulatorDeviceTest, TellsFaultsAtTheNextSynchronize) {
   device->synchronize();
 }
 
-// Programs of a launch come in no order, so two that store different values to one place race.
+// Programs of a launch are unordered, so two that store different values to one address race.
 TEST_F(SimulatorDeviceTest, FindsRacesBetweenPrograms) {
   const std::string text =
       ptx(4, "ld.param.b64 %d0, [p3];\nmov.u32 %r0, %ctaid.x;\nst.global.b32 [%d0], %r0;", ".reqntid 1");
@@ -207,8 +207,8 @@ TEST_F(SimulatorDeviceTest, CountsTheInstructionsOfALineTogether) {
   expectError([&] { device->synchronize(); }, {"kernels.cc:7: race-programs: ", ", 2 times in all"});
 }
 
-// A finding names the element of the argument: the one that programs race for, and the one that would lie where an
-// access out of bounds is.
+// A finding names the element of the argument: the one for which programs race, or the one at the address of an access
+// out of bounds.
 TEST_F(SimulatorDeviceTest, NamesTheElementOfAnArgument) {
   Signature signature = signatureOf(1);
   signature.parameters[0] = {.name = "out", .extents = {4, Signature::dynamic}, .strides = {Signature::dynamic, 1}};
@@ -249,7 +249,7 @@ TEST_F(SimulatorDeviceTest, HoldsNaNsUntilSomethingIsWritten) {
   device->release(memory);
 }
 
-// Copies look at both ends, and at memory that is gone.
+// Copies check both ends, and that the memory is allocated.
 TEST_F(SimulatorDeviceTest, RefusesCopiesBeyondItsMemory) {
   char host[16] = {};
   auto *const memory = static_cast<char *>(device->allocate(8));
@@ -264,7 +264,7 @@ TEST_F(SimulatorDeviceTest, RefusesCopiesBeyondItsMemory) {
   expectError([&] { device->release(memory); }, {"expected memory of device 'simulator:sm_80' to release"});
 }
 
-// A launch that still uses memory which is gone is told, though nobody else has it yet.
+// A launch that uses released memory is an error, even if the memory has not been allocated again.
 TEST_F(SimulatorDeviceTest, FindsUsesOfReleasedMemory) {
   const std::shared_ptr<const Executable> executable = load(*device, scaleText, signatureOf(1, {f32}));
   TensorRef gone;
@@ -280,7 +280,7 @@ TEST_F(SimulatorDeviceTest, FindsUsesOfReleasedMemory) {
 
 // --- Settings ------------------------------------------------------------------------------------------------------
 
-// KILN_SIM is read when a device is opened; setSchedule says the same later.
+// KILN_SIM is read when a device is opened; setSchedule changes it later.
 TEST_F(SimulatorDeviceTest, LooksForWhatItIsTold) {
   const std::shared_ptr<const Executable> wrong = load(*device, carelessText, signatureOf(1));
   {

@@ -76,7 +76,7 @@ TEST(VoteTest, AllAnyBallot) {
   EXPECT_EQ(inWarp(test + "vote.sync.all.pred %z, %q, -1; selp.b32 %d, 1, 0, %z; }", "b32", {bits}), Column(32, 0));
 }
 
-// match.any gives each lane those that hold the same.
+// match.any gives each lane the mask of lanes with an equal value.
 TEST(MatchTest, LanesWithTheSameValue) {
   Column values;
   for (uint64_t lane = 0; lane < 32; ++lane)
@@ -104,8 +104,8 @@ TEST(ReduxTest, OperationsByDefinition) {
   EXPECT_EQ(inWarp("redux.sync.xor.b32 %d, %a, -1;", "b32", {values}), Column(32, odd));
 }
 
-// Of f32 on sm_100a: what is no number counts only where the instruction says so, or for want of another; +0 is the
-// greater zero.
+// f32 on sm_100a: NaN matters only if the instruction says so, or if there is no number; +0 is the greater
+// zero.
 TEST(ReduxTest, FloatsByDefinition) {
   const float none = NAN, infinite = INFINITY;
   const std::string form = kernel(2, ".reg .f32 %f, %g;",

@@ -1,5 +1,5 @@
-// Floating-point arithmetic against C++ on the same numbers: to nearest by the operators, in other modes by enclosing
-// the exact result, which a wider type holds.
+// Floating-point arithmetic compared with C++ on the same numbers: round-to-nearest with operators, other modes by
+// enclosing the exact result, which a wider type holds.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -59,8 +59,8 @@ TEST(FloatTest, Saturates) {
   });
 }
 
-// Towards zero, down and up: the exact sum of two f32 that lie near each other fits a double, and the result is its
-// neighbour on the right side.
+// Rounding towards zero, down and up: a double holds the exact sum of two f32 of similar magnitude, and the result is
+// its neighbour in the rounding direction.
 TEST(FloatTest, RoundsInEveryMode) {
   const Column near = {word(1.0f),        word(-1.0f),      word(0.1f),  word(3.0f),
                        word(16777217.0f), word(1.0000001f), word(-0.3f), word(1e-7f)};
@@ -104,7 +104,7 @@ TEST(FloatTest, ExtremaOfNaN) {
       sameFloat);
 }
 
-// The one NaN that f32 instructions of NVIDIA's GPUs make, whatever their operands hold.
+// f32 instructions of NVIDIA's GPUs return a single NaN, for all operands.
 static constexpr uint64_t madeNaN = 0x7fffffff;
 
 // Every f32 operation makes it, also of NaNs with signs and payloads.
@@ -174,7 +174,7 @@ TEST(HalfTest, RoundsOnce) {
       [&](const Column &r) { return nearest(value(r[0]) * value(r[1]) + value(r[2])); }, sameHalf);
 }
 
-// A product in the middle of two bf16 is rounded by what is added to it, however small that is.
+// A product half-way between two bf16 is rounded by the sign of the addend, however small that is.
 TEST(HalfTest, FusedSumsAreRoundedOnce) {
   constexpr uint64_t factor = 0x3f88; // its square, 1.125 + 2⁻⁸, lies between 0x3f90 and 0x3f91
   expectEach("{ .reg .b16 %f; mov.b16 %f, 0x3f88; fma.rn.bf16 %d, %f, %f, %a; }", "b16", {"b16"},
@@ -184,7 +184,7 @@ TEST(HalfTest, FusedSumsAreRoundedOnce) {
              {"b16"}, {factor}, [](const Column &) { return 0xbf91; });
 }
 
-// A packed operation is the same on each half.
+// A packed operation has equal results in each half.
 TEST(HalfTest, PackedHalvesAreIndependent) {
   expectEach("{ .reg .b32 %x, %y, %z; mov.b32 %x, {%a, %b}; mov.b32 %y, {%b, %a}; add.rn.f16x2 %z, %x, %y; mov.b32 "
              "{%d, _}, %z; }",
@@ -211,7 +211,7 @@ TEST(FunctionTest, ExactCases) {
              [](const Column &r) { return word(std::log2(single(r[0]))); });
 }
 
-// Of powers and hyperbolic tangents of narrow floats only the power of bf16 is flushed, and that always.
+// Among powers and hyperbolic tangents of narrow floats, only the power of bf16 flushes denormals, always.
 TEST(FunctionTest, NarrowFormsAreThoseOfTheIsa) {
   const auto runs = [](const std::string &instruction) {
     try {

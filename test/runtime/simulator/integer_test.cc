@@ -50,7 +50,7 @@ TYPED_TEST(IntegerTest, HighProductIsExact) {
   });
 }
 
-/// Part `index` of a word of parts of `bits` bits, as the type says.
+/// Part `index` of a word with parts of `bits` bits, with the type's sign.
 static int64_t partOf(uint64_t word, const std::string &type, int bits, int index) {
   const int64_t part = static_cast<int64_t>(word >> (bits * index) & ((uint64_t{1} << bits) - 1));
   return type == "s32" && part >= int64_t{1} << (bits - 1) ? part - (int64_t{1} << bits) : part;
@@ -71,15 +71,15 @@ TEST(DotTest, AddsProductsOfParts) {
                    });
 }
 
-// Extrema compare as the type says.
+// min and max compare by the type.
 TYPED_TEST(IntegerTest, ExtremaFollowTheType) {
   using T = TypeParam;
   expectBinary<T>("min", [](T a, T b) { return std::min(a, b); });
   expectBinary<T>("max", [](T a, T b) { return std::max(a, b); });
 }
 
-// Division truncates and the remainder has the dividend's sign, wherever PTX says what comes out; by 0 both are all
-// ones, as on NVIDIA's GPUs.
+// Division truncates and the remainder has the dividend's sign, where PTX defines the result. By 0 both are all ones,
+// as on NVIDIA's GPUs.
 TYPED_TEST(IntegerTest, DivisionTruncates) {
   using T = TypeParam;
   const std::vector<Column> all = combinations(valuesOf<T>(), 2);
@@ -127,7 +127,7 @@ TEST(SaturatingSumTest, StopsAtTheEnds) {
                });
 }
 
-// Sums with carry make a wide sum of two narrow ones, and differences with borrow likewise.
+// Sums with carry form a wide sum from two narrow ones, and differences with borrow a wide difference.
 TEST(CarryTest, JoinsTwoWords) {
   const std::string split = "{ .reg .b32 %l<2>, %h<2>, %s<2>;\nmov.b64 {%l0, %h0}, %a;\nmov.b64 {%l1, %h1}, %b;\n";
   expectEach(split + "add.cc.u32 %s0, %l0, %l1;\naddc.u32 %s1, %h0, %h1;\nmov.b64 %d, {%s0, %s1}; }", "b64",

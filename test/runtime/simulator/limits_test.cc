@@ -78,7 +78,7 @@ TEST(LimitsTest, SharedMemoryIsTheTargets) {
     }
 }
 
-// A kernel runs in blocks of just the extents that .reqntid says, and of at most as many threads as .maxntid says.
+// A kernel runs only in blocks of .reqntid's extents, and of at most .maxntid's threads.
 TEST(LimitsTest, BlocksAreAsStated) {
   const auto refusalOf = [](const std::string &stated, const Extents &block) -> std::string {
     Machine machine(module(".visible .entry k() " + stated + " { ret; }"));
@@ -96,7 +96,7 @@ TEST(LimitsTest, BlocksAreAsStated) {
   EXPECT_EQ(refusalOf(".maxntid 16, 4", {65, 1, 1}), "kernel 'k': expected a block of 1 to 64 threads, but got 65x1x1");
 }
 
-// The extents of a matrix are what a shape names, and nothing else is a shape.
+// The extents of a matrix are those of its shape's name; other names are errors.
 TEST(LimitsTest, ShapesOfMatrices) {
   for (const std::string shape : {"m2147483647n16k16", "m256n16k16", "m16n0k16", "m16n16k", "m16n16", "m16k16n16",
                                   "m16n16k16x", "m16n-16k16", "m99999999999n8k8"}) {
@@ -118,7 +118,7 @@ TEST(LimitsTest, ArgumentsOfCalls) {
             std::string::npos);
 }
 
-// A kernel's parameters are found by their own names, whatever stands before them.
+// A kernel's parameters are found by name, after any other declarations.
 TEST(LimitsTest, ParametersBehindResults) {
   Machine machine(module(".visible .entry (.param .b64 none) k(.param .u64 a, .param .u64 b) {\n.reg .b64 %d<2>;\n"
                          "ld.param.u64 %d0, [a];\nld.param.u64 %d1, [b];\nst.global.u64 [%d0], %d1;\nret;\n}\n"));
@@ -159,7 +159,7 @@ TEST(LimitsTest, CopiesOfNothing) {
   }
 }
 
-// Lanes that are in different functions at the same time keep their constants and registers apart.
+// Lanes in different functions at the same time have separate constants and registers.
 TEST(LimitsTest, FunctionsBesideEachOther) {
   const auto function = [](const std::string &name, const std::string &first, int step) {
     return fmt::format(".func (.param .b32 r) {}() {{\n{}\n.reg .b32 %i, %s; .reg .pred %q;\nmov.u32 %i, 0;\n"

@@ -1,4 +1,4 @@
-// PTX made round an instruction: operands come from columns of 8-byte words, the result goes to another.
+// PTX around an instruction: operands are read from columns of 8-byte words, and the result is written to another.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -90,7 +90,7 @@ std::string kernel(int pointers, const std::string &registers, const std::string
 /// The shell's words that run ptxas: of the toolkit at CUDA_PATH, on the path, or where the toolkit usually is.
 static constexpr const char *ptxas = R"(PATH="${CUDA_PATH:+$CUDA_PATH/bin:}$PATH:/usr/local/cuda/bin" ptxas)";
 
-/// Whether there is a ptxas now; an empty CUDA_PATH says that there is no toolkit.
+/// Whether there is a ptxas now; an empty CUDA_PATH means that there is no toolkit.
 static bool findsPtxas() {
   const char *const toolkit = std::getenv("CUDA_PATH");
   return !(toolkit && !*toolkit) && std::system(fmt::format("{} --version >/dev/null 2>&1", ptxas).c_str()) == 0;
@@ -123,7 +123,7 @@ TEST(AcceptanceTest, PtxasReadsTheTexts) {
     GTEST_SKIP() << "there is no ptxas, so nobody has looked at the PTX of these tests";
 }
 
-// As everywhere in the project, an empty CUDA_PATH is a machine without a toolkit.
+// As everywhere in the project, an empty CUDA_PATH means a machine without a toolkit.
 TEST(AcceptanceTest, AnEmptyPathIsNoToolkit) {
   const char *const before = std::getenv("CUDA_PATH");
   const std::string toolkit = before ? before : "";

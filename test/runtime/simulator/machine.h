@@ -37,7 +37,7 @@ class Machine {
 public:
   explicit Machine(const std::string &text) : module(std::make_shared<ptx::Module>(ptx::parse(text))), text(text) {}
 
-  /// Called after every launch that is as Launched says, when it is set.
+  /// If set, called after every launch described by Launched.
   inline static std::function<void(const Launched &)> observer;
 
   /// Device memory with these elements.
@@ -50,7 +50,7 @@ public:
   /// Runs the kernel with 8-byte or 4-byte parameters, as the kernel declares them.
   void run(const std::string &kernel, const Extents &grid, const Extents &block, const std::vector<uint64_t> &arguments,
            uint32_t dynamicShared = 0, Schedule schedule = {});
-  /// The same with a parameter block as it lies in memory.
+  /// With a parameter block given as bytes.
   void runBlock(const std::string &kernel, const Extents &grid, const Extents &block,
                 const std::vector<char> &parameters, uint32_t dynamicShared = 0, Schedule schedule = {});
   /// `check: text` of each finding, without the thread.
@@ -72,7 +72,7 @@ std::string module(const std::string &body);
 /// A kernel `k` with pointers %p0, %p1, … as 8-byte parameters; thread number in %t, and its eightfold in %o.
 std::string kernel(int pointers, const std::string &registers, const std::string &body);
 
-/// The same for sm_90a. Where there is a ptxas it must accept the text; AcceptanceTest says when there is none.
+/// For sm_90a. If there is a ptxas, it must accept the text; AcceptanceTest says if there is none.
 std::string hopperKernel(int pointers, const std::string &registers, const std::string &body);
 /// Whether there is a ptxas.
 bool hasPtxas();
@@ -85,8 +85,8 @@ Column evaluate(const std::string &instruction, const std::string &resultType, c
 /// Every pair (triple) of the values: the first, second (and third) column.
 std::vector<Column> combinations(const Column &values, size_t columns);
 
-/// Runs the instruction on all combinations of `values` and compares with `want` of the same operands; names the first
-/// that differ. `same` decides, equality without it.
+/// Runs the instruction on all combinations of `values` and compares the results with `want` of these operands; prints
+/// the first differences. `same` compares, or else equality.
 void expectEach(const std::string &instruction, const std::string &resultType, const std::vector<std::string> &types,
                 const Column &values, const std::function<uint64_t(const Column &row)> &want,
                 const std::function<bool(uint64_t got, uint64_t want)> &same = {});
@@ -110,7 +110,7 @@ inline const Column words64 = {0,
                                0x123456789abcdef0};
 /// f32 and f64 words: zeros, ones, denormals, ends, infinities, NaN, numbers that round.
 extern const Column floats32, floats64;
-/// Whether two f32 (f64) words are the same number; all NaN are.
+/// Whether two f32 (f64) words are equal numbers, with all NaN equal.
 bool sameFloat(uint64_t got, uint64_t want);
 bool sameDouble(uint64_t got, uint64_t want);
 

@@ -1,5 +1,5 @@
-// Matrix instructions against plain products of small integers, which every type holds, so that a misplaced element is
-// an exact inequality. Where an element lies is written here from the ISA's text once more: lane by lane, register by
+// Matrix instructions compared with plain products of small integers, which every type holds, so that a misplaced
+// element is an exact inequality. The layouts are written here once more from the ISA's text: lane by lane, register by
 // register.
 
 #include "test/runtime/simulator/machine.h"
@@ -92,8 +92,8 @@ TEST(MmaTest, PlacesAndAddsEveryElement) {
   }
 }
 
-// ldmatrix hands lane l the elements 2 (l % 4) and the next of row l / 4 of each matrix, or of column l / 4 with
-// .trans; the rows' addresses come from lanes 8 i … 8 i + 7.
+// ldmatrix gives lane l the elements 2 (l % 4) and the next of row l / 4 of each matrix, or of column l / 4 with
+// .trans; the rows' addresses are from lanes 8 i … 8 i + 7.
 TEST(LdmatrixTest, RowsAndColumns) {
   for (const int count : {1, 2, 4})
     for (const bool turned : {false, true}) {
@@ -102,7 +102,7 @@ TEST(LdmatrixTest, RowsAndColumns) {
         list += fmt::format("{}%r{}", i ? ", " : "", i);
         stores += fmt::format("st.global.u32 [%at+{}], %r{};\n", 4 * i, i);
       }
-      // Element e of row r is 16 r + e; rows lie 16 bytes apart, last row first, so that addresses matter.
+      // Element e of row r is 16 r + e. Rows are 16 bytes apart, last row first, so that addresses matter.
       Machine machine(kernel(
           1, ".shared .align 16 .b16 rows[256];\n.reg .b32 %r<4>, %s<4>; .reg .b16 %h; .reg .b64 %at; .reg .pred %q;",
           "mov.u32 %s0, rows;\nmov.u32 %s1, 0;\nfill:\nmad.lo.u32 %s2, %t, 8, %s1;\nmad.lo.u32 %s3, %s2, 2, %s0;\n"
@@ -126,8 +126,8 @@ TEST(LdmatrixTest, RowsAndColumns) {
     }
 }
 
-/// Each lane's sums {%c0, %c1, %c2, %c3} of one product of tf32 whose factors all have these bits, added to 2, which is
-/// in a register with this name.
+/// Each lane's accumulators {%c0, %c1, %c2, %c3} of one product of tf32 whose operands all have these bits, added to 2,
+/// which is in a register of this name.
 static std::vector<float> sumsOf(const std::string &a, const std::string &b, const std::string &two) {
   Machine machine(kernel(1, ".reg .b32 %a, %b; .reg .f32 %c<5>; .reg .b64 %at;",
                          fmt::format("mov.b32 %a, {0};\nmov.b32 %b, {1};\nmov.f32 {2}, 0f40000000;\n"
@@ -141,7 +141,7 @@ static std::vector<float> sumsOf(const std::string &a, const std::string &b, con
   return {out, out + 128};
 }
 
-// The lowest 13 bits of a tf32 do not count, not even in rounding: kernels hand over f32 as it is.
+// The lowest 13 bits of a tf32 are ignored, also in rounding: kernels pass f32 unchanged.
 TEST(MmaTest, CutsOffWhatIsBelowTf32) {
   EXPECT_EQ(sumsOf("0x3f801fff", "0xc0001fff", "%c4"), std::vector<float>(128, -14)); // 2 − 8 · 1 · 2
 }

@@ -1,4 +1,4 @@
-// mbarrier: counts, phases, waiting, and what nobody may do with one.
+// mbarrier: counts, phases, waits, and invalid operations.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -12,7 +12,7 @@ static const char *const registers =
     ".shared .align 8 .b64 bar[4];\n.shared .align 16 .b32 data[64];\n.reg .b64 %s<6>;\n"
     ".reg .b32 %r<12>;\n.reg .pred %q<6>;";
 
-/// Runs one thread; what it stores in %r0 … %r7 comes back.
+/// Runs one thread; returns the values that it stores in %r0 … %r7.
 static std::vector<uint32_t> oneThread(const std::string &body, std::vector<std::string> *found = nullptr) {
   std::string zeros, stores;
   for (int i = 0; i < 8; ++i) {
@@ -40,7 +40,7 @@ static std::string testInto(int result, const std::string &wait) {
   return fmt::format("{}\nselp.u32 %r{}, 1, 0, %q0;\n", wait, result);
 }
 
-// A phase ends with the last of its arrivals; its state and its parity tell so, and the next phase has as many.
+// A phase ends with the last of its arrivals, as its state and its parity show. The next phase expects equally many.
 TEST(MbarrierTest, CountsArrivals) {
   const std::vector<uint32_t> got =
       oneThread("mbarrier.init.shared::cta.b64 [bar], 2;\nmbarrier.arrive.shared::cta.b64 %s0, [bar];\n" +
@@ -56,7 +56,7 @@ TEST(MbarrierTest, CountsArrivals) {
   EXPECT_EQ(got, (std::vector<uint32_t>{0, 0, 1, 1, 1, 1, 0, 0}));
 }
 
-// Through a generic address, with the cluster's name for shared memory, and with an offset it is the same object.
+// A generic address, the cluster's name for shared memory, and an offset refer to the same object.
 TEST(MbarrierTest, TakesEveryAddress) {
   const std::vector<uint32_t> got = oneThread(
       "cvta.shared.u64 %s3, bar;\nmbarrier.init.b64 [%s3+8], 2;\nmov.u32 %r8, bar;\n"
@@ -66,7 +66,7 @@ TEST(MbarrierTest, TakesEveryAddress) {
   EXPECT_EQ(got[0], 1u);
 }
 
-// A dropped arrival is missing from all later phases; states say how many arrivals were pending before.
+// A dropped arrival is subtracted from all later phases; states have the number of arrivals that were pending before.
 TEST(MbarrierTest, DropsArrivals) {
   const std::vector<uint32_t> got =
       oneThread("mbarrier.init.shared::cta.b64 [bar], 5;\nmbarrier.arrive.noComplete.shared::cta.b64 %s0, [bar], 2;\n"
@@ -78,7 +78,7 @@ TEST(MbarrierTest, DropsArrivals) {
   EXPECT_EQ(got, (std::vector<uint32_t>{5, 3, 1, 2, 0, 0, 0, 0}));
 }
 
-// With bytes expected the arrivals alone do not end a phase; bytes that come first are a debt.
+// With expected bytes, the arrivals alone do not end a phase; bytes that arrive first are counted as negative.
 TEST(MbarrierTest, CountsBytes) {
   const std::vector<uint32_t> got = oneThread(
       "mbarrier.init.shared::cta.b64 [bar], 2;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 96;\n"
@@ -94,7 +94,7 @@ TEST(MbarrierTest, CountsBytes) {
   EXPECT_EQ(got, (std::vector<uint32_t>{0, 0, 1, 1, 0, 0, 0, 0}));
 }
 
-/// Warp 0 fills a place in each of 8 rounds and waits until warp 1 has added it up. `arrive` and `wait` name what is
+/// Warp 0 fills a slot in each of 8 iterations and waits until warp 1 has summed it. `arrive` and `wait` are the texts
 /// between `mbarrier.` and the operands.
 static std::string pingPong(const std::string &arrive, const std::string &wait) {
   const std::string full = fmt::format("mbarrier.{}.shared::cta.b64 _, [bar];\n", arrive),
@@ -131,7 +131,7 @@ static std::vector<std::string> runPingPong(const std::string &text, const Sched
   return machine.found();
 }
 
-// Two warps that hand a place to and fro wait for each other, whoever runs first, with try_wait and with test_wait.
+// Two warps that pass a slot back and forth wait for each other, whichever is first, with try_wait and test_wait.
 TEST(MbarrierTest, OrdersWarps) {
   for (const char *wait : {"try_wait.parity", "test_wait.parity", "try_wait.parity.acquire.cta"}) {
     const std::string text = pingPong("arrive", wait);
@@ -150,7 +150,7 @@ TEST(MbarrierTest, RelaxedOrdersNothing) {
   }
 }
 
-// An arrival behind asynchronous copies comes when these have landed; with .noinc it is one of those that are expected.
+// An arrival after asynchronous copies occurs when these have completed; with .noinc it is one of the expected ones.
 TEST(MbarrierTest, FollowsCopies) {
   for (const auto &[modifier, count] : {std::pair{"", 1}, std::pair{".noinc", 2}})
     for (const Delivery delivery : {Delivery::late, Delivery::early, Delivery::random}) {
@@ -171,8 +171,8 @@ TEST(MbarrierTest, FollowsCopies) {
     }
 }
 
-// Copies of two stages land in any order, also before the arrival at the first barrier has been made: who has waited
-// for a barrier may read what lies behind it, whichever engine has written it: the second one stands behind both
+// Copies of two stages complete in any order, also before the arrival at the first barrier. A thread that has waited
+// for a barrier may read the data that it covers, whichever engine wrote them. The second barrier covers both
 // stages.
 TEST(MbarrierTest, FollowsCopiesOfSeveralStages) {
   const auto stage = [](int number) {
@@ -252,7 +252,7 @@ TEST(MbarrierTest, HasLimits) {
       std::vector<std::string>{"mbarrier: ends the phase, which '.noComplete' promises not to do (mbarrier at 0)"});
 }
 
-// A state may be asked for until the phase after its own has ended.
+// A state may be tested until the phase after its own has ended.
 TEST(MbarrierTest, ForgetsOldPhases) {
   const std::string round = "mbarrier.arrive.shared::cta.b64 _, [bar], 2;\n",
                     begin = init +

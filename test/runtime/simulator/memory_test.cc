@@ -1,4 +1,4 @@
-// Loads and stores in every space, and what is found when one goes where it must not.
+// Loads and stores in every space, and the findings for invalid addresses.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -21,7 +21,7 @@ TEST(MemoryTest, NarrowElements) {
   EXPECT_EQ(std::vector<uint32_t>(out, out + 4), (std::vector<uint32_t>{0xfffffffe, 0xfe, 0xffff9234, 0x34}));
 }
 
-// Vectors are their elements one after the other; a sink takes one that nobody wants.
+// A vector's elements are contiguous; a sink discards one.
 TEST(MemoryTest, Vectors) {
   Machine machine(kernel(
       2, ".reg .b32 %r<4>;",
@@ -32,7 +32,7 @@ TEST(MemoryTest, Vectors) {
   EXPECT_EQ(std::vector<uint32_t>(out, out + 3), (std::vector<uint32_t>{4, 1, 2}));
 }
 
-// Each block has shared memory of its own: static variables at their alignment, dynamic ones behind them.
+// Each block has its own shared memory: static variables at their alignment, dynamic ones after them.
 TEST(MemoryTest, SharedMemory) {
   const std::string text = module(
       ".extern .shared .align 16 .b8 more[];\n.visible .entry k(.param .u64 k0) {\n.shared .align 8 .b32 fixed[32];\n"
@@ -68,7 +68,7 @@ TEST(MemoryTest, GenericAddresses) {
   EXPECT_EQ(std::vector<uint32_t>(out, out + 4), (std::vector<uint32_t>{5, 6, 1, 0}));
 }
 
-// Variables of the module hold what they are initialised with; constant memory may not be written.
+// Variables of the module have their initial values; constant memory may not be written.
 TEST(MemoryTest, ModuleVariables) {
   Machine machine(
       module(".const .align 4 .b32 table[3] = {10, 20, 0x1E};\n.global .align 8 .b64 pointer = generic(table);\n"
@@ -98,7 +98,7 @@ TEST(MemoryTest, OutOfBoundsIsFoundAndHarmless) {
       << machine.found()[1];
 }
 
-// So is what lies outside shared and local memory, and a null pointer.
+// So is an access outside shared and local memory, and by a null pointer.
 TEST(MemoryTest, OutOfBoundsInEverySpace) {
   Machine machine(
       kernel(1, ".shared .b32 place[4];\n.local .b32 mine[4];\n.reg .b32 %r; .reg .b64 %z;",
@@ -109,7 +109,7 @@ TEST(MemoryTest, OutOfBoundsInEverySpace) {
     EXPECT_EQ(text.substr(0, 6), "bounds") << text;
 }
 
-// A vector lies at a multiple of its size.
+// A vector's address must be a multiple of its size.
 TEST(MemoryTest, MisalignedVectorsAreFound) {
   Machine machine(kernel(1, ".reg .b32 %r<2>;", "ld.global.v2.u32 {%r0, %r1}, [%p0+4];"));
   const uint32_t *in = machine.buffer<uint32_t>({1, 2, 3, 4});

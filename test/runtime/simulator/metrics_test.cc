@@ -17,7 +17,7 @@ static LaneAddresses apart(int64_t stride) {
   return at;
 }
 
-// Words one after the other take one wavefront, words a bank's distance apart as many as there are lanes in a bank.
+// Consecutive words take one wavefront. Words in one bank take as many as there are lanes.
 TEST(MetricsTest, ConflictsOfWords) {
   EXPECT_EQ(wavefrontsOf(apart(4), allLanes, 4), 1);
   EXPECT_EQ(wavefrontsOf(apart(8), allLanes, 4), 2);
@@ -26,13 +26,13 @@ TEST(MetricsTest, ConflictsOfWords) {
   EXPECT_EQ(idealWavefrontsOf(apart(128), allLanes, 4), 1);
 }
 
-// Lanes that want the same word get it at once.
+// Lanes that read the same word are served at once.
 TEST(MetricsTest, SameWord) {
   EXPECT_EQ(wavefrontsOf(apart(0), allLanes, 4), 1);
   EXPECT_EQ(wavefrontsOf(apart(1), allLanes, 1), 1);
 }
 
-// Wide accesses go in two passes of 16 lanes or four of 8.
+// Wide accesses take two passes of 16 lanes or four of 8.
 TEST(MetricsTest, WideAccesses) {
   EXPECT_EQ(wavefrontsOf(apart(8), allLanes, 8), 2);
   EXPECT_EQ(wavefrontsOf(apart(16), allLanes, 16), 4);
@@ -74,7 +74,7 @@ static std::shared_ptr<const Program> copies(Memory &memory) {
   return buildProgram(parsed, "k", memory);
 }
 
-// A wait leaves in flight what groups behind its own copy.
+// The bytes in flight after a wait are those of the groups that it leaves pending.
 TEST(MetricsTest, BytesInFlight) {
   Memory memory;
   Findings findings;
@@ -89,7 +89,7 @@ TEST(MetricsTest, BytesInFlight) {
   EXPECT_EQ(found, std::vector<int64_t>{32 * 8});
 }
 
-// A schedule may name the blocks that run; each still knows its own coordinates and the whole grid.
+// A schedule may list the blocks that run; each has its own coordinates and the whole grid's extents.
 TEST(MetricsTest, OnlySomeBlocks) {
   Memory memory;
   Findings findings;
@@ -165,7 +165,7 @@ static void placeWords(Memory &memory, std::vector<uint64_t> &block) {
   block.push_back(reinterpret_cast<uint64_t>(memory.allocate(1 << 16)));
 }
 
-// Every kind of access is in the table, and those of one line are told apart: here of a warp, by hand.
+// Every kind of access is in the table, and those of one line are distinguished: here for a warp, by hand.
 TEST(ReportTest, CountsEveryAccess) {
   const std::string table = tableOf(
       kernel(1,
@@ -190,7 +190,7 @@ TEST(ReportTest, CountsEveryAccess) {
   expect("all", {{"local", "2"}, {"shared", "3"}, {"global", "2"}, {"barriers", "3"}, {"waits", "1"}, {"memory", "7"}});
 }
 
-// Local memory of a warp lies word by word: 32 lanes' words at one offset are four sectors.
+// Local memory of a warp is interleaved by words: 32 lanes' words at one offset are four sectors.
 TEST(MetricsTest, LocalSectors) {
   LaneAddresses at = apart(256);
   StepMetrics counts;

@@ -1,5 +1,5 @@
-// mma.sync in every shape, against plain sums of products of small whole numbers. Where an element lies is written here
-// from the ISA's text once more.
+// mma.sync in every shape, compared with plain sums of products of small integers. The layouts are written here once
+// more from the ISA's text.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -81,7 +81,7 @@ static std::string list(const char *name, int words) {
   return "{" + text + "}";
 }
 
-/// Runs the product on C = 3 everywhere, or on another f32; what D's words hold, lane by lane.
+/// Runs the product on C = 3 everywhere, or on another f32; returns D's words, lane by lane.
 static std::vector<uint64_t> run(const Product &p, const std::vector<uint64_t> &a, const std::vector<uint64_t> &b,
                                  float c = 3) {
   const bool packed = p.sums == "f16";
@@ -154,7 +154,7 @@ TEST(MmaShapesTest, EighthFloats) {
     }
 }
 
-// Tensor cores that multiply 8-bit floats themselves keep 13 bits of a sum behind the first one of its largest term.
+// Tensor cores that multiply 8-bit floats directly keep 13 bits of a sum after the leading one of its largest term.
 TEST(MmaShapesTest, CoarseSums) {
   const auto sum = [](int target, float c) { // 1 · 1 + c
     const Product p{"e4m3", "e4m3", 16, 32, 8, "f32", "", target, "8.7"};

@@ -1,4 +1,4 @@
-// 16-bit numbers with PTX's modifiers, alone and in pairs: rows of operands and the result that the ISA says.
+// 16-bit numbers with PTX's modifiers, alone and in pairs: rows of operands and the ISA's result.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -8,7 +8,7 @@
 
 namespace kiln::simulator::test {
 
-/// Operands of an instruction, and its result behind them.
+/// Operands of an instruction, followed by its result.
 using Row = std::vector<uint64_t>;
 
 /// Runs the instruction on every row; registers are of `type`.
@@ -92,7 +92,7 @@ static double numberOf(bool isBf16, uint64_t bits) {
   return sign * std::ldexp(whole, std::max(exponent, 1) - bias - mantissaBits);
 }
 
-// Narrow operands beside f32 are widened, which is exact; the sum rounds once, as a fused multiply-add in f32 does.
+// Narrow operands of f32 operations are widened, which is exact. The sum rounds once, like a fused multiply-add in f32.
 TEST(NarrowTest, MixedSumsRoundOnce) {
   const Column halves = {0x0000, 0x8000, 0x0001, 0x83ff, 0x3c00, 0x3f80,
                          0xc049, 0x42f7, 0x7bff, 0x7c00, 0xff80, 0x7fc1};

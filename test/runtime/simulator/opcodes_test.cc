@@ -1,5 +1,5 @@
-// Every instruction that the simulator knows, in one form each, and the same with a modifier that nobody knows: an
-// error that quotes it and names its line.
+// Every instruction that the simulator supports, in one form each, and with an unknown modifier: an error that quotes
+// it and names its line.
 
 #include "test/expect_error.h"
 #include "test/paths.h"
@@ -221,7 +221,7 @@ TEST(OpcodesTest, AreKnown) {
     EXPECT_NO_THROW(build(form)) << form;
 }
 
-// Wherever it stands among the modifiers.
+// At any position among the modifiers.
 TEST(OpcodesTest, RefuseUnknownModifiers) {
   for (const std::string form : forms) {
     const size_t begin = form.starts_with('@') ? form.find(' ') + 1 : 0, end = form.find_first_of(" ;", begin);
@@ -243,7 +243,7 @@ TEST(OpcodesTest, RefuseUnknownInstructions) {
                                        line.substr(0, line.find(' ')) + "'"});
 }
 
-// The ISA says from which GPU and version on an instruction is there.
+// The ISA states the first GPU and version that have an instruction.
 TEST(TargetTest, OldTextsAreRefused) {
   const auto refusal = [](const std::string &head, const std::string &line) -> std::string {
     try {
@@ -270,7 +270,7 @@ TEST(TargetTest, OldTextsAreRefused) {
 
 // --- What is left out ----------------------------------------------------------------------------------------------
 
-/// The names in the paragraph of the README that says what is left out.
+/// The names in the README's paragraph about unsupported instructions.
 static std::set<std::string> namesInReadme() {
   const std::string text = readText(kiln::test::sourcePath("runtime/simulator/README.md"));
   const size_t begin = text.find("**What it leaves out.**"), end = text.find("\n\n", begin);
@@ -288,7 +288,7 @@ static std::set<std::string> wordsOf(const std::string &text) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-// Each is refused with its name and line, whatever its operands are.
+// Each is refused with its name and line, for all operands.
 TEST(LeftOutTest, IsRefusedByName) {
   for (const std::string &name : namesInReadme())
     for (const std::string rest : {".sync.aligned.b32 %r0, %r1;", " %r0;"})

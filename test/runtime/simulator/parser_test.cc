@@ -1,4 +1,4 @@
-// PTX text: what is easily read wrong, and that what is no PTX is told with its line.
+// PTX text: constructs that are easily misread, and errors with lines for invalid text.
 
 #include "runtime/simulator/ptx/Flow.h"
 #include "test/runtime/simulator/machine.h"
@@ -50,7 +50,7 @@ TEST(ParserTest, Numbers) {
   EXPECT_EQ(operands[1].kind, Operand::Kind::real);
 }
 
-// A range of registers may be called as one register, or a variable, of the same braces is.
+// A range of registers may have the name of one register, or of a variable, of the same braces.
 TEST(ParserTest, RangesHaveNamesOfTheirOwn) {
   const ptx::Function f = onlyFunction(".reg .b32 a;\n.reg .b16 a<2>;\nmov.b32 {a0, a1}, a;\nmov.b32 a, {a1, a0};");
   const auto parts = f.elementsOf(f.operandsOf(f.instructions[0])[0]);
@@ -72,7 +72,7 @@ TEST(ParserTest, Addresses) {
   EXPECT_EQ(f.operandsOf(f.instructions[2])[0].kind, Operand::Kind::vector);
 }
 
-// Braces scope registers and labels: the same label may stand twice.
+// Braces scope registers and labels: a label may occur in two scopes.
 TEST(ParserTest, BracesScopeLabels) {
   const ptx::Function f = onlyFunction(".reg .pred %p;\n{ .reg .pred done; wait: @!done bra.uni wait; }\n{ .reg .pred "
                                        "done; wait: @done bra wait; bra out; }\nout: ret;");
@@ -82,7 +82,7 @@ TEST(ParserTest, BracesScopeLabels) {
   EXPECT_TRUE(f.instructions[0].guardNegated);
 }
 
-// Lines of the C++ source come from .loc, with or without an inlined place.
+// Lines of the C++ source are those of .loc, with or without an inlined call.
 TEST(ParserTest, SourceLines) {
   const ptx::Module m = ptx::parse(module(".file 1 \"a.cc\"\n.visible .entry k() {\n.loc 1 22 10\nret;\n.loc 1 30 3, "
                                           "function_name $info+5, inlined_at 1 40 2\nret;\n}\n"));
@@ -156,7 +156,7 @@ TEST(ParserTest, VersionsAndTargetsAreKnown) {
   EXPECT_EQ(refusal(target), versions + "there is none");
 }
 
-// An instruction that nothing knows is refused where a kernel can reach it, and nowhere else.
+// An unknown instruction is refused if a kernel can reach it, and only then.
 TEST(DecoderTest, RefusesWhatAKernelReaches) {
   Machine machine(module(".func unused() { conjure.u32; ret; }\n.visible .entry k() { ret; }\n"));
   machine.run("k", {1, 1, 1}, {1, 1, 1}, {});
@@ -173,7 +173,7 @@ TEST(DecoderTest, ChecksWidths) {
   }
 }
 
-// The sides of a branch meet at its immediate post-dominator: behind an if, at a loop's exit, nowhere when one side
+// The sides of a branch reconverge at its immediate post-dominator: after an if, at a loop's exit, nowhere if one side
 // returns.
 TEST(FlowTest, MeetingPoints) {
   const ptx::Function f = onlyFunction(".reg .pred %p;\n"

@@ -1,4 +1,4 @@
-// Races: who may touch the same bytes without anything between.
+// Races: accesses to the same bytes that nothing orders.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -9,7 +9,7 @@ namespace kiln::simulator::test {
 
 static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
 
-/// The kinds, each once, of what the kernel k of a text, which has one pointer, does wrong.
+/// The kinds of findings, each once, for the kernel k of a text, which has one pointer.
 static std::vector<std::string> kindsOf(const std::string &text, int threads, int blocks = 1, uint64_t bytes = 4096,
                                         const Schedule &schedule = {}) {
   Machine machine(text);
@@ -23,7 +23,7 @@ static std::vector<std::string> kindsOf(const std::string &text, int threads, in
   return names;
 }
 
-/// The same of a kernel's body, in blocks of `threads` threads.
+/// For a kernel's body, in blocks of `threads` threads.
 static std::vector<std::string> kinds(const std::string &registers, const std::string &body, int threads,
                                       int blocks = 1, uint64_t bytes = 4096, const Schedule &schedule = {}) {
   return kindsOf(kernel(1, registers, body), threads, blocks, bytes, schedule);
@@ -50,7 +50,7 @@ TEST(RaceTest, BetweenWarps) {
   EXPECT_EQ(kinds(place, exchange("bar.warp.sync -1;", 32), 64), Names{"race"});
 }
 
-// Threads that write the same value do not race; by stores of matrices, too, whose rows other lanes hold.
+// Threads that write equal values do not race, also with stores of matrices, whose rows other lanes hold.
 TEST(RaceTest, EqualValues) {
   const std::string rows = "and.b32 %r1, %t, 31;\nshl.b32 %r2, %r1, 4;\nmov.u32 %r0, place;\nadd.u32 %r2, %r0, %r2;\n";
   const auto stored = [&](const std::string &value, const std::string &trans) {
@@ -65,7 +65,7 @@ TEST(RaceTest, EqualValues) {
   EXPECT_EQ(kinds(place, "mov.u32 %r0, place;\nst.shared.u32 [%r0], %t;", 64), (Names{"race", "race-lanes"}));
 }
 
-// Within a warp lanes need bar.warp.sync or a barrier; a lane needs nothing for what is its own.
+// Lanes of a warp need bar.warp.sync or a barrier; a lane needs nothing for its own accesses.
 TEST(RaceTest, BetweenLanes) {
   EXPECT_EQ(kinds(place, exchange("", 1), 32), Names{"race-lanes"});
   EXPECT_EQ(kinds(place, exchange("bar.warp.sync -1;", 1), 32), Names{});
@@ -91,14 +91,14 @@ TEST(RaceTest, ReadsOfManyBeforeABarrier) {
   EXPECT_EQ(kinds(place, readAll(""), 96), (Names{"race", "race-lanes"}));
 }
 
-// Two barriers with numbers order only those who come to the same one.
+// Two numbered barriers order only the threads that arrive at the same one.
 TEST(RaceTest, NamedBarriers) {
   const std::string apart = "setp.lt.u32 %q, %t, 64;\n@%q bar.sync 1, 64;\n@!%q bar.sync 2, 64;";
   EXPECT_EQ(kinds(place, exchange(apart, 32), 128), Names{});
   EXPECT_EQ(kinds(place, exchange(apart, 64), 128), Names{"race"});
 }
 
-// Whoever only arrives is before those who wait, and they are not before it.
+// A thread that only arrives is ordered before those that wait, but they are not ordered before it.
 TEST(RaceTest, ArrivingOrdersOneWay) {
   const std::string head = "setp.ge.u32 %q, %t, 64;\n@%q exit;\nsetp.lt.u32 %q, %t, 32;\nmov.u32 %r0, place;\nshl.b32 "
                            "%r1, %t, 2;\nand.b32 %r1, %r1, "
@@ -109,8 +109,8 @@ TEST(RaceTest, ArrivingOrdersOneWay) {
   EXPECT_EQ(kinds(place, head + forth + "@%q st.shared.u32 [%r2], 5;", 96), Names{"race"});
 }
 
-// Threads that write different bytes of one word do not race, threads that write the same byte do, unless they write
-// the same.
+// Threads that write different bytes of one word do not race. Threads that write the same byte do, unless the values
+// are equal.
 TEST(RaceTest, IsExactToTheByte) {
   const auto store = [](const std::string &address, const std::string &value) {
     return "mov.u32 %r0, place;\n" + address + "\nadd.u32 %r0, %r0, %r1;\ncvt.u16.u32 %h, " + value +
@@ -123,7 +123,7 @@ TEST(RaceTest, IsExactToTheByte) {
   EXPECT_EQ(kinds(registers, store("and.b32 %r1, %t, 31;", "%t"), 64), Names{"race"});
 }
 
-// Atomic updates do not race with each other; a plain read beside them does.
+// Atomic updates do not race with each other; a concurrent plain read does.
 TEST(RaceTest, Atomics) {
   const std::string set = "mov.u32 %r0, place;\nsetp.eq.u32 %q, %t, 0;\n@%q st.shared.u32 [%r0], 0;\nbar.sync 0;\n";
   EXPECT_EQ(kinds(place, set + "red.shared.add.u32 [%r0], 1;\nbar.sync 0;\nld.shared.u32 %r1, [%r0];", 64), Names{});
@@ -131,7 +131,7 @@ TEST(RaceTest, Atomics) {
             (Names{"race", "race-lanes"}));
 }
 
-// Blocks of a launch are ordered by nothing but atomics: a flag with fences on both sides.
+// Only atomics order the blocks of a launch: a flag with fences on both sides.
 TEST(RaceTest, BetweenPrograms) {
   const std::string registers = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
   EXPECT_EQ(kinds(registers, "mov.u32 %r0, %ctaid.x;\nst.global.u32 [%p0], %r0;", 1, 2), Names{"race-programs"});
@@ -150,8 +150,8 @@ TEST(RaceTest, BetweenPrograms) {
   EXPECT_EQ(handOver("membar.gl;\n", ""), Names{"race-programs"});
 }
 
-// An instruction's own order does what fences round it would. A reduction releases, and acquires nothing, not even with
-// a fence behind it.
+// An instruction's own order has the effect of fences around it. A reduction releases, but does not acquire, not even
+// with a fence after it.
 TEST(RaceTest, OrdersOfInstructions) {
   const std::string registers = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
   const auto handOver = [&](const std::string &tell, const std::string &look) {
@@ -175,8 +175,8 @@ TEST(RaceTest, OrdersOfInstructions) {
     EXPECT_EQ(handOver(release, look), Names{"race-programs"}) << look;
   const std::string read = "ld.relaxed.gpu.global.u32 %r1, [%p0];";
   EXPECT_EQ(handOver(release, read + "\natom.global.add.u32 %r3, [%p0], 0;\nfence.acq_rel.gpu;"), Names{});
-  // The reduction's own word, so that nothing but it could acquire; of one thread of the host, which runs the blocks in
-  // their order: were the second first there would be nothing that it could acquire.
+  // The reduction's own word, so that only the reduction could acquire. One host thread runs the blocks in order: if
+  // the second ran first, there would be nothing to acquire.
   const auto reduced = [&](const std::string &update) {
     return kinds(registers,
                  "mov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %q, %r0, 0;\n@!%q bra other;\nst.global.u32 [%p0+64], 5;\n"
@@ -189,8 +189,8 @@ TEST(RaceTest, OrdersOfInstructions) {
   EXPECT_EQ(reduced("red.global.add.u32 [%p0], 1;\nfence.acq_rel.gpu;"), Names{"race-programs"});
 }
 
-// A strong access with the scope of its block, first or second, races with those of another block that nothing orders.
-// Within the block, and where an order of the whole GPU comes between, it races with none.
+// A strong access with block scope, first or second, races with unordered ones of another block. It does not race
+// within the block, or if a GPU-wide order is in between.
 TEST(RaceTest, ScopesOfBlocks) {
   const std::string registers = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g; .reg .b16 %h;\n";
   const auto both = [&](const std::string &first, const std::string &second, int threads, int blocks) {
@@ -224,7 +224,7 @@ TEST(RaceTest, ScopesOfBlocks) {
   EXPECT_EQ(both(release, acquire + add("gpu"), 1, 2), Names{});
 }
 
-// An order or a fence whose scope is the block orders nothing for another block, and all for its own.
+// An order or a fence with block scope orders nothing for another block, and everything for its own.
 TEST(RaceTest, OrdersOfBlocks) {
   const std::string registers = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
   const auto names = [&](const std::string &tell, const std::string &look) { // block 1 waits for block 0
@@ -281,7 +281,7 @@ TEST(RaceTest, WritesOfWhatManyHaveRead) {
   }
 }
 
-// Who reads behind a barrier takes the place of all who have read before it, however many they were.
+// A read after a barrier replaces the records of all earlier reads, of any number of threads.
 TEST(RaceTest, ReadsBehindABarrierCountAlone) {
   const std::string registers = ".reg .b32 %r<8>; .reg .pred %q;\n";
   for (const char *type : {"u8", "u16", "u32"}) {
@@ -293,7 +293,7 @@ TEST(RaceTest, ReadsBehindABarrierCountAlone) {
   }
 }
 
-// The barrier that keeps a block's other warps before the thread that hands over counts as well.
+// The barrier that orders a block's other warps before the releasing thread counts as well.
 TEST(RaceTest, BarrierBeforeAtomicHandOver) {
   const std::string registers = ".reg .b32 %r<8>; .reg .pred %q, %u; .reg .b64 %g;\n";
   const auto handOver = [&](const std::string &barrier) {
@@ -311,7 +311,7 @@ TEST(RaceTest, BarrierBeforeAtomicHandOver) {
   EXPECT_EQ(handOver(""), Names{"race-programs"});
 }
 
-// A branch that says that it is uniform is found when lanes part there.
+// A branch declared as uniform is a finding if lanes diverge there.
 TEST(RaceTest, UniformBranches) {
   const auto branch = [](const std::string &limit) {
     return kinds(place, "setp.lt.u32 %q, %t, " + limit + ";\n@%q bra.uni low;\nmov.u32 %r1, 1;\nlow:\nmov.u32 %r2, 2;",
@@ -321,7 +321,7 @@ TEST(RaceTest, UniformBranches) {
   EXPECT_EQ(branch("5"), Names{"uniform"});
 }
 
-// Checks are named, and taken away one by one.
+// Checks have names, and can be disabled one by one.
 TEST(RaceTest, ChecksAreSwitched) {
   EXPECT_FALSE(Checks::named("all,-race").has(Check::race));
   EXPECT_TRUE(Checks::named("all,-race").has(Check::raceLanes));
@@ -344,8 +344,8 @@ static std::pair<std::string, std::string> operandOf(int bytes) {
                       : std::pair(".b8", "%h");
 }
 
-/// The checks that find something when each of some lanes stores its `bytes` bytes, `then` happens, and it touches
-/// those of lane t ^ %x by the instruction that `touch` begins. The lanes' bytes lie side by side, or `stride` bytes
+/// The findings if some lanes store their `bytes` bytes, `then` runs, and each lane accesses those of lane t
+/// ^ %x by the instruction that begins with `touch`. The lanes' bytes are contiguous, or `stride` bytes
 /// apart.
 static std::vector<std::string> rowFindings(int bytes, const std::string &then, int other, const std::string &touch,
                                             int lanes = 32, int stride = 0) {
@@ -384,7 +384,7 @@ TEST(RaceTest, RowsKnowWhoTouchedTheirBytes) {
       EXPECT_EQ(rowFindings(bytes, "", 1, touch), Checks{betweenLanes});
       EXPECT_EQ(rowFindings(bytes, "", 8, touch), Checks{betweenLanes});
       EXPECT_EQ(rowFindings(bytes, meet, 8, touch), Checks{});
-      // Read by their writers, or by others behind a barrier, then touched by others.
+      // Read by their writers, or by others after a barrier, then accessed by others.
       const std::string own = fmt::format("ld.shared{} {}, [%r1];\n", type, list),
                         others = meet + fmt::format("ld.shared{} {}, [%r2];\n", type, list);
       EXPECT_EQ(rowFindings(bytes, meet + own, 1, "st"), Checks{betweenLanes});
@@ -394,7 +394,7 @@ TEST(RaceTest, RowsKnowWhoTouchedTheirBytes) {
                             fmt::format("mov.u32 %r4, 77;\nmov.u16 %h, 77;\nst.shared{} [%r1], {};\n", type, list)),
                 Checks{betweenLanes});
     }
-    // By a few lanes, for whom the row is taken apart.
+    // By a few lanes, for which the row is recorded byte by byte.
     const std::string few = fmt::format("setp.lt.u32 %q, %t, 5;\n@%q ld.shared{} {}, [%r2];\n", type, list);
     EXPECT_EQ(rowFindings(bytes, "", 0, few), Checks{});
     EXPECT_EQ(rowFindings(bytes, "", 1, few), Checks{betweenLanes});
@@ -406,7 +406,7 @@ TEST(RaceTest, RowsKnowWhoTouchedTheirBytes) {
   }
 }
 
-// The same of lanes far apart, again and again.
+// By distant lanes, repeatedly.
 TEST(RaceTest, LanesFarApartKnowWhoTouchedTheirBytes) {
   for (const int bytes : {1, 2, 4, 8}) {
     SCOPED_TRACE(bytes);
@@ -425,7 +425,7 @@ TEST(RaceTest, LanesFarApartKnowWhoTouchedTheirBytes) {
   }
 }
 
-// The same of words that a few lanes touch, again and again: each byte has its own history.
+// Words that a few lanes access, repeatedly: each byte has its own history.
 TEST(RaceTest, BytesKnowWhoTouchedThemLast) {
   for (const int bytes : {1, 2, 4}) {
     SCOPED_TRACE(bytes);

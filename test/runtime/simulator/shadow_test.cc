@@ -61,7 +61,7 @@ TEST(ShadowTest, PermutationsReadWhatTheyTake) {
   EXPECT_EQ(finds("%r2, %r4, %r2"), 1U);
 }
 
-// Nor has a thread's local memory.
+// A thread's local memory has no values either.
 TEST(ShadowTest, UninitialisedLocalMemory) {
   const std::string address = ".local .b32 mine[2];\n";
   EXPECT_EQ(found(address + "st.local.u32 [mine], 1;\nld.local.u32 %r2, [mine];", 1), Texts{});
@@ -69,8 +69,8 @@ TEST(ShadowTest, UninitialisedLocalMemory) {
             Texts{"uninitialised: reads 4 bytes at 4 in .local, to which nothing was written"});
 }
 
-// A field of bits may be put into a word that has no value yet; its other bits have none afterwards, as far as bytes
-// tell, and to look at one is to read it.
+// A bit field may be inserted into a word without a value. Its other bits, as far as bytes can record it, have none
+// afterwards, and using one counts as a read.
 TEST(ShadowTest, FieldsOfBitsOfAWordWithoutAValue) {
   const std::string load =
                         ".local .align 4 .b32 mine[2];\n.reg .b64 %m;\nmov.u64 %m, mine;\nld.local.u32 %r2, [%m+4];\n",
@@ -103,7 +103,7 @@ TEST(ShadowTest, BytesInFlight) {
   }
 }
 
-// Other threads see it after a barrier that comes after the wait.
+// Other threads see the data after a barrier that follows the wait.
 TEST(ShadowTest, WaitingIsForOneThread) {
   const std::string read = "xor.b32 %r1, %r1, 512;\nld.shared.u32 %r2, [%r1];";
   EXPECT_EQ(found(copy + "cp.async.wait_group 0;\nbar.sync 0;\n" + read, 64), Texts{});

@@ -1,4 +1,4 @@
-// Names for parts of shared memory: comments of the text, and what findings make of them.
+// Names for parts of shared memory: comments in the text, and their use in findings.
 
 #include "runtime/simulator/SharedNames.h"
 #include "test/expect_error.h"
@@ -12,7 +12,7 @@ static SharedNames namesOf(const std::string &text) {
   return names;
 }
 
-// A byte has the names of all parts that hold it, and how far in it lies.
+// A byte has the names of all parts that contain it, and its offset in them.
 TEST(SharedNamesTest, NameBytes) {
   const SharedNames names = namesOf("ret;\n  // kiln.shared k 128 64 stage 1 of a\n// kiln.shared k 160 32 b\r\n");
   EXPECT_EQ(names.at(127), "");
@@ -29,7 +29,7 @@ TEST(SharedNamesTest, RefuseOtherLines) {
                 {"line 2: expected '// kiln.shared KERNEL OFFSET BYTES NAME', but got '", line});
 }
 
-// Findings in shared memory, and about mbarriers, say the name beside the place.
+// Findings in shared memory, and about mbarriers, have the name next to the address.
 TEST(SharedNamesTest, StandInFindings) {
   Machine machine(hopperKernel(0, ".shared .align 16 .b8 data[128];\n.reg .b32 %r;",
                                "ld.shared.u32 %r, [data+68];\nmbarrier.arrive.shared::cta.b64 _, [data+64];\n") +

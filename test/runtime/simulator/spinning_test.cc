@@ -1,5 +1,5 @@
-// Lanes and blocks that wait for others by asking memory again and again: whoever else can move does, and nobody goes
-// on without the lanes that it must meet. Kernels below nvcc/ are what nvcc makes of the .cu files beside them.
+// Lanes and blocks that wait for others by polling memory. All that can run do run, and no lane passes a point where it
+// must reconverge. Kernels below nvcc/ are nvcc's output for the .cu files next to them.
 
 #include "test/paths.h"
 #include "test/runtime/simulator/machine.h"
@@ -48,7 +48,7 @@ static std::string relay(const std::string &others, const std::string &meet, con
                     others + "join:\n" + meet + then);
 }
 
-// The lanes that wait at the join come to the shuffle with the one that spins, however long it does.
+// The lanes that wait at the join reach the shuffle together with the polling one, for any time of polling.
 TEST(SpinningTest, LanesWaitForOneAtAJoin) {
   const std::string text = relay("", "shfl.sync.idx.b32 %r0, %r0, 0, 31, -1;\n",
                                  "@%q0 bra end;\nadd.u32 %r0, %r0, 1;\nst.release.gpu.global.u32 [%p0], %r0;\nend:");
@@ -61,7 +61,7 @@ TEST(SpinningTest, LanesWaitForOneAtAJoin) {
   });
 }
 
-// The same at a barrier, with another lane that hands on.
+// With a barrier, and another lane that passes the value on.
 TEST(SpinningTest, LanesWaitForOneBeforeABarrier) {
   const std::string text =
       relay("", "bar.sync 0;\n",
@@ -76,7 +76,7 @@ TEST(SpinningTest, LanesWaitForOneBeforeABarrier) {
   });
 }
 
-// A warp that counts for long is no reason to let anybody go: it moves.
+// A long-running warp is no reason to release waiting lanes: it makes progress.
 TEST(SpinningTest, AWarpThatCountsIsWaitedFor) {
   inAllSchedules([](Schedule schedule) {
     schedule.mostSteps = 2'000'000;
@@ -91,7 +91,7 @@ TEST(SpinningTest, AWarpThatCountsIsWaitedFor) {
   });
 }
 
-/// Lane 0 waits until the others of its warp have counted themselves, which they do behind the join; then `meet`.
+/// Lane 0 waits until the others of its warp have counted themselves, which they do after the join; then `meet`.
 static std::string waitingForItsWarp(const std::string &meet) {
   return kernel(1, ".reg .b32 %r<8>; .reg .pred %q<4>; .reg .b64 %at;",
                 "mov.b32 %r1, 7;\nsetp.ne.u32 %q0, %n2, 0;\n@%q0 bra join;\nwait:\n"
@@ -100,8 +100,8 @@ static std::string waitingForItsWarp(const std::string &meet) {
                     meet + "mul.wide.u32 %at, %n2, 4;\nadd.u64 %at, %p0, %at;\nst.global.u32 [%at+4], %r2;");
 }
 
-// Lanes are let go when nothing else can move, and meet the one that they were let go for at the next instruction that
-// they do together: each sees what it brings.
+// Lanes are released if nothing else can run. They reconverge with the lane that waited for them at the next common
+// instruction, and each sees its data.
 TEST(SpinningTest, LanesThatAreLetGoMeetAgain) {
   for (const char *meet : {"shfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\n", "redux.sync.max.u32 %r2, %r1, -1;\n",
                            "bar.warp.sync -1;\nactivemask.b32 %r2;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, %r2;\n",
@@ -132,7 +132,7 @@ TEST(SpinningTest, WhatNobodyWillEverWriteIsADeadlock) {
   });
 }
 
-// A flag with its value is what such kernels hand on, at once: nobody sees a strong vector in part.
+// Such kernels pass on a flag with its value in one access: a strong vector is never seen in part.
 TEST(SpinningTest, StrongVectorsMoveAtOnce) {
   for (const auto &[type, size, elements] : {std::tuple("u32", 4, 2), {"u32", 4, 4}, {"u64", 8, 2}, {"u16", 2, 4}}) {
     SCOPED_TRACE(fmt::format("v{}.{}", elements, type));
@@ -201,7 +201,7 @@ TEST(SpinningTest, LookBackScan) {
   });
 }
 
-// Steps of products that blocks share out without regard to tiles; who began a tile waits for those behind it.
+// Blocks share the steps of products across tiles (stream-K); the first block of a tile waits for later ones.
 TEST(SpinningTest, StreamK) {
   const int tiles = 5, steps = 7, blocks = 4, threads = 64;
   std::vector<int32_t> a(tiles * steps), b(steps * threads), want(tiles * threads);

@@ -39,7 +39,7 @@ static std::string loadText(const std::vector<int> &at, uint32_t bytes) {
           bytes, at.size(), joined(at)));
 }
 
-/// An array of T in memory, and where its elements lie.
+/// An array of T in memory, and the offsets of its elements.
 template <class T> struct Array {
   std::vector<uint64_t> dims, strides; // strides in elements
   std::vector<T> values;
@@ -91,8 +91,8 @@ struct LoadCase {
   bool nanFill = false;
 };
 
-/// The byte of a box that lies at a byte of shared memory: rows of 128 bytes are taken in eights, and in each row the
-/// 16-byte chunks are exclusive-ored with the row's number; narrower swizzles count two or four of their rows as one.
+/// The byte of a box at a byte of shared memory. Rows of 128 bytes form groups of eight, and the number of a 16-byte
+/// chunk in a row is exclusive-ored with the row's number. Narrower swizzles count two or four of their rows as one.
 static uint32_t unswizzled(uint32_t place, Swizzle swizzle) {
   const uint32_t row = place / 128 % 8, chunk = place / 16 % 8;
   const uint32_t mask = swizzle == Swizzle::bytes128  ? 7
@@ -155,7 +155,7 @@ TEST(TensorCopyTest, FillsWithNaN) {
   expectLoad<uint32_t>({{6, 5}, {8}, {8, 4}, {4, 3}, {1, 1}, Swizzle::none, true}, TensorElement::f32, 0x7fffffff);
 }
 
-// Chunks change places by their row, whatever the width of the box's rows.
+// Chunks are permuted by their row, for all widths of the box's rows.
 TEST(TensorCopyTest, Swizzles) {
   for (const Swizzle swizzle : {Swizzle::bytes32, Swizzle::bytes64, Swizzle::bytes128}) {
     const uint32_t width = bytesOf(swizzle) / 2;
@@ -173,7 +173,7 @@ TEST(TensorCopyTest, SkipsElements) {
 
 // --- Out -----------------------------------------------------------------------------------------------------------
 
-/// A box of 8 × 4 words, 1000 and up, goes to an array of 10 × 5 words with rows of 12, at (x, y), by `instruction`.
+/// A box of 8 × 4 words, 1000 and up, is stored to 10 × 5 words with rows of 12, at (x, y), by `instruction`.
 static std::vector<uint32_t> stored(const std::string &instruction, int x, int y, uint32_t old, Delivery delivery,
                                     TensorElement element = TensorElement::u32) {
   Machine machine(hopperKernel(
@@ -203,7 +203,7 @@ static std::vector<uint32_t> wanted(int x, int y, uint32_t old, uint32_t (*word)
   return array;
 }
 
-// A store leaves out what lies outside the array; the padding of its rows stays as it was.
+// A store omits elements outside the array; the padding of its rows is unchanged.
 TEST(TensorCopyTest, StoresBoxes) {
   for (const Delivery delivery : {Delivery::late, Delivery::early, Delivery::random})
     for (const auto &[x, y] : {std::pair{0, 0}, std::pair{2, 1}, std::pair{5, 3}, std::pair{-3, -2}})
@@ -261,7 +261,7 @@ TEST(TensorCopyTest, WantsATensorMap) {
             "tensor-map: expected a tensor map of rank 2, but got 3");
 }
 
-// The array that a map describes must be there, as far as the box meets it.
+// The array of a map must be allocated, as far as the box overlaps it.
 TEST(TensorCopyTest, StaysInsideMemory) {
   const std::vector<std::string> found = faultsOf([](TensorMap &map) { map.strides[0] = 1 << 20; });
   ASSERT_EQ(found.size(), 1u);

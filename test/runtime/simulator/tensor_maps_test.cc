@@ -1,4 +1,4 @@
-// Tensor maps: what makes one, on the host, as a parameter, and in a kernel.
+// Tensor maps: their creation on the host, as a parameter, and in a kernel.
 
 #include "test/runtime/simulator/machine.h"
 
@@ -66,7 +66,7 @@ static const char *const registers =
     ".shared .align 8 .b64 bar;\n.shared .align 128 .b8 box[128];\n"
     ".shared .align 128 .b8 made[128];\n.reg .b64 %m, %g;\n.reg .b32 %r<4>;\n.reg .pred %q;";
 
-// A map that is a parameter of the kernel is used where it lies.
+// A map that is a kernel parameter is used in place.
 TEST(TensorMapTest, IsAParameter) {
   const std::string kernelText = hopperKernel(2, registers, loadAndStore);
   std::string text = kernelText;

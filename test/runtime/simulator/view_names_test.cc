@@ -1,4 +1,4 @@
-// Names of elements in findings: which element of which view an address is.
+// Names of elements in findings: the view and the element of an address.
 
 #include "runtime/simulator/ViewNames.h"
 
@@ -9,8 +9,8 @@ using simulator::ViewNames;
 
 namespace {
 
-/// A dense matrix, one with gaps between its rows, a transposed one, one whose rows repeat, one whose rows go down in
-/// memory, and an empty view.
+/// A dense matrix, one with gaps between its rows, a transposed one, one whose rows repeat, one with a negative row
+/// stride, and an empty view.
 ViewNames views() {
   ViewNames names;
   names.add({"out", f32, 0x1000, {4, 64}, {64, 1}});
@@ -22,7 +22,7 @@ ViewNames views() {
   return names;
 }
 
-// The index has the view's order of dimensions, whatever their strides. A byte within an element is that element.
+// The index has the view's order of dimensions, for all strides. A byte within an element is that element.
 TEST(ViewNames, NameElements) {
   EXPECT_EQ(views().textOf(0x1000), "0x1000 (out[0, 0] of f32[4x64])");
   EXPECT_EQ(views().textOf(0x1000 + 4 * (3 * 64 + 60) + 3), "0x13f3 (out[3, 60] of f32[4x64])");
@@ -42,7 +42,7 @@ TEST(ViewNames, NameAllViews) {
   EXPECT_EQ(names.textOf(0x100c), "0x100c (x[3] of f32[64], also out[3] of f32[64])");
 }
 
-// An address between rows, before a view, behind it or of no view stays an address.
+// An address between rows, before or after a view, or outside of all views stays an address.
 TEST(ViewNames, LeaveOtherAddresses) {
   for (const uint64_t address : {0x2000 + 2 * 6, 0x0fff, 0x1400, 0x4008, 0x5000})
     EXPECT_EQ(views().textOf(address).find('('), std::string::npos) << views().textOf(address);

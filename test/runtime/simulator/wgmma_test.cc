@@ -51,8 +51,8 @@ static uint32_t encoded(const std::string &type, int value) {
                         : sign | static_cast<uint32_t>((exponent + 15) << 2 | fraction << (2 - exponent));
 }
 
-/// Where element (row of M or N, k) of an operand lies, which begins at 0: the layouts of the PTX ISA, core matrices of
-/// 8 rows by 16 bytes. Distances as `descriptor` gives them.
+/// The offset of element (row of M or N, k) of an operand that begins at 0: the layouts of the PTX ISA, core matrices
+/// of 8 rows by 16 bytes. Distances as in `descriptor`.
 static int placeOf(const Product &p, bool turned, int row, int k) {
   const int bytes = p.elementBytes();
   const auto swizzle = [&](int place) { // the 16-byte chunk changes by the number of the 128-byte row
@@ -139,7 +139,7 @@ static std::vector<uint32_t> fragmentsOfD(const Product &p, int (*value)(int, in
 }
 
 namespace {
-/// The code around the instruction, of which tests omit one part at a time.
+/// The code around the instruction; tests omit one part at a time.
 struct Text {
   std::string fence = "wgmma.fence.sync.aligned;\n", proxy = "fence.proxy.async.shared::cta;\n", between = "",
               commit = "wgmma.commit_group.sync.aligned;\n", wait = "wgmma.wait_group.sync.aligned 0;\n";
@@ -154,8 +154,8 @@ static std::string listOf(const char *name, int count) {
   return "{" + text + "}";
 }
 
-/// The matrices lie behind other shared memory, as on a GPU, where the first bytes are the system's.
-/// %p0: bytes of shared memory, %p1: words of A's registers, %p2: D before, %p3: D after, %p4: two descriptors.
+/// The matrices follow other shared memory, as on a GPU, where the first bytes are the system's. %p0: bytes of shared
+/// memory, %p1: words of A's registers, %p2: D before, %p3: D after, %p4: two descriptors.
 static std::string textOf(const Product &p, const Text &around) {
   const std::string type = p.d == "f32" ? "f32" : "b32";
   std::string loads, stores;
@@ -267,7 +267,7 @@ TEST(WgmmaTest, TakesAFromRegisters) {
   expectProduct({.d = "s32", .a = "u8", .b = "s8", .aInRegisters = true});
 }
 
-// A and B may be negated, and what D held may be left out.
+// A and B may be negated, and D's initial value may be omitted.
 TEST(WgmmaTest, Scales) {
   expectProduct({.negateA = true});
   expectProduct({.negateB = true});
@@ -315,7 +315,7 @@ TEST(WgmmaTest, WantsAFence) {
             std::vector<std::string>{fault});
 }
 
-// A predicate that is written after the fence is no register that the fence is for, wherever it lies among them.
+// A predicate that is written after the fence is no register that the fence covers, at any position among them.
 TEST(WgmmaTest, WantsNoFenceForPredicates) {
   const std::string fence = "wgmma.fence.sync.aligned;\n", proxy = Text().proxy;
   for (const std::string &before : {std::string(), std::string("setp.eq.u32 %q2, 0, 0;\n")})
@@ -323,7 +323,7 @@ TEST(WgmmaTest, WantsNoFenceForPredicates) {
               std::vector<std::string>{});
 }
 
-// From its issue until its group has been waited for nobody reads its results or writes its registers.
+// From its issue until the wait for its group, no instruction may read its results or write its registers.
 TEST(WgmmaTest, KeepsItsRegisters) {
   const std::string reads = "wgmma: reads the result of a wgmma of which the group has not been waited for",
                     writes = "wgmma: writes a register of a wgmma of which the group has not been waited for";
@@ -335,7 +335,7 @@ TEST(WgmmaTest, KeepsItsRegisters) {
   EXPECT_EQ(faultsOf({.aInRegisters = true}, {.between = "mov.b32 %w, %a1;\n"}), std::vector<std::string>{});
 }
 
-// Nor does anybody write its operands in shared memory, whatever proxies they have gone through.
+// Nor may any write its operands in shared memory, through any proxy.
 TEST(WgmmaTest, KeepsItsOperands) {
   const auto has = [](const std::vector<std::string> &found, const char *kind) {
     return std::any_of(found.begin(), found.end(), [&](const std::string &text) { return text.starts_with(kind); });
@@ -348,7 +348,7 @@ TEST(WgmmaTest, KeepsItsOperands) {
   EXPECT_TRUE(has(unfenced, "proxy: ")) << unfenced[0];
 }
 
-// Descriptors: what the simulator refuses, and what does not fit.
+// Descriptors: those that the simulator refuses, and those outside of memory.
 TEST(WgmmaTest, LooksAtDescriptors) {
   const Product p;
   std::vector<uint64_t> both = descriptorsOf(p);
@@ -368,7 +368,7 @@ TEST(WgmmaTest, LooksAtDescriptors) {
             std::vector<std::string>{"bounds: reads B at 261120 in .shared, beyond its 41984 bytes"});
 }
 
-// All four warps have the same descriptors; all lanes of a warp, too.
+// All four warps have equal descriptors, and so have all lanes of a warp.
 TEST(WgmmaTest, WantsAgreement) {
   const Text other{.prologue = "setp.ge.u32 %q2, %t, 96;\n@%q2 add.u64 %f, %f, 64;\n"};
   const std::vector<std::string> found = faultsOf({}, other);

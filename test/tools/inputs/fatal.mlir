@@ -1,4 +1,4 @@
-// A kernel beside a function that LLVM has no instruction for on this processor.
+// A kernel, and a function that LLVM has no instruction for on this processor.
 
 llvm.func @unselectable() {
   %0 = llvm.mlir.constant(0 : i32) : i32

@@ -1,4 +1,4 @@
-// Kernels for new tensors of --run: what is in them decides positions, numbers of iterations, or values alone.
+// Kernels for new tensors of --run: their content decides positions, numbers of iterations, or values alone.
 
 #include "dialect/dsl/Kernel.h"
 
@@ -46,7 +46,7 @@ static void both(View index, View a, View b, View out, View used) {
 const Kernel bothKernel =
     kernel("both", both, {"index (64) i32", "a (M, 4)", "b (N, 4)", "out (64, 4)", "used (64) i32"});
 
-// The sum of the first numbers, as many as `length` says, which grows by one.
+// The sum of the first `length` numbers; `length` grows by one.
 static void claim(View length, View x, View out) {
   Tile total = zeros(f32, {});
   for (Tile n : range(0, load(length, {0}), 1))
@@ -56,7 +56,7 @@ static void claim(View length, View x, View out) {
 }
 const Kernel claimKernel = kernel("claim", claim, {"length (1) i64", "x (N)", "out (1)"});
 
-// The sum of the first numbers, as many as `length` says.
+// The sum of the first `length` numbers.
 static void first(View length, View x, View out) {
   Tile total = zeros(f32, {});
   for (Tile n : range(0, load(length, {0}), 1))

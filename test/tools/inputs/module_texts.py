@@ -40,7 +40,7 @@ write("bytes", b"module {\n\xff}\n")
 write("bytecode", b"ML\xefR\r")
 write("large", b"// " + b"x" * (64 << 20))
 
-# Texts that only look deep: strings, comments, arrows and comparisons, many adjacent brackets and long lists.
+# Texts that only seem deeply nested: strings, comments, arrows and comparisons, many adjacent brackets and long lists.
 write("shallow-strings", attribute('"' + "([{<\\\"" * 1000 + '"') + "//" + "[" * 5000 + "\n")
 write("shallow-arrows", "func.func private @f(" + ", ".join(["() -> ()"] * 1000) + ")\n")
 write("shallow-sets", attribute("affine_set<(d0) : (" + ", ".join(["d0 - 1 >= 0"] * 600) + ")>"))

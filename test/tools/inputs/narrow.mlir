@@ -1,4 +1,4 @@
-// Accesses that cannot move 16 bytes at a time: because of a width, of a stride, of a stride and an offset, and of the
+// Accesses that cannot move 16 bytes at a time, because of a width, of a stride, of a stride and an offset, or of the
 // tile's own width.
 #rows = strided<[1028, 1]>
 func.func @narrow(%x: memref<?x100xf16, strided<[?, 1]>> {tile.align = 16 : i64},

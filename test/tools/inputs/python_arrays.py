@@ -31,9 +31,9 @@ def pytorch():
             error, most = (one - other).abs().max().item(), other.abs().max().item()
             assert error <= bound * max(1, most), (error, most)
 
-    # Up to four products follow each other (attention's backward pass), and sums of absolute values are taken to be at most
-    # twice the largest result: a factor of 8. On the CPU a sum of at most 256 terms in f32 is off by 256 · 2^-24 of those; on
-    # the simulated GPU both factors of a product are rounded to tf32, 2 · 2^-11.
+    # Up to four products follow each other (attention's backward pass), and sums of absolute values are assumed to be
+    # at most twice the largest result: 8 in all. On the CPU, an f32 sum of at most 256 terms has an error of 256 ·
+    # 2^-24 of those. On the simulated GPU both operands of a product are rounded to tf32, 2 · 2^-11.
     for device, bound in (("cpu", 8 * 256 * 2**-24), ("simulator:sm_90a", 8 * 2 * 2**-11)):
         with kiln.open(device):
             a, b = leaf(37, 64), leaf(64, 50)
@@ -55,7 +55,7 @@ def pytorch():
             compare(kiln.ops.softmax(x), F.softmax(x, -1), (x,), bound)
             compare(kiln.ops.gelu(x), F.gelu(x, approximate="tanh"), (x,), bound)
 
-    # Both factors by columns, a tensor that is not contiguous, bf16, and rows of a table.
+    # Both operands by columns, a tensor that is not contiguous, bf16, and rows of a table.
     a, b = torch.randn(64, 37).t(), torch.randn(50, 64).t()
     torch.testing.assert_close(kiln.ops.matmul(a, b), a @ b, rtol=1e-4, atol=1e-4)
     x = torch.randn(8, 6, 10).permute(2, 0, 1)

@@ -17,7 +17,7 @@ with kiln.open("simulator:sm_80"):
     axpy[6](x, alpha=0.5, y=y, block=512)
 assert y[N - 1] == N, y[N - 1]
 
-# A finding of a file is the config of a launch; without a file there is none.
+# A finding of a file is the config of a launch; without a file there is no finding.
 assert axpy.tuned(x, y, alpha=0.5) == {}
 with tempfile.NamedTemporaryFile("w", suffix=".txt") as findings, kiln.open("simulator:sm_80"):
     findings.write("axpy | simulator:sm_80 sm_80 | f32[3000], f32[3000], f32 | block=512 | 1 cycles, default 2 cycles | 2026-11-22\n")

@@ -1,5 +1,5 @@
-// How libkiln takes tensors in DLPack's form: each field that is wrong is an error that names it, and each form that a
-// tensor may have gives the same result.
+// Tensors in DLPack's form as arguments of libkiln: each wrong field is an error that names it, and each valid form of
+// a tensor gives the same result.
 
 #include "tools/libkiln/kiln.h"
 
@@ -16,7 +16,7 @@
 
 namespace {
 
-/// A device that is open while this lives.
+/// A device that is open during this object's lifetime.
 struct Opened {
   kiln_device *device = nullptr;
   explicit Opened(const char *name) { EXPECT_EQ(kiln_device_open(name, &device), KILN_OK) << kiln_error(); }
@@ -63,7 +63,7 @@ void expectError(kiln_status status, const std::string &text) {
   EXPECT_NE(std::string(kiln_error()).find(text), std::string::npos) << kiln_error();
 }
 
-// An offset in bytes, rows that lie apart, and a row-major tensor with its strides written out are the same numbers.
+// An offset in bytes, rows with gaps, and a row-major tensor with explicit strides have equal numbers.
 TEST_P(ArgumentsTest, FormsOfATensorGiveTheSameResult) {
   std::vector<float> x(6 * 8 + 3);
   std::iota(x.begin(), x.end(), -7.0f);
@@ -171,8 +171,8 @@ void spoil(kiln_tensor &tensor, std::mt19937 &random) {
   }
 }
 
-// Whatever stands in the fields of a tensor and in a call, the call returns a status. An extent or a stride that is
-// wrong reaches beyond the memory, so nothing may be read before all operands are found to fit.
+// For any fields of a tensor and any call, the call returns a status. A wrong extent or stride reaches beyond the
+// memory, so nothing may be read before all operands are checked.
 TEST_P(ArgumentsTest, SpoiltTensorsEndInAStatus) {
   std::mt19937 random(17);
   std::vector<float> memory(size_t{3} * 256, 0.5f);
@@ -203,7 +203,7 @@ TEST_P(ArgumentsTest, SpoiltTensorsEndInAStatus) {
   EXPECT_GT(good, 300); // and about a third has nothing wrong
 }
 
-// Threads that launch on one device at a time get their own results.
+// Threads that launch on one device concurrently get their own results.
 TEST_P(ArgumentsTest, ThreadsMayLaunchAtOnce) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0;
@@ -230,8 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ArgumentsTest, testing::Values("cpu", "simulat
   return name;
 });
 
-// Arrays of the host are lent for a launch and no longer: the next launch is lent the same ones, and what lies behind
-// them is not written.
+// Host arrays are lent for one launch: the next launch lends the same ones, and memory after them is not written.
 TEST(Simulator, BorrowsArraysForEachLaunch) {
   const Opened simulator("simulator:sm_80");
   std::vector<float> memory(64, 2.0f);

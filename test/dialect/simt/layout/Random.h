@@ -1,4 +1,4 @@
-// Random vectors and layouts, the same in every run.
+// Random vectors and layouts, equal in every run.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Blocks that begin where memory says: with a promise that they begin at multiples of 16, and without one.
+// Blocks that begin at positions read from memory: with a promise that these are multiples of 16, and without one.
 
 #include "dialect/dsl/Kernel.h"
 

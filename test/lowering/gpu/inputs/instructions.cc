@@ -1,5 +1,4 @@
-// What has instructions of its own: orders of atomics, hints for caches, products of floats of
-// 8 bits.
+// Operations with special instructions: orders of atomics, cache hints, products of 8-bit floats.
 #include "dialect/dsl/Kernel.h"
 
 using namespace kiln;

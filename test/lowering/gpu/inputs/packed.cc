@@ -1,4 +1,4 @@
-// A row's number is 64 bits that a shuffle brings in two parts; what is stored needs the lowest eight bits alone.
+// A row's index has 64 bits, which a shuffle moves in two words; the stored value needs only the lowest eight bits.
 #include "dialect/dsl/Kernel.h"
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-// Rows of 50257 elements that begin at multiples of 16 elements: of f32 they are read, and of bf16 written.
+// Rows of 50257 elements that begin at multiples of 16 elements: f32 rows are read, and bf16 rows are written.
 #rows = strided<[?, 1]>
 func.func @ragged(%x: memref<?x50257xf32, #rows> {tile.align = 16 : i64, tile.strides_by_16},
                   %y: memref<?x50257xbf16, #rows> {tile.align = 16 : i64, tile.strides_by_16})

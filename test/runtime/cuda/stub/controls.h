@@ -8,7 +8,7 @@
 namespace kiln::test {
 
 struct StubControls {
-  /// Forgets what was recorded, what shall fail, and what has not been given back; the GPU is as at first.
+  /// Clears the recorded calls, the requested failures, and the list of unreleased objects; resets the GPU.
   void (*reset)();
   /// Call `number` of `call` (from 1, counted since reset) returns `result` and does nothing.
   void (*fail)(const char *call, int64_t number, int result);
@@ -20,15 +20,15 @@ struct StubControls {
   const char *(*left)();
   /// Sets the value that cuDeviceGetAttribute returns from now on.
   void (*setAttribute)(int attribute, int value);
-  /// What streams were asked for since reset, in the order of asking: a line `stream NUMBER CALL` each, streams being
-  /// numbered from 0 as they were made. What is captured counts when its graph is launched, as one.
+  /// The operations of streams since reset, in order: a line `stream NUMBER CALL` each; streams are numbered from 0 in
+  /// the order of creation. A captured operation is listed when its graph is launched, as one.
   const char *(*order)();
 };
 
 } // namespace kiln::test
 
-/// Asks a stream for an operation of another stub's, which is noted as `what`: it returns 0 when it was done, and
-/// CUDA_ERROR_NOT_READY to be tried again. The result of the call is the driver's.
+/// Appends another stub's operation, named `what`, to a stream: it returns 0 when it is done, and CUDA_ERROR_NOT_READY
+/// to be retried. The call's result is the driver's.
 extern "C" int kiln_stub_ask(void *stream, const char *what, int (*operation)(void *), void *argument);
 
 extern "C" const kiln::test::StubControls *kiln_stub_controls();

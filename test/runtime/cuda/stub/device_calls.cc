@@ -34,7 +34,7 @@ Result cuGetErrorString(Result result, const char **text) {
   return *text ? success : invalidValue;
 }
 
-/// As many GPUs as KILN_STUB_GPUS says; one.
+/// As many GPUs as KILN_STUB_GPUS; one by default.
 static constexpr int mostGpus = 8;
 static int gpus() {
   const char *const asked = std::getenv("KILN_STUB_GPUS");
@@ -220,7 +220,7 @@ Result cuMemFreeHost(void *place) {
   });
 }
 
-/// Asks for an operation on `bytes` of the device at `place`; they must be its own when it is done.
+/// Appends an operation on `bytes` of the device at `place`; the memory must be allocated when it is executed.
 static Result touch(State &all, StreamHandle stream, const char *what, Address place, size_t bytes,
                     std::function<void()> operation) {
   return all.ask(stream, what, [place, bytes, operation = std::move(operation)] {

@@ -23,10 +23,10 @@ namespace kiln::stub {
 inline constexpr auto success = Result::success, invalidValue = Result::invalidValue, notReady = Result::notReady;
 inline constexpr auto notInitialised = Result(3), invalidContext = Result(201), invalidHandle = Result(400);
 
-/// One thing that a stream does; what it returns is what the next wait does. One that is `notReady` is tried again.
+/// One operation of a stream; its result is that of the next wait. An operation that is `notReady` is retried.
 using Operation = std::function<Result()>;
 
-// Nothing of the stub's is ever destroyed: a process may call its driver until the very end.
+// The stub's objects are never destroyed: a process may call its driver until its end.
 
 struct State {
   std::recursive_mutex mutex;
@@ -58,11 +58,11 @@ struct State {
   }
   Result destroy(void *handle, const std::string &what);
 
-  /// Adds to what the stream has to do; `what` is noted.
+  /// Appends an operation to the stream; `what` is recorded.
   Result ask(const void *stream, const char *what, Operation operation);
-  /// Does what the stream has to do, until `isEnough` or nothing is left, or something is not ready.
+  /// Executes the stream's operations, until `isEnough`, the end, or one that is not ready.
   Result advance(const void *stream, const std::function<bool()> &isEnough = [] { return false; });
-  /// Does all that the stream has to do, and waits for what is not ready.
+  /// Executes all of the stream's operations, and waits for those that are not ready.
   Result drain(const void *stream);
 };
 
@@ -70,8 +70,8 @@ State &state();
 /// The context that the calling thread uses.
 ContextHandle &current();
 
-/// What a call does around its own: it is recorded, may fail on request, and wants the driver initialised and, unless
-/// told otherwise, a context.
+/// The common part of all calls: recording, requested failures, and the checks that the driver is initialised and, by
+/// default, has a context.
 enum class Wants { nothing, driver, context };
 Result call(const char *name, const std::function<Result(State &)> &body, Wants wants = Wants::context);
 

@@ -78,7 +78,7 @@ Result cuEventRecord(EventHandle event, StreamHandle stream) {
   });
 }
 
-/// Does what is to be done before `event` was recorded for the time `number`.
+/// Executes the operations before the recording of `event` for the time `number`.
 static Result reach(State &all, EventHandle event, const void *stream, int64_t number) {
   const auto isThere = [=] { return !events.contains(event) || events[event].reached >= number; };
   return isThere() ? success : all.advance(stream, isThere);
