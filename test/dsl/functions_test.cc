@@ -14,14 +14,6 @@ template <class... P> std::string program(void (*function)(P...), std::vector<Ar
 const ArgFacts vector = view(f32, {64}), matrix = view(f32, {64, 32}), integers = view(i32, {64}),
                small = view(i8, {64}), mask = view(boolean, {64});
 
-void openExtents(View) {
-  Tile x = zeros(f32, {4, 6});
-  EXPECT_EQ(reshape(x, {8, -1}).shape(), (Shape{8, 3}));
-  EXPECT_EQ(reshape(x, {-1}).shape(), (Shape{24}));
-  EXPECT_EQ(reshape(x, {2, -1, 12}).shape(), (Shape{2, 1, 12}));
-}
-TEST(Reshapes, OneExtentFollowsFromTheOthers) { EXPECT_EQ(program(openExtents, {matrix}), ""); }
-
 void promotion(View a, View n, Tile h) {
   Tile x = load(a, {0}, {8}), i = load(n, {0}, {8});
   store(a, {0}, x * i);
