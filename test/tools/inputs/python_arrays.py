@@ -99,6 +99,14 @@ def numpy_arrays():
     else:
         raise AssertionError("expected a read-only array to be refused")
 
+    # An array of doubles next to one of floats is an error with a hint that converts it.
+    try:
+        kiln.load().gelu[1](a.ravel().astype("f8"), a.ravel())
+    except kiln.Error as error:
+        assert str(error).endswith("\nhint: x is float64; pass x.astype(np.float32)"), error
+    else:
+        raise AssertionError("expected doubles to be refused")
+
 
 def jax_arrays():
     import jax.numpy as jnp
