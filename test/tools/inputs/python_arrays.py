@@ -101,9 +101,9 @@ def numpy_arrays():
 
     # An array of doubles next to one of floats is an error with a hint that converts it.
     try:
-        kiln.load().gelu[1](a.ravel().astype("f8"), a.ravel())
+        kiln.load().matmul[1](a.astype("f8"), b, np.zeros((20, 10), "f4"))
     except kiln.Error as error:
-        assert str(error).endswith("\nhint: x is float64; pass x.astype(np.float32)"), error
+        assert str(error).endswith("\nhint: a is float64; pass a.astype(np.float32)"), error
     else:
         raise AssertionError("expected doubles to be refused")
 
