@@ -64,6 +64,9 @@ fails(lambda: axpy[3](x, "y", 0.5), "argument 'y': expected an array or a number
 fails(lambda: axpy(x, y, 0.5), "kernel 'axpy': a launch requires a grid; write kernel[grid]", TypeError)
 fails(lambda: axpy[1, 1, 1, 1](x, y, 0.5), "a grid of 1 to 3 extents, but got 4")
 fails(lambda: axpy[-1](x, y, 0.5), "grid")
+before = list(y)
+axpy[5, 0](x, y, alpha=0.5)  # no programs
+assert list(y) == before
 fails(lambda: axpy[3](x, y, 2**64), "64 bits")
 fails(lambda: kiln.open("gpu"), "expected a device out of cpu")
 fails(lambda: kiln.load("no.so"), "No such file or directory: 'no.so'", FileNotFoundError)

@@ -170,6 +170,8 @@ class Kernel:
         if not 1 <= len(grid) <= 3:
             raise Error(f"kernel '{self.name}': expected a grid of 1 to 3 extents, but got {len(grid)}")
         extents = (ctypes.c_int64 * 3)(*grid, *[1] * (3 - len(grid)))
+        if 0 in extents[1:] and min(extents) == 0:  # no programs, which the C interface spells with 0 on axis 0 alone
+            extents = (ctypes.c_int64 * 3)(0, 1, 1)
         packed, arrays = _c.arguments_of(values, self.arguments)
         device = _device_of(arrays)
         text = ",".join(f"{name}={int(x) if isinstance(x, bool) else x}" for name, x in config.items()).encode()
