@@ -11,7 +11,7 @@ y = array("f", [0.5] * N)
 out = array("f", [-1.0] * N)
 vector_add = kiln.load("01_vector_add.cc").vector_add
 with kiln.open(sys.argv[1] if sys.argv[1:] else "cpu"):
-    vector_add[lambda config: -(-N // int(config["block"]))](x, y, out)
+    vector_add[lambda config: kiln.cdiv(N, config["block"])](x, y, out)
 
 for i in range(N):
     assert out[i] == x[i] + y[i], (i, out[i], x[i] + y[i])

@@ -12,7 +12,7 @@ x = array("f", [random.uniform(-1, 1) for _ in range(M * N)])
 out = array("f", [0.0] * M)
 series_sums = kiln.load("03_compiler.cc").series_sums
 with kiln.open(sys.argv[1] if sys.argv[1:] else "cpu"):
-    series_sums[lambda config: -(-M // int(config["bm"]))](memoryview(x).cast("B").cast("f", (M, N)), out)
+    series_sums[lambda config: kiln.cdiv(M, config["bm"])](memoryview(x).cast("B").cast("f", (M, N)), out)
 
 for m in range(M):
     row = x[m * N:(m + 1) * N]

@@ -13,7 +13,7 @@ x = array("f", [100 + random.uniform(-5, 5) for _ in range(N * C)])  # e^100 ove
 out = array("f", [0.0] * (N * C))
 row_softmax = kiln.load("04_softmax.cc").row_softmax
 with kiln.open(sys.argv[1] if sys.argv[1:] else "cpu"):
-    row_softmax[lambda config: -(-N // int(config["rows"]))](*(memoryview(a).cast("B").cast("f", (N, C)) for a in (x, out)))
+    row_softmax[lambda config: kiln.cdiv(N, config["rows"])](*(memoryview(a).cast("B").cast("f", (N, C)) for a in (x, out)))
 
 for n in range(N):
     row = x[n * C:(n + 1) * C]

@@ -18,7 +18,7 @@ def matrix(data, rows, columns):
 
 matmul = kiln.load("05_matmul.cc").matmul
 with kiln.open(sys.argv[1] if sys.argv[1:] else "cpu"):
-    grid = lambda config: (-(-M // int(config["bm"])), -(-N // int(config["bn"])))  # noqa: E731
+    grid = lambda config: (kiln.cdiv(M, config["bm"]), kiln.cdiv(N, config["bn"]))  # noqa: E731
     matmul[grid](matrix(a, M, K), matrix(b, K, N), matrix(c, M, N))
 
 for m in range(M):

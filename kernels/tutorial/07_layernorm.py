@@ -34,12 +34,12 @@ def gradients():
     """dgamma and dbeta, by two launches."""
     parts, result = empty(2, P, C), empty(2, C)
     kernels.layernorm_backward[P](dout, x, gamma, mean, rstd, dx, parts, rows=ROWS)
-    kernels.sum_parts[lambda config: (-(-C // int(config["columns"])), 2)](parts, result)
+    kernels.sum_parts[lambda config: (kiln.cdiv(C, config["columns"]), 2)](parts, result)
     return result
 
 
 with kiln.open(sys.argv[1] if sys.argv[1:] else "cpu"):
-    kernels.layernorm[lambda config: -(-N // int(config["block"]))](x, gamma, beta, out, mean, rstd, EPSILON)
+    kernels.layernorm[lambda config: kiln.cdiv(N, config["block"])](x, gamma, beta, out, mean, rstd, EPSILON)
     dgamma, dbeta = (first := gradients()).tolist()
     assert bytes(first) == bytes(gradients()), "two runs agree to the bit"
 

@@ -39,10 +39,28 @@ static size_t parameterNamed(const Kernel &kernel, const std::string &name) {
                           parameterNames(kernel), name, didYouMean(name, names)));
 }
 
+/// Throws Error for extents with a comma between them, `f32[13,300]`, which splitting cuts into parts.
+static void checkExtents(llvm::ArrayRef<llvm::StringRef> parts) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].contains('[') || parts[i].contains(']'))
+      continue;
+    const llvm::StringRef head = parts[i].substr(parts[i].find('=') + 1).trim();
+    std::string given = head.str(), meant = head.str();
+    for (size_t j = i + 1; j < parts.size() && !parts[j].contains('['); ++j) {
+      given += "," + parts[j].str();
+      meant += "x" + parts[j].trim().str();
+      if (parts[j].contains(']'))
+        throw Error(
+            fmt::format("expected 'x' between extents in --args, but got '{}'; did you mean '{}'?", given, meant));
+    }
+  }
+}
+
 std::vector<std::optional<std::string>> argumentParts(const Kernel &kernel, const std::string &text) {
   llvm::SmallVector<llvm::StringRef> parts;
   if (!llvm::StringRef(text).trim().empty())
     llvm::StringRef(text).split(parts, ',');
+  checkExtents(parts);
   std::vector<std::optional<std::string>> found;
   bool named = false;
   for (const llvm::StringRef part : parts) {

@@ -44,6 +44,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
+#include <unistd.h>
+
 namespace kiln::tools {
 
 namespace {
@@ -83,6 +87,9 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
     if (!areFlags)
       throw Error(fmt::format("expected one file, but got '{}' and '{}'", word, file));
     const llvm::StringRef name = llvm::StringRef(word).take_until([](char c) { return c == '='; });
+    if (name == "--num-warps" || name == "--num-stages")
+      throw Error(fmt::format("unknown flag '{}'; use --config={}=N, if the kernel's config has that field", name.str(),
+                              name.drop_front(6).str()));
     if (!name.starts_with("--mlir-") || !theirs.contains(name.drop_front(2)))
       throw Error(fmt::format("unknown {} '{}'{}", name.starts_with("-") ? "flag" : "argument", name.str(),
                               didYouMean(name.str(), known)));
@@ -199,6 +206,9 @@ static void checkRun(const CLI::App &app, const Options &options) {
   expect(options.tune, "requires --tune", {"--budget", "--bucket", "--vary-results", "--exhaustive"});
   if (launches && !options.run && options.args.find("->") != std::string::npos)
     throw Error(fmt::format("'->' requires --run, but got '{}' with {}", options.args, mode));
+  if (launches && !options.file.empty() && ::access(options.file.c_str(), F_OK) != 0)
+    throw Error(fmt::format("expected to read '{}', but could not: {}", options.file, std::strerror(errno)),
+                Fault::device);
   if (launches && options.launch.grid.empty())
     throw Error(fmt::format("{} requires --grid, the numbers of programs, such as --grid=8,4", mode));
   if (launches && options.file.ends_with(".mlir"))

@@ -155,8 +155,9 @@ const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *i
 /* Its config with the default of each field: "bm=64,bn=64". */
 const char *kiln_kernel_config(const kiln_kernel *kernel);
 
-/* Launches grid[0] × grid[1] × grid[2] programs. Compiles the kernel for these arguments if no cache has it. `config`
- * is "name=value,…" or null; fields that it does not name keep their defaults. May return before the launch ends. */
+/* Launches grid[0] × grid[1] × grid[2] programs. An axis that is not used has 1; 0 is an error on axes 1 and 2, and on
+ * axis 0 it launches nothing. Compiles the kernel for these arguments if no cache has it. `config` is
+ * "name=value,…" or null; fields that it does not name keep their defaults. May return before the launch ends. */
 kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const int64_t grid[3],
                         const kiln_argument *arguments, size_t count, const char *config);
 

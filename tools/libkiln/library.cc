@@ -78,6 +78,10 @@ kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const in
     expectGiven(kernel, "a kernel");
     expectGiven(grid, "a grid");
     const Kernel &function = *kernel->kernel;
+    if (grid[1] == 0 || grid[2] == 0)
+      throw Error(fmt::format("kernel '{}': expected at least 1 program on axes 1 and 2 of the grid, but got {}x{}x{}; "
+                              "an axis that is not used has 1",
+                              function.name, grid[0], grid[1], grid[2]));
     const Arguments given(*device, arguments, count);
     const std::vector<Arg> args = given.all(fmt::format("kernel '{}'", function.name));
     const auto executable = compile(*device->device, function, args, config ? config : "");

@@ -79,6 +79,8 @@ int main(int argc, char **argv) {
   EXPECT_ERROR(kiln_allocate(device, -1, &memory), "expected a number of bytes from 0, but got -1");
   EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 2, NULL), "expected 3 arguments, but got 2");
   EXPECT_ERROR(kiln_launch(device, kernel, grid, operands, 3, NULL), "'alpha'");
+  const int64_t short_grid[3] = {5}; /* 0 on the other axes */
+  EXPECT_ERROR(kiln_launch(device, kernel, short_grid, arguments, 3, NULL), "on axes 1 and 2 of the grid, but got 5x0x0");
   EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 3, "blok=1"), "'blok'");
   EXPECT_ERROR(kiln_launch(device, NULL, grid, arguments, 3, NULL), "expected a kernel, but got a null pointer");
   EXPECT_ERROR(kiln_operate(device, "ad", operands, 3, NULL), "expected an operator out of");

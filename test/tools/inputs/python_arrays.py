@@ -99,6 +99,14 @@ def numpy_arrays():
     else:
         raise AssertionError("expected a read-only array to be refused")
 
+    # An array of doubles next to one of floats is an error with a hint that converts it.
+    try:
+        kiln.load().matmul[1](a.astype("f8"), b, np.zeros((20, 10), "f4"))
+    except kiln.Error as error:
+        assert str(error).endswith("\nhint: a is float64; pass a.astype(np.float32)"), error
+    else:
+        raise AssertionError("expected doubles to be refused")
+
 
 def jax_arrays():
     import jax.numpy as jnp

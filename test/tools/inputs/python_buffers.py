@@ -10,12 +10,15 @@ import kiln
 N = 3000
 x, y = array.array("f", range(N)), array.array("f", [1] * N)
 axpy = kiln.load(sys.argv[1]).axpy
-assert axpy.arguments == ["x", "y", "alpha"] and axpy.config == {"block": "1024"}, (axpy.arguments, axpy.config)
-axpy[lambda config: -(-N // int(config["block"]))](x, y, alpha=0.5)
+assert axpy.arguments == ["x", "y", "alpha"] and axpy.config == {"block": 1024}, (axpy.arguments, axpy.config)
+axpy[lambda config: kiln.cdiv(N, config["block"])](x, y, alpha=0.5)
 assert y[N - 1] == 1 + 0.5 * (N - 1), y[N - 1]
+assert [kiln.cdiv(n, 4) for n in (0, 1, 4, 5)] == [0, 1, 1, 2]
 with kiln.open("simulator:sm_80"):
     axpy[6](x, alpha=0.5, y=y, block=512)
 assert y[N - 1] == N, y[N - 1]
+
+assert [name for name in dir(kiln.load(sys.argv[1])) if not name.startswith("_")] == ["axpy", "path"]
 
 # A finding of a file is the config of a launch; without a file there is no finding.
 assert axpy.tuned(x, y, alpha=0.5) == {}
@@ -23,7 +26,7 @@ with tempfile.NamedTemporaryFile("w", suffix=".txt") as findings, kiln.open("sim
     findings.write("axpy | simulator:sm_80 sm_80 | f32[3000], f32[3000], f32 | block=512 | 1 cycles, default 2 cycles | 2026-11-22\n")
     findings.flush()
     os.environ["KILN_FINDINGS"] = findings.name
-    assert axpy.tuned(x, y, alpha=0.5) == {"block": "512"}
+    assert axpy.tuned(x, y, alpha=0.5) == {"block": 512}
     assert axpy.tuned(y, alpha=0.5, y=memoryview(x)[::2]) == {}
     del os.environ["KILN_FINDINGS"]
 
@@ -53,14 +56,20 @@ fails(lambda: axpy[3](x, y), "got none for alpha")
 fails(lambda: axpy[3](x, y, 0.5, 3), "expected 3 arguments, but got 4")
 fails(lambda: axpy[3](x, memoryview(bytes(y)).cast("f"), 0.5), "may be written for 'y', but got a read-only tensor")
 fails(lambda: axpy[3](x, y, 0.5, blok=3), "out of x, y, alpha, block, but got 'blok'")
+fails(lambda: axpy[3](x, y, 0.5, num_warps=4), "\nhint: the config of this kernel has no field warps, so the compiler chooses")
+fails(lambda: kiln.load().matmul[3](num_warps=4), "\nhint: the field is called warps")
+fails(lambda: axpy[3](array.array("d", x), y, 0.5), "\nhint: x is float64; pass f32")
 fails(lambda: axpy[3](x, y, 0.5, alpha=0.5), "one value for 'alpha'")
 fails(lambda: axpy[3](x, "y", 0.5), "argument 'y': expected an array or a number, but got str")
 fails(lambda: axpy(x, y, 0.5), "kernel 'axpy': a launch requires a grid; write kernel[grid]", TypeError)
 fails(lambda: axpy[1, 1, 1, 1](x, y, 0.5), "a grid of 1 to 3 extents, but got 4")
 fails(lambda: axpy[-1](x, y, 0.5), "grid")
+before = list(y)
+axpy[5, 0](x, y, alpha=0.5)  # no programs
+assert list(y) == before
 fails(lambda: axpy[3](x, y, 2**64), "64 bits")
 fails(lambda: kiln.open("gpu"), "expected a device out of cpu")
-fails(lambda: kiln.load("no.so"), "expected to read 'no.so'", kiln.DeviceError)
+fails(lambda: kiln.load("no.so"), "No such file or directory: 'no.so'", FileNotFoundError)
 fails(lambda: kiln.load(sys.argv[1])["axpi"], "out of axpy, but got 'axpi'")
 fails(lambda: kiln.ops.softmax(array.array("i", [1, 2])), "softmax")
 fails(lambda: kiln.ops.matmul(matrix, matrix), "matmul")

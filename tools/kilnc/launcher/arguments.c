@@ -122,6 +122,10 @@ static const char *check_grid(const int64_t grid[3], int64_t *programs) {
       return failure("expected a grid of extents from 0 to 2^%d and less than 2^63 programs, but got %" PRId64
                      "x%" PRId64 "x%" PRId64,
                      GRID_BITS, grid[0], grid[1], grid[2]);
+  if (grid[1] == 0 || grid[2] == 0)
+    return failure("expected at least 1 program on axes 1 and 2 of the grid, but got %" PRId64 "x%" PRId64 "x%" PRId64
+                   "; an axis that is not used has 1",
+                   grid[0], grid[1], grid[2]);
   return NULL;
 }
 

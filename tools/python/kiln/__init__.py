@@ -16,6 +16,8 @@ C++ gives.
 
 import contextlib
 import ctypes
+import errno
+import os
 import sys
 import threading
 
@@ -23,7 +25,7 @@ from . import _c
 from ._c import DeviceError, Error, InternalError
 
 __version__ = _c.library.kiln_version().decode()
-__all__ = ["Device", "DeviceError", "Error", "InternalError", "Kernel", "Library", "load", "open", "ops"]
+__all__ = ["Device", "DeviceError", "Error", "InternalError", "Kernel", "Library", "cdiv", "load", "open", "ops"]
 
 _local = threading.local()  # .devices: those of the `with` blocks of this thread
 
@@ -92,17 +94,35 @@ def _ordered(device, arrays):
     _c.check(_c.library.kiln_before(device._handle, stream))
 
 
+def cdiv(a, b):
+    """a / b of integers, rounded up: the number of programs of b elements that cover a."""
+    return -(-a // b)
+
+
+def _value_of(text):
+    """The number that the text of a field spells; the text itself for an enum."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def _fields_of(text):
+    """A config such as "block=64,eps=1e-05" as a dictionary from field to value."""
+    pairs = (field.split("=", 1) for field in text.split(",") if field)
+    return {name: _value_of(value) for name, value in pairs}
+
+
 class Kernel:
     """A kernel of a library. `kernel[grid](arguments…)` launches it; grid is a number or up to three, or a function that
-    gives them for the config, a dictionary from field to text."""
+    gives them for the config, a dictionary from field to number (to text for an enum)."""
 
     def __init__(self, library, handle):
         self._library, self._handle = library, handle  # the library must live as long
         self.name = _c.library.kiln_kernel_name(handle).decode()
         self.arguments = [_c.library.kiln_kernel_argument(handle, i, None).decode()
                           for i in range(_c.library.kiln_kernel_arguments(handle))]
-        config = _c.library.kiln_kernel_config(handle).decode()
-        self.config = dict(field.split("=", 1) for field in config.split(",") if field)
+        self.config = _fields_of(_c.library.kiln_kernel_config(handle).decode())
 
     def __call__(self, *_, **__):
         raise TypeError(f"kernel '{self.name}': a launch requires a grid; write kernel[grid](…)")
@@ -118,12 +138,12 @@ class Kernel:
         config = {}
         for name, value in named.items():
             if name in self.config:
-                config[name] = str(int(value) if isinstance(value, bool) else value)
+                config[name] = value
                 continue
             if not name or name not in self.arguments:
                 known = ", ".join([each for each in self.arguments if each] + list(self.config))
                 raise Error(f"kernel '{self.name}': expected an argument or a field of its config out of {known}, but got "
-                            f"'{name}'")
+                            f"'{name}'{self._hint_for(name)}")
             index = self.arguments.index(name)
             if index in values:
                 raise Error(f"kernel '{self.name}': expected one value for '{name}', but got two")
@@ -133,19 +153,35 @@ class Kernel:
             raise Error(f"kernel '{self.name}': expected a value for each argument, but got none for {', '.join(missing)}")
         return [values[i] for i in range(len(self.arguments))], config
 
+    def _hint_for(self, name):
+        """A hint for Triton's num_warps and num_stages; nothing for another name."""
+        if name not in ("num_warps", "num_stages"):
+            return ""
+        field = name[len("num_"):]
+        if field in self.config:
+            return f"\nhint: the field is called {field}"
+        return f"\nhint: the config of this kernel has no field {field}, so the compiler chooses"
+
     def _launch(self, grid, arguments, named):
         values, config = self._values(arguments, named)
         if callable(grid):
-            grid = grid({**self.config, **config})
+            grid = grid({**self.config, **{name: _value_of(x) if isinstance(x, str) else x for name, x in config.items()}})
         grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         if not 1 <= len(grid) <= 3:
             raise Error(f"kernel '{self.name}': expected a grid of 1 to 3 extents, but got {len(grid)}")
         extents = (ctypes.c_int64 * 3)(*grid, *[1] * (3 - len(grid)))
+        if 0 in extents[1:] and min(extents) == 0:  # no programs, which the C interface spells with 0 on axis 0 alone
+            extents = (ctypes.c_int64 * 3)(0, 1, 1)
         packed, arrays = _c.arguments_of(values, self.arguments)
         device = _device_of(arrays)
-        text = ",".join(f"{name}={value}" for name, value in config.items()).encode()
+        text = ",".join(f"{name}={int(x) if isinstance(x, bool) else x}" for name, x in config.items()).encode()
         with _ordered(device, arrays):
-            _c.check(_c.library.kiln_launch(device._handle, self._handle, extents, packed, len(values), text))
+            try:
+                _c.check(_c.library.kiln_launch(device._handle, self._handle, extents, packed, len(values), text))
+            except Error as error:
+                if type(error) is Error and "f64" in str(error):
+                    error.args = (str(error) + _c.hint_for_doubles(values, self.arguments),)
+                raise
 
     def tuned(self, *arguments, **named):
         """The config that `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`: from
@@ -154,7 +190,7 @@ class Kernel:
         packed, arrays = _c.arguments_of(values, self.arguments)
         text = ctypes.c_char_p()
         _c.check(_c.library.kiln_tuned(_device_of(arrays)._handle, self._handle, packed, len(values), ctypes.byref(text)))
-        return dict(field.split("=", 1) for field in text.value.decode().split(",") if field)
+        return _fields_of(text.value.decode())
 
     def __repr__(self):
         return f"kernel {self.name}({', '.join(self.arguments)})"
@@ -185,6 +221,9 @@ class Library:
         except Error as error:
             raise AttributeError(str(error)) from None
 
+    def __dir__(self):
+        return [*super().__dir__(), *self._kernels]
+
     def __iter__(self):
         return iter(self._kernels.values())
 
@@ -195,7 +234,9 @@ class Library:
 def load(path=None):
     """The kernels that a C++ file registers: `path` is a shared object that `kilnc FILE.cc --emit=library -o FILE.so` made,
     or the C++ file itself, for which this machine needs a C++ compiler ($CXX, else c++). None: the built-in kernels. They
-    stay loaded as long as the process lives."""
+    stay loaded as long as the process lives. A missing file is a FileNotFoundError."""
+    if path is not None and not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     return Library(None if path is None else str(path))
 
 

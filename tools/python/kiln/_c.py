@@ -273,5 +273,25 @@ def arguments_of(values, names=()):
     return arguments, arrays
 
 
+def hint_for_doubles(values, names):
+    """A line for an error: the float64 arrays next to arrays of another float type, and how to convert them."""
+    arrays = [(name, value, array_of(value).tensor) for name, value in zip(names, values)
+              if value is not None and not is_number(value)]
+    doubles = [(name, value) for name, value, tensor in arrays if (tensor.type_code, tensor.type_bits) == TYPES["float64"]]
+    others = [tensor for *_, tensor in arrays if tensor.type_code in (FLOAT, BFLOAT, E4M3, E5M2) and tensor.type_bits < 64]
+    if not doubles or not others:
+        return ""
+    conversions = []
+    for name, value in doubles:
+        if is_torch(value):
+            how = f"; pass {name}.float()"
+        elif type(value).__module__.split(".", 1)[0] == "numpy":
+            how = f"; pass {name}.astype(np.float32)"
+        else:
+            how = "; pass f32"
+        conversions.append(f"{name} is float64{how}")
+    return "\nhint: " + ", ".join(conversions)
+
+
 if sys.byteorder != "little":
     raise ImportError("expected a machine of little-endian byte order")

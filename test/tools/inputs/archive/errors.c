@@ -31,6 +31,7 @@ int main(int argc, char **argv) {
   WRONG(a.y.data = x + 63 * 64);
   WRONG(a.default_ = 2);
   WRONG(grid[1] = -1);
+  WRONG(grid[2] = 0);
   WRONG(grid[0] = (int64_t)1 << 40, grid[1] = (int64_t)1 << 40);
   if (!gpu) {
     puts(scale_run(NULL, NULL, NULL));
