@@ -130,8 +130,7 @@ def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
     %r = scf.for %n = %c0 to %end step %c64 iter_args(%a = %init) -> (tensor<64xf32>) : i64 {
       %mask = arith.cmpi sle, %columns, %limits : tensor<64xi64>     // positions from 0 to 63, and a tile of %m − %n
       %x = arith.select %mask, %y, %zeros : tensor<64xi1>, tensor<64xf32> // becomes
-    %middle = …                                                      // the first %n above %m − 63
-    %s = scf.for %n = %c0 to %middle step %c64 iter_args(%a = %init) … { … }          // %x is %y
+    %s = scf.for %n = %c0 to %middle step %c64 iter_args(%a = %init) … { … } // %middle: the first %n above %m − 63; %x is %y
     %r = scf.for %n = %middle to %end step %c64 iter_args(%a = %s) … { … }            // as before
     ```
   }];
@@ -249,8 +248,7 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.unit = "bf16_pairs"} : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
     %1 = tile.dot %x, %y, %acc : tensor<8x16xf16>, tensor<16x32xf16>, tensor<8x32xf32> // becomes
-    %2 = arith.extf %x : tensor<8x16xf16> to tensor<8x16xf32>
-    %3 = arith.extf %y : tensor<16x32xf16> to tensor<16x32xf32>
+    %2 = arith.extf %x : tensor<8x16xf16> to tensor<8x16xf32> // and %3 of %y
     %1 = tile.dot %2, %3, %acc : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
     ```
   }];
@@ -314,8 +312,8 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
 def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
   let summary = "emulates AMX instructions on any CPU";
   let description = [{
-    The target `cpu:NAME:amx` tests code for AMX on machines without it. A tile becomes a vector of two dimensions. A product of
-    tiles is a loop over their elements.
+    The target `cpu:NAME:amx` tests code for AMX on machines without it. A tile becomes a vector of two dimensions, and a
+    product of tiles a loop over their elements.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -360,11 +358,13 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 // --- The GPU: tiles get layouts -----------------------------------------------------------------------------------------
 
 def ChooseWarps : Pass<"gpu-choose-warps", "::mlir::func::FuncOp"> {
-  let summary = "chooses the warps of a kernel whose config does not";
+  let summary = "chooses the warps of a kernel whose config does not: `tile.warps` of the function";
   let description = [{
-    A kernel gets four, or up to 16 if a thread of fewer would hold more than 32 words of tiles that are alive at once. Of a kernel
-    with products it is 160 words: accumulators in few threads read fewer operands. `tile.warps` of the function is the choice.
+    A kernel gets four, or up to 16 if a thread of fewer would hold more than 32 words of tiles that are alive at once, or 160 words in
+    a kernel with products: accumulators in few threads read fewer operands.
   }];
+  let options = [Option<"groups", "groups", "bool", "false", "keep 16 rows a warp for products of warpgroups">,
+                 Option<"threads", "threads", "UpTo<1 << 30>", "2048", "most threads of an SM">];
 }
 
 def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {

@@ -91,13 +91,13 @@ Tile reshape(At x, TileExtents shape) {
     return call.poison();
   const int64_t elements = countOf(shapeOf(value));
   const Shape wanted = shape;
-  if (auto open = llvm::find(shape, -1); open != shape.end()) {
-    *open = 1;
-    const int64_t others = countOf(shape);
-    *open = others > 0 && elements % others == 0 ? elements / others : 1;
-  }
+  const auto open = llvm::find(shape, -1);
+  if (open != shape.end())
+    *open = 1; // found below
   if (!call.checkShape(shape))
     return call.poison();
+  if (open != shape.end() && elements % countOf(shape) == 0)
+    *open = elements / countOf(shape);
   if (elements != countOf(shape)) {
     call.expected() << "a shape of " << elements << " elements for " << describe(value) << ", but got "
                     << textOf(wanted);

@@ -100,9 +100,22 @@ static Value beginOf(const Run &run, OpBuilder &builder, Location loc) {
   return sum ? Value(arith::AddIOp::create(builder, loc, sum, number)) : number;
 }
 
+/// Tiles without one dimension, null if they are not known to be constant along it.
+using WithoutDim = DenseMap<Value, Value>;
+
+static Value makeWithoutDim(Value tile, int64_t dim, OpBuilder &builder, WithoutDim &made);
+
 /// A tile that is constant along `dim`, without that dimension; a scalar if no other is left. Null if it is not known
-/// to be constant.
-static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
+/// to be constant. Each operand of several others is visited once.
+static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder, WithoutDim &made) {
+  if (auto found = made.find(tile); found != made.end())
+    return found->second;
+  const Value result = makeWithoutDim(tile, dim, builder, made);
+  made[tile] = result;
+  return result;
+}
+
+static Value makeWithoutDim(Value tile, int64_t dim, OpBuilder &builder, WithoutDim &made) {
   const Location loc = tile.getLoc();
   const auto type = cast<RankedTensorType>(tile.getType());
   const SmallVector<int64_t> rest = withoutAxis(type.getShape(), dim);
@@ -122,11 +135,12 @@ static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
   if (auto splat = tile.getDefiningOp<SplatOp>())
     return SplatOp::create(builder, loc, restType, splat.getMoved());
   if (auto add = tile.getDefiningOp<arith::AddIOp>()) {
-    Value left = withoutDim(add.getLhs(), dim, builder), right = left ? withoutDim(add.getRhs(), dim, builder) : left;
+    const Value left = withoutDim(add.getLhs(), dim, builder, made);
+    const Value right = left ? withoutDim(add.getRhs(), dim, builder, made) : left;
     return right ? Value(arith::AddIOp::create(builder, loc, left, right)) : Value();
   }
   if (auto convert = tile.getDefiningOp<CastOp>()) {
-    Value source = withoutDim(convert.getSource(), dim, builder);
+    Value source = withoutDim(convert.getSource(), dim, builder, made);
     if (!source)
       return {};
     auto again = CastOp::create(builder, loc, restType, source);
@@ -158,12 +172,13 @@ FailureOr<BlockAccess> withBlockForRun(AccessOp access, OpBuilder &builder) {
     if (!run || !run->dim || !keepsOrder(access, axis, *run->dim))
       continue;
     BlockAccess made;
+    WithoutDim tiles;
     SmallVector<int64_t> blocks, index;
     for (auto [other, subscript] : llvm::enumerate(access.getSubscripts())) {
       const auto at = static_cast<int64_t>(other);
       const bool isNamed = access.isNamed(at);
       made.subscripts.push_back(at == axis ? beginOf(*run, builder, access.getLoc())
-                                : isNamed  ? withoutDim(subscript, *run->dim, builder)
+                                : isNamed  ? withoutDim(subscript, *run->dim, builder, tiles)
                                            : subscript);
       if (!made.subscripts.back())
         break;

@@ -20,6 +20,8 @@ namespace kiln::lowering::gpu {
 /// The most 32-bit words of tiles that a thread should hold. With fewer there are more loads in flight and more warps
 /// that hide latency. A product's accumulators instead gain from staying in few threads, which read fewer operands.
 static constexpr int64_t fewWords = 32, fewWordsOfProducts = 160;
+/// Beyond this, a thread has no registers for addresses and operands.
+static constexpr int64_t mostWords = 224;
 /// The most warps that are chosen where registers are few. More leave a thread at most 64 registers.
 static constexpr int64_t mostChosen = 16;
 
@@ -108,16 +110,27 @@ struct ChooseWarps : impl::ChooseWarpsBase<ChooseWarps> {
       return;
     int64_t most = 0; // elements of a tile
     bool hasProducts = false;
+    int64_t rows = 0; // the fewest of a product that warpgroups may compute, 16 for each warp
     func.walk([&](Operation *op) {
-      hasProducts |= isa<tile::DotOp>(op);
       for (const Type type : op->getResultTypes())
         if (const auto tile = dyn_cast<RankedTensorType>(type))
           most = std::max(most, tile.getNumElements());
+      auto dot = dyn_cast<tile::DotOp>(op);
+      if (!dot)
+        return;
+      hasProducts = true;
+      const auto a = cast<RankedTensorType>(dot.getA().getType());
+      if (groups && (a.getElementType().isBF16() || a.getElementType().isF16()))
+        rows = std::min(rows ? rows : a.getDimSize(a.getRank() - 2), a.getDimSize(a.getRank() - 2));
     });
-    const int64_t words = Words().most(func.getBody().front()), few = hasProducts ? fewWordsOfProducts : fewWords;
+    const int64_t words = Words().most(func.getBody().front());
+    const auto isCrowded = [&](int64_t warps) {
+      const bool losesGroups = rows && 16 * 2 * warps > rows;
+      const int64_t few = losesGroups ? mostWords : hasProducts ? fewWordsOfProducts : fewWords;
+      return words / (32 * warps) > few && 2 * 32 * warps * programsOf(func) <= threads;
+    };
     int64_t warps = usualWarps;
-    while ((warps < mostChosen && words / (32 * warps) > few) ||
-           (warps < mostWarps && most / (32 * warps) > mostValues))
+    while ((warps < mostChosen && isCrowded(warps)) || (warps < mostWarps && most / (32 * warps) > mostValues))
       warps *= 2;
     func->setAttr("tile.warps", Builder(func.getContext()).getI64IntegerAttr(warps));
   }

@@ -59,15 +59,19 @@ void loadAhead(scf::ForOp loop, int64_t programs) {
   const DominanceInfo dominance;
   const auto isKnown = [&](Value operand) { return dominance.properlyDominates(operand, loop); };
   int64_t left = registersBeside(loop, programs);
-  SmallVector<Operation *> passed = {loop};
-  for (Operation *op = loop->getNextNode(), *next = nullptr; op && op->getNumRegions() == 0; op = next) {
+  SmallVector<Operation *> passed; // accesses that a load may not be able to pass
+  const auto pass = [&](Operation *op) {
+    if (auto access = dyn_cast<tile::AccessOp>(op); access && (!access.isLoad() || access.ordersAll()))
+      passed.push_back(op);
+  };
+  loop.walk(pass);
+  for (Operation *op = loop->getNextNode(), *next = nullptr; op && left > 0 && op->getNumRegions() == 0; op = next) {
     next = op->getNextNode();
     auto load = dyn_cast<tile::LoadOp>(op);
-    const bool mayMove = load && llvm::all_of(load->getOperands(), isKnown) &&
-                         llvm::none_of(passed, [&](Operation *each) { return touches(each, load.getView()); });
-    const int64_t registers = mayMove ? registersOf(load) : 0;
-    if (!mayMove || registers > left) {
-      passed.push_back(op);
+    const int64_t registers = load ? registersOf(load) : 0;
+    if (!load || registers > left || !llvm::all_of(load->getOperands(), isKnown) ||
+        llvm::any_of(passed, [&](Operation *each) { return touches(each, load.getView()); })) {
+      pass(op);
       continue;
     }
     left -= registers;

@@ -196,6 +196,9 @@ void Scalarizer::replacePhi(llvm::PHINode &phi) {
   Elements elements;
   for (unsigned i = 0; i < vectorType(&phi)->getNumElements(); ++i)
     elements.push_back(builder.CreatePHI(vectorType(&phi)->getElementType(), phi.getNumIncomingValues()));
+  if (llvm::isa<llvm::FPMathOperator>(phi))
+    for (llvm::Value *element : elements)
+      llvm::cast<llvm::Instruction>(element)->copyFastMathFlags(&phi);
   known.insert_or_assign(&phi, std::move(elements));
   phis.push_back(&phi);
 }

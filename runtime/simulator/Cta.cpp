@@ -113,7 +113,7 @@ void Cta::arrive(Warp &warp, const Step &step, const Arrival &arrival) {
     warp.path.woken.tally = tally;
     const Wait ended = {
         .kind = Wait::Kind::barrier, .index = static_cast<uint32_t>(arrival.barrier), .phase = phase, .tally = tally};
-    if (!arrival.onlyArrives && warp.exec == warp.path.mask && repeatsAt(ended))
+    if (!arrival.onlyArrives && warp.exec == warp.path.mask && repeatsAt(ended, warp))
       for (Warp &each : warps)
         if (!each.finished())
           each.repeatFrom(ended, turnsMoment);

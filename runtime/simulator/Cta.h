@@ -158,8 +158,9 @@ private:
     int left = 0; // comparisons with the state that is kept
     std::vector<char> kept;
   };
-  /// Called at the end of a phase for which all lanes wait. Whether the block repeats its state.
-  bool repeatsAt(const Wait &wait);
+  /// Called when the lanes of `last` have ended a phase. Whether all others wait for it, and the block repeats its
+  /// state.
+  bool repeatsAt(const Wait &wait, const Warp &last);
   /// Ends a barrier's phase if all threads have arrived; returns whether it has ended.
   bool endPhaseIfDue(int barrier);
   int threadsLeft() const;

@@ -35,8 +35,9 @@ void Shadow::reportRace(const Visit &visit, const char *at, uint32_t other, bool
   const std::string where =
       line ? fmt::format(" ({})", visit.warp.program.textOf(visit.warp.program.placeOf(line))) : "";
   visit.warp.report(check, visit.step, visit.lane,
-                    fmt::format("{} {}, which {} has {}{}, and {}", visit.writes ? "writes" : "reads",
-                                placeText(cta, at), who, otherWrote ? "written" : "read", where, why));
+                    fmt::format("{} {}, which {} {} {}{}, and {}", visit.writes ? "writes" : "reads",
+                                placeText(cta, at), who, lane == allOfThem ? "have" : "has",
+                                otherWrote ? "written" : "read", where, why));
 }
 
 /// Whether the access of another block is not ordered before the present one, and was reported.

@@ -57,11 +57,14 @@ bool Warp::goesRound(int pc) {
 // A loop with a barrier in each iteration involves all warps of a block: they repeat if the whole block returns to a
 // state. The state at the end of a phase is compared, in which all lanes are at one barrier.
 
-bool Warp::addStateTo(std::vector<char> &state, const Wait &wait) const {
-  const Path &only = paths.empty() ? path : paths.front();
-  const bool isHere =
-      path.mask == 0 && only.wait.kind == wait.kind && only.wait.index == wait.index && only.wait.phase == wait.phase;
-  if (only.mask != alive || !(paths.empty() || (paths.size() == 1 && isHere)) || localMemory.size() > mostLocalKept)
+bool Warp::addStateTo(std::vector<char> &state, const Wait &wait, bool hasEndedIt) const {
+  const bool isHere = hasEndedIt ? paths.empty()
+                                 : path.mask == 0 && paths.size() == 1 && paths.front().wait.kind == wait.kind &&
+                                       paths.front().wait.index == wait.index && paths.front().wait.phase == wait.phase;
+  if (!isHere || localMemory.size() > mostLocalKept)
+    return false;
+  const Path &only = hasEndedIt ? path : paths.front();
+  if (only.mask != alive)
     return false;
   const auto add = [&](const auto *from, size_t bytes) {
     const auto *const begin = reinterpret_cast<const char *>(from);
@@ -70,6 +73,12 @@ bool Warp::addStateTo(std::vector<char> &state, const Wait &wait) const {
   add(&only.pc, sizeof only.pc);
   add(&only.code, sizeof only.code);
   add(&only.frame, sizeof only.frame);
+  for (int join = only.join; join >= 0; join = joins[static_cast<size_t>(join)].parent) {
+    const Join &each = joins[static_cast<size_t>(join)];
+    add(&each.pc, sizeof each.pc); // of a call: where it returns to
+    add(&each.code, sizeof each.code);
+    add(&each.frame, sizeof each.frame);
+  }
   add(registers.data(), only.frame + program.codes[static_cast<size_t>(only.code)].frameBytes);
   add(localMemory.data(), localMemory.size());
   return true;
@@ -85,7 +94,7 @@ void Warp::repeatFrom(const Wait &wait, uint64_t moment) {
   }
 }
 
-bool Cta::repeatsAt(const Wait &wait) {
+bool Cta::repeatsAt(const Wait &wait, const Warp &last) {
   if (looks.moment != turnsMoment || looks.barrier != wait.index)
     looks = {.moment = turnsMoment, .barrier = wait.index};
   if (++looks.phases < firstLook)
@@ -94,8 +103,9 @@ bool Cta::repeatsAt(const Wait &wait) {
   if (!keeps && looks.left == 0)
     return false;
   std::vector<char> state(sharedMemory, sharedMemory + sharedSize);
-  const bool isWhole = std::all_of(warps.begin(), warps.end(),
-                                   [&](const Warp &warp) { return warp.finished() || warp.addStateTo(state, wait); });
+  const bool isWhole = std::all_of(warps.begin(), warps.end(), [&](const Warp &warp) {
+    return warp.finished() || warp.addStateTo(state, wait, &warp == &last);
+  });
   if (keeps) {
     looks.left = isWhole ? mostLooks : 0;
     looks.kept = std::move(state);

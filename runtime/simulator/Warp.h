@@ -102,9 +102,9 @@ public:
   }
 
   // --- Loops through barriers (Spinning.cpp) -----------------------------------------------------------------------
-  /// Appends the position, registers and local memory of the warp to `state`. False unless all its lanes are together
-  /// and either run or wait for this.
-  bool addStateTo(std::vector<char> &state, const Wait &wait) const;
+  /// Appends the position, the calls, the registers and the local memory of the warp to `state`. False unless all its
+  /// lanes wait for this, or have just ended it.
+  bool addStateTo(std::vector<char> &state, const Wait &wait, bool hasEndedIt) const;
   /// The lanes, which were together at a barrier, repeat their state since a moment of the launch.
   void repeatFrom(const Wait &wait, uint64_t moment);
 

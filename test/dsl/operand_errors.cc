@@ -268,6 +268,8 @@ void reshaping(View) {
   reshape(x, {4, 9});
   // expected-error@+1 {{'reshape' expected a shape of 32 elements for f32[4x8], but got 3x-1}}
   reshape(x, {3, -1});
+  // expected-error@+1 {{'reshape' expected extents of at least 1, but got shape 1x-1}}
+  reshape(x, {-1, -1});
   // expected-error@+1 {{'transpose' expected a tile of rank 2 or more, but got i32[4]}}
   transpose(iota(4));
   // expected-error@+1 {{'transpose' expected each of the 2 dimensions once, but got order [0, 0]}}

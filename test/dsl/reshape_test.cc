@@ -13,9 +13,7 @@ void openExtents(View) {
   EXPECT_EQ(reshape(x, {-1}).shape(), (Shape{24}));
   EXPECT_EQ(reshape(x, {2, -1, 12}).shape(), (Shape{2, 1, 12}));
 }
-TEST(Reshapes, OneExtentFollowsFromTheOthers) {
-  EXPECT_EQ(programOf(kernel("k", openExtents), {view(f32, {64})}), "");
-}
+TEST(Reshapes, OneExtentFollowsFromTheOthers) { EXPECT_EQ(programOf(kernel("k", openExtents), {view(f32, {64})}), ""); }
 
 } // namespace
 } // namespace kiln::testing

@@ -1,4 +1,4 @@
-// Programs on a CPU that wait for others: a wait that can end does, and one that cannot becomes an error.
+// Programs that wait for others: a wait that can end does, and one that cannot becomes an error or a finding.
 
 #include "dialect/dsl/Kernel.h"
 #include "runtime/Compile.h"
@@ -61,7 +61,7 @@ TEST_P(Waits, ForLaterProgramsAreAnError) {
   }
 }
 
-/// Takes a lock that nobody releases; program 0 has it.
+/// Takes a lock that nobody releases; one program has it.
 void lockForever(View lock, View out) {
   for (Tile tries : repeat_while([&] { return atomic_compare_exchange(lock, {0}, 0, 1) == 1; })) {
   }
@@ -80,7 +80,8 @@ void waitForeverBy(View lock, View out, WarpsConfig) { waitForever(lock, out); }
 const Kernel lockForeverKernel = kernel("lock_forever", lockForeverBy, {field("warps", &WarpsConfig::warps)});
 const Kernel waitForeverKernel = kernel("wait_forever", waitForeverBy, {field("warps", &WarpsConfig::warps)});
 
-// The simulator reports them, whether one warp is in the loop or several that share what one reads.
+// The simulator reports a deadlock of programs in loops, whether one warp is in the loop or several share what one
+// reads.
 TEST(Deadlocks, OfProgramsInLoopsAreReported) {
   const std::shared_ptr<Device> device = Device::open("simulator:sm_80");
   for (const Kernel *const kernel : {&lockForeverKernel, &waitForeverKernel})

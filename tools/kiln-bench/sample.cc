@@ -261,7 +261,7 @@ static bool isUsedBefore(const Counted &counted, size_t step, size_t end) {
       continue;
     const Reader reader = counted.reader(step);
     const auto operands = reader.function.operandsOf(reader.instruction);
-    const bool hasResult = !reader.isOne({"st", "red", "cp", "bra"}) && !operands.empty();
+    const bool hasResult = !reader.isOne({"st", "red", "cp", "bra", "wgmma"}) && !operands.empty();
     std::set<int> read;
     for (const ptx::Operand &operand : operands.subspan(hasResult ? 1 : 0))
       addRegisters(reader.function, operand, read);

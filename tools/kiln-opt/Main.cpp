@@ -123,9 +123,9 @@ static int run(int argc, char **argv) {
 } // namespace kiln::tools
 
 int main(int argc, char **argv) {
-  return kiln::runProgram("kiln-opt", [=]() mutable {
-    // Before mlir-opt's handler, which would exit with another status after a broken pipe.
-    const llvm::InitLLVM signals(argc, argv, /*InstallPipeSignalExitHandler=*/false);
+  // Before mlir-opt's handler, which would exit with another status after a broken pipe.
+  const llvm::InitLLVM signals(argc, argv, /*InstallPipeSignalExitHandler=*/false);
+  return kiln::runProgram("kiln-opt", [=] {
     std::signal(SIGXFSZ, SIG_IGN); // it would count as a crash
     llvm::outs();                  // created before the handler is registered, so that it outlives it
     ::on_exit([](int status, void *) { kiln::tools::endWithResultOf(llvm::outs(), status); }, nullptr);

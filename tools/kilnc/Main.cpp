@@ -431,7 +431,7 @@ static void run(int argc, char **argv) {
       ->excludes("-o")
       ->excludes("--name");
   app.add_option("-I,--include", options.includes,
-                 "folders of headers; kilnc has its own copy of the language's headers");
+                 "folders of headers; the language's headers are kilnc's own unless one of these folders has them");
   app.add_flag(
       "--run", options.run,
       "launch the kernel and print its time; --args are then .npy files ('a.npy'), new tensors ('f32[64x128]' of "

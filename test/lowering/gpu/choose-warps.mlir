@@ -1,5 +1,7 @@
 // A kernel that does not set a number of warps gets as many as its tiles need.
 // RUN: kiln-opt %s --split-input-file --gpu-choose-warps | FileCheck %s
+// RUN: kiln-opt %s --split-input-file --gpu-choose-warps=groups=true | FileCheck %s --check-prefix=GROUPS
+// RUN: kiln-opt %s --split-input-file --gpu-choose-warps=threads=1536 | FileCheck %s --check-prefix=THREADS
 
 // 4096 elements are 32 for each of 128 threads. The addition does not increase the number.
 // CHECK-LABEL: func @few
@@ -135,6 +137,41 @@ func.func @wide(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>)
   %1 = tile.load %b[%c0, %c0] : memref<?x?xbf16> -> tensor<64x256xbf16>
   %2 = tile.dot %0, %1, %zeros : tensor<128x64xbf16>, tensor<64x256xbf16>, tensor<128x256xf32>
   tile.store %2, %c[%c0, %c0] : tensor<128x256xf32>, memref<?x?xf32>
+  return
+}
+
+// -----
+
+// 192 words a thread are 32 too many, but a warpgroup has 64 rows: with eight warps none would compute the product.
+// CHECK-LABEL: func @rows
+// CHECK-SAME: tile.warps = 8
+// GROUPS-LABEL: func @rows
+// GROUPS-SAME: tile.warps = 4
+func.func @rows(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  %zeros = arith.constant dense<0.0> : tensor<64x384xf32>
+  %sums = scf.for %k = %c0 to %n step %c64 iter_args(%x = %zeros) -> (tensor<64x384xf32>) : i64 {
+    %0 = tile.load %a[%c0, %k] : memref<?x?xbf16> -> tensor<64x64xbf16>
+    %1 = tile.load %b[%k, %c0] : memref<?x?xbf16> -> tensor<64x384xbf16>
+    %2 = tile.dot %0, %1, %x : tensor<64x64xbf16>, tensor<64x384xbf16>, tensor<64x384xf32>
+    scf.yield %2 : tensor<64x384xf32>
+  }
+  tile.store %sums, %c[%c0, %c0] : tensor<64x384xf32>, memref<?x?xf32>
+  return
+}
+
+// -----
+
+// All threads of the programs that an SM is to hold are resident.
+// CHECK-LABEL: func @resident
+// CHECK-SAME: tile.warps = 8
+// THREADS-LABEL: func @resident
+// THREADS-SAME: tile.warps = 4
+func.func @resident(%x: memref<?xf32>) attributes {tile.kernel, tile.programs = 8} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<?xf32> -> tensor<16384xf32>
+  tile.store %0, %x[%c0] : tensor<16384xf32>, memref<?xf32>
   return
 }
 

@@ -27,6 +27,9 @@ const Subscript subscripts[] = {
      [](int64_t, int64_t, int64_t) { return 0; }},
     {"consecutive", false, 1, [] { return iota(count, i64) + 1; }, [](int64_t, int64_t j, int64_t) { return j + 1; }},
     {"strided", false, 1, [] { return iota(count, i64) * 2; }, [](int64_t, int64_t j, int64_t) { return 2 * j; }},
+    {"outside", false, 1, [] { return full(i64, {count}, -1); }, [](int64_t, int64_t, int64_t) { return -1; }},
+    {"past the end", false, 1, [] { return full(i64, {count}, 40); }, [](int64_t, int64_t, int64_t) { return 40; }},
+    {"crossing", false, 1, [] { return iota(count, i64) + 14; }, [](int64_t, int64_t j, int64_t) { return j + 14; }},
     {"one", false, 1, [] { return full(i64, {1}, 5); }, [](int64_t, int64_t, int64_t) { return 5; }},
     {"column", false, 2, [] { return unsqueeze(iota(count), -1); }, [](int64_t i, int64_t, int64_t) { return i; }},
     {"row", false, 2, [] { return unsqueeze(iota(count), 0) + 1; }, [](int64_t, int64_t j, int64_t) { return j + 1; }},
@@ -116,11 +119,13 @@ protected:
       }
       const int64_t j = indexRank ? at[indexRank - 1] : 0, i = indexRank == 2 ? at[0] : 0;
       int64_t place = 0, next = indexRank;
+      bool isInside = true;
       for (size_t axis = 0; axis < used.size(); ++axis) {
-        const int64_t k = used[axis].isBlock ? at[next++] : 0;
-        place = place * extents[axis] + used[axis].at(i, j, k);
+        const int64_t k = used[axis].isBlock ? at[next++] : 0, position = used[axis].at(i, j, k);
+        isInside &= position >= 0 && position < extents[axis];
+        place = place * extents[axis] + position;
       }
-      if (!combination.isMasked || element % 3 != 1)
+      if (isInside && (!combination.isMasked || element % 3 != 1))
         want[element] = wantBack[place] = place + 1;
     }
     std::string text;
@@ -146,7 +151,7 @@ TEST_P(Subscripts, OfTwoDimensions) {
 }
 
 TEST_P(Subscripts, OfThreeDimensions) {
-  const int some[] = {0, 1, 3, 6}; // block, uniform, consecutive, column
+  const int some[] = {0, 1, 3, 7, 9}; // block, uniform, consecutive, crossing, column
   for (const int a : some)
     for (const int b : some)
       for (const int c : some)

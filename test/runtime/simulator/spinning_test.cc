@@ -226,4 +226,39 @@ TEST(SpinningTest, StreamK) {
   });
 }
 
+// Two warps poll through a barrier of their own; a third, which takes no part in it, counts and then ends their loop.
+TEST(SpinningTest, AWarpOutsideALoopThroughABarrierRunsOn) {
+  inAllSchedules([&](const Schedule &schedule) {
+    Machine machine(kernel(1, ".shared .align 4 .b32 flag; .reg .b32 %r<4>; .reg .pred %q<4>;",
+                           "mov.b32 %r3, 0;\nst.volatile.shared.b32 [flag], %r3;\nbar.sync 0;\n"
+                           "setp.ge.u32 %q0, %n2, 64;\n@%q0 bra producer;\n"
+                           "poll:\nld.volatile.shared.b32 %r1, [flag];\nsetp.eq.u32 %q1, %r1, 0;\n"
+                           "bar.red.and.pred %q2, 1, 64, %q1;\n@%q2 bra poll;\nbra end;\n"
+                           "producer:\nmov.b32 %r2, 0;\n"
+                           "count:\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %q2, %r2, 300000;\n@%q2 bra count;\n"
+                           "mov.b32 %r3, 1;\nst.volatile.shared.b32 [flag], %r3;\n"
+                           "end:\nst.global.b32 [%p0], 7;\n"));
+    const uint32_t *out = machine.buffer<uint32_t>({0});
+    machine.run("k", {1, 1, 1}, {96, 1, 1}, {address(out)}, 0, schedule);
+    for (const std::string &finding : machine.found())
+      EXPECT_EQ(finding.find("deadlock"), std::string::npos) << finding;
+    EXPECT_EQ(out[0], 7u);
+  });
+}
+
+// A function with a barrier is called many times, each time in an equal state but for its return address.
+TEST(SpinningTest, CallsOfAFunctionWithABarrierEnd) {
+  std::string calls;
+  for (int i = 0; i < 100; ++i)
+    calls += "call f, ();\n";
+  Machine machine(module(".func f () {\nbar.sync 0;\nret;\n}\n.visible .entry k(.param .u64 k0) {\n.reg .b64 %p0;\n"
+                         "ld.param.u64 %p0, [k0];\n" +
+                         calls + "st.global.b32 [%p0], 7;\nret;\n}\n"));
+  const uint32_t *out = machine.buffer<uint32_t>({0});
+  machine.run("k", {1, 1, 1}, {64, 1, 1}, {address(out)});
+  for (const std::string &finding : machine.found())
+    EXPECT_EQ(finding.find("deadlock"), std::string::npos) << finding;
+  EXPECT_EQ(out[0], 7u);
+}
+
 } // namespace kiln::simulator::test
