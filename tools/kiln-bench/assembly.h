@@ -14,8 +14,8 @@ struct Assembly {
   std::string sass;   // of nvdisasm, if it was run
 };
 
-/// ptxas for a shell: in PATH, else in CUDA_PATH, else in the default folder of the CUDA Toolkit. Empty if there is none,
-/// or if CUDA_PATH is empty. Throws Error if CUDA_PATH is relative.
+/// ptxas for a shell: in PATH, else in CUDA_PATH, else in the default folder of the CUDA Toolkit. Empty if there is
+/// none, or if CUDA_PATH is empty. Throws Error if CUDA_PATH is relative.
 std::string findPtxas();
 /// As findPtxas(); throws Error if there is none.
 std::string expectPtxas();
