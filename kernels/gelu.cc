@@ -45,7 +45,7 @@ static void geluBackward(View x, View dout, View dx, GeluConfig cfg) {
 static std::vector<Field> fields() { return {field("block", &GeluConfig::block, "elements a program")}; }
 const Kernel geluKernel = kernel("gelu", geluForward, {"x (N)", "out (N)"}, fields());
 const Kernel geluBackwardKernel =
-    kernel("gelu_backward", geluBackward, {"x (N), the argument of gelu", "dout (N)", "dx (N)"}, fields());
+    kernel("gelu_backward", geluBackward, {"x (N), the input of gelu", "dout (N)", "dx (N)"}, fields());
 
 GeluConfig pickGelu(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 4096)}; }
 

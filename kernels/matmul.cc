@@ -267,7 +267,7 @@ const Kernel matmulResidualKernel = kernel(
     {"a (M, K)", "b (K, N) as a", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields(), fits);
 const Kernel matmulGeluBackwardKernel =
     kernel("matmul_gelu_backward", matmulGeluBackward,
-           {"a (M, K)", "b (K, N) as a", "preact (M, N), the argument of gelu", "c (M, N), a · b · gelu'(preact)"},
+           {"a (M, K)", "b (K, N) as a", "preact (M, N), the input of gelu", "c (M, N), a · b · gelu'(preact)"},
            fields(), fits);
 static std::vector<Field> linearFields() {
   std::vector<Field> all = with(storePreactField());
@@ -288,7 +288,7 @@ const Kernel matmulLinearKernel =
            linearFields(), fits);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
-           {"a (M, K)", "b (K, N) as a", "from (M, N), the argument of the activation, or relu's result",
+           {"a (M, K)", "b (K, N) as a", "from (M, N), the input of the activation, or relu's result",
             "c (M, N), a · b · activation'(from) times the dropout mask",
             "site (2) i64, the key of dropout and the index of the first sequence", "time i64, rows of a sequence",
             "most i64, the maximum number of rows of a sequence", "threshold i64, the dropout probability times 65536",

@@ -1,4 +1,4 @@
-// Every pass of the compiler, in pipeline order: the table of contents of lowering/.
+// Every pass of the compiler: the table of contents of lowering/. Each section is nearly in pipeline order.
 //
 // A pass `FoldMasks` of the folder tile/ is lowering/tile/FoldMasks.cpp, `--tile-fold-masks`, and
 // test/lowering/tile/fold-masks.mlir. Each folder's passes have a namespace; that of tile/ is kiln::lowering.
@@ -10,7 +10,7 @@
 include "mlir/Pass/PassBase.td"
 
 #ifdef KILN_TILE_PASSES
-// --- tile → tile: on every machine ----------------------------------------------------------------------------------
+// --- tile → tile ----------------------------------------------------------------------------------------------------
 
 def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
   let summary = "rejects modules that are not kernels, and kernels too large to compile";
@@ -23,11 +23,11 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
     %0 = math.isnan %x : f32   // error: expected an operation of the tile language, but got 'math.isnan'
     ```
   }];
-  let options = [Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "most elements of a tile">,
+  let options = [Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "maximum number of elements of a tile">,
                  Option<"lowered", "lowered", "bool", "true", "parts of the kernel may be lowered already">,
-                 Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
-                 Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches around an operation">,
-                 Option<"lanes", "lanes", "UpTo<1 << 30>", "1024", "most elements of a vector, in parts lowered already">];
+                 Option<"operations", "operations", "UpTo<1 << 30>", "4096", "maximum number of operations of a kernel">,
+                 Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "maximum nesting of loops and branches">,
+                 Option<"lanes", "lanes", "UpTo<1 << 30>", "1024", "maximum elements of a vector in lowered parts">];
 }
 
 def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
@@ -49,7 +49,7 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
   let description = [{
     A loop runs for begin, begin + step, … below end, for any bounds. If its counter cannot overflow, for instance because the bounds
     are extents, the loop is unchanged. Any other loop counts its iterations from 0 and computes the position from the count. So the
-    position after the last one, which may overflow, is never computed. `arith.shrsi %step, %c63` becomes 0 if the step is > 0.
+    position after the last one, which may overflow, is never computed. The sign of a step known to be > 0 is folded to 0.
 
     ```mlir
     scf.for %i = %begin to %end step %step : i64 { … } // becomes
@@ -62,7 +62,7 @@ def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
 }
 
 def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
-  let summary = "expands total integer operations, casts, random numbers and narrow-float arithmetic to arith";
+  let summary = "expands integer operations that are defined for all operands, casts, random numbers and narrow-float arithmetic to arith";
   let description = [{
     `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations, with selects where `arith`
     is undefined and the dialect is not. Arithmetic on bf16 and f16 is done in f32 and rounded, except operations that the target has
@@ -98,7 +98,7 @@ def UnrollLoops : Pass<"tile-unroll-loops", "::mlir::func::FuncOp"> {
     %r = scf.for %i = %rest to %end step %c1 iter_args(%a = %s) -> (f32) : i64 { … }
     ```
   }];
-  let options = [Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of an unrolled loop">];
+  let options = [Option<"operations", "operations", "UpTo<1 << 30>", "4096", "maximum operations of an unrolled loop">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -119,7 +119,7 @@ def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
 }
 
 def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
-  let summary = "splits loops, so that iterations without a mask have a loop of their own";
+  let summary = "on GPUs, splits loops, so that iterations without a mask have a loop of their own";
   let description = [{
     Some masks compare positions in a tile with a scalar that changes by one with the loop's position. Such a mask is true for all
     elements in the iterations before some position, or from some position on. An innermost loop with such masks becomes up to three
@@ -154,7 +154,7 @@ def PlaceConstants : Pass<"tile-place-constants", "::mlir::ModuleOp"> {
 }
 
 def WatchWaits : Pass<"tile-watch-waits", "::mlir::ModuleOp"> {
-  let summary = "ends a loop that waits for other programs if the runtime of a CPU finds the wait to be endless";
+  let summary = "on CPUs, ends a loop that waits for other programs if the runtime finds the wait to be endless";
   let description = [{
     A loop waits if its iterations only read memory by `tile.atomic_load`, and if its condition depends on nothing else that
     changes. The loop calls the runtime after each iteration (lowering/Abi.h). Runs after `tile-rotate-loops`.
@@ -282,8 +282,8 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
   let summary = "decides from where the micro-kernel of a product reads its operands";
   let description = [{
-    `cpu.left` is the source of the scalars of a: `placed`, `view`, `panels` or `copy`. With `cpu.right_turned`, b is read by rows and
-    transposed while it is packed. `cpu.right_before` is the number of loops around the product out of which the packing is hoisted.
+    `cpu.left` says where the left operand is read: `placed`, `view`, `panels` or `copy`. With `cpu.right_turned`, the right one is read by
+    rows and transposed while it is packed. `cpu.right_before` is the number of loops around the product out of which the packing is hoisted.
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_turned} : …
@@ -310,9 +310,9 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
 }
 
 def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
-  let summary = "emulates AMX instructions on any CPU";
+  let summary = "emulates AMX instructions on CPUs with AVX-512";
   let description = [{
-    The target `cpu:NAME:amx` tests code for AMX on machines without it. A tile becomes a vector of two dimensions, and a
+    A target such as `cpu:amx` tests code for AMX on machines without it. A tile becomes a vector of two dimensions, and a
     product of tiles a loop over their elements.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
@@ -358,13 +358,13 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 // --- The GPU: tiles get layouts -----------------------------------------------------------------------------------------
 
 def ChooseWarps : Pass<"gpu-choose-warps", "::mlir::func::FuncOp"> {
-  let summary = "chooses the warps of a kernel whose config does not: `tile.warps` of the function";
+  let summary = "chooses the number of warps of a kernel whose config has none: `tile.warps` of the function";
   let description = [{
-    A kernel gets four, or up to 16 if a thread of fewer would hold more than 32 words of tiles that are alive at once, or 160 words in
-    a kernel with products: accumulators in few threads read fewer operands.
+    A kernel gets four warps. It gets more, up to 16, if a thread would otherwise hold more than 48 words of tiles that are alive at
+    once (160 in a kernel with products, where accumulators in few threads read fewer operands). A config that asks for several
+    programs per SM keeps four.
   }];
-  let options = [Option<"groups", "groups", "bool", "false", "keep 16 rows a warp for products of warpgroups">,
-                 Option<"threads", "threads", "UpTo<1 << 30>", "2048", "most threads of an SM">];
+  let options = [Option<"groups", "groups", "bool", "false", "keep 16 rows per warp for products of warpgroups">];
 }
 
 def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {

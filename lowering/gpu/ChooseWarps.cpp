@@ -19,7 +19,7 @@ namespace kiln::lowering::gpu {
 
 /// The most 32-bit words of tiles that a thread should hold. With fewer there are more loads in flight and more warps
 /// that hide latency. A product's accumulators instead gain from staying in few threads, which read fewer operands.
-static constexpr int64_t fewWords = 32, fewWordsOfProducts = 160;
+static constexpr int64_t fewWords = 48, fewWordsOfProducts = 160;
 /// Beyond this, a thread has no registers for addresses and operands.
 static constexpr int64_t mostWords = 224;
 /// The most warps that are chosen where registers are few. More leave a thread at most 64 registers.
@@ -124,13 +124,15 @@ struct ChooseWarps : impl::ChooseWarpsBase<ChooseWarps> {
         rows = std::min(rows ? rows : a.getDimSize(a.getRank() - 2), a.getDimSize(a.getRank() - 2));
     });
     const int64_t words = Words().most(func.getBody().front());
+    // A config that asks for several programs per SM leaves a thread fewer registers, the more warps a program has.
+    const bool mayGrow = programsOf(func) == 1;
     const auto isCrowded = [&](int64_t warps) {
       const bool losesGroups = rows && 16 * 2 * warps > rows;
-      const int64_t few = losesGroups ? mostWords : hasProducts ? fewWordsOfProducts : fewWords;
-      return words / (32 * warps) > few && 2 * 32 * warps * programsOf(func) <= threads;
+      return words / (32 * warps) > (losesGroups ? mostWords : hasProducts ? fewWordsOfProducts : fewWords);
     };
     int64_t warps = usualWarps;
-    while ((warps < mostChosen && isCrowded(warps)) || (warps < mostWarps && most / (32 * warps) > mostValues))
+    while ((mayGrow && warps < mostChosen && isCrowded(warps)) ||
+           (warps < mostWarps && most / (32 * warps) > mostValues))
       warps *= 2;
     func->setAttr("tile.warps", Builder(func.getContext()).getI64IntegerAttr(warps));
   }

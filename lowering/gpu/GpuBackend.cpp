@@ -108,7 +108,7 @@ std::vector<char> GpuBackend::emit(llvm::Module &module, const StageSink &sink) 
 void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
   pm.addNestedPass<FuncOp>(createSplitLoops());
   pm.addPass(createPlaceConstants());
-  pm.addNestedPass<FuncOp>(createChooseWarps({/*groups=*/target.capability == 90, target.threadsOfSm}));
+  pm.addNestedPass<FuncOp>(createChooseWarps({/*groups=*/target.capability == 90}));
   pm.addNestedPass<FuncOp>(createPadSorts());
   pm.addNestedPass<FuncOp>(createCoalesceAccesses());
   pm.addNestedPass<FuncOp>(createSelectInstructions({/*groups=*/target.capability == 90}));

@@ -8,12 +8,12 @@ namespace kiln::lowering::gpu {
 
 const std::vector<GpuTarget> &gpuTargets() {
   static const std::vector<GpuTarget> targets = {
-      {"sm_80", 80, 163 << 10, 2048, 70},
-      {"sm_86", 86, 99 << 10, 1536, 71},
-      {"sm_89", 89, 99 << 10, 1536, 78, /*coarseBytes=*/true},
-      {"sm_90a", 90, 227 << 10, 2048, 80},
-      {"sm_100a", 100, 227 << 10, 2048, 86},
-      {"sm_120", 120, 99 << 10, 1536, 87, /*coarseBytes=*/true},
+      {"sm_80", 80, 163 << 10, 70},
+      {"sm_86", 86, 99 << 10, 71},
+      {"sm_89", 89, 99 << 10, 78, /*coarseBytes=*/true},
+      {"sm_90a", 90, 227 << 10, 80},
+      {"sm_100a", 100, 227 << 10, 86},
+      {"sm_120", 120, 99 << 10, 87, /*coarseBytes=*/true},
   };
   return targets;
 }

@@ -14,8 +14,6 @@ struct GpuTarget {
   /// Shared memory that one program may use, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
   /// Compute Capability").
   int64_t sharedBytes = 163 << 10;
-  /// The most resident threads of an SM (same table).
-  int64_t threadsOfSm = 2048;
   /// Ten times the oldest PTX version that supports it (PTX ISA, "Release Notes"), as in LLVM. A PTX text that needs no
   /// newer version states this one.
   unsigned ptxVersion = 70;

@@ -109,7 +109,9 @@ TEST_F(Ways, NormsAndActivationsAreMadeAgainFirst) {
 
 // The error names a budget that then is enough.
 TEST_F(Ways, AnImpossibleBudgetNamesTheLeastThatWorks) {
-  const std::string text = errorOf([&] { fitToMemory(*device, network, settings, {1000}); });
+  const auto fitTo1000 = [&] { fitToMemory(*device, network, settings, {1000}); };
+  errorOf(fitTo1000); // what planning itself needs is part of the process from now on
+  const std::string text = errorOf(fitTo1000);
   EXPECT_NE(text.find(", but got 1 MiB; a smaller --batch requires less (plan "), std::string::npos) << text;
   const std::string before = "expected '--memory' of at least ";
   ASSERT_EQ(text.find(before), 0u) << text;

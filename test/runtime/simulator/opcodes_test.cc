@@ -273,7 +273,7 @@ TEST(TargetTest, OldTextsAreRefused) {
 /// The names in the README's paragraph about unsupported instructions.
 static std::set<std::string> namesInReadme() {
   const std::string text = readText(kiln::test::sourcePath("runtime/simulator/README.md"));
-  const size_t begin = text.find("**What it leaves out.**"), end = text.find("\n\n", begin);
+  const size_t begin = text.find("**Not supported.**"), end = text.find("\n\n", begin);
   std::set<std::string> names;
   for (size_t open = text.find('`', begin); open < end; open = text.find('`', open)) {
     const size_t close = text.find('`', open + 1);
