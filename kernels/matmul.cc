@@ -11,9 +11,9 @@
 //     acc       (BM, BN)     accumulator                      y         (BM, BN)    accumulator after the loop
 //
 // product() is the algorithm; each kernel below adds its epilogue. The options are functions: skinnyProduct()
-// (k_unroll: few rows of A, GEMV), tileOrigin() (grouped order of programs), roundToStored() (an activation that the
-// backward pass recomputes) and storeColumnSums() (the bias gradient). matmul_plan.cc has checks and launches.
-// matmul_cpu.cc and matmul_gpu.cc choose tile sizes.
+// (k_unroll: few rows of A, GEMV), forTiles() (grouped order of programs; persistent programs), roundToStored() (an
+// activation that the backward pass recomputes) and storeColumnSums() (the bias gradient). matmul_plan.cc has checks
+// and launches. matmul_cpu.cc and matmul_gpu.cc choose tile sizes.
 
 #include "kernels/matmul.h"
 #include "kernels/gelu.h"
@@ -66,20 +66,26 @@ static Tile skinnyProduct(View A, View B, Tile m, Tile n, const MatmulConfig &cf
   return y;
 }
 
-namespace {
-/// The first row and column of a tile of C.
-struct TileOrigin {
-  Tile m, n;
-};
-} // namespace
-
-/// The tile of this program, in grouped order (GROUP_M in Triton's matmul tutorial). The grid is (row tiles of a band,
-/// column tiles, bands). So concurrent programs share few rows of A and few columns of B, which stay in a GPU's L2
-/// cache. A band has at most mostRows row tiles, and a grid at most mostBands bands. With these limits the
-/// compiler can prove that no position is negative.
-static TileOrigin tileOrigin(const MatmulConfig &cfg) {
-  Tile row = min(program_id(2), mostBands) * min(num_programs(0), mostRows) + program_id(0);
-  return {row * cfg.bm, program_id(1) * cfg.bn};
+/// Calls `compute` with the first row and column of each tile of C that this program computes. Tiles are in grouped
+/// order (GROUP_M in Triton's matmul tutorial): a band has a few row tiles, and the tiles of a band are numbered column
+/// by column. So concurrent programs share few rows of A and few columns of B, which stay in a GPU's L2 cache.
+///
+/// Without `band`, a program computes one tile. The grid is (row tiles of a band, column tiles, bands). A band has at
+/// most mostRows row tiles, and a grid at most mostBands bands. With these limits the compiler can prove that no
+/// position is negative. With `band`, programs are persistent: each computes every num_programs(0)-th tile.
+template <class Compute> static void forTiles(View C, const MatmulConfig &cfg, Compute compute) {
+  if (cfg.band == 0) {
+    Tile row = min(program_id(2), mostBands) * min(num_programs(0), mostRows) + program_id(0);
+    return compute(row * cfg.bm, program_id(1) * cfg.bn);
+  }
+  Tile rows = cdiv(C.dim(0), cfg.bm), columns = cdiv(C.dim(1), cfg.bn);
+  Tile bandTiles = cast(columns * cfg.band, i32);
+  for (Tile tile : range(program_id(0), cdiv(rows, cfg.band) * columns * cfg.band, num_programs(0))) {
+    Tile number = cast(tile, i32);
+    Tile band = number / bandTiles, inBand = number - band * bandTiles;
+    Tile row = band * int(cfg.band) + inBand % int(cfg.band), column = inBand / int(cfg.band);
+    compute(cast(row, i64) * cfg.bm, cast(column, i64) * cfg.bn);
+  }
 }
 
 /// The type of the accumulators.
@@ -104,75 +110,82 @@ static Tile roundToStored(Tile y, View C) { return cast(cast(y, C.type()), f32);
 
 /// C (+)= op(A) · op(B).
 static void matmul(View A, View B, View C, MatmulConfig cfg) {
-  const auto [m, n] = tileOrigin(cfg);
-  Tile y = product(A, B, m, n, cfg); // (BM, BN)
-  if (cfg.accumulate)
-    y += cast(load(C, {m, n}, {cfg.bm, cfg.bn}), accumulatorType(A));
-  store(C, {m, n}, cast(y, C.type()));
+  forTiles(C, cfg, [&](Tile m, Tile n) {
+    Tile y = product(A, B, m, n, cfg); // (BM, BN)
+    if (cfg.accumulate)
+      y += cast(load(C, {m, n}, {cfg.bm, cfg.bn}), accumulatorType(A));
+    store(C, {m, n}, cast(y, C.type()));
+  });
 }
 
 /// C = op(A) · op(B) + bias.
 static void matmulBias(View A, View B, View bias, View C, MatmulConfig cfg) {
-  const auto [m, n] = tileOrigin(cfg);
-  Tile y = product(A, B, m, n, cfg);   // (BM, BN)
-  y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
-  store(C, {m, n}, cast(y, C.type()));
+  forTiles(C, cfg, [&](Tile m, Tile n) {
+    Tile y = product(A, B, m, n, cfg);   // (BM, BN)
+    y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
+    store(C, {m, n}, cast(y, C.type()));
+  });
 }
 
 /// preact = op(A) · op(B) + bias, if it is stored; C = gelu(preact).
 static void matmulGelu(View A, View B, View bias, View preact, View C, MatmulConfig cfg) {
-  const auto [m, n] = tileOrigin(cfg);
-  Tile y = product(A, B, m, n, cfg);   // (BM, BN)
-  y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
-  if (cfg.storePreact)
-    store(preact, {m, n}, cast(y, preact.type()));
-  store(C, {m, n}, cast(gelu(roundToStored(y, C), enoughFor(C)), C.type()));
+  forTiles(C, cfg, [&](Tile m, Tile n) {
+    Tile y = product(A, B, m, n, cfg);   // (BM, BN)
+    y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
+    if (cfg.storePreact)
+      store(preact, {m, n}, cast(y, preact.type()));
+    store(C, {m, n}, cast(gelu(roundToStored(y, C), enoughFor(C)), C.type()));
+  });
 }
 
 /// C = op(A) · op(B) + bias + residual.
 static void matmulResidual(View A, View B, View bias, View residual, View C, MatmulConfig cfg) {
-  const auto [m, n] = tileOrigin(cfg);
-  Tile y = product(A, B, m, n, cfg);                  // (BM, BN)
-  y += loadFloat(bias, {n}, {cfg.bn});                // (BN), to every row
-  y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
-  store(C, {m, n}, cast(y, C.type()));
+  forTiles(C, cfg, [&](Tile m, Tile n) {
+    Tile y = product(A, B, m, n, cfg);                  // (BM, BN)
+    y += loadFloat(bias, {n}, {cfg.bn});                // (BN), to every row
+    y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
+    store(C, {m, n}, cast(y, C.type()));
+  });
 }
 
 /// C = (op(A) · op(B)) ∘ gelu'(preact).
 static void matmulGeluBackward(View A, View B, View preact, View C, MatmulConfig cfg) {
-  const auto [m, n] = tileOrigin(cfg);
-  Tile y = product(A, B, m, n, cfg);                                                         // (BM, BN)
-  Tile derivative = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn}), enoughFor(C)); // (BM, BN)
-  store(C, {m, n}, cast(y * derivative, C.type()));
+  forTiles(C, cfg, [&](Tile m, Tile n) {
+    Tile y = product(A, B, m, n, cfg);                                                         // (BM, BN)
+    Tile derivative = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn}), enoughFor(C)); // (BM, BN)
+    store(C, {m, n}, cast(y * derivative, C.type()));
+  });
 }
 
 /// C = residual + drop(activation(op(A) · op(B) + bias)). The config enables each of the four.
 static void matmulLinear(View A, View B, View bias, View preact, View residual, View C, View site, Tile time, Tile most,
                          Tile threshold, Tile scale, MatmulConfig cfg) {
-  const auto [m, n] = tileOrigin(cfg);
-  Tile y = product(A, B, m, n, cfg); // (BM, BN)
-  if (cfg.biased)
-    y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
-  if (cfg.storePreact)
-    store(preact, {m, n}, cast(y, preact.type()));
-  if (needsArgument(cfg.activation))
-    y = roundToStored(y, C);
-  y = activate(cfg.activation, y, enoughFor(C));                                  // (BM, BN)
-  y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, C.dim(1), n); // (BM, BN)
-  if (cfg.residual)
-    y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
-  store(C, {m, n}, cast(y, C.type()));
+  forTiles(C, cfg, [&](Tile m, Tile n) {
+    Tile y = product(A, B, m, n, cfg); // (BM, BN)
+    if (cfg.biased)
+      y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
+    if (cfg.storePreact)
+      store(preact, {m, n}, cast(y, preact.type()));
+    if (needsArgument(cfg.activation))
+      y = roundToStored(y, C);
+    y = activate(cfg.activation, y, enoughFor(C));                                  // (BM, BN)
+    y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, C.dim(1), n); // (BM, BN)
+    if (cfg.residual)
+      y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
+    store(C, {m, n}, cast(y, C.type()));
+  });
 }
 
 /// C = (op(A) · op(B)) ∘ activation'(from) ∘ mask · scale, where mask and scale are those of dropout.
 static void matmulLinearBackward(View A, View B, View from, View C, View site, Tile time, Tile most, Tile threshold,
                                  Tile scale, MatmulConfig cfg) {
-  const auto [m, n] = tileOrigin(cfg);
-  Tile y = product(A, B, m, n, cfg); // (BM, BN)
-  if (cfg.activation != Activation::none)
-    y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn}), enoughFor(C)); // (BM, BN)
-  y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, C.dim(1), n);                  // (BM, BN)
-  store(C, {m, n}, cast(y, C.type()));
+  forTiles(C, cfg, [&](Tile m, Tile n) {
+    Tile y = product(A, B, m, n, cfg); // (BM, BN)
+    if (cfg.activation != Activation::none)
+      y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn}), enoughFor(C)); // (BM, BN)
+    y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, C.dim(1), n);                  // (BM, BN)
+    store(C, {m, n}, cast(y, C.type()));
+  });
 }
 
 //===-- Weight gradients ----------------------------------------------------------------------------------------===//
@@ -229,6 +242,7 @@ static std::vector<Field> fields() {
       field("warps", &MatmulConfig::warps, "warps of a program, on a GPU").among({2, 4, 8}),
       field("stages", &MatmulConfig::stages, "pipeline stages in a GPU's shared memory (0: up to 3, as many as fit)")
           .among({0, 2, 4}),
+      field("band", &MatmulConfig::band, "row tiles of a band of persistent programs (0: a program computes one tile)"),
       field("k_unroll", &MatmulConfig::kUnroll,
             "partial sums of an element of C, for a few rows of A (0: tiles and dot)")};
 }

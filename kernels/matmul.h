@@ -36,6 +36,7 @@ struct MatmulConfig {
   Precision precision = Precision::ieee; // of f32 operands
   int warps = 4;                         // warps of a CTA, on a GPU
   int stages = 0;                        // pipeline stages in shared memory, on a GPU; 0: up to 3, as many as fit
+  int64_t band = 0;                      // persistent programs: row tiles of a band; 0: a program computes one tile
   // The epilogue of matmul_linear and of its backward kernel; set by their plans.
   bool biased = false, residual = false;
   Activation activation = Activation::none;

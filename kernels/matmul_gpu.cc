@@ -58,6 +58,7 @@ struct GpuCosts {
   int64_t mostStages = 4;          // of the pipeline
   int64_t rowBytes = 128;          // of a row of an operand in shared memory: a cache line, and the unit of a swizzle
   int64_t reservedBytes = 1024;    // of shared memory, for each CTA
+  int64_t persistentTiles = 2;     // of an SM: with more, persistent programs are faster (`kiln-bench static`)
 };
 constexpr GpuCosts costs;
 
@@ -239,6 +240,15 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
     }
   }
   return best;
+}
+
+bool prefersPersistent(const GpuFacts &gpu, const MatmulConfig &config, Type type, Type stored, int64_t tiles) {
+  const TileShape shape = {config.bm, config.bn, config.warps};
+  const int64_t size = bytesOf(type), stageBytes = (shape.bm + shape.bn) * config.bk * size;
+  const int64_t slots = config.stages >= costs.mostStages ? 2 : 1; // that are empty while the first loads run
+  return usesWarpgroups(gpu, type, shape) && tiles > costs.persistentTiles * gpu.sms && config.stages > 1 &&
+         fitOf(gpu, shape, stageBytes).ctas == 1 &&
+         std::min(shape.bm, shape.bn) * bytesOf(stored) <= slots * config.bk * size;
 }
 
 /// To hide the latency of memory, an SM should have about 16 KB of B in flight. A program of 8 warps has up to eight

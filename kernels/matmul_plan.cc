@@ -119,16 +119,23 @@ static int64_t bandHeight(const GpuFacts &gpu, const MatmulConfig &config, int64
   return best;
 }
 
-/// One launch over the tiles of C, in bands of row tiles on a GPU.
-static Plan planTiles(const Target &target, const Kernel &kernel, Extents e, const MatmulConfig &config,
-                      std::vector<Arg> args) {
-  Plan plan = planTiles(kernel, e, config, std::move(args));
-  Grid &grid = plan.launches[0].grid;
-  target.visit([](const CpuFacts &) {},
+/// One launch over the tiles of `c`, in bands of row tiles on a GPU. Programs are persistent if that is faster, and if
+/// the kernel reads no other (M, N) matrix: then results pass through shared memory in c's type.
+static Plan planTiles(const Target &target, const Kernel &kernel, Extents e, MatmulConfig config, const TensorRef &c,
+                      bool readsMatrix, std::vector<Arg> args) {
+  Grid grid = programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn));
+  const int64_t tiles = grid[0] * grid[1];
+  target.visit([&](const CpuFacts &) { grid = config.band > 0 ? programs(tiles) : grid; },
                [&](const GpuFacts &gpu) {
                  const int64_t band = bandHeight(gpu, config, grid[0]);
-                 grid = programs(band, grid[1], grid[0] / std::max<int64_t>(1, band));
+                 if (config.band == 0 && !readsMatrix && !target.elastic &&
+                     prefersPersistent(gpu, config, e.type, c.type, tiles))
+                   config.band = band;
+                 grid = config.band > 0 ? programs(std::min<int64_t>(tiles, gpu.sms))
+                                        : programs(band, grid[1], grid[0] / std::max<int64_t>(1, band));
                });
+  Plan plan = planTiles(kernel, e, config, std::move(args));
+  plan.launches[0].grid = grid;
   return plan;
 }
 
@@ -139,13 +146,14 @@ Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const T
     throw Error(std::string("'matmul': expected 'c' of type ") + (a.type == i8 ? "i32" : "f32 or bf16 or f16") +
                 ", but got " + nameOf(c.type));
   return planTiles(target, matmulKernel, e,
-                   choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light), {a, b, c});
+                   choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light), c,
+                   accumulate, {a, b, c});
 }
 
 Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
                     const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct(matmulBiasKernel, layout, a, b, {bias, c});
-  return planTiles(target, matmulBiasKernel, e, choose(target, layout, e, config), {a, b, bias, c});
+  return planTiles(target, matmulBiasKernel, e, choose(target, layout, e, config), c, false, {a, b, bias, c});
 }
 
 Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
@@ -154,7 +162,7 @@ Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, con
   const Extents e = expectProduct(matmulGeluKernel, layout, a, b, {bias, preact, c});
   MatmulConfig chosen = choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off));
   chosen.storePreact = preact.has_value();
-  return planTiles(target, matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
+  return planTiles(target, matmulGeluKernel, e, chosen, c, false, {a, b, bias, preact.value_or(c), c});
 }
 
 Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
@@ -162,7 +170,7 @@ Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a,
                         const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct(matmulResidualKernel, layout, a, b, {bias, residual, c});
   const Epilogue epilogue = classify(Activation::none, c.type, DropoutMode::off, residual);
-  return planTiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue),
+  return planTiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue), c, true,
                    {a, b, bias, residual, c});
 }
 
@@ -170,7 +178,7 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
                             const TensorRef &preact, const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct(matmulGeluBackwardKernel, layout, a, b, {preact, c});
   return planTiles(target, matmulGeluBackwardKernel, e,
-                   choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off)),
+                   choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off)), c, true,
                    {a, b, preact, c});
 }
 
@@ -199,7 +207,7 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
   chosen.drop = drop;
   std::vector<Arg> args = {a, b, bias.value_or(c), preact.value_or(c), residual.value_or(c), c};
   appendArgs(args, dropout, c);
-  return planTiles(target, matmulLinearKernel, e, chosen, std::move(args));
+  return planTiles(target, matmulLinearKernel, e, chosen, c, residual.has_value(), std::move(args));
 }
 
 Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
@@ -224,7 +232,7 @@ Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a,
                                                                            : drop; // the result shows the mask
   std::vector<Arg> args = {a, b, from.value_or(c), c};
   appendArgs(args, dropout, c);
-  return planTiles(target, matmulLinearBackwardKernel, e, chosen, std::move(args));
+  return planTiles(target, matmulLinearBackwardKernel, e, chosen, c, from.has_value(), std::move(args));
 }
 
 //===-- Weight gradients ----------------------------------------------------------------------------------------===//

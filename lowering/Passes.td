@@ -485,7 +485,7 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
     copy to one of `tile.stages` slots (pipeline stages), and a read of the slot that was filled some iterations before. Without the
     attribute there are `stages` slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads one or both
     operands directly from their slots: it becomes a `simt.multiply` or a `simt.multiply_rows`. Loads after a loop of
-    `simt.multiply` may move before it.
+    `simt.multiply` may move before it. In a persistent kernel the first copies for the next tile begin when the loop has ended.
 
     ```mlir
     scf.for %k = … {
@@ -525,8 +525,8 @@ def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
 def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
   let summary = "places every buffer in the program's shared memory";
   let description = [{
-    Buffers whose lifetimes do not overlap share bytes. The pass sets the `offset` of each `simt.buffer`. `simt.shared_bytes` of the
-    function is the total. `simt.shared_parts` lists the buffers for the PTX: offset, bytes, source line.
+    Buffers whose lifetimes do not overlap share bytes; some are in `idle` slots of a ring. The pass sets the `offset` of each buffer.
+    The function gets the total, `simt.shared_bytes`, and for the PTX `simt.shared_parts`: offset, bytes and source line of each.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes that a program may use">];

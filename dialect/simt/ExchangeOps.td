@@ -128,7 +128,7 @@ def Simt_BufferOp : Simt_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
   let summary = "a buffer in shared memory";
   let description = [{
     It is live from its first write to its last read. `offset`, set by gpu-allocate-shared, is its offset in the program's shared
-    memory, in bytes.
+    memory, in bytes. The bytes from `idle` on are live only during the loop that reads the buffer, even if another loop is around it.
 
     ```mlir
     func.func @example() -> memref<4096xi8, 3> {
@@ -137,7 +137,7 @@ def Simt_BufferOp : Simt_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
     }
     ```
   }];
-  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$idle);
   let results = (outs Simt_Buffer:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }

@@ -3,12 +3,17 @@
 // Operations are numbered in program order. A buffer lives from its first to its last use. A loop that contains a use,
 // but not the buffer, counts as a whole, because the next iteration may read data of this one. analysis/Lifetimes.h
 // computes offsets from that.
+//
+// A ring that holds the first tiles of the next iteration of a loop around its own loop (gpu-pipeline-loads) lives
+// throughout the outer loop, but its later slots are empty outside of its own loop. Buffers for a tile's results go
+// there if they fit.
 
 #include "lowering/gpu/Passes.h"
 
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/Lifetimes.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -50,6 +55,12 @@ public:
     return life;
   }
 
+  /// The lifetime of an operation with all nested ones.
+  Lifetime lifeOf(Operation *op) const {
+    const auto [first, last] = numbers.lookup(op);
+    return {.first = first, .last = last};
+  }
+
 private:
   void number(Operation *op) {
     const int64_t first = next++;
@@ -78,6 +89,62 @@ bool asksForStages(func::FuncOp func) {
   return func->walk(asks).wasInterrupted();
 }
 
+/// A ring's empty slots.
+struct IdleSlots {
+  size_t ring;
+  int64_t begin, bytes;    // relative to the ring
+  scf::ForOp loop, around; // the ring's own loop, and the loop around it
+};
+
+/// The buffers that can be placed in the empty slots.
+SmallVector<size_t> guestsOf(const IdleSlots &idle, ArrayRef<simt::BufferOp> buffers,
+                             const std::vector<Lifetime> &lives, const ProgramOrder &order) {
+  const Lifetime loop = order.lifeOf(idle.loop), around = order.lifeOf(idle.around);
+  SmallVector<size_t> guests;
+  for (size_t i = 0; i < lives.size(); ++i)
+    if (!simt::BufferOp(buffers[i]).getIdle() && lives[i].first >= around.first && lives[i].last <= around.last &&
+        !lives[i].meets(loop))
+      guests.push_back(i);
+  return guests;
+}
+
+/// The largest range of empty slots of a ring, if there is one.
+std::optional<IdleSlots> findIdle(ArrayRef<simt::BufferOp> buffers, const std::vector<Lifetime> &lives) {
+  std::optional<IdleSlots> best;
+  for (const auto &[i, buffer] : llvm::enumerate(buffers)) {
+    const std::optional<uint64_t> idle = simt::BufferOp(buffer).getIdle();
+    if (!idle)
+      continue;
+    const auto begin = static_cast<int64_t>(*idle), bytes = lives[i].bytes - begin;
+    if (best && best->bytes >= bytes)
+      continue;
+    auto reader = llvm::find_if(buffer->getUsers(), [](Operation *user) { return !isa<simt::FetchOp>(user); });
+    auto loop = (*reader)->getParentOfType<scf::ForOp>();
+    best = IdleSlots{i, begin, bytes, loop, loop->getParentOfType<scf::ForOp>()};
+  }
+  return best;
+}
+
+/// Offsets of all buffers: those of `guests` in the empty slots, if they fit there together.
+Placement placeAll(std::vector<Lifetime> lives, ArrayRef<simt::BufferOp> buffers, const ProgramOrder &order) {
+  const std::optional<IdleSlots> idle = findIdle(buffers, lives);
+  if (!idle)
+    return place(lives);
+  const SmallVector<size_t> guests = guestsOf(*idle, buffers, lives, order);
+  std::vector<Lifetime> ofGuests;
+  for (const size_t guest : guests)
+    ofGuests.push_back(lives[guest]);
+  const Placement inside = place(ofGuests);
+  if (inside.bytes > idle->bytes)
+    return place(lives);
+  for (const size_t guest : guests)
+    lives[guest] = {};
+  Placement all = place(lives);
+  for (const auto [guest, offset] : llvm::zip_equal(guests, inside.offsets))
+    all.offsets[guest] = all.offsets[idle->ring] + idle->begin + offset;
+  return all;
+}
+
 struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
   using AllocateSharedBase::AllocateSharedBase;
 
@@ -96,7 +163,7 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
     std::vector<Lifetime> lives;
     for (simt::BufferOp buffer : buffers)
       lives.push_back(order.lifeOf(buffer));
-    const Placement placement = place(lives);
+    const Placement placement = placeAll(lives, buffers, order);
     if (placement.bytes > limit) {
       emitUserError(func) << "kernel '" << func.getName() << "' needs " << placement.bytes
                           << " bytes of shared memory for its tiles, but a program may use at most " << int64_t(limit)

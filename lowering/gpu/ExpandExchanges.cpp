@@ -44,7 +44,7 @@ public:
   Value buffer(int64_t bytes) {
     const auto type =
         MemRefType::get({bytes}, builder.getI8Type(), MemRefLayoutAttrInterface(), builder.getI64IntegerAttr(3));
-    return simt::BufferOp::create(builder, loc, type, IntegerAttr());
+    return simt::BufferOp::create(builder, loc, type, IntegerAttr(), IntegerAttr());
   }
   Value write(Value tile, const Place &place) {
     const Value memory = buffer(place.bytes);

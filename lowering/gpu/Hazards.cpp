@@ -165,6 +165,13 @@ llvm::SmallVector<Access, 2> accessesOf(Operation *op) {
 
 bool beginsProduct(Operation *op) { return isa<simt::MultiplyOp, simt::MultiplyRowsOp>(op); }
 
+/// Whether `loop`, and not a loop inside of it, reads the slots of a ring.
+static bool isReadIn(simt::BufferOp ring, Operation *loop) {
+  return llvm::any_of(ring->getUsers(), [&](Operation *user) {
+    return !isa<simt::FetchOp>(user) && user->getParentOfType<LoopLikeOpInterface>() == loop;
+  });
+}
+
 void Access::leaveRound(const Rounds &rounds, bool goesOn) {
   Region &body = *rounds.body->getParent();
   const auto forget = [&](std::optional<Sum> &sum) {
@@ -189,10 +196,10 @@ void Access::leaveRound(const Rounds &rounds, bool goesOn) {
         span.earlier = {}, span.offset.reset();
   if (offset && body.isAncestor(offset.getParentRegion()))
     layout = {};
-  // An access n iterations ahead is n − 1 ahead in the next iteration.
+  // An access n iterations ahead is n − 1 ahead in the next iteration, unless a loop inside of this one reads the slot.
   if (!goesOn)
     slot.clear();
-  else if (!slot.empty() && op->getParentOp() == rounds.op)
+  else if (!slot.empty() && op->getParentOp() == rounds.op && isReadIn(buffer, rounds.op))
     slot[0] = (slot[0] + slot[1] - 1) % slot[1];
 }
 
@@ -237,15 +244,19 @@ static bool isSameThread(const Access &a, const Access &b) {
   return a.layout && a.layout == b.layout && ((a.writes && b.writes) || isOwned(a.layout));
 }
 
-/// The byte range of a buffer.
-static std::pair<int64_t, int64_t> bytesOf(simt::BufferOp buffer) {
+/// The byte range of an access: the slot of a copy, if it is constant, or the whole buffer.
+static std::pair<int64_t, int64_t> bytesOf(const Access &access) {
+  simt::BufferOp buffer = access.buffer;
   const int64_t begin = buffer.getOffset().value_or(0);
+  if (auto fetch = dyn_cast<simt::FetchOp>(access.op))
+    if (const std::optional<int64_t> at = constantOf(fetch.getAt()))
+      return {begin + *at, begin + *at + fetch.getImage().getBytes()};
   return {begin, begin + cast<MemRefType>(buffer.getType()).getDimSize(0)};
 }
 
 static bool conflictShared(const Access &a, const Access &b) {
-  const auto [firstBegin, firstEnd] = bytesOf(a.buffer);
-  const auto [secondBegin, secondEnd] = bytesOf(b.buffer);
+  const auto [firstBegin, firstEnd] = bytesOf(a);
+  const auto [secondBegin, secondEnd] = bytesOf(b);
   if (firstEnd <= secondBegin || secondEnd <= firstBegin)
     return false;
   if (a.buffer == b.buffer && !a.slot.empty() && !b.slot.empty() && a.slot[0] != b.slot[0])

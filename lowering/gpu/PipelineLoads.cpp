@@ -27,12 +27,22 @@
 // A product with rows in registers reads only its right operand's slot; it replaces that operand's read and the dot.
 // ScheduleProducts.cpp says when it begins and where it is waited for. With three slots or more it may run on while the
 // next iteration begins; then the slot of the previous iteration is also in use.
+//
+// If a loop over tiles contains the loop, as in a persistent kernel, the first fetches for the next tile are issued as
+// soon as the loop has ended. They run while this tile's results are computed and stored:
+//
+//     for tile:                                      fetch 0 … S−2 of the first tile
+//       fetch 0 … S−2                                for tile:
+//       for k: …                  ── becomes ──►       for k: …
+//       store acc                                      fetch 0 … S−2 of the next tile
+//                                                      store acc
 
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/LoadAhead.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/ScheduleProducts.h"
+#include "lowering/gpu/StagedLoads.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/MatrixImage.h"
@@ -61,23 +71,7 @@ namespace kiln::lowering::gpu {
 using simt::LayoutAttr;
 using simt::TileLayout;
 
-/// The bits of a cache line. Lanes share a line, so that a thread's copies are in few rows: each row needs an address
-/// and a bound, while copies in one row differ by displacements.
-static constexpr int64_t lineBits = 1024;
-/// Alignment of tiles in shared memory: a multiple of the swizzle's period.
-static constexpr int64_t slotAlignment = 128;
-
 namespace {
-
-/// A load whose tile is copied ahead.
-struct Staged {
-  mutable tile::LoadOp load;
-  CopyWidth width;
-  simt::ImageAttr image, matrix; // the latter without leading dimensions, which are 1
-  LayoutAttr copies;             // the layout of the copies
-  Value ring;
-  int64_t slotBytes() const { return static_cast<int64_t>(llvm::alignTo(image.getBytes(), slotAlignment)); }
-};
 
 /// A product that reads its operands from rings.
 struct Product {
@@ -104,10 +98,11 @@ public:
   void build();
 
 private:
-  std::string whyNot(tile::LoadOp load) const;
-  std::optional<Staged> stage(tile::LoadOp load) const;
-  bool isFollowedByIndex(Value value) const;
-  void fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate, int64_t ahead);
+  scf::ForOp findTiles() const;
+  Value clone(OpBuilder &builder, Value value, IRMapping &values) const;
+  void fetch(OpBuilder &builder, const Staged &staged, Value slot, Value predicate, int64_t ahead, IRMapping &values);
+  void fetchAll(OpBuilder &builder, Value first, int64_t rounds, Value slot, IRMapping values, Value isRun = {});
+  void fetchFirst(OpBuilder &builder, Value tile = {}, Value isRun = {});
   void replaceUses(OpBuilder &builder, const Staged &staged, Value slot);
   Value placeOf(OpBuilder &builder, const Staged &staged, Value slot) const;
   const Staged *stagedOf(tile::LoadOp load) const;
@@ -126,6 +121,7 @@ private:
   }
 
   mutable scf::ForOp loop;
+  mutable scf::ForOp tiles; // the loop over tiles around it, whose next tile's first fetches are issued early; or null
   int64_t stages;
   int64_t unit = 0;     // unit of slot offsets in bytes: the common size if all slots are equal
   int64_t programs = 1; // on an SM, as many as the kernel asks for or shared memory holds
@@ -136,170 +132,21 @@ private:
 
 } // namespace
 
-// --- Candidates for copies -------------------------------------------------------------------------------------------
-
-/// The conversion of a tile, possibly transposed or reshaped, to an operand of a product, if `op` is or leads to it.
-static simt::ConvertOp operandConversion(Operation *op) {
-  while (isa<tile::TransposeOp, tile::ReshapeOp>(op) && op->getResult(0).hasOneUse())
-    op = *op->user_begin();
-  auto convert = dyn_cast<simt::ConvertOp>(op);
-  const auto isProduct = [&](Operation *user) {
-    return isa<simt::MultiplyRowsOp>(user) || (isa<tile::DotOp>(user) && user->hasAttr("simt.mma"));
+/// The loop around this one, if this is its only loop, and the bounds of this one and the places of its tiles follow
+/// from both induction variables.
+scf::ForOp Pipeline::findTiles() const {
+  auto outer = dyn_cast<scf::ForOp>(loop->getParentOp());
+  if (!outer || !rowsProducts.empty() || !llvm::hasSingleElement(outer.getBody()->getOps<LoopLikeOpInterface>()))
+    return {};
+  const auto follows = [&](Value value) { return followsFrom({outer, loop}, value); };
+  const auto isAround = [&](const Staged &staged) {
+    return staged.load.getView().getParentRegion()->isProperAncestor(&outer.getBodyRegion()) &&
+           llvm::all_of(staged.load.getOffsets(), follows);
   };
-  return convert && llvm::any_of(convert->getUsers(), isProduct) ? convert : simt::ConvertOp();
-}
-
-/// Whether `op` casts one tile to another type.
-static bool isCast(Operation *op) {
-  return isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::ExtSIOp, arith::TruncIOp>(op);
-}
-
-/// Whether the tile becomes an operand of a product, directly or after a cast. A cast tile is read from its slot in the
-/// load's layout, so that bytes are not read one by one, and converted afterwards.
-static bool isConvertedToOperand(Operation *op) {
-  while (isCast(op) && op->hasOneUse())
-    op = *op->user_begin();
-  return static_cast<bool>(operandConversion(op));
-}
-
-/// The layout that the moves convert to `layout`, and the intermediate types, last one first.
-static std::optional<TileLayout> beforeMoves(ArrayRef<Operation *> moves, TileLayout layout,
-                                             SmallVectorImpl<Type> &types) {
-  for (Operation *move : llvm::reverse(moves)) {
-    types.push_back(simt::withLayout(move->getResult(0).getType(), LayoutAttr::get(move->getContext(), layout)));
-    if (auto transpose = dyn_cast<tile::TransposeOp>(move)) {
-      SmallVector<unsigned> inverse(layout.rank());
-      for (const auto [to, from] : llvm::enumerate(transpose.getPermutation()))
-        inverse[from] = static_cast<unsigned>(to);
-      layout = layout.transpose(inverse);
-    } else if (const auto before = layout.reshape(tile::shapeOf(move->getOperand(0).getType()))) {
-      layout = *before;
-    } else {
-      return std::nullopt;
-    }
-  }
-  return layout;
-}
-
-namespace {
-/// An operand of a product that results from a tile by moves and a conversion.
-struct OperandUse {
-  simt::ConvertOp convert;
-  SmallVector<Operation *> moves;
-  SmallVector<Type> types; // after each move, last one first
-  TileLayout layout;       // of the tile before the moves, which lead to the operand's layout
-};
-} // namespace
-
-static std::optional<OperandUse> operandUse(Operation *user) {
-  simt::ConvertOp convert = operandConversion(user);
-  if (!convert)
-    return std::nullopt;
-  SmallVector<Operation *> moves;
-  for (Operation *op = user; op != convert; op = *op->user_begin())
-    moves.push_back(op);
-  SmallVector<Type> types;
-  const auto layout = beforeMoves(moves, simt::layoutOf(convert.getType()).getLayout(), types);
-  return layout ? std::optional(OperandUse{convert, moves, types, *layout}) : std::nullopt;
-}
-
-/// The image of a tile in its slot with the fewest wavefronts for its readers; on a tie, the one that all instructions
-/// of the machine support.
-static std::optional<simt::SharedImage> imageFor(tile::LoadOp load, ArrayRef<int64_t> core, unsigned inner) {
-  const RankedTensorType type = load.getType();
-  std::optional<simt::SharedImage> best;
-  unsigned fewest = 0;
-  // Lanes read 4 bytes of four rows, or 2 bytes of nonadjacent rows: 0, 1, 4, 5, … of 128 or 64 bytes each.
-  for (const simt::Turn &turn : {simt::usualTurn, {2, 0, 1}, {0, 2, 3}, {1, 2, 0}}) {
-    const auto image = simt::sharedImage(core, inner, type.getElementTypeBitWidth(), turn);
-    if (!image)
-      return std::nullopt;
-    const auto place = simt::ImageAttr::of(type, image->core);
-    unsigned wavefronts = 0;
-    for (Operation *user : load->getUsers())
-      if (const auto use = operandUse(user))
-        wavefronts += simt::bestAccess(use->layout, place.getMap(), place.getBits(), /*hasMatrix=*/true).wavefronts();
-    if (!best || wavefronts < fewest) {
-      best = image;
-      fewest = wavefronts;
-    }
-  }
-  return best;
-}
-
-/// Clones reshapes and transposes of a load for each use, because products may read the tile transposed or not, and
-/// each use reads the ring separately.
-static void separateUses(Operation *op) {
-  for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
-    if (!isa<tile::TransposeOp, tile::ReshapeOp>(user))
-      continue;
-    for (OpOperand &use : llvm::make_early_inc_range(user->getUses()))
-      if (!user->hasOneUse()) {
-        OpBuilder builder(user);
-        use.set(builder.clone(*user)->getResult(0));
-      }
-  }
-  for (Operation *user : op->getUsers())
-    if (isa<tile::TransposeOp, tile::ReshapeOp>(user))
-      separateUses(user);
-}
-
-/// Whether a scalar of the loop's body depends only on the induction variable and on loop-invariant values.
-bool Pipeline::isFollowedByIndex(Value value) const {
-  if (value == loop.getInductionVar() || value.getParentRegion()->isProperAncestor(&loop.getBodyRegion()))
-    return true;
-  Operation *const op = value.getDefiningOp();
-  return op && op->getBlock() == loop.getBody() && isPure(op) && op->getNumRegions() == 0 &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isFollowedByIndex(operand); });
-}
-
-/// The reason why an operand's tile cannot be copied ahead; empty if it can.
-std::string Pipeline::whyNot(tile::LoadOp load) const {
-  const auto type = cast<RankedTensorType>(load.getType());
-  const auto isUnit = [](int64_t extent) { return extent == 1; };
-  if (type.getRank() < 2 || !llvm::all_of(type.getShape().drop_back(2), isUnit) || type.getElementType().isInteger(1))
-    return "a ring holds matrices of numbers";
-  if (load.getPadding() != tile::Padding::Zero)
-    return "its padding is not 0, which copies put outside the view";
-  if (!llvm::all_of(load.getOffsets(), [&](Value offset) { return isFollowedByIndex(offset); }))
-    return "its place does not follow from the loop's position alone";
-  if (touches(load->getParentOfType<func::FuncOp>(), load.getView()))
-    return "the kernel writes what may be the same memory";
-  const CopyWidth width = copyWidthOf(load);
-  const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
-  if (width.elements * bits < 32 || width.fastest < first)
-    return "its rows are not known to begin at multiples of 4 bytes";
-  return "";
-}
-
-std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
-  if (!llvm::any_of(load->getUsers(), isConvertedToOperand))
-    return std::nullopt;
-  if (const std::string why = whyNot(load); !why.empty()) {
-    load->setAttr("simt.why", StringAttr::get(load.getContext(), why));
-    return std::nullopt;
-  }
-  const auto type = cast<RankedTensorType>(load.getType());
-  Staged staged{.load = load, .width = copyWidthOf(load)};
-  const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
-  const simt::TileShape shape(type.getShape());
-  const int64_t core[] = {shape[first].core(), shape[first + 1].core()};
-  const auto image = imageFor(load, core, staged.width.fastest - first);
-  if (!image)
-    return std::nullopt;
-  staged.image = simt::ImageAttr::of(type, image->core);
-  staged.matrix =
-      simt::ImageAttr::of(RankedTensorType::get(type.getShape().take_back(2), type.getElementType()), image->core);
-  SmallVector<unsigned> order = {staged.width.fastest};
-  for (unsigned dim = static_cast<unsigned>(type.getRank()); dim-- > 0;)
-    if (dim != staged.width.fastest)
-      order.push_back(dim);
-  SmallVector<int64_t> each(type.getRank(), 1);
-  each[staged.width.fastest] = staged.width.elements;
-  const auto warps = static_cast<unsigned>(warpsOf(load->getParentOfType<func::FuncOp>()));
-  staged.copies =
-      LayoutAttr::get(load.getContext(), simt::blocked(type.getShape(), order, each, warps, lineBits / bits));
-  return staged;
+  return llvm::all_of(loop->getOperands().take_front(loop.getNumControlOperands()), follows) &&
+                 llvm::all_of(all, isAround)
+             ? outer
+             : scf::ForOp();
 }
 
 bool Pipeline::plan(int64_t bytes, bool exactly) {
@@ -307,7 +154,7 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
     separateUses(load);
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
-    if (auto staged = stage(load)) {
+    if (auto staged = stageOf(loop, load)) {
       each += staged->slotBytes();
       unit = std::gcd(unit, staged->slotBytes());
       all.push_back(*staged);
@@ -324,6 +171,7 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
   findRowsProducts();
   if (stages < 2)
     return false;
+  tiles = findTiles();
   programs = std::max(programsOf(loop->getParentOfType<func::FuncOp>()), bytes / (stages * each));
   return true;
 }
@@ -431,38 +279,67 @@ Value Pipeline::placeOf(OpBuilder &builder, const Staged &staged, Value slot) co
     return slot;
   const Location loc = staged.load.getLoc();
   const Value units = arith::ConstantIntOp::create(builder, loc, staged.slotBytes() / unit, 32);
-  return arith::MulIOp::create(builder, loc, slot, units);
+  return builder.createOrFold<arith::MulIOp>(loc, slot, units);
 }
 
-/// Starts the copy of the tile of the iteration at `position` to a slot.
-void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate,
-                     int64_t ahead) {
-  IRMapping values;
-  values.map(loop.getInductionVar(), position);
-  const auto cloned = [&](auto &&self, Value value) -> Value {
-    if (const Value known = values.lookupOrNull(value))
-      return known;
-    Operation *const op = value.getDefiningOp();
-    if (!op || op->getBlock() != loop.getBody())
-      return value;
-    for (const Value operand : op->getOperands())
-      values.map(operand, self(self, operand));
-    builder.clone(*op, values);
-    return values.lookup(value);
+/// A copy of the scalar `value` for the induction variables in `values`, which gets all copies.
+Value Pipeline::clone(OpBuilder &builder, Value value, IRMapping &values) const {
+  if (const Value known = values.lookupOrNull(value))
+    return known;
+  Operation *const op = value.getDefiningOp();
+  const auto isIn = [&](scf::ForOp each) {
+    return values.contains(each.getInductionVar()) && op->getBlock() == each.getBody();
   };
+  if (!op || !(isIn(loop) || (tiles && isIn(tiles))))
+    return value;
+  for (const Value operand : op->getOperands())
+    values.map(operand, clone(builder, operand, values));
+  builder.clone(*op, values);
+  return values.lookup(value);
+}
+
+/// Starts a copy of the tile for the induction variables in `values` to a slot.
+void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value slot, Value predicate, int64_t ahead,
+                     IRMapping &values) {
   SmallVector<Value> offsets;
   for (const Value offset : staged.load.getOffsets())
-    offsets.push_back(cloned(cloned, offset));
-  const Location loc = staged.load.getLoc();
-  auto made = simt::FetchOp::create(
-      builder, loc, staged.load.getView(), offsets, staged.ring, placeOf(builder, staged, slot), predicate,
-      distance() == stages - 1 ? builder.getDenseI64ArrayAttr({ahead, stages})
-                               : builder.getDenseI64ArrayAttr({ahead, stages, distance()}),
-      builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
-      staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+    offsets.push_back(clone(builder, offset, values));
+  auto made =
+      simt::FetchOp::create(builder, staged.load.getLoc(), staged.load.getView(), offsets, staged.ring,
+                            placeOf(builder, staged, slot), predicate,
+                            distance() == stages - 1 ? builder.getDenseI64ArrayAttr({ahead, stages})
+                                                     : builder.getDenseI64ArrayAttr({ahead, stages, distance()}),
+                            builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
+                            staged.width.whole ? builder.getUnitAttr() : UnitAttr());
   tile::copyCache(staged.load, made);
   if (const Attribute inside = staged.load->getAttr("tile.inside"))
     made->setAttr("tile.inside", inside);
+}
+
+/// Fetches the tiles of the iteration that is `rounds` after the position `first`, if the loop has it, and `isRun`.
+void Pipeline::fetchAll(OpBuilder &builder, Value first, int64_t rounds, Value slot, IRMapping values, Value isRun) {
+  const Location loc = all.front().load.getLoc();
+  const Value count = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(first.getType(), rounds));
+  const Value distance = arith::MulIOp::create(builder, loc, clone(builder, loop.getStep(), values), count);
+  const Value position = arith::AddIOp::create(builder, loc, first, distance),
+              end = clone(builder, loop.getUpperBound(), values);
+  Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, position, end);
+  if (isRun)
+    isThere = arith::AndIOp::create(builder, loc, isThere, isRun);
+  values.map(loop.getInductionVar(), position);
+  for (const Staged &staged : all)
+    fetch(builder, staged, slot, isThere, rounds, values);
+  simt::CommitCopiesOp::create(builder, loc);
+}
+
+/// Fetches the tiles of the first iterations; with `isRun`, for the position `tile` of the loop over tiles.
+void Pipeline::fetchFirst(OpBuilder &builder, Value tile, Value isRun) {
+  IRMapping values;
+  if (isRun)
+    values.map(tiles.getInductionVar(), tile);
+  for (int64_t ahead = 0; ahead < distance(); ++ahead)
+    fetchAll(builder, clone(builder, loop.getLowerBound(), values), ahead,
+             arith::ConstantIntOp::create(builder, all.front().load.getLoc(), ahead * unit, 32), values, isRun);
 }
 
 /// Reads the tile from its slot: in the operand's layout for a product, otherwise in the load's layout.
@@ -502,32 +379,28 @@ void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot)
 
 void Pipeline::build() {
   const Location loc = all.front().load.getLoc();
-  IRRewriter rewriter(loop);
-  const auto constant = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(rewriter, loc, value, 32); };
+  IRRewriter rewriter(tiles ? tiles : loop);
   for (Staged &staged : all) {
     const auto type = MemRefType::get({stages * staged.slotBytes()}, rewriter.getI8Type(), MemRefLayoutAttrInterface(),
                                       rewriter.getI64IntegerAttr(3));
-    staged.ring = simt::BufferOp::create(rewriter, staged.load.getLoc(), type, IntegerAttr());
+    // Between the loops of two tiles the later slots are empty.
+    const IntegerAttr idle = tiles ? rewriter.getI64IntegerAttr(distance() * staged.slotBytes()) : IntegerAttr();
+    staged.ring = simt::BufferOp::create(rewriter, staged.load.getLoc(), type, IntegerAttr(), idle);
   }
-  /// The value of the induction variable `rounds` iterations after `position`.
-  const auto behind = [&](Value position, int64_t rounds) -> Value {
-    const Value steps = arith::ConstantOp::create(rewriter, loc, rewriter.getIntegerAttr(position.getType(), rounds));
-    return arith::AddIOp::create(rewriter, loc, position, arith::MulIOp::create(rewriter, loc, loop.getStep(), steps));
+  const auto compare = [&](arith::CmpIPredicate predicate, Value left, Value right) -> Value {
+    return arith::CmpIOp::create(rewriter, loc, predicate, left, right);
   };
-  const auto fetchAll = [&](Value position, Value slot, int64_t ahead) {
-    const Value isThere =
-        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, position, loop.getUpperBound());
-    for (const Staged &staged : all)
-      fetch(rewriter, staged, position, slot, isThere, ahead);
-    simt::CommitCopiesOp::create(rewriter, loc);
-  };
-  for (int64_t ahead = 0; ahead < distance(); ++ahead)
-    fetchAll(behind(loop.getLowerBound(), ahead), constant(ahead * unit), ahead);
+  if (tiles)
+    fetchFirst(rewriter, tiles.getLowerBound(),
+               compare(arith::CmpIPredicate::slt, tiles.getLowerBound(), tiles.getUpperBound()));
+  else
+    fetchFirst(rewriter);
 
   // The slot to read, and those read before, of which the earliest is refilled.
+  rewriter.setInsertionPoint(loop);
   SmallVector<Value> first;
   for (int64_t earlier = 0; earlier <= stages - distance(); ++earlier)
-    first.push_back(constant((stages - earlier) % stages * unit));
+    first.push_back(arith::ConstantIntOp::create(rewriter, loc, (stages - earlier) % stages * unit, 32));
   auto staged = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
       rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &builder, Location at, ArrayRef<BlockArgument> slots) -> SmallVector<Value> {
@@ -545,7 +418,7 @@ void Pipeline::build() {
   rewriter.setInsertionPointToStart(loop.getBody());
   Operation *begin =
       simt::WaitCopiesOp::create(rewriter, loc, distance() - 1, /*shown=*/product || !rowsProducts.empty());
-  const auto fetchNext = [&] { fetchAll(behind(loop.getInductionVar(), distance()), slots.back(), distance()); };
+  const auto fetchNext = [&] { fetchAll(rewriter, loop.getInductionVar(), distance(), slots.back(), {}); };
   simt::WaitMultiplyOp multiplied;
   if (product) {
     // Also orders the products' reads of the slot that is refilled.
@@ -556,8 +429,6 @@ void Pipeline::build() {
     rewriter.setInsertionPointAfter(multiplyAllRows(rewriter, begin, slots.front()));
     fetchNext();
   }
-  for (const Staged &each : all)
-    replaceUses(rewriter, each, slots.front());
   rewriter.setInsertionPointAfter(loop);
   simt::WaitCopiesOp::create(rewriter, loc, 0);
   if (productsUnderWay() > 0) {
@@ -565,6 +436,17 @@ void Pipeline::build() {
     auto wait = simt::WaitMultiplyOp::create(rewriter, multiplied.getLoc(), sums.getType(), 0, sums);
     rewriter.replaceAllUsesExcept(sums, wait.getResult(0), wait);
   }
+  if (tiles) {
+    // The next position may be beyond the largest integer; the distance to the end is not.
+    const Value tile = tiles.getInductionVar(), step = tiles.getStep();
+    const Value left = arith::SubIOp::create(rewriter, loc, tiles.getUpperBound(), tile);
+    fetchFirst(rewriter, arith::AddIOp::create(rewriter, loc, tile, step),
+               compare(arith::CmpIPredicate::ult, step, left));
+    rewriter.setInsertionPointAfter(tiles);
+    simt::WaitCopiesOp::create(rewriter, loc, 0);
+  }
+  for (const Staged &each : all)
+    replaceUses(rewriter, each, slots.front());
   if (product)
     loadAhead(loop, programs);
 }

@@ -125,6 +125,27 @@ TEST_P(MatmulTest, BandsCoverTheTiles) {
   }
 }
 
+// Persistent programs compute every tile, in bands that cut the rows of tiles, with more and with fewer programs than
+// tiles.
+TEST_P(MatmulTest, PersistentProgramsCoverTheTiles) {
+  const Size s{125, 70, 33};
+  Array a = integers(shapeA(Layout::nn, s), type(), 1), b = integers(shapeB(Layout::nn, s), type(), 1);
+  std::vector<double> want;
+  for (const Want &w : product(Layout::nn, a, b, s))
+    want.push_back(w.value);
+  for (const int64_t band : {1, 3, 4})
+    for (const int64_t count : {1, 5, 12, 17}) {
+      MatmulConfig config = small();
+      config.band = band;
+      Array c = unwritten({s.M, s.N}, type());
+      Plan plan = planMatmul(target(), Layout::nn, a, b, c, false, config);
+      plan.launches[0].grid = programs(count);
+      run(plan);
+      SCOPED_TRACE(testing::Message() << count << " programs, bands of " << band);
+      expectEqual("c", c.read(), want);
+    }
+}
+
 // Random numbers, with the tile sizes that a plan picks by itself.
 TEST_P(MatmulTest, ProductsOfRandomNumbersStayWithinTheSumsBound) {
   for (const Layout layout : layouts)
@@ -293,6 +314,33 @@ TEST_P(WarpgroupsTest, AddsBiasAndResidual) {
 TEST_P(WarpgroupsTest, CarriesAGradientThroughGelu) {
   for (const Size &s : cut)
     expectGradientThroughGelu(s, grouped());
+}
+
+// The first operands of a persistent program's next tile are loaded while this tile's results pass through shared
+// memory. The bits are those of one program for each tile.
+TEST_P(WarpgroupsTest, PersistentProgramsHaveTheSameBits) {
+  for (const Size &s : cut)
+    for (const int stages : {2, 3, 4}) {
+      MatmulConfig config = grouped();
+      config.stages = stages;
+      Array a = uniform({s.M, s.K}, type()), b = uniform({s.K, s.N}, type()), bias = uniform({s.N}, type());
+      Array c = unwritten({s.M, s.N}, type()), preact = unwritten({s.M, s.N}, type());
+      std::vector<std::vector<char>> results;
+      for (const int64_t band : {0, 1, 2}) {
+        config.band = band;
+        for (Plan plan : {planMatmulBias(target(), Layout::nn, a, b, bias, c, config),
+                          planMatmulGelu(target(), Layout::nn, a, b, bias, preact.ref(), c, config)}) {
+          if (band > 0)
+            plan.launches[0].grid = programs(band);
+          run(plan);
+          results.push_back(c.bytes());
+        }
+        results.push_back(preact.bytes());
+      }
+      SCOPED_TRACE(testing::Message() << s.M << "x" << s.N << "x" << s.K << ", " << stages << " stages");
+      for (size_t i = 3; i < results.size(); ++i)
+        EXPECT_TRUE(results[i] == results[i % 3]);
+    }
 }
 
 KILN_ON_PRODUCT_MACHINES(MatmulTest);

@@ -406,6 +406,27 @@ TEST(Plan, ActivationsHaveTheTilesThatRegistersAllow) {
   EXPECT_LE(added.bm * added.bn / (32 * added.warps), 96);
 }
 
+// Products of warpgroups with many tiles for each SM have persistent programs, one for each SM, unless another matrix
+// is read, results are wide, or the config must not depend on the number of rows.
+TEST(Plan, ProductsOfManyTilesHavePersistentPrograms) {
+  const GpuFacts facts{
+      .architecture = 90, .sms = 132, .ctaSharedBytes = 227 << 10, .smSharedBytes = 228 << 10, .l2Bytes = 50 << 20};
+  const auto isPersistent = [&](int64_t rows, Type stored, bool accumulate, bool elastic) {
+    const Target target = {.name = "gpu", .facts = facts, .elastic = elastic};
+    const Plan plan = planMatmul(target, Layout::nn, tensor({rows, 768}, bf16), tensor({768, 2304}, bf16),
+                                 tensor({rows, 2304}, stored), accumulate);
+    const Grid grid = plan.launches[0].grid;
+    const bool isOneForEachSm = grid == programs(132);
+    EXPECT_EQ(plan.launches[0].config.find("band=0") == std::string::npos, isOneForEachSm);
+    return isOneForEachSm;
+  };
+  EXPECT_TRUE(isPersistent(8192, bf16, false, false));
+  EXPECT_FALSE(isPersistent(2048, bf16, false, false)) << "two tiles for each SM";
+  EXPECT_FALSE(isPersistent(8192, bf16, true, false)) << "C is read";
+  EXPECT_FALSE(isPersistent(8192, f32, false, false)) << "results do not fit in the empty slots";
+  EXPECT_FALSE(isPersistent(8192, bf16, false, true)) << "in dynamic-shape mode";
+}
+
 // Exact products of f32 use registers for their operands, which accumulators then lack. No size overflows the cost
 // model.
 TEST(Plan, GpusPickForExactAndForHugeProducts) {

@@ -92,3 +92,62 @@ func.func @none() attributes {tile.kernel} {
 func.func @other() {
   return
 }
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+
+// A ring of a loop inside of another: its last slot is empty outside of its own loop, and has the buffer of the results
+// that fits there. The larger one is behind the ring.
+// CHECK-LABEL: func @idle_slots
+// CHECK-SAME: simt.shared_bytes = 384 : i64
+// CHECK: simt.buffer {idle = 256 : i64, offset = 0 : i64}
+// CHECK: simt.buffer {offset = 256 : i64}
+// CHECK-LABEL: func @small_slots
+// CHECK-SAME: simt.shared_bytes = 640 : i64
+// CHECK: simt.buffer {idle = 256 : i64, offset = 0 : i64}
+// CHECK: simt.buffer {offset = 384 : i64}
+func.func @idle_slots(%x: tensor<32xf32, #row>, %n: i64) attributes {tile.kernel} {
+  %ring = simt.buffer {idle = 256} : memref<384xi8, 3>
+  scf.for %i = %n to %n step %n : i64 {
+    scf.for %k = %n to %n step %n : i64 {
+      %0 = simt.read %ring strides [4] : memref<384xi8, 3> -> tensor<32xf32, #row>
+    }
+    %results = simt.buffer : memref<128xi8, 3>
+    simt.write %x, %results strides [4] : tensor<32xf32, #row>, memref<128xi8, 3>
+    %1 = simt.read %results strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
+  }
+  return
+}
+func.func @small_slots(%x: tensor<32xf32, #row>, %n: i64) attributes {tile.kernel} {
+  %ring = simt.buffer {idle = 256} : memref<384xi8, 3>
+  scf.for %i = %n to %n step %n : i64 {
+    scf.for %k = %n to %n step %n : i64 {
+      %0 = simt.read %ring strides [4] : memref<384xi8, 3> -> tensor<32xf32, #row>
+    }
+    %results = simt.buffer : memref<256xi8, 3>
+    simt.write %x, %results strides [4] : tensor<32xf32, #row>, memref<256xi8, 3>
+    %1 = simt.read %results strides [4] : memref<256xi8, 3> -> tensor<32xf32, #row>
+  }
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+
+// A buffer that is live during the ring's loop is not placed in its slots.
+// CHECK-LABEL: func @through_the_loop
+// CHECK-SAME: simt.shared_bytes = 512 : i64
+func.func @through_the_loop(%x: tensor<32xf32, #row>, %n: i64) attributes {tile.kernel} {
+  %ring = simt.buffer {idle = 256} : memref<384xi8, 3>
+  scf.for %i = %n to %n step %n : i64 {
+    %row = simt.buffer : memref<128xi8, 3>
+    simt.write %x, %row strides [4] : tensor<32xf32, #row>, memref<128xi8, 3>
+    scf.for %k = %n to %n step %n : i64 {
+      %0 = simt.read %ring strides [4] : memref<384xi8, 3> -> tensor<32xf32, #row>
+    }
+    %1 = simt.read %row strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
+  }
+  return
+}

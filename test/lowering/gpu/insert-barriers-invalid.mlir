@@ -72,3 +72,20 @@ func.func @multiplied(%a: memref<?x?xbf16>, %n: i64, %acc: tensor<64x64xf32, #su
   }
   return
 }
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// The copy to a constant slot meets the buffer that has its bytes.
+func.func @slot(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %ring = simt.buffer {offset = 0 : i64} : memref<256xi8, 3>
+  %results = simt.buffer {offset = 128 : i64} : memref<128xi8, 3>
+  %last = arith.constant 128 : i32
+  // expected-note@+1 {{which begin here}}
+  simt.fetch %a[%n] to %ring[%last] slot [0, 2] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+      : memref<?xf32>, memref<256xi8, 3>
+  // expected-error@+1 {{'simt.write' op expected a wait for the copies that it meets}}
+  simt.write %t, %results by vectors in <32xf32, d0 [4, 8, 16, 32, 64]> : tensor<32xf32, #row>, memref<128xi8, 3>
+  return
+}
