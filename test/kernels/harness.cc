@@ -60,7 +60,7 @@ std::vector<Machine> productMachines(std::string_view suite) {
   std::vector<Machine> all = withForms(suite, types, gpuForms);
   const std::vector<std::string> devices = test::testDevices(suite);
   for (const std::string &device : test::testDevices(suite, test::Reach::processors))
-    if (std::find(devices.begin(), devices.end(), device) == devices.end()) {
+    if (!isGpu(device) && std::find(devices.begin(), devices.end(), device) == devices.end()) {
       all.push_back({device, bf16});
       if (device == "cpu:amx") // which multiplies parts of f32
         all.push_back({device, f32, Precision::bf16x3});
