@@ -373,6 +373,11 @@ Kernel kernel(const char *name, void (*function)(P...), std::vector<Field> field
   return detail::makeKernel(name, function, {}, std::move(fields), loc);
 }
 
+template <class R, class... P>
+  requires(!std::is_void_v<R>)
+KILN_MISTAKE("a kernel's function is void: it writes its result by store(out, {n}, x)")
+Kernel kernel(const char *, R (*)(P...), AnyArgument = {}, AnyArgument = {}, AnyArgument = {});
+
 /// The batched form of a kernel, as `jax.vmap`. `axes` has an entry for each argument: the dimension of the examples,
 /// or nothing for an argument that all examples share.
 /// - A batched launch gives the results of one launch per example. Its programs are multiplied along grid axis 2.

@@ -1,5 +1,5 @@
-// Overloads for likely mistakes, such as a mask in the wrong place, or a former name. Each is a static_assert with one
-// clear sentence, instead of many lines about templates. Tile.h includes this; none of it can be used.
+// Overloads for likely mistakes, such as a mask in the wrong place, or a former name. Each is an error at the user's
+// line in one clear sentence, instead of many lines about candidates. Tile.h includes this; none of it can be used.
 
 #pragma once
 
@@ -11,44 +11,42 @@ namespace kiln {
 template <class T>
 concept NoList = std::same_as<T, Tile> || std::is_arithmetic_v<T>;
 
-template <class T> void refuseMaskOfLoad() {
-  static_assert(sizeof(T) == 0, "a load's mask stands in braces, load(view, {n}, {64}, {.mask = m}), and there is no "
-                                "other value: what lies outside the view or the mask reads the padding, such as "
-                                "Padding::zero; choose among loaded elements by where()");
-}
-template <class T> void refuseMaskOfStore() {
-  static_assert(sizeof(T) == 0, "a store takes a view, its offsets and a value, which brings its own shape; a mask "
-                                "stands in braces: store(view, {n}, x, {.mask = m})");
-}
-template <class T> void refuseOffset() {
-  static_assert(sizeof(T) == 0, "the offsets of a view are a list in braces, one for each dimension: {n}, {m, 0}");
-}
-
-template <NoList T, class... More> Tile load(View, Offsets, TileExtents, T, More...) {
-  return refuseMaskOfLoad<T>(), 0;
-}
-template <NoList T, class... More> void store(View, Offsets, At, T, More...) { refuseMaskOfStore<T>(); }
-template <NoList T, class... More> void store(View, Offsets, std::initializer_list<int64_t>, T, More...) {
-  refuseMaskOfStore<T>();
-}
-template <NoList T, class... More> Tile atomic_add(View, Offsets, At, T, More...) { return refuseMaskOfStore<T>(), 0; }
-
-template <NoList T, class... More> Tile load(View, T, TileExtents, More...) { return refuseOffset<T>(), 0; }
-template <NoList T, class... More> void store(View, T, At, More...) { refuseOffset<T>(); }
-template <NoList T, class... More> Tile atomic_add(View, T, At, More...) { return refuseOffset<T>(), 0; }
-
-template <std::same_as<Tile> T> Tile iota(const T &count, Type = Type::i32, Loc = here()) {
-  static_assert(sizeof(T) == 0, "iota counts to an integer that is known while tracing, such as a config's field, or "
-                                "view.extent(i) in place of view.dim(i)");
-  return count;
-}
-
-/// An argument of any type. A kernel's own function of such a name is a better match than a template of these.
-struct AnyArgument {
-  AnyArgument() = default;
-  template <class T> AnyArgument(const T &) {}
-  AnyArgument(std::initializer_list<AnyArgument>) {}
+/// The mask of a load that stands alone in braces, without its name.
+struct UnnamedMask {
+  At mask;
 };
+
+#define KILN_MASK_OF_LOAD                                                                                              \
+  KILN_MISTAKE(                                                                                                        \
+      "a load's mask stands in braces, load(view, {n}, {64}, {.mask = m}), and there is no other value: what "         \
+      "lies outside the view or the mask reads the padding, such as Padding::zero; choose among loaded "               \
+      "elements by where()")
+#define KILN_MASK_OF_STORE                                                                                             \
+  KILN_MISTAKE("a store takes a view, its offsets and a value, which brings its own shape; a mask stands in braces: "  \
+               "store(view, {n}, x, {.mask = m})")
+#define KILN_OFFSET KILN_MISTAKE("the offsets of a view are a list in braces, one for each dimension: {n}, {m, 0}")
+
+template <NoList T, class... More> KILN_MASK_OF_LOAD Tile load(View, Offsets, TileExtents, T, More...);
+template <std::same_as<Tile> T, class... More> KILN_MASK_OF_LOAD Tile load(View, Offsets, T, More...);
+template <class T = Tile> KILN_MASK_OF_LOAD T load(View, Offsets, TileExtents, UnnamedMask);
+template <NoList T, class... More> KILN_MASK_OF_STORE void store(View, Offsets, At, T, More...);
+template <NoList T, class... More>
+KILN_MASK_OF_STORE void store(View, Offsets, std::initializer_list<int64_t>, T, More...);
+template <NoList T, class... More> KILN_MASK_OF_STORE Tile atomic_add(View, Offsets, At, T, More...);
+
+template <class T = Tile> KILN_OFFSET T load(View);
+template <class T> KILN_OFFSET void store(View, const T &);
+template <NoList T, class... More> KILN_OFFSET Tile load(View, T, TileExtents, More...);
+template <NoList T, class... More> KILN_OFFSET void store(View, T, At, More...);
+template <NoList T, class... More> KILN_OFFSET Tile atomic_add(View, T, At, More...);
+#undef KILN_MASK_OF_LOAD
+#undef KILN_MASK_OF_STORE
+#undef KILN_OFFSET
+
+template <std::same_as<Tile> T>
+KILN_MISTAKE("iota counts to an integer that is known while tracing, such as a config's field, or view.extent(i) in "
+             "place of view.dim(i)")
+Tile iota(const T &count, Type = Type::i32, Loc = here());
 
 /// Options of Triton's load.
 struct OptionsWithOther {
@@ -57,79 +55,130 @@ struct OptionsWithOther {
   AnyArgument other = {};
   Cache cache = Cache::evict_normal;
 };
-template <class T = Tile> T load(View, Offsets, TileExtents, OptionsWithOther, AnyArgument = {}) {
-  static_assert(sizeof(T) == 0, "load has no option .other: elements outside the view or the mask read .padding, such "
-                                "as Padding::zero; where() chooses another value");
-  return T();
-}
+template <class T = Tile>
+KILN_MISTAKE("load has no option .other: elements outside the view or the mask read .padding, such as Padding::zero; "
+             "where() chooses another value")
+T load(View, Offsets, TileExtents, OptionsWithOther, AnyArgument = {});
 
 /// The bounds of Triton's arange.
 template <class First, class Last>
   requires std::integral<Last> || std::same_as<Last, Tile>
-Tile iota(const First &, const Last &) {
-  static_assert(sizeof(First) == 0, "iota takes a count: iota(64) is 0 to 63, and n + iota(64) is n to n + 63");
-  return 0;
-}
+KILN_MISTAKE("iota takes a count: iota(64) is 0 to 63, and n + iota(64) is n to n + 63")
+Tile iota(const First &, const Last &);
+
+// --- Operators of C++ ------------------------------------------------------------------------------------------------
+
+template <class A, class B>
+  requires(std::same_as<A, Tile> || std::same_as<B, Tile>)
+KILN_MISTAKE("write a & b: && needs a truth value while tracing")
+Tile operator&&(const A &, const B &);
+template <class A, class B>
+  requires(std::same_as<A, Tile> || std::same_as<B, Tile>)
+KILN_MISTAKE("write a | b: || needs a truth value while tracing")
+Tile operator||(const A &, const B &);
+
+// --- The type last, as in Triton and PyTorch -------------------------------------------------------------------------
+
+template <class T = Tile> KILN_MISTAKE("the type comes first: zeros(f32, {64})") T zeros(TileExtents, AnyArgument = {});
+template <class T = Tile>
+KILN_MISTAKE("the type comes first, and the value last: full(f32, {64}, 0)")
+T full(TileExtents, At, AnyArgument = {});
+template <class T = Tile> KILN_MISTAKE("the type comes last: cast(x, f16)") T cast(Type, At);
 
 // --- Former names ----------------------------------------------------------------------------------------------------
 
-template <class T = Tile> T expand(AnyArgument, AnyArgument) {
-  static_assert(sizeof(T) == 0, "the name of expand() is unsqueeze()");
-  return T();
-}
-template <class T = Tile> T take(AnyArgument, AnyArgument, AnyArgument = {}) {
-  static_assert(sizeof(T) == 0, "the name of take() is gather()");
-  return T();
-}
-template <class T = Tile> T gather(View, AnyArgument, AnyArgument, AnyArgument, AnyArgument = {}, AnyArgument = {}) {
-  static_assert(sizeof(T) == 0, "gather() is for tiles: load(view, {rows, 0}, {C}) reads rows of a view");
-  return T();
-}
-template <class T = Tile> void scatter(View, AnyArgument, AnyArgument, AnyArgument, AnyArgument = {}) {
-  static_assert(sizeof(T) == 0, "store(view, {rows, 0}, x) writes rows of a view");
-}
-template <class T = Tile> void when(AnyArgument, AnyArgument, AnyArgument = {}) {
-  static_assert(sizeof(T) == 0, "the name of when() is if_()");
-}
-template <class T = Tile> void continue_when(AnyArgument) {
-  static_assert(sizeof(T) == 0, "the name of continue_when() is continue_if()");
-}
-template <class T = Tile> void break_when(AnyArgument) {
-  static_assert(sizeof(T) == 0, "the name of break_when() is break_if()");
-}
-template <class T = Tile> void return_when(AnyArgument) {
-  static_assert(sizeof(T) == 0, "the name of return_when() is return_if()");
-}
-template <class T = Tile> void check(AnyArgument, AnyArgument) {
-  static_assert(sizeof(T) == 0, "the name of check() is device_assert()");
-}
-template <class T = int64_t> T ceildiv(AnyArgument, AnyArgument) {
-  static_assert(sizeof(T) == 0, "the name of ceildiv() is cdiv()");
-  return T();
-}
+template <class T = Tile> KILN_MISTAKE("the name of expand() is unsqueeze()") T expand(AnyArgument, AnyArgument);
+template <class T = Tile>
+KILN_MISTAKE("the name of take() is gather()")
+T take(AnyArgument, AnyArgument, AnyArgument = {});
+template <class T = Tile>
+KILN_MISTAKE("gather() is for tiles: load(view, {rows, 0}, {C}) reads rows of a view")
+T gather(View, AnyArgument, AnyArgument, AnyArgument, AnyArgument = {}, AnyArgument = {});
+template <class T = Tile>
+KILN_MISTAKE("store(view, {rows, 0}, x) writes rows of a view")
+T scatter(View, AnyArgument, AnyArgument, AnyArgument, AnyArgument = {});
+template <class T = Tile>
+KILN_MISTAKE("the name of when() is if_()")
+T when(AnyArgument, AnyArgument, AnyArgument = {});
+template <class T = Tile> KILN_MISTAKE("the name of continue_when() is continue_if()") T continue_when(AnyArgument);
+template <class T = Tile> KILN_MISTAKE("the name of break_when() is break_if()") T break_when(AnyArgument);
+template <class T = Tile> KILN_MISTAKE("the name of return_when() is return_if()") T return_when(AnyArgument);
+template <class T = Tile> KILN_MISTAKE("the name of check() is device_assert()") T check(AnyArgument, AnyArgument);
+template <class T = int64_t> KILN_MISTAKE("the name of ceildiv() is cdiv()") T ceildiv(AnyArgument, AnyArgument);
 
-// --- Names of Triton's -----------------------------------------------------------------------------------------------
+// --- Names of Triton's and NumPy's -----------------------------------------------------------------------------------
 
-template <class T = Tile> T arange(AnyArgument, AnyArgument = {}, AnyArgument = {}) {
-  static_assert(sizeof(T) == 0, "the name of arange() is iota(): iota(64) is 0 to 63");
-  return T();
-}
+template <class T = Tile>
+KILN_MISTAKE("the name of arange() is iota(): iota(64) is 0 to 63")
+T arange(AnyArgument, AnyArgument = {}, AnyArgument = {});
+template <class T = Tile>
+KILN_MISTAKE("a tile has a value from the beginning: zeros(f32, {64})")
+T empty(AnyArgument, AnyArgument = {}, AnyArgument = {});
 /// Of one tile.
-template <class T = Tile> T max(AnyArgument) {
-  static_assert(sizeof(T) == 0, "max(a, b) is elementwise; the largest element along an axis is reduce_max(x, axis)");
-  return T();
-}
-template <class T = Tile> T min(AnyArgument) {
-  static_assert(sizeof(T) == 0, "min(a, b) is elementwise; the smallest element along an axis is reduce_min(x, axis)");
-  return T();
-}
-template <class T = Tile> T maximum(AnyArgument, AnyArgument) {
-  static_assert(sizeof(T) == 0, "the name of maximum() is max()");
-  return T();
-}
-template <class T = Tile> T minimum(AnyArgument, AnyArgument) {
-  static_assert(sizeof(T) == 0, "the name of minimum() is min()");
-  return T();
-}
+template <class T = Tile>
+KILN_MISTAKE("max(a, b) is elementwise; the largest element along an axis is reduce_max(x, axis)")
+T max(AnyArgument);
+template <class T = Tile>
+KILN_MISTAKE("min(a, b) is elementwise; the smallest element along an axis is reduce_min(x, axis)")
+T min(AnyArgument);
+template <class T = Tile> KILN_MISTAKE("the name of maximum() is max()") T maximum(AnyArgument, AnyArgument);
+template <class T = Tile> KILN_MISTAKE("the name of minimum() is min()") T minimum(AnyArgument, AnyArgument);
+
+#define KILN_PREFIX                                                                                                    \
+  KILN_MISTAKE("names have no prefix tl: write load(view, {n}, {64}), dot(a, b, acc), program_id(0), f16")
+#define KILN_OF_TRITON(name) template <class... T> KILN_PREFIX static Tile name(const T &...);
+/// `tl.load(…)`, and `tl::load(…)` of the most frequent names.
+struct tl {
+  KILN_OF_TRITON(arange)
+  KILN_OF_TRITON(cdiv)
+  KILN_OF_TRITON(dot)
+  KILN_OF_TRITON(exp)
+  KILN_OF_TRITON(full)
+  KILN_OF_TRITON(load)
+  KILN_OF_TRITON(max)
+  KILN_OF_TRITON(num_programs)
+  KILN_OF_TRITON(program_id)
+  KILN_OF_TRITON(store)
+  KILN_OF_TRITON(sum)
+  KILN_OF_TRITON(where)
+  KILN_OF_TRITON(zeros)
+};
+KILN_PREFIX extern const struct tl tl;
+#undef KILN_OF_TRITON
+#undef KILN_PREFIX
 
 } // namespace kiln
+
+/// Functions of C++ that have a function of tiles by that name. The templates take tiles alone, so no call of other
+/// types changes.
+namespace std {
+#define KILN_WITHOUT_STD KILN_MISTAKE("functions of tiles have no std:: before them: write exp(x), max(x, y)")
+#define KILN_OF_CXX(name)                                                                                              \
+  template <std::same_as<kiln::Tile> T, class... More> KILN_WITHOUT_STD T name(const T &, const More &...);
+KILN_OF_CXX(abs)
+KILN_OF_CXX(ceil)
+KILN_OF_CXX(cos)
+KILN_OF_CXX(erf)
+KILN_OF_CXX(exp)
+KILN_OF_CXX(exp2)
+KILN_OF_CXX(floor)
+KILN_OF_CXX(fma)
+KILN_OF_CXX(isnan)
+KILN_OF_CXX(log)
+KILN_OF_CXX(log2)
+KILN_OF_CXX(pow)
+KILN_OF_CXX(round)
+KILN_OF_CXX(sin)
+KILN_OF_CXX(sqrt)
+KILN_OF_CXX(tanh)
+template <std::same_as<kiln::Tile> T> KILN_WITHOUT_STD T max(const T &, const T &);
+template <std::same_as<kiln::Tile> T> KILN_WITHOUT_STD T min(const T &, const T &);
+template <class A, class B>
+  requires(std::same_as<A, kiln::Tile> != std::same_as<B, kiln::Tile>)
+KILN_WITHOUT_STD kiln::Tile max(const A &, const B &);
+template <class A, class B>
+  requires(std::same_as<A, kiln::Tile> != std::same_as<B, kiln::Tile>)
+KILN_WITHOUT_STD kiln::Tile min(const A &, const B &);
+#undef KILN_OF_CXX
+#undef KILN_WITHOUT_STD
+} // namespace std

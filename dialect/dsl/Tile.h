@@ -17,7 +17,7 @@
 // Types and shapes:
 // - Mixed operands are promoted: boolean < i8, u8 < … < i64, u64 < bf16, f16 < f32 < f64. An integer tile with a float
 //   tile gives the float type.
-// - If neither type can represent the other exactly (f16 and bf16), use cast().
+// - It is an error if neither type contains the other (f16 and bf16, i32 and u32): use cast().
 // - A C++ literal takes the tile's type. A float literal with an integer tile gives f32.
 // - Shapes broadcast as in NumPy.
 //
@@ -27,6 +27,7 @@
 
 #pragma once
 
+#include "dialect/dsl/Members.h"
 #include "dialect/dsl/Types.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ class Loop;
 
 /// A kernel argument: memory with a type, extents and strides. A load out of bounds reads the padding; a store out of
 /// bounds writes nothing.
-class View {
+class View : public ViewMistakes {
 public:
   Type type() const;
   int rank() const;
@@ -68,13 +69,6 @@ public:
   /// Index of the argument in the kernel's parameter list.
   int index() const { return argument; }
 
-  template <class Index> Index operator[](Index index) const {
-    static_assert(sizeof(Index) == 0,
-                  "a view has no elements in C++: load(view, {i, j}, shape) reads a tile that begins "
-                  "there, and store() writes one");
-    return index;
-  }
-
 private:
   friend class Tracer;
   explicit View(int argument) : argument(argument) {}
@@ -83,7 +77,7 @@ private:
 };
 
 /// A traced value: a tile of elements, or a scalar if its rank is 0.
-class Tile {
+class Tile : public TileMistakes {
 public:
   /// An unset tile; reading it before an assignment is an error.
   Tile(Loc loc = here());
@@ -104,18 +98,6 @@ public:
   /// Extent of dimension `axis`, a compile-time constant; negative axes count from the end.
   int64_t extent(int axis, Loc loc = here()) const;
 
-  /// A traced condition has no C++ truth value: select with where(), branch with if_(), or use a host bool.
-  template <class T = bool> explicit operator bool() const {
-    static_assert(sizeof(T) == 0, "a traced condition has no C++ truth value: use where(), if_(), range() with "
-                                  "break_if() for loops, or a host bool");
-    return false;
-  }
-  template <class Index> Index operator[](Index index) const {
-    static_assert(sizeof(Index) == 0, "a tile has no elements in C++: functions compute with all of them at once, and "
-                                      "load(view, {tile, ...}) reads those elements of a view that a tile names");
-    return index;
-  }
-
 private:
   friend class Tracer;
   void hold(const At &number);
@@ -129,6 +111,7 @@ class At {
 public:
   At(const Tile &tile, Loc loc = here()) : tile(tile), loc(loc) {}
   At(Tile &&tile, Loc loc = here()) : tile(tile), isTemporary(true), loc(loc) {}
+  KILN_MISTAKE("a view is memory, and no tile: load(view, {n}, {64}) reads a tile") At(const View &, Loc = here());
   template <class Number>
     requires std::is_arithmetic_v<Number>
   At(Number number, Loc loc = here()) : loc(loc) {
@@ -171,17 +154,21 @@ concept HostInteger =
 /// The extents of a tile, in braces or as a Shape: compile-time integers.
 class TileExtents : public Shape {
   struct Extent {
-    template <class T> Extent(T extent) {
-      static_assert(std::is_integral_v<T>, "an extent of a tile is an integer that is known while tracing, such as a "
-                                           "config's field, or view.extent(i) in place of view.dim(i)");
-      if constexpr (std::is_integral_v<T>)
-        number = static_cast<int64_t>(extent);
-    }
+    template <std::integral T> Extent(T extent) : number(static_cast<int64_t>(extent)) {}
+    template <class T>
+      requires(!std::integral<T>)
+    KILN_MISTAKE("an extent of a tile is an integer that is known while tracing, such as a config's field, or "
+                 "view.extent(i) in place of view.dim(i)")
+    Extent(const T &);
     int64_t number = 0;
   };
 
 public:
   TileExtents() = default;
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  KILN_MISTAKE("a shape is a list in braces: {64}")
+  TileExtents(Number);
   TileExtents(Shape shape) : Shape(std::move(shape)) {}
   TileExtents(std::initializer_list<Extent> extents) {
     for (const Extent &extent : extents)
@@ -243,7 +230,7 @@ Tile operator<=(At a, At b);
 Tile operator>(At a, At b);
 Tile operator>=(At a, At b);
 
-/// Bitwise on integers, logical on boolean. `&&` and `||` are deleted, because tiles cannot short-circuit.
+/// Bitwise on integers, logical on boolean. `&&` and `||` are errors, because tiles cannot short-circuit.
 Tile operator&(At a, At b);
 Tile operator|(At a, At b);
 Tile operator^(At a, At b);
@@ -253,12 +240,6 @@ Tile operator!(const Tile &a);
 /// A shift by the width or more gives 0, except that a right shift of signed numbers gives the sign (0 or −1).
 Tile operator<<(At a, At b);
 Tile operator>>(At a, At b);
-template <class A, class B>
-  requires(std::same_as<A, Tile> || std::same_as<B, Tile>)
-Tile operator&&(const A &, const B &) = delete;
-template <class A, class B>
-  requires(std::same_as<A, Tile> || std::same_as<B, Tile>)
-Tile operator||(const A &, const B &) = delete;
 
 Tile abs(At x);
 /// The minimum and maximum. If one operand is NaN, the result is the other one.
@@ -330,14 +311,15 @@ Tile roll(At x, int64_t by, int axis = -1);
 /// Floats below 32 bits accumulate in f32, and the result is rounded to their own type.
 Tile sum(At x, Axes axes = -1, bool keep = false);
 Tile prod(At x, Axes axes = -1, bool keep = false);
+/// The largest and the smallest element. NaN is ignored; if all elements are NaN, the result is NaN.
 Tile reduce_max(At x, Axes axes = -1, bool keep = false);
 Tile reduce_min(At x, Axes axes = -1, bool keep = false);
 /// Bitwise on integers, logical on boolean.
 Tile reduce_and(At x, Axes axes = -1, bool keep = false);
 Tile reduce_or(At x, Axes axes = -1, bool keep = false);
 Tile reduce_xor(At x, Axes axes = -1, bool keep = false);
-/// i32 index of the largest or smallest element. Ties give the lowest index; NaN comes last. Along several axes the
-/// index counts in row-major order.
+/// i32 index of the largest or smallest element, the lowest of several equal ones. NaN is ignored; if all elements are
+/// NaN, the index is 0. Along several axes the index counts in row-major order.
 Tile argmax(At x, Axes axes = -1, bool keep = false);
 Tile argmin(At x, Axes axes = -1, bool keep = false);
 
@@ -390,7 +372,8 @@ struct AtomicOptions {
 };
 
 /// Reads elements of `view`. `at` has one subscript per dimension, of one of two kinds:
-/// - A number or scalar is the begin of a block; its extent is in `shape`. Missing leading extents are 1 and dropped.
+/// - A number or scalar is the first position of a block; the block's extent is in `shape`. Missing leading extents
+///   are 1, and the result lacks those dimensions.
 /// - A tile of integers gives the position of each element (a gather). Such tiles broadcast together. The result has
 ///   their dimensions first, and then those of the blocks.
 /// Elements out of bounds read the padding.
@@ -433,8 +416,7 @@ void print(const std::string &label, At value);
 /// reduction it checks the calls that contribute to a result.
 void device_assert(At condition, const std::string &message);
 /// Promises the compiler that a boolean scalar is true: `assume(first % 16 == 0)` permits vector loads at `first`. If
-/// it is false, results are undefined. The simulator and the reference backend report that; other devices spend no
-/// time.
+/// it is false, results are undefined. The simulator and the reference backend report that; other devices do not check.
 void assume(At condition);
 
 // --- Control flow ----------------------------------------------------------------------------------------------------

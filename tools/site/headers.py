@@ -74,13 +74,13 @@ def introduction(text):
 
 
 TEMPLATE = re.compile(r"template <.*?>\s*(requires[^\n]*\n\s*)?")
-# Forward declarations, deleted functions, declarations for the compiler only, and definitions of class members.
-KEPT_OUT = re.compile(r"(class|struct) \w+;|friend |static_assert|extern \"C\"|(virtual )?~|\w+ &operator=\(|"
+# Forward declarations, deleted functions, declarations for the compiler only, errors, and definitions of class members.
+KEPT_OUT = re.compile(r"(class|struct) \w+;|friend |KILN_MISTAKE|static_assert|extern \"C\"|(virtual )?~|\w+ &operator=\(|"
                       r"[^{]*(= delete;|\boperator\[\]|^\w+::~?\w+\()|(?!class|struct).*static_assert\(sizeof", re.S)
 
 
 def sections(text, read=None):
-    text = OPENING.sub("", text, count=1)
+    text = re.sub(r" : public \w+Mistakes\b", "", OPENING.sub("", text, count=1))
     text = re.sub(r"/\* (---.*?---) \*/", r"// \1", expanded(text, read))
     lines, found, about, is_private, i = text.splitlines(), [Section("", "", [])], [], False, 0
     while i < len(lines):

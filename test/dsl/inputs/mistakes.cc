@@ -1,79 +1,185 @@
-// Operands that no function accepts, one a CASE. Without a CASE: operands that each accepts.
+// Mistakes that the C++ compiler refuses. `// error: …` above a line has a part of the line's first error; no other
+// line has an error.
 
 #include "dialect/dsl/Kernel.h"
+
+#include <cmath>
 
 using namespace kiln;
 
 void takes(View a, View b) {
-  Tile n = 0, x = load(a, {n, 0}, {4, 8}), mask = x < 0;
+  Tile n = 0, x = load(a, {n, 0}, {4, 8}), y = x + 1, mask = x < 0;
   const Shape shape = {4, 8};
   const std::vector<At> offsets = {n, 0};
   const size_t width = 8;
   const short height = 4;
 
-#if CASE == 1
+#ifdef MISTAKES
+  // --- A mask, or a number for what lies outside -------------------------------------------------------------------
+  // error: a load's mask stands in braces, load(view, {n}, {64}, {.mask = m}), and there is no other value: what lies
   x = load(a, {n, 0}, {4, 8}, mask);
-#elif CASE == 2
+  // error: a load's mask stands in braces
   x = load(a, {n, 0}, {4, 8}, 0.0);
-#elif CASE == 3
+  // error: a load's mask stands in braces
   x = load(a, {iota(4), 0}, {8}, mask, 0);
-#elif CASE == 4
+  // error: a load's mask stands in braces
+  x = load(a, {iota(4), 0}, mask);
+  // error: a load's mask stands in braces
+  x = load(a, {n, 0}, {4, 8}, {mask});
+  // error: a store takes a view, its offsets and a value, which brings its own shape; a mask stands in braces:
   store(a, {n, 0}, x, mask);
-#elif CASE == 5
+  // error: a store takes a view, its offsets and a value
   store(a, {n, 0}, {4, 8}, x);
-#elif CASE == 6
+  // error: a store takes a view, its offsets and a value
   store(a, {iota(4), 0}, x, mask);
-#elif CASE == 7
+  // error: a store takes a view, its offsets and a value
   x = atomic_add(a, {n, 0}, x, mask);
-#elif CASE == 8
+
+  // --- Shapes: an extent that only the program knows, a fraction, a number alone -----------------------------------
+  // error: an extent of a tile is an integer that is known while tracing, such as a config's field, or view.extent(i)
   x = load(a, {n, 0}, {4, a.dim(1)});
-#elif CASE == 9
+  // error: an extent of a tile is an integer that is known while tracing
   x = zeros(f32, {n});
-#elif CASE == 10
+  // error: an extent of a tile is an integer that is known while tracing
   x = reshape(x, {0.5});
-#elif CASE == 11
+  // error: iota counts to an integer that is known while tracing, such as a config's field, or view.extent(i) in place
   x = x + iota(a.dim(1));
-#elif CASE == 12
+  // error: a shape is a list in braces: {64}
+  x = zeros(f32, 64);
+  // error: a shape is a list in braces
+  x = load(a, {n, 0}, 64);
+
+  // --- Subscripts and members --------------------------------------------------------------------------------------
+  // error: a view has no elements in C++: load(view, {i, j}, shape) reads a tile that begins there, and store() writes
   x = a[n];
-#elif CASE == 13
+  // error: a view has no elements in C++
+  x = a(n, 0);
+  // error: a tile has no elements in C++: functions compute with all of them at once; extract(x, {0}, {4}) is a part of
   x = x[0];
-#elif CASE == 14
+  // error: a tile has no elements in C++
+  x = x(0, 1);
+  // error: the offsets of a view are a list in braces, one for each dimension: {n}, {m, 0}
   x = load(a, n, {8});
-#elif CASE == 15
+  // error: the offsets of a view are a list in braces
+  x = load(a);
+  // error: the offsets of a view are a list in braces
   store(a, n, x);
-#elif CASE == 16
+  // error: the offsets of a view are a list in braces
+  store(a, x);
+  // error: the offsets of a view are a list in braces
   x = atomic_add(a, 0, x);
-#elif CASE == 17
+  // error: a view is memory, and no tile: load(view, {n}, {64}) reads a tile
+  x = a + x;
+  // error: a view is memory, and no tile
+  x = exp(a);
+  // error: a tile has no such member: write cast(x, f16)
+  x = x.to(f16);
+  // error: a tile has no such member: write sum(x, axis)
+  x = x.sum(0);
+  // error: a tile has no such member: write reshape(x, {64, 32})
+  x = x.reshape({8, 4});
+  // error: a tile has no such member: write transpose(x)
+  x = x.T;
+  // error: a tile has no such member: write transpose(x)
+  x = dot(x, x.T());
+  // error: a tile has no such member: write x.type()
+  x = cast(x, x.dtype);
+  // error: a tile has no such member: write x.extent(axis)
+  x = zeros(f32, {x.dim(0)});
+  // error: a view has no such member: write view.dim(axis), or view.extent(axis), which is known while tracing
+  n = a.shape[0];
+  // error: a view has no such member: write view.dim(axis)
+  n = a.shape();
+  // error: a view has no such member: write view.type()
+  x = cast(x, a.dtype);
+  // error: a view has no such member: write load(view, {n}, {64})
+  x = a.load({n, 0}, {4, 8});
+  // error: a view has no such member: write store(view, {n}, x)
+  a.store({n, 0}, x);
+
+  // --- Truth values and numbers of C++ -----------------------------------------------------------------------------
+  // error: a traced condition has no C++ truth value: use where(), if_(), range() with break_if() for loops, or a host
+  if (n > 0)
+    store(a, {0, 0}, x);
+  // error: a traced condition has no C++ truth value
+  while (n > 0)
+    n = n - 1;
+  // error: a traced condition has no C++ truth value
+  x = mask ? x : y;
+  // error: write a & b: && needs a truth value while tracing
+  x = where(x < y && n > 0, x, y);
+  // error: write a & b: && needs a truth value while tracing
+  x = where(true && n > 0, x, y);
+  // error: write a | b: || needs a truth value while tracing
+  x = where(x < y || n > 0, x, y);
+  // error: Tile
+  bool isLess = x < y;
+  // error: Tile
+  for (int k : range(8))
+    store(a, {k, 0}, x);
+  // error: functions of tiles have no std:: before them: write exp(x), max(x, y)
+  x = std::exp(x);
+  // error: functions of tiles have no std:: before them
+  x = std::pow(x, 2) + std::abs(y);
+  // error: functions of tiles have no std:: before them
+  x = std::max(x, y);
+  // error: functions of tiles have no std:: before them
+  x = std::min(0.0f, y);
+
+  // --- The place of the type ---------------------------------------------------------------------------------------
+  // error: the type comes first: zeros(f32, {64})
+  x = zeros({4, 8}, f32);
+  // error: the type comes first: zeros(f32, {64})
+  x = zeros({4, 8});
+  // error: the type comes first, and the value last: full(f32, {64}, 0)
+  x = full({4, 8}, 0.0f);
+  // error: the type comes first, and the value last
+  x = full({4, 8}, 0, f32);
+  // error: the type comes last: cast(x, f16)
+  x = cast(f16, x);
+
+  // --- Former names ------------------------------------------------------------------------------------------------
+  // error: the name of expand() is unsqueeze()
   x = expand(x, 0);
-#elif CASE == 18
+  // error: the name of take() is gather()
   x = take(x, iota(4), 1);
-#elif CASE == 19
+  // error: gather() is for tiles: load(view, {rows, 0}, {C}) reads rows of a view
   x = gather(a, iota(4), {0}, {8});
-#elif CASE == 20
+  // error: store(view, {rows, 0}, x) writes rows of a view
   scatter(a, iota(4), {}, x);
-#elif CASE == 21
+  // error: the name of when() is if_()
   when(n > 0, [&] { x = x + 1; }, [&] { x = x + 2; });
-#elif CASE == 22
+  // error: the name of break_when() is break_if()
   break_when(n > 0);
-#elif CASE == 23
+  // error: the name of check() is device_assert()
   check(mask, "expected numbers below 0");
-#elif CASE == 24
+  // error: the name of ceildiv() is cdiv()
   x = zeros(f32, {ceildiv(17, 4)});
-#elif CASE == 25
+
+  // --- Options and names of Triton's -------------------------------------------------------------------------------
+  // error: load has no option .other: elements outside the view or the mask read .padding, such as Padding::zero;
   x = load(a, {n, 0}, {4, 8}, {.mask = mask, .other = 0.0});
-#elif CASE == 26
+  // error: iota takes a count: iota(64) is 0 to 63, and n + iota(64) is n to n + 63
   x = load(a, {n + iota(0, 64), 0}, {});
-#elif CASE == 27
+  // error: iota takes a count
   x = load(a, {iota(n, n + 64), 0}, {});
-#elif CASE == 28
+  // error: the name of arange() is iota(): iota(64) is 0 to 63
   x = load(a, {arange(0, 64), 0}, {});
-#elif CASE == 29
+  // error: a tile has a value from the beginning: zeros(f32, {64})
+  x = empty({4, 8}, f32);
+  // error: names have no prefix tl: write load(view, {n}, {64}), dot(a, b, acc), program_id(0), f16
+  x = tl.load(a);
+  // error: names have no prefix tl
+  n = tl::program_id(0);
+  // error: the name of maximum() is max()
   x = maximum(x, 0.0);
-#elif CASE == 30
+  // error: the name of minimum() is min()
   x = minimum(x, x);
-#elif CASE == 31
+
+  // --- Reductions by the names of elementwise functions ------------------------------------------------------------
+  // error: max(a, b) is elementwise; the largest element along an axis is reduce_max(x, axis)
   x = max(x);
-#elif CASE == 32
+  // error: min(a, b) is elementwise; the smallest element along an axis is reduce_min(x, axis)
   x = min(x);
 #endif
 
@@ -81,6 +187,7 @@ void takes(View a, View b) {
       load(a, {0, 0}, {}, Padding::nan, here());
   x = zeros(f32, Shape(2, 8)) + full(f32, {8}, n) + iota(width, i64) + constant(f32, {2}, {1, 2});
   x = load(a, {iota(4), 0}, {8}) + reshape(x, {2, 16}) + broadcast(x, {4, 8});
+  x = where(!mask, abs(iota(4)), std::max(1.0, std::exp(2.0)));
   store(a, {n, 0}, 1);
   store(a, offsets, x, {}, here());
   store(a, {n, 0}, x, {.mask = mask});
@@ -89,21 +196,26 @@ void takes(View a, View b) {
   x = atomic_add(a, {n, 0}, 1, Order::acquire);
 }
 
-#ifndef CASE
+#ifdef MISTAKES
+Tile returns(View a, View out) { return load(a, {0}, {4}); }
+// error: a kernel's function is void: it writes its result by store(out, {n}, x)
+const Kernel returnsKernel = kernel("returns", returns, {"a (N)", "out (N)"});
+#endif
+
 // A kernel may have its own functions of that name.
 namespace own {
 Tile maximum(At x, At y) { return max(x, y); }
 Tile max(At x) { return reduce_max(x, 0); }
 void check(const Tile &value, int limit) { device_assert(value < limit, "expected a small number"); }
 Tile expand(At x, At axes) { return x + axes; }
+Tile empty(At x) { return x + 0; }
 template <class F> void when(bool holds, F f) {
   if (holds)
     f();
 }
 void uses(View a) {
-  Tile x = load(a, {0, 0}, {4, 8});
-  check(max(x), 4);
-  when(true, [&] { x = maximum(expand(x, 1), 0); });
+  Tile tl = empty(load(a, {0, 0}, {4, 8}));
+  check(max(tl), 4);
+  when(true, [&] { tl = maximum(expand(tl, 1), 0); });
 }
 } // namespace own
-#endif
