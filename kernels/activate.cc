@@ -9,19 +9,19 @@
 namespace kiln {
 
 /// out = drop(activation(x)).
-static void activateMatrix(View x, View out, View site, Tile time, Tile most, Tile threshold, Tile scale,
+static void activateMatrix(View x, View out, View site, Tile time, Tile maxLength, Tile threshold, Tile scale,
                            ActivateConfig cfg) {
   const Shape block = {cfg.rows, cfg.columns};
   Tile n = program_id(0) * cfg.rows, c = program_id(1) * cfg.columns;
   Tile value = activate(cfg.activation, cast(load(x, {n, c}, block), f32), enoughFor(out)); // (BN, BC)
-  value = dropped(value, cfg.drop, {site, time, most, threshold, scale}, n, out.dim(1), c);
+  value = dropped(value, cfg.drop, {site, time, maxLength, threshold, scale}, n, out.dim(1), c);
   store(out, {n, c}, cast(value, out.type()));
 }
 
 const Kernel activateKernel =
     kernel("activate", activateMatrix,
            {"x (N, C)", "out (N, C), drop(activation(x))", "site (2) i64, as dropout has it",
-            "time i64, rows of a sequence", "most i64, the maximum number of rows of a sequence",
+            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
             "threshold i64, the dropout probability times 65536", "scale f32"},
            {field("rows", &ActivateConfig::rows, "rows of a tile"),
             field("columns", &ActivateConfig::columns, "columns of a tile"),

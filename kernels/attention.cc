@@ -15,7 +15,7 @@
 //     s       (BM, BN)   Q · Kᵀ, before the scale       acc     (BM, D)    running output, before the division by l_i
 //     p       (BM, BN)   2^(c · s − m_i)                alpha   (BM)       2^(old m_i − new m_i), rescales l_i and acc
 //     seen    (BM, BN)   mask: which scores count       o       (BM, D)    block of O
-//     c       scalar     scale · log2 e                 L       (BM)       block of L, `lse` in other files
+//     c       scalar     scale · log2 e                 L       (BM)       L_i of the block, `lse` in other files
 //
 // flashAttention() is the algorithm. Its options follow as functions: RowSum (row_sum_lanes), finiteMax() and
 // normalise() (rows without keys), dropWeights() (dropout). keyHead() (GQA) and visible() (causal, varlen, mask) are in
@@ -62,7 +62,7 @@ static AttentionOut normalise(const Tile &acc, const Tile &m_i, const Tile &l_i,
 AttentionOut flashAttention(const QueryBlock &in, const Bounds &keys, const AttentionConfig &cfg) {
   const int64_t BM = cfg.bm, BN = cfg.bn, D = in.D;
   Tile c = in.scale * M_LOG2E;                           // scalar
-  Tile kv = keyHead(in.h, cfg);                          // scalar     option: GQA
+  Tile hk = keyHead(in.h, cfg);                          // scalar     option: GQA
   Tile q = load(in.q, {in.b, in.h, in.row, 0}, {BM, D}); // (BM, D)
   Tile m_i = full(f32, {BM}, -infinity);                 // (BM)
   RowSum l_i(cfg);                                       // (BM)       option: row_sum_lanes
@@ -70,10 +70,10 @@ AttentionOut flashAttention(const QueryBlock &in, const Bounds &keys, const Atte
 
   for (Tile col : range(keys.from, keys.to, BN)) {
     // 1. S = Q · Kᵀ. Decode attention is bound by memory latency, so it issues the loads of K and V together.
-    Tile k = load(in.k, {in.b, kv, col, 0}, {BN, D}); // (BN, D)
+    Tile k = load(in.k, {in.b, hk, col, 0}, {BN, D}); // (BN, D)
     Tile v;                                           // (BN, D)
     if (cfg.decode)
-      v = load(in.v, {in.b, kv, col, 0}, {BN, D});
+      v = load(in.v, {in.b, hk, col, 0}, {BN, D});
     Tile s = cfg.decode ? decodeScores(q, k) : dot(q, transpose(k), cfg.precision); // (BM, BN)
     Tile seen = visible(in.row, col, in.mask, cfg); // (BM, BN)   options: causal, varlen, mask
 
@@ -89,7 +89,7 @@ AttentionOut flashAttention(const QueryBlock &in, const Bounds &keys, const Atte
     // 3. O = alpha · O + P · V
     p = dropWeights(p, col, in, cfg); // (BM, BN)   option: dropout
     if (!cfg.decode)
-      v = load(in.v, {in.b, kv, col, 0}, {BN, D});
+      v = load(in.v, {in.b, hk, col, 0}, {BN, D});
     acc = acc * unsqueeze(alpha, -1);                                                           // (BM, D)
     acc = cfg.decode ? decodeOutput(p, v, acc) : dot(cast(p, v.type()), v, acc, cfg.precision); // (BM, D)
   }
@@ -140,23 +140,25 @@ QueryBlock queryBlock(const AttentionArgs &args, const Tile &row, const Tile &h,
   return in;
 }
 
-/// q, o (B, H, Tq, D); k, v (B, Hk, Tk, D); lse (B, H, Tq); ranges (B, Tq, 2); mask (B, H, Tq, Tk).
+/// The kernel: one program computes a block of queries of one head. q, o (B, H, Tq, D); k, v (B, Hk, Tk, D);
+/// lse (B, H, Tq); ranges (B, Tq, 2); mask (B, H, Tq, Tk).
 static void attention(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
-                      Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
+                      Tile maxLength, Tile threshold, Tile keptScale, AttentionConfig cfg) {
   const auto [block, h, b] = tilePosition(cfg);
   Tile row = block * cfg.bm;
   const QueryBlock in =
-      queryBlock({q, k, v, o, ranges, mask, scale, {site, most, threshold, keptScale}}, row, h, b, cfg);
+      queryBlock({q, k, v, o, ranges, mask, scale, {site, maxLength, threshold, keptScale}}, row, h, b, cfg);
   const AttentionOut out = flashAttention(in, visibleKeys(row, ranges, in.mask, cfg), cfg);
   store(o, {b, h, row, 0}, cast(out.o, o.type()));
   store(lse, {b, h, row}, out.lse);
 }
 
-const Kernel attentionKernel = kernel("attention", attention,
-                                      {"q (B, H, Tq, D)", "k (B, Hk, Tk, D) as q", "v (B, Hk, Tk, D) as q",
-                                       "o (B, H, Tq, D) as q, softmax(q · kᵀ · scale) · v",
-                                       "lse (B, H, Tq) f32, base-2 logarithms of the sums of exponentials", aboutRanges,
-                                       aboutMask, "scale f32", aboutSite, aboutMost, aboutThreshold, aboutKeptScale},
-                                      attentionFields());
+const Kernel attentionKernel =
+    kernel("attention", attention,
+           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D) as q", "v (B, Hk, Tk, D) as q",
+            "o (B, H, Tq, D) as q, softmax(q · kᵀ · scale) · v",
+            "lse (B, H, Tq) f32, base-2 logarithms of the sums of exponentials", aboutRanges, aboutMask, "scale f32",
+            aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
+           attentionFields());
 
 } // namespace kiln

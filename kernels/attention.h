@@ -63,7 +63,7 @@ struct AttentionMask {
   /// (B or 1, H or 1, Tq, Tk) i8: query i sees key j if the byte is not 0. Every block of scores is computed.
   std::optional<TensorRef> mask = {};
   /// Dropout of the weights softmax(q · kᵀ · scale). kernels/chances.h numbers weight j of query i of head h as column
-  /// j of row (s · H + h) · most + i. No mask is stored; the backward pass recomputes it.
+  /// j of row (s · H + h) · maxLength + i. No mask is stored; the backward pass recomputes it.
   std::optional<Dropout> dropout = {};
 };
 

@@ -29,11 +29,11 @@ static Bounds partOfKeys(const Bounds &keys, const Tile &part, const AttentionCo
 
 /// Attention over one part of the keys. o (P, N, Tq, D), lse (P, N, Tq), with N = B · H.
 static void attentionSplit(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
-                           Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
+                           Tile maxLength, Tile threshold, Tile keptScale, AttentionConfig cfg) {
   Tile part = program_id(0) % cfg.kvSplits, row = program_id(0) / cfg.kvSplits * cfg.bm, h = program_id(1),
        b = program_id(2);
   const QueryBlock in =
-      queryBlock({q, k, v, o, ranges, mask, scale, {site, most, threshold, keptScale}}, row, h, b, cfg);
+      queryBlock({q, k, v, o, ranges, mask, scale, {site, maxLength, threshold, keptScale}}, row, h, b, cfg);
   const Bounds keys = visibleKeys(row, ranges, in.mask, cfg);
   const AttentionOut out = flashAttention(in, partOfKeys(keys, part, cfg), cfg);
   Tile n = b * q.dim(1) + h;
@@ -62,7 +62,7 @@ const Kernel attentionSplitKernel =
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)",
             "o (P, N, Tq, D) f32, attention of each part, N = B · H",
             "lse (P, N, Tq) f32, base-2 logarithms of the sums of exponentials of each part", aboutRanges, aboutMask,
-            "scale f32", aboutSite, aboutMost, aboutThreshold, aboutKeptScale},
+            "scale f32", aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
            attentionFields());
 const Kernel attentionCombineKernel =
     kernel("attention_combine", attentionCombine,

@@ -8,8 +8,8 @@ namespace kiln {
 
 void expectWeights(const char *plan, const Dropout &dropout, const AttentionExtents &s) {
   expectDropout(plan, dropout, s.Tq);
-  if (dropout.site && dropout.most < s.Tk)
-    throw Error("'" + std::string(plan) + "': expected at most " + std::to_string(dropout.most) +
+  if (dropout.site && dropout.maxLength < s.Tk)
+    throw Error("'" + std::string(plan) + "': expected at most " + std::to_string(dropout.maxLength) +
                 " keys, the longest sequence that 'dropout' allows, but got " + std::to_string(s.Tk));
 }
 

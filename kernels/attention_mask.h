@@ -153,18 +153,18 @@ inline Bounds visibleQueries(Tile col, View columnRanges, const ScoreMask &mask,
 /// The dropout arguments of a kernel.
 struct WeightDropoutArgs {
   View site;
-  Tile most, threshold, scale;
+  Tile maxLength, threshold, scale;
 };
 
 /// Dropout of attention weights; rows are numbered as in chances.h.
 struct WeightDropout {
   Tile key, head; // key of the site; index of head 0 of sequence b among the step's heads. Only with random dropout
-  Tile most, threshold, scale;
+  Tile maxLength, threshold, scale;
 };
 
 /// Loads the dropout of sequence b of H heads.
 inline WeightDropout loadDropout(const WeightDropoutArgs &args, Tile b, Tile H, const AttentionConfig &cfg) {
-  WeightDropout dropout = {.most = args.most, .threshold = args.threshold, .scale = args.scale};
+  WeightDropout dropout = {.maxLength = args.maxLength, .threshold = args.threshold, .scale = args.scale};
   if (cfg.drop == DropoutMode::random)
     dropout.key = load(args.site, {0}, {}), dropout.head = (load(args.site, {1}, {}) + b) * H;
   return dropout;
@@ -176,8 +176,8 @@ inline std::optional<Tile> keptWeights(Tile row, Tile col, Tile h, const WeightD
                                        const AttentionConfig &cfg) {
   if (cfg.drop != DropoutMode::random)
     return {};
-  Tile rows = (dropout.head + h) * dropout.most + row + iota(cfg.bm, i64);               // (BM)
-  return kept(dropout.key, rows, unitsOf(dropout.most), col, cfg.bn, dropout.threshold); // (BM, BN)
+  Tile rows = (dropout.head + h) * dropout.maxLength + row + iota(cfg.bm, i64);               // (BM)
+  return kept(dropout.key, rows, unitsOf(dropout.maxLength), col, cfg.bn, dropout.threshold); // (BM, BN)
 }
 
 /// x times the scale of kept weights. x has an element for each weight, or for a sum of weights.

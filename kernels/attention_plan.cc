@@ -43,8 +43,8 @@ AttentionConfig configFor(const std::optional<AttentionConfig> &given, Attention
 void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const Arg &unused) {
   const Dropout d = mask.dropout.value_or(Dropout());
   const double scale = d.site ? d.rate.scale() : d.rate.evaluationScale();
-  args.insert(args.end(),
-              {d.site ? Arg(*d.site) : unused, Arg(d.most), Arg(d.rate.threshold()), Arg(static_cast<float>(scale))});
+  args.insert(args.end(), {d.site ? Arg(*d.site) : unused, Arg(d.maxLength), Arg(d.rate.threshold()),
+                           Arg(static_cast<float>(scale))});
 }
 
 std::vector<Field> attentionFields() {

@@ -81,7 +81,7 @@ inline constexpr const char
     *aboutRanges = "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
     *aboutMask = "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0",
     *aboutSite = "site (2) i64, read with random dropout: the key and the index of the first sequence",
-    *aboutMost = "most i64, the maximum number of queries and keys of a sequence",
+    *aboutMaxLength = "max_length i64, the maximum number of queries and keys of a sequence",
     *aboutThreshold = "threshold i64, the dropout probability times 65536",
     *aboutKeptScale = "kept_scale f32, the factor of kept weights";
 

@@ -36,7 +36,7 @@ DropoutMode dropoutModeOf(const std::optional<Dropout> &dropout) {
 void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused) {
   const Dropout d = dropout.value_or(Dropout());
   const double scale = d.site ? d.rate.scale() : d.rate.evaluationScale();
-  for (const Arg &arg : {Arg(d.site.value_or(unused)), Arg(d.time), Arg(d.most), Arg(d.rate.threshold()),
+  for (const Arg &arg : {Arg(d.site.value_or(unused)), Arg(d.time), Arg(d.maxLength), Arg(d.rate.threshold()),
                          Arg(static_cast<float>(scale))})
     args.push_back(arg);
 }
@@ -46,9 +46,10 @@ void expectDropout(const char *plan, const Dropout &dropout, int64_t N) {
   if (!dropout.site)
     return;
   checkOperands(dropoutKernel, {{}, {}, *dropout.site}, plan);
-  if (dropout.time < 1 || dropout.most < dropout.time || N % dropout.time != 0)
-    throw Error("'" + std::string(plan) + "': expected whole sequences of at most " + std::to_string(dropout.most) +
-                " rows, but got " + std::to_string(N) + " rows in sequences of " + std::to_string(dropout.time));
+  if (dropout.time < 1 || dropout.maxLength < dropout.time || N % dropout.time != 0)
+    throw Error("'" + std::string(plan) + "': expected whole sequences of at most " +
+                std::to_string(dropout.maxLength) + " rows, but got " + std::to_string(N) + " rows in sequences of " +
+                std::to_string(dropout.time));
 }
 
 Tile unitsOf(Tile C) { return (C + (unit - 1)) / unit; }
@@ -90,7 +91,7 @@ Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile thr
 Tile kept(const DropoutArgs &args, Tile n, int64_t rows, Tile C, Tile column, int64_t columns) {
   Tile place = n + iota(rows, i64);                             // (R)
   Tile sequence = load(args.site, {1}, {}) + place / args.time; // (R)
-  Tile row = sequence * args.most + place % args.time;          // (R)
+  Tile row = sequence * args.maxLength + place % args.time;     // (R)
   return kept(load(args.site, {0}, {}), row, unitsOf(C), column, columns, args.threshold);
 }
 

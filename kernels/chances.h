@@ -1,13 +1,13 @@
 // Random numbers of dropout. No mask is stored; each kernel recomputes which elements are kept.
 //
 // Elements are numbered by their position in a training step, not by their address. Row i of sequence s, of at most
-// `most` rows each, is row s · most + i. A row of C elements has ⌈C / 128⌉ units of 128. Element e = unit · 128 + part
-// · 16 + lane is kept unless its 16 random bits are below the threshold. Those bits are the half that `part` selects of
-// the eight halves of Philox number unit · 16 + lane under the site's key. So one Philox number serves eight elements.
-// Micro-batches, tiles and padding do not affect the result.
+// maxLength rows each, is row s · maxLength + i. A row of C elements has ⌈C / 128⌉ units of 128. Element e =
+// unit · 128 + part · 16 + lane is kept unless its 16 random bits are below the threshold. Those bits are the half that
+// `part` selects of the eight halves of Philox number unit · 16 + lane under the site's key. So one Philox number
+// serves eight elements. Micro-batches, tiles and padding do not affect the result.
 //
-// For attention weights a row is (s · H + h) · most + i with `most` columns, for sequences of at most `most` queries
-// and keys.
+// For attention weights a row is (s · H + h) · maxLength + i with maxLength columns, for sequences of at most maxLength
+// queries and keys.
 
 #pragma once
 
@@ -50,8 +50,8 @@ struct Dropout {
   /// (2) i64: the key of the site in this step, and the index in the step of the micro-batch's first sequence. Without
   /// it nothing is dropped, and elements are scaled as in evaluation.
   std::optional<TensorRef> site = {};
-  int64_t time = 1; // rows of a sequence
-  int64_t most = 1; // largest number of rows of any sequence; at least `time`
+  int64_t time = 1;      // rows of a sequence
+  int64_t maxLength = 1; // largest number of rows of any sequence; at least `time`
 };
 
 /// Dropout mode of a kernel, a field of its config: none, only scale (evaluation), random.
@@ -63,7 +63,7 @@ DropoutMode dropoutModeOf(const std::optional<Dropout> &dropout);
 /// Dropout as arguments of a kernel, in this order.
 struct DropoutArgs {
   View site;
-  Tile time, most, threshold, scale;
+  Tile time, maxLength, threshold, scale;
 };
 /// Appends these five arguments to a launch. `unused` is passed as the tensor if the kernel does not read it.
 void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused);

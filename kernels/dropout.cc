@@ -8,11 +8,12 @@
 namespace kiln {
 
 /// out = x ∘ mask · scale.
-static void dropout(View x, View out, View site, Tile time, Tile most, Tile threshold, Tile scale, DropoutConfig cfg) {
+static void dropout(View x, View out, View site, Tile time, Tile maxLength, Tile threshold, Tile scale,
+                    DropoutConfig cfg) {
   const Shape block = {cfg.rows, cfg.columns};
   Tile n = program_id(0) * cfg.rows, c = program_id(1) * cfg.columns;
   Tile value = cast(load(x, {n, c}, block), f32); // (BN, BC)
-  value = dropped(value, cfg.drop, {site, time, most, threshold, scale}, n, out.dim(1), c);
+  value = dropped(value, cfg.drop, {site, time, maxLength, threshold, scale}, n, out.dim(1), c);
   store(out, {n, c}, cast(value, out.type()));
 }
 
@@ -20,8 +21,8 @@ const Kernel dropoutKernel =
     kernel("dropout", dropout,
            {"x (N, C)", "out (N, C), kept elements of x times the scale, 0 elsewhere",
             "site (2) i64, the key and the index of the first sequence", "time i64, rows of a sequence",
-            "most i64, the maximum number of rows of a sequence", "threshold i64, the dropout probability times 65536",
-            "scale f32"},
+            "max_length i64, the maximum number of rows of a sequence",
+            "threshold i64, the dropout probability times 65536", "scale f32"},
            {field("rows", &DropoutConfig::rows, "rows of a tile"),
             field("columns", &DropoutConfig::columns, "columns of a tile"),
             field("drop", &DropoutConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});

@@ -24,7 +24,7 @@ static void embedding(View tokens, View wte, View wpe, View out, Tile T, Embeddi
 
 /// out[n] = drop(scale · wte[tokens[n]] + wpe[position]).
 static void embeddingSum(View tokens, View wte, View positions, View wpe, View out, Tile T, Tile scale, View site,
-                         Tile time, Tile most, Tile threshold, Tile dropScale, EmbeddingSumConfig cfg) {
+                         Tile time, Tile maxLength, Tile threshold, Tile dropScale, EmbeddingSumConfig cfg) {
   const int64_t C = width({wte, out});
   Tile n = program_id() * cfg.rows;
   Tile token = load(tokens, {n}, {cfg.rows}); // (BN)
@@ -38,7 +38,7 @@ static void embeddingSum(View tokens, View wte, View positions, View wpe, View o
     device_assert((position >= -1) & (position < wpe.dim(0)), "expected a position of the table, or -1");
     sum += cast(load(wpe, {position, 0}, {C}), f32); // (BN, C)
   }
-  sum = dropped(sum, cfg.drop, {site, time, most, threshold, dropScale}, n, out.dim(1), 0); // (BN, C)
+  sum = dropped(sum, cfg.drop, {site, time, maxLength, threshold, dropScale}, n, out.dim(1), 0); // (BN, C)
   store(out, {n, 0}, cast(sum, out.type()));
 }
 
@@ -103,7 +103,7 @@ const Kernel embeddingSumKernel =
            {"tokens (N) i32, −1 for none", "wte (V, C), a row for each token", "positions (N) i32, read when given",
             "wpe (P, C), a row for each position", "out (N, C)", "T i64, positions of a sequence",
             "scale f32, of the tokens' rows", "site (2) i64, the key of dropout and the index of the first sequence",
-            "time i64, rows of a sequence", "most i64, the maximum number of rows of a sequence",
+            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
             "threshold i64, the dropout probability times 65536", "dropScale f32, the factor of kept elements"},
            sumFields());
 const Kernel tokenGradientKernel =

@@ -158,8 +158,8 @@ static void matmulGeluBackward(View A, View B, View preact, View C, MatmulConfig
 }
 
 /// C = residual + drop(activation(op(A) · op(B) + bias)). The config enables each of the four.
-static void matmulLinear(View A, View B, View bias, View preact, View residual, View C, View site, Tile time, Tile most,
-                         Tile threshold, Tile scale, MatmulConfig cfg) {
+static void matmulLinear(View A, View B, View bias, View preact, View residual, View C, View site, Tile time,
+                         Tile maxLength, Tile threshold, Tile scale, MatmulConfig cfg) {
   forTiles(C, cfg, [&](Tile m, Tile n) {
     Tile y = product(A, B, m, n, cfg); // (BM, BN)
     if (cfg.biased)
@@ -168,8 +168,8 @@ static void matmulLinear(View A, View B, View bias, View preact, View residual, 
       store(preact, {m, n}, cast(y, preact.type()));
     if (needsArgument(cfg.activation))
       y = roundToStored(y, C);
-    y = activate(cfg.activation, y, enoughFor(C));                                  // (BM, BN)
-    y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, C.dim(1), n); // (BM, BN)
+    y = activate(cfg.activation, y, enoughFor(C));                                       // (BM, BN)
+    y = dropped(y, cfg.drop, {site, time, maxLength, threshold, scale}, m, C.dim(1), n); // (BM, BN)
     if (cfg.residual)
       y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
     store(C, {m, n}, cast(y, C.type()));
@@ -177,13 +177,13 @@ static void matmulLinear(View A, View B, View bias, View preact, View residual, 
 }
 
 /// C = (op(A) · op(B)) ∘ activation'(from) ∘ mask · scale, where mask and scale are those of dropout.
-static void matmulLinearBackward(View A, View B, View from, View C, View site, Tile time, Tile most, Tile threshold,
-                                 Tile scale, MatmulConfig cfg) {
+static void matmulLinearBackward(View A, View B, View from, View C, View site, Tile time, Tile maxLength,
+                                 Tile threshold, Tile scale, MatmulConfig cfg) {
   forTiles(C, cfg, [&](Tile m, Tile n) {
     Tile y = product(A, B, m, n, cfg); // (BM, BN)
     if (cfg.activation != Activation::none)
       y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn}), enoughFor(C)); // (BM, BN)
-    y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, C.dim(1), n);                  // (BM, BN)
+    y = dropped(y, cfg.drop, {site, time, maxLength, threshold, scale}, m, C.dim(1), n);             // (BM, BN)
     store(C, {m, n}, cast(y, C.type()));
   });
 }
@@ -297,16 +297,16 @@ const Kernel matmulLinearKernel =
            {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias when kept", "residual (M, N)",
             "c (M, N), residual + drop(activation(a · b + bias))",
             "site (2) i64, the key of dropout and the index of the first sequence", "time i64, rows of a sequence",
-            "most i64, the maximum number of rows of a sequence", "threshold i64, the dropout probability times 65536",
-            "scale f32, the factor of kept elements"},
+            "max_length i64, the maximum number of rows of a sequence",
+            "threshold i64, the dropout probability times 65536", "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
            {"a (M, K)", "b (K, N) as a", "from (M, N), the input of the activation, or relu's result",
             "c (M, N), a · b · activation'(from) times the dropout mask",
             "site (2) i64, the key of dropout and the index of the first sequence", "time i64, rows of a sequence",
-            "most i64, the maximum number of rows of a sequence", "threshold i64, the dropout probability times 65536",
-            "scale f32, the factor of kept elements"},
+            "max_length i64, the maximum number of rows of a sequence",
+            "threshold i64, the dropout probability times 65536", "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel weightGradientKernel =
     kernel("weight_gradient", weightGradient,

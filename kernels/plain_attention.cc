@@ -40,7 +40,7 @@ static void headProduct(View a, View b, View c, Tile scale, HeadProductConfig cf
 }
 
 /// The softmax of scores, in place, over the keys that each query sees. `dropped` receives the weights after dropout.
-static void maskedSoftmax(View weights, View dropped, View ranges, View mask, View site, Tile most, Tile threshold,
+static void maskedSoftmax(View weights, View dropped, View ranges, View mask, View site, Tile maxLength, Tile threshold,
                           Tile keptScale, AttentionConfig cfg) {
   const int64_t Tk = width({weights, dropped});
   const Shape block = {cfg.bm, Tk};
@@ -58,19 +58,19 @@ static void maskedSoftmax(View weights, View dropped, View ranges, View mask, Vi
   store(weights, {b, h, row, 0}, p);
   if (cfg.drop == DropoutMode::off)
     return;
-  const WeightDropout dropout = loadDropout({site, most, threshold, keptScale}, b, weights.dim(1), cfg);
+  const WeightDropout dropout = loadDropout({site, maxLength, threshold, keptScale}, b, weights.dim(1), cfg);
   const auto kept = keptWeights(row, first, h, dropout, cfg);
   store(dropped, {b, h, row, 0}, scaleKept(zeroMasked(kept, p), dropout, cfg));
 }
 
 /// Replaces the gradient of the weights after dropout by that of the scores, and the weights by those after dropout.
-static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile most, Tile threshold, Tile keptScale,
-                                  AttentionConfig cfg) {
+static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile maxLength, Tile threshold,
+                                  Tile keptScale, AttentionConfig cfg) {
   const int64_t Tk = width({weights, dweights});
   const Shape block = {cfg.bm, Tk};
   cfg.bn = static_cast<int>(Tk);
   Tile row = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
-  const WeightDropout dropout = loadDropout({site, most, threshold, keptScale}, b, weights.dim(1), cfg);
+  const WeightDropout dropout = loadDropout({site, maxLength, threshold, keptScale}, b, weights.dim(1), cfg);
   const auto kept = keptWeights(row, zeros(i64, {}), h, dropout, cfg);
   const auto drop = [&](const Tile &x) { return scaleKept(zeroMasked(kept, x), dropout, cfg); };
   Tile p = load(weights, {b, h, row, 0}, block);         // (BM, Tk)
@@ -98,13 +98,13 @@ const Kernel headProductKernel =
 const Kernel maskedSoftmaxKernel = kernel("masked_softmax", maskedSoftmax,
                                           {"weights (B, H, Tq, Tk) f32, scores, then their softmax",
                                            "dropped (B, H, Tq, Tk) f32, the same after dropout", aboutRanges, aboutMask,
-                                           aboutSite, aboutMost, aboutThreshold, aboutKeptScale},
+                                           aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
                                           attentionFields());
 const Kernel maskedSoftmaxBackwardKernel =
     kernel("masked_softmax_backward", maskedSoftmaxBackward,
            {"weights (B, H, Tq, Tk) f32, the softmax, then the same after dropout",
             "dweights (B, H, Tq, Tk) f32, the gradient of the weights after dropout, then that of the scores",
-            aboutSite, aboutMost, aboutThreshold, aboutKeptScale},
+            aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
            attentionFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//

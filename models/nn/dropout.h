@@ -20,8 +20,8 @@ struct DropoutOptions {
 
 class DropoutSite {
 public:
-  /// A site that drops with `rate` in sequences of at most `most` rows. With rate 0 no site is added.
-  DropoutSite(ParameterList &list, const DropoutRate &rate, int64_t most);
+  /// A site that drops with `rate` in sequences of at most `maxLength` rows. With rate 0 no site is added.
+  DropoutSite(ParameterList &list, const DropoutRate &rate, int64_t maxLength);
   /// Whether anything is dropped.
   bool drops() const { return number >= 0; }
   /// The dropout argument of plans in this build, if any.
@@ -29,7 +29,7 @@ public:
 
 private:
   DropoutRate rate;
-  int64_t most;
+  int64_t maxLength;
   int number;
 };
 
