@@ -1,6 +1,7 @@
 // Opens devices by name, and checks launches on behalf of all devices.
 
 #include "runtime/Device.h"
+#include "dialect/dsl/Nearest.h"
 #include "runtime/Arguments.h"
 #include "runtime/cpu/CpuDevice.h"
 #include "runtime/cuda/CudaDevice.h"
@@ -27,7 +28,11 @@ std::shared_ptr<Device> Device::open(const std::string &name) {
     return device;
   if (std::shared_ptr<Device> device = openCuda(name))
     return device;
-  throw Error(fmt::format("expected a device out of {}, but got '{}'", fmt::join(names(), ", "), name));
+  const std::optional<std::string> meant = nearest(name, names());
+  const bool isArchitecture = meant && meant->ends_with(":" + name); // of a GPU, simulated or not
+  throw Error(fmt::format("expected a device out of {}, but got '{}'{}", fmt::join(names(), ", "), name,
+                          isArchitecture ? fmt::format("; did you mean '{}' or 'cuda:0'?", *meant)
+                                         : didYouMean(name, names())));
 }
 
 namespace {

@@ -3,9 +3,44 @@
 #include "dialect/dsl/Nearest.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <string_view>
 
 namespace kiln {
+
+/// Words for one thing, here and in PyTorch, NumPy, Triton and CUDA.
+static constexpr std::array<std::string_view, 4> synonyms[] = {
+    {"f16", "fp16", "float16", "half"},
+    {"bf16", "bfloat16"},
+    {"f32", "fp32", "float32", "float"},
+    {"f64", "fp64", "float64", "double"},
+    {"f8e4m3", "float8e4nv", "float8_e4m3fn", "fp8"},
+    {"f8e5m2", "float8e5", "float8_e5m2"},
+    {"boolean", "bool", "int1"},
+    {"i8", "int8"},
+    {"u8", "uint8"},
+    {"i16", "int16"},
+    {"u16", "uint16"},
+    {"i32", "int32", "int"},
+    {"u32", "uint32"},
+    {"i64", "int64"},
+    {"u64", "uint64"},
+    {"cuda:0", "cuda", "gpu"},
+    {"cpu", "cpu:0"},
+};
+
+static bool areSynonyms(const std::string &word, const std::string &candidate) {
+  return std::any_of(std::begin(synonyms), std::end(synonyms), [&](const auto &words) {
+    return std::find(words.begin(), words.end(), word) != words.end() &&
+           std::find(words.begin(), words.end(), candidate) != words.end();
+  });
+}
+
+/// Whether the candidate, or its part behind a colon, begins with the word.
+static bool completes(const std::string &word, const std::string &candidate) {
+  return candidate.starts_with(word) || candidate.find(":" + word) != std::string::npos;
+}
 
 static size_t slips(const std::string &a, const std::string &b) {
   // For i − 2, i − 1 and i letters of a.
@@ -29,6 +64,13 @@ std::optional<std::string> nearest(const std::string &word, const std::vector<st
   if (letters < 2)
     return {};
   std::optional<std::string> best;
+  for (const std::string &candidate : candidates)
+    if (areSynonyms(word, candidate))
+      return candidate;
+    else if (completes(word, candidate) && (!best || candidate.size() < best->size()))
+      best = candidate;
+  if (best)
+    return best;
   size_t least = std::max<size_t>(1, letters / 3) + 1;
   for (const std::string &candidate : candidates)
     if (const size_t distance = slips(word, candidate); distance < least) {

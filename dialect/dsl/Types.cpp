@@ -1,6 +1,7 @@
 // Element types and shapes as text and bytes.
 
 #include "dialect/dsl/Types.h"
+#include "dialect/dsl/Nearest.h"
 
 #include <iterator>
 
@@ -31,9 +32,12 @@ Type typeNamed(const std::string &name) {
   if (const auto type = typeSpelt(&TypeInfo::spelling, name))
     return *type;
   std::string all;
-  for (const TypeInfo &info : allTypes)
+  std::vector<std::string> spellings;
+  for (const TypeInfo &info : allTypes) {
     all += (all.empty() ? "" : ", ") + std::string(info.spelling);
-  throw Error("expected an element type (" + all + "), but got '" + name + "'");
+    spellings.emplace_back(info.spelling);
+  }
+  throw Error("expected an element type (" + all + "), but got '" + name + "'" + didYouMean(name, spellings));
 }
 
 std::string textOf(const Shape &shape) {

@@ -13,6 +13,7 @@
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Threads.h"
 
+#include "dialect/dsl/Nearest.h"
 #include "dialect/dsl/Types.h"
 #include "dialect/simt/SimtDialect.h"
 
@@ -151,8 +152,11 @@ std::shared_ptr<const Backend> openBackend(const std::string &name) {
   checked |= architecture.consume_back(checkedSuffix); // in any order
   if (const GpuTarget *target = gpuNamed(architecture.str()))
     return std::make_shared<GpuBackend>(*target, cubin, checked);
-  const auto names = llvm::map_range(gpuTargets(), [](const GpuTarget &target) { return target.architecture; });
-  throw Error("expected a GPU's architecture out of " + llvm::join(names, ", ") + ", but got '" + name + "'");
+  std::vector<std::string> names;
+  for (const GpuTarget &target : gpuTargets())
+    names.push_back(target.architecture);
+  throw Error("expected a GPU's architecture out of " + llvm::join(names, ", ") + ", but got '" + name + "'" +
+              didYouMean(name, names));
 }
 
 } // namespace kiln::lowering::gpu

@@ -1,6 +1,7 @@
 // Functions that visit the table of settings, and the learning rate schedule.
 
 #include "models/train/settings.h"
+#include "dialect/dsl/Nearest.h"
 #include "models/train/setting_table.h"
 
 #include <algorithm>
@@ -22,7 +23,8 @@ Type dtypeNamed(const std::string &flag, const std::string &text) {
   for (const auto &[name, type] : dtypes)
     if (text == name)
       return type;
-  throw Error(fmt::format("expected '{}' to be fp32, bf16 or fp16, but got '{}'", flag, text));
+  throw Error(fmt::format("expected '{}' to be fp32, bf16 or fp16, but got '{}'{}", flag, text,
+                          didYouMean(text, {"fp32", "bf16", "fp16"})));
 }
 
 void expectBetween(const char *name, int64_t value, int64_t most) {

@@ -1,6 +1,7 @@
 // A simulated GPU as a device. All devices of one name share their memory, as they share executables.
 
 #include "runtime/simulator/SimulatorDevice.h"
+#include "dialect/dsl/Nearest.h"
 
 #include "lowering/Backend.h"
 #include "runtime/Arguments.h"
@@ -392,7 +393,8 @@ std::shared_ptr<SimulatorDevice> openSimulator(const std::string &name) {
 std::shared_ptr<SimulatorDevice> SimulatorDevice::open(const std::string &name) {
   if (std::shared_ptr<SimulatorDevice> device = openSimulator(name))
     return device;
-  throw Error(fmt::format("expected a device out of {}, but got '{}'", fmt::join(simulatorDevices(), ", "), name));
+  throw Error(fmt::format("expected a device out of {}, but got '{}'{}", fmt::join(simulatorDevices(), ", "), name,
+                          didYouMean(name, simulatorDevices())));
 }
 
 } // namespace kiln

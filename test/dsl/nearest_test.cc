@@ -35,6 +35,16 @@ TEST(Nearest, TheNearestWins) {
   EXPECT_EQ(nearest("layers", {"layout", "layers"}), "layers");
 }
 
+/// The name of another library for the same thing, and a name's beginning or end, are nearer than a slip.
+TEST(Nearest, SynonymsAndPartsLeadToTheWord) {
+  EXPECT_EQ(nearest("float16", {"bf16", "f16"}), "f16");
+  EXPECT_EQ(nearest("float16", {"fp32", "bf16", "fp16"}), "fp16");
+  EXPECT_EQ(nearest("cuda", {"cpu", "cuda:0"}), "cuda:0");
+  EXPECT_EQ(nearest("sm_90", {"sm_80", "sm_90a"}), "sm_90a");
+  EXPECT_EQ(nearest("ad", {"adamw", "add"}), "add");
+  EXPECT_EQ(nearest("sm_90", {"simulator:sm_80", "simulator:sm_90a"}), "simulator:sm_90a");
+}
+
 /// Messages end with the guess, or with nothing.
 TEST(Nearest, MessagesEndWithTheGuess) {
   EXPECT_EQ(didYouMean("--stepz", flags), "; did you mean '--steps'?");

@@ -31,7 +31,7 @@ ARROWS = [
     (r"dialect/simt/", r"dialect/(simt|tile)/", True),
     (r"dialect/dsl/(Types|Nearest|MathFunctions|Members|Mistakes|Functions|Loop|Scaled|Sorts|Tile|Kernel|Plan)\.h", DSL_DATA, False),
     (r"dialect/dsl/", r"dialect/(dsl|tile)/", True),
-    (r"lowering/", r"lowering/|dialect/(tile|simt)/|dialect/dsl/Types\.h", True),
+    (r"lowering/", r"lowering/|dialect/(tile|simt)/|dialect/dsl/(Types|Nearest)\.h", True),
     (r"runtime/Compile[^/]*$", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA + r"|dialect/dsl/Trace\.h", True),
     (r"runtime/", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA, True),
     (r"kernels/", r"kernels/|" + DSL_DATA, False),

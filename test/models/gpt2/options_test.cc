@@ -87,8 +87,11 @@ TEST(Options, TrainTakesTypes) {
 // Unknown types, and flags without an effect.
 TEST(Options, TypesThatDoNotFitAreAnError) {
   const std::pair<std::vector<const char *>, const char *> cases[] = {
-      {{"--dtype", "f32"}, "expected '--dtype' to be fp32, bf16 or fp16, but got 'f32'"},
-      {{"--save-dtype", "half"}, "expected '--save-dtype' to be fp32, bf16 or fp16, but got 'half'"},
+      {{"--dtype", "f32"}, "expected '--dtype' to be fp32, bf16 or fp16, but got 'f32'; did you mean 'fp32'?"},
+      {{"--dtype", "float16"}, "; did you mean 'fp16'?"},
+      {{"--dtype", "bfloat16"}, "; did you mean 'bf16'?"},
+      {{"--save-dtype", "half"},
+       "expected '--save-dtype' to be fp32, bf16 or fp16, but got 'half'; did you mean 'fp16'?"},
       {{"--master", "2"}, "expected '--master' to be 0 or 1, but got 2"},
       {{"--rounding", "up"}, "expected '--rounding' to be one of nearest, stochastic, but got 'up'"},
       {{"--dtype", "bf16", "--rounding", "stochastic"},
@@ -244,6 +247,7 @@ TEST(Options, TheNamesOfOtherTrainersLeadToOurs) {
                                                          {"--n_layer", "--layers"},
                                                          {"--n_head", "--heads"},
                                                          {"--n_embd", "--width"},
+                                                         {"--epochs", "--steps"},
                                                          {"--out-dir", "--out"}};
   for (const auto &[theirs, ours] : names)
     expectError([&] { parse({"train", "--data", "d", "--out", "o", theirs, "12"}); },
