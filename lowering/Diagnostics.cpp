@@ -59,9 +59,11 @@ void ErrorCollector::collect(mlir::Diagnostic &diagnostic) {
            argument.getAsString() == userErrorMark;
   });
   ++(user ? userErrors : internalErrors);
-  collected += sourceLine(diagnostic.getLocation()) + ": error: " + diagnostic.str() + "\n";
+  std::string text = sourceLine(diagnostic.getLocation()) + ": error: " + diagnostic.str() + "\n";
   for (mlir::Diagnostic &note : diagnostic.getNotes())
-    collected += sourceLine(note.getLocation()) + ": note: " + note.str() + "\n";
+    text += sourceLine(note.getLocation()) + ": note: " + note.str() + "\n";
+  if (collected.find(text) == std::string::npos) // a line may make a mistake twice
+    collected += text;
 }
 
 } // namespace kiln::lowering

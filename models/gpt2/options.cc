@@ -126,10 +126,11 @@ static CLI::App *addImport(CLI::App &app, ImportOptions &o) {
 }
 
 static CLI::App *addExport(CLI::App &app, ExportOptions &o) {
-  CLI::App *to = app.add_subcommand("export", "write a model and its optimizer state in llm.c's format");
+  CLI::App *to = app.add_subcommand(
+      "export", "write a model and its optimizer state in llm.c's format (checkpoints are Hugging Face folders)");
   to->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a Hugging Face folder")->required();
-  to->add_option("--llmc", o.model, "file for the model")->required();
-  to->add_option("--state", o.state, "file for the moments, master weights and step count");
+  to->add_option("--llmc", o.model, "file to write, llm.c's .bin of the model")->required();
+  to->add_option("--state", o.state, "file to write, llm.c's .bin of the moments, master weights and step count");
   to->add_option("--dtype", o.dtype,
                  "type of the weights: fp32, bf16 (the run's if it is one of these, otherwise fp32)");
   return to;

@@ -164,14 +164,14 @@ std::string BenchResult::table() const {
     if (!sweep.names.empty())
       line.push_back(std::to_string(row.size));
     line.push_back(row.label);
-    line.push_back(fmt::format("{:.2f}", row.time.median));
+    line.push_back(measuredText(row.time.median, 2));
     if (!isExact)
-      for (const std::string &text : {fmt::format("{:.2f}", row.time.low), fmt::format("{:.2f}", row.time.high),
-                                      fmt::format("{:.1f}", row.gigabytes())})
+      for (const std::string &text :
+           {measuredText(row.time.low, 2), measuredText(row.time.high, 2), measuredText(row.gigabytes(), 1)})
         line.push_back(text);
     if (!isExact && hasFlops)
-      line.push_back(fmt::format("{:.3f}", row.teraflops()));
-    line.push_back(fmt::format("{:.2f}", row.ratio));
+      line.push_back(measuredText(row.teraflops(), 3));
+    line.push_back(measuredText(row.ratio, 2));
   }
   const size_t label = sweep.names.empty() ? 0 : 1;
   std::string text;

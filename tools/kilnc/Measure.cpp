@@ -2,6 +2,8 @@
 
 #include "tools/kilnc/Measure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -27,6 +29,11 @@ Spread spreadOf(std::vector<double> values) {
   const size_t count = values.size();
   const auto at = [&](double part) { return values[static_cast<size_t>(part * static_cast<double>(count))]; };
   return {(values[(count - 1) / 2] + values[count / 2]) / 2, at(0.2), at(0.8)};
+}
+
+std::string measuredText(double value, int decimals) {
+  const int place = value > 0 && std::isfinite(value) ? static_cast<int>(std::floor(std::log10(value))) : 0;
+  return fmt::format("{:.{}f}", value, std::clamp(1 - place, decimals, 15));
 }
 
 } // namespace kiln::tools

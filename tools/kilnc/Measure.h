@@ -32,4 +32,7 @@ struct Spread {
 /// The spread of one value or more.
 Spread spreadOf(std::vector<double> values);
 
+/// A measured number with so many decimals, or with as many as two significant digits need: `31.2`, `0.0042`.
+std::string measuredText(double value, int decimals);
+
 } // namespace kiln::tools

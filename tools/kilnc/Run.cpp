@@ -36,13 +36,14 @@ static std::string measured(std::vector<double> values, const Measure &measure, 
   const Spread spread = spreadOf(std::move(values));
   const double scale = measure.isExact() ? 1 : 1e-3; // ms to µs
   const char *const unit = measure.isExact() ? "cycles" : "ms";
-  std::string text = fmt::format("{:.3f} {}, the median of {} launches (20%: {:.3f}, 80%: {:.3f} {})",
-                                 scale * spread.median, unit, count, scale * spread.low, scale * spread.high, unit);
+  std::string text =
+      fmt::format("{} {}, the median of {} launches (20%: {}, 80%: {} {})", measuredText(scale * spread.median, 3),
+                  unit, count, measuredText(scale * spread.low, 3), measuredText(scale * spread.high, 3), unit);
   if (measure.isExact())
     return text;
-  text += fmt::format(", {:.1f} GB/s", bytes / spread.median * 1e-3);
+  text += fmt::format(", {} GB/s", measuredText(bytes / spread.median * 1e-3, 1));
   if (flops > 0)
-    text += fmt::format(", {:.3f} TFLOP/s", flops / spread.median * 1e-6);
+    text += fmt::format(", {} TFLOP/s", measuredText(flops / spread.median * 1e-6, 3));
   return text;
 }
 
@@ -126,7 +127,7 @@ std::string runKernel(const Kernel &kernel, const RunOptions &options) {
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i].output.empty())
       write(memory.tensors[i], arguments[i].output);
-  std::string times = fmt::format("{:.3f} ms", first);
+  std::string times = measuredText(first, 3) + " ms";
   if (options.repeat) {
     Measure measure(*device);
     std::vector<double> values(options.repeat);

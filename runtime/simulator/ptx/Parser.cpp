@@ -461,8 +461,11 @@ void Parser::parseRegisters(Scopes &scopes) {
 }
 
 void Parser::parseLoc() {
-  place.file = static_cast<int>(integer("a file's number"));
-  place.sourceLine = static_cast<int>(integer("a line"));
+  const int file = static_cast<int>(integer("a file's number")), line = static_cast<int>(integer("a line"));
+  if (line > 0) { // line 0: LLVM merged instructions of several lines, so the line before is the nearest
+    place.file = file;
+    place.sourceLine = line;
+  }
   integer("a column");
   while (accept(',')) { // function_name LABEL + N, inlined_at FILE LINE COLUMN
     advance();

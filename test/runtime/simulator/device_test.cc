@@ -318,6 +318,14 @@ TEST_F(SimulatorDeviceTest, GivesUpWhereItIsTold) {
   expectError([&] { device->launch(*endless, 1, {vector}); }, {"kernel 'k': warp 0 has not ended after "});
 }
 
+/// LLVM gives line 0 to instructions that it merged from several lines.
+TEST_F(SimulatorDeviceTest, NamesTheLineBeforeForLineZero) {
+  device->setSchedule("steps=100000");
+  const std::shared_ptr<const Executable> endless =
+      load(*device, ptx(4, "mov.b32 %r0, 0;\nLOOP:\n.loc 1 0 1\nadd.u32 %r0, %r0, 1;\nbra LOOP;"), signatureOf(1));
+  expectError([&] { device->launch(*endless, 1, {vector}); }, {"instructions, the last one at kernels.cc:7"});
+}
+
 // --- Counts --------------------------------------------------------------------------------------------------------
 
 // Two warps read and write a whole vector: 4 sectors each way and warp, none in vain.
