@@ -142,6 +142,17 @@ static std::set<int> keepPairsOfWritten(func::FuncOp function) {
   return written;
 }
 
+/// Whether a launch of the kernel can be noticed: it writes memory, prints or asserts.
+static bool hasEffect(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        auto access = dyn_cast<tile::AccessOp>(op);
+        return (access && access.writesView()) || isa<tile::PrintOp, tile::CheckOp>(op) ? WalkResult::interrupt()
+                                                                                        : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &facts, const std::string &config,
              bool verifies) {
   Traced traced;
@@ -168,6 +179,9 @@ Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &f
     traced.module = {};
   else
     traced.written = keepPairsOfWritten(*traced.module->getOps<func::FuncOp>().begin());
+  if (traced.module && !hasEffect(*traced.module))
+    emitWarning(FileLineColLoc::get(&context, kernel.loc.file, kernel.loc.line, 1))
+        << "kernel '" << kernel.name << "' has no effect: it stores nothing, prints nothing and asserts nothing";
   return traced;
 }
 

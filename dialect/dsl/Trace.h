@@ -54,8 +54,9 @@ struct Traced {
 };
 
 /// Traces `kernel` under `config` (`name=value,…`). Errors go to the context's diagnostics at the user's lines; then
-/// the module is null. The context must have the dialects tile, arith, math, scf, func and memref loaded, and is used
-/// by one thread at a time. Nested traces are an error.
+/// the module is null. Warnings go there, too, such as that of a kernel without an effect. The context must have the
+/// dialects tile, arith, math, scf, func and memref loaded, and is used by one thread at a time. Nested traces are an
+/// error.
 ///
 /// Without `verifies`, mlir::verify does not run. Callers can skip it if they have cached code of an equal module,
 /// which was verified. That saves a tenth of the time.

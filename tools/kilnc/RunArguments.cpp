@@ -8,6 +8,7 @@
 #include "runtime/Streams.h"
 #include "tools/kilnc/ArgumentParts.h"
 #include "tools/kilnc/IntegerUses.h"
+#include "tools/kilnc/Trace.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -221,6 +222,8 @@ LaunchMemory::LaunchMemory(const std::shared_ptr<Device> &device, const Kernel &
   }
   std::vector<ArgFacts> facts;
   std::transform(args.begin(), args.end(), std::back_inserter(facts), factsOf);
+  if (!quiet)
+    say(warningsAbout(kernel, facts, config));
   const std::vector<IntegerUse> none(args.size());
   const std::vector<IntegerUse> uses = hasIntegers ? integerUses(kernel, facts, config).value_or(none) : none;
   for (size_t i = 0; i < arguments.size(); ++i)

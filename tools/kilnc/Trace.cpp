@@ -44,4 +44,13 @@ TracedForList traceKernel(mlir::MLIRContext &context, const Kernel &kernel, cons
   return {std::move(arguments.facts), std::move(traced)};
 }
 
+std::string warningsAbout(const Kernel &kernel, const std::vector<ArgFacts> &args, const std::string &config) {
+  const std::unique_ptr<mlir::MLIRContext> context = createContext();
+  const lowering::ErrorCollector errors(context.get());
+  Specialisation facts;
+  facts.args = args;
+  trace(*context, kernel, facts, config);
+  return errors.warnings();
+}
+
 } // namespace kiln::tools

@@ -25,4 +25,7 @@ struct TracedForList {
 TracedForList traceKernel(mlir::MLIRContext &context, const Kernel &kernel, const std::string &args,
                           const std::string &config, const lowering::FactKinds &kinds);
 
+/// The warnings of a trace, a line each; empty if the kernel does not trace, whose errors compiling reports.
+std::string warningsAbout(const Kernel &kernel, const std::vector<ArgFacts> &args, const std::string &config);
+
 } // namespace kiln::tools
