@@ -15,6 +15,7 @@
 
 #include "mlir/Analysis/Liveness.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -267,6 +268,11 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
                         "wgmma replaces mma.sync: groups of four warps multiply the right operand from shared memory");
       } else if (auto why = op->getAttrOfType<StringAttr>("simt.why")) {
         explanation.add(op->getLoc(), "is not copied ahead of its product: " + why.str());
+      } else if (isa<tile::LoadOp, tile::GatherOp>(op) && isa<RankedTensorType>(op->getResult(0).getType()) &&
+                 op->getParentOfType<LoopLikeOpInterface>()) {
+        explanation.add(op->getLoc(), isa<tile::GatherOp>(op)
+                                          ? "is not copied ahead: its rows have positions that a tile names"
+                                          : "is not copied ahead: no product on tensor cores multiplies it as loaded");
       } else if (auto pick = dyn_cast<simt::PickOp>(op)) {
         explanation.add(op->getLoc(), format("reads {} in shared memory, element by element", textOf(pick.getType())));
       }

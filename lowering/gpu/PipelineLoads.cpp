@@ -163,10 +163,9 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
     return false;
   if (!exactly)
     stages = std::min(stages, bytes / each);
-  const std::string why = "two stages of " + std::to_string(each) + " bytes do not fit shared memory";
   for (const Staged &staged : all)
     if (stages < 2 && !exactly)
-      staged.load->setAttr("simt.why", StringAttr::get(staged.load.getContext(), why));
+      refuse(staged.load, "two stages of " + std::to_string(each) + " bytes do not fit shared memory");
   findProduct();
   findRowsProducts();
   if (stages < 2)
@@ -471,7 +470,7 @@ struct PipelineLoads : impl::PipelineLoadsBase<PipelineLoads> {
     func.walk([](scf::WhileOp loop) {
       for (auto load : loop.getAfterBody()->getOps<tile::LoadOp>())
         if (llvm::any_of(load->getUsers(), isConvertedToOperand))
-          load->setAttr("simt.why", StringAttr::get(load.getContext(), "its loop may end before any round"));
+          refuse(load, "its loop may end before any iteration");
     });
   }
 };

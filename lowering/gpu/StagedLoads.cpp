@@ -11,8 +11,6 @@
 
 #include "mlir/IR/PatternMatch.h"
 
-#include <string>
-
 using namespace mlir;
 
 namespace kiln::lowering::gpu {
@@ -147,13 +145,16 @@ static std::string whyNot(scf::ForOp loop, tile::LoadOp load) {
   return "";
 }
 
+std::nullopt_t refuse(tile::LoadOp load, const std::string &why) {
+  load->setAttr("simt.why", StringAttr::get(load.getContext(), why));
+  return std::nullopt;
+}
+
 std::optional<Staged> stageOf(scf::ForOp loop, tile::LoadOp load) {
   if (!llvm::any_of(load->getUsers(), isConvertedToOperand))
     return std::nullopt;
-  if (const std::string why = whyNot(loop, load); !why.empty()) {
-    load->setAttr("simt.why", StringAttr::get(load.getContext(), why));
-    return std::nullopt;
-  }
+  if (const std::string why = whyNot(loop, load); !why.empty())
+    return refuse(load, why);
   const auto type = cast<RankedTensorType>(load.getType());
   Staged staged{.load = load, .width = copyWidthOf(load)};
   const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
@@ -161,7 +162,7 @@ std::optional<Staged> stageOf(scf::ForOp loop, tile::LoadOp load) {
   const int64_t core[] = {shape[first].core(), shape[first + 1].core()};
   const auto image = imageFor(load, core, staged.width.fastest - first);
   if (!image)
-    return std::nullopt;
+    return refuse(load, "its number of rows is no multiple of 8");
   staged.image = simt::ImageAttr::of(type, image->core);
   staged.matrix =
       simt::ImageAttr::of(RankedTensorType::get(type.getShape().take_back(2), type.getElementType()), image->core);

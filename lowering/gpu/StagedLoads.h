@@ -13,6 +13,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <optional>
+#include <string>
 
 namespace kiln::lowering::gpu {
 
@@ -29,8 +30,11 @@ struct Staged {
   int64_t slotBytes() const { return static_cast<int64_t>(llvm::alignTo(image.getBytes(), slotAlignment)); }
 };
 
-/// The load as a copy ahead in `loop`, if its tile becomes an operand of a product. If it cannot be copied, `simt.why`
-/// of the load gets the reason.
+/// Sets `simt.why` of the load, the reason why its tile is not copied ahead.
+std::nullopt_t refuse(tile::LoadOp load, const std::string &why);
+
+/// The load as a copy ahead in `loop`, if its tile becomes an operand of a product. If it cannot be copied, the reason
+/// is set.
 std::optional<Staged> stageOf(mlir::scf::ForOp loop, tile::LoadOp load);
 
 /// Whether the tile becomes an operand of a product, directly or after a cast.
