@@ -13,12 +13,6 @@
 
 namespace kiln {
 
-std::string textOf(const Arg &arg) {
-  if (arg.kind == Arg::Kind::scalar)
-    return fmt::format("{} scalar", nameOf(arg.scalarType));
-  return fmt::format("{}[{}]", nameOf(arg.ref.type), arg.ref.extents.empty() ? "" : textOf(arg.ref.extents));
-}
-
 static std::string textOf(const Signature::Parameter &parameter) {
   if (!parameter.isView)
     return fmt::format("{} scalar", nameOf(parameter.type));
@@ -96,7 +90,7 @@ void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *wo
                             args.size()));
   for (size_t i = 0; i < args.size(); ++i) {
     const bool wantsView = kernel.parameters[i].isView();
-    if (wantsView != (args[i].kind != Arg::Kind::scalar))
+    if (wantsView ? !args[i].isView() : args[i].kind != Arg::Kind::scalar)
       throw Error(fmt::format("kernel '{}': expected {} to be a {}, but got {}", kernel.name, kernel.called(i),
                               wantsView ? "tensor" : "scalar", textOf(args[i])));
     if (wantsView)

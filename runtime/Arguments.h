@@ -37,7 +37,4 @@ ArgumentBlock pack(const Signature &signature, const Launch &launch, void *works
 /// Throws Error for a grid that no GPU can launch.
 void checkGpuGrid(const Executable &executable, const uint64_t *block);
 
-/// An argument in messages: `f32[64x32]`, or the type of a scalar.
-std::string textOf(const Arg &arg);
-
 } // namespace kiln

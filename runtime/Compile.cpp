@@ -286,14 +286,20 @@ static std::shared_ptr<const Executable> compiled(const Request &request) {
 
 std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
                                           const std::string &config, void *workspace) {
+  if (kernel.isVariadic()) {
+    const Expanded form = expanded(kernel, args);
+    return compile(device, *form.kernel, form.args, config, workspace);
+  }
   return compiled({device, kernel, args, config, workspace});
 }
 
-std::shared_ptr<const Executable> compile(Device &device, const Launch &launch, void *workspace) {
+std::shared_ptr<const Executable> compile(Device &device, const Launch &given, void *workspace) {
+  const Launch launch = expanded(given);
   return compiled({device, *launch.kernel, launch.args, launch.config, workspace, launch.others});
 }
 
-std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace) {
+std::vector<char> codeOf(Device &device, const Launch &given, void *workspace) {
+  const Launch launch = expanded(given);
   const Request request{device, *launch.kernel, launch.args, launch.config, workspace, launch.others};
   checkArguments(request);
   const BusyClock::Scope timed(compiler().clock);
@@ -301,7 +307,8 @@ std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace) 
   return objectOf(*launch.kernel, *traced->traced.module, device);
 }
 
-lowering::CompilationRecord recordOf(Device &device, const Launch &launch, void *workspace) {
+lowering::CompilationRecord recordOf(Device &device, const Launch &given, void *workspace) {
+  const Launch launch = expanded(given);
   const Request request{device, *launch.kernel, launch.args, launch.config, workspace, launch.others};
   checkArguments(request);
   const BusyClock::Scope timed(compiler().clock);

@@ -21,7 +21,8 @@ CompileStatistics compileStatistics();
 /// The executable of `kernel` for these arguments and config (`name=value,…`; other fields keep their defaults). It
 /// comes from memory, from disk (KILN_CACHE), or is compiled. Workspace regions begin at `workspace`. Thread-safe;
 /// concurrent requests for one specialisation compile it once. Throws Error if the arguments do not fit the kernel's
-/// parameters or the kernel does not compile.
+/// parameters or the kernel does not compile. The executable of a variadic kernel takes the arguments that expanded()
+/// gives (dialect/dsl/Plan.h).
 std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
                                           const std::string &config = "", void *workspace = nullptr);
 

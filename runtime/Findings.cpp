@@ -43,21 +43,24 @@ static std::string bucketOf(int64_t extent) {
   return fmt::format("~{}{}", bucket, extent % 16 == 0 ? "/16" : "");
 }
 
-/// An argument's type, and its strides unless it is dense: the text before and after its extents.
-static std::pair<std::string, std::string> aroundOf(const Arg &arg) {
+/// An argument's type, and its strides unless it is dense: the text before and after its extents. The names in an
+/// expanded kernel say which of its views are there.
+static std::pair<std::string, std::string> aroundOf(const Kernel &kernel, size_t index, const Arg &arg) {
+  const std::string name = kernel.counts.empty() ? "" : kernel.parameters[index].name + "=";
   if (arg.kind == Arg::Kind::scalar)
-    return {nameOf(arg.scalarType), ""};
+    return {name + nameOf(arg.scalarType), ""};
   std::string strides;
   if (!arg.ref.isDense())
     for (const int64_t stride : arg.ref.strides)
       strides += (strides.empty() ? " by " : "x") + std::to_string(stride);
-  return {fmt::format("{}[", nameOf(arg.ref.type)), "]" + strides};
+  return {fmt::format("{}{}[", name, nameOf(arg.ref.type)), "]" + strides};
 }
 
-std::string argumentsKey(const std::vector<Arg> &args, const std::set<std::pair<int, int>> &buckets) {
+std::string argumentsKey(const Kernel &kernel, const std::vector<Arg> &args,
+                         const std::set<std::pair<int, int>> &buckets) {
   std::string text;
   for (size_t i = 0; i < args.size(); ++i) {
-    const auto [before, after] = aroundOf(args[i]);
+    const auto [before, after] = aroundOf(kernel, i, args[i]);
     text += (i ? ", " : "") + before;
     if (args[i].kind != Arg::Kind::scalar)
       for (size_t d = 0; d < args[i].ref.extents.size(); ++d) {
@@ -71,15 +74,16 @@ std::string argumentsKey(const std::vector<Arg> &args, const std::set<std::pair<
 }
 
 /// The number of extents of `args` that a line's text names exactly; none if it does not match them.
-static std::optional<int> exactExtents(llvm::StringRef text, const std::vector<Arg> &args) {
+static std::optional<int> exactExtents(llvm::StringRef text, const Kernel &kernel, const std::vector<Arg> &args) {
   llvm::SmallVector<llvm::StringRef> parts;
   if (!text.empty())
     text.split(parts, ", ");
   if (parts.size() != args.size())
     return {};
   int exact = 0;
-  for (auto [part, arg] : llvm::zip(parts, args)) {
-    const auto [before, after] = aroundOf(arg);
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    const Arg &arg = args[i];
+    const auto [before, after] = aroundOf(kernel, i, arg);
     if (!part.consume_front(before) || !part.consume_back(after))
       return {};
     llvm::SmallVector<llvm::StringRef> extents;
@@ -110,8 +114,10 @@ static bool readMeasured(llvm::StringRef text, double &value, std::string &unit)
   return !number.getAsDouble(value) && std::isfinite(value) && value > 0 && (unit == "us" || unit == "cycles");
 }
 
-/// `f32[64x~1024/16] by 1x64`, or the type of a scalar.
+/// `f32[64x~1024/16] by 1x64`, or the type of a scalar, perhaps after `name=`.
 static bool isArgument(llvm::StringRef text) {
+  if (text.contains('='))
+    text = text.split('=').second;
   const size_t bracket = text.find('[');
   if (!typeSpelt(&TypeInfo::spelling, text.substr(0, bracket).str()))
     return false;
@@ -232,12 +238,16 @@ void FindingsFile::checkConfig(const Line &line, const Kernel &kernel) const {
 
 std::optional<std::string> FindingsFile::find(const std::string &device, const Kernel &kernel,
                                               const std::vector<Arg> &args) const {
+  if (kernel.isVariadic()) {
+    const Expanded form = expanded(kernel, args);
+    return find(device, *form.kernel, form.args);
+  }
   const Line *best = nullptr;
   int mostExact = -1;
   for (const Line &line : lines) {
     if (!line.finding || line.finding->kernel != kernel.name || line.finding->device != device)
       continue;
-    const std::optional<int> exact = exactExtents(line.finding->arguments, args);
+    const std::optional<int> exact = exactExtents(line.finding->arguments, kernel, args);
     if (exact.value_or(-1) > mostExact)
       best = &line, mostExact = *exact;
   }

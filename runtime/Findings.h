@@ -5,8 +5,8 @@
 //
 // A program looks up a config with tuned(); nothing is measured while it runs. An extent in the file is a number, or a
 // bucket: `~1024/16` is the multiples of 16 from 513 to 1024, and `~1024` the other numbers from 513 to 1024. Other
-// extents have no finding. The strides of an argument that is not dense follow it: `f32[64x64] by 1x64`. `#` begins a
-// comment.
+// extents have no finding. The strides of an argument that is not dense follow it: `f32[64x64] by 1x64`. Arguments of a
+// kernel with optional views or lists have names: `x=f32[64x64], bias=f32[64]`. `#` begins a comment.
 
 #pragma once
 
@@ -66,8 +66,10 @@ private:
 
 /// A device in a line: its name, its processor, and on a CPU the threads that run programs.
 std::string deviceKey(const Device &device);
-/// Arguments in a line. `buckets` has the extents, (argument, dimension), that stand for their bucket.
-std::string argumentsKey(const std::vector<Arg> &args, const std::set<std::pair<int, int>> &buckets = {});
+/// Arguments in a line, for a kernel that is not variadic, or is expanded. `buckets` has the extents, (argument,
+/// dimension), that stand for their bucket.
+std::string argumentsKey(const Kernel &kernel, const std::vector<Arg> &args,
+                         const std::set<std::pair<int, int>> &buckets = {});
 
 /// The config that the file KILN_FINDINGS has for a kernel and arguments, or "" for none: without the variable always.
 /// A process reads the file once. Throws Error for a damaged file.

@@ -160,6 +160,9 @@ void setCompileThreads(int threads) {
 }
 
 PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspace) {
+  const auto isVariadic = [](const Launch &launch) { return launch.kernel && launch.kernel->isVariadic(); };
+  if (std::any_of(plan.launches.begin(), plan.launches.end(), isVariadic))
+    return prepare(device, expanded(plan), workspace);
   checkPlan(plan, workspace);
   const auto isGroup = [](const Launch &launch) { return !launch.others.empty(); };
   if (!device.backend().facts().problems && std::any_of(plan.launches.begin(), plan.launches.end(), isGroup))
@@ -188,6 +191,10 @@ void PreparedPlan::run() const {
 void run(Device &device, const Plan &plan, const TensorRef &workspace) { prepare(device, plan, workspace).run(); }
 
 void launch(Device &device, const Kernel &kernel, Grid grid, const std::vector<Arg> &args, const std::string &config) {
+  if (kernel.isVariadic()) {
+    const Expanded form = expanded(kernel, args);
+    return launch(device, *form.kernel, grid, form.args, config);
+  }
   device.launch(*compile(device, kernel, args, config), grid, args);
 }
 

@@ -4,25 +4,16 @@
 // Grid axis 2 has z programs for each example, with z = num_programs(2) / examples: b = program_id(2) / z. The traced
 // kernel is an ordinary one.
 
+#include "dialect/dsl/Expansion.h"
 #include "dialect/dsl/Plan.h"
 #include "dialect/dsl/Tracer.h"
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <map>
-#include <mutex>
-
 namespace kiln {
 
 /// The batch dimension of each argument, if it has one.
 using ExampleAxes = std::vector<std::optional<int>>;
-
-struct Batches {
-  std::mutex mutex;
-  std::map<ExampleAxes, Kernel> kernels; // by their axes
-};
-
-std::shared_ptr<Batches> noBatches() { return std::make_shared<Batches>(); }
 
 // --- Tracing ---------------------------------------------------------------------------------------------------------
 
@@ -41,17 +32,20 @@ struct OfBatch {
   ExampleAxes axes;
   Loc loc;
 
-  void operator()(const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &config) const {
-    checkRanks(views);
-    const size_t first = firstBatched();
-    const Tile examples = views[first].dim(*axesOfViews()[first], loc), all = num_programs(2, loc),
+  void operator()(const std::vector<View> &views, const std::vector<Tile> &scalars, const std::vector<size_t> &counts,
+                  const std::string &config) const {
+    const ExampleAxes ofViews = axesOfViews(counts);
+    checkRanks(views, ofViews);
+    const auto first = llvm::find_if(ofViews, [](const auto &axis) { return axis.has_value(); }) - ofViews.begin();
+    const Tile examples = views[first].dim(*ofViews[first], loc), all = num_programs(2, loc),
                number = program_id(2, loc), programs = At(all, loc) / At(examples, loc),
                example = At(number, loc) / At(programs, loc), program = At(number, loc) % At(programs, loc);
     std::vector<View> ownViews;
     std::vector<Tile> ownScalars;
     llvm::SmallVector<int> shared;
     size_t view = 0, scalar = 0;
-    for (auto [parameter, axis] : llvm::zip(parameters, axes)) {
+    for (auto [parameter, axis] :
+         llvm::zip(repeated(parameters, parameters, counts), repeated(axes, parameters, counts))) {
       if (!parameter.isView()) {
         ownScalars.push_back(axis ? load(views[view++], {At(example, loc)}, {}, Padding::zero, loc)
                                   : scalars[scalar++]);
@@ -63,26 +57,23 @@ struct OfBatch {
       ++view;
     }
     const Example scope(program, programs, std::move(shared));
-    call(ownViews, ownScalars, config);
+    call(ownViews, ownScalars, counts, config);
   }
 
 private:
-  /// The batch dimensions of view arguments.
-  ExampleAxes axesOfViews() const {
+  /// The batch dimensions of views.
+  ExampleAxes axesOfViews(const std::vector<size_t> &counts) const {
     ExampleAxes result;
-    for (auto [parameter, axis] : llvm::zip(parameters, axes))
+    for (auto [parameter, axis] :
+         llvm::zip(repeated(parameters, parameters, counts), repeated(axes, parameters, counts)))
       if (parameter.isView() || axis)
         result.push_back(axis);
     return result;
   }
-  size_t firstBatched() const {
-    const ExampleAxes all = axesOfViews();
-    return static_cast<size_t>(llvm::find_if(all, [](const auto &axis) { return axis.has_value(); }) - all.begin());
-  }
-  void checkRanks(const std::vector<View> &views) const {
+  void checkRanks(const std::vector<View> &views, const ExampleAxes &ofViews) const {
     Call call("vmap", loc);
     bool isFine = true;
-    for (auto [view, axis] : llvm::zip(views, axesOfViews())) {
+    for (auto [view, axis] : llvm::zip(views, ofViews)) {
       if (axis && *axis >= view.rank()) {
         call.expected() << call.tracer.kernel.called(view.index()) << " to have a dimension " << *axis
                         << " with its examples, but got rank " << view.rank();
@@ -132,7 +123,7 @@ static std::vector<ExampleAxes> batchesOf(const Kernel &kernel, const ExampleAxe
 static const Kernel &batchOf(const Kernel &kernel, const ExampleAxes &axes, Loc loc) {
   checkAxes(kernel, axes, loc);
   const std::lock_guard lock(kernel.made->mutex);
-  if (const auto found = kernel.made->kernels.find(axes); found != kernel.made->kernels.end())
+  if (const auto found = kernel.made->batches.find(axes); found != kernel.made->batches.end())
     return found->second;
   Kernel batch;
   batch.name = "vmap_" + kernel.name;
@@ -140,15 +131,17 @@ static const Kernel &batchOf(const Kernel &kernel, const ExampleAxes &axes, Loc 
   batch.parameters = kernel.parameters;
   for (auto [parameter, axis] : llvm::zip(batch.parameters, axes))
     if (axis) {
-      parameter.kind = Kernel::Parameter::Kind::view;
+      if (!parameter.isView())
+        parameter.kind = Kernel::Parameter::Kind::view;
       parameter.about += (parameter.about.empty() ? "" : ", ") + ("examples along " + std::to_string(*axis));
     }
   batch.fields = kernel.fields;
   batch.configText = kernel.configText;
   batch.allows = kernel.allows;
   batch.batches = batchesOf(kernel, axes);
+  batch.counts = kernel.counts;
   batch.call = OfBatch{kernel.parameters, kernel.call, axes, loc};
-  return kernel.made->kernels.emplace(axes, std::move(batch)).first->second;
+  return kernel.made->batches.emplace(axes, std::move(batch)).first->second;
 }
 
 Kernel vmap(const Kernel &kernel, std::vector<std::optional<int>> axes, Loc loc) { return batchOf(kernel, axes, loc); }
@@ -259,7 +252,7 @@ Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const 
       batched.emplace_back(number, tensor, firsts.back());
   }
   checkApart(tensors, batched, loc);
-  Plan plan = ungrouped(one(firsts));
+  Plan plan = expanded(ungrouped(one(firsts)));
   constexpr int64_t line = 64; // alignment of an example's workspace
   const int64_t workspace = (plan.workspaceBytes + line - 1) / line * line;
   for (Launch &launch : plan.launches) {

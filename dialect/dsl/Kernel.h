@@ -5,8 +5,10 @@
 //
 // `field(…).among({512, 2048})` gives a tuner candidates.
 //
-// A kernel's parameters are views and scalar tiles in any order, then at most one config struct. Messages, stages and
-// `kilnc --list` use the names of arguments. Without names the arguments are 0, 1, ….
+// A kernel's parameters are views and scalar tiles in any order, then at most one config struct. A view that may be
+// absent is a std::optional<View>, and a list of views a std::vector<View>; each number of views that a launch gives is
+// a specialisation of its own. Messages, stages and `kilnc --list` use the names of arguments. Without names the
+// arguments are 0, 1, ….
 
 #pragma once
 
@@ -166,30 +168,35 @@ Field field(const char *, T, About...) {
   return {};
 }
 
-struct Batches;
-std::shared_ptr<Batches> noBatches();
+struct MadeKernels;
+std::shared_ptr<MadeKernels> noKernels();
 
 /// The name of an argument in messages: `'b'`, or `argument 1` without a name.
 std::string calledArgument(const std::string &name, size_t index);
 
 /// A kernel before specialisation, the input of compile().
 struct Kernel {
-  /// An argument: a view or a scalar.
+  /// An argument: a view, a view that may be absent, a list of views, or a scalar.
   struct Parameter {
-    enum class Kind { view, scalar } kind = Kind::view;
+    enum class Kind { view, optional, list, scalar } kind = Kind::view;
     std::string name;  // empty if the registration names no arguments
     std::string about; // the registration's text after the name, such as a shape
 
-    bool isView() const { return kind == Kind::view; }
+    bool isView() const { return kind != Kind::scalar; }
+    /// Whether the number of its views is that of a launch.
+    bool isVariadic() const { return kind == Kind::optional || kind == Kind::list; }
   };
 
   std::string name;
   Loc loc; // the line of the registration
   std::vector<Parameter> parameters;
   std::vector<Field> fields;
-  /// Calls the function. `views` and `scalars` hold one entry for each parameter of their kind, in order. `config` is
-  /// `name=value,…`; other fields keep their defaults. Only Trace calls it.
-  std::function<void(const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &config)> call;
+  /// Calls the function. `views` and `scalars` hold all views and all scalars, in the order of the parameters. `counts`
+  /// has the number of views of each optional view and each list. `config` is `name=value,…`; other fields keep their
+  /// defaults. Only Trace calls it.
+  std::function<void(const std::vector<View> &views, const std::vector<Tile> &scalars,
+                     const std::vector<size_t> &counts, const std::string &config)>
+      call;
   /// The config text with every field, in registration order, after `overrides`. Cache keys use this form.
   std::function<std::string(const std::string &overrides)> configText;
   /// Whether the config after `overrides` is worth compiling for a target; null: every one is. A tuner leaves out the
@@ -200,8 +207,15 @@ struct Kernel {
   /// For a kernel made by vmap(): per batch and argument, the dimension of the examples. Each batch has one number of
   /// examples per launch.
   std::vector<std::vector<std::optional<int>>> batches;
-  /// The kernels that vmap() has made of this kernel and its copies.
-  std::shared_ptr<Batches> made = noBatches();
+  /// The kernels that vmap() and expanded() have made of this kernel and its copies.
+  std::shared_ptr<MadeKernels> made = noKernels();
+  /// For a kernel made by expanded(): the number of views of each optional view and each list, in order.
+  std::vector<size_t> counts;
+
+  /// Whether it has optional views or lists. It is compiled in the form that expanded() makes of it.
+  bool isVariadic() const {
+    return std::any_of(parameters.begin(), parameters.end(), [](const Parameter &p) { return p.isVariadic(); });
+  }
 
   /// The name of argument `index` in messages; `index` may be one too large.
   std::string called(size_t index) const {
@@ -223,12 +237,23 @@ void parseConfig(const std::string &kernel, const std::vector<Field> &fields, co
 void parseOptions(const std::string &op, const std::vector<Field> &fields, const std::string &text, void *options);
 
 namespace detail {
-/// Classes of kernel parameters. The first three are valid; each of the others has an error message.
-enum class Fit { view, scalar, config, reference, pointer, number, early, opaque };
+/// Classes of kernel parameters. The first five are valid; each of the others has an error message.
+enum class Fit { view, optional, list, scalar, config, reference, pointer, number, early, group, opaque };
+
+/// Whether a type is a container of views or tiles.
+template <class P> inline constexpr bool isGroup = false;
+template <class T> inline constexpr bool isGroup<std::optional<T>> = isOneOf<T, View, Tile>;
+template <class T> inline constexpr bool isGroup<std::vector<T>> = isOneOf<T, View, Tile>;
+template <class T> inline constexpr bool isGroup<std::initializer_list<T>> = isOneOf<T, View, Tile>;
+template <class T, size_t N> inline constexpr bool isGroup<std::array<T, N>> = isOneOf<T, View, Tile>;
 
 template <class P, bool isLast> consteval Fit fitOf() {
   if constexpr (std::is_same_v<P, View>)
     return Fit::view;
+  else if constexpr (std::is_same_v<P, std::optional<View>>)
+    return Fit::optional;
+  else if constexpr (std::is_same_v<P, std::vector<View>>)
+    return Fit::list;
   else if constexpr (std::is_same_v<P, Tile>)
     return Fit::scalar;
   else if constexpr (std::is_reference_v<P>)
@@ -237,6 +262,8 @@ template <class P, bool isLast> consteval Fit fitOf() {
     return Fit::pointer;
   else if constexpr (!std::is_class_v<P>)
     return Fit::number;
+  else if constexpr (isGroup<P>)
+    return Fit::group;
   else if constexpr (!std::is_trivially_copyable_v<P> || !std::is_default_constructible_v<P>)
     return Fit::opaque;
   else
@@ -252,16 +279,20 @@ template <class... P> struct Signature {
   }(std::index_sequence_for<P...>());
   static consteval bool has(Fit fit) { return std::find(fits.begin(), fits.end(), fit) != fits.end(); }
 
-  static constexpr size_t arguments = sizeof...(P) - has(Fit::config); // views and scalars
-  static constexpr bool fine =
-      !has(Fit::reference) && !has(Fit::pointer) && !has(Fit::number) && !has(Fit::early) && !has(Fit::opaque);
+  static constexpr size_t arguments = sizeof...(P) - has(Fit::config); // all but the config
+  static constexpr bool fine = std::all_of(fits.begin(), fits.end(), [](Fit fit) { return fit <= Fit::config; });
+  static constexpr bool isVariadic = has(Fit::optional) || has(Fit::list);
   using Last = typename decltype((std::type_identity<NoConfig>(), ..., std::type_identity<P>()))::type;
   using Config = std::conditional_t<has(Fit::config), Last, NoConfig>;
 
   static std::vector<Kernel::Parameter> list() {
+    using Kind = Kernel::Parameter::Kind;
     std::vector<Kernel::Parameter> parameters(arguments);
     for (size_t i = 0; i < arguments; ++i)
-      parameters[i].kind = fits[i] == Fit::view ? Kernel::Parameter::Kind::view : Kernel::Parameter::Kind::scalar;
+      parameters[i].kind = fits[i] == Fit::view       ? Kind::view
+                           : fits[i] == Fit::optional ? Kind::optional
+                           : fits[i] == Fit::list     ? Kind::list
+                                                      : Kind::scalar;
     return parameters;
   }
 };
@@ -270,12 +301,19 @@ template <class... P> struct Signature {
 struct Arguments {
   const std::vector<View> &views;
   const std::vector<Tile> &scalars;
+  const std::vector<size_t> &counts;
   const void *config;
-  size_t view = 0, scalar = 0;
+  size_t view = 0, scalar = 0, count = 0;
   template <class P> P next() {
     if constexpr (std::is_same_v<P, View>)
       return views[view++];
-    else if constexpr (std::is_same_v<P, Tile>)
+    else if constexpr (std::is_same_v<P, std::optional<View>>)
+      return counts[count++] ? P(views[view++]) : P();
+    else if constexpr (std::is_same_v<P, std::vector<View>>) {
+      const auto first = views.begin() + static_cast<std::ptrdiff_t>(view);
+      view += counts[count];
+      return P(first, first + static_cast<std::ptrdiff_t>(counts[count++]));
+    } else if constexpr (std::is_same_v<P, Tile>)
       return scalars[scalar++];
     else
       return *static_cast<const P *>(config);
@@ -299,6 +337,8 @@ Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<st
                                           "its config struct when it is known while compiling");
   static_assert(!Taken::has(Fit::early), "a kernel takes at most one config struct, and as its last parameter: put all "
                                          "fields into one");
+  static_assert(!Taken::has(Fit::group), "a kernel takes a list of views as a std::vector<View>, a view that may be "
+                                         "absent as a std::optional<View>, and each number as a Tile of its own");
   static_assert(!Taken::has(Fit::opaque), "a kernel's config struct holds numbers with defaults: views and tiles are "
                                           "parameters of their own, and strings stay outside");
   Kernel k;
@@ -319,10 +359,10 @@ Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<st
       }
     k.fields = fields;
     k.call = [function, fields, name = k.name](const std::vector<View> &views, const std::vector<Tile> &scalars,
-                                               const std::string &text) {
+                                               const std::vector<size_t> &counts, const std::string &text) {
       Config config{};
       parseConfig(name, fields, text, &config);
-      [[maybe_unused]] Arguments values{views, scalars, &config};
+      [[maybe_unused]] Arguments values{views, scalars, counts, &config};
       std::apply(function, std::tuple<P...>{values.template next<P>()...}); // braces: left to right
     };
     k.configText = [fields, name = k.name](const std::string &overrides) {
@@ -370,6 +410,8 @@ Kernel kernel(const char *name, void (*function)(P...), const char *const (&argu
 /// Registers `function` without names of arguments.
 template <class... P>
 Kernel kernel(const char *name, void (*function)(P...), std::vector<Field> fields = {}, Loc loc = here()) {
+  static_assert(!detail::Signature<P...>::isVariadic,
+                "a kernel with optional views or lists of views is registered with names of its arguments");
   return detail::makeKernel(name, function, {}, std::move(fields), loc);
 }
 
@@ -379,12 +421,16 @@ KILN_MISTAKE("a kernel's function is void: it writes its result by store(out, {n
 Kernel kernel(const char *, R (*)(P...), AnyArgument = {}, AnyArgument = {}, AnyArgument = {});
 
 /// The batched form of a kernel, as `jax.vmap`. `axes` has an entry for each argument: the dimension of the examples,
-/// or nothing for an argument that all examples share.
+/// or nothing for an argument that all examples share. The entry of a list is for each of its views.
 /// - A batched launch gives the results of one launch per example. Its programs are multiplied along grid axis 2.
 /// - A scalar with examples becomes a view of rank 1.
 /// - The kernel may read memory that all examples share, and change it by atomics only.
 /// - One kernel serves any number of examples; the call returns one kernel per kernel and list of axes.
 /// Throws Error if `axes` do not fit the arguments.
 Kernel vmap(const Kernel &kernel, std::vector<std::optional<int>> axes, Loc loc = here());
+
+/// The form of a variadic kernel for these numbers of views of its optional views and lists: each view is a parameter,
+/// `bias` for an optional one and `xs[0]`, `xs[1]`, … for a list. It lives as long as `kernel` or a copy of it.
+const Kernel &expanded(const Kernel &kernel, const std::vector<size_t> &counts);
 
 } // namespace kiln

@@ -43,6 +43,16 @@ template <NoList T, class... More> KILN_OFFSET Tile atomic_add(View, T, At, More
 #undef KILN_MASK_OF_STORE
 #undef KILN_OFFSET
 
+/// An optional view or a list of views, where one view belongs.
+template <class T>
+concept NotOneView = std::same_as<T, std::optional<View>> || std::same_as<T, std::vector<View>>;
+#define KILN_ONE_VIEW                                                                                                  \
+  KILN_MISTAKE("an optional view is accessed as *bias, after if (bias), and a list of views by its elements, xs[i] "   \
+               "or for (View x : xs)")
+template <NotOneView T> KILN_ONE_VIEW Tile load(const T &, Offsets, TileExtents = {}, LoadOptions = {});
+template <NotOneView T> KILN_ONE_VIEW void store(const T &, Offsets, At, StoreOptions = {});
+#undef KILN_ONE_VIEW
+
 template <std::same_as<Tile> T>
 KILN_MISTAKE("iota counts to an integer that is known while tracing, such as a config's field, or view.extent(i) in "
              "place of view.dim(i)")

@@ -152,6 +152,26 @@ Arg Arg::workspace(int64_t offset, Type type, Shape extents) {
   return arg;
 }
 
+Arg Arg::list(std::vector<Arg> tensors) {
+  Arg arg(std::nullopt);
+  arg.kind = Kind::list;
+  arg.items = std::move(tensors);
+  return arg;
+}
+
+std::string textOf(const Arg &arg) {
+  switch (arg.kind) {
+  case Arg::Kind::none:
+    return "nothing";
+  case Arg::Kind::list:
+    return "a list of " + std::to_string(arg.items.size());
+  case Arg::Kind::scalar:
+    return std::string(nameOf(arg.scalarType)) + " scalar";
+  default:
+    return std::string(nameOf(arg.ref.type)) + "[" + (arg.ref.extents.empty() ? "" : textOf(arg.ref.extents)) + "]";
+  }
+}
+
 Arg Arg::as(Type type) const {
   if (kind != Kind::scalar)
     throw Error(std::string("expected a scalar to give the type ") + nameOf(type) + ", but got a tensor");
@@ -185,11 +205,11 @@ int64_t Launch::bytes() const {
   int64_t all = 0;
   const auto add = [&](const std::vector<Arg> &list) {
     for (const Arg &arg : list)
-      if (arg.kind != Arg::Kind::scalar)
-        all += arg.ref.bytes();
+      all += arg.isView() ? arg.ref.bytes() : 0;
   };
-  add(args);
-  for (const Problem &other : others)
+  const Launch each = expanded(*this);
+  add(each.args);
+  for (const Problem &other : each.others)
     add(other.args);
   return all;
 }
@@ -227,7 +247,8 @@ static double ownFlops(const Launch &launch) {
 
 std::vector<Launch> grouped(const std::vector<Launch> &launches) {
   std::vector<Launch> groups;
-  for (const Launch &launch : launches) {
+  for (const Launch &given : launches) {
+    const Launch launch = expanded(given);
     const int64_t each = argumentBytes(launch.args), own = each * (1 + std::ssize(launch.others));
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const Launch &to) {
       return to.kernel == launch.kernel && to.config == launch.config && areAlike(to.args, launch.args) &&

@@ -97,13 +97,14 @@ struct TensorRef {
   TensorRef reshape(Shape extents) const;
 };
 
-/// One argument of a launch: a tensor, a region of the plan's workspace, or a scalar.
+/// One argument of a launch: a tensor, a region of the plan's workspace, or a scalar; for a parameter that is optional
+/// a tensor or nothing (std::nullopt), and for a list of views `Arg::list({x, y})` or a std::vector of tensors.
 ///
 /// Any type that converts to a TensorRef is a tensor, so `{x, y, 2.0f}` is a list of arguments. A C++ number is a
 /// scalar: float is f32, double and long double f64, bool boolean, every integer i64, except u64 from 2^63 on. The type
 /// does not follow from the kernel: with an f32 view, write `2.0f` and not `2.0`, or use as().
 struct Arg {
-  enum class Kind { tensor, workspace, scalar } kind = Kind::tensor;
+  enum class Kind { tensor, workspace, scalar, none, list } kind = Kind::tensor;
   TensorRef ref;               // null data for a workspace region …
   int64_t workspaceOffset = 0; // … which begins this many bytes into the workspace
   bool told = true;            // false: the compiler may not specialise on extents and strides that 16 divides
@@ -112,6 +113,7 @@ struct Arg {
     int64_t integer = 0; // of boolean and the integer types; for unsigned types their bits
     double real;         // of the floating-point types
   };
+  std::vector<Arg> items; // of a list
 
   Arg(TensorRef tensor) : ref(std::move(tensor)) {}
   template <class Tensor>
@@ -129,8 +131,18 @@ struct Arg {
       scalarType = std::is_same_v<Number, bool> ? Type::boolean : isHuge ? Type::u64 : Type::i64;
     }
   }
+  Arg(std::nullopt_t) : kind(Kind::none) {}
+  template <class Tensor>
+    requires std::is_convertible_v<const Tensor &, const TensorRef &>
+  Arg(const std::optional<Tensor> &tensor) : Arg(tensor ? Arg(*tensor) : Arg(std::nullopt)) {}
+  template <class Tensor>
+    requires std::is_convertible_v<const Tensor &, const TensorRef &>
+  Arg(const std::vector<Tensor> &tensors) : kind(Kind::list), items(tensors.begin(), tensors.end()) {}
+  static Arg list(std::vector<Arg> tensors);
   static Arg workspace(int64_t offset, Type type, Shape extents);
 
+  /// Whether it is memory: a tensor or a region.
+  bool isView() const { return kind == Kind::tensor || kind == Kind::workspace; }
   /// This scalar with another type: `Arg(3).as(i32)`, `Arg(0.5).as(bf16)`. Floats round to nearest. Throws Error for a
   /// tensor, and for a number that the integer type cannot represent.
   Arg as(Type type) const;
@@ -140,6 +152,9 @@ struct Arg {
 struct Grid : std::array<int64_t, 3> {
   constexpr Grid(int64_t x = 1, int64_t y = 1, int64_t z = 1) : array{x, y, z} {}
 };
+/// An argument in messages: `f32[64x32]`, the type of a scalar, `nothing`, or `a list of 2`.
+std::string textOf(const Arg &arg);
+
 /// A Grid, for places where C++ needs a type.
 constexpr Grid programs(int64_t x, int64_t y = 1, int64_t z = 1) { return {x, y, z}; }
 
@@ -173,6 +188,18 @@ struct Plan {
   /// Appends another plan. Both use one workspace, one after the other.
   Plan &operator+=(const Plan &other);
 };
+
+/// A kernel without optional views and lists, and its arguments, each view on its own.
+struct Expanded {
+  const Kernel *kernel;
+  std::vector<Arg> args;
+};
+/// A kernel in its form for the numbers of views in `args`; one that is not variadic is its own form. Throws Error with
+/// the argument that does not fit.
+Expanded expanded(const Kernel &kernel, const std::vector<Arg> &args);
+/// The launch of the expanded kernel. Throws Error also if its problems differ in their numbers of views.
+Launch expanded(const Launch &launch);
+Plan expanded(const Plan &plan);
 
 /// Grouped launches: merges independent launches into fewer. No launch may read or write memory that another writes.
 /// - Launches with one kernel, config, and argument types and ranks become one, as long as their arguments fit a GPU

@@ -18,6 +18,10 @@ namespace kiln {
 static bool checkKernel(MLIRContext &context, const Kernel &kernel, const Specialisation &facts) {
   Location loc = FileLineColLoc::get(&context, kernel.loc.file, kernel.loc.line, 1);
   auto expected = [&] { return std::move(emitError(loc) << "kernel '" << kernel.name << "': expected "); };
+  if (kernel.isVariadic()) {
+    expected() << "a form of it for certain numbers of views, which expanded() makes";
+    return false;
+  }
   if (facts.args.size() != kernel.parameters.size()) {
     expected() << kernel.parameters.size() << " arguments, but got " << facts.args.size();
     return false;

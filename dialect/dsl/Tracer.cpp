@@ -2,6 +2,7 @@
 
 #include "dialect/dsl/Tracer.h"
 
+#include "dialect/dsl/Expansion.h"
 #include "dialect/tile/TypeRules.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -269,7 +270,7 @@ void Tracer::buildFunction() {
   builder.setInsertionPointToEnd(function.addEntryBlock());
   for (auto [argument, parameter] : llvm::zip(function.getArguments(), kernel.parameters))
     if (!parameter.name.empty()) // printed as %a; not part of cache keys
-      argument.setLoc(NameLoc::get(builder.getStringAttr(parameter.name), loc));
+      argument.setLoc(NameLoc::get(builder.getStringAttr(identifierOf(parameter.name)), loc));
 }
 
 /// Extents read by View::extent become part of the argument types; operations on a view follow their operand.
@@ -339,7 +340,7 @@ bool Tracer::run(const std::string &config) {
         scalars.push_back(make(function.getArgument(i), kernel.loc));
       }
     try {
-      kernel.call(views, scalars, config);
+      kernel.call(views, scalars, kernel.counts, config);
       closeRests(0);
       if (thrownOutOf)
         error(*thrownOutOf) << "expected the body of a traced loop or branch to reach its end, but it was left by an "

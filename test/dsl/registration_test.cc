@@ -1,6 +1,7 @@
 // Registration: the recorded arguments and fields of a kernel, and the names that are refused.
 
 #include "dialect/dsl/Registrations.h"
+#include "test/dsl/Tracing.h"
 #include "test/expect_error.h"
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@ struct Config {
 };
 void scaled(View, Tile, View, Config) {}
 void plain(View, View) {}
+void variadic(View, std::optional<View>, Tile, std::vector<View>, Config) {}
 const Kernel scaledKernel = kernel("scaled", scaled, {"x (M, N)", "factor", "out (M, N), x · factor"},
                                    {field("bm", &Config::bm, "rows of a tile"), field("scale", &Config::scale)});
 
@@ -27,6 +29,32 @@ TEST(Registration, ArgumentsHaveNamesAndWhatTheyAre) {
   EXPECT_EQ(scaledKernel.parameters[1].about, "");
   EXPECT_FALSE(scaledKernel.parameters[1].isView());
   EXPECT_EQ(scaledKernel.parameters[2].about, "(M, N), x · factor");
+}
+
+/// A form has a parameter for each view, and an identity of its own; the kernel keeps it for all of its copies.
+TEST(Registration, FormsHaveAParameterForEachView) {
+  const Kernel k = kernel("variadic", variadic, {"x (N)", "bias (M)", "n", "xs (N, K) of each"},
+                          {field("bm", &Config::bm), field("scale", &Config::scale)}),
+               copy = k;
+  using Kind = Kernel::Parameter::Kind;
+  EXPECT_TRUE(k.isVariadic());
+  EXPECT_FALSE(scaledKernel.isVariadic());
+  EXPECT_EQ(k.parameters[1].kind, Kind::optional);
+  EXPECT_EQ(k.parameters[3].kind, Kind::list);
+  const Kernel &form = expanded(k, {1, 2}), &less = expanded(k, {0, 0});
+  EXPECT_FALSE(form.isVariadic());
+  std::string names;
+  for (const Kernel::Parameter &parameter : form.parameters)
+    names += parameter.name + (parameter.kind == Kind::view ? ", " : " scalar, ");
+  EXPECT_EQ(names, "x, bias, n scalar, xs[0], xs[1], ");
+  EXPECT_EQ(form.parameters[4].about, "(N, K) of each");
+  EXPECT_EQ(less.parameters.size(), 2u);
+  EXPECT_EQ(form.configText("bm=4"), "bm=4,scale=0.5");
+  EXPECT_NE(form.identity, k.identity);
+  EXPECT_NE(form.identity, less.identity);
+  EXPECT_EQ(form.identity, expanded(copy, {1, 2}).identity);
+  EXPECT_EQ(programOf(k, {view(f32, {4}), scalar(i64)}),
+            "kernel 'variadic': expected a form of it for certain numbers of views, which expanded() makes");
 }
 
 /// Messages quote a name, or a number if there is no name.

@@ -250,9 +250,8 @@ Kernel kernelOf(const Program &program) {
   const Kernel::Parameter view = {Kernel::Parameter::Kind::view}, scalar = {Kernel::Parameter::Kind::scalar};
   kernel.parameters.assign(program.windows.size(), view);
   kernel.parameters.insert(kernel.parameters.end(), program.scalars.size(), scalar);
-  kernel.call = [program](const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &) {
-    Tracing(program, views, scalars);
-  };
+  kernel.call = [program](const std::vector<View> &views, const std::vector<Tile> &scalars, const std::vector<size_t> &,
+                          const std::string &) { Tracing(program, views, scalars); };
   kernel.fields = {field("warps", &Config::warps), field("stages", &Config::stages)};
   kernel.configText = [warps = program.warps, stages = program.stages](const std::string &) {
     return fmt::format("warps={},stages={}", warps, stages);

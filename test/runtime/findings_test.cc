@@ -58,7 +58,7 @@ TEST(Findings, AreForTheirArguments) {
   strided.extents = {64};
   strided.strides = {2};
   EXPECT_EQ(found(findings, {dense({64}), strided}), "none");
-  EXPECT_EQ(argumentsKey({strided, 2.0f}), "f32[64] by 2, f32");
+  EXPECT_EQ(argumentsKey(addKernel, {strided, 2.0f}), "f32[64] by 2, f32");
   EXPECT_FALSE(findings.find("cpu znver5 cores=4", addKernel, {dense({64}), dense({64})}));
 }
 
@@ -74,7 +74,7 @@ TEST(Findings, HaveBuckets) {
   EXPECT_EQ(found(findings, {dense({32}), dense({63})}), "none");
   EXPECT_EQ(found(findings, {dense({64}), dense({64})}), "block=2");
   EXPECT_EQ(found(findings, {dense({48}), dense({48})}), "block=3");
-  EXPECT_EQ(argumentsKey({dense({33, 48}), dense({512})}, {{0, 0}, {1, 0}}), "f32[~64x48], f32[~512/16]");
+  EXPECT_EQ(argumentsKey(addKernel, {dense({33, 48}), dense({512})}, {{0, 0}, {1, 0}}), "f32[~64x48], f32[~512/16]");
 }
 
 // The error for a damaged line has the file, the line, and the expected form.
@@ -123,7 +123,7 @@ TEST(Findings, AreUsedByTheVariable) {
   EXPECT_EQ(tuned(*cpu, addKernel, args), "");
   const TemporaryFolder folder;
   FindingsFile findings;
-  findings.add({"add", deviceKey(*cpu), argumentsKey(args), "block=8", 4, 20, "us", "2026-12-01"});
+  findings.add({"add", deviceKey(*cpu), argumentsKey(addKernel, args), "block=8", 4, 20, "us", "2026-12-01"});
   writeText(folder / "found.txt", findings.text());
   ::setenv("KILN_FINDINGS", (folder / "found.txt").c_str(), 1);
   EXPECT_EQ(tuned(*cpu, addKernel, args), "block=8");

@@ -77,7 +77,7 @@ TuneReport Tuning::run() {
 // --- Reporting -------------------------------------------------------------------------------------------------------
 
 std::string Tuning::table(const std::vector<Ranked> &ranked) const {
-  std::string text = fmt::format("{} on {}, {}\n", kernel.name, deviceKey(*device), argumentsKey(memory.args));
+  std::string text = fmt::format("{} on {}, {}\n", kernel.name, deviceKey(*device), argumentsKey(kernel, memory.args));
   const auto line = [&](const Ranked &each, const std::string &mark) {
     return fmt::format("{:>12.2f} {:<6} {}{}\n", each.value, measure.unit(), candidates[each.index].config, mark);
   };
@@ -135,7 +135,7 @@ void Tuning::enter(const Ranked &best, const Ranked &byDefault) const {
   FindingsFile findings = std::filesystem::exists(options.output) ? FindingsFile::load(options.output) : FindingsFile();
   findings.add({.kernel = kernel.name,
                 .device = deviceKey(*device),
-                .arguments = argumentsKey(memory.args, buckets),
+                .arguments = argumentsKey(kernel, memory.args, buckets),
                 .config = candidates[best.index].config,
                 .measured = best.value,
                 .byDefault = byDefault.value,

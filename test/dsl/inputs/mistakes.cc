@@ -35,6 +35,16 @@ void takes(View a, View b) {
   // error: a store takes a view, its offsets and a value
   x = atomic_add(a, {n, 0}, x, mask);
 
+  // --- One view is accessed at a time ------------------------------------------------------------------------------
+  const std::optional<View> bias = a;
+  const std::vector<View> views = {a, b};
+  // error: an optional view is accessed as *bias, after if (bias), and a list of views by its elements, xs[i] or for
+  x = load(bias, {n, 0}, {4, 8});
+  // error: an optional view is accessed as *bias, after if (bias), and a list of views by its elements, xs[i] or for
+  x = load(views, {n, 0}, {4, 8}, {.mask = mask});
+  // error: an optional view is accessed as *bias, after if (bias), and a list of views by its elements, xs[i] or for
+  store(bias, {n, 0}, x);
+
   // --- Shapes: an extent that only the program knows, a fraction, a number alone -----------------------------------
   // error: an extent of a tile is an integer that is known while tracing, such as a config's field, or view.extent(i)
   x = load(a, {n, 0}, {4, a.dim(1)});

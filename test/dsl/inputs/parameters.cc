@@ -94,12 +94,25 @@ struct Fixed {
   const int n = 3;
 };
 const Field wrong = field("n", &Fixed::n);
+#elif CASE == 22
+void takes(std::vector<Tile> numbers) {}
+const Kernel wrong = kernel("k", takes, {"numbers"});
+#elif CASE == 23
+void takes(View x, std::optional<Tile> n, Config cfg) {}
+const Kernel wrong = kernel("k", takes, {"x", "n"});
+#elif CASE == 24
+void takes(std::array<View, 2> pair) {}
+const Kernel wrong = kernel("k", takes, {"pair"});
+#elif CASE == 25
+void takes(View x, std::optional<View> bias) {}
+const Kernel wrong = kernel("k", takes);
 #endif
 
 void nothing() {}
 void views(View x, const View y) {}
 void mixed(Tile n, View x, Tile s, Config cfg) {}
 void onlyConfig(Config cfg) {}
+void variadic(std::optional<View> bias, Tile n, std::vector<View> xs, const std::optional<View> out, Config cfg) {}
 void unregisteredFields(View x, Other other) {}
 template <class T> void generic(View x, T cfg) {}
 
@@ -112,5 +125,7 @@ const Kernel mixedKernel =
 const Kernel onlyConfigKernel = kernel("only_config", onlyConfig, {field("bm", &Config::bm)});
 const Kernel unregisteredKernel = kernel("unregistered", unregisteredFields, {"x"});
 const Kernel genericKernel = kernel("generic", generic<Other>, {"x"}, {field("bn", &Other::bn)});
+const Kernel variadicKernel =
+    kernel("variadic", variadic, {"bias (N)", "n", "xs (M, N)", "out"}, {field("bm", &Config::bm)});
 const char *const names[] = {"x (M, N)", "y (N)"};
 const Kernel sharedNamesKernel = kernel("shared_names", views, names);
