@@ -56,10 +56,35 @@ static void checkExtents(llvm::ArrayRef<llvm::StringRef> parts) {
   }
 }
 
-std::vector<std::optional<std::string>> argumentParts(const Kernel &kernel, const std::string &text) {
+/// The text up to the end of a list, `[…]` or `name=[…]`; nothing unless it begins with one.
+static size_t endOfList(llvm::StringRef text) {
+  const size_t open = text.find('[');
+  llvm::StringRef before = text.substr(0, open).trim();
+  if (open == llvm::StringRef::npos || !(before.empty() || before.ends_with("=")))
+    return 0;
+  int depth = 0;
+  for (size_t at = open; at < text.size(); ++at) {
+    depth += (text[at] == '[') - (text[at] == ']');
+    if (depth == 0)
+      return at + 1;
+  }
+  return 0;
+}
+
+/// The parts between commas; a list is one part.
+static llvm::SmallVector<llvm::StringRef> partsOf(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> parts;
-  if (!llvm::StringRef(text).trim().empty())
-    llvm::StringRef(text).split(parts, ',');
+  if (text.trim().empty())
+    return parts;
+  for (size_t end = 0; end != llvm::StringRef::npos; text = text.substr(end + 1)) {
+    end = text.find(',', endOfList(text));
+    parts.push_back(text.substr(0, end));
+  }
+  return parts;
+}
+
+std::vector<std::optional<std::string>> argumentParts(const Kernel &kernel, const std::string &text) {
+  const llvm::SmallVector<llvm::StringRef> parts = partsOf(text);
   checkExtents(parts);
   std::vector<std::optional<std::string>> found;
   bool named = false;
@@ -86,6 +111,50 @@ std::vector<std::optional<std::string>> argumentParts(const Kernel &kernel, cons
     place = value.trim().str();
   }
   return found;
+}
+
+/// Appends the views of a part for an optional view or a list; their number.
+static size_t appendViews(const Kernel &kernel, size_t index, const std::optional<std::string> &part,
+                          std::vector<std::string> &views) {
+  llvm::StringRef text = "none";
+  if (part)
+    text = *part;
+  if (kernel.parameters[index].kind == Kernel::Parameter::Kind::optional) {
+    if (text == "none")
+      return 0;
+    views.push_back(text.str());
+    return 1;
+  }
+  if (endOfList(text) != text.size() || !text.consume_front("[") || !text.consume_back("]"))
+    throw Error(fmt::format("kernel '{}': expected {} in --args to be a list of views, such as [f32[8x8], f32[4x4]], "
+                            "but got {}",
+                            kernel.name, kernel.called(index), part ? "'" + *part + "'" : "none"));
+  const llvm::SmallVector<llvm::StringRef> list = partsOf(text);
+  for (const llvm::StringRef view : list)
+    views.push_back(view.trim().str());
+  return list.size();
+}
+
+ExpandedText expandArguments(const Kernel &kernel, const std::string &text) {
+  if (!kernel.isVariadic())
+    return {&kernel, text};
+  const std::vector<std::optional<std::string>> parts = argumentParts(kernel, text);
+  if (parts.size() != kernel.parameters.size())
+    throw Error(fmt::format("kernel '{}': expected {} arguments{} in --args, with 'none' for a view that is absent, "
+                            "but got {}",
+                            kernel.name, kernel.parameters.size(), parameterNames(kernel), parts.size()));
+  std::vector<std::string> each;
+  std::vector<size_t> counts;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (kernel.parameters[i].isVariadic())
+      counts.push_back(appendViews(kernel, i, parts[i], each));
+    else if (parts[i])
+      each.push_back(*parts[i]);
+    else
+      throw Error(fmt::format("kernel '{}': expected a {} for {} in --args, but got none", kernel.name,
+                              kernel.parameters[i].isView() ? "view" : "scalar", kernel.called(i)));
+  }
+  return {&expanded(kernel, counts), llvm::join(each, ", ")};
 }
 
 } // namespace kiln::tools

@@ -259,7 +259,7 @@ static void check(const std::vector<BenchLine> &lines, const BenchOptions &optio
   for (const BenchLine &line : lines) {
     line.kernel->configText(line.config);
     const std::string others = parameterNames(*line.kernel);
-    if (options.args.find('=') != std::string::npos && !others.empty() && others != names)
+    if (options.isNamed && !others.empty() && others != names)
       throw Error(
           fmt::format("expected kernel '{}' to have the parameters of '{}'{}, because --args names them, but it "
                       "has{}",

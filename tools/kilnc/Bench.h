@@ -24,8 +24,9 @@ struct BenchLine {
 /// The other options of --bench. The first line is the baseline.
 struct BenchOptions {
   std::string device = "cpu", args, sweep;
-  std::string flops; // of a launch, for TFLOP/s
-  int repeat = 20;   // measurements of each line and size
+  bool isNamed = false; // whether --args has names of parameters
+  std::string flops;    // of a launch, for TFLOP/s
+  int repeat = 20;      // measurements of each line and size
   std::string csv, picture;
 };
 

@@ -2,6 +2,8 @@
 
 #include "tools/kilnc/Launcher.h"
 
+#include "dialect/dsl/Expansion.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,13 +27,17 @@ static constexpr const char *keywords =
     "wchar_t while xor xor_eq";
 
 std::string fieldOf(const Kernel &kernel, size_t index) {
-  const std::string &name = kernel.parameters[index].name;
+  std::string name = identifierOf(kernel.parameters[index].name);
   if (name.empty())
     return fmt::format("argument_{}", index);
   std::istringstream words(keywords);
-  const bool isKeyword =
-      std::find(std::istream_iterator<std::string>(words), {}, name) != std::istream_iterator<std::string>();
-  return isKeyword ? name + "_" : name;
+  std::vector<std::string> taken(std::istream_iterator<std::string>(words), {});
+  for (const Kernel::Parameter &other : kernel.parameters)
+    if (&other != &kernel.parameters[index])
+      taken.push_back(other.name);
+  while (std::find(taken.begin(), taken.end(), name) != taken.end())
+    name += "_";
+  return name;
 }
 
 /// The C type of elements; for narrow floats, of their bits.

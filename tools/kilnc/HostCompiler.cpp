@@ -55,8 +55,8 @@ static std::vector<std::string> commandFor(const std::string &path, const std::v
                                            const std::vector<std::string> &more) {
   std::vector<std::string> words = compilerCommand(std::getenv("CXX"), "c++");
   // The object's definitions take precedence over this program's, because the file may be a changed copy of a built-in
-  // kernel.
-  for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
+  // kernel. The assertions stop an access to a view that is not there.
+  for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-D_GLIBCXX_ASSERTIONS", "-I."})
     words.emplace_back(flag);
   if (::isatty(STDERR_FILENO)) // because the compiler's messages go through a file
     words.emplace_back("-fdiagnostics-color=always");

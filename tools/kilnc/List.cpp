@@ -29,11 +29,24 @@ static std::string aboutField(const Field &field) {
                      fmt::join(field.candidates, ", "), field.changesResults ? "; changes results" : "");
 }
 
+static const char *kindOf(const Kernel::Parameter &parameter) {
+  switch (parameter.kind) {
+  case Kernel::Parameter::Kind::view:
+    return "view";
+  case Kernel::Parameter::Kind::optional:
+    return "view?";
+  case Kernel::Parameter::Kind::list:
+    return "views";
+  default:
+    return "scalar";
+  }
+}
+
 static std::vector<Line> linesOf(const Kernel &kernel) {
   std::vector<Line> lines;
   for (const Kernel::Parameter &parameter : kernel.parameters)
     lines.push_back({parameter.name.empty() ? fmt::format("argument {}", lines.size()) : parameter.name,
-                     parameter.isView() ? "view" : "scalar", parameter.about});
+                     kindOf(parameter), parameter.about});
   for (const Field &field : kernel.fields)
     lines.push_back({fmt::format("{}={}", field.name, field.byDefault), "field", aboutField(field)});
   return lines;

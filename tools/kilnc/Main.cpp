@@ -22,6 +22,7 @@
 #include "runtime/Version.h"
 #include "tools/files/Files.h"
 #include "tools/kilnc/Archive.h"
+#include "tools/kilnc/ArgumentParts.h"
 #include "tools/kilnc/Bench.h"
 #include "tools/kilnc/Emit.h"
 #include "tools/kilnc/List.h"
@@ -135,17 +136,21 @@ static const Kernel &choose(const std::vector<const Kernel *> &kernels, const st
 namespace {
 /// The kernel that the command line names.
 struct ChosenKernel {
-  explicit ChosenKernel(const Options &options) {
+  explicit ChosenKernel(const Options &options) : args(options.args) {
     if (options.file.ends_with(".mlir"))
       return;
     if (!options.file.empty())
       user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
     kernel = user ? &choose(user->kernels(), options.kernel, "'" + options.file + "'")
                   : &choose(kernels(), options.kernel, "kilnc");
+    ExpandedText expanded = expandArguments(*kernel, args);
+    kernel = expanded.kernel;
+    args = std::move(expanded.args);
   }
 
   std::unique_ptr<UserFile> user; // lives as long as its kernel
-  const Kernel *kernel = nullptr; // null for a .mlir file
+  const Kernel *kernel = nullptr; // expanded for the views of --args; null for a .mlir file
+  std::string args;               // of the expanded kernel
 };
 } // namespace
 
@@ -255,11 +260,13 @@ static void bench(const Options &options) {
       line.kernel = chosen.user ? &choose(chosen.user->kernels(), peer.kernel, "'" + options.file + "'")
                                 : &choose(kernels(), peer.kernel, "kilnc");
     }
+    line.kernel = expandArguments(*line.kernel, options.args).kernel;
     lines.push_back(std::move(line));
   }
   BenchOptions settings = options.bench;
   settings.device = options.launch.device;
-  settings.args = options.args;
+  settings.args = chosen.args;
+  settings.isNamed = options.args.find('=') != std::string::npos;
   settings.flops = options.launch.flops;
   settings.repeat = options.launch.repeat ? options.launch.repeat : settings.repeat;
   const BenchReport report = benchmark(lines, settings);
@@ -274,7 +281,7 @@ static void launch(const Options &options) {
   const Kernel &kernel = *chosen.kernel;
   if (options.run) {
     RunOptions settings = options.launch;
-    settings.args = options.args;
+    settings.args = chosen.args;
     settings.config = options.config;
     settings.report = options.report;
     settings.isBuiltIn = options.file.empty();
@@ -283,7 +290,7 @@ static void launch(const Options &options) {
   TuneOptions settings = options.tuning;
   settings.device = options.launch.device;
   settings.grid = options.launch.grid;
-  settings.args = options.args;
+  settings.args = chosen.args;
   settings.config = options.config;
   settings.output = options.output == "-" ? "" : options.output;
   const TuneReport report = tuneKernel(kernel, settings);
@@ -331,7 +338,7 @@ static void makeArchive(const CLI::App &app, const Options &options) {
     throw Error("--emit=archive requires a C++ file or --kernel, and -o FOLDER");
   const ChosenKernel chosen(options);
   const std::string name = options.name.empty() ? chosen.kernel->name : options.name;
-  writeArchive(*chosen.kernel, {name, options.args, options.config, options.target}, options.output);
+  writeArchive(*chosen.kernel, {name, chosen.args, options.config, options.target}, options.output);
 }
 
 /// The module to compile: traced from the kernel, or read from a .mlir file.
@@ -339,7 +346,7 @@ static mlir::OwningOpRef<mlir::ModuleOp> moduleOf(mlir::MLIRContext &context, co
                                                   const Options &options, const lowering::Backend &backend) {
   if (!chosen.kernel)
     return parseModule(context, options);
-  return std::move(traceKernel(context, *chosen.kernel, options.args, options.config, backend.facts()).traced.module);
+  return std::move(traceKernel(context, *chosen.kernel, chosen.args, options.config, backend.facts()).traced.module);
 }
 
 /// Writes the page about a kernel that is compiled and not launched.
