@@ -16,6 +16,12 @@ struct Coded {
   int code, bits;
   Type type;
 };
+
+/// An argument in messages: `argument 1`, or `argument 1[0]` in a list.
+struct Place {
+  size_t argument;
+  std::optional<size_t> item = {};
+};
 } // namespace
 
 enum : int {
@@ -35,7 +41,12 @@ static constexpr Coded types[] = {
     {codeBool, 8, boolean}, {codeE4m3, 8, f8e4m3},   {codeE5m2, 8, f8e5m2},
 };
 
-static Type typeOf(int code, int bits, int lanes, size_t index) {
+static Error wrong(const Place &place, const std::string &text) {
+  const std::string item = place.item ? fmt::format("[{}]", *place.item) : "";
+  return Error(fmt::format("argument {}{}: expected {}", place.argument, item, text));
+}
+
+static Type typeOf(int code, int bits, int lanes, const Place &place) {
   const auto *const found = std::find_if(std::begin(types), std::end(types),
                                          [&](const Coded &each) { return each.code == code && each.bits == bits; });
   if (found != std::end(types) && lanes == 1)
@@ -43,8 +54,8 @@ static Type typeOf(int code, int bits, int lanes, size_t index) {
   std::string known;
   for (const Coded &each : types)
     known += fmt::format("{}{} ({}, {})", known.empty() ? "" : ", ", nameOf(each.type), each.code, each.bits);
-  throw Error(fmt::format("argument {}: expected a type code and bits out of {} with 1 lane, but got ({}, {}) with {}",
-                          index, known, code, bits, lanes));
+  throw wrong(place, fmt::format("a type code and bits out of {} with 1 lane, but got ({}, {}) with {}", known, code,
+                                 bits, lanes));
 }
 
 // --- Tensors ---------------------------------------------------------------------------------------------------------
@@ -52,42 +63,40 @@ static Type typeOf(int code, int bits, int lanes, size_t index) {
 /// DLPack's device types.
 enum : int32_t { onHost = 1, onCuda = 2, onPinnedHost = 3, onManaged = 13 };
 
-static void expectPlace(const kiln_device &device, const kiln_tensor &tensor, size_t index) {
+static void expectPlace(const kiln_device &device, const kiln_tensor &tensor, const Place &place) {
   const bool isHost = tensor.device_type == onHost || tensor.device_type == onPinnedHost;
   const bool isHere = device.type == onHost ? isHost
                                             : (tensor.device_type == onCuda && tensor.device_id == device.id) ||
                                                   tensor.device_type == onManaged;
   if (!isHere)
-    throw Error(fmt::format(
-        "argument {}: expected a tensor on DLPack device ({}, {}), where '{}' computes, but it is on ({}, {})", index,
-        device.type, device.id, device.device->name(), tensor.device_type, tensor.device_id));
+    throw wrong(place,
+                fmt::format("a tensor on DLPack device ({}, {}), where '{}' computes, but it is on ({}, {})",
+                            device.type, device.id, device.device->name(), tensor.device_type, tensor.device_id));
 }
 
-static TensorRef tensorOf(const kiln_device &device, const kiln_tensor &tensor, size_t index) {
+static TensorRef tensorOf(const kiln_device &device, const kiln_tensor &tensor, const Place &place) {
   static constexpr int maxRank = 5;
   if (tensor.rank < 0 || tensor.rank > maxRank)
-    throw Error(
-        fmt::format("argument {}: expected a tensor of rank 0 to {}, but got rank {}", index, maxRank, tensor.rank));
+    throw wrong(place, fmt::format("a tensor of rank 0 to {}, but got rank {}", maxRank, tensor.rank));
   const auto rank = static_cast<size_t>(tensor.rank);
   if (rank > 0 && !tensor.shape)
-    throw Error(fmt::format("argument {}: expected a shape with a tensor of rank {}, but got null", index, rank));
-  const Type type = typeOf(tensor.type_code, tensor.type_bits, tensor.lanes, index);
+    throw wrong(place, fmt::format("a shape with a tensor of rank {}, but got null", rank));
+  const Type type = typeOf(tensor.type_code, tensor.type_bits, tensor.lanes, place);
   Shape extents(tensor.shape, tensor.shape + rank);
   if (rank == 0)
     extents = {1};
   for (const int64_t extent : extents)
     if (extent < 0)
-      throw Error(fmt::format("argument {}: expected extents from 0, but got {}", index, textOf(extents)));
+      throw wrong(place, fmt::format("extents from 0, but got {}", textOf(extents)));
   const bool isEmpty = std::find(extents.begin(), extents.end(), 0) != extents.end();
   if (!isEmpty)
-    expectPlace(device, tensor, index);
+    expectPlace(device, tensor, place);
   auto *const data = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset);
   if (!isEmpty && !tensor.data)
-    throw Error(
-        fmt::format("argument {}: expected memory for a tensor of shape {}, but got null", index, textOf(extents)));
+    throw wrong(place, fmt::format("memory for a tensor of shape {}, but got null", textOf(extents)));
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(bytesOf(type)))
-    throw Error(fmt::format("argument {}: expected memory at a multiple of {} bytes for {}, but got {}", index,
-                            bytesOf(type), nameOf(type), static_cast<void *>(data)));
+    throw wrong(place, fmt::format("memory at a multiple of {} bytes for {}, but got {}", bytesOf(type), nameOf(type),
+                                   static_cast<void *>(data)));
   if (rank == 0 || !tensor.strides)
     return TensorRef::dense(data, type, std::move(extents));
   return {data, type, std::move(extents), Shape(tensor.strides, tensor.strides + rank)};
@@ -95,8 +104,8 @@ static TensorRef tensorOf(const kiln_device &device, const kiln_tensor &tensor, 
 
 // --- Arguments -------------------------------------------------------------------------------------------------------
 
-static Arg scalarOf(const kiln_argument &argument, size_t index) {
-  const Type type = typeOf(argument.type_code, argument.type_bits, 1, index);
+static Arg scalarOf(const kiln_argument &argument, const Place &place) {
+  const Type type = typeOf(argument.type_code, argument.type_bits, 1, place);
   if (isFloat(type))
     return Arg(argument.value.real).as(type);
   if (isUnsigned(type)) // its bits fit an int64_t
@@ -104,29 +113,42 @@ static Arg scalarOf(const kiln_argument &argument, size_t index) {
   return Arg(argument.value.integer).as(type);
 }
 
+static Arg argOf(const kiln_device &device, const kiln_argument &argument, const Place &place) {
+  if (argument.tensor)
+    return tensorOf(device, *argument.tensor, place);
+  if (argument.type_bits)
+    return scalarOf(argument, place);
+  if (!argument.is_list)
+    return std::nullopt;
+  if (place.item)
+    throw wrong(place, "a tensor, but got a list");
+  if (argument.count > 0 && !argument.items)
+    throw wrong(place, fmt::format("a list of {}, but got null", argument.count));
+  std::vector<Arg> items;
+  for (size_t i = 0; i < argument.count; ++i)
+    items.push_back(argOf(device, argument.items[i], {place.argument, i}));
+  return Arg::list(std::move(items));
+}
+
 Arguments::Arguments(const kiln_device &device, const kiln_argument *arguments, size_t count) {
   if (count > 0)
     expectGiven(arguments, "arguments");
   for (size_t i = 0; i < count; ++i) {
     const kiln_argument &argument = arguments[i];
-    readOnly.push_back(argument.is_read_only != 0);
-    if (argument.tensor)
-      given.emplace_back(tensorOf(device, *argument.tensor, i));
-    else if (argument.type_bits)
-      given.emplace_back(scalarOf(argument, i));
-    else
-      given.emplace_back();
+    given.push_back(argOf(device, argument, {i}));
+    std::vector<bool> &own = readOnly.emplace_back();
+    if (given[i].kind != Arg::Kind::list)
+      own.assign(given[i].kind != Arg::Kind::none, argument.is_read_only != 0);
+    for (size_t j = 0; j < given[i].items.size(); ++j)
+      own.push_back(argument.items[j].is_read_only != 0);
   }
 }
 
-std::vector<Arg> Arguments::all(const std::string &whose) const {
-  std::vector<Arg> arguments;
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (!given[i])
-      throw Error(fmt::format("{}: expected a tensor or a scalar for argument {}, but got none", whose, i));
-    arguments.push_back(*given[i]);
-  }
-  return arguments;
+std::vector<bool> Arguments::allReadOnly() const {
+  std::vector<bool> all;
+  for (const std::vector<bool> &own : readOnly)
+    all.insert(all.end(), own.begin(), own.end());
+  return all;
 }
 
 // --- Loans -----------------------------------------------------------------------------------------------------------
@@ -175,9 +197,14 @@ Loan::Loan(const kiln_device &device, const Arguments &arguments) {
     return;
   auto &simulator = static_cast<SimulatorDevice &>(*device.device);
   std::vector<TensorRef> tensors;
-  for (const std::optional<Arg> &argument : arguments.given)
-    if (argument && argument->kind == Arg::Kind::tensor && argument->ref.count() > 0)
-      tensors.push_back(argument->ref);
+  const auto add = [&](const Arg &argument) {
+    if (argument.kind == Arg::Kind::tensor && argument.ref.count() > 0)
+      tensors.push_back(argument.ref);
+  };
+  for (const Arg &argument : arguments.given) {
+    add(argument);
+    std::for_each(argument.items.begin(), argument.items.end(), add);
+  }
   lent.reserve(tensors.size());
   for (const Range &range : rangesOf(tensors)) {
     const auto own = device.own.upper_bound(range.begin);

@@ -58,16 +58,17 @@ public:
   Arguments(const kiln_device &device, const kiln_argument *arguments, size_t count);
 
   size_t size() const { return given.size(); }
-  bool isGiven(size_t index) const { return given[index].has_value(); }
-  bool isReadOnly(size_t index) const { return readOnly[index]; }
-  const std::optional<Arg> &operator[](size_t index) const { return given[index]; }
-  /// All of them; throws Error when one is not given.
-  std::vector<Arg> all(const std::string &whose) const;
+  const Arg &operator[](size_t index) const { return given[index]; }
+  const std::vector<Arg> &all() const { return given; }
+  /// Whether the memory of an argument may not be written: of one that is no list.
+  bool isReadOnly(size_t index) const { return readOnly[index][0]; }
+  /// The same for each argument of the expanded kernel.
+  std::vector<bool> allReadOnly() const;
 
 private:
   friend class Loan;
-  std::vector<std::optional<Arg>> given;
-  std::vector<bool> readOnly;
+  std::vector<Arg> given;
+  std::vector<std::vector<bool>> readOnly; // of each argument: none for nothing, and one for each item of a list
 };
 
 /// Memory of the host that a simulator may touch while this lives; nothing on other devices.

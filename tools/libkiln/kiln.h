@@ -58,9 +58,10 @@ typedef struct kiln_tensor {
   uint64_t byte_offset;
 } kiln_tensor;
 
-/* One argument: a tensor, a scalar, or nothing where an operator's operand is optional. Made by the functions below. */
+/* One argument: a tensor, a scalar, a list of tensors, or nothing where a kernel's view or an operator's operand is
+ * optional. Made by the functions below. */
 typedef struct kiln_argument {
-  const kiln_tensor *tensor; /* null: a scalar, or nothing where type_bits is 0 */
+  const kiln_tensor *tensor; /* null: a scalar, a list, or nothing where type_bits is 0 */
   int32_t is_read_only;      /* an error is returned, before the launch, if the tensor would be written */
   uint8_t type_code, type_bits;
   uint16_t lanes;
@@ -68,10 +69,13 @@ typedef struct kiln_argument {
     int64_t integer; /* of signed and unsigned types and of bool */
     double real;     /* of floats */
   } value;
+  const struct kiln_argument *items; /* of a list */
+  size_t count;                      /* the number of items */
+  int32_t is_list;
 } kiln_argument;
 
 static inline kiln_argument kiln_write(const kiln_tensor *tensor) {
-  kiln_argument argument = {NULL, 0, 0, 0, 1, {0}};
+  kiln_argument argument = {NULL, 0, 0, 0, 1, {0}, NULL, 0, 0};
   argument.tensor = tensor;
   return argument;
 }
@@ -80,7 +84,16 @@ static inline kiln_argument kiln_read(const kiln_tensor *tensor) {
   argument.is_read_only = 1;
   return argument;
 }
+/* An absent tensor. */
 static inline kiln_argument kiln_none(void) { return kiln_write(NULL); }
+/* `count` tensors for a kernel's list of views. `items` must live until the call returns. */
+static inline kiln_argument kiln_list(const kiln_argument *items, size_t count) {
+  kiln_argument argument = kiln_none();
+  argument.items = items;
+  argument.count = count;
+  argument.is_list = 1;
+  return argument;
+}
 /* A float of 16, 32 or 64 bits, a signed and an unsigned integer of 8 to 64, a boolean. */
 static inline kiln_argument kiln_real(int bits, double value) {
   kiln_argument argument = kiln_none();
@@ -149,9 +162,10 @@ const kiln_kernel *kiln_library_kernel(const kiln_library *library, size_t index
 kiln_status kiln_library_find(const kiln_library *library, const char *name, const kiln_kernel **kernel);
 
 const char *kiln_kernel_name(const kiln_kernel *kernel);
-/* The number of its arguments; the name of one ("" without a name), and whether it is a tensor or a scalar. */
+/* The number of its arguments; the name of one ("" without a name), and its kind: 0 a scalar, 1 a tensor, 2 a tensor or
+ * kiln_none(), 3 a list of tensors. */
 size_t kiln_kernel_arguments(const kiln_kernel *kernel);
-const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *is_tensor); /* null: there is none */
+const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *kind); /* null: there is none */
 /* Its config with the default of each field: "bm=64,bn=64". */
 const char *kiln_kernel_config(const kiln_kernel *kernel);
 

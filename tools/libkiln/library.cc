@@ -60,12 +60,17 @@ const char *kiln_kernel_name(const kiln_kernel *kernel) { return kernel ? kernel
 
 size_t kiln_kernel_arguments(const kiln_kernel *kernel) { return kernel ? kernel->kernel->parameters.size() : 0; }
 
-const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *is_tensor) {
+const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *kind) {
   if (index >= kiln_kernel_arguments(kernel))
     return nullptr;
   const Kernel::Parameter &parameter = kernel->kernel->parameters[index];
-  if (is_tensor)
-    *is_tensor = parameter.isView();
+  if (kind) {
+    using Kind = Kernel::Parameter::Kind;
+    *kind = parameter.kind == Kind::scalar     ? 0
+            : parameter.kind == Kind::view     ? 1
+            : parameter.kind == Kind::optional ? 2
+                                               : 3;
+  }
   return parameter.name.c_str();
 }
 
@@ -83,16 +88,17 @@ kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const in
                               "an axis that is not used has 1",
                               function.name, grid[0], grid[1], grid[2]));
     const Arguments given(*device, arguments, count);
-    const std::vector<Arg> args = given.all(fmt::format("kernel '{}'", function.name));
-    const auto executable = compile(*device->device, function, args, config ? config : "");
+    const Expanded form = expanded(function, given.all());
+    const auto executable = compile(*device->device, *form.kernel, form.args, config ? config : "");
     const std::vector<Signature::Parameter> &parameters = executable->signature().parameters;
+    const std::vector<bool> readOnly = given.allReadOnly();
     for (size_t i = 0; i < parameters.size(); ++i)
-      if (parameters[i].isView && parameters[i].written && given.isReadOnly(i))
+      if (parameters[i].isView && parameters[i].written && readOnly[i])
         throw Error(fmt::format("kernel '{}': expected memory that may be written for {}, but got a read-only tensor",
-                                function.name, function.called(i)));
+                                function.name, form.kernel->called(i)));
     const std::lock_guard lock(device->mutex);
     const Loan loan(*device, given);
-    device->device->launch(*executable, Grid(grid[0], grid[1], grid[2]), args);
+    device->device->launch(*executable, Grid(grid[0], grid[1], grid[2]), form.args);
   });
 }
 
@@ -104,7 +110,7 @@ kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kil
     expectGiven(config, "a place for the config");
     static thread_local std::string found;
     const Arguments given(*device, arguments, count);
-    found = tuned(*device->device, *kernel->kernel, given.all(fmt::format("kernel '{}'", kernel->kernel->name)));
+    found = tuned(*device->device, *kernel->kernel, given.all());
     *config = found.c_str();
   });
 }

@@ -24,18 +24,19 @@ static Operator::Tensors tensorsOf(const Operator &op, const Arguments &argument
   Operator::Tensors tensors;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Operator::Operand &operand = op.operands[i];
-    if (!arguments.isGiven(i)) {
+    if (arguments[i].kind == Arg::Kind::none) {
       if (!operand.isOptional)
         throw Error(fmt::format("'{}': expected a tensor for '{}', but got none", op.name, operand.name));
       tensors.emplace_back();
       continue;
     }
-    if (arguments[i]->kind != Arg::Kind::tensor)
-      throw Error(fmt::format("'{}': expected a tensor for '{}', but got a scalar", op.name, operand.name));
+    if (arguments[i].kind != Arg::Kind::tensor)
+      throw Error(
+          fmt::format("'{}': expected a tensor for '{}', but got {}", op.name, operand.name, textOf(arguments[i])));
     if (operand.isWritten && arguments.isReadOnly(i))
       throw Error(fmt::format("'{}': expected memory that may be written for '{}', but got a read-only tensor", op.name,
                               operand.name));
-    tensors.emplace_back(arguments[i]->ref);
+    tensors.emplace_back(arguments[i].ref);
   }
   return tensors;
 }

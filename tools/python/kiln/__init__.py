@@ -5,6 +5,7 @@
     y = kiln.ops.matmul(x, w)                        # a built-in operator
     axpy = kiln.load("axpy.cc").axpy                 # a kernel of your own, from C++ or from a shared object
     axpy[(64,)](a, b, alpha=0.5, block=1024)         # 64 programs; arguments by position or name, config by name
+    linear[(64,)](x, w, bias=None, out=y)            # None for an optional view, a list or tuple for a list of views
     with kiln.open("simulator:sm_90a"):              # the same on a GPU that is simulated and checked
         axpy[(64,)](a, b, alpha=0.5)
 
@@ -120,8 +121,11 @@ class Kernel:
     def __init__(self, library, handle):
         self._library, self._handle = library, handle  # the library must live as long
         self.name = _c.library.kiln_kernel_name(handle).decode()
-        self.arguments = [_c.library.kiln_kernel_argument(handle, i, None).decode()
-                          for i in range(_c.library.kiln_kernel_arguments(handle))]
+        self.arguments, self._kinds = [], []
+        for i in range(_c.library.kiln_kernel_arguments(handle)):
+            kind = ctypes.c_int()
+            self.arguments.append(_c.library.kiln_kernel_argument(handle, i, ctypes.byref(kind)).decode())
+            self._kinds.append(kind.value)
         self.config = _fields_of(_c.library.kiln_kernel_config(handle).decode())
 
     def __call__(self, *_, **__):
@@ -148,6 +152,7 @@ class Kernel:
             if index in values:
                 raise Error(f"kernel '{self.name}': expected one value for '{name}', but got two")
             values[index] = value
+        values = {**{i: None for i, kind in enumerate(self._kinds) if kind == _c.OPTIONAL}, **values}
         missing = [self.arguments[i] or str(i) for i in range(len(self.arguments)) if i not in values]
         if missing:
             raise Error(f"kernel '{self.name}': expected a value for each argument, but got none for {', '.join(missing)}")

@@ -31,12 +31,16 @@ class _Value(Union):
 
 class Argument(Structure):
     """kiln_argument."""
-    _fields_ = [("tensor", POINTER(Tensor)), ("is_read_only", c_int32), ("type_code", c_uint8), ("type_bits", c_uint8),
-                ("lanes", c_uint16), ("value", _Value)]
+
+
+Argument._fields_ = [("tensor", POINTER(Tensor)), ("is_read_only", c_int32), ("type_code", c_uint8), ("type_bits", c_uint8),
+                     ("lanes", c_uint16), ("value", _Value), ("items", POINTER(Argument)), ("count", c_size_t),
+                     ("is_list", c_int32)]
 
 
 SIGNED, UNSIGNED, FLOAT, BFLOAT, BOOL, E4M3, E5M2 = 0, 1, 2, 4, 6, 10, 12
 HOST, CUDA = 1, 2
+OPTIONAL = 2  # the kind of an argument that may be None
 
 # DLPack's code and bits by the name that NumPy, ml_dtypes, PyTorch and JAX give a type.
 TYPES = {"bool": (BOOL, 8), "int8": (SIGNED, 8), "int16": (SIGNED, 16), "int32": (SIGNED, 32), "int64": (SIGNED, 64),
@@ -256,12 +260,21 @@ def _scalar(x):
     return argument
 
 
+def _names_of_items(name, items):
+    return [f"{name}[{i}]" for i in range(len(items))]
+
+
 def arguments_of(values, names=()):
-    """Arrays, numbers and None in the form of the C interface, and the arrays, which must live as long. `names` are for errors."""
+    """Arrays, numbers, None, and lists of arrays in the form of the C interface, and all arrays, which must live as long.
+    `names` are for errors."""
     arguments, arrays = (Argument * len(values))(), []
     for i, value in enumerate(values):
         if is_number(value):
             arguments[i] = _scalar(value)
+        elif isinstance(value, (list, tuple)):
+            items, more = arguments_of(value, _names_of_items(names[i], value) if i < len(names) and names[i] else ())
+            arguments[i].items, arguments[i].count, arguments[i].is_list = items, len(value), 1
+            arrays += more
         elif value is not None:
             try:
                 each = array_of(value)
@@ -275,8 +288,10 @@ def arguments_of(values, names=()):
 
 def hint_for_doubles(values, names):
     """A line for an error: the float64 arrays next to arrays of another float type, and how to convert them."""
-    arrays = [(name, value, array_of(value).tensor) for name, value in zip(names, values)
-              if value is not None and not is_number(value)]
+    pairs = []
+    for name, value in zip(names, values):
+        pairs += zip(_names_of_items(name, value), value) if isinstance(value, (list, tuple)) else [(name, value)]
+    arrays = [(name, value, array_of(value).tensor) for name, value in pairs if value is not None and not is_number(value)]
     doubles = [(name, value) for name, value, tensor in arrays if (tensor.type_code, tensor.type_bits) == TYPES["float64"]]
     others = [tensor for *_, tensor in arrays if tensor.type_code in (FLOAT, BFLOAT, E4M3, E5M2) and tensor.type_bits < 64]
     if not doubles or not others:
