@@ -88,8 +88,8 @@ TEST(Options, TrainTakesTypes) {
 TEST(Options, TypesThatDoNotFitAreAnError) {
   const std::pair<std::vector<const char *>, const char *> cases[] = {
       {{"--dtype", "f32"}, "expected '--dtype' to be fp32, bf16 or fp16, but got 'f32'; did you mean 'fp32'?"},
-      {{"--dtype", "float16"}, "; did you mean 'fp16'?"},
-      {{"--dtype", "bfloat16"}, "; did you mean 'bf16'?"},
+      {{"--dtype", "bfloat16"},
+       "expected '--dtype' to be fp32, bf16 or fp16, but got 'bfloat16'; did you mean 'bf16'?"},
       {{"--save-dtype", "half"},
        "expected '--save-dtype' to be fp32, bf16 or fp16, but got 'half'; did you mean 'fp16'?"},
       {{"--master", "2"}, "expected '--master' to be 0 or 1, but got 2"},
