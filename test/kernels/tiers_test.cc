@@ -86,7 +86,8 @@ TEST(Tiers, TurnsTogetherHaveEveryTypeOnEveryDevice) {
   for (uint64_t turn = 0; turn < round; ++turn) {
     const std::set<std::string> names = machinesWith("quick", turn);
     EXPECT_TRUE(names.contains("cpu f32") && names.contains("cpu:generic f32"));
-    EXPECT_LE(names.size(), 6u) << testing::PrintToString(names); // two or three of cpu, the oracle, a GPU, a processor in one or two types
+    // Two or three of cpu, the oracle, a GPU and a processor, in one or two types.
+    EXPECT_LE(names.size(), 6u) << testing::PrintToString(names);
     met.insert(names.begin(), names.end());
   }
   for (const std::string &name : machinesWith("all", 0))
