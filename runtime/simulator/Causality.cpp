@@ -46,6 +46,13 @@ void Causality::acquire(int warp, Mask lanes, const Clock &from) {
   updateFloor(agent, warp);
 }
 
+void Causality::acquire(int warp, Mask lanes, Reads &reads) {
+  acquire(warp, lanes, reads.clock);
+  reads.lanes &= ~lanes;
+  if (!reads.lanes)
+    reads.clock.clear();
+}
+
 void Causality::joinLanes(int warp, Mask lanes) {
   Agent &agent = agents[static_cast<size_t>(warp)];
   for (size_t lane = 0; lane < lanesOfWarp; ++lane)
@@ -65,12 +72,9 @@ void Causality::leave(int warp, Mask lanes) {
 
 void Causality::fence(int warp, Mask lanes, bool inBlock) {
   Agent &agent = agents[static_cast<size_t>(warp)];
-  Clock read = agent.read;
-  if (inBlock)
-    read.others = nullptr;
-  else
-    agent.read.clear();
-  acquire(warp, lanes, read);
+  acquire(warp, lanes, agent.ofBlock);
+  if (!inBlock)
+    acquire(warp, lanes, agent.ofOthers);
   agent.atBlockFence.clear();
   if (!inBlock)
     agent.atFence.clear();
@@ -95,11 +99,13 @@ const Clock &Causality::published(int warp, Ordering ordering) {
   return agent.released;
 }
 
-void Causality::collect(int warp, Mask lanes, Ordering ordering, const Clock &from) {
+void Causality::collect(int warp, Mask lanes, Ordering ordering, const Clock &from, bool ofBlock) {
   if (ordering == Ordering::acquire || ordering == Ordering::both)
-    acquire(warp, lanes, from);
-  else
-    agents[static_cast<size_t>(warp)].read.join(from);
+    return acquire(warp, lanes, from);
+  Agent &agent = agents[static_cast<size_t>(warp)];
+  Reads &reads = ofBlock ? agent.ofBlock : agent.ofOthers;
+  reads.clock.join(from);
+  reads.lanes |= lanes;
 }
 
 // --- Queries -------------------------------------------------------------------------------------------------------

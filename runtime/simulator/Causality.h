@@ -46,8 +46,8 @@ public:
   /// The clock that a strong write of the warp without an order releases to the CTA, since a fence among its warps; may
   /// be empty.
   const Clock &publishedInBlock(int warp) const { return agents[static_cast<size_t>(warp)].atBlockFence; }
-  /// A strong read of a word with this clock.
-  void collect(int warp, Mask lanes, Ordering ordering, const Clock &from);
+  /// A strong read of a word with this clock, which threads of the CTA (`ofBlock`) or of others have released to it.
+  void collect(int warp, Mask lanes, Ordering ordering, const Clock &from, bool ofBlock);
 
   // --- Asking ------------------------------------------------------------------------------------------------------
   /// The time up to which the warp and all its lanes have seen every warp of the CTA.
@@ -60,6 +60,11 @@ public:
   bool isFenced(const Epoch &epoch, int warp) const;
 
 private:
+  /// The clocks of relaxed reads, until all lanes that have read have met a fence.
+  struct Reads {
+    Clock clock;
+    Mask lanes = 0;
+  };
   struct Agent {
     Clock clock;
     std::array<Time, lanesOfWarp> lanes{}; // the time up to which each lane has seen the others of its warp
@@ -67,8 +72,9 @@ private:
     Clock atFence;      // the clock that the last fence released
     Clock atBlockFence; // the clock that a later fence among the warps of the CTA released
     Clock released;
-    Clock read; // the clocks of relaxed reads since the last fence
+    Reads ofBlock, ofOthers; // relaxed reads, by the block of the threads that released
   };
+  void acquire(int warp, Mask lanes, Reads &reads);
   void updateFloor(Agent &agent, int number);
 
   uint32_t first;

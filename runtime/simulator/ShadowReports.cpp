@@ -106,10 +106,9 @@ void Shadow::publish(Warp &warp, const LanePointers &words, Ordering ordering, b
       blockWords[word].join(fenced);
     if (clock.empty())
       return;
-    if (inBlock || isShared(word)) {
-      blockWords[word].join(clock);
+    blockWords[word].join(clock);
+    if (inBlock || isShared(word))
       return;
-    }
     if (!others)
       others = othersFrom(clock);
     global.publish(reinterpret_cast<uint64_t>(word), others);
@@ -121,15 +120,12 @@ void Shadow::collect(Warp &warp, const LanePointers &words, Ordering ordering, b
   forWords(words, [&](const char *word) {
     if (!blockWords.empty())
       if (const auto at = blockWords.find(word); at != blockWords.end())
-        order.collect(warp.index, warp.exec, ordering, at->second);
-    if (isShared(word))
+        order.collect(warp.index, warp.exec, ordering, at->second, true);
+    if (inBlock || isShared(word)) // a release by another block and an acquire with block scope do not synchronise
       return;
     if (const Others others = global.clockOf(reinterpret_cast<uint64_t>(word)); others && others != last) {
       last = others;
-      Clock clock = clockFrom(others);
-      if (inBlock)
-        clock.others = nullptr;
-      order.collect(warp.index, warp.exec, ordering, clock);
+      order.collect(warp.index, warp.exec, ordering, clockFrom(others), false);
     }
   });
 }

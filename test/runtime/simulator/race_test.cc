@@ -262,6 +262,81 @@ TEST(RaceTest, OrdersOfBlocks) {
   EXPECT_EQ(within(narrow + store, load), Names{"race"});
 }
 
+// Order is transitive: what one thread acquired from another block, and released with the scope of the GPU, a second
+// thread of its block acquires with block scope, too. What another block released itself, it does not acquire so.
+TEST(RaceTest, OrdersOfBlocksAreHandedOn) {
+  // Block 0 writes and publishes in the first word, thread 0 of block 1 waits for it and publishes in the second, for
+  // which thread 32 waits. `skip`: it waits for the first word.
+  const auto names = [](const std::string &tell, const std::string &look, bool skips = false) {
+    const auto wait = [](const std::string &label, const std::string &loads, const std::string &place) {
+      return fmt::format("{0}:\n{1}setp.ne.u32 %q, %r1, 1;\n@%q bra {0};\n", label,
+                         fmt::format(fmt::runtime(loads), place));
+    };
+    return kinds(".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n",
+                 "setp.eq.u32 %q, %t, 0;\n@%q bra first;\n"
+                 "setp.eq.u32 %q, %t, 64;\n@%q bra second;\nsetp.ne.u32 %q, %t, 96;\n@%q exit;\n" +
+                     wait("third", look, skips ? "%p0" : "%p0+4") +
+                     "ld.global.u32 %r2, [%p0+64];\nret;\nfirst:\nst.global.u32 [%p0+64], 5;\n"
+                     "st.release.gpu.global.u32 [%p0], 1;\nret;\n" +
+                     wait("second", "ld.acquire.gpu.global.u32 %r1, [{}];\n", "%p0") + tell,
+                 64, 2);
+  };
+  const std::string release = "st.release.gpu.global.u32 [%p0+4], 1;\n",
+                    fenced = "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [%p0+4], 1;\n",
+                    fencedInBlock = "fence.acq_rel.cta;\nst.relaxed.gpu.global.u32 [%p0+4], 1;\n",
+                    acquire = "ld.acquire.cta.global.u32 %r1, [{}];\n",
+                    behind = "ld.relaxed.gpu.global.u32 %r1, [{}];\nfence.acq_rel.cta;\n";
+  for (const std::string &tell : {release, fenced, fencedInBlock})
+    for (const std::string &look : {acquire, behind}) {
+      EXPECT_EQ(names(tell, look), Names{}) << tell << look;
+      EXPECT_EQ(names(tell, look, true), Names{"race-programs"}) << tell << look;
+    }
+}
+
+// A fence of one lane leaves to another lane of its warp what that one has read before its own fence.
+TEST(RaceTest, FencesOfLanesAreTheirOwn) {
+  const auto wait = [](int word) { // for the word to become 1
+    return fmt::format("W{0}:\nld.relaxed.gpu.global.u32 %r1, [%p0+{0}];\nsetp.ne.u32 %q, %r1, 1;\n@%q bra W{0};\n",
+                       word);
+  };
+  const auto tell = [](int word) { return fmt::format("st.relaxed.gpu.global.u32 [%p0+{}], 1;\n", word); };
+  for (const char *scope : {"gpu", "cta"}) {
+    const std::string fence = fmt::format("fence.acq_rel.{};\n", scope);
+    // Lane 0 writes and publishes, lane 1 reads that, and lane 2 has its fence before lane 1 goes on.
+    const auto names = [&](const std::string &last) {
+      return kinds(".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n",
+                   "setp.eq.u32 %q, %t, 0;\n@%q bra lane0;\nsetp.eq.u32 %q, %t, 2;\n@%q bra lane2;\n"
+                   "setp.eq.u32 %q, %t, 32;\n@%q bra lane32;\nsetp.ne.u32 %q, %t, 1;\n@%q exit;\n" +
+                       wait(0) + tell(4) + wait(12) + last + "ld.global.u32 %r2, [%p0+64];\nret;\n" +
+                       "lane0:\nst.global.u32 [%p0+64], 5;\n" + fence + tell(0) + "ret;\n" + //
+                       "lane2:\n" + wait(4) + fence + tell(8) + "ret;\n" +                   //
+                       "lane32:\n" + wait(8) + tell(12),
+                   64);
+    };
+    EXPECT_EQ(names(fence), Names{}) << scope;
+    EXPECT_EQ(names(""), Names{"race-lanes"}) << scope;
+  }
+}
+
+// A proxy fence counts for a thread that acquires the writes, also with the scope of the GPU.
+TEST(RaceTest, ProxyFencesAreHandedOn) {
+  const auto names = [](const std::string &fence, const std::string &scope) {
+    return hopperKinds(
+        ".shared .align 16 .b8 data[64];\n.reg .b32 %r<8>; .reg .pred %q;\n",
+        fmt::format("setp.eq.u32 %q, %t, 0;\n@%q bra first;\nsetp.ne.u32 %q, %t, 32;\n@%q exit;\n"
+                    "W:\nld.acquire.{1}.global.u32 %r1, [%p0];\nsetp.ne.u32 %q, %r1, 1;\n@%q bra W;\n"
+                    "cp.async.bulk.global.shared::cta.bulk_group [%p0+64], [data], 16;\n"
+                    "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nret;\n"
+                    "first:\nst.shared.v4.u32 [data], {{%t, %t, %t, %t}};\n{0}st.release.{1}.global.u32 [%p0], 1;\n",
+                    fence, scope),
+        64);
+  };
+  for (const char *scope : {"cta", "gpu"}) {
+    EXPECT_EQ(names("fence.proxy.async;\n", scope), Names{}) << scope;
+    EXPECT_EQ(names("", scope), Names{"proxy"}) << scope;
+  }
+}
+
 // A write races with earlier reads of several blocks or warps, even if the writer is the first reader.
 TEST(RaceTest, WritesOfWhatManyHaveRead) {
   const std::string global = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
