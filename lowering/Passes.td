@@ -156,7 +156,7 @@ def PlaceConstants : Pass<"tile-place-constants", "::mlir::ModuleOp"> {
 def WatchWaits : Pass<"tile-watch-waits", "::mlir::ModuleOp"> {
   let summary = "on CPUs, ends a loop that waits for other programs if the runtime finds the wait to be endless";
   let description = [{
-    A loop waits if its iterations only read memory by `tile.atomic_load`, and if its condition depends on nothing else that
+    An iteration waits if it only reads memory by atomics, changes none, and if its condition depends on nothing else that
     changes. The loop calls the runtime after each iteration (lowering/Abi.h). Runs after `tile-rotate-loops`.
 
     ```mlir

@@ -151,4 +151,22 @@ Value emitAtomic(OpBuilder &builder, Location loc, tile::AccessOp atomic, ValueR
   return fromBits(emit, load.getResult(), element);
 }
 
+Value emitChangedBits(OpBuilder &builder, Location loc, tile::AccessOp atomic) {
+  Code emit(builder, loc);
+  const IntegerType bits = bitsOf(atomic.getView().getType());
+  SmallVector<Value, 3> tiles(valuesOfAtomic(atomic));
+  tiles.push_back(atomic->getResult(0));
+  for (Value &tile : tiles)
+    if (isa<FloatType>(getElementTypeOrSelf(tile)))
+      tile = emit.bits(tile, bits);
+  Value was = tiles.back(), is = tiles[0];
+  if (isa<tile::AtomicCasOp>(*atomic))
+    is = emit.select(emit.compare(arith::CmpIPredicate::eq, was, tiles[0]), tiles[1], was);
+  else if (auto op = cast<tile::AtomicRmwOp>(*atomic); op.getKind() != tile::AtomicKind::Exchange)
+    is = arith::getReductionOp(kindOf(op.getKind(), false, tile::isUnsigned(op)), builder, loc, was, is);
+  Value changed = emit.make<arith::XOrIOp>(was, is);
+  Value mask = atomic.getMaskIfAny();
+  return mask ? emit.select(mask, changed, emit.integer(changed.getType(), 0)) : changed;
+}
+
 } // namespace kiln::lowering

@@ -14,4 +14,8 @@ llvm::SmallVector<mlir::Value, 2> valuesOfAtomic(tile::AccessOp atomic);
 mlir::Value emitAtomic(mlir::OpBuilder &builder, mlir::Location loc, tile::AccessOp atomic, mlir::ValueRange values,
                        mlir::ValueRange indices);
 
+/// Emits which bits of each element a read-modify-write of integers, an exchange or a compare-exchange has changed, as
+/// a tile of integers. An element out of bounds counts as 0.
+mlir::Value emitChangedBits(mlir::OpBuilder &builder, mlir::Location loc, tile::AccessOp atomic);
+
 } // namespace kiln::lowering

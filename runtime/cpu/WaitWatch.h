@@ -11,7 +11,7 @@
 
 namespace kiln {
 
-/// The waits of one launch. A program waits in a loop that only reads memory, and calls kiln_waits() after each
+/// The waits of one launch. A program waits in a loop that changes no memory, and calls kiln_waits() after each
 /// iteration. If all threads wait, and each has read memory once more since the last of them began to, nothing can
 /// change any more.
 class WaitWatch {

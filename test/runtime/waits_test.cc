@@ -62,37 +62,114 @@ TEST_P(Waits, ForLaterProgramsAreAnError) {
 }
 
 /// Takes a lock that nobody releases; one program has it.
-void lockForever(View lock, View out) {
+void lockForever(View lock) {
   for (Tile tries : repeat_while([&] { return atomic_compare_exchange(lock, {0}, 0, 1) == 1; })) {
   }
-  store(out, {program_id(0)}, 1);
 }
-void waitForever(View lock, View out) {
+void exchangeForever(View lock) {
+  for (Tile tries : repeat_while([&] { return atomic_exchange(lock, {0}, 1) == 1; })) {
+  }
+}
+void setBitForever(View lock) {
+  for (Tile tries : repeat_while([&] { return (atomic_or(lock, {0}, 4) & 4) != 0; })) {
+  }
+}
+/// Takes any of four locks, only of those at even positions.
+void lockSomeForever(View lock) {
+  const Tile i = iota(4);
+  for (Tile tries : repeat_while([&] {
+         return all(atomic_compare_exchange(lock, {i}, full(i32, {4}, 0), full(i32, {4}, 1), Order::acq_rel,
+                                            {.mask = (i & 1) == 0}) == 1 - (i & 1));
+       })) {
+  }
+}
+void waitForever(View lock) {
   for (Tile tries : repeat_while([&] { return atomic_load(lock, {0}) == 0; })) {
   }
-  store(out, {program_id(0)}, 1);
+}
+void addForever(View lock) {
+  for (Tile tries : repeat_while([&] { return atomic_add(lock, {0}, 0) == 0; })) {
+  }
 }
 struct WarpsConfig {
   int warps = 1;
 };
-void lockForeverBy(View lock, View out, WarpsConfig) { lockForever(lock, out); }
-void waitForeverBy(View lock, View out, WarpsConfig) { waitForever(lock, out); }
-const Kernel lockForeverKernel = kernel("lock_forever", lockForeverBy, {field("warps", &WarpsConfig::warps)});
-const Kernel waitForeverKernel = kernel("wait_forever", waitForeverBy, {field("warps", &WarpsConfig::warps)});
+template <void (*wait)(View lock)> void waitAndStore(View lock, View out, WarpsConfig) {
+  wait(lock);
+  store(out, {program_id(0)}, 1);
+}
+template <void (*wait)(View lock)> Kernel waitKernel(const char *name) {
+  return kernel(name, waitAndStore<wait>, {field("warps", &WarpsConfig::warps)});
+}
+const Kernel lockForeverKernel = waitKernel<lockForever>("lock_forever"),
+             exchangeForeverKernel = waitKernel<exchangeForever>("exchange_forever"),
+             setBitForeverKernel = waitKernel<setBitForever>("set_bit_forever"),
+             lockSomeForeverKernel = waitKernel<lockSomeForever>("lock_some_forever"),
+             waitForeverKernel = waitKernel<waitForever>("wait_forever"),
+             addForeverKernel = waitKernel<addForever>("add_forever");
+const Kernel *const foreverKernels[] = {&lockForeverKernel,     &exchangeForeverKernel, &setBitForeverKernel,
+                                        &lockSomeForeverKernel, &waitForeverKernel,     &addForeverKernel};
 
 // The simulator reports a deadlock of programs in loops, whether one warp is in the loop or several share what one
 // reads.
 TEST(Deadlocks, OfProgramsInLoopsAreReported) {
   const std::shared_ptr<Device> device = Device::open("simulator:sm_80");
-  for (const Kernel *const kernel : {&lockForeverKernel, &waitForeverKernel})
+  for (const Kernel *const kernel : foreverKernels)
     for (const char *const config : {"warps=1", "warps=4"}) {
-      const Tensor lock(device, i32, {1}), out(device, i32, {2});
+      const Tensor lock(device, i32, {4}), out(device, i32, {3});
+      device->fillZero(lock.ref().data, lock.bytes());
       expectError(
           [&] {
-            launch(*device, *kernel, 2, {lock.ref(), out.ref()}, config);
+            launch(*device, *kernel, 3, {lock.ref(), out.ref()}, config);
             device->synchronize();
           },
           {"deadlock", "go round a loop until memory changes"});
+    }
+}
+
+// A lock that nobody releases is an error whatever atomic takes it.
+TEST_P(Waits, ForLocksThatNobodyReleasesAreAnError) {
+  for (const int threads : {1, 2})
+    for (const Kernel *const kernel : foreverKernels) {
+      device->setThreads(threads);
+      const Tensor lock(device, i32, {4}), out(device, i32, {3});
+      device->fillZero(lock.ref().data, lock.bytes());
+      expectError(
+          [&] {
+            launch(*device, *kernel, 3, {lock.ref(), out.ref()});
+            device->synchronize();
+          },
+          {"kernel '" + kernel->name + "' at ", "waits_test.cc:", " waits forever"});
+    }
+}
+
+/// Counts in turn under a lock, which a program takes and releases by exchanges or by compare-exchanges.
+template <bool compares> void countLocked(View lock, View count) {
+  for (Tile turn : range(0, 20)) {
+    for (Tile tries : repeat_while([&] {
+           return (compares ? atomic_compare_exchange(lock, {0}, 0, 1) : atomic_exchange(lock, {0}, 1)) == 1;
+         })) {
+    }
+    store(count, {0}, load(count, {0}) + 1);
+    atomic_exchange(lock, {0}, 0);
+  }
+}
+const Kernel countByComparesKernel = kernel("count_by_compares", countLocked<true>),
+             countByExchangesKernel = kernel("count_by_exchanges", countLocked<false>);
+
+// A lock that is released is no wait that never ends.
+TEST_P(Waits, ForLocksThatAreReleasedEnd) {
+  for (const int threads : {1, 2, 4})
+    for (const Kernel *const kernel : {&countByComparesKernel, &countByExchangesKernel}) {
+      device->setThreads(threads);
+      const Tensor lock(device, i32, {1}), count(device, i32, {1});
+      device->fillZero(lock.ref().data, lock.bytes());
+      device->fillZero(count.ref().data, count.bytes());
+      launch(*device, *kernel, 100, {lock.ref(), count.ref()});
+      device->synchronize();
+      int32_t got = 0;
+      count.download(&got, sizeof got);
+      EXPECT_EQ(got, 2000);
     }
 }
 
