@@ -16,7 +16,6 @@
 #include "dialect/simt/SimtDialect.h"
 #include "dialect/tile/TileDialect.h"
 
-#include "mlir/Analysis/Liveness.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -42,23 +41,61 @@ static int64_t registersOf(tile::LoadOp load) {
   return registersFor(load.getType(), vector ? vector.getInt() : 1);
 }
 
-/// The registers of a thread for further tiles while `loop` runs.
-static int64_t registersBeside(scf::ForOp loop, int64_t programs) {
-  auto func = loop->getParentOfType<func::FuncOp>();
-  int64_t left = std::min(mostRegisters, registersOfSm / (32 * warpsOf(func) * programs)) - registersOfLoop;
-  Liveness liveness(func);
-  // The accumulators are among the results of the loop.
-  for (const Value value : liveness.getLiveness(loop->getBlock())->currentlyLiveValues(loop))
-    if (auto tile = dyn_cast<RankedTensorType>(value.getType());
-        tile && !matchPattern(value, m_Constant()) && !llvm::is_contained(loop.getInitArgs(), value))
-      left -= registersFor(tile);
-  return left;
+namespace {
+/// The tiles that are live at a point of a block, and their registers.
+struct LiveTiles {
+  void add(Value value) {
+    if (simt::layoutOf(value) && !matchPattern(value, m_Constant()) && tiles.insert(value).second)
+      registers += registersOf(value);
+  }
+  void remove(Value value) {
+    if (tiles.erase(value))
+      registers -= registersOf(value);
+  }
+  static int64_t registersOf(Value value) { return registersFor(cast<RankedTensorType>(value.getType())); }
+  llvm::DenseSet<Value> tiles;
+  int64_t registers = 0;
+};
+} // namespace
+
+/// Walks a block from its end to its begin.
+static void findHeld(Block &block, HeldRegisters &held) {
+  LiveTiles live;
+  for (Operation &op : llvm::reverse(block)) {
+    for (const Value result : op.getResults())
+      live.add(result);
+    op.walk([&](Operation *user) {
+      for (Value operand : user->getOperands())
+        if (!op.isAncestor(operand.getParentBlock()->getParentOp()))
+          live.add(operand);
+    });
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      int64_t &registers = held[loop] = live.registers;
+      // The accumulators are among the results of the loop.
+      for (const Value init : llvm::SmallDenseSet<Value>(loop.getInitArgs().begin(), loop.getInitArgs().end()))
+        if (live.tiles.contains(init))
+          registers -= LiveTiles::registersOf(init);
+    }
+    for (const Value result : op.getResults())
+      live.remove(result);
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        findHeld(inner, held);
+  }
 }
 
-void loadAhead(scf::ForOp loop, int64_t programs) {
+HeldRegisters heldRegisters(func::FuncOp func) {
+  HeldRegisters held;
+  for (Block &block : func.getBody())
+    findHeld(block, held);
+  return held;
+}
+
+void loadAhead(scf::ForOp loop, int64_t held, int64_t programs) {
   const DominanceInfo dominance;
   const auto isKnown = [&](Value operand) { return dominance.properlyDominates(operand, loop); };
-  int64_t left = registersBeside(loop, programs);
+  const int64_t warps = warpsOf(loop->getParentOfType<func::FuncOp>());
+  int64_t left = std::min(mostRegisters, registersOfSm / (32 * warps * programs)) - registersOfLoop - held;
   SmallVector<Operation *> passed; // accesses that a load may not be able to pass
   const auto pass = [&](Operation *op) {
     if (auto access = dyn_cast<tile::AccessOp>(op); access && (!access.isLoad() || access.ordersAll()))

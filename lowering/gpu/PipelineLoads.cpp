@@ -90,7 +90,7 @@ struct RowsProduct {
 /// One loop.
 class Pipeline {
 public:
-  Pipeline(scf::ForOp loop, int64_t stages) : loop(loop), stages(stages) {}
+  Pipeline(scf::ForOp loop, int64_t stages, int64_t held) : loop(loop), stages(stages), held(held) {}
 
   /// Finds the loads that can be copied ahead, and the number of stages that fit `bytes`; without `exactly`, it may be
   /// reduced.
@@ -123,6 +123,7 @@ private:
   mutable scf::ForOp loop;
   mutable scf::ForOp tiles; // the loop over tiles around it, whose next tile's first fetches are issued early; or null
   int64_t stages;
+  const int64_t held;   // registers of a thread for tiles that are live during the loop
   int64_t unit = 0;     // unit of slot offsets in bytes: the common size if all slots are equal
   int64_t programs = 1; // on an SM, as many as the kernel asks for or shared memory holds
   SmallVector<Staged> all;
@@ -447,7 +448,7 @@ void Pipeline::build() {
   for (const Staged &each : all)
     replaceUses(rewriter, each, slots.front());
   if (product)
-    loadAhead(loop, programs);
+    loadAhead(loop, held, programs);
 }
 
 namespace {
@@ -459,11 +460,12 @@ struct PipelineLoads : impl::PipelineLoadsBase<PipelineLoads> {
     if (!func->hasAttr("tile.kernel"))
       return;
     const auto asked = func->getAttrOfType<IntegerAttr>("tile.stages");
+    const HeldRegisters held = heldRegisters(func);
     SmallVector<scf::ForOp> loops;
     func.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops) {
       const auto own = loop->getAttrOfType<IntegerAttr>("tile.stages"), wanted = own ? own : asked;
-      Pipeline pipeline(loop, wanted ? wanted.getInt() : int64_t(stages));
+      Pipeline pipeline(loop, wanted ? wanted.getInt() : int64_t(stages), held.lookup(loop));
       if (pipeline.plan(limit, /*exactly=*/static_cast<bool>(wanted)))
         pipeline.build();
     }

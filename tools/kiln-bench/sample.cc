@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -251,37 +252,41 @@ static void addRegisters(const ptx::Function &function, const ptx::Operand &oper
       addRegisters(function, element, registers);
 }
 
-/// Whether an instruction after the load at `step` and before `end` uses its result. Moves only copy it.
-static bool isUsedBefore(const Counted &counted, size_t step, size_t end) {
-  std::set<int> held;
-  const Reader load = counted.reader(step);
-  addRegisters(load.function, load.function.operandsOf(load.instruction)[0], held);
-  while (++step < end) {
+/// Bytes of loads to registers before the main loop whose results are not used before its end. They arrive while it
+/// runs. Moves only copy results.
+static double bytesAhead(const Counted &counted, Loop loop) {
+  std::map<int, std::set<size_t>> held; // by register: the loads whose results it has
+  std::set<size_t> unused;
+  for (size_t step = 0; step < loop.end; ++step) {
     if (!counted.isInstruction(step))
       continue;
     const Reader reader = counted.reader(step);
     const auto operands = reader.function.operandsOf(reader.instruction);
     const bool hasResult = !reader.isOne({"st", "red", "cp", "bra", "wgmma"}) && !operands.empty();
-    std::set<int> read;
+    std::set<int> read, written;
+    std::set<size_t> loads;
     for (const ptx::Operand &operand : operands.subspan(hasResult ? 1 : 0))
       addRegisters(reader.function, operand, read);
-    if (std::none_of(read.begin(), read.end(), [&](int each) { return held.count(each) > 0; }))
-      continue;
-    if (!reader.isOne({"mov"}))
-      return true;
-    addRegisters(reader.function, operands[0], held);
+    for (const int each : read)
+      if (const auto at = held.find(each); at != held.end())
+        loads.insert(at->second.begin(), at->second.end());
+    if (!reader.isOne({"mov"})) {
+      for (const size_t load : loads)
+        unused.erase(load);
+      for (const int each : read)
+        held.erase(each);
+      loads.clear();
+    }
+    if (step < loop.begin && classOf(reader) == Class::ldg)
+      loads = {*unused.insert(step).first};
+    if (!loads.empty())
+      addRegisters(reader.function, operands[0], written);
+    for (const int each : written)
+      held[each].insert(loads.begin(), loads.end());
   }
-  return false;
-}
-
-/// Bytes of loads to registers before the main loop whose results are not used before its end. They arrive while it
-/// runs.
-static double bytesAhead(const Counted &counted, Loop loop) {
   double bytes = 0;
-  for (size_t step = 0; step < loop.begin; ++step)
-    if (counted.isInstruction(step) && classOf(counted.reader(step)) == Class::ldg &&
-        !isUsedBefore(counted, step, loop.end))
-      bytes += 32 * static_cast<double>(counted.at(step).sectors);
+  for (const size_t step : unused)
+    bytes += 32 * static_cast<double>(counted.at(step).sectors);
   return bytes;
 }
 
