@@ -74,7 +74,7 @@ static Tile skinnyProduct(View A, View B, Tile m, Tile n, const MatmulConfig &cf
 /// most mostRows row tiles, and a grid at most mostBands bands. With these limits the compiler can prove that no
 /// position is negative. With `band`, programs are persistent: each computes every num_programs(0)-th tile.
 template <class Compute> static void forTiles(View C, const MatmulConfig &cfg, Compute compute) {
-  if (cfg.band == 0) {
+  if (cfg.band <= 0) {
     Tile row = min(program_id(2), mostBands) * min(num_programs(0), mostRows) + program_id(0);
     return compute(row * cfg.bm, program_id(1) * cfg.bn);
   }

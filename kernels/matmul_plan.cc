@@ -86,6 +86,8 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
   chosen.tb = layout == Layout::nt;
   chosen.accumulate = epilogue == Epilogue::accumulate;
   chosen.storePreact = chosen.storeBiasGrad = false;
+  if (chosen.band < 0)
+    throw Error("'matmul': expected 'band' of at least 0, but got " + std::to_string(chosen.band));
   if (chosen.kUnroll != 0 && (layout == Layout::tn || e.type == i8))
     throw Error("'matmul': 'k_unroll' must be 0 for i8 operands or a transposed 'a', but got " +
                 std::to_string(chosen.kUnroll));
@@ -119,16 +121,17 @@ static int64_t bandHeight(const GpuFacts &gpu, const MatmulConfig &config, int64
   return best;
 }
 
-/// One launch over the tiles of `c`, in bands of row tiles on a GPU. Programs are persistent if that is faster, and if
-/// the kernel reads no other (M, N) matrix: then results pass through shared memory in c's type.
+/// One launch over the tiles of `c`, in bands of row tiles on a GPU. Programs are persistent if the config says so, or
+/// if that is faster and `mayPersist`: the config is not the caller's, and results pass through shared memory in c's
+/// type, because the kernel reads no (M, N) matrix and writes no wider one.
 static Plan planTiles(const Target &target, const Kernel &kernel, Extents e, MatmulConfig config, const TensorRef &c,
-                      bool readsMatrix, std::vector<Arg> args) {
+                      bool mayPersist, std::vector<Arg> args) {
   Grid grid = programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn));
   const int64_t tiles = grid[0] * grid[1];
   target.visit([&](const CpuFacts &) { grid = config.band > 0 ? programs(tiles) : grid; },
                [&](const GpuFacts &gpu) {
                  const int64_t band = bandHeight(gpu, config, grid[0]);
-                 if (config.band == 0 && !readsMatrix && !target.elastic &&
+                 if (config.band == 0 && mayPersist && !target.elastic &&
                      prefersPersistent(gpu, config, e.type, c.type, tiles))
                    config.band = band;
                  grid = config.band > 0 ? programs(std::min<int64_t>(tiles, gpu.sms))
@@ -139,6 +142,11 @@ static Plan planTiles(const Target &target, const Kernel &kernel, Extents e, Mat
   return plan;
 }
 
+/// Whether the elements of `other` take more bytes than those of `c`.
+static bool isWider(const std::optional<TensorRef> &other, const TensorRef &c) {
+  return other && bytesOf(other->type) > bytesOf(c.type);
+}
+
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 bool accumulate, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct(matmulKernel, layout, a, b, {c});
@@ -147,13 +155,13 @@ Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const T
                 ", but got " + nameOf(c.type));
   return planTiles(target, matmulKernel, e,
                    choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light), c,
-                   accumulate, {a, b, c});
+                   !config && !accumulate, {a, b, c});
 }
 
 Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
                     const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct(matmulBiasKernel, layout, a, b, {bias, c});
-  return planTiles(target, matmulBiasKernel, e, choose(target, layout, e, config), c, false, {a, b, bias, c});
+  return planTiles(target, matmulBiasKernel, e, choose(target, layout, e, config), c, !config, {a, b, bias, c});
 }
 
 Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
@@ -162,7 +170,8 @@ Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, con
   const Extents e = expectProduct(matmulGeluKernel, layout, a, b, {bias, preact, c});
   MatmulConfig chosen = choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off));
   chosen.storePreact = preact.has_value();
-  return planTiles(target, matmulGeluKernel, e, chosen, c, false, {a, b, bias, preact.value_or(c), c});
+  return planTiles(target, matmulGeluKernel, e, chosen, c, !config && !isWider(preact, c),
+                   {a, b, bias, preact.value_or(c), c});
 }
 
 Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
@@ -170,7 +179,7 @@ Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a,
                         const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct(matmulResidualKernel, layout, a, b, {bias, residual, c});
   const Epilogue epilogue = classify(Activation::none, c.type, DropoutMode::off, residual);
-  return planTiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue), c, true,
+  return planTiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue), c, false,
                    {a, b, bias, residual, c});
 }
 
@@ -178,7 +187,7 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
                             const TensorRef &preact, const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct(matmulGeluBackwardKernel, layout, a, b, {preact, c});
   return planTiles(target, matmulGeluBackwardKernel, e,
-                   choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off)), c, true,
+                   choose(target, layout, e, config, classify(Activation::gelu, c.type, DropoutMode::off)), c, false,
                    {a, b, preact, c});
 }
 
@@ -207,7 +216,8 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
   chosen.drop = drop;
   std::vector<Arg> args = {a, b, bias.value_or(c), preact.value_or(c), residual.value_or(c), c};
   appendArgs(args, dropout, c);
-  return planTiles(target, matmulLinearKernel, e, chosen, c, residual.has_value(), std::move(args));
+  return planTiles(target, matmulLinearKernel, e, chosen, c, !config && !residual && !isWider(preact, c),
+                   std::move(args));
 }
 
 Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
@@ -232,7 +242,7 @@ Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a,
                                                                            : drop; // the result shows the mask
   std::vector<Arg> args = {a, b, from.value_or(c), c};
   appendArgs(args, dropout, c);
-  return planTiles(target, matmulLinearBackwardKernel, e, chosen, c, from.has_value(), std::move(args));
+  return planTiles(target, matmulLinearBackwardKernel, e, chosen, c, !config && !from, std::move(args));
 }
 
 //===-- Weight gradients ----------------------------------------------------------------------------------------===//

@@ -471,7 +471,7 @@ def FitStages : Pass<"gpu-fit-stages", "::mlir::func::FuncOp"> {
   let summary = "pipelines loops with as many stages as fit in shared memory";
   let description = [{
     Runs the next three passes, up to `gpu-allocate-shared`. If the total of bytes is too large and the kernel does not set the stages
-    of a loop, the function is restored, and they run again with one stage fewer.
+    of a loop, they run again with one stage fewer. They copy operands `early` only if that takes no shared memory.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
@@ -483,9 +483,8 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
   let description = [{
     A load in a loop is pipelined if its tile is an operand of a product and nothing writes its view. It becomes an asynchronous
     copy to one of `tile.stages` slots (pipeline stages), and a read of the slot that was filled some iterations before. Without the
-    attribute there are `stages` slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads one or both
-    operands directly from their slots: it becomes a `simt.multiply` or a `simt.multiply_rows`. Loads after a loop of
-    `simt.multiply` may move before it. In a persistent kernel the first copies for the next tile begin when the loop has ended.
+    attribute there are `stages` slots, or as many as fit. With 1, nothing changes. A product with `simt.wgmma` reads operands from
+    their slots: it becomes a `simt.multiply` or `simt.multiply_rows`. Loads after a loop of `simt.multiply` may move before it.
 
     ```mlir
     scf.for %k = … {
@@ -502,7 +501,8 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
-                 Option<"stages", "stages", "UpTo<64>", "3", "slots for loops of kernels that do not set the number">];
+                 Option<"stages", "stages", "UpTo<64>", "3", "slots for loops of kernels that do not set the number">,
+                 Option<"early", "early", "bool", "true", "copy the next tile's first operands early, in persistent kernels">];
 }
 
 def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {

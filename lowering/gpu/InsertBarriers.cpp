@@ -56,13 +56,18 @@ private:
 /// Walks code that has its barriers, with the accesses before it.
 class Passage {
 public:
-  explicit Passage(Pending before) : before(std::move(before)), waits(this->before.size()) {}
+  explicit Passage(const Pending &accesses)
+      : before(accesses), waits(accesses.size()), ordered(accesses.size(), false) {}
   void walk(Block &block);
+  /// Whether barriers order all accesses before the code with all that follow it.
+  bool ordersAll() const {
+    return llvm::all_of(ordered, [](bool each) { return each; });
+  }
 
   std::optional<Hazard> hazard; // the first one without a barrier
   simt::WaitCopiesOp awaited;   // the wait for the hazard's copy in between
-  bool isOpen = true;           // no barrier yet
-  Pending before;               // without copies that are complete
+  Pending before;               // copies and products are in flight until a wait
+  SmallVector<bool> ordered;    // whether there was a barrier since the access, or since the wait for it
 
 private:
   SmallVector<simt::WaitCopiesOp> waits; // for copies among `before`
@@ -97,10 +102,11 @@ static void clearByBarrier(Pending &pending) {
 
 void Passage::walk(Block &block) {
   for (Operation &op : block) {
-    if (!isOpen || hazard)
+    if (hazard || ordersAll())
       return;
     if (isa<simt::BarrierOp>(op)) {
-      isOpen = false;
+      for (const auto [access, isOrdered] : llvm::zip_equal(before, ordered))
+        isOrdered |= !access.isUnderWay();
     } else if (auto wait = dyn_cast<simt::WaitCopiesOp>(op)) {
       const Pending earlier = before;
       await(before, wait);
@@ -110,23 +116,26 @@ void Passage::walk(Block &block) {
     } else if (auto wait = dyn_cast<simt::WaitMultiplyOp>(op)) {
       await(before, wait);
     } else if (const std::optional<Rounds> loop = Rounds::of(&op)) {
+      const SmallVector<bool> earlier = ordered;
       walk(*loop->body);
-      isOpen |= !surelyRuns(*loop);
+      if (!surelyRuns(*loop))
+        ordered = earlier;
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      const SmallVector<bool> earlier = ordered;
       walk(branch.getThenRegion().front());
-      const bool wasOpen = std::exchange(isOpen, true);
+      const SmallVector<bool> afterThen = std::exchange(ordered, earlier);
       if (!branch.getElseRegion().empty())
         walk(branch.getElseRegion().front());
-      isOpen |= wasOpen;
+      for (const auto [isOrdered, wasOrdered] : llvm::zip_equal(ordered, afterThen))
+        isOrdered &= wasOrdered;
     } else {
       count(before, op);
-      for (const Access &access : accessesOf(&op)) {
-        const auto *const found = llvm::find_if(before, [&](const Access &each) { return conflict(each, access); });
-        if (found == before.end() || hazard)
-          continue;
-        hazard = Hazard{*found, access};
-        awaited = waits[found - before.begin()];
-      }
+      for (const Access &access : accessesOf(&op))
+        for (const auto &[i, each] : llvm::enumerate(before))
+          if (!hazard && !ordered[i] && conflict(each, access)) {
+            hazard = Hazard{each, access};
+            awaited = waits[i];
+          }
     }
   }
 }
@@ -188,8 +197,12 @@ void Barriers::visitLoop(const Rounds &loop) {
     unawaited = first.hazard;
   else if (first.hazard)
     insertBarrier(OpBuilder(loop.op), *first.hazard);
-  else if (first.isOpen || !surelyRuns(loop))
-    llvm::for_each(before, [&](const Access &access) { remember(access); });
+  else
+    for (const auto [access, after, isOrdered] : llvm::zip_equal(before, first.before, first.ordered))
+      if (!surelyRuns(loop))
+        remember(access);
+      else if (!isOrdered)
+        remember(after);
 }
 
 void Barriers::visitBranch(scf::IfOp branch) {

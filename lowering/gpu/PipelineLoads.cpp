@@ -46,9 +46,7 @@
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/MatrixImage.h"
-#include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/SharedAccess.h"
-#include "dialect/simt/layout/SharedImage.h"
 #include "dialect/tile/AccessRules.h"
 #include "lowering/analysis/TileUses.h"
 
@@ -90,7 +88,8 @@ struct RowsProduct {
 /// One loop.
 class Pipeline {
 public:
-  Pipeline(scf::ForOp loop, int64_t stages, int64_t held) : loop(loop), stages(stages), held(held) {}
+  Pipeline(scf::ForOp loop, int64_t stages, int64_t held, bool early)
+      : loop(loop), stages(stages), held(held), early(early) {}
 
   /// Finds the loads that can be copied ahead, and the number of stages that fit `bytes`; without `exactly`, it may be
   /// reduced.
@@ -124,6 +123,7 @@ private:
   mutable scf::ForOp tiles; // the loop over tiles around it, whose next tile's first fetches are issued early; or null
   int64_t stages;
   const int64_t held;   // registers of a thread for tiles that are live during the loop
+  const bool early;     // whether the next tile's first fetches may be issued early
   int64_t unit = 0;     // unit of slot offsets in bytes: the common size if all slots are equal
   int64_t programs = 1; // on an SM, as many as the kernel asks for or shared memory holds
   SmallVector<Staged> all;
@@ -133,12 +133,15 @@ private:
 
 } // namespace
 
-/// The loop around this one, if this is its only loop, and the bounds of this one and the places of its tiles follow
-/// from both induction variables.
+/// The outermost loop, if this is the only one directly inside of it, and the bounds of this one and the places of its
+/// tiles follow from both induction variables.
 scf::ForOp Pipeline::findTiles() const {
   auto outer = dyn_cast<scf::ForOp>(loop->getParentOp());
-  if (!outer || !rowsProducts.empty() || !llvm::hasSingleElement(outer.getBody()->getOps<LoopLikeOpInterface>()))
+  if (!outer || !early || !rowsProducts.empty() || outer->getParentOfType<LoopLikeOpInterface>() ||
+      !llvm::hasSingleElement(outer.getBody()->getOps<LoopLikeOpInterface>()))
     return {};
+  if (const auto own = outer->getAttrOfType<IntegerAttr>("tile.stages"); own && own.getInt() == 1)
+    return {}; // {.pipeline = false}
   const auto follows = [&](Value value) { return followsFrom({outer, loop}, value); };
   const auto isAround = [&](const Staged &staged) {
     return staged.load.getView().getParentRegion()->isProperAncestor(&outer.getBodyRegion()) &&
@@ -465,7 +468,7 @@ struct PipelineLoads : impl::PipelineLoadsBase<PipelineLoads> {
     func.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops) {
       const auto own = loop->getAttrOfType<IntegerAttr>("tile.stages"), wanted = own ? own : asked;
-      Pipeline pipeline(loop, wanted ? wanted.getInt() : int64_t(stages), held.lookup(loop));
+      Pipeline pipeline(loop, wanted ? wanted.getInt() : int64_t(stages), held.lookup(loop), early);
       if (pipeline.plan(limit, /*exactly=*/static_cast<bool>(wanted)))
         pipeline.build();
     }
