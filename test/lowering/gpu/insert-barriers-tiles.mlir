@@ -81,3 +81,33 @@ func.func @barrier_before_the_wait(%a: memref<?xf32>, %n: i64, %t: tensor<64xf32
   }
   return
 }
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// The slot of a copy in an outer loop is counted from the first iteration of the inner loop, in each outer iteration.
+// CHECK-LABEL: func @outer_slot
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NEXT: simt.wait_copies 0
+// CHECK-NEXT: simt.barrier "shared memory written, then read"
+// CHECK-NEXT: simt.read
+func.func @outer_slot(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %ring = simt.buffer {offset = 0 : i64} : memref<384xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %first = arith.constant 0 : i32
+  scf.for %tile = %c0 to %n step %c1 : i64 {
+    scf.for %i = %c0 to %n step %c1 : i64 {
+      simt.wait_copies 0
+      %1 = simt.read %ring[%first] slot [0, 3] by vectors in <32xf32, d0 [4, 8, 16, 32, 64]>
+          : memref<384xi8, 3> -> tensor<32xf32, #row>
+    }
+    simt.wait_copies 0
+    simt.fetch %a[%tile] to %ring[%first] slot [0, 3] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+        : memref<?xf32>, memref<384xi8, 3>
+  }
+  simt.wait_copies 0
+  return
+}
