@@ -176,6 +176,10 @@ void detail::enrol(Kernel &kernel, const std::vector<std::string> &arguments, co
   seen.clear();
   for (const Field &field : kernel.fields) {
     line.checkName(field.name, "config fields", seen);
+    for (const auto &[theirs, ours] : {std::pair("num_warps", "warps"), {"num_stages", "stages"}}) // of Triton
+      if (field.name == theirs)
+        throw line.expected(std::string("the field '") + ours + "' of kernel '" + kernel.name +
+                            "', a name that the compiler knows, but got '" + theirs + "'");
     if (field.of != config)
       throw line.expected("the fields of kernel '" + kernel.name + "' to be of the config struct that it takes, but '" +
                           field.name + "' is not");

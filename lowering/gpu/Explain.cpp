@@ -218,11 +218,18 @@ template <class OpTy> void explainTraffic(OpTy op, StringRef what, Value tile, E
                                        place ? place.getOffset().value_or(0) : 0, how));
 }
 
-/// The copy in a loop's iteration; those before the loop are equal.
+/// The copy in a loop's iteration, and if a loop over tiles is around that loop, the first copy of a tile.
 void explainFetch(simt::FetchOp op, Explanation &explanation) {
   const ArrayRef<int64_t> slot = op.getSlot();
   const int64_t ahead = slot[0], stages = slot[1], distance = slot.size() > 2 ? slot[2] : stages - 1;
-  if (ahead == distance && isa<scf::ForOp>(op->getParentOp()))
+  if (!isa<scf::ForOp>(op->getParentOp()))
+    return;
+  if (ahead == 0)
+    explanation.add(op->getLoc(),
+                    op.getBuffer().getDefiningOp<simt::BufferOp>().getIdle()
+                        ? "the first copies for the next tile begin before this tile's results are stored"
+                        : "the first copies for a tile begin after the previous tile's results are stored");
+  if (ahead == distance)
     explanation.add(op->getLoc(),
                     format("copies {} {} {} ahead, to one of {} slots of {} bytes, {} bytes at a time",
                            textOf(RankedTensorType::get(op.getImage().getShape(), op.getImage().getElement())), ahead,

@@ -153,8 +153,8 @@ void CpuDevice::launch(const Executable &executable, const uint64_t *block) {
     checks.take(); // programs that ended early
     throw Error(
         fmt::format("kernel '{}' at {}: program {} waits forever: device '{}' runs {} programs at a time, all of "
-                    "them wait, and the others have ended or cannot begin; a program may only wait for programs "
-                    "with lower numbers",
+                    "them wait, and the others have ended or cannot begin; a lock was not released, or a program "
+                    "waits for one with a higher number",
                     kernel.kernel(), stuck->where, stuck->program, deviceName, stuck->threads));
   }
 }

@@ -98,6 +98,12 @@ TEST(Registration, NamesAreDifferent) {
             "expected different names for the config fields of kernel 'k', but two are called 'bm'");
 }
 
+// Triton's names of fields that the compiler reads would have no effect.
+TEST(Registration, FieldsOfTheCompilerHaveItsNames) {
+  EXPECT_EQ(mistakeOf([] { kernel("k", scaled, {field("num_warps", &Config::bm)}); }),
+            "expected the field 'warps' of kernel 'k', a name that the compiler knows, but got 'num_warps'");
+}
+
 /// A field of another struct would read and write memory that is not its own.
 TEST(Registration, FieldsAreOfTheKernelsConfig) {
   struct Other {
