@@ -456,7 +456,14 @@ static Handler pickWidth(Decoder &d, int bytes, bool isStore) {
 }
 
 /// Parses ordering, scope and cache modifiers; cache modifiers have no effect.
-static void takeHints(Decoder &d, AccessShape &shape) {
+struct Hints {
+  bool hasPolicy = false;      // L2::cache_hint: an operand
+  bool needs32Bytes = false;   // an eviction priority of L2
+  bool ofGlobalMemory = false; // hints that other spaces do not have
+};
+
+static Hints takeHints(Decoder &d, AccessShape &shape) {
+  d.take("mmio"); // nothing is cached anyway
   if (d.take("volatile") || d.take("relaxed"))
     shape.ordering = Ordering::relaxed;
   else if (d.take("acquire"))
@@ -464,37 +471,44 @@ static void takeHints(Decoder &d, AccessShape &shape) {
   else if (d.take("release"))
     shape.ordering = Ordering::release;
   shape.inBlock = takeScope(d);
-  while (d.takeOne({"weak",
-                    "nc",
-                    "ca",
-                    "cg",
-                    "cs",
-                    "cv",
-                    "lu",
-                    "wb",
-                    "wt",
-                    "L1::evict_first",
-                    "L1::evict_last",
-                    "L1::evict_normal",
-                    "L1::evict_unchanged",
-                    "L1::no_allocate",
-                    "L2::cache_hint",
-                    "L2::64B",
-                    "L2::128B",
-                    "L2::256B",
-                    "L2::evict_first",
-                    "L2::evict_last",
-                    "unified"}) >= 0)
+  while (d.takeOne({"weak", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "unified"}) >= 0)
     continue;
+  Hints hints;
+  hints.ofGlobalMemory = d.take("nc");
+  while (d.takeOne({"L1::evict_first", "L1::evict_last", "L1::evict_normal", "L1::evict_unchanged", "L1::no_allocate",
+                    "L2::64B", "L2::128B", "L2::256B"}) >= 0)
+    hints.ofGlobalMemory = true;
+  hints.needs32Bytes = d.takeOne({"L2::evict_first", "L2::evict_last", "L2::evict_normal"}) >= 0;
+  hints.hasPolicy = d.take("L2::cache_hint");
+  hints.ofGlobalMemory |= hints.needs32Bytes || hints.hasPolicy;
+  return hints;
+}
+
+/// Throws unless the ISA has vectors of so many bytes: 16 at most; 32 of global memory, of words from 4 bytes on.
+static void expectSize(const Decoder &d, const AccessShape &shape, const Hints &hints, Space space) {
+  const int bytes = shape.bytes * shape.elements;
+  if (bytes == 32 && shape.bytes >= 4 && shape.bytes <= 8) {
+    if (space != Space::global && space != Space::generic)
+      d.wrong("an access of at most 16 bytes outside .global");
+    d.expectTarget(100, 88);
+  } else if (bytes > 16) {
+    d.wrong(fmt::format("an access of at most 16 bytes, or of 32 bytes in words of 4 or 8, but got {},", bytes));
+  } else if (hints.needs32Bytes) {
+    d.wrong(fmt::format("an access of 32 bytes for an eviction priority of L2, but got {},", bytes));
+  }
 }
 
 static void decodeAccess(Decoder &d, bool isStore) {
   AccessShape shape;
-  takeHints(d, shape);
+  const Hints hints = takeHints(d, shape);
   const Space space = d.space();
+  if (hints.ofGlobalMemory && space != Space::global && space != Space::generic)
+    d.wrong("hints for caches only of .global");
   const int vector = d.takeOne({"v2", "v4", "v8"});
   const Type type = d.type();
-  d.expectCount(2, 3); // the third is a cache policy
+  d.expectCount(hints.hasPolicy ? 3 : 2, hints.hasPolicy ? 3 : 2);
+  if (hints.hasPolicy)
+    d.source(2, Type::b64);
   const Operand &data = d.operand(isStore ? 1 : 0);
   const auto elements = d.elements(data);
   if (elements.size() != (vector < 0 ? 1u : 2u << vector) || type == Type::pred)
@@ -502,10 +516,12 @@ static void decodeAccess(Decoder &d, bool isStore) {
   shape.bytes = ptx::bytesOf(type);
   shape.elements = static_cast<int>(elements.size());
   shape.isSigned = ptx::isSigned(type);
+  expectSize(d, shape, hints, space);
   std::vector<uint32_t> slots;
   for (const Operand &element : elements) {
     // A register may be wider than the access.
     const Type declared = element.kind == Operand::Kind::reg ? d.registerType(element) : type;
+    d.expectKind(element, type);
     const Type word = ptx::bitsOf(declared) > ptx::bitsOf(type) ? declared : type;
     shape.wideData |= laneBytes(word) == 8;
     if (element.kind == Operand::Kind::sink && !isStore)

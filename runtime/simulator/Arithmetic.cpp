@@ -254,8 +254,18 @@ template <bool CarryIn> static void decodeMad(Decoder &d) {
   }
   if (CarryIn || carryOut)
     return decodeMadCarry(d, part, CarryIn, carryOut);
+  const bool saturates = part == 1 && d.take("sat");
   const Type type = d.type();
   d.expectCount(4, 4);
+  if (saturates && type == Type::s32) {
+    d.emit(elementwise<int32_t, int32_t, int32_t, int32_t>([](int32_t a, int32_t b, int32_t c) {
+             return static_cast<int32_t>(std::clamp<int64_t>(int64_t{highProduct(a, b)} + c,
+                                                             std::numeric_limits<int32_t>::min(),
+                                                             std::numeric_limits<int32_t>::max()));
+           }),
+           {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type)});
+    return;
+  }
   if (part != 2) {
     const Handler handler =
         part == 0 ? onIntegers3(type,

@@ -175,6 +175,8 @@ static void decodeCopy(Decoder &d) {
   AccessShape shape;
   setAddress(step, shape, to);
   step.slots[1] = from.slot;
+  if (hasMore && d.operand(3).kind == Operand::Kind::integer && d.operand(3).bits > size.bits)
+    d.wrong("at most as many bytes of the source");
   if (hasMore && !isIgnored)
     step.slots[2] = d.source(3, Type::b32);
   const auto offset = static_cast<uint64_t>(from.offset);
@@ -194,6 +196,7 @@ static void decodeCp(Decoder &d) {
     return decodeCopyArrival(d);
   switch (d.takeOne({"commit_group", "wait_group", "wait_all"})) {
   case 0:
+    d.expectCount(0, 0);
     d.emit([](Warp &warp, const Step &) { warp.asyncCopies.commit(warp.exec); });
     return;
   case 1:

@@ -193,6 +193,8 @@ template <bool Returns> static void decodeAtomic(Decoder &d) {
   const bool inBlock = takeScope(d);
   const size_t policies = d.take("L2::cache_hint") ? 1 : 0; // an operand without effect
   const Space space = d.space();
+  if (policies && space != Space::global && space != Space::generic)
+    d.wrong("'.L2::cache_hint' only of .global");
   const int number = d.takeOne({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
   if (number < 0)
     d.unsupported();
@@ -204,6 +206,8 @@ template <bool Returns> static void decodeAtomic(Decoder &d) {
   const size_t first = Returns ? 1 : 0;
   const size_t operands = first + (compares ? 3 : 2);
   d.expectCount(operands + policies, operands + policies);
+  if (policies)
+    d.source(operands, Type::b64);
   AccessShape shape;
   shape.space = space;
   shape.bytes = ptx::bytesOf(type);

@@ -60,6 +60,11 @@ static void runBarrier(Warp &warp, const Step &step) {
 /// Emits a barrier's step. The operands from `firstOperand` on are its number and, if `count` > 1, the number of
 /// threads.
 static Step &emitBarrier(Decoder &d, size_t firstOperand, size_t count, uint64_t detail) {
+  const auto isNumber = [&](size_t i) { return d.operand(i).kind == ptx::Operand::Kind::integer; };
+  if (isNumber(firstOperand) && d.operand(firstOperand).bits > 15)
+    d.wrong("a barrier from 0 to 15");
+  if (count > 1 && isNumber(firstOperand + 1) && d.operand(firstOperand + 1).bits % lanesOfWarp != 0)
+    d.wrong("whole warps of threads");
   const uint32_t number = d.source(firstOperand, Type::u32);
   const uint32_t threads = count > 1 ? d.source(firstOperand + 1, Type::u32) : Step::none;
   return d.emit(runBarrier, {number, threads}, detail);
@@ -156,7 +161,7 @@ static void decodeBarrier(Decoder &d, bool aligned) {
   aligned |= d.take("aligned");
   if (kind < 0)
     d.wrong("'.sync', '.arrive' or '.red'");
-  d.expectCount(1, 2);
+  d.expectCount(kind == 1 ? 2 : 1, 2); // who arrives cannot wait for as many as there are
   emitBarrier(d, 0, d.count(), (kind == 1 ? uint64_t{onlyArrives} : 0) | (aligned ? uint64_t{isAligned} : 0));
 }
 

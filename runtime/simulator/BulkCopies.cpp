@@ -189,6 +189,8 @@ void decodeBulkCopy(Decoder &d, bool reduces) {
   AddressOperand::append(d.address(d.operand(0), to), list);
   AddressOperand::append(d.address(d.operand(1), from), list);
   AddressOperand::append(intoShared ? d.address(d.operand(3), Space::shared) : Decoder::Address{}, list);
+  if (d.operand(2).kind == ptx::Operand::Kind::integer && d.operand(2).bits % 16 != 0)
+    d.wrong("a multiple of 16 bytes");
   list.push_back(d.source(2, Type::u32));
   list.push_back(isMulticast ? d.source(4, Type::b16) : Step::none);
   if (hasPolicy)

@@ -335,6 +335,7 @@ void CodeBuilder::decode(const ptx::Instruction &instruction) {
     decoder.unsupported();
   found->second(decoder);
   decoder.finish();
+  forms.expect(decoder);
 }
 
 /// Marks the steps, other than wgmma, that access a register of a wgmma, so that they are checked.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/simulator/Decoder.h"
+#include "runtime/simulator/Forms.h"
 #include "runtime/simulator/Memory.h"
 #include "runtime/simulator/ptx/Flow.h"
 
@@ -100,6 +101,7 @@ private:
 
   std::map<int, uint32_t> writtenSlots; // for watched registers: the lanes that have written them
   int current = 0;                      // the instruction being decoded
+  KnownForms forms;
 
   std::vector<uint32_t> registers;
   std::map<std::pair<uint64_t, int>, uint32_t> constants;

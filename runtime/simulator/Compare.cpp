@@ -206,6 +206,8 @@ static void decodeSetp(Decoder &d) {
   const auto results = d.elements(d.operand(0));
   if (isPacked(detail.type) && results.size() != 2)
     d.wrong("two predicates, one for each half,");
+  if ((detail.type == Type::f16 || detail.type == Type::bf16) && results.size() == 2)
+    d.wrong("one predicate");
   Step &step = d.emit(setPredicates, {d.result(results[0], Type::pred)});
   if (results.size() == 2)
     step.slots[1] = d.result(results[1], Type::pred);
@@ -283,8 +285,8 @@ static void decodeSlct(Decoder &d) {
   const Type type = d.type(), by = d.type();
   d.expectCount(4, 4);
   const auto onInteger = [](auto a, auto b, int32_t c) { return c >= 0 ? a : b; };
-  const auto onFloat = [](auto a, auto b, float c) { return c >= 0 ? a : b; };
-  if (flush || (by != Type::s32 && by != Type::f32))
+  const auto onFloat = [](auto a, auto b, float c) { return c >= 0 ? a : b; }; // a denormal c, flushed or not, too
+  if ((flush && by != Type::f32) || (by != Type::s32 && by != Type::f32))
     d.unsupported();
   const bool wide = laneBytes(type) == 8;
   const Handler handler = by == Type::s32 ? (wide ? elementwise<uint64_t, uint64_t, uint64_t, int32_t>(onInteger)

@@ -77,8 +77,11 @@ void addControl(InstructionTable &table) {
   // Hints, and waits that do not affect results.
   for (const char *name : {"nanosleep", "prefetch", "prefetchu", "applypriority", "discard", "pmevent", "brkpt"})
     table[name] = [](Decoder &d) {
+      if ((d.instruction.opcode == "applypriority" || d.instruction.opcode == "discard") &&
+          (d.count() != 2 || d.operand(1).bits != 128))
+        d.wrong("an address and 128 bytes");
       while (d.takeOne({"u32", "global", "local", "L1", "L2", "inc", "dec", "sync", "aligned", "L2::evict_last",
-                        "L2::evict_normal"}) >= 0)
+                        "L2::evict_normal", "tensormap", "const", "param"}) >= 0)
         continue;
       d.emit([](Warp &, const Step &) {}); // counted, but without effect
     };

@@ -145,6 +145,8 @@ static uint64_t narrowed(const Conversion &c, double value) {
   uint64_t bits = bitsOfFloat(c.to, value, c.rounding);
   if (c.flush && c.to == Type::f32)
     bits = std::bit_cast<uint32_t>(flushed(std::bit_cast<float>(static_cast<uint32_t>(bits))));
+  if (c.finite && std::isinf(floatOf(c.to, bits))) // the largest number is the one before
+    bits -= c.to == Type::tf32 ? 1u << 13 : 1;
   return bits;
 }
 
@@ -250,7 +252,7 @@ static void convertEighths(Warp &warp, const Step &step) {
 
 /// The most common conversions, vectorised; none for others.
 static Handler fastConversion(const Conversion &c) {
-  if (c.saturate || c.flush || c.relu || c.toInteger)
+  if (c.saturate || c.flush || c.relu || c.finite || c.toInteger)
     return nullptr;
   if (c.to == Type::f32 && c.from == Type::s32 && c.rounding == Rounding::nearest)
     return elementwise<float, int32_t>([](int32_t a) { return static_cast<float>(a); });
@@ -344,8 +346,6 @@ static void decodeCvt(Decoder &d) {
     const bool narrows = toEighths && ptx::bitsOf(d.registerType(d.operand(0))) == 16;
     return decodeEighths(d, c, narrows ? firstEighth : -1, narrows ? -1 : firstEighth);
   }
-  if (c.finite)
-    d.unsupported();
   c.to = d.type();
   c.from = d.type();
   if (c.to == Type::f16x2 || c.to == Type::bf16x2) {
@@ -358,7 +358,14 @@ static void decodeCvt(Decoder &d) {
     return;
   }
   d.expectCount(2, 2);
+  if (c.saturate && !ptx::isFloat(c.to) && !ptx::isFloat(c.from)) { // of a type that has numbers beyond the other's
+    const int more = ptx::isSigned(c.to) && !ptx::isSigned(c.from);
+    if (ptx::bitsOf(c.to) - more >= ptx::bitsOf(c.from) && ptx::isSigned(c.to) >= ptx::isSigned(c.from))
+      d.wrong("a type with fewer numbers for '.sat'");
+  }
   // The registers may be wider than the types.
+  d.expectKind(d.operand(0), c.to);
+  d.expectKind(d.operand(1), c.from);
   const Type result = d.operand(0).kind == ptx::Operand::Kind::sink ? c.to : d.registerType(d.operand(0));
   const Type source = d.operand(1).kind == ptx::Operand::Kind::reg ? d.registerType(d.operand(1)) : c.from;
   c.registerBits = ptx::bitsOf(result);
@@ -389,7 +396,8 @@ static void decodeCvta(Decoder &d) {
   if (type != Type::u64 || space == ptx::Space::generic)
     d.unsupported();
   const ptx::Operand &source = d.operand(1);
-  const uint32_t slot = d.source(source, type);
+  const bool isName = !to && source.kind == ptx::Operand::Kind::variable;
+  const uint32_t slot = isName ? d.variable(source, type) : d.source(source, type);
   if (to)
     d.emit(elementwise<uint64_t, uint64_t>([](uint64_t a) { return a & ~windowMask; }), {d.result(0, type), slot});
   else

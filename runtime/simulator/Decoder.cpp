@@ -4,6 +4,7 @@
 
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/ptx/Parser.h"
 
 #include <algorithm>
 #include <bit>
@@ -162,29 +163,64 @@ uint64_t constantBits(const Operand &number, Type type) {
 
 uint32_t Decoder::constant(uint64_t bits, int bytes) { return builder.constantSlot(bits, bytes); }
 
+/// Whether both are integers, both are floats, or both are pairs of halves. Untyped ones agree with all; a register of
+/// a pair is a word, too.
+static bool agreeInKind(Type declared, Type type) {
+  const auto isPair = [](Type each) { return each == Type::f16x2 || each == Type::bf16x2; };
+  if (ptx::isUntyped(declared) || ptx::isUntyped(type))
+    return true;
+  return isPair(type) ? isPair(declared) : (ptx::isFloat(declared) && !isPair(declared)) == ptx::isFloat(type);
+}
+
+/// Whether an instruction of `type` may have a register declared as `declared`.
+static bool agree(Type declared, Type type) {
+  return ptx::bitsOf(declared) == ptx::bitsOf(type) && agreeInKind(declared, type);
+}
+
+void Decoder::expectKind(const Operand &operand, Type type) const {
+  if (operand.kind == Operand::Kind::reg && !agreeInKind(registerType(operand), type))
+    wrong(fmt::format("a register of type .{}, but '{}' is .{},", ptx::nameOf(type),
+                      builder.function.registers[static_cast<size_t>(operand.index)].name,
+                      ptx::nameOf(registerType(operand))));
+}
+
+uint32_t Decoder::variable(const Operand &operand, Type type) {
+  const auto address = static_cast<uint64_t>(variableAddress(operand, false));
+  return isInFrame(operand) ? builder.frameAddressSlot(address, laneBytes(type) == 8)
+                            : constant(address, laneBytes(type));
+}
+
 uint32_t Decoder::source(const Operand &operand, Type type) {
   const int bytes = laneBytes(type);
   expectWhole(operand);
+  const bool isMove = instruction.opcode == "mov";
   switch (operand.kind) {
   case Operand::Kind::reg: {
     const Type declared = registerType(operand);
-    if (laneBytes(declared) != bytes)
-      wrong(fmt::format("an operand of {} bits, but '{}' is .{},", ptx::bitsOf(type),
+    if (!agree(declared, type))
+      wrong(fmt::format("an operand of type .{}, but '{}' is .{},", ptx::nameOf(type),
                         builder.function.registers[static_cast<size_t>(operand.index)].name, ptx::nameOf(declared)));
     return builder.readSlot(operand.index);
   }
   case Operand::Kind::special:
+    if (!isMove && operand.index != static_cast<int>(ptx::Special::warpSize))
+      wrong("a register or a number; only mov reads special registers,");
     return builder.specialSlot(operand.index, bytes == 8);
   case Operand::Kind::integer:
+    if (ptx::isFloat(type))
+      wrong("a number with a point");
+    [[fallthrough]];
   case Operand::Kind::single:
   case Operand::Kind::real:
+    if (operand.kind != Operand::Kind::integer && !ptx::isFloat(type) && !ptx::isUntyped(type))
+      wrong("a whole number");
     if (bytes == 0)
       return builder.constantSlot(operand.bits ? allLanes : 0, 0);
     return constant(constantBits(operand, type), bytes);
   case Operand::Kind::variable:
-    if (isInFrame(operand))
-      return builder.frameAddressSlot(static_cast<uint64_t>(variableAddress(operand, false)), bytes == 8);
-    return constant(static_cast<uint64_t>(variableAddress(operand, false)), bytes);
+    if (!isMove)
+      wrong("a register or a number; only mov reads the address of a variable,");
+    return variable(operand, type);
   case Operand::Kind::function:
     return constant(functionAddress(operand.index), bytes);
   default:
@@ -201,11 +237,13 @@ void Decoder::expectWhole(const Operand &operand) const {
 
 uint32_t Decoder::result(const Operand &operand, Type type) {
   expectWhole(operand);
-  if (operand.kind == Operand::Kind::sink)
+  const bool discards = instruction.opcode == "atom" || instruction.opcode == "mbarrier" ||
+                        instruction.opcode == "setp" || &operand != list.data();
+  if (operand.kind == Operand::Kind::sink && discards)
     return builder.scratchSlot(std::max(laneBytes(type), 4));
   const Type declared = registerType(operand);
-  if (laneBytes(declared) != laneBytes(type))
-    wrong(fmt::format("a result of {} bits, but '{}' is .{},", ptx::bitsOf(type),
+  if (!agree(declared, type))
+    wrong(fmt::format("a result of type .{}, but '{}' is .{},", ptx::nameOf(type),
                       builder.function.registers[static_cast<size_t>(operand.index)].name, ptx::nameOf(declared)));
   return builder.writeSlot(operand.index);
 }
@@ -219,9 +257,13 @@ bool Decoder::isInFrame(const Operand &operand) const {
   return operand.isLocal && builder.localOffset(operand.index) != Step::none;
 }
 
+const ptx::Variable &Decoder::variableOf(const Operand &operand) const {
+  return operand.isLocal ? builder.function.variables[static_cast<size_t>(operand.index)]
+                         : builder.module.variables[static_cast<size_t>(operand.index)];
+}
+
 int64_t Decoder::variableAddress(const Operand &operand, bool isGeneric) {
-  const ptx::Variable &variable = operand.isLocal ? builder.function.variables[static_cast<size_t>(operand.index)]
-                                                  : builder.module.variables[static_cast<size_t>(operand.index)];
+  const ptx::Variable &variable = variableOf(operand);
   int64_t address = static_cast<int64_t>(operand.bits);
   uint64_t window = 0;
   if (isInFrame(operand)) {
@@ -247,9 +289,14 @@ Decoder::Address Decoder::address(const Operand &operand, ptx::Space space) {
   address.offset = static_cast<int64_t>(operand.bits);
   if (operand.base == Operand::Kind::reg) {
     const Type declared = builder.function.registers[static_cast<size_t>(operand.index)].type;
+    if (ptx::isFloat(declared))
+      wrong(fmt::format("an address in an integer register, but got .{},", ptx::nameOf(declared)));
     address.wide = laneBytes(declared) == 8;
     address.slot = builder.readSlot(operand.index);
   } else if (operand.base == Operand::Kind::variable) {
+    if (const ptx::Space own = variableOf(operand).space; space != ptx::Space::generic && own != space)
+      wrong(
+          fmt::format("a variable in .{}, but '{}' is in .{},", nameOf(space), variableOf(operand).name, nameOf(own)));
     address.offset = variableAddress(operand, space == ptx::Space::generic);
     if (isInFrame(operand)) { // it also has parameters of functions and of calls
       if (space == ptx::Space::param)

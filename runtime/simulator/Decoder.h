@@ -51,6 +51,10 @@ public:
   /// The frame offset of a source operand of `type`: a register, or a constant.
   uint32_t source(const ptx::Operand &operand, ptx::Type type);
   uint32_t source(size_t i, ptx::Type type) { return source(operand(i), type); }
+  /// The frame offset of a variable's address.
+  uint32_t variable(const ptx::Operand &operand, ptx::Type type);
+  /// Throws for a register of integers for a float type, or of floats for an integer type, of any size.
+  void expectKind(const ptx::Operand &operand, ptx::Type type) const;
   /// The frame offset of a result register of `type`; a sink (`_`) gets an unused register.
   uint32_t result(const ptx::Operand &operand, ptx::Type type);
   uint32_t result(size_t i, ptx::Type type) { return result(operand(i), type); }
@@ -70,6 +74,7 @@ public:
   Address address(const ptx::Operand &operand, ptx::Space space);
   /// The address of a variable in its state space (`isGeneric`: as a generic address).
   int64_t variableAddress(const ptx::Operand &operand, bool isGeneric);
+  const ptx::Variable &variableOf(const ptx::Operand &operand) const;
   /// Whether a variable is in the function's own part of local memory, so that its address depends on the call.
   bool isInFrame(const ptx::Operand &operand) const;
 

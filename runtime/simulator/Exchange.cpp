@@ -181,6 +181,8 @@ static void decodeMatch(Decoder &d) {
   const Type type = d.type();
   d.expectCount(3, 3);
   const auto results = d.elements(d.operand(0));
+  if (results.size() == 2 && !all)
+    d.wrong("one result");
   Step &step = d.emit(laneBytes(type) == 8 ? byGroups<match<uint64_t>, 2> : byGroups<match<uint32_t>, 2>,
                       {d.result(results[0], Type::b32), d.source(1, type), d.source(2, Type::b32)}, all);
   step.members = step.slots[2];
@@ -282,8 +284,8 @@ static void decodeElect(Decoder &d) {
     d.unsupported("only with .sync");
   d.expectCount(2, 2);
   const auto results = d.elements(d.operand(0));
-  if (results.size() != 2)
-    d.wrong("two results");
+  if (results.size() != 2 || results[1].kind == ptx::Operand::Kind::sink)
+    d.wrong("a lane and a predicate");
   Step &step = d.emit(byGroups<elect, 2>,
                       {d.result(results[0], Type::b32), d.result(results[1], Type::pred), d.source(1, Type::b32)});
   step.members = step.slots[2];

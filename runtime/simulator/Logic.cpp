@@ -68,12 +68,17 @@ static void decodeCnot(Decoder &d) {
 
 /// lop3: applies the function of three bits whose truth table is the immediate, bit by bit.
 static void decodeLop3(Decoder &d) {
+  const int join = d.takeOne({"or", "and"});
   if (d.type() != Type::b32)
     d.unsupported();
-  d.expectCount(5, 5);
+  d.expectCount(join < 0 ? 5 : 6, join < 0 ? 5 : 6);
   const ptx::Operand &table = d.operand(4);
+  const auto results = d.elements(d.operand(0));
+  if (results.size() != (join < 0 ? 1 : 2))
+    d.wrong(join < 0 ? "one result" : "a result and a predicate");
   if (table.kind != ptx::Operand::Kind::integer || table.bits > 255)
     d.wrong("a table from 0 to 255");
+  const uint32_t word = d.result(results[0], Type::b32);
   d.emit(
       [](Warp &warp, const Step &step) {
         auto *result = warp.reg<uint32_t>(step.slots[0]);
@@ -89,7 +94,23 @@ static void decodeLop3(Decoder &d) {
           result[lane] = bits;
         }
       },
-      {d.result(0, Type::b32), d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::b32)}, table.bits);
+      {word, d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::b32)}, table.bits);
+  if (join < 0)
+    return;
+  // Whether the result is not 0, joined with a predicate.
+  bool negated = false;
+  const uint32_t other = d.predicate(d.operand(5), negated);
+  d.emit(
+      [](Warp &warp, const Step &step) {
+        const auto *word = warp.reg<uint32_t>(step.slots[1]);
+        Mask holds = 0;
+        for (int lane = 0; lane < lanesOfWarp; ++lane)
+          holds |= static_cast<Mask>(word[lane] != 0) << lane;
+        const Mask other = warp.predicate(step.slots[2]) ^ (step.detail & 1 ? allLanes : 0);
+        Mask &result = warp.predicate(step.slots[0]);
+        result = (result & ~warp.exec) | ((step.detail & 2 ? holds & other : holds | other) & warp.exec);
+      },
+      {d.result(results[1], Type::pred), word, other}, uint64_t{negated} | uint64_t{join == 1} << 1);
 }
 
 // --- Shifts: an amount of the width or more gives 0, or the sign -----------------------------------------------------

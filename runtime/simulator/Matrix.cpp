@@ -29,7 +29,7 @@ void expectWholeWarp(Warp &warp, const Step &step) {
 void addFragment(Decoder &d, const Operand &operand, size_t count, Type type, bool isResult,
                  std::vector<uint32_t> &slots) {
   const auto elements = d.elements(operand);
-  if (elements.size() != count)
+  if (operand.kind != Operand::Kind::vector || elements.size() != count)
     d.wrong(fmt::format("a fragment of {} registers, but got {},", count, elements.size()));
   for (const Operand &element : elements)
     slots.push_back(isResult ? d.result(element, type) : d.source(element, type));

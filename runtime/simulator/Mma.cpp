@@ -347,9 +347,8 @@ static Handler handlerFor(Element a) {
 static bool hasEighths(std::string_view target) { return target == "sm_89" || target.starts_with("sm_12"); }
 
 static void decodeMma(Decoder &d) {
-  if (!d.take("sync"))
+  if (!d.take("sync") || !d.take("aligned"))
     d.unsupported();
-  d.take("aligned");
   const auto [M, N, K] = takeShape(d);
   if (!d.take("row") || !d.take("col"))
     d.unsupported("only .row.col");
@@ -364,6 +363,8 @@ static void decodeMma(Decoder &d) {
     if ((!p.isAnd && !d.take("xor")) || !d.take("popc"))
       d.wrong("'.and.popc' or '.xor.popc'");
   }
+  if (p.a == Element::f64)
+    d.take("rn"); // the only mode here
   checkProduct(d, p, N);
   p.isCoarse = isEighth(p.a) && hasEighths(d.builder.module.target);
   d.expectCount(4, 4);

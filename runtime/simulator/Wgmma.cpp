@@ -365,6 +365,8 @@ static void decodeProduct(Decoder &d) {
 }
 
 static void decodeWgmma(Decoder &d) {
+  if (d.builder.module.target != "sm_90a")
+    d.wrong(fmt::format("'.target sm_90a', but got '{}',", d.builder.module.target));
   const int operation = d.takeOne({"mma_async", "fence", "commit_group", "wait_group"});
   if (operation < 0 || !d.take("sync") || !d.take("aligned"))
     d.unsupported();

@@ -47,9 +47,15 @@ static Matrix matrixOf(char role, const std::array<int, 3> &shape, Type type, si
   return matrix;
 }
 
-static bool holdsAll(const Matrix &matrix) {
-  const int all = matrix.major * matrix.minor, room = matrix.count() * lanesOfWarp;
-  return all > 0 && room % all == 0;
+/// Throws unless a lane has the registers that the ISA states: each element once, apart from A and B of f16.
+static void expectRegisters(const Decoder &d, char role, const Matrix &matrix) {
+  const bool isFactor = role == 'a' || role == 'b';
+  const int once = matrix.major * matrix.minor / (lanesOfWarp * matrix.perRegister());
+  const int all = isFactor && matrix.type == Type::f16 ? 8 : once;
+  if (ptx::bitsOf(matrix.type) > 32)
+    d.unsupported();
+  if (matrix.registers != all)
+    d.wrong(fmt::format("{} registers of matrix {}, but got {},", all, role, matrix.registers));
 }
 
 // --- Loads and stores ----------------------------------------------------------------------------------------------
@@ -105,8 +111,7 @@ template <bool IsStore> static void decodeMove(Decoder &d) {
   d.expectCount(2, 3);
   const Operand &fragment = d.operand(IsStore ? 1 : 0);
   const Matrix matrix = matrixOf("abcd"[role], extents, type, d.elements(fragment).size());
-  if (!holdsAll(matrix) || ptx::bitsOf(type) > 32)
-    d.unsupported();
+  expectRegisters(d, "abcd"[role], matrix);
   const bool together = rows == (role != 1); // B is numbered by columns
   std::vector<uint32_t> list = {static_cast<uint32_t>(matrix.pack()), static_cast<uint32_t>(matrix.pack() >> 32),
                                 Step::none, together};
@@ -184,6 +189,8 @@ static void multiplyMatrices(Warp &warp, const Step &step) {
         if (matrices[3].type != Type::s32)
           sum = static_cast<float>(sum);
       }
+      if (step.detail)
+        sum = std::clamp<double>(sum, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
       sums[static_cast<size_t>(m * N + n)] = sum;
     }
   const Matrix &result = matrices[3];
@@ -211,20 +218,20 @@ static void decodeProduct(Decoder &d) {
     types = {types[0], Type::f16, Type::f16, types[1]};
   if (types.size() != 4)
     d.wrong("two or four types");
+  const bool saturates = types[0] == Type::s32 && d.take("satfinite");
   d.expectCount(4, 4);
   std::vector<uint32_t> list;
   const std::array<Type, 4> byRole = {types[1], types[2], types[3], types[0]};
   const std::array<size_t, 4> operandOf = {1, 2, 3, 0};
   for (size_t i = 0; i < 4; ++i) {
     const Matrix matrix = matrixOf("abcd"[i], extents, byRole[i], d.elements(d.operand(operandOf[i])).size());
-    if (!holdsAll(matrix) || ptx::bitsOf(matrix.type) > 32)
-      d.unsupported();
+    expectRegisters(d, "abcd"[i], matrix);
     list.push_back(static_cast<uint32_t>(matrix.pack()));
     list.push_back(static_cast<uint32_t>(matrix.pack() >> 32));
   }
   for (size_t i = 0; i < 4; ++i)
     addFragment(d, d.operand(operandOf[i]), d.elements(d.operand(operandOf[i])).size(), Type::b32, i == 3, list);
-  d.giveList(d.emit(multiplyMatrices), list);
+  d.giveList(d.emit(multiplyMatrices, {}, saturates), list);
 }
 
 void addWmma(InstructionTable &table) {

@@ -33,6 +33,17 @@ TEST(LogicTest, TableOfThreeOperands) {
                });
 }
 
+// With .or or .and, lop3 also joins a predicate with whether its result has a bit.
+TEST(LogicTest, TableJoinsAPredicate) {
+  for (const std::string join : {"or", "and"})
+    for (const std::string negation : {"", "!"})
+      expectEach("{ .reg .b32 %x; lop3." + join + ".b32 %x|%d, %a, %b, 0, 0xc0, " + negation + "%c; }", "pred",
+                 {"b32", "b32", "pred"}, {0, 1, 2, 3}, [&](const Column &row) {
+                   const bool has = row[0] & row[1], other = (row[2] != 0) == negation.empty();
+                   return join == "or" ? has || other : has && other;
+                 });
+}
+
 // bfe extracts `length` bits from `start` on; a signed field is sign-extended, an empty one is 0.
 TEST(FieldTest, ExtractsAndExtends) {
   const Column values = {0, 1, 4, 8, 31, 32, 40, 255, 0x80000000, 0xffffffff, 0x12345678, 0x00ff0080};

@@ -110,10 +110,13 @@ TEST(CompareTest, SetsHalvesOfPackedFloats) {
 
 // set to 16 bits, and with a third operand.
 TEST(CompareTest, SetsSixteenBits) {
-  for (const auto &[type, truth] : {std::pair("f16", 0x3c00), std::pair("bf16", 0x3f80), std::pair("s16", 0xffff)})
-    expectEach(
-        fmt::format("set.gt.and.{}.f16 %d, %a, %b, %c;", type), "b16", {"b16", "b16", "pred"}, narrows,
-        [&](const Column &r) { return narrow(r[0], false, false) > narrow(r[1], false, false) && r[2] ? truth : 0; });
+  for (const auto &[type, truth] : {std::pair("f16", 0x3c00), std::pair("bf16", 0x3f80), std::pair("s16", 0xffff)}) {
+    const bool isBf16 = type == std::string("bf16");
+    expectEach(fmt::format("set.gt.and.{}.{} %d, %a, %b, %c;", type, isBf16 ? "bf16" : "f16"), "b16",
+               {"b16", "b16", "pred"}, narrows, [&](const Column &r) {
+                 return narrow(r[0], isBf16, false) > narrow(r[1], isBf16, false) && r[2] ? truth : 0;
+               });
+  }
 }
 
 // Denormal halves compare as zeros with .ftz alone.

@@ -110,6 +110,28 @@ TEST(ConvertTest, HalvesAndBack) {
              [](const Column &r) { return single(r[0]) < 2 ? 0x3c01u : 0x7bffu; });
 }
 
+// .satfinite gives the largest number of the sign where the result would be infinite; NaN stays NaN.
+TEST(ConvertTest, NarrowFloatsStayFiniteWhenAsked) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Column values = {word(1.0f),     word(65519.0f),  word(65520.0f),      word(-1e6f),
+                         word(infinity), word(-infinity), word(3.4028235e38f), word(std::nanf(""))};
+  for (const auto &[type, one, most, nan, above] :
+       {std::tuple{"f16", 0x3c00u, 0x7bffu, 0x7fffu, 65520.0f}, {"bf16", 0x3f80u, 0x7f7fu, 0x7fffu, 3.4e38f}})
+    expectEach(fmt::format("cvt.rn.satfinite.{}.f32 %d, %a;", type), "b16", {"b32"},
+               {values[0], values[2], values[3], values[4], values[5], values[6], values[7]},
+               [&](const Column &r) -> uint64_t {
+                 const float value = single(r[0]), size = std::fabs(value);
+                 const uint64_t sign = value < 0 ? 0x8000 : 0;
+                 if (std::isnan(value))
+                   return nan;
+                 if (size >= above)
+                   return sign | most;
+                 return value == 1 ? one : sign | (std::bit_cast<uint32_t>(size) + 0x7fff) >> 16; // bf16
+               });
+  expectEach("cvt.rna.satfinite.tf32.f32 %d, %a;", "b32", {"b32"}, {word(infinity), word(-infinity), word(1.0f)},
+             [](const Column &r) { return std::isinf(single(r[0])) ? (r[0] & 0x80000000) | 0x7f7fe000 : r[0]; });
+}
+
 // A pair of f32 becomes a word of halves, the first one high.
 TEST(ConvertTest, PairsPutTheFirstHigh) {
   expectEach("cvt.rn.f16x2.f32 %d, %a, %b;", "b32", {"b32", "b32"}, {word(1.0f), word(2.0f), word(-1.0f)},

@@ -215,7 +215,7 @@ TEST(FunctionTest, ExactCases) {
 TEST(FunctionTest, NarrowFormsAreThoseOfTheIsa) {
   const auto runs = [](const std::string &instruction) {
     try {
-      Machine machine(kernel(1, ".reg .b32 %a; .reg .b16 %h;", instruction));
+      Machine machine(forFirstTarget(kernel(1, ".reg .b32 %a; .reg .b16 %h;", instruction)));
       machine.run("k", {1, 1, 1}, {32, 1, 1}, {reinterpret_cast<uint64_t>(machine.buffer<uint32_t>({0}))});
       return true;
     } catch (const Error &) {

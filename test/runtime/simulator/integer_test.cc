@@ -99,6 +99,15 @@ TYPED_TEST(IntegerTest, DivisionTruncates) {
   }
 }
 
+// mad.hi.sat clamps the sum of the high half and c.
+TEST(IntegerTest, SumsOfHighHalvesSaturate) {
+  expectEach("mad.hi.sat.s32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, words32, [](const Column &row) {
+    const auto number = [&](size_t i) { return int64_t{static_cast<int32_t>(row[i])}; };
+    const int64_t sum = (number(0) * number(1) >> 32) + number(2);
+    return static_cast<uint32_t>(std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX));
+  });
+}
+
 // mad adds to the low half.
 TYPED_TEST(IntegerTest, MadAddsToTheLowHalf) {
   using T = TypeParam;

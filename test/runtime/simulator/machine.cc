@@ -101,13 +101,28 @@ bool hasPtxas() {
   return is;
 }
 
+int runPtxas(const std::string &arguments) { return std::system(fmt::format("{} {}", ptxas, arguments).c_str()); }
+
 /// Complains when ptxas refuses a text.
 static void expectAccepted(const std::string &text) {
   const TemporaryFolder folder;
   const std::string file = folder / "text.ptx";
   writeText(file, text);
-  const int status = std::system(fmt::format("{1} -arch sm_90a -o {0}.cubin {0} >{0}.log 2>&1", file, ptxas).c_str());
+  const int status = runPtxas(fmt::format("-arch sm_90a -o {0}.cubin {0} >{0}.log 2>&1", file));
   EXPECT_EQ(status, 0) << readText(file + ".log") << text;
+}
+
+std::string forFirstTarget(const std::string &text) {
+  const std::string rest = text.substr(module("").size());
+  for (const char *target : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100a"})
+    try {
+      std::string whole = fmt::format(".version 8.8\n.target {}\n.address_size 64\n{}", target, rest);
+      Memory memory;
+      buildProgram(std::make_shared<ptx::Module>(ptx::parse(whole)), "k", memory);
+      return whole;
+    } catch (const Error &) { // of this target, or of every one
+    }
+  return text;
 }
 
 std::string hopperKernel(int pointers, const std::string &registers, const std::string &body) {
@@ -154,7 +169,7 @@ Column evaluate(const std::string &instruction, const std::string &resultType, c
   else
     body += fmt::format("cvt.u64.u{} %w, %d;\n", resultType.substr(1));
   body += fmt::format("add.u64 %at, %p{}, %o;\nst.global.u64 [%at], %w;\n", types.size());
-  Machine machine(kernel(static_cast<int>(types.size()) + 1, registers, body));
+  Machine machine(forFirstTarget(kernel(static_cast<int>(types.size()) + 1, registers, body)));
   machine.varies = varies;
   const size_t rows = operands.at(0).size(), padded = (rows + 31) / 32 * 32;
   std::vector<uint64_t> arguments;

@@ -72,10 +72,15 @@ std::string module(const std::string &body);
 /// A kernel `k` with pointers %p0, %p1, … as 8-byte parameters; thread number in %t, and its eightfold in %o.
 std::string kernel(int pointers, const std::string &registers, const std::string &body);
 
+/// A text of kernel(), for the first GPU of which the simulator takes it.
+std::string forFirstTarget(const std::string &text);
+
 /// For sm_90a. If there is a ptxas, it must accept the text; AcceptanceTest says if there is none.
 std::string hopperKernel(int pointers, const std::string &registers, const std::string &body);
 /// Whether there is a ptxas.
 bool hasPtxas();
+/// Runs it, with words of the shell as its arguments; its exit status.
+int runPtxas(const std::string &arguments);
 
 /// The results of one instruction, `add.s32 %d, %a, %b;`, for every row of the operands' columns. Types are those of
 /// the registers: `b16`, `b32`, `b64` or `pred`. `varies` is Machine's.

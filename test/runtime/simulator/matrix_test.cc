@@ -146,6 +146,25 @@ TEST(MmaTest, CutsOffWhatIsBelowTf32) {
   EXPECT_EQ(sumsOf("0x3f801fff", "0xc0001fff", "%c4"), std::vector<float>(128, -14)); // 2 − 8 · 1 · 2
 }
 
+// wmma of integers wraps, or clamps with .satfinite.
+TEST(WmmaTest, SumsSaturateWhenAsked) {
+  for (const bool saturates : {false, true}) {
+    const std::string sums = "{%r4, %r5, %r6, %r7, %r8, %r9, %r10, %r11}";
+    std::string body;
+    for (int i = 0; i < 4; ++i)
+      body += fmt::format("mov.b32 %r{}, 0x01010101;\n", i);
+    for (int i = 4; i < 12; ++i)
+      body += fmt::format("mov.b32 %r{}, 0x7fffffff;\n", i);
+    Machine machine(kernel(1, ".reg .b32 %r<12>;\n",
+                           body + "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32" +
+                               (saturates ? ".satfinite " : " ") + sums + ", {%r0, %r1}, {%r2, %r3}, " + sums +
+                               ";\nst.global.b32 [%p0], %r4;"));
+    uint32_t *got = machine.buffer<uint32_t>({0});
+    machine.run("k", {1, 1, 1}, {32, 1, 1}, {reinterpret_cast<uint64_t>(got)});
+    EXPECT_EQ(*got, saturates ? 0x7fffffffu : 0x8000000fu);
+  }
+}
+
 // Operands are read before anything is written, whichever registers they share.
 TEST(MmaTest, WritesRegistersThatItReads) {
   EXPECT_EQ(sumsOf("0x3f800000", "0x3f800000", "%c0"), std::vector<float>(128, 10)); // 2 + 8 · 1 · 1

@@ -26,7 +26,7 @@ static std::vector<std::string> kindsOf(const std::string &text, int threads, in
 /// For a kernel's body, in blocks of `threads` threads.
 static std::vector<std::string> kinds(const std::string &registers, const std::string &body, int threads,
                                       int blocks = 1, uint64_t bytes = 4096, const Schedule &schedule = {}) {
-  return kindsOf(kernel(1, registers, body), threads, blocks, bytes, schedule);
+  return kindsOf(forFirstTarget(kernel(1, registers, body)), threads, blocks, bytes, schedule);
 }
 static std::vector<std::string> hopperKinds(const std::string &registers, const std::string &body, int threads) {
   return kindsOf(hopperKernel(1, registers, body), threads);
