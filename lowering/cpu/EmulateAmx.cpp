@@ -109,7 +109,7 @@ template <class OpTy> struct EmulateProduct : OpConversionPattern<OpTy> {
       auto type = cast<VectorType>(rows.getType());
       Value memory = memref::AllocaOp::create(b, loc, MemRefType::get(type.getShape(), type.getElementType()),
                                               b.getI64IntegerAttr(64));
-      memref::StoreOp::create(b, loc, rows, vector::TypeCastOp::create(b, loc, memory).getResult());
+      storeRows(b, loc, rows, memory, {zero, zero});
       return memory;
     };
     Value lhs = inMemory(operands.getLhs()), rhs = inMemory(operands.getRhs()), acc = inMemory(operands.getAcc());
@@ -137,7 +137,7 @@ template <class OpTy> struct EmulateProduct : OpConversionPattern<OpTy> {
     b.setInsertionPointAfter(perStep);
     vector::StoreOp::create(b, loc, perStep.getResult(0), acc, at);
     b.setInsertionPointAfter(perRow);
-    b.replaceOpWithNewOp<memref::LoadOp>(op, vector::TypeCastOp::create(b, loc, acc).getResult(), ValueRange());
+    b.replaceOp(op, loadRows(b, loc, sums, acc, {zero, zero}));
     return success();
   }
 
