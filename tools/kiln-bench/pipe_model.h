@@ -78,7 +78,7 @@ Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, i
 
 /// The properties of a launch on which its time depends.
 struct LaunchWork {
-  Work program; // on average, all warps; of the longest, if each program has an SM for itself
+  Work program; // on average, all warps; of the longest, if there is one for each SM
   double l2Bytes = 0;
   Work round; // of an iteration of the main loop, all warps
   double roundL2Bytes = 0;

@@ -322,9 +322,10 @@ static std::vector<Extents> spreadOverProblems(int64_t all, int count) {
   return places;
 }
 
-/// Whether each program has an SM for itself, as persistent programs do. Then the longest one determines the time.
-static bool hasSmForEach(const Target &target, int64_t programs) {
-  return target.visit([](const CpuFacts &) { return false; }, [&](const GpuFacts &gpu) { return programs <= gpu.sms; });
+/// Whether the grid has one program for each SM, as that of persistent programs. Then the longest one determines the
+/// time.
+static bool hasProgramForEachSm(const Target &target, int64_t programs) {
+  return target.visit([](const CpuFacts &) { return false; }, [&](const GpuFacts &gpu) { return programs == gpu.sms; });
 }
 
 static uint32_t dynamicShared(const ptx::Module &module, const std::string &kernel) {
@@ -380,7 +381,7 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
     return sampleOf(*program, metrics, int64_t{program->sharedBytes} + dynamic, static_cast<double>(only.size()));
   };
   Sample sample;
-  if (hasSmForEach(device.target(), programsOf(block.data()))) {
+  if (hasProgramForEachSm(device.target(), programsOf(block.data()))) {
     for (const Extents &place : places)
       if (Sample one = run({place}); one.program.counts.total() > sample.program.counts.total())
         sample = std::move(one);
