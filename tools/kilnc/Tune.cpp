@@ -56,9 +56,9 @@ TuneReport Tuning::run() {
         Candidate &candidate = candidates[sound[i]];
         progress(fmt::format("measuring {}", candidate.config));
         const double value = launch(candidate);
-        // Enough consecutive launches that the clock's overhead does not matter.
+        // 2 ms of consecutive launches, so that the clock's overhead and short interruptions matter little.
         if (!measure.isExact() && candidate.times == 1)
-          candidate.times = static_cast<int>(std::clamp(std::ceil(500 / std::max(value, 0.01)), 1.0, 1000.0));
+          candidate.times = static_cast<int>(std::clamp(std::ceil(2000 / std::max(value, 0.01)), 1.0, 1000.0));
         return value;
       },
       [&] { return elapsed() < options.budget; });
