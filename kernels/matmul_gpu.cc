@@ -58,7 +58,8 @@ struct GpuCosts {
   int64_t mostStages = 4;          // of the pipeline
   int64_t rowBytes = 128;          // of a row of an operand in shared memory: a cache line, and the unit of a swizzle
   int64_t reservedBytes = 1024;    // of shared memory, for each CTA
-  int64_t persistentTiles = 2;     // of an SM: with more, persistent programs are faster (`kiln-bench static`)
+  int64_t persistentTiles = 2;     // of an SM: with more, `kiln-bench static` predicts persistent programs to be faster
+  int64_t mostTiles = 1 << 30;     // that persistent programs number with 32 bits
 };
 constexpr GpuCosts costs;
 
@@ -246,8 +247,8 @@ bool prefersPersistent(const GpuFacts &gpu, const MatmulConfig &config, Type typ
   const TileShape shape = {config.bm, config.bn, config.warps};
   const int64_t size = bytesOf(type), stageBytes = (shape.bm + shape.bn) * config.bk * size;
   const int64_t slots = config.stages >= costs.mostStages ? 2 : 1; // that are empty while the first loads run
-  return usesWarpgroups(gpu, type, shape) && tiles > costs.persistentTiles * gpu.sms && config.stages > 1 &&
-         fitOf(gpu, shape, stageBytes).ctas == 1 &&
+  return usesWarpgroups(gpu, type, shape) && tiles > costs.persistentTiles * gpu.sms && tiles <= costs.mostTiles &&
+         config.stages > 1 && fitOf(gpu, shape, stageBytes).ctas == 1 &&
          std::min(shape.bm, shape.bn) * bytesOf(stored) <= slots * config.bk * size;
 }
 

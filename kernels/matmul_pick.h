@@ -21,9 +21,9 @@ struct Product {
 /// Sets the tile for a CPU. config.ta and config.tb say which operands are transposed.
 void pickCpuTile(const CpuFacts &cpu, const Product &product, MatmulConfig &config);
 
-/// Whether persistent programs are faster for `tiles` tiles of a product of `type`, whose results are `stored`: if a
-/// program has an SM for itself, the loads of the next tile overlap with the epilogue of this one. The results pass
-/// through slots of the pipeline that these loads leave empty.
+/// Whether persistent programs should be faster for `tiles` tiles of a product of `type`, whose results are `stored`:
+/// if a program has an SM for itself, the loads of the next tile overlap with the epilogue of this one. The results
+/// pass through slots of the pipeline that these loads leave empty.
 bool prefersPersistent(const GpuFacts &gpu, const MatmulConfig &config, Type type, Type stored, int64_t tiles);
 
 /// Sets tile, warps and stages to those with the fewest cycles in the cost model; `config` gives the precision. Returns

@@ -119,8 +119,9 @@ std::optional<IdleSlots> findIdle(ArrayRef<simt::BufferOp> buffers, const std::v
     if (best && best->bytes >= bytes)
       continue;
     auto reader = llvm::find_if(buffer->getUsers(), [](Operation *user) { return !isa<simt::FetchOp>(user); });
-    auto loop = (*reader)->getParentOfType<scf::ForOp>();
-    best = IdleSlots{i, begin, bytes, loop, loop->getParentOfType<scf::ForOp>()};
+    auto loop = reader == buffer->user_end() ? scf::ForOp() : (*reader)->getParentOfType<scf::ForOp>();
+    if (auto around = loop ? loop->getParentOfType<scf::ForOp>() : scf::ForOp())
+      best = IdleSlots{i, begin, bytes, loop, around};
   }
   return best;
 }

@@ -42,6 +42,13 @@ protected:
     return c;
   }
 
+  std::vector<double> exactProduct(Layout layout, const Array &a, const Array &b, Size s) {
+    std::vector<double> values;
+    for (const Want &want : product(layout, a, b, s))
+      values.push_back(want.value);
+    return values;
+  }
+
   void expectBiasAndResidual(Size s, const MatmulConfig &config);
   void expectGradientThroughGelu(Size s, const MatmulConfig &config);
 };
@@ -99,9 +106,7 @@ TEST_P(MatmulTest, ProductsOfIntegersAreExact) {
       Array a = integers(shapeA(layout, s), type(), 1), b = integers(shapeB(layout, s), type(), 1);
       Array c = unwritten({s.M, s.N}, type());
       run(planMatmul(target(), layout, a, b, c, false, small()));
-      std::vector<double> want;
-      for (const Want &w : product(layout, a, b, s))
-        want.push_back(w.value);
+      const std::vector<double> want = exactProduct(layout, a, b, s);
       SCOPED_TRACE(testing::Message() << "layout " << static_cast<int>(layout) << " " << s.M << "x" << s.N << "x"
                                       << s.K);
       expectEqual("c", c.read(), want);
@@ -112,9 +117,7 @@ TEST_P(MatmulTest, ProductsOfIntegersAreExact) {
 TEST_P(MatmulTest, BandsCoverTheTiles) {
   const Size s{125, 70, 33};
   Array a = integers(shapeA(Layout::nn, s), type(), 1), b = integers(shapeB(Layout::nn, s), type(), 1);
-  std::vector<double> want;
-  for (const Want &w : product(Layout::nn, a, b, s))
-    want.push_back(w.value);
+  const std::vector<double> want = exactProduct(Layout::nn, a, b, s);
   for (const int64_t band : {1, 2, 4}) {
     Array c = unwritten({s.M, s.N}, type());
     Plan plan = planMatmul(target(), Layout::nn, a, b, c, false, small());
@@ -130,9 +133,7 @@ TEST_P(MatmulTest, BandsCoverTheTiles) {
 TEST_P(MatmulTest, PersistentProgramsCoverTheTiles) {
   const Size s{125, 70, 33};
   Array a = integers(shapeA(Layout::nn, s), type(), 1), b = integers(shapeB(Layout::nn, s), type(), 1);
-  std::vector<double> want;
-  for (const Want &w : product(Layout::nn, a, b, s))
-    want.push_back(w.value);
+  const std::vector<double> want = exactProduct(Layout::nn, a, b, s);
   for (const int64_t band : {1, 3, 4})
     for (const int64_t count : {1, 5, 12, 17}) {
       MatmulConfig config = small();

@@ -425,6 +425,7 @@ TEST(Plan, ProductsOfManyTilesHavePersistentPrograms) {
   EXPECT_FALSE(isPersistent(8192, bf16, true, false)) << "C is read";
   EXPECT_FALSE(isPersistent(8192, f32, false, false)) << "results do not fit in the empty slots";
   EXPECT_FALSE(isPersistent(8192, bf16, false, true)) << "in dynamic-shape mode";
+  EXPECT_FALSE(isPersistent(int64_t{1} << 40, bf16, false, false)) << "more tiles than 32 bits number";
 }
 
 // Exact products of f32 use registers for their operands, which accumulators then lack. No size overflows the cost

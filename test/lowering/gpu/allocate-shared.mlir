@@ -151,3 +151,13 @@ func.func @through_the_loop(%x: tensor<32xf32, #row>, %n: i64) attributes {tile.
   }
   return
 }
+
+// -----
+
+// Empty slots of a ring that no loop reads are not used.
+// CHECK-LABEL: func @unread
+// CHECK-SAME: simt.shared_bytes = 384 : i64
+func.func @unread() attributes {tile.kernel} {
+  %ring = simt.buffer {idle = 256} : memref<384xi8, 3>
+  return
+}

@@ -1,30 +1,8 @@
-/* A C program that launches a kernel of its own and an operator, and looks at the errors: `library KERNELS DEVICE`. Ends
- * with the number of the line that saw something else than it expected, in stderr. */
-#include <kiln/kiln.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#define EXPECT(condition)                                                                                              \
-  if (!(condition)) {                                                                                                  \
-    fprintf(stderr, "%d: %s\n", __LINE__, kiln_error());                                                               \
-    return 1;                                                                                                          \
-  }
-#define EXPECT_ERROR(call, text) EXPECT((call) == KILN_USER && strstr(kiln_error(), text))
+/* A C program that launches a kernel of its own and an operator, and looks at the errors: `library KERNELS DEVICE`.
+ * Ends with the number of the line that saw something else than it expected, in stderr. */
+#include "expect.h"
 
 enum { N = 1000 };
-
-static kiln_tensor vector(float *data, int64_t *extent) {
-  kiln_tensor tensor = {0};
-  tensor.data = data;
-  tensor.device_type = 1;
-  tensor.rank = 1;
-  tensor.type_code = 2;
-  tensor.type_bits = 32;
-  tensor.lanes = 1;
-  tensor.shape = extent;
-  return tensor;
-}
 
 int main(int argc, char **argv) {
   static float x[N], y[N], sum[N];
@@ -80,7 +58,8 @@ int main(int argc, char **argv) {
   EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 2, NULL), "expected 3 arguments, but got 2");
   EXPECT_ERROR(kiln_launch(device, kernel, grid, operands, 3, NULL), "'alpha'");
   const int64_t short_grid[3] = {5}; /* 0 on the other axes */
-  EXPECT_ERROR(kiln_launch(device, kernel, short_grid, arguments, 3, NULL), "on axes 1 and 2 of the grid, but got 5x0x0");
+  EXPECT_ERROR(kiln_launch(device, kernel, short_grid, arguments, 3, NULL),
+               "on axes 1 and 2 of the grid, but got 5x0x0");
   EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 3, "blok=1"), "'blok'");
   EXPECT_ERROR(kiln_launch(device, NULL, grid, arguments, 3, NULL), "expected a kernel, but got a null pointer");
   EXPECT_ERROR(kiln_operate(device, "ad", operands, 3, NULL), "expected an operator out of");

@@ -1,30 +1,8 @@
-/* A C program that leaves out an optional view and gives lists of views: `variadic KERNELS DEVICE`. Ends with the number
- * of the line that saw something else than it expected, in stderr. */
-#include <kiln/kiln.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#define EXPECT(condition)                                                                                              \
-  if (!(condition)) {                                                                                                  \
-    fprintf(stderr, "%d: %s\n", __LINE__, kiln_error());                                                               \
-    return 1;                                                                                                          \
-  }
-#define EXPECT_ERROR(call, text) EXPECT((call) == KILN_USER && strstr(kiln_error(), text))
+/* A C program that leaves out an optional view and gives lists of views: `variadic KERNELS DEVICE`. Ends with the
+ * number of the line that saw something else than it expected, in stderr. */
+#include "expect.h"
 
 enum { N = 8 };
-
-static kiln_tensor vector(float *data, int64_t *extent) {
-  kiln_tensor tensor = {0};
-  tensor.data = data;
-  tensor.device_type = 1;
-  tensor.rank = 1;
-  tensor.type_code = 2;
-  tensor.type_bits = 32;
-  tensor.lanes = 1;
-  tensor.shape = extent;
-  return tensor;
-}
 
 int main(int argc, char **argv) {
   static float x[N] = {1, 2, 3}, y[N] = {10, 20, 30}, out[N];
@@ -73,7 +51,8 @@ int main(int argc, char **argv) {
   /* What may not be written is that, wherever its argument is. */
   biased[1] = kiln_none();
   biased[2] = kiln_read(&tout);
-  EXPECT_ERROR(kiln_launch(device, bias, grid, biased, 3, NULL), "may be written for 'out', but got a read-only tensor");
+  EXPECT_ERROR(kiln_launch(device, bias, grid, biased, 3, NULL),
+               "may be written for 'out', but got a read-only tensor");
   total[0] = kiln_list(items, 2);
   total[2] = kiln_read(&tout);
   EXPECT_ERROR(kiln_launch(device, sum, grid, total, 3, NULL), "may be written for 'out', but got a read-only tensor");
@@ -85,7 +64,8 @@ int main(int argc, char **argv) {
   biased[1] = kiln_none();
   EXPECT_ERROR(kiln_launch(device, bias, grid, biased, 3, NULL), "expected 'x' to be a tensor, but got nothing");
   total[0] = kiln_none();
-  EXPECT_ERROR(kiln_launch(device, sum, grid, total, 3, NULL), "expected 'xs' to be a list of tensors, but got nothing");
+  EXPECT_ERROR(kiln_launch(device, sum, grid, total, 3, NULL),
+               "expected 'xs' to be a list of tensors, but got nothing");
   items[1] = kiln_none();
   total[0] = kiln_list(items, 2);
   EXPECT_ERROR(kiln_launch(device, sum, grid, total, 3, NULL), "expected 'xs[1]' to be a tensor, but got nothing");
