@@ -5,13 +5,22 @@
 #include "lowering/FatalErrors.h"
 
 #include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/SimplifyQuery.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/PassInfo.h"
 #include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/LoopRotationUtils.h"
+#include "llvm/Transforms/Utils/LoopSimplify.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 namespace kiln::lowering {
 
@@ -53,6 +62,33 @@ void MachinePool::give(const std::string &kind, std::unique_ptr<llvm::TargetMach
   atRest[kind].push_back(std::move(machine));
 }
 
+namespace {
+/// LLVM's loop rotation without scalar evolution, of which nothing is known yet. LLVM's own pass makes it forget the
+/// outermost loop after each rotation, in time quadratic in a kernel with many loops.
+struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
+  static constexpr unsigned largestHeader = 16; // LLVM's own
+
+  static llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
+    auto &loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    auto &dominators = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
+    auto &assumptions = analyses.getResult<llvm::AssumptionAnalysis>(function);
+    const auto &target = analyses.getResult<llvm::TargetIRAnalysis>(function);
+    const auto &library = analyses.getResult<llvm::TargetLibraryAnalysis>(function);
+    const llvm::SimplifyQuery query(function.getDataLayout(), &library, &dominators, &assumptions);
+    bool changed = false;
+    for (llvm::Loop *const loop : loops) {
+      changed |= llvm::simplifyLoop(loop, &dominators, &loops, nullptr, &assumptions, nullptr, /*PreserveLCSSA=*/false);
+      changed |= llvm::formLCSSARecursively(*loop, dominators, &loops, nullptr);
+    }
+    const auto order = loops.getLoopsInPreorder();
+    for (llvm::Loop *const loop : llvm::reverse(order))
+      changed |= llvm::LoopRotation(loop, &loops, &target, &assumptions, &dominators, nullptr, nullptr, query,
+                                    /*RotationOnly=*/false, largestHeader, /*IsUtilMode=*/false);
+    return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
+  }
+};
+} // namespace
+
 void runPasses(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef pipeline,
                const llvm::TargetLibraryInfoImpl *library) {
   llvm::PassBuilder builder(&machine);
@@ -67,6 +103,12 @@ void runPasses(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringR
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  builder.registerPipelineParsingCallback([](llvm::StringRef name, llvm::FunctionPassManager &passes, auto) {
+    if (name != "rotate-loops")
+      return false;
+    passes.addPass(RotateLoops());
+    return true;
+  });
   llvm::ModulePassManager passes;
   llvm::cantFail(builder.parsePassPipeline(passes, pipeline));
   passes.run(module, modules);

@@ -49,7 +49,8 @@ private:
   std::map<std::string, std::vector<std::unique_ptr<llvm::TargetMachine>>> atRest;
 };
 
-/// Runs a pipeline of passes in the syntax of `opt -passes=`. `library` lists the available C functions; null: LLVM's
+/// Runs a pipeline of passes in the syntax of `opt -passes=`, with one more: `rotate-loops` rotates all loops in time
+/// linear in their number. `library` lists the available C functions; null: LLVM's
 /// assumptions about the target.
 void runPasses(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef pipeline,
                const llvm::TargetLibraryInfoImpl *library = nullptr);

@@ -309,14 +309,14 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
                  Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">];
 }
 
-def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
+def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::ModuleOp"> {
   let summary = "emulates AMX instructions on CPUs with AVX-512";
   let description = [{
     A target such as `cpu:amx` tests code for AMX on machines without it. A tile becomes a vector of two dimensions, and a
-    product of tiles a loop over their elements.
+    product of tiles a call of a function with loops over their elements.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 // --- Shared by both CPU pipelines --------------------------------------------------------------------------------------

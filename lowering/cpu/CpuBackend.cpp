@@ -159,7 +159,7 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
     pm.addNestedPass<FuncOp>(createPackOperands({target.vectorBits, target.registers}));
     pm.addNestedPass<FuncOp>(createLowerTiles({target.vectorBits, target.registers}));
     if (emulatesTiles)
-      pm.addNestedPass<FuncOp>(createEmulateAmx());
+      pm.addPass(createEmulateAmx());
   }
   addLoopPasses(pm);
   if (until != "loops")

@@ -81,9 +81,9 @@ static const llvm::TargetLibraryInfoImpl &noLibrary() {
 /// LLVM's passes for loops that are blocked and vectorised already: remove redundancies of the conversions, normalise
 /// loops for code generation, hoist invariants. On Kiln's kernels they take a third of the time of O3, for equally fast
 /// code. Loops are rotated before MemorySSA is built, because each rotation would update it in time linear in the
-/// function: half of the rotations' time in a kernel with 320 scatters.
+/// function.
 static constexpr llvm::StringLiteral optimisation = "function(sroa,early-cse,instcombine<no-verify-fixpoint>,"
-                                                    "simplifycfg,loop(loop-rotate),loop-mssa(licm),early-cse<memssa>,"
+                                                    "simplifycfg,rotate-loops,loop-mssa(licm),early-cse<memssa>,"
                                                     "instsimplify,simplifycfg)";
 
 /// For the reference backend, whose code need not be fast. Its code has a loop for each operation. LLVM's loop rotation

@@ -73,7 +73,7 @@ static MachinePool &machinePool() {
 }
 
 static constexpr llvm::StringLiteral optimisation =
-    "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop(loop-rotate),loop-mssa(licm),"
+    "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,rotate-loops,loop-mssa(licm),"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,scalarizer)";
 
 /// Not run.
