@@ -470,8 +470,8 @@ def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
 def FitStages : Pass<"gpu-fit-stages", "::mlir::func::FuncOp"> {
   let summary = "pipelines loops with as many stages as fit in shared memory";
   let description = [{
-    Runs the next three passes, up to `gpu-allocate-shared`. If the total of bytes is too large and the kernel does not set the stages
-    of a loop, they run again with one stage fewer. They copy operands `early` only if that takes no shared memory.
+    Runs the next three passes, up to `gpu-allocate-shared`. If the total of bytes is too large, conversions take rounds, and then
+    loops have fewer stages unless the kernel sets them. Operands are copied `early` only if that takes no shared memory.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">,
@@ -519,7 +519,8 @@ def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect"];
-  let options = [Option<"storeMatrix", "store-matrix", "bool", "false", "whether the GPU has stmatrix (from sm_90 on)">];
+  let options = [Option<"storeMatrix", "store-matrix", "bool", "false", "whether the GPU has stmatrix (from sm_90 on)">,
+                 Option<"mostBytes", "most-bytes", "UpTo<1 << 30>", "1 << 30", "bytes of a layout conversion; larger ones take rounds">];
 }
 
 def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
@@ -553,9 +554,8 @@ def InsertBarriers : Pass<"gpu-insert-barriers", "::mlir::func::FuncOp"> {
 def Distribute : Pass<"gpu-distribute", "::mlir::func::FuncOp"> {
   let summary = "turns tiles into the vectors of elements that one thread holds";
   let description = [{
-    The only pass from tiles to threads. A tile becomes a vector of the elements that its layout assigns to a thread. Elementwise
-    operations are kept. Loads, stores, reductions, products and conversions become operations of one thread, with addresses,
-    predicates and shuffles.
+    The only pass from tiles to threads. A tile becomes a vector of the elements that its layout assigns to a thread. Loads, stores,
+    reductions, products and conversions become operations of one thread, with addresses, predicates and shuffles.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect"];

@@ -84,6 +84,30 @@ OpFoldResult ConvertOp::fold(FoldAdaptor) {
   return {};
 }
 
+/// Checks that `half` is half of `whole`, by a bit of positions that registers have.
+static LogicalResult verifyHalf(Operation *op, Type whole, Type half, int64_t axis, int64_t bit) {
+  const auto tile = cast<RankedTensorType>(whole), part = cast<RankedTensorType>(half);
+  if (axis < 0 || axis >= tile.getRank())
+    return op->emitOpError("expected an axis from 0 to ") << tile.getRank() - 1 << ", but got " << axis;
+  const auto expected = bit < 0 || bit >= 64
+                            ? std::nullopt
+                            : layoutOf(tile).getLayout().half(static_cast<unsigned>(axis), static_cast<unsigned>(bit));
+  if (!expected)
+    return op->emitOpError("expected a bit of positions along axis ")
+           << axis << " that registers of " << whole << " have, but got " << bit;
+  if (layoutOf(part).getLayout() != *expected || part.getElementType() != tile.getElementType())
+    return op->emitOpError("expected half of ") << whole << " in layout " << expected->text() << ", but got " << half;
+  return success();
+}
+
+LogicalResult HalfOp::verify() {
+  if (getValue() != 0 && getValue() != 1)
+    return emitOpError("expected the bit to be 0 or 1, but got ") << getValue();
+  return verifyHalf(*this, getSource().getType(), getType(), getAxis(), getBit());
+}
+
+LogicalResult JoinOp::verify() { return verifyHalf(*this, getType(), getZeros().getType(), getAxis(), getBit()); }
+
 LogicalResult ReduceOp::verify() {
   const unsigned count = getKind() == tile::ReduceKind::ArgMax ? 2 : 1;
   if (getSources().size() != count || getResults().size() != count)

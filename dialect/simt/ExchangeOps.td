@@ -49,6 +49,42 @@ def Simt_ConvertOp : Simt_Op<"convert", [Pure]> {
   let hasFolder = 1;
 }
 
+def Simt_HalfOp : Simt_Op<"half", [Pure]> {
+  let summary = "the elements of a tile with one value of a bit of their positions";
+  let description = [{
+    The bit is one of the register's number, so that each thread has half of its elements, and none moves.
+
+    ```mlir
+    #rows = #simt.layout<8x32, reg [d0:2 d0:4], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>
+    #half = #simt.layout<4x32, reg [d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>
+    func.func @example(%x: tensor<8x32xf32, #rows>) -> tensor<4x32xf32, #half> {
+      %0 = simt.half %x axis 0 bit 2 is 1 : tensor<8x32xf32, #rows> -> tensor<4x32xf32, #half>
+      return %0 : tensor<4x32xf32, #half>
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Tile:$source, I64Attr:$axis, I64Attr:$bit, I64Attr:$value);
+  let results = (outs Simt_Tile:$result);
+  let assemblyFormat = "$source `axis` $axis `bit` $bit `is` $value attr-dict `:` type($source) `->` type($result)";
+}
+
+def Simt_JoinOp : Simt_Op<"join", [Pure, AllTypesMatch<["zeros", "ones"]>]> {
+  let summary = "a tile of two halves, as simt.half has them";
+  let description = [{
+    ```mlir
+    #rows = #simt.layout<8x32, reg [d0:2 d0:4], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>
+    #half = #simt.layout<4x32, reg [d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>
+    func.func @example(%x: tensor<4x32xf32, #half>, %y: tensor<4x32xf32, #half>) -> tensor<8x32xf32, #rows> {
+      %0 = simt.join %x, %y axis 0 bit 2 : tensor<4x32xf32, #half> -> tensor<8x32xf32, #rows>
+      return %0 : tensor<8x32xf32, #rows>
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Tile:$zeros, Simt_Tile:$ones, I64Attr:$axis, I64Attr:$bit);
+  let results = (outs Simt_Tile:$result);
+  let assemblyFormat = "$zeros `,` $ones `axis` $axis `bit` $bit attr-dict `:` type($zeros) `->` type($result)";
+}
+
 def Simt_ReduceOp : Simt_Op<"reduce", [Pure]> {
   let summary = "reduces the elements along an axis that one warp holds";
   let description = [{

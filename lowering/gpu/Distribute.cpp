@@ -48,6 +48,8 @@ private:
   void copy(Operation &op);
   void lowerIota(tile::IotaOp op);
   LogicalResult lowerMove(tile::MoveOp op);
+  void lowerHalf(simt::HalfOp op);
+  void lowerJoin(simt::JoinOp op);
   void lowerBuffer(simt::BufferOp op);
 
   ThreadCode code;
@@ -179,6 +181,32 @@ LogicalResult Distributor::lowerMove(tile::MoveOp op) {
   return success();
 }
 
+void Distributor::lowerHalf(simt::HalfOp op) {
+  const TileLayout from = simt::layoutOf(op.getSource()).getLayout(), to = simt::layoutOf(op.getResult()).getLayout();
+  Indices indices;
+  for (int64_t stored = 0; stored < to.numStored(); ++stored) {
+    SmallVector<int64_t> position = to.positionOf(stored);
+    int64_t &along = position[op.getAxis()];
+    const int64_t below = along & ((int64_t{1} << op.getBit()) - 1);
+    along = 2 * along - below + (op.getValue() << op.getBit());
+    indices.push_back(from.storedAt(position).value_or(0));
+  }
+  code.set(op.getResult(), code.pick(code.held(op.getSource()), indices));
+}
+
+void Distributor::lowerJoin(simt::JoinOp op) {
+  const TileLayout from = simt::layoutOf(op.getZeros()).getLayout(), to = simt::layoutOf(op.getResult()).getLayout();
+  Indices indices;
+  for (int64_t stored = 0; stored < to.numStored(); ++stored) {
+    SmallVector<int64_t> position = to.positionOf(stored);
+    int64_t &along = position[op.getAxis()];
+    const int64_t value = along >> op.getBit() & 1, below = along & ((int64_t{1} << op.getBit()) - 1);
+    along = (along - below - (value << op.getBit())) / 2 + below;
+    indices.push_back(from.storedAt(position).value_or(0) + value * from.numStored());
+  }
+  code.set(op.getResult(), code.make<vector::ShuffleOp>(code.held(op.getZeros()), code.held(op.getOnes()), indices));
+}
+
 void Distributor::lowerBuffer(simt::BufferOp op) {
   code.set(op.getResult(), code.add(code.sharedBase(), code.i32(op.getOffset().value_or(0))));
 }
@@ -199,6 +227,8 @@ LogicalResult Distributor::lower(Operation &op) {
       .Case([&](simt::MultiplyRowsOp multiply) { return distributeMultiplyRows(code, multiply), success(); })
       .Case([&](simt::WaitMultiplyOp wait) { return distributeWaitMultiply(code, wait), success(); })
       .Case([&](simt::ConvertOp convert) { return distributeConvert(code, convert), success(); })
+      .Case([&](simt::HalfOp half) { return lowerHalf(half), success(); })
+      .Case([&](simt::JoinOp join) { return lowerJoin(join), success(); })
       .Case([&](simt::BufferOp buffer) { return lowerBuffer(buffer), success(); })
       .Case([&](simt::WriteOp write) { return distributeWrite(code, write), success(); })
       .Case([&](simt::FetchOp fetch) { return distributeFetch(code, fetch), success(); })

@@ -69,6 +69,28 @@ public:
     return simt::ReadOp::create(builder, loc, type, memory, {}, {}, by(plan.load.op), image, {});
   }
 
+  /// As above, in rounds: of halves of the tile, until each takes at most `mostBytes`. Halves differ in the highest bit
+  /// of positions that registers of both layouts have, because the lowest ones are within vectors.
+  Value movedInRounds(Value tile, LayoutAttr layout, int64_t mostBytes) {
+    const auto type = cast<RankedTensorType>(tile.getType());
+    const TileLayout to = layout.getLayout();
+    if (type.getNumElements() * elementBytes(type) > mostBytes)
+      for (const simt::Vec basis : llvm::reverse(to.bases(Hw::reg))) {
+        const simt::Unit unit = to.shape().unitOf(basis);
+        const auto halfFrom = layoutOf(type).half(unit.dim, unit.bit), halfTo = to.half(unit.dim, unit.bit);
+        if (!halfFrom || !halfTo)
+          continue;
+        const auto half = RankedTensorType::get(halfFrom->shape().sizes(), type.getElementType(), attribute(*halfFrom));
+        Value halves[2];
+        for (const int64_t value : {0, 1})
+          halves[value] = movedInRounds(simt::HalfOp::create(builder, loc, half, tile, unit.dim, unit.bit, value),
+                                        attribute(*halfTo), mostBytes);
+        return simt::JoinOp::create(builder, loc, simt::withLayout(type, layout), halves[0], halves[1], unit.dim,
+                                    unit.bit);
+      }
+    return moved(tile, layout);
+  }
+
   /// The result of an operation that moves elements to other threads.
   Value exchanged(tile::MoveOp op);
   Value reduced(tile::ReduceOp op);
@@ -504,7 +526,6 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr("tile.kernel"))
       return;
-    // A tile goes through shared memory as a whole, not in rounds.
     const simt::SharedLimits limits = {.bytes = INT64_MAX, .hasStoreMatrix = storeMatrix};
     SmallVector<Operation *> operations;
     getOperation().walk([&](Operation *op) { operations.push_back(op); });
@@ -542,13 +563,13 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
     result.replaceUsesWithIf(told, [](OpOperand &use) { return !isa<simt::WriteOp>(use.getOwner()); });
   }
 
-  static Value expand(Operation *op, const simt::SharedLimits &limits) {
+  Value expand(Operation *op, const simt::SharedLimits &limits) {
     Expander expander(op, limits);
     if (auto convert = dyn_cast<simt::ConvertOp>(op)) {
       const LayoutAttr from = simt::layoutOf(convert.getSource()), to = simt::layoutOf(convert.getResult());
       const auto bits = static_cast<unsigned>(8 * elementBytes(convert.getType()));
       const bool leavesWarps = simt::planConvert(from.getLayout(), to.getLayout(), bits, limits).isShared();
-      return leavesWarps ? expander.moved(convert.getSource(), to) : Value();
+      return leavesWarps ? expander.movedInRounds(convert.getSource(), to, int64_t(mostBytes)) : Value();
     }
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))
       return expander.reduced(reduce);

@@ -1,6 +1,7 @@
 // Pipelines loops with as many stages as fit next to all other uses of shared memory.
 //
 //     pipeline loads with 3 stages ─ expand exchanges ─ allocate shared ── too many bytes ──► again with 2, then 1
+//                                        ▲───────── conversions in 2, 4, 8 rounds ─┘
 //
 // The passes run on the function itself, which is restored before each further attempt. A number of stages set by the
 // kernel is never changed; if it does not fit, that is an error. In a persistent kernel the first operands of the next
@@ -40,6 +41,16 @@ static int64_t sharedBytesOf(func::FuncOp func) {
   return bytes ? bytes.getInt() : 0;
 }
 
+/// The bytes of the largest tile that is written to shared memory and not part of a ring.
+static int64_t bytesOfLargestExchange(func::FuncOp func) {
+  int64_t most = 0;
+  func.walk([&](simt::WriteOp write) {
+    const auto tile = cast<RankedTensorType>(write.getValue().getType());
+    most = std::max(most, tile.getNumElements() * std::max(1u, tile.getElementTypeBitWidth() / 8));
+  });
+  return most;
+}
+
 namespace {
 struct FitStages : impl::FitStagesBase<FitStages> {
   using FitStagesBase::FitStagesBase;
@@ -47,23 +58,20 @@ struct FitStages : impl::FitStagesBase<FitStages> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     for (int64_t stages = leavesStagesOpen(func) ? int64_t(PipelineLoadsOptions().stages) : 1;; --stages) {
-      OwningOpRef<func::FuncOp> before(func.clone());
-      if (failed(attempt(stages, /*early=*/true, anyBytes)))
+      const OwningOpRef<func::FuncOp> before(func.clone());
+      if (failed(attempt(stages, /*early=*/true, anyBytes, anyBytes)))
         return signalPassFailure();
-      if (copiesEarly(func)) {
-        const int64_t bytes = sharedBytesOf(func);
-        const OwningOpRef<func::FuncOp> early(func.clone());
-        restore(*before);
-        if (failed(attempt(stages, /*early=*/false, anyBytes)))
-          return signalPassFailure();
-        if (bytes <= sharedBytesOf(func))
-          restore(*early);
-      }
-      if (sharedBytesOf(func) <= int64_t(limit))
+      const bool isEarly = copiesEarly(func);
+      if (isEarly && failed(attemptOn(*before, stages, /*early=*/false, anyBytes)))
+        return signalPassFailure();
+      const FailureOr<bool> fits = fitsInRounds(*before, stages, /*early=*/false, limit);
+      if (failed(fits) || (*fits && isEarly && failed(copyEarlyIfFree(*before, stages))))
+        return signalPassFailure();
+      if (*fits)
         return;
       restore(*before);
       if (stages == 1) {
-        if (failed(attempt(stages, /*early=*/false, limit))) // reports what does not fit
+        if (failed(attempt(stages, /*early=*/false, anyBytes, limit))) // reports what does not fit
           signalPassFailure();
         return;
       }
@@ -72,14 +80,44 @@ struct FitStages : impl::FitStagesBase<FitStages> {
 
 private:
   static constexpr int64_t anyBytes = 1 << 30;
+  static constexpr int mostRounds = 8, mostEarlyRounds = 4;
 
-  LogicalResult attempt(int64_t stages, bool early, int64_t mostBytes) {
+  LogicalResult attempt(int64_t stages, bool early, int64_t conversionBytes, int64_t mostBytes) {
     OpPassManager passes(func::FuncOp::getOperationName());
     passes.addPass(createPipelineLoads({limit, stages, early}));
-    passes.addPass(createExpandExchanges({storeMatrix}));
+    passes.addPass(createExpandExchanges({storeMatrix, conversionBytes}));
     passes.addPass(createCSEPass());
     passes.addPass(createAllocateShared({mostBytes}));
     return runPipeline(passes, getOperation());
+  }
+
+  LogicalResult attemptOn(func::FuncOp before, int64_t stages, bool early, int64_t conversionBytes) {
+    restore(before);
+    return attempt(stages, early, conversionBytes, anyBytes);
+  }
+
+  /// After an attempt: whether it takes at most `bytes`, if need be with conversions in rounds.
+  FailureOr<bool> fitsInRounds(func::FuncOp before, int64_t stages, bool early, int64_t bytes) {
+    const int64_t whole = bytesOfLargestExchange(getOperation());
+    for (int64_t rounds = 2; sharedBytesOf(getOperation()) > bytes; rounds *= 2) {
+      if (rounds > (early ? mostEarlyRounds : mostRounds) ||
+          bytesOfLargestExchange(getOperation()) > whole * 2 / rounds)
+        return false;
+      if (failed(attemptOn(before, stages, early, whole / rounds)))
+        return failure();
+    }
+    return true;
+  }
+
+  /// After an attempt without early copies: replaces it by one with them, if that takes no more bytes.
+  LogicalResult copyEarlyIfFree(func::FuncOp before, int64_t stages) {
+    const OwningOpRef<func::FuncOp> late(getOperation().clone());
+    if (failed(attemptOn(before, stages, /*early=*/true, anyBytes)))
+      return failure();
+    const FailureOr<bool> isFree = fitsInRounds(before, stages, /*early=*/true, sharedBytesOf(*late));
+    if (succeeded(isFree) && !*isFree)
+      restore(*late);
+    return isFree;
   }
 
   /// Sets the function to a copy of `state`.

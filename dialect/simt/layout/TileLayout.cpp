@@ -245,6 +245,22 @@ TileLayout TileLayout::transpose(llvm::ArrayRef<unsigned> order) const {
              }));
 }
 
+std::optional<TileLayout> TileLayout::half(unsigned dim, unsigned bit) const {
+  llvm::SmallVector<int64_t> sizes = tile.sizes();
+  if (bit >= tile[dim].coreBits || sizes[dim] % (int64_t{2} << bit) != 0 ||
+      !llvm::is_contained(bases(Hw::reg), tile.vectorOf({dim, bit})))
+    return std::nullopt;
+  sizes[dim] /= 2;
+  const TileShape target(sizes);
+  if (target[dim].coreBits + 1 != tile[dim].coreBits)
+    return std::nullopt;
+  return get(sizes, moved(*this, [&](Unit unit) -> Vec {
+               const bool isAlong = unit.dim == dim;
+               return isAlong && unit.bit == bit ? 0
+                                                 : target.vectorOf({unit.dim, unit.bit - (isAlong && unit.bit > bit)});
+             }));
+}
+
 /// Splits the dimensions of two shapes, without extents of 1, into the smallest groups with equal numbers of elements,
 /// and calls `visit` with the dimensions of each. False if the numbers of elements differ, or if `visit` returns false.
 static bool allGroups(const TileShape &from, const TileShape &to,

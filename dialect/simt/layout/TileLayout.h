@@ -115,6 +115,9 @@ public:
   TileLayout expand(unsigned dim) const;
   /// Dimension i of the result is dimension `order[i]` of this.
   TileLayout transpose(llvm::ArrayRef<unsigned> order) const;
+  /// The layout of half of the tile: the elements with one value of a bit of their positions in `dim`, and without that
+  /// bit. Nothing unless it is a bit of the register's number, and unless it divides the extent into two halves.
+  std::optional<TileLayout> half(unsigned dim, unsigned bit) const;
   /// The layout after a reshape to `sizes` (row-major) in which every element keeps its place. Nothing if elements
   /// would have to move: if extents were padded, or if an odd repeat would not be outermost.
   std::optional<TileLayout> reshape(llvm::ArrayRef<int64_t> sizes) const;

@@ -1,6 +1,7 @@
 // Elements that move between warps are written to shared memory and read from it.
 // RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges | FileCheck %s
 // RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges=store-matrix | FileCheck %s --check-prefix=STMATRIX
+// RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges=most-bytes=1024 | FileCheck %s --check-prefix=ROUNDS
 
 #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
 #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
@@ -390,5 +391,40 @@ func.func @sort(%x: tensor<128xi32, #row>) attributes {tile.kernel, tile.warps =
 func.func @look_ups(%x: tensor<128xi32, #row>) attributes {tile.kernel, tile.warps = 2 : i64} {
   %0 = tile.take %x[%x] axis 0 : tensor<128xi32, #row>, tensor<128xi32, #row> -> tensor<128xi32, #row>
   %1 = tile.histogram %x : tensor<128xi32, #row> -> tensor<32xi32, #bins>
+  return
+}
+
+// -----
+
+#acc = #simt.layout<16x32, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d1:16]>
+#rows = #simt.layout<16x32, reg [d1:1 d1:2 d0:8], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4]>
+
+// Two rounds: the halves differ in the highest bit of positions that registers of both layouts have. Of the others
+// (d1:1) one makes vectors.
+// ROUNDS-LABEL: func @rounds
+// ROUNDS-SAME: (%[[X:[a-z0-9]+]]:
+// ROUNDS: %[[LOW:.*]] = simt.half %[[X]] axis 0 bit 3 is 0 : {{.*}} -> tensor<8x32xf32, [[HALF:#simt.layout<8x32, reg \[d1:1 d1:8\], .*>]]>
+// ROUNDS: simt.write %[[LOW]], %[[A:[0-9]+]] {{.*}} memref<1024xi8, 3>
+// ROUNDS: %[[FIRST:.*]] = simt.read %[[A]]
+// ROUNDS: %[[HIGH:.*]] = simt.half %[[X]] axis 0 bit 3 is 1
+// ROUNDS: simt.write %[[HIGH]], %[[B:[0-9]+]] {{.*}} memref<1024xi8, 3>
+// ROUNDS: %[[SECOND:.*]] = simt.read %[[B]]
+// ROUNDS: simt.join %[[FIRST]], %[[SECOND]] axis 0 bit 3 : {{.*}} -> tensor<16x32xf32, #simt.layout<16x32, reg [d1:1 d1:2 d0:8]
+func.func @rounds(%x: tensor<16x32xf32, #acc>) attributes {tile.kernel} {
+  %0 = simt.convert %x : tensor<16x32xf32, #acc> -> tensor<16x32xf32, #rows>
+  return
+}
+
+// -----
+
+#a = #simt.layout<16x32, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d1:16]>
+#b = #simt.layout<16x32, reg [d1:2 d1:4 d0:4], lane [d1:1 d1:8 d1:16 d0:1 d0:2], warp [d0:8]>
+
+// One round if registers have no bit in common.
+// ROUNDS-LABEL: func @whole
+// ROUNDS-NOT: simt.half
+// ROUNDS: simt.write {{.*}} memref<2048xi8, 3>
+func.func @whole(%x: tensor<16x32xf32, #a>) attributes {tile.kernel} {
+  %0 = simt.convert %x : tensor<16x32xf32, #a> -> tensor<16x32xf32, #b>
   return
 }

@@ -117,6 +117,16 @@ public:
   }
 };
 
+/// A matrix of rows × columns in memory, by rows or, if `turned`, by columns.
+Raw matrix(Type type, int64_t rows, int64_t columns, bool turned, int (*element)(int64_t, int64_t)) {
+  Raw raw;
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    const int value = turned ? element(i % rows, i / rows) : element(i / columns, i % columns);
+    raw.push_back(isFloat(type) ? rawOfReal(type, value) : rawOfInteger(type, value));
+  }
+  return raw;
+}
+
 // Each epilogue with each order of the operands in memory, and of each type twice; the other choices vary. Sums are
 // exact. In a softmax the differences are exact, too. Its powers have errors of 2.3 units in the last place, and their
 // sum n roundings more. Its quotient rounds once, and its product with 64 is exact.
@@ -137,14 +147,6 @@ TEST_P(Epilogues, OfFactorsByRowsAndByColumns) {
     const auto [type, precision] = kinds[(number + number / 10) % std::size(kinds)];
     const auto &[m, n, k, round] = shapes[(number + number / 7) % std::size(shapes)];
     const Type sums = type == i8 ? i32 : type == f64 ? f64 : f32;
-    const auto matrix = [](Type type, int64_t rows, int64_t columns, bool turned, int (*element)(int64_t, int64_t)) {
-      Raw raw;
-      for (int64_t i = 0; i < rows * columns; ++i) {
-        const int value = turned ? element(i % rows, i / rows) : element(i / columns, i % columns);
-        raw.push_back(isFloat(type) ? rawOfReal(type, value) : rawOfInteger(type, value));
-      }
-      return raw;
-    };
     const int64_t further = std::max(m, n);
     const Tensor a = tensor(type, ta ? Shape{k, m} : Shape{m, k}, matrix(type, m, k, ta, leftAt)),
                  b = tensor(type, tb ? Shape{n, k} : Shape{k, n}, matrix(type, k, n, tb, rightAt)),
@@ -168,6 +170,27 @@ TEST_P(Epilogues, OfFactorsByRowsAndByColumns) {
           bound = 1; // truncated
         ASSERT_NEAR(value, want, bound) << nameOf(type) << ", " << config << ", at " << i << ", " << j;
       }
+  }
+}
+
+// Results larger than a GPU's shared memory (256 KB; 96 to 227 KB) change their layout in rounds.
+TEST_P(Epilogues, OfLargeTiles) {
+  constexpr int64_t K = 48;
+  const int64_t shapes[][2] = {{256, 256}, {192, 256}, {256, 128}}; // M, N
+  for (const Epilogue epilogue : {Epilogue::none, Epilogue::turned, Epilogue::matrix}) {
+    const auto [m, n] = shapes[static_cast<size_t>(epilogue)];
+    const Problem problem{m, n, K, epilogue};
+    const Tensor a = tensor(bf16, {m, K}, matrix(bf16, m, K, false, leftAt)),
+                 b = tensor(bf16, {K, n}, matrix(bf16, K, n, false, rightAt)),
+                 z = tensor(bf16, {m, n}, matrix(bf16, m, n, false, furtherAt));
+    const Shape shape = epilogue == Epilogue::turned ? Shape{n, m} : Shape{m, n};
+    const Tensor c(device, f32, shape);
+    launch(multiplyThenKernel, {a.ref(), b.ref(), z.ref(), c.ref()},
+           fmt::format("m={},n={},k=16,epilogue={},warps=8", m, n, static_cast<int>(epilogue)));
+    const Raw got = read(c);
+    for (int64_t i = 0; i < shape[0]; ++i)
+      for (int64_t j = 0; j < shape[1]; ++j)
+        ASSERT_EQ(realOf(f32, got[i * shape[1] + j]), problem.want(i, j)) << m << "x" << n << " at " << i << ", " << j;
   }
 }
 

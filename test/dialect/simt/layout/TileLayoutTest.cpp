@@ -139,6 +139,33 @@ TEST(TileLayout, SlicesDropADimension) {
   });
 }
 
+// Half of a tile holds, where the whole does, the positions with one value of a bit, without that bit. There is none
+// for a bit that lanes or warps have.
+TEST(TileLayout, HalvesKeepTheirPlaces) {
+  int64_t halves = 0;
+  forRandomLayouts(8, [&](Random &random, const TileLayout &layout) {
+    const unsigned dim = random.below(layout.rank()), bit = random.below(std::max(1u, layout.shape()[dim].coreBits));
+    const std::optional<TileLayout> half = layout.half(dim, bit);
+    const bool isOfRegister = bit < layout.shape()[dim].coreBits &&
+                              llvm::is_contained(layout.bases(Hw::reg), layout.shape().vectorOf({dim, bit}));
+    ASSERT_TRUE(isOfRegister || !half);
+    ASSERT_TRUE(half || !isOfRegister || layout.shape()[dim].isPadded() || layout.shape()[dim].size % (2 << bit) != 0);
+    if (!half)
+      return;
+    ++halves;
+    forEachPlace(layout, [&](int64_t stored, Thread thread) {
+      const auto withoutBit = [&](Position position) {
+        position[dim] = (position[dim] >> (bit + 1) << bit) | (position[dim] & ((int64_t{1} << bit) - 1));
+        return position;
+      };
+      const std::optional<int64_t> kept = half->storedAt(withoutBit(layout.positionOf(stored)));
+      ASSERT_TRUE(kept);
+      ASSERT_EQ(half->positionOf(*kept, thread), withoutBit(layout.positionOf(stored, thread)));
+    });
+  });
+  EXPECT_GT(halves, 0);
+}
+
 // A dimension of extent 1 that is put in is at position 0, and slicing takes it out again.
 TEST(TileLayout, ExpandingAddsADimensionOfOne) {
   forRandomLayouts(6, [](Random &random, const TileLayout &layout) {
