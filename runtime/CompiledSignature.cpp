@@ -31,11 +31,17 @@ Signature signatureOf(const Kernel &kernel, const Specialisation &facts, const T
       int64_t offset = 0;
       if (mlir::failed(view.getStridesAndOffset(strides, offset)))
         throw Error(fmt::format("kernel '{}': {} has no strides", kernel.name, kernel.called(i)), Fault::internal);
-      parameter = {parameter.name,   fact.isView,
-                   fact.type,        slotsOf(view.getShape()),
-                   slotsOf(strides), fact.alignment,
-                   fact.stridesBy16, fact.extentBy16,
-                   fact.fits32,      traced.written.count(static_cast<int>(i)) > 0};
+      parameter = {parameter.name,
+                   fact.isView,
+                   fact.type,
+                   slotsOf(view.getShape()),
+                   slotsOf(strides),
+                   fact.alignment,
+                   fact.stridesBy16,
+                   fact.extentBy16,
+                   fact.fits32,
+                   traced.read.count(static_cast<int>(i)) > 0,
+                   traced.written.count(static_cast<int>(i)) > 0};
     }
     signature.parameters.push_back(std::move(parameter));
   }

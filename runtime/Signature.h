@@ -26,7 +26,7 @@ struct Signature {
     Shape extents, strides;
     int64_t alignment = 1;
     bool stridesBy16 = false, extentBy16 = false, fits32 = false;
-    bool written = true; // the kernel may write to it
+    bool read = true, written = true; // the kernel may read from it, and may write to it
   };
   std::string where; // the registration's `file:line`; empty if unknown
   std::vector<Parameter> parameters;

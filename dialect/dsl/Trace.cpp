@@ -128,22 +128,24 @@ static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Sp
   return true;
 }
 
-/// The arguments that a kernel writes. Also removes from `tile.disjoint` the pairs without a written argument.
-static std::set<int> keepPairsOfWritten(func::FuncOp function) {
-  std::set<int> written;
+/// Sets the arguments that a kernel reads and writes. Removes from `tile.disjoint` the pairs without a written
+/// argument.
+static void collectAccessed(func::FuncOp function, Traced &traced) {
   function.walk([&](tile::AccessOp access) {
-    if (const auto view = dyn_cast<BlockArgument>(access.getView()); view && access.writesView())
-      written.insert(static_cast<int>(view.getArgNumber()));
+    const auto view = dyn_cast<BlockArgument>(access.getView());
+    if (view && access.readsView())
+      traced.read.insert(static_cast<int>(view.getArgNumber()));
+    if (view && access.writesView())
+      traced.written.insert(static_cast<int>(view.getArgNumber()));
   });
   if (const auto pairs = function->getAttrOfType<ArrayAttr>("tile.disjoint")) {
     const auto kept = llvm::filter_to_vector(pairs.getValue(), [&](Attribute pair) {
       return llvm::any_of(cast<DenseI64ArrayAttr>(pair).asArrayRef(),
-                          [&](int64_t argument) { return written.count(static_cast<int>(argument)) > 0; });
+                          [&](int64_t argument) { return traced.written.count(static_cast<int>(argument)) > 0; });
     });
     kept.empty() ? void(function->removeAttr("tile.disjoint"))
                  : function->setAttr("tile.disjoint", ArrayAttr::get(function.getContext(), kept));
   }
-  return written;
 }
 
 /// Whether a launch of the kernel can be noticed: it writes memory, prints or asserts.
@@ -182,7 +184,7 @@ Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &f
       (verifies && failed(verify(*traced.module))))
     traced.module = {};
   else
-    traced.written = keepPairsOfWritten(*traced.module->getOps<func::FuncOp>().begin());
+    collectAccessed(*traced.module->getOps<func::FuncOp>().begin(), traced);
   if (traced.module && !hasEffect(*traced.module))
     emitWarning(FileLineColLoc::get(&context, kernel.loc.file, kernel.loc.line, 1))
         << "kernel '" << kernel.name << "' has no effect: it stores nothing, prints nothing and asserts nothing";

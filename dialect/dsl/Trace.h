@@ -50,7 +50,7 @@ struct Specialisation {
 struct Traced {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::set<std::pair<int, int>> asked; // (argument, dimension) that View::extent made static
-  std::set<int> written;               // arguments that the kernel may write
+  std::set<int> read, written;         // arguments that the kernel may read, and may write
 };
 
 /// Traces `kernel` under `config` (`name=value,…`). Errors go to the context's diagnostics at the user's lines; then

@@ -63,20 +63,26 @@ double programsOf(const Launch &launch) {
   return all;
 }
 
-/// The minimum number of bytes that memory moves: operands are read at most once, and stores are written.
-static double memoryBytes(const Launch &launch, const Traffic &ofProgram) {
+/// The minimum number of bytes that memory moves: operands that the kernel reads are read at most once, and stores are
+/// written.
+static double memoryBytes(const Launch &launch, const Sample &sample) {
   double operands = 0;
   std::set<const void *> seen;
   const auto add = [&](const std::vector<Arg> &args) {
-    for (const Arg &arg : args)
-      if (arg.kind == Arg::Kind::workspace || (arg.kind == Arg::Kind::tensor && seen.insert(arg.ref.data).second))
+    for (size_t i = 0; i < args.size(); ++i) {
+      const Arg &arg = args[i];
+      const bool isMemory =
+          arg.kind == Arg::Kind::workspace || (arg.kind == Arg::Kind::tensor && seen.insert(arg.ref.data).second);
+      if (isMemory && sample.reads[i])
         operands += static_cast<double>(arg.ref.count() * bytesOf(arg.ref.type));
+    }
   };
   add(launch.args);
   for (const Launch::Problem &other : launch.others)
     add(other.args);
   const double programs = programsOf(launch);
-  return std::min(operands, 32 * programs * ofProgram.loadSectors) + 32 * programs * ofProgram.storeSectors;
+  const Traffic &each = sample.ofProgram;
+  return std::min(operands, 32 * programs * each.loadSectors) + 32 * programs * each.storeSectors;
 }
 
 LaunchWork launchWorkOf(const Launch &launch, const Sample &sample, const SassCounts *sass,
@@ -96,7 +102,7 @@ LaunchWork launchWorkOf(const Launch &launch, const Sample &sample, const SassCo
   work.warps = static_cast<int>(cdiv(sample.threads, 32));
   work.programs = programsOf(launch);
   work.residents = std::max(1, occupancy.programs);
-  work.memoryBytes = memoryBytes(launch, sample.ofProgram);
+  work.memoryBytes = memoryBytes(launch, sample);
   return work;
 }
 

@@ -390,6 +390,8 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
   }
   for (const PlacedVariable &variable : program->variables)
     memory.release(variable.place);
+  for (const Signature::Parameter &parameter : executable->signature().parameters)
+    sample.reads.push_back(parameter.read);
   return sample;
 }
 

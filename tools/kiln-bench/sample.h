@@ -31,10 +31,11 @@ struct Sample {
   int64_t sharedBytes = 0;
   Work program, round; // PTX instructions of all warps: of an average program, of an iteration of its main loop
   Traffic ofProgram, ofRound;
-  double rounds = 0;     // iterations of the main loop of a program; 0: there is no loop
-  double outside = 0;    // instructions of the text outside of the main loop
-  double insideLoop = 0; // instructions of the text in the main loop
-  double bytesAhead = 0; // loaded to registers before the main loop and used after it, by a program
+  double rounds = 0;       // iterations of the main loop of a program; 0: there is no loop
+  double outside = 0;      // instructions of the text outside of the main loop
+  double insideLoop = 0;   // instructions of the text in the main loop
+  double bytesAhead = 0;   // loaded to registers before the main loop and used after it, by a program
+  std::vector<bool> reads; // of each argument: whether the kernel may read it
 };
 
 /// The counts of a launch of which `programs` programs ran, with `sharedBytes` of shared memory each.
