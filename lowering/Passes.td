@@ -107,7 +107,7 @@ def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
   let description = [{
     The operations in the first region of an `scf.while` are moved in front of the loop, and to the end of each iteration. Only the
     `scf.condition` is left in the region, with a loop-carried value. So an iteration is one block for all later passes, as in an
-    `scf.for` (lowering/analysis/Rounds.h).
+    `scf.for` (lowering/analysis/LoopCarried.h).
 
     ```mlir
     %r = scf.while (%x = %init) … { %again = …%x… scf.condition(%again) %x } do { … scf.yield %y } // becomes

@@ -163,8 +163,8 @@ static void endFor(const Loop::State &state, ArrayRef<Tile *> changed, scf::ForO
 }
 
 /// Ends the body of a while; `leaves` records how the program left the body.
-static void endRound(const Loop::State &state, Block &body, ArrayRef<mlir::Value> carried, Form form,
-                     const Leaves &leaves) {
+static void endIteration(const Loop::State &state, Block &body, ArrayRef<mlir::Value> carried, Form form,
+                         const Leaves &leaves) {
   const Location loc = state.tracer.at(state.loc);
   OpBuilder builder = atEnd(state.tracer, body);
   const mlir::Value broken = leaves[Leave::loop], ended = leaves[Leave::program];
@@ -211,7 +211,7 @@ void buildLoop(const Loop::State &state, Frame &frame, ArrayRef<FrameCell> carri
         << "'range' does not support unroll, pipeline and stages for a loop with break_if() or return_if()";
   const Form form{.isLeft = !leaves.areNone(), .ends = static_cast<bool>(leaves[Leave::program])};
   scf::WhileOp loop = makeWhile(state, inits, form);
-  endRound(state, *frame.body, yields, form, leaves);
+  endIteration(state, *frame.body, yields, form, leaves);
   if (state.test)
     prune(tracer, *state.test, frame, carried);
   buildTest(state, loop, form.isLeft);

@@ -52,7 +52,7 @@ void reportDestroyed(Tracer &tracer, const Frame &frame, const char *body, Loc l
 /// Whether the body `around` passes on that it was left in this way: a branch does, and a loop unless it was a
 /// `continue`.
 static bool isHandedOn(Body around, Leave kind) {
-  return around == Body::branch || (around == Body::loop && kind != Leave::round);
+  return around == Body::branch || (around == Body::loop && kind != Leave::iteration);
 }
 
 /// Whether the body was left in any way.
@@ -179,7 +179,7 @@ static void leaveWhen(const char *name, Leave kind, const At &condition) {
   call.tracer.leave(leaves, condition.loc);
 }
 
-void continue_if(At condition) { leaveWhen("continue_if", Leave::round, condition); }
+void continue_if(At condition) { leaveWhen("continue_if", Leave::iteration, condition); }
 void break_if(At condition) { leaveWhen("break_if", Leave::loop, condition); }
 void return_if(At condition) { leaveWhen("return_if", Leave::program, condition); }
 

@@ -52,8 +52,8 @@ struct FrameCell {
 };
 
 /// Early exits: from an iteration (continue), from the innermost loop (break), or from the program (return).
-enum class Leave { round, loop, program };
-inline constexpr Leave everyLeave[] = {Leave::round, Leave::loop, Leave::program};
+enum class Leave { iteration, loop, program };
+inline constexpr Leave everyLeave[] = {Leave::iteration, Leave::loop, Leave::program};
 
 /// Booleans that say whether each kind of early exit was taken; null if it cannot have been.
 struct Leaves {

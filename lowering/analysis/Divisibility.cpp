@@ -4,7 +4,7 @@
 
 #include "dialect/tile/TileDialect.h"
 #include "lowering/analysis/Assumptions.h"
-#include "lowering/analysis/Rounds.h"
+#include "lowering/analysis/LoopCarried.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -23,16 +23,16 @@ static unsigned definedZeroBits(Value value, int effort) {
   const auto of = [&](Value operand) { return zeroBits(operand, effort - 1); };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *const parent = argument.getOwner()->getParentOp();
-    auto loop = dyn_cast_or_null<scf::ForOp>(parent);
-    if (loop && loop.getInductionVar() == value)
-      return std::min(of(loop.getLowerBound()), of(loop.getStep()));
-    const std::optional<Rounds> rounds = parent ? Rounds::of(parent) : std::nullopt;
-    const auto *const carried = rounds ? llvm::find(rounds->arguments, argument) : nullptr;
-    if (!rounds || carried == rounds->arguments.end())
+    auto forOp = dyn_cast_or_null<scf::ForOp>(parent);
+    if (forOp && forOp.getInductionVar() == value)
+      return std::min(of(forOp.getLowerBound()), of(forOp.getStep()));
+    const std::optional<LoopCarried> loop = parent ? LoopCarried::of(parent) : std::nullopt;
+    const auto *const carried = loop ? llvm::find(loop->arguments, argument) : nullptr;
+    if (!loop || carried == loop->arguments.end())
       return 0;
-    const size_t number = carried - rounds->arguments.begin(); // a number that grows by others in a loop
-    auto next = rounds->yielded[number].get().getDefiningOp<arith::AddIOp>();
-    return next && next.getLhs() == value ? std::min(of(rounds->inits[number].get()), of(next.getRhs())) : 0;
+    const size_t number = carried - loop->arguments.begin(); // a number that grows by others in a loop
+    auto next = loop->yielded[number].get().getDefiningOp<arith::AddIOp>();
+    return next && next.getLhs() == value ? std::min(of(loop->inits[number].get()), of(next.getRhs())) : 0;
   }
   return llvm::TypeSwitch<Operation *, unsigned>(value.getDefiningOp())
       .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(

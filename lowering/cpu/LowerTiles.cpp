@@ -8,7 +8,7 @@
 //     %y = arith.mulf %x, %b              // nothing: computed in the store's nest
 //     tile.store %y, %v[%n]               // a loop nest, shared with the reduction when both have one shape
 
-#include "lowering/analysis/Rounds.h"
+#include "lowering/analysis/LoopCarried.h"
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Lanes.h"
 #include "lowering/cpu/LowerDot.h"
@@ -211,7 +211,7 @@ private:
       buffers[dot.getResult()] = to.buffer;
       return success();
     }
-    if (const std::optional<Rounds> loop = Rounds::of(op))
+    if (const std::optional<LoopCarried> loop = LoopCarried::of(op))
       return lowerLoop(*loop);
     if (auto branch = dyn_cast<scf::IfOp>(op))
       return lowerIf(branch);
@@ -348,7 +348,7 @@ private:
     cpu::emitLoops(Root{Root::Kind::place, before, value, buffer, -1}, before, machine, buffers);
   }
 
-  LogicalResult lowerLoop(const Rounds &loop) {
+  LogicalResult lowerLoop(const LoopCarried &loop) {
     auto inPlace = loop.op->getAttrOfType<DenseBoolArrayAttr>("cpu.in_place");
     SmallVector<Value> inits, carriedBuffers;
     for (auto [operand, argument, result] : llvm::zip_equal(loop.inits, loop.arguments, loop.results)) {
@@ -368,7 +368,7 @@ private:
       carriedBuffers.push_back(buffer);
       buffers[argument] = buffer;
     }
-    const Rounds fresh = loop.withCarried(builder, inits);
+    const LoopCarried fresh = loop.withCarried(builder, inits);
     size_t scalar = 0;
     for (auto [index, argument] : llvm::enumerate(loop.arguments)) {
       if (!isTile(argument)) {

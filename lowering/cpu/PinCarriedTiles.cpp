@@ -9,7 +9,7 @@
 //       scf.yield %new
 //     } {cpu.in_place = array<i1: true>}
 
-#include "lowering/analysis/Rounds.h"
+#include "lowering/analysis/LoopCarried.h"
 #include "lowering/analysis/TileUses.h"
 #include "lowering/cpu/Passes.h"
 
@@ -39,7 +39,7 @@ bool canOverwrite(Value carried, Operation *writer, OpOperand &input, bool sameE
   return feeds;
 }
 
-bool isInPlace(const Rounds &loop, unsigned index) {
+bool isInPlace(const LoopCarried &loop, unsigned index) {
   Value carried = loop.arguments[index];
   if (!isa<RankedTensorType>(carried.getType()))
     return false;
@@ -48,7 +48,7 @@ bool isInPlace(const Rounds &loop, unsigned index) {
     return false;
   if (auto dot = dyn_cast<tile::DotOp>(yielded.getOwner()))
     return canOverwrite(carried, dot, dot.getAccMutable(), /*sameElement=*/true);
-  if (const std::optional<Rounds> inner = Rounds::of(yielded.getOwner())) {
+  if (const std::optional<LoopCarried> inner = LoopCarried::of(yielded.getOwner())) {
     OpOperand &init = inner->inits[yielded.getResultNumber()];
     return init.get() == carried && canOverwrite(carried, inner->op, init, /*sameElement=*/true);
   }
@@ -58,7 +58,7 @@ bool isInPlace(const Rounds &loop, unsigned index) {
 struct PinCarriedTiles : impl::PinCarriedTilesBase<PinCarriedTiles> {
   void runOnOperation() override {
     getOperation().walk([](Operation *op) {
-      const std::optional<Rounds> loop = Rounds::of(op);
+      const std::optional<LoopCarried> loop = LoopCarried::of(op);
       if (!loop)
         return;
       SmallVector<bool> inPlace;

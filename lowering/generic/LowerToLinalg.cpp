@@ -12,7 +12,7 @@
 #include "lowering/generic/Passes.h"
 #include "lowering/generic/TileBuffers.h"
 
-#include "lowering/analysis/Rounds.h"
+#include "lowering/analysis/LoopCarried.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -63,7 +63,7 @@ private:
   LogicalResult lowerOperation(Operation *op) {
     if (isa<scf::YieldOp>(op))
       return success(); // lowered with the loop or branch it ends
-    if (const std::optional<Rounds> loop = Rounds::of(op))
+    if (const std::optional<LoopCarried> loop = LoopCarried::of(op))
       return lowerLoop(*loop);
     if (auto branch = dyn_cast<scf::IfOp>(op))
       return lowerBranch(branch);
@@ -217,7 +217,7 @@ private:
     replaced.push_back(from);
   }
 
-  LogicalResult lowerLoop(const Rounds &loop) {
+  LogicalResult lowerLoop(const LoopCarried &loop) {
     if (llvm::none_of(loop.arguments, isTile))
       return lowerBlock(*loop.body);
     const Location loc = loop.op->getLoc();
@@ -230,7 +230,7 @@ private:
       slots.push_back(tiles.allocate(loc, init.get().getType()));
       tiles.copy(loc, tiles.of(init.get()), slots.back());
     }
-    const Rounds lowered = loop.withCarried(b, scalars);
+    const LoopCarried lowered = loop.withCarried(b, scalars);
     lowered.op->setDiscardableAttrs(loop.op->getDiscardableAttrDictionary());
     unsigned scalar = 0, tile = 0;
     for (BlockArgument arg : loop.arguments) {

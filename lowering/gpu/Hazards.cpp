@@ -172,15 +172,15 @@ static bool isReadIn(simt::BufferOp ring, Operation *loop) {
   });
 }
 
-void Access::leaveRound(const Rounds &rounds, bool goesOn) {
-  Region &body = *rounds.body->getParent();
+void Access::leaveIteration(const LoopCarried &loop, bool goesOn) {
+  Region &body = *loop.body->getParent();
   const auto forget = [&](std::optional<Sum> &sum) {
     if (sum && sum->value && body.isAncestor(sum->value.getParentRegion()))
       sum.reset();
   };
-  auto loop = dyn_cast<scf::ForOp>(rounds.op);
-  const Value position = loop ? loop.getInductionVar() : Value();
-  const std::optional<int64_t> step = loop ? constantOf(loop.getStep()) : std::nullopt;
+  auto forOp = dyn_cast<scf::ForOp>(loop.op);
+  const Value position = forOp ? forOp.getInductionVar() : Value();
+  const std::optional<int64_t> step = forOp ? constantOf(forOp.getStep()) : std::nullopt;
   for (Span &span : spans) {
     if (span.earlier)
       continue; // the residue is unknown, or does not depend on values of the loop
@@ -199,7 +199,7 @@ void Access::leaveRound(const Rounds &rounds, bool goesOn) {
   // An access n iterations ahead is n − 1 ahead in the next iteration, unless a loop inside of this one reads the slot.
   if (!goesOn)
     slot.clear();
-  else if (!slot.empty() && op->getParentOp() == rounds.op && isReadIn(buffer, rounds.op))
+  else if (!slot.empty() && op->getParentOp() == loop.op && isReadIn(buffer, loop.op))
     slot[0] = (slot[0] + slot[1] - 1) % slot[1];
 }
 
@@ -209,19 +209,19 @@ bool Access::isAwaited(int64_t pending) const {
   return slot[0] < (slot.size() > 2 ? slot[2] : slot[1] - 1) - pending;
 }
 
-bool surelyRuns(const Rounds &rounds) {
-  auto loop = dyn_cast<scf::ForOp>(rounds.op);
-  const std::optional<APInt> count = loop ? loop.getStaticTripCount() : std::nullopt;
+bool surelyRuns(const LoopCarried &loop) {
+  auto forOp = dyn_cast<scf::ForOp>(loop.op);
+  const std::optional<APInt> count = forOp ? forOp.getStaticTripCount() : std::nullopt;
   return count && !count->isZero();
 }
 
-bool runsOnceAtMost(const Rounds &rounds) {
-  auto loop = dyn_cast<scf::ForOp>(rounds.op);
-  if (!loop)
+bool runsOnceAtMost(const LoopCarried &loop) {
+  auto forOp = dyn_cast<scf::ForOp>(loop.op);
+  if (!forOp)
     return false;
-  const std::optional<int64_t> step = constantOf(loop.getStep());
-  const Sum begin = sumOf(wideBound(loop.getLowerBound()), 0);
-  SmallVector<Value, 2> ends = {wideBound(loop.getUpperBound())};
+  const std::optional<int64_t> step = constantOf(forOp.getStep());
+  const Sum begin = sumOf(wideBound(forOp.getLowerBound()), 0);
+  SmallVector<Value, 2> ends = {wideBound(forOp.getUpperBound())};
   if (auto least = ends.front().getDefiningOp<arith::MinSIOp>())
     ends = {least.getLhs(), least.getRhs()};
   return step && llvm::any_of(ends, [&](Value value) {

@@ -16,7 +16,7 @@
 
 #include "dialect/simt/SimtDialect.h"
 
-#include "lowering/analysis/Rounds.h"
+#include "lowering/analysis/LoopCarried.h"
 
 #include <optional>
 #include <string>
@@ -62,7 +62,7 @@ struct Access {
 
   /// Turns this into an access of an earlier iteration of `loop`, with that iteration's values; without `goesOn`, of a
   /// loop that has ended.
-  void leaveRound(const Rounds &loop, bool goesOn);
+  void leaveIteration(const LoopCarried &loop, bool goesOn);
   /// Whether it is asynchronous: only a wait for copies or for products ends it.
   bool isUnderWay() const { return isCopy || isProduct; }
   /// Whether a wait for all groups of copies except the newest `pending` waits for this one. There is one group for
@@ -80,8 +80,8 @@ bool beginsProduct(mlir::Operation *op);
 bool conflict(const Access &before, const Access &after);
 
 /// Whether the body runs at least once, and whether it never runs a second time.
-bool surelyRuns(const Rounds &rounds);
-bool runsOnceAtMost(const Rounds &rounds);
+bool surelyRuns(const LoopCarried &loop);
+bool runsOnceAtMost(const LoopCarried &loop);
 
 /// `shared memory written, then read`.
 std::string describe(const Access &before, const Access &after);

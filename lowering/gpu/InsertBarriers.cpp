@@ -39,7 +39,7 @@ public:
 private:
   void visit(Operation &op);
   void visit(const Access &access);
-  void visitLoop(const Rounds &loop);
+  void visitLoop(const LoopCarried &loop);
   void visitBranch(scf::IfOp branch);
   void remember(const Access &access) {
     if (!llvm::is_contained(pending, access))
@@ -115,7 +115,7 @@ void Passage::walk(Block &block) {
           by = wait;
     } else if (auto wait = dyn_cast<simt::WaitMultiplyOp>(op)) {
       await(before, wait);
-    } else if (const std::optional<Rounds> loop = Rounds::of(&op)) {
+    } else if (const std::optional<LoopCarried> loop = LoopCarried::of(&op)) {
       const SmallVector<bool> earlier = ordered;
       walk(*loop->body);
       if (!surelyRuns(*loop))
@@ -163,22 +163,22 @@ void Barriers::visit(const Access &access) {
 }
 
 /// The number of iterations after which a loop's accesses repeat.
-static int64_t roundsOf(const Rounds &loop) {
-  int64_t rounds = runsOnceAtMost(loop) ? 1 : 2;
+static int64_t iterationsOf(const LoopCarried &loop) {
+  int64_t iterations = runsOnceAtMost(loop) ? 1 : 2;
   for (auto fetch : loop.body->getOps<simt::FetchOp>())
-    rounds = std::max(rounds, 1 + fetch.getSlot()[1]);
-  return rounds;
+    iterations = std::max(iterations, 1 + fetch.getSlot()[1]);
+  return iterations;
 }
 
-void Barriers::visitLoop(const Rounds &loop) {
+void Barriers::visitLoop(const LoopCarried &loop) {
   Pending before = std::exchange(pending, {});
   if (const auto known = ownPending.find(loop.op); known != ownPending.end()) {
     pending = known->second;
   } else {
-    for (int64_t left = roundsOf(loop); left-- > 0;) {
+    for (int64_t left = iterationsOf(loop); left-- > 0;) {
       walk(*loop.body);
       for (Access &access : pending)
-        access.leaveRound(loop, /*goesOn=*/left > 0);
+        access.leaveIteration(loop, /*goesOn=*/left > 0);
     }
     ownPending[loop.op] = pending;
   }
@@ -216,7 +216,7 @@ void Barriers::visitBranch(scf::IfOp branch) {
 }
 
 void Barriers::visit(Operation &op) {
-  if (const std::optional<Rounds> loop = Rounds::of(&op))
+  if (const std::optional<LoopCarried> loop = LoopCarried::of(&op))
     return visitLoop(*loop);
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](scf::IfOp branch) { visitBranch(branch); })

@@ -3,7 +3,7 @@
 //     for k:                                        fetch 0 … S−2 into slots 0 … S−2, a group each
 //       x = load a[m, k]                            for k:
 //       y = convert x         ── becomes ──►          wait for all groups but S−2
-//       acc = dot(y, …)                               fetch the tile of S−1 rounds later, a group
+//       acc = dot(y, …)                               fetch the tile of S−1 iterations later, a group
 //                                                     y = read of the slot
 //                                                     acc = dot(y, …)
 //                                                   wait for all groups
@@ -18,7 +18,7 @@
 //     for k:
 //       wait for all groups but S−3; barrier
 //       acc = multiply slots, acc
-//       fetch the tile of S−2 rounds later, a group
+//       fetch the tile of S−2 iterations later, a group
 //       wait for all products but this one
 //
 // Then the slot of the previous iteration is also in use. With fewer than four slots the product is waited for
@@ -100,7 +100,7 @@ private:
   scf::ForOp findTiles() const;
   Value clone(OpBuilder &builder, Value value, IRMapping &values) const;
   void fetch(OpBuilder &builder, const Staged &staged, Value slot, Value predicate, int64_t ahead, IRMapping &values);
-  void fetchAll(OpBuilder &builder, Value first, int64_t rounds, Value slot, IRMapping values, Value isRun = {});
+  void fetchAll(OpBuilder &builder, Value first, int64_t iterations, Value slot, IRMapping values, Value isRun = {});
   void fetchFirst(OpBuilder &builder, Value tile = {}, Value isRun = {});
   void replaceUses(OpBuilder &builder, const Staged &staged, Value slot);
   Value placeOf(OpBuilder &builder, const Staged &staged, Value slot) const;
@@ -319,10 +319,11 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value slot, Value
     made->setAttr("tile.inside", inside);
 }
 
-/// Fetches the tiles of the iteration that is `rounds` after the position `first`, if the loop has it, and `isRun`.
-void Pipeline::fetchAll(OpBuilder &builder, Value first, int64_t rounds, Value slot, IRMapping values, Value isRun) {
+/// Fetches the tiles of the iteration that is `iterations` after the position `first`, if the loop has it, and `isRun`.
+void Pipeline::fetchAll(OpBuilder &builder, Value first, int64_t iterations, Value slot, IRMapping values,
+                        Value isRun) {
   const Location loc = all.front().load.getLoc();
-  const Value count = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(first.getType(), rounds));
+  const Value count = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(first.getType(), iterations));
   const Value distance = arith::MulIOp::create(builder, loc, clone(builder, loop.getStep(), values), count);
   const Value position = arith::AddIOp::create(builder, loc, first, distance),
               end = clone(builder, loop.getUpperBound(), values);
@@ -331,7 +332,7 @@ void Pipeline::fetchAll(OpBuilder &builder, Value first, int64_t rounds, Value s
     isThere = arith::AndIOp::create(builder, loc, isThere, isRun);
   values.map(loop.getInductionVar(), position);
   for (const Staged &staged : all)
-    fetch(builder, staged, slot, isThere, rounds, values);
+    fetch(builder, staged, slot, isThere, iterations, values);
   simt::CommitCopiesOp::create(builder, loc);
 }
 

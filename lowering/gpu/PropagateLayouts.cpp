@@ -21,7 +21,7 @@
 #include "dialect/simt/layout/Scan.h"
 #include "dialect/tile/SortOps.h"
 #include "lowering/Diagnostics.h"
-#include "lowering/analysis/Rounds.h"
+#include "lowering/analysis/LoopCarried.h"
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -188,14 +188,14 @@ static SmallVector<Value> targetsOf(scf::YieldOp yield, unsigned number) {
   if (!result)
     return {};
   SmallVector<Value> targets = {result};
-  if (const std::optional<Rounds> loop = Rounds::of(yield->getParentOp()))
+  if (const std::optional<LoopCarried> loop = LoopCarried::of(yield->getParentOp()))
     targets.push_back(loop->arguments[cast<OpResult>(result).getResultNumber()]);
   return targets;
 }
 
 void Propagation::forwards(bool repeats) {
   for (Operation *op : operations) {
-    if (const std::optional<Rounds> loop = Rounds::of(op)) {
+    if (const std::optional<LoopCarried> loop = LoopCarried::of(op)) {
       for (const auto [init, argument, result] : llvm::zip_equal(loop->inits, loop->arguments, loop->results)) {
         wish(argument, wishOf(init.get()));
         wish(result, wishOf(argument));
@@ -226,7 +226,7 @@ void Propagation::forwards(bool repeats) {
 
 void Propagation::backwards() {
   for (Operation *op : llvm::reverse(operations)) {
-    if (const std::optional<Rounds> loop = Rounds::of(op)) {
+    if (const std::optional<LoopCarried> loop = LoopCarried::of(op)) {
       for (const auto [init, argument] : llvm::zip_equal(loop->inits, loop->arguments))
         wish(init.get(), wishOf(argument));
       continue;
@@ -347,7 +347,7 @@ void Propagation::settle(Operation *op) {
     return settleTogether(op);
   if (auto counted = dyn_cast<tile::HistogramOp>(op); counted && counted.getMask())
     counted.getMaskMutable().assign(in(simt::layoutOf(counted.getSource()), counted.getMask()));
-  if (const std::optional<Rounds> loop = Rounds::of(op)) {
+  if (const std::optional<LoopCarried> loop = LoopCarried::of(op)) {
     for (const auto [init, argument, result] : llvm::zip_equal(loop->inits, loop->arguments, loop->results)) {
       if (!isTile(argument))
         continue;

@@ -112,11 +112,11 @@ static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps, bo
 }
 
 /// Whether the operand is loaded in the iteration that multiplies it, possibly transposed or reshaped.
-static bool isLoadedIn(Value operand, Block *round) {
+static bool isLoadedIn(Value operand, Block *body) {
   while (isa_and_present<tile::TransposeOp, tile::ReshapeOp>(operand.getDefiningOp()))
     operand = operand.getDefiningOp()->getOperand(0);
   auto load = operand.getDefiningOp<tile::LoadOp>();
-  return load && load->getBlock() == round;
+  return load && load->getBlock() == body;
 }
 
 /// Whether a reshape only drops leading dimensions of extent 1.
@@ -176,10 +176,10 @@ static bool isForGroups(tile::DotOp op, unsigned warps) {
   if (sums[0].isPadded() || sums[1].isPadded() || N % 8 != 0 || N > mostColumns || K % 16 != 0 ||
       sums[0].core() < 16 * int64_t{warps} || M * N > mostSums * simt::numLanes * int64_t{warps})
     return false;
-  Block *const round = op->getBlock();
-  if (!isLoadedIn(op.getB(), round))
+  Block *const body = op->getBlock();
+  if (!isLoadedIn(op.getB(), body))
     return false;
-  return (isSummedByLoop(op) && isLoadedIn(op.getA(), round)) || splitOf(op, warps) == simt::WarpSplit{warps, 1};
+  return (isSummedByLoop(op) && isLoadedIn(op.getA(), body)) || splitOf(op, warps) == simt::WarpSplit{warps, 1};
 }
 
 /// Multiplies 8-bit floats as bf16 if no instruction multiplies them natively.

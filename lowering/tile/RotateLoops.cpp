@@ -8,7 +8,7 @@
 //     scf.while (%c = %c0, %x = %init) { scf.condition(%c) %x } do { … %c1 = …%y… scf.yield %c1, %y }
 
 #include "lowering/Passes.h"
-#include "lowering/analysis/Rounds.h"
+#include "lowering/analysis/LoopCarried.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -48,7 +48,7 @@ static void rotate(scf::WhileOp loop) {
 }
 
 /// Stops updating carried numbers that only their own update uses, such as an unused iteration count.
-static void stopIdle(const Rounds &loop) {
+static void stopIdle(const LoopCarried &loop) {
   for (const auto &[argument, next, result] : llvm::zip_equal(loop.arguments, loop.yielded, loop.results)) {
     Operation *const op = next.get().getDefiningOp();
     if (!op || op->getNumRegions() > 0 || !isPure(op) || !op->hasOneUse() || !result.use_empty() ||
@@ -64,10 +64,10 @@ struct RotateLoops : impl::RotateLoopsBase<RotateLoops> {
   using RotateLoopsBase::RotateLoopsBase;
   void runOnOperation() override {
     getOperation().walk([](scf::WhileOp loop) { // inner loops first
-      if (!Rounds::of(loop))
+      if (!LoopCarried::of(loop))
         rotate(loop);
     });
-    getOperation().walk([](scf::WhileOp loop) { stopIdle(*Rounds::of(loop)); });
+    getOperation().walk([](scf::WhileOp loop) { stopIdle(*LoopCarried::of(loop)); });
   }
 };
 } // namespace

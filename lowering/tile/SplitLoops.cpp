@@ -355,8 +355,8 @@ Value Split::onGrid(Value position) {
   const Value inside = emit.make<arith::MaxSIOp>(begin, emit.make<arith::MinSIOp>(position, loop.getUpperBound()));
   const Value distance =
       emit.make<arith::AddIOp>(emit.make<arith::SubIOp>(inside, begin), emit.make<arith::SubIOp>(step, constant(1)));
-  const Value rounds = emit.make<arith::DivUIOp>(distance, step);
-  return emit.make<arith::AddIOp>(begin, emit.make<arith::MulIOp>(rounds, step));
+  const Value iterations = emit.make<arith::DivUIOp>(distance, step);
+  return emit.make<arith::AddIOp>(begin, emit.make<arith::MulIOp>(iterations, step));
 }
 
 /// The minimum of the position and the loop's end, so that its range is known. No iteration is between the two.

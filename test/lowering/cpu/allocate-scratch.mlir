@@ -210,9 +210,9 @@ func.func @through_results(%v: memref<?xf32, strided<[1]>>, %flag: i1) attribute
 
 // A buffer that a loop body allocates and yields is alive through the whole loop and on to its last use.
 
-// CHECK-LABEL: func.func @escapes_its_round
+// CHECK-LABEL: func.func @escapes_its_iteration
 // CHECK-SAME: cpu.scratch_bytes = 192 : i64
-func.func @escapes_its_round(%v: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+func.func @escapes_its_iteration(%v: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index

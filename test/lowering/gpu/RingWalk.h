@@ -51,7 +51,7 @@ private:
     Bytes bytes;
     uint64_t name = 0;
     bool isCopy = false;
-    bool isZeros = false; // of a round that is not there
+    bool isZeros = false; // of an iteration that is not there
     bool wasRead = false;
     bool isShown = false;               // to products that read it themselves
     std::optional<int64_t> landed = {}; // how many barriers there had been when its group was waited for

@@ -1,4 +1,4 @@
-// Counts of rings: for every number of rounds about the number of stages, every product multiplies what it would
+// Counts of rings: for every number of iterations about the number of stages, every product multiplies what it would
 // without a ring, every slot that is read holds a tile that was waited for, and nobody fills a slot that is in use.
 // RingWalk interprets the passes' result; the simulator then runs what becomes of it.
 
@@ -25,7 +25,7 @@ using mlir::OwningOpRef;
 
 namespace {
 
-/// A kernel whose main loop goes over extent `axis` of argument `view`, `step` a round.
+/// A kernel whose main loop goes over extent `axis` of argument `view`, `step` an iteration.
 struct Subject {
   const char *name;
   const Kernel &kernel;
@@ -113,16 +113,16 @@ protected:
     };
     return RingWalk(extent).run(module);
   }
-  /// Lengths of the sum that take so many rounds: whole ones, and a last one in part.
-  static std::vector<int64_t> lengths(int64_t rounds) {
-    const int64_t whole = rounds * GetParam().step;
-    return rounds ? std::vector<int64_t>{whole, whole - 16} : std::vector<int64_t>{0};
+  /// Lengths of the sum that take so many iterations: whole ones, and a last one in part.
+  static std::vector<int64_t> lengths(int64_t iterations) {
+    const int64_t whole = iterations * GetParam().step;
+    return iterations ? std::vector<int64_t>{whole, whole - 16} : std::vector<int64_t>{0};
   }
-  /// Whether any number of rounds shows a fault, or other products than `want`.
+  /// Whether any number of iterations shows a fault, or other products than `want`.
   static bool isSeen(ModuleOp module, ModuleOp want, int64_t stages) {
-    for (int64_t rounds = 0; rounds <= 2 * stages + 1; ++rounds) {
-      const Walked got = walk(module, rounds * GetParam().step);
-      if (!got.faults.empty() || got.products != walk(want, rounds * GetParam().step).products)
+    for (int64_t iterations = 0; iterations <= 2 * stages + 1; ++iterations) {
+      const Walked got = walk(module, iterations * GetParam().step);
+      if (!got.faults.empty() || got.products != walk(want, iterations * GetParam().step).products)
         return true;
     }
     return false;
@@ -131,19 +131,19 @@ protected:
   mlir::MLIRContext context;
 };
 
-TEST_P(Rings, HoldTheTileOfTheRound) {
+TEST_P(Rings, HoldTheTileOfTheIteration) {
   for (int64_t stages = 2; stages <= 5; ++stages) {
     const auto before = at("layouts", stages), after = at("exchanges", stages);
-    for (int64_t rounds = 0; rounds <= 2 * stages + 1; ++rounds)
-      for (const int64_t length : lengths(rounds)) {
-        SCOPED_TRACE(fmt::format("{} stages, {} rounds, length {}", stages, rounds, length));
+    for (int64_t iterations = 0; iterations <= 2 * stages + 1; ++iterations)
+      for (const int64_t length : lengths(iterations)) {
+        SCOPED_TRACE(fmt::format("{} stages, {} iterations, length {}", stages, iterations, length));
         const Walked got = walk(*after, length), want = walk(*before, length);
         EXPECT_EQ(got.faults, std::vector<std::string>{});
         EXPECT_EQ(got.products, want.products);
-        EXPECT_EQ(got.products.empty(), rounds == 0);
+        EXPECT_EQ(got.products.empty(), iterations == 0);
         for (const auto &[left, right] : got.products)
           EXPECT_TRUE(left || right) << "nobody knows what is multiplied";
-        EXPECT_EQ(got.copies, 2 * rounds);
+        EXPECT_EQ(got.copies, 2 * iterations);
       }
   }
 }
@@ -206,8 +206,8 @@ TEST_P(Rings, AreSeenToBeWrong) {
     });
     const bool isForGroups = llvm::StringRef(GetParam().name).ends_with("groups");
     const auto unchanged = at("exchanges", stages);
-    mlir::Block &round = *ringLoop(*unchanged).getBody();
-    ASSERT_EQ(isForGroups, firstIn<simt::MultiplyOp>(round) || firstIn<simt::MultiplyRowsOp>(round));
+    mlir::Block &iteration = *ringLoop(*unchanged).getBody();
+    ASSERT_EQ(isForGroups, firstIn<simt::MultiplyOp>(iteration) || firstIn<simt::MultiplyRowsOp>(iteration));
     if (isForGroups) {
       expectSeen("not shown",
                  [](mlir::scf::ForOp loop) { firstIn<simt::WaitCopiesOp>(*loop.getBody()).setShown(false); });

@@ -86,7 +86,7 @@ func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A loop may have no iteration, so its barriers order nothing after it.
-// CHECK-LABEL: func @no_round
+// CHECK-LABEL: func @no_iteration
 // CHECK: simt.read
 // CHECK-NEXT: scf.for
 // CHECK-NEXT: simt.barrier
@@ -94,7 +94,7 @@ func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel
 // CHECK: }
 // CHECK-NEXT: simt.barrier "shared memory read, then written"
 // CHECK-NEXT: simt.write
-func.func @no_round(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
+func.func @no_iteration(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
   %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
@@ -218,13 +218,13 @@ func.func @held_by_several(%v: memref<?xf32>, %x: tensor<16xf32, #same>, %n: i64
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
 // Two equal offsets in one iteration differ in the next.
-// CHECK-LABEL: func @other_round
+// CHECK-LABEL: func @other_iteration
 // CHECK: scf.for
 // CHECK-NEXT: simt.barrier "global memory written, then read"
 // CHECK-NEXT: tile.load
 // CHECK-NEXT: tile.store
 // CHECK-NEXT: }
-func.func @other_round(%v: memref<?xf32>, %n: i64) attributes {tile.kernel} {
+func.func @other_iteration(%v: memref<?xf32>, %n: i64) attributes {tile.kernel} {
   scf.for %i = %n to %n step %n : i64 {
     %0 = tile.load %v[%i] : memref<?xf32> -> tensor<128xf32, #row>
     tile.store %0, %v[%i] : tensor<128xf32, #row>, memref<?xf32>
@@ -347,15 +347,15 @@ func.func @surely_runs(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 #turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A loop with a single iteration needs no barrier between iterations.
-// CHECK-LABEL: func @one_round
+// CHECK-LABEL: func @one_iteration
 // CHECK: scf.for
 // CHECK-NEXT: simt.write
 // CHECK-NEXT: simt.barrier "shared memory written, then read"
 // CHECK-NEXT: simt.read
-// CHECK-LABEL: func @two_rounds
+// CHECK-LABEL: func @two_iterations
 // CHECK: scf.for
 // CHECK-NEXT: simt.barrier "shared memory read, then written"
-func.func @one_round(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {tile.kernel} {
+func.func @one_iteration(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {tile.kernel} {
   %c2 = arith.constant 2 : i64
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   %0 = arith.addi %n, %c2 : i64
@@ -366,7 +366,7 @@ func.func @one_round(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {ti
   }
   return
 }
-func.func @two_rounds(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {tile.kernel} {
+func.func @two_iterations(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {tile.kernel} {
   %c2 = arith.constant 2 : i64
   %c3 = arith.constant 3 : i64
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>

@@ -274,7 +274,7 @@ func.func @late(%x: memref<256xf32>, %y: memref<256xf32>) attributes {tile.kerne
 #lines = #simt.layout<64x64, reg [d1:1 d1:2 d1:4 d0:16 d0:32], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp [d0:4 d0:8]>
 
 // A small loop-invariant tile is computed and converted before the loop. A large one is not.
-// CHECK-LABEL: func @same_in_all_rounds
+// CHECK-LABEL: func @same_in_all_iterations
 // CHECK: tile.load
 // CHECK: tile.reduce
 // CHECK: tile.reshape
@@ -284,7 +284,7 @@ func.func @late(%x: memref<256xf32>, %y: memref<256xf32>) attributes {tile.kerne
 // CHECK: tile.broadcast
 // CHECK-NOT: simt.convert
 // CHECK: return
-func.func @same_in_all_rounds(%x: memref<?x64xf32>, %n: i64) attributes {tile.kernel} {
+func.func @same_in_all_iterations(%x: memref<?x64xf32>, %n: i64) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
   %0 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<?x64xf32> -> tensor<64x64xf32>

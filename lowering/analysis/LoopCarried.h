@@ -1,5 +1,4 @@
-// The loop-carried values of every kind of loop: of an scf.for, or of an scf.while after tile-rotate-loops. The code
-// calls an iteration a round.
+// The loop-carried values of every kind of loop: of an scf.for, or of an scf.while after tile-rotate-loops.
 //
 // Carried value i is inits[i] before the loop, arguments[i] at the start of an iteration, yielded[i] at its end, and
 // results[i] after the loop. The first value that a while carries, before these, is its condition.
@@ -12,13 +11,13 @@
 
 namespace kiln::lowering {
 
-struct Rounds {
+struct LoopCarried {
   /// The loop `op`; nothing if `op` is not a loop, or is a while that has not been rotated.
-  static std::optional<Rounds> of(mlir::Operation *op);
+  static std::optional<LoopCarried> of(mlir::Operation *op);
 
   /// A new loop before this one, with the carried values `inits`. The operations of this loop's body are moved to it.
   /// They still use this loop's arguments and yield its values; the induction variable of an scf.for is the new one.
-  Rounds withCarried(mlir::OpBuilder &builder, mlir::ValueRange inits) const;
+  LoopCarried withCarried(mlir::OpBuilder &builder, mlir::ValueRange inits) const;
 
   mlir::Operation *op;
   mlir::Block *body;

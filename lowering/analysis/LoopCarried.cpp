@@ -1,6 +1,6 @@
 // Access to the parts of loops.
 
-#include "lowering/analysis/Rounds.h"
+#include "lowering/analysis/LoopCarried.h"
 
 using namespace mlir;
 
@@ -21,19 +21,19 @@ static MutableArrayRef<OpOperand> yieldedIn(Block &body, unsigned others) {
   return body.getTerminator()->getOpOperands().drop_front(others);
 }
 
-std::optional<Rounds> Rounds::of(Operation *op) {
+std::optional<LoopCarried> LoopCarried::of(Operation *op) {
   if (auto loop = dyn_cast<scf::ForOp>(op))
-    return Rounds{op,
-                  loop.getBody(),
-                  op->getOpOperands().drop_front(loop.getNumControlOperands()),
-                  loop.getRegionIterArgs(),
-                  op->getResults(),
-                  yieldedIn(*loop.getBody(), 0)};
+    return LoopCarried{op,
+                       loop.getBody(),
+                       op->getOpOperands().drop_front(loop.getNumControlOperands()),
+                       loop.getRegionIterArgs(),
+                       op->getResults(),
+                       yieldedIn(*loop.getBody(), 0)};
   auto loop = dyn_cast<scf::WhileOp>(op);
   if (!loop || !isRotated(loop))
     return std::nullopt;
   Block *const body = loop.getAfterBody();
-  return Rounds{
+  return LoopCarried{
       op, body, op->getOpOperands().drop_front(1), body->getArguments(), op->getResults(), yieldedIn(*body, 1)};
 }
 
@@ -47,7 +47,7 @@ scf::WhileOp emptyWhile(OpBuilder &builder, Location loc, ValueRange inits) {
   return loop;
 }
 
-Rounds Rounds::withCarried(OpBuilder &builder, ValueRange carried) const {
+LoopCarried LoopCarried::withCarried(OpBuilder &builder, ValueRange carried) const {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(op);
   Operation *made = nullptr;
