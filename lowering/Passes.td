@@ -282,11 +282,11 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
   let summary = "decides from where the micro-kernel of a product reads its operands";
   let description = [{
-    `cpu.left` says where the left operand is read: `placed`, `view`, `panels` or `copy`. With `cpu.right_turned`, the right one is read by
-    rows and transposed while it is packed. `cpu.right_before` is the number of loops around the product out of which the packing is hoisted.
+    `cpu.left` says where the left operand is read: `placed`, `view`, `panels` or `copy`. With `cpu.right_transposed`, the right one is
+    read by rows and transposed while it is packed. `cpu.right_before` is the number of loops out of which the packing is hoisted.
 
     ```mlir
-    %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_turned} : …
+    %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_transposed} : …
     ```
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];

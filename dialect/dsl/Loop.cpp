@@ -11,7 +11,7 @@ namespace kiln {
 /// A range that counts down becomes a loop that counts up over complements: position i becomes −1 − i, the complement
 /// of its bits, which reverses the order of all 64-bit integers. Returns the complement if `flip` is −1, otherwise
 /// `position`.
-static mlir::Value turned(const Loop::State &state, mlir::Value position) {
+static mlir::Value complemented(const Loop::State &state, mlir::Value position) {
   if (!state.flip || !position)
     return position;
   OpBuilder &builder = state.tracer.builder;
@@ -24,7 +24,7 @@ static mlir::Value turned(const Loop::State &state, mlir::Value position) {
 static void openBody(Loop::State &state) {
   state.depth = state.tracer.open(Body::loop, state.loc);
   state.induction = state.tracer.builder.getInsertionBlock()->getArgument(0);
-  state.position = turned(state, state.induction);
+  state.position = complemented(state, state.induction);
   state.isOpen = true;
   state.tracer.rehearsals += state.left > 1;
 }
@@ -126,8 +126,8 @@ Loop range(At begin, At end, At step, Hints hints, Loc loc) {
   if (!state->end)
     state->end = call.constant({}, i64, {});
   state->step = checkStep(call, state->step, state->flip);
-  state->begin = turned(*state, state->begin);
-  state->end = turned(*state, state->end);
+  state->begin = complemented(*state, state->begin);
+  state->end = complemented(*state, state->end);
   state->exceptions = std::uncaught_exceptions();
   return Loop(std::move(state));
 }

@@ -222,11 +222,11 @@ std::vector<Tile> detail::fold(const char *name, const std::vector<At> &operands
     return fail();
   Shape shape = shapeOf(scanned->tiles[0]);
   const int64_t extent = shape[*at];
-  const auto turned = [&](mlir::Value tile) { // a scan by a function runs forwards
+  const auto inScanOrder = [&](mlir::Value tile) { // a scan by a function runs forwards
     return reverse ? extractAlong(call, tile, *at, extent - 1, -1, extent) : tile;
   };
   for (mlir::Value &tile : scanned->tiles)
-    tile = turned(tile);
+    tile = inScanOrder(tile);
   SmallVector<Assertion> assertions;
   Block *const body = traceFunction(call, combine, scanned->tiles, assertions);
   if (!body)
@@ -243,7 +243,7 @@ std::vector<Tile> detail::fold(const char *name, const std::vector<At> &operands
   scan.getBy().push_back(body);
   shape.erase(shape.begin() + *at);
   const auto resultOf = [&](mlir::Value value) {
-    return isScan ? turned(value) : call.reshape(extractAlong(call, value, *at, extent - 1, 1, 1), shape);
+    return isScan ? inScanOrder(value) : call.reshape(extractAlong(call, value, *at, extent - 1, 1, 1), shape);
   };
   for (auto [value, type] : llvm::zip(scan.getResults(), scanned->types))
     results.push_back(call.result(call.cast(resultOf(value), type)));

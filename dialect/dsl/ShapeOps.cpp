@@ -244,7 +244,7 @@ static mlir::Value reduceAxis(Call &call, tile::ReduceKind kind, mlir::Value val
 
 /// The tile with these axes merged, in order, into the last one.
 static mlir::Value mergeAxes(Call &call, mlir::Value value, ArrayRef<int64_t> axes) {
-  Shape from = shapeOf(value), turned, merged;
+  Shape from = shapeOf(value), permuted, merged;
   SmallVector<int64_t> order;
   for (int64_t axis = 0; axis < static_cast<int64_t>(from.size()); ++axis)
     if (!llvm::is_contained(axes, axis))
@@ -253,10 +253,10 @@ static mlir::Value mergeAxes(Call &call, mlir::Value value, ArrayRef<int64_t> ax
     merged.push_back(from[axis]);
   order.append(axes.begin(), axes.end());
   for (int64_t axis : order)
-    turned.push_back(from[axis]);
-  merged.push_back(countOf(Shape(turned.end() - axes.size(), turned.end())));
+    permuted.push_back(from[axis]);
+  merged.push_back(countOf(Shape(permuted.end() - axes.size(), permuted.end())));
   if (!llvm::is_sorted(order))
-    value = call.emit<tile::TransposeOp>(typeOf(value.getContext(), elementOf(value), turned), value, order);
+    value = call.emit<tile::TransposeOp>(typeOf(value.getContext(), elementOf(value), permuted), value, order);
   return call.reshape(value, merged);
 }
 

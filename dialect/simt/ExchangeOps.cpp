@@ -245,20 +245,21 @@ LogicalResult ReadOp::verify() {
 
 LogicalResult MultiplyOp::verify() {
   const auto sums = cast<RankedTensorType>(getType());
-  const auto extentsOf = [](ImageAttr image, bool isTurned) {
+  const auto extentsOf = [](ImageAttr image, bool isTransposed) {
     SmallVector<int64_t> extents(image.getShape());
-    if (isTurned)
+    if (isTransposed)
       std::reverse(extents.begin(), extents.end());
     return extents;
   };
-  const auto left = extentsOf(getLeftImage(), getLeftTurned()), right = extentsOf(getRightImage(), getRightTurned());
+  const auto left = extentsOf(getLeftImage(), getLeftTransposed()),
+             right = extentsOf(getRightImage(), getRightTransposed());
   if (left.size() != 2 || right.size() != 2 || sums.getRank() != 2 || left[1] != right[0] ||
       left[0] != sums.getDimSize(0) || right[1] != sums.getDimSize(1) ||
       getLeftImage().getElement() != getRightImage().getElement())
     return emitOpError("expected matrices whose product is ")
            << sums << ", but got " << getLeftImage() << " and " << getRightImage();
-  if (!matrixIn(getLeftImage(), getLeftTurned() ? 1 : 0, 64) ||
-      !matrixIn(getRightImage(), getRightTurned() ? 0 : 1, right[1]))
+  if (!matrixIn(getLeftImage(), getLeftTransposed() ? 1 : 0, 64) ||
+      !matrixIn(getRightImage(), getRightTransposed() ? 0 : 1, right[1]))
     return emitOpError("expected images that tensor cores can read, but got ")
            << getLeftImage() << " and " << getRightImage();
   const TileLayout layout = layoutOf(sums).getLayout();
@@ -273,7 +274,7 @@ LogicalResult MultiplyRowsOp::verify() {
   const ImageAttr image = getRightImage();
   if (getAcc() && getAcc().getType() != sums)
     return emitOpError("expected sums of one type, but got ") << getAcc().getType() << " and " << sums;
-  const unsigned outer = getRightTurned() ? 0 : 1;
+  const unsigned outer = getRightTransposed() ? 0 : 1;
   const ArrayRef<int64_t> right = image.getShape();
   if (right.size() != 2 || sums.getRank() != 2 || left.getRank() != 2 || left.getDimSize(1) != right[1 - outer] ||
       left.getDimSize(0) != sums.getDimSize(0) || right[outer] != sums.getDimSize(1) ||

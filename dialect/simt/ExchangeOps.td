@@ -320,7 +320,7 @@ def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
   let summary = "begins a matrix product of two matrices in shared memory by wgmma";
   let description = [{
     left · right + acc, which has the layout of `wgmmaAcc`. An operand is the image that begins at byte `at` of its buffer,
-    transposed if it is `turned`. The accumulator is complete after `simt.wait_multiply` has waited for it. Nothing else may
+    transposed if it is `transposed`. The accumulator is complete after `simt.wait_multiply` has waited for it. Nothing else may
     access it until then. `slot` is that of `simt.fetch`.
 
     ```mlir
@@ -328,7 +328,7 @@ def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
     func.func @example(%left: memref<2048xi8, 3>, %right: memref<256xi8, 3>, %at: i32, %acc: tensor<64x8xf32, #sums>)
         -> tensor<64x8xf32, #sums> {
       %0 = simt.multiply %left[%at] in <64x16xbf16, d0 [32, 64, 144, 256, 512, 1024], d1 [2, 4, 8, 16]>,
-          %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> turned, %acc slot [0, 1]
+          %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> transposed, %acc slot [0, 1]
           : memref<2048xi8, 3>, memref<256xi8, 3>, tensor<64x8xf32, #sums>
       %1 = simt.wait_multiply 0, %0 : tensor<64x8xf32, #sums>
       return %1 : tensor<64x8xf32, #sums>
@@ -336,12 +336,12 @@ def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
     ```
   }];
   let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$left, I32:$leftAt, Arg<Simt_Buffer, "", [MemRead]>:$right,
-                       I32:$rightAt, Simt_Tile:$acc, Simt_ImageAttr:$leftImage, UnitAttr:$leftTurned,
-                       Simt_ImageAttr:$rightImage, UnitAttr:$rightTurned, DenseI64ArrayAttr:$slot);
+                       I32:$rightAt, Simt_Tile:$acc, Simt_ImageAttr:$leftImage, UnitAttr:$leftTransposed,
+                       Simt_ImageAttr:$rightImage, UnitAttr:$rightTransposed, DenseI64ArrayAttr:$slot);
   let results = (outs Simt_Tile:$result);
   let assemblyFormat = [{
-    $left `[` $leftAt `]` `in` $leftImage (`turned` $leftTurned^)? `,` $right `[` $rightAt `]` `in` $rightImage
-    (`turned` $rightTurned^)? `,` $acc `slot` $slot attr-dict `:` type($left) `,` type($right) `,` type($acc)
+    $left `[` $leftAt `]` `in` $leftImage (`transposed` $leftTransposed^)? `,` $right `[` $rightAt `]` `in` $rightImage
+    (`transposed` $rightTransposed^)? `,` $acc `slot` $slot attr-dict `:` type($left) `,` type($right) `,` type($acc)
   }];
 }
 
@@ -356,10 +356,10 @@ def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
     #left = #simt.layout<64x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
     func.func @example(%left: tensor<64x16xbf16, #left>, %right: memref<256xi8, 3>, %at: i32, %acc: tensor<64x8xf32, #sums>)
         -> tensor<64x8xf32, #sums> {
-      %0 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> turned slot [0, 1]
+      %0 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> transposed slot [0, 1]
           : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
-      %1 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> turned plus %acc : tensor<64x8xf32, #sums>
-          slot [0, 1] : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
+      %1 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> transposed
+          plus %acc : tensor<64x8xf32, #sums> slot [0, 1] : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
       %2 = simt.wait_multiply 1, %0 : tensor<64x8xf32, #sums>
       %3 = simt.wait_multiply 0, %1 : tensor<64x8xf32, #sums>
       return %3 : tensor<64x8xf32, #sums>
@@ -367,10 +367,10 @@ def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
     ```
   }];
   let arguments = (ins Simt_Tile:$left, Arg<Simt_Buffer, "", [MemRead]>:$right, I32:$rightAt, Optional<Simt_Tile>:$acc,
-                       Simt_ImageAttr:$rightImage, UnitAttr:$rightTurned, DenseI64ArrayAttr:$slot);
+                       Simt_ImageAttr:$rightImage, UnitAttr:$rightTransposed, DenseI64ArrayAttr:$slot);
   let results = (outs Simt_Tile:$result);
   let assemblyFormat = [{
-    $left `,` $right `[` $rightAt `]` `in` $rightImage (`turned` $rightTurned^)? (`plus` $acc^ `:` type($acc))? `slot` $slot
+    $left `,` $right `[` $rightAt `]` `in` $rightImage (`transposed` $rightTransposed^)? (`plus` $acc^ `:` type($acc))? `slot` $slot
     attr-dict `:` type($left) `,` type($right) `->` type($result)
   }];
 }

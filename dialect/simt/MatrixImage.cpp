@@ -47,9 +47,9 @@ static bool isRegular(const MatrixImage &matrix, int64_t rows) {
   const F2Map map = matrix.image.getMap();
   const int64_t perRow = matrix.width / elementBytes;
   const auto within = [&](int64_t row, int64_t k) {
-    return matrix.isTurned ? row % perRow * elementBytes + row / perRow * matrix.leading +
-                                 k % rowsOfAtom * matrix.width + k / rowsOfAtom * matrix.stride
-                           : row % rowsOfAtom * matrix.width + row / rowsOfAtom * matrix.stride + k * elementBytes;
+    return matrix.isTransposed ? row % perRow * elementBytes + row / perRow * matrix.leading +
+                                     k % rowsOfAtom * matrix.width + k / rowsOfAtom * matrix.stride
+                               : row % rowsOfAtom * matrix.width + row / rowsOfAtom * matrix.stride + k * elementBytes;
   };
   int64_t position[2];
   int64_t &row = position[matrix.outer], &k = position[1 - matrix.outer];
@@ -75,15 +75,15 @@ std::optional<MatrixImage> matrixIn(ImageAttr image, unsigned outer, int64_t row
   MatrixImage matrix{.image = image, .outer = outer};
   const F2Map map = image.getMap();
   const auto isInner = [&](unsigned dim) { return map(shape.vectorAt(dim, 1)) == 1; };
-  matrix.isTurned = isInner(outer);
-  if (!matrix.isTurned && !isInner(1 - outer))
+  matrix.isTransposed = isInner(outer);
+  if (!matrix.isTransposed && !isInner(1 - outer))
     return std::nullopt;
-  const Extent &columns = shape[matrix.isTurned ? outer : 1 - outer];
+  const Extent &columns = shape[matrix.isTransposed ? outer : 1 - outer];
   matrix.width = static_cast<unsigned>(std::min<int64_t>(128, columns.core() * elementBytes));
   if (matrix.width < 32)
     return std::nullopt;
   const int64_t perRow = matrix.width / elementBytes;
-  if (matrix.isTurned) {
+  if (matrix.isTransposed) {
     matrix.stride = matrix.at(0, rowsOfAtom);
     if (perRow < rows)
       matrix.leading = matrix.at(perRow, 0);

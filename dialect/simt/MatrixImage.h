@@ -1,7 +1,7 @@
 // A matrix in shared memory as wgmma's descriptors have it.
 //
 // Rows of 32, 64 or 128 bytes, whose 16-byte pieces the swizzle moves, eight of them an atom. Along the rows runs K, or
-// M or N; then the matrix is `turned`:
+// M or N; then the matrix is `transposed`:
 //
 //                          within an atom                       from one atom to the next
 //     rows along K         8 rows of M or N, at most 64 of K    `stride` bytes along M or N
@@ -18,7 +18,7 @@ struct MatrixImage {
   unsigned outer = 0;   // the image's dimension that is M or N; the other one is K
   unsigned width = 128; // of a row, in bytes
   int64_t leading = 16, stride = 16;
-  bool isTurned = false;
+  bool isTransposed = false;
 
   /// The byte of element (m or n, k) without the swizzle: the start address of a product that begins there.
   int64_t at(int64_t row, int64_t k) const;

@@ -388,21 +388,21 @@ def Simt_WgmmaOp : Simt_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEff
   let summary = "begins one product of matrices in shared memory by a warpgroup (wgmma): a · b + acc";
   let description = [{
     a is 64 × 16, and b is 16 × n. Descriptors in the form of PTX's `wgmma` describe them; they are stored by rows and by columns,
-    or `turned`. A thread has n / 2 elements of the accumulator.
+    or `transposed`. A thread has n / 2 elements of the accumulator.
 
     ```mlir
     func.func @example(%a: i64, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
-      %0 = simt.wgmma bf16 %a, %b turned, %sums : vector<4xf32>
+      %0 = simt.wgmma bf16 %a, %b transposed, %sums : vector<4xf32>
       simt.wgmma_commit
       %1 = simt.wgmma_wait 0, %0 : vector<4xf32>
       return %1 : vector<4xf32>
     }
     ```
   }];
-  let arguments = (ins TypeAttr:$element, I64:$a, UnitAttr:$aTurned, I64:$b, UnitAttr:$bTurned, Simt_Sums:$acc);
+  let arguments = (ins TypeAttr:$element, I64:$a, UnitAttr:$aTransposed, I64:$b, UnitAttr:$bTransposed, Simt_Sums:$acc);
   let results = (outs Simt_Sums:$result);
   let assemblyFormat = [{
-    $element $a (`turned` $aTurned^)? `,` $b (`turned` $bTurned^)? `,` $acc attr-dict `:` type($acc)
+    $element $a (`transposed` $aTransposed^)? `,` $b (`transposed` $bTransposed^)? `,` $acc attr-dict `:` type($acc)
   }];
 }
 
@@ -416,18 +416,18 @@ def Simt_WgmmaRowsOp : Simt_Op<"wgmma_rows", [MemoryEffects<[MemRead, MemWrite]>
     ```mlir
     func.func @example(%a: vector<16xbf16>, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
       %0 = simt.wgmma_rows %a, %b steps [0, 2] plus %sums : vector<4xf32> : vector<16xbf16> -> vector<4xf32>
-      %1 = simt.wgmma_rows %a, %b turned steps [0, 64] : vector<16xbf16> -> vector<4xf32>
+      %1 = simt.wgmma_rows %a, %b transposed steps [0, 64] : vector<16xbf16> -> vector<4xf32>
       %2 = simt.wgmma_wait 1, %0 : vector<4xf32>
       %3 = simt.wgmma_wait 0, %1 : vector<4xf32>
       return %2 : vector<4xf32>
     }
     ```
   }];
-  let arguments = (ins VectorOfRankAndType<[1], [BF16, F16]>:$a, I64:$b, Optional<Simt_Sums>:$acc, UnitAttr:$bTurned,
+  let arguments = (ins VectorOfRankAndType<[1], [BF16, F16]>:$a, I64:$b, Optional<Simt_Sums>:$acc, UnitAttr:$bTransposed,
                        DenseI64ArrayAttr:$steps);
   let results = (outs Simt_Sums:$result);
   let assemblyFormat = [{
-    $a `,` $b (`turned` $bTurned^)? `steps` $steps (`plus` $acc^ `:` type($acc))? attr-dict
+    $a `,` $b (`transposed` $bTransposed^)? `steps` $steps (`plus` $acc^ `:` type($acc))? attr-dict
     `:` type($a) `->` type($result)
   }];
   let extraClassDeclaration = [{

@@ -19,7 +19,7 @@ struct Trend {
   bool rises = false, falls = false; // not strictly
 
   bool isSteady() const { return rises && falls; }
-  Trend turned() const { return {falls, rises}; }
+  Trend negated() const { return {falls, rises}; }
   Trend with(Trend other) const { return {rises && other.rises, falls && other.falls}; }
 };
 constexpr Trend steady{true, true};
@@ -98,13 +98,13 @@ static Trend trendOf(Value tile, const Standing &at) {
             return !below ? Trend() : *below < 0 ? steady : trendOf(move.getMoved(), at.below(move, *below));
           })
           .Case([&](arith::AddIOp sum) { return sumOf(sum, of(sum.getLhs()), of(sum.getRhs())); })
-          .Case([&](arith::SubIOp sum) { return sumOf(sum, of(sum.getLhs()), of(sum.getRhs()).turned()); })
+          .Case([&](arith::SubIOp sum) { return sumOf(sum, of(sum.getLhs()), of(sum.getRhs()).negated()); })
           .Case([&](arith::MulIOp product) {
             APInt factor;
             if (!matchPattern(product.getRhs(), m_ConstantInt(&factor)))
               return Trend();
             const Trend left = of(product.getLhs());
-            return wraps(product) ? Trend() : factor.isNegative() ? left.turned() : left;
+            return wraps(product) ? Trend() : factor.isNegative() ? left.negated() : left;
           })
           .Case([&](arith::ExtSIOp wider) { return of(wider.getIn()); })
           .Case<arith::MinSIOp, arith::MaxSIOp>([&](auto least) { return of(least.getLhs()).with(of(least.getRhs())); })
@@ -139,7 +139,7 @@ static bool holdsInInterval(Value mask, const Standing &at) {
       llvm::is_contained({Predicate::eq, Predicate::slt, Predicate::sle, Predicate::sgt, Predicate::sge}, predicate);
   if (!hasSign && !(isNonNegative(rangeOf(compare.getLhs())) && isNonNegative(rangeOf(compare.getRhs()))))
     return false;
-  const Trend difference = trendOf(compare.getLhs(), at).with(trendOf(compare.getRhs(), at).turned());
+  const Trend difference = trendOf(compare.getLhs(), at).with(trendOf(compare.getRhs(), at).negated());
   return difference.rises || difference.falls;
 }
 

@@ -75,7 +75,7 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return expect(dot && place && llvm::is_contained({"placed", "view", "panels", "copy"}, place.getValue()),
                   "'placed', 'view', 'panels' or 'copy' on a product");
   }
-  if (name == "cpu.right_turned")
+  if (name == "cpu.right_transposed")
     return expect(dot && isa<UnitAttr>(value), "a unit on a product");
   if (name == "cpu.right_before")
     return expect(dot && hasLoops(dot, value), "a number of loops around a product");

@@ -15,7 +15,7 @@ namespace kiln::lowering::cpu {
 ///   cpu.placed         unit, definition of a tile: it gets scratch memory     (cpu-place-tiles)
 ///   cpu.flushes        unit, a rounding to bf16: denormals may become 0      (cpu-select-products)
 ///   cpu.left           string, a product                                      (cpu-pack-operands)
-///   cpu.right_turned   unit, a product                                        (cpu-pack-operands)
+///   cpu.right_transposed  unit, a product                                     (cpu-pack-operands)
 ///   cpu.right_before   i64 from 1, a product: loops that b's packing precedes (cpu-pack-operands)
 ///   cpu.scratch_bytes  i64 from 0, a function                                 (cpu-allocate-scratch)
 class CpuDialect : public mlir::Dialect {

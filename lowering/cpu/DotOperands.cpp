@@ -12,7 +12,7 @@ DotOperands::DotOperands(tile::DotOp dot, Evaluator &e, const DenseMap<Value, Va
       element(getElementTypeOrSelf(dot.getA().getType())), word(group == 1 ? element : e.builder.getI32Type()),
       leading(tile::shapeOf(dot.getType()).drop_back(2)), M(tile::shapeOf(dot.getType())[leading.size()]),
       N(tile::shapeOf(dot.getType()).back()), K(tile::shapeOf(dot.getA().getType()).back()), lanes(e.machine.lanes()),
-      rows(rows), panelRows(group == 1 ? rows : e.machine.rows()), isTurned(dot->hasAttr("cpu.right_turned")) {}
+      rows(rows), panelRows(group == 1 ? rows : e.machine.rows()), isTransposed(dot->hasAttr("cpu.right_transposed")) {}
 
 DotOperands::DotOperands(tile::DotOp dot, Evaluator &before, const DenseMap<Value, Value> &buffers, int64_t rows,
                          Value panels)
@@ -66,7 +66,7 @@ SmallVector<Value> DotOperands::inLeft(Value row, Value column) const {
 
 void DotOperands::pack() {
   if (hasTiles(unit) && swapped) {
-    turnBlocks(left);
+    transposeBlocks(left);
     fillBlocks();
   } else if (aPanels) {
     packA(left);

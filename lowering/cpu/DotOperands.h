@@ -53,7 +53,7 @@ public:
   /// Selects the panel of b whose columns begin at `n` for readB(). `valid` is the number of columns inside the tile,
   /// for each vector of the panel. Emits its packing, unless it is packed already, except for the first `packed`
   /// pieces.
-  void turnTo(mlir::Value n, llvm::ArrayRef<int64_t> valid, mlir::Value packed = {});
+  void selectPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid, mlir::Value packed = {});
   /// Whether a panel whose columns are all inside the tile may be packed while another is read.
   bool packsAhead() const { return hasTiles(unit) && !packedBefore; }
   /// The number of pieces of such a panel (index type), and the number to pack in each step of the tiles, so that all
@@ -106,7 +106,7 @@ private:
   mlir::Value loadTile(mlir::Value memory, llvm::ArrayRef<mlir::Value> at);
   void fillTiles();
   void copyBlocks(mlir::Value tile);
-  void turnBlocks(mlir::Value tile);
+  void transposeBlocks(mlir::Value tile);
   void fillBlocks();
 
   void packBefore(int64_t loops);
@@ -115,12 +115,12 @@ private:
   mlir::Value slotOf(mlir::Value n);
   void packLast(mlir::Value n);
   void packWords(mlir::Value n, llvm::ArrayRef<int64_t> valid, Ix step);
-  void turnInside(mlir::Value n, mlir::Value column, mlir::Value k, int64_t valid);
+  void transposeInside(mlir::Value n, mlir::Value column, mlir::Value k, int64_t valid);
   void storePanel(mlir::Value value, mlir::Value step, mlir::Value column);
   void packRows(mlir::Value n, llvm::ArrayRef<int64_t> valid);
   void packAll();
   void packTransposed(int64_t vectors, llvm::function_ref<std::pair<mlir::Value, mlir::Value>(mlir::Value)> placeOf);
-  void turnBlock(mlir::Value n, mlir::Value column, mlir::Value bound, mlir::Value k, int64_t valid);
+  void transposeBlock(mlir::Value n, mlir::Value column, mlir::Value bound, mlir::Value k, int64_t valid);
   mlir::Value wordsAlong(mlir::Value n, mlir::Value k, int64_t valid);
 
   bool isWhole(mlir::Value bound) const;
@@ -129,7 +129,7 @@ private:
   mlir::Value wordsAcross(llvm::function_ref<mlir::Value(Ix k)> row, Ix step);
   mlir::Value asWords(mlir::Value elements);
   mlir::Value zeroWord();
-  int64_t span() const { return lanes * group; } // of a block that is turned, along k
+  int64_t span() const { return lanes * group; } // of a block that is transposed, along k
 
   tile::DotOp dot;
   Evaluator &e;
@@ -139,7 +139,7 @@ private:
   const mlir::Type element, word;        // equal if a step is one k
   const llvm::ArrayRef<int64_t> leading; // extents of the dimensions before the last two
   const int64_t M, N, K, lanes, rows, panelRows;
-  const bool isTurned;       // b is contiguous along k in memory
+  const bool isTransposed;   // b is contiguous along k in memory
   Index pair;                // the present pair of matrices, along the leading dimensions
   mlir::Value left, a;       // the tile of a or of its transpose, and its memory
   mlir::Value kBound;        // `steps` in positions
@@ -153,9 +153,9 @@ private:
 };
 
 /// The vectors of the transposed square block.
-llvm::SmallVector<mlir::Value> turned(Evaluator &e, llvm::SmallVector<mlir::Value> block);
+llvm::SmallVector<mlir::Value> transposed(Evaluator &e, llvm::SmallVector<mlir::Value> block);
 
-/// Emits `body` for every panel of N columns that begins below `end`; `valid` as for `turnTo`.
+/// Emits `body` for every panel of N columns that begins below `end`; `valid` as for `selectPanel`.
 void forPanels(Evaluator &e, int64_t N, mlir::Value end,
                llvm::function_ref<void(mlir::Value n, llvm::ArrayRef<int64_t> valid)> body);
 /// As above, with values that each panel's body receives from the body before.

@@ -39,16 +39,16 @@ void DotOperands::packBefore(int64_t loops) {
 /// Packs all panels, each in its slot. The blocks of a transposed operand share one loop, because a block is much code.
 void DotOperands::packAll() {
   Value wide = e.constantIndex(2 * lanes);
-  if (isTurned)
+  if (isTransposed)
     packTransposed(llvm::divideCeil(N, lanes), [&](Value column) {
       slot = slotOf(column);
       return std::pair(column, e.make<arith::RemUIOp>(column, wide));
     });
-  if (isTurned && !hasTiles(unit))
+  if (isTransposed && !hasTiles(unit))
     return;
   forPanels(e, N, e.constantIndex(N), [&](Value n, ArrayRef<int64_t> valid) {
     slot = slotOf(n);
-    if (isTurned)
+    if (isTransposed)
       fillTiles();
     else
       packPanel(n, valid);
@@ -88,7 +88,7 @@ Value DotOperands::slotOf(Value n) {
   return e.make<arith::AddIOp>(e.make<arith::MulIOp>(number(), e.constantIndex(llvm::divideCeil(N, 2 * lanes))), panel);
 }
 
-void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid, Value packed) {
+void DotOperands::selectPanel(Value n, ArrayRef<int64_t> valid, Value packed) {
   slot = slotOf(n);
   if (packedBefore)
     return;
@@ -100,7 +100,7 @@ void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid, Value packed) {
 
 void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
   const bool masksAreFree = e.machine.vectorBits == 512;
-  if (isTurned)
+  if (isTransposed)
     packTransposed(valid.size(), [&](Value column) { return std::pair(e.make<arith::AddIOp>(n, column), column); });
   else
     whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
@@ -151,9 +151,9 @@ void DotOperands::packTransposed(int64_t vectors, function_ref<std::pair<Value, 
       if (clamps)
         e.inside[{edge->load, edge->axis}] = e.depth();
       e.loop(e.constantIndex(0), e.least(kBound, whole), span(),
-             [&](Ix k) { turnBlock(n, column, bound, k.at, span()); });
+             [&](Ix k) { transposeBlock(n, column, bound, k.at, span()); });
       if (K % span())
-        turnBlock(n, column, bound, whole, K % span());
+        transposeBlock(n, column, bound, whole, K % span());
       e.inside.clear();
     };
     auto zeros = [&] {
@@ -183,8 +183,8 @@ Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
   return asWords(parts[0]);
 }
 
-/// `turned` for 128-bit vectors, where one instruction interleaves halves of two vectors: row i with row i + lanes / 2,
-/// repeated until the block is transposed.
+/// `transposed` for 128-bit vectors, where one instruction interleaves halves of two vectors: rows i and
+/// i + lanes / 2, repeated until the block is transposed.
 static SmallVector<Value> interleaved(Evaluator &e, SmallVector<Value> block) {
   const auto lanes = static_cast<int64_t>(block.size());
   SmallVector<int64_t> low, high;
@@ -202,7 +202,7 @@ static SmallVector<Value> interleaved(Evaluator &e, SmallVector<Value> block) {
   return block;
 }
 
-SmallVector<Value> turned(Evaluator &e, SmallVector<Value> block) {
+SmallVector<Value> transposed(Evaluator &e, SmallVector<Value> block) {
   const auto lanes = static_cast<int64_t>(block.size());
   if (lanes * getElementTypeOrSelf(block.front().getType()).getIntOrFloatBitWidth() == 128)
     return interleaved(e, std::move(block));
@@ -225,14 +225,14 @@ SmallVector<Value> turned(Evaluator &e, SmallVector<Value> block) {
 
 /// Transposes the block of b at row k, of which `valid` rows are in the tile, and column n to `column` of the panel.
 /// Columns from `bound` on are zero or unused; the last valid column is read in their place.
-void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t valid) {
+void DotOperands::transposeBlock(Value n, Value column, Value bound, Value k, int64_t valid) {
   SmallVector<Value> block;
   Value last = e.make<arith::SubIOp>(bound, e.constantIndex(1));
   for (int64_t lane = 0; lane < lanes; ++lane) {
     Value at = e.make<arith::MinSIOp>(e.make<arith::AddIOp>(n, e.constantIndex(lane)), last);
     block.push_back(wordsAlong(at, k, valid));
   }
-  block = turned(e, std::move(block));
+  block = transposed(e, std::move(block));
   Value inside = e.lanesBelow(e.make<arith::SubIOp>(bound, n));
   Value zero = e.asVector(zeroWord()), step = stepAt(k);
   for (int64_t lane = 0; lane < lanes; ++lane)
@@ -242,7 +242,7 @@ void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t
 
 bool DotOperands::prefetches() {
   auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
-  return alongK && alongN && alongK->load == alongN->load && !isTurned && !packedBefore &&
+  return alongK && alongN && alongK->load == alongN->load && !isTransposed && !packedBefore &&
          K * N * (M + N) >= prefetchFrom;
 }
 

@@ -70,7 +70,7 @@ DotOperands::multiplyTiles(Value m, Value begin, Value end, Value sums, Value ro
 // which is less than a piece, and zeros.
 
 Value DotOperands::pieces() {
-  if (!isTurned)
+  if (!isTransposed)
     return stepAt(kBound);
   Value whole = e.least(kBound, e.constantIndex(K / span() * span()));
   Value blocks = e.make<arith::CeilDivUIOp>(whole, e.constantIndex(span()));
@@ -78,47 +78,47 @@ Value DotOperands::pieces() {
 }
 
 int64_t DotOperands::piecesAtATime() const {
-  return llvm::divideCeil(isTurned ? 2 : tileWords, llvm::divideCeil(M, 2 * tileRows));
+  return llvm::divideCeil(isTransposed ? 2 : tileWords, llvm::divideCeil(M, 2 * tileRows));
 }
 
 void DotOperands::packPieces(Value n, Value begin, Value end) {
   const Value read = slot;
   slot = slotOf(n);
   auto edge = edgeOf(dot.getB(), 0);
-  if (!isTurned)
+  if (!isTransposed)
     assumeK(edge, true);
   e.loop(begin, end, 1, [&](Ix piece) {
-    if (!isTurned)
+    if (!isTransposed)
       return packWords(n, {lanes, lanes}, piece);
     Value half = e.make<arith::RemUIOp>(piece.at, e.constantIndex(2));
     Value block = e.make<arith::DivUIOp>(piece.at, e.constantIndex(2));
-    turnInside(n, e.make<arith::MulIOp>(half, e.constantIndex(lanes)),
-               e.make<arith::MulIOp>(block, e.constantIndex(span())), span());
+    transposeInside(n, e.make<arith::MulIOp>(half, e.constantIndex(lanes)),
+                    e.make<arith::MulIOp>(block, e.constantIndex(span())), span());
   });
-  if (!isTurned)
+  if (!isTransposed)
     assumeK(edge, false);
   slot = read;
 }
 
 /// Packs the rest after the last complete piece.
 void DotOperands::packLast(Value n) {
-  if (isTurned && K % span())
+  if (isTransposed && K % span())
     for (int64_t half = 0; half < 2; ++half)
-      turnInside(n, e.constantIndex(half * lanes), e.constantIndex(K / span() * span()), K % span());
-  if (!isTurned && !isWhole(kBound))
+      transposeInside(n, e.constantIndex(half * lanes), e.constantIndex(K / span() * span()), K % span());
+  if (!isTransposed && !isWhole(kBound))
     forPartOf(stepAt(kBound), [&](Ix step) { packWords(n, {lanes, lanes}, step); });
   fillTiles();
 }
 
 /// Packs the block at `column` of the panel at n and at row k of b; zeros if none of its columns is inside.
-void DotOperands::turnInside(Value n, Value column, Value k, int64_t valid) {
+void DotOperands::transposeInside(Value n, Value column, Value k, int64_t valid) {
   auto edge = edgeOf(dot.getB(), 1);
   Value first = e.make<arith::AddIOp>(n, column);
   if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
-    return turnBlock(first, column, e.constantIndex(N), k, valid);
+    return transposeBlock(first, column, e.constantIndex(N), k, valid);
   auto block = [&] {
     e.inside[{edge->load, edge->axis}] = e.depth();
-    turnBlock(first, column, nBound, k, valid);
+    transposeBlock(first, column, nBound, k, valid);
     e.inside.clear();
   };
   auto zeros = [&] {
@@ -172,7 +172,7 @@ void DotOperands::fillBlocks() {
 }
 
 /// copyBlocks for a column-major operand: 16 × 16 words are read by columns and transposed.
-void DotOperands::turnBlocks(Value tile) {
+void DotOperands::transposeBlocks(Value tile) {
   const int64_t whole = depth() / tileWords * tileWords;
   auto block = [&](Ix m, Value first, int64_t count) {
     SmallVector<Value> words;
@@ -181,7 +181,7 @@ void DotOperands::turnBlocks(Value tile) {
       words.push_back(i < count ? wordsAcross([&](Ix k) { return e.vectorAt(tile, in(k, m)); }, step)
                                 : e.asVector(zeroWord()));
     }
-    words = turned(e, std::move(words));
+    words = transposed(e, std::move(words));
     auto elements = VectorType::get({lanes * group}, element);
     for (int64_t lane = 0; lane < lanes; ++lane) {
       SmallVector<Value> at = {e.make<arith::AddIOp>(m.at, e.constantIndex(lane)),

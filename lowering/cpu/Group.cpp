@@ -167,7 +167,7 @@ bool Group::hasForm(const Root &root) const {
 
 bool Group::canJoin(const Root &root) const {
   const Root &first = roots.front();
-  if (root.isTurned() || first.isTurned() || root.joined.has_value() != first.joined.has_value())
+  if (root.isTransposed() || first.isTransposed() || root.joined.has_value() != first.joined.has_value())
     return false;
   if (root.shape() != first.shape() || root.op->getBlock() != first.op->getBlock() || !hasForm(root))
     return false;

@@ -49,12 +49,12 @@ Nest::Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const Dense
   laneAxis = findLaneAxis();
   if ((isNarrow = takesNarrowRows()))
     return;
-  const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp()), isTurned = roots.front().isTurned();
-  if (!isTurned && (!(masksCostMuch(read) || inLoop) || !paysTwice()))
+  const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp()), isTransposed = roots.front().isTransposed();
+  if (!isTransposed && (!(masksCostMuch(read) || inLoop) || !paysTwice()))
     return;
   for (tile::AccessOp access : accessesOf(roots, e))
     inside = e.both(inside, e.liesInside(access));
-  if (isTurned)
+  if (isTransposed)
     return;
   bitsInside = elementBitsOf(roots, e);
   if (!isJoined())
@@ -68,8 +68,8 @@ SmallVector<Value> Nest::emit() {
   for (const Root &root : roots)
     if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::check)
       reductions.push_back({&root, Reduction(e, kindOf(root), getElementTypeOrSelf(root.value.getType()))});
-  if (roots.front().isTurned())
-    turnedBlocks();
+  if (roots.front().isTransposed())
+    transposeBlocks();
   else if (isNarrow)
     narrowRows();
   else if (roots.front().isColumns())

@@ -26,7 +26,7 @@ struct Root {
   llvm::ArrayRef<int64_t> shape() const { return tile::shapeOf(value.getType()); }
   bool isScan() const { return kind == Kind::scan; }
   /// Whether it places a transposed tile, which is read along its source's rows and transposed block by block.
-  bool isTurned() const {
+  bool isTransposed() const {
     return kind == Kind::place && llvm::isa<tile::TransposeOp>(op) && op == value.getDefiningOp();
   }
   bool isBackwards() const { return isScan() && llvm::cast<tile::ScanOp>(op).getReverse(); }

@@ -113,7 +113,7 @@ private:
   /// Multiplies all rows by the panel of b at column n, of which `valid` columns are in the tile.
   void column(Value n, ArrayRef<int64_t> valid) {
     const int64_t whole = M / rows * rows;
-    operands.turnTo(n, valid);
+    operands.selectPanel(n, valid);
     const auto [begin, end] = blocksOf(n, whole);
     const SmallVector<Value> starts = startsOf(valid.size());
     if (whole)
@@ -300,12 +300,12 @@ private:
     const int64_t whole = N / (2 * lanes) * 2 * lanes;
     if (operands.packsAhead() && llvm::all_of(valid, [&](int64_t count) { return count == lanes; }) &&
         valid.size() == 2) {
-      operands.turnTo(n, valid, packed);
+      operands.selectPanel(n, valid, packed);
       Value next = e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes));
       Value follows = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, next, e.least(nEnd, e.constantIndex(whole)));
       pieces = e.make<arith::SelectOp>(follows, operands.pieces(), none);
     } else {
-      operands.turnTo(n, valid);
+      operands.selectPanel(n, valid);
     }
     const SmallVector<Ix> columns = columnsOf(n, valid);
     const auto [begin, end] = blocksOf(n, M);

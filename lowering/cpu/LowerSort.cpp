@@ -118,7 +118,7 @@ private:
       result.push_back(make<vector::ShuffleOp>(value, value, order));
     return result;
   }
-  State turned(const State &state) {
+  State reversed(const State &state) {
     return isRow ? shuffled(state, [&](int64_t lane) { return lanes - 1 - lane; }) : state;
   }
   /// Orders each pair of lanes whose numbers differ exactly in the bits of `mask`; `top` is its highest bit.
@@ -145,7 +145,7 @@ private:
       store(change(load(position)), position);
     });
   }
-  void comparePairs(Value base, int64_t count, Value half, bool isTurned);
+  void comparePairs(Value base, int64_t count, Value half, bool isReversed);
   void halve(Value base, int64_t count, Value half, Value times);
 
   OpBuilder &b;
@@ -158,7 +158,7 @@ private:
 };
 
 /// Compares the first half of each block of 2 · `half` with the second one, or with the reversed second one.
-void Network::comparePairs(Value base, int64_t count, Value half, bool isTurned) {
+void Network::comparePairs(Value base, int64_t count, Value half, bool isReversed) {
   const Value mask = make<arith::SubIOp>(half, index(1));
   loop(index(0), index(count / 2), unit, [&](Value number) {
     const Value within = make<arith::AndIOp>(number, mask);
@@ -166,14 +166,14 @@ void Network::comparePairs(Value base, int64_t count, Value half, bool isTurned)
     const Value begin = make<arith::AddIOp>(base, make<arith::AddIOp>(before, before));
     const Value first = make<arith::AddIOp>(begin, within);
     Value second = make<arith::AddIOp>(first, half);
-    if (isTurned) {
+    if (isReversed) {
       const Value end = make<arith::AddIOp>(begin, make<arith::AddIOp>(half, half));
       second = make<arith::SubIOp>(end, make<arith::AddIOp>(within, index(unit)));
     }
     const State other = load(second);
-    const auto [small, great] = inOrder(load(first), isTurned ? turned(other) : other);
+    const auto [small, great] = inOrder(load(first), isReversed ? reversed(other) : other);
     store(small, first);
-    store(isTurned ? turned(great) : great, second);
+    store(isReversed ? reversed(great) : great, second);
   });
 }
 
@@ -181,7 +181,7 @@ void Network::comparePairs(Value base, int64_t count, Value half, bool isTurned)
 void Network::halve(Value base, int64_t count, Value half, Value times) {
   loop(index(0), times, 1, [&](Value time) {
     const Value by = make<arith::AddIOp>(time, index(1));
-    comparePairs(base, count, make<arith::ShRUIOp>(half, by), /*isTurned=*/false);
+    comparePairs(base, count, make<arith::ShRUIOp>(half, by), /*isReversed=*/false);
   });
 }
 
@@ -196,7 +196,7 @@ void Network::sort(Value base, int64_t count) {
     return;
   loop(index(0), index(levels), 1, [&](Value level) {
     const Value half = make<arith::ShLIOp>(index(unit), level);
-    comparePairs(base, count, half, /*isTurned=*/true);
+    comparePairs(base, count, half, /*isReversed=*/true);
     halve(base, count, half, level);
     everyVector(base, count, [&](const State &state) { return cleaned(state, lanes / 2); });
   });
@@ -205,7 +205,7 @@ void Network::sort(Value base, int64_t count) {
 void Network::mergeSmallest(int64_t count) {
   loop(index(0), index(count), unit, [&](Value first) {
     const Value second = make<arith::SubIOp>(index(2 * count - unit), first);
-    store(inOrder(load(first), turned(load(second))).first, first);
+    store(inOrder(load(first), reversed(load(second))).first, first);
   });
   halve(index(0), count, index(count), index(llvm::Log2_64(count / unit)));
   everyVector(index(0), count, [&](const State &state) { return cleaned(state, lanes / 2); });

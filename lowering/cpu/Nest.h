@@ -1,6 +1,6 @@
 // A loop nest while it is emitted: the state shared by all forms of nests. Loops.cpp has nests over rows, Columns.cpp
 // over columns, and ManyRows.cpp over several rows at a time. NarrowRows.cpp has rows narrower than a vector,
-// Turned.cpp transposed tiles, and Joined.cpp joined rows.
+// Transposed.cpp transposed tiles, and Joined.cpp joined rows.
 
 #pragma once
 
@@ -192,13 +192,13 @@ private:
   /// Interleaves these vectors and stores them.
   void writeJoined(const Root &root, const Index &index);
 
-  // --- Transposed tiles (Turned.cpp) --------------------------------------------------------------------------------
+  // --- Transposed tiles (Transposed.cpp) ----------------------------------------------------------------------------
 
-  void turnedBlocks();
+  void transposeBlocks();
   /// Emits a loop over the positions along an axis, one vector of them per iteration.
   void vectorsAlong(int64_t axis, llvm::function_ref<void(Ix)> body);
   /// Transposes a block of the source, with as many rows as `row` has lanes: reads along `column`, writes along `row`.
-  void turnBlock(Index index, int64_t across, const Ix &row, const Ix &column);
+  void transposeBlock(Index index, int64_t across, const Ix &row, const Ix &column);
 
   llvm::ArrayRef<Root> roots;
   Evaluator e;

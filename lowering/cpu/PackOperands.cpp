@@ -6,10 +6,10 @@
 //       "panels"          in panels of a few rows: a column-major a would access another page at every k, and elements
 //                         of its words are not adjacent; transposed to rows for AMX
 //       "copy"            in a copy, padded with zeros; also for incomplete blocks with AMX
-//     cpu.right_turned    b is contiguous along k: it is read by rows and transposed in registers during packing
-//     cpu.right_before    b is invariant in this many loops around the product: it is packed before them
+//     cpu.right_transposed    b is contiguous along k: it is read by rows and transposed in registers during packing
+//     cpu.right_before        b is invariant in this many loops around the product: it is packed before them
 //
-//     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_turned} : …
+//     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_transposed} : …
 
 #include "lowering/cpu/Passes.h"
 
@@ -87,7 +87,7 @@ static int64_t axisAlongMemory(Value tile) {
 }
 
 /// Whether b is contiguous along k.
-static bool isTurned(Value tile) {
+static bool isTransposed(Value tile) {
   return axisAlongMemory(tile) + 2 == static_cast<int64_t>(tile::shapeOf(tile.getType()).size());
 }
 
@@ -134,8 +134,8 @@ struct PackOperands : impl::PackOperandsBase<PackOperands> {
     const Machine machine = {vectorBits, registers};
     getOperation().walk([&](tile::DotOp dot) {
       dot->setAttr("cpu.left", builder.getStringAttr(placeOfLeft(dot, machine.lanes(), machine.rows())));
-      if (isTurned(dot.getB()))
-        dot->setAttr("cpu.right_turned", builder.getUnitAttr());
+      if (isTransposed(dot.getB()))
+        dot->setAttr("cpu.right_transposed", builder.getUnitAttr());
       if (int64_t loops = loopsOfSameB(dot))
         dot->setAttr("cpu.right_before", builder.getI64IntegerAttr(loops));
     });

@@ -5,7 +5,7 @@
 //   - recomputing it is expensive: it has several readers, is used in a loop, or is broadcast to several elements
 //     (except cheap halves of a joined pair);
 //   - its reader needs it in memory: the left operand of a product, or a `print`;
-//   - it is a tile transposed block by block (Turned.cpp), or an expensive operand of one;
+//   - it is a tile transposed block by block (Transposed.cpp), or an expensive operand of one;
 //   - its computation has the largest cost that a nest may have (Group.h).
 //
 // A reshape keeps the order of elements. If the row length is a multiple of the vector length, or the reverse, vectors
@@ -38,7 +38,7 @@ namespace kiln::lowering::cpu {
 #define GEN_PASS_DEF_PLACETILES
 #include "lowering/cpu/Passes.h.inc"
 
-static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3, copied = 8, turnedAtMost = 4;
+static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3, copied = 8, maxTransposedCost = 4;
 
 namespace {
 
@@ -238,7 +238,7 @@ struct Placement {
 
   /// Whether a tile is transposed block by block: its vectors are strided in memory, and it is not transposed back. No
   /// product reads it, because products transpose their operands themselves, and no store fused into a product.
-  bool isTurned(tile::TransposeOp op) const {
+  bool isTransposed(tile::TransposeOp op) const {
     const auto order = op.getPermutation();
     const auto last = static_cast<int64_t>(order.size()) - 1;
     const auto shape = op.getType().getShape();
@@ -271,7 +271,7 @@ struct Placement {
     if (!isInlinable(op) || op->hasTrait<OpTrait::ConstantLike>() || op->use_empty())
       return false;
     if (auto transpose = dyn_cast<tile::TransposeOp>(op))
-      return isTurned(transpose); // otherwise the tile below it is placed
+      return isTransposed(transpose); // otherwise the tile below it is placed
     for (OpOperand &use : op->getUses())
       if (wants(use))
         return true;
@@ -281,7 +281,8 @@ struct Placement {
     const Readers read = readers.lookup(value);
     int64_t cost = costOf(value);
     for (Operation *user : users) // code is emitted for each row of a block
-      if (auto transpose = dyn_cast<tile::TransposeOp>(user); transpose && cost > turnedAtMost && isTurned(transpose))
+      if (auto transpose = dyn_cast<tile::TransposeOp>(user);
+          transpose && cost > maxTransposedCost && isTransposed(transpose))
         return true;
     // A longer tile would need too much scratch memory. Its loop is compiled slowly.
     constexpr int64_t mostElements = 1 << 20;

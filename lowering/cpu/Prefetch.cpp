@@ -9,8 +9,8 @@ using namespace mlir;
 namespace kiln::lowering::cpu {
 
 SmallVector<Value> rowsAt(Evaluator &e, int64_t rows, Value k, int64_t K, int64_t step) {
-  const int64_t turns = llvm::divideCeil(K, step), atOnce = llvm::divideCeil(rows, turns);
-  const int64_t pause = std::max<int64_t>(1, turns / rows);
+  const int64_t iterations = llvm::divideCeil(K, step), atOnce = llvm::divideCeil(rows, iterations);
+  const int64_t pause = std::max<int64_t>(1, iterations / rows);
   Value first =
       e.make<arith::MulIOp>(e.make<arith::DivUIOp>(k, e.constantIndex(step * pause)), e.constantIndex(atOnce));
   SmallVector<Value> numbers;

@@ -70,10 +70,10 @@ struct SplitProducts : impl::SplitProductsBase<SplitProducts> {
     auto narrow = RankedTensorType::get(tile::shapeOf(tile.getType()), b.getBF16Type());
     if (auto transpose = tile.getDefiningOp<tile::TransposeOp>()) {
       const auto [large, small] = partsOf(b, transpose.getSource());
-      const auto turned = [&](Value part) -> Value {
+      const auto transposed = [&](Value part) -> Value {
         return tile::TransposeOp::create(b, loc, narrow, part, transpose.getPermutation());
       };
-      return {turned(large), turned(small)};
+      return {transposed(large), transposed(small)};
     }
     Value large = arith::TruncFOp::create(b, loc, narrow, tile);
     Value left = arith::SubFOp::create(b, loc, tile, arith::ExtFOp::create(b, loc, tile.getType(), large));

@@ -22,15 +22,15 @@ ImagePlaces::ImagePlaces(ThreadCode &code, const simt::F2Map &bytes, size_t regB
 }
 
 ImagePlaces::Place ImagePlaces::of(Vec bytesOfRegisters) {
-  const Vec turned = bytesOfRegisters & movedByThreads;
-  Value &address = addresses[turned];
+  const Vec swizzled = bytesOfRegisters & movedByThreads;
+  Value &address = addresses[swizzled];
   if (!address) {
     Value offset = ofThread;
-    if (turned)
-      offset = code.make<arith::XOrIOp>(offset, code.i32(static_cast<int64_t>(turned)));
+    if (swizzled)
+      offset = code.make<arith::XOrIOp>(offset, code.i32(static_cast<int64_t>(swizzled)));
     address = code.add(begin, offset);
   }
-  return {address, static_cast<int64_t>(bytesOfRegisters ^ turned)};
+  return {address, static_cast<int64_t>(bytesOfRegisters ^ swizzled)};
 }
 
 /// Converts a map from element offsets to byte offsets.

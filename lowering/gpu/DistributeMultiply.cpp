@@ -46,8 +46,8 @@ static Indices registersOf(const TileLayout &sums, int64_t row) {
 void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
   const TileLayout layout = simt::layoutOf(op.getAcc()).getLayout();
   const int64_t N = layout.shape()[1].size;
-  const MatrixImage left = *matrixIn(op.getLeftImage(), op.getLeftTurned() ? 1 : 0, rowsOfProduct),
-                    right = *matrixIn(op.getRightImage(), op.getRightTurned() ? 0 : 1, N);
+  const MatrixImage left = *matrixIn(op.getLeftImage(), op.getLeftTransposed() ? 1 : 0, rowsOfProduct),
+                    right = *matrixIn(op.getRightImage(), op.getRightTransposed() ? 0 : 1, N);
   const int64_t K = op.getLeftImage().getShape()[1 - left.outer];
   const auto beginOf = [&](Value buffer, Value at) { return code.add(code.held(buffer), code.held(at)); };
   const Value a =
@@ -67,7 +67,7 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
   for (int64_t k = 0; k < K; k += kOfProduct)
     for (auto &[row, sums] : blocks)
       sums = simt::WgmmaOp::create(code.builder, code.loc, sums.getType(), element, part(a, left.at(row, k)),
-                                   left.isTurned, part(b, right.at(0, k)), right.isTurned, sums);
+                                   left.isTransposed, part(b, right.at(0, k)), right.isTransposed, sums);
   simt::WgmmaCommitOp::create(code.builder, code.loc);
   Values results(layout.numStored());
   for (const auto &[row, sums] : blocks)
@@ -80,7 +80,7 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
 void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op) {
   const TileLayout layout = simt::layoutOf(op.getType()).getLayout(), left = simt::layoutOf(op.getLeft()).getLayout();
   const int64_t N = layout.shape()[1].size, K = left.shape()[1].size;
-  const MatrixImage right = *matrixIn(op.getRightImage(), op.getRightTurned() ? 0 : 1, N);
+  const MatrixImage right = *matrixIn(op.getRightImage(), op.getRightTransposed() ? 0 : 1, N);
   const Value b = descriptorOf(code, right, code.add(code.held(op.getRight()), code.held(op.getRightAt())));
   Indices elements, registers, steps;
   for (int64_t row = 0; row < layout.shape()[0].size; row += rowsOfProduct) {
@@ -96,7 +96,7 @@ void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op) {
   const Value before = op.getAcc() ? code.pick(code.held(op.getAcc()), registers) : Value();
   const auto type = cast<VectorType>(ThreadCode::heldType(op.getType()));
   const Value sums = code.make<simt::WgmmaRowsOp>(type, code.pick(code.held(op.getLeft()), elements), b, before,
-                                                  right.isTurned, steps);
+                                                  right.isTransposed, steps);
   Values results(layout.numStored());
   for (const auto [index, sum] :
        llvm::zip_equal(registers, vector::ToElementsOp::create(code.builder, code.loc, sums).getResults()))
@@ -129,7 +129,7 @@ static simt::WgmmaRowsOp stepsOf(OpBuilder &builder, simt::WgmmaRowsOp product, 
       elements.push_back(block * static_cast<int64_t>(steps.size()) * elementsOfFragment + at);
   const Value left = vector::ShuffleOp::create(builder, product.getLoc(), product.getA(), product.getA(), elements);
   return simt::WgmmaRowsOp::create(builder, product.getLoc(), product.getType(), left, product.getB(), acc,
-                                   product.getBTurned(), steps.slice(from, to - from));
+                                   product.getBTransposed(), steps.slice(from, to - from));
 }
 
 /// Leaves the first step of `product` in its place and begins the others after `wait`, unless `wait` returns its sums.

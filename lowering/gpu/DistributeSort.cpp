@@ -29,13 +29,13 @@ public:
   void lower() {
     for (int64_t number = op.getStages()[0]; number < op.getStages()[1]; ++number) {
       const auto [stageLevel, bit] = simt::SortOp::stageOf(number);
-      turnFor(stageLevel);
+      invertFor(stageLevel);
       if (bits[bit].part == Hw::reg)
         compareRegisters(bit);
       else
         compareLanes(bits[bit].index);
     }
-    turnFor(static_cast<unsigned>(bits.size()));
+    invertFor(static_cast<unsigned>(bits.size()));
     for (const auto [result, values] : llvm::zip_equal(op.getResults(), tiles))
       code.set(result, values);
   }
@@ -49,7 +49,7 @@ private:
   bool isOfThreads(unsigned at) const { return at < bits.size() && bits[at].part != Hw::reg; }
 
   /// Inverts numbers of blocks that are descending in level `next`, and restores those of the present level.
-  void turnFor(unsigned next) {
+  void invertFor(unsigned next) {
     if (next == level || (!isOfThreads(level) && !isOfThreads(next))) {
       level = next;
       return;

@@ -88,7 +88,7 @@ public:
     bool isBitonic = false;
     for (; blocks > 1; blocks /= 2, isBitonic = true)
       tiles = smaller(sorted(half(tiles, 0, blocks / 2), isBitonic),
-                      turned(sorted(turned(half(tiles, blocks / 2, blocks / 2)), isBitonic)));
+                      complemented(sorted(complemented(half(tiles, blocks / 2, blocks / 2)), isBitonic)));
     tiles = sorted(tiles, isBitonic);
     SmallVector<int64_t> shape(dims);
     shape[axis] = count;
@@ -112,7 +112,7 @@ private:
     });
   }
   /// Keys of the opposite order.
-  Tiles turned(const Tiles &tiles) {
+  Tiles complemented(const Tiles &tiles) {
     return each(tiles, [&](Value tile, RankedTensorType type) -> Value {
       return arith::XOrIOp::create(builder, loc, tile, emit.integer(type, -1));
     });

@@ -75,14 +75,14 @@ namespace {
 struct Product {
   mutable tile::DotOp dot;
   tile::LoadOp left, right;
-  bool leftTurned = false, rightTurned = false;
+  bool leftTransposed = false, rightTransposed = false;
 };
 
 /// A product of rows in registers that reads its right operand from a ring.
 struct RowsProduct {
   mutable tile::DotOp dot;
   tile::LoadOp right;
-  bool isTurned = false, runsOn = false;
+  bool isTransposed = false, runsOn = false;
 };
 
 /// One loop.
@@ -190,17 +190,17 @@ void Pipeline::findProduct() {
   for (auto dot : loop.getBody()->getOps<tile::DotOp>()) {
     if (!dot->hasAttr("simt.wgmma"))
       continue;
-    const auto [left, leftTurned] = operandLoad(dot.getA());
-    const auto [right, rightTurned] = operandLoad(dot.getB());
+    const auto [left, leftTransposed] = operandLoad(dot.getA());
+    const auto [right, rightTransposed] = operandLoad(dot.getB());
     const Staged *const a = left ? stagedOf(left) : nullptr, *const b = right ? stagedOf(right) : nullptr;
     auto sums = dyn_cast<BlockArgument>(dot.getAcc());
     OpOperand *const yielded = sums && sums.getOwner() == loop.getBody() ? loop.getTiedLoopYieldedValue(sums) : nullptr;
     if (product || !a || !b || a->image != a->matrix || b->image != b->matrix || !yielded ||
         yielded->get() != dot.getResult() || !dot->hasOneUse() || !sums.hasOneUse() ||
-        !matrixIn(a->image, leftTurned ? 1 : 0, 64) ||
-        !matrixIn(b->image, rightTurned ? 0 : 1, tile::shapeOf(dot.getType())[1]))
+        !matrixIn(a->image, leftTransposed ? 1 : 0, 64) ||
+        !matrixIn(b->image, rightTransposed ? 0 : 1, tile::shapeOf(dot.getType())[1]))
       continue;
-    product = Product{dot, left, right, leftTurned, rightTurned};
+    product = Product{dot, left, right, leftTransposed, rightTransposed};
   }
 }
 
@@ -209,10 +209,10 @@ void Pipeline::findRowsProducts() {
   for (auto dot : loop.getBody()->getOps<tile::DotOp>()) {
     if (!dot->hasAttr("simt.wgmma") || (product && product->dot == dot))
       continue;
-    const auto [right, isTurned] = operandLoad(dot.getB());
+    const auto [right, isTransposed] = operandLoad(dot.getB());
     const Staged *const b = right ? stagedOf(right) : nullptr;
-    if (b && matrixIn(b->matrix, isTurned ? 0 : 1, tile::shapeOf(dot.getType())[1]))
-      rowsProducts.push_back({dot, right, isTurned});
+    if (b && matrixIn(b->matrix, isTransposed ? 0 : 1, tile::shapeOf(dot.getType())[1]))
+      rowsProducts.push_back({dot, right, isTransposed});
   }
   const auto dots = llvm::map_to_vector(rowsProducts, [](const RowsProduct &rows) { return rows.dot.getOperation(); });
   for (RowsProduct &rows : rowsProducts)
@@ -240,7 +240,7 @@ simt::MultiplyRowsOp Pipeline::multiplyRows(OpBuilder &builder, const RowsProduc
   const Staged &right = *stagedOf(rows.right);
   const Value acc = matchPattern(dot.getAcc(), m_PosZeroFloat()) ? Value() : dot.getAcc();
   auto multiply = simt::MultiplyRowsOp::create(builder, dot.getLoc(), dot.getType(), dot.getA(), right.ring,
-                                               placeOf(builder, right, slot), acc, right.matrix, rows.isTurned,
+                                               placeOf(builder, right, slot), acc, right.matrix, rows.isTransposed,
                                                ArrayRef<int64_t>{0, stages});
   dot.replaceAllUsesWith(multiply.getResult());
   eraseUnused(dot);
@@ -264,9 +264,10 @@ simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::fu
   builder.setInsertionPoint(dot);
   const Location loc = dot.getLoc();
   const Staged &left = *stagedOf(product->left), &right = *stagedOf(product->right);
-  const Value sums = simt::MultiplyOp::create(
-      builder, loc, dot.getType(), left.ring, placeOf(builder, left, slot), right.ring, placeOf(builder, right, slot),
-      dot.getAcc(), left.image, product->leftTurned, right.image, product->rightTurned, ArrayRef<int64_t>{0, stages});
+  const Value sums =
+      simt::MultiplyOp::create(builder, loc, dot.getType(), left.ring, placeOf(builder, left, slot), right.ring,
+                               placeOf(builder, right, slot), dot.getAcc(), left.image, product->leftTransposed,
+                               right.image, product->rightTransposed, ArrayRef<int64_t>{0, stages});
   fetches();
   auto wait = simt::WaitMultiplyOp::create(builder, loc, sums.getType(), productsUnderWay(), sums);
   dot.replaceAllUsesWith(wait.getResult(0));

@@ -126,15 +126,15 @@ static bool isMatrixOf(tile::ReshapeOp reshape) {
 }
 
 std::pair<tile::LoadOp, bool> operandLoad(Value operand) {
-  bool isTurned = false;
+  bool isTransposed = false;
   for (;; operand = operand.getDefiningOp()->getOperand(0)) {
     Operation *const op = operand.getDefiningOp();
     if (auto transpose = dyn_cast_or_null<tile::TransposeOp>(op))
-      isTurned ^= transpose.getPermutation().back() + 1 != static_cast<int64_t>(transpose.getPermutation().size());
+      isTransposed ^= transpose.getPermutation().back() + 1 != static_cast<int64_t>(transpose.getPermutation().size());
     else if (auto reshape = dyn_cast_or_null<tile::ReshapeOp>(op); reshape && isMatrixOf(reshape))
       continue;
     else if (!isa_and_present<simt::ConvertOp>(op))
-      return {dyn_cast_or_null<tile::LoadOp>(op), isTurned};
+      return {dyn_cast_or_null<tile::LoadOp>(op), isTransposed};
   }
 }
 
@@ -142,13 +142,13 @@ std::pair<tile::LoadOp, bool> operandLoad(Value operand) {
 /// reads four f32 at once, and ldmatrix two bytes. Operands that are split into several bf16 are read one by one,
 /// because those of four instructions would need too many registers.
 static unsigned neighbours(tile::DotOp op, simt::MmaOperand which) {
-  auto [load, isTurned] = operandLoad(which == simt::MmaOperand::A ? op.getA() : op.getB());
+  auto [load, isTransposed] = operandLoad(which == simt::MmaOperand::A ? op.getA() : op.getB());
   if (!load || load->getBlock() != op->getBlock())
     return 1;
   const RankedTensorType type = load.getType();
   const unsigned bits = type.getElementTypeBitWidth();
   const CopyWidth width = copyWidthOf(load);
-  const int64_t outer = type.getRank() - ((which == simt::MmaOperand::A) == isTurned ? 1 : 2);
+  const int64_t outer = type.getRank() - ((which == simt::MmaOperand::A) == isTransposed ? 1 : 2);
   if (bits != multipliedBits(op) || width.elements == 0 || width.fastest != outer)
     return 1;
   return bits == 32 ? 4 : bits == 8 ? 2 : 1;
@@ -221,8 +221,8 @@ static void choose(tile::DotOp op, unsigned warps, bool groups) {
     op->setAttr("simt.wgmma", UnitAttr::get(op.getContext()));
   const auto mma = [&] {
     const simt::MmaStrides strides = {neighbours(op, simt::MmaOperand::A), neighbours(op, simt::MmaOperand::B)};
-    const bool turnsBytesOfB = multipliedBits(op) == 8 && strides.n > strides.m; // one permutation for four bytes
-    return simt::mmaAcc(M, N, *splitOf(op, warps, turnsBytesOfB), warps, batch, strides);
+    const bool permutesBytesOfB = multipliedBits(op) == 8 && strides.n > strides.m; // one permutation for four bytes
+    return simt::mmaAcc(M, N, *splitOf(op, warps, permutesBytesOfB), warps, batch, strides);
   };
   const simt::TileLayout layout = isGrouped        ? simt::wgmmaAcc(M, N, warps)
                                   : hasInstruction ? mma()

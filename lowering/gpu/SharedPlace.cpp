@@ -11,7 +11,7 @@
 namespace kiln::lowering::gpu {
 
 /// Bytes of one row of shared memory's banks, and the skew that moves a row to other banks.
-static constexpr int64_t turnBytes = 128, skewBytes = 16;
+static constexpr int64_t bankRowBytes = 128, skewBytes = 16;
 
 /// Dimensions of `order`, fastest first.
 static Place placeBy(llvm::ArrayRef<unsigned> order, llvm::ArrayRef<int64_t> sizes, int64_t bytes, bool isSkewed) {
@@ -28,7 +28,7 @@ static Place placeBy(llvm::ArrayRef<unsigned> order, llvm::ArrayRef<int64_t> siz
     if (!hasRows || place.bytes < skewBytes)
       continue;
     place.bytes = llvm::alignTo(place.bytes, skewBytes);
-    place.bytes += place.bytes % turnBytes == 0 ? skewBytes : 0;
+    place.bytes += place.bytes % bankRowBytes == 0 ? skewBytes : 0;
   }
   return place;
 }

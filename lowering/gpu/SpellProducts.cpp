@@ -111,8 +111,8 @@ Value ProductSpeller::wgmma(simt::WgmmaOp op) {
   const std::string type = cast<TypeAttr>(op.getElementAttr()).getValue().isBF16() ? "bf16" : "f16";
   const std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." +
                            type + " {" + registers + "}, $" + std::to_string(2 * count) + ", $" +
-                           std::to_string(2 * count + 1) + ", 1, 1, 1, " + (op.getATurned() ? "1" : "0") + ", " +
-                           (op.getBTurned() ? "1;" : "0;");
+                           std::to_string(2 * count + 1) + ", 1, 1, 1, " + (op.getATransposed() ? "1" : "0") + ", " +
+                           (op.getBTransposed() ? "1;" : "0;");
   return vectorOf(assembly(text, constraints + "l,l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
 }
 
@@ -160,7 +160,7 @@ Value ProductSpeller::wgmmaRows(simt::WgmmaRowsOp op) {
       text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(op.columns()) + "k16.f32." + type + "." + type +
               " " + listed(block * each, each) + ", " + listed(firstA + 4 * (block * steps + step), 4) + ", " +
               matrix(step) + (step == 0 && !op.getAcc() ? ", adds" : ", 1") + ", 1, 1, " +
-              (op.getBTurned() ? "1; " : "0; ");
+              (op.getBTransposed() ? "1; " : "0; ");
   text += "wgmma.commit_group.sync.aligned; }";
   return vectorOf(assembly(text, constraints + "l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
 }

@@ -83,8 +83,8 @@ static std::optional<simt::SharedImage> imageFor(tile::LoadOp load, ArrayRef<int
   std::optional<simt::SharedImage> best;
   unsigned fewest = 0;
   // Lanes read 4 bytes of four rows, or 2 bytes of nonadjacent rows: 0, 1, 4, 5, … of 128 or 64 bytes each.
-  for (const simt::Turn &turn : {simt::usualTurn, {2, 0, 1}, {0, 2, 3}, {1, 2, 0}}) {
-    const auto image = simt::sharedImage(core, inner, type.getElementTypeBitWidth(), turn);
+  for (const simt::SwizzleBits &swizzle : {simt::tmaSwizzle, {2, 0, 1}, {0, 2, 3}, {1, 2, 0}}) {
+    const auto image = simt::sharedImage(core, inner, type.getElementTypeBitWidth(), swizzle);
     if (!image)
       return std::nullopt;
     const auto place = simt::ImageAttr::of(type, image->core);

@@ -35,7 +35,7 @@ static const double asinTerms64[] = {
     0x1.6db6db7214e79p-5, 0x1.333333332e0e9p-4,  0x1.5555555555577p-3};
 
 /// π/2 in two floats.
-MathFunctions::Pair MathFunctions::quarterTurn() {
+MathFunctions::Pair MathFunctions::halfPi() {
   return {number(wide ? 0x1.921fb54442d18p+0 : 0x1.921fb6p+0), number(wide ? 0x1.1a62633145c07p-54 : -0x1.777a5cp-25)};
 }
 
@@ -51,17 +51,17 @@ Value MathFunctions::bendOfAtan(Value q) {
 Value MathFunctions::atan(Value x) {
   static const struct {
     double limit, p[2], q[2], high32, low32, high64, low64;
-  } turns[] = {
+  } nodes[] = {
       {0.4375, {2, -1}, {1, 2}, 0x1.dac67p-2, 0x1.586ed4p-28, 0x1.dac670561bb4fp-2, 0x1.a2b7f222f65e2p-56},
       {0.6875, {1, -1}, {1, 1}, 0x1.921fb6p-1, -0x1.777a5cp-26, 0x1.921fb54442d18p-1, 0x1.1a62633145c07p-55},
       {1.1875, {1, -1.5}, {1.5, 1}, 0x1.f730bep-1, -0x1.afc12cp-26, 0x1.f730bd281f69bp-1, 0x1.007887af0cbbdp-56},
       {2.4375, {0, -1}, {1, 0}, 0x1.921fb6p+0, -0x1.777a5cp-25, 0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54}};
   Value size = atMost(magnitude(x), 0x1p60);
   Value chosen[] = {number(1), number(0), number(0), number(1), number(0), number(0)}; // p, q, and atan a in two parts
-  for (const auto &turn : turns) {
-    Value isAbove = above(size, turn.limit);
+  for (const auto &node : nodes) {
+    Value isAbove = above(size, node.limit);
     const double next[] = {
-        turn.p[0], turn.p[1], turn.q[0], turn.q[1], wide ? turn.high64 : turn.high32, wide ? turn.low64 : turn.low32};
+        node.p[0], node.p[1], node.q[0], node.q[1], wide ? node.high64 : node.high32, wide ? node.low64 : node.low32};
     for (const auto &[value, constant] : llvm::zip_equal(chosen, next))
       value = emit.select(isAbove, number(constant), value);
   }
@@ -84,7 +84,7 @@ Value MathFunctions::atan2(Value y, Value x) {
   Value arc = add(q, bendOfAtan(q));
 
   Value backward = emit.compare(arith::CmpIPredicate::slt, emit.bits(x, getElementTypeOrSelf(words)), word(0));
-  const Pair quarter = quarterTurn();
+  const Pair quarter = halfPi();
   const auto start = [&](Value part) {
     return emit.select(steep, part, emit.select(backward, add(part, part), number(0)));
   };
@@ -106,7 +106,7 @@ MathFunctions::Pair MathFunctions::smallArc(Value x, Value isFar) {
 /// by 0.5, and its smaller part by 0.3.
 Value MathFunctions::asin(Value x) {
   Value isFar = above(magnitude(x), 0.5);
-  const Pair arc = smallArc(x, isFar), quarter = quarterTurn();
+  const Pair arc = smallArc(x, isFar), quarter = halfPi();
   Value rest = fma(number(-2), arc.high, quarter.high);
   Value error = add(fma(number(-2), arc.high, subtract(quarter.high, rest)), quarter.low);
   Value far = add(rest, fma(number(-2), arc.low, error));
@@ -116,14 +116,14 @@ Value MathFunctions::asin(Value x) {
 /// For |x| up to 1/2, π/2 − asin x; beyond, 2 · arc, or π − 2 · arc for negative x.
 Value MathFunctions::acos(Value x) {
   Value isFar = above(magnitude(x), 0.5);
-  const Pair arc = smallArc(x, isFar), quarter = quarterTurn();
+  const Pair arc = smallArc(x, isFar), quarter = halfPi();
   Value whole = add(arc.high, arc.low), twice = add(whole, whole);
   Value high = emit.select(isFar, add(quarter.high, quarter.high), quarter.high);
   Value low = emit.select(isFar, add(quarter.low, quarter.low), quarter.low);
   Value part = emit.select(isFar, twice, withSign(whole, x));
-  Value turned = add(subtract(high, part), low);
+  Value complement = add(subtract(high, part), low);
   Value forward = emit.compare(arith::CmpFPredicate::OGT, x, number(0));
-  return emit.select(emit.make<arith::AndIOp>(isFar, forward), twice, turned);
+  return emit.select(emit.make<arith::AndIOp>(isFar, forward), twice, complement);
 }
 
 } // namespace kiln::lowering

@@ -89,7 +89,7 @@ private:
   Value caseOfPow(Value x, Value y, Value power);
   Value halfOfExp(Value x);
   Value logOfSum(Value x, Value argument);
-  Pair quarterTurn();
+  Pair halfPi();
   Value bendOfAtan(Value q);
   Pair smallArc(Value x, Value isFar);
   Value remainderNear(Value a, Value divisor);

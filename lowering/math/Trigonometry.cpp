@@ -206,9 +206,9 @@ Value MathFunctions::sine(Value x, int quarter) {
     sin = fma(r, multiply(z, sin), r);
     cos = fma(z, fma(z, cos, number(-0.5)), number(1));
   }
-  Value turned = quarter ? emit.make<arith::AddIOp>(quadrant, word(quarter)) : quadrant;
+  Value rotated = quarter ? emit.make<arith::AddIOp>(quadrant, word(quarter)) : quadrant;
   const auto hasBit = [&](int64_t bit) {
-    return emit.compare(arith::CmpIPredicate::ne, emit.make<arith::AndIOp>(turned, word(bit)), word(0));
+    return emit.compare(arith::CmpIPredicate::ne, emit.make<arith::AndIOp>(rotated, word(bit)), word(0));
   };
   Value result = emit.select(hasBit(1), cos, sin);
   return emit.select(hasBit(2), negated(result), result);

@@ -309,7 +309,7 @@ struct WidenScan : OpRewritePattern<tile::ScanOp> {
 };
 
 /// Unsigned numbers are ordered as signed ones with the highest bit inverted.
-Value turned(Emit &emit, Value value) {
+Value withSignBitInverted(Emit &emit, Value value) {
   const unsigned width = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
   return emit.make<arith::XOrIOp>(value, emit.integer(value.getType(), APInt::getSignedMinValue(width).getSExtValue()));
 }
@@ -325,8 +325,8 @@ struct ExpandUnsignedReduce : OpRewritePattern<tile::ReduceOp> {
       return rewriter.notifyMatchFailure(op, "signed numbers, or a kind for which it does not matter");
     Emit emit(rewriter, op.getLoc());
     Value reduced = tile::ReduceOp::create(rewriter, op.getLoc(), op.getType(), op.getKind(),
-                                           turned(emit, op.getSource()), op.getAxis());
-    rewriter.replaceOp(op, op.getKind() == tile::ReduceKind::ArgMax ? reduced : turned(emit, reduced));
+                                           withSignBitInverted(emit, op.getSource()), op.getAxis());
+    rewriter.replaceOp(op, op.getKind() == tile::ReduceKind::ArgMax ? reduced : withSignBitInverted(emit, reduced));
     return success();
   }
 };
@@ -337,9 +337,10 @@ struct ExpandUnsignedScan : OpRewritePattern<tile::ScanOp> {
     if (!tile::isUnsigned(op) || !op.getKind() || !isOrdered(*op.getKind()))
       return rewriter.notifyMatchFailure(op, "signed numbers, or a kind for which it does not matter");
     Emit emit(rewriter, op.getLoc());
-    auto scan = tile::ScanOp::create(rewriter, op.getLoc(), *op.getKind(), turned(emit, op.getSources()[0]),
-                                     static_cast<int64_t>(op.getAxis()), op.getReverse());
-    rewriter.replaceOp(op, turned(emit, scan.getResult(0)));
+    auto scan =
+        tile::ScanOp::create(rewriter, op.getLoc(), *op.getKind(), withSignBitInverted(emit, op.getSources()[0]),
+                             static_cast<int64_t>(op.getAxis()), op.getReverse());
+    rewriter.replaceOp(op, withSignBitInverted(emit, scan.getResult(0)));
     return success();
   }
 };

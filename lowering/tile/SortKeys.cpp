@@ -50,7 +50,7 @@ private:
     const auto top = static_cast<int64_t>(uint64_t{1} << (element.getIntOrFloatBitWidth() - 1));
     return tile::isUnsigned(op) ? emit.make<arith::XOrIOp>(numbers, number(numbers, top)) : numbers;
   }
-  Value turned(Value keys) { return op.getDescending() ? emit.make<arith::XOrIOp>(keys, number(keys, -1)) : keys; }
+  Value inOrder(Value keys) { return op.getDescending() ? emit.make<arith::XOrIOp>(keys, number(keys, -1)) : keys; }
 
   Value keys();
   Value elementsOf(Value keys, Value wasMinusZero);
@@ -70,7 +70,7 @@ Value SortKeys::keys() {
   const Value source = op.getSource();
   if (!isReal) {
     const Value wide = emit.cast(natural(source), integer(bits));
-    return turned(free ? shifted(wide, free) : wide);
+    return inOrder(free ? shifted(wide, free) : wide);
   }
   const Value real = tile::isNarrowFloat(element) ? emit.cast(source, builder.getF32Type()) : source;
   Value numbers = emit.bits(real, integer(bits));
@@ -79,14 +79,14 @@ Value SortKeys::keys() {
     isMinusZero = emit.compare(arith::CmpIPredicate::eq, numbers, minusZero);
     numbers = emit.select(isMinusZero, number(numbers, 0), numbers);
   }
-  const Value key = turned(ordered(numbers));
+  const Value key = inOrder(ordered(numbers));
   const Value isNaN = emit.compare(arith::CmpFPredicate::UNO, real, real);
   return emit.select(isNaN, number(key, static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1)), key);
 }
 
 /// `wasMinusZero`, of the keys' type, is 1 for elements that were −0; it may be null.
 Value SortKeys::elementsOf(Value keys, Value wasMinusZero) {
-  Value numbers = turned(keys);
+  Value numbers = inOrder(keys);
   if (!isReal)
     return natural(emit.cast(free ? emit.make<arith::ShRSIOp>(numbers, number(numbers, free)) : numbers, element));
   numbers = ordered(numbers);

@@ -65,15 +65,15 @@ namespace {
 struct StoredMatrices {
   Warp &warp;
   const uint32_t *slots;
-  bool turned;
+  bool transposed;
 };
 } // namespace
 
 /// Byte `byte` of the row at lane `lane`'s address.
 static uint8_t storedMatrixByte(const void *context, int lane, uint32_t byte) {
-  const auto &[warp, slots, turned] = *static_cast<const StoredMatrices *>(context);
+  const auto &[warp, slots, transposed] = *static_cast<const StoredMatrices *>(context);
   const auto row = static_cast<uint32_t>(lane % 8), column = byte / 2;
-  const uint32_t major = turned ? column : row, minor = turned ? row : column;
+  const uint32_t major = transposed ? column : row, minor = transposed ? row : column;
   const uint32_t word = warp.reg<uint32_t>(slots[lane / 8])[4 * major + minor / 2];
   return static_cast<uint8_t>(word >> (16 * (minor % 2) + 8 * (byte % 2)));
 }
@@ -84,11 +84,11 @@ template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
   const AccessShape shape = AccessShape::unpack(step.target);
   const uint32_t *slots = warp.list(step);
-  const bool turned = shape.isSigned; // the field is free here
+  const bool transposed = shape.isSigned; // the field is free here
   const int lanes = static_cast<int>(step.count) * 8;
   const Mask executing = warp.exec;
   warp.exec &= lanes == lanesOfWarp ? allLanes : (Mask{1} << lanes) - 1; // addresses of other lanes are ignored
-  const StoredMatrices matrices{warp, slots, turned};
+  const StoredMatrices matrices{warp, slots, transposed};
   const StoredBytes stored{&matrices, storedMatrixByte};
   const LanePointers rows =
       resolve(warp, step, shape.space, addressesOf(warp, step, shape), 16,
@@ -98,7 +98,7 @@ template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
     auto *words = warp.reg<uint32_t>(slots[matrix]);
     if (!IsStore && (rows.valid >> (8 * matrix) & 0xff) == 0xff) { // the words of four lanes are a row
       const auto *const first = rows.at.data() + size_t{8} * matrix;
-      if (turned)
+      if (transposed)
         turn16(first, reinterpret_cast<char *>(words));
       else
         for (size_t row = 0; row < 8; ++row)
@@ -112,8 +112,8 @@ template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
           std::memcpy(elements[row], rows.at[8 * matrix + row], 16);
     for (int lane = 0; lane < lanesOfWarp; ++lane) {
       const int major = lane / 4, minor = 2 * (lane % 4);
-      uint16_t &low = turned ? elements[minor][major] : elements[major][minor];
-      uint16_t &high = turned ? elements[minor + 1][major] : elements[major][minor + 1];
+      uint16_t &low = transposed ? elements[minor][major] : elements[major][minor];
+      uint16_t &high = transposed ? elements[minor + 1][major] : elements[major][minor + 1];
       if constexpr (IsStore)
         low = static_cast<uint16_t>(words[lane]), high = static_cast<uint16_t>(words[lane] >> 16);
       else
@@ -130,7 +130,7 @@ template <bool IsStore> static void decodeMatrixMove(Decoder &d) {
   if (!d.take("sync") || !d.take("aligned") || !d.take("m8n8"))
     d.unsupported();
   const int number = d.takeOne({"x1", "x2", "x4"});
-  const bool turned = d.take("trans");
+  const bool transposed = d.take("trans");
   const Space space = d.space();
   if (number < 0 || d.type() != Type::b16)
     d.unsupported();
@@ -139,7 +139,7 @@ template <bool IsStore> static void decodeMatrixMove(Decoder &d) {
   addFragment(d, d.operand(IsStore ? 1 : 0), size_t{1} << number, Type::b32, !IsStore, slots);
   AccessShape shape;
   shape.bytes = 16;
-  shape.isSigned = turned;
+  shape.isSigned = transposed;
   const Decoder::Address address = d.address(d.operand(IsStore ? 0 : 1), space);
   Step &step = d.emit(moveMatrices<IsStore>);
   setAddress(step, shape, address);

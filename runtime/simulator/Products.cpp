@@ -21,7 +21,7 @@ template <Type type> static __m256 numbersOf(const uint32_t *words) {
 }
 
 /// Transposes a matrix of 8 × 8 numbers.
-static void turn(__m256 (&rows)[8]) {
+static void transpose(__m256 (&rows)[8]) {
   __m256 pairs[8], fours[8];
   for (int i = 0; i < 8; i += 2) {
     pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
@@ -54,12 +54,12 @@ static void multiply(const uint32_t *const *a, const uint32_t *const *b, const u
         else
           _mm_storeu_ps(to, _mm256_castps256_ps128(row));
       }
-    __m256 turned[8];
+    __m256 transposed[8];
     for (int g = 0; g < 8; ++g)
-      turned[g] = numbersOf<type>(b[part] + 4 * g);
-    turn(turned);
+      transposed[g] = numbersOf<type>(b[part] + 4 * g);
+    transpose(transposed);
     for (int k = 0; k < columns; ++k)
-      right[columns * part + k] = turned[k];
+      right[columns * part + k] = transposed[k];
   }
   __m256 all[2][8]; // read before any write, because registers of D may be those of C
   for (int half = 0; half < 2; ++half)

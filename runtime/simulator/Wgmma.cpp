@@ -68,7 +68,7 @@ GroupInstruction &agree(Warp &warp, const Step &step, uint64_t first, uint64_t s
 namespace {
 /// A decoded wgmma.mma_async. The list of its step: these words, A's registers if it has them, then D's.
 struct Product {
-  uint32_t typeOfD, typeOfA, typeOfB, N, K, aInRegisters, negateA, negateB, turnA, turnB, saturate;
+  uint32_t typeOfD, typeOfA, typeOfB, N, K, aInRegisters, negateA, negateB, transA, transB, saturate;
   /// Slots of A's descriptor (or none), of B's, and of the predicate scale-d.
   uint32_t descriptorA, descriptorB, scale, scaleNegated;
 
@@ -80,14 +80,14 @@ struct Product {
             .first = 16 * (warp % warpsOfGroup),
             .rows = 16,
             .K = static_cast<int>(K),
-            .turned = turnA != 0,
+            .transposed = transA != 0,
             .negated = negateA != 0};
   }
   MatrixPart partOfB() const {
     return {.type = static_cast<Type>(typeOfB),
             .rows = static_cast<int>(N),
             .K = static_cast<int>(K),
-            .turned = turnB != 0,
+            .transposed = transB != 0,
             .negated = negateB != 0};
   }
 };
@@ -353,9 +353,9 @@ static void decodeProduct(Decoder &d) {
     product.negateB = takeNumber(d, 5, 1, ~uint64_t{0}, "1 or -1");
   }
   if (turns && !product.aInRegisters)
-    product.turnA = takeNumber(d, 6, 0, 1, "0 or 1");
+    product.transA = takeNumber(d, 6, 0, 1, "0 or 1");
   if (turns)
-    product.turnB = takeNumber(d, count - 1, 0, 1, "0 or 1");
+    product.transB = takeNumber(d, count - 1, 0, 1, "0 or 1");
   addFragment(d, d.operand(0), product.registersOfD(),
               static_cast<Type>(product.typeOfD) == Type::f32 ? Type::f32 : Type::b32, true, slots);
   std::vector<uint32_t> list(Product::words);

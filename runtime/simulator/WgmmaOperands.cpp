@@ -97,7 +97,7 @@ static bool forEachElement(const SharedBytes &shared, const MatrixDescriptor &ma
     inside &= isThere;
     T elements[16];
     convertChunk(part.type, isThere ? shared.data + place : zeros, part.negated, elements);
-    if (part.turned)
+    if (part.transposed)
       for (int i = 0; i < perChunk; ++i)
         put(row + i, k, elements[i]);
     else

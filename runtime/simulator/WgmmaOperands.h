@@ -22,11 +22,11 @@ struct MatrixDescriptor {
   std::string fault() const;
 };
 
-/// A part of a matrix: `rows` of M or N from `first`, and K columns. `turned`: M or N is the fastest dimension.
+/// A part of a matrix: `rows` of M or N from `first`, and K columns. `transposed`: M or N is the fastest dimension.
 struct MatrixPart {
   ptx::Type type = ptx::Type::f16;
   int first = 0, rows = 0, K = 0;
-  bool turned = false, negated = false;
+  bool transposed = false, negated = false;
 };
 
 /// The shared memory that wgmma reads.
@@ -41,7 +41,7 @@ template <class Visit> void forEachChunk(const MatrixDescriptor &matrix, const M
   const auto width = static_cast<int>(bytesOf(matrix.swizzle)); // of a swizzled row
   const auto at = [&](int64_t place) { return swizzled(static_cast<uint32_t>(place), matrix.swizzle); };
   const int64_t start = matrix.start, leading = matrix.leading, stride = matrix.stride;
-  if (!part.turned) {
+  if (!part.transposed) {
     for (int row = part.first; row < part.first + part.rows; ++row)
       for (int k = 0; k < part.K; k += perChunk) {
         const int64_t core = start + int64_t{row / 8} * stride;

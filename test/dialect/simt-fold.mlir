@@ -16,7 +16,7 @@ func.func @same_layout(%x: tensor<64xf32, #row>) -> tensor<64xf32, #row> {
 
 #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #pairs = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
-#turned = #simt.layout<64, reg [d0:1], lane [d0:32 d0:16 d0:8 d0:4 d0:2], warp []>
+#permuted = #simt.layout<64, reg [d0:1], lane [d0:32 d0:16 d0:8 d0:4 d0:2], warp []>
 
 // Two conversions are one, from the first layout to the last.
 // CHECK-LABEL: @twice
@@ -24,10 +24,10 @@ func.func @same_layout(%x: tensor<64xf32, #row>) -> tensor<64xf32, #row> {
 // CHECK: %[[Y:.*]] = simt.convert %[[X]] : tensor<64xf32, {{.*}}lane [d0:1 d0:2 {{.*}} -> tensor<64xf32, {{.*}}lane [d0:32 d0:16
 // CHECK-NOT: simt.convert
 // CHECK: return %[[Y]]
-func.func @twice(%x: tensor<64xf32, #row>) -> tensor<64xf32, #turned> {
+func.func @twice(%x: tensor<64xf32, #row>) -> tensor<64xf32, #permuted> {
   %0 = simt.convert %x : tensor<64xf32, #row> -> tensor<64xf32, #pairs>
-  %1 = simt.convert %0 : tensor<64xf32, #pairs> -> tensor<64xf32, #turned>
-  return %1 : tensor<64xf32, #turned>
+  %1 = simt.convert %0 : tensor<64xf32, #pairs> -> tensor<64xf32, #permuted>
+  return %1 : tensor<64xf32, #permuted>
 }
 
 // -----

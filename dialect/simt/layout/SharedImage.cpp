@@ -10,17 +10,18 @@
 
 namespace kiln::simt {
 
-F2Map swizzle(unsigned width, unsigned addressBits, const Turn &turn) {
+F2Map swizzle(unsigned width, unsigned addressBits, const SwizzleBits &swizzleBits) {
   constexpr unsigned lineBit = 7, pieceBit = 4;
   const unsigned pieceBits = llvm::Log2_32(std::max(width / 16, 1u));
   Vecs columns = Vecs(F2Map::identity(addressBits).columns());
   for (Vec &address : columns)
     for (unsigned bit = 0; bit < pieceBits; ++bit)
-      address ^= (address >> (lineBit + turn[bit]) & 1) << (pieceBit + bit);
+      address ^= (address >> (lineBit + swizzleBits[bit]) & 1) << (pieceBit + bit);
   return {addressBits, columns};
 }
 
-std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits, const Turn &turn) {
+std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits,
+                                       const SwizzleBits &swizzleBits) {
   assert(sizes.size() == 2 && inner < 2 && "expected a tile of rank 2");
   SharedImage image{.tile = TileShape(sizes), .inner = inner, .bits = bits};
   const Extent &columns = image.tile[inner], &rows = image.tile[1 - inner];
@@ -44,7 +45,7 @@ std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned i
   const unsigned byteBits = llvm::Log2_32(bits / 8);
   Vecs offsets;
   for (const Vec unit : plain.columns())
-    offsets.push_back(swizzle(image.width, size + byteBits, turn)(unit << byteBits) >> byteBits);
+    offsets.push_back(swizzle(image.width, size + byteBits, swizzleBits)(unit << byteBits) >> byteBits);
   image.core = F2Map(size, offsets);
   return image;
 }

@@ -15,14 +15,14 @@ namespace kiln::simt {
 
 /// A swizzle: for each bit of the number of a piece, lowest first, the bit of the number of its 128-byte line that is
 /// added to it.
-using Turn = std::array<unsigned, 3>;
+using SwizzleBits = std::array<unsigned, 3>;
 /// The swizzle of TMA and wgmma: pieces at one column of eight consecutive lines are in different banks.
-inline constexpr Turn usualTurn = {0, 1, 2};
+inline constexpr SwizzleBits tmaSwizzle = {0, 1, 2};
 
 /// The swizzle of `width` = 32, 64 or 128 bytes (less: none), as a map of the lowest `addressBits` bits of a byte
-/// address. With usualTurn it is a ↦ a ⊕ ((a >> 7) mod width / 16) << 4. It is its own inverse. A swizzled buffer
+/// address. With tmaSwizzle it is a ↦ a ⊕ ((a >> 7) mod width / 16) << 4. It is its own inverse. A swizzled buffer
 /// begins at a multiple of 8 · width bytes.
-F2Map swizzle(unsigned width, unsigned addressBits, const Turn &turn = usualTurn);
+F2Map swizzle(unsigned width, unsigned addressBits, const SwizzleBits &swizzleBits = tmaSwizzle);
 
 /// A tile of rank 2 in shared memory. Offsets and strides count elements.
 struct SharedImage {
@@ -43,6 +43,6 @@ struct SharedImage {
 /// The image with rows of min(128, core of `inner`) bytes. Nothing if the swizzle would extend over repeats: if the
 /// core of the rows is below 8 and they have repeats.
 std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits,
-                                       const Turn &turn = usualTurn);
+                                       const SwizzleBits &swizzleBits = tmaSwizzle);
 
 } // namespace kiln::simt

@@ -19,11 +19,11 @@ func.func @left(%a: !v, %b: !t, %c: !v) {
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
   %y = tile.load %a[%c0, %c0] {cpu.placed} : !v -> !t
-  %turned = tile.transpose %x [1, 0] : !t -> !t
+  %transposed = tile.transpose %x [1, 0] : !t -> !t
   %padded = tile.load %a[%c0, %c0] pad neg_inf {cpu.view} : !v -> !t
   %0 = tile.dot %x, %b, %b : !t, !t, !t
   %1 = tile.dot %y, %b, %0 : !t, !t, !t
-  %2 = tile.dot %turned, %b, %1 : !t, !t, !t
+  %2 = tile.dot %transposed, %b, %1 : !t, !t, !t
   %3 = tile.dot %padded, %b, %2 : !t, !t, !t
   %4 = tile.dot %3, %b, %3 : !t, !t, !t
   tile.store %4, %c[%c0, %c0] : !t, !v
@@ -32,14 +32,14 @@ func.func @left(%a: !v, %b: !t, %c: !v) {
 
 // A right operand that is contiguous along k, and one that is transposed twice.
 // CHECK-LABEL: func @right
-// CHECK: tile.dot {{.*}} cpu.right_turned
-// CHECK-NOT: cpu.right_turned
+// CHECK: tile.dot {{.*}} cpu.right_transposed
+// CHECK-NOT: cpu.right_transposed
 // CHECK: return
 func.func @right(%a: !v, %b: !t, %c: !v) {
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
-  %turned = tile.transpose %x [1, 0] : !t -> !t
-  %scaled = arith.negf %turned : !t
+  %transposed = tile.transpose %x [1, 0] : !t -> !t
+  %scaled = arith.negf %transposed : !t
   %back = tile.transpose %scaled [1, 0] : !t -> !t
   %0 = tile.dot %b, %scaled, %b : !t, !t, !t
   %1 = tile.dot %b, %back, %0 : !t, !t, !t

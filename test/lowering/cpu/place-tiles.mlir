@@ -165,11 +165,11 @@ func.func @whole_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.
 
 // A transposed tile is placed, so that it is transposed block by block, and so are its expensive operands. Tiles
 // narrower than vectors, tiles transposed back, and operands of a product are not.
-// CHECK-LABEL: func @turned
+// CHECK-LABEL: func @transposed
 // CHECK: tile.transpose {{.*}} {cpu.placed}
 // CHECK: math.exp {{.*}} {cpu.placed}
 // CHECK: tile.transpose {{.*}} {cpu.placed}
-func.func @turned(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
+func.func @transposed(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
   %0 = tile.transpose %x [1, 0] : !t -> tensor<32x16xf32>
@@ -180,10 +180,10 @@ func.func @turned(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
   return
 }
 
-// CHECK-LABEL: func @not_turned
+// CHECK-LABEL: func @not_transposed
 // CHECK-NOT: tile.transpose {{.*}} {cpu.placed}
 // CHECK: return
-func.func @not_turned(%a: !v, %b: !v, %c: !v, %d: !v) attributes {tile.kernel} {
+func.func @not_transposed(%a: !v, %b: !v, %c: !v, %d: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %narrow = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<4x32xf32>
   %0 = tile.transpose %narrow [1, 0] : tensor<4x32xf32> -> tensor<32x4xf32>

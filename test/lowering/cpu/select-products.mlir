@@ -45,11 +45,11 @@ func.func @f16(%a: tensor<8x16xf16>, %b: tensor<16x32xf16>, %c: tensor<8x32xf32>
 }
 
 // A transposed operand is widened before it is transposed.
-// CHECK-LABEL: func @turned
+// CHECK-LABEL: func @transposed
 // CHECK: %[[WIDE:.*]] = arith.extf %{{.*}} : tensor<16x8xf16> to tensor<16x8xf32>
 // CHECK: %[[TURNED:.*]] = tile.transpose %[[WIDE]] [1, 0]
 // CHECK: tile.dot %[[TURNED]]
-func.func @turned(%a: tensor<16x8xf16>, %b: tensor<16x32xf16>, %c: tensor<8x32xf32>) -> tensor<8x32xf32> {
+func.func @transposed(%a: tensor<16x8xf16>, %b: tensor<16x32xf16>, %c: tensor<8x32xf32>) -> tensor<8x32xf32> {
   %t = tile.transpose %a [1, 0] : tensor<16x8xf16> -> tensor<8x16xf16>
   %0 = tile.dot %t, %b, %c : tensor<8x16xf16>, tensor<16x32xf16>, tensor<8x32xf32>
   return %0 : tensor<8x32xf32>

@@ -175,11 +175,11 @@ void RingWalk::multiply(Operation &op) {
   const Bytes left = bytesOf(product.getLeft(), product.getLeftAt(), product.getLeftImage()),
               right = bytesOf(product.getRight(), product.getRightAt(), product.getRightImage());
   begin(op, {left, right});
-  const auto name = [&](Bytes bytes, bool isTurned) {
+  const auto name = [&](Bytes bytes, bool isTransposed) {
     const uint64_t read = readSlot(bytes, /*byProduct=*/true);
-    return isTurned ? transposed(read, op.getContext()) : read;
+    return isTransposed ? transposed(read, op.getContext()) : read;
   };
-  const uint64_t first = name(left, product.getLeftTurned()), second = name(right, product.getRightTurned());
+  const uint64_t first = name(left, product.getLeftTransposed()), second = name(right, product.getRightTransposed());
   walked.products.emplace_back(first, second);
 }
 
@@ -190,7 +190,7 @@ void RingWalk::multiplyRows(Operation &op) {
   const uint64_t read = readSlot(right, /*byProduct=*/true);
   begin(op, {right});
   walked.products.emplace_back(values.lookup(product.getLeft()).name,
-                               product.getRightTurned() ? transposed(read, op.getContext()) : read);
+                               product.getRightTransposed() ? transposed(read, op.getContext()) : read);
 }
 
 void RingWalk::begin(Operation &product, std::vector<Bytes> reads) {

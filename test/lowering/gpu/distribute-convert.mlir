@@ -27,7 +27,7 @@ func.func @exchange(%v: memref<64xf32>) attributes {tile.kernel, tile.warps = 1 
 // -----
 
 #rows = #simt.layout<2x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp []>
-#turned = #simt.layout<2x32, reg [d0:1], lane [d1:2 d1:1 d1:4 d1:8 d1:16], warp []>
+#permuted = #simt.layout<2x32, reg [d0:1], lane [d1:2 d1:1 d1:4 d1:8 d1:16], warp []>
 
 // Two narrow elements are one word. A lane requests the word from a lane whose number has permuted bits: here the
 // lowest two bits are swapped.
@@ -44,8 +44,8 @@ func.func @exchange(%v: memref<64xf32>) attributes {tile.kernel, tile.warps = 1 
 func.func @turn(%v: memref<2x32xbf16>) attributes {tile.kernel, tile.warps = 1 : i64} {
   %c0 = arith.constant 0 : i64
   %0 = tile.load %v[%c0, %c0] : memref<2x32xbf16> -> tensor<2x32xbf16, #rows>
-  %1 = simt.convert %0 : tensor<2x32xbf16, #rows> -> tensor<2x32xbf16, #turned>
-  tile.store %1, %v[%c0, %c0] : tensor<2x32xbf16, #turned>, memref<2x32xbf16>
+  %1 = simt.convert %0 : tensor<2x32xbf16, #rows> -> tensor<2x32xbf16, #permuted>
+  tile.store %1, %v[%c0, %c0] : tensor<2x32xbf16, #permuted>, memref<2x32xbf16>
   return
 }
 

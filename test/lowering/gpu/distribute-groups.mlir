@@ -31,7 +31,7 @@ func.func @rows(%at: i32, %c: memref<128x16xf32>) attributes {tile.kernel, tile.
   %c0 = arith.constant 0 : i64
   %acc = arith.constant dense<0.0> : tensor<128x16xf32, #sums>
   %0 = simt.multiply %left[%at] in <128x64xbf16, d0 [144, 288, 576, 1024, 2048, 4096, 8192], d1 [2, 4, 8, 16, 32, 64]>,
-      %right[%at] in <16x64xbf16, d0 [144, 288, 576, 1024], d1 [2, 4, 8, 16, 32, 64]> turned, %acc slot [0, 4]
+      %right[%at] in <16x64xbf16, d0 [144, 288, 576, 1024], d1 [2, 4, 8, 16, 32, 64]> transposed, %acc slot [0, 4]
       : memref<16384xi8, 3>, memref<2048xi8, 3>, tensor<128x16xf32, #sums>
   %1 = simt.wait_multiply 1, %0 : tensor<128x16xf32, #sums>
   tile.store %1, %c[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<128x16xf32, #sums>, memref<128x16xf32>
@@ -44,20 +44,20 @@ func.func @rows(%at: i32, %c: memref<128x16xf32>) attributes {tile.kernel, tile.
 
 // Rows are along M and N. The second group's 64 columns of the left image begin 2048 bytes after the first group's, and
 // 8 rows of K are 1024 bytes.
-// CHECK-LABEL: func @turned
+// CHECK-LABEL: func @transposed
 // CHECK: %[[THREAD:.*]] = simt.thread {warps = 8 : i64}
 // CHECK: %[[GROUP:.*]] = arith.andi %[[THREAD]], %c128_i32
 // CHECK: arith.shli %[[GROUP]], %c4_i32
 // CHECK: arith.addi %{{.*}}, %c4611686293305360384_i64
-// CHECK: simt.wgmma f16 %{{.*}} turned, %{{.*}} turned, %{{.*}} : vector<32xf32>
+// CHECK: simt.wgmma f16 %{{.*}} transposed, %{{.*}} transposed, %{{.*}} : vector<32xf32>
 // CHECK-NOT: simt.wgmma f16
 // CHECK: simt.wgmma_wait 0,
-func.func @turned(%at: i32, %c: memref<128x64xf32>) attributes {tile.kernel, tile.warps = 8 : i64} {
+func.func @transposed(%at: i32, %c: memref<128x64xf32>) attributes {tile.kernel, tile.warps = 8 : i64} {
   %left = simt.buffer : memref<4096xi8, 3>
   %right = simt.buffer : memref<2048xi8, 3>
   %c0 = arith.constant 0 : i64
   %acc = arith.constant dense<0.0> : tensor<128x64xf32, #sums>
-  %0 = simt.multiply %left[%at] in <16x128xf16, d0 [144, 288, 576, 1024], d1 [2, 4, 8, 16, 32, 64, 2048]> turned,
+  %0 = simt.multiply %left[%at] in <16x128xf16, d0 [144, 288, 576, 1024], d1 [2, 4, 8, 16, 32, 64, 2048]> transposed,
       %right[%at] in <16x64xf16, d0 [144, 288, 576, 1024], d1 [2, 4, 8, 16, 32, 64]>, %acc slot [0, 2]
       : memref<4096xi8, 3>, memref<2048xi8, 3>, tensor<128x64xf32, #sums>
   %1 = simt.wait_multiply 0, %0 : tensor<128x64xf32, #sums>
@@ -80,7 +80,7 @@ func.func @held(%at: i32, %a: memref<128x32xbf16>, %c: memref<128x16xf32>) attri
   %c0 = arith.constant 0 : i64
   %left = tile.load %a[%c0, %c0] {simt.layout = #left, simt.vector = 1 : i64} : memref<128x32xbf16> -> tensor<128x32xbf16, #left>
   %acc = tile.load %c[%c0, %c0] {simt.layout = #sums, simt.vector = 1 : i64} : memref<128x16xf32> -> tensor<128x16xf32, #sums>
-  %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned
+  %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> transposed
       plus %acc : tensor<128x16xf32, #sums> slot [0, 4]
       : tensor<128x32xbf16, #left>, memref<1024xi8, 3> -> tensor<128x16xf32, #sums>
   tile.store %0, %c[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<128x16xf32, #sums>, memref<128x16xf32>
@@ -112,9 +112,9 @@ func.func @beside(%at: i32, %a: memref<64x32xbf16>, %c: memref<64x16xf32>) attri
   %right = simt.buffer : memref<1024xi8, 3>
   %c0 = arith.constant 0 : i64
   %left = tile.load %a[%c0, %c0] {simt.layout = #left, simt.vector = 1 : i64} : memref<64x32xbf16> -> tensor<64x32xbf16, #left>
-  %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned slot [0, 4]
+  %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> transposed slot [0, 4]
       : tensor<64x32xbf16, #left>, memref<1024xi8, 3> -> tensor<64x16xf32, #sums>
-  %1 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned slot [0, 4]
+  %1 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> transposed slot [0, 4]
       : tensor<64x32xbf16, #left>, memref<1024xi8, 3> -> tensor<64x16xf32, #sums>
   %2 = simt.wait_multiply 1, %0 : tensor<64x16xf32, #sums>
   %3 = math.exp2 %2 : tensor<64x16xf32, #sums>
@@ -128,9 +128,9 @@ func.func @at_once(%at: i32, %a: memref<64x32xbf16>, %c: memref<64x16xf32>) attr
   %right = simt.buffer : memref<1024xi8, 3>
   %c0 = arith.constant 0 : i64
   %left = tile.load %a[%c0, %c0] {simt.layout = #left, simt.vector = 1 : i64} : memref<64x32xbf16> -> tensor<64x32xbf16, #left>
-  %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned slot [0, 4]
+  %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> transposed slot [0, 4]
       : tensor<64x32xbf16, #left>, memref<1024xi8, 3> -> tensor<64x16xf32, #sums>
-  %1 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned slot [0, 4]
+  %1 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> transposed slot [0, 4]
       : tensor<64x32xbf16, #left>, memref<1024xi8, 3> -> tensor<64x16xf32, #sums>
   %2 = simt.wait_multiply 1, %0 : tensor<64x16xf32, #sums>
   %3 = simt.wait_multiply 0, %1 : tensor<64x16xf32, #sums>

@@ -410,7 +410,7 @@ func.func @convert(%v: memref<64xf32>) attributes {tile.kernel} {
 // -----
 
 #square = #simt.layout<2x64, reg [d0:1 d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
-#turned = #simt.layout<64x2, reg [d0:32 d1:1], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+#transposed = #simt.layout<64x2, reg [d0:32 d1:1], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
 #column = #simt.layout<2x1, reg [d0:1], lane [* * * * *], warp [* *]>
 
 // Transpositions and broadcasts also rename registers.
@@ -420,7 +420,7 @@ func.func @convert(%v: memref<64xf32>) attributes {tile.kernel} {
 func.func @moves(%v: memref<2x64xf32>, %n: i64) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %0 = tile.load %v[%c0, %c0] : memref<2x64xf32> -> tensor<2x64xf32, #square>
-  %1 = tile.transpose %0 [1, 0] : tensor<2x64xf32, #square> -> tensor<64x2xf32, #turned>
+  %1 = tile.transpose %0 [1, 0] : tensor<2x64xf32, #square> -> tensor<64x2xf32, #transposed>
   %2 = tile.splat %n : i64 -> tensor<2x1xi64, #column>
   %3 = tile.broadcast %2 : tensor<2x1xi64, #column> -> tensor<2x64xi64, #square>
   return

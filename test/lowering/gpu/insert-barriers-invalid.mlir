@@ -60,7 +60,7 @@ func.func @multiplied(%a: memref<?x?xbf16>, %n: i64, %acc: tensor<64x64xf32, #su
     simt.barrier
     // expected-note@+1 {{which begin here}}
     %1 = simt.multiply %ring[%at] in <64x16xbf16, d0 [32, 64, 144, 256, 512, 1024], d1 [2, 4, 8, 16]>,
-        %ring[%at] in <64x16xbf16, d0 [32, 64, 144, 256, 512, 1024], d1 [2, 4, 8, 16]> turned, %sum slot [0, 3]
+        %ring[%at] in <64x16xbf16, d0 [32, 64, 144, 256, 512, 1024], d1 [2, 4, 8, 16]> transposed, %sum slot [0, 3]
         : memref<6144xi8, 3>, memref<6144xi8, 3>, tensor<64x64xf32, #sums>
     // expected-error@+1 {{'simt.fetch' op expected a wait for the products that it meets}}
     simt.fetch %a[%i, %c0] to %ring[%at] slot [2, 3] by 8

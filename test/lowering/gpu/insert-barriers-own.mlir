@@ -42,7 +42,7 @@ func.func @one_writer(%v: memref<?xf32>, %x: tensor<16xf32, #same>, %n: i64) att
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // If offsets differ by the tile's extent, each thread accesses elements of its own, in either order, and other layouts
 // share no element. If they differ by less, threads access elements of others.
@@ -56,7 +56,7 @@ func.func @neighbours(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) att
   %c128 = arith.constant 128 : i64
   %m = arith.addi %n, %c128 : i64
   tile.store %x, %v[%m] : tensor<128xf32, #row>, memref<?xf32>
-  %0 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #turned>
+  %0 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #permuted>
   tile.store %x, %v[%m] : tensor<128xf32, #row>, memref<?xf32>
   return
 }
@@ -64,7 +64,7 @@ func.func @overlapping(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) at
   %c127 = arith.constant 127 : i64
   %m = arith.addi %n, %c127 : i64
   tile.store %x, %v[%m] : tensor<128xf32, #row>, memref<?xf32>
-  %0 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #turned>
+  %0 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #permuted>
   return
 }
 

@@ -52,7 +52,7 @@ func.func @tiles(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attribute
 // -----
 
 #row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
-#turned = #simt.layout<64, reg [], lane [d0:32 d0:2 d0:4 d0:8 d0:16], warp [d0:1]>
+#permuted = #simt.layout<64, reg [], lane [d0:32 d0:2 d0:4 d0:8 d0:16], warp [d0:1]>
 
 // A barrier does not order a copy that is still in flight: there is another one between the wait and the read.
 // CHECK-LABEL: func @barrier_before_the_wait
@@ -72,12 +72,12 @@ func.func @barrier_before_the_wait(%a: memref<?xf32>, %n: i64, %t: tensor<64xf32
   scf.for %i = %c0 to %n step %c1 : i64 {
     simt.write %t, %other by vectors in <64xf32, d0 [4, 8, 16, 32, 64, 128]> : tensor<64xf32, #row>, memref<256xi8, 3>
     %1 = simt.read %other by vectors in <64xf32, d0 [4, 8, 16, 32, 64, 128]>
-        : memref<256xi8, 3> -> tensor<64xf32, #turned>
-    tile.store %1, %a[%c0] {simt.layout = #turned} : tensor<64xf32, #turned>, memref<?xf32>
+        : memref<256xi8, 3> -> tensor<64xf32, #permuted>
+    tile.store %1, %a[%c0] {simt.layout = #permuted} : tensor<64xf32, #permuted>, memref<?xf32>
     simt.wait_copies 0
     %2 = simt.read %ring by vectors in <64xf32, d0 [4, 8, 16, 32, 64, 128]>
-        : memref<256xi8, 3> -> tensor<64xf32, #turned>
-    tile.store %2, %a[%c0] {simt.layout = #turned} : tensor<64xf32, #turned>, memref<?xf32>
+        : memref<256xi8, 3> -> tensor<64xf32, #permuted>
+    tile.store %2, %a[%c0] {simt.layout = #permuted} : tensor<64xf32, #permuted>, memref<?xf32>
   }
   return
 }

@@ -2,7 +2,7 @@
 // RUN: kiln-opt %s --split-input-file --gpu-insert-barriers | FileCheck %s
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // Threads read shared memory that others wrote: one barrier is enough for two writes before it and two reads after.
 // CHECK-LABEL: func @write_read
@@ -18,15 +18,15 @@ func.func @write_read(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
-  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
-  %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
+  %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   return
 }
 
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // Bytes that two buffers share, even if only one byte, are overwritten after all threads have read them.
 // CHECK-LABEL: func @shared_bytes
@@ -36,7 +36,7 @@ func.func @write_read(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 func.func @shared_bytes(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   %a = simt.buffer {offset = 0 : i64} : memref<513xi8, 3>
   %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
-  %0 = simt.read %a strides [4] : memref<513xi8, 3> -> tensor<128xf32, #turned>
+  %0 = simt.read %a strides [4] : memref<513xi8, 3> -> tensor<128xf32, #permuted>
   simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   return
 }
@@ -60,7 +60,7 @@ func.func @neighbours(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // The next iteration writes bytes that this one may still read, so a loop's body needs two barriers where a single run
 // needs one.
@@ -75,7 +75,7 @@ func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   scf.for %i = %n to %n step %n : i64 {
     simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
-    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   }
   return
 }
@@ -83,7 +83,7 @@ func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A loop may have no iteration, so its barriers order nothing after it.
 // CHECK-LABEL: func @no_iteration
@@ -97,10 +97,10 @@ func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel
 func.func @no_iteration(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
-  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   scf.for %i = %n to %n step %n : i64 {
     simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
-    %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+    %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   }
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   return
@@ -109,7 +109,7 @@ func.func @no_iteration(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.ker
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // Only one side of the branch has a barrier, so it orders nothing after the branch.
 // CHECK-LABEL: func @branch
@@ -123,9 +123,9 @@ func.func @branch(%x: tensor<128xf32, #row>, %p: i1) attributes {tile.kernel} {
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   scf.if %p {
-    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   }
-  %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   return
 }
 
@@ -176,7 +176,7 @@ func.func @own_elements(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) a
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // With other offsets or another layout, a thread accesses elements of another thread.
 // CHECK-LABEL: func @other_offset
@@ -194,7 +194,7 @@ func.func @other_offset(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64, %
 }
 func.func @other_layout(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
   tile.store %x, %v[%n] : tensor<128xf32, #row>, memref<?xf32>
-  %0 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #turned>
+  %0 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #permuted>
   return
 }
 
@@ -279,7 +279,7 @@ func.func @atomic(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #row
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // An existing barrier is not inserted again.
 // CHECK-LABEL: func @there_already
@@ -290,14 +290,14 @@ func.func @there_already(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   simt.barrier
-  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   return
 }
 
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // All iterations of a loop read data written before it: one barrier before the loop is enough.
 // CHECK-LABEL: func @before_the_loop
@@ -310,7 +310,7 @@ func.func @before_the_loop(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   scf.for %i = %n to %n step %n : i64 {
-    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   }
   return
 }
@@ -318,7 +318,7 @@ func.func @before_the_loop(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A loop over constants surely has iterations, so accesses after it need no further barrier.
 // CHECK-LABEL: func @surely_runs
@@ -332,10 +332,10 @@ func.func @surely_runs(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   %c4 = arith.constant 4 : i64
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
-  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   scf.for %i = %c0 to %c4 step %c1 : i64 {
     simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
-    %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+    %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   }
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   return
@@ -344,7 +344,7 @@ func.func @surely_runs(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A loop with a single iteration needs no barrier between iterations.
 // CHECK-LABEL: func @one_iteration
@@ -362,7 +362,7 @@ func.func @one_iteration(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes
   %end = arith.minsi %0, %m : i64
   scf.for %i = %n to %end step %c2 : i64 {
     simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
-    %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+    %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   }
   return
 }
@@ -374,7 +374,7 @@ func.func @two_iterations(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attribute
   %end = arith.minsi %0, %m : i64
   scf.for %i = %n to %end step %c2 : i64 {
     simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
-    %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+    %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   }
   return
 }
@@ -461,7 +461,7 @@ func.func @other_barriers(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>)
 // -----
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
-#turned = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
+#permuted = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
 
 // Data copied before the loop are visible to all threads once each has waited, inside the loop. A barrier before the
 // loop would be too early.
@@ -483,7 +483,7 @@ func.func @copied_before(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, ti
   scf.for %i = %c0 to %n step %c1 : i64 {
     simt.wait_copies 0
     %1 = simt.read %ring[%at] by vectors in <32xf32, d0 [4, 8, 16, 32, 64]>
-        : memref<128xi8, 3> -> tensor<32xf32, #turned>
+        : memref<128xi8, 3> -> tensor<32xf32, #permuted>
   }
   return
 }
@@ -491,7 +491,7 @@ func.func @copied_before(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, ti
 // -----
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
-#turned = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
+#permuted = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
 
 // Iterations with a 32-bit counter access disjoint elements, as those with a 64-bit counter do.
 // CHECK-LABEL: func @narrow
@@ -512,7 +512,7 @@ func.func @narrow(%a: memref<?xf32>, %n: i32) attributes {tile.kernel, tile.warp
 // -----
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
-#turned = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
+#permuted = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
 
 // An iteration of a while reads elements that the previous one wrote: one barrier between them, and one between the read
 // and the write. The read after the loop needs one, too.
@@ -533,8 +533,8 @@ func.func @while(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.warps
   } do {
   ^bb0(%i: i64):
     %0 = tile.load %a[%i] {simt.layout = #row} : memref<?xf32> -> tensor<32xf32, #row>
-    %1 = simt.convert %0 : tensor<32xf32, #row> -> tensor<32xf32, #turned>
-    tile.store %1, %a[%i] {simt.layout = #turned} : tensor<32xf32, #turned>, memref<?xf32>
+    %1 = simt.convert %0 : tensor<32xf32, #row> -> tensor<32xf32, #permuted>
+    tile.store %1, %a[%i] {simt.layout = #permuted} : tensor<32xf32, #permuted>, memref<?xf32>
     %next = arith.addi %i, %c1 : i64
     %more = arith.cmpi slt, %next, %n : i64
     scf.yield %more, %next : i1, i64

@@ -28,7 +28,7 @@
 
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
-#turned = #simt.layout<32x64, reg [d0:1 d0:2 d0:4 d1:32], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
+#transposed = #simt.layout<32x64, reg [d0:1 d0:2 d0:4 d1:32], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
@@ -59,9 +59,9 @@ func.func @epilogue(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
     %2 = tile.load %b[%m, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
+    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #transposed>
     %4 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
-    %5 = simt.convert %3 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %5 = simt.convert %3 : tensor<32x64xbf16, #transposed> -> tensor<32x64xbf16, #right>
     %6 = tile.dot %4, %5, %sum {simt.layout = #acc, simt.mma, simt.wgmma}
         : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
     // WRITES-IN-LOOP: tile.store %held, %other[%m, %k] {simt.vector = 2 : i64} : tensor<64x64xf32, #acc>, memref<?x?xf32, strided<[?, 1]>>

@@ -5,7 +5,7 @@
 
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
-#turned = #simt.layout<32x64, reg [d0:1 d0:2 d0:4 d1:32], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
+#transposed = #simt.layout<32x64, reg [d0:1 d0:2 d0:4 d1:32], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
@@ -20,7 +20,7 @@
 // CHECK: %[[LOOP:.*]]:4 = scf.for %[[K:.*]] = %{{.*}} iter_args(%[[SUM:.*]] = %{{.*}}, %[[SLOT:.*]] = %c0_i32{{.*}}, %[[LAST:.*]] = %c12288_i32, %[[FREE:.*]] = %c8192_i32)
 // CHECK-NEXT: simt.wait_copies 1 shown
 // CHECK-NEXT: simt.barrier
-// CHECK-NEXT: %[[PRODUCT:.*]] = simt.multiply %[[A]][%[[SLOT]]] in <64x32xbf16, {{.*}}>, %[[B]][%[[SLOT]]] in <64x32xbf16, {{.*}}> turned, %[[SUM]] slot [0, 4]
+// CHECK-NEXT: %[[PRODUCT:.*]] = simt.multiply %[[A]][%[[SLOT]]] in <64x32xbf16, {{.*}}>, %[[B]][%[[SLOT]]] in <64x32xbf16, {{.*}}> transposed, %[[SUM]] slot [0, 4]
 // CHECK: simt.fetch %arg0[%{{.*}}, %{{.*}}] to %[[A]][%[[FREE]]] slot [2, 4, 2]
 // CHECK: simt.fetch %arg1{{.*}} slot [2, 4, 2]
 // CHECK-NEXT: simt.commit_copies
@@ -53,9 +53,9 @@ func.func @matmul(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
     %2 = tile.load %b[%row, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
+    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #transposed>
     %4 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
-    %5 = simt.convert %3 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %5 = simt.convert %3 : tensor<32x64xbf16, #transposed> -> tensor<32x64xbf16, #right>
     %6 = tile.dot %4, %5, %sum {simt.layout = #acc, simt.mma, simt.wgmma}
         : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
     scf.yield %6 : tensor<64x64xf32, #acc>
@@ -79,9 +79,9 @@ func.func @fragments(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i6
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
     %2 = tile.load %b[%m, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
+    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #transposed>
     %4 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
-    %5 = simt.convert %3 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %5 = simt.convert %3 : tensor<32x64xbf16, #transposed> -> tensor<32x64xbf16, #right>
     %6 = tile.dot %4, %5, %sum {simt.layout = #acc, simt.mma}
         : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
     scf.yield %6 : tensor<64x64xf32, #acc>
@@ -97,7 +97,7 @@ func.func @fragments(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i6
 // CHECK: %[[RING:.*]] = simt.buffer : memref<16384xi8, 3>
 // CHECK: %[[LOOP:.*]]:4 = scf.for {{.*}} iter_args(%[[BEFORE:.*]] = %arg2, %[[SLOT:[^ ]*]] =
 // CHECK-NEXT: simt.wait_copies 1 shown
-// CHECK-NEXT: %[[S:.*]] = simt.multiply_rows %arg1, %[[RING]][%[[SLOT]]] in <64x32xbf16, {{.*}}> turned slot [0, 4]
+// CHECK-NEXT: %[[S:.*]] = simt.multiply_rows %arg1, %[[RING]][%[[SLOT]]] in <64x32xbf16, {{.*}}> transposed slot [0, 4]
 // CHECK: simt.fetch %arg0{{.*}} slot [2, 4, 2]
 // CHECK-NOT: simt.read
 // CHECK-NOT: simt.convert
@@ -132,8 +132,8 @@ func.func @rows(%k: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, ti
   %0 = scf.for %n = %c0 to %end step %c64 iter_args(%sum = %acc) -> (tensor<64x32xf32, #narrow>) : i64 {
     %1 = tile.load %k[%n, %c0] {simt.layout = #loaded, simt.vector = 8 : i64}
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %2 = tile.transpose %1 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
-    %3 = simt.convert %2 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %2 = tile.transpose %1 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #transposed>
+    %3 = simt.convert %2 : tensor<32x64xbf16, #transposed> -> tensor<32x64xbf16, #right>
     %4 = tile.dot %q, %3, %none {simt.layout = #acc, simt.mma, simt.wgmma}
         : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
     %5 = arith.truncf %4 : tensor<64x64xf32, #acc> to tensor<64x64xbf16, #wide>
@@ -170,8 +170,8 @@ func.func @beside(%k: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
       -> (tensor<64x32xf32, #narrow>, tensor<64x64xf32, #acc>) : i64 {
     %1 = tile.load %k[%n, %c0] {simt.layout = #loaded, simt.vector = 8 : i64}
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %2 = tile.transpose %1 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
-    %3 = simt.convert %2 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %2 = tile.transpose %1 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #transposed>
+    %3 = simt.convert %2 : tensor<32x64xbf16, #transposed> -> tensor<32x64xbf16, #right>
     %4 = tile.dot %q, %3, %none {simt.layout = #acc, simt.mma, simt.wgmma}
         : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
     %5 = tile.dot %q, %3, %none {simt.layout = #acc, simt.mma, simt.wgmma}

@@ -4,7 +4,7 @@
 
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
-#turned = #simt.layout<32x64, reg [d0:1 d0:2 d0:4 d1:32], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
+#transposed = #simt.layout<32x64, reg [d0:1 d0:2 d0:4 d1:32], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
@@ -54,9 +54,9 @@ func.func @matmul(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
     %2 = tile.load %b[%row, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
         : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
-    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
+    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #transposed>
     %4 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
-    %5 = simt.convert %3 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %5 = simt.convert %3 : tensor<32x64xbf16, #transposed> -> tensor<32x64xbf16, #right>
     %6 = tile.dot %4, %5, %sum {simt.layout = #acc, simt.mma}
         : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
     scf.yield %6 : tensor<64x64xf32, #acc>
@@ -68,7 +68,7 @@ func.func @matmul(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
 
 #loaded = #simt.layout<1x32x32, reg [d2:1 d2:2 d2:4], lane [d2:8 d2:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
 #flat = #simt.layout<32x32, reg [d1:1 d1:2 d1:4], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
-#turned = #simt.layout<32x32, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
+#transposed = #simt.layout<32x32, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 #right = #simt.layout<32x32, reg [d0:1 d0:8 d0:16 d1:8 d1:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
@@ -98,8 +98,8 @@ func.func @two_products(%k: memref<?x?x32xbf16, strided<[?, ?, 1]>> {tile.align 
     %1 = tile.load %k[%h, %n, %c0] {simt.layout = #loaded, simt.vector = 8 : i64, tile.inside = array<i64: 1>}
         : memref<?x?x32xbf16, strided<[?, ?, 1]>> -> tensor<1x32x32xbf16, #loaded>
     %2 = tile.reshape %1 : tensor<1x32x32xbf16, #loaded> -> tensor<32x32xbf16, #flat>
-    %3 = tile.transpose %2 [1, 0] : tensor<32x32xbf16, #flat> -> tensor<32x32xbf16, #turned>
-    %4 = simt.convert %3 : tensor<32x32xbf16, #turned> -> tensor<32x32xbf16, #right>
+    %3 = tile.transpose %2 [1, 0] : tensor<32x32xbf16, #flat> -> tensor<32x32xbf16, #transposed>
+    %4 = simt.convert %3 : tensor<32x32xbf16, #transposed> -> tensor<32x32xbf16, #right>
     %5 = tile.dot %q, %4, %s {simt.layout = #acc, simt.mma}
         : tensor<64x32xbf16, #left>, tensor<32x32xbf16, #right>, tensor<64x32xf32, #acc>
     %6 = simt.convert %2 : tensor<32x32xbf16, #flat> -> tensor<32x32xbf16, #right>

@@ -331,8 +331,8 @@ llvm.func @groups(%a: i64, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
   %base = simt.shared_base {bytes = 4096 : i64}
   simt.wait_copies 2 shown
   %0 = simt.wgmma_fence %sums : vector<4xf32>
-  %1 = simt.wgmma bf16 %a, %b turned, %0 : vector<4xf32>
-  %2 = simt.wgmma f16 %a turned, %b, %1 : vector<4xf32>
+  %1 = simt.wgmma bf16 %a, %b transposed, %0 : vector<4xf32>
+  %2 = simt.wgmma f16 %a transposed, %b, %1 : vector<4xf32>
   simt.wgmma_commit
   %3 = simt.wgmma_wait 1, %2 : vector<4xf32>
   llvm.return %3 : vector<4xf32>
@@ -349,6 +349,6 @@ llvm.func @groups(%a: i64, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
 llvm.func @rows(%a: vector<16xbf16>, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
   %base = simt.shared_base {bytes = 4096 : i64}
   %0 = simt.wgmma_rows %a, %b steps [0, 2] plus %sums : vector<4xf32> : vector<16xbf16> -> vector<4xf32>
-  %1 = simt.wgmma_rows %a, %b turned steps [0, 64] : vector<16xbf16> -> vector<4xf32>
+  %1 = simt.wgmma_rows %a, %b transposed steps [0, 64] : vector<16xbf16> -> vector<4xf32>
   llvm.return %1 : vector<4xf32>
 }

@@ -12,18 +12,18 @@ using namespace kiln::simt;
 
 namespace {
 
-// A swizzle undoes itself, whichever lines turn a piece.
+// A swizzle undoes itself, whichever lines permute a piece.
 TEST(Swizzle, IsAnInvolution) {
-  for (const Turn &turn : {usualTurn, {2, 0, 1}, {0, 2, 3}})
+  for (const SwizzleBits &swizzleBits : {tmaSwizzle, {2, 0, 1}, {0, 2, 3}})
     for (const unsigned width : {16, 32, 64, 128}) {
-      const F2Map map = swizzle(width, 12, turn);
+      const F2Map map = swizzle(width, 12, swizzleBits);
       EXPECT_EQ(map.then(map), F2Map::identity(12));
       EXPECT_EQ(map == F2Map::identity(12), width == 16);
     }
 }
 
-// A bit of a piece's number is turned by the bit of the line's that is named.
-TEST(Swizzle, LinesThatTurnPieces) {
+// A bit of a piece's number is combined with the bit of the line's that is named.
+TEST(Swizzle, LinesThatPermutePieces) {
   const F2Map map = swizzle(128, 12, {2, 0, 3});
   EXPECT_EQ(map(128), Vec{128 + 32});
   EXPECT_EQ(map(256), Vec{256});
@@ -151,26 +151,27 @@ TEST(SharedAccess, TheBestOfAll) {
 }
 
 // Columns that a lane has side by side are read four at a time of f32, and of bytes two by ldmatrix: without conflicts
-// where the lines that are read at once turn the pieces.
+// where the lines that are read at once permute the pieces.
 TEST(SharedAccess, NeighbouringColumns) {
   const TileLayout numbers = mmaOperand(mmaAcc(64, 64, {4, 1}, 4, {}, {.n = 4}), MmaOperand::B, 32, {32, 8});
-  const auto ofNumbers = [&](const Turn &turn) {
-    return bestAccess(numbers, sharedImage({32, 64}, 1, 32, turn)->core, 32, true);
+  const auto ofNumbers = [&](const SwizzleBits &swizzleBits) {
+    return bestAccess(numbers, sharedImage({32, 64}, 1, 32, swizzleBits)->core, 32, true);
   };
   EXPECT_EQ(ofNumbers({2, 0, 1}).op, SharedOp::vector);
   EXPECT_EQ(ofNumbers({2, 0, 1}).element.size(), 2u);
   EXPECT_EQ(ofNumbers({2, 0, 1}).wavefronts(), 4 * ofNumbers({2, 0, 1}).instructions());
-  EXPECT_EQ(ofNumbers(usualTurn).wavefronts(), 8 * ofNumbers(usualTurn).instructions());
+  EXPECT_EQ(ofNumbers(tmaSwizzle).wavefronts(), 8 * ofNumbers(tmaSwizzle).instructions());
 
-  for (const auto &[columns, turn] : {std::pair(128, Turn{0, 2, 3}), std::pair(64, Turn{1, 2, 0})}) {
+  for (const auto &[columns, swizzleBits] :
+       {std::pair(128, SwizzleBits{0, 2, 3}), std::pair(64, SwizzleBits{1, 2, 0})}) {
     const TileLayout bytes = mmaOperand(mmaAcc(64, columns, {4, 1}, 4, {}, {.n = 2}), MmaOperand::B, 64, {8, 32});
-    const auto ofBytes = [&](const Turn &turn) {
-      return bestAccess(bytes, sharedImage({64, columns}, 1, 8, turn)->core, 8, true);
+    const auto ofBytes = [&](const SwizzleBits &swizzleBits) {
+      return bestAccess(bytes, sharedImage({64, columns}, 1, 8, swizzleBits)->core, 8, true);
     };
-    EXPECT_EQ(ofBytes(turn).op, SharedOp::columns);
-    EXPECT_EQ(ofBytes(turn).matrix.size(), 2u);
-    EXPECT_EQ(ofBytes(turn).wavefronts(), 4 * ofBytes(turn).instructions());
-    EXPECT_EQ(ofBytes(usualTurn).wavefronts(), 8 * ofBytes(usualTurn).instructions());
+    EXPECT_EQ(ofBytes(swizzleBits).op, SharedOp::columns);
+    EXPECT_EQ(ofBytes(swizzleBits).matrix.size(), 2u);
+    EXPECT_EQ(ofBytes(swizzleBits).wavefronts(), 4 * ofBytes(swizzleBits).instructions());
+    EXPECT_EQ(ofBytes(tmaSwizzle).wavefronts(), 8 * ofBytes(tmaSwizzle).instructions());
   }
   const TileLayout apart = mmaOperand(mmaAcc(64, 64, {4, 1}, 4), MmaOperand::B, 64, {8, 32});
   EXPECT_EQ(bestAccess(apart, sharedImage({64, 64}, 1, 8)->core, 8, true).op, SharedOp::vector);

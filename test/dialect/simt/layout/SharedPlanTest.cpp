@@ -111,7 +111,7 @@ Count countOf(const SharedAccess &access, unsigned warp) {
   return count;
 }
 
-TileLayout turned(const TileLayout &layout) { return layout.transpose({1, 0}); }
+TileLayout transposed(const TileLayout &layout) { return layout.transpose({1, 0}); }
 
 /// 17 layouts of 128 × 64 elements that kernels have.
 std::vector<TileLayout> typicalLayouts() {
@@ -134,7 +134,7 @@ std::vector<TileLayout> typicalLayouts() {
           blocked(sizes, {1, 0}, {4, 4}, numWarps),
           acc,
           square,
-          turned(mmaAcc(64, 128, {2, 2}, numWarps)),
+          transposed(mmaAcc(64, 128, {2, 2}, numWarps)),
           A({16, 16}),
           B({4, 1}, {16, 16}),
           B({1, 4}, {16, 16}),

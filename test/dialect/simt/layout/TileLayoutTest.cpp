@@ -188,15 +188,15 @@ TEST(TileLayout, TransposesPermutePositions) {
     const auto permuted = [&](const Position &position) {
       return Position(llvm::map_range(order, [&](unsigned source) { return position[source]; }));
     };
-    const TileLayout turned = layout.transpose(order);
+    const TileLayout transposed = layout.transpose(order);
     llvm::SmallVector<unsigned> inverse(order.size());
     for (unsigned i = 0; i < order.size(); ++i)
       inverse[order[i]] = i;
-    EXPECT_EQ(turned.transpose(inverse), layout);
+    EXPECT_EQ(transposed.transpose(inverse), layout);
     forEachPlace(layout, [&](int64_t stored, Thread thread) {
-      const std::optional<int64_t> there = turned.storedAt(permuted(layout.positionOf(stored)));
+      const std::optional<int64_t> there = transposed.storedAt(permuted(layout.positionOf(stored)));
       ASSERT_TRUE(there);
-      ASSERT_EQ(turned.positionOf(*there, thread), permuted(layout.positionOf(stored, thread)));
+      ASSERT_EQ(transposed.positionOf(*there, thread), permuted(layout.positionOf(stored, thread)));
     });
   });
 }

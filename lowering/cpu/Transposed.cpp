@@ -9,14 +9,15 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-void Nest::turnedBlocks() {
+void Nest::transposeBlocks() {
   const auto order = cast<tile::TransposeOp>(roots.front().op).getPermutation();
   const auto last = static_cast<int64_t>(shape.size()) - 1;
   const int64_t across = llvm::find(order, last) - order.begin(); // the dimension of the source's rows
   outerInOrOver(across, {}, [&](Index &position, int64_t unroll, ValueRange) -> SmallVector<Value> {
     if (unroll > 1)
-      vectorsAlong(last,
-                   [&](Ix row) { vectorsAlong(across, [&](Ix column) { turnBlock(position, across, row, column); }); });
+      vectorsAlong(last, [&](Ix row) {
+        vectorsAlong(across, [&](Ix column) { transposeBlock(position, across, row, column); });
+      });
     else // cut by an edge
       loop(shape[across], 1, {}, [&](Ix row, ValueRange) -> SmallVector<Value> {
         position[across] = row;
@@ -42,7 +43,7 @@ void Nest::vectorsAlong(int64_t axis, function_ref<void(Ix)> body) {
     body(lanesAt(e.constantIndex(whole), 0, shape[axis] - whole));
 }
 
-void Nest::turnBlock(Index index, int64_t across, const Ix &row, const Ix &column) {
+void Nest::transposeBlock(Index index, int64_t across, const Ix &row, const Ix &column) {
   const Root &root = roots.front();
   const auto at = [&](const Ix &first, int64_t lane) {
     Value position = e.make<arith::AddIOp>(first.at, e.constantIndex(lane));
@@ -57,7 +58,7 @@ void Nest::turnBlock(Index index, int64_t across, const Ix &row, const Ix &colum
   Value zeros = e.asVector(
       e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(getElementTypeOrSelf(root.value.getType())))));
   block.resize(e.machine.lanes(), zeros);
-  block = turned(e, std::move(block));
+  block = transposed(e, std::move(block));
   index.back() = row;
   for (int64_t lane = 0; lane < column.valid; ++lane) {
     index[across] = at(column, lane);
