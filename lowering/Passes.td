@@ -490,13 +490,13 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
     scf.for %k = … {
       %0 = tile.load %a[%m, %k] : … -> tensor<128x64xbf16, #loaded>
       %1 = simt.convert %0 : … -> tensor<128x64xbf16, #operand> // becomes
-    simt.fetch %a[%m, %first] to %ring[%c0] slot [0, 3] by 8 in #image …
+    simt.fetch %a[%m, %first] to %ring[%c0] slot [0, 3] by 8 in #shared …
     simt.commit_copies
     scf.for %k = … iter_args(%slot = %c0) {
       simt.wait_copies 1
-      simt.fetch %a[%m, %later] to %ring[%free] slot [2, 3] by 8 in #image if %isThere …
+      simt.fetch %a[%m, %later] to %ring[%free] slot [2, 3] by 8 in #shared if %isThere …
       simt.commit_copies
-      %1 = simt.read %ring[%at] slot [0, 3] by rows in #image : … -> tensor<128x64xbf16, #operand>
+      %1 = simt.read %ring[%at] slot [0, 3] by rows in #shared : … -> tensor<128x64xbf16, #operand>
     ```
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
@@ -514,8 +514,8 @@ def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
     ```mlir
     %0 = simt.convert %x : tensor<8x32xf32, #a> -> tensor<8x32xf32, #b> // becomes
     %1 = simt.buffer : memref<1024xi8, 3>
-    simt.write %x, %1 by vectors in #simt.image<8x32xf32, d0 [128, 256, 512], d1 [4, 8, 16, 32, 64]> : …
-    %0 = simt.read %1 by vectors in #simt.image<8x32xf32, d0 [128, 256, 512], d1 [4, 8, 16, 32, 64]> : …
+    simt.write %x, %1 by vectors in #simt.shared_layout<8x32xf32, d0 [128, 256, 512], d1 [4, 8, 16, 32, 64]> : …
+    %0 = simt.read %1 by vectors in #simt.shared_layout<8x32xf32, d0 [128, 256, 512], d1 [4, 8, 16, 32, 64]> : …
     ```
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect"];

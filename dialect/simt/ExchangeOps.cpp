@@ -1,7 +1,7 @@
 // Verifiers and folds of the operations on tiles with layouts.
 
-#include "dialect/simt/MatrixImage.h"
 #include "dialect/simt/SimtDialect.h"
+#include "dialect/simt/WgmmaLayout.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/simt/layout/Scan.h"
 #include "dialect/simt/layout/SharedAccess.h"
@@ -157,18 +157,19 @@ static LogicalResult verifyPlace(Operation *op, RankedTensorType tile, MemRefTyp
   return success();
 }
 
-/// Verifies that the image is for the tile, is inside the buffer, and can be moved by these instructions.
-static LogicalResult verifyImage(Operation *op, RankedTensorType tile, MemRefType buffer, ImageAttr image,
-                                 Movement movement) {
-  if (image.getShape() != tile.getShape() || image.getElement() != tile.getElementType())
-    return op->emitOpError("expected an image of ") << tile << ", but got " << image;
-  if (image.getBytes() > buffer.getDimSize(0))
+/// Verifies that the shared-memory layout is for the tile, is inside the buffer, and can be moved by these
+/// instructions.
+static LogicalResult verifySharedLayout(Operation *op, RankedTensorType tile, MemRefType buffer,
+                                        SharedLayoutAttr sharedLayout, Movement movement) {
+  if (sharedLayout.getShape() != tile.getShape() || sharedLayout.getElement() != tile.getElementType())
+    return op->emitOpError("expected a shared-memory layout of ") << tile << ", but got " << sharedLayout;
+  if (sharedLayout.getBytes() > buffer.getDimSize(0))
     return op->emitOpError("expected a buffer of at least ")
-           << image.getBytes() << " bytes, but got " << buffer.getDimSize(0);
+           << sharedLayout.getBytes() << " bytes, but got " << buffer.getDimSize(0);
   const TileLayout layout = simt::layoutOf(tile).getLayout();
   if (movement != Movement::Vector &&
-      !matrixAccess(layout, image.getMap(), image.getBits(), static_cast<SharedOp>(movement)))
-    return op->emitOpError("expected an image whose ")
+      !matrixAccess(layout, sharedLayout.getMap(), sharedLayout.getBits(), static_cast<SharedOp>(movement)))
+    return op->emitOpError("expected a shared-memory layout whose ")
            << stringifyMovement(movement) << " matrices fit the layout's lanes";
   return success();
 }
@@ -176,10 +177,10 @@ static LogicalResult verifyImage(Operation *op, RankedTensorType tile, MemRefTyp
 template <class OpTy> static LogicalResult verifyShared(OpTy op, Value value) {
   const auto tile = cast<RankedTensorType>(value.getType());
   const auto buffer = cast<MemRefType>(op.getBuffer().getType());
-  if (op.getStrides().has_value() == op.getImage().has_value())
-    return op.emitOpError("expected either strides or an image");
+  if (op.getStrides().has_value() == op.getSharedLayout().has_value())
+    return op.emitOpError("expected either strides or a shared-memory layout");
   return op.getStrides() ? verifyPlace(op, tile, buffer, *op.getStrides())
-                         : verifyImage(op, tile, buffer, *op.getImage(), *op.getMovement());
+                         : verifySharedLayout(op, tile, buffer, *op.getSharedLayout(), *op.getMovement());
 }
 
 /// `[n, s]` or `[n, s, d]`: n and d below s.
@@ -191,17 +192,18 @@ static LogicalResult verifySlot(Operation *op, ArrayRef<int64_t> slot) {
 }
 
 LogicalResult FetchOp::verify() {
-  const ImageAttr image = getImage();
-  if (getLayout().getShape() != image.getShape())
-    return emitOpError("expected a layout of ") << image << ", but got " << getLayout();
+  const SharedLayoutAttr sharedLayout = getSharedLayout();
+  if (getLayout().getShape() != sharedLayout.getShape())
+    return emitOpError("expected a layout of ") << sharedLayout << ", but got " << getLayout();
   if (static_cast<int64_t>(getOffsets().size()) != cast<MemRefType>(getView().getType()).getRank() ||
-      getOffsets().size() != image.getShape().size())
+      getOffsets().size() != sharedLayout.getShape().size())
     return emitOpError("expected an offset for each of ")
-           << image.getShape().size() << " dimensions, but got " << getOffsets().size();
-  const int64_t bytes = getVector() * image.getBits() / 8;
-  const SharedAccess access = vectorAccess(getLayout().getLayout(), image.getMap(), image.getBits());
+           << sharedLayout.getShape().size() << " dimensions, but got " << getOffsets().size();
+  const int64_t bytes = getVector() * sharedLayout.getBits() / 8;
+  const SharedAccess access = vectorAccess(getLayout().getLayout(), sharedLayout.getMap(), sharedLayout.getBits());
   if ((bytes != 4 && bytes != 8 && bytes != 16) || getVector() > uint64_t{1} << access.element.size())
-    return emitOpError("expected 4, 8 or 16 bytes that lie together in a thread and in the image, but got ") << bytes;
+    return emitOpError("expected 4, 8 or 16 bytes that lie together in a thread and in shared memory, but got ")
+           << bytes;
   return verifySlot(*this, getSlot());
 }
 
@@ -245,23 +247,23 @@ LogicalResult ReadOp::verify() {
 
 LogicalResult MultiplyOp::verify() {
   const auto sums = cast<RankedTensorType>(getType());
-  const auto extentsOf = [](ImageAttr image, bool isTransposed) {
-    SmallVector<int64_t> extents(image.getShape());
+  const auto extentsOf = [](SharedLayoutAttr sharedLayout, bool isTransposed) {
+    SmallVector<int64_t> extents(sharedLayout.getShape());
     if (isTransposed)
       std::reverse(extents.begin(), extents.end());
     return extents;
   };
-  const auto left = extentsOf(getLeftImage(), getLeftTransposed()),
-             right = extentsOf(getRightImage(), getRightTransposed());
+  const auto left = extentsOf(getLeftLayout(), getLeftTransposed()),
+             right = extentsOf(getRightLayout(), getRightTransposed());
   if (left.size() != 2 || right.size() != 2 || sums.getRank() != 2 || left[1] != right[0] ||
       left[0] != sums.getDimSize(0) || right[1] != sums.getDimSize(1) ||
-      getLeftImage().getElement() != getRightImage().getElement())
+      getLeftLayout().getElement() != getRightLayout().getElement())
     return emitOpError("expected matrices whose product is ")
-           << sums << ", but got " << getLeftImage() << " and " << getRightImage();
-  if (!matrixIn(getLeftImage(), getLeftTransposed() ? 1 : 0, 64) ||
-      !matrixIn(getRightImage(), getRightTransposed() ? 0 : 1, right[1]))
-    return emitOpError("expected images that tensor cores can read, but got ")
-           << getLeftImage() << " and " << getRightImage();
+           << sums << ", but got " << getLeftLayout() << " and " << getRightLayout();
+  if (!matrixIn(getLeftLayout(), getLeftTransposed() ? 1 : 0, 64) ||
+      !matrixIn(getRightLayout(), getRightTransposed() ? 0 : 1, right[1]))
+    return emitOpError("expected shared-memory layouts that tensor cores can read, but got ")
+           << getLeftLayout() << " and " << getRightLayout();
   const TileLayout layout = layoutOf(sums).getLayout();
   if (layout.numWarps() % 4 != 0 || layout.shape()[0].core() < 16 * int64_t{layout.numWarps()} ||
       layout != wgmmaAcc(left[0], right[1], layout.numWarps()))
@@ -271,23 +273,24 @@ LogicalResult MultiplyOp::verify() {
 
 LogicalResult MultiplyRowsOp::verify() {
   const auto sums = cast<RankedTensorType>(getType()), left = cast<RankedTensorType>(getLeft().getType());
-  const ImageAttr image = getRightImage();
+  const SharedLayoutAttr sharedLayout = getRightLayout();
   if (getAcc() && getAcc().getType() != sums)
     return emitOpError("expected sums of one type, but got ") << getAcc().getType() << " and " << sums;
   const unsigned outer = getRightTransposed() ? 0 : 1;
-  const ArrayRef<int64_t> right = image.getShape();
+  const ArrayRef<int64_t> right = sharedLayout.getShape();
   if (right.size() != 2 || sums.getRank() != 2 || left.getRank() != 2 || left.getDimSize(1) != right[1 - outer] ||
       left.getDimSize(0) != sums.getDimSize(0) || right[outer] != sums.getDimSize(1) ||
-      left.getElementType() != image.getElement())
-    return emitOpError("expected matrices whose product is ") << sums << ", but got " << left << " and " << image;
-  if (!matrixIn(image, outer, right[outer]))
-    return emitOpError("expected an image that tensor cores can read, but got ") << image;
+      left.getElementType() != sharedLayout.getElement())
+    return emitOpError("expected matrices whose product is ")
+           << sums << ", but got " << left << " and " << sharedLayout;
+  if (!matrixIn(sharedLayout, outer, right[outer]))
+    return emitOpError("expected a shared-memory layout that tensor cores can read, but got ") << sharedLayout;
   const TileLayout layout = layoutOf(sums).getLayout();
   if (layout.numWarps() % 4 != 0 || layout.shape()[0].core() < 16 * int64_t{layout.numWarps()} ||
       layout != wgmmaAcc(sums.getDimSize(0), sums.getDimSize(1), layout.numWarps()))
     return emitOpError("expected sums of 64 rows a group of four warps, but got ") << sums;
   const int64_t K = left.getDimSize(1);
-  if (layoutOf(left).getLayout() != mmaOperand(layout, MmaOperand::A, K, *mmaShapeFor(image.getBits(), K)))
+  if (layoutOf(left).getLayout() != mmaOperand(layout, MmaOperand::A, K, *mmaShapeFor(sharedLayout.getBits(), K)))
     return emitOpError("expected the left operand of these sums, but got ") << left;
   return verifySlot(*this, getSlot());
 }

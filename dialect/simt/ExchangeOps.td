@@ -21,7 +21,7 @@ def Simt_ReduceKind : Attr<CPred<"::llvm::isa<::kiln::tile::ReduceKindAttr>($_se
   let convertFromStorage = "$_self.getValue()";
 }
 
-/// The instructions that move elements between registers and an image: simt::SharedOp (SharedAccess.h).
+/// The instructions that move elements between registers and shared memory: simt::SharedOp (SharedAccess.h).
 def Simt_Movement : I32EnumAttr<"Movement", "instructions on shared memory", [
     I32EnumAttrCase<"Vector", 0, "vectors">, I32EnumAttrCase<"Rows", 1, "rows">,
     I32EnumAttrCase<"Columns", 2, "columns">]> {
@@ -181,10 +181,10 @@ def Simt_BufferOp : Simt_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
 def Simt_WriteOp : Simt_Op<"write"> {
   let summary = "each thread writes its elements of a tile to shared memory";
   let description = [{
-    The element at position (i, j, …) goes to byte i · strides₀ + j · strides₁ + … of the buffer, or to its byte in an image. With
-    an image, each thread stores `vectors`, or a warp stores `rows` or `columns` of matrices (`stmatrix`). If several threads hold
-    an element, one of them writes it. Elements beyond the tile's extents, in registers that its layout pads with, are not written
-    by strides, and are 0 in an image.
+    The element at position (i, j, …) goes to byte i · strides₀ + j · strides₁ + … of the buffer, or to its byte in a shared-memory
+    layout. With a shared-memory layout, each thread stores `vectors`, or a warp stores `rows` or `columns` of matrices
+    (`stmatrix`). If several threads hold an element, one of them writes it. Elements beyond the tile's extents, in registers that
+    its layout pads with, are not written by strides, and are 0 in a shared-memory layout.
 
     ```mlir
     #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
@@ -198,18 +198,19 @@ def Simt_WriteOp : Simt_Op<"write"> {
   }];
   let arguments = (ins Simt_Tile:$value, Arg<Simt_Buffer, "", [MemWrite]>:$buffer,
                        OptionalAttr<DenseI64ArrayAttr>:$strides, OptionalAttr<Simt_Movement>:$movement,
-                       OptionalAttr<Simt_ImageAttr>:$image);
+                       OptionalAttr<Simt_SharedLayoutAttr>:$sharedLayout);
   let assemblyFormat = [{
-    $value `,` $buffer (`strides` $strides^)? (`by` $movement^ `in` $image)? attr-dict `:` type($value) `,` type($buffer)
+    $value `,` $buffer (`strides` $strides^)? (`by` $movement^ `in` $sharedLayout)? attr-dict `:` type($value) `,` type($buffer)
   }];
 }
 
 def Simt_ReadOp : Simt_Op<"read"> {
   let summary = "each thread reads its elements of a tile from shared memory";
   let description = [{
-    The element at position (i, j, …) comes from byte `offset` + i · strides₀ + j · strides₁ + …, or from its byte in an image
-    that begins at byte `offset`. With an image, each thread loads `vectors`, or a warp loads `rows` or `columns` of matrices
-    (`ldmatrix`). Elements that the layout pads the tile with are read as 0. `slot` is that of `simt.fetch`.
+    The element at position (i, j, …) comes from byte `offset` + i · strides₀ + j · strides₁ + …, or from its byte in a
+    shared-memory layout that begins at byte `offset`. With a shared-memory layout, each thread loads `vectors`, or a warp loads
+    `rows` or `columns` of matrices (`ldmatrix`). Elements that the layout pads the tile with are read as 0. `slot` is that of
+    `simt.fetch`.
 
     ```mlir
     #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
@@ -221,10 +222,10 @@ def Simt_ReadOp : Simt_Op<"read"> {
   }];
   let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$buffer, Optional<I32>:$offset,
                        OptionalAttr<DenseI64ArrayAttr>:$strides, OptionalAttr<Simt_Movement>:$movement,
-                       OptionalAttr<Simt_ImageAttr>:$image, OptionalAttr<DenseI64ArrayAttr>:$slot);
+                       OptionalAttr<Simt_SharedLayoutAttr>:$sharedLayout, OptionalAttr<DenseI64ArrayAttr>:$slot);
   let results = (outs Simt_Tile:$result);
   let assemblyFormat = [{
-    $buffer (`[` $offset^ `]`)? (`slot` $slot^)? (`strides` $strides^)? (`by` $movement^ `in` $image)? attr-dict
+    $buffer (`[` $offset^ `]`)? (`slot` $slot^)? (`strides` $strides^)? (`by` $movement^ `in` $sharedLayout)? attr-dict
     `:` type($buffer) `->` type($result)
   }];
 }
@@ -251,10 +252,10 @@ def Simt_PickOp : Simt_Op<"pick"> {
 def Simt_FetchOp : Simt_Op<"fetch", [AttrSizedOperandSegments]> {
   let summary = "begins an asynchronous copy of a tile of a view to shared memory";
   let description = [{
-    The tile at the offsets is copied to the image that begins at byte `at` of the buffer, while the threads continue. The copy is
-    complete after `simt.wait_copies` has waited for its group. Out-of-bounds elements are zeros. `layout` says which thread
-    copies which elements. `by` is the number of elements of one copy, of 4 to 16 bytes. `whole`: these are in bounds or out of
-    bounds together.
+    The tile at the offsets is copied to the shared-memory layout that begins at byte `at` of the buffer, while the threads
+    continue. The copy is complete after `simt.wait_copies` has waited for its group. Out-of-bounds elements are zeros. `layout`
+    says which thread copies which elements. `by` is the number of elements of one copy, of 4 to 16 bytes. `whole`: these are in
+    bounds or out of bounds together.
 
     The buffer is a multi-stage buffer with s slots. `slot [n, s]` is the slot that the loop around it, or the next loop, reads n
     iterations later. If there is no such iteration, the predicate is false, and the slot gets zeros. `slot [n, s, d]`: the loop's
@@ -274,9 +275,9 @@ def Simt_FetchOp : Simt_Op<"fetch", [AttrSizedOperandSegments]> {
   let arguments = (ins Arg<AnyStridedMemRef, "", [MemRead]>:$view, Variadic<I64>:$offsets,
                        Arg<Simt_Buffer, "", [MemWrite]>:$buffer, I32:$at, Optional<I1>:$predicate,
                        DenseI64ArrayAttr:$slot, ConfinedAttr<I64Attr, [IntMinValue<1>]>:$vector,
-                       Simt_ImageAttr:$image, Simt_LayoutAttr:$layout, UnitAttr:$whole);
+                       Simt_SharedLayoutAttr:$sharedLayout, Simt_LayoutAttr:$layout, UnitAttr:$whole);
   let assemblyFormat = [{
-    $view `[` $offsets `]` `to` $buffer `[` $at `]` `slot` $slot `by` $vector `in` $image (`if` $predicate^)? attr-dict
+    $view `[` $offsets `]` `to` $buffer `[` $at `]` `slot` $slot `by` $vector `in` $sharedLayout (`if` $predicate^)? attr-dict
     `:` type($view) `,` type($buffer)
   }];
 }
@@ -319,7 +320,7 @@ def Simt_WaitCopiesOp : Simt_Op<"wait_copies", [MemoryEffects<[MemRead, MemWrite
 def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
   let summary = "begins a matrix product of two matrices in shared memory by wgmma";
   let description = [{
-    left · right + acc, which has the layout of `wgmmaAcc`. An operand is the image that begins at byte `at` of its buffer,
+    left · right + acc, which has the layout of `wgmmaAcc`. An operand is the tile that begins at byte `at` of its buffer,
     transposed if it is `transposed`. The accumulator is complete after `simt.wait_multiply` has waited for it. Nothing else may
     access it until then. `slot` is that of `simt.fetch`.
 
@@ -336,11 +337,11 @@ def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
     ```
   }];
   let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$left, I32:$leftAt, Arg<Simt_Buffer, "", [MemRead]>:$right,
-                       I32:$rightAt, Simt_Tile:$acc, Simt_ImageAttr:$leftImage, UnitAttr:$leftTransposed,
-                       Simt_ImageAttr:$rightImage, UnitAttr:$rightTransposed, DenseI64ArrayAttr:$slot);
+                       I32:$rightAt, Simt_Tile:$acc, Simt_SharedLayoutAttr:$leftLayout, UnitAttr:$leftTransposed,
+                       Simt_SharedLayoutAttr:$rightLayout, UnitAttr:$rightTransposed, DenseI64ArrayAttr:$slot);
   let results = (outs Simt_Tile:$result);
   let assemblyFormat = [{
-    $left `[` $leftAt `]` `in` $leftImage (`transposed` $leftTransposed^)? `,` $right `[` $rightAt `]` `in` $rightImage
+    $left `[` $leftAt `]` `in` $leftLayout (`transposed` $leftTransposed^)? `,` $right `[` $rightAt `]` `in` $rightLayout
     (`transposed` $rightTransposed^)? `,` $acc `slot` $slot attr-dict `:` type($left) `,` type($right) `,` type($acc)
   }];
 }
@@ -367,10 +368,10 @@ def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
     ```
   }];
   let arguments = (ins Simt_Tile:$left, Arg<Simt_Buffer, "", [MemRead]>:$right, I32:$rightAt, Optional<Simt_Tile>:$acc,
-                       Simt_ImageAttr:$rightImage, UnitAttr:$rightTransposed, DenseI64ArrayAttr:$slot);
+                       Simt_SharedLayoutAttr:$rightLayout, UnitAttr:$rightTransposed, DenseI64ArrayAttr:$slot);
   let results = (outs Simt_Tile:$result);
   let assemblyFormat = [{
-    $left `,` $right `[` $rightAt `]` `in` $rightImage (`transposed` $rightTransposed^)? (`plus` $acc^ `:` type($acc))? `slot` $slot
+    $left `,` $right `[` $rightAt `]` `in` $rightLayout (`transposed` $rightTransposed^)? (`plus` $acc^ `:` type($acc))? `slot` $slot
     attr-dict `:` type($left) `,` type($right) `->` type($result)
   }];
 }

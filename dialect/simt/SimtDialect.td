@@ -56,9 +56,9 @@ def Simt_LayoutAttr : AttrDef<Simt_Dialect, "Layout", [DeclareAttrInterfaceMetho
   }];
 }
 
-def Simt_ImageAttr : AttrDef<Simt_Dialect, "Image"> {
-  let mnemonic = "image";
-  let summary = "where the elements of a tile lie in shared memory";
+def Simt_SharedLayoutAttr : AttrDef<Simt_Dialect, "SharedLayout"> {
+  let mnemonic = "shared_layout";
+  let summary = "layout of a tile in shared memory";
   let description = [{
     Each bit of a coordinate moves an element by some bytes, lowest bit first. The place of an element is the exclusive or of
     those of the bits that are set. So rows can begin in different banks (a swizzle). Repeats of the tile's layout follow core by
@@ -66,7 +66,7 @@ def Simt_ImageAttr : AttrDef<Simt_Dialect, "Image"> {
     0:
 
     ```mlir
-    #simt.image<8x32xbf16, d0 [80, 160, 256], d1 [2, 4, 8, 16, 32]>
+    #simt.shared_layout<8x32xbf16, d0 [80, 160, 256], d1 [2, 4, 8, 16, 32]>
     ```
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$element,
@@ -74,8 +74,8 @@ def Simt_ImageAttr : AttrDef<Simt_Dialect, "Image"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The image of a tile of this shape and type. `offset` maps the positions of its core to offsets in elements.
-    static ImageAttr of(::mlir::RankedTensorType tile, const ::kiln::simt::F2Map &offset);
+    /// The layout of a tile of this shape and type. `offset` maps the positions of its core to offsets in elements.
+    static SharedLayoutAttr of(::mlir::RankedTensorType tile, const ::kiln::simt::F2Map &offset);
     /// That map.
     ::kiln::simt::F2Map getMap() const;
     /// Bits of an element; a bool takes a byte.

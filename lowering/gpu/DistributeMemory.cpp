@@ -3,8 +3,8 @@
 // GlobalTile has the addresses and bounds of a thread's packets; the accesses are emitted here.
 
 #include "lowering/gpu/GlobalTile.h"
-#include "lowering/gpu/ImagePlaces.h"
 #include "lowering/gpu/LoadAhead.h"
+#include "lowering/gpu/SharedAddresses.h"
 
 #include "dialect/tile/AccessRules.h"
 #include "dialect/tile/TypeRules.h"
@@ -177,27 +177,27 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
 /// One of several threads with the same elements copies them. Elements past the tile's end are zero, and so is a whole
 /// tile outside of the loop's range.
 void distributeFetch(ThreadCode &code, simt::FetchOp op) {
-  const simt::ImageAttr image = op.getImage();
+  const simt::SharedLayoutAttr sharedLayout = op.getSharedLayout();
   GlobalTile tile(code, op, op.getView(), op.getOffsets(),
-                  RankedTensorType::get(image.getShape(), image.getElement(), op.getLayout()),
+                  RankedTensorType::get(sharedLayout.getShape(), sharedLayout.getElement(), op.getLayout()),
                   static_cast<int64_t>(op.getVector()));
   const TileLayout &layout = tile.layout;
-  const unsigned bytes = image.getBits() / 8;
-  simt::Vecs columns(layout.core().then(image.getMap()).columns());
+  const unsigned bytes = sharedLayout.getBits() / 8;
+  simt::Vecs columns(layout.core().then(sharedLayout.getMap()).columns());
   for (simt::Vec &column : columns)
     column *= bytes;
-  const simt::F2Map places({image.getMap().numOutputs() + llvm::Log2_32(bytes), columns});
-  ImagePlaces images(code, places, layout.regBits(), op.getBuffer(), op.getAt());
+  const simt::F2Map places({sharedLayout.getMap().numOutputs() + llvm::Log2_32(bytes), columns});
+  SharedAddresses addresses(code, places, layout.regBits(), op.getBuffer(), op.getAt());
   const unsigned fastest = tile.vector > 1 ? layout.shape().unitOf(layout.bases(simt::Hw::reg).front()).dim : 0;
   const Value isThere = op.getPredicate() ? code.held(op.getPredicate()) : Value(), owner = code.isOwner(layout);
   for (int64_t stored = 0; stored < layout.numStored(); stored += tile.vector) {
     const int64_t repeat = stored >> layout.regBits();
     const auto [target, displacement] =
-        images.of(places(static_cast<simt::Vec>(stored) & ((1u << layout.regBits()) - 1)));
+        addresses.of(places(static_cast<simt::Vec>(stored) & ((1u << layout.regBits()) - 1)));
     const Value inside = op.getWhole() ? tile.isInside(stored, isThere) : isThere;
     const Value size = op.getWhole() ? Value() : tile.bytesInside(stored, fastest);
     auto copy = simt::CopyAsyncOp::create(code.builder, code.loc, tile.vector * bytes, target,
-                                          displacement + repeat * image.getCoreBytes(), tile.address(stored),
+                                          displacement + repeat * sharedLayout.getCoreBytes(), tile.address(stored),
                                           tile.displacement(stored), size, inside, owner);
     tile::copyCache(op, copy);
   }

@@ -2,7 +2,7 @@
 
 #include "lowering/gpu/ThreadCode.h"
 
-#include "dialect/simt/MatrixImage.h"
+#include "dialect/simt/WgmmaLayout.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
@@ -11,22 +11,22 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::MatrixImage;
 using simt::TileLayout;
+using simt::WgmmaLayout;
 
 static constexpr int64_t rowsOfProduct = 64, kOfProduct = 16;
 /// Elements of a thread in a fragment of the left operand.
 static constexpr int64_t elementsOfFragment = rowsOfProduct * kOfProduct / 128;
 
 /// The descriptor of the matrix at `begin`, without the offset of a part.
-static Value descriptorOf(ThreadCode &code, const MatrixImage &matrix, Value begin) {
+static Value descriptorOf(ThreadCode &code, const WgmmaLayout &matrix, Value begin) {
   const Value piece = code.make<arith::ShRUIOp>(begin, code.i32(4));
   return code.make<arith::AddIOp>(code.make<arith::ExtUIOp>(code.builder.getI64Type(), piece),
                                   code.i64(static_cast<int64_t>(matrix.descriptor())));
 }
 
 /// The offset of the warpgroup's rows in the left matrix; null: 0.
-static Value offsetOfGroup(ThreadCode &code, const TileLayout &sums, const MatrixImage &left) {
+static Value offsetOfGroup(ThreadCode &code, const TileLayout &sums, const WgmmaLayout &left) {
   simt::Vecs columns(simt::laneBits + 2, 0);
   for (const simt::Vec unit : sums.bases(simt::Hw::warp).drop_front(2))
     columns.push_back(static_cast<simt::Vec>(left.at(sums.shape().positionIn(0, unit), 0)));
@@ -46,9 +46,9 @@ static Indices registersOf(const TileLayout &sums, int64_t row) {
 void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
   const TileLayout layout = simt::layoutOf(op.getAcc()).getLayout();
   const int64_t N = layout.shape()[1].size;
-  const MatrixImage left = *matrixIn(op.getLeftImage(), op.getLeftTransposed() ? 1 : 0, rowsOfProduct),
-                    right = *matrixIn(op.getRightImage(), op.getRightTransposed() ? 0 : 1, N);
-  const int64_t K = op.getLeftImage().getShape()[1 - left.outer];
+  const WgmmaLayout left = *matrixIn(op.getLeftLayout(), op.getLeftTransposed() ? 1 : 0, rowsOfProduct),
+                    right = *matrixIn(op.getRightLayout(), op.getRightTransposed() ? 0 : 1, N);
+  const int64_t K = op.getLeftLayout().getShape()[1 - left.outer];
   const auto beginOf = [&](Value buffer, Value at) { return code.add(code.held(buffer), code.held(at)); };
   const Value a =
       descriptorOf(code, left, code.add(beginOf(op.getLeft(), op.getLeftAt()), offsetOfGroup(code, layout, left)));
@@ -63,7 +63,7 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
   for (int64_t row = 0; row < layout.shape()[0].size; row += rowsOfProduct)
     if (layout.storedAt({row, 0}))
       blocks.emplace_back(row, code.pick(fenced, registersOf(layout, row)));
-  const Type element = op.getLeftImage().getElement();
+  const Type element = op.getLeftLayout().getElement();
   for (int64_t k = 0; k < K; k += kOfProduct)
     for (auto &[row, sums] : blocks)
       sums = simt::WgmmaOp::create(code.builder, code.loc, sums.getType(), element, part(a, left.at(row, k)),
@@ -80,7 +80,7 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
 void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op) {
   const TileLayout layout = simt::layoutOf(op.getType()).getLayout(), left = simt::layoutOf(op.getLeft()).getLayout();
   const int64_t N = layout.shape()[1].size, K = left.shape()[1].size;
-  const MatrixImage right = *matrixIn(op.getRightImage(), op.getRightTransposed() ? 0 : 1, N);
+  const WgmmaLayout right = *matrixIn(op.getRightLayout(), op.getRightTransposed() ? 0 : 1, N);
   const Value b = descriptorOf(code, right, code.add(code.held(op.getRight()), code.held(op.getRightAt())));
   Indices elements, registers, steps;
   for (int64_t row = 0; row < layout.shape()[0].size; row += rowsOfProduct) {

@@ -53,8 +53,8 @@ private:
 } // namespace
 
 void distributeWrite(ThreadCode &code, simt::WriteOp op) {
-  if (op.getImage())
-    return distributeImageWrite(code, op);
+  if (op.getSharedLayout())
+    return distributeSharedLayoutWrite(code, op);
   SharedTile tile(code, cast<RankedTensorType>(op.getValue().getType()), op.getBuffer(), *op.getStrides(), {});
   Value vector = code.held(op.getValue());
   if (const auto type = cast<VectorType>(vector.getType()); type.getElementType().isInteger(1))
@@ -80,8 +80,8 @@ static void setRead(ThreadCode &code, Value tile, const Values &elements) {
 }
 
 void distributeRead(ThreadCode &code, simt::ReadOp op) {
-  if (op.getImage())
-    return distributeImageRead(code, op);
+  if (op.getSharedLayout())
+    return distributeSharedLayoutRead(code, op);
   SharedTile tile(code, cast<RankedTensorType>(op.getType()), op.getBuffer(), *op.getStrides(), op.getOffset());
   const TypedAttr zero = code.builder.getZeroAttr(tile.element);
   const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(tile.type, Attribute(zero)));

@@ -60,13 +60,13 @@ public:
     const auto type = simt::withLayout(tile.getType(), layout);
     const simt::SharedPlan plan = simt::planShared(layoutOf(tile.getType()), layout.getLayout(),
                                                    static_cast<unsigned>(8 * elementBytes(type)), limits);
-    const auto image = simt::ImageAttr::of(type, plan.offset);
+    const auto sharedLayout = simt::SharedLayoutAttr::of(type, plan.offset);
     const auto by = [&](simt::SharedOp op) {
       return simt::MovementAttr::get(builder.getContext(), static_cast<simt::Movement>(op));
     };
-    const Value memory = buffer(image.getBytes());
-    simt::WriteOp::create(builder, loc, tile, memory, {}, by(plan.store.op), image);
-    return simt::ReadOp::create(builder, loc, type, memory, {}, {}, by(plan.load.op), image, {});
+    const Value memory = buffer(sharedLayout.getBytes());
+    simt::WriteOp::create(builder, loc, tile, memory, {}, by(plan.store.op), sharedLayout);
+    return simt::ReadOp::create(builder, loc, type, memory, {}, {}, by(plan.load.op), sharedLayout, {});
   }
 
   /// As above, in rounds: of halves of the tile, until each takes at most `mostBytes`. Halves differ in the highest bit

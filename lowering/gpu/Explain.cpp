@@ -187,14 +187,14 @@ void explainCounts(func::FuncOp func, Explanation &explanation) {
       format("conversions: {}, of which {} through shared memory and {} by shuffles", conversions, shared, shuffled));
 }
 
-/// Instructions that access an image.
-std::string imageTraffic(const TileLayout &layout, simt::ImageAttr image, simt::Movement by) {
+/// Instructions that access a shared-memory layout.
+std::string sharedLayoutTraffic(const TileLayout &layout, simt::SharedLayoutAttr sharedLayout, simt::Movement by) {
   const auto op = static_cast<simt::SharedOp>(by);
-  const simt::SharedAccess access = op == simt::SharedOp::vector
-                                        ? simt::vectorAccess(layout, image.getMap(), image.getBits())
-                                        : *simt::matrixAccess(layout, image.getMap(), image.getBits(), op);
+  const simt::SharedAccess access =
+      op == simt::SharedOp::vector ? simt::vectorAccess(layout, sharedLayout.getMap(), sharedLayout.getBits())
+                                   : *simt::matrixAccess(layout, sharedLayout.getMap(), sharedLayout.getBits(), op);
   const int64_t repeats = layout.shape().repeats(), times = repeats * access.instructions();
-  const unsigned bytes = (image.getBits() << (access.element.size() + access.matrix.size())) / 8;
+  const unsigned bytes = (sharedLayout.getBits() << (access.element.size() + access.matrix.size())) / 8;
   const std::string how = op == simt::SharedOp::vector
                               ? format("{} times {} bytes a thread", times, bytes)
                               : format("{} times {} matrices by {}", times, 1u << access.matrix.size(),
@@ -206,8 +206,8 @@ std::string imageTraffic(const TileLayout &layout, simt::ImageAttr image, simt::
 template <class OpTy> void explainTraffic(OpTy op, StringRef what, Value tile, Explanation &explanation) {
   const auto type = cast<RankedTensorType>(tile.getType());
   std::string how;
-  if (op.getImage()) {
-    how = imageTraffic(layoutOf(tile), *op.getImage(), *op.getMovement());
+  if (op.getSharedLayout()) {
+    how = sharedLayoutTraffic(layoutOf(tile), *op.getSharedLayout(), *op.getMovement());
   } else {
     const SharedTraffic traffic = trafficOf(layoutOf(tile), bytesOf(type), *op.getStrides(), /*alignment=*/16);
     how = format("{} times {} bytes a thread, {} wavefronts a warp, {} at best", traffic.instructions,
@@ -230,12 +230,13 @@ void explainFetch(simt::FetchOp op, Explanation &explanation) {
                         ? "the first copies for the next tile begin before this tile's results are stored"
                         : "the first copies for a tile begin after the previous tile's results are stored");
   if (ahead == distance)
-    explanation.add(op->getLoc(),
-                    format("copies {} {} {} ahead, to one of {} slots of {} bytes, {} bytes at a time",
-                           textOf(RankedTensorType::get(op.getImage().getShape(), op.getImage().getElement())), ahead,
-                           ahead == 1 ? "iteration" : "iterations", stages, op.getImage().getBytes(),
-                           op.getVector() * op.getImage().getBits() / 8) +
-                        cacheText(op));
+    explanation.add(
+        op->getLoc(),
+        format("copies {} {} {} ahead, to one of {} slots of {} bytes, {} bytes at a time",
+               textOf(RankedTensorType::get(op.getSharedLayout().getShape(), op.getSharedLayout().getElement())), ahead,
+               ahead == 1 ? "iteration" : "iterations", stages, op.getSharedLayout().getBytes(),
+               op.getVector() * op.getSharedLayout().getBits() / 8) +
+            cacheText(op));
 }
 
 } // namespace

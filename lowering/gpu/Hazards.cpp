@@ -68,16 +68,16 @@ static Sum sumOf(Value offset, int64_t period, int effort = 8) {
 
 // --- Accesses --------------------------------------------------------------------------------------------------------
 
-/// Without an image, extents of 1 are dropped, because their strides do not matter. Matrices have no layout, because
-/// their rows are moved by other lanes.
+/// Without a shared-memory layout, extents of 1 are dropped, because their strides do not matter. Matrices have no
+/// layout, because their rows are moved by other lanes.
 template <class OpTy> static Access sharedAccess(OpTy op, bool writes, Value tile, Value offset) {
   Access access{.op = op,
                 .writes = writes,
                 .buffer = op.getBuffer().template getDefiningOp<simt::BufferOp>(),
                 .offset = offset,
-                .image = op.getImageAttr(),
+                .sharedLayout = op.getSharedLayoutAttr(),
                 .element = getElementTypeOrSelf(tile.getType())};
-  if (access.image) {
+  if (access.sharedLayout) {
     access.layout = *op.getMovement() == simt::Movement::Vector ? simt::layoutOf(tile) : simt::LayoutAttr();
     return access;
   }
@@ -250,7 +250,7 @@ static std::pair<int64_t, int64_t> bytesOf(const Access &access) {
   const int64_t begin = buffer.getOffset().value_or(0);
   if (auto fetch = dyn_cast<simt::FetchOp>(access.op))
     if (const std::optional<int64_t> at = constantOf(fetch.getAt()))
-      return {begin + *at, begin + *at + fetch.getImage().getBytes()};
+      return {begin + *at, begin + *at + fetch.getSharedLayout().getBytes()};
   return {begin, begin + cast<MemRefType>(buffer.getType()).getDimSize(0)};
 }
 
@@ -262,7 +262,7 @@ static bool conflictShared(const Access &a, const Access &b) {
   if (a.buffer == b.buffer && !a.slot.empty() && !b.slot.empty() && a.slot[0] != b.slot[0])
     return false;
   const bool sameBytes = firstBegin == secondBegin && a.offset == b.offset && a.strides == b.strides &&
-                         a.image == b.image && a.element == b.element;
+                         a.sharedLayout == b.sharedLayout && a.element == b.element;
   return !(sameBytes && isSameThread(a, b));
 }
 

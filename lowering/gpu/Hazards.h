@@ -51,8 +51,8 @@ struct Access {
   simt::BufferOp buffer;
   mlir::Value offset;
   llvm::SmallVector<int64_t, 4> strides;
-  simt::ImageAttr image;              // in place of strides
-  llvm::SmallVector<int64_t, 2> slot; // n modulo s, as in simt.fetch; empty: any slot
+  simt::SharedLayoutAttr sharedLayout; // in place of strides
+  llvm::SmallVector<int64_t, 2> slot;  // n modulo s, as in simt.fetch; empty: any slot
   mlir::Type element;
   // Of global memory: the view (null: all memory), and the tile's position (empty: unknown).
   mlir::Value view;

@@ -45,7 +45,7 @@
 #include "lowering/gpu/StagedLoads.h"
 #include "lowering/gpu/Threads.h"
 
-#include "dialect/simt/MatrixImage.h"
+#include "dialect/simt/WgmmaLayout.h"
 #include "dialect/simt/layout/SharedAccess.h"
 #include "dialect/tile/AccessRules.h"
 #include "lowering/analysis/TileUses.h"
@@ -195,10 +195,10 @@ void Pipeline::findProduct() {
     const Staged *const a = left ? stagedOf(left) : nullptr, *const b = right ? stagedOf(right) : nullptr;
     auto sums = dyn_cast<BlockArgument>(dot.getAcc());
     OpOperand *const yielded = sums && sums.getOwner() == loop.getBody() ? loop.getTiedLoopYieldedValue(sums) : nullptr;
-    if (product || !a || !b || a->image != a->matrix || b->image != b->matrix || !yielded ||
+    if (product || !a || !b || a->sharedLayout != a->matrix || b->sharedLayout != b->matrix || !yielded ||
         yielded->get() != dot.getResult() || !dot->hasOneUse() || !sums.hasOneUse() ||
-        !matrixIn(a->image, leftTransposed ? 1 : 0, 64) ||
-        !matrixIn(b->image, rightTransposed ? 0 : 1, tile::shapeOf(dot.getType())[1]))
+        !matrixIn(a->sharedLayout, leftTransposed ? 1 : 0, 64) ||
+        !matrixIn(b->sharedLayout, rightTransposed ? 0 : 1, tile::shapeOf(dot.getType())[1]))
       continue;
     product = Product{dot, left, right, leftTransposed, rightTransposed};
   }
@@ -266,8 +266,8 @@ simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::fu
   const Staged &left = *stagedOf(product->left), &right = *stagedOf(product->right);
   const Value sums =
       simt::MultiplyOp::create(builder, loc, dot.getType(), left.ring, placeOf(builder, left, slot), right.ring,
-                               placeOf(builder, right, slot), dot.getAcc(), left.image, product->leftTransposed,
-                               right.image, product->rightTransposed, ArrayRef<int64_t>{0, stages});
+                               placeOf(builder, right, slot), dot.getAcc(), left.sharedLayout, product->leftTransposed,
+                               right.sharedLayout, product->rightTransposed, ArrayRef<int64_t>{0, stages});
   fetches();
   auto wait = simt::WaitMultiplyOp::create(builder, loc, sums.getType(), productsUnderWay(), sums);
   dot.replaceAllUsesWith(wait.getResult(0));
@@ -313,7 +313,7 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value slot, Value
                             placeOf(builder, staged, slot), predicate,
                             distance() == stages - 1 ? builder.getDenseI64ArrayAttr({ahead, stages})
                                                      : builder.getDenseI64ArrayAttr({ahead, stages, distance()}),
-                            builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
+                            builder.getI64IntegerAttr(staged.width.elements), staged.sharedLayout, staged.copies,
                             staged.width.whole ? builder.getUnitAttr() : UnitAttr());
   tile::copyCache(staged.load, made);
   if (const Attribute inside = staged.load->getAttr("tile.inside"))
@@ -350,11 +350,11 @@ void Pipeline::fetchFirst(OpBuilder &builder, Value tile, Value isRun) {
 /// Reads the tile from its slot: in the operand's layout for a product, otherwise in the load's layout.
 void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot) {
   const auto read = [&](OpBuilder &builder, Location loc, LayoutAttr layout) -> Value {
-    const simt::SharedAccess access =
-        simt::bestAccess(layout.getLayout(), staged.image.getMap(), staged.image.getBits(), /*hasMatrix=*/true);
+    const simt::SharedAccess access = simt::bestAccess(layout.getLayout(), staged.sharedLayout.getMap(),
+                                                       staged.sharedLayout.getBits(), /*hasMatrix=*/true);
     const auto movement = simt::MovementAttr::get(builder.getContext(), static_cast<simt::Movement>(access.op));
     return simt::ReadOp::create(builder, loc, simt::withLayout(staged.load.getType(), layout), staged.ring,
-                                placeOf(builder, staged, slot), {}, movement, staged.image,
+                                placeOf(builder, staged, slot), {}, movement, staged.sharedLayout,
                                 builder.getDenseI64ArrayAttr({0, stages}));
   };
   for (Operation *user : llvm::make_early_inc_range(staged.load->getUsers())) {

@@ -1,4 +1,4 @@
-// Finds the loads whose tiles can be copied ahead, and the image of each tile in its slot.
+// Finds the loads whose tiles can be copied ahead, and the layout of each tile in its slot.
 
 #include "lowering/gpu/StagedLoads.h"
 
@@ -6,7 +6,7 @@
 
 #include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/SharedAccess.h"
-#include "dialect/simt/layout/SharedImage.h"
+#include "dialect/simt/layout/SwizzledLayout.h"
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -76,24 +76,25 @@ std::optional<OperandUse> operandUse(Operation *user) {
   return layout ? std::optional(OperandUse{convert, moves, types, *layout}) : std::nullopt;
 }
 
-/// The image of a tile in its slot with the fewest wavefronts for its readers; on a tie, the one that all instructions
+/// The layout of a tile in its slot with the fewest wavefronts for its readers; on a tie, the one that all instructions
 /// of the machine support.
-static std::optional<simt::SharedImage> imageFor(tile::LoadOp load, ArrayRef<int64_t> core, unsigned inner) {
+static std::optional<simt::SwizzledLayout> swizzledLayoutFor(tile::LoadOp load, ArrayRef<int64_t> core,
+                                                             unsigned inner) {
   const RankedTensorType type = load.getType();
-  std::optional<simt::SharedImage> best;
+  std::optional<simt::SwizzledLayout> best;
   unsigned fewest = 0;
   // Lanes read 4 bytes of four rows, or 2 bytes of nonadjacent rows: 0, 1, 4, 5, … of 128 or 64 bytes each.
   for (const simt::SwizzleBits &swizzle : {simt::tmaSwizzle, {2, 0, 1}, {0, 2, 3}, {1, 2, 0}}) {
-    const auto image = simt::sharedImage(core, inner, type.getElementTypeBitWidth(), swizzle);
-    if (!image)
+    const auto swizzled = simt::swizzledLayout(core, inner, type.getElementTypeBitWidth(), swizzle);
+    if (!swizzled)
       return std::nullopt;
-    const auto place = simt::ImageAttr::of(type, image->core);
+    const auto place = simt::SharedLayoutAttr::of(type, swizzled->core);
     unsigned wavefronts = 0;
     for (Operation *user : load->getUsers())
       if (const auto use = operandUse(user))
         wavefronts += simt::bestAccess(use->layout, place.getMap(), place.getBits(), /*hasMatrix=*/true).wavefronts();
     if (!best || wavefronts < fewest) {
-      best = image;
+      best = swizzled;
       fewest = wavefronts;
     }
   }
@@ -160,12 +161,12 @@ std::optional<Staged> stageOf(scf::ForOp loop, tile::LoadOp load) {
   const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
   const simt::TileShape shape(type.getShape());
   const int64_t core[] = {shape[first].core(), shape[first + 1].core()};
-  const auto image = imageFor(load, core, staged.width.fastest - first);
-  if (!image)
+  const auto swizzled = swizzledLayoutFor(load, core, staged.width.fastest - first);
+  if (!swizzled)
     return refuse(load, "its number of rows is no multiple of 8");
-  staged.image = simt::ImageAttr::of(type, image->core);
-  staged.matrix =
-      simt::ImageAttr::of(RankedTensorType::get(type.getShape().take_back(2), type.getElementType()), image->core);
+  staged.sharedLayout = simt::SharedLayoutAttr::of(type, swizzled->core);
+  staged.matrix = simt::SharedLayoutAttr::of(RankedTensorType::get(type.getShape().take_back(2), type.getElementType()),
+                                             swizzled->core);
   SmallVector<unsigned> order = {staged.width.fastest};
   for (unsigned dim = static_cast<unsigned>(type.getRank()); dim-- > 0;)
     if (dim != staged.width.fastest)

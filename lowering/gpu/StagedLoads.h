@@ -24,10 +24,10 @@ inline constexpr int64_t slotAlignment = 128;
 struct Staged {
   mutable tile::LoadOp load;
   CopyWidth width;
-  simt::ImageAttr image, matrix; // the latter without leading dimensions, which are 1
-  simt::LayoutAttr copies;       // the layout of the copies
+  simt::SharedLayoutAttr sharedLayout, matrix; // the latter without leading dimensions, which are 1
+  simt::LayoutAttr copies;                     // the layout of the copies
   mlir::Value ring;
-  int64_t slotBytes() const { return static_cast<int64_t>(llvm::alignTo(image.getBytes(), slotAlignment)); }
+  int64_t slotBytes() const { return static_cast<int64_t>(llvm::alignTo(sharedLayout.getBytes(), slotAlignment)); }
 };
 
 /// Sets `simt.why` of the load, the reason why its tile is not copied ahead.

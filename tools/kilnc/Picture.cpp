@@ -32,13 +32,13 @@ static std::string pictureOfShared(llvm::StringRef text) {
     if (extent < 1 || extent > 1024)
       throw Error(fmt::format("expected extents from 1 to 1024 for --picture, but got {}", extent));
   const unsigned inner = order.empty() ? 1 : 0;
-  const auto image = simt::sharedImage(extents, inner, static_cast<unsigned>(8 * bytes));
-  if (!image || image->width < 16)
+  const auto swizzled = simt::swizzledLayout(extents, inner, static_cast<unsigned>(8 * bytes));
+  if (!swizzled || swizzled->width < 16)
     throw Error(
         fmt::format("expected rows of at least 16 bytes for --picture, at least 8 of them or a power of two, but "
                     "got 'shared {}'",
                     text.str()));
-  return simt::picture(*image);
+  return simt::picture(*swizzled);
 }
 
 std::string pictureOf(const std::string &text) {

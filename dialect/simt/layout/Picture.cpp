@@ -109,22 +109,23 @@ std::string picture(const TileLayout &layout) {
                      (all.holders == 1 ? "" : llvm::formatv("; {0} threads hold each", all.holders).str()));
 }
 
-std::string picture(const SharedImage &image) {
-  const unsigned perPiece = 128 / image.bits, perLine = 8; // pieces in 32 banks
-  const unsigned rowDim = 1 - image.inner;
+std::string picture(const SwizzledLayout &swizzled) {
+  const unsigned perPiece = 128 / swizzled.bits, perLine = 8; // pieces in 32 banks
+  const unsigned rowDim = 1 - swizzled.inner;
   Grid grid(/*characters=*/7); // of 1024 × 1024 elements of 8 bytes
-  for (int64_t row = 0; row < image.tile[rowDim].padded; ++row)
-    for (int64_t column = 0; column < image.tile[image.inner].padded; column += perPiece) {
+  for (int64_t row = 0; row < swizzled.tile[rowDim].padded; ++row)
+    for (int64_t column = 0; column < swizzled.tile[swizzled.inner].padded; column += perPiece) {
       llvm::SmallVector<int64_t, 2> position = {row, row};
-      position[image.inner] = column;
-      const int64_t offset = image.offsetOf(position) * image.bits / 8;
+      position[swizzled.inner] = column;
+      const int64_t offset = swizzled.offsetOf(position) * swizzled.bits / 8;
       const auto banks = static_cast<unsigned>(offset / 16 % perLine);
       grid.add(row, column / perPiece, 360 * banks / perLine, 0.8, std::to_string(offset),
                llvm::formatv("{0}: bytes {1} to {2}, banks {3} to {4}", textOf(position), offset, offset + 15,
                              4 * banks, 4 * banks + 3));
     }
   return grid.finish(llvm::formatv("{0}x{1} of {2} bits, rows along dimension {3}, swizzled by {4} bytes",
-                                   image.tile[0].size, image.tile[1].size, image.bits, image.inner, image.width));
+                                   swizzled.tile[0].size, swizzled.tile[1].size, swizzled.bits, swizzled.inner,
+                                   swizzled.width));
 }
 
 } // namespace kiln::simt

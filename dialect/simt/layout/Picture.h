@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "dialect/simt/layout/SharedImage.h"
+#include "dialect/simt/layout/SwizzledLayout.h"
 
 #include <string>
 #include <vector>
@@ -31,6 +31,6 @@ std::string picture(const TileLayout &layout);
 /// A cell for each 16-byte piece of the tile, the unit of a swizzle, in rows of the tile. It has the piece's byte
 /// offset, and the colour of its four banks. Without bank conflicts, no colour occurs twice in one column of eight
 /// rows. Padding is drawn, too. Elements have at most 16 bytes, and rows at least 16 bytes.
-std::string picture(const SharedImage &image);
+std::string picture(const SwizzledLayout &swizzled);
 
 } // namespace kiln::simt

@@ -84,11 +84,11 @@ void RingWalk::fault(const std::string &text) {
     walked.faults.push_back(text);
 }
 
-RingWalk::Bytes RingWalk::bytesOf(Value buffer, Value at, Attribute image) const {
+RingWalk::Bytes RingWalk::bytesOf(Value buffer, Value at, Attribute sharedLayout) const {
   auto op = cast<simt::BufferOp>(buffer.getDefiningOp());
   const int64_t begin = static_cast<int64_t>(op.getOffset().value()) + (at ? number(at) : 0);
-  const int64_t bytes =
-      image ? cast<simt::ImageAttr>(image).getBytes() : cast<MemRefType>(buffer.getType()).getNumElements();
+  const int64_t bytes = sharedLayout ? cast<simt::SharedLayoutAttr>(sharedLayout).getBytes()
+                                     : cast<MemRefType>(buffer.getType()).getNumElements();
   return {begin, begin + bytes};
 }
 
@@ -114,7 +114,7 @@ void RingWalk::overwrite(const Place &place) {
 
 void RingWalk::fetch(Operation &op) {
   auto fetch = cast<simt::FetchOp>(op);
-  Place place{.bytes = bytesOf(fetch.getBuffer(), fetch.getAt(), fetch.getImage()), .isCopy = true};
+  Place place{.bytes = bytesOf(fetch.getBuffer(), fetch.getAt(), fetch.getSharedLayout()), .isCopy = true};
   if (fetch.getPredicate() && !number(fetch.getPredicate())) {
     place.isZeros = true;
     open.push_back(place.bytes);
@@ -157,7 +157,7 @@ uint64_t RingWalk::readSlot(Bytes bytes, bool byProduct) {
 
 void RingWalk::read(Operation &op) {
   auto read = cast<simt::ReadOp>(op);
-  const Bytes bytes = bytesOf(read.getBuffer(), read.getOffset(), read.getImageAttr());
+  const Bytes bytes = bytesOf(read.getBuffer(), read.getOffset(), read.getSharedLayoutAttr());
   if (read.getSlot()) {
     ringReads.push_back(bytes);
     values[read.getResult()].name = readSlot(bytes, /*byProduct=*/false);
@@ -172,8 +172,8 @@ void RingWalk::read(Operation &op) {
 
 void RingWalk::multiply(Operation &op) {
   auto product = cast<simt::MultiplyOp>(op);
-  const Bytes left = bytesOf(product.getLeft(), product.getLeftAt(), product.getLeftImage()),
-              right = bytesOf(product.getRight(), product.getRightAt(), product.getRightImage());
+  const Bytes left = bytesOf(product.getLeft(), product.getLeftAt(), product.getLeftLayout()),
+              right = bytesOf(product.getRight(), product.getRightAt(), product.getRightLayout());
   begin(op, {left, right});
   const auto name = [&](Bytes bytes, bool isTransposed) {
     const uint64_t read = readSlot(bytes, /*byProduct=*/true);
@@ -186,7 +186,7 @@ void RingWalk::multiply(Operation &op) {
 /// Its left operand is in registers.
 void RingWalk::multiplyRows(Operation &op) {
   auto product = cast<simt::MultiplyRowsOp>(op);
-  const Bytes right = bytesOf(product.getRight(), product.getRightAt(), product.getRightImage());
+  const Bytes right = bytesOf(product.getRight(), product.getRightAt(), product.getRightLayout());
   const uint64_t read = readSlot(right, /*byProduct=*/true);
   begin(op, {right});
   walked.products.emplace_back(values.lookup(product.getLeft()).name,
@@ -274,8 +274,8 @@ void RingWalk::runOp(Operation &op) {
   } else if (isa<simt::ReadOp>(op)) {
     read(op);
   } else if (auto write = dyn_cast<simt::WriteOp>(op)) {
-    overwrite(
-        {.bytes = bytesOf(write.getBuffer(), {}, write.getImageAttr()), .name = values.lookup(write.getValue()).name});
+    overwrite({.bytes = bytesOf(write.getBuffer(), {}, write.getSharedLayoutAttr()),
+               .name = values.lookup(write.getValue()).name});
   } else if (isa<simt::CommitCopiesOp>(op)) {
     groups.push_back(std::exchange(open, {}));
   } else if (auto copies = dyn_cast<simt::WaitCopiesOp>(op)) {

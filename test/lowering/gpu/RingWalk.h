@@ -71,7 +71,7 @@ private:
   void overwrite(const Place &place);
   void wait(int64_t pending, bool shown);
   void fault(const std::string &text);
-  Bytes bytesOf(mlir::Value buffer, mlir::Value at, mlir::Attribute image) const;
+  Bytes bytesOf(mlir::Value buffer, mlir::Value at, mlir::Attribute sharedLayout) const;
   int64_t number(mlir::Value value) const;
   uint64_t nameOf(mlir::Operation &op) const;
   uint64_t transposed(uint64_t name, mlir::MLIRContext *context) const;

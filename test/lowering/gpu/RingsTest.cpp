@@ -197,7 +197,7 @@ TEST_P(Rings, AreSeenToBeWrong) {
     });
     expectSeen("another slot is filled", [&](mlir::scf::ForOp loop) {
       auto fetch = firstIn<simt::FetchOp>(*loop.getBody());
-      addTo(fetch, 1 + fetch.getOffsets().size() + 1, static_cast<int64_t>(fetch.getImage().getBytes()));
+      addTo(fetch, 1 + fetch.getOffsets().size() + 1, static_cast<int64_t>(fetch.getSharedLayout().getBytes()));
     });
     expectSeen("no wait behind the loop", [](mlir::scf::ForOp loop) {
       for (mlir::Operation *op = loop->getNextNode(); op; op = op->getNextNode())

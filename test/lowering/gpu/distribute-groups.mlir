@@ -42,7 +42,7 @@ func.func @rows(%at: i32, %c: memref<128x16xf32>) attributes {tile.kernel, tile.
 
 #sums = #simt.layout<128x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32 d0:64]>
 
-// Rows are along M and N. The second group's 64 columns of the left image begin 2048 bytes after the first group's, and
+// Rows are along M and N. The second group's 64 columns of the left tile begin 2048 bytes after the first group's, and
 // 8 rows of K are 1024 bytes.
 // CHECK-LABEL: func @transposed
 // CHECK: %[[THREAD:.*]] = simt.thread {warps = 8 : i64}

@@ -11,8 +11,8 @@
 // CHECK-LABEL: func @convert
 // CHECK-SAME: (%[[X:.*]]: tensor<8x32xf32, [[ROWS:#simt.layout<.*>]]>)
 // CHECK: %[[BUFFER:.*]] = simt.buffer : memref<1024xi8, 3>
-// CHECK: simt.write %[[X]], %[[BUFFER]] by vectors in [[IMAGE:<8x32xf32, d0 .*>]] : tensor<8x32xf32, [[ROWS]]>
-// CHECK: simt.read %[[BUFFER]] by vectors in [[IMAGE]] : memref<1024xi8, 3> -> tensor<8x32xf32, #simt.layout<8x32, reg [d1:1]
+// CHECK: simt.write %[[X]], %[[BUFFER]] by vectors in [[SHARED:<8x32xf32, d0 .*>]] : tensor<8x32xf32, [[ROWS]]>
+// CHECK: simt.read %[[BUFFER]] by vectors in [[SHARED]] : memref<1024xi8, 3> -> tensor<8x32xf32, #simt.layout<8x32, reg [d1:1]
 // CHECK-NOT: simt.convert
 func.func @convert(%x: tensor<8x32xf32, #rows>) attributes {tile.kernel} {
   %0 = simt.convert %x : tensor<8x32xf32, #rows> -> tensor<8x32xf32, #columns>
@@ -39,8 +39,8 @@ func.func @dense(%x: tensor<8x16xi1, #rows>) attributes {tile.kernel} {
 
 // The operand of a product is read as rows of matrices, whose 16 bytes are contiguous as in the load's layout.
 // CHECK-LABEL: func @operand
-// CHECK: simt.write {{.*}} by vectors in [[IMAGE:<64x32xbf16, .*, d1 \[2, 4, 8, .*>]] : {{.*}}, memref<4096xi8, 3>
-// CHECK: simt.read {{.*}} by rows in [[IMAGE]]
+// CHECK: simt.write {{.*}} by vectors in [[SHARED:<64x32xbf16, .*, d1 \[2, 4, 8, .*>]] : {{.*}}, memref<4096xi8, 3>
+// CHECK: simt.read {{.*}} by rows in [[SHARED]]
 func.func @operand(%x: tensor<64x32xbf16, #loaded>) attributes {tile.kernel} {
   %0 = simt.convert %x : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #operand>
   return
@@ -102,8 +102,8 @@ func.func @reduce_in_warp(%x: tensor<4x64xf32, #rows>) attributes {tile.kernel} 
 // which a thread writes and reads 16 bytes at a time.
 // CHECK-LABEL: func @reduce_over_warps
 // CHECK: %[[PART:.*]] = simt.reduce sum %arg0 axis 1 : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2], lane [* * * * *], warp [d1:1 *]>>
-// CHECK: simt.write %[[PART]], %[[BUFFER:.*]] by vectors in [[IMAGE:<4x2xf32, d0 \[4, 8\], d1 \[16\]>]]
-// CHECK: %[[PARTS:.*]] = simt.read %[[BUFFER]] by vectors in [[IMAGE]] : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2 d1:1], lane [* * * * *], warp [* *]>>
+// CHECK: simt.write %[[PART]], %[[BUFFER:.*]] by vectors in [[SHARED:<4x2xf32, d0 \[4, 8\], d1 \[16\]>]]
+// CHECK: %[[PARTS:.*]] = simt.read %[[BUFFER]] by vectors in [[SHARED]] : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2 d1:1], lane [* * * * *], warp [* *]>>
 // CHECK: simt.reduce sum %[[PARTS]] axis 1 : {{.*}} -> tensor<4x1xf32,
 func.func @reduce_over_warps(%x: tensor<4x64xf32, #wide>) attributes {tile.kernel} {
   %0 = tile.reduce sum %x axis 1 : tensor<4x64xf32, #wide> -> tensor<4xf32, #sums>

@@ -10,7 +10,7 @@
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
 // Of four slots one is read, one may still be read by the previous product, and two are filled. An iteration starts its
-// product before it fetches, and waits for the previous iteration's product. B's image holds its transpose.
+// product before it fetches, and waits for the previous iteration's product. B's slot holds its transpose.
 // CHECK-LABEL: func @matmul
 // CHECK-DAG: %[[A:.*]] = simt.buffer : memref<16384xi8, 3>
 // CHECK-DAG: %[[B:.*]] = simt.buffer : memref<16384xi8, 3>

@@ -52,7 +52,7 @@ TEST(Picture, OfATileWithPaddingAndCopies) {
 
 // A swizzled tile: a cell for 16 bytes; in row 1 the first two have changed places.
 TEST(Picture, OfASwizzledTile) {
-  const std::string text = picture(*sharedImage({16, 64}, 1, 16));
+  const std::string text = picture(*swizzledLayout({16, 64}, 1, 16));
   const llvm::StringRef svg = text;
   EXPECT_EQ(svg.count("<rect "), 128u);
   EXPECT_TRUE(svg.contains("<title>(1, 0): bytes 144 to 159, banks 4 to 7</title>"));
@@ -63,7 +63,7 @@ TEST(Picture, OfASwizzledTile) {
 
 // By CSS's definition: hsl(0, 70%, 80%) and hsl(90, 70%, 80%) are the first two pieces of a quarter of the banks.
 TEST(Picture, HasTheColoursOfItsHues) {
-  const std::string text = picture(*sharedImage({16, 64}, 1, 16));
+  const std::string text = picture(*swizzledLayout({16, 64}, 1, 16));
   EXPECT_NE(text.find("banks 0 to 3</title><rect x=\"0\" y=\"24\" width=\"44\" height=\"18\" fill=\"#f0a8a8\""),
             std::string::npos);
   EXPECT_NE(text.find("banks 8 to 11</title><rect x=\"88\" y=\"24\" width=\"44\" height=\"18\" fill=\"#ccf0a8\""),

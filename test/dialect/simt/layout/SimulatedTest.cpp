@@ -3,8 +3,8 @@
 
 #include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/Fragments.h"
-#include "dialect/simt/layout/SharedImage.h"
 #include "dialect/simt/layout/SharedPlan.h"
+#include "dialect/simt/layout/SwizzledLayout.h"
 #include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/Swizzle.h"
 #include "test/runtime/simulator/machine.h"
@@ -106,19 +106,19 @@ TEST(Simulated, FragmentsOfMma) {
 void expectWgmma(unsigned inner) {
   const int64_t K = 64, N = 80;
   const TileLayout acc = wgmmaAcc(64, N, 4), A = mmaOperand(acc, MmaOperand::A, K, {16, 16});
-  const SharedImage image = *sharedImage({K, N}, inner, 16);
-  Words shared(static_cast<size_t>(image.bytes() / 4));
+  const SwizzledLayout swizzled = *swizzledLayout({K, N}, inner, 16);
+  Words shared(static_cast<size_t>(swizzled.bytes() / 4));
   for (int64_t k = 0; k < K; ++k)
     for (int64_t n = 0; n < N; ++n) {
-      const int64_t position[] = {k, n}, offset = image.offsetOf(position);
+      const int64_t position[] = {k, n}, offset = swizzled.offsetOf(position);
       shared[static_cast<size_t>(offset / 2)] |= encoded(16, valueB(k, n)) << (offset % 2 * 16);
     }
   // Sixteen of K are 32 bytes of a row where K is contiguous, else 16 rows; groups of eight rows are 8 · width apart.
-  const uint64_t step = inner == 0 ? 32 : 16 * image.width, leading = static_cast<uint64_t>(image.chunkStride) * 2,
-                 stride = 8 * image.width,
-                 mode = image.width == 128  ? 1
-                        : image.width == 64 ? 2
-                                            : 3;
+  const uint64_t step = inner == 0 ? 32 : 16 * swizzled.width,
+                 leading = static_cast<uint64_t>(swizzled.chunkStride) * 2, stride = 8 * swizzled.width,
+                 mode = swizzled.width == 128  ? 1
+                        : swizzled.width == 64 ? 2
+                                               : 3;
   const auto sums = static_cast<unsigned>(acc.numStored()), operands = static_cast<unsigned>(A.numStored() / 2);
   std::string body =
       fmt::format("mov.u32 %i, %t;\nC:\nmul.wide.u32 %x, %i, 4;\nadd.u64 %x, %x, %p1;\nld.global.b32 %w, [%x];\n"
@@ -138,7 +138,7 @@ void expectWgmma(unsigned inner) {
       hopperKernel(3,
                    fmt::format(".shared .align 1024 .b8 pool[{}];\n.reg .f32 %d<{}>;\n.reg .b32 %a<{}>, %i, "
                                "%w, %z;\n.reg .b64 %x, %e<4>;\n.reg .pred %q<2>;",
-                               image.bytes(), sums, operands),
+                               swizzled.bytes(), sums, operands),
                    body));
   const uint32_t *a = machine.buffer(packed(A, 16, valueA)), *b = machine.buffer(shared),
                  *d = machine.buffer(Words(128 * sums));
@@ -147,9 +147,9 @@ void expectWgmma(unsigned inner) {
   expectProduct(acc, d, K, false);
 }
 
-// wgmma takes A from registers, B from a swizzled image of either kind, and leaves D, with its repeats, as the layouts
+// wgmma takes A from registers, B from a swizzled layout of either kind, and leaves D, with its repeats, as the layouts
 // say.
-TEST(Simulated, FragmentsAndImagesOfWgmma) {
+TEST(Simulated, FragmentsAndSharedLayoutsOfWgmma) {
   expectWgmma(0);
   expectWgmma(1);
 }

@@ -1,8 +1,8 @@
-// Derives distances between atoms from an image, and checks all elements against them.
+// Derives distances between atoms from a shared-memory layout, and checks all elements against them.
 
-#include "dialect/simt/MatrixImage.h"
+#include "dialect/simt/WgmmaLayout.h"
 
-#include "dialect/simt/layout/SharedImage.h"
+#include "dialect/simt/layout/SwizzledLayout.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -13,14 +13,15 @@ namespace kiln::simt {
 static constexpr int64_t kOfProduct = 16, rowsOfAtom = 8, elementBytes = 2;
 
 /// The byte offset of the element at a position.
-static int64_t byteOf(ImageAttr image, const F2Map &map, const TileShape &shape, ArrayRef<int64_t> position) {
+static int64_t byteOf(SharedLayoutAttr sharedLayout, const F2Map &map, const TileShape &shape,
+                      ArrayRef<int64_t> position) {
   Vec core = 0;
   int64_t repeat = 0;
   for (unsigned dim = 0; dim < shape.rank(); ++dim) {
     core |= shape.vectorAt(dim, position[dim] % shape[dim].core());
     repeat = repeat * shape[dim].repeats + position[dim] / shape[dim].core();
   }
-  return repeat * image.getCoreBytes() + static_cast<int64_t>(map(core)) * image.getBits() / 8;
+  return repeat * sharedLayout.getCoreBytes() + static_cast<int64_t>(map(core)) * sharedLayout.getBits() / 8;
 }
 
 /// A byte's offset before the swizzle, which is an involution.
@@ -29,22 +30,22 @@ static int64_t unswizzled(int64_t byte, unsigned width) {
   return byte ^ (byte >> 7 & pieces) << 4;
 }
 
-int64_t MatrixImage::at(int64_t row, int64_t k) const {
+int64_t WgmmaLayout::at(int64_t row, int64_t k) const {
   int64_t position[2];
   position[outer] = row;
   position[1 - outer] = k;
-  return unswizzled(byteOf(image, image.getMap(), TileShape(image.getShape()), position), width);
+  return unswizzled(byteOf(sharedLayout, sharedLayout.getMap(), TileShape(sharedLayout.getShape()), position), width);
 }
 
-uint64_t MatrixImage::descriptor() const {
+uint64_t WgmmaLayout::descriptor() const {
   const uint64_t kind = width == 128 ? 1 : width == 64 ? 2 : 3;
   return static_cast<uint64_t>(leading / 16) << 16 | static_cast<uint64_t>(stride / 16) << 32 | kind << 62;
 }
 
 /// Whether the elements of each product are at the offsets given by its begin and the distances.
-static bool isRegular(const MatrixImage &matrix, int64_t rows) {
-  const TileShape shape(matrix.image.getShape());
-  const F2Map map = matrix.image.getMap();
+static bool isRegular(const WgmmaLayout &matrix, int64_t rows) {
+  const TileShape shape(matrix.sharedLayout.getShape());
+  const F2Map map = matrix.sharedLayout.getMap();
   const int64_t perRow = matrix.width / elementBytes;
   const auto within = [&](int64_t row, int64_t k) {
     return matrix.isTransposed ? row % perRow * elementBytes + row / perRow * matrix.leading +
@@ -60,20 +61,20 @@ static bool isRegular(const MatrixImage &matrix, int64_t rows) {
         return false;
       for (row = firstRow; row < firstRow + rows; ++row)
         for (k = firstK; k < firstK + kOfProduct; ++k)
-          if (unswizzled(byteOf(matrix.image, map, shape, position), matrix.width) !=
+          if (unswizzled(byteOf(matrix.sharedLayout, map, shape, position), matrix.width) !=
               begin + within(row - firstRow, k - firstK))
             return false;
     }
   return true;
 }
 
-std::optional<MatrixImage> matrixIn(ImageAttr image, unsigned outer, int64_t rows) {
-  const TileShape shape(image.getShape());
-  if (shape.rank() != 2 || image.getBits() != 8 * elementBytes || shape[outer].size % rows != 0 ||
+std::optional<WgmmaLayout> matrixIn(SharedLayoutAttr sharedLayout, unsigned outer, int64_t rows) {
+  const TileShape shape(sharedLayout.getShape());
+  if (shape.rank() != 2 || sharedLayout.getBits() != 8 * elementBytes || shape[outer].size % rows != 0 ||
       shape[1 - outer].size % kOfProduct != 0 || shape[0].isPadded() || shape[1].isPadded() || rows % rowsOfAtom != 0)
     return std::nullopt;
-  MatrixImage matrix{.image = image, .outer = outer};
-  const F2Map map = image.getMap();
+  WgmmaLayout matrix{.sharedLayout = sharedLayout, .outer = outer};
+  const F2Map map = sharedLayout.getMap();
   const auto isInner = [&](unsigned dim) { return map(shape.vectorAt(dim, 1)) == 1; };
   matrix.isTransposed = isInner(outer);
   if (!matrix.isTransposed && !isInner(1 - outer))

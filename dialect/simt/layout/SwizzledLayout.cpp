@@ -1,6 +1,6 @@
 // Rows, chunks and repeats, and the swizzle over them.
 
-#include "dialect/simt/layout/SharedImage.h"
+#include "dialect/simt/layout/SwizzledLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -20,24 +20,24 @@ F2Map swizzle(unsigned width, unsigned addressBits, const SwizzleBits &swizzleBi
   return {addressBits, columns};
 }
 
-std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits,
-                                       const SwizzleBits &swizzleBits) {
+std::optional<SwizzledLayout> swizzledLayout(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits,
+                                             const SwizzleBits &swizzleBits) {
   assert(sizes.size() == 2 && inner < 2 && "expected a tile of rank 2");
-  SharedImage image{.tile = TileShape(sizes), .inner = inner, .bits = bits};
-  const Extent &columns = image.tile[inner], &rows = image.tile[1 - inner];
+  SwizzledLayout swizzled{.tile = TileShape(sizes), .inner = inner, .bits = bits};
+  const Extent &columns = swizzled.tile[inner], &rows = swizzled.tile[1 - inner];
   if (rows.core() < 8 && rows.repeats > 1)
     return std::nullopt;
-  image.width = static_cast<unsigned>(std::min<int64_t>(128, columns.core() * bits / 8));
-  const unsigned perRow = image.width * 8 / bits, rowBits = llvm::Log2_32(perRow);
-  image.chunkBits = rowBits + rows.coreBits;
-  image.chunkStride = rows.padded * perRow;
-  image.repeatStride[1 - inner] = rows.core() * perRow;
-  image.repeatStride[inner] = columns.core() / perRow * image.chunkStride;
+  swizzled.width = static_cast<unsigned>(std::min<int64_t>(128, columns.core() * bits / 8));
+  const unsigned perRow = swizzled.width * 8 / bits, rowBits = llvm::Log2_32(perRow);
+  swizzled.chunkBits = rowBits + rows.coreBits;
+  swizzled.chunkStride = rows.padded * perRow;
+  swizzled.repeatStride[1 - inner] = rows.core() * perRow;
+  swizzled.repeatStride[inner] = columns.core() / perRow * swizzled.chunkStride;
 
   // Without the swizzle: columns within a row, then the rows, then the chunks.
-  Vecs order = image.tile.unitsOf(inner), above(order.begin() + rowBits, order.end());
+  Vecs order = swizzled.tile.unitsOf(inner), above(order.begin() + rowBits, order.end());
   order.truncate(rowBits);
-  order.append(image.tile.unitsOf(1 - inner));
+  order.append(swizzled.tile.unitsOf(1 - inner));
   order.append(above);
   const auto size = static_cast<unsigned>(order.size());
   const F2Map plain = F2Map(size, order).inverse();
@@ -45,14 +45,14 @@ std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned i
   const unsigned byteBits = llvm::Log2_32(bits / 8);
   Vecs offsets;
   for (const Vec unit : plain.columns())
-    offsets.push_back(swizzle(image.width, size + byteBits, swizzleBits)(unit << byteBits) >> byteBits);
-  image.core = F2Map(size, offsets);
-  return image;
+    offsets.push_back(swizzle(swizzled.width, size + byteBits, swizzleBits)(unit << byteBits) >> byteBits);
+  swizzled.core = F2Map(size, offsets);
+  return swizzled;
 }
 
-int64_t SharedImage::bytes() const { return tile[0].padded * tile[1].padded * bits / 8; }
+int64_t SwizzledLayout::bytes() const { return tile[0].padded * tile[1].padded * bits / 8; }
 
-int64_t SharedImage::offsetOf(llvm::ArrayRef<int64_t> position) const {
+int64_t SwizzledLayout::offsetOf(llvm::ArrayRef<int64_t> position) const {
   Vec at = 0;
   int64_t offset = 0;
   for (const unsigned dim : {0u, 1u}) {

@@ -25,7 +25,7 @@ inline constexpr SwizzleBits tmaSwizzle = {0, 1, 2};
 F2Map swizzle(unsigned width, unsigned addressBits, const SwizzleBits &swizzleBits = tmaSwizzle);
 
 /// A tile of rank 2 in shared memory. Offsets and strides count elements.
-struct SharedImage {
+struct SwizzledLayout {
   TileShape tile;
   unsigned inner = 1;                           // the contiguous dimension; the other one is that of the rows
   unsigned bits = 16;                           // of an element
@@ -40,9 +40,9 @@ struct SharedImage {
   int64_t offsetOf(llvm::ArrayRef<int64_t> position) const;
 };
 
-/// The image with rows of min(128, core of `inner`) bytes. Nothing if the swizzle would extend over repeats: if the
+/// The layout with rows of min(128, core of `inner`) bytes. Nothing if the swizzle would extend over repeats: if the
 /// core of the rows is below 8 and they have repeats.
-std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits,
-                                       const SwizzleBits &swizzleBits = tmaSwizzle);
+std::optional<SwizzledLayout> swizzledLayout(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits,
+                                             const SwizzleBits &swizzleBits = tmaSwizzle);
 
 } // namespace kiln::simt

@@ -1,4 +1,4 @@
-// The image attribute: the addresses of a tile's elements in shared memory.
+// The shared-memory layout attribute: the addresses of a tile's elements in shared memory.
 
 #include "dialect/simt/SimtDialect.h"
 
@@ -11,33 +11,33 @@ namespace kiln::simt {
 
 static unsigned bytesOfElement(Type element) { return std::max(8u, element.getIntOrFloatBitWidth()) / 8; }
 
-ImageAttr ImageAttr::of(RankedTensorType tile, const F2Map &offset) {
+SharedLayoutAttr SharedLayoutAttr::of(RankedTensorType tile, const F2Map &offset) {
   SmallVector<uint64_t> bytes;
   for (const Vec column : offset.columns())
     bytes.push_back(column * bytesOfElement(tile.getElementType()));
   return get(tile.getContext(), tile.getShape(), tile.getElementType(), bytes);
 }
 
-unsigned ImageAttr::getBits() const { return 8 * bytesOfElement(getElement()); }
+unsigned SharedLayoutAttr::getBits() const { return 8 * bytesOfElement(getElement()); }
 
-F2Map ImageAttr::getMap() const {
+F2Map SharedLayoutAttr::getMap() const {
   Vecs columns;
   for (const uint64_t bytes : getOffsets())
     columns.push_back(bytes / bytesOfElement(getElement()));
   return {llvm::Log2_64_Ceil(static_cast<uint64_t>(getCoreBytes() / bytesOfElement(getElement()))), columns};
 }
 
-int64_t ImageAttr::getCoreBytes() const {
+int64_t SharedLayoutAttr::getCoreBytes() const {
   uint64_t all = bytesOfElement(getElement()) - 1;
   for (const uint64_t bytes : getOffsets())
     all |= bytes;
   return static_cast<int64_t>(llvm::PowerOf2Ceil(all + 1));
 }
 
-int64_t ImageAttr::getBytes() const { return TileShape(getShape()).repeats() * getCoreBytes(); }
+int64_t SharedLayoutAttr::getBytes() const { return TileShape(getShape()).repeats() * getCoreBytes(); }
 
-LogicalResult ImageAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape, Type element,
-                                ArrayRef<uint64_t> offsets) {
+LogicalResult SharedLayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
+                                       Type element, ArrayRef<uint64_t> offsets) {
   if (shape.empty() || llvm::any_of(shape, [](int64_t extent) { return extent < 1; }))
     return emitError() << "expected extents from 1, but got " << shape;
   if (!element.isIntOrFloat())
@@ -54,7 +54,7 @@ LogicalResult ImageAttr::verify(function_ref<InFlightDiagnostic()> emitError, Ar
   return success();
 }
 
-void ImageAttr::print(AsmPrinter &printer) const {
+void SharedLayoutAttr::print(AsmPrinter &printer) const {
   const TileShape tile(getShape());
   printer << '<';
   for (const int64_t extent : getShape())
@@ -69,7 +69,7 @@ void ImageAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-Attribute ImageAttr::parse(AsmParser &parser, Type) {
+Attribute SharedLayoutAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> shape;
   Type element;
   if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(element))
@@ -88,8 +88,8 @@ Attribute ImageAttr::parse(AsmParser &parser, Type) {
   for (const auto &list : llvm::reverse(lists))
     llvm::append_range(offsets, list);
   const SMLoc loc = parser.getNameLoc();
-  return parser.getChecked<ImageAttr>(loc, parser.getContext(), ArrayRef<int64_t>(shape), element,
-                                      ArrayRef<uint64_t>(offsets));
+  return parser.getChecked<SharedLayoutAttr>(loc, parser.getContext(), ArrayRef<int64_t>(shape), element,
+                                             ArrayRef<uint64_t>(offsets));
 }
 
 } // namespace kiln::simt

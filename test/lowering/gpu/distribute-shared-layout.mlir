@@ -1,4 +1,4 @@
-// Accesses of an image: vectors or matrices at addresses computed by exclusive or.
+// Accesses of a shared-memory layout: vectors or matrices at addresses computed by exclusive or.
 // RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
 
 #pairs = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>

@@ -1,4 +1,4 @@
-// Addresses of a thread's elements in an image in shared memory.
+// Addresses of a thread's elements in shared memory.
 //
 // The byte of an element is the exclusive or of a part that depends on the thread and a part that depends on the
 // register. Bits that depend only on the register become displacements of instructions. For the other bits, there is
@@ -10,11 +10,11 @@
 
 namespace kiln::lowering::gpu {
 
-class ImagePlaces {
+class SharedAddresses {
 public:
-  /// `bytes` maps the bits of registers, lanes and warps to the offset in bytes. The image begins at byte `at` of the
+  /// `bytes` maps the bits of registers, lanes and warps to the offset in bytes. The tile begins at byte `at` of the
   /// buffer; null: 0.
-  ImagePlaces(ThreadCode &code, const simt::F2Map &bytes, size_t regBits, mlir::Value buffer, mlir::Value at);
+  SharedAddresses(ThreadCode &code, const simt::F2Map &bytes, size_t regBits, mlir::Value buffer, mlir::Value at);
 
   struct Place {
     mlir::Value address;

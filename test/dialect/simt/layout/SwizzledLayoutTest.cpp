@@ -1,6 +1,6 @@
 // Swizzled tiles in shared memory, and the addresses that ldmatrix takes for tensor-core operands in them.
 
-#include "dialect/simt/layout/SharedImage.h"
+#include "dialect/simt/layout/SwizzledLayout.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/simt/layout/SharedAccess.h"
 
@@ -46,7 +46,7 @@ TEST(Swizzle, EightRowsCoverAllBanks) {
 
 // A tile's elements have places of their own that fill the memory, and a position's is where the core's map and the
 // strides say; where rows have no repeats the core's map says it alone.
-TEST(SharedImage, EveryElementHasItsPlace) {
+TEST(SwizzledLayout, EveryElementHasItsPlace) {
   struct Tile {
     int64_t rows, columns;
     unsigned bits;
@@ -63,26 +63,26 @@ TEST(SharedImage, EveryElementHasItsPlace) {
                            {1, 64, 8}})
     for (const unsigned inner : {0, 1}) {
       const int64_t sizes[] = {inner ? tile.rows : tile.columns, inner ? tile.columns : tile.rows};
-      const std::optional<SharedImage> image = sharedImage(sizes, inner, tile.bits);
-      ASSERT_EQ(image.has_value(), tile.rows != 6) << tile.rows; // 3 repeats of 2 rows
-      if (!image)
+      const std::optional<SwizzledLayout> swizzled = swizzledLayout(sizes, inner, tile.bits);
+      ASSERT_EQ(swizzled.has_value(), tile.rows != 6) << tile.rows; // 3 repeats of 2 rows
+      if (!swizzled)
         continue;
       std::set<int64_t> offsets;
-      for (int64_t i = 0; i < image->tile[0].padded; ++i)
-        for (int64_t j = 0; j < image->tile[1].padded; ++j) {
+      for (int64_t i = 0; i < swizzled->tile[0].padded; ++i)
+        for (int64_t j = 0; j < swizzled->tile[1].padded; ++j) {
           const int64_t position[] = {i, j};
-          offsets.insert(image->offsetOf(position));
+          offsets.insert(swizzled->offsetOf(position));
         }
-      const int64_t count = image->tile[0].padded * image->tile[1].padded;
+      const int64_t count = swizzled->tile[0].padded * swizzled->tile[1].padded;
       EXPECT_EQ(static_cast<int64_t>(offsets.size()), count);
       EXPECT_EQ(*offsets.rbegin(), count - 1);
-      EXPECT_EQ(image->bytes(), count * tile.bits / 8);
+      EXPECT_EQ(swizzled->bytes(), count * tile.bits / 8);
     }
 }
 
 /// Units of the address lanes: which position's row each lane bit's lane begins at, `d0:4 d1:8 …`.
-std::string addressLanes(const SharedAccess &access, const SharedImage &image, const TileLayout &layout) {
-  const F2Map back = image.core.inverse();
+std::string addressLanes(const SharedAccess &access, const SwizzledLayout &swizzled, const TileLayout &layout) {
+  const F2Map back = swizzled.core.inverse();
   std::string text;
   for (unsigned bit = 0; bit < laneBits; ++bit) {
     const Vec position = back(access.offsetOf(0, {1u << bit}));
@@ -103,7 +103,7 @@ struct Operand {
 };
 
 // Operands of one product of 32 × 16 … elements: which row's address each lane gives. Dimensions are (M, K) and (K, N).
-TEST(SharedImage, AddressesOfLdmatrix) {
+TEST(SwizzledLayout, AddressesOfLdmatrix) {
   for (const Operand &example : {Operand{MmaOperand::A, {16, 16}, 1, SharedOp::rows, "d0:1 d0:2 d0:4 d0:8 d1:8"},
                                  {MmaOperand::A, {16, 16}, 0, SharedOp::columns, "d1:1 d1:2 d1:4 d0:8 d1:8"},
                                  {MmaOperand::B, {16, 16}, 0, SharedOp::rows, "d1:1 d1:2 d1:4 d0:8 d1:8"},
@@ -113,22 +113,22 @@ TEST(SharedImage, AddressesOfLdmatrix) {
                                  {MmaOperand::A, {32, 8}, 1, SharedOp::rows, "d0:1 d0:2 d0:4 d0:8 d1:4"},
                                  {MmaOperand::B, {32, 8}, 0, SharedOp::rows, "d1:1 d1:2 d1:4 d0:4 d1:8"}}) {
     const TileLayout layout = mmaOperand(mmaAcc(16, 16, {}, 1), example.operand, example.mma.k, example.mma);
-    const auto image = sharedImage(layout.shape().sizes(), example.inner, example.mma.bits);
-    const auto access = matrixAccess(layout, image->core, example.mma.bits, example.op);
+    const auto swizzled = swizzledLayout(layout.shape().sizes(), example.inner, example.mma.bits);
+    const auto access = matrixAccess(layout, swizzled->core, example.mma.bits, example.op);
     ASSERT_TRUE(access) << layout.text();
-    EXPECT_EQ(addressLanes(*access, *image, layout), example.lanes) << layout.text();
+    EXPECT_EQ(addressLanes(*access, *swizzled, layout), example.lanes) << layout.text();
     EXPECT_EQ(access->wavefronts(), 1u << access->matrix.size());
     const SharedOp other = example.op == SharedOp::rows ? SharedOp::columns : SharedOp::rows;
-    EXPECT_EQ(matrixAccess(layout, image->core, example.mma.bits, other), std::nullopt);
+    EXPECT_EQ(matrixAccess(layout, swizzled->core, example.mma.bits, other), std::nullopt);
   }
 }
 
 // Reading operands of any extent takes a wavefront a matrix, by ldmatrix and by vectors of 16 bytes.
-TEST(SharedImage, OperandsDoNotConflict) {
+TEST(SwizzledLayout, OperandsDoNotConflict) {
   for (const int64_t K : {16, 32, 48, 64, 80, 96, 128, 192}) {
     const TileLayout A = mmaOperand(mmaAcc(64, 32, {4, 1}, 4), MmaOperand::A, K, {16, 16});
-    const auto image = sharedImage({64, K}, 1, 16);
-    const auto access = matrixAccess(A, image->core, 16, SharedOp::rows);
+    const auto swizzled = swizzledLayout({64, K}, 1, 16);
+    const auto access = matrixAccess(A, swizzled->core, 16, SharedOp::rows);
     ASSERT_TRUE(access) << K;
     EXPECT_EQ(access->matrix.size(), 2u);
     EXPECT_EQ(access->wavefronts(), 4 * access->instructions()) << K;
@@ -139,7 +139,7 @@ TEST(SharedImage, OperandsDoNotConflict) {
 TEST(SharedAccess, TheBestOfAll) {
   const auto best = [](MmaOperand operand, MmaShape mma, unsigned inner, bool hasMatrix) {
     const TileLayout layout = mmaOperand(mmaAcc(64, 64, {2, 2}, 4), operand, 64, mma);
-    return bestAccess(layout, sharedImage({64, 64}, inner, mma.bits)->core, mma.bits, hasMatrix).op;
+    return bestAccess(layout, swizzledLayout({64, 64}, inner, mma.bits)->core, mma.bits, hasMatrix).op;
   };
   EXPECT_EQ(best(MmaOperand::A, {16, 16}, 1, true), SharedOp::rows);
   EXPECT_EQ(best(MmaOperand::A, {16, 16}, 0, true), SharedOp::columns);
@@ -155,7 +155,7 @@ TEST(SharedAccess, TheBestOfAll) {
 TEST(SharedAccess, NeighbouringColumns) {
   const TileLayout numbers = mmaOperand(mmaAcc(64, 64, {4, 1}, 4, {}, {.n = 4}), MmaOperand::B, 32, {32, 8});
   const auto ofNumbers = [&](const SwizzleBits &swizzleBits) {
-    return bestAccess(numbers, sharedImage({32, 64}, 1, 32, swizzleBits)->core, 32, true);
+    return bestAccess(numbers, swizzledLayout({32, 64}, 1, 32, swizzleBits)->core, 32, true);
   };
   EXPECT_EQ(ofNumbers({2, 0, 1}).op, SharedOp::vector);
   EXPECT_EQ(ofNumbers({2, 0, 1}).element.size(), 2u);
@@ -166,7 +166,7 @@ TEST(SharedAccess, NeighbouringColumns) {
        {std::pair(128, SwizzleBits{0, 2, 3}), std::pair(64, SwizzleBits{1, 2, 0})}) {
     const TileLayout bytes = mmaOperand(mmaAcc(64, columns, {4, 1}, 4, {}, {.n = 2}), MmaOperand::B, 64, {8, 32});
     const auto ofBytes = [&](const SwizzleBits &swizzleBits) {
-      return bestAccess(bytes, sharedImage({64, columns}, 1, 8, swizzleBits)->core, 8, true);
+      return bestAccess(bytes, swizzledLayout({64, columns}, 1, 8, swizzleBits)->core, 8, true);
     };
     EXPECT_EQ(ofBytes(swizzleBits).op, SharedOp::columns);
     EXPECT_EQ(ofBytes(swizzleBits).matrix.size(), 2u);
@@ -174,7 +174,7 @@ TEST(SharedAccess, NeighbouringColumns) {
     EXPECT_EQ(ofBytes(tmaSwizzle).wavefronts(), 8 * ofBytes(tmaSwizzle).instructions());
   }
   const TileLayout apart = mmaOperand(mmaAcc(64, 64, {4, 1}, 4), MmaOperand::B, 64, {8, 32});
-  EXPECT_EQ(bestAccess(apart, sharedImage({64, 64}, 1, 8)->core, 8, true).op, SharedOp::vector);
+  EXPECT_EQ(bestAccess(apart, swizzledLayout({64, 64}, 1, 8)->core, 8, true).op, SharedOp::vector);
 }
 
 // Rows that are not 16 bytes, aligned, are not read by ldmatrix, and vectors are as short as the alignment demands.

@@ -1,6 +1,6 @@
-// One thread's accesses to an image in shared memory: vectors, or rows of matrices for its warp.
+// One thread's accesses to a tile with a shared-memory layout: vectors, or rows of matrices for its warp.
 
-#include "lowering/gpu/ImagePlaces.h"
+#include "lowering/gpu/SharedAddresses.h"
 
 #include "dialect/simt/layout/SharedAccess.h"
 
@@ -13,7 +13,7 @@ using simt::SharedOp;
 using simt::TileLayout;
 using simt::Vec;
 
-ImagePlaces::ImagePlaces(ThreadCode &code, const simt::F2Map &bytes, size_t regBits, Value buffer, Value at)
+SharedAddresses::SharedAddresses(ThreadCode &code, const simt::F2Map &bytes, size_t regBits, Value buffer, Value at)
     : code(code), begin(code.add(code.held(buffer), at ? code.held(at) : Value())) {
   const ArrayRef<Vec> columns = bytes.columns().drop_front(regBits);
   for (const Vec column : columns)
@@ -21,7 +21,7 @@ ImagePlaces::ImagePlaces(ThreadCode &code, const simt::F2Map &bytes, size_t regB
   ofThread = code.imageOfThread({bytes.numOutputs(), columns});
 }
 
-ImagePlaces::Place ImagePlaces::of(Vec bytesOfRegisters) {
+SharedAddresses::Place SharedAddresses::of(Vec bytesOfRegisters) {
   const Vec swizzled = bytesOfRegisters & movedByThreads;
   Value &address = addresses[swizzled];
   if (!address) {
@@ -43,17 +43,18 @@ static simt::F2Map inBytes(const simt::F2Map &map, unsigned bits) {
 
 namespace {
 
-/// One tile in one image.
-class ImageTile {
+/// One tile with its shared-memory layout.
+class SharedLayoutTile {
 public:
-  ImageTile(ThreadCode &code, RankedTensorType tile, Value buffer, Value at, simt::ImageAttr image, simt::Movement by)
+  SharedLayoutTile(ThreadCode &code, RankedTensorType tile, Value buffer, Value at, simt::SharedLayoutAttr sharedLayout,
+                   simt::Movement by)
       : layout(simt::layoutOf(tile).getLayout()),
         element(tile.getElementType().isInteger(1) ? code.builder.getI8Type() : tile.getElementType()),
-        access(accessOf(layout, image, static_cast<SharedOp>(by))), coreBytes(image.getCoreBytes()),
+        access(accessOf(layout, sharedLayout, static_cast<SharedOp>(by))), coreBytes(sharedLayout.getCoreBytes()),
         places(code, inBytes(access.address, access.bits), access.regBits(), buffer, at) {}
 
   /// The address of an instruction for a repeat of the core.
-  ImagePlaces::Place placeOf(unsigned instruction, int64_t repeat) {
+  SharedAddresses::Place placeOf(unsigned instruction, int64_t repeat) {
     const auto [address, displacement] = places.of(access.offsetOf(instruction, {}) * (access.bits / 8));
     return {address, displacement + repeat * coreBytes};
   }
@@ -80,14 +81,14 @@ public:
   const Type element;
 
 private:
-  static SharedAccess accessOf(const TileLayout &layout, simt::ImageAttr image, SharedOp op) {
-    return op == SharedOp::vector ? simt::vectorAccess(layout, image.getMap(), image.getBits())
-                                  : *simt::matrixAccess(layout, image.getMap(), image.getBits(), op);
+  static SharedAccess accessOf(const TileLayout &layout, simt::SharedLayoutAttr sharedLayout, SharedOp op) {
+    return op == SharedOp::vector ? simt::vectorAccess(layout, sharedLayout.getMap(), sharedLayout.getBits())
+                                  : *simt::matrixAccess(layout, sharedLayout.getMap(), sharedLayout.getBits(), op);
   }
 
   const SharedAccess access;
   const int64_t coreBytes;
-  ImagePlaces places;
+  SharedAddresses places;
 };
 
 } // namespace
@@ -103,9 +104,9 @@ static Value writable(ThreadCode &code, Value tile, Type element) {
   return vector;
 }
 
-void distributeImageWrite(ThreadCode &code, simt::WriteOp op) {
-  ImageTile tile(code, cast<RankedTensorType>(op.getValue().getType()), op.getBuffer(), {}, *op.getImage(),
-                 *op.getMovement());
+void distributeSharedLayoutWrite(ThreadCode &code, simt::WriteOp op) {
+  SharedLayoutTile tile(code, cast<RankedTensorType>(op.getValue().getType()), op.getBuffer(), {},
+                        *op.getSharedLayout(), *op.getMovement());
   const Value vector = writable(code, op.getValue(), tile.element), owner = code.isOwner(tile.layout);
   for (int64_t repeat = 0; repeat < tile.layout.shape().repeats(); ++repeat)
     for (unsigned instruction = 0; instruction < tile.instructions(); ++instruction) {
@@ -120,9 +121,9 @@ void distributeImageWrite(ThreadCode &code, simt::WriteOp op) {
     }
 }
 
-void distributeImageRead(ThreadCode &code, simt::ReadOp op) {
+void distributeSharedLayoutRead(ThreadCode &code, simt::ReadOp op) {
   const auto type = cast<RankedTensorType>(op.getType());
-  ImageTile tile(code, type, op.getBuffer(), op.getOffset(), *op.getImage(), *op.getMovement());
+  SharedLayoutTile tile(code, type, op.getBuffer(), op.getOffset(), *op.getSharedLayout(), *op.getMovement());
   Values elements(tile.layout.numStored());
   for (int64_t repeat = 0; repeat < tile.layout.shape().repeats(); ++repeat)
     for (unsigned instruction = 0; instruction < tile.instructions(); ++instruction) {

@@ -13,9 +13,9 @@
 
 namespace kiln::simt {
 
-struct MatrixImage {
-  ImageAttr image;
-  unsigned outer = 0;   // the image's dimension that is M or N; the other one is K
+struct WgmmaLayout {
+  SharedLayoutAttr sharedLayout;
+  unsigned outer = 0;   // the tile's dimension that is M or N; the other one is K
   unsigned width = 128; // of a row, in bytes
   int64_t leading = 16, stride = 16;
   bool isTransposed = false;
@@ -26,8 +26,8 @@ struct MatrixImage {
   uint64_t descriptor() const;
 };
 
-/// The image for products that read `rows` rows of M or N, from a multiple of `rows` on, and 16 elements of K. Nothing
-/// if products cannot read it. Only 16-bit elements have such images.
-std::optional<MatrixImage> matrixIn(ImageAttr image, unsigned outer, int64_t rows);
+/// The shared-memory layout for products that read `rows` rows of M or N, from a multiple of `rows` on, and 16 elements
+/// of K. Nothing if products cannot read it. Only 16-bit elements have such layouts.
+std::optional<WgmmaLayout> matrixIn(SharedLayoutAttr sharedLayout, unsigned outer, int64_t rows);
 
 } // namespace kiln::simt
