@@ -8,14 +8,14 @@ using namespace mlir;
 
 namespace kiln::simt {
 
-/// A packet has 1, 2, 4, 8 or 16 bytes, and an address has the width of its space. Only accesses of global memory
+/// A vector has 1, 2, 4, 8 or 16 bytes, and an address has the width of its space. Only accesses of global memory
 /// without a memory order may have a cache hint.
-static LogicalResult verifyAccess(Operation *op, Space space, Type packet, Type address, int64_t displacement,
+static LogicalResult verifyAccess(Operation *op, Space space, Type vectorType, Type address, int64_t displacement,
                                   bool isStrong) {
-  auto vector = cast<VectorType>(packet);
+  auto vector = cast<VectorType>(vectorType);
   const int64_t bits = vector.getNumElements() * vector.getElementTypeBitWidth();
   if (bits < 8 || bits > 128 || !llvm::isPowerOf2_64(bits))
-    return op->emitOpError("expected a vector of 1, 2, 4, 8 or 16 bytes, but got ") << packet;
+    return op->emitOpError("expected a vector of 1, 2, 4, 8 or 16 bytes, but got ") << vectorType;
   const unsigned width = space == Space::Global ? 64 : 32;
   if (!address.isInteger(width))
     return op->emitOpError("expected an address of i")

@@ -12,7 +12,7 @@ def Simt_Space : I32EnumAttr<"Space", "memory of a GPU", [
 }
 
 /// The value of one load or store: a vector of 8 to 128 bits.
-def Simt_Packet : VectorOfRankAndType<[1], Tile_Stored>;
+def Simt_Vector : VectorOfRankAndType<[1], Tile_Stored>;
 /// An address: 64 bits of global memory, 32 bits of shared memory.
 def Simt_Address : AnyTypeOf<[I32, I64], "address">;
 
@@ -87,8 +87,8 @@ def Simt_LoadOp : Simt_Op<"ld", [AttrSizedOperandSegments, DeclareOpInterfaceMet
     ```
   }];
   let arguments = (ins Simt_Space:$space, Simt_Address:$address, I64Attr:$displacement, Optional<I1>:$predicate,
-                       Optional<Simt_Packet>:$other, UnitAttr:$readonly, UnitAttr:$strong);
-  let results = (outs Simt_Packet:$result);
+                       Optional<Simt_Vector>:$other, UnitAttr:$readonly, UnitAttr:$strong);
+  let results = (outs Simt_Vector:$result);
   let assemblyFormat = [{
     $space $address `+` $displacement (`if` $predicate^ `else` $other `:` type($other))? attr-dict
     `:` type($address) `,` type($result)
@@ -108,7 +108,7 @@ def Simt_StoreOp : Simt_Op<"st", [MemoryEffects<[MemWrite]>]> {
     }
     ```
   }];
-  let arguments = (ins Simt_Space:$space, Simt_Packet:$value, Simt_Address:$address, I64Attr:$displacement,
+  let arguments = (ins Simt_Space:$space, Simt_Vector:$value, Simt_Address:$address, I64Attr:$displacement,
                        Optional<I1>:$predicate, UnitAttr:$strong);
   let assemblyFormat = [{
     $space $value `,` $address `+` $displacement (`if` $predicate^)? attr-dict `:` type($value) `,` type($address)

@@ -43,7 +43,7 @@ static bool isCheap(tile::AccessOp access, const TileLayout &layout) {
   const simt::Traffic traffic = trafficIn(layout, access);
   const int64_t touched = traffic.sectors * sector;
   if (bytesOf(access.getTile().getType()) <= (access.isLoad() ? smallLoad : smallStore))
-    return 2 * traffic.bytes >= touched || traffic.sectors * traffic.packets <= fewSectors;
+    return 2 * traffic.bytes >= touched || traffic.sectors * traffic.vectors <= fewSectors;
   return access.isStore() && traffic.bytes == touched &&
          traffic.vector >= access->getAttrOfType<IntegerAttr>("simt.vector").getInt();
 }
@@ -86,7 +86,7 @@ static bool canRemake(Value value, LayoutAttr layout, int steps = mostSteps) {
 /// The cost of an operation with a result in `layout`. Loads have their own predicates.
 static int64_t instructionsOf(Operation *op, const TileLayout &layout) {
   if (auto load = dyn_cast<tile::LoadOp>(op))
-    return 2 * trafficIn(layout, cast<tile::AccessOp>(op)).packets;
+    return 2 * trafficIn(layout, cast<tile::AccessOp>(op)).vectors;
   return isElementwise(op) ? layout.numStored() : 0;
 }
 

@@ -419,7 +419,7 @@ bool isFewNumbers(Operation *op) {
          type.getNumElements() * type.getElementTypeBitWidth() <= fewBits;
 }
 
-int64_t packetIn(const simt::TileLayout &layout, tile::LoadOp load) {
+int64_t vectorWidthIn(const simt::TileLayout &layout, tile::LoadOp load) {
   const GlobalAccess global{cast<tile::AccessOp>(*load)};
   SmallVector<int64_t> strides;
   const simt::Access access = global.inMemory(strides);

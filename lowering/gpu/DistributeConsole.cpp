@@ -42,13 +42,13 @@ void distributePrint(ThreadCode &code, simt::PrintOp op) {
   // The header.
   const Value first = code.both(hasRoom, isFirst(code));
   const auto put = [&](Value word, int64_t displacement) {
-    const auto packet = VectorType::get({1}, word.getType());
-    simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, code.make<vector::BroadcastOp>(packet, word),
+    const auto vectorType = VectorType::get({1}, word.getType());
+    simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, code.make<vector::BroadcastOp>(vectorType, word),
                           line, displacement, first);
   };
-  const auto packet = VectorType::get({1}, code.builder.getI64Type());
-  const Value zero = code.make<arith::ConstantOp>(code.builder.getZeroAttr(packet));
-  const Value launch = code.make<simt::LoadOp>(packet, simt::Space::Global, console,
+  const auto vectorType = VectorType::get({1}, code.builder.getI64Type());
+  const Value zero = code.make<arith::ConstantOp>(code.builder.getZeroAttr(vectorType));
+  const Value launch = code.make<simt::LoadOp>(vectorType, simt::Space::Global, console,
                                                int64_t(offsetof(abi::GpuConsole, launch)), first, zero);
   put(code.make<vector::ExtractOp>(launch, 0), offsetof(abi::GpuLine, launch));
   put(code.held(op.getProgram()), offsetof(abi::GpuLine, program));

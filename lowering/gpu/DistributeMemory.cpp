@@ -1,6 +1,6 @@
 // One thread's accesses to global memory: loads, stores, copies to shared memory, and atomics with memory orders.
 //
-// GlobalTile has the addresses and bounds of a thread's packets; the accesses are emitted here.
+// GlobalTile has the addresses and bounds of a thread's vectors; the accesses are emitted here.
 
 #include "lowering/gpu/GlobalTile.h"
 #include "lowering/gpu/LoadAhead.h"
@@ -43,7 +43,7 @@ static Value asTile(ThreadCode &code, ArrayRef<Value> elements, Type element) {
                                   code.make<arith::ConstantOp>(code.builder.getZeroAttr(type)));
 }
 
-// --- Packets within which a view ends --------------------------------------------------------------------------------
+// --- Vectors within which a view ends --------------------------------------------------------------------------------
 
 /// A branch whose results are those of `then` if the condition holds, and otherwise `values`.
 static Values where(ThreadCode &code, Value condition, const Values &values, function_ref<Values()> then) {
@@ -59,22 +59,22 @@ static Values where(ThreadCode &code, Value condition, const Values &values, fun
   return Values(branch.getResults());
 }
 
-/// Calls `part` for each packet within which the view may end. One branch encloses all of them; tiles that are
-/// completely inside skip it. Inside it there is a branch for each position along memory. `packets` are the present
-/// values of the packets, if any. They are replaced by the results of `part`.
-static void atCuts(ThreadCode &code, const GlobalTile &tile, const Indices &begins, Values &packets,
+/// Calls `part` for each vector within which the view may end. One branch encloses all of them; tiles that are
+/// completely inside skip it. Inside it there is a branch for each position along memory. `vectors` are the present
+/// values of the vectors, if any. They are replaced by the results of `part`.
+static void atCuts(ThreadCode &code, const GlobalTile &tile, const Indices &begins, Values &vectors,
                    function_ref<Value(size_t)> part) {
   if (!tile.isCut())
     return;
   llvm::MapVector<int64_t, SmallVector<size_t>> places;
   for (const auto [number, stored] : llvm::enumerate(begins))
     places[tile.placeOf(stored)].push_back(number);
-  packets = where(code, tile.isCut(), packets, [&] {
-    Values all = packets;
+  vectors = where(code, tile.isCut(), vectors, [&] {
+    Values all = vectors;
     for (const auto &[place, numbers] : places) {
       Values here;
-      for (const size_t number : packets.empty() ? ArrayRef<size_t>() : ArrayRef(numbers))
-        here.push_back(packets[number]);
+      for (const size_t number : vectors.empty() ? ArrayRef<size_t>() : ArrayRef(numbers))
+        here.push_back(vectors[number]);
       const Values parts = where(code, tile.isCut(begins[numbers.front()]), here, [&] {
         return llvm::map_to_vector(numbers, [&](size_t number) { return part(number); });
       });
@@ -87,27 +87,28 @@ static void atCuts(ThreadCode &code, const GlobalTile &tile, const Indices &begi
 
 // --- Loads and stores ------------------------------------------------------------------------------------------------
 
-/// The type in which a load returns a packet: words of at most 32 bits, or elements if these have 32 bits or more.
-static VectorType wordsOf(VectorType packet) {
-  const unsigned element = packet.getElementTypeBitWidth();
-  const auto total = static_cast<unsigned>(element * packet.getNumElements());
+/// The type in which a load returns a vector: words of at most 32 bits, or elements if these have 32 bits or more.
+static VectorType wordsOf(VectorType vectorType) {
+  const unsigned element = vectorType.getElementTypeBitWidth();
+  const auto total = static_cast<unsigned>(element * vectorType.getNumElements());
   if (element >= 32)
-    return packet;
+    return vectorType;
   const unsigned word = std::min(total, 32u);
-  return VectorType::get({total / word}, IntegerType::get(packet.getContext(), word));
+  return VectorType::get({total / word}, IntegerType::get(vectorType.getContext(), word));
 }
 
-static Value recast(ThreadCode &code, Value packet, VectorType type) {
-  return packet.getType() == type ? packet : code.make<vector::BitCastOp>(type, packet);
+static Value recast(ThreadCode &code, Value value, VectorType type) {
+  return value.getType() == type ? value : code.make<vector::BitCastOp>(type, value);
 }
 
 static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
   GlobalTile tile(code, op);
   const TypedAttr pad = tile::paddingOf(op.getPadding(), tile.element);
-  const auto packet = VectorType::get({tile.vector}, tile.element), single = VectorType::get({1}, tile.element);
+  const auto vectorType = VectorType::get({tile.vector}, tile.element), single = VectorType::get({1}, tile.element);
   // The results of the branch are words, because a thread that extracts elements first would wait for the load.
-  const VectorType words = tile.isCut() ? wordsOf(packet) : packet;
-  const Value other = recast(code, code.make<arith::ConstantOp>(DenseElementsAttr::get(packet, Attribute(pad))), words);
+  const VectorType words = tile.isCut() ? wordsOf(vectorType) : vectorType;
+  const Value other =
+      recast(code, code.make<arith::ConstantOp>(DenseElementsAttr::get(vectorType, Attribute(pad))), words);
   const Value padded = code.make<arith::ConstantOp>(pad);
   const bool readonly = !op->hasAttr(aheadName) && isReadOnly(code, op); // ptxas moves ld.global.nc down to its use
   const auto load = [&](VectorType type, int64_t stored, int64_t past, Value inside, Value orElse) {
@@ -116,25 +117,25 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
     tile::copyCache(op, loaded);
     return loaded.getResult();
   };
-  const Indices begins = tile.packets();
-  Values packets, beside;
+  const Indices begins = tile.vectors();
+  Values vectors, beside;
   for (const int64_t stored : begins) {
-    packets.push_back(load(words, stored, 0, tile.isInside(stored), other));
+    vectors.push_back(load(words, stored, 0, tile.isInside(stored), other));
     beside.push_back(tile.isCut() ? tile.isBeside(stored) : Value());
   }
-  atCuts(code, tile, begins, packets, [&](size_t number) {
+  atCuts(code, tile, begins, vectors, [&](size_t number) {
     Values parts(
-        vector::ToElementsOp::create(code.builder, code.loc, recast(code, packets[number], packet)).getResults());
+        vector::ToElementsOp::create(code.builder, code.loc, recast(code, vectors[number], vectorType)).getResults());
     for (int64_t i = 0; i < tile.mostRest(); ++i) {
       const Value orElse = code.make<vector::FromElementsOp>(single, parts[i]);
       const Value inside = code.both(tile.isInRest(i), beside[number]);
       parts[i] = code.make<vector::ExtractOp>(load(single, begins[number], i * tile.bytes, inside, orElse), 0);
     }
-    return recast(code, code.make<vector::FromElementsOp>(packet, parts), words);
+    return recast(code, code.make<vector::FromElementsOp>(vectorType, parts), words);
   });
   Values elements(tile.layout.numStored(), padded);
-  for (const auto [stored, loaded] : llvm::zip(begins, packets)) {
-    auto parts = vector::ToElementsOp::create(code.builder, code.loc, recast(code, loaded, packet));
+  for (const auto [stored, loaded] : llvm::zip(begins, vectors)) {
+    auto parts = vector::ToElementsOp::create(code.builder, code.loc, recast(code, loaded, vectorType));
     llvm::copy(parts.getResults(), elements.begin() + stored);
   }
   code.set(op.getTile(), asTile(code, elements, op.getTile().getType().getElementType()));
@@ -154,14 +155,14 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
   const Values elements = storedElements(code, op.getTile());
   const Value owner = code.isOwner(tile.layout);
   const auto store = [&](int64_t stored, int64_t from, int64_t count, Value predicate) {
-    const auto packet = VectorType::get({count}, tile.element);
-    const Value part = code.make<vector::FromElementsOp>(packet, ArrayRef(elements).slice(stored + from, count));
+    const auto vectorType = VectorType::get({count}, tile.element);
+    const Value part = code.make<vector::FromElementsOp>(vectorType, ArrayRef(elements).slice(stored + from, count));
     auto made = simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
                                       tile.displacement(stored) + from * tile.bytes, predicate);
     made.setStrong(op.getIndexRank() > 0); // several threads may write one element; one of the values must result
     tile::copyCache(op, made);
   };
-  const Indices begins = tile.packets();
+  const Indices begins = tile.vectors();
   Values beside, none;
   for (const int64_t stored : begins) {
     store(stored, 0, tile.vector, code.both(tile.isInside(stored), owner));
@@ -228,15 +229,15 @@ static Value atomicOf(ThreadCode &code, tile::AccessOp op, GlobalTile &tile, Arr
     order(before.getDefiningOp());
     return before;
   }
-  const auto packet = VectorType::get({1}, tile.element);
+  const auto vectorType = VectorType::get({1}, tile.element);
   if (op.writesView()) {
-    const Value part = code.make<vector::FromElementsOp>(packet, values);
+    const Value part = code.make<vector::FromElementsOp>(vectorType, values);
     order(simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, address, displacement, predicate,
                                 /*strong=*/true));
     return {};
   }
-  const Value zeros = code.make<arith::ConstantOp>(code.builder.getZeroAttr(packet));
-  const Value loaded = code.make<simt::LoadOp>(packet, simt::Space::Global, address, displacement, predicate,
+  const Value zeros = code.make<arith::ConstantOp>(code.builder.getZeroAttr(vectorType));
+  const Value loaded = code.make<simt::LoadOp>(vectorType, simt::Space::Global, address, displacement, predicate,
                                                predicate ? zeros : Value(), /*readonly=*/false, /*strong=*/true);
   order(loaded.getDefiningOp());
   return code.make<vector::ExtractOp>(loaded, 0);
@@ -254,12 +255,12 @@ static void distributeAtomic(ThreadCode &code, tile::AccessOp op) {
     values.push_back(storedElements(code, value));
   const Value zero = code.make<arith::ConstantOp>(cast<TypedAttr>(code.builder.getZeroAttr(tile.element)));
   const Value owner = code.isOwner(tile.layout);
-  const Indices packets = tile.packets();
-  const bool fenced = op.ordersAll() && packets.size() > 1;
+  const Indices vectors = tile.vectors();
+  const bool fenced = op.ordersAll() && vectors.size() > 1;
   if (fenced && order != MemoryOrder::Acquire)
     tile::copyScope(op, simt::FenceOp::create(code.builder, code.loc));
   Values before(tile.layout.numStored(), zero);
-  for (const int64_t stored : packets) {
+  for (const int64_t stored : vectors) {
     Values own;
     for (const Values &each : values)
       own.push_back(each[stored]);

@@ -356,13 +356,14 @@ void WarpScanner::leaveTotals() {
       address = code.add(address, code.times(part, size));
     }
     const Type element = getElementTypeOrSelf(source.getType());
-    const auto packet = VectorType::get({1}, storedType(element));
+    const auto vectorType = VectorType::get({1}, storedType(element));
     for (const auto [begin, total] : llvm::zip_equal(blocks, totals)) {
       auto values = vector::ToElementsOp::create(code.builder, code.loc, total[number]);
       for (const auto [line, value] : llvm::enumerate(values.getResults())) {
         const Value wide = element.isInteger(1) ? code.make<arith::ExtUIOp>(storedType(element), value) : value;
-        simt::StoreOp::create(code.builder, code.loc, simt::Space::Shared, code.make<vector::BroadcastOp>(packet, wide),
-                              address, begins[number] + displacementOf(line, size) + (begin >> plan.partBits) * size,
+        simt::StoreOp::create(code.builder, code.loc, simt::Space::Shared,
+                              code.make<vector::BroadcastOp>(vectorType, wide), address,
+                              begins[number] + displacementOf(line, size) + (begin >> plan.partBits) * size,
                               code.both(writes, isWithin(line)));
       }
     }
@@ -419,15 +420,16 @@ std::vector<State> Carrier::readTotals() {
     int64_t width = 1;
     while (plan.parts % (2 * width) == 0 && 2 * width * bytes[number] <= 16)
       width *= 2;
-    const auto packet = VectorType::get({width}, storedType(element));
+    const auto vectorType = VectorType::get({width}, storedType(element));
     const Value address = addressOfLines(bytes[number]);
     std::vector<Values> byPart(plan.parts);
     for (size_t line = 0; line < lines; ++line)
       for (int64_t part = 0; part < plan.parts; part += width) {
         const Value within = isWithin(line);
-        const Value other = within ? code.make<arith::ConstantOp>(code.builder.getZeroAttr(packet)) : Value();
+        const Value other = within ? code.make<arith::ConstantOp>(code.builder.getZeroAttr(vectorType)) : Value();
         const int64_t displacement = begins[number] + displacementOf(line, bytes[number]) + part * bytes[number];
-        const Value loaded = code.make<simt::LoadOp>(packet, simt::Space::Shared, address, displacement, within, other);
+        const Value loaded =
+            code.make<simt::LoadOp>(vectorType, simt::Space::Shared, address, displacement, within, other);
         auto values = vector::ToElementsOp::create(code.builder, code.loc, loaded);
         for (const auto [next, value] : llvm::enumerate(values.getResults()))
           byPart[part + next].push_back(element.isInteger(1) ? code.make<arith::TruncIOp>(element, value) : value);

@@ -1,5 +1,5 @@
 // One thread's accesses to shared memory. Positions, strides and addresses are constants except for the thread's part.
-// A packet is as wide as adjacent registers, their addresses and the alignment allow.
+// A vector is as wide as adjacent registers, their addresses and the alignment allow.
 
 #include "lowering/gpu/ThreadCode.h"
 
@@ -21,27 +21,27 @@ public:
   SharedTile(ThreadCode &code, RankedTensorType tile, Value buffer, ArrayRef<int64_t> strides, Value offset)
       : layout(simt::layoutOf(tile).getLayout()),
         element(tile.getElementType().isInteger(1) ? code.builder.getI8Type() : tile.getElementType()),
-        packets(sharedPackets(layout, element.getIntOrFloatBitWidth() / 8, strides, offset ? divisorOf(offset) : 16)),
-        type(VectorType::get({packets.empty() ? 1 : static_cast<int64_t>(packets[0].size())}, element)), code(code),
+        vectors(sharedVectors(layout, element.getIntOrFloatBitWidth() / 8, strides, offset ? divisorOf(offset) : 16)),
+        type(VectorType::get({vectors.empty() ? 1 : static_cast<int64_t>(vectors[0].size())}, element)), code(code),
         attribute(simt::layoutOf(tile)), strides(strides) {
     address = code.add(code.held(buffer), offset ? code.held(offset) : Value());
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
       address = code.add(address, code.times(code.shareOf(attribute, dim), strides[dim]));
   }
 
-  int64_t displacement(const Packet &packet) const { return offsetOf(layout.positionOf(packet[0]), strides); }
-  /// Whether a packet is inside the tile; null if all are.
-  Value isWithin(const Packet &packet) {
+  int64_t displacement(const SharedVector &vector) const { return offsetOf(layout.positionOf(vector[0]), strides); }
+  /// Whether a vector is inside the tile; null if all are.
+  Value isWithin(const SharedVector &vector) {
     Value within;
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
-      within = code.both(within, code.isWithin(attribute, packet[0], dim));
+      within = code.both(within, code.isWithin(attribute, vector[0], dim));
     return within;
   }
 
   const TileLayout layout;
   const Type element;
-  const std::vector<Packet> packets;
-  const VectorType type; // type of a packet
+  const std::vector<SharedVector> vectors;
+  const VectorType type; // type of a vector
   Value address;
 
 private:
@@ -62,11 +62,11 @@ void distributeWrite(ThreadCode &code, simt::WriteOp op) {
   const auto parts = vector::ToElementsOp::create(code.builder, code.loc, vector);
   const Values elements(parts->getResults());
   const Value owner = code.isOwner(tile.layout);
-  for (const Packet &packet : tile.packets) {
-    const auto picked = llvm::map_to_vector(packet, [&](int64_t stored) { return elements[stored]; });
+  for (const SharedVector &vector : tile.vectors) {
+    const auto picked = llvm::map_to_vector(vector, [&](int64_t stored) { return elements[stored]; });
     const Value part = code.make<vector::FromElementsOp>(tile.type, picked);
-    simt::StoreOp::create(code.builder, code.loc, simt::Space::Shared, part, tile.address, tile.displacement(packet),
-                          code.both(owner, tile.isWithin(packet)));
+    simt::StoreOp::create(code.builder, code.loc, simt::Space::Shared, part, tile.address, tile.displacement(vector),
+                          code.both(owner, tile.isWithin(vector)));
   }
 }
 
@@ -86,12 +86,12 @@ void distributeRead(ThreadCode &code, simt::ReadOp op) {
   const TypedAttr zero = code.builder.getZeroAttr(tile.element);
   const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(tile.type, Attribute(zero)));
   Values elements(tile.layout.numStored(), code.make<arith::ConstantOp>(zero));
-  for (const Packet &packet : tile.packets) {
-    const Value within = tile.isWithin(packet);
+  for (const SharedVector &vector : tile.vectors) {
+    const Value within = tile.isWithin(vector);
     const Value loaded = code.make<simt::LoadOp>(tile.type, simt::Space::Shared, tile.address,
-                                                 tile.displacement(packet), within, within ? other : Value());
+                                                 tile.displacement(vector), within, within ? other : Value());
     auto parts = vector::ToElementsOp::create(code.builder, code.loc, loaded);
-    for (const auto [stored, part] : llvm::zip_equal(packet, parts.getResults()))
+    for (const auto [stored, part] : llvm::zip_equal(vector, parts.getResults()))
       elements[stored] = part;
   }
   setRead(code, op.getResult(), elements);
@@ -124,8 +124,8 @@ void distributePick(ThreadCode &code, simt::PickOp op) {
   const TileLayout layout = attribute.getLayout();
   Type element = cast<RankedTensorType>(op.getType()).getElementType();
   element = element.isInteger(1) ? code.builder.getI8Type() : element;
-  const auto packet = VectorType::get({1}, element);
-  const Value other = code.make<arith::ConstantOp>(code.builder.getZeroAttr(packet));
+  const auto vectorType = VectorType::get({1}, element);
+  const Value other = code.make<arith::ConstantOp>(code.builder.getZeroAttr(vectorType));
   Values elements(layout.numStored(), code.make<arith::ConstantOp>(cast<TypedAttr>(code.builder.getZeroAttr(element))));
   for (int64_t stored = 0; stored < layout.numStored(); ++stored) {
     if (layout.isDead(stored))
@@ -138,7 +138,7 @@ void distributePick(ThreadCode &code, simt::PickOp op) {
     }
     const Value address = code.add(code.held(op.getBuffer()), valueOf(code, op.getPlace().getResult(0), positions));
     const Value loaded =
-        code.make<simt::LoadOp>(packet, simt::Space::Shared, address, int64_t{0}, within, within ? other : Value());
+        code.make<simt::LoadOp>(vectorType, simt::Space::Shared, address, int64_t{0}, within, within ? other : Value());
     elements[stored] = code.make<vector::ExtractOp>(loaded, 0);
   }
   setRead(code, op.getResult(), elements);

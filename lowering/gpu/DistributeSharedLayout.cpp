@@ -70,7 +70,7 @@ public:
   bool isMatrix() const { return access.op != SharedOp::vector; }
   bool isTransposed() const { return access.op == SharedOp::columns; }
   /// The data of an instruction as elements, and as words of matrices.
-  VectorType packet() const {
+  VectorType vectorType() const {
     return VectorType::get({int64_t{1} << (access.element.size() + access.matrix.size())}, element);
   }
   VectorType words() const {
@@ -131,9 +131,9 @@ void distributeSharedLayoutRead(ThreadCode &code, simt::ReadOp op) {
       Value part;
       if (tile.isMatrix()) {
         part = code.make<simt::LoadMatrixOp>(tile.words(), address, displacement, tile.isTransposed());
-        part = code.make<vector::BitCastOp>(tile.packet(), part);
+        part = code.make<vector::BitCastOp>(tile.vectorType(), part);
       } else {
-        part = code.make<simt::LoadOp>(tile.packet(), simt::Space::Shared, address, displacement, Value(), Value());
+        part = code.make<simt::LoadOp>(tile.vectorType(), simt::Space::Shared, address, displacement, Value(), Value());
       }
       const auto parts = vector::ToElementsOp::create(code.builder, code.loc, part);
       for (const auto [stored, value] : llvm::zip_equal(tile.storedBy(instruction, repeat), parts->getResults()))

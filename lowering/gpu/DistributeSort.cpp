@@ -154,8 +154,8 @@ void distributeLookUp(ThreadCode &code, simt::LookUpOp op) {
   const TileLayout layout = attribute.getLayout();
   const Type element = op.getType().getElementType(),
              stored = element.isInteger(1) ? code.builder.getI8Type() : element;
-  const auto packet = VectorType::get({1}, stored);
-  const Value other = code.make<arith::ConstantOp>(code.builder.getZeroAttr(packet));
+  const auto vectorType = VectorType::get({1}, stored);
+  const Value other = code.make<arith::ConstantOp>(code.builder.getZeroAttr(vectorType));
   const Values places = code.elementsOf(op.getPlaces());
   Values elements(places.size(), code.make<arith::ConstantOp>(cast<TypedAttr>(code.builder.getZeroAttr(element))));
   for (const auto [number, place] : llvm::enumerate(places)) {
@@ -163,7 +163,7 @@ void distributeLookUp(ThreadCode &code, simt::LookUpOp op) {
     if (layout.isDead(index))
       continue;
     const Value address = code.add(code.held(op.getBuffer()), place);
-    const Value loaded = code.make<simt::LoadOp>(packet, simt::Space::Shared, address, int64_t{0},
+    const Value loaded = code.make<simt::LoadOp>(vectorType, simt::Space::Shared, address, int64_t{0},
                                                  isPlace(code, attribute, index, place), other);
     const Value value = code.make<vector::ExtractOp>(loaded, 0);
     elements[number] = element.isInteger(1) ? code.make<arith::TruncIOp>(element, value) : value;

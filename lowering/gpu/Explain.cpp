@@ -211,7 +211,7 @@ template <class OpTy> void explainTraffic(OpTy op, StringRef what, Value tile, E
   } else {
     const SharedTraffic traffic = trafficOf(layoutOf(tile), bytesOf(type), *op.getStrides(), /*alignment=*/16);
     how = format("{} times {} bytes a thread, {} wavefronts a warp, {} at best", traffic.instructions,
-                 traffic.packetBytes, traffic.wavefronts, traffic.ideal);
+                 traffic.vectorBytes, traffic.wavefronts, traffic.ideal);
   }
   auto place = op.getBuffer().template getDefiningOp<simt::BufferOp>();
   explanation.add(op->getLoc(), format("{} {} in shared memory at byte {}: {}", what, textOf(type),

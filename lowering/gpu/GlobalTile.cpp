@@ -1,4 +1,4 @@
-// Strides, bounds and indices of a tile in global memory, and the address and predicate of each of a thread's packets.
+// Strides, bounds and indices of a tile in global memory, and the address and predicate of each of a thread's vectors.
 
 #include "lowering/gpu/GlobalTile.h"
 
@@ -130,8 +130,8 @@ void GlobalTile::findBounds(MemRefType type, Operation *op) {
   }
 }
 
-/// Tiles begin at multiples of a packet, and `high` is still the same in all threads. So if the view ends within a
-/// packet, `high` is not a multiple of a packet, and has the same remainder as the view's extent. If `high` is not a
+/// Tiles begin at multiples of a vector, and `high` is still the same in all threads. So if the view ends within a
+/// vector, `high` is not a multiple of a vector, and has the same remainder as the view's extent. If `high` is not a
 /// position of the tile, the view does not end in the tile.
 void GlobalTile::findCut(unsigned axis, MemRefType type) {
   Value &high = bounds[axis].high;
@@ -254,7 +254,7 @@ GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned axis, Value extent) {
   return bound;
 }
 
-Indices GlobalTile::packets() const {
+Indices GlobalTile::vectors() const {
   Indices result;
   for (int64_t stored = 0; stored < layout.numStored(); stored += vector)
     if (!layout.isDead(stored))
@@ -371,7 +371,7 @@ Value GlobalTile::bytesInside(int64_t stored, unsigned dim) {
     const Value at = code.i32(layout.positionOf(stored)[dim]);
     const Value left = code.make<arith::MinSIOp>(code.make<arith::SubIOp>(bounds[dim].high, at), code.i32(vector));
     size = code.times(code.make<arith::MaxSIOp>(left, none), bytes);
-    if (bounds[dim].low) // a multiple of a packet
+    if (bounds[dim].low) // a multiple of a vector
       inside = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, bounds[dim].low, at);
   } else {
     inside = code.both(code.isWithin(attribute, stored, dim), bounds[dim].inside);

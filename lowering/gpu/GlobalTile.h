@@ -1,4 +1,4 @@
-// Addresses and predicates of a tile's elements in global memory, for one thread. A *packet* is a vector of elements
+// Addresses and predicates of a tile's elements in global memory, for one thread. A *vector* consists of the elements
 // that one instruction moves.
 //
 // Let a tile begin at offsets o of a view with strides s. Position p of the tile is at byte (Σ (oᵈ + pᵈ) · sᵈ) · size
@@ -14,10 +14,10 @@
 // constants are compared with the differences in 32 bits. If the tile's extent is 1, o is in bounds if it is below the
 // view's extent as an unsigned number.
 //
-// Packets of V elements begin at multiples of V along the contiguous dimension, so `low` is a multiple of V. If the
-// view may end within a packet (`simt.ragged`), `high` is rounded down to a multiple of V. A packet that begins below
-// `high` is completely inside. The view ends within the packet that begins at `high`; the first elements of this
-// packet, as many as the remainder of the rounding, are inside.
+// Vectors of V elements begin at multiples of V along the contiguous dimension, so `low` is a multiple of V. If the
+// view may end within a vector (`simt.ragged`), `high` is rounded down to a multiple of V. A vector that begins below
+// `high` is completely inside. The view ends within the vector that begins at `high`; the first elements of this
+// vector, as many as the remainder of the rounding, are inside.
 
 #pragma once
 
@@ -32,39 +32,39 @@ namespace kiln::lowering::gpu {
 /// One tile in one view.
 class GlobalTile {
 public:
-  /// Packets have one element if the access is atomic.
+  /// Vectors have one element if the access is atomic.
   GlobalTile(ThreadCode &code, tile::AccessOp access);
   /// A tile with a layout at `subscripts`. For each dimension of the view, a subscript is the offset of a block, or an
   /// index tile with all positions. The attribute `tile.inside` of `op` lists the dimensions that are in bounds.
   GlobalTile(ThreadCode &code, mlir::Operation *op, mlir::Value view, mlir::ValueRange subscripts,
              mlir::RankedTensorType tile, int64_t vector, mlir::Value mask = {});
 
-  /// The stored indices at which packets begin, except packets that are past the tile's end in all threads.
-  Indices packets() const;
+  /// The stored indices at which vectors begin, except vectors that are past the tile's end in all threads.
+  Indices vectors() const;
   mlir::Value address(int64_t stored);
   int64_t displacement(int64_t stored) const;
-  /// Whether a packet is completely inside, and `also` holds; null if this is true for all.
+  /// Whether a vector is completely inside, and `also` holds; null if this is true for all.
   mlir::Value isInside(int64_t stored, mlir::Value also = {});
-  /// Whether the view ends within a packet of the tile, equal in all threads; null if it cannot.
+  /// Whether the view ends within a vector of the tile, equal in all threads; null if it cannot.
   mlir::Value isCut() const { return cut; }
-  /// Whether the view ends within this packet; positions in other dimensions are not checked.
+  /// Whether the view ends within this vector; positions in other dimensions are not checked.
   mlir::Value isCut(int64_t stored) const;
-  /// Whether a packet is inside along all dimensions except the one in which the view may end within a packet; null if
+  /// Whether a vector is inside along all dimensions except the one in which the view may end within a vector; null if
   /// this is true for all.
   mlir::Value isBeside(int64_t stored) { return insideBut(cutAxis, stored, {}); }
-  /// The largest number of elements that are inside, of a packet within which the view ends; and whether its element at
+  /// The largest number of elements that are inside, of a vector within which the view ends; and whether its element at
   /// `index` is inside, null if it always is.
   int64_t mostRest() const { return knownRest.value_or(vector - 1); }
   mlir::Value isInRest(int64_t index) const;
-  /// The first position of a packet along the contiguous dimension, without the thread's share.
+  /// The first position of a vector along the contiguous dimension, without the thread's share.
   int64_t placeOf(int64_t stored) const { return layout.positionOf(stored)[fastest()]; }
-  /// The number of bytes (i32) of a packet along `dim` that are in bounds, if it may be partly in bounds.
+  /// The number of bytes (i32) of a vector along `dim` that are in bounds, if it may be partly in bounds.
   mlir::Value bytesInside(int64_t stored, unsigned dim);
 
   const simt::LayoutAttr attribute;
   const simt::TileLayout layout;
   const mlir::Type element; // the type in memory: i8 for bool
-  const int64_t vector;     // elements of a packet
+  const int64_t vector;     // elements of a vector
   const int64_t bytes;      // of an element
 
 private:
@@ -81,9 +81,9 @@ private:
   };
   void findStrides(mlir::MemRefType type);
   void findBounds(mlir::MemRefType type, mlir::Operation *op);
-  /// Sets `cut`, `rest` and the bound for the axis along which the view may end within a packet.
+  /// Sets `cut`, `rest` and the bound for the axis along which the view may end within a vector.
   void findCut(unsigned axis, mlir::MemRefType type);
-  /// The tile's contiguous dimension, along which packets extend.
+  /// The tile's contiguous dimension, along which vectors extend.
   unsigned fastest() const;
   mlir::Value insideBut(std::optional<unsigned> without, int64_t stored, mlir::Value inside);
   void findNames();
@@ -101,7 +101,7 @@ private:
   mlir::Value isInsideAlong(int64_t stored, unsigned axis);
   mlir::Value isWithin(int64_t stored, unsigned dim);
   bool isNamed(unsigned axis) const { return mlir::isa<mlir::RankedTensorType>(subscripts[axis].getType()); }
-  /// The number of different positions of a thread's packets along an axis of the view.
+  /// The number of different positions of a thread's vectors along an axis of the view.
   int64_t positionsAlong(unsigned axis) const;
   unsigned axes() const { return static_cast<unsigned>(subscripts.size()); }
 
@@ -117,7 +117,7 @@ private:
   llvm::SmallVector<Names> names;                // by axes
   llvm::SmallVector<Bounds> bounds;
   std::optional<unsigned> cutAxis;
-  mlir::Value cut, rest; // rest: the remainder of `high` by the packet's size, i32
+  mlir::Value cut, rest; // rest: the remainder of `high` by the vector's size, i32
   std::optional<int64_t> knownRest;
   llvm::SmallVector<unsigned> byPositions; // axes, in ascending order of the number of a thread's positions
   Values mask;                             // of the thread's values; empty without a mask

@@ -322,7 +322,7 @@ Value Propagation::in(LayoutAttr layout, Value value) {
       constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(version.getType())));
     if (auto load = dyn_cast<tile::LoadOp>(again)) {
       load->setAttr("simt.layout", layout);
-      setVector(cast<tile::AccessOp>(again), packetIn(layout.getLayout(), load));
+      setVector(cast<tile::AccessOp>(again), vectorWidthIn(layout.getLayout(), load));
     }
   } else {
     version = simt::ConvertOp::create(builder, value.getLoc(), simt::withLayout(value.getType(), layout), value);

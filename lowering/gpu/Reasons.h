@@ -26,7 +26,7 @@ bool isFewNumbers(mlir::Operation *op);
 
 /// The number of elements that a thread may load at once in a layout that was not chosen for this load: at most 16
 /// bytes, aligned, and the thread's first values (CoalesceAccesses.cpp).
-int64_t packetIn(const simt::TileLayout &layout, tile::LoadOp load);
+int64_t vectorWidthIn(const simt::TileLayout &layout, tile::LoadOp load);
 
 /// Whether tensor cores multiply f32 operands that are split into two numbers, as the precision permits.
 bool isSplit(tile::DotOp op);

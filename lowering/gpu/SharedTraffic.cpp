@@ -1,4 +1,4 @@
-// Packets and bank conflicts.
+// Vectors and bank conflicts.
 
 #include "lowering/gpu/SharedTraffic.h"
 
@@ -43,41 +43,41 @@ static llvm::SmallVector<unsigned> neighbourBits(const TileLayout &layout, int64
   return bits;
 }
 
-/// The packets whose elements these bits enumerate; none if addresses are not aligned.
-static std::optional<std::vector<Packet>> packetsBy(llvm::ArrayRef<unsigned> bits, const TileLayout &layout,
-                                                    int64_t bytes, llvm::ArrayRef<int64_t> strides) {
+/// The vectors whose elements these bits enumerate; none if addresses are not aligned.
+static std::optional<std::vector<SharedVector>> vectorsBy(llvm::ArrayRef<unsigned> bits, const TileLayout &layout,
+                                                          int64_t bytes, llvm::ArrayRef<int64_t> strides) {
   int64_t mask = 0;
   for (const unsigned bit : bits)
     mask |= int64_t{1} << bit;
-  std::vector<Packet> packets;
+  std::vector<SharedVector> vectors;
   for (int64_t first = 0; first < layout.numStored(); ++first) {
     if ((first & mask) || layout.isDead(first))
       continue;
     if (offsetOf(layout.positionOf(first), strides) % (bytes << bits.size()) != 0)
       return std::nullopt;
-    Packet packet;
+    SharedVector vector;
     for (unsigned element = 0; element < 1u << bits.size(); ++element) {
       int64_t stored = first;
       for (const auto [order, bit] : llvm::enumerate(bits))
         stored |= static_cast<int64_t>(element >> order & 1) << bit;
-      packet.push_back(stored);
+      vector.push_back(stored);
     }
-    packets.push_back(std::move(packet));
+    vectors.push_back(std::move(vector));
   }
-  return packets;
+  return vectors;
 }
 
-std::vector<Packet> sharedPackets(const TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides,
-                                  int64_t alignment) {
+std::vector<SharedVector> sharedVectors(const TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides,
+                                        int64_t alignment) {
   alignment = alignmentOf(layout, strides, alignment);
   for (llvm::SmallVector<unsigned> bits = neighbourBits(layout, bytes, strides);; bits.pop_back()) {
-    // A packet must not cross the tile's end.
+    // A vector must not cross the tile's end.
     const bool isWhole = llvm::all_of(layout.shape().dims(), [&](const simt::Extent &extent) {
       return !extent.isPadded() || extent.size % (int64_t{1} << bits.size()) == 0;
     });
     if (bits.empty() || (isWhole && alignment % (bytes << bits.size()) == 0))
-      if (auto packets = packetsBy(bits, layout, bytes, strides))
-        return *packets;
+      if (auto vectors = vectorsBy(bits, layout, bytes, strides))
+        return *vectors;
   }
 }
 
@@ -94,21 +94,21 @@ static std::pair<int64_t, int64_t> wavefrontsOf(llvm::SmallVectorImpl<int64_t> &
 
 SharedTraffic trafficOf(const TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides, int64_t alignment) {
   static constexpr int64_t wordBytes = 4, wavefrontBytes = 128;
-  const std::vector<Packet> packets = sharedPackets(layout, bytes, strides, alignment);
+  const std::vector<SharedVector> vectors = sharedVectors(layout, bytes, strides, alignment);
   SharedTraffic traffic;
-  traffic.instructions = static_cast<int64_t>(packets.size());
-  if (packets.empty())
+  traffic.instructions = static_cast<int64_t>(vectors.size());
+  if (vectors.empty())
     return traffic;
-  traffic.packetBytes = static_cast<int64_t>(packets[0].size()) * bytes;
-  // Long packets are served for a part of the lanes at a time.
+  traffic.vectorBytes = static_cast<int64_t>(vectors[0].size()) * bytes;
+  // Long vectors are served for a part of the lanes at a time.
   const auto lanesAtOnce =
-      static_cast<unsigned>(std::min<int64_t>(wavefrontBytes / traffic.packetBytes, simt::numLanes));
-  for (const Packet &packet : packets)
+      static_cast<unsigned>(std::min<int64_t>(wavefrontBytes / traffic.vectorBytes, simt::numLanes));
+  for (const SharedVector &vector : vectors)
     for (unsigned first = 0; first < simt::numLanes; first += lanesAtOnce) {
       llvm::SmallVector<int64_t, 64> words;
       for (unsigned lane = first; lane < first + lanesAtOnce; ++lane) {
-        const int64_t begin = offsetOf(layout.positionOf(packet[0], {.lane = lane}), strides);
-        for (int64_t word = begin / wordBytes; word <= (begin + traffic.packetBytes - 1) / wordBytes; ++word)
+        const int64_t begin = offsetOf(layout.positionOf(vector[0], {.lane = lane}), strides);
+        for (int64_t word = begin / wordBytes; word <= (begin + traffic.vectorBytes - 1) / wordBytes; ++word)
           words.push_back(word);
       }
       const auto [wavefronts, ideal] = wavefrontsOf(words);

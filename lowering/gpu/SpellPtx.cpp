@@ -30,11 +30,11 @@ using namespace mlir;
 
 namespace {
 
-/// The form of a packet: number and size of its words.
+/// The form of a vector: number and size of its words.
 struct Words {
   unsigned bits, count;
-  explicit Words(VectorType packet) {
-    const unsigned element = packet.getElementTypeBitWidth(), total = element * packet.getNumElements();
+  explicit Words(VectorType vectorType) {
+    const unsigned element = vectorType.getElementTypeBitWidth(), total = element * vectorType.getNumElements();
     bits = std::min(total, std::max(32u, element));
     count = total / bits;
   }
@@ -57,26 +57,26 @@ class ThreadSpeller : public ProductSpeller {
 public:
   using ProductSpeller::ProductSpeller;
 
-  /// Splits a packet into registers.
-  SmallVector<Value> split(Value packet, const Words &words) {
+  /// Splits a vector into registers.
+  SmallVector<Value> split(Value vector, const Words &words) {
     const auto word = builder.getIntegerType(words.bits);
     SmallVector<Value> parts;
     if (words.count == 1)
-      parts = {LLVM::BitcastOp::create(builder, loc, word, packet)};
+      parts = {LLVM::BitcastOp::create(builder, loc, word, vector)};
     else
-      parts = elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({words.count}, word), packet));
+      parts = elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({words.count}, word), vector));
     for (Value &part : parts)
       if (words.bits < 16)
         part = LLVM::ZExtOp::create(builder, loc, words.type(builder.getContext()), part);
     return parts;
   }
-  Value join(ArrayRef<Value> parts, const Words &words, VectorType packet) {
+  Value join(ArrayRef<Value> parts, const Words &words, VectorType vectorType) {
     const auto word = builder.getIntegerType(words.bits);
     if (words.count == 1) {
       const Value part = words.bits < 16 ? LLVM::TruncOp::create(builder, loc, word, parts[0]).getResult() : parts[0];
-      return LLVM::BitcastOp::create(builder, loc, packet, part);
+      return LLVM::BitcastOp::create(builder, loc, vectorType, part);
     }
-    return LLVM::BitcastOp::create(builder, loc, packet, vectorOf(parts, word));
+    return LLVM::BitcastOp::create(builder, loc, vectorType, vectorOf(parts, word));
   }
 
   Value load(simt::LoadOp op);
@@ -145,8 +145,8 @@ struct Caching {
 
 /// The predicate follows the address; the values for a false predicate are tied to the results.
 Value ThreadSpeller::load(simt::LoadOp op) {
-  const auto packet = cast<VectorType>(op.getType());
-  const Words words(packet);
+  const auto vectorType = cast<VectorType>(op.getType());
+  const Words words(vectorType);
   const unsigned address = words.count;
   std::string constraints;
   for (unsigned i = 0; i < words.count; ++i)
@@ -168,7 +168,7 @@ Value ThreadSpeller::load(simt::LoadOp op) {
       words.operands(0) + ", " + place(address, op.getDisplacement()) + caching.policy + ";" + caching.end;
   const SmallVector<Type> results(words.count, words.type(op.getContext()));
   constraints += clobbers(op);
-  return join(assembly(text, constraints, results, operands, !op.getReadonly()), words, packet);
+  return join(assembly(text, constraints, results, operands, !op.getReadonly()), words, vectorType);
 }
 
 void ThreadSpeller::store(simt::StoreOp op) {
@@ -205,20 +205,20 @@ std::string listOf(const Words &words, unsigned first) {
 }
 
 Value ThreadSpeller::loadMatrix(simt::LoadMatrixOp op) {
-  const auto packet = cast<VectorType>(op.getType());
-  const Words words(packet);
+  const auto vectorType = cast<VectorType>(op.getType());
+  const Words words(vectorType);
   std::string constraints;
   for (unsigned i = 0; i < words.count; ++i)
     constraints += "=r,";
-  const std::string text = matrixName("ldmatrix", packet, op.getTransposed()) + " " + listOf(words, 0) + ", " +
+  const std::string text = matrixName("ldmatrix", vectorType, op.getTransposed()) + " " + listOf(words, 0) + ", " +
                            place(words.count, op.getDisplacement()) + ";";
   const SmallVector<Type> results(words.count, words.type(op.getContext()));
-  return join(assembly(text, constraints + "r", results, op.getAddress(), true), words, packet);
+  return join(assembly(text, constraints + "r", results, op.getAddress(), true), words, vectorType);
 }
 
 void ThreadSpeller::storeMatrix(simt::StoreMatrixOp op) {
-  const auto packet = cast<VectorType>(op.getValue().getType());
-  const Words words(packet);
+  const auto vectorType = cast<VectorType>(op.getValue().getType());
+  const Words words(vectorType);
   SmallVector<Value> operands = split(op.getValue(), words);
   std::string constraints;
   for (unsigned i = 0; i < words.count; ++i)
@@ -227,7 +227,7 @@ void ThreadSpeller::storeMatrix(simt::StoreMatrixOp op) {
   if (op.getPredicate())
     operands.push_back(op.getPredicate());
   const std::string text = predicated(op.getPredicate(), words.count + 1) +
-                           matrixName("stmatrix", packet, op.getTransposed()) + " " +
+                           matrixName("stmatrix", vectorType, op.getTransposed()) + " " +
                            place(words.count, op.getDisplacement()) + ", " + listOf(words, 0) + ";";
   assembly(text, constraints + (op.getPredicate() ? "r,b" : "r"), {}, operands, true);
 }

@@ -96,17 +96,17 @@ static int64_t vectorOf(const Access &access, const TileLayout &layout) {
 Traffic trafficOf(const Access &access, const TileLayout &layout) {
   constexpr int64_t farApart = int64_t{1} << 20, sectorBits = 256;
   Traffic traffic{.vector = vectorOf(access, layout)};
-  traffic.packets = layout.numStored() / traffic.vector;
-  llvm::SmallDenseSet<int64_t> packets, sectors;
+  traffic.vectors = layout.numStored() / traffic.vector;
+  llvm::SmallDenseSet<int64_t> vectors, sectors;
   for (unsigned lane = 0; lane < numLanes; ++lane) {
     int64_t element = 0;
     for (const auto [position, stride] : llvm::zip(layout.positionOf(0, {.lane = lane}), access.strides))
       element += position * (stride == unknownStride ? farApart : stride);
-    packets.insert(element);
+    vectors.insert(element);
     for (int64_t each = element; each < element + traffic.vector; ++each)
       sectors.insert(llvm::divideFloorSigned(each * access.bits, sectorBits));
   }
-  traffic.bytes = static_cast<int64_t>(packets.size()) * traffic.vector * access.bits / 8;
+  traffic.bytes = static_cast<int64_t>(vectors.size()) * traffic.vector * access.bits / 8;
   traffic.sectors = static_cast<int64_t>(sectors.size());
   return traffic;
 }

@@ -43,7 +43,7 @@ TileLayout coalesced(const Access &access, unsigned numWarps, bool wholeRows = f
 /// The memory traffic of an access in a layout.
 struct Traffic {
   int64_t vector = 1;  // elements per instruction of a thread, a power of two
-  int64_t packets = 1; // instructions of a thread
+  int64_t vectors = 1; // instructions of a thread
   int64_t bytes = 0;   // of distinct elements per instruction of a warp
   int64_t sectors = 0; // 32-byte sectors per instruction of a warp; unknown strides are assumed to be large
 };

@@ -1,7 +1,7 @@
 // Neighbouring threads access neighbouring elements. A thread accesses as many in a row as one instruction moves.
 // RUN: kiln-opt %s --split-input-file --gpu-coalesce-accesses | FileCheck %s
 
-// A packet has 16 bytes if the view is aligned and its extents are known: 16 lanes for a row of 64, then rows, then
+// A vector has 16 bytes if the view is aligned and its extents are known: 16 lanes for a row of 64, then rows, then
 // warps.
 // CHECK-LABEL: func @aligned
 // CHECK: tile.load {{.*}} {simt.layout = #simt.layout<16x64, reg [d1:1 d1:2 d0:8], lane [d1:4 d1:8 d1:16 d1:32 d0:1], warp [d0:2 d0:4]>, simt.vector = 4 : i64}
@@ -26,7 +26,7 @@ func.func @column_major(%x: memref<?x64xf32, strided<[1, ?]>> {tile.align = 16 :
 
 // -----
 
-// A packet has as many elements as fit in 16 bytes. A bool is a byte of memory.
+// A vector has as many elements as fit in 16 bytes. A bool is a byte of memory.
 // CHECK-LABEL: func @narrow
 // CHECK: tile.load {{.*}} simt.vector = 8 : i64{{.*}}xbf16>
 // CHECK: tile.load {{.*}} simt.vector = 16 : i64{{.*}}xi1>
@@ -42,7 +42,7 @@ func.func @narrow(%x: memref<8192xbf16> {tile.align = 16 : i64}, %y: memref<8192
 
 // -----
 
-// If the extent is unknown, the view may end within a packet. The packet is as wide as with any other extent.
+// If the extent is unknown, the view may end within a vector. The vector is as wide as with any other extent.
 // CHECK-LABEL: func @extent
 // CHECK: tile.load {{.*}} lane [d0:4 d0:8 d0:16 d0:32 d0:64], {{.*}} simt.ragged, simt.vector = 4 : i64
 func.func @extent(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64}) attributes {tile.kernel} {
@@ -53,7 +53,7 @@ func.func @extent(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64}) attri
 
 // -----
 
-// If the extent is known and no multiple of the packet, the view ends within a packet.
+// If the extent is known and no multiple of the vector, the view ends within a vector.
 // CHECK-LABEL: func @ragged_extent
 // CHECK: tile.load {{.*}} simt.ragged, simt.vector = 4 : i64
 func.func @ragged_extent(%x: memref<1022xf32> {tile.align = 16 : i64}) attributes {tile.kernel} {
@@ -64,7 +64,7 @@ func.func @ragged_extent(%x: memref<1022xf32> {tile.align = 16 : i64}) attribute
 
 // -----
 
-// A packet is no wider than the view's alignment. Without a known alignment it is one element.
+// A vector is no wider than the view's alignment. Without a known alignment it is one element.
 // CHECK-LABEL: func @alignment
 // CHECK: tile.load %arg0{{.*}} simt.vector = 2 : i64
 // CHECK: tile.load %arg1{{.*}} simt.vector = 1 : i64
@@ -115,7 +115,7 @@ func.func @strides(%x: memref<?x64xf32, strided<[66, 1]>> {tile.align = 16 : i64
 
 // -----
 
-// If the last extent is a multiple of the packet, a packet is wholly inside or wholly outside.
+// If the last extent is a multiple of the vector, a vector is wholly inside or wholly outside.
 // CHECK-LABEL: func @extents
 // CHECK: tile.load %arg0{{.*}} simt.ragged, simt.vector = 4 : i64
 // CHECK: tile.load %arg1{{.*}}]>, simt.vector = 4 : i64
@@ -152,7 +152,7 @@ func.func @columns_first(%x: memref<?x?xf32, strided<[1, ?]>>) attributes {tile.
 
 // -----
 
-// Wider packets would leave threads without elements: 256 elements are two for each of 128 threads.
+// Wider vectors would leave threads without elements: 256 elements are two for each of 128 threads.
 // CHECK-LABEL: func @small
 // CHECK: tile.load {{.*}} simt.vector = 2 : i64{{.*}}tensor<256xf32>
 // CHECK: tile.load {{.*}} lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>, simt.vector = 1 : i64{{.*}}tensor<16xf32>
@@ -275,7 +275,7 @@ func.func @table(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.
 
 // -----
 
-// Tiles that are combined share a layout, even if they differ in dimensions of extent 1. If their types differ, packets
+// Tiles that are combined share a layout, even if they differ in dimensions of extent 1. If their types differ, vectors
 // are as wide as those of the wider type.
 // CHECK-LABEL: func @together
 // CHECK: tile.load %arg0{{.*}}simt.layout = #simt.layout<1024, reg [d0:1 d0:2 d0:512], {{.*}}simt.vector = 4
@@ -313,8 +313,8 @@ func.func @neighbours(%x: memref<1024xf32> {tile.align = 64 : i64}, %y: memref<1
 
 // -----
 
-// A mask permits packets if it is constant along each packet: if it is broadcast along memory, or if it compares
-// positions that begin at a multiple of a packet with a bound that is one.
+// A mask permits vectors if it is constant along each vector: if it is broadcast along memory, or if it compares
+// positions that begin at a multiple of a vector with a bound that is one.
 // CHECK-LABEL: func @masks
 // CHECK: tile.gather %arg0{{.*}} if %arg1 {{.*}} simt.vector = 1 : i64
 // CHECK: tile.gather {{.*}} simt.vector = 4 : i64
@@ -342,7 +342,7 @@ func.func @masks(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64},
 
 // -----
 
-// If a tile is wholly inside its view, its packets are whole for every extent.
+// If a tile is wholly inside its view, its vectors are whole for every extent.
 // CHECK-LABEL: func @inside
 // CHECK: tile.load {{.*}}]>, simt.vector = 8 : i64, tile.inside
 // CHECK: tile.store {{.*}}]>, simt.vector = 8 : i64, tile.inside
@@ -361,7 +361,7 @@ func.func @inside(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
 
 // -----
 
-// Atomics are done one by one, so no view ends within a packet.
+// Atomics are done one by one, so no view ends within a vector.
 // CHECK-LABEL: func @single
 // CHECK-NOT: simt.ragged
 // CHECK: return

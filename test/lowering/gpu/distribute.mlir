@@ -54,8 +54,8 @@ func.func @elementwise(%n: i64, %p: i1) attributes {tile.kernel} {
 
 #halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
 
-// Packets of two elements are wholly inside or outside: one predicate each, and one address for all, 512 bytes apart.
-// CHECK-LABEL: func @packets
+// Vectors of two elements are wholly inside or outside: one predicate each, and one address for all, 512 bytes apart.
+// CHECK-LABEL: func @vectors
 // CHECK: %[[EXTENT:.*]] = tile.dim %arg0, 0
 // CHECK: arith.minsi %arg1, %[[EXTENT]]
 // CHECK: %[[PAD:.*]] = arith.constant dense<0xFF800000> : vector<2xf32>
@@ -65,7 +65,7 @@ func.func @elementwise(%n: i64, %p: i1) attributes {tile.kernel} {
 // CHECK-COUNT-2: simt.st global {{.*}} if %{{.*}} : vector<2xf32>, i64
 // CHECK-NOT: simt.st
 // CHECK: return
-func.func @packets(%v: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.warps = 2 : i64} {
+func.func @vectors(%v: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.warps = 2 : i64} {
   %0 = tile.load %v[%n] pad neg_inf {simt.vector = 2 : i64} : memref<?xf32> -> tensor<256xf32, #halves>
   tile.store %0, %v[%n] {simt.vector = 2 : i64} : tensor<256xf32, #halves>, memref<?xf32>
   return
@@ -75,8 +75,8 @@ func.func @packets(%v: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.war
 
 #quads = #simt.layout<8x64, reg [d1:1 d1:2 d0:4], lane [d1:4 d1:8 d1:16 d1:32 d0:1], warp [d0:2]>
 
-// The view may end within a packet. One comparison for each packet tests whether it is whole, below the last multiple
-// of four inside. The partial packet follows in a branch that all threads test, and one for the thread that holds it.
+// The view may end within a vector. One comparison for each vector tests whether it is whole, below the last multiple
+// of four inside. The partial vector follows in a branch that all threads test, and one for the thread that holds it.
 // Each of its elements has a predicate; at most three are inside. A load gives the others the vector's value.
 // CHECK-LABEL: func @ragged
 // CHECK: %[[REST:.*]] = arith.andi %[[HIGH:.*]], %c3_i32
@@ -117,7 +117,7 @@ func.func @ragged(%v: memref<?x?xf32, strided<[?, 1]>>, %w: memref<?x?xf32, stri
 
 #halves = #simt.layout<64, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d0:32 * *], warp []>
 
-// If the extent is known, so is the partial packet: one element of 8. The branch yields words.
+// If the extent is known, so is the partial vector: one element of 8. The branch yields words.
 // CHECK-LABEL: func @rest
 // CHECK: %[[VECTOR:.*]] = simt.ld global {{.*}} : i64, vector<4xi32>
 // CHECK: scf.if %{{.*}} -> (vector<4xi32>) {

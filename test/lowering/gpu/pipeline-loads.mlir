@@ -10,7 +10,7 @@
 
 // A and B of two iterations are copied before the loop, in one group for each iteration. The loop waits for a slot,
 // refills the slot that was read last, and reads the product's operands: B through its transposition. No row ends
-// within a packet, because extents are multiples of 16.
+// within a vector, because extents are multiples of 16.
 // CHECK-LABEL: func @matmul
 // CHECK-DAG: %[[A:.*]] = simt.buffer : memref<12288xi8, 3>
 // CHECK-DAG: %[[B:.*]] = simt.buffer : memref<12288xi8, 3>
@@ -117,7 +117,7 @@ func.func @two_products(%k: memref<?x?x32xbf16, strided<[?, ?, 1]>> {tile.align 
 #right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
 #acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
-// The kernel sets the number of stages. A row that may end within a packet is copied with a byte count. Other readers
+// The kernel sets the number of stages. A row that may end within a vector is copied with a byte count. Other readers
 // of the tile read it in the load's own layout.
 // CHECK-LABEL: func @ragged
 // CHECK: simt.buffer : memref<8192xi8, 3>

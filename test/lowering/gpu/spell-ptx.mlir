@@ -72,7 +72,7 @@ llvm.func @copies(%to: i32, %from: i64, %size: i32, %p: i1) {
 
 // -----
 
-// Addresses of shared memory have 32 bits. A byte is in a 16-bit register. Two 64-bit words are a packet.
+// Addresses of shared memory have 32 bits. A byte is in a 16-bit register. Two 64-bit words are a vector.
 // CHECK-LABEL: @shared
 // CHECK: llvm.inline_asm has_side_effects "ld.shared.b8 $0, [$1];", "=h,r" %arg0 : (i32) -> i16
 // CHECK: llvm.inline_asm has_side_effects "ld.shared.v2.b64 {$0, $1}, [$2 + 16];", "=l,=l,r"

@@ -191,14 +191,14 @@ TEST(Traffic, OfOtherLayouts) {
   };
   const Traffic row =
       trafficIn({256}, {1}, "256, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d0:32 d0:64 d0:128], warp [* *]");
-  EXPECT_EQ(std::tuple(row.vector, row.packets, row.bytes, row.sectors), std::tuple(8, 1, 512, 16));
+  EXPECT_EQ(std::tuple(row.vector, row.vectors, row.bytes, row.sectors), std::tuple(8, 1, 512, 16));
   const Traffic sums = trafficIn({16, 64}, {64, 1},
                                  "16x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], "
                                  "lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [* *]");
-  EXPECT_EQ(std::tuple(sums.vector, sums.packets, sums.bytes, sums.sectors), std::tuple(2, 16, 128, 8));
+  EXPECT_EQ(std::tuple(sums.vector, sums.vectors, sums.bytes, sums.sectors), std::tuple(2, 16, 128, 8));
   const Traffic column =
       trafficIn({64}, {unknownStride}, "64, reg [d0:8], lane [* * d0:1 d0:2 d0:4], warp [d0:16 d0:32]");
-  EXPECT_EQ(std::tuple(column.vector, column.packets, column.bytes, column.sectors), std::tuple(1, 2, 16, 8));
+  EXPECT_EQ(std::tuple(column.vector, column.vectors, column.bytes, column.sectors), std::tuple(1, 2, 16, 8));
 }
 
 // With whole rows the lanes of a warp walk along the row, and warps share the rows.
