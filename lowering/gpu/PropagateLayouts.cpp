@@ -125,7 +125,7 @@ static LayoutAttr repeatedLayout(tile::MoveOp op, LayoutAttr operand) {
   return result ? attributeOf(*result, op->getContext()) : LayoutAttr();
 }
 
-// --- Wishes --------------------------------------------------------------------------------------
+// --- Preferred layouts ---------------------------------------------------------------------------
 
 namespace {
 
@@ -151,11 +151,11 @@ private:
   /// With `repeats`, also through broadcasts.
   void forwards(bool repeats = false);
   void backwards();
-  void wish(Value value, LayoutAttr layout) {
+  void prefer(Value value, LayoutAttr layout) {
     if (layout && isTile(value))
-      wishes.try_emplace(value, layout);
+      preferred.try_emplace(value, layout);
   }
-  LayoutAttr wishOf(Value value) const { return wishes.lookup(value); }
+  LayoutAttr preferredLayoutOf(Value value) const { return preferred.lookup(value); }
   LayoutAttr layoutFor(Value value) const;
   LayoutAttr blocksOf(Value value) const;
 
@@ -164,12 +164,12 @@ private:
   void settle(Value value, LayoutAttr layout) { value.setType(simt::withLayout(value.getType(), layout)); }
   Value in(LayoutAttr layout, Value value);
   bool isFree(Value value, bool readsFew = false, int effort = 12) const;
-  bool isMadeAgain(Value value, LayoutAttr layout) const;
+  bool isRecomputed(Value value, LayoutAttr layout) const;
 
   mutable func::FuncOp func;
   const unsigned warps;
   SmallVector<Operation *> operations;
-  DenseMap<Value, LayoutAttr> wishes;
+  DenseMap<Value, LayoutAttr> preferred;
   DenseMap<std::pair<Value, Attribute>, Value> versions;
 };
 
@@ -197,28 +197,28 @@ void Propagation::forwards(bool repeats) {
   for (Operation *op : operations) {
     if (const std::optional<LoopCarried> loop = LoopCarried::of(op)) {
       for (const auto [init, argument, result] : llvm::zip_equal(loop->inits, loop->arguments, loop->results)) {
-        wish(argument, wishOf(init.get()));
-        wish(result, wishOf(argument));
+        prefer(argument, preferredLayoutOf(init.get()));
+        prefer(result, preferredLayoutOf(argument));
       }
     } else if (auto yield = dyn_cast<scf::YieldOp>(op)) {
       for (const auto [number, value] : llvm::enumerate(yield.getOperands()))
         for (const Value target : targetsOf(yield, number))
-          wish(target, wishOf(value));
+          prefer(target, preferredLayoutOf(value));
     } else if (isTogether(op)) {
       for (const Value result : op->getResults())
-        wish(result, chosen(op));
+        prefer(result, chosen(op));
       for (const Value source : op->getOperands())
         for (const Value result : op->getResults())
-          wish(result, resultLayout(op, wishOf(source)));
+          prefer(result, resultLayout(op, preferredLayoutOf(source)));
     } else if (auto take = dyn_cast<tile::TakeOp>(op)) {
-      wish(take.getResult(), wishOf(take.getIndex()));
+      prefer(take.getResult(), preferredLayoutOf(take.getIndex()));
     } else if (op->getNumResults() == 1 && isTile(op->getResult(0))) {
-      wish(op->getResult(0), chosen(op));
+      prefer(op->getResult(0), chosen(op));
       for (const Value operand : op->getOperands())
-        if (const LayoutAttr layout = wishOf(operand)) {
-          wish(op->getResult(0), resultLayout(op, layout));
+        if (const LayoutAttr layout = preferredLayoutOf(operand)) {
+          prefer(op->getResult(0), resultLayout(op, layout));
           if (repeats && isa<tile::MoveOp>(op) && !isFree(operand))
-            wish(op->getResult(0), repeatedLayout(cast<tile::MoveOp>(op), layout));
+            prefer(op->getResult(0), repeatedLayout(cast<tile::MoveOp>(op), layout));
         }
     }
   }
@@ -228,32 +228,32 @@ void Propagation::backwards() {
   for (Operation *op : llvm::reverse(operations)) {
     if (const std::optional<LoopCarried> loop = LoopCarried::of(op)) {
       for (const auto [init, argument] : llvm::zip_equal(loop->inits, loop->arguments))
-        wish(init.get(), wishOf(argument));
+        prefer(init.get(), preferredLayoutOf(argument));
       continue;
     }
     if (auto yield = dyn_cast<scf::YieldOp>(op)) {
       for (const auto [number, value] : llvm::enumerate(yield.getOperands()))
         for (const Value target : targetsOf(yield, number))
-          wish(value, wishOf(target));
+          prefer(value, preferredLayoutOf(target));
       continue;
     }
     if (isTogether(op)) {
       for (const Value result : op->getResults())
         for (const Value source : op->getOperands())
-          wish(source, together(op, wishOf(result)));
+          prefer(source, together(op, preferredLayoutOf(result)));
       continue;
     }
-    const LayoutAttr result = op->getNumResults() == 1 ? wishOf(op->getResult(0)) : LayoutAttr();
+    const LayoutAttr result = op->getNumResults() == 1 ? preferredLayoutOf(op->getResult(0)) : LayoutAttr();
     if (result || chosen(op))
       for (unsigned number = 0; number < op->getNumOperands(); ++number)
-        wish(op->getOperand(number), operandLayout(op, number, result));
+        prefer(op->getOperand(number), operandLayout(op, number, result));
   }
 }
 
 /// The preferred layout, or else blocks along the last dimension.
 LayoutAttr Propagation::layoutFor(Value value) const {
-  const LayoutAttr wish = wishOf(value);
-  return wish ? wish : blocksOf(value);
+  const LayoutAttr layout = preferredLayoutOf(value);
+  return layout ? layout : blocksOf(value);
 }
 
 /// Blocks along the last dimension, which can be scanned along any.
@@ -284,7 +284,7 @@ bool Propagation::isFree(Value value, bool readsFew, int effort) const {
 }
 
 /// Whether the value is recomputed in `layout` rather than converted.
-bool Propagation::isMadeAgain(Value value, LayoutAttr layout) const {
+bool Propagation::isRecomputed(Value value, LayoutAttr layout) const {
   Operation *const op = value.getDefiningOp();
   if (!op)
     return false;
@@ -310,7 +310,7 @@ Value Propagation::in(LayoutAttr layout, Value value) {
   builder.setInsertionPointAfterValue(value);
   Operation *const op = value.getDefiningOp();
   Value version;
-  if (isMadeAgain(value, layout)) {
+  if (isRecomputed(value, layout)) {
     SmallVector<Value> operands;
     for (unsigned number = 0; number < op->getNumOperands(); ++number)
       operands.push_back(in(operandLayout(op, number, layout), op->getOperand(number)));

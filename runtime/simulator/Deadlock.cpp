@@ -128,7 +128,7 @@ static std::string nameOfBarrier(int barrier) {
 }
 
 /// The condition that a blocked path waits for.
-static const Wait &wishOf(const Path &path) { return path.wait.kind == Wait::Kind::none ? path.asked : path.wait; }
+static const Wait &waitOf(const Path &path) { return path.wait.kind == Wait::Kind::none ? path.asked : path.wait; }
 
 std::string Cta::whereOf(const Wait &wait) const {
   switch (wait.kind) {
@@ -156,8 +156,8 @@ std::string Cta::elsewhere(const Wait &wait) const {
     if (warp.alive != warp.started)
       warpsAt[warp.finished() ? "ended" : "ended in part"] |= bit;
     warp.forEachPath([&](const Path &path) {
-      if (!wishOf(path).isLike(wait))
-        warpsAt[fmt::format("{}, {}", whereOf(wishOf(path)), grid.program.textOf(warp.placeOf(path)))] |= bit;
+      if (!waitOf(path).isLike(wait))
+        warpsAt[fmt::format("{}, {}", whereOf(waitOf(path)), grid.program.textOf(warp.placeOf(path)))] |= bit;
     });
   }
   std::string text;
@@ -193,19 +193,19 @@ void Cta::reportDeadlock() {
   }
   for (const Warp &warp : warps)
     warp.forEachPath([&](const Path &path) {
-      const Wait &wish = wishOf(path);
+      const Wait &wait = waitOf(path);
       const std::string who = fmt::format("lanes {:#x} of warp {} wait", path.mask, warp.index);
       std::string text;
-      if (wish.kind == Wait::Kind::mbarrier)
-        text = fmt::format("{} for the end of phase {} of the mbarrier at {}: {}{}", who, wish.phase,
-                           placeText(wish.index), lackOf(wish.index), end);
-      else if (wish.kind == Wait::Kind::registers)
-        text = fmt::format("{} for {} registers a lane, but only {} of the block's are free", who, wish.index,
+      if (wait.kind == Wait::Kind::mbarrier)
+        text = fmt::format("{} for the end of phase {} of the mbarrier at {}: {}{}", who, wait.phase,
+                           placeText(wait.index), lackOf(wait.index), end);
+      else if (wait.kind == Wait::Kind::registers)
+        text = fmt::format("{} for {} registers a lane, but only {} of the block's are free", who, wait.index,
                            freeRegisters);
       else if (warp.isStuck(path))
         text = fmt::format("lanes {:#x} of warp {} go round a loop until memory changes{}", path.mask, warp.index, end);
       if (!text.empty()) // barriers were reported
-        report(Check::deadlock, warp.placeOf(path), text + elsewhere(wish));
+        report(Check::deadlock, warp.placeOf(path), text + elsewhere(wait));
     });
 }
 
