@@ -20,7 +20,7 @@ struct Place {
   SmallVector<bool> fixed; // for each scalar, whether select() fixed it
   Shape index;             // empty if every subscript is a scalar
   int blocks = 0;          // number of scalars not fixed by select()
-  bool isNamed = false;
+  bool isIndexed = false;
   /// A subscript of a sliced dimension, and the extent of the slice.
   struct Within {
     size_t axis;
@@ -113,7 +113,7 @@ static std::optional<Place> placeOf(Call &call, const View &view, const Offsets 
       return {};
     }
     place.index = *both;
-    place.isNamed = true;
+    place.isIndexed = true;
   }
   if (place.index.size() + place.fixed.size() > 5) {
     call.expected() << "subscripts of at most 5 dimensions together, but got tiles of shape " << textOf(place.index)
@@ -177,10 +177,10 @@ static bool checkBlocks(Call &call, const Place &place, const Shape &shape, cons
     return true;
   if (std::ssize(shape) - std::count(shape.begin(), shape.end(), 1) > place.blocks)
     hint = "";
-  if (place.isNamed && place.blocks == 0)
+  if (place.isIndexed && place.blocks == 0)
     call.expected() << "no extents, because every subscript is a tile, but got shape " << textOf(shape)
                     << "; leave the extents out, or give the begin of a block: {n} instead of {n + iota(64)}";
-  else if (place.isNamed)
+  else if (place.isIndexed)
     call.expected() << "at most " << place.blocks << (place.blocks == 1 ? " extent" : " extents")
                     << ", one for each scalar subscript, but got shape " << textOf(shape) << hint;
   else
@@ -270,7 +270,7 @@ static Tile read(Call &call, const View &view, const Offsets &at, const Shape &s
   mlir::Value source = call.tracer.valueOf(view), tile;
   const mlir::Type type = typeOf(source.getContext(), view.type(), full);
   const auto padding = static_cast<tile::Padding>(how.padding);
-  if (place->isNamed || *mask)
+  if (place->isIndexed || *mask)
     tile = call.emit<tile::GatherOp>(type, source, place->subscripts, *mask, padding);
   else
     tile = call.emit<tile::LoadOp>(type, source, place->subscripts, padding);
@@ -325,7 +325,7 @@ struct Written {
 
 /// The shape of values of `shape` at the position. Reports an error and returns none if they do not fit.
 static std::optional<Shape> writtenShape(Call &call, const Place &place, const Shape &shape) {
-  if (!place.isNamed)
+  if (!place.isIndexed)
     return checkBlocks(call, place, shape, "; use squeeze()") ? std::optional(shape) : std::nullopt;
   if (shape.size() <= place.index.size()) { // blocks of one element
     if (broadcastShape(shape, place.index) == place.index)
@@ -387,7 +387,7 @@ static void write(Call &call, const View &view, const Offsets &at, const At &val
   if (!what || !checkWritten(call, view))
     return;
   mlir::Value target = call.tracer.valueOf(view);
-  if (what->place.isNamed || what->mask)
+  if (what->place.isIndexed || what->mask)
     setCache(call.emit<tile::ScatterOp>(what->values[0], target, what->place.subscripts, what->mask), how.cache);
   else
     setCache(call.emit<tile::StoreOp>(what->values[0], target, what->place.subscripts), how.cache);

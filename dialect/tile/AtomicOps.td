@@ -15,9 +15,9 @@ def Tile_AtomicKind : I32EnumAttr<"AtomicKind", "what an atomic leaves of what w
 
 /// An atomic changes memory even if its result is unused, and reads memory each time.
 class Tile_Atomic<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits>
-    : Tile_NamedAccess<mnemonic, tile, reads, writes,
+    : Tile_IndexedAccess<mnemonic, tile, reads, writes,
                        traits # [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let extraClassDeclaration = namedMethods # [{
+  let extraClassDeclaration = indexedMethods # [{
     bool isAtomic() { return true; }
   }];
 }
@@ -27,7 +27,7 @@ def Tile_AtomicRmwOp : Tile_Atomic<"atomic_rmw", "getValue", /*reads=*/1, /*writ
   let summary = "updates elements of a view by a tile, each indivisibly";
   let description = [{
     The result is the previous value of each element. Elements out of bounds or masked off are left alone and return 0. An element
-    that is named several times changes once for each. `min` and `max` ignore a NaN, in memory and in the tile. An order other
+    that is given several times changes once for each. `min` and `max` ignore a NaN, in memory and in the tile. An order other
     than relaxed also orders every other memory operation of the program. Element types of `add`: i32, i64, f16, bf16, f32, f64;
     of `min` and `max`: i32, i64, f32, f64; of `and`, `or` and `xor`: i32, i64; of `exchange`: those of 2, 4 and 8 bytes. With
     `tile.unsigned`, `min` and `max` compare integers as unsigned. `tile.scope` is "block" or "system", or absent: the device.

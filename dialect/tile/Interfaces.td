@@ -29,7 +29,7 @@ def Tile_AccessOp : OpInterface<"AccessOp"> {
   let cppNamespace = "::kiln::tile";
   let description = [{
     An operation that reads or writes elements of a view, one for each element of a tile. It has one subscript for each
-    dimension of the view. A scalar subscript is the offset of a block; an index tile names every position. All index tiles
+    dimension of the view. A scalar subscript is the offset of a block; an index tile gives every position. All index tiles
     have one shape, the first dimensions of the tile. A dimension for each scalar follows, in the view's order.
 
         tile.load %v[%m, %k]                   element (i, j) is the view's (m + i, k + j)
@@ -65,22 +65,22 @@ def Tile_AccessOp : OpInterface<"AccessOp"> {
     bool isStore() { return $_op.writesView() && !$_op.readsView() && !$_op.isAtomic(); }
     /// Whether no access of the program may be reordered with it, whatever its memory.
     bool ordersAll() { return $_op.getOrder() != ::kiln::tile::MemoryOrder::Relaxed; }
-    /// Whether an index tile names the positions along dimension `axis` of the view.
-    bool isNamed(int64_t axis) {
+    /// Whether an index tile gives the positions along dimension `axis` of the view.
+    bool isIndexed(int64_t axis) {
       return ::llvm::isa<::mlir::RankedTensorType>($_op.getSubscripts()[axis].getType());
     }
     /// The rank of the index tiles, the first dimensions of the tile; 0 if every subscript is a scalar.
     int64_t getIndexRank() {
       for (::mlir::Value subscript : $_op.getSubscripts())
-        if (auto named = ::llvm::dyn_cast<::mlir::RankedTensorType>(subscript.getType()))
-          return named.getRank();
+        if (auto index = ::llvm::dyn_cast<::mlir::RankedTensorType>(subscript.getType()))
+          return index.getRank();
       return 0;
     }
     /// The dimension of the tile that is the block along dimension `axis` of the view.
     int64_t getBlockDim(int64_t axis) {
       int64_t dim = $_op.getIndexRank();
       for (int64_t before = 0; before < axis; ++before)
-        dim += $_op.isNamed(before) ? 0 : 1;
+        dim += $_op.isIndexed(before) ? 0 : 1;
       return dim;
     }
   }];

@@ -34,7 +34,7 @@ static LogicalResult verifyIndices(AccessOp access, RankedTensorType tile) {
   Type index;
   int64_t blocks = 0;
   for (auto [axis, subscript] : llvm::enumerate(access.getSubscripts())) {
-    if (!access.isNamed(static_cast<int64_t>(axis))) {
+    if (!access.isIndexed(static_cast<int64_t>(axis))) {
       ++blocks;
       continue;
     }
@@ -156,7 +156,7 @@ LogicalResult GatherOp::canonicalize(GatherOp op, PatternRewriter &rewriter) {
   }
   const auto block = withBlockForRun(op, rewriter);
   if (failed(block))
-    return rewriter.notifyMatchFailure(op, "no subscript names positions that follow each other");
+    return rewriter.notifyMatchFailure(op, "no subscript gives positions that follow each other");
   const Value shaped = inShape(rewriter, op.getMask(), block->shape);
   auto made = GatherOp::create(rewriter, op.getLoc(), op.getType().clone(block->shape), op.getView(), block->subscripts,
                                shaped, op.getPadding());
@@ -181,7 +181,7 @@ LogicalResult ScatterOp::canonicalize(ScatterOp op, PatternRewriter &rewriter) {
   }
   const auto block = withBlockForRun(op, rewriter);
   if (failed(block))
-    return rewriter.notifyMatchFailure(op, "no subscript names positions that follow each other");
+    return rewriter.notifyMatchFailure(op, "no subscript gives positions that follow each other");
   const Value value = inShape(rewriter, op.getValue(), block->shape);
   const Value shaped = inShape(rewriter, op.getMask(), block->shape);
   replace<ScatterOp>(rewriter, op, value, op.getView(), block->subscripts, shaped);

@@ -60,12 +60,12 @@ class Tile_MaskLike<string like> : TypesMatchWith<"the mask is a tile of i1 of t
     "!::llvm::cast<::kiln::tile::AccessOp>(&$_op).getMaskIfAny() || std::equal_to<>()">;
 /// An access by index tiles, or with a mask. There is one of `$subscripts` for each dimension of the view; `$mask` is
 /// optional.
-class Tile_NamedAccess<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits = []>
+class Tile_IndexedAccess<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits = []>
     : Tile_Access<mnemonic, tile, reads, writes, traits # [AttrSizedOperandSegments]> {
-  code namedMethods = accessMethods # [{
+  code indexedMethods = accessMethods # [{
     ::mlir::Value getMaskIfAny() { return getMask(); }
   }];
-  let extraClassDeclaration = namedMethods;
+  let extraClassDeclaration = indexedMethods;
 }
 def Tile_Subscript : AnyTypeOf<[I64, Tile_IntegerTensor], "i64, or a tile of i32 or i64">;
 
@@ -109,10 +109,10 @@ def Tile_StoreOp : Tile_BlockAccess<"store", "getValue", /*reads=*/0, /*writes=*
   let assemblyFormat = "$value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` type($view)";
 }
 
-def Tile_GatherOp : Tile_NamedAccess<"gather", "getResult", /*reads=*/1, /*writes=*/0, [Tile_MaskLike<"result">]> {
+def Tile_GatherOp : Tile_IndexedAccess<"gather", "getResult", /*reads=*/1, /*writes=*/0, [Tile_MaskLike<"result">]> {
   let summary = "loads elements of a view by index tiles and a mask";
   let description = [{
-    An index tile names every position in its dimension. All index tiles have one shape, the first dimensions of the result. A
+    An index tile gives every position in its dimension. All index tiles have one shape, the first dimensions of the result. A
     scalar subscript is the offset of a block, whose dimension follows, in the view's order. An element with an out-of-bounds
     subscript reads the padding value. So does an element whose mask is false, for which no memory is accessed. Positions may
     repeat. The types of subscripts are listed up to the last index tile; the rest are i64.
@@ -138,11 +138,11 @@ def Tile_GatherOp : Tile_NamedAccess<"gather", "getResult", /*reads=*/1, /*write
   let hasCanonicalizeMethod = 1;
 }
 
-def Tile_ScatterOp : Tile_NamedAccess<"scatter", "getValue", /*reads=*/0, /*writes=*/1, [Tile_MaskLike<"value">]> {
+def Tile_ScatterOp : Tile_IndexedAccess<"scatter", "getValue", /*reads=*/0, /*writes=*/1, [Tile_MaskLike<"value">]> {
   let summary = "stores elements of a tile by index tiles and a mask";
   let description = [{
     The stored elements are those that `tile.gather` would read. Elements out of bounds or masked off are dropped. If an element
-    is named twice, one of the tile's elements is stored, whole.
+    is given twice, one of the tile's elements is stored, whole.
 
     ```mlir
     func.func @example(%x: tensor<16x64xf32>, %v: memref<?x64xf32, strided<[?, 1]>>, %rows: tensor<16xi64>, %c: i64,

@@ -166,7 +166,7 @@ static bool keepsOrder(AccessOp access, int64_t axis, int64_t dim) {
 FailureOr<BlockAccess> withBlockForRun(AccessOp access, OpBuilder &builder) {
   const RankedTensorType tile = access.getTile().getType();
   for (int64_t axis = 0; axis < static_cast<int64_t>(access.getSubscripts().size()); ++axis) {
-    if (!access.isNamed(axis))
+    if (!access.isIndexed(axis))
       continue;
     auto run = runOf(access.getSubscripts()[axis]);
     if (!run || !run->dim || !keepsOrder(access, axis, *run->dim))
@@ -176,18 +176,18 @@ FailureOr<BlockAccess> withBlockForRun(AccessOp access, OpBuilder &builder) {
     SmallVector<int64_t> blocks, index;
     for (auto [other, subscript] : llvm::enumerate(access.getSubscripts())) {
       const auto at = static_cast<int64_t>(other);
-      const bool isNamed = access.isNamed(at);
-      made.subscripts.push_back(at == axis ? beginOf(*run, builder, access.getLoc())
-                                : isNamed  ? withoutDim(subscript, *run->dim, builder, tiles)
-                                           : subscript);
+      const bool isIndexed = access.isIndexed(at);
+      made.subscripts.push_back(at == axis  ? beginOf(*run, builder, access.getLoc())
+                                : isIndexed ? withoutDim(subscript, *run->dim, builder, tiles)
+                                            : subscript);
       if (!made.subscripts.back())
         break;
       if (const auto left = dyn_cast<RankedTensorType>(made.subscripts.back().getType()))
         index.assign(left.getShape().begin(), left.getShape().end());
       else // an index tile that was uniform is a block of one element
-        blocks.push_back(at == axis ? tile.getDimSize(*run->dim)
-                         : isNamed  ? 1
-                                    : tile.getDimSize(access.getBlockDim(at)));
+        blocks.push_back(at == axis  ? tile.getDimSize(*run->dim)
+                         : isIndexed ? 1
+                                     : tile.getDimSize(access.getBlockDim(at)));
     }
     if (!made.subscripts.back())
       continue;

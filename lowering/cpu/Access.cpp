@@ -65,7 +65,7 @@ Value Evaluator::both(Value a, Value b) { return a && b ? make<arith::AndIOp>(a,
 /// Whether bounds along `axis` are checked once before a nest. For the positions of a gather, this is done only if each
 /// of them is the position of a block of several elements.
 static bool asksAhead(tile::AccessOp access, int64_t axis) {
-  return !access.isNamed(axis) || (access.getIndexRank() == 1 && access.getTile().getType().getRank() > 1);
+  return !access.isIndexed(axis) || (access.getIndexRank() == 1 && access.getTile().getType().getRank() > 1);
 }
 
 Value Evaluator::liesInside(tile::AccessOp access) {
@@ -76,7 +76,7 @@ Value Evaluator::liesInside(tile::AccessOp access) {
     const auto axis = static_cast<int64_t>(number);
     if (!asksAhead(access, axis))
       continue;
-    if (access.isNamed(axis)) {
+    if (access.isIndexed(axis)) {
       Value limit = extentOf(*this, view, axis), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
       auto isBelow = [&, rows = subscript](Ix row, ValueRange all) -> SmallVector<Value> {
         Value position = asIndex(at(rows, {row}));
@@ -118,9 +118,9 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
   };
   SmallVector<Bounds, 2> bounds; // of the dimensions along the lanes; null: always inside
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
-    const bool isNamed = op.isNamed(axis);
-    const int64_t dim = isNamed ? -1 : op.getBlockDim(axis);
-    Value offset = isNamed ? Value() : subscripts[axis];
+    const bool isIndexed = op.isIndexed(axis);
+    const int64_t dim = isIndexed ? -1 : op.getBlockDim(axis);
+    Value offset = isIndexed ? Value() : subscripts[axis];
     APInt constant;
     bool isConstant = offset && matchPattern(offset, m_ConstantInt(&constant));
     const int64_t begin = isConstant ? std::clamp(constant.getSExtValue(), -farthest, farthest) : 0;
@@ -130,17 +130,17 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
       access.depth = std::max(access.depth, known->second);
     }
     Value position;
-    if (isNamed)
-      position = namedPosition(op, axis, index);
+    if (isIndexed)
+      position = indexedPosition(op, axis, index);
     else if (isConstant && begin == 0)
       position = index[dim].at;
     else
       position = make<arith::AddIOp>(isConstant ? constantIndex(begin) : asIndex(offset), index[dim].at);
     access.indices.push_back(position);
     access.depth = std::max(access.depth, depthOf(position));
-    if (!isNamed)
+    if (!isIndexed)
       access.depth = std::max(access.depth, index[dim].depth);
-    if (!isNamed && index[dim].lanes) {
+    if (!isIndexed && index[dim].lanes) {
       access.along.push_back({axis, index[dim]});
       bounds.emplace_back();
       if (always && isUnitStride(view, axis))

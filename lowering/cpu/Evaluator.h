@@ -247,7 +247,8 @@ private:
   mlir::Value compareLanes(mlir::arith::CmpIPredicate predicate, mlir::Value n, int64_t first = 0);
   mlir::Value asCount(mlir::Value n);
   void boundLanes(Access &access, mlir::Value limit, mlir::Value begins, bool canBeNegative, const Ix &position);
-  // --- Gather and scatter: positions given by an index tile (Named.cpp) ---------------------------------------------
+  // --- Gather and scatter: positions given by an index tile (Indexed.cpp)
+  // ---------------------------------------------
 
   /// Lanes at arbitrary positions of a view.
   struct Anywhere {
@@ -262,7 +263,7 @@ private:
   /// Whether the lanes of an access are along dimensions of its index tiles, not of its blocks.
   bool isAnywhere(tile::AccessOp op, const Index &index);
   /// The positions along a dimension of the view, from the index tile (index type, or a vector of it if lanes differ).
-  mlir::Value namedPosition(tile::AccessOp op, int64_t axis, const Index &index);
+  mlir::Value indexedPosition(tile::AccessOp op, int64_t axis, const Index &index);
   /// An element of memory that holds a position.
   struct Held {
     mlir::Value memory;

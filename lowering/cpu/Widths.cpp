@@ -42,10 +42,10 @@ private:
   /// the fewest lanes.
   void addAccess(tile::AccessOp access) {
     const RankedTensorType type = access.getTile().getType();
-    const int64_t named = access.getIndexRank();
-    if (named > 0 && (access.getMaskIfAny() || access.isStore() || named == type.getRank()))
+    const int64_t indexRank = access.getIndexRank();
+    if (indexRank > 0 && (access.getMaskIfAny() || access.isStore() || indexRank == type.getRank()))
       useAtLeast(widest);
-    else if (named > 0)
+    else if (indexRank > 0)
       mostLanes = std::min(mostLanes, type.getShape().back());
   }
 

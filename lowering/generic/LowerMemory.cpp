@@ -20,14 +20,14 @@ static SmallVector<Value> positionsOf(TileBuffers &tiles, tile::AccessOp access,
   SmallVector<Value> result;
   for (auto [number, subscript] : llvm::enumerate(access.getSubscripts())) {
     const auto axis = static_cast<int64_t>(number);
-    if (!access.isNamed(axis)) {
+    if (!access.isIndexed(axis)) {
       Value i = arith::IndexCastOp::create(b, loc, b.getI64Type(), indices[access.getBlockDim(axis)]);
       result.push_back(arith::AddIOp::create(b, loc, subscript, i));
       continue;
     }
     Type element = getElementTypeOrSelf(subscript.getType());
-    Value named = tiles.read(loc, element, tiles.of(subscript), indices.take_front(access.getIndexRank()));
-    result.push_back(element.isInteger(64) ? named : arith::ExtSIOp::create(b, loc, b.getI64Type(), named));
+    Value position = tiles.read(loc, element, tiles.of(subscript), indices.take_front(access.getIndexRank()));
+    result.push_back(element.isInteger(64) ? position : arith::ExtSIOp::create(b, loc, b.getI64Type(), position));
   }
   return result;
 }

@@ -77,7 +77,7 @@ struct GlobalAccess {
 
 std::optional<unsigned> GlobalAccess::axisOf(unsigned dim) const {
   for (int64_t axis = 0; axis < viewType().getRank(); ++axis)
-    if (!op.isNamed(axis) && op.getBlockDim(axis) == dim)
+    if (!op.isIndexed(axis) && op.getBlockDim(axis) == dim)
       return static_cast<unsigned>(axis);
   return std::nullopt;
 }
@@ -86,16 +86,16 @@ SmallVector<int64_t> GlobalAccess::strides() const {
   const auto byAxis = viewType().getStridesAndOffset().first;
   const int64_t indexRank = op.getIndexRank();
   SmallVector<int64_t> result(indexRank);
-  int64_t named = 1;
+  int64_t indexStride = 1;
   for (const auto [axis, stride] : llvm::enumerate(byAxis))
-    if (op.isNamed(static_cast<int64_t>(axis)))
-      named = stride;
+    if (op.isIndexed(static_cast<int64_t>(axis)))
+      indexStride = stride;
     else
       result.push_back(stride);
   for (int64_t dim = indexRank; dim-- > 0;) {
-    result[dim] = named;
-    if (!ShapedType::isDynamic(named))
-      named *= tile().getDimSize(dim);
+    result[dim] = indexStride;
+    if (!ShapedType::isDynamic(indexStride))
+      indexStride *= tile().getDimSize(dim);
   }
   return result;
 }

@@ -43,13 +43,13 @@ GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange s
       index = subscript;
   indexRank = index ? static_cast<unsigned>(cast<RankedTensorType>(index.getType()).getRank()) : 0;
   for (unsigned axis = 0, next = indexRank; axis < axes(); ++axis)
-    dims.push_back(isNamed(axis) ? 0 : next++);
+    dims.push_back(isIndexed(axis) ? 0 : next++);
   findStrides(cast<MemRefType>(view.getType()));
   findBounds(cast<MemRefType>(view.getType()), op);
   const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
   base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
   for (unsigned axis = 0; axis < axes(); ++axis) {
-    if (isNamed(axis))
+    if (isIndexed(axis))
       continue;
     if (const Value share = code.shareOf(attribute, dims[axis])) {
       const Value wide = code.make<arith::ExtUIOp>(code.builder.getI64Type(), share);
@@ -58,7 +58,7 @@ GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange s
   }
   // The offset of the tile is added last, so that the rest is loop-invariant.
   for (unsigned axis = 0; axis < axes(); ++axis)
-    if (!isNamed(axis))
+    if (!isIndexed(axis))
       base = code.add(base, bytesTo(axis));
   findNames();
   if (maskTile)
@@ -67,10 +67,11 @@ GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange s
 
 void GlobalTile::findNames() {
   for (unsigned axis = 0; axis < axes(); ++axis)
-    if (isNamed(axis))
-      for (const Value name : code.elementsOf(subscripts[axis]))
-        names[axis].positions.push_back(
-            name.getType().isInteger(64) ? name : code.make<arith::ExtSIOp>(code.builder.getI64Type(), name));
+    if (isIndexed(axis))
+      for (const Value position : code.elementsOf(subscripts[axis]))
+        indexTiles[axis].positions.push_back(position.getType().isInteger(64)
+                                                 ? position
+                                                 : code.make<arith::ExtSIOp>(code.builder.getI64Type(), position));
 }
 
 void GlobalTile::findStrides(MemRefType type) {
@@ -99,11 +100,11 @@ void GlobalTile::findBounds(MemRefType type, Operation *op) {
     return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
                                   : code.i64(type.getDimSize(dim));
   };
-  names.resize(axes());
+  indexTiles.resize(axes());
   for (unsigned axis = 0; axis < axes(); ++axis) {
     Bounds &bound = bounds.emplace_back();
-    if (isNamed(axis)) {
-      names[axis].extent = extentOf(axis);
+    if (isIndexed(axis)) {
+      indexTiles[axis].extent = extentOf(axis);
       continue;
     }
     if (inside && llvm::is_contained(inside.asArrayRef(), axis))
@@ -266,12 +267,12 @@ int64_t GlobalTile::displacement(int64_t stored) const {
   int64_t sum = 0;
   const SmallVector<int64_t> position = layout.positionOf(stored);
   for (unsigned axis = 0; axis < axes(); ++axis)
-    if (!unknownStrides[axis] && !isNamed(axis))
+    if (!unknownStrides[axis] && !isIndexed(axis))
       sum += position[dims[axis]] * strides[axis] * bytes;
   return llvm::isInt<32>(sum) ? sum : 0;
 }
 
-int64_t GlobalTile::nameOf(int64_t stored) const {
+int64_t GlobalTile::indexOf(int64_t stored) const {
   const TileLayout own = simt::layoutOf(index).getLayout();
   return *own.storedAt(ArrayRef(layout.positionOf(stored)).take_front(indexRank));
 }
@@ -281,8 +282,8 @@ Value GlobalTile::address(int64_t stored) {
   SmallVector<int64_t> key;
   int64_t far = 0; // the part that does not fit the displacement
   for (unsigned axis = 0; axis < axes(); ++axis) {
-    if (isNamed(axis))
-      key.push_back(nameOf(stored));
+    if (isIndexed(axis))
+      key.push_back(indexOf(stored));
     else if (unknownStrides[axis])
       key.push_back(position[dims[axis]]);
     else
@@ -294,8 +295,9 @@ Value GlobalTile::address(int64_t stored) {
     return address;
   address = base;
   for (unsigned axis = 0; axis < axes(); ++axis)
-    if (isNamed(axis))
-      address = code.add(address, code.make<arith::MulIOp>(names[axis].positions[nameOf(stored)], strideBytes(axis)));
+    if (isIndexed(axis))
+      address =
+          code.add(address, code.make<arith::MulIOp>(indexTiles[axis].positions[indexOf(stored)], strideBytes(axis)));
     else if (const int64_t known = position[dims[axis]]; unknownStrides[axis] && known)
       address = fits32 ? code.make<simt::AddressOp>(address.getType(), address, unknownStrides[axis],
                                                     code.builder.getI64IntegerAttr(known))
@@ -313,16 +315,16 @@ Value GlobalTile::isWithin(int64_t stored, unsigned dim) {
 }
 
 Value GlobalTile::isInsideAlong(int64_t stored, unsigned axis) {
-  const int64_t position = isNamed(axis) ? nameOf(stored) : layout.positionOf(stored)[dims[axis]];
+  const int64_t position = isIndexed(axis) ? indexOf(stored) : layout.positionOf(stored)[dims[axis]];
   const auto [entry, isNew] = insides.try_emplace({axis, position});
   if (!isNew)
     return entry->second;
   Value here;
-  if (isNamed(axis)) { // unsigned, so that negative ones are too large
+  if (isIndexed(axis)) { // unsigned, so that negative ones are too large
     for (unsigned dim = 0; dim < indexRank; ++dim)
       here = code.both(here, isWithin(stored, dim));
-    here = code.both(
-        here, code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, names[axis].positions[position], names[axis].extent));
+    here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, indexTiles[axis].positions[position],
+                                                    indexTiles[axis].extent));
   } else if (!bounds[axis].high) {
     here = code.both(code.isWithin(attribute, stored, dims[axis]), bounds[axis].inside);
   } else {
@@ -335,7 +337,7 @@ Value GlobalTile::isInsideAlong(int64_t stored, unsigned axis) {
 }
 
 int64_t GlobalTile::positionsAlong(unsigned axis) const {
-  if (isNamed(axis))
+  if (isIndexed(axis))
     return simt::layoutOf(index).getLayout().numStored();
   const unsigned dim = dims[axis];
   const auto others = layout.bases(simt::Hw::reg).drop_front(llvm::Log2_64(static_cast<uint64_t>(vector)));

@@ -75,7 +75,7 @@ private:
     mlir::Value low, high, inside;
   };
   /// Positions in one dimension of the view that an index tile gives: those of the thread (i64), and the view's extent.
-  struct Names {
+  struct IndexTile {
     Values positions;
     mlir::Value extent;
   };
@@ -96,11 +96,11 @@ private:
   mlir::Value nearOf(mlir::Value offset, int effort = 4);
   mlir::Value bytesTo(unsigned axis);
   mlir::Value strideBytes(unsigned axis);
-  /// The index, among the thread's positions in Names, that belongs to a stored value.
-  int64_t nameOf(int64_t stored) const;
+  /// The index, among the thread's positions in IndexTile, that belongs to a stored value.
+  int64_t indexOf(int64_t stored) const;
   mlir::Value isInsideAlong(int64_t stored, unsigned axis);
   mlir::Value isWithin(int64_t stored, unsigned dim);
-  bool isNamed(unsigned axis) const { return mlir::isa<mlir::RankedTensorType>(subscripts[axis].getType()); }
+  bool isIndexed(unsigned axis) const { return mlir::isa<mlir::RankedTensorType>(subscripts[axis].getType()); }
   /// The number of different positions of a thread's vectors along an axis of the view.
   int64_t positionsAlong(unsigned axis) const;
   unsigned axes() const { return static_cast<unsigned>(subscripts.size()); }
@@ -114,7 +114,7 @@ private:
   mlir::Value index;                             // one of the index tiles
   llvm::SmallVector<int64_t> strides;            // in elements; kDynamic
   llvm::SmallVector<mlir::Value> unknownStrides; // in bytes: unsigned i32 if it fits, else i64
-  llvm::SmallVector<Names> names;                // by axes
+  llvm::SmallVector<IndexTile> indexTiles;       // by axes
   llvm::SmallVector<Bounds> bounds;
   std::optional<unsigned> cutAxis;
   mlir::Value cut, rest; // rest: the remainder of `high` by the vector's size, i32

@@ -87,10 +87,10 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
     const unsigned first = access.getSubscripts().getBeginOperandIndex();
     if (number < first || number >= first + access.getSubscripts().size())
       return chosen(op);
-    TileLayout names = chosen(op).getLayout(); // of the index tile's dimensions
-    while (names.rank() > access.getIndexRank())
-      names = names.slice(names.rank() - 1);
-    return attributeOf(names, context);
+    TileLayout index = chosen(op).getLayout(); // of the index tile's dimensions
+    while (index.rank() > access.getIndexRank())
+      index = index.slice(index.rank() - 1);
+    return attributeOf(index, context);
   }
   if (auto move = dyn_cast<tile::MoveOp>(op)) {
     const auto source = result ? sourceLayout(move, result.getLayout()) : std::nullopt;

@@ -17,9 +17,9 @@ static bool hasLanes(ArrayRef<Ix> index) {
   return llvm::any_of(index, [](const Ix &ix) { return ix.lanes; });
 }
 
-Value Evaluator::namedPosition(tile::AccessOp op, int64_t axis, const Index &index) {
-  const Index named{ArrayRef<Ix>(index).take_front(op.getIndexRank())};
-  Value position = at(op.getSubscripts()[axis], named);
+Value Evaluator::indexedPosition(tile::AccessOp op, int64_t axis, const Index &index) {
+  const Index indexed{ArrayRef<Ix>(index).take_front(op.getIndexRank())};
+  Value position = at(op.getSubscripts()[axis], indexed);
   auto vector = dyn_cast<VectorType>(position.getType());
   return vector ? make<arith::IndexCastOp>(vectorOf(builder.getIndexType()), position) : asIndex(position);
 }
@@ -49,8 +49,8 @@ Evaluator::Anywhere Evaluator::anywhereIn(tile::AccessOp op, const Index &index)
   const Type vector = vectorOf(builder.getIndexType());
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     Value position;
-    if (op.isNamed(axis)) {
-      position = namedPosition(op, axis, index);
+    if (op.isIndexed(axis)) {
+      position = indexedPosition(op, axis, index);
     } else {
       const Ix &block = index[op.getBlockDim(axis)];
       position = make<arith::AddIOp>(asIndex(op.getSubscripts()[axis]), block.at);
