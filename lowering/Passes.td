@@ -263,16 +263,16 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
 def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
   let summary = "decides which tiles get scratch memory";
   let description = [{
-    `cpu.placed` on the definition of a tile gives it scratch memory. It is set on loads that must be copied, on tiles that are
+    `cpu.scratch` on the definition of a tile gives it scratch memory. It is set on loads that must be copied, on tiles that are
     expensive to recompute, and on tiles that their reader needs in memory. Every other tile is computed where it is used. If an
-    epilogue needs a placed tile, its mark is removed. A reshape whose vectors would cross rows reads a copy without gaps between
-    rows (`cpu.dense`). Placed tiles with rows narrower than a vector are dense too. A transposed tile is placed and transposed
-    block by block; products transpose their operands while packing. A column (64, 1) that is computed from a row (64) stays a row.
+    epilogue needs a tile in scratch memory, its mark is removed. A reshape whose vectors would cross rows reads a copy without gaps
+    between rows (`cpu.dense`). Tiles in scratch memory with rows narrower than a vector are dense too. A transposed tile is in
+    scratch memory, transposed block by block; products transpose operands while packing. A column (64, 1) of a row (64) stays one.
 
     ```mlir
-    %0 = math.exp %x {cpu.placed} : tensor<64x32xf32>   // read by two products
-    %1 = tile.reshape %y {cpu.dense, cpu.placed} : tensor<64x100xf32> -> tensor<64x100xf32> // read as tensor<6400xf32>
-    %2 = tile.transpose %z [1, 0] {cpu.placed} : tensor<64x32xf32> -> tensor<32x64xf32>
+    %0 = math.exp %x {cpu.scratch} : tensor<64x32xf32>   // read by two products
+    %1 = tile.reshape %y {cpu.dense, cpu.scratch} : tensor<64x100xf32> -> tensor<64x100xf32> // read as tensor<6400xf32>
+    %2 = tile.transpose %z [1, 0] {cpu.scratch} : tensor<64x32xf32> -> tensor<32x64xf32>
     ```
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
@@ -282,8 +282,8 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
   let summary = "decides from where the micro-kernel of a product reads its operands";
   let description = [{
-    `cpu.left` says where the left operand is read: `placed`, `view`, `panels` or `copy`. With `cpu.right_transposed`, the right one is
-    read by rows and transposed while it is packed. `cpu.right_before` is the number of loops out of which the packing is hoisted.
+    `cpu.left` says where the left operand is read: `scratch`, `view`, `panels` or `copy`. With `cpu.right_transposed`, the right
+    one is read by rows and transposed while it is packed. Its packing is hoisted out of `cpu.right_before` loops.
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_transposed} : …
@@ -298,9 +298,9 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
   let summary = "lowers tiles to loops over native vectors and scratch memory";
   let description = [{
     Stores, reductions, products, loop-carried tiles and expensive values with several uses get loops. Everything else is computed
-    where it is used. Neighbouring loops over one shape are fused. The attributes of the passes above decide what is placed,
-    packed and fused. Where tiles may cross the ends of their views, loops are generated twice: without masks for tiles in bounds,
-    and with masks.
+    where it is used. Neighbouring loops over one shape are fused. The attributes of the passes above decide what is in scratch
+    memory, packed and fused. Where tiles may cross the ends of their views, loops are generated twice: without masks for tiles in
+    bounds, and with masks.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect",

@@ -189,8 +189,8 @@ static FailureOr<SmallVector<Buffer>> collectBuffers(func::FuncOp func) {
   return buffers;
 }
 
-/// Erases buffers that are only written, and the writes. Such buffers belong to placed tiles whose readers share their
-/// nest and use the elements in registers.
+/// Erases buffers that are only written, and the writes. Such buffers belong to tiles in scratch memory whose readers
+/// share their nest and use the elements in registers.
 static void eraseUnread(func::FuncOp func) {
   SmallVector<memref::AllocaOp> unread;
   const auto writes = [](Operation *user) { return isa<vector::StoreOp, memref::StoreOp>(user); };

@@ -59,10 +59,11 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   if (name == "cpu.epilogue")
     return expect((dot || isa<scf::ForOp>(op)) && isFlagOfResults(op, value),
                   "a bool for each result of a loop or product");
-  if (name == "cpu.placed")
+  if (name == "cpu.scratch")
     return expect(makesTile && isa<UnitAttr>(value), "a unit on what makes a tile");
   if (name == "cpu.dense")
-    return expect(makesTile && op->hasAttr("cpu.placed") && isa<UnitAttr>(value), "a unit on a placed tile");
+    return expect(makesTile && op->hasAttr("cpu.scratch") && isa<UnitAttr>(value),
+                  "a unit on a tile in scratch memory");
   if (name == "cpu.unit") {
     auto unit = dyn_cast<StringAttr>(value);
     return expect(dot && unit && isComputedBy(dot, unit.getValue()),
@@ -72,8 +73,8 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return expect(isa<arith::TruncFOp>(op) && isa<UnitAttr>(value), "a unit on a rounding");
   if (name == "cpu.left") {
     auto place = dyn_cast<StringAttr>(value);
-    return expect(dot && place && llvm::is_contained({"placed", "view", "panels", "copy"}, place.getValue()),
-                  "'placed', 'view', 'panels' or 'copy' on a product");
+    return expect(dot && place && llvm::is_contained({"scratch", "view", "panels", "copy"}, place.getValue()),
+                  "'scratch', 'view', 'panels' or 'copy' on a product");
   }
   if (name == "cpu.right_transposed")
     return expect(dot && isa<UnitAttr>(value), "a unit on a product");

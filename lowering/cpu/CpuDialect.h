@@ -12,7 +12,7 @@ namespace kiln::lowering::cpu {
 ///                      in place                                              (cpu-pin-carried-tiles)
 ///   cpu.epilogue       array of bools, a loop or product: accumulators that
 ///                      stores read directly from registers                   (cpu-fuse-epilogues, cpu-place-tiles)
-///   cpu.placed         unit, definition of a tile: it gets scratch memory     (cpu-place-tiles)
+///   cpu.scratch        unit, definition of a tile: it gets scratch memory     (cpu-place-tiles)
 ///   cpu.flushes        unit, a rounding to bf16: denormals may become 0      (cpu-select-products)
 ///   cpu.left           string, a product                                      (cpu-pack-operands)
 ///   cpu.right_transposed  unit, a product                                     (cpu-pack-operands)

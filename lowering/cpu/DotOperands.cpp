@@ -161,7 +161,7 @@ void DotOperands::place() {
   if (readsView) {
     auto reshape = tile.getDefiningOp<tile::ReshapeOp>();
     a = readView((reshape ? reshape.getSource() : tile).getDefiningOp<tile::LoadOp>());
-  } else if (place == "placed") {
+  } else if (place == "scratch") {
     a = buffers.lookup(tile);
   } else if (hasTiles(unit)) {
     copyBlocks(tile);

@@ -114,7 +114,7 @@ public:
   mlir::Value atomic(mlir::ValueRange values, tile::AccessOp op, const Index &index);
   /// Writes `value` to scratch memory.
   void storeBuffer(mlir::Value value, mlir::Value buffer, const Index &index);
-  /// Writes `value` to the buffer of the placed tile `tile`.
+  /// Writes `value` to the scratch memory of `tile`.
   void place(mlir::Value value, mlir::Value tile, mlir::Value buffer, const Index &index);
 
   // --- Structure: every nest is opened here --------------------------------------------------------------------------

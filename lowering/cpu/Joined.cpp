@@ -37,8 +37,9 @@ static std::optional<APInt> valueAt(Value tile, int64_t extent, int64_t last) {
 
 std::optional<JoinedRows> joinedRowsOf(tile::StoreOp store, int64_t lanes, int64_t most) {
   auto reshape = store.getValue().getDefiningOp<tile::ReshapeOp>();
-  if (!reshape || !reshape->hasOneUse() || reshape->getBlock() != store->getBlock() || reshape->hasAttr("cpu.placed") ||
-      tile::AccessOp(store).getMaskIfAny() || tile::AccessOp(store).getIndexRank() > 0)
+  if (!reshape || !reshape->hasOneUse() || reshape->getBlock() != store->getBlock() ||
+      reshape->hasAttr("cpu.scratch") || tile::AccessOp(store).getMaskIfAny() ||
+      tile::AccessOp(store).getIndexRank() > 0)
     return std::nullopt;
   const auto from = tile::shapeOf(reshape.getSource().getType()), to = tile::shapeOf(reshape.getType());
   if (from.size() < 2 || from.back() < 2 || from.back() > most || from[from.size() - 2] < lanes ||
@@ -52,7 +53,7 @@ std::optional<JoinedRows> joinedRowsOf(tile::StoreOp store, int64_t lanes, int64
     Operation *op = tile.getDefiningOp();
     if (!isa<RankedTensorType>(tile.getType()) || !seen.insert(tile).second)
       continue;
-    if (!op || op->hasAttr("cpu.placed"))
+    if (!op || op->hasAttr("cpu.scratch"))
       return std::nullopt;
     if (auto broadcast = dyn_cast<tile::BroadcastOp>(op);
         broadcast && broadcast.getSource().getType().getShape().back() == 1)

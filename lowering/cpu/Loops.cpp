@@ -1,6 +1,6 @@
 // Loop nests. Two forms:
 //
-//   rows:     for each row { for each step of 4 vectors { stores, placed tiles, partial reductions }; finish }
+//   rows:     for each row { for each step of 4 vectors { stores, scratch tiles, partial reductions }; finish }
 //   columns:  for each 4 to 16 vectors of columns { for each position of the axis { partial reductions }; finish }
 //
 // Rows of a gather are at arbitrary addresses: four of them are interleaved, a vector each, so that none waits for

@@ -1,4 +1,4 @@
-// Loop nests for stores, reductions, scans, checks, and tiles that get scratch memory (placed tiles). Neighbouring
+// Loop nests for stores, reductions, scans, checks, and tiles in scratch memory. Neighbouring
 // operations over one shape share a nest (loop fusion), so that common operands are read once.
 
 #pragma once
@@ -13,7 +13,7 @@ struct Root {
   enum class Kind { store, reduce, place, check, scan } kind;
   mlir::Operation *op = nullptr; // the store, reduction, scan or check; for `place`, the operation at its position
   mlir::Value value;             // the tile that is evaluated; of a scan, the first one
-  mlir::Value buffer;            // scratch memory of a placed tile or a reduction's result; null for a scalar result
+  mlir::Value buffer;            // scratch memory of a tile or of a reduction's result; null for a scalar result
   int64_t axis = -1;             // of reductions and scans; of checks, the last axis
   // For each result of a scan: the buffer of the whole result, and that of its last elements (extent 1). Null if not
   // needed.

@@ -1,8 +1,8 @@
 // Lowers tiles to loops over native vectors and scratch memory: the traversal of a kernel.
 //
-// Stores, reductions and placed tiles become loop nests (Loops.cpp); products have their own (LowerDot.cpp). All other
-// tiles are computed where their elements are used (Evaluator.cpp). A carried tile of a loop has one buffer, which the
-// yield updates:
+// Stores, reductions and tiles in scratch memory become loop nests (Loops.cpp); products have their own (LowerDot.cpp).
+// All other tiles are computed where their elements are used (Evaluator.cpp). A carried tile of a loop has one buffer,
+// which the yield updates:
 //
 //     %s = tile.reduce sum %x axis 1      // a loop nest; %x, a load, is read in it
 //     %y = arith.mulf %x, %b              // nothing: computed in the store's nest
@@ -148,7 +148,7 @@ private:
     }
     if (auto scan = dyn_cast<tile::ScanOp>(op))
       return Root{Root::Kind::scan, op, scan.getSources()[0], {}, static_cast<int64_t>(scan.getAxis())};
-    if (op->getNumResults() == 1 && op->hasAttr("cpu.placed")) {
+    if (op->getNumResults() == 1 && op->hasAttr("cpu.scratch")) {
       builder.setInsertionPoint(anchor(op));
       auto tile = cast<RankedTensorType>(op->getResult(0).getType());
       Value buffer = op->hasAttr("cpu.dense") ? cpu::allocateDense(builder, op->getLoc(), tile, machine)
@@ -520,8 +520,8 @@ struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
   /// The placement of loads and operands was decided by earlier passes.
   LogicalResult checkDecisions() {
     WalkResult result = getOperation().walk([](Operation *op) -> WalkResult {
-      if (isLoad(op) && !op->hasAttr("cpu.view") && !op->hasAttr("cpu.placed"))
-        return op->emitOpError("expected 'cpu.view' or 'cpu.placed'; run cpu-place-tiles first");
+      if (isLoad(op) && !op->hasAttr("cpu.view") && !op->hasAttr("cpu.scratch"))
+        return op->emitOpError("expected 'cpu.view' or 'cpu.scratch'; run cpu-place-tiles first");
       if (isa<tile::DotOp>(op) && !op->hasAttr("cpu.left"))
         return op->emitOpError("expected 'cpu.left'; run cpu-pack-operands first");
       return WalkResult::advance();

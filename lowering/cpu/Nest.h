@@ -105,7 +105,7 @@ private:
   llvm::SmallVector<States> unflat(mlir::ValueRange values, int64_t copies);
   /// Combines the interleaved states into one state for each reduction.
   States combined(llvm::SmallVector<States> &states);
-  /// Writes the value of a store or a placed tile.
+  /// Writes the value of a store or a tile in scratch memory.
   void write(const Root &root, mlir::Value value, const Index &index);
   /// Emits all roots at one position and updates the reductions' `states`.
   void all(const Index &index, States &states);

@@ -1,7 +1,7 @@
 // Decides how a product's operands reach its micro-kernel, and records it as attributes:
 //
 //     cpu.left            where the elements of a are read:
-//       "placed"          in the scratch memory of a, or of the tile that a is the transpose of
+//       "scratch"         in the scratch memory of a, or of the tile that a is the transpose of
 //       "view"            in the view that a is loaded from; a copy if it begins outside or its rows conflict in cache
 //       "panels"          in panels of a few rows: a column-major a would access another page at every k, and elements
 //                         of its words are not adjacent; transposed to rows for AMX
@@ -25,10 +25,11 @@ namespace kiln::lowering::cpu {
 #define GEN_PASS_DEF_PACKOPERANDS
 #include "lowering/cpu/Passes.h.inc"
 
-/// Whether `tile` will be in scratch memory: it is carried, a result of an operation with its own nest, or placed.
-static bool isPlaced(Value tile) {
+/// Whether `tile` will be in scratch memory: by `cpu.scratch`, as a carried tile, or as a result of an operation with
+/// its own nest.
+static bool isInScratch(Value tile) {
   Operation *op = tile.getDefiningOp();
-  if (!op || op->hasAttr("cpu.placed"))
+  if (!op || op->hasAttr("cpu.scratch"))
     return true;
   return !isInlinable(op) && !isLoad(op);
 }
@@ -42,7 +43,7 @@ static bool hasRows(tile::LoadOp load) {
 /// Whether a product can read `tile` directly from its view, `group` adjacent elements of a row at a time.
 static bool liesInView(Value tile, Type element, int64_t group) {
   auto load = tile.getDefiningOp<tile::LoadOp>();
-  return load && load->hasAttr("cpu.view") && load.getPadding() == tile::Padding::Zero && !isPlaced(tile) &&
+  return load && load->hasAttr("cpu.view") && load.getPadding() == tile::Padding::Zero && !isInScratch(tile) &&
          getElementTypeOrSelf(tile.getType()) == element && load.getView().getType().getElementType() == element &&
          (group == 1 || hasRows(load));
 }
@@ -63,8 +64,8 @@ static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
     return "panels";
   if (hasTiles(unit) && (M % (2 * tileRows) != 0 || K % (tileWords * group) != 0))
     return "copy";
-  if (isPlaced(tile))
-    return "placed";
+  if (isInScratch(tile))
+    return "scratch";
   Type element = getElementTypeOrSelf(dot.getA().getType());
   bool inView = liesInView(tile, element, group);
   if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>(); reshape && M != 1 && K != 1 && isPlain(reshape))
@@ -78,7 +79,7 @@ static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
 static int64_t axisAlongMemory(Value tile) {
   Operation *op = tile.getDefiningOp();
   const auto last = static_cast<int64_t>(tile::shapeOf(tile.getType()).size()) - 1;
-  if (isPlaced(tile))
+  if (isInScratch(tile))
     return last;
   if (auto transpose = dyn_cast<tile::TransposeOp>(op))
     return llvm::find(transpose.getPermutation(), axisAlongMemory(transpose.getSource())) -
@@ -109,7 +110,7 @@ static bool isKnownBefore(Value tile, scf::ForOp loop) {
       return false;
     if (!loop->isAncestor(op))
       continue;
-    if (!isInlinable(op) || isPlaced(value))
+    if (!isInlinable(op) || isInScratch(value))
       return false;
     llvm::append_range(work, op->getOperands());
   }

@@ -1,5 +1,5 @@
 // Decides which tiles get scratch memory at their definition; all other inlinable ones are computed at their uses. A
-// tile is placed if
+// tile gets scratch memory if
 //
 //   - it is a load that cannot stay a view of memory;
 //   - recomputing it is expensive: it has several readers, is used in a loop, or is broadcast to several elements
@@ -11,7 +11,7 @@
 // A reshape keeps the order of elements. If the row length is a multiple of the vector length, or the reverse, vectors
 // of its result are vectors of its source, or shuffles of a few. Otherwise the source is copied with contiguous rows
 // (`cpu.dense`), so that all vectors of the result are contiguous. No copy is made if the result is only stored along
-// the source's rows. Placed tiles with rows narrower than a vector have that layout, too (NarrowRows.cpp).
+// the source's rows. Tiles in scratch memory with rows narrower than a vector have that layout, too (NarrowRows.cpp).
 //
 // Elementwise operations on columns (64, 1) are computed as rows (64), so that vectors have many rows.
 //
@@ -59,7 +59,7 @@ struct Readers {
 
 struct Placement {
   int64_t lanes = 0; // lanes of a vector of 32-bit elements
-  DenseSet<Value> placed;
+  DenseSet<Value> inScratch;
   DenseMap<Value, int64_t> costs;
   DenseMap<Value, Readers> readers;
   DenseSet<Operation *> epilogues; // stores fused into a product
@@ -84,7 +84,7 @@ struct Placement {
 
   int64_t costOf(Value value) {
     Operation *op = value.getDefiningOp();
-    if (!op || !isa<RankedTensorType>(value.getType()) || placed.contains(value))
+    if (!op || !isa<RankedTensorType>(value.getType()) || inScratch.contains(value))
       return isa<RankedTensorType>(value.getType()) ? 1 : 0;
     if (isLoad(op))
       return 1;
@@ -109,7 +109,7 @@ struct Placement {
       Operation *const op = value.getDefiningOp();
       if (!isa<RankedTensorType>(value.getType()) || !seen.insert(value).second)
         continue;
-      if (!op || placed.contains(value) || !(isLoad(op) || isInlinable(op))) {
+      if (!op || inScratch.contains(value) || !(isLoad(op) || isInlinable(op))) {
         ++cost;
         continue;
       }
@@ -210,7 +210,7 @@ struct Placement {
       Operation *op = value.getDefiningOp();
       if (!seen.insert(value).second)
         continue;
-      if (!op || placed.contains(value) || (!isLoad(op) && !isInlinable(op)))
+      if (!op || inScratch.contains(value) || (!isLoad(op) && !isInlinable(op)))
         return true;
       if (isLoad(op)) {
         auto load = cast<tile::AccessOp>(op);
@@ -252,7 +252,7 @@ struct Placement {
     });
   }
 
-  /// Whether a placed tile has contiguous rows: they are narrow, many, and read only by nests.
+  /// Whether a tile in scratch memory has contiguous rows: they are narrow, many, and read only by nests.
   bool isNarrow(Operation *op) const {
     const Machine machine{.vectorBits = 32 * lanes};
     const auto type = cast<RankedTensorType>(op->getResult(0).getType());
@@ -271,7 +271,7 @@ struct Placement {
     if (!isInlinable(op) || op->hasTrait<OpTrait::ConstantLike>() || op->use_empty())
       return false;
     if (auto transpose = dyn_cast<tile::TransposeOp>(op))
-      return isTransposed(transpose); // otherwise the tile below it is placed
+      return isTransposed(transpose); // otherwise the tile below it is in scratch memory
     for (OpOperand &use : op->getUses())
       if (wants(use))
         return true;
@@ -302,8 +302,8 @@ struct Placement {
   }
 };
 
-/// Whether other operands of a product's stores can be recomputed there. A placed tile would have its own nest between
-/// the product and the stores.
+/// Whether other operands of a product's stores can be recomputed there. A tile in scratch memory would have its own
+/// nest between the product and the stores.
 bool isComputedOnTheSpot(Operation *producer, Value sums) {
   SmallVector<Value> work;
   for (tile::StoreOp store : storesOf(sums))
@@ -313,7 +313,7 @@ bool isComputedOnTheSpot(Operation *producer, Value sums) {
     Operation *op = value.getDefiningOp();
     if (value == sums || !op || op->getBlock() != producer->getBlock() || op->isBeforeInBlock(producer))
       continue;
-    if (op->hasAttr("cpu.placed"))
+    if (op->hasAttr("cpu.scratch"))
       return false;
     llvm::append_range(work, op->getOperands());
   }
@@ -335,7 +335,7 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
       OpBuilder builder(reshape);
       Value source = reshape.getSource();
       auto copy = tile::ReshapeOp::create(builder, reshape.getLoc(), source.getType(), source);
-      copy->setAttr("cpu.placed", builder.getUnitAttr());
+      copy->setAttr("cpu.scratch", builder.getUnitAttr());
       copy->setAttr("cpu.dense", builder.getUnitAttr());
       reshape.getSourceMutable().assign(copy);
     });
@@ -396,10 +396,10 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
       if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
         return;
       if (op->hasAttr("cpu.dense"))
-        placement.placed.insert(op->getResult(0));
+        placement.inScratch.insert(op->getResult(0));
       else if (placement.shouldPlace(op->getResult(0))) {
-        placement.placed.insert(op->getResult(0));
-        op->setAttr("cpu.placed", UnitAttr::get(&getContext()));
+        placement.inScratch.insert(op->getResult(0));
+        op->setAttr("cpu.scratch", UnitAttr::get(&getContext()));
         if (placement.isNarrow(op))
           op->setAttr("cpu.dense", UnitAttr::get(&getContext()));
       }

@@ -41,7 +41,7 @@ static bool packsFirst(tile::DotOp dot, tile::LoadOp load) {
 /// Whether `dot` copies `load`, possibly converted, as its left operand.
 static bool copies(tile::DotOp dot, tile::LoadOp load) {
   auto place = dot->getAttrOfType<StringAttr>("cpu.left");
-  if (place != "copy" && place != "placed")
+  if (place != "copy" && place != "scratch")
     return false;
   Value tile = dot.getA();
   while (Operation *op = tile.getDefiningOp())

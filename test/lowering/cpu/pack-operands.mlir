@@ -7,18 +7,18 @@
 // Each placement of a left operand. Eight rows fit vectors of 16 lanes, and six do not fit those of 8.
 // CHECK-LABEL: func @left
 // CHECK: tile.dot {{.*}} {cpu.left = "view"}
-// CHECK: tile.dot {{.*}} {cpu.left = "placed"}
+// CHECK: tile.dot {{.*}} {cpu.left = "scratch"}
 // CHECK: tile.dot {{.*}} {cpu.left = "panels"}
 // CHECK: tile.dot {{.*}} {cpu.left = "copy"}
-// CHECK: tile.dot {{.*}} {cpu.left = "placed"}
+// CHECK: tile.dot {{.*}} {cpu.left = "scratch"}
 // AVX2-LABEL: func @left
 // AVX2: tile.dot {{.*}} {cpu.left = "view"}
-// AVX2: tile.dot {{.*}} {cpu.left = "placed"}
+// AVX2: tile.dot {{.*}} {cpu.left = "scratch"}
 // AVX2: tile.dot {{.*}} {cpu.left = "copy"}
 func.func @left(%a: !v, %b: !t, %c: !v) {
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
-  %y = tile.load %a[%c0, %c0] {cpu.placed} : !v -> !t
+  %y = tile.load %a[%c0, %c0] {cpu.scratch} : !v -> !t
   %transposed = tile.transpose %x [1, 0] : !t -> !t
   %padded = tile.load %a[%c0, %c0] pad neg_inf {cpu.view} : !v -> !t
   %0 = tile.dot %x, %b, %b : !t, !t, !t
@@ -82,7 +82,7 @@ func.func @words(%a: memref<?x?xbf16, strided<[?, 1]>>, %apart: memref<?x?xbf16,
   %c0 = arith.constant 0 : i64
   %zero = arith.constant dense<0.0> : !t
   %x = tile.load %a[%c0, %c0] {cpu.view} : memref<?x?xbf16, strided<[?, 1]>> -> tensor<16x16xbf16>
-  %y = tile.load %a[%c0, %c0] {cpu.placed} : memref<?x?xbf16, strided<[?, 1]>> -> tensor<16x16xbf16>
+  %y = tile.load %a[%c0, %c0] {cpu.scratch} : memref<?x?xbf16, strided<[?, 1]>> -> tensor<16x16xbf16>
   %z = tile.load %apart[%c0, %c0] {cpu.view} : memref<?x?xbf16, strided<[?, 2]>> -> tensor<16x16xbf16>
   %xt = tile.transpose %x [1, 0] : tensor<16x16xbf16> -> tensor<16x16xbf16>
   %yt = tile.transpose %y [1, 0] : tensor<16x16xbf16> -> tensor<16x16xbf16>

@@ -5,7 +5,7 @@
 
 // A load that cannot stay a view is copied; one that can is not.
 // CHECK-LABEL: func @loads
-// CHECK: tile.load {{.*}} {cpu.placed}
+// CHECK: tile.load {{.*}} {cpu.scratch}
 // CHECK: tile.load {{.*}} {cpu.view} :
 func.func @loads(%a: !v, %b: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -18,8 +18,8 @@ func.func @loads(%a: !v, %b: !v) attributes {tile.kernel} {
 
 // Each reader recomputes a cheap operation. An exponential with two readers is computed once.
 // CHECK-LABEL: func @twice
-// CHECK: math.exp {{.*}} {cpu.placed}
-// CHECK-NOT: cpu.placed
+// CHECK: math.exp {{.*}} {cpu.scratch}
+// CHECK-NOT: cpu.scratch
 // CHECK: return
 func.func @twice(%a: !v, %b: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -33,11 +33,11 @@ func.func @twice(%a: !v, %b: !v) attributes {tile.kernel} {
   return
 }
 
-// Halves of a joined pair are recomputed for each element if they are cheap. An exponential is placed instead.
+// Halves of a joined pair are recomputed for each element if they are cheap. An exponential gets scratch memory instead.
 // CHECK-LABEL: func @pairs
-// CHECK-NOT: cpu.placed
-// CHECK: math.exp {{.*}} {cpu.placed}
-// CHECK-NOT: cpu.placed
+// CHECK-NOT: cpu.scratch
+// CHECK: math.exp {{.*}} {cpu.scratch}
+// CHECK-NOT: cpu.scratch
 // CHECK: return
 func.func @pairs(%a: !v, %b: memref<?x?x?xf32, strided<[?, ?, 1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -58,9 +58,9 @@ func.func @pairs(%a: !v, %b: memref<?x?x?xf32, strided<[?, ?, 1]>>) attributes {
 
 // A row of narrow numbers that many rows use is widened once. A bias that a product's stores use is not.
 // CHECK-LABEL: func @widened
-// CHECK: arith.extf {{.*}} {cpu.placed}
+// CHECK: arith.extf {{.*}} {cpu.scratch}
 // CHECK: tile.dot
-// CHECK-NOT: cpu.placed
+// CHECK-NOT: cpu.scratch
 // CHECK: return
 func.func @widened(%a: !v, %n: memref<?xbf16, strided<[1]>>, %b: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -81,10 +81,10 @@ func.func @widened(%a: !v, %n: memref<?xbf16, strided<[1]>>, %b: !v) attributes 
   return
 }
 
-// The left operand of a product is placed in memory, unless it is in a view already.
+// The left operand of a product is in scratch memory, unless it is in a view already.
 // CHECK-LABEL: func @left
-// CHECK: arith.mulf {{.*}} {cpu.placed}
-// CHECK-NOT: cpu.placed
+// CHECK: arith.mulf {{.*}} {cpu.scratch}
+// CHECK-NOT: cpu.scratch
 // CHECK: return
 func.func @left(%a: !v, %b: !v, %acc: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -99,11 +99,11 @@ func.func @left(%a: !v, %b: !v, %acc: !v) attributes {tile.kernel} {
   return
 }
 
-// An epilogue is dropped if it reads a placed tile that is computed after the product.
+// An epilogue is dropped if it reads a tile in scratch memory that is computed after the product.
 // CHECK-LABEL: func @spoilt
 // CHECK: tile.dot
 // CHECK-NOT: cpu.epilogue
-// CHECK: math.exp {{.*}} {cpu.placed}
+// CHECK: math.exp {{.*}} {cpu.scratch}
 func.func @spoilt(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %c64 = arith.constant 64 : i64
@@ -121,7 +121,7 @@ func.func @spoilt(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
 // Merged rows that are no multiple of a vector are copied without gaps. The copy is a reshape to the same shape.
 // CHECK-LABEL: func @ragged_rows
 // CHECK: %[[X:.*]] = tile.load {{.*}} {cpu.view} :
-// CHECK-NEXT: %[[COPY:.*]] = tile.reshape %[[X]] {cpu.dense, cpu.placed} : tensor<16x40xf32> -> tensor<16x40xf32>
+// CHECK-NEXT: %[[COPY:.*]] = tile.reshape %[[X]] {cpu.dense, cpu.scratch} : tensor<16x40xf32> -> tensor<16x40xf32>
 // CHECK-NEXT: tile.reshape %[[COPY]] :
 func.func @ragged_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -134,7 +134,7 @@ func.func @ragged_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile
 
 // Merged rows that are only stored are not copied.
 // CHECK-LABEL: func @stored_rows
-// CHECK-NOT: cpu.placed
+// CHECK-NOT: cpu.scratch
 // CHECK: return
 func.func @stored_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -146,7 +146,7 @@ func.func @stored_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile
 
 // Rows of 32 and of 4 are read in place, and so is the operand of a check.
 // CHECK-LABEL: func @whole_rows
-// CHECK-NOT: cpu.placed
+// CHECK-NOT: cpu.scratch
 // CHECK: return
 func.func @whole_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -163,12 +163,12 @@ func.func @whole_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.
   return
 }
 
-// A transposed tile is placed, so that it is transposed block by block, and so are its expensive operands. Tiles
+// A transposed tile is in scratch memory, so that it is transposed block by block, and so are its expensive operands. Tiles
 // narrower than vectors, tiles transposed back, and operands of a product are not.
 // CHECK-LABEL: func @transposed
-// CHECK: tile.transpose {{.*}} {cpu.placed}
-// CHECK: math.exp {{.*}} {cpu.placed}
-// CHECK: tile.transpose {{.*}} {cpu.placed}
+// CHECK: tile.transpose {{.*}} {cpu.scratch}
+// CHECK: math.exp {{.*}} {cpu.scratch}
+// CHECK: tile.transpose {{.*}} {cpu.scratch}
 func.func @transposed(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
@@ -181,7 +181,7 @@ func.func @transposed(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
 }
 
 // CHECK-LABEL: func @not_transposed
-// CHECK-NOT: tile.transpose {{.*}} {cpu.placed}
+// CHECK-NOT: tile.transpose {{.*}} {cpu.scratch}
 // CHECK: return
 func.func @not_transposed(%a: !v, %b: !v, %c: !v, %d: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -200,13 +200,13 @@ func.func @not_transposed(%a: !v, %b: !v, %c: !v, %d: !v) attributes {tile.kerne
   return
 }
 
-// Softmax of narrow rows: a tile that is read twice is placed without gaps. Values with one element per row, constants
+// Softmax of narrow rows: a tile that is read twice is in scratch memory without gaps. Values with one element per row, constants
 // included, are computed as a row of them.
 // CHECK-LABEL: func @softmax
-// CHECK: %[[POWERS:.*]] = math.exp {{.*}} {cpu.dense, cpu.placed} : tensor<128x4xf32>
+// CHECK: %[[POWERS:.*]] = math.exp {{.*}} {cpu.dense, cpu.scratch} : tensor<128x4xf32>
 // CHECK: %[[SUMS:.*]] = tile.reduce sum %[[POWERS]] axis 1
 // CHECK: %[[FLAT:.*]] = arith.addf %[[SUMS]], %{{.*}} : tensor<128xf32>
-// CHECK: %[[SHARES:.*]] = arith.divf %{{.*}}, %[[FLAT]] {cpu.placed} : tensor<128xf32>
+// CHECK: %[[SHARES:.*]] = arith.divf %{{.*}}, %[[FLAT]] {cpu.scratch} : tensor<128xf32>
 // CHECK: tile.reshape %[[SHARES]] : tensor<128xf32> -> tensor<128x1xf32>
 func.func @softmax(%a: !v, %b: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -225,8 +225,8 @@ func.func @softmax(%a: !v, %b: !v) attributes {tile.kernel} {
 
 // A product reads its left operand row by row, so that operand has gaps. A tile of few rows has gaps, too.
 // CHECK-LABEL: func @with_gaps
-// CHECK: math.exp {{.*}} {cpu.placed} : tensor<128x4xf32>
-// CHECK: math.exp {{.*}} {cpu.placed} : tensor<8x4xf32>
+// CHECK: math.exp {{.*}} {cpu.scratch} : tensor<128x4xf32>
+// CHECK: math.exp {{.*}} {cpu.scratch} : tensor<8x4xf32>
 func.func @with_gaps(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %zero = arith.constant dense<0.0> : tensor<128x16xf32>
