@@ -584,7 +584,7 @@ def LowerKernelArguments : Pass<"gpu-lower-kernel-arguments", "::mlir::ModuleOp"
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
 }
 
-def SpellPtx : Pass<"gpu-spell-ptx", "::mlir::ModuleOp"> {
+def LowerToPtx : Pass<"gpu-lower-to-ptx", "::mlir::ModuleOp"> {
   let summary = "writes the operations of one thread as LLVM intrinsics and inline PTX";
   let description = [{
     ```mlir

@@ -3,7 +3,7 @@
 // A tile of the `tile` dialect belongs to all threads of a program together. Here it has a *layout*, the encoding of its
 // tensor type, which says in which register of which lane of which warp each element is. Operations on tiles move
 // elements between threads. Operations on scalars and small vectors are the work of one thread, an instruction or a few.
-// Earlier passes choose layouts and exchanges; `gpu-distribute` goes from tiles to threads, `gpu-spell-ptx` from threads
+// Earlier passes choose layouts and exchanges; `gpu-distribute` goes from tiles to threads, `gpu-lower-to-ptx` from threads
 // to PTX.
 
 #ifndef KILN_DIALECT_SIMT_SIMTDIALECT_TD

@@ -138,7 +138,7 @@ void GpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   pm.addPass(mlir::arith::createArithExpandOpsPass());
   pm.addPass(mlir::createSCFToControlFlowPass());
   addConvertToLlvm(pm);
-  pm.addPass(createSpellPtx());
+  pm.addPass(createLowerToPtx());
   pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass({mlir::LLVM::DIEmissionKind::DebugDirectivesOnly}));
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
 }

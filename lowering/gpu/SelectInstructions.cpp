@@ -54,7 +54,7 @@ std::string whyNoTensorCore(tile::DotOp op) {
   const auto [M, N, K, batch] = extentsOf(op);
   const unsigned bits = multipliedBits(op);
   const auto mma = simt::mmaShapeFor(bits, K);
-  // SpellPtx emits no m16n8k8 for narrow operands.
+  // LowerToPtx emits no m16n8k8 for narrow operands.
   if (!mma || mma->k != 256 / mma->bits)
     return "the sum is shorter than the " + std::to_string(256 / bits) + " products of an instruction";
   const auto warps = static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()));

@@ -19,13 +19,13 @@ static llvm::StringRef ptxOf(const llvm::Instruction &instruction) {
   return text ? llvm::StringRef(text->getAsmString()) : "";
 }
 
-/// Whether an instruction is a read of shared memory, as emitted by SpellPtx.
+/// Whether an instruction is a read of shared memory, as emitted by LowerToPtx.
 static bool isSharedRead(const llvm::Instruction &instruction) {
   const llvm::StringRef ptx = ptxOf(instruction);
   return ptx.contains("ld.shared.") || ptx.starts_with("ldmatrix.");
 }
 
-/// Whether an instruction waits for products of warpgroups, as emitted by SpellPtx.
+/// Whether an instruction waits for products of warpgroups, as emitted by LowerToPtx.
 static bool isProductWait(const llvm::Instruction &instruction) {
   return ptxOf(instruction).starts_with("wgmma.wait_group.");
 }

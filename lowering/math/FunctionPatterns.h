@@ -1,4 +1,4 @@
-// Patterns that spell functions of `math` in arithmetic, for passes of every target.
+// Patterns that expand functions of `math` to arithmetic, for passes of every target.
 
 #pragma once
 

@@ -10,9 +10,9 @@
 namespace kiln::lowering::gpu {
 
 /// Emits LLVM-dialect operations that replace one operation.
-class Speller {
+class PtxBuilder {
 public:
-  explicit Speller(mlir::Operation *op) : builder(op), loc(op->getLoc()) {}
+  explicit PtxBuilder(mlir::Operation *op) : builder(op), loc(op->getLoc()) {}
 
   mlir::Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands) {
     auto call = result
@@ -64,10 +64,10 @@ protected:
   const mlir::Location loc;
 };
 
-/// Emits tensor-core products (SpellProducts.cpp).
-class ProductSpeller : public Speller {
+/// Emits tensor-core products (PtxProducts.cpp).
+class ProductPtxBuilder : public PtxBuilder {
 public:
-  using Speller::Speller;
+  using PtxBuilder::PtxBuilder;
 
   mlir::Value mma(simt::MmaOp op);
   /// Passes `sums` through an instruction that does not use them, so that no computation with them is moved across it.

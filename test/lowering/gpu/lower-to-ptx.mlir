@@ -1,5 +1,5 @@
 // The operations of one thread become LLVM's intrinsics and inline PTX.
-// RUN: kiln-opt %s --split-input-file --gpu-spell-ptx | FileCheck %s
+// RUN: kiln-opt %s --split-input-file --gpu-lower-to-ptx | FileCheck %s
 
 // A load under a predicate leaves its registers unchanged if it is false, so the other value is tied to them. Elements
 // are loaded as words of 32 bits.

@@ -11,7 +11,7 @@
 #include "dialect/simt/SortOps.h"
 #include "lowering/Abi.h"
 #include "lowering/gpu/Passes.h"
-#include "lowering/gpu/Speller.h"
+#include "lowering/gpu/PtxBuilder.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/tile/AccessRules.h"
@@ -23,7 +23,7 @@
 
 namespace kiln::lowering::gpu {
 
-#define GEN_PASS_DEF_SPELLPTX
+#define GEN_PASS_DEF_LOWERTOPTX
 #include "lowering/gpu/Passes.h.inc"
 
 using namespace mlir;
@@ -53,9 +53,9 @@ struct Words {
 };
 
 /// Emits memory accesses and the thread's other operations.
-class ThreadSpeller : public ProductSpeller {
+class ThreadPtxBuilder : public ProductPtxBuilder {
 public:
-  using ProductSpeller::ProductSpeller;
+  using ProductPtxBuilder::ProductPtxBuilder;
 
   /// Splits a vector into registers.
   SmallVector<Value> split(Value vector, const Words &words) {
@@ -144,7 +144,7 @@ struct Caching {
 };
 
 /// The predicate follows the address; the values for a false predicate are tied to the results.
-Value ThreadSpeller::load(simt::LoadOp op) {
+Value ThreadPtxBuilder::load(simt::LoadOp op) {
   const auto vectorType = cast<VectorType>(op.getType());
   const Words words(vectorType);
   const unsigned address = words.count;
@@ -171,7 +171,7 @@ Value ThreadSpeller::load(simt::LoadOp op) {
   return join(assembly(text, constraints, results, operands, !op.getReadonly()), words, vectorType);
 }
 
-void ThreadSpeller::store(simt::StoreOp op) {
+void ThreadPtxBuilder::store(simt::StoreOp op) {
   const Words words(cast<VectorType>(op.getValue().getType()));
   SmallVector<Value> operands = split(op.getValue(), words);
   std::string constraints;
@@ -204,7 +204,7 @@ std::string listOf(const Words &words, unsigned first) {
   return words.count > 1 ? text : "{" + text + "}";
 }
 
-Value ThreadSpeller::loadMatrix(simt::LoadMatrixOp op) {
+Value ThreadPtxBuilder::loadMatrix(simt::LoadMatrixOp op) {
   const auto vectorType = cast<VectorType>(op.getType());
   const Words words(vectorType);
   std::string constraints;
@@ -216,7 +216,7 @@ Value ThreadSpeller::loadMatrix(simt::LoadMatrixOp op) {
   return join(assembly(text, constraints + "r", results, op.getAddress(), true), words, vectorType);
 }
 
-void ThreadSpeller::storeMatrix(simt::StoreMatrixOp op) {
+void ThreadPtxBuilder::storeMatrix(simt::StoreMatrixOp op) {
   const auto vectorType = cast<VectorType>(op.getValue().getType());
   const Words words(vectorType);
   SmallVector<Value> operands = split(op.getValue(), words);
@@ -234,7 +234,7 @@ void ThreadSpeller::storeMatrix(simt::StoreMatrixOp op) {
 
 /// 16-byte copies bypass L1, shorter ones cannot. A size selected directly before its copy becomes the instruction's
 /// predicate.
-void ThreadSpeller::copyAsync(simt::CopyAsyncOp op) {
+void ThreadPtxBuilder::copyAsync(simt::CopyAsyncOp op) {
   SmallVector<Value> operands = {op.getTarget(), op.getSource()};
   std::string constraints = "r,l";
   const auto operand = [&](Value value, const char *constraint) {
@@ -302,8 +302,8 @@ static const char *atomicConstraint(Type type) {
 
 /// Emits `text` with the address (operand 1), values (from 2 on) and then a predicate; operand 0 is the old value, 0 if
 /// the predicate is false. `early`: operand 0 is written before the last of the others is read.
-Value ThreadSpeller::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early,
-                            Operation *op) {
+Value ThreadPtxBuilder::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early,
+                               Operation *op) {
   const Type type = values[0].getType(), held = atomicRegister(type);
   const char *const constraint = atomicConstraint(type);
   const auto cast = [&](Value value, Type to) {
@@ -345,7 +345,7 @@ static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::strin
 
 /// Emits `red` instead of `atom` if the old value is unused and the operation does not acquire: the read of `red` does
 /// not acquire.
-Value ThreadSpeller::atomicRmw(simt::AtomicRmwOp op) {
+Value ThreadPtxBuilder::atomicRmw(simt::AtomicRmwOp op) {
   const Type type = op.getType();
   const std::string name = atomicName(op.getKind(), type, tile::isUnsigned(op)), order = orderName(op);
   const bool acquires = op->hasAttr("simt.fenced") || StringRef(order).starts_with(".ac"); // acquire, acq_rel
@@ -370,7 +370,7 @@ Value ThreadSpeller::atomicRmw(simt::AtomicRmwOp op) {
   return {};
 }
 
-Value ThreadSpeller::atomicCas(simt::AtomicCasOp op) {
+Value ThreadPtxBuilder::atomicCas(simt::AtomicCasOp op) {
   const std::string text = predicated(op.getPredicate(), 4) + "atom" + orderName(op) + ".global.cas.b" +
                            std::to_string(op.getType().getIntOrFloatBitWidth()) + " $0, " +
                            place(1, op.getDisplacement()) + ", $2, $3;";
@@ -379,7 +379,7 @@ Value ThreadSpeller::atomicCas(simt::AtomicCasOp op) {
 
 /// Under a lock, because failing programs are rare and the parts of a report must not mix. The failure of the lowest
 /// program is kept, and of several failures of one program the first.
-void ThreadSpeller::report(simt::ReportOp op, Value console) {
+void ThreadPtxBuilder::report(simt::ReportOp op, Value console) {
   const auto at = [](size_t offset) { return "[$0 + " + std::to_string(offset) + "]"; };
   const std::string lock = at(offsetof(abi::GpuConsole, lock));
   const std::string text = "{ .reg .pred %told, %other; .reg .b32 %held; .reg .b64 %launch, %failed, %lowest; "
@@ -403,8 +403,8 @@ void ThreadSpeller::report(simt::ReportOp op, Value console) {
            true);
 }
 
-struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
-  using SpellPtxBase::SpellPtxBase;
+struct LowerToPtx : impl::LowerToPtxBase<LowerToPtx> {
+  using LowerToPtxBase::LowerToPtxBase;
 
   void runOnOperation() override {
     const auto isOfGroups = [](Operation *op) {
@@ -414,68 +414,61 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
       sharedAlignment = 1024;
     getOperation().walk([&](Operation *op) {
       if (op->getDialect() && op->getDialect()->getNamespace() == "simt")
-        spell(op);
+        lower(op);
     });
   }
 
-  void spell(Operation *op) {
-    ThreadSpeller speller(op);
+  void lower(Operation *op) {
+    ThreadPtxBuilder ptx(op);
     Value result;
     llvm::TypeSwitch<Operation *>(op)
         .Case([&](simt::ThreadOp) {
-          result = speller.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", IntegerType::get(&getContext(), 32), {});
+          result = ptx.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", IntegerType::get(&getContext(), 32), {});
         })
         .Case([&](simt::AddressOp address) {
           // ptxas combines the two into one instruction. It splits a `mad.wide` in a loop into two, because a part is
           // loop-invariant.
-          result = speller.assembly("{ .reg .b64 far; mul.wide.u32 far, $2, " + std::to_string(address.getCount()) +
-                                        "; add.s64 $0, $1, far; }",
-                                    "=l,l,r", address.getType(), {address.getBase(), address.getStride()}, false)[0];
+          result = ptx.assembly("{ .reg .b64 far; mul.wide.u32 far, $2, " + std::to_string(address.getCount()) +
+                                    "; add.s64 $0, $1, far; }",
+                                "=l,l,r", address.getType(), {address.getBase(), address.getStride()}, false)[0];
         })
-        .Case([&](simt::SharedBaseOp base) { result = sharedBase(base, speller); })
-        .Case([&](simt::LoadOp load) { result = speller.load(load); })
-        .Case([&](simt::StoreOp store) { speller.store(store); })
-        .Case([&](simt::LoadMatrixOp load) { result = speller.loadMatrix(load); })
-        .Case([&](simt::StoreMatrixOp store) { speller.storeMatrix(store); })
-        .Case([&](simt::CopyAsyncOp copy) { speller.copyAsync(copy); })
-        .Case([&](simt::CommitCopiesOp) { speller.assembly("cp.async.commit_group;", "~{memory}", {}, {}, true); })
+        .Case([&](simt::SharedBaseOp base) { result = sharedBase(base, ptx); })
+        .Case([&](simt::LoadOp load) { result = ptx.load(load); })
+        .Case([&](simt::StoreOp store) { ptx.store(store); })
+        .Case([&](simt::LoadMatrixOp load) { result = ptx.loadMatrix(load); })
+        .Case([&](simt::StoreMatrixOp store) { ptx.storeMatrix(store); })
+        .Case([&](simt::CopyAsyncOp copy) { ptx.copyAsync(copy); })
+        .Case([&](simt::CommitCopiesOp) { ptx.assembly("cp.async.commit_group;", "~{memory}", {}, {}, true); })
         .Case([&](simt::WaitCopiesOp wait) {
-          speller.assembly("cp.async.wait_group " + std::to_string(wait.getPending()) + ";" +
-                               (wait.getShown() ? " fence.proxy.async.shared::cta;" : ""),
-                           "~{memory}", {}, {}, true);
+          ptx.assembly("cp.async.wait_group " + std::to_string(wait.getPending()) + ";" +
+                           (wait.getShown() ? " fence.proxy.async.shared::cta;" : ""),
+                       "~{memory}", {}, {}, true);
         })
-        .Case([&](simt::AtomicRmwOp change) { result = speller.atomicRmw(change); })
-        .Case([&](simt::AtomicCasOp swap) { result = speller.atomicCas(swap); })
+        .Case([&](simt::AtomicRmwOp change) { result = ptx.atomicRmw(change); })
+        .Case([&](simt::AtomicCasOp swap) { result = ptx.atomicCas(swap); })
         .Case([&](simt::IncrementOp add) {
-          speller.assembly("@$1 red.shared.add.u32 [$0], 1;", "r,b,~{memory}", {},
-                           {add.getAddress(), add.getPredicate()}, true);
+          ptx.assembly("@$1 red.shared.add.u32 [$0], 1;", "r,b,~{memory}", {}, {add.getAddress(), add.getPredicate()},
+                       true);
         })
-        .Case([&](simt::ConsoleOp) { result = console(speller, op->getLoc()); })
-        .Case([&](simt::ReportOp report) { speller.report(report, console(speller, op->getLoc())); })
+        .Case([&](simt::ConsoleOp) { result = console(ptx, op->getLoc()); })
+        .Case([&](simt::ReportOp report) { ptx.report(report, console(ptx, op->getLoc())); })
         .Case([&](simt::FenceOp fence) {
-          speller.assembly("fence.acq_rel" + scopeName(fence) + ";", "~{memory}", {}, {}, true);
+          ptx.assembly("fence.acq_rel" + scopeName(fence) + ";", "~{memory}", {}, {}, true);
         })
-        .Case([&](simt::BarrierOp) {
-          speller.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", {}, speller.constant(0));
-        })
+        .Case([&](simt::BarrierOp) { ptx.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", {}, ptx.constant(0)); })
         .Case([&](simt::ShuffleOp shuffle) {
-          result = speller.shuffle("bfly", shuffle.getValue(), speller.constant(shuffle.getMask()));
+          result = ptx.shuffle("bfly", shuffle.getValue(), ptx.constant(shuffle.getMask()));
         })
-        .Case([&](simt::ShuffleFromOp shuffle) {
-          result = speller.shuffle("idx", shuffle.getValue(), shuffle.getLane());
-        })
-        .Case([&](simt::WgmmaFenceOp fence) { result = speller.pass("wgmma.fence.sync.aligned;", fence.getSums()); })
-        .Case([&](simt::WgmmaOp product) { result = speller.wgmma(product); })
-        .Case([&](simt::WgmmaRowsOp product) { result = speller.wgmmaRows(product); })
-        .Case([&](simt::WgmmaCommitOp) {
-          speller.assembly("wgmma.commit_group.sync.aligned;", "~{memory}", {}, {}, true);
-        })
+        .Case([&](simt::ShuffleFromOp shuffle) { result = ptx.shuffle("idx", shuffle.getValue(), shuffle.getLane()); })
+        .Case([&](simt::WgmmaFenceOp fence) { result = ptx.pass("wgmma.fence.sync.aligned;", fence.getSums()); })
+        .Case([&](simt::WgmmaOp product) { result = ptx.wgmma(product); })
+        .Case([&](simt::WgmmaRowsOp product) { result = ptx.wgmmaRows(product); })
+        .Case([&](simt::WgmmaCommitOp) { ptx.assembly("wgmma.commit_group.sync.aligned;", "~{memory}", {}, {}, true); })
         .Case([&](simt::WgmmaWaitOp wait) {
-          result =
-              speller.pass("wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";", wait.getSums());
+          result = ptx.pass("wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";", wait.getSums());
         })
-        .Case([&](simt::PinOp pin) { result = speller.pass("", pin.getValue()); })
-        .Case([&](simt::MmaOp mma) { result = speller.mma(mma); })
+        .Case([&](simt::PinOp pin) { result = ptx.pass("", pin.getValue()); })
+        .Case([&](simt::MmaOp mma) { result = ptx.mma(mma); })
         .Default([&](Operation *other) {
           other->emitOpError("expected an operation that is spelt in PTX");
           signalPassFailure();
@@ -487,7 +480,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
 
   /// The address of the one variable for all shared memory. It is declared with its size up to PTX's limit, and without
   /// a size beyond that.
-  Value sharedBase(simt::SharedBaseOp op, Speller &speller) {
+  Value sharedBase(simt::SharedBaseOp op, PtxBuilder &ptx) {
     const bool isStatic = op.getBytes() <= mostStaticShared;
     if (!shared) {
       auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
@@ -500,12 +493,12 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         LLVM::ReturnOp::create(builder, op.getLoc(), LLVM::PoisonOp::create(builder, op.getLoc(), type).getResult());
       }
     }
-    OpBuilder &at = speller.builder;
+    OpBuilder &at = ptx.builder;
     const Value pointer = LLVM::AddressOfOp::create(at, op.getLoc(), shared);
     return LLVM::PtrToIntOp::create(at, op.getLoc(), at.getI32Type(), pointer);
   }
 
-  Value console(Speller &speller, Location loc) {
+  Value console(PtxBuilder &ptx, Location loc) {
     if (!consoleVariable) {
       auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
       const auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), sizeof(abi::GpuConsole));
@@ -514,7 +507,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
       builder.createBlock(&consoleVariable.getInitializerRegion());
       LLVM::ReturnOp::create(builder, loc, LLVM::ZeroOp::create(builder, loc, type).getResult());
     }
-    OpBuilder &at = speller.builder;
+    OpBuilder &at = ptx.builder;
     const Value pointer = LLVM::AddressOfOp::create(at, loc, consoleVariable);
     return LLVM::PtrToIntOp::create(at, loc, at.getI64Type(), pointer);
   }

@@ -1,6 +1,6 @@
 // Emits tensor core instructions: products of a warp by LLVM's intrinsics, those of warpgroups as inline PTX.
 
-#include "lowering/gpu/Speller.h"
+#include "lowering/gpu/PtxBuilder.h"
 
 #include "dialect/tile/TypeRules.h"
 
@@ -11,7 +11,7 @@ namespace kiln::lowering::gpu {
 /// f32 as tf32, or the remainder. The tensor core truncates the lowest 13 bits, which would make every number smaller
 /// by half of tf32's last place, 2⁻¹⁰, on average; so that much is added before. Relative to the number this is up to
 /// 0.71 · 2⁻¹¹ too much or 1.29 · 2⁻¹¹ too little, and little on average. Infinities and NaNs are unchanged.
-Value ProductSpeller::tf32Of(Value number, bool isRest) {
+Value ProductPtxBuilder::tf32Of(Value number, bool isRest) {
   const Type word = builder.getI32Type();
   const auto larger = [&](Value of) -> Value {
     const auto factor = builder.getF32FloatAttr(1 + 0x1.6bp-12F);
@@ -28,7 +28,7 @@ Value ProductSpeller::tf32Of(Value number, bool isRest) {
 }
 
 /// Two f32 rounded to bf16, or their rounded remainders, in a word.
-Value ProductSpeller::bf16Of(Value pair, bool isRest) {
+Value ProductPtxBuilder::bf16Of(Value pair, bool isRest) {
   const auto narrow = VectorType::get({2}, builder.getBF16Type());
   Value rounded = LLVM::FPTruncOp::create(builder, loc, narrow, pair);
   if (isRest) {
@@ -39,7 +39,7 @@ Value ProductSpeller::bf16Of(Value pair, bool isRest) {
 }
 
 /// mma.sync by its intrinsic. Operands are 32-bit words, or pairs for f16; f32 is rounded to tf32 or split.
-Value ProductSpeller::mma(simt::MmaOp op) {
+Value ProductPtxBuilder::mma(simt::MmaOp op) {
   const Type element = cast<VectorType>(op.getA().getType()).getElementType();
   const Type word = builder.getI32Type(), sum = cast<VectorType>(op.getType()).getElementType();
   SmallVector<Value> operands;
@@ -83,7 +83,7 @@ Value ProductSpeller::mma(simt::MmaOp op) {
   return vectorOf(parts, sum);
 }
 
-Value ProductSpeller::pass(const std::string &text, Value sums) {
+Value ProductPtxBuilder::pass(const std::string &text, Value sums) {
   const SmallVector<Value> parts = elements(sums);
   std::string constraints;
   for (size_t i = 0; i < parts.size(); ++i)
@@ -96,7 +96,7 @@ Value ProductSpeller::pass(const std::string &text, Value sums) {
 }
 
 /// By inline PTX, because LLVM has no intrinsic; accumulators are results and operands in the same registers.
-Value ProductSpeller::wgmma(simt::WgmmaOp op) {
+Value ProductPtxBuilder::wgmma(simt::WgmmaOp op) {
   SmallVector<Value> operands = elements(op.getAcc());
   const size_t count = operands.size();
   const Type sum = operands.front().getType();
@@ -117,7 +117,7 @@ Value ProductSpeller::wgmma(simt::WgmmaOp op) {
 }
 
 /// Fence, products and commit in one statement, so that no instruction accesses their registers in between.
-Value ProductSpeller::wgmmaRows(simt::WgmmaRowsOp op) {
+Value ProductPtxBuilder::wgmmaRows(simt::WgmmaRowsOp op) {
   const Type sum = builder.getF32Type(), word = builder.getI32Type();
   const int64_t blocks = op.blocks(), each = op.columns() / 2, count = blocks * each;
   const int64_t words = op.getA().getType().getNumElements() / 2;
