@@ -265,9 +265,9 @@ simt::TileLayout withOnes(simt::TileLayout layout, ArrayRef<int64_t> sizes) {
 }
 
 /// Groups tiles of one shape (up to extents of 1) that are combined by elementwise operations, and their accesses.
-class Company {
+class AccessGroups {
 public:
-  explicit Company(func::FuncOp func) {
+  explicit AccessGroups(func::FuncOp func) {
     func.walk([&](Operation *op) {
       auto reshape = dyn_cast<tile::ReshapeOp>(op);
       if (isElementwise(op) || (reshape && differsByUnits(reshape.getSource().getType(), reshape.getType())))
@@ -286,8 +286,8 @@ public:
   }
 
   void agree() {
-    for (const auto &[leader, together] : accesses)
-      agree(together);
+    for (const auto &[leader, group] : accesses)
+      agree(group);
   }
 
 private:
@@ -303,13 +303,13 @@ private:
     const auto found = classes.findLeader(tile.getAsOpaquePointer());
     return found == classes.member_end() ? tile.getAsOpaquePointer() : *found;
   }
-  static void agree(ArrayRef<tile::AccessOp> together);
+  static void agree(ArrayRef<tile::AccessOp> group);
 
   llvm::EquivalenceClasses<const void *> classes;
   llvm::MapVector<const void *, SmallVector<tile::AccessOp>> accesses;
 };
 
-void Company::agree(ArrayRef<tile::AccessOp> together) {
+void AccessGroups::agree(ArrayRef<tile::AccessOp> group) {
   const auto vector = [](tile::AccessOp op) { return op->getAttrOfType<IntegerAttr>("simt.vector").getInt(); };
   const auto order = [](tile::AccessOp op) { // of extents above 1, fastest first
     SmallVector<int64_t> strides;
@@ -321,14 +321,14 @@ void Company::agree(ArrayRef<tile::AccessOp> together) {
     return dims;
   };
   const auto [least, most] =
-      std::minmax_element(together.begin(), together.end(), [&](auto a, auto b) { return vector(a) < vector(b); });
-  const bool goAlike = llvm::all_of(together, [&](tile::AccessOp op) { return order(op) == order(*least); });
+      std::minmax_element(group.begin(), group.end(), [&](auto a, auto b) { return vector(a) < vector(b); });
+  const bool goAlike = llvm::all_of(group, [&](tile::AccessOp op) { return order(op) == order(*least); });
   if (!goAlike || order(*least).empty())
     return;
   const tile::AccessOp first = vector(*most) <= 2 * vector(*least) ? *least : *most;
   const simt::TileLayout layout = first->getAttrOfType<simt::LayoutAttr>("simt.layout").getLayout();
   const int64_t widest = vector(first);
-  for (tile::AccessOp op : together) {
+  for (tile::AccessOp op : group) {
     const auto sizes = tile::shapeOf(op.getTile().getType());
     op->setAttr("simt.layout", simt::LayoutAttr::get(op->getContext(), withOnes(layout, sizes)));
     setVector(op, std::min(vector(op), widest));
@@ -455,7 +455,7 @@ struct CoalesceAccesses : impl::CoalesceAccessesBase<CoalesceAccesses> {
     }
     const Shapes shapes(func, static_cast<unsigned>(warps));
     func.walk([&](tile::AccessOp access) { choose(access, shapes); });
-    Company(func).agree();
+    AccessGroups(func).agree();
   }
 };
 } // namespace
