@@ -72,20 +72,20 @@ namespace {
 class CpuBackend : public Backend {
 public:
   /// With `amx`, products are compiled for AMX, whether this CPU has it or not.
-  CpuBackend(std::string name, CpuTarget target, bool isOracle, bool amx)
-      : target(std::move(target)), isOracle(isOracle), emulatesTiles(amx && !this->target.tiles),
+  CpuBackend(std::string name, CpuTarget target, bool isReference, bool amx)
+      : target(std::move(target)), isReference(isReference), emulatesTiles(amx && !this->target.tiles),
         targetName(std::move(name)), codeKey(keyOf()) {}
 
   const std::string &name() const override { return targetName; }
   const std::string &key() const override { return codeKey; }
   /// Elements further apart are read one by one for any stride.
   FactKinds facts() const override {
-    return {.innerStrides = Machine{target.vectorBits}.widestStride(), .checksAssumptions = isOracle};
+    return {.innerStrides = Machine{target.vectorBits}.widestStride(), .checksAssumptions = isReference};
   }
   KernelLimits limits() const override { return {}; }
   bool tellsLines() const override { return false; }
   bool hasNarrowArithmetic() const override { return false; }
-  llvm::ArrayRef<Stage> stages() const override { return llvm::ArrayRef(cpuStages).drop_front(isOracle ? 0 : 1); }
+  llvm::ArrayRef<Stage> stages() const override { return llvm::ArrayRef(cpuStages).drop_front(isReference ? 0 : 1); }
   void registerDialects(mlir::DialectRegistry &registry) const override;
   void registerPasses() const override {
     generic::registerGenericPasses();
@@ -94,17 +94,17 @@ public:
   }
   void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const override;
   std::vector<char> emit(llvm::Module &module, const StageSink &sink) const override {
-    return emitObject(module, target, isOracle, sink);
+    return emitObject(module, target, isReference, sink);
   }
   void explain(llvm::StringRef stage, mlir::ModuleOp module, Explanation &explanation) const override {
-    if (stage == "loops" && !isOracle)
+    if (stage == "loops" && !isReference)
       explainLoops(module, explanation);
   }
   std::string emitCommand() const override { return "llc-22 -mcpu=" + target.cpu + " -o /dev/null"; }
 
 private:
   std::string keyOf() const {
-    return llvm::join(llvm::ArrayRef<std::string>{isOracle        ? "generic"
+    return llvm::join(llvm::ArrayRef<std::string>{isReference     ? "generic"
                                                   : emulatesTiles ? "amx"
                                                                   : "fast",
                                                   target.cpu, target.features, std::to_string(target.vectorBits),
@@ -115,7 +115,7 @@ private:
   void addLlvmPasses(mlir::OpPassManager &pm) const;
 
   const CpuTarget target;
-  const bool isOracle, emulatesTiles;
+  const bool isReference, emulatesTiles;
   const std::string targetName, codeKey;
 };
 
@@ -142,7 +142,7 @@ void CpuBackend::registerDialects(mlir::DialectRegistry &registry) const {
 
 void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
   pm.addPass(createWatchWaits());
-  if (isOracle) {
+  if (isReference) {
     pm.addNestedPass<FuncOp>(generic::createLowerToLinalg());
     if (until == "linalg")
       return;
@@ -193,15 +193,15 @@ void CpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
 
 std::shared_ptr<const Backend> openBackend(const std::string &name) {
   llvm::StringRef processor = name;
-  const bool isOracle = processor.consume_back(":generic");
-  const bool amx = !isOracle && processor.consume_back(":amx");
+  const bool isReference = processor.consume_back(":generic");
+  const bool amx = !isReference && processor.consume_back(":amx");
   if (!processor.consume_front("cpu:") && processor == "cpu")
     processor = "native";
   CpuTarget target = cpuNamed(processor.str());
   if (amx && target.vectorBits < 512)
     throw Error("target '" + name + "': expected a processor with AVX-512, but '" + target.cpu + "' has not got it",
                 Fault::device);
-  return std::make_shared<CpuBackend>(name, std::move(target), isOracle, amx);
+  return std::make_shared<CpuBackend>(name, std::move(target), isReference, amx);
 }
 
 } // namespace kiln::lowering::cpu

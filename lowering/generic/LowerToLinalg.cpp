@@ -36,9 +36,9 @@ static bool touchesTiles(Operation *op) {
 
 namespace {
 
-class Oracle {
+class ReferenceLowering {
 public:
-  explicit Oracle(MLIRContext *context) : tiles(context), b(tiles.builder) {}
+  explicit ReferenceLowering(MLIRContext *context) : tiles(context), b(tiles.builder) {}
 
   LogicalResult lowerBlock(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -280,7 +280,7 @@ private:
 struct LowerToLinalg : impl::LowerToLinalgBase<LowerToLinalg> {
   using LowerToLinalgBase::LowerToLinalgBase;
   void runOnOperation() override {
-    Oracle oracle(&getContext());
+    ReferenceLowering lowering(&getContext());
     for (Block &block : getOperation().getBody())
       for (Value argument : block.getArguments())
         if (isTile(argument)) {
@@ -288,9 +288,9 @@ struct LowerToLinalg : impl::LowerToLinalgBase<LowerToLinalg> {
           return signalPassFailure();
         }
     for (Block &block : getOperation().getBody())
-      if (failed(oracle.lowerBlock(block)))
+      if (failed(lowering.lowerBlock(block)))
         return signalPassFailure();
-    oracle.eraseReplaced();
+    lowering.eraseReplaced();
   }
 };
 

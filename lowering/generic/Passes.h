@@ -1,4 +1,4 @@
-// Declarations of the oracle's passes in lowering/Passes.td.
+// Declarations of the passes of the reference backend in lowering/Passes.td.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// The oracle's storage: every tile has a dense row-major buffer of its own; loops over tiles are written here once.
+// The storage of the reference backend: every tile has a dense row-major buffer of its own; loops over tiles are
+// written here once.
 //
 // bool tiles are stored as i8, 0 or 1; `read` and `write` convert, so that everything else sees the tile's element
 // type.
