@@ -11,8 +11,8 @@ namespace kiln {
 #define KILN_FUNCTION(name, ...) Tile name(At x);
 #define KILN_FAST_FUNCTION(...)
 #define KILN_FUNCTION_OF_TWO(name, ...) Tile name(At a, At b);
-#define KILN_SPELT_FUNCTION(name, ...) Tile name(At x);
-#define KILN_SPELT_FUNCTION_OF_TWO(name, ...) Tile name(At a, At b);
+#define KILN_COMPOSITE_FUNCTION(name, ...) Tile name(At x);
+#define KILN_COMPOSITE_FUNCTION_OF_TWO(name, ...) Tile name(At a, At b);
 #include "dialect/tile/Functions.def"
 
 } // namespace kiln

@@ -45,9 +45,9 @@ def Simt_SortOp : Simt_Op<"sort", [Pure]> {
 }
 
 def Simt_LookUpOp : Simt_Op<"look_up"> {
-  let summary = "each thread reads elements from places in shared memory that a tile names";
+  let summary = "gather from shared memory: each thread reads elements at the byte offsets of a tile";
   let description = [{
-    A place is a byte offset, a multiple of the element's size. A negative place gives 0.
+    An offset is a multiple of the element's size. A negative offset reads 0.
 
     ```mlir
     #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
@@ -63,9 +63,9 @@ def Simt_LookUpOp : Simt_Op<"look_up"> {
 }
 
 def Simt_CountOp : Simt_Op<"count"> {
-  let summary = "adds 1 to counters in shared memory, one for each element";
+  let summary = "histogram in shared memory: each element of a tile adds 1 to its counter";
   let description = [{
-    The counter is the i32 number at the byte offset that the tile names; a negative offset counts nothing. Each addition is
+    The counter is the i32 number at the byte offset that the tile gives; a negative offset counts nothing. Each addition is
     indivisible, and the order of threads is unspecified.
 
     ```mlir
@@ -81,7 +81,7 @@ def Simt_CountOp : Simt_Op<"count"> {
 }
 
 def Simt_IncrementOp : Simt_Op<"increment", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "adds 1 to a number of 32 bits in shared memory, indivisibly";
+  let summary = "atomically adds 1 to a 32-bit number in shared memory";
   let description = [{
     It is done at the address, if the predicate is true.
 

@@ -189,7 +189,7 @@ def Simt_AtomicKind : Attr<CPred<"::llvm::isa<::kiln::tile::AtomicKindAttr>($_se
 def Simt_Atomic : AnyTypeOf<[I16, I32, I64, F16, BF16, F32, F64]>;
 
 def Simt_AtomicRmwOp : Simt_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "changes one element of global memory, indivisibly";
+  let summary = "atomic read-modify-write of one element of global memory";
   let description = [{
     It is done at address + `displacement`, if the predicate is true. It is relaxed, or has the order `simt.order`: "acquire",
     "release" or "acq_rel", for the scope `tile.scope`. The result is the previous value, or 0. With `simt.fenced` its read is
@@ -213,7 +213,7 @@ def Simt_AtomicRmwOp : Simt_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>
 
 def Simt_AtomicCasOp : Simt_Op<"atomic_cas", [AllTypesMatch<["expected", "desired", "result"]>,
                                               MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "compare-and-exchange of one element of global memory, indivisibly";
+  let summary = "atomic compare-and-exchange of one element of global memory";
   let description = [{
     It is done at address + `displacement`, if the predicate is true, with the orders of `simt.atomic_rmw`. Bits are compared. The
     result is the previous value, or 0.
@@ -286,7 +286,7 @@ def Simt_ReportOp : Simt_Op<"report", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 def Simt_ShuffleOp : Simt_Op<"shuffle", [Pure, AllTypesMatch<["value", "result"]>]> {
-  let summary = "the value of another lane of the warp";
+  let summary = "shuffle: each lane reads the value of the lane whose index differs by a mask";
   let description = [{
     The other lane's number differs from the thread's own in the bits of `mask`. All 32 lanes take part.
 
@@ -304,7 +304,7 @@ def Simt_ShuffleOp : Simt_Op<"shuffle", [Pure, AllTypesMatch<["value", "result"]
 }
 
 def Simt_ShuffleFromOp : Simt_Op<"shuffle_from", [Pure, AllTypesMatch<["value", "result"]>]> {
-  let summary = "the value of the lane that each lane names";
+  let summary = "shuffle: each lane reads the value of the lane that it gives";
   let description = [{
     `lane` is from 0 to 31, and may differ between lanes. All 32 lanes take part.
 

@@ -6,7 +6,7 @@
 
 include "dialect/tile/MemoryOps.td"
 
-def Tile_AtomicKind : I32EnumAttr<"AtomicKind", "what an atomic leaves of what was there and a value", [
+def Tile_AtomicKind : I32EnumAttr<"AtomicKind", "read-modify-write operation of an atomic", [
     I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Min", 1, "min">, I32EnumAttrCase<"Max", 2, "max">,
     I32EnumAttrCase<"And", 3, "and">, I32EnumAttrCase<"Or", 4, "or">, I32EnumAttrCase<"Xor", 5, "xor">,
     I32EnumAttrCase<"Exchange", 6, "exchange">]> {
@@ -24,7 +24,7 @@ class Tile_Atomic<string mnemonic, string tile, bit reads, bit writes, list<Trai
 
 def Tile_AtomicRmwOp : Tile_Atomic<"atomic_rmw", "getValue", /*reads=*/1, /*writes=*/1,
                                    [AllTypesMatch<["value", "result"]>, Tile_MaskLike<"value">]> {
-  let summary = "updates elements of a view by a tile, each indivisibly";
+  let summary = "atomic read-modify-write of elements of a view by a tile";
   let description = [{
     The result is the previous value of each element. Elements out of bounds or masked off are left alone and return 0. An element
     that is given several times changes once for each. `min` and `max` ignore a NaN, in memory and in the tile. An order other
@@ -52,7 +52,7 @@ def Tile_AtomicRmwOp : Tile_Atomic<"atomic_rmw", "getValue", /*reads=*/1, /*writ
 
 def Tile_AtomicCasOp : Tile_Atomic<"atomic_cas", "getDesired", /*reads=*/1, /*writes=*/1,
                                    [AllTypesMatch<["expected", "desired", "result"]>, Tile_MaskLike<"desired">]> {
-  let summary = "compare-and-exchange of elements of a view, each indivisibly";
+  let summary = "atomic compare-and-exchange of elements of a view";
   let description = [{
     The result is the previous value of each element. Where it has the bits of `expected`, `desired` has been written. Elements
     out of bounds or masked off are left alone and return 0. Elements have 2, 4 or 8 bytes. `tile.scope` may name a scope.
@@ -74,7 +74,7 @@ def Tile_AtomicCasOp : Tile_Atomic<"atomic_cas", "getDesired", /*reads=*/1, /*wr
 }
 
 def Tile_AtomicLoadOp : Tile_Atomic<"atomic_load", "getResult", /*reads=*/1, /*writes=*/0, [Tile_MaskLike<"result">]> {
-  let summary = "loads elements of a view that other programs may write concurrently, each whole";
+  let summary = "atomic load of elements of a view that other programs may write concurrently";
   let description = [{
     The order is relaxed or acquire. Elements out of bounds or masked off are 0. `tile.scope` may name a scope.
 
@@ -95,7 +95,7 @@ def Tile_AtomicLoadOp : Tile_Atomic<"atomic_load", "getResult", /*reads=*/1, /*w
 }
 
 def Tile_AtomicStoreOp : Tile_Atomic<"atomic_store", "getValue", /*reads=*/0, /*writes=*/1, [Tile_MaskLike<"value">]> {
-  let summary = "stores elements of a view that other programs may access concurrently, each whole";
+  let summary = "atomic store to elements of a view that other programs may access concurrently";
   let description = [{
     The order is relaxed or release. Elements out of bounds or masked off are left alone. `tile.scope` may name a scope.
 

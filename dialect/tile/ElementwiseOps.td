@@ -7,7 +7,7 @@ include "dialect/tile/TileDialect.td"
 
 /// The name of a case is the attribute `tile.accuracy` of functions of `math` and of `arith.divf`. Without the attribute
 /// they have full accuracy.
-def Tile_Accuracy : I32EnumAttr<"Accuracy", "how far from the exact result a function may be", [
+def Tile_Accuracy : I32EnumAttr<"Accuracy", "permission to use an approximate instruction", [
     I32EnumAttrCase<"Full", 0, "full">, I32EnumAttrCase<"Fast", 1, "fast">]> {
   let cppNamespace = "::kiln::tile";
 }

@@ -7,13 +7,13 @@
 include "dialect/tile/Interfaces.td"
 include "dialect/tile/TileDialect.td"
 
-def Tile_Padding : I32EnumAttr<"Padding", "what an index outside the view reads", [
+def Tile_Padding : I32EnumAttr<"Padding", "value of out-of-bounds elements", [
     I32EnumAttrCase<"Zero", 0, "zero">, I32EnumAttrCase<"NegZero", 1, "neg_zero">, I32EnumAttrCase<"Inf", 2, "inf">,
     I32EnumAttrCase<"NegInf", 3, "neg_inf">, I32EnumAttrCase<"NaN", 4, "nan">]> {
   let cppNamespace = "::kiln::tile";
 }
 
-def Tile_MemoryOrder : I32EnumAttr<"MemoryOrder", "how an atomic orders the memory operations round it", [
+def Tile_MemoryOrder : I32EnumAttr<"MemoryOrder", "memory order of an atomic", [
     I32EnumAttrCase<"Relaxed", 0, "relaxed">, I32EnumAttrCase<"Acquire", 1, "acquire">,
     I32EnumAttrCase<"Release", 2, "release">, I32EnumAttrCase<"AcqRel", 3, "acq_rel">]> {
   let cppNamespace = "::kiln::tile";
@@ -70,7 +70,7 @@ class Tile_IndexedAccess<string mnemonic, string tile, bit reads, bit writes, li
 def Tile_Subscript : AnyTypeOf<[I64, Tile_IntegerTensor], "i64, or a tile of i32 or i64">;
 
 def Tile_LoadOp : Tile_BlockAccess<"load", "getResult", /*reads=*/1, /*writes=*/0> {
-  let summary = "loads the tile of a view at an element offset";
+  let summary = "loads a tile from a view, at an element offset";
   let description = [{
     Element (i, j, …) of the result is element (offset₀ + i, offset₁ + j, …) of the view. If that is out of bounds, on either side, it
     is the padding value. Offsets are signed 64-bit element counts. Tile and view have equal rank. A view of i8 may be loaded as a

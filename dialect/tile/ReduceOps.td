@@ -6,14 +6,14 @@
 include "dialect/tile/TileDialect.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
-def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines two elements", [
+def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "combining operation of a reduction", [
     I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">,
     I32EnumAttrCase<"ArgMax", 3, "argmax">, I32EnumAttrCase<"Product", 4, "product">,
     I32EnumAttrCase<"And", 5, "and">, I32EnumAttrCase<"Or", 6, "or">, I32EnumAttrCase<"Xor", 7, "xor">]> {
   let cppNamespace = "::kiln::tile";
 }
 
-def Tile_Precision : I32EnumAttr<"Precision", "how exactly a product of f32 tiles is computed", [
+def Tile_Precision : I32EnumAttr<"Precision", "precision of a matrix product of f32 tiles", [
     I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">, I32EnumAttrCase<"TF32x3", 2, "tf32x3">,
     I32EnumAttrCase<"BF16x3", 3, "bf16x3">]> {
   let cppNamespace = "::kiln::tile";

@@ -470,7 +470,7 @@ struct LowerToPtx : impl::LowerToPtxBase<LowerToPtx> {
         .Case([&](simt::PinOp pin) { result = ptx.pass("", pin.getValue()); })
         .Case([&](simt::MmaOp mma) { result = ptx.mma(mma); })
         .Default([&](Operation *other) {
-          other->emitOpError("expected an operation that is spelt in PTX");
+          other->emitOpError("expected an operation of one thread");
           signalPassFailure();
         });
     if (result)

@@ -293,8 +293,8 @@ std::span<const Elementwise> elementwise() {
   function(#name "($0, $1)", 2, [](Operands x) { return name(x[0], x[1]); }, functionFacts<Range::range>(f32, f64)),
 #define KILN_FUNCTION(name, operation, ...) ONE(name, __VA_ARGS__)
 #define KILN_FUNCTION_OF_TWO(name, operation, ...) TWO(name, __VA_ARGS__)
-#define KILN_SPELT_FUNCTION ONE
-#define KILN_SPELT_FUNCTION_OF_TWO TWO
+#define KILN_COMPOSITE_FUNCTION ONE
+#define KILN_COMPOSITE_FUNCTION_OF_TWO TWO
 #include "dialect/tile/Functions.def"
       {"min($0, $1, Nans::propagate)", 2, numbers, false, [](Operands x) { return min(x[0], x[1], Nans::propagate); },
        extremeFacts},

@@ -99,7 +99,7 @@ class RulesTest(unittest.TestCase):
 
     def test_bounds_are_those_of_the_list(self):
         table = "| | sin | pow |\n|---|---|---|\n| f32 | 2.0 | 1.5 |\n| f64 | 1.0 | 2.0 |\n"
-        rows = "KILN_FUNCTION(sin, SinOp, 2.0, 1.0, unit)\n", "KILN_SPELT_FUNCTION_OF_TWO(pow, 1.5, 2.0, open, {1, 1})\n"
+        rows = "KILN_FUNCTION(sin, SinOp, 2.0, 1.0, unit)\n", "KILN_COMPOSITE_FUNCTION_OF_TWO(pow, 1.5, 2.0, open, {1, 1})\n"
         self.expect("bounds", {"dialect/NUMERICS.md": table, "dialect/tile/Functions.def": "".join(rows)})
         self.expect("bounds", {"dialect/NUMERICS.md": table, "dialect/tile/Functions.def": rows[0]}, "expected pow")
         self.expect("bounds", {"dialect/NUMERICS.md": "", "dialect/tile/Functions.def": rows[0]}, "expected sin")

@@ -46,8 +46,8 @@ const std::vector<Function> &functions() {
    {__VA_ARGS__}},
 #define KILN_FUNCTION(name, operation, ...) ONE(name, __VA_ARGS__)
 #define KILN_FUNCTION_OF_TWO(name, operation, ...) TWO(name, __VA_ARGS__)
-#define KILN_SPELT_FUNCTION ONE
-#define KILN_SPELT_FUNCTION_OF_TWO TWO
+#define KILN_COMPOSITE_FUNCTION ONE
+#define KILN_COMPOSITE_FUNCTION_OF_TWO TWO
 #include "dialect/tile/Functions.def"
   };
   return list;

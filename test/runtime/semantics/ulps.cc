@@ -29,7 +29,7 @@ struct Function {
 
 const std::vector<Function> functions = {
 #define KILN_FUNCTION(name, operation, f32, ...) {#name, [](const Tile &x) { return name(x); }, f32},
-#define KILN_SPELT_FUNCTION(name, f32, ...) {#name, [](const Tile &x) { return name(x); }, f32},
+#define KILN_COMPOSITE_FUNCTION(name, f32, ...) {#name, [](const Tile &x) { return name(x); }, f32},
 #include "dialect/tile/Functions.def"
 };
 
