@@ -120,8 +120,8 @@ static void norm(View partials, View record, SquaresConfig cfg) {
   Tile scale = field(record, StepField::scale), window = field(record, StepField::window); // scalars
   Tile good = where(applied, field(record, StepField::good) + 1.0, 0.0);                   // scalar
   Tile doubles = (good >= window) & (window > 0.0) & applied;                              // scalar
-  Tile grown = where(doubles, min(scale * 2.0, mostLossScale), scale);                     // scalar
-  setField(record, StepField::scale, where(applied, grown, max(scale * 0.5, leastLossScale)));
+  Tile grown = where(doubles, min(scale * 2.0, maxLossScale), scale);                      // scalar
+  setField(record, StepField::scale, where(applied, grown, max(scale * 0.5, minLossScale)));
   setField(record, StepField::good, where(doubles, 0.0, good));
 }
 

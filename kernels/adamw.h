@@ -70,7 +70,7 @@ struct StepRecord {
 };
 
 /// Bounds of the loss scale.
-inline constexpr double leastLossScale = 1, mostLossScale = 0x1p24;
+inline constexpr double minLossScale = 1, maxLossScale = 0x1p24;
 
 /// Settings that are constant during a run.
 struct AdamWSettings {

@@ -33,7 +33,7 @@ struct GpuAttentionTiles {
   int bm = 128, bn = 64;
   int wgmmaBm = 64;             // one warpgroup: it reads K and V from shared memory, and reuses no fragments
   int consumerBn = 32;          // consumer GPUs: their MMAs take so long that more iterations cost little
-  int leastRows = 16;           // rows of an MMA, the minimum of a warp
+  int minRows = 16;             // rows of an MMA, the minimum of a warp
   int64_t wideRowBytes = 128;   // with longer rows, fragments and output leave registers for only 16 rows a warp
   int warps = 4, wideWarps = 8; // up to and beyond wideRowBytes
   int rowSumLanes = 8;          // a lane holds two of eight columns of scores, and adds its own
@@ -58,19 +58,19 @@ constexpr ExactAttentionTiles exactTiling;
 /// Decoding and split-KV. The constants of the CPU do not depend on the number of cores, so results do not either.
 struct DecodeTiles {
   int bn = 64;                // keys of a block
-  int64_t leastBlocks = 4;    // CPU: minimum number of blocks of keys of a part
+  int64_t minBlocks = 4;      // CPU: minimum number of blocks of keys of a part
   int64_t enoughPrograms = 8; // CPU: target number of programs
   double blockCycles = 600;   // GPU, estimate: latency of memory and arithmetic of a block
   double launchCycles = 4000; // GPU, estimate: a second launch
   int64_t ctasPerSm = 4;      // GPU: resident CTAs per SM
-  int64_t mostParts = 64;     // GPU: maximum number of parts
+  int64_t maxParts = 64;      // GPU: maximum number of parts
 };
 constexpr DecodeTiles decodeTiling;
 
 /// If the keys of a block are a multiple of this, one Philox number gives the random bits of eight weights (chances.h).
 constexpr int philoxKeys = 16;
 /// Maximum number of programs along the second and third axis of a GPU's grid.
-constexpr int64_t mostPrograms = 65535;
+constexpr int64_t maxPrograms = 65535;
 } // namespace
 
 //===-- Facts about a target ------------------------------------------------------------------------------------===//
@@ -111,8 +111,8 @@ bool takesLongestFirst(const Target &target, const AttentionExtents &e, Type typ
   const int64_t bytes = 2 * e.B * e.Hk * e.Tk * e.D * bytesOf(type);
   return target.visit([](const CpuFacts &) { return false; },
                       [&](const GpuFacts &gpu) {
-                        return causal && !target.elastic && bytes <= gpu.l2Bytes && e.B <= mostPrograms &&
-                               e.Tq <= mostPrograms;
+                        return causal && !target.elastic && bytes <= gpu.l2Bytes && e.B <= maxPrograms &&
+                               e.Tq <= maxPrograms;
                       });
 }
 
@@ -137,7 +137,7 @@ static AttentionConfig cpuTiles(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) 
 static AttentionConfig exactTiles(const GpuFacts &gpu, int64_t T, int64_t D) {
   AttentionConfig config;
   config.bm = D <= exactTiling.wideD ? exactTiling.rows : exactTiling.wideRows;
-  while (config.bm > gpuTiling.leastRows &&
+  while (config.bm > gpuTiling.minRows &&
          (config.bm / 2 >= T || exactTiling.tiles * config.bm * D * bytesOf(f32) > gpu.ctaSharedBytes))
     config.bm /= 2;
   config.bn = config.bm;
@@ -156,14 +156,14 @@ static AttentionConfig forwardTiles(const GpuFacts &gpu, int64_t Tq, int64_t Tk,
   if (gpu.isForGraphics())
     config.bn = gpuTiling.consumerBn;
   const auto bytes = [&] { return (config.bm + 2 * config.stages * config.bn) * D * bytesOf(type); };
-  while (config.bm > gpuTiling.leastRows && config.bm / 2 >= Tq)
+  while (config.bm > gpuTiling.minRows && config.bm / 2 >= Tq)
     config.bm /= 2;
-  while (config.bn > gpuTiling.leastRows &&
+  while (config.bn > gpuTiling.minRows &&
          (config.bn / 2 >= Tk || (config.bn > gpuTiling.tightRows && bytes() > gpu.ctaSharedBytes)))
     config.bn /= 2;
-  while (config.bm > gpuTiling.leastRows && bytes() > gpu.ctaSharedBytes)
+  while (config.bm > gpuTiling.minRows && bytes() > gpu.ctaSharedBytes)
     config.bm /= 2;
-  config.warps = std::min(config.warps, config.bm / gpuTiling.leastRows);
+  config.warps = std::min(config.warps, config.bm / gpuTiling.minRows);
   return config;
 }
 
@@ -174,13 +174,13 @@ static AttentionConfig backwardTiles(const GpuFacts &gpu, int64_t T, int64_t D, 
   AttentionConfig config;
   if (bytesOf(type) > 2 || D > 64) {
     config = exactTiles(gpu, T, D);
-    config.bm = std::max(gpuTiling.leastRows, config.bm / 2);
+    config.bm = std::max(gpuTiling.minRows, config.bm / 2);
     config.warps = gpuTiling.wideWarps;
   } else {
-    while (config.bm > gpuTiling.leastRows && config.bm / 2 >= T)
+    while (config.bm > gpuTiling.minRows && config.bm / 2 >= T)
       config.bm /= 2;
     config.bn = config.bm;
-    config.warps = config.bm / gpuTiling.leastRows;
+    config.warps = config.bm / gpuTiling.minRows;
     config.minCtasPerSm = usesWarpgroups(gpu, D, type) ? gpuTiling.wgmmaBackwardCtas : 1;
   }
   config.whole = false;
@@ -190,7 +190,7 @@ static AttentionConfig backwardTiles(const GpuFacts &gpu, int64_t T, int64_t D, 
 /// A single query, without tensor cores: in a larger block, the other rows would be padding.
 static AttentionConfig decodeTiles(int64_t Tk) {
   AttentionConfig config = {.bm = 1, .bn = decodeTiling.bn, .warps = gpuTiling.warps, .decode = true};
-  while (config.bn > gpuTiling.leastRows && config.bn / 2 >= Tk)
+  while (config.bn > gpuTiling.minRows && config.bn / 2 >= Tk)
     config.bn /= 2;
   return config;
 }
@@ -225,7 +225,7 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
 static int gpuKvSplits(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
   int best = 1;
   double least = 0;
-  for (int64_t parts = 1; parts <= std::min(blocks, decodeTiling.mostParts); ++parts) {
+  for (int64_t parts = 1; parts <= std::min(blocks, decodeTiling.maxParts); ++parts) {
     const int64_t waves = cdiv(programs * parts, gpu.sms * decodeTiling.ctasPerSm);
     const double cycles = static_cast<double>(waves * cdiv(blocks, parts)) * decodeTiling.blockCycles +
                           (parts > 1 ? decodeTiling.launchCycles : 0);
@@ -241,7 +241,7 @@ int pickKvSplits(const Target &target, const AttentionConfig &config, int64_t he
   const int64_t programs = cdiv(Tq, config.bm) * heads, blocks = cdiv(Tk, config.bn);
   return target.visit(
       [=](const CpuFacts &) {
-        const int64_t most = std::max<int64_t>(1, blocks / decodeTiling.leastBlocks);
+        const int64_t most = std::max<int64_t>(1, blocks / decodeTiling.minBlocks);
         return static_cast<int>(std::clamp<int64_t>(cdiv(decodeTiling.enoughPrograms, programs), 1, most));
       },
       [=](const GpuFacts &gpu) { return gpuKvSplits(gpu, programs, blocks); });
@@ -254,7 +254,7 @@ void adaptToOptions(AttentionConfig &picked, DropoutMode drop, bool isMasked) {
     picked.bn = static_cast<int>(cdiv(picked.bn, philoxKeys)) * philoxKeys;
   // Dropout and byte masks take registers: a warp then has 16 rows, those of an MMA.
   if (drop == DropoutMode::random || isMasked)
-    picked.warps = std::clamp(picked.bm / gpuTiling.leastRows, picked.warps, 2 * picked.warps);
+    picked.warps = std::clamp(picked.bm / gpuTiling.minRows, picked.warps, 2 * picked.warps);
 }
 
 /// Fewer keys in a block if masks, dropout or GQA need registers, so that nothing is spilled (`kiln-bench ptxas`).

@@ -27,14 +27,14 @@ inline int pickRows(const Target &target, int onCpu) {
 
 /// The longest row that one warp holds (64 elements a lane), so that it reduces the row without waiting for other
 /// warps.
-inline constexpr int64_t mostOfWarp = 2048;
+inline constexpr int64_t maxOfWarp = 2048;
 
 /// Number of rows of a program, for a kernel that reduces each row of C elements. On a GPU each of four warps has one
 /// row. It has more if rows are short, so that a lane loads 16 bytes at a time.
 inline int pickWholeRows(const Target &target, int onCpu, int64_t C) {
   return target.visit([=](const CpuFacts &) { return onCpu; },
                       [=](const GpuFacts &) {
-                        if (C > mostOfWarp)
+                        if (C > maxOfWarp)
                           return 1;
                         const auto width = std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(C, 1)));
                         return 4 * static_cast<int>(std::clamp<uint64_t>(256 / width, 1, 16));

@@ -39,12 +39,12 @@ struct NormArgs {
 /// Constants of the heuristics. Registers limit the number of CTAs per SM; `kiln-bench ptxas` prints the limit.
 /// `kiln-bench layernorm` measures a CPU.
 struct LayerNormTiles {
-  int cpuRows = 4;                                           // rows a program, forward, on a CPU
-  int64_t narrowC = 768, wideC = 1024, widestC = 2048;       // elements of a row
-  int narrowCtas = 8, wideCtas = 4;                          // forward: two-byte rows up to narrowC; up to wideC
-  int narrowBackwardCtas = 3, backwardCtas = 2;              // backward: two-byte rows up to narrowC; others
-  int rows = 4, wideRows = 2, widestRows = 1;                // backward: rows a tile up to wideC, up to widestC, beyond
-  int64_t leastRowsAProgram = 8, mostRowsAProgram = 1 << 20; // backward: a partial row costs the traffic of two rows
+  int cpuRows = 4;                                        // rows a program, forward, on a CPU
+  int64_t narrowC = 768, wideC = 1024, widestC = 2048;    // elements of a row
+  int narrowCtas = 8, wideCtas = 4;                       // forward: two-byte rows up to narrowC; up to wideC
+  int narrowBackwardCtas = 3, backwardCtas = 2;           // backward: two-byte rows up to narrowC; others
+  int rows = 4, wideRows = 2, widestRows = 1;             // backward: rows a tile up to wideC, up to widestC, beyond
+  int64_t minRowsAProgram = 8, maxRowsAProgram = 1 << 20; // backward: a partial row costs the traffic of two rows
 };
 constexpr LayerNormTiles tiling;
 } // namespace
@@ -221,7 +221,7 @@ LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, i
         const int block = C <= tiling.wideC ? tiling.rows : C <= tiling.widestC ? tiling.wideRows : tiling.widestRows;
         const int ctas = C <= tiling.narrowC && type != f32 ? tiling.narrowBackwardCtas : tiling.backwardCtas;
         const int64_t share = cdiv(cdiv(N, int64_t{ctas} * gpu.sms), block) * block;
-        const int64_t rows = std::clamp(share, tiling.leastRowsAProgram, tiling.mostRowsAProgram);
+        const int64_t rows = std::clamp(share, tiling.minRowsAProgram, tiling.maxRowsAProgram);
         return LayerNormBackwardConfig{.block = block, .rows = static_cast<int>(rows), .minCtasPerSm = ctas};
       });
 }

@@ -71,11 +71,11 @@ static Tile skinnyProduct(View A, View B, Tile m, Tile n, const MatmulConfig &cf
 /// by column. So concurrent programs share few rows of A and few columns of B, which stay in a GPU's L2 cache.
 ///
 /// Without `band`, a program computes one tile. The grid is (row tiles of a band, column tiles, bands). A band has at
-/// most mostRows row tiles, and a grid at most mostBands bands. With these limits the compiler can prove that no
+/// most maxRows row tiles, and a grid at most maxBands bands. With these limits the compiler can prove that no
 /// position is negative. With `band`, programs are persistent: each computes every num_programs(0)-th tile.
 template <class Compute> static void forTiles(View C, const MatmulConfig &cfg, Compute compute) {
   if (cfg.band <= 0) {
-    Tile row = min(program_id(2), mostBands) * min(num_programs(0), mostRows) + program_id(0);
+    Tile row = min(program_id(2), maxBands) * min(num_programs(0), maxRows) + program_id(0);
     return compute(row * cfg.bm, program_id(1) * cfg.bn);
   }
   Tile rows = cdiv(C.dim(0), cfg.bm), columns = cdiv(C.dim(1), cfg.bn);

@@ -30,15 +30,15 @@ struct CpuMatmulTiles {
   int64_t bmUnit = 8, amxBmUnit = 32;  // BM is a multiple: rows that `dot` computes at a time
   int64_t bnUnit = 32;                 // BN is a multiple
   int64_t l2Percent = 85;              // share of L2 for a tile of A and the accumulators
-  int64_t mostBm = 256;                // candidates of BM without AMX
+  int64_t maxBm = 256;                 // candidates of BM without AMX
   int64_t usualBn = 384;               // candidates of BN, unless A's packing is costly or BN covers N
   int64_t skinnyRows = 4;              // rows of A up to which the skinny path is used
   int64_t fewRows = 8;                 // rows of A below which B is read once, in long pieces of its rows
   int64_t fewBn = 64, fewMostBn = 384; // columns of a tile of few rows
   int64_t lineBytes = 64;              // cache line
   int64_t rowBk = 768, rowsBk = 256;   // skinny, B transposed: elements of a row of B for one row of A, and for more
-  int64_t skinnyBn = 16, mostSkinnyBn = 64; // skinny, B transposed: BN is a multiple, at most
-  int64_t accumulators = 4096;              // skinny: of a program, which stay in L1
+  int64_t skinnyBn = 16, maxSkinnyBn = 64; // skinny, B transposed: BN is a multiple, at most
+  int64_t accumulators = 4096;             // skinny: of a program, which stay in L1
 };
 constexpr CpuMatmulTiles cpuMatmul;
 } // namespace
@@ -94,7 +94,7 @@ static void pickTransposedSkinny(const CpuFacts &cpu, int64_t M, int64_t N, int6
   const int64_t longest = M <= 1 ? cpuMatmul.rowBk : cpuMatmul.rowsBk, unit = cpuMatmul.skinnyBn;
   config.bm = static_cast<int>(std::max<int64_t>(M, 1));
   config.bn =
-      static_cast<int>(std::clamp<int64_t>(N / std::max(1, cpu.cores) / unit * unit, unit, cpuMatmul.mostSkinnyBn));
+      static_cast<int>(std::clamp<int64_t>(N / std::max(1, cpu.cores) / unit * unit, unit, cpuMatmul.maxSkinnyBn));
   config.kUnroll = unroll;
   config.bk = static_cast<int>(std::clamp<int64_t>(roundUp(K, unroll), unroll, longest));
 }
@@ -118,7 +118,7 @@ static void pickByModel(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
   const int64_t held = type == f16 ? bytesOf(f32) : bytesOf(type); // bytes of an element of A; f16 is widened
   double best = 0;
   for (int64_t bm : {64, 128, 256, 512}) {
-    if (bm > cpuMatmul.mostBm && !usesAmx)
+    if (bm > cpuMatmul.maxBm && !usesAmx)
       break;
     for (int64_t bn : {64, 128, 192, 256, 384, 768}) {
       if (bn > cpuMatmul.usualBn && bn < N && !config.ta && type != f16)

@@ -53,13 +53,13 @@ struct GpuCosts {
   double instructionsPerMma = 1.8; // warp instructions of an iteration for each MMA (`kiln-bench static`)
   double heavyInstructions = 20;   // thread instructions of an expensive epilogue for each accumulator
   int64_t otherRegisters = 96;     // of a thread, besides accumulators (`kiln-bench ptxas`)
-  int64_t mostRegisters = 255;     // of a thread
-  int mostWarps = 8;               // of a program
-  int64_t mostStages = 4;          // of the pipeline
+  int64_t maxRegisters = 255;      // of a thread
+  int maxWarps = 8;                // of a program
+  int64_t maxStages = 4;           // of the pipeline
   int64_t rowBytes = 128;          // of a row of an operand in shared memory: a cache line, and the unit of a swizzle
   int64_t reservedBytes = 1024;    // of shared memory, for each CTA
   int64_t persistentTiles = 2;     // of an SM: with more, `kiln-bench static` predicts persistent programs to be faster
-  int64_t mostTiles = 1 << 30;     // that persistent programs number with 32 bits
+  int64_t maxTiles = 1 << 30;      // that persistent programs number with 32 bits
 };
 constexpr GpuCosts costs;
 
@@ -68,7 +68,7 @@ struct SkinnyTiles {
   int warps = 8, lanes = 32;
   int64_t vector = 16, line = 128, sector = 32; // bytes: of a load, of a cache line, of the least access to memory
   int64_t fewRows = 4;                          // rows of A
-  int64_t mostLoads = 8, mostLoadsOfRows = 4;   // loads of B in flight a thread, up to and beyond `fewRows`
+  int64_t maxLoads = 8, maxLoadsOfRows = 4;     // loads of B in flight a thread, up to and beyond `fewRows`
 };
 constexpr SkinnyTiles skinny;
 
@@ -133,7 +133,7 @@ static bool hasRegistersFor(const Product &e, const TileShape &shape, bool isWgm
 
 /// Estimated registers of a thread.
 static int64_t countRegisters(const TileShape &shape) {
-  return std::min(costs.mostRegisters, cdiv(shape.bm * shape.bn, 32 * shape.warps) + costs.otherRegisters);
+  return std::min(costs.maxRegisters, cdiv(shape.bm * shape.bn, 32 * shape.warps) + costs.otherRegisters);
 }
 
 /// Modelled cycles to write the sums of each part, in f32, and to add them. They stay in L2 if they fit.
@@ -162,7 +162,7 @@ static Occupancy fitOf(const GpuFacts &gpu, const TileShape &shape, int64_t stag
   for (int64_t ctas : {byRegisters >= 2 ? int64_t{2} : int64_t{1}, int64_t{1}}) {
     const int64_t room = std::min(gpu.ctaSharedBytes, gpu.smSharedBytes / ctas - costs.reservedBytes);
     if (2 * stageBytes <= room)
-      return {std::min<int64_t>(costs.mostStages, room / stageBytes), ctas};
+      return {std::min<int64_t>(costs.maxStages, room / stageBytes), ctas};
   }
   return {};
 }
@@ -184,7 +184,7 @@ static double tileCycles(const SmRates &rates, const Product &e, const TileShape
                          const Occupancy &fit) {
   const double iteration = iterationCycles(rates, shape, bk, bytesOf(e.type), isWgmma);
   // From four stages on, wgmma keeps the previous iteration's product in flight, which takes a stage.
-  const bool isOverlapped = isWgmma && fit.stages >= costs.mostStages;
+  const bool isOverlapped = isWgmma && fit.stages >= costs.maxStages;
   const double ahead = iteration * static_cast<double>((fit.stages - (isOverlapped ? 2 : 1)) * fit.ctas);
   const double wait = isOverlapped ? costs.iterationCycles / 2
                       : isWgmma    ? 2 * costs.iterationCycles
@@ -231,7 +231,7 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
     if ((e.type == f32 && (isExact || isSplit(config.precision))) ||
         !hasRegistersFor(e, shape, usesWarpgroups(gpu, e.type, shape)))
       shape.warps *= 2;
-    if (shape.warps > costs.mostWarps || (shape.onlyWarpgroups && !usesWarpgroups(gpu, e.type, shape)))
+    if (shape.warps > costs.maxWarps || (shape.onlyWarpgroups && !usesWarpgroups(gpu, e.type, shape)))
       continue;
     MatmulConfig tile = config;
     const double cycles = productCycles(gpu, rates, e, shape, tile);
@@ -246,8 +246,8 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
 bool prefersPersistent(const GpuFacts &gpu, const MatmulConfig &config, Type type, Type stored, int64_t tiles) {
   const TileShape shape = {config.bm, config.bn, config.warps};
   const int64_t size = bytesOf(type), stageBytes = (shape.bm + shape.bn) * config.bk * size;
-  const int64_t slots = config.stages >= costs.mostStages ? 2 : 1; // that are empty while the first loads run
-  return usesWarpgroups(gpu, type, shape) && tiles > costs.persistentTiles * gpu.sms && tiles <= costs.mostTiles &&
+  const int64_t slots = config.stages >= costs.maxStages ? 2 : 1; // that are empty while the first loads run
+  return usesWarpgroups(gpu, type, shape) && tiles > costs.persistentTiles * gpu.sms && tiles <= costs.maxTiles &&
          config.stages > 1 && fitOf(gpu, shape, stageBytes).ctas == 1 &&
          std::min(shape.bm, shape.bn) * bytesOf(stored) <= slots * config.bk * size;
 }
@@ -271,7 +271,7 @@ void pickFewRows(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {
     config.kUnroll = static_cast<int>(skinny.warps * skinny.lanes * skinny.vector / piece);
   }
   // A thread has bm accumulators for each element of a vector, and an element of each row of A for each of its vectors.
-  const int64_t most = config.bm <= skinny.fewRows ? skinny.mostLoads : skinny.mostLoadsOfRows;
+  const int64_t most = config.bm <= skinny.fewRows ? skinny.maxLoads : skinny.maxLoadsOfRows;
   config.bk = static_cast<int>(std::clamp<int64_t>(cdiv(e.K, config.kUnroll), 1, most) * config.kUnroll);
 }
 

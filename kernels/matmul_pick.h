@@ -7,7 +7,7 @@
 namespace kiln {
 
 /// Limits of a GPU's grid: bands of row tiles along a later axis, and row tiles of a band along the first.
-constexpr int64_t mostBands = 65535, mostRows = INT32_MAX;
+constexpr int64_t maxBands = 65535, maxRows = INT32_MAX;
 
 /// A product of (M, K) by (K, N) elements of `type`.
 struct Product {
@@ -31,7 +31,7 @@ bool prefersPersistent(const GpuFacts &gpu, const MatmulConfig &config, Type typ
 double pickGpuTile(const GpuFacts &gpu, const Product &product, MatmulConfig &config);
 
 /// Largest number of rows of A for the skinny GEMM path, without tensor cores.
-constexpr int64_t mostFewRows = 8;
+constexpr int64_t maxFewRows = 8;
 
 /// Sets the config of a skinny GEMM; config.tb says whether B is transposed.
 void pickFewRows(const GpuFacts &gpu, const Product &product, MatmulConfig &config);

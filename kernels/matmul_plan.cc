@@ -18,10 +18,10 @@ namespace {
 /// Constants of split-K, of the order of programs, and of the choice of a kernel.
 struct MatmulPlanLimits {
   int64_t shortestPart = 1024;       // rows of K that a program sums at least
-  int64_t mostParts = 32;            // GPU: parts that the cost model compares
+  int64_t maxParts = 32;             // GPU: parts that the cost model compares
   int64_t enoughTiles = 8;           // CPU: tiles to aim for, a property of the shape and not of the cores
   int64_t bm = 256, bn = 128;        // CPU: rows and columns of these tiles
-  int64_t mostBandRows = 64;         // GPU: row tiles of a band
+  int64_t maxBandRows = 64;          // GPU: row tiles of a band
   int smallWarps = 4, smallCtas = 2; // GPU: warps up to which an SM holds two CTAs
 };
 constexpr MatmulPlanLimits planLimits;
@@ -46,7 +46,7 @@ MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t 
   target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, {M, N, K, type}, config); },
                [&](const GpuFacts &gpu) {
                  const bool isExact = type == f32 && config.precision == Precision::ieee; // no work for tensor cores
-                 if (M <= mostFewRows && layout != Layout::tn && isExact)
+                 if (M <= maxFewRows && layout != Layout::tn && isExact)
                    pickFewRows(gpu, {M, N, K, type}, config);
                  else
                    pickGpuTile(gpu, {M, N, K, type, epilogue}, config);
@@ -113,9 +113,9 @@ static int64_t bandHeight(const GpuFacts &gpu, const MatmulConfig &config, int64
   const double wave = gpu.sms * (config.warps <= planLimits.smallWarps ? planLimits.smallCtas : 1); // CTAs at a time
   const double wanted = std::sqrt(wave * config.bn / config.bm);
   int64_t best = rows;
-  for (int64_t band = 1; band <= std::min(rows, planLimits.mostBandRows); ++band) {
+  for (int64_t band = 1; band <= std::min(rows, planLimits.maxBandRows); ++band) {
     const auto farther = [&](int64_t at) { return std::abs(std::log(static_cast<double>(at) / wanted)); };
-    if (rows % band == 0 && rows / band <= mostBands && farther(band) < farther(best))
+    if (rows % band == 0 && rows / band <= maxBands && farther(band) < farther(best))
       best = band;
   }
   return best;
@@ -268,7 +268,7 @@ static void pickSplit(const Target &target, const std::vector<Extents> &all, Epi
         for (size_t i = 1; i < all.size(); ++i)
           product.beside.emplace_back(all[i].M, all[i].N);
         double best = 0;
-        for (int64_t parts = 1; parts <= std::clamp<int64_t>(most, 1, planLimits.mostParts); ++parts) {
+        for (int64_t parts = 1; parts <= std::clamp<int64_t>(most, 1, planLimits.maxParts); ++parts) {
           MatmulConfig tile = config;
           product.parts = parts;
           const double cycles = pickGpuTile(gpu, product, tile);

@@ -133,13 +133,13 @@ private:
   void count(int inner) {
     const int depth = static_cast<int>(brackets.size()) + inner;
     deepest = std::max(deepest, depth);
-    if (depth > mostNesting)
-      fail("expected at most " + std::to_string(mostNesting) +
+    if (depth > maxNesting)
+      fail("expected at most " + std::to_string(maxNesting) +
            " brackets within each other, counted through aliases, but got more");
     if (brackets.empty() || brackets.back().open == '{')
       return;
-    if (++brackets.back().words > mostWords)
-      fail("expected at most " + std::to_string(mostWords) + " words and signs without a comma, but got more");
+    if (++brackets.back().words > maxWords)
+      fail("expected at most " + std::to_string(maxWords) + " words and signs without a comma, but got more");
   }
 
   void endAlias() {
@@ -177,8 +177,8 @@ static size_t firstStrangeByte(llvm::StringRef text) {
 void checkModuleText(llvm::StringRef text, const std::string &path) {
   if (text.starts_with(bytecodeMagic))
     throw Error(path + ": error: expected a module as text, but got MLIR's bytecode");
-  if (static_cast<int64_t>(text.size()) > mostModuleBytes)
-    throw Error(path + ": error: expected a module of at most " + std::to_string(mostModuleBytes >> 20) +
+  if (static_cast<int64_t>(text.size()) > maxModuleBytes)
+    throw Error(path + ": error: expected a module of at most " + std::to_string(maxModuleBytes >> 20) +
                 " MiB, but got " + std::to_string(text.size()) + " bytes");
   if (const size_t place = firstStrangeByte(text); place < text.size())
     throw Error(path + ":" + std::to_string(lineOf(text, place)) +

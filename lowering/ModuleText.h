@@ -13,11 +13,11 @@
 namespace kiln::lowering {
 
 /// Maximum size of a module in bytes.
-inline constexpr int64_t mostModuleBytes = int64_t(64) << 20;
+inline constexpr int64_t maxModuleBytes = int64_t(64) << 20;
 /// Maximum nesting of brackets: loops, lists and types together.
-inline constexpr int mostNesting = 256;
+inline constexpr int maxNesting = 256;
 /// Maximum number of words and signs between two commas or brackets, outside of the body of a loop or function.
-inline constexpr int mostWords = 1024;
+inline constexpr int maxWords = 1024;
 
 /// Throws Error (user), `path:line: error: …`, if `text` is not UTF-8 or is a module that the parser must not see. A
 /// text that passes may still be invalid.

@@ -520,7 +520,7 @@ def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect"];
   let options = [Option<"storeMatrix", "store-matrix", "bool", "false", "whether the GPU has stmatrix (from sm_90 on)">,
-                 Option<"mostBytes", "most-bytes", "UpTo<1 << 30>", "1 << 30", "bytes of a layout conversion; larger ones take rounds">];
+                 Option<"maxBytes", "max-bytes", "UpTo<1 << 30>", "1 << 30", "bytes of a layout conversion; larger ones take rounds">];
 }
 
 def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {

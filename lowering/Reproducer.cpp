@@ -102,11 +102,10 @@ static std::string writeOne(const fs::path &folder, const std::string &name, con
   const fs::path path = folder / name;
   if (isOurs(path)) // the name contains a hash of the content
     return path;
-  if (static_cast<int64_t>(text.size()) > mostReproducerBytes)
-    why =
-        "the module takes " + std::to_string(text.size()) + " bytes, more than " + std::to_string(mostReproducerBytes);
-  else if (countIn(folder) >= mostReproducersInAFolder)
-    why = "'" + folder.string() + "' has " + std::to_string(mostReproducersInAFolder) +
+  if (static_cast<int64_t>(text.size()) > maxReproducerBytes)
+    why = "the module takes " + std::to_string(text.size()) + " bytes, more than " + std::to_string(maxReproducerBytes);
+  else if (countIn(folder) >= maxReproducersInAFolder)
+    why = "'" + folder.string() + "' has " + std::to_string(maxReproducersInAFolder) +
           " of them; remove those called " + prefix.str() + "*";
   else if (const int failure = writeNew(path, text))
     why = "'" + path.string() + "': " + std::strerror(failure);
@@ -139,8 +138,8 @@ std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp original, cons
   const auto found = written.find(key);
   if (found != written.end() && isOurs(found->second))
     return (run + found->second).str();
-  if (found == written.end() && written.size() >= mostReproducersOfAProcess)
-    return (none + "this process has written " + llvm::Twine(mostReproducersOfAProcess)).str();
+  if (found == written.end() && written.size() >= maxReproducersOfAProcess)
+    return (none + "this process has written " + llvm::Twine(maxReproducersOfAProcess)).str();
   const std::string text = textOf(pm, original);
   const std::string hash = llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true, /*Width=*/16);
   std::string why;

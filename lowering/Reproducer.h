@@ -14,8 +14,8 @@
 
 namespace kiln::lowering {
 
-inline constexpr int mostReproducersOfAProcess = 8, mostReproducersInAFolder = 32;
-inline constexpr int64_t mostReproducerBytes = int64_t(4) << 20;
+inline constexpr int maxReproducersOfAProcess = 8, maxReproducersInAFolder = 32;
+inline constexpr int64_t maxReproducerBytes = int64_t(4) << 20;
 
 /// Writes the module `original` and the pipeline of `pm` for a failure with the message `error`, once per message in a
 /// process. Returns the command, `run it again with: kiln-opt --run-reproducer FILE`, or the reason why there is none,

@@ -212,9 +212,9 @@ void DiskCache::store(const std::string &key, const std::vector<char> &content) 
 /// Creates the temporary file of an entry under a unique name; processes on two machines may have equal numbers.
 Descriptor DiskCache::openAside(const std::string &key, std::string &name) const {
   static std::atomic<int64_t> written = 0;
-  constexpr int mostTries = 100;
+  constexpr int maxTries = 100;
   Descriptor file;
-  for (int i = 0; i < mostTries && !file && (i == 0 || errno == EEXIST); ++i) {
+  for (int i = 0; i < maxTries && !file && (i == 0 || errno == EEXIST); ++i) {
     name = fmt::format("{}{}.{}.{}{}", prefix, key, ::getpid(), written++, temporarySuffix);
     file = folder->open(name, O_WRONLY | O_CREAT | O_EXCL);
   }

@@ -14,7 +14,7 @@
 namespace kiln {
 
 /// Compilations before a context is replaced.
-static constexpr int mostServed = 64;
+static constexpr int maxServed = 64;
 
 static mlir::DialectRegistry registryOfDialects() {
   mlir::DialectRegistry registry;
@@ -37,7 +37,7 @@ std::unique_ptr<ContextPool::Context> ContextPool::take() {
 }
 
 void ContextPool::give(std::unique_ptr<Context> context) {
-  if (++context->served >= mostServed)
+  if (++context->served >= maxServed)
     return;
   const std::lock_guard lock(mutex);
   idle.push_back(std::move(context));

@@ -28,9 +28,9 @@ Fact Fact::decode(uint64_t word) {
 
 bool fits32(const std::vector<int64_t> &extents, const std::vector<int64_t> &strides, int64_t elementBytes) {
   for (size_t i = 0; i < extents.size(); ++i) {
-    const int64_t mostStride = std::numeric_limits<int32_t>::max() / elementBytes;
+    const int64_t maxStride = std::numeric_limits<int32_t>::max() / elementBytes;
     if (extents[i] > int64_t{1} << abi::smallExtentBits ||
-        (extents[i] > 1 && (strides[i] < 0 || strides[i] > mostStride)))
+        (extents[i] > 1 && (strides[i] < 0 || strides[i] > maxStride)))
       return false;
   }
   return true;

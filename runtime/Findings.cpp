@@ -243,13 +243,13 @@ std::optional<std::string> FindingsFile::find(const std::string &device, const K
     return find(device, *form.kernel, form.args);
   }
   const Line *best = nullptr;
-  int mostExact = -1;
+  int maxExact = -1;
   for (const Line &line : lines) {
     if (!line.finding || line.finding->kernel != kernel.name || line.finding->device != device)
       continue;
     const std::optional<int> exact = exactExtents(line.finding->arguments, kernel, args);
-    if (exact.value_or(-1) > mostExact)
-      best = &line, mostExact = *exact;
+    if (exact.value_or(-1) > maxExact)
+      best = &line, maxExact = *exact;
   }
   if (!best)
     return {};

@@ -19,7 +19,7 @@ static constexpr std::string_view magic("\x93NUMPY", 6);
 /// The longest header that is read; NumPy's headers have about a hundred bytes.
 static constexpr size_t longestHeader = 1 << 16;
 /// NumPy's largest rank.
-static constexpr size_t mostDimensions = 64;
+static constexpr size_t maxDimensions = 64;
 /// The data begin at a multiple of this.
 static constexpr size_t headerAlignment = 64;
 
@@ -149,8 +149,8 @@ private:
         throw wrong("extents from 0 to 2^63 - 1 in 'shape'", rest());
       at = static_cast<size_t>(end - text.data());
       extents.push_back(extent);
-      if (extents.size() > mostDimensions)
-        throw wrong(fmt::format("at most {} dimensions", mostDimensions), "more");
+      if (extents.size() > maxDimensions)
+        throw wrong(fmt::format("at most {} dimensions", maxDimensions), "more");
       if (!accept(',')) {
         expect(')');
         break;

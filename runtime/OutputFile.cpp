@@ -44,10 +44,10 @@ static int writeAndClose(Descriptor file, std::string_view text, bool synced) {
 
 /// Creates a temporary file next to `target`, under a name that no other process uses or has left behind.
 static Descriptor openAside(const std::string &target, std::string &name) {
-  constexpr int mostTries = 100;
+  constexpr int maxTries = 100;
   std::random_device random;
   Descriptor file;
-  for (int i = 0; i < mostTries && !file && (i == 0 || errno == EEXIST); ++i) {
+  for (int i = 0; i < maxTries && !file && (i == 0 || errno == EEXIST); ++i) {
     name = fmt::format("{}.{:08x}.tmp", target, random());
     file = Descriptor(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   }

@@ -36,7 +36,7 @@ int Descriptor::release() { return std::exchange(number, -1); }
 // --- Path resolution -------------------------------------------------------------------------------------------------
 
 /// Symbolic links that are followed before they count as a cycle.
-static constexpr int mostLinks = 40;
+static constexpr int maxLinks = 40;
 
 [[noreturn]] static void refuse(const std::string &why) { throw Error(why, Fault::device); }
 
@@ -113,7 +113,7 @@ private:
     if (S_ISLNK(status.st_mode)) {
       if (belongsToOthers(status))
         refuse(fmt::format("'{}' above it belongs to another user", path));
-      if (++links > mostLinks)
+      if (++links > maxLinks)
         refuseFor(ELOOP, path);
       char target[PATH_MAX];
       const ssize_t length = ::readlinkat(next.get(), "", target, sizeof target);

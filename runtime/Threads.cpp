@@ -23,7 +23,7 @@ static int coresOfProcess() {
 }
 
 /// More threads than any machine has are taken as a typing error; creating them would take minutes.
-static constexpr int mostThreads = 4096;
+static constexpr int maxThreads = 4096;
 
 int threadsAsked() {
   const char *text = std::getenv("KILN_THREADS");
@@ -32,15 +32,15 @@ int threadsAsked() {
   int threads = 0;
   const char *end = text + std::strlen(text);
   const auto [stop, failure] = std::from_chars(text, end, threads);
-  if (failure != std::errc() || stop != end || threads < 1 || threads > mostThreads)
+  if (failure != std::errc() || stop != end || threads < 1 || threads > maxThreads)
     throw Error(
-        fmt::format("expected KILN_THREADS to be a number of threads from 1 to {}, but got '{}'", mostThreads, text));
+        fmt::format("expected KILN_THREADS to be a number of threads from 1 to {}, but got '{}'", maxThreads, text));
   return threads;
 }
 
 void checkThreads(int threads) {
-  if (threads < 1 || threads > mostThreads)
-    throw Error(fmt::format("expected a number of threads from 1 to {}, but got {}", mostThreads, threads));
+  if (threads < 1 || threads > maxThreads)
+    throw Error(fmt::format("expected a number of threads from 1 to {}, but got {}", maxThreads, threads));
 }
 
 } // namespace kiln

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace kiln {
 
 /// The deepest nesting of bodies.
-static constexpr size_t mostNesting = 64;
+static constexpr size_t maxNesting = 64;
 
 size_t Tracer::open(Body kind, Loc loc) {
   const bool isLoop = kind == Body::loop || kind == Body::condition;
@@ -77,9 +77,9 @@ size_t Tracer::openTraced(Body kind, Loc loc, llvm::function_ref<void()> trace) 
 }
 
 void Tracer::checkNesting(Loc loc) {
-  if (frames.size() < mostNesting)
+  if (frames.size() < maxNesting)
     return;
-  error(loc) << "kernel '" << kernel.name << "' nests loops and branches more than " << mostNesting
+  error(loc) << "kernel '" << kernel.name << "' nests loops and branches more than " << maxNesting
              << " deep: tracing takes every branch, so that recursion under a traced condition never ends; use "
                 "range(), or a host condition";
   throw Abandoned();

@@ -96,13 +96,13 @@ static mlir::Value checkStep(Call &call, mlir::Value step, mlir::Value &flip) {
 }
 
 /// The largest unroll factor, and the largest number of stages.
-static constexpr int mostUnrolled = 64, mostStages = 64;
+static constexpr int maxUnrolled = 64, maxStages = 64;
 
 static Hints checkHints(Call &call, Hints hints) {
-  if (hints.unroll < 1 || hints.unroll > mostUnrolled)
-    call.expected() << "to be unrolled from 1 to " << mostUnrolled << " times, but got " << hints.unroll;
-  else if (hints.stages < 0 || hints.stages > mostStages)
-    call.expected() << "from 0 to " << mostStages << " stages, but got " << hints.stages;
+  if (hints.unroll < 1 || hints.unroll > maxUnrolled)
+    call.expected() << "to be unrolled from 1 to " << maxUnrolled << " times, but got " << hints.unroll;
+  else if (hints.stages < 0 || hints.stages > maxStages)
+    call.expected() << "from 0 to " << maxStages << " stages, but got " << hints.stages;
   else if (hints.stages > 1 && !hints.pipeline)
     call.tracer.error(call.loc) << "'range' with stages = " << hints.stages << " requires pipeline = true";
   else

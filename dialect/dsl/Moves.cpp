@@ -17,7 +17,7 @@ static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x
 }
 
 /// The largest rank of a tile.
-static constexpr size_t mostDimensions = 5;
+static constexpr size_t maxDimensions = 5;
 
 static Tile poisonOf(const char *name, Loc loc) { return Call(name, loc).poison(); }
 
@@ -112,7 +112,7 @@ static Tile spread(const Line &at, const Tile &part, int axis, int64_t begin, in
   whole[axis] = copies * shape[axis];
   int folded = axis;
   // The copies need one more dimension. If there is none, the dimensions before the axis and those after it are merged.
-  if (shape.size() == mostDimensions) {
+  if (shape.size() == maxDimensions) {
     const ArrayRef<int64_t> all = whole;
     shape = {llvm::product_of(all.take_front(axis)), shape[axis], llvm::product_of(all.drop_front(axis + 1))};
     folded = 1;
@@ -183,8 +183,8 @@ Tile join(At a, At b) {
     return call.poison();
   const Line at{a.loc};
   const Tile left = call.result(both.values[0]), right = call.result(both.values[1]);
-  if (left.shape(a.loc).size() == mostDimensions) {
-    call.expected() << "tiles of rank " << mostDimensions - 1 << " or less, but got " << textOf(left.shape(a.loc));
+  if (left.shape(a.loc).size() == maxDimensions) {
+    call.expected() << "tiles of rank " << maxDimensions - 1 << " or less, but got " << textOf(left.shape(a.loc));
     return call.poison();
   }
   return where(at(at(iota(2, i32, a.loc)) == at(0)), at(unsqueeze(at(left), -1)), at(unsqueeze(at(right), -1)));
@@ -202,7 +202,7 @@ Tile interleave(At a, At b) {
     call.expected() << "tiles of rank 1 or more";
     return call.poison();
   }
-  if (shape.size() == mostDimensions) { // join() needs one more
+  if (shape.size() == maxDimensions) { // join() needs one more
     const Shape rows = {llvm::product_of(ArrayRef<int64_t>(shape).drop_back()), shape.back()};
     left = reshape(at(left), rows);
     right = reshape(at(right), rows);

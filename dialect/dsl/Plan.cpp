@@ -24,7 +24,7 @@ static int64_t bucketFrom(int64_t least, int64_t count) {
   return std::max(least, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count))));
 }
 
-int64_t Target::bucket(int64_t rows) const { return elastic && rows > 0 ? bucketFrom(leastRows, rows) : rows; }
+int64_t Target::bucket(int64_t rows) const { return elastic && rows > 0 ? bucketFrom(minRows, rows) : rows; }
 
 int64_t Target::lengthBucket(int64_t length) const {
   const int64_t shortest =
@@ -217,7 +217,7 @@ int64_t Launch::bytes() const {
 //===-- Groups --------------------------------------------------------------------------------------------------===//
 
 /// The most bytes that the arguments of a GPU's launch take, by the CUDA Programming Guide's oldest limit.
-static constexpr int64_t mostArgumentBytes = 4096;
+static constexpr int64_t maxArgumentBytes = 4096;
 
 /// Bytes that the arguments take at most: the grid, a pointer, and the extents and strides of views.
 static int64_t argumentBytes(const std::vector<Arg> &args) {
@@ -252,7 +252,7 @@ std::vector<Launch> grouped(const std::vector<Launch> &launches) {
     const int64_t each = argumentBytes(launch.args), own = each * (1 + std::ssize(launch.others));
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const Launch &to) {
       return to.kernel == launch.kernel && to.config == launch.config && areAlike(to.args, launch.args) &&
-             each * (1 + std::ssize(to.others)) + own <= mostArgumentBytes;
+             each * (1 + std::ssize(to.others)) + own <= maxArgumentBytes;
     });
     if (group == groups.end()) {
       groups.push_back(launch);

@@ -44,7 +44,7 @@ struct Target {
   std::variant<CpuFacts, GpuFacts> facts;
   std::optional<Precision> precision = {}; // requested precision of f32 matmuls, if any
   bool elastic = false;                    // dynamic-shape mode: configs depend only on the shape bucket
-  int64_t leastRows = 1;                   // smallest bucket of rows in dynamic-shape mode
+  int64_t minRows = 1;                     // smallest bucket of rows in dynamic-shape mode
 
   /// The precision of matmuls of `type` that a plan uses. For f32 it is the requested one; the default is tf32 on GPUs,
   /// their only fast precision, and ieee on CPUs. On consumer GPUs three MMAs take longer than FMAs, so tf32x3 and
@@ -52,7 +52,7 @@ struct Target {
   Precision precisionOf(Type type) const;
 
   /// The number of rows from which a plan chooses tiles. In dynamic-shape mode it is the next power of two from
-  /// `leastRows` on, so few configs serve all numbers of rows. Otherwise it is `rows`. Launches get the real number.
+  /// `minRows` on, so few configs serve all numbers of rows. Otherwise it is `rows`. Launches get the real number.
   int64_t bucket(int64_t rows) const;
   /// The bucket of a sequence length: a power of two from 16 on, and on a GPU from 32 on, as a tile has at least that
   /// extent.

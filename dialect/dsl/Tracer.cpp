@@ -17,7 +17,7 @@ static constexpr size_t unlisted = SIZE_MAX;
 static char poisonMark; // its address marks a poisoned cell
 
 /// Limits of a kernel: far above what compiles quickly, and a fraction of the smallest usual stack.
-static constexpr int64_t mostCalls = 1 << 14, mostStack = 2 << 20;
+static constexpr int64_t maxCalls = 1 << 14, maxStack = 2 << 20;
 
 // --- Tile: a registered cell -----------------------------------------------------------------------------------------
 
@@ -189,11 +189,11 @@ static const char *stackHere() { return static_cast<const char *>(__builtin_fram
 
 void Tracer::countCall(Loc loc) {
   calls += rehearsals == 0;
-  if (calls > mostCalls)
-    error(loc) << "kernel '" << kernel.name << "' has more than " << mostCalls
+  if (calls > maxCalls)
+    error(loc) << "kernel '" << kernel.name << "' has more than " << maxCalls
                << " operations: use range() in place of host loops, which unroll";
-  else if (stack - stackHere() > mostStack)
-    error(loc) << "kernel '" << kernel.name << "' calls its functions more than " << mostStack
+  else if (stack - stackHere() > maxStack)
+    error(loc) << "kernel '" << kernel.name << "' calls its functions more than " << maxStack
                << " bytes of stack deep: end the recursion by a host condition";
   else
     return;

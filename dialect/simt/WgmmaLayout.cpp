@@ -91,9 +91,9 @@ std::optional<WgmmaLayout> matrixIn(SharedLayoutAttr sharedLayout, unsigned oute
   } else if (rowsOfAtom < rows) {
     matrix.stride = matrix.at(rowsOfAtom, 0);
   }
-  constexpr int64_t mostDistance = int64_t{1} << 18;
+  constexpr int64_t maxDistance = int64_t{1} << 18;
   for (const int64_t distance : {matrix.leading, matrix.stride})
-    if (distance < 0 || distance % 16 != 0 || distance >= mostDistance)
+    if (distance < 0 || distance % 16 != 0 || distance >= maxDistance)
       return std::nullopt;
   return isRegular(matrix, rows) ? std::optional(matrix) : std::nullopt;
 }

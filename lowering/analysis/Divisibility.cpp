@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-static constexpr unsigned mostBits = 30;
+static constexpr unsigned maxBits = 30;
 
 static unsigned zeroBits(Value value, int effort);
 
@@ -37,7 +37,7 @@ static unsigned definedZeroBits(Value value, int effort) {
   return llvm::TypeSwitch<Operation *, unsigned>(value.getDefiningOp())
       .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
           [&](auto op) { return std::min(of(op.getLhs()), of(op.getRhs())); })
-      .Case([&](arith::MulIOp op) { return std::min(mostBits, of(op.getLhs()) + of(op.getRhs())); })
+      .Case([&](arith::MulIOp op) { return std::min(maxBits, of(op.getLhs()) + of(op.getRhs())); })
       .Case([&](arith::SelectOp op) { return std::min(of(op.getTrueValue()), of(op.getFalseValue())); })
       .Case<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>([&](auto op) { return of(op.getIn()); })
       .Default(0u);
@@ -47,10 +47,10 @@ static unsigned definedZeroBits(Value value, int effort) {
 static unsigned zeroBits(Value value, int effort) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.isZero() ? mostBits : std::min(mostBits, constant.countr_zero());
+    return constant.isZero() ? maxBits : std::min(maxBits, constant.countr_zero());
   if (effort == 0)
     return 0;
-  return std::min(mostBits, std::max(definedZeroBits(value, effort), assumedZeroBits(value)));
+  return std::min(maxBits, std::max(definedZeroBits(value, effort), assumedZeroBits(value)));
 }
 
 int64_t divisorOf(Value value, int effort) { return int64_t{1} << zeroBits(value, effort); }

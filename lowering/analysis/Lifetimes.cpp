@@ -29,7 +29,7 @@ static Placement placeInOrder(const std::vector<Lifetime> &lifetimes, const std:
   return result;
 }
 
-int64_t mostAlive(const std::vector<Lifetime> &lifetimes) {
+int64_t maxAlive(const std::vector<Lifetime> &lifetimes) {
   std::vector<std::pair<int64_t, int64_t>> changes; // time, change of live bytes
   for (const Lifetime &life : lifetimes)
     if (life.first <= life.last) {
@@ -52,7 +52,7 @@ Placement place(const std::vector<Lifetime> &lifetimes) {
       [](const Lifetime &life) { return Key(-life.last, life.first); },
       [](const Lifetime &life) { return Key(life.first - life.last, -life.bytes); },
   };
-  const int64_t least = mostAlive(lifetimes);
+  const int64_t least = maxAlive(lifetimes);
   Placement best;
   for (const auto &key : keys) {
     std::vector<size_t> order(lifetimes.size());

@@ -31,6 +31,6 @@ Placement place(const std::vector<Lifetime> &lifetimes);
 
 /// The maximum number of bytes that are live at one time: a lower bound of a placement's size, without buffers that are
 /// never live.
-int64_t mostAlive(const std::vector<Lifetime> &lifetimes);
+int64_t maxAlive(const std::vector<Lifetime> &lifetimes);
 
 } // namespace kiln::lowering

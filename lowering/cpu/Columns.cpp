@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-int64_t Nest::mostColumns() {
+int64_t Nest::maxColumns() {
   constexpr int64_t little = 6; // few enough not to delay memory accesses
   if (llvm::any_of(roots, [&](const Root &root) { return e.costsMoreThan(little, root.value); }))
     return sideBySide;
@@ -45,7 +45,7 @@ Nest::States Nest::metInColumns(SmallVector<States> apart) {
 void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
   const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
   // The fewest blocks, of equal size except for the last one.
-  const int64_t blocks = llvm::divideCeil(full, unroll > 1 ? mostColumns() : 1);
+  const int64_t blocks = llvm::divideCeil(full, unroll > 1 ? maxColumns() : 1);
   const int64_t each = blocks ? llvm::divideCeil(full, blocks) : 0, looped = blocks > 1 ? full / each * each : 0;
   const int64_t apart = full ? 1 : apartInColumns(axis), whole = shape[axis] / apart * apart;
   auto block = [&](Value base, int64_t copies, int64_t valid) {

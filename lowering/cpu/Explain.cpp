@@ -65,7 +65,7 @@ private:
 
   Explanation &explanation;
   std::set<std::pair<std::string, std::string>> told;
-  int64_t loops = 0, maskedLoops = 0, mostBits = 0;
+  int64_t loops = 0, maskedLoops = 0, maxBits = 0;
 };
 } // namespace
 
@@ -146,7 +146,7 @@ void LoopExplainer::explainOutside(ModuleOp module) {
   module.walk([&](Operation *op) {
     Counts alone;
     alone.add(op);
-    mostBits = std::max(mostBits, bitsOf(alone.widest));
+    maxBits = std::max(maxBits, bitsOf(alone.widest));
     if (alone.isEmpty() || op->getParentOfType<scf::ForOp>())
       return;
     const Key key(op->getBlock(), sourceLine(op->getLoc()));
@@ -173,7 +173,7 @@ void LoopExplainer::run(ModuleOp module) {
         value && global.getName().ends_with(abi::scratchSuffix))
       scratch = value.getInt();
   });
-  explanation.add("kernel '" + name + "': vectors of up to " + std::to_string(mostBits) + " bits");
+  explanation.add("kernel '" + name + "': vectors of up to " + std::to_string(maxBits) + " bits");
   explanation.add("loops: " + std::to_string(loops) + ", of which " + std::to_string(maskedLoops) + " with masks");
   explanation.add("scratch memory: " + std::to_string(scratch) + " bytes a program");
 }

@@ -325,20 +325,20 @@ SmallVector<Value> Nest::whereMasksHold(Index &index, ArrayRef<Ix> positions, Va
   });
 }
 
-bool Nest::asksOnceARow(int64_t mostUnrolled) {
+bool Nest::asksOnceARow(int64_t maxUnrolled) {
   const int64_t vectors = shape[laneAxis] / e.machine.lanes();
-  return !masks.empty() && mostUnrolled > 1 && loopedOf(vectors, mostUnrolled) > 0 &&
+  return !masks.empty() && maxUnrolled > 1 && loopedOf(vectors, maxUnrolled) > 0 &&
          llvm::all_of(masks, [&](Value tile) {
            SmallVector<MayWrap> sums;
            return holdsInInterval(tile, laneAxis, sums);
          });
 }
 
-Nest::States Nest::whereMasksHoldForRow(const Index &index, int64_t mostUnrolled) {
+Nest::States Nest::whereMasksHoldForRow(const Index &index, int64_t maxUnrolled) {
   const auto here = [&] {
     const int64_t around = std::exchange(outermost, e.depth());
     Index kept = keptHere(index);
-    const SmallVector<Value> values = flat({row(kept, mostUnrolled)});
+    const SmallVector<Value> values = flat({row(kept, maxUnrolled)});
     outermost = around;
     return values;
   };
@@ -459,18 +459,18 @@ Nest::States Nest::row(Index &index) {
   return unflat(results, 1).front();
 }
 
-Nest::States Nest::rowOf(Index &index, int64_t mostUnrolled, int64_t usual) {
+Nest::States Nest::rowOf(Index &index, int64_t maxUnrolled, int64_t usual) {
   scans.begin();
-  States states = asksOnceARow(mostUnrolled) ? whereMasksHoldForRow(index, mostUnrolled) : row(index, mostUnrolled);
+  States states = asksOnceARow(maxUnrolled) ? whereMasksHoldForRow(index, maxUnrolled) : row(index, maxUnrolled);
   for (auto [entry, state] : llvm::zip(reductions, states))
     if (entry.first->kind == Root::Kind::check)
       state = entry.second.folded(state, usual);
   return states;
 }
 
-Nest::States Nest::row(Index &index, int64_t mostUnrolled) {
+Nest::States Nest::row(Index &index, int64_t maxUnrolled) {
   const int64_t extent = shape[laneAxis], lanes = e.machine.lanes(), full = extent / lanes;
-  const int64_t unroll = asksForEach() && reductions.empty() ? 1 : mostUnrolled;
+  const int64_t unroll = asksForEach() && reductions.empty() ? 1 : maxUnrolled;
   const int64_t looped = loopedOf(full, unroll), copies = std::max<int64_t>(1, std::min(sideBySide, full));
   SmallVector<States> states; // those of the next vector first
   for (int64_t copy = 0; copy < copies; ++copy)

@@ -93,10 +93,10 @@ private:
                         llvm::function_ref<Values(llvm::ArrayRef<Ix>)> body);
   /// Whether the two ends of a row decide that all masks are true in it: they are true in intervals, and the row is
   /// long.
-  bool asksOnceARow(int64_t mostUnrolled);
+  bool asksOnceARow(int64_t maxUnrolled);
   /// Emits a row in two versions; one of them is for masks that are true in the whole row, and checks no vector.
   /// Returns the states of its reductions.
-  States whereMasksHoldForRow(const Index &index, int64_t mostUnrolled);
+  States whereMasksHoldForRow(const Index &index, int64_t maxUnrolled);
 
   // --- Rows and columns ---------------------------------------------------------------------------------------------
 
@@ -121,9 +121,9 @@ private:
   void readAll(Index &index, llvm::ArrayRef<Ix> positions);
   /// Emits a row; returns the states of its reductions.
   States row(Index &index);
-  States row(Index &index, int64_t mostUnrolled);
+  States row(Index &index, int64_t maxUnrolled);
   /// As row(), with the results of checks in `usual` lanes, because their elements may be narrower.
-  States rowOf(Index &index, int64_t mostUnrolled, int64_t usual);
+  States rowOf(Index &index, int64_t maxUnrolled, int64_t usual);
   /// Emits a loop over rows. It carries whether all checks hold so far.
   void rowByRow(Index &index);
   /// Emits the stores of a row's reductions. Returns whether the checks hold so far: `holds` and those of the row.
@@ -136,7 +136,7 @@ private:
   States metInColumns(llvm::SmallVector<States> apart);
   /// Column reductions: the number of vectors of columns per iteration. Their states take half of the registers. Memory
   /// reaches its full bandwidth with long pieces of rows.
-  int64_t mostColumns();
+  int64_t maxColumns();
 
   // --- Several rows at a time ---------------------------------------------------------------------------------------
 

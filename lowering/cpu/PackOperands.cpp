@@ -48,10 +48,10 @@ static bool liesInView(Value tile, Type element, int64_t group) {
          (group == 1 || hasRows(load));
 }
 
-static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
+static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t maxRows) {
   Value tile = dot.getA();
   auto shape = tile::shapeOf(tile.getType());
-  const int64_t M = shape[shape.size() - 2], K = shape.back(), rows = std::min(M, mostRows);
+  const int64_t M = shape[shape.size() - 2], K = shape.back(), rows = std::min(M, maxRows);
   bool swapped = false;
   for (auto transpose = tile.getDefiningOp<tile::TransposeOp>(); transpose && swapsMatrix(transpose);
        transpose = tile.getDefiningOp<tile::TransposeOp>()) {

@@ -285,9 +285,9 @@ struct Placement {
           transpose && cost > maxTransposedCost && isTransposed(transpose))
         return true;
     // A longer tile would need too much scratch memory. Its loop is compiled slowly.
-    constexpr int64_t mostElements = 1 << 20;
+    constexpr int64_t maxElements = 1 << 20;
     if (cost >= longestNest / addressed && fillsNest(value) &&
-        cast<RankedTensorType>(value.getType()).getNumElements() <= mostElements)
+        cast<RankedTensorType>(value.getType()).getNumElements() <= maxElements)
       return true;
     if (cost >= severalReaders && users.size() > 1 && read.several && !read.inEpilogues)
       return true;

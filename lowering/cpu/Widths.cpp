@@ -30,7 +30,7 @@ public:
     const auto keepAll = [&] {
       return llvm::all_of(moves, [&](tile::MoveOp move) { return keepsVectors(move, e.machine.vectorBits / found); });
     };
-    while (found < widest && (e.machine.vectorBits / found > mostLanes || !keepAll()))
+    while (found < widest && (e.machine.vectorBits / found > maxLanes || !keepAll()))
       found *= 2;
     return found;
   }
@@ -46,7 +46,7 @@ private:
     if (indexRank > 0 && (access.getMaskIfAny() || access.isStore() || indexRank == type.getRank()))
       useAtLeast(widest);
     else if (indexRank > 0)
-      mostLanes = std::min(mostLanes, type.getShape().back());
+      maxLanes = std::min(maxLanes, type.getShape().back());
   }
 
   /// Whether a tile depends only on positions and constants; most of it is folded at compile time.
@@ -77,7 +77,7 @@ private:
 
   const Evaluator &e;
   int64_t found = narrowest;
-  int64_t mostLanes = std::numeric_limits<int64_t>::max(); // the most lanes that are in one row
+  int64_t maxLanes = std::numeric_limits<int64_t>::max(); // the most lanes that are in one row
   SmallVector<tile::MoveOp> moves;
   llvm::SmallDenseSet<Value> seen;
   llvm::SmallDenseMap<Value, bool> known;

@@ -31,7 +31,7 @@ using simt::TileLayout;
 /// the sectors that it touches, or touches at most `fewSectors` of them.
 static constexpr int64_t smallLoad = 8 << 10, smallStore = 1 << 10, fewSectors = 64;
 /// The most operations between a load and a conversion that are recomputed.
-static constexpr int mostSteps = 8;
+static constexpr int maxSteps = 8;
 
 static int64_t bytesOf(RankedTensorType tile) {
   return tile.getNumElements() * std::max(8u, tile.getElementTypeBitWidth()) / 8;
@@ -67,7 +67,7 @@ static LayoutAttr operandLayout(Operation *op, LayoutAttr layout) {
 
 /// Whether the tile depends only on small loads, constants and scalars, by a few operations that can be computed in
 /// `layout`.
-static bool canRemake(Value value, LayoutAttr layout, int steps = mostSteps) {
+static bool canRemake(Value value, LayoutAttr layout, int steps = maxSteps) {
   Operation *const op = value.getDefiningOp();
   if (!isa<RankedTensorType>(value.getType()) || simt::layoutOf(value) == layout)
     return true;

@@ -23,9 +23,9 @@ namespace kiln::lowering::gpu {
 /// four warps.
 static constexpr int64_t fewWords = 48, fewWordsOfProducts = 160;
 /// Beyond this, a thread has no registers for addresses and operands.
-static constexpr int64_t mostWords = 224;
+static constexpr int64_t maxWords = 224;
 /// The most warps that are chosen where registers are few. More leave a thread at most 64 registers.
-static constexpr int64_t mostChosen = 16;
+static constexpr int64_t maxChosen = 16;
 
 /// Whether a product reads `tile` from shared memory.
 static bool isOperand(Value tile) {
@@ -130,11 +130,10 @@ struct ChooseWarps : impl::ChooseWarpsBase<ChooseWarps> {
     const bool mayGrow = programsOf(func) == 1;
     const auto isCrowded = [&](int64_t warps) {
       const bool losesGroups = 16 * 2 * warps > rows;
-      return words / (32 * warps) > (losesGroups ? mostWords : hasProducts ? fewWordsOfProducts : fewWords);
+      return words / (32 * warps) > (losesGroups ? maxWords : hasProducts ? fewWordsOfProducts : fewWords);
     };
     int64_t warps = usualWarps;
-    while ((mayGrow && warps < mostChosen && isCrowded(warps)) ||
-           (warps < mostWarps && most / (32 * warps) > mostValues))
+    while ((mayGrow && warps < maxChosen && isCrowded(warps)) || (warps < maxWarps && most / (32 * warps) > maxValues))
       warps *= 2;
     func->setAttr("tile.warps", Builder(func.getContext()).getI64IntegerAttr(warps));
   }

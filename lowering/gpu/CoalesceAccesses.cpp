@@ -167,7 +167,7 @@ void setVector(tile::AccessOp op, int64_t vector) {
 }
 
 /// The most values of a row per lane for which a warp holds whole rows.
-static constexpr int64_t mostRowValues = 64;
+static constexpr int64_t maxRowValues = 64;
 
 namespace {
 /// Choices common to all tiles of a shape, so that they combine without conversions.
@@ -225,7 +225,7 @@ private:
       return false;
     const simt::TileShape tile(access.sizes);
     const simt::Extent &row = tile[fastest];
-    return row.padded <= mostRowValues * simt::numLanes && int64_t{1} << (tile.coreBits() - row.coreBits) >= warps;
+    return row.padded <= maxRowValues * simt::numLanes && int64_t{1} << (tile.coreBits() - row.coreBits) >= warps;
   }
 
   using Key = std::pair<SmallVector<int64_t>, SmallVector<unsigned>>;
@@ -448,9 +448,9 @@ struct CoalesceAccesses : impl::CoalesceAccessesBase<CoalesceAccesses> {
     if (!func->hasAttr("tile.kernel"))
       return;
     const int64_t warps = warpsOf(func);
-    if (!llvm::isPowerOf2_64(warps) || warps > mostWarps) {
+    if (!llvm::isPowerOf2_64(warps) || warps > maxWarps) {
       emitUserError(func) << "expected 'warps' of kernel '" << func.getName() << "' to be a power of two up to "
-                          << mostWarps << ", but got " << warps;
+                          << maxWarps << ", but got " << warps;
       return signalPassFailure();
     }
     const Shapes shapes(func, static_cast<unsigned>(warps));

@@ -126,7 +126,7 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
   atCuts(code, tile, begins, vectors, [&](size_t number) {
     Values parts(
         vector::ToElementsOp::create(code.builder, code.loc, recast(code, vectors[number], vectorType)).getResults());
-    for (int64_t i = 0; i < tile.mostRest(); ++i) {
+    for (int64_t i = 0; i < tile.maxRest(); ++i) {
       const Value orElse = code.make<vector::FromElementsOp>(single, parts[i]);
       const Value inside = code.both(tile.isInRest(i), beside[number]);
       parts[i] = code.make<vector::ExtractOp>(load(single, begins[number], i * tile.bytes, inside, orElse), 0);
@@ -169,7 +169,7 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
     beside.push_back(tile.isCut() ? code.both(tile.isBeside(stored), owner) : Value());
   }
   atCuts(code, tile, begins, none, [&](size_t number) {
-    for (int64_t i = 0; i < tile.mostRest(); ++i)
+    for (int64_t i = 0; i < tile.maxRest(); ++i)
       store(begins[number], i, 1, code.both(tile.isInRest(i), beside[number]));
     return Value();
   });

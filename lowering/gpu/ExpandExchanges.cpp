@@ -69,12 +69,12 @@ public:
     return simt::ReadOp::create(builder, loc, type, memory, {}, {}, by(plan.load.op), sharedLayout, {});
   }
 
-  /// As above, in rounds: of halves of the tile, until each takes at most `mostBytes`. Halves differ in the highest bit
+  /// As above, in rounds: of halves of the tile, until each takes at most `maxBytes`. Halves differ in the highest bit
   /// of positions that registers of both layouts have, because the lowest ones are within vectors.
-  Value movedInRounds(Value tile, LayoutAttr layout, int64_t mostBytes) {
+  Value movedInRounds(Value tile, LayoutAttr layout, int64_t maxBytes) {
     const auto type = cast<RankedTensorType>(tile.getType());
     const TileLayout to = layout.getLayout();
-    if (type.getNumElements() * elementBytes(type) > mostBytes)
+    if (type.getNumElements() * elementBytes(type) > maxBytes)
       for (const simt::Vec basis : llvm::reverse(to.bases(Hw::reg))) {
         const simt::Unit unit = to.shape().unitOf(basis);
         const auto halfFrom = layoutOf(type).half(unit.dim, unit.bit), halfTo = to.half(unit.dim, unit.bit);
@@ -84,7 +84,7 @@ public:
         Value halves[2];
         for (const int64_t value : {0, 1})
           halves[value] = movedInRounds(simt::HalfOp::create(builder, loc, half, tile, unit.dim, unit.bit, value),
-                                        attribute(*halfTo), mostBytes);
+                                        attribute(*halfTo), maxBytes);
         return simt::JoinOp::create(builder, loc, simt::withLayout(type, layout), halves[0], halves[1], unit.dim,
                                     unit.bit);
       }
@@ -569,7 +569,7 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
       const LayoutAttr from = simt::layoutOf(convert.getSource()), to = simt::layoutOf(convert.getResult());
       const auto bits = static_cast<unsigned>(8 * elementBytes(convert.getType()));
       const bool leavesWarps = simt::planConvert(from.getLayout(), to.getLayout(), bits, limits).isShared();
-      return leavesWarps ? expander.movedInRounds(convert.getSource(), to, int64_t(mostBytes)) : Value();
+      return leavesWarps ? expander.movedInRounds(convert.getSource(), to, int64_t(maxBytes)) : Value();
     }
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))
       return expander.reduced(reduce);

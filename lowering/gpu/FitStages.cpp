@@ -80,14 +80,14 @@ struct FitStages : impl::FitStagesBase<FitStages> {
 
 private:
   static constexpr int64_t anyBytes = 1 << 30;
-  static constexpr int mostRounds = 8, mostEarlyRounds = 4;
+  static constexpr int maxRounds = 8, maxEarlyRounds = 4;
 
-  LogicalResult attempt(int64_t stages, bool early, int64_t conversionBytes, int64_t mostBytes) {
+  LogicalResult attempt(int64_t stages, bool early, int64_t conversionBytes, int64_t maxBytes) {
     OpPassManager passes(func::FuncOp::getOperationName());
     passes.addPass(createPipelineLoads({limit, stages, early}));
     passes.addPass(createExpandExchanges({storeMatrix, conversionBytes}));
     passes.addPass(createCSEPass());
-    passes.addPass(createAllocateShared({mostBytes}));
+    passes.addPass(createAllocateShared({maxBytes}));
     return runPipeline(passes, getOperation());
   }
 
@@ -100,8 +100,7 @@ private:
   FailureOr<bool> fitsInRounds(func::FuncOp before, int64_t stages, bool early, int64_t bytes) {
     const int64_t whole = bytesOfLargestExchange(getOperation());
     for (int64_t rounds = 2; sharedBytesOf(getOperation()) > bytes; rounds *= 2) {
-      if (rounds > (early ? mostEarlyRounds : mostRounds) ||
-          bytesOfLargestExchange(getOperation()) > whole * 2 / rounds)
+      if (rounds > (early ? maxEarlyRounds : maxRounds) || bytesOfLargestExchange(getOperation()) > whole * 2 / rounds)
         return false;
       if (failed(attemptOn(before, stages, early, whole / rounds)))
         return failure();

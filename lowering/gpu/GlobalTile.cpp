@@ -159,7 +159,7 @@ bool GlobalTile::isNear(Value offset) const {
 /// overflow. So the program number is clamped to one with which the offset is beyond every view. Null for other offsets
 /// that may overflow.
 Value GlobalTile::nearOf(Value offset, int effort) {
-  constexpr int64_t mostMore = 1 << 26, far = (int64_t{1} << abi::smallExtentBits) + 4 * mostMore, mostFactor = 1 << 24;
+  constexpr int64_t maxMore = 1 << 26, far = (int64_t{1} << abi::smallExtentBits) + 4 * maxMore, maxFactor = 1 << 24;
   const Type word = code.builder.getI32Type();
   if (!fits32 || effort == 0 || !offset.getType().isInteger(64))
     return {};
@@ -168,7 +168,7 @@ Value GlobalTile::nearOf(Value offset, int effort) {
   if (auto sum = offset.getDefiningOp<arith::AddIOp>()) {
     for (const auto &[large, small] : {std::pair(sum.getLhs(), sum.getRhs()), std::pair(sum.getRhs(), sum.getLhs())}) {
       const ConstantIntRanges range = rangeOf(small);
-      if (range.smin().slt(-mostMore) || range.smax().sgt(mostMore))
+      if (range.smin().slt(-maxMore) || range.smax().sgt(maxMore))
         continue;
       if (const Value near = nearOf(large, effort - 1))
         return code.make<arith::AddIOp>(near, code.make<arith::TruncIOp>(word, code.held(small)), noWrap);
@@ -180,7 +180,7 @@ Value GlobalTile::nearOf(Value offset, int effort) {
   if (auto product = offset.getDefiningOp<arith::MulIOp>();
       product && matchPattern(product.getRhs(), m_ConstantInt(&factor)))
     number = product.getLhs();
-  if (!number.getDefiningOp<tile::ProgramIdOp>() || !factor.isStrictlyPositive() || factor.sgt(mostFactor))
+  if (!number.getDefiningOp<tile::ProgramIdOp>() || !factor.isStrictlyPositive() || factor.sgt(maxFactor))
     return {};
   const int64_t most = llvm::divideCeil(far, factor.getSExtValue());
   const Value least = code.make<arith::MinUIOp>(code.held(number), code.i64(most));
@@ -215,8 +215,8 @@ Value GlobalTile::isPositionInside(Value offset, Value extent) {
 
 /// The range of positions in the tile that are inside the view.
 GlobalTile::Bounds GlobalTile::boundsOf(unsigned axis, Value extent) {
-  constexpr int64_t mostBefore = int64_t{1} << (abi::smallExtentBits - 1);
-  if (fits32 && rangeOf(subscripts[axis]).smin().sge(-mostBefore))
+  constexpr int64_t maxBefore = int64_t{1} << (abi::smallExtentBits - 1);
+  if (fits32 && rangeOf(subscripts[axis]).smin().sge(-maxBefore))
     return nearBoundsOf(axis, extent);
   const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
   const simt::Extent &own = layout.shape()[dims[axis]];

@@ -54,7 +54,7 @@ public:
   mlir::Value isBeside(int64_t stored) { return insideBut(cutAxis, stored, {}); }
   /// The largest number of elements that are inside, of a vector within which the view ends; and whether its element at
   /// `index` is inside, null if it always is.
-  int64_t mostRest() const { return knownRest.value_or(vector - 1); }
+  int64_t maxRest() const { return knownRest.value_or(vector - 1); }
   mlir::Value isInRest(int64_t index) const;
   /// The first position of a vector along the contiguous dimension, without the thread's share.
   int64_t placeOf(int64_t stored) const { return layout.positionOf(stored)[fastest()]; }

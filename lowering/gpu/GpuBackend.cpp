@@ -64,7 +64,7 @@ public:
             .problems = true,
             .checksAssumptions = checked};
   }
-  KernelLimits limits() const override { return {.elements = mostElements, .lowered = false}; }
+  KernelLimits limits() const override { return {.elements = maxElements, .lowered = false}; }
   bool tellsLines() const override { return true; }
   bool hasNarrowArithmetic() const override { return true; }
   ByteProducts byteProducts() const override {

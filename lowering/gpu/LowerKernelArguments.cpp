@@ -301,7 +301,7 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
         {property("nvvm.reqntid", 32 * warpsOf(func)), property("nvvm.minctasm", programsOf(func))}));
     kernel.getBody().takeBody(func.getBody());
     if (const auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");
-        bytes && bytes.getInt() > mostStaticShared)
+        bytes && bytes.getInt() > maxStaticShared)
       LLVM::GlobalOp::create(builder, func.getLoc(), builder.getI64Type(), /*isConstant=*/true, LLVM::Linkage::External,
                              (func.getName() + abi::sharedSuffix).str(), builder.getI64IntegerAttr(bytes.getInt()),
                              /*alignment=*/8, /*addrSpace=*/1);

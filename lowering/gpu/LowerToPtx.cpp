@@ -481,7 +481,7 @@ struct LowerToPtx : impl::LowerToPtxBase<LowerToPtx> {
   /// The address of the one variable for all shared memory. It is declared with its size up to PTX's limit, and without
   /// a size beyond that.
   Value sharedBase(simt::SharedBaseOp op, PtxBuilder &ptx) {
-    const bool isStatic = op.getBytes() <= mostStaticShared;
+    const bool isStatic = op.getBytes() <= maxStaticShared;
     if (!shared) {
       auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
       const auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), isStatic ? op.getBytes() : 0);

@@ -164,14 +164,14 @@ std::optional<TileLayout> sourceLayout(tile::MoveOp move, const TileLayout &resu
   if (!units)
     return std::nullopt;
   TileLayout::Bases bases = imagesOf(result, [&](Vec unit) { return (*units)[bitOf(unit)]; });
-  constexpr size_t mostMore = 2; // bits: at most four times the result's registers
+  constexpr size_t maxMore = 2; // bits: at most four times the result's registers
   size_t more = 0;
   for (unsigned bit = 0; bit < from.coreBits(); ++bit) // units that the result lacks
     if (const Vec unit = Vec{1} << bit; !llvm::is_contained(*units, unit)) {
       bases[static_cast<size_t>(Hw::reg)].push_back(unit);
       ++more;
     }
-  return more <= mostMore ? std::optional(TileLayout::get(from.sizes(), bases)) : std::nullopt;
+  return more <= maxMore ? std::optional(TileLayout::get(from.sizes(), bases)) : std::nullopt;
 }
 
 std::optional<TileLayout> resultLayout(tile::MoveOp move, const TileLayout &source) {
@@ -192,7 +192,7 @@ std::optional<TileLayout> resultLayout(tile::MoveOp move, const TileLayout &sour
 }
 
 std::optional<TileLayout> spreadLayout(tile::MoveOp move, const TileLayout &source) {
-  constexpr size_t mostRegisters = 2; // bits
+  constexpr size_t maxRegisters = 2; // bits
   const TileShape to(shapeOf(move->getResult(0)));
   const std::optional<UnitMap> units = unitsOf(move, source.shape(), to);
   if (!units)
@@ -214,7 +214,7 @@ std::optional<TileLayout> spreadLayout(tile::MoveOp move, const TileLayout &sour
     for (Vec &basis : bases[static_cast<size_t>(part)])
       if (!basis && next != repeats.end())
         basis = *next++;
-  if (static_cast<size_t>(repeats.end() - next) > mostRegisters)
+  if (static_cast<size_t>(repeats.end() - next) > maxRegisters)
     return std::nullopt;
   bases[static_cast<size_t>(Hw::reg)].append(next, repeats.end());
   return TileLayout::get(to.sizes(), bases);

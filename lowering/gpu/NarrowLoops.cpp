@@ -19,14 +19,14 @@ namespace kiln::lowering::gpu {
 #include "lowering/gpu/Passes.h.inc"
 
 /// The largest step, so that a few steps past the end fit, too.
-static constexpr int64_t mostStep = 1 << 24;
+static constexpr int64_t maxStep = 1 << 24;
 
 /// A loop that begins past its end has no iterations, so only the end must be small.
 static bool isNarrow(scf::ForOp loop) {
   APInt step;
   const ConstantIntRanges end = rangeOf(loop.getUpperBound());
   return loop.getInductionVar().getType().isInteger(64) && !loop.getUnsignedCmp() &&
-         matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isStrictlyPositive() && step.sle(mostStep) &&
+         matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isStrictlyPositive() && step.sle(maxStep) &&
          isNonNegative(rangeOf(loop.getLowerBound())) && isNonNegative(end) &&
          end.smax().sle(int64_t{1} << abi::smallExtentBits);
 }

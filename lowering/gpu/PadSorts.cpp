@@ -130,8 +130,8 @@ private:
   /// to other lines, otherwise in lanes. Other lines follow, and other blocks last, so that most merges are within a
   /// thread.
   simt::LayoutAttr layoutOf(ArrayRef<int64_t> shape) {
-    constexpr int64_t mostOfLane = 64;
-    const bool isOfLane = shape[3] > 1 && count <= mostOfLane;
+    constexpr int64_t maxOfLane = 64;
+    const bool isOfLane = shape[3] > 1 && count <= maxOfLane;
     const int64_t each = isOfLane ? count : std::max<int64_t>(1, count / simt::numLanes);
     const auto warps = static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()));
     const std::array<unsigned, 4> order = isOfLane ? std::array{3u, 0u, 2u, 1u} : std::array{2u, 3u, 0u, 1u};

@@ -406,9 +406,9 @@ static LogicalResult checkSizes(func::FuncOp func) {
   const WalkResult walk = func.walk([&](Operation *op) {
     for (const Type type : op->getResultTypes())
       if (const LayoutAttr layout = simt::layoutOf(type))
-        if (const int64_t values = layout.getLayout().numStored(); values > mostValues) {
+        if (const int64_t values = layout.getLayout().numStored(); values > maxValues) {
           emitUserError(op) << "each of " << 32 * warpsOf(func) << " threads would hold " << values
-                            << " values of a tile of " << tile::shapeText(type) << ", but at most " << mostValues
+                            << " values of a tile of " << tile::shapeText(type) << ", but at most " << maxValues
                             << " are possible: choose smaller tiles, loop over parts of them, or ask for more 'warps'";
           return WalkResult::interrupt();
         }

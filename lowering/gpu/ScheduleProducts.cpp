@@ -23,7 +23,7 @@ using namespace mlir;
 namespace kiln::lowering::gpu {
 
 /// PTX's limit of the products that wgmma.wait_group leaves pending.
-static constexpr int64_t mostPending = 7;
+static constexpr int64_t maxPending = 7;
 
 /// Whether no register of `tile` gets its value in an iteration before one of `products` is complete. Where the side of
 /// a selection is known at compile time, the registers of the other side are not written.
@@ -98,7 +98,7 @@ static void waitFor(ArrayRef<Value> values, Operation *from, Operation *use) {
   OpBuilder builder(use);
   const TypeRange types = ValueRange(values).getTypes();
   auto wait =
-      simt::WaitMultiplyOp::create(builder, values.front().getLoc(), types, std::min(pending, mostPending), values);
+      simt::WaitMultiplyOp::create(builder, values.front().getLoc(), types, std::min(pending, maxPending), values);
   for (const auto [before, after] : llvm::zip_equal(values, wait.getResults()))
     Value(before).replaceUsesWithIf(after, [&](OpOperand &each) {
       return each.getOwner() != wait && wait->getBlock()->findAncestorOpInBlock(*each.getOwner());

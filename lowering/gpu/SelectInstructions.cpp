@@ -167,14 +167,14 @@ static bool isSummedByLoop(tile::DotOp op) {
 /// Whether warpgroups, each with a multiple of 64 rows, compute the product, with both operands in shared memory, or
 /// with the right one there and each warp's rows in registers.
 static bool isForGroups(tile::DotOp op, unsigned warps) {
-  constexpr int64_t warpsOfGroup = 4, mostColumns = 256, mostSums = 128;
+  constexpr int64_t warpsOfGroup = 4, maxColumns = 256, maxSums = 128;
   const auto [M, N, K, batch] = extentsOf(op);
   const Type element = cast<RankedTensorType>(op.getA().getType()).getElementType();
   if (!(element.isBF16() || element.isF16()) || !batch.empty() || warps % warpsOfGroup != 0)
     return false;
   const simt::TileShape sums({M, N});
-  if (sums[0].isPadded() || sums[1].isPadded() || N % 8 != 0 || N > mostColumns || K % 16 != 0 ||
-      sums[0].core() < 16 * int64_t{warps} || M * N > mostSums * simt::numLanes * int64_t{warps})
+  if (sums[0].isPadded() || sums[1].isPadded() || N % 8 != 0 || N > maxColumns || K % 16 != 0 ||
+      sums[0].core() < 16 * int64_t{warps} || M * N > maxSums * simt::numLanes * int64_t{warps})
     return false;
   Block *const body = op->getBlock();
   if (!isLoadedIn(op.getB(), body))

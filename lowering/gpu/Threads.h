@@ -7,7 +7,7 @@
 namespace kiln::lowering::gpu {
 
 /// The fewest warps that gpu-choose-warps gives a kernel, and the most that a program may have.
-inline constexpr int64_t usualWarps = 4, mostWarps = 32;
+inline constexpr int64_t usualWarps = 4, maxWarps = 32;
 
 /// The minimum number of resident programs (CTAs) per SM, `tile.programs`. It limits the registers of a thread.
 inline int64_t programsOf(mlir::func::FuncOp func) {
@@ -17,13 +17,13 @@ inline int64_t programsOf(mlir::func::FuncOp func) {
 
 /// The maximum number of values of a tile in a thread. Each value has its own instructions. A thread has at most 255
 /// registers; values beyond that are spilled to memory.
-inline constexpr int64_t mostValues = 1024;
+inline constexpr int64_t maxValues = 1024;
 /// The maximum number of elements of a tile, for the largest program.
-inline constexpr int64_t mostElements = mostValues * mostWarps * 32;
+inline constexpr int64_t maxElements = maxValues * maxWarps * 32;
 
 /// Up to this size, shared memory is declared in PTX (static). Beyond it, it is dynamic: the launch states its size
 /// (CUDA C++ Programming Guide, "Shared Memory").
-inline constexpr int64_t mostStaticShared = 48 << 10;
+inline constexpr int64_t maxStaticShared = 48 << 10;
 
 /// The warps of a program: `tile.warps`, a power of two (gpu-coalesce-accesses checks that), or the default.
 inline int64_t warpsOf(mlir::func::FuncOp func) {

@@ -62,7 +62,7 @@ struct Mask {
 // --- Masks -----------------------------------------------------------------------------------------------------------
 
 /// The limit of constants in masks; masks with larger ones are not relative to a tile's corner.
-static constexpr int64_t mostBeside = int64_t{1} << 24;
+static constexpr int64_t maxMagnitude = int64_t{1} << 24;
 
 static bool isSmall(Value value) {
   const ConstantIntRanges range = rangeOf(value);
@@ -97,14 +97,15 @@ std::optional<Span> Spans::ofSum(Value left, Value right, bool subtracted) {
     return std::nullopt;
   const Span sum = {subtracted ? a->least - b->most : a->least + b->least,
                     subtracted ? a->most - b->least : a->most + b->most, scalar};
-  return -mostBeside < sum.least && sum.most < mostBeside ? std::optional(sum) : std::nullopt;
+  return -maxMagnitude < sum.least && sum.most < maxMagnitude ? std::optional(sum) : std::nullopt;
 }
 
 std::optional<Span> Spans::find(Value value) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant))) {
     const int64_t number = constant.getSExtValue();
-    return -mostBeside < number && number < mostBeside ? std::optional(Span{number, number, Value()}) : std::nullopt;
+    return -maxMagnitude < number && number < maxMagnitude ? std::optional(Span{number, number, Value()})
+                                                           : std::nullopt;
   }
   if (!isa<RankedTensorType>(value.getType()))
     return Span{0, 0, value};

@@ -102,7 +102,7 @@ int64_t Training::sequencesOf(int64_t micro) const {
 /// Whether training can skip a step that was not applied: its loss is finite, and a smaller loss scale may avoid the
 /// overflow of its gradient.
 bool Training::canBeSkipped(const StepResult &result) const {
-  return trainer.scalesLoss() && std::isfinite(result.loss) && result.lossScale > leastLossScale;
+  return trainer.scalesLoss() && std::isfinite(result.loss) && result.lossScale > minLossScale;
 }
 
 /// Computes the gradients of a step's micro-batches and the update; none if a stop was requested in between. Adds their

@@ -23,7 +23,7 @@ uint64_t hashOf(const std::vector<uint8_t> &bytes) {
 }
 
 LossScale firstLossScale(Type type, const TrainSettings &settings) {
-  return {type == f16 ? settings.lossScale : leastLossScale, 0};
+  return {type == f16 ? settings.lossScale : minLossScale, 0};
 }
 
 /// The settings with micro-batches as requested.
@@ -99,7 +99,7 @@ static uint64_t hashIn(const JsonObject &data) {
 
 static LossScale lossScaleIn(const JsonObject &j, const std::string &path) {
   const LossScale held = {j.number("scale"), countOf(j, "good_steps", path)};
-  if (!(held.scale >= leastLossScale && held.scale <= mostLossScale))
+  if (!(held.scale >= minLossScale && held.scale <= maxLossScale))
     j.reject("scale", "from 1 to 16777216");
   return held;
 }

@@ -60,7 +60,7 @@ static const Range deviations = {
 /// Scaling by a power of two is exact.
 static const Range lossScales = {"a power of two from 1 to 16777216", [](double x, const TrainSettings &) {
                                    int exponent = 0;
-                                   return x >= leastLossScale && x <= mostLossScale && std::frexp(x, &exponent) == 0.5;
+                                   return x >= minLossScale && x <= maxLossScale && std::frexp(x, &exponent) == 0.5;
                                  }};
 
 //===-- Kinds ---------------------------------------------------------------------------------------------------===//

@@ -21,7 +21,7 @@ Target targetOf(const Device &device, const TrainSettings &settings, size_t shap
   Target target = device.target();
   target.precision = settings.precision;
   target.elastic = shapes > 1;
-  target.leastRows = target.visit([](const CpuFacts &) { return 1; }, [](const GpuFacts &) { return 1024; });
+  target.minRows = target.visit([](const CpuFacts &) { return 1; }, [](const GpuFacts &) { return 1024; });
   return target;
 }
 

@@ -70,7 +70,7 @@ struct PoolProperties {
   int locationType = 1; // CU_MEM_LOCATION_TYPE_DEVICE
   int location = 0;     // the device's number
   void *security = nullptr;
-  size_t mostBytes = 0;
+  size_t maxBytes = 0;
   unsigned short usage = 0;
   unsigned char reserved[54] = {};
 };

@@ -56,7 +56,7 @@ static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> 
 }
 
 /// Elements of the longest vector.
-static constexpr size_t mostElements = 8;
+static constexpr size_t maxElements = 8;
 
 template <class T> static void runAtomic(Warp &warp, const Step &step) {
   using Word = typename AtomicWord<T>::Word;
@@ -79,7 +79,7 @@ template <class Element> static void runVector(Warp &warp, const Step &step) {
   const size_t elements = (step.count - 1) / 2;
   const uint32_t *const list = warp.list(step);
   const auto operation = static_cast<AtomicOperation>(list[0]);
-  std::array<std::array<uint32_t, lanesOfWarp>, mostElements> sources; // may overlap with the results
+  std::array<std::array<uint32_t, lanesOfWarp>, maxElements> sources; // may overlap with the results
   for (size_t element = 0; element < elements; ++element)
     std::copy_n(warp.reg<uint32_t>(list[1 + elements + element]), lanesOfWarp, sources[element].begin());
   updateLanes<Word>(warp, step, {list + 1, elements}, [&](Word old, size_t lane, size_t element) {

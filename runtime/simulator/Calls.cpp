@@ -227,8 +227,8 @@ static Form decodeCallSite(Decoder &d, const CallParts &parts) {
     for (const int function : functions)
       site.allowed.push_back(d.builder.codeOf(function));
   }
-  if (form.bytes > mostLocalBytes)
-    d.wrong(fmt::format("at most {} bytes of parameters, but got {},", mostLocalBytes, form.bytes));
+  if (form.bytes > maxLocalBytes)
+    d.wrong(fmt::format("at most {} bytes of parameters, but got {},", maxLocalBytes, form.bytes));
   site.signature = form.signature();
   d.builder.code.callSites.push_back(site);
   return form;
@@ -284,7 +284,7 @@ template <class Word> static void allocate(Warp &warp, const Step &step) {
       continue;
     begin[lane] = (stack[lane] + step.detail - 1) / step.detail * step.detail;
     bytes[lane] = sizes[lane];
-    if (begin[lane] > mostLocalBytes || bytes[lane] > mostLocalBytes - begin[lane])
+    if (begin[lane] > maxLocalBytes || bytes[lane] > maxLocalBytes - begin[lane])
       refused |= Mask{1} << lane;
     else
       most = std::max(most, begin[lane] + bytes[lane]);
@@ -293,7 +293,7 @@ template <class Word> static void allocate(Warp &warp, const Step &step) {
     const int lane = std::countr_zero(refused);
     warp.report(Check::bounds, step, lane,
                 fmt::format("takes {} bytes of local memory behind {}, of which a thread has {}",
-                            bytes[static_cast<size_t>(lane)], stack[lane], mostLocalBytes));
+                            bytes[static_cast<size_t>(lane)], stack[lane], maxLocalBytes));
     const Mask rest = warp.exec & ~refused;
     warp.exec = refused;
     warp.exitLanes();

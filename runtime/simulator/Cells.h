@@ -105,7 +105,7 @@ public:
   void unite(Cell &cell);
   /// The readers of a cell with manyReaders, up to the first without a time.
   Epoch *readersOf(const Cell &cell) { return lists.data() + size_t{cell.reader} * capacity; }
-  uint32_t mostReaders() const { return capacity; }
+  uint32_t maxReaders() const { return capacity; }
   /// Turns the single reader of a cell into a list.
   void listReaders(Cell &cell);
   void forgetReaders(Cell &cell);

@@ -61,8 +61,8 @@ static void decodeGridControl(Decoder &d) { // launches do not overlap here
 static int registersAtLaunch(const Warp &warp) {
   if (warp.program.maxRegisters)
     return warp.program.maxRegisters;
-  static constexpr int registerFile = 65536, mostOfThread = 248;
-  return std::min(mostOfThread, registerFile / warp.cta.grid.threads() / 8 * 8);
+  static constexpr int registerFile = 65536, maxOfThread = 248;
+  return std::min(maxOfThread, registerFile / warp.cta.grid.threads() / 8 * 8);
 }
 
 /// detail: registers; target: 1 for increase, 0 for decrease.

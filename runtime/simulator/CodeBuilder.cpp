@@ -113,10 +113,10 @@ Storage::Storage(const ptx::Module &module, Memory &memory, const std::vector<in
       }
       addresses[key] = shared = roundUp(shared, variable.align);
       shared += variable.bytes();
-      if (shared > mostStaticSharedBytes)
+      if (shared > maxStaticSharedBytes)
         throw Error(
             fmt::format("PTX line {}: expected at most {} bytes of static shared memory, but got {} with variable '{}'",
-                        variable.line, mostStaticSharedBytes, shared, variable.name));
+                        variable.line, maxStaticSharedBytes, shared, variable.name));
     }
   staticShared = shared;
   for (const std::pair<int, int> &key : dynamic) // up to where dynamic memory may begin
@@ -156,9 +156,9 @@ static void layOutParameters(Program &program, const ptx::Function &kernel) {
   for (const int index : kernel.parameters) {
     const ptx::Variable &variable = kernel.variables[static_cast<size_t>(index)];
     const int64_t offset = roundUp(program.parameterBytes, variable.align), end = offset + variable.bytes();
-    if (end > mostParameterBytes)
+    if (end > maxParameterBytes)
       throw Error(fmt::format("PTX line {}: expected at most {} bytes of parameters, but got {} with '{}'",
-                              variable.line, mostParameterBytes, end, variable.name));
+                              variable.line, maxParameterBytes, end, variable.name));
     program.parameters.push_back({std::string(variable.name), static_cast<uint32_t>(offset),
                                   static_cast<uint32_t>(variable.bytes()), variable.type});
     program.parameterBytes = static_cast<uint32_t>(end);
@@ -200,7 +200,7 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
         fmt::format("PTX line {}: clusters of more than one block are not supported by the simulator, but got {}x{}x{}",
                     kernel.place.line, kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
   program->maxRegisters = kernel.maxRegisters;
-  program->mostShared = sharedBytesOfGpu ? sharedBytesOfGpu : sharedBytesOfTarget;
+  program->maxShared = sharedBytesOfGpu ? sharedBytesOfGpu : sharedBytesOfTarget;
   const std::vector<int> reached = reachableFrom(*module, entry);
   program->codeOfFunction.assign(module->functions.size(), -1);
   for (size_t i = 0; i < reached.size(); ++i)
@@ -228,9 +228,9 @@ LocalLayout layOutLocals(const ptx::Function &function) {
     if (ofKernel || (variable.space != Space::local && variable.space != Space::param))
       continue;
     const int64_t offset = roundUp(layout.bytes, variable.align);
-    if (offset + variable.bytes() > mostLocalBytes)
+    if (offset + variable.bytes() > maxLocalBytes)
       throw Error(fmt::format("PTX line {}: expected at most {} bytes of local memory a thread, but got {} with '{}'",
-                              variable.line, mostLocalBytes, offset + variable.bytes(), variable.name));
+                              variable.line, maxLocalBytes, offset + variable.bytes(), variable.name));
     layout.offsets[i] = offset;
     layout.bytes = static_cast<uint32_t>(offset + variable.bytes());
   }

@@ -192,9 +192,9 @@ static uint8_t toEighth(bool isE5m2, double value) {
   const double rounded = std::min(std::fabs(roundTo(std::clamp(value, -1e6, 1e6), format, Rounding::nearest)), largest);
   if (rounded == 0)
     return sign;
-  const int exponent = std::max(std::ilogb(rounded), format.leastExponent);
+  const int exponent = std::max(std::ilogb(rounded), format.minExponent);
   const auto scaled = static_cast<int>(std::ldexp(rounded, format.mantissa - exponent));
-  const int biased = scaled >> format.mantissa ? exponent - format.leastExponent + 1 : 0;
+  const int biased = scaled >> format.mantissa ? exponent - format.minExponent + 1 : 0;
   return static_cast<uint8_t>(sign | biased << format.mantissa | (scaled & ((1 << format.mantissa) - 1)));
 }
 

@@ -46,8 +46,8 @@ bool Cta::run(int64_t budget, bool reversed, uint64_t now) {
     Warp &warp = warps[reversed ? warps.size() - 1 - i : i];
     if (warp.finished())
       continue;
-    warp.run(grid.mostSteps ? std::min(budget, grid.mostSteps - warp.stepsDone()) : budget);
-    if (grid.mostSteps && warp.stepsDone() >= grid.mostSteps && warp.canGoOn())
+    warp.run(grid.maxSteps ? std::min(budget, grid.maxSteps - warp.stepsDone()) : budget);
+    if (grid.maxSteps && warp.stepsDone() >= grid.maxSteps && warp.canGoOn())
       throw Error(fmt::format("kernel '{}': warp {} has not ended after {} instructions, the last one at {}",
                               grid.program.name, warp.index, warp.stepsDone(), grid.program.textOf(warp.lastPlace())));
     bulk.advanceAtRandom();

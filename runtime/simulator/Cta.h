@@ -40,7 +40,7 @@ struct Grid {
   int errorTimes = 0;                   // injected error of approximate instructions
   bool counts = false;                  // whether to count metrics
   Console *console = nullptr;           // for printf
-  int64_t mostSteps = 0;                // maximum steps of a warp; 0: unlimited
+  int64_t maxSteps = 0;                 // maximum steps of a warp; 0: unlimited
   Progress *progress = nullptr;
   const ViewNames *views = nullptr;     // of the kernel's arguments, for findings; null if they are unknown
   mutable std::mutex wideAccesses = {}; // held by strong accesses of more than one host word (Access.cpp)

@@ -13,7 +13,7 @@ namespace kiln::simulator {
 
 /// Turns without any progress after which a block counts as stuck. They are enough for a path that polls several
 /// conditions in turn to have polled each, and for a wait with a time limit to end.
-static constexpr int mostFruitless = 200;
+static constexpr int maxFruitless = 200;
 
 bool Cta::stillWaits(const Warp &warp, const Wait &wait) const {
   switch (wait.kind) {
@@ -108,7 +108,7 @@ Cta::Outlook Cta::goOn() {
   roundProgress = progress();
   roundMoment = moment();
   ++round;
-  if (asks && fruitless < mostFruitless)
+  if (asks && fruitless < maxFruitless)
     return Outlook::goesOn;
   return spins || asks ? Outlook::stuck : Outlook::hopeless;
 }

@@ -84,20 +84,20 @@ bool Glance::readHere(Cells &cells, Cell &cell, uint32_t self, unsigned all) con
 bool Glance::readWithOthers(Cells &cells, Cell &cell, uint32_t self) const {
   Epoch *readers = cells.readersOf(cell);
   uint32_t i = 0;
-  while (cell.read > floor && i < cells.mostReaders() && readers[i].time &&
+  while (cell.read > floor && i < cells.maxReaders() && readers[i].time &&
          isBefore(readers[i].time, readers[i].agent, self, true))
     ++i;
-  if (cell.read <= floor || i == cells.mostReaders() || !readers[i].time) { // all happen before
+  if (cell.read <= floor || i == cells.maxReaders() || !readers[i].time) { // all happen before
     cells.forgetReaders(cell);
     cell.reader = self;
     return true;
   }
   i = 0;
-  while (i < cells.mostReaders() && readers[i].time && (readers[i].agent ^ self) >> laneBits != 0)
+  while (i < cells.maxReaders() && readers[i].time && (readers[i].agent ^ self) >> laneBits != 0)
     ++i;
-  if (i == cells.mostReaders())
+  if (i == cells.maxReaders())
     return false;
-  if (!readers[i].time && i + 1 < cells.mostReaders())
+  if (!readers[i].time && i + 1 < cells.maxReaders())
     readers[i + 1] = {};
   const bool isAlone = isBefore(readers[i].time, readers[i].agent, self, true);
   readers[i] = {isAlone ? self : self | allOfThem, now};

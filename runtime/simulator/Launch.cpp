@@ -24,10 +24,10 @@
 namespace kiln::simulator {
 
 /// A turn has `turnSteps` steps. A block that has not ended after `patience` turns lets another one begin; so do all
-/// blocks of a thread when none can proceed. A thread has at most `mostResident` blocks.
+/// blocks of a thread when none can proceed. A thread has at most `maxResident` blocks.
 static constexpr int64_t turnSteps = 20000;
 static constexpr int patience = 50;
-static constexpr size_t mostResident = 1024;
+static constexpr size_t maxResident = 1024;
 
 namespace {
 /// The blocks of a launch, distributed in the launch's order.
@@ -118,7 +118,7 @@ Cta::Outlook Worker::turn(Cta &cta) {
 
 bool Worker::wantsAnother() const {
   return resident.empty() || stuck >= resident.size() ||
-         (resident.size() < mostResident && resident.front().turns >= patience);
+         (resident.size() < maxResident && resident.front().turns >= patience);
 }
 
 /// Begins the next block; false if there is none.
@@ -197,10 +197,10 @@ static void checkExtents(const Program &program, const Extents &grid, const Exte
     throw Error(
         fmt::format("kernel '{}': expected a grid of at least one block and at most 2147483647x65535x65535, but got {}",
                     program.name, text(grid)));
-  if (program.staticShared + int64_t{dynamicShared} > program.mostShared)
+  if (program.staticShared + int64_t{dynamicShared} > program.maxShared)
     throw Error(fmt::format("kernel '{}': expected at most {} bytes of shared memory, which is what a block may have "
                             "on its target {}, but got {} static and {} dynamic",
-                            program.name, program.mostShared, program.module->target, program.staticShared,
+                            program.name, program.maxShared, program.module->target, program.staticShared,
                             dynamicShared));
 }
 
@@ -219,7 +219,7 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
   all.counts = metrics != nullptr;
   Console standard([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
   all.console = console ? console : &standard;
-  all.mostSteps = schedule.mostSteps;
+  all.maxSteps = schedule.maxSteps;
   all.views = views;
   Queue queue(all, schedule);
   const auto threads = static_cast<size_t>(std::min(cores, queue.blocks()));

@@ -22,8 +22,8 @@ const char *Mbarriers::absence(uint32_t place) const {
 
 std::string Mbarriers::init(uint32_t place, int64_t count) {
   std::string fault;
-  if (count < 1 || count > mostCount)
-    fault = fmt::format("expected a count of 1 to {} arrivals, but got {}", mostCount, count);
+  if (count < 1 || count > maxCount)
+    fault = fmt::format("expected a count of 1 to {} arrivals, but got {}", maxCount, count);
   else if (const std::optional<uint32_t> other = overlapping(place, objectBytes))
     fault = fmt::format("makes an mbarrier at {}, but there is one at {} that has not been invalidated", place, *other);
   Object &object = objects[place];
@@ -63,8 +63,8 @@ void Mbarriers::endIfDue(Object &object) {
 
 std::string Mbarriers::arrive(Object &object, int64_t count, bool drops) {
   std::string fault;
-  if (count < 1 || count > mostCount)
-    fault = fmt::format("expected a count of 1 to {} arrivals, but got {}", mostCount, count);
+  if (count < 1 || count > maxCount)
+    fault = fmt::format("expected a count of 1 to {} arrivals, but got {}", maxCount, count);
   else if (count > object.pending)
     fault =
         fmt::format("arrives {} times, but only {} of {} arrivals are pending", count, object.pending, object.expected);
@@ -78,11 +78,11 @@ std::string Mbarriers::arrive(Object &object, int64_t count, bool drops) {
 
 std::string Mbarriers::expect(Object &object, int64_t bytes) {
   object.transactions += bytes;
-  if (std::abs(object.transactions) <= mostCount)
+  if (std::abs(object.transactions) <= maxCount)
     return {};
   const int64_t sum = object.transactions;
-  object.transactions = std::clamp(sum, -mostCount, mostCount);
-  return fmt::format("expected a tx-count from -{} to {}, but got {}", mostCount, mostCount, sum);
+  object.transactions = std::clamp(sum, -maxCount, maxCount);
+  return fmt::format("expected a tx-count from -{} to {}, but got {}", maxCount, maxCount, sum);
 }
 
 std::optional<uint32_t> Mbarriers::overlapping(uint32_t place, uint32_t bytes) const {

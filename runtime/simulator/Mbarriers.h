@@ -16,7 +16,7 @@ namespace kiln::simulator {
 
 class Mbarriers {
 public:
-  static constexpr int64_t mostCount = (1 << 20) - 1;
+  static constexpr int64_t maxCount = (1 << 20) - 1;
   struct Object {
     int64_t expected = 0, pending = 0; // arrivals
     int64_t transactions = 0;          // pending bytes (tx-count)
@@ -29,7 +29,7 @@ public:
     /// The state that a waiting thread gets, and that mbarrier.pending_count reads.
     uint64_t state() const { return phase << 20 | static_cast<uint64_t>(pending); }
     static uint64_t phaseOf(uint64_t state) { return state >> 20; }
-    static uint64_t pendingOf(uint64_t state) { return state & mostCount; }
+    static uint64_t pendingOf(uint64_t state) { return state & maxCount; }
   };
 
   /// The live object at a place of shared memory; null if there is none or it was invalidated.

@@ -13,7 +13,7 @@ namespace kiln::simulator {
 
 static constexpr int64_t redzone = 1024, alignment = 256;
 /// The maximum of released memory that is held back from reuse.
-static constexpr uint64_t mostReleasedBytes = uint64_t{64} << 20;
+static constexpr uint64_t maxReleasedBytes = uint64_t{64} << 20;
 
 Memory::~Memory() {
   for (const auto &[begin, block] : blocks)
@@ -43,7 +43,7 @@ bool Memory::release(void *memory) {
   released.push_back(at->second);
   releasedBytes += at->second.bytes();
   blocks.erase(at);
-  for (; releasedBytes > mostReleasedBytes; released.pop_front()) {
+  for (; releasedBytes > maxReleasedBytes; released.pop_front()) {
     releasedBytes -= released.front().bytes();
     std::free(released.front().base);
   }

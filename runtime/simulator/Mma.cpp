@@ -30,7 +30,7 @@ namespace kiln::simulator {
 using ptx::Type;
 
 /// The most rows and columns of A, in elements; single bits count by words.
-static constexpr int mostRows = 16, mostK = 64;
+static constexpr int maxRows = 16, maxK = 64;
 
 namespace {
 /// Element types of a matrix.
@@ -104,7 +104,7 @@ static int32_t integerIn(Element element, uint32_t word, int index) {
 /// Places the elements of A and B as matrices of T, `perWord` from each word: `elementOf(element, word, index)`.
 template <class Word, class T, class ElementOf>
 static void gatherOperands(Warp &warp, const uint32_t *slots, const Product &p, int perWord, ElementOf elementOf,
-                           T (&a)[mostRows][mostK], T (&b)[mostK][8]) {
+                           T (&a)[maxRows][maxK], T (&b)[maxK][8]) {
   const int halves = p.M / 8;
   for (int r = 0; r < p.wordsOfA(); ++r) {
     const auto *words = warp.reg<Word>(slots[r]);
@@ -122,7 +122,7 @@ static void gatherOperands(Warp &warp, const uint32_t *slots, const Product &p, 
 }
 
 /// C's words: one of T for each element, or a word of 32 bits for two halves.
-template <class T> static void gatherSums(Warp &warp, const uint32_t *slots, const Product &p, T (&c)[mostRows][8]) {
+template <class T> static void gatherSums(Warp &warp, const uint32_t *slots, const Product &p, T (&c)[maxRows][8]) {
   slots += p.wordsOfA() + p.wordsOfB();
   for (int i = 0; i < p.sumsOfLane(); ++i)
     for (int lane = 0; lane < lanesOfWarp; ++lane) {
@@ -136,7 +136,7 @@ template <class T> static void gatherSums(Warp &warp, const uint32_t *slots, con
 }
 
 template <class T>
-static void scatterSums(Warp &warp, const uint32_t *slots, const Product &p, const T (&c)[mostRows][8]) {
+static void scatterSums(Warp &warp, const uint32_t *slots, const Product &p, const T (&c)[maxRows][8]) {
   slots += p.wordsOfA() + p.wordsOfB() + p.wordsOfSums(p.c);
   const bool packed = p.d == Element::f16;
   for (int i = 0; i < p.sumsOfLane(); i += packed ? 2 : 1)
@@ -155,7 +155,7 @@ static void scatterSums(Warp &warp, const uint32_t *slots, const Product &p, con
 /// Multiplies matrices of floats; sums are in f32 or f64.
 template <class T, class Word, class ElementOf>
 static void multiplyFloats(Warp &warp, const Step &step, const Product &p, ElementOf elementOf) {
-  T a[mostRows][mostK], b[mostK][8], c[mostRows][8];
+  T a[maxRows][maxK], b[maxK][8], c[maxRows][8];
   gatherOperands<Word>(warp, warp.list(step), p, p.perWord(), elementOf, a, b);
   gatherSums(warp, warp.list(step), p, c);
   for (int m = 0; m < p.M; ++m)
@@ -205,12 +205,12 @@ static void runEighths(Warp &warp, const Step &step) {
   const Product p = Product::unpack(step.detail);
   if (!p.isCoarse)
     return multiplyFloats<float, uint32_t>(warp, step, p, numberIn);
-  float a[mostRows][mostK], b[mostK][8], c[mostRows][8];
+  float a[maxRows][maxK], b[maxK][8], c[maxRows][8];
   gatherOperands<uint32_t>(warp, warp.list(step), p, p.perWord(), numberIn, a, b);
   gatherSums(warp, warp.list(step), p, c);
   for (int m = 0; m < p.M; ++m)
     for (int n = 0; n < 8; ++n) {
-      std::array<double, mostK + 1> terms; // products are exact
+      std::array<double, maxK + 1> terms; // products are exact
       for (int k = 0; k < p.K; ++k)
         terms[static_cast<size_t>(k)] = static_cast<double>(a[m][k]) * b[k][n];
       terms[static_cast<size_t>(p.K)] = c[m][n];
@@ -227,9 +227,9 @@ static void runDoubles(Warp &warp, const Step &step) {
 
 /// Sums of integers: exact, then clamped or wrapped.
 template <class T, class Multiply>
-static void sumIntegers(Warp &warp, const Step &step, const Product &p, int K, const T (&a)[mostRows][mostK],
-                        const T (&b)[mostK][8], Multiply multiply) {
-  int32_t c[mostRows][8];
+static void sumIntegers(Warp &warp, const Step &step, const Product &p, int K, const T (&a)[maxRows][maxK],
+                        const T (&b)[maxK][8], Multiply multiply) {
+  int32_t c[maxRows][8];
   gatherSums(warp, warp.list(step), p, c);
   for (int m = 0; m < p.M; ++m)
     for (int n = 0; n < 8; ++n) {
@@ -246,7 +246,7 @@ static void sumIntegers(Warp &warp, const Step &step, const Product &p, int K, c
 static void runIntegers(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
   const Product p = Product::unpack(step.detail);
-  int32_t a[mostRows][mostK], b[mostK][8];
+  int32_t a[maxRows][maxK], b[maxK][8];
   gatherOperands<uint32_t>(warp, warp.list(step), p, p.perWord(), integerIn, a, b);
   sumIntegers(warp, step, p, p.K, a, b, [](int32_t x, int32_t y) { return x * y; });
 }
@@ -255,7 +255,7 @@ static void runIntegers(Warp &warp, const Step &step) {
 static void runBits(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
   const Product p = Product::unpack(step.detail);
-  uint32_t a[mostRows][mostK], b[mostK][8];
+  uint32_t a[maxRows][maxK], b[maxK][8];
   gatherOperands<uint32_t>(warp, warp.list(step), p, 1, [](Element, uint32_t word, int) { return word; }, a, b);
   sumIntegers(warp, step, p, p.K / 32, a, b,
               [&](uint32_t x, uint32_t y) { return std::popcount(p.isAnd ? x & y : x ^ y); });

@@ -62,7 +62,7 @@ double rootIn(double a, Rounding rounding) { return rootGeneric(a, rounding); }
 double roundTo(double x, const Format &format, Rounding rounding) {
   if (x == 0 || !std::isfinite(x))
     return x;
-  const int exponent = std::max(std::ilogb(x), format.leastExponent);
+  const int exponent = std::max(std::ilogb(x), format.minExponent);
   const double scaled = std::ldexp(x, format.mantissa - exponent); // exact
   double rounded = 0;
   switch (rounding) {
@@ -83,7 +83,7 @@ double roundTo(double x, const Format &format, Rounding rounding) {
     break;
   }
   const double result = std::ldexp(rounded, exponent - format.mantissa);
-  const double largest = std::ldexp(2 - std::ldexp(1.0, -format.mantissa), format.mostExponent);
+  const double largest = std::ldexp(2 - std::ldexp(1.0, -format.mantissa), format.maxExponent);
   if (std::fabs(result) <= largest)
     return std::copysign(result, x);
   const bool toInfinity = rounding == Rounding::nearest || rounding == Rounding::away ||

@@ -14,7 +14,7 @@ enum class Rounding : uint8_t { nearest, zero, down, up, away };
 
 /// A binary float format: number of explicit mantissa bits, and the exponents of its normal numbers.
 struct Format {
-  int mantissa, leastExponent, mostExponent;
+  int mantissa, minExponent, maxExponent;
 };
 inline constexpr Format halfFormat{10, -14, 15}, bf16Format{7, -126, 127}, singleFormat{23, -126, 127},
     tf32Format{10, -126, 127};

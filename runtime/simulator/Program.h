@@ -16,7 +16,7 @@
 namespace kiln::simulator {
 
 /// Limits of every GPU: static shared memory of a CTA, parameters of a kernel, local memory of a thread.
-inline constexpr int64_t mostStaticSharedBytes = 48 << 10, mostParameterBytes = 32764, mostLocalBytes = 512 << 10;
+inline constexpr int64_t maxStaticSharedBytes = 48 << 10, maxParameterBytes = 32764, maxLocalBytes = 512 << 10;
 
 inline constexpr int lanesOfWarp = 32;
 using Mask = uint32_t;
@@ -119,7 +119,7 @@ struct Program {
   uint32_t parameterBytes = 0;
   uint32_t sharedBytes = 0;             // static; dynamic shared memory begins here, at a multiple of 1024
   uint32_t staticShared = 0;            // the part that NVIDIA's limit counts
-  int64_t mostShared = 0;               // maximum of a CTA on the target GPU
+  int64_t maxShared = 0;                // maximum of a CTA on the target GPU
   std::array<int, 3> block = {0, 0, 0}; // from the text: exact or maximum threads; zeros: not stated
   bool blockIsFixed = false;
   SharedNames sharedNames;

@@ -55,7 +55,7 @@ std::span<const Setting> settings() {
        [](Schedule &schedule, const std::string &value) { schedule.errorTimes = numberUpTo(1 << 20, "ulp", value); }},
       {"steps", "give up after so many instructions of a warp; 0: never",
        [](Schedule &schedule, const std::string &value) {
-         schedule.mostSteps = numberUpTo(int64_t{1} << 62, "steps", value);
+         schedule.maxSteps = numberUpTo(int64_t{1} << 62, "steps", value);
        }},
   };
   return all;

@@ -24,7 +24,7 @@ struct Schedule {
   int errorTimes = 0;
   int threads = 0; // host threads; 0: one per core
   /// Maximum instructions of a warp; then the launch is given up; 0: unlimited.
-  int64_t mostSteps = 0;
+  int64_t maxSteps = 0;
   /// The coordinates of the CTAs to run; empty: all. For tools; not a setting.
   std::vector<std::array<int, 3>> only = {};
 

@@ -283,7 +283,7 @@ void Shadow::checkScopes(const Visit &visit, Cells &cells, const Cell &cell, uns
     const Epoch single[] = {{cell.reader, cell.read}};
     const bool isList = cell.state & Cell::manyReaders;
     const std::span<const Epoch> readers =
-        isList ? std::span<const Epoch>(cells.readersOf(cell), cells.mostReaders()) : std::span<const Epoch>(single);
+        isList ? std::span<const Epoch>(cells.readersOf(cell), cells.maxReaders()) : std::span<const Epoch>(single);
     for (size_t i = 0; i < readers.size() && readers[i].time && !isReported; ++i)
       isReported = reportScope(visit, at, readers[i].time, readers[i].agent, false, cell.readLine);
   }
@@ -326,7 +326,7 @@ void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsi
     return;
   }
   const Epoch *readers = cells.readersOf(cell);
-  for (uint32_t i = 0; i < cells.mostReaders() && readers[i].time; ++i)
+  for (uint32_t i = 0; i < cells.maxReaders() && readers[i].time; ++i)
     if (!isBefore(visit, readers[i].time, readers[i].agent))
       return reportRace(visit, at, readers[i].agent, false, cell.readLine);
 }
@@ -340,7 +340,7 @@ void Shadow::listMask(Cells &cells, Cell &cell) const {
   Epoch *const readers = cells.readersOf(cell);
   for (uint32_t i = 0; left; left &= left - 1, ++i) {
     readers[i] = {readerOf(static_cast<uint32_t>(std::countr_zero(left))), cell.read};
-    if (i + 1 < cells.mostReaders())
+    if (i + 1 < cells.maxReaders())
       readers[i + 1] = {};
   }
 }
@@ -368,7 +368,7 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
     allBefore = isBefore(visit, cell.read, cell.reader);
   } else {
     const Epoch *readers = cells.readersOf(cell);
-    for (uint32_t i = 0; i < cells.mostReaders() && readers[i].time && allBefore; ++i)
+    for (uint32_t i = 0; i < cells.maxReaders() && readers[i].time && allBefore; ++i)
       allBefore = isBefore(visit, readers[i].time, readers[i].agent);
   }
   const bool strongOnly = cell.state & Cell::strongRead;
@@ -388,11 +388,11 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
       cells.listReaders(cell);
     Epoch *readers = cells.readersOf(cell);
     uint32_t i = 0;
-    while (i < cells.mostReaders() && readers[i].time && (readers[i].agent ^ visit.self) >> laneBits != 0)
+    while (i < cells.maxReaders() && readers[i].time && (readers[i].agent ^ visit.self) >> laneBits != 0)
       ++i;
-    if (i == cells.mostReaders())
+    if (i == cells.maxReaders())
       return;
-    if (!readers[i].time && i + 1 < cells.mostReaders())
+    if (!readers[i].time && i + 1 < cells.maxReaders())
       readers[i + 1] = {};
     const bool isAlone = isBefore(visit, readers[i].time, readers[i].agent);
     readers[i] = {isAlone ? visit.self : visit.self | allOfThem, order.stampOf(visit.agent)};

@@ -17,9 +17,9 @@ namespace kiln::simulator {
 static constexpr int64_t firstLook = 64;
 /// The number of later passes of the branch that compare the state with the saved one. One pass is not enough: the
 /// branch may belong to a loop inside the busy-waiting one.
-static constexpr int mostLooks = 8;
+static constexpr int maxLooks = 8;
 /// A warp with more local memory is not checked.
-static constexpr size_t mostLocalKept = 1 << 20;
+static constexpr size_t maxLocalKept = 1 << 20;
 
 void Warp::keepState() {
   const char *const begin = reinterpret_cast<const char *>(registers.data());
@@ -39,11 +39,11 @@ bool Warp::goesRound(int pc) {
   Spin &spin = path.spin;
   if (spin.changes != changes)
     spin = {.changes = changes};
-  if (++spin.rounds < firstLook || localMemory.size() > mostLocalKept)
+  if (++spin.rounds < firstLook || localMemory.size() > maxLocalKept)
     return false;
   if (std::has_single_bit(static_cast<uint64_t>(spin.rounds))) {
     spin.pc = pc;
-    spin.looks = mostLooks;
+    spin.looks = maxLooks;
     spin.moment = cta.moment();
     spin.number = ++keptNumber;
     keepState();
@@ -61,7 +61,7 @@ bool Warp::addStateTo(std::vector<char> &state, const Wait &wait, bool hasEndedI
   const bool isHere = hasEndedIt ? paths.empty()
                                  : path.mask == 0 && paths.size() == 1 && paths.front().wait.kind == wait.kind &&
                                        paths.front().wait.index == wait.index && paths.front().wait.phase == wait.phase;
-  if (!isHere || localMemory.size() > mostLocalKept)
+  if (!isHere || localMemory.size() > maxLocalKept)
     return false;
   const Path &only = hasEndedIt ? path : paths.front();
   if (only.mask != alive)
@@ -107,7 +107,7 @@ bool Cta::repeatsAt(const Wait &wait, const Warp &last) {
     return warp.finished() || warp.addStateTo(state, wait, &warp == &last);
   });
   if (keeps) {
-    looks.left = isWhole ? mostLooks : 0;
+    looks.left = isWhole ? maxLooks : 0;
     looks.kept = std::move(state);
     return false;
   }

@@ -64,7 +64,7 @@ static void setFill(const TensorMap &map, BulkOperation &operation) {
 
 /// Adds the box's bytes to an operation. The array's addresses are checked like all others.
 static void addBox(Warp &warp, const Step &step, int lane, const TensorMap &map,
-                   const std::array<int32_t, mostTensorRank> &coordinates, char *shared, bool isLoad,
+                   const std::array<int32_t, maxTensorRank> &coordinates, char *shared, bool isLoad,
                    BulkOperation &operation) {
   char *const base = warp.cta.shared();
   bool reported = false;
@@ -106,7 +106,7 @@ static void runTensorCopy(Warp &warp, const Step &step) {
     operation.completion = BulkOperation::Completion::group;
     if (isLoad && !completeAt(warp, step, lane, list + TensorList::mbarrier, map->boxBytes(), operation))
       continue;
-    std::array<int32_t, mostTensorRank> coordinates{};
+    std::array<int32_t, maxTensorRank> coordinates{};
     for (uint32_t i = 0; i < list[TensorList::rank]; ++i)
       coordinates[i] = warp.reg<int32_t>(list[TensorList::coordinates + i])[lane];
     setFill(*map, operation);

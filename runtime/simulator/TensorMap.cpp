@@ -61,7 +61,7 @@ static std::string faultOfDimension(const TensorMap &map, int i) {
 std::string faultOf(const TensorMap &map) {
   if (map.mark != TensorMap::markOfMap)
     return "expected a tensor map, but got other bytes";
-  if (map.rank() > mostTensorRank)
+  if (map.rank() > maxTensorRank)
     return fmt::format("expected a rank of 1 to 5, but got {}", map.rank());
   if (map.element >= tensorElements)
     return fmt::format("expected an element type from 0 to {}, but got {}", tensorElements - 1, map.element);
@@ -87,7 +87,7 @@ std::string faultOf(const TensorMap &map) {
 
 TensorMap makeTensorMap(const TensorMapDescription &description) {
   const size_t rank = description.dims.size();
-  if (rank < 1 || rank > mostTensorRank)
+  if (rank < 1 || rank > maxTensorRank)
     throw Error(fmt::format("expected a tensor map of 1 to 5 dimensions, but got {}", rank));
   if (description.strides.size() + 1 != rank || description.box.size() != rank ||
       (!description.elementStrides.empty() && description.elementStrides.size() != rank))
@@ -137,9 +137,9 @@ static void visitRow(const TensorMap &map, int64_t first, uint64_t row, uint32_t
   run(end, elements, false);
 }
 
-void forEachRun(const TensorMap &map, const std::array<int32_t, mostTensorRank> &coordinates, uint32_t shared,
+void forEachRun(const TensorMap &map, const std::array<int32_t, maxTensorRank> &coordinates, uint32_t shared,
                 const std::function<void(const BoxRun &)> &visit) {
-  std::array<uint32_t, mostTensorRank> index{};
+  std::array<uint32_t, maxTensorRank> index{};
   const uint32_t rowBytes = map.box[0] * static_cast<uint32_t>(map.elementBytes());
   for (uint32_t place = shared;; place += rowBytes) {
     uint64_t row = map.address;

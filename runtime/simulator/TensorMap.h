@@ -16,7 +16,7 @@
 
 namespace kiln::simulator {
 
-inline constexpr int mostTensorRank = 5;
+inline constexpr int maxTensorRank = 5;
 
 /// Element types, with the numbers of `tensormap.replace` and of the map.
 enum class TensorElement : uint8_t { u8, u16, u32, s32, u64, s64, f16, f32, f32Ftz, f64, bf16, tf32, tf32Ftz };
@@ -31,10 +31,10 @@ struct alignas(64) TensorMap {
   uint32_t mark = 0; // identifies a tensor map
   uint8_t element = 0, rankLessOne = 0, interleave = 0, swizzle = 0, nanFill = 0;
   uint64_t address = 0;
-  std::array<uint64_t, mostTensorRank> dims{};
-  std::array<uint64_t, mostTensorRank - 1> strides{}; // in bytes, from the second dimension
-  std::array<uint32_t, mostTensorRank> box{};         // elements of the array that the box spans
-  std::array<uint8_t, mostTensorRank> elementStrides{};
+  std::array<uint64_t, maxTensorRank> dims{};
+  std::array<uint64_t, maxTensorRank - 1> strides{}; // in bytes, from the second dimension
+  std::array<uint32_t, maxTensorRank> box{};         // elements of the array that the box spans
+  std::array<uint8_t, maxTensorRank> elementStrides{};
 
   static constexpr uint32_t markOfMap = 0x50414d54;
   int rank() const { return rankLessOne + 1; }
@@ -67,7 +67,7 @@ struct BoxRun {
   uint32_t bytes = 0;
 };
 /// Calls `visit` for the runs of the box at `coordinates`, which is at offset `shared`, a multiple of 16.
-void forEachRun(const TensorMap &map, const std::array<int32_t, mostTensorRank> &coordinates, uint32_t shared,
+void forEachRun(const TensorMap &map, const std::array<int32_t, maxTensorRank> &coordinates, uint32_t shared,
                 const std::function<void(const BoxRun &)> &visit);
 
 /// The tensor maps in global memory that a launch has changed. Thread-safe.

@@ -35,7 +35,7 @@ enum class Field : uint8_t {
 } // namespace
 
 static void setField(TensorMap &map, Field field, uint32_t ordinal, uint64_t value) {
-  const size_t i = std::min<size_t>(ordinal, mostTensorRank - 1);
+  const size_t i = std::min<size_t>(ordinal, maxTensorRank - 1);
   const auto narrow = static_cast<uint8_t>(std::min<uint64_t>(value, 255));
   map.mark = TensorMap::markOfMap;
   switch (field) {
@@ -52,7 +52,7 @@ static void setField(TensorMap &map, Field field, uint32_t ordinal, uint64_t val
     map.dims[i] = static_cast<uint32_t>(value);
     return;
   case Field::globalStride:
-    map.strides[std::min<size_t>(i, mostTensorRank - 2)] = value;
+    map.strides[std::min<size_t>(i, maxTensorRank - 2)] = value;
     return;
   case Field::elementStride:
     map.elementStrides[i] = narrow;
@@ -110,7 +110,7 @@ static void decodeReplace(Decoder &d) {
   d.expectCount(hasOrdinal ? 3 : 2, hasOrdinal ? 3 : 2);
   uint64_t ordinal = 0;
   if (hasOrdinal) {
-    const uint64_t most = field == Field::globalStride ? mostTensorRank - 2 : mostTensorRank - 1;
+    const uint64_t most = field == Field::globalStride ? maxTensorRank - 2 : maxTensorRank - 1;
     if (d.operand(1).kind != Operand::Kind::integer || d.operand(1).bits > most)
       d.wrong(fmt::format("a dimension from 0 to {}", most));
     ordinal = d.operand(1).bits;

@@ -13,9 +13,9 @@
 namespace kiln::simulator {
 
 /// The maximum size of the registers of a warp's active functions; a recursion of depth 1000 takes about 10 MB.
-static constexpr uint32_t mostFrameBytes = 32 << 20;
+static constexpr uint32_t maxFrameBytes = 32 << 20;
 /// The maximum number of joins of a warp: nested calls, and branches around them.
-static constexpr size_t mostJoins = 8192;
+static constexpr size_t maxJoins = 8192;
 
 Warp::Warp(Cta &cta, const Program &program, int index, int threads) : cta(cta), program(program), index(index) {
   const int lanes = std::min(lanesOfWarp, threads - index * lanesOfWarp);
@@ -57,12 +57,12 @@ void Warp::growLocal(uint32_t bytes) {
 }
 
 void Warp::makeRoomForCall(const Step &step, uint32_t bytes) {
-  if (path.local + int64_t{bytes} > mostLocalBytes || freeFrame() > mostFrameBytes || joins.size() > mostJoins) {
+  if (path.local + int64_t{bytes} > maxLocalBytes || freeFrame() > maxFrameBytes || joins.size() > maxJoins) {
     report(
         Check::bounds, step, std::countr_zero(exec),
         fmt::format("calls lie within each other too deep: {} of them, or beyond {} bytes of local memory a thread or "
                     "{} bytes of registers a warp",
-                    mostJoins, mostLocalBytes, mostFrameBytes));
+                    maxJoins, maxLocalBytes, maxFrameBytes));
     exitLanes();
     return;
   }

@@ -62,8 +62,8 @@ template <class Visit> void forEachChunk(const MatrixDescriptor &matrix, const M
 
 /// A for one warp: element (row, k) for each lane and each half of the 16 rows, as [half][k][lane].
 template <class T> struct RowOperand {
-  static constexpr int mostK = 32;
-  alignas(32) T values[2][mostK][32];
+  static constexpr int maxK = 32;
+  alignas(32) T values[2][maxK][32];
 };
 /// B for all warps: element (k, column) as [column / 8][column % 2][k][column / 2 % 4]: the lanes of one column pair.
 template <class T> using ColumnOperand = std::vector<T>;

@@ -35,7 +35,7 @@ public:
     schedule.order = static_cast<simulator::Order>(chance.below(3));
     schedule.delivery = static_cast<Delivery>(chance.below(3));
     schedule.threads = chance.below(8) ? 1 : 2;
-    schedule.mostSteps = 100'000;
+    schedule.maxSteps = 100'000;
     schedule.seed = chance.next();
     const bool small = chance.below(2) != 0;
     show(text);

@@ -14,8 +14,8 @@ namespace kiln::fuzz {
 
 namespace {
 
-constexpr int mostLevels = 2;
-using PerLevel = std::array<bool, mostLevels>;
+constexpr int maxLevels = 2;
+using PerLevel = std::array<bool, maxLevels>;
 
 /// The copies of a buffer or scalar: one for each example along the levels of the batch that are set.
 struct Copies {
@@ -42,9 +42,9 @@ public:
 private:
   const Program &program;
   int levels = 1;
-  std::array<int64_t, mostLevels> examples = {1, 1};
+  std::array<int64_t, maxLevels> examples = {1, 1};
   std::vector<Copies> buffers, scalars;
-  std::vector<std::array<int, mostLevels>> places; // of each window: the dimension of each level
+  std::vector<std::array<int, maxLevels>> places; // of each window: the dimension of each level
 
   std::mt19937_64 randomFor(int what, size_t index) const {
     return std::mt19937_64(program.seed * 7919 + static_cast<uint64_t>(program.number) * 31 + what * 1009 + index);
@@ -53,7 +53,7 @@ private:
   int64_t levelsOf(const Window &window) const;
   bool hasRoom(const std::vector<Op> &ops, const std::vector<bool> &isTile) const;
   Copies draw(std::mt19937_64 random, bool mustOwn) const;
-  int64_t copyOf(const Copies &copies, const std::array<int64_t, mostLevels> &example) const;
+  int64_t copyOf(const Copies &copies, const std::array<int64_t, maxLevels> &example) const;
   int64_t scalarOf(size_t index, int64_t copy) const;
   size_t placeOf(size_t buffer, int64_t copy, size_t element) const;
   std::vector<Tensor> memory(const std::shared_ptr<Device> &device) const;
@@ -125,7 +125,7 @@ Batch::Batch(const Program &program) : program(program) {
   for (size_t i = 0; i < program.windows.size(); ++i) {
     std::mt19937_64 place = randomFor(3, i);
     auto rank = static_cast<uint64_t>(program.windows[i].extents.size());
-    std::array<int, mostLevels> dimensions = {};
+    std::array<int, maxLevels> dimensions = {};
     for (int level = 0; level < levels; ++level)
       if (buffers[program.windows[i].buffer].isOwn[level])
         dimensions[level] = static_cast<int>(place() % ++rank);
@@ -166,7 +166,7 @@ bool Batch::isPossible() const {
          });
 }
 
-int64_t Batch::copyOf(const Copies &copies, const std::array<int64_t, mostLevels> &example) const {
+int64_t Batch::copyOf(const Copies &copies, const std::array<int64_t, maxLevels> &example) const {
   int64_t copy = 0, step = 1;
   for (int level = 0; level < levels; ++level)
     if (copies.isOwn[level]) {
@@ -262,9 +262,9 @@ Outcome Batch::runAtOnce(const std::shared_ptr<Device> &device) const {
   std::vector<Tensor> numbers; // of scalars that are examples' own
   return run(device, [&](const std::vector<Tensor> &tensors) {
     std::vector<Arg> args;
-    std::array<std::vector<std::optional<int>>, mostLevels> axes;
+    std::array<std::vector<std::optional<int>>, maxLevels> axes;
     // Adds a level's dimension to a view of examples.
-    const auto nest = [&](TensorRef &ref, const Copies &copies, int64_t unit, const std::array<int, mostLevels> &at) {
+    const auto nest = [&](TensorRef &ref, const Copies &copies, int64_t unit, const std::array<int, maxLevels> &at) {
       for (int level = 0; level < levels; ++level) {
         axes[level].push_back(copies.isOwn[level] ? std::optional(at[level]) : std::nullopt);
         if (!copies.isOwn[level])

@@ -54,7 +54,7 @@ double unitOf(Type type) {
 }
 
 /// The smallest positive number: two roundings of a denormal may differ by it.
-static double leastOf(Type type) {
+static double minOf(Type type) {
   if (bytesOf(type) == 1)
     return type == f8e4m3 ? 0x1p-9 : 0x1p-16;
   return type == bf16 ? 0x1p-133 : type == f16 ? 0x1p-24 : type == f32 ? 0x1p-149 : 0x1p-1074;
@@ -102,9 +102,9 @@ static Facts summed(Type type, Type sums, double term, double count, bool whole,
     return within(type, result);
   // n · ε · Σ|terms| on each of two machines, a rounding of each product, and a final one that may differ.
   result.whole = false;
-  result.absolute = carried + (count + 2) * unitOf(sums) * result.bound + leastOf(sums);
+  result.absolute = carried + (count + 2) * unitOf(sums) * result.bound + minOf(sums);
   if (sums != type)
-    result.absolute += unitOf(type) * result.bound + leastOf(type);
+    result.absolute += unitOf(type) * result.bound + minOf(type);
   return within(type, result);
 }
 
@@ -177,7 +177,7 @@ std::optional<Facts> softmaxOf(Type type, const Facts &terms, int64_t count) {
   const double n = static_cast<double>(count);
   Facts result{.bound = terms.bounded() ? 1.01 : infinity, .whole = false};
   result.relative = 2 * (2 * 2.3 + n + 1) * unitOf(sums) + (type == sums ? 0 : 4 * unitOf(type));
-  result.absolute = 8 * leastOf(type) + (type == f64 ? 0x1p-1020 : 0x1p-124);
+  result.absolute = 8 * minOf(type) + (type == f64 ? 0x1p-1020 : 0x1p-124);
   return within(type, result);
 }
 
@@ -197,7 +197,7 @@ std::optional<Facts> castOf(Type from, Type to, const Facts &facts) {
   const bool narrows = isFloat(from) && (unitOf(to) > unitOf(from) || bytesOf(to) == 1);
   if (!facts.exact() && narrows) {
     result.relative += 2 * unitOf(to);
-    result.absolute += 2 * leastOf(to);
+    result.absolute += 2 * minOf(to);
   }
   if (!result.exact() && !result.bounded())
     return {};

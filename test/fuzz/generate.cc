@@ -6,7 +6,7 @@
 
 namespace kiln::fuzz {
 
-static constexpr int mostValues = 70;
+static constexpr int maxValues = 70;
 
 Generator::Generator(uint64_t seed, int number) : random(seed * 1000003 + static_cast<uint64_t>(number)) {
   program.seed = seed;
@@ -138,12 +138,12 @@ void Generator::statement() {
                                    {4, &Generator::handOver},
                                    {9, &Generator::loadStatement},
                                    {9, &Generator::storeStatement}};
-  if (even && program.values < mostValues && chance(40) && dotLoop())
+  if (even && program.values < maxValues && chance(40) && dotLoop())
     return;
   int total = 0;
   for (const Choice &choice : choices)
     total += choice.weight;
-  for (int tries = 0; tries < 8 && program.values < mostValues; ++tries) {
+  for (int tries = 0; tries < 8 && program.values < maxValues; ++tries) {
     int64_t draw = below(total);
     const Choice *choice = choices;
     while (draw >= choice->weight)

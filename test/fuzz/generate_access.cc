@@ -174,7 +174,7 @@ static std::vector<Type> typesOf(int kind) {
 }
 
 /// Integers up to the largest that the type holds exactly, so that sums are exact.
-static double mostExact(Type type) { return 2 / unitOf(type); }
+static double maxExact(Type type) { return 2 / unitOf(type); }
 
 bool Generator::atomic() {
   const int kind = static_cast<int>(below(8));
@@ -240,7 +240,7 @@ bool Generator::drawAtomicOperands(Op &op, int kind, bool unique) {
   }
   if (kind == add && isFloat(op.type)) {
     const double times = static_cast<double>(program.grid) * (unique ? 1 : static_cast<double>(countOf(op.shape)));
-    const double most = std::floor(std::min(8.0, (mostExact(op.type) - facts.bound) / times));
+    const double most = std::floor(std::min(8.0, (maxExact(op.type) - facts.bound) / times));
     if (most < 1)
       return false;
     op.operands = {value(wholeNumbers(most)).operand()};

@@ -5,7 +5,7 @@
 namespace kiln::fuzz {
 
 /// The maximum number of elements of such a tile: one warp can still hold twice as many.
-static constexpr int64_t mostElements = 2048;
+static constexpr int64_t maxElements = 2048;
 
 /// Part of a tile, with positive or negative steps.
 Known Generator::extract(const Known &from) {
@@ -61,7 +61,7 @@ bool Generator::moveStatement() {
     return true;
   }
   if (draw < 9) { // two, or several, of them
-    if (2 * count > mostElements)
+    if (2 * count > maxElements)
       return false;
     if (draw < 8) {
       op.verb = draw < 6 ? Verb::join : Verb::interleave;
@@ -77,7 +77,7 @@ bool Generator::moveStatement() {
         Shape part = found->shape;
         if (chance(50))
           part[axis] = pick(palette);
-        if (countOf(op.shape) + countOf(part) > mostElements)
+        if (countOf(op.shape) + countOf(part) > maxElements)
           continue;
         beside(part);
         op.shape[axis] += part[axis];
@@ -90,7 +90,7 @@ bool Generator::moveStatement() {
       op.steps.push_back(chance(50) ? 0 : between(1, 5));
       extent += op.begin.back() + op.steps.back();
     }
-    if (countOf(op.shape) > mostElements)
+    if (countOf(op.shape) > maxElements)
       return false;
     op.operands.push_back(literal(found->type));
     facts = either(facts, literalFacts(found->type, op.operands.back()));

@@ -216,7 +216,7 @@ TEST_P(LossScaleTest, DoublesAfterAWindow) {
   EXPECT_EQ(after(1, 1024, 0, 3), Next(1024, 1));
   EXPECT_EQ(after(1, 1024, 2, 3), Next(2048, 0));
   EXPECT_EQ(after(1, 1024, 5, 3), Next(2048, 0)); // the window became shorter
-  EXPECT_EQ(after(1, mostLossScale, 2, 3), Next(mostLossScale, 0));
+  EXPECT_EQ(after(1, maxLossScale, 2, 3), Next(maxLossScale, 0));
   EXPECT_EQ(after(1, 1024, 99, 0), Next(1024, 100));
 }
 

@@ -23,7 +23,7 @@ TEST(Bucket, IsTheNextPowerOfTwo) {
     EXPECT_EQ(target.lengthBucket(length), bucket) << length;
   target.facts = GpuFacts{};
   EXPECT_EQ(target.lengthBucket(16), 32);
-  target.leastRows = 64;
+  target.minRows = 64;
   for (const auto &[rows, bucket] : {std::pair<int64_t, int64_t>{0, 0}, {1, 64}, {64, 64}, {65, 128}})
     EXPECT_EQ(target.bucket(rows), bucket) << rows;
 }

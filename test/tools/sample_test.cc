@@ -154,7 +154,7 @@ struct RatchetTest : SampleTest {
     made.sample.ofProgram.barriers = 3;
     made.sample.ofProgram.loadSectors = 7;
     made.registers = 40;
-    made.occupancy = {.programs = 4, .limit = "registers", .warps = 16, .mostWarps = 64};
+    made.occupancy = {.programs = 4, .limit = "registers", .warps = 16, .maxWarps = 64};
     return made;
   }
   TemporaryFolder folder;

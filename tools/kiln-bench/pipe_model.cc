@@ -122,18 +122,18 @@ static std::pair<int, int> residentsOf(int architecture) {
 
 Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, int threads) {
   constexpr int64_t registersUnit = 256, sharedUnit = 128, systemShared = 1024; // granularity for a warp; for a program
-  const auto [mostWarps, mostPrograms] = residentsOf(gpu.architecture);
+  const auto [maxWarps, maxPrograms] = residentsOf(gpu.architecture);
   const int warps = static_cast<int>(cdiv(threads, 32));
   const int64_t ofWarp = cdiv(std::max(registers, 1) * int64_t{32}, registersUnit) * registersUnit;
   const int64_t ofProgram = cdiv(sharedBytes + systemShared, sharedUnit) * sharedUnit;
-  const std::pair<int64_t, const char *> limits[] = {{mostPrograms, "programs"},
-                                                     {mostWarps / warps, "warps"},
+  const std::pair<int64_t, const char *> limits[] = {{maxPrograms, "programs"},
+                                                     {maxWarps / warps, "warps"},
                                                      {gpu.registers / ofWarp / warps, "registers"},
                                                      {gpu.smSharedBytes / ofProgram, "shared memory"}};
   const auto *const least = std::min_element(std::begin(limits), std::end(limits),
                                              [](const auto &a, const auto &b) { return a.first < b.first; });
   const int programs = static_cast<int>(least->first);
-  return {programs, least->second, programs * warps, mostWarps};
+  return {programs, least->second, programs * warps, maxWarps};
 }
 
 /// Clocks of an iteration of the main loop if its warps wait for products and then execute the other instructions.

@@ -72,7 +72,7 @@ double exposedOf(double latency, double roundsAhead, double round);
 struct Occupancy {
   int programs = 0;
   const char *limit = "";
-  int warps = 0, mostWarps = 0; // of them all; that an SM can hold
+  int warps = 0, maxWarps = 0; // of them all; that an SM can hold
 };
 Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, int threads);
 

@@ -19,7 +19,7 @@ std::vector<std::pair<std::string, int64_t>> heldOf(const StaticRow &row) {
                                                        {"barriers", all(&Traffic::barriers)},
                                                        {"waits", all(&Traffic::waits)}};
   if (row.registers) {
-    held.emplace_back("idle_warps", row.occupancy.mostWarps - row.occupancy.warps);
+    held.emplace_back("idle_warps", row.occupancy.maxWarps - row.occupancy.warps);
     held.emplace_back("registers", *row.registers);
     held.emplace_back("spill_bytes", row.spillBytes);
   }
@@ -33,7 +33,7 @@ static std::string keyOf(const StaticRow &row) {
 static void compareRow(const StaticRow &row, const nlohmann::json &was, std::string &worse,
                        std::set<std::string> &missing) {
   const auto held = heldOf(row);
-  const int idleWarps = row.occupancy.mostWarps - row.occupancy.warps;
+  const int idleWarps = row.occupancy.maxWarps - row.occupancy.warps;
   const bool asManyWarps = idleWarps <= was.value("idle_warps", 0);
   for (const auto &[measure, before] : was.items()) {
     const auto at = std::find_if(held.begin(), held.end(), [&](const auto &each) { return each.first == measure; });

@@ -36,7 +36,7 @@ std::vector<size_t> replaceTensorMaps(const cuda::Driver &driver, std::vector<ch
     std::memcpy(static_cast<void *>(&map), &bytes[at], sizeof map);
     if (map.mark != TensorMap::markOfMap || !faultOf(map).empty())
       continue;
-    std::array<uint32_t, simulator::mostTensorRank> steps{};
+    std::array<uint32_t, simulator::maxTensorRank> steps{};
     std::copy(map.elementStrides.begin(), map.elementStrides.end(), steps.begin());
     alignas(TensorMap) char made[tensorMapBytes];
     const cuda::Result result =

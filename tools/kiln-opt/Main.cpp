@@ -109,7 +109,7 @@ static int run(int argc, char **argv) {
     writeResult("");
     return 0;
   }
-  const std::string text = readInput(input, lowering::mostModuleBytes);
+  const std::string text = readInput(input, lowering::maxModuleBytes);
   lowering::checkModuleText(text, input);
   std::string result;
   llvm::raw_string_ostream stream(result);

@@ -160,7 +160,7 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
     if (!text.empty())
       throw Error(
           fmt::format("{} is not supported with '{}', because a module is specialised already", flag, options.file));
-  const std::string text = readInput(options.file, lowering::mostModuleBytes);
+  const std::string text = readInput(options.file, lowering::maxModuleBytes);
   lowering::checkModuleText(text, options.file);
   llvm::SourceMgr source;
   source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, options.file), llvm::SMLoc());

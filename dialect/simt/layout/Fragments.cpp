@@ -28,11 +28,11 @@ std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned num
   const auto products = static_cast<unsigned>(std::min(numWarps, 1u << TileShape(batch).coreBits()));
   numWarps /= products;
   const Extent m = Extent::of(M), n = Extent::of(N);
-  const int64_t mostM = m.core() >> mBits, mostN = n.core() >> nBits;
+  const int64_t maxM = m.core() >> mBits, maxN = n.core() >> nBits;
   std::optional<WarpSplit> best;
   int64_t reads = 0;
-  for (unsigned alongM = 1; alongM <= std::min<int64_t>(mostM, numWarps); alongM *= 2)
-    for (unsigned alongN = 1; alongN <= std::min<int64_t>(mostN, numWarps / alongM); alongN *= 2) {
+  for (unsigned alongM = 1; alongM <= std::min<int64_t>(maxM, numWarps); alongM *= 2)
+    for (unsigned alongN = 1; alongN <= std::min<int64_t>(maxN, numWarps / alongM); alongN *= 2) {
       if (rowsInWarp && (alongN != 1 || alongM != numWarps))
         continue;
       const int64_t here = m.padded * K * alongN + n.padded * K * alongM;
@@ -173,9 +173,9 @@ TileLayout fmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K) {
 }
 
 TileLayout wgmmaAcc(int64_t M, int64_t N, unsigned numWarps) {
-  const int64_t mostWarps = Extent::of(M).core() >> mBits;
-  assert(mostWarps >= 4 && numWarps % 4 == 0 && "expected 64 rows and a group of four warps");
-  return mmaAcc(M, N, {static_cast<unsigned>(std::min<int64_t>(mostWarps, numWarps)), 1}, numWarps);
+  const int64_t maxWarps = Extent::of(M).core() >> mBits;
+  assert(maxWarps >= 4 && numWarps % 4 == 0 && "expected 64 rows and a group of four warps");
+  return mmaAcc(M, N, {static_cast<unsigned>(std::min<int64_t>(maxWarps, numWarps)), 1}, numWarps);
 }
 
 } // namespace kiln::simt

@@ -44,14 +44,14 @@ struct Offsets {
 
 /// Distributes the register bits that are not in `element` to matrices (up to two bits), rounds and instructions.
 static void sortRegisters(SharedAccess &access, const Offsets &offsets) {
-  const size_t mostMatrixBits = access.op == SharedOp::vector ? 0 : 2;
+  const size_t maxMatrixBits = access.op == SharedOp::vector ? 0 : 2;
   for (const auto [index, step] : llvm::enumerate(offsets.reg)) {
     const auto bit = static_cast<unsigned>(index);
     if (llvm::is_contained(access.element, bit))
       continue;
     if (step == 0)
       access.round.push_back(bit);
-    else if (access.matrix.size() < mostMatrixBits)
+    else if (access.matrix.size() < maxMatrixBits)
       access.matrix.push_back(bit);
     else
       access.each.push_back(bit);

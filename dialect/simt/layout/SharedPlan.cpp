@@ -95,12 +95,12 @@ static llvm::SmallVector<MatrixRow> matrixRowsOf(const TileLayout &layout, unsig
   const llvm::ArrayRef<Vec> regs = layout.bases(Hw::reg), lanes = layout.bases(Hw::lane);
   if (bits > 32 || llvm::is_contained(lanes, Vec{0}))
     return {};
-  constexpr size_t mostTried = 6; // 30 choices for 8-bit elements
+  constexpr size_t maxTried = 6; // 30 choices for 8-bit elements
   llvm::SmallVector<Vecs> words = {{}};
   for (unsigned wordBits = llvm::Log2_32(32 / bits); wordBits > 0; --wordBits) {
     llvm::SmallVector<Vecs> longer;
     for (const Vecs &word : words)
-      for (const Vec reg : regs.take_front(mostTried))
+      for (const Vec reg : regs.take_front(maxTried))
         if (!llvm::is_contained(word, reg)) {
           longer.push_back(word);
           longer.back().push_back(reg);

@@ -19,7 +19,7 @@ llvm::StringRef nameOf(Hw part) {
 }
 
 /// The most bases that a part may have: 1024 threads a block, 16 blocks a cluster.
-static constexpr unsigned mostWarpBits = 5, mostBlockBits = 4, mostCoreBits = 20;
+static constexpr unsigned maxWarpBits = 5, maxBlockBits = 4, maxCoreBits = 20;
 
 // --- Validity ------------------------------------------------------------------------------------------------------
 
@@ -34,9 +34,9 @@ static std::string faultOfCounts(const TileLayout::Bases &bases) {
   const auto count = [&](Hw part) { return bases[static_cast<size_t>(part)].size(); };
   if (count(Hw::lane) != laneBits)
     return ("expected 5 lane bases, but got " + Twine(count(Hw::lane))).str();
-  if (count(Hw::warp) > mostWarpBits)
+  if (count(Hw::warp) > maxWarpBits)
     return ("expected at most 5 warp bases, but got " + Twine(count(Hw::warp))).str();
-  if (count(Hw::block) > mostBlockBits)
+  if (count(Hw::block) > maxBlockBits)
     return ("expected at most 4 block bases, but got " + Twine(count(Hw::block))).str();
   return {};
 }
@@ -68,13 +68,13 @@ static std::string faultOfBases(const TileShape &tile, const TileLayout::Bases &
 llvm::LogicalResult TileLayout::checkShape(llvm::ArrayRef<int64_t> sizes, Complain complain) {
   unsigned coreBits = 0;
   for (const int64_t size : sizes) {
-    if (size < 1 || size > int64_t{1} << mostCoreBits) {
+    if (size < 1 || size > int64_t{1} << maxCoreBits) {
       complain("expected extents from 1 to 1048576, but got " + Twine(size));
       return llvm::failure();
     }
     coreBits += Extent::of(size).coreBits;
   }
-  if (coreBits > mostCoreBits) {
+  if (coreBits > maxCoreBits) {
     complain("expected a core of at most 1048576 elements, but got 2^" + Twine(coreBits));
     return llvm::failure();
   }

@@ -11,8 +11,8 @@
 namespace kiln::ptx {
 
 /// The most elements of a variable, and the deepest nesting of its initialiser.
-static constexpr int64_t mostElements = int64_t{1} << 36;
-static constexpr int mostExtents = 64;
+static constexpr int64_t maxElements = int64_t{1} << 36;
+static constexpr int maxExtents = 64;
 
 namespace {
 
@@ -224,7 +224,7 @@ Variable Parser::parseVariable(Space space, bool isParameter) {
     const int64_t extent = token().is(']') ? 0 : integer("an extent");
     if (extent < 0 || extent > int64_t{1} << 32)
       fail("an extent from 0 to 2^32");
-    if (__builtin_mul_overflow(variable.count, extent, &variable.count) || variable.count > mostElements)
+    if (__builtin_mul_overflow(variable.count, extent, &variable.count) || variable.count > maxElements)
       fail("a variable that fits memory");
     expect(']');
   }
@@ -237,8 +237,8 @@ Variable Parser::parseVariable(Space space, bool isParameter) {
 
 void Parser::parseInitialiser(Variable &variable, int depth) {
   if (accept('{')) {
-    if (depth == mostExtents)
-      fail(fmt::format("braces at most {} deep", mostExtents));
+    if (depth == maxExtents)
+      fail(fmt::format("braces at most {} deep", maxExtents));
     while (!accept('}')) {
       if (token().is('{'))
         parseInitialiser(variable, depth + 1);

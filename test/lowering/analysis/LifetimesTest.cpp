@@ -96,7 +96,7 @@ TEST(Lifetimes, NeverLargerThanEitherObviousOrder) {
         alive += life.first <= moment && moment <= life.last ? life.bytes : 0;
       most = std::max(most, alive);
     }
-    EXPECT_EQ(mostAlive(lifetimes), most);
+    EXPECT_EQ(maxAlive(lifetimes), most);
     const int64_t bytes = place(lifetimes).bytes;
     EXPECT_GE(bytes, most);
     EXPECT_LE(bytes, bytesOfGreedy(lifetimes, true));

@@ -1,7 +1,7 @@
 // Elements that move between warps are written to shared memory and read from it.
 // RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges | FileCheck %s
 // RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges=store-matrix | FileCheck %s --check-prefix=STMATRIX
-// RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges=most-bytes=1024 | FileCheck %s --check-prefix=ROUNDS
+// RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges=max-bytes=1024 | FileCheck %s --check-prefix=ROUNDS
 
 #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
 #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>

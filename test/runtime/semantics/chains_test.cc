@@ -15,7 +15,7 @@ using namespace kiln::test;
 namespace {
 
 constexpr int cases = 240;
-constexpr int64_t mostElements = 4096; // of a tile
+constexpr int64_t maxElements = 4096; // of a tile
 
 // --- Verbs -----------------------------------------------------------------------------------------------------------
 
@@ -272,7 +272,7 @@ Case::Case(int number) {
   Draw draw(number * 7919 + 11);
   type = everyType[number % std::size(everyType)];
   form = static_cast<Form>(draw.between(0, forms - 1));
-  tile = draw.shape(mostElements / 2);
+  tile = draw.shape(maxElements / 2);
   if ((form == largest && (tile.size() == 5 || type == boolean)) || (form == truth && type == boolean) ||
       (form == product && (tile.size() != 2 || tile[1] > 64 || (type != f32 && type != bf16 && type != f16))))
     form = loaded;
@@ -287,7 +287,7 @@ Case::Case(int number) {
   for (int64_t left = draw.between(1, 3); left > 0;) {
     const Verb &verb = verbs[draw.between(0, std::ssize(verbs) - 1)];
     std::optional<Move> move = verb.draw(shape, draw);
-    if (!move || countOf(move->shape) > mostElements)
+    if (!move || countOf(move->shape) > maxElements)
       continue;
     move->text = std::string(" ") + verb.name + " " + textOf(move->shape);
     text += move->text;

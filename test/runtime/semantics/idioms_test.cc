@@ -119,17 +119,17 @@ TEST_P(Idioms, AtomicsAddInAnyOrderUnderAMask) {
       }
 }
 
-void mostOfSome(View x, Tile limit) {
+void maxOfSome(View x, Tile limit) {
   Tile p = program_id(0);
   if_(p < limit, [&] { atomic_max(x, {0}, cast(p, x.type())); });
 }
-const Kernel mostOfSomeKernel = kernel("most_of_some", mostOfSome, {"x", "limit"});
+const Kernel maxOfSomeKernel = kernel("most_of_some", maxOfSome, {"x", "limit"});
 
 // Of thousands of programs, only those that the branch selects run its body.
 TEST_P(Idioms, OnlyProgramsInTheBranchChangeTheMaximum) {
   for (const Type type : {i32, u64, f32}) {
     const Tensor x = tensor(type, {1}, Raw(1, 0));
-    launch(mostOfSomeKernel, {x.ref(), int64_t{64}}, "", 4096);
+    launch(maxOfSomeKernel, {x.ref(), int64_t{64}}, "", 4096);
     EXPECT_EQ(numberOf(type, read(x)[0]), 63) << nameOf(type);
   }
 }

@@ -168,7 +168,7 @@ TEST(BarrierTest, DivergentBarrierIsFound) {
 // A kernel that never ends is given up.
 TEST(LaunchTest, GivesUpWhatNeverEnds) {
   Machine machine(kernel(1, ".reg .b32 %r;", "mov.b32 %r, 0;\nagain:\nadd.u32 %r, %r, 1;\nbra again;"));
-  EXPECT_THROW(machine.run("k", {1, 1, 1}, {32, 1, 1}, {0}, 0, {.mostSteps = 100000}), Error);
+  EXPECT_THROW(machine.run("k", {1, 1, 1}, {32, 1, 1}, {0}, 0, {.maxSteps = 100000}), Error);
 }
 
 // The exact number of executed instructions of each warp: those with a false guard count, and the simulator's internal
@@ -179,7 +179,7 @@ TEST(LaunchTest, GivesUpAfterSoManyInstructions) {
                                   "end:\nbar.sync 0;\nadd.u32 %r, %r, 1;\nret;\n}\n");
   const auto run = [&](int64_t steps, int threads) {
     Machine machine(text);
-    machine.run("k", {1, 1, 1}, {threads, 1, 1}, {}, 0, {.mostSteps = steps});
+    machine.run("k", {1, 1, 1}, {threads, 1, 1}, {}, 0, {.maxSteps = steps});
   };
   run(7, 5); // all lanes go to the end
   EXPECT_THROW(run(6, 5), Error);
@@ -193,7 +193,7 @@ TEST(LaunchTest, CountsInstructionsNotWaits) {
   Machine machine(kernel(1, ".reg .b32 %r; .reg .pred %q;",
                          "mov.u32 %r, 0;\nagain:\nbar.sync 0;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %q, %r, 1000;\n"
                          "@%q bra again;"));
-  machine.run("k", {1, 1, 1}, {64, 1, 1}, {0}, 0, {.mostSteps = 10000});
+  machine.run("k", {1, 1, 1}, {64, 1, 1}, {0}, 0, {.maxSteps = 10000});
   EXPECT_TRUE(machine.found().empty());
 }
 

@@ -86,7 +86,7 @@ TEST(DeadlockTest, OrALoopThatIsGivenUp) {
   Machine machine(kernel(0, ".reg .b32 %r; .reg .pred %q;",
                          "mov.b32 %r, 1;\nAGAIN:\nadd.u32 %r, %r, 2;\nsetp.ne.u32 %q, %r, 0;\n@%q bra AGAIN;"));
   expectError(
-      [&] { machine.run("k", {1, 1, 1}, {64, 1, 1}, {}, 0, {.checks = Checks::named("-all"), .mostSteps = 100000}); },
+      [&] { machine.run("k", {1, 1, 1}, {64, 1, 1}, {}, 0, {.checks = Checks::named("-all"), .maxSteps = 100000}); },
       {"kernel 'k': warp 0 has not ended after", "PTX line"});
 }
 

@@ -52,8 +52,8 @@ void Machine::runBlock(const std::string &kernel, const Extents &grid, const Ext
                        const std::vector<char> &parameters, uint32_t dynamicShared, Schedule schedule) {
   const std::shared_ptr<const Program> program = buildProgram(module, kernel, memory);
   ASSERT_EQ(program->parameterBytes, parameters.size());
-  if (!schedule.mostSteps)
-    schedule.mostSteps = 50'000'000; // a test ends
+  if (!schedule.maxSteps)
+    schedule.maxSteps = 50'000'000; // a test ends
   if (observer)
     for (Launched::Buffer &buffer : buffers)
       std::copy_n(buffer.place, buffer.before.size(), buffer.before.begin());

@@ -79,7 +79,7 @@ TEST(SpinningTest, LanesWaitForOneBeforeABarrier) {
 // A long-running warp is no reason to release waiting lanes: it makes progress.
 TEST(SpinningTest, AWarpThatCountsIsWaitedFor) {
   inAllSchedules([](Schedule schedule) {
-    schedule.mostSteps = 2'000'000;
+    schedule.maxSteps = 2'000'000;
     Machine machine(kernel(0, ".shared .align 4 .b32 flag; .reg .b32 %r<3>; .reg .pred %q<4>;",
                            "mov.b32 %r0, 0;\nst.shared.b32 [flag], %r0;\nbar.sync 0;\nsetp.eq.u32 %q0, %t, 0;\n"
                            "@%q0 bra wait;\nsetp.ne.u32 %q1, %t, 32;\n@%q1 bra join;\ncount:\nadd.u32 %r0, %r0, 1;\n"
@@ -122,7 +122,7 @@ TEST(SpinningTest, LanesThatAreLetGoMeetAgain) {
 // An endless wait is reported, and the launch ends. The report has the waiting loops and the missing lanes.
 TEST(SpinningTest, WhatNobodyWillEverWriteIsADeadlock) {
   inAllSchedules([](Schedule schedule) {
-    schedule.mostSteps = 1000;
+    schedule.maxSteps = 1000;
     Machine machine(kernel(1, ".reg .b32 %r; .reg .pred %q;",
                            "again:\nld.volatile.global.u32 %r, [%p0];\nsetp.eq.u32 %q, %r, 0;\n@%q bra again;"));
     machine.run("k", {3, 1, 1}, {32, 1, 1}, {address(machine.buffer<uint32_t>({0}))}, 0, schedule);

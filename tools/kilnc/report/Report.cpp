@@ -66,13 +66,13 @@ Json Report::placeOf(const std::string &source) {
 /// Adds a layout with, for each element in row-major order, `thread · values of a thread + stored index`, the pair that
 /// --picture shows as `thread:index`. The entry stays null for a layout that is too large to draw.
 void Report::addLayout(const std::string &text) {
-  constexpr size_t mostElements = 1 << 16; // larger layouts are not drawn
+  constexpr size_t maxElements = 1 << 16; // larger layouts are not drawn
   Json &layout = data["layouts"][text];
   const auto parsed = simt::TileLayout::parse(text, [](const llvm::Twine &) {});
   if (llvm::failed(parsed))
     return;
   const simt::LayoutCells all = simt::cellsOf(*parsed);
-  if (all.cells.empty() || all.cells.size() > mostElements)
+  if (all.cells.empty() || all.cells.size() > maxElements)
     return;
   int64_t rows = 0, columns = 0;
   for (const auto &cell : all.cells) {
@@ -158,7 +158,7 @@ static Json predictionOf(const Launch &launch, const LaunchRecord &record, const
           {"programs_at_best", atBest.programs},
           {"warps_per_sm", occupancy.warps},
           {"warps_at_best", atBest.warps},
-          {"most_warps", occupancy.mostWarps},
+          {"most_warps", occupancy.maxWarps},
           {"limit_at_best", atBest.limit}, // of what is known without the registers
           {"unit", hasProducts ? "tensor" : "float"},
           {"operations", hasProducts ? work.program.mmaOperations : floats}, // per program

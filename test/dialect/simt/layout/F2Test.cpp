@@ -10,7 +10,7 @@ using kiln::simt::test::Random;
 
 namespace {
 
-constexpr unsigned numRounds = 2000, mostBits = 12;
+constexpr unsigned numRounds = 2000, maxBits = 12;
 
 F2Map randomMap(Random &random, unsigned inputs, unsigned outputs) {
   return F2Map(outputs, random.vectors(inputs, outputs));
@@ -57,7 +57,7 @@ TEST(F2, SumsUseTheEarliestVectors) {
 TEST(F2, KernelMapsToZeroAndHasItsDimension) {
   Random random(2);
   for (unsigned round = 0; round < numRounds; ++round) {
-    const F2Map map = randomMap(random, random.below(mostBits), 1 + random.below(mostBits));
+    const F2Map map = randomMap(random, random.below(maxBits), 1 + random.below(maxBits));
     const Vecs kernel = map.kernel();
     for (const Vec input : kernel)
       ASSERT_EQ(map(input), 0u);
@@ -70,7 +70,7 @@ TEST(F2, KernelMapsToZeroAndHasItsDimension) {
 TEST(F2, IntersectionObeysTheLawOfDimensions) {
   Random random(3);
   for (unsigned round = 0; round < numRounds; ++round) {
-    const unsigned bits = 1 + random.below(mostBits);
+    const unsigned bits = 1 + random.below(maxBits);
     const Vecs p = random.vectors(random.below(bits + 1), bits), q = random.vectors(random.below(bits + 1), bits);
     const Vecs common = intersectionOf(p, q);
     Vecs both = p;
@@ -86,7 +86,7 @@ TEST(F2, IntersectionObeysTheLawOfDimensions) {
 TEST(F2, CommonComplementCompletesBoth) {
   Random random(4);
   for (unsigned round = 0; round < numRounds; ++round) {
-    const unsigned bits = 1 + random.below(mostBits), size = random.below(bits + 1);
+    const unsigned bits = 1 + random.below(maxBits), size = random.below(bits + 1);
     const Vecs p = random.basis(size, bits), q = random.basis(size, bits), whole = random.basis(bits, bits);
     const Vecs complement = commonComplement(p, q, whole);
     ASSERT_EQ(complement.size(), bits - size);
@@ -99,8 +99,8 @@ TEST(F2, CommonComplementCompletesBoth) {
 TEST(F2, MapsAreLinear) {
   Random random(5);
   for (unsigned round = 0; round < numRounds; ++round) {
-    const F2Map map = randomMap(random, mostBits, mostBits);
-    const Vec a = random.vector(mostBits), b = random.vector(mostBits);
+    const F2Map map = randomMap(random, maxBits, maxBits);
+    const Vec a = random.vector(maxBits), b = random.vector(maxBits);
     ASSERT_EQ(map(a ^ b), map(a) ^ map(b));
   }
 }
@@ -141,7 +141,7 @@ TEST(F2, SolvingGivesAMapIntoTheTarget) {
 TEST(F2, InverseUndoes) {
   Random random(9);
   for (unsigned round = 0; round < numRounds; ++round) {
-    const unsigned bits = 1 + random.below(mostBits);
+    const unsigned bits = 1 + random.below(maxBits);
     const F2Map map(bits, random.basis(bits, bits)), identity = F2Map::identity(bits);
     ASSERT_EQ(map.then(map.inverse()), identity);
     ASSERT_EQ(map.inverse().then(map), identity);

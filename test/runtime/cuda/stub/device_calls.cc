@@ -35,10 +35,10 @@ Result cuGetErrorString(Result result, const char **text) {
 }
 
 /// As many GPUs as KILN_STUB_GPUS; one by default.
-static constexpr int mostGpus = 8;
+static constexpr int maxGpus = 8;
 static int gpus() {
   const char *const asked = std::getenv("KILN_STUB_GPUS");
-  return asked ? std::clamp(std::atoi(asked), 0, mostGpus) : 1;
+  return asked ? std::clamp(std::atoi(asked), 0, maxGpus) : 1;
 }
 
 // --- Devices and contexts --------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ Result cuDeviceGetAttribute(int *value, Attribute attribute, int) {
       Wants::driver);
 }
 
-static char contexts[mostGpus];
+static char contexts[maxGpus];
 
 Result cuDevicePrimaryCtxRetain(ContextHandle *context, int device) {
   return call(

@@ -8,9 +8,9 @@
 namespace kiln::stub {
 
 /// The number of queued operations after which the driver waits by itself.
-static constexpr size_t mostQueued = 1024;
+static constexpr size_t maxQueued = 1024;
 /// Bytes of record: a benchmark calls for hours.
-static constexpr size_t mostRecorded = 1 << 20;
+static constexpr size_t maxRecorded = 1 << 20;
 
 /// An H100's, with few multiprocessors: simulator:sm_80 runs in all suites, this GPU's code in those of the runtime.
 static const std::map<int, int> attributesAtFirst = {
@@ -51,11 +51,11 @@ Result State::ask(const void *stream, const char *what, Operation operation) {
     capture->push_back(std::move(operation));
     return success;
   }
-  if (order.size() < mostRecorded)
+  if (order.size() < maxRecorded)
     order += "stream " + std::to_string(streams[stream]) + " " + what + '\n';
   std::deque<Operation> &queue = queues[stream];
   queue.push_back(std::move(operation));
-  return queue.size() > mostQueued ? drain(stream) : success;
+  return queue.size() > maxQueued ? drain(stream) : success;
 }
 
 Result State::advance(const void *stream, const std::function<bool()> &isEnough) {
@@ -80,7 +80,7 @@ Result State::drain(const void *stream) {
 Result call(const char *name, const std::function<Result(State &)> &body, Wants wants) {
   State &all = state();
   const std::lock_guard lock(all.mutex);
-  if (all.record.size() < mostRecorded)
+  if (all.record.size() < maxRecorded)
     (all.record += name) += '\n';
   auto count = all.counts.find(name);
   if (count == all.counts.end())
