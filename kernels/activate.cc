@@ -13,7 +13,7 @@ static void activateMatrix(View x, View out, View site, Tile time, Tile maxLengt
                            ActivateConfig cfg) {
   const Shape block = {cfg.rows, cfg.columns};
   Tile n = program_id(0) * cfg.rows, c = program_id(1) * cfg.columns;
-  Tile value = activate(cfg.activation, cast(load(x, {n, c}, block), f32), enoughFor(out)); // (BN, BC)
+  Tile value = activate(cfg.activation, cast(load(x, {n, c}, block), f32), accuracyFor(out)); // (BN, BC)
   value = dropped(value, cfg.drop, {site, time, maxLength, threshold, scale}, n, out.dim(1), c);
   store(out, {n, c}, cast(value, out.type()));
 }

@@ -34,7 +34,7 @@ Tile activate(Activation activation, Tile x, Accuracy accuracy) {
   return x;
 }
 
-Tile activationSlope(Activation activation, Tile from, Accuracy accuracy) {
+Tile activationDerivative(Activation activation, Tile from, Accuracy accuracy) {
   switch (activation) {
   case Activation::none:
     return full(f32, from.shape(), 1.0);

@@ -19,7 +19,7 @@ inline const std::vector<std::string> activationNames = {"none", "gelu", "gelu_e
 /// The activation of x, elementwise; x is an f32 tile of any shape.
 Tile activate(Activation activation, Tile x, Accuracy accuracy = Accuracy::full);
 /// The derivative. `from` is x, or activation(x) if isKnownByResult(). The derivative of relu at 0 is 0.
-Tile activationSlope(Activation activation, Tile from, Accuracy accuracy = Accuracy::full);
+Tile activationDerivative(Activation activation, Tile from, Accuracy accuracy = Accuracy::full);
 /// Whether the derivative can be computed from the result, so that the backward pass needs no pre-activation. relu2 is
 /// excluded because a narrow type rounds its square.
 constexpr bool isKnownByResult(Activation activation) { return activation == Activation::relu; }

@@ -96,7 +96,7 @@ static bool usesWarps(const Target &target, const AttentionConfig &config, int64
 /// spilled.
 static bool hasSlowTensorCores(const Target &target, const AttentionConfig &config, Type type) {
   return target.visit([](const CpuFacts &) { return false; },
-                      [&](const GpuFacts &gpu) { return gpu.isForGraphics() && !isExact(config.precision, type); });
+                      [&](const GpuFacts &gpu) { return gpu.isConsumer() && !isExact(config.precision, type); });
 }
 
 /// Keys of a block. tf32x3 takes fewer, because it splits each operand into two numbers, a register each.
@@ -153,7 +153,7 @@ static AttentionConfig forwardTiles(const GpuFacts &gpu, int64_t Tq, int64_t Tk,
                          .rowSumLanes = gpuTiling.rowSumLanes};
   if (usesWarpgroups(gpu, D, type))
     config.bm = gpuTiling.wgmmaBm, config.minCtasPerSm = gpuTiling.wgmmaCtas;
-  if (gpu.isForGraphics())
+  if (gpu.isConsumer())
     config.bn = gpuTiling.consumerBn;
   const auto bytes = [&] { return (config.bm + 2 * config.stages * config.bn) * D * bytesOf(type); };
   while (config.bm > gpuTiling.minRows && config.bm / 2 >= Tq)

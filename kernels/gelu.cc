@@ -31,7 +31,7 @@ Tile geluGradient(Tile x, Accuracy accuracy) {
 static void geluForward(View x, View out, GeluConfig cfg) {
   Tile n = program_id() * cfg.block;
   Tile value = cast(load(x, {n}, {cfg.block}), f32); // (BLOCK)
-  store(out, {n}, cast(gelu(value, enoughFor(out)), out.type()));
+  store(out, {n}, cast(gelu(value, accuracyFor(out)), out.type()));
 }
 
 /// dx = dout · gelu'(x).
@@ -39,7 +39,7 @@ static void geluBackward(View x, View dout, View dx, GeluConfig cfg) {
   Tile n = program_id() * cfg.block;
   Tile value = cast(load(x, {n}, {cfg.block}), f32); // (BLOCK)
   Tile g = cast(load(dout, {n}, {cfg.block}), f32);  // (BLOCK)
-  store(dx, {n}, cast(g * geluGradient(value, enoughFor(dx)), dx.type()));
+  store(dx, {n}, cast(g * geluGradient(value, accuracyFor(dx)), dx.type()));
 }
 
 static std::vector<Field> fields() { return {field("block", &GeluConfig::block, "elements a program")}; }

@@ -16,7 +16,7 @@ namespace kiln {
 
 /// Accuracy of an f32 formula whose result is stored in `to`. A narrow type keeps 8 or 11 bits. Fast functions change
 /// them only for results close to halfway between two of its numbers.
-inline Accuracy enoughFor(View to) { return to.type() == f32 ? Accuracy::full : Accuracy::fast; }
+inline Accuracy accuracyFor(View to) { return to.type() == f32 ? Accuracy::full : Accuracy::fast; }
 
 /// gelu(x), elementwise; x is an f32 tile of any shape.
 Tile gelu(Tile x, Accuracy accuracy = Accuracy::full);

@@ -248,7 +248,7 @@ static LayerNormConfig choose(const Target &target, const TensorRef &x, const La
                               const std::optional<LayerNormConfig> &config) {
   LayerNormConfig chosen = config.value_or(pickLayerNorm(target, x.extents[1], x.type));
   chosen.ddof = options.ddof;
-  chosen.epsOutsideSqrt = options.outside;
+  chosen.epsOutsideSqrt = options.epsOutsideSqrt;
   chosen.epsIsZero = options.epsilon == 0;
   chosen.affine = options.affine;
   return chosen;
@@ -304,7 +304,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   chosen.accumulate = accumulate.dx;
   chosen.separateResidual = accumulate.residual && accumulate.residual->data != dx.data;
   chosen.ddof = options.ddof;
-  chosen.epsOutsideSqrt = options.outside && options.epsilon > 0;
+  chosen.epsOutsideSqrt = options.epsOutsideSqrt && options.epsilon > 0;
   chosen.affine = options.affine;
   if (accumulate.parts)
     expectShape(plan, "parts", *accumulate.parts, {2, P, C});

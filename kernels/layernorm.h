@@ -41,16 +41,16 @@ struct LayerNormBackwardConfig {
 
 /// Options of LayerNorm. For the C elements of a row
 ///
-///     rstd = 1 / √(Σ (x − mean)² / (C − ddof) + ε),   or 1 / (√(Σ (x − mean)² / (C − ddof)) + ε) with `outside`
+///     rstd = 1 / √(Σ (x − mean)² / (C − ddof) + ε),   or 1 / (√(Σ (x − mean)² / (C − ddof)) + ε) with `epsOutsideSqrt`
 ///
 /// If ε is 0, a row of equal elements has rstd 0 and becomes zeros.
 struct LayerNormOptions {
   float epsilon; // ε, at least 0
   int ddof;      // 0 or 1: Bessel's correction
-  bool outside;
+  bool epsOutsideSqrt;
   bool affine; // without: gamma is ones, beta is zeros; neither they nor their gradients are accessed
-  LayerNormOptions(float epsilon = 1e-5f, int ddof = 0, bool outside = false, bool affine = true)
-      : epsilon(epsilon), ddof(ddof), outside(outside), affine(affine) {}
+  LayerNormOptions(float epsilon = 1e-5f, int ddof = 0, bool epsOutsideSqrt = false, bool affine = true)
+      : epsilon(epsilon), ddof(ddof), epsOutsideSqrt(epsOutsideSqrt), affine(affine) {}
 };
 
 extern const Kernel layernormKernel, residualLayernormKernel, layernormBackwardKernel;

@@ -134,7 +134,7 @@ static void matmulGelu(View A, View B, View bias, View preact, View C, MatmulCon
     y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
     if (cfg.storePreact)
       store(preact, {m, n}, cast(y, preact.type()));
-    store(C, {m, n}, cast(gelu(roundToStored(y, C), enoughFor(C)), C.type()));
+    store(C, {m, n}, cast(gelu(roundToStored(y, C), accuracyFor(C)), C.type()));
   });
 }
 
@@ -151,8 +151,8 @@ static void matmulResidual(View A, View B, View bias, View residual, View C, Mat
 /// C = (op(A) · op(B)) ∘ gelu'(preact).
 static void matmulGeluBackward(View A, View B, View preact, View C, MatmulConfig cfg) {
   forTiles(C, cfg, [&](Tile m, Tile n) {
-    Tile y = product(A, B, m, n, cfg);                                                         // (BM, BN)
-    Tile derivative = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn}), enoughFor(C)); // (BM, BN)
+    Tile y = product(A, B, m, n, cfg);                                                           // (BM, BN)
+    Tile derivative = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn}), accuracyFor(C)); // (BM, BN)
     store(C, {m, n}, cast(y * derivative, C.type()));
   });
 }
@@ -168,7 +168,7 @@ static void matmulLinear(View A, View B, View bias, View preact, View residual, 
       store(preact, {m, n}, cast(y, preact.type()));
     if (needsArgument(cfg.activation))
       y = roundToStored(y, C);
-    y = activate(cfg.activation, y, enoughFor(C));                                       // (BM, BN)
+    y = activate(cfg.activation, y, accuracyFor(C));                                     // (BM, BN)
     y = dropped(y, cfg.drop, {site, time, maxLength, threshold, scale}, m, C.dim(1), n); // (BM, BN)
     if (cfg.residual)
       y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
@@ -182,8 +182,8 @@ static void matmulLinearBackward(View A, View B, View from, View C, View site, T
   forTiles(C, cfg, [&](Tile m, Tile n) {
     Tile y = product(A, B, m, n, cfg); // (BM, BN)
     if (cfg.activation != Activation::none)
-      y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn}), enoughFor(C)); // (BM, BN)
-    y = dropped(y, cfg.drop, {site, time, maxLength, threshold, scale}, m, C.dim(1), n);             // (BM, BN)
+      y *= activationDerivative(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn}), accuracyFor(C)); // (BM, BN)
+    y = dropped(y, cfg.drop, {site, time, maxLength, threshold, scale}, m, C.dim(1), n);                    // (BM, BN)
     store(C, {m, n}, cast(y, C.type()));
   });
 }

@@ -101,7 +101,7 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
                 const LinearEpilogue &epilogue = {}, const std::optional<MatmulConfig> &config = {});
 
 /// The function to differentiate, drop(activation(x)), and the tensor from which its derivative is computed.
-struct LinearSlope {
+struct LinearBackward {
   Activation activation = Activation::none;
   /// (M, N): the pre-activation, or the result after dropout if isKnownByResult().
   std::optional<TensorRef> from = {};
@@ -111,7 +111,7 @@ struct LinearSlope {
 /// C = (op(A) · op(B)) ∘ activation' ∘ mask · scale: the gradient of a product, propagated through the activation and
 /// dropout before it. `c` may be `from`.
 Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
-                        const LinearSlope &slope = {}, const std::optional<MatmulConfig> &config = {});
+                        const LinearBackward &backward = {}, const std::optional<MatmulConfig> &config = {});
 
 /// The gradient of a weight: dw = xᵀ · dy, and db = Σ_k dy[k].
 struct WeightGradient {

@@ -84,7 +84,7 @@ constexpr TileShape shapes[] = {{128, 128, 4}, {128, 256, 8}, {256, 128, 8}, {12
 
 /// The rates of an SM for operands of `type`, multiplied warp by warp.
 static SmRates smRates(const GpuFacts &gpu, Type type, Precision precision) {
-  const double halves = gpu.isForGraphics()      ? tensorCores.consumer
+  const double halves = gpu.isConsumer()         ? tensorCores.consumer
                         : gpu.architecture >= 90 ? tensorCores.sm90
                                                  : tensorCores.sm80;
   if (type == i8)
@@ -92,8 +92,7 @@ static SmRates smRates(const GpuFacts &gpu, Type type, Precision precision) {
   if (type != f32)
     return {.multiplyAdds = halves, .multiplyAddsPerMma = tensorCores.mma};
   if (precision == Precision::ieee)
-    return {.multiplyAdds =
-                gpu.isForGraphics() || gpu.architecture >= 90 ? tensorCores.laterFfma : tensorCores.sm80Ffma,
+    return {.multiplyAdds = gpu.isConsumer() || gpu.architecture >= 90 ? tensorCores.laterFfma : tensorCores.sm80Ffma,
             .multiplyAddsPerMma = tensorCores.ffma};
   const double products = precision == Precision::tf32 ? 1 : 3; // MMAs for each product of two numbers
   if (precision == Precision::bf16x3)

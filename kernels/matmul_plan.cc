@@ -221,8 +221,8 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
 }
 
 Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
-                        const LinearSlope &slope, const std::optional<MatmulConfig> &config) {
-  const auto &[activation, from, dropout] = slope;
+                        const LinearBackward &backward, const std::optional<MatmulConfig> &config) {
+  const auto &[activation, from, dropout] = backward;
   const DropoutMode drop = dropoutModeOf(dropout);
   if (drop == DropoutMode::off && activation == Activation::none)
     return planMatmul(target, layout, a, b, c, false, config);

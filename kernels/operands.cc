@@ -83,7 +83,7 @@ static bool parseTypes(const std::string &text, const std::vector<ArgumentForm> 
     return true;
   }
   for (const std::string &word : split(text.empty() ? "float" : text, " or ")) {
-    const std::optional<Type> type = typeSpelt(&TypeInfo::spelling, word);
+    const std::optional<Type> type = findType(&TypeInfo::spelling, word);
     if (!type && word != "float")
       return false;
     form.types.insert(form.types.end(), type ? std::initializer_list{*type} : std::initializer_list{f32, bf16, f16});

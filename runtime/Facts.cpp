@@ -64,10 +64,10 @@ Fact factOf(const Arg &arg, void *workspace, const lowering::FactKinds &kinds) {
   // The stride of a dimension of extent 0 or 1 is not used.
   const int64_t inner = rank == 0 || ref.extents[rank - 1] <= 1 ? 1 : ref.strides[rank - 1];
   fact.innerStride = inner >= 1 && inner <= kinds.innerStrides ? inner : 0;
-  fact.stridesBy16 = kinds.stridesBy16 && arg.told;
+  fact.stridesBy16 = kinds.stridesBy16 && arg.specialised;
   for (size_t i = 0; i + 1 < rank; ++i)
     fact.stridesBy16 &= ref.strides[i] % 16 == 0;
-  fact.extentBy16 = kinds.extentBy16 && arg.told && rank > 0 && ref.extents[rank - 1] % 16 == 0;
+  fact.extentBy16 = kinds.extentBy16 && arg.specialised && rank > 0 && ref.extents[rank - 1] % 16 == 0;
   fact.fits32 = kinds.fits32 && fits32(ref.extents, ref.strides, bytesOf(ref.type));
   return fact;
 }

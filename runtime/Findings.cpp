@@ -119,7 +119,7 @@ static bool isArgument(llvm::StringRef text) {
   if (text.contains('='))
     text = text.split('=').second;
   const size_t bracket = text.find('[');
-  if (!typeSpelt(&TypeInfo::spelling, text.substr(0, bracket).str()))
+  if (!findType(&TypeInfo::spelling, text.substr(0, bracket).str()))
     return false;
   if (bracket == llvm::StringRef::npos)
     return true;

@@ -25,7 +25,7 @@ struct Place {
   struct Within {
     size_t axis;
     mlir::Value subscript, extent;
-    bool isNatural; // the subscript is a constant, not negative
+    bool isNonNegative; // the subscript is a constant, not negative
   };
   SmallVector<Within, 1> within;
 
@@ -72,8 +72,8 @@ static bool enterSlices(Call &call, const View &view, Place &place) {
       return false;
     const mlir::Value own = call.cast(subscript, i64);
     APInt number;
-    const bool isNatural = matchPattern(own, m_ConstantInt(&number)) && number.isNonNegative();
-    place.within.push_back({axis, own, extent, isNatural});
+    const bool isNonNegative = matchPattern(own, m_ConstantInt(&number)) && number.isNonNegative();
+    place.within.push_back({axis, own, extent, isNonNegative});
     subscript = call.emit<arith::AddIOp>(call.broadcast(begin, shapeOf(own)), own);
   }
   return true;
@@ -141,7 +141,7 @@ static mlir::Value blockWithin(Call &call, const Place::Within &within, int64_t 
   const mlir::Value end = call.emit<arith::MinSIOp>(call.emit<arith::MaxSIOp>(rest, zero), number(count, i64));
   const mlir::Value lane = call.emit<tile::IotaOp>(typeOf(call.tracer.builder.getContext(), i32, {count}));
   const mlir::Value isBelow = call.emit<arith::CmpIOp>(arith::CmpIPredicate::slt, lane, spread(end));
-  if (within.isNatural)
+  if (within.isNonNegative)
     return isBelow;
   const mlir::Value before = call.emit<arith::MaxSIOp>(call.emit<arith::SubIOp>(zero, near), zero);
   return call.emit<arith::AndIOp>(call.emit<arith::CmpIOp>(arith::CmpIPredicate::sge, lane, spread(before)), isBelow);
@@ -199,7 +199,7 @@ static bool checkPadding(Call &call, Padding padding, Type type) {
 
 std::optional<mlir::Value> maskOf(Call &call, const At &written, const Shape &shape, const Shape &full) {
   const auto literal = Tracer::literalOf(written);
-  if (literal && literal->isTruth && literal->integer)
+  if (literal && literal->isBoolean && literal->integer)
     return mlir::Value();
   mlir::Value mask = call.value(written);
   if (!mask)

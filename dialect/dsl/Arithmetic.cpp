@@ -49,8 +49,8 @@ template <class Op> static mlir::Value emitIntegers(Call &call, const Operands &
   return op;
 }
 
-/// A function of two operands: `Real` on floats, `Integer` on signed integers, `Natural` on unsigned ones.
-template <class Real, class Integer, class Natural = Integer>
+/// A function of two operands: `Real` on floats, `Integer` on signed integers, `Unsigned` on unsigned ones.
+template <class Real, class Integer, class Unsigned = Integer>
 static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
   Call call(name, a.loc);
   Operands operands = unifyAs(call, takes, {&a, &b});
@@ -58,7 +58,7 @@ static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
     return call.poison();
   if (isFloat(operands.type))
     return call.result(call.emit<Real>(operands.values[0], operands.values[1]));
-  return call.result(isUnsigned(operands.type) ? emitIntegers<Natural>(call, operands)
+  return call.result(isUnsigned(operands.type) ? emitIntegers<Unsigned>(call, operands)
                                                : emitIntegers<Integer>(call, operands));
 }
 
@@ -119,7 +119,7 @@ Tile operator!(const Tile &a) {
 // --- Comparisons -----------------------------------------------------------------------------------------------------
 
 static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredicate real, arith::CmpIPredicate integer,
-                    arith::CmpIPredicate natural) {
+                    arith::CmpIPredicate otherwise) {
   Call call(name, a.loc);
   Operands operands = unify(call, {&a, &b});
   if (!operands)
@@ -127,7 +127,7 @@ static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredi
   if (isFloat(operands.type))
     return call.result(call.emit<arith::CmpFOp>(real, operands.values[0], operands.values[1]));
   // Booleans are compared as unsigned, because a signed true is -1.
-  auto predicate = isInteger(operands.type) && !isUnsigned(operands.type) ? integer : natural;
+  auto predicate = isInteger(operands.type) && !isUnsigned(operands.type) ? integer : otherwise;
   return call.result(call.emit<arith::CmpIOp>(predicate, operands.values[0], operands.values[1]));
 }
 

@@ -134,7 +134,7 @@ static void endSide(Tracer &tracer, Location loc, const Side &side, SmallVector<
 void if_(At condition, const std::function<void()> &then, const std::function<void()> &otherwise, Loc loc) {
   Call call("if_", loc);
   Tracer &tracer = call.tracer;
-  mlir::Value chosen = call.truth(condition, "condition");
+  mlir::Value chosen = call.condition(condition, "condition");
   const size_t cellsBefore = tracer.cellCount();
   if (const Outcome *outcome = tracer.beginBodies(/*isLoop=*/false, loc))
     return branchWithoutSides(tracer, loc, chosen, *outcome, cellsBefore);

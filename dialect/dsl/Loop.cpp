@@ -64,7 +64,7 @@ static void traceCondition(Loop::State &state) {
   Call call("repeat_while", state.loc);
   Tracer &tracer = state.tracer;
   tracer.openTraced(Body::condition, state.loc,
-                    [&] { state.holds = call.truth(At(state.condition(), state.loc), "condition"); });
+                    [&] { state.holds = call.condition(At(state.condition(), state.loc), "condition"); });
   checkCells(call);
   const Frame frame = tracer.close();
   reportDestroyed(tracer, frame, "condition", state.loc);

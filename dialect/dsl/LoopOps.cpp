@@ -18,7 +18,7 @@ static mlir::Value integer(OpBuilder &builder, Location loc, int64_t number) {
   return arith::ConstantIntOp::create(builder, loc, number, 64);
 }
 
-static mlir::Value truth(OpBuilder &builder, Location loc, bool value) {
+static mlir::Value boolConstant(OpBuilder &builder, Location loc, bool value) {
   return arith::ConstantOp::create(builder, loc, builder.getBoolAttr(value));
 }
 
@@ -95,11 +95,11 @@ static scf::WhileOp makeWhile(const Loop::State &state, ValueRange carried, Form
   if (state.isRange())
     inits.push_back(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, state.begin, state.end));
   else if (form.isLeft)
-    inits.push_back(truth(builder, loc, false));
+    inits.push_back(boolConstant(builder, loc, false));
   inits.push_back(state.isRange() ? state.begin : integer(builder, loc, 0));
   llvm::append_range(inits, carried);
   if (form.ends)
-    inits.push_back(truth(builder, loc, false));
+    inits.push_back(boolConstant(builder, loc, false));
   const auto types = llvm::map_to_vector(inits, [](mlir::Value value) { return value.getType(); });
   return scf::WhileOp::create(builder, loc, ArrayRef(types).drop_front(form.isLeft), inits);
 }
@@ -123,7 +123,7 @@ static void buildTest(const Loop::State &state, scf::WhileOp loop, bool isLeft) 
       goesOn = branch.getResult(0);
       around = &branch.getElseRegion().front();
       auto then = branch.getThenBodyBuilder();
-      scf::YieldOp::create(then, loc, truth(then, loc, false));
+      scf::YieldOp::create(then, loc, boolConstant(then, loc, false));
     }
   }
   if (state.test) {
@@ -175,7 +175,7 @@ static void endIteration(const Loop::State &state, Block &body, ArrayRef<mlir::V
   if (state.isRange()) {
     mlir::Value rest = arith::SubIOp::create(builder, loc, state.end, position);
     mlir::Value more = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, rest, state.step);
-    mlir::Value stays = arith::XOrIOp::create(builder, loc, left, truth(builder, loc, true));
+    mlir::Value stays = arith::XOrIOp::create(builder, loc, left, boolConstant(builder, loc, true));
     yields.push_back(arith::AndIOp::create(builder, loc, more, stays));
     yields.push_back(arith::AddIOp::create(builder, loc, position, state.step));
   } else {

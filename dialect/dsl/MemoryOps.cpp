@@ -156,7 +156,7 @@ Tile random(At seed, At index) {
   Shape shape = shapeOf(bits);
   Literal eight, unit;
   eight.integer = 8;
-  unit.isReal = true;
+  unit.isFloating = true;
   unit.real = 0x1p-24;
   // The upper 24 bits, unsigned: each of the 2^24 results is exact in f32.
   mlir::Value high = call.emit<arith::ShRUIOp>(bits, call.constant(eight, i32, shape));
@@ -203,26 +203,26 @@ void device_assert(At condition, const std::string &message) {
 /// Records the parts of a conjunction that the compiler reads: comparisons of integers. A device that checks
 /// assumptions also runs the code after a false one. A wrong range could make a loop in that code endless, so only
 /// remainders are recorded there; other checks find a wrong remainder.
-static void promise(Call &call, mlir::Value truth, bool isChecked) {
-  if (auto both = truth.getDefiningOp<mlir::arith::AndIOp>()) {
+static void promise(Call &call, mlir::Value holds, bool isChecked) {
+  if (auto both = holds.getDefiningOp<mlir::arith::AndIOp>()) {
     promise(call, both.getLhs(), isChecked);
     promise(call, both.getRhs(), isChecked);
   }
-  auto compare = truth.getDefiningOp<mlir::arith::CmpIOp>();
+  auto compare = holds.getDefiningOp<mlir::arith::CmpIOp>();
   if (compare && compare.getLhs().getType().isInteger() &&
       (!isChecked || compare.getLhs().getDefiningOp<tile::RemOp>()))
-    call.emit<tile::AssumeOp>(truth);
+    call.emit<tile::AssumeOp>(holds);
 }
 
 void assume(At condition) {
   Call call("assume", condition.loc);
-  const mlir::Value truth = call.truth(condition, "condition");
-  if (!truth)
+  const mlir::Value holds = call.condition(condition, "condition");
+  if (!holds)
     return;
   const bool isChecked = call.tracer.checksAssumptions();
   if (isChecked)
-    call.emit<tile::CheckOp>(truth, "an assumption is false");
-  promise(call, truth, isChecked);
+    call.emit<tile::CheckOp>(holds, "an assumption is false");
+  promise(call, holds, isChecked);
 }
 
 } // namespace kiln

@@ -81,20 +81,22 @@ InFlightDiagnostic Call::expected() { return std::move(tracer.error(loc) << "'" 
 // --- Numbers ---------------------------------------------------------------------------------------------------------
 
 double Literal::asReal() const {
-  return isReal ? real : isHuge ? static_cast<double>(static_cast<uint64_t>(integer)) : static_cast<double>(integer);
+  return isFloating ? real
+         : isHuge   ? static_cast<double>(static_cast<uint64_t>(integer))
+                    : static_cast<double>(integer);
 }
 
 std::string Literal::text() const {
-  if (isReal)
+  if (isFloating)
     return printField(real);
   return isHuge ? std::to_string(static_cast<uint64_t>(integer)) : printField(integer);
 }
 
 /// The type of a number if no tile determines it.
-static Type naturalType(Literal number) {
-  if (number.isReal)
+static Type defaultType(Literal number) {
+  if (number.isFloating)
     return f32;
-  if (number.isTruth)
+  if (number.isBoolean)
     return boolean;
   if (number.isHuge)
     return u64;
@@ -121,9 +123,9 @@ static bool fits(MLIRContext *context, Literal number, Type type) {
                           &inexact) &
              APFloat::opOverflow);
   }
-  if (number.isReal)
+  if (number.isFloating)
     return false;
-  if (number.isTruth)
+  if (number.isBoolean)
     return true;
   if (type == boolean)
     return !number.isHuge && (number.integer == 0 || number.integer == 1);
@@ -174,8 +176,9 @@ mlir::Value Call::constants(ArrayRef<double> numbers, Type type, const Shape &sh
   for (double number : numbers) {
     Literal literal;
     literal.isHuge = type == u64 && number >= 0x1p63 && number < 0x1p64;
-    literal.isReal = isFloat(type) || number != std::trunc(number) || (std::abs(number) >= 0x1p63 && !literal.isHuge);
-    if (literal.isReal)
+    literal.isFloating =
+        isFloat(type) || number != std::trunc(number) || (std::abs(number) >= 0x1p63 && !literal.isHuge);
+    if (literal.isFloating)
       literal.real = number;
     else
       literal.integer =
@@ -193,7 +196,7 @@ mlir::Value Call::constants(ArrayRef<double> numbers, Type type, const Shape &sh
 
 mlir::Value Call::value(const At &operand) {
   if (auto number = Tracer::literalOf(operand))
-    return constant(*number, naturalType(*number), {});
+    return constant(*number, defaultType(*number), {});
   return read(operand);
 }
 
@@ -203,7 +206,7 @@ mlir::Value Call::valueAs(const At &operand, Type type) {
   return read(operand);
 }
 
-mlir::Value Call::truth(const At &operand, const char *what) {
+mlir::Value Call::condition(const At &operand, const char *what) {
   mlir::Value found = value(operand);
   if (found && elementOf(found) == boolean && shapeOf(found).empty())
     return found;
@@ -329,8 +332,8 @@ Operands unify(Call &call, ArrayRef<const At *> operands) {
   for (const At *operand : operands) {
     if (auto literal = Tracer::literalOf(*operand)) {
       values.push_back({});
-      hasReal |= literal->isReal;
-      number = std::max(number, naturalType(*literal));
+      hasReal |= literal->isFloating;
+      number = std::max(number, defaultType(*literal));
       continue;
     }
     mlir::Value value = values.emplace_back(call.read(*operand));

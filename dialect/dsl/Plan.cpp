@@ -15,7 +15,7 @@ Precision Target::precisionOf(Type type) const {
   return visit([&](const CpuFacts &) { return precision.value_or(Precision::ieee); },
                [&](const GpuFacts &gpu) {
                  const Precision asked = precision.value_or(Precision::tf32);
-                 return isSplit(asked) && gpu.isForGraphics() ? Precision::ieee : asked;
+                 return isSplit(asked) && gpu.isConsumer() ? Precision::ieee : asked;
                });
 }
 
@@ -35,7 +35,7 @@ int64_t Target::lengthBucket(int64_t length) const {
 int64_t Target::rowsApart(int64_t rows) const { return elastic ? cdiv(rows, 64) * 64 : rows; }
 
 Arg Target::varying(Arg argument) const {
-  argument.told = !elastic;
+  argument.specialised = !elastic;
   return argument;
 }
 

@@ -32,7 +32,7 @@ struct GpuFacts {
   int64_t l2Bytes = int64_t{40} << 20; // level-2 cache
 
   /// Whether it is a consumer GPU. Its tensor cores have a quarter of the throughput when they accumulate in f32.
-  bool isForGraphics() const { return architecture == 86 || architecture == 89 || architecture == 120; }
+  bool isConsumer() const { return architecture == 86 || architecture == 89 || architecture == 120; }
 };
 
 struct Arg;
@@ -60,7 +60,8 @@ struct Target {
   /// The distance in rows between parts of a buffer that have at least `rows` rows each. In dynamic-shape mode it is a
   /// multiple of 64, so all parts have the alignment of the first for any row size.
   int64_t rowsApart(int64_t rows) const;
-  /// An argument whose last extents are dynamic (rows or lengths). In dynamic-shape mode it sets `told` to false.
+  /// An argument whose last extents are dynamic (rows or lengths). In dynamic-shape mode it sets `specialised` to
+  /// false.
   Arg varying(Arg argument) const;
 
   /// Calls the visitor for this kind of facts; there is one visitor for each kind.
@@ -107,7 +108,7 @@ struct Arg {
   enum class Kind { tensor, workspace, scalar, none, list } kind = Kind::tensor;
   TensorRef ref;               // null data for a workspace region …
   int64_t workspaceOffset = 0; // … which begins this many bytes into the workspace
-  bool told = true;            // false: the compiler may not specialise on extents and strides that 16 divides
+  bool specialised = true;     // false: the compiler may not specialise on extents and strides that 16 divides
   Type scalarType = Type::i64;
   union {
     int64_t integer = 0; // of boolean and the integer types; for unsigned types their bits

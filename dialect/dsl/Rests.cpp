@@ -169,7 +169,7 @@ const char *Tracer::whyNoLeave(Leave kind) const {
 
 static void leaveWhen(const char *name, Leave kind, const At &condition) {
   Call call(name, condition.loc);
-  mlir::Value holds = call.truth(condition, "condition");
+  mlir::Value holds = call.condition(condition, "condition");
   if (const StringRef where = call.tracer.whyNoLeave(kind); !where.empty()) {
     call.tracer.error(call.loc) << "'" << name << "' is not supported " << where;
     return;

@@ -49,7 +49,7 @@ Tile full(Type type, TileExtents shape, At value, Loc loc) {
   if (!call.checkShape(shape))
     return call.poison();
   auto number = Tracer::literalOf(value);
-  if (number && (isFloat(type) || !number->isReal))
+  if (number && (isFloat(type) || !number->isFloating))
     return call.result(call.constant(*number, type, shape));
   mlir::Value scalar = call.value(value);
   if (scalar && !shapeOf(scalar).empty()) {
@@ -236,9 +236,9 @@ static mlir::Value reduceAxis(Call &call, tile::ReduceKind kind, mlir::Value val
   const Type from = elementOf(value);
   const bool compares = kind == tile::ReduceKind::Max || kind == tile::ReduceKind::Min;
   const bool isIndex = kind == tile::ReduceKind::ArgMax;
-  const bool isNatural = isUnsigned(from) && (compares || isIndex);
+  const bool isUnsignedOp = isUnsigned(from) && (compares || isIndex);
   auto op = call.emit<tile::ReduceOp>(type, kind, value, axis);
-  tile::setUnsigned(op, isNatural);
+  tile::setUnsigned(op, isUnsignedOp);
   return call.of(isIndex ? i32 : from, op);
 }
 

@@ -116,10 +116,10 @@ public:
     requires std::is_arithmetic_v<Number>
   At(Number number, Loc loc = here()) : loc(loc) {
     if constexpr (std::is_floating_point_v<Number>) {
-      kind = Kind::real;
+      kind = Kind::floating;
       real = static_cast<double>(number);
     } else {
-      kind = std::is_same_v<Number, bool> ? Kind::truth : Kind::integer;
+      kind = std::is_same_v<Number, bool> ? Kind::boolean : Kind::integer;
       integer = static_cast<int64_t>(number);
       isHuge = std::is_unsigned_v<Number> && integer < 0;
     }
@@ -127,7 +127,7 @@ public:
 
 private:
   friend class Tracer;
-  enum class Kind { tile, integer, real, truth } kind = Kind::tile;
+  enum class Kind { tile, integer, floating, boolean } kind = Kind::tile;
   std::optional<Tile> tile; // a snapshot of the tile at the call
   bool isTemporary = false; // the tile is a temporary of this C++ expression
   bool isHuge = false;      // the value is unsigned and at least 2^63: 2^64 more than `integer`

@@ -70,7 +70,7 @@ int64_t Tile::extent(int axis, Loc loc) const {
 void Tile::hold(const At &number) {
   Call call("Tile", number.loc);
   auto literal = *Tracer::literalOf(number);
-  const kiln::Type type = literal.isReal ? f32 : literal.isTruth ? boolean : i64;
+  const kiln::Type type = literal.isFloating ? f32 : literal.isBoolean ? boolean : i64;
   *this = call.result(call.constant(literal, type, {}));
   call.tracer.noteNumber(Tracer::held(*this), literal);
 }
@@ -82,7 +82,7 @@ mlir::Value Tracer::numberLike(const Tile &to, const Tile &from) {
     return {};
   const Literal literal = number->second;
   const kiln::Type type = elementOf(now);
-  const bool isOfKind = literal.isTruth ? type == boolean : literal.isReal ? isFloat(type) : type != boolean;
+  const bool isOfKind = literal.isBoolean ? type == boolean : literal.isFloating ? isFloat(type) : type != boolean;
   if (!isOfKind || type == elementOf(next))
     return {};
   return Call("Tile", from.declared).constant(literal, type, {});
@@ -116,17 +116,17 @@ mlir::Value Tracer::held(const Tile &tile) {
 
 kiln::Type Tracer::elementOf(mlir::Value value) const {
   const auto type = static_cast<kiln::Type>(*tile::numberOf(getElementTypeOrSelf(value.getType())));
-  return naturals.contains(value) ? unsignedOf(type) : type;
+  return unsignedValues.contains(value) ? unsignedOf(type) : type;
 }
 
 void Tracer::noteResults(Operation *op) {
-  if (naturals.empty())
+  if (unsignedValues.empty())
     return;
   for (mlir::Value operand : op->getOperands())
-    if (naturals.contains(operand))
+    if (unsignedValues.contains(operand))
       for (mlir::Value result : op->getResults())
         if (getElementTypeOrSelf(result.getType()) == getElementTypeOrSelf(operand.getType()))
-          naturals.insert(result);
+          unsignedValues.insert(result);
 }
 
 void Tracer::rebind(Tile &tile, mlir::Value value) { tile.value = value.getAsOpaquePointer(); }
@@ -152,8 +152,8 @@ std::optional<Literal> Tracer::literalOf(const At &operand) {
   if (operand.tile)
     return {};
   Literal literal;
-  literal.isReal = operand.kind == At::Kind::real;
-  literal.isTruth = operand.kind == At::Kind::truth;
+  literal.isFloating = operand.kind == At::Kind::floating;
+  literal.isBoolean = operand.kind == At::Kind::boolean;
   literal.isHuge = operand.isHuge;
   literal.integer = operand.integer;
   literal.real = operand.real;

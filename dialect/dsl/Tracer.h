@@ -21,7 +21,7 @@ struct Abandoned {};
 
 /// A C++ number among the operands.
 struct Literal {
-  bool isReal = false, isTruth = false;
+  bool isFloating = false, isBoolean = false;
   bool isHuge = false; // an integer of at least 2^63: 2^64 more than `integer`
   int64_t integer = 0;
   double real = 0;
@@ -181,14 +181,14 @@ public:
   /// Replaces values in all live cells: a key of `map` becomes its value.
   void replaceInCells(const llvm::DenseMap<mlir::Value, mlir::Value> &map);
 
-  // Element types. MLIR integers are signless; the set `naturals` has the unsigned values.
+  // Element types. MLIR integers are signless; the set `unsignedValues` has the unsigned values.
   Type elementOf(mlir::Value value) const;
   /// Records the element type of a value.
   void note(mlir::Value value, Type type) {
     if (isUnsigned(type))
-      naturals.insert(value);
+      unsignedValues.insert(value);
     else
-      naturals.erase(value);
+      unsignedValues.erase(value);
   }
   /// Gives `to` the element type of `from`.
   void noteLike(mlir::Value to, mlir::Value from) { note(to, elementOf(from)); }
@@ -281,7 +281,7 @@ private:
   std::optional<Loc> thrownOutOf;
   llvm::DenseMap<mlir::Value, Effects> effects; // of expressions, by their values
   llvm::DenseMap<mlir::Value, Literal> numbers; // C++ numbers that became tiles, by their values
-  llvm::DenseSet<mlir::Value> naturals;         // values with unsigned elements
+  llvm::DenseSet<mlir::Value> unsignedValues;   // values with unsigned elements
   int64_t calls = 0;
   const char *stack = nullptr; // stack address of the call of the kernel
   bool failed = false;
@@ -328,7 +328,7 @@ public:
   /// An integer scalar as i64 by position(), for offsets and bounds.
   mlir::Value index(const At &operand, const char *what);
   /// A boolean scalar; messages call it `what`. Null, reported, if it is not one.
-  mlir::Value truth(const At &operand, const char *what);
+  mlir::Value condition(const At &operand, const char *what);
   /// A constant of `type`, repeated over `shape`. Null, reported, if the number does not fit.
   mlir::Value constant(Literal number, Type type, const Shape &shape);
   /// A constant with one number per element. Null, reported, if one does not fit.

@@ -14,7 +14,7 @@ const TypeInfo &infoOf(Type type) {
   return allTypes[number];
 }
 
-std::optional<Type> typeSpelt(const char *TypeInfo::*spelling, std::string_view name) {
+std::optional<Type> findType(const char *TypeInfo::*spelling, std::string_view name) {
   for (const Type type : everyType)
     if (name == infoOf(type).*spelling)
       return type;
@@ -29,7 +29,7 @@ Type unsignedOf(Type type) {
 }
 
 Type typeNamed(const std::string &name) {
-  if (const auto type = typeSpelt(&TypeInfo::spelling, name))
+  if (const auto type = findType(&TypeInfo::spelling, name))
     return *type;
   std::string all;
   std::vector<std::string> spellings;

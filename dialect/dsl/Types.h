@@ -26,7 +26,7 @@ inline constexpr Type everyType[] = {
 
 /// The properties of a type, from ElementTypes.def.
 struct TypeInfo {
-  enum Kind { truth, integer, natural, real };
+  enum Kind { boolean, signedInteger, unsignedInteger, floating };
   const char *spelling; // in messages, flags and files: `f32`, `boolean`
   int64_t bytes;        // of one element in memory
   Kind kind;
@@ -42,15 +42,15 @@ const TypeInfo &infoOf(Type type);
 
 inline int64_t bytesOf(Type type) { return infoOf(type).bytes; }
 inline const char *nameOf(Type type) { return infoOf(type).spelling; }
-inline bool isFloat(Type type) { return infoOf(type).kind == TypeInfo::real; }
-inline bool isUnsigned(Type type) { return infoOf(type).kind == TypeInfo::natural; }
-inline bool isInteger(Type type) { return isUnsigned(type) || infoOf(type).kind == TypeInfo::integer; }
+inline bool isFloat(Type type) { return infoOf(type).kind == TypeInfo::floating; }
+inline bool isUnsigned(Type type) { return infoOf(type).kind == TypeInfo::unsignedInteger; }
+inline bool isInteger(Type type) { return isUnsigned(type) || infoOf(type).kind == TypeInfo::signedInteger; }
 /// The unsigned type with as many bytes as a signed one.
 Type unsignedOf(Type type);
 /// The type with the spelling `name`; throws Error if there is none.
 Type typeNamed(const std::string &name);
 /// The type whose `spelling`, a member of TypeInfo, is `name`; nothing if there is none.
-std::optional<Type> typeSpelt(const char *TypeInfo::*spelling, std::string_view name);
+std::optional<Type> findType(const char *TypeInfo::*spelling, std::string_view name);
 
 /// Extents of a tile or tensor, outermost first; empty for a scalar.
 using Shape = std::vector<int64_t>;

@@ -35,20 +35,20 @@ static Attribute roundToByte(APFloat value, FloatType to) {
   return FloatAttr::get(to, value);
 }
 
-/// `isNatural`: the number has no sign.
-static Attribute castInteger(const APInt &value, bool isNatural, Type to) {
+/// `isUnsigned`: of an unsigned type.
+static Attribute castInteger(const APInt &value, bool isUnsigned, Type to) {
   if (auto type = dyn_cast<IntegerType>(to)) {
     if (type.getWidth() == 1)
       return IntegerAttr::get(type, APInt(1, !value.isZero()));
-    return IntegerAttr::get(type, isNatural ? value.zextOrTrunc(type.getWidth()) : value.sextOrTrunc(type.getWidth()));
+    return IntegerAttr::get(type, isUnsigned ? value.zextOrTrunc(type.getWidth()) : value.sextOrTrunc(type.getWidth()));
   }
   if (isByteFloat(to)) { // f64 contains all integers that do not saturate
     APFloat wide(APFloat::IEEEdouble());
-    wide.convertFromAPInt(value, /*IsSigned=*/!isNatural, APFloat::rmNearestTiesToEven);
+    wide.convertFromAPInt(value, /*IsSigned=*/!isUnsigned, APFloat::rmNearestTiesToEven);
     return roundToByte(wide, cast<FloatType>(to));
   }
   APFloat result(cast<FloatType>(to).getFloatSemantics());
-  result.convertFromAPInt(value, /*IsSigned=*/!isNatural, APFloat::rmNearestTiesToEven);
+  result.convertFromAPInt(value, /*IsSigned=*/!isUnsigned, APFloat::rmNearestTiesToEven);
   return FloatAttr::get(to, result);
 }
 

@@ -56,7 +56,7 @@ private:
   }
   /// Adds a text about a line once, even if it is true of several loops.
   void tell(Location where, const std::string &text) {
-    if (told.insert({sourceLine(where), text}).second)
+    if (explained.insert({sourceLine(where), text}).second)
       explanation.add(where, text);
   }
   void explain(scf::ForOp loop);
@@ -64,7 +64,7 @@ private:
   void explainOutside(ModuleOp module);
 
   Explanation &explanation;
-  std::set<std::pair<std::string, std::string>> told;
+  std::set<std::pair<std::string, std::string>> explained;
   int64_t loops = 0, maskedLoops = 0, maxBits = 0;
 };
 } // namespace

@@ -46,7 +46,7 @@ private:
     return emit.make<arith::XOrIOp>(numbers, emit.make<arith::AndIOp>(sign, number(numbers, allButSign)));
   }
   /// Unsigned numbers as signed ones of the same order, and back: inverts the top bit.
-  Value natural(Value numbers) {
+  Value signFlipped(Value numbers) {
     const auto top = static_cast<int64_t>(uint64_t{1} << (element.getIntOrFloatBitWidth() - 1));
     return tile::isUnsigned(op) ? emit.make<arith::XOrIOp>(numbers, number(numbers, top)) : numbers;
   }
@@ -69,7 +69,7 @@ private:
 Value SortKeys::keys() {
   const Value source = op.getSource();
   if (!isReal) {
-    const Value wide = emit.cast(natural(source), integer(bits));
+    const Value wide = emit.cast(signFlipped(source), integer(bits));
     return inOrder(free ? shifted(wide, free) : wide);
   }
   const Value real = tile::isNarrowFloat(element) ? emit.cast(source, builder.getF32Type()) : source;
@@ -88,7 +88,7 @@ Value SortKeys::keys() {
 Value SortKeys::elementsOf(Value keys, Value wasMinusZero) {
   Value numbers = inOrder(keys);
   if (!isReal)
-    return natural(emit.cast(free ? emit.make<arith::ShRSIOp>(numbers, number(numbers, free)) : numbers, element));
+    return signFlipped(emit.cast(free ? emit.make<arith::ShRSIOp>(numbers, number(numbers, free)) : numbers, element));
   numbers = ordered(numbers);
   if (free) // the low bits were inverted, too
     numbers = emit.make<arith::AndIOp>(numbers, number(numbers, -(int64_t{1} << free)));

@@ -157,7 +157,7 @@ void Safetensors::read(const std::string &name, Type type, const Shape &extents,
   if (found == entries.end())
     throw Error(fmt::format("expected a tensor '{}' in '{}', but there is none", name, path));
   const Entry &e = found->second;
-  const std::optional<Type> held = typeSpelt(&TypeInfo::safetensors, e.type);
+  const std::optional<Type> held = findType(&TypeInfo::safetensors, e.type);
   const bool converts = held && *held != type && isFloat(*held) && isFloat(type);
   if (!held || (*held != type && !converts) || e.extents != extents ||
       e.end - e.begin != count(extents) * bytesOf(*held))

@@ -14,7 +14,7 @@ LayerNorm::LayerNorm(ParameterList &list, const LayerNames &names, int64_t width
 }
 
 static LayerNormOptions kernelOptions(const NormOptions &o) {
-  return {static_cast<float>(o.epsilon), o.ddof, o.outside, o.affine};
+  return {static_cast<float>(o.epsilon), o.ddof, o.epsOutsideSqrt, o.affine};
 }
 
 LayerNorm::Saved LayerNorm::take(Build &b, int64_t rows) const {

@@ -11,7 +11,7 @@ namespace kiln {
 struct NormOptions {
   int ddof = 0;
   double epsilon = 1e-5;
-  bool outside = false;
+  bool epsOutsideSqrt = false;
   bool affine = true;
   bool operator==(const NormOptions &) const = default;
 };

@@ -25,8 +25,8 @@ void Linear::inputGradient(Build &b, const TensorRef &dy, const TensorRef &dx, b
   b.plan += planMatmul(b.target, Layout::nt, dy, b.value(weight), dx, add);
 }
 
-void Linear::inputGradient(Build &b, const TensorRef &dy, const TensorRef &dx, const LinearSlope &slope) const {
-  b.plan += planLinearBackward(b.target, Layout::nt, dy, b.value(weight), dx, slope);
+void Linear::inputGradient(Build &b, const TensorRef &dy, const TensorRef &dx, const LinearBackward &backward) const {
+  b.plan += planLinearBackward(b.target, Layout::nt, dy, b.value(weight), dx, backward);
 }
 
 } // namespace kiln

@@ -26,7 +26,7 @@ public:
   /// dx = dy · Wᵀ, or dx += with `add`.
   void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, bool add = false) const;
   /// dx = (dy · Wᵀ) ∘ the derivative of drop(activation(·)), the function that produced x; dx may be `slope.from`.
-  void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, const LinearSlope &slope) const;
+  void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, const LinearBackward &backward) const;
 
 private:
   int weight;

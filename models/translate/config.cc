@@ -66,7 +66,7 @@ nlohmann::ordered_json configJson(const TranslationConfig &c) {
           {"post_norm", f.norms == NormPlace::post},
           {"norm_ddof", f.norm.ddof},
           {"norm_epsilon", f.norm.epsilon},
-          {"norm_epsilon_outside", f.norm.outside},
+          {"norm_epsilon_outside", f.norm.epsOutsideSqrt},
           {"attention_bias", f.attentionBias},
           {"shared_table", f.sharesTable},
           {"tied", f.tied},
@@ -89,7 +89,7 @@ TranslationConfig readTranslationConfig(const std::string &folder) {
   c.form.norms = json.truth("post_norm") ? NormPlace::post : NormPlace::pre;
   c.form.norm = {.ddof = static_cast<int>(json.integer("norm_ddof")),
                  .epsilon = json.number("norm_epsilon"),
-                 .outside = json.truth("norm_epsilon_outside")};
+                 .epsOutsideSqrt = json.truth("norm_epsilon_outside")};
   c.form.attentionBias = json.truth("attention_bias");
   c.form.sharesTable = json.truth("shared_table");
   c.form.tied = json.truth("tied");

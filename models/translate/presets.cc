@@ -1,7 +1,7 @@
 // Presets: models and training settings.
 
-#include "models/translate/config.h"
 #include "models/train/flags.h"
+#include "models/translate/config.h"
 
 #include <cmath>
 
@@ -76,7 +76,7 @@ static NamedTranslation annotated() {
            .width = 512,
            .inner = 2048,
            .context = 128,
-           .form = {.norm = {.ddof = 1, .epsilon = 1e-6, .outside = true}, .start = TranslationStart::pytorch}},
+           .form = {.norm = {.ddof = 1, .epsilon = 1e-6, .epsOutsideSqrt = true}, .start = TranslationStart::pytorch}},
           s,
           10};
 }

@@ -53,7 +53,7 @@ void hugeNumbers(View a) {
 }
 const ErrorCase hugeNumbersCase("Numbers", "UnsignedFrom2To63", hugeNumbers, {row});
 
-void naturals(View a, View b) {
+void unsignedNumbers(View a, View b) {
   Tile n = load(a, {0}, {4}), s = load(b, {0}, {4});
   // expected-error@+1 {{'+' expected a number that fits u8, but got -1}}
   n + -1;
@@ -75,7 +75,7 @@ void naturals(View a, View b) {
   constant(u64, {1}, {0x1p63});
   n < 255;
 }
-const ErrorCase naturalsCase("Numbers", "Unsigned", naturals, {view(u8, {8}), view(i8, {8})});
+const ErrorCase unsignedCase("Numbers", "Unsigned", unsignedNumbers, {view(u8, {8}), view(i8, {8})});
 
 // A loop's tile keeps its type, although MLIR has one type for both.
 void changedSign(View a) {

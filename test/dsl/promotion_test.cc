@@ -17,8 +17,8 @@ bool clashes(Type a, Type b) {
     return false;
   if (isFloat(a))
     return bytesOf(a) == bytesOf(b);
-  const Type natural = isUnsigned(a) ? a : b, other = isUnsigned(a) ? b : a;
-  return isUnsigned(natural) && !isUnsigned(other) && bytesOf(other) <= bytesOf(natural);
+  const Type unsignedType = isUnsigned(a) ? a : b, other = isUnsigned(a) ? b : a;
+  return isUnsigned(unsignedType) && !isUnsigned(other) && bytesOf(other) <= bytesOf(unsignedType);
 }
 
 /// Every pair of types, and each type with numbers: the language's rules for mixed operands.
@@ -44,7 +44,7 @@ void mixed(View) {
 TEST(Operands, EveryPairOfTypesIsPromoted) { EXPECT_EQ(program(mixed, {view(f32, {64})}), ""); }
 
 /// An unsigned tile stays unsigned in operations that keep its type: moves, selections, loops, branches and reductions.
-void naturals(View x, Tile n) {
+void unsignedNumbers(View x, Tile n) {
   Tile a = load(x, {0}, {8}), total = n, most = a;
   EXPECT_EQ(a.type(), u32);
   EXPECT_EQ(n.type(), u8);
@@ -69,7 +69,7 @@ void naturals(View x, Tile n) {
   EXPECT_EQ((a + cast(a, i64)).type(), i64);
   EXPECT_EQ(reduce(a, 0, [](Tile p, Tile q) { return p / q; }).type(), u32);
 }
-TEST(Operands, StayUnsigned) { EXPECT_EQ(program(naturals, {view(u32, {8}), scalar(u8)}), ""); }
+TEST(Operands, StayUnsigned) { EXPECT_EQ(program(unsignedNumbers, {view(u32, {8}), scalar(u8)}), ""); }
 
 } // namespace
 } // namespace kiln::testing

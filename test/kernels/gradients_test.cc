@@ -55,7 +55,7 @@ protected:
     Tape tape;
     Value rows = tape.value(N, C, residual ? sum.read() : x.values);
     Value scale = tape.value(1, C, gamma.values), shift = tape.value(1, C, beta.values);
-    Value y = normalised(rows, {options.ddof, options.epsilon, options.outside}) * scale + shift;
+    Value y = normalised(rows, {options.ddof, options.epsilon, options.epsOutsideSqrt}) * scale + shift;
     const std::vector<double> ones(N + C, 1);
     Value total = matmul(matmul(tape.value(1, N, {ones.begin(), ones.begin() + N}), y * tape.value(N, C, dout.values)),
                          tape.value(C, 1, {ones.begin(), ones.begin() + C}));
@@ -80,7 +80,7 @@ TEST_P(GradientsTest, OfLayerNormsOptions) {
           LayerNormOptions(0, 1), LayerNormOptions(0, 0, true)})
       for (const bool residual : {false, true}) {
         SCOPED_TRACE(testing::Message() << N << " rows of " << C << ", epsilon " << options.epsilon << ", ddof "
-                                        << options.ddof << (options.outside ? ", outside" : ""));
+                                        << options.ddof << (options.epsOutsideSqrt ? ", outside" : ""));
         normalise(N, C, options, residual);
       }
 }

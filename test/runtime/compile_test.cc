@@ -171,9 +171,9 @@ TEST_F(Compiling, OneExecutableServesWhatIsNotTold) {
   const std::shared_ptr<Device> gpu = Device::open("simulator:sm_80");
   const Kernel firsts = kernel("firsts", +[](View x, View y) { store(y, {0}, sum(load(x, {0, 0}, {2, 16}), 1)); });
   const Target elastic = {.name = "gpu", .facts = GpuFacts{}, .elastic = true};
-  const auto executableFor = [&](int64_t count, bool told) {
+  const auto executableFor = [&](int64_t count, bool specialised) {
     Tensor x(gpu, f32, {2, count}), y(gpu, f32, {2});
-    const Arg argument = told ? Arg(x) : elastic.varying(x);
+    const Arg argument = specialised ? Arg(x) : elastic.varying(x);
     return compile(*gpu, firsts, {argument, y.ref()});
   };
   EXPECT_NE(executableFor(48, true), executableFor(47, true));

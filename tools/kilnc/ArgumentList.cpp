@@ -81,7 +81,7 @@ static std::string exampleOf(const Kernel::Parameter &parameter) {
     about = about.drop_until([](char c) { return c == ')'; }).drop_front().ltrim();
   }
   const llvm::StringRef word = about.take_while([](char c) { return llvm::isAlnum(c); });
-  const auto type = typeSpelt(&TypeInfo::spelling, word);
+  const auto type = findType(&TypeInfo::spelling, word);
   if (!parameter.isView())
     return nameOf(type.value_or(i64));
   std::string extents = "?";

@@ -44,7 +44,7 @@ std::string fieldOf(const Kernel &kernel, size_t index) {
 static std::string typeOf(Type type) {
   if (type == f32 || type == f64)
     return type == f32 ? "float" : "double";
-  const bool isSigned = infoOf(type).kind == TypeInfo::integer;
+  const bool isSigned = infoOf(type).kind == TypeInfo::signedInteger;
   return fmt::format("{}int{}_t", isSigned ? "" : "u", 8 * bytesOf(type));
 }
 

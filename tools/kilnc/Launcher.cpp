@@ -126,9 +126,9 @@ static std::string elementTypes() {
                          : type == f64    ? 52
                                           : 0;
     text += fmt::format("  {{'{}', {}, {}}}, /* {} */\n",
-                        info.kind == TypeInfo::real      ? 'f'
-                        : info.kind == TypeInfo::integer ? 'i'
-                                                         : 'u',
+                        info.kind == TypeInfo::floating        ? 'f'
+                        : info.kind == TypeInfo::signedInteger ? 'i'
+                                                               : 'u',
                         info.bytes, mantissa, info.spelling);
   }
   return text + "};\n";

@@ -27,7 +27,7 @@ std::string textOf(const DecoderOptions &o) {
       "embedding x {} positions {}{}, ranges {}, attention {}, head tied {}, dropout {} {} {} {} {}",
       o.width, b.attention.heads, b.mlp.inner, activationNames[static_cast<size_t>(b.mlp.activation)],
       b.attention.linear.bias, b.mlp.linear.bias, o.head.bias, static_cast<int>(b.order), static_cast<int>(b.place),
-      b.norm.ddof, b.norm.epsilon, b.norm.outside, b.norm.affine, o.lastNorm, o.embedding.scale,
+      b.norm.ddof, b.norm.epsilon, b.norm.epsOutsideSqrt, b.norm.affine, o.lastNorm, o.embedding.scale,
       static_cast<int>(o.embedding.positions), o.embedding.givesPositions, o.givesRanges,
       attentionNames[static_cast<size_t>(b.attention.form)], o.head.tied, o.dropout.embedding, o.dropout.residual,
       o.dropout.activation, o.dropout.attention, static_cast<int>(o.dropout.kind));
@@ -89,7 +89,7 @@ std::vector<DecoderOptions> eachAlone() {
   add([](DecoderOptions &o) { o.block.attention.linear.bias = false; });
   add([](DecoderOptions &o) { o.block.norm.ddof = 1; });
   add([](DecoderOptions &o) { o.block.norm.epsilon = 0; });
-  add([](DecoderOptions &o) { o.block.norm = {.epsilon = 0.1, .outside = true}; });
+  add([](DecoderOptions &o) { o.block.norm = {.epsilon = 0.1, .epsOutsideSqrt = true}; });
   add([](DecoderOptions &o) { o.block.norm.affine = false; });
   add([](DecoderOptions &o) { o.block.order = BlockOrder::mlp_first; });
   add([](DecoderOptions &o) { o.block.place = NormPlace::post; });
@@ -166,7 +166,7 @@ DecoderOptions drawn(std::mt19937 &engine) {
   o.block.place = static_cast<NormPlace>(engine() % 2);
   o.block.norm = {.ddof = static_cast<int>(engine() % 2),
                   .epsilon = chance(2) ? 1e-5 : 0.1,
-                  .outside = chance(2),
+                  .epsOutsideSqrt = chance(2),
                   .affine = !chance(3)};
   o.block.attention.linear.bias = !chance(2);
   o.block.mlp = {chance(2) ? 20 : 0, static_cast<Activation>(engine() % 6), {!chance(2)}};

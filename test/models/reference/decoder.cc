@@ -80,7 +80,7 @@ private:
   }
   Value norm(Value x, const std::string &name) {
     const kiln::NormOptions &n = o.block.norm;
-    const Value y = normalised(x, {.ddof = n.ddof, .epsilon = n.epsilon, .outside = n.outside});
+    const Value y = normalised(x, {.ddof = n.ddof, .epsilon = n.epsilon, .outside = n.epsOutsideSqrt});
     return n.affine ? y * p.at(front + name + ".weight") + p.at(front + name + ".bias") : y;
   }
   Value linear(Value x, const std::string &name, bool bias) {
