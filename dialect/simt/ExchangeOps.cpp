@@ -246,7 +246,7 @@ LogicalResult ReadOp::verify() {
 }
 
 LogicalResult MultiplyOp::verify() {
-  const auto sums = cast<RankedTensorType>(getType());
+  const auto acc = cast<RankedTensorType>(getType());
   const auto extentsOf = [](SharedLayoutAttr sharedLayout, bool isTransposed) {
     SmallVector<int64_t> extents(sharedLayout.getShape());
     if (isTransposed)
@@ -255,43 +255,42 @@ LogicalResult MultiplyOp::verify() {
   };
   const auto left = extentsOf(getLeftLayout(), getLeftTransposed()),
              right = extentsOf(getRightLayout(), getRightTransposed());
-  if (left.size() != 2 || right.size() != 2 || sums.getRank() != 2 || left[1] != right[0] ||
-      left[0] != sums.getDimSize(0) || right[1] != sums.getDimSize(1) ||
+  if (left.size() != 2 || right.size() != 2 || acc.getRank() != 2 || left[1] != right[0] ||
+      left[0] != acc.getDimSize(0) || right[1] != acc.getDimSize(1) ||
       getLeftLayout().getElement() != getRightLayout().getElement())
     return emitOpError("expected matrices whose product is ")
-           << sums << ", but got " << getLeftLayout() << " and " << getRightLayout();
+           << acc << ", but got " << getLeftLayout() << " and " << getRightLayout();
   if (!matrixIn(getLeftLayout(), getLeftTransposed() ? 1 : 0, 64) ||
       !matrixIn(getRightLayout(), getRightTransposed() ? 0 : 1, right[1]))
     return emitOpError("expected shared-memory layouts that tensor cores can read, but got ")
            << getLeftLayout() << " and " << getRightLayout();
-  const TileLayout layout = layoutOf(sums).getLayout();
+  const TileLayout layout = layoutOf(acc).getLayout();
   if (layout.numWarps() % 4 != 0 || layout.shape()[0].core() < 16 * int64_t{layout.numWarps()} ||
       layout != wgmmaAcc(left[0], right[1], layout.numWarps()))
-    return emitOpError("expected sums of 64 rows a group of four warps, but got ") << sums;
+    return emitOpError("expected accumulators of 64 rows a group of four warps, but got ") << acc;
   return verifySlot(*this, getSlot());
 }
 
 LogicalResult MultiplyRowsOp::verify() {
-  const auto sums = cast<RankedTensorType>(getType()), left = cast<RankedTensorType>(getLeft().getType());
+  const auto acc = cast<RankedTensorType>(getType()), left = cast<RankedTensorType>(getLeft().getType());
   const SharedLayoutAttr sharedLayout = getRightLayout();
-  if (getAcc() && getAcc().getType() != sums)
-    return emitOpError("expected sums of one type, but got ") << getAcc().getType() << " and " << sums;
+  if (getAcc() && getAcc().getType() != acc)
+    return emitOpError("expected accumulators of one type, but got ") << getAcc().getType() << " and " << acc;
   const unsigned outer = getRightTransposed() ? 0 : 1;
   const ArrayRef<int64_t> right = sharedLayout.getShape();
-  if (right.size() != 2 || sums.getRank() != 2 || left.getRank() != 2 || left.getDimSize(1) != right[1 - outer] ||
-      left.getDimSize(0) != sums.getDimSize(0) || right[outer] != sums.getDimSize(1) ||
+  if (right.size() != 2 || acc.getRank() != 2 || left.getRank() != 2 || left.getDimSize(1) != right[1 - outer] ||
+      left.getDimSize(0) != acc.getDimSize(0) || right[outer] != acc.getDimSize(1) ||
       left.getElementType() != sharedLayout.getElement())
-    return emitOpError("expected matrices whose product is ")
-           << sums << ", but got " << left << " and " << sharedLayout;
+    return emitOpError("expected matrices whose product is ") << acc << ", but got " << left << " and " << sharedLayout;
   if (!matrixIn(sharedLayout, outer, right[outer]))
     return emitOpError("expected a shared-memory layout that tensor cores can read, but got ") << sharedLayout;
-  const TileLayout layout = layoutOf(sums).getLayout();
+  const TileLayout layout = layoutOf(acc).getLayout();
   if (layout.numWarps() % 4 != 0 || layout.shape()[0].core() < 16 * int64_t{layout.numWarps()} ||
-      layout != wgmmaAcc(sums.getDimSize(0), sums.getDimSize(1), layout.numWarps()))
-    return emitOpError("expected sums of 64 rows a group of four warps, but got ") << sums;
+      layout != wgmmaAcc(acc.getDimSize(0), acc.getDimSize(1), layout.numWarps()))
+    return emitOpError("expected accumulators of 64 rows a group of four warps, but got ") << acc;
   const int64_t K = left.getDimSize(1);
   if (layoutOf(left).getLayout() != mmaOperand(layout, MmaOperand::A, K, *mmaShapeFor(sharedLayout.getBits(), K)))
-    return emitOpError("expected the left operand of these sums, but got ") << left;
+    return emitOpError("expected the left operand of these accumulators, but got ") << left;
   return verifySlot(*this, getSlot());
 }
 

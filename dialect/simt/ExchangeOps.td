@@ -325,14 +325,14 @@ def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
     access it until then. `slot` is that of `simt.fetch`.
 
     ```mlir
-    #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
-    func.func @example(%left: memref<2048xi8, 3>, %right: memref<256xi8, 3>, %at: i32, %acc: tensor<64x8xf32, #sums>)
-        -> tensor<64x8xf32, #sums> {
+    #acc = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+    func.func @example(%left: memref<2048xi8, 3>, %right: memref<256xi8, 3>, %at: i32, %acc: tensor<64x8xf32, #acc>)
+        -> tensor<64x8xf32, #acc> {
       %0 = simt.multiply %left[%at] in <64x16xbf16, d0 [32, 64, 144, 256, 512, 1024], d1 [2, 4, 8, 16]>,
           %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> transposed, %acc slot [0, 1]
-          : memref<2048xi8, 3>, memref<256xi8, 3>, tensor<64x8xf32, #sums>
-      %1 = simt.wait_multiply 0, %0 : tensor<64x8xf32, #sums>
-      return %1 : tensor<64x8xf32, #sums>
+          : memref<2048xi8, 3>, memref<256xi8, 3>, tensor<64x8xf32, #acc>
+      %1 = simt.wait_multiply 0, %0 : tensor<64x8xf32, #acc>
+      return %1 : tensor<64x8xf32, #acc>
     }
     ```
   }];
@@ -353,17 +353,17 @@ def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
     The right operand, the result and `slot` are as for `simt.multiply`.
 
     ```mlir
-    #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+    #acc = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
     #left = #simt.layout<64x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
-    func.func @example(%left: tensor<64x16xbf16, #left>, %right: memref<256xi8, 3>, %at: i32, %acc: tensor<64x8xf32, #sums>)
-        -> tensor<64x8xf32, #sums> {
+    func.func @example(%left: tensor<64x16xbf16, #left>, %right: memref<256xi8, 3>, %at: i32, %acc: tensor<64x8xf32, #acc>)
+        -> tensor<64x8xf32, #acc> {
       %0 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> transposed slot [0, 1]
-          : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
+          : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #acc>
       %1 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> transposed
-          plus %acc : tensor<64x8xf32, #sums> slot [0, 1] : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
-      %2 = simt.wait_multiply 1, %0 : tensor<64x8xf32, #sums>
-      %3 = simt.wait_multiply 0, %1 : tensor<64x8xf32, #sums>
-      return %3 : tensor<64x8xf32, #sums>
+          plus %acc : tensor<64x8xf32, #acc> slot [0, 1] : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #acc>
+      %2 = simt.wait_multiply 1, %0 : tensor<64x8xf32, #acc>
+      %3 = simt.wait_multiply 0, %1 : tensor<64x8xf32, #acc>
+      return %3 : tensor<64x8xf32, #acc>
     }
     ```
   }];
@@ -377,26 +377,26 @@ def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
 }
 
 def Simt_WaitMultiplyOp
-    : Simt_Op<"wait_multiply", [RangedTypesMatchWith<"results have the types of the sums", "sums", "results",
+    : Simt_Op<"wait_multiply", [RangedTypesMatchWith<"results have the types of the accumulators", "acc", "results",
                                                      "::llvm::make_range($_self.begin(), $_self.end())">,
                                 MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits for all products that the thread has begun except the newest `pending`";
   let description = [{
-    Products are those of `simt.multiply` and `simt.multiply_rows`, which complete in order. The results are the accumulators `sums`
+    Products are those of `simt.multiply` and `simt.multiply_rows`, which complete in order. The results are the accumulators `acc`
     after the wait. An accumulator whose product is still pending may only be passed to the next product or wait.
 
     ```mlir
-    #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
-    func.func @example(%a: tensor<64x8xf32, #sums>, %b: tensor<64x8xf32, #sums>) -> tensor<64x8xf32, #sums> {
-      %0 = simt.wait_multiply 1, %a : tensor<64x8xf32, #sums>
-      %1:2 = simt.wait_multiply 0, %0, %b : tensor<64x8xf32, #sums>, tensor<64x8xf32, #sums>
-      return %1#1 : tensor<64x8xf32, #sums>
+    #acc = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+    func.func @example(%a: tensor<64x8xf32, #acc>, %b: tensor<64x8xf32, #acc>) -> tensor<64x8xf32, #acc> {
+      %0 = simt.wait_multiply 1, %a : tensor<64x8xf32, #acc>
+      %1:2 = simt.wait_multiply 0, %0, %b : tensor<64x8xf32, #acc>, tensor<64x8xf32, #acc>
+      return %1#1 : tensor<64x8xf32, #acc>
     }
     ```
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending, Variadic<Simt_Tile>:$sums);
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending, Variadic<Simt_Tile>:$acc);
   let results = (outs Variadic<Simt_Tile>:$results);
-  let assemblyFormat = "$pending `,` $sums attr-dict `:` type($sums)";
+  let assemblyFormat = "$pending `,` $acc attr-dict `:` type($acc)";
   let hasVerifier = 0;
 }
 

@@ -67,16 +67,18 @@ LogicalResult WgmmaOp::verify() {
   const int64_t columns = 2 * cast<VectorType>(getType()).getNumElements();
   if ((element.isBF16() || element.isF16()) && columns % 8 == 0 && columns <= 256)
     return success();
-  return emitOpError("expected bf16 or f16, and sums of 8 to 256 columns, but got ") << element << " and " << getType();
+  return emitOpError("expected bf16 or f16, and accumulators of 8 to 256 columns, but got ")
+         << element << " and " << getType();
 }
 
 LogicalResult WgmmaRowsOp::verify() {
   const int64_t steps = static_cast<int64_t>(getSteps().size()), elements = getA().getType().getNumElements();
   if (getAcc() && getAcc().getType() != getType())
-    return emitOpError("expected sums of one type, but got ") << getAcc().getType() << " and " << getType();
+    return emitOpError("expected accumulators of one type, but got ") << getAcc().getType() << " and " << getType();
   if (steps == 0 || elements % (8 * steps) != 0 || getType().getNumElements() % (4 * blocks()) != 0 || columns() > 256)
-    return emitOpError("expected fragments for each of the steps, and sums of 8 to 256 columns for each block of rows, "
-                       "but got ")
+    return emitOpError(
+               "expected fragments for each of the steps, and accumulators of 8 to 256 columns for each block of rows, "
+               "but got ")
            << getA().getType() << " and " << getType();
   return success();
 }

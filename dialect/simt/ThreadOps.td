@@ -366,21 +366,21 @@ def Simt_MmaOp : Simt_Op<"mma", [Pure, AllTypesMatch<["acc", "result"]>]> {
 }
 
 /// A thread's elements of an accumulator.
-def Simt_Sums : VectorOfRankAndType<[1], [F32]>;
+def Simt_Accumulator : VectorOfRankAndType<[1], [F32]>;
 
-def Simt_WgmmaFenceOp : Simt_Op<"wgmma_fence", [AllTypesMatch<["sums", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+def Simt_WgmmaFenceOp : Simt_Op<"wgmma_fence", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "orders earlier writes of a thread's accumulator before `simt.wgmma` that add to it";
   let description = [{
     ```mlir
-    func.func @example(%sums: vector<4xf32>) -> vector<4xf32> {
-      %0 = simt.wgmma_fence %sums : vector<4xf32>
+    func.func @example(%acc: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.wgmma_fence %acc : vector<4xf32>
       return %0 : vector<4xf32>
     }
     ```
   }];
-  let arguments = (ins Simt_Sums:$sums);
-  let results = (outs Simt_Sums:$result);
-  let assemblyFormat = "$sums attr-dict `:` type($sums)";
+  let arguments = (ins Simt_Accumulator:$acc);
+  let results = (outs Simt_Accumulator:$result);
+  let assemblyFormat = "$acc attr-dict `:` type($acc)";
   let hasVerifier = 0;
 }
 
@@ -391,16 +391,16 @@ def Simt_WgmmaOp : Simt_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEff
     or `transposed`. A thread has n / 2 elements of the accumulator.
 
     ```mlir
-    func.func @example(%a: i64, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
-      %0 = simt.wgmma bf16 %a, %b transposed, %sums : vector<4xf32>
+    func.func @example(%a: i64, %b: i64, %acc: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.wgmma bf16 %a, %b transposed, %acc : vector<4xf32>
       simt.wgmma_commit
       %1 = simt.wgmma_wait 0, %0 : vector<4xf32>
       return %1 : vector<4xf32>
     }
     ```
   }];
-  let arguments = (ins TypeAttr:$element, I64:$a, UnitAttr:$aTransposed, I64:$b, UnitAttr:$bTransposed, Simt_Sums:$acc);
-  let results = (outs Simt_Sums:$result);
+  let arguments = (ins TypeAttr:$element, I64:$a, UnitAttr:$aTransposed, I64:$b, UnitAttr:$bTransposed, Simt_Accumulator:$acc);
+  let results = (outs Simt_Accumulator:$result);
   let assemblyFormat = [{
     $element $a (`transposed` $aTransposed^)? `,` $b (`transposed` $bTransposed^)? `,` $acc attr-dict `:` type($acc)
   }];
@@ -414,8 +414,8 @@ def Simt_WgmmaRowsOp : Simt_Op<"wgmma_rows", [MemoryEffects<[MemRead, MemWrite]>
     accumulator starts at 0. The products are a group of their own, as after `simt.wgmma_commit`.
 
     ```mlir
-    func.func @example(%a: vector<16xbf16>, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
-      %0 = simt.wgmma_rows %a, %b steps [0, 2] plus %sums : vector<4xf32> : vector<16xbf16> -> vector<4xf32>
+    func.func @example(%a: vector<16xbf16>, %b: i64, %acc: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.wgmma_rows %a, %b steps [0, 2] plus %acc : vector<4xf32> : vector<16xbf16> -> vector<4xf32>
       %1 = simt.wgmma_rows %a, %b transposed steps [0, 64] : vector<16xbf16> -> vector<4xf32>
       %2 = simt.wgmma_wait 1, %0 : vector<4xf32>
       %3 = simt.wgmma_wait 0, %1 : vector<4xf32>
@@ -423,9 +423,9 @@ def Simt_WgmmaRowsOp : Simt_Op<"wgmma_rows", [MemoryEffects<[MemRead, MemWrite]>
     }
     ```
   }];
-  let arguments = (ins VectorOfRankAndType<[1], [BF16, F16]>:$a, I64:$b, Optional<Simt_Sums>:$acc, UnitAttr:$bTransposed,
+  let arguments = (ins VectorOfRankAndType<[1], [BF16, F16]>:$a, I64:$b, Optional<Simt_Accumulator>:$acc, UnitAttr:$bTransposed,
                        DenseI64ArrayAttr:$steps);
-  let results = (outs Simt_Sums:$result);
+  let results = (outs Simt_Accumulator:$result);
   let assemblyFormat = [{
     $a `,` $b (`transposed` $bTransposed^)? `steps` $steps (`plus` $acc^ `:` type($acc))? attr-dict
     `:` type($a) `->` type($result)
@@ -453,19 +453,19 @@ def Simt_WgmmaCommitOp : Simt_Op<"wgmma_commit", [MemoryEffects<[MemRead, MemWri
   let hasVerifier = 0;
 }
 
-def Simt_WgmmaWaitOp : Simt_Op<"wgmma_wait", [AllTypesMatch<["sums", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+def Simt_WgmmaWaitOp : Simt_Op<"wgmma_wait", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits for all groups of `simt.wgmma` except the newest `pending`";
   let description = [{
     ```mlir
-    func.func @example(%sums: vector<4xf32>) -> vector<4xf32> {
-      %0 = simt.wgmma_wait 1, %sums : vector<4xf32>
+    func.func @example(%acc: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.wgmma_wait 1, %acc : vector<4xf32>
       return %0 : vector<4xf32>
     }
     ```
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending, Simt_Sums:$sums);
-  let results = (outs Simt_Sums:$result);
-  let assemblyFormat = "$pending `,` $sums attr-dict `:` type($sums)";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending, Simt_Accumulator:$acc);
+  let results = (outs Simt_Accumulator:$result);
+  let assemblyFormat = "$pending `,` $acc attr-dict `:` type($acc)";
   let hasVerifier = 0;
 }
 

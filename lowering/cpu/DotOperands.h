@@ -75,10 +75,10 @@ public:
   /// One vector of a row of the panel.
   mlir::Value readB(mlir::Value step, int64_t vector);
   /// Emits a product on AMX tiles: the block of 2 · tileRows rows from m on times the panel, over the whole tiles'
-  /// steps in [begin, end). Stores the sums to `sums`, a memref, from `row` on. `between` is called in each step; it
-  /// receives the carried values, initially `carried`, and returns the next ones. Returns the last ones.
+  /// steps in [begin, end). Stores the accumulators to `acc`, a memref, from `row` on. `between` is called in each
+  /// step; it receives the carried values, initially `carried`, and returns the next ones. Returns the last ones.
   llvm::SmallVector<mlir::Value>
-  multiplyTiles(mlir::Value m, mlir::Value begin, mlir::Value end, mlir::Value sums, mlir::Value row,
+  multiplyTiles(mlir::Value m, mlir::Value begin, mlir::Value end, mlir::Value acc, mlir::Value row,
                 mlir::ValueRange carried,
                 llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value step, mlir::ValueRange carried)> between);
 

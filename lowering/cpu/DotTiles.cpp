@@ -31,7 +31,7 @@ Value DotOperands::wholeTiles(Value count) {
 }
 
 SmallVector<Value>
-DotOperands::multiplyTiles(Value m, Value begin, Value end, Value sums, Value row, ValueRange carried,
+DotOperands::multiplyTiles(Value m, Value begin, Value end, Value acc, Value row, ValueRange carried,
                            function_ref<SmallVector<Value>(Value step, ValueRange carried)> between) {
   auto type = amx::TileType::get({tileRows, lanes}, getElementTypeOrSelf(dot.getType()));
   SmallVector<Value> values;
@@ -59,7 +59,7 @@ DotOperands::multiplyTiles(Value m, Value begin, Value end, Value sums, Value ro
   for (int64_t i = 0; i < 4; ++i) {
     SmallVector<Value> at = {i < 2 ? row : e.make<arith::AddIOp>(row, e.constantIndex(tileRows)),
                              e.constantIndex(i % 2 * lanes)};
-    here<amx::TileStoreOp>(e, sums, at, values[i]);
+    here<amx::TileStoreOp>(e, acc, at, values[i]);
   }
   return SmallVector<Value>(llvm::drop_begin(values, 4));
 }

@@ -47,9 +47,9 @@ struct SplitProducts : impl::SplitProductsBase<SplitProducts> {
     const Location loc = dot.getLoc();
     const auto [largeA, smallA] = partsOf(b, dot.getA());
     const auto [largeB, smallB] = partsOf(b, dot.getB());
-    const auto sums = cast<RankedTensorType>(dot.getType());
+    const auto resultType = cast<RankedTensorType>(dot.getType());
     const auto all = [&](double number) -> Value {
-      return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(sums, static_cast<float>(number)));
+      return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(resultType, static_cast<float>(number)));
     };
     const auto product = [&](Value left, Value right, Value acc) -> Value {
       return tile::DotOp::create(b, loc, left, right, acc, tile::Precision::IEEE);

@@ -32,7 +32,7 @@ static Value isFinite(Emit &emit, Value x) {
 
 /// Adds the products with small parts to those of large parts, except nonfinite ones, because an infinite operand, or
 /// one rounded to infinity, has no small part. A thread checks all at once: the sum of all is finite only if each is.
-static void addFinite(ThreadCode &code, MutableArrayRef<Value> sums, ArrayRef<Value> terms) {
+static void addFinite(ThreadCode &code, MutableArrayRef<Value> acc, ArrayRef<Value> terms) {
   Emit emit(code.builder, code.loc);
   const Value zero = emit.real(terms.front().getType(), 0);
   Value products = zero;
@@ -42,14 +42,14 @@ static void addFinite(ThreadCode &code, MutableArrayRef<Value> sums, ArrayRef<Va
   const auto add = [&](function_ref<Value(Value)> of) {
     return [&, of](OpBuilder &builder, Location loc) {
       SmallVector<Value> results;
-      for (auto [sum, term] : llvm::zip(sums, terms))
+      for (auto [sum, term] : llvm::zip(acc, terms))
         results.push_back(emit.make<arith::AddFOp>(sum, of(term)));
       scf::YieldOp::create(builder, loc, results);
     };
   };
   auto added = scf::IfOp::create(code.builder, code.loc, isFinite(emit, all), add([](Value term) { return term; }),
                                  add([&](Value term) { return emit.select(isFinite(emit, term), term, zero); }));
-  llvm::copy(added.getResults(), sums.begin());
+  llvm::copy(added.getResults(), acc.begin());
 }
 
 namespace {

@@ -26,20 +26,20 @@ static Value descriptorOf(ThreadCode &code, const WgmmaLayout &matrix, Value beg
 }
 
 /// The offset of the warpgroup's rows in the left matrix; null: 0.
-static Value offsetOfGroup(ThreadCode &code, const TileLayout &sums, const WgmmaLayout &left) {
+static Value offsetOfGroup(ThreadCode &code, const TileLayout &acc, const WgmmaLayout &left) {
   simt::Vecs columns(simt::laneBits + 2, 0);
-  for (const simt::Vec unit : sums.bases(simt::Hw::warp).drop_front(2))
-    columns.push_back(static_cast<simt::Vec>(left.at(sums.shape().positionIn(0, unit), 0)));
+  for (const simt::Vec unit : acc.bases(simt::Hw::warp).drop_front(2))
+    columns.push_back(static_cast<simt::Vec>(left.at(acc.shape().positionIn(0, unit), 0)));
   return code.imageOfThread({32, columns});
 }
 
 /// The accumulator's registers for the 64 rows from `row` on, in the instruction's order.
-static Indices registersOf(const TileLayout &sums, int64_t row) {
+static Indices registersOf(const TileLayout &acc, int64_t row) {
   Indices indices;
-  for (int64_t column = 0; column < sums.shape()[1].size; column += 8)
+  for (int64_t column = 0; column < acc.shape()[1].size; column += 8)
     for (const int64_t below : {0, 8})
       for (const int64_t beside : {0, 1})
-        indices.push_back(*sums.storedAt({row + below, column + beside}));
+        indices.push_back(*acc.storedAt({row + below, column + beside}));
   return indices;
 }
 
@@ -65,14 +65,14 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
       blocks.emplace_back(row, code.pick(fenced, registersOf(layout, row)));
   const Type element = op.getLeftLayout().getElement();
   for (int64_t k = 0; k < K; k += kOfProduct)
-    for (auto &[row, sums] : blocks)
-      sums = simt::WgmmaOp::create(code.builder, code.loc, sums.getType(), element, part(a, left.at(row, k)),
-                                   left.isTransposed, part(b, right.at(0, k)), right.isTransposed, sums);
+    for (auto &[row, acc] : blocks)
+      acc = simt::WgmmaOp::create(code.builder, code.loc, acc.getType(), element, part(a, left.at(row, k)),
+                                  left.isTransposed, part(b, right.at(0, k)), right.isTransposed, acc);
   simt::WgmmaCommitOp::create(code.builder, code.loc);
   Values results(layout.numStored());
-  for (const auto &[row, sums] : blocks)
+  for (const auto &[row, acc] : blocks)
     for (const auto [index, sum] : llvm::zip_equal(
-             registersOf(layout, row), vector::ToElementsOp::create(code.builder, code.loc, sums).getResults()))
+             registersOf(layout, row), vector::ToElementsOp::create(code.builder, code.loc, acc).getResults()))
       results[index] = sum;
   code.set(op.getResult(), ArrayRef<Value>(results));
 }
@@ -95,27 +95,27 @@ void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op) {
     steps.push_back(right.at(0, k) / 16);
   const Value before = op.getAcc() ? code.pick(code.held(op.getAcc()), registers) : Value();
   const auto type = cast<VectorType>(ThreadCode::heldType(op.getType()));
-  const Value sums = code.make<simt::WgmmaRowsOp>(type, code.pick(code.held(op.getLeft()), elements), b, before,
-                                                  right.isTransposed, steps);
+  const Value acc = code.make<simt::WgmmaRowsOp>(type, code.pick(code.held(op.getLeft()), elements), b, before,
+                                                 right.isTransposed, steps);
   Values results(layout.numStored());
   for (const auto [index, sum] :
-       llvm::zip_equal(registers, vector::ToElementsOp::create(code.builder, code.loc, sums).getResults()))
+       llvm::zip_equal(registers, vector::ToElementsOp::create(code.builder, code.loc, acc).getResults()))
     results[index] = sum;
   code.set(op.getResult(), ArrayRef<Value>(results));
 }
 
 void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op) {
   Values before;
-  for (const Value sums : op.getSums())
-    llvm::append_range(before, code.elementsOf(sums));
+  for (const Value acc : op.getAcc())
+    llvm::append_range(before, code.elementsOf(acc));
   const auto type = VectorType::get({static_cast<int64_t>(before.size())}, code.builder.getF32Type());
   const Value all = code.make<vector::FromElementsOp>(type, before);
   const Value waited = code.make<simt::WgmmaWaitOp>(type, op.getPending(), all);
   const auto after = vector::ToElementsOp::create(code.builder, code.loc, waited).getResults();
   size_t first = 0;
-  for (const Value sums : op.getResults()) {
-    const int64_t count = simt::layoutOf(sums).getLayout().numStored();
-    code.set(sums, Values(after.slice(first, count)));
+  for (const Value acc : op.getResults()) {
+    const int64_t count = simt::layoutOf(acc).getLayout().numStored();
+    code.set(acc, Values(after.slice(first, count)));
     first += count;
   }
 }
@@ -132,9 +132,10 @@ static simt::WgmmaRowsOp stepsOf(OpBuilder &builder, simt::WgmmaRowsOp product, 
                                    product.getBTransposed(), steps.slice(from, to - from));
 }
 
-/// Leaves the first step of `product` in its place and begins the others after `wait`, unless `wait` returns its sums.
+/// Leaves the first step of `product` in its place and begins the others after `wait`, unless `wait` returns its
+/// accumulators.
 static void split(simt::WgmmaRowsOp product, simt::WgmmaWaitOp wait) {
-  SmallVector<Operation *> renamings = {product}; // and what only renames the registers of its sums
+  SmallVector<Operation *> renamings = {product}; // and what only renames the registers of its accumulators
   const auto isRenamed = [&](Value value) { return llvm::is_contained(renamings, value.getDefiningOp()); };
   for (Operation *op = product->getNextNode(); op != wait; op = op->getNextNode())
     if (llvm::any_of(op->getOperands(), isRenamed)) {
@@ -142,7 +143,7 @@ static void split(simt::WgmmaRowsOp product, simt::WgmmaWaitOp wait) {
         return;
       renamings.push_back(op);
     }
-  if (isRenamed(wait.getSums()))
+  if (isRenamed(wait.getAcc()))
     return;
   OpBuilder builder(product);
   const Value first = stepsOf(builder, product, 0, 1, product.getAcc());

@@ -460,12 +460,12 @@ struct LowerToPtx : impl::LowerToPtxBase<LowerToPtx> {
           result = ptx.shuffle("bfly", shuffle.getValue(), ptx.constant(shuffle.getMask()));
         })
         .Case([&](simt::ShuffleFromOp shuffle) { result = ptx.shuffle("idx", shuffle.getValue(), shuffle.getLane()); })
-        .Case([&](simt::WgmmaFenceOp fence) { result = ptx.pass("wgmma.fence.sync.aligned;", fence.getSums()); })
+        .Case([&](simt::WgmmaFenceOp fence) { result = ptx.pass("wgmma.fence.sync.aligned;", fence.getAcc()); })
         .Case([&](simt::WgmmaOp product) { result = ptx.wgmma(product); })
         .Case([&](simt::WgmmaRowsOp product) { result = ptx.wgmmaRows(product); })
         .Case([&](simt::WgmmaCommitOp) { ptx.assembly("wgmma.commit_group.sync.aligned;", "~{memory}", {}, {}, true); })
         .Case([&](simt::WgmmaWaitOp wait) {
-          result = ptx.pass("wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";", wait.getSums());
+          result = ptx.pass("wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";", wait.getAcc());
         })
         .Case([&](simt::PinOp pin) { result = ptx.pass("", pin.getValue()); })
         .Case([&](simt::MmaOp mma) { result = ptx.mma(mma); })

@@ -193,10 +193,10 @@ void Pipeline::findProduct() {
     const auto [left, leftTransposed] = operandLoad(dot.getA());
     const auto [right, rightTransposed] = operandLoad(dot.getB());
     const Staged *const a = left ? stagedOf(left) : nullptr, *const b = right ? stagedOf(right) : nullptr;
-    auto sums = dyn_cast<BlockArgument>(dot.getAcc());
-    OpOperand *const yielded = sums && sums.getOwner() == loop.getBody() ? loop.getTiedLoopYieldedValue(sums) : nullptr;
+    auto acc = dyn_cast<BlockArgument>(dot.getAcc());
+    OpOperand *const yielded = acc && acc.getOwner() == loop.getBody() ? loop.getTiedLoopYieldedValue(acc) : nullptr;
     if (product || !a || !b || a->sharedLayout != a->matrix || b->sharedLayout != b->matrix || !yielded ||
-        yielded->get() != dot.getResult() || !dot->hasOneUse() || !sums.hasOneUse() ||
+        yielded->get() != dot.getResult() || !dot->hasOneUse() || !acc.hasOneUse() ||
         !matrixIn(a->sharedLayout, leftTransposed ? 1 : 0, 64) ||
         !matrixIn(b->sharedLayout, rightTransposed ? 0 : 1, tile::shapeOf(dot.getType())[1]))
       continue;
@@ -264,12 +264,12 @@ simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::fu
   builder.setInsertionPoint(dot);
   const Location loc = dot.getLoc();
   const Staged &left = *stagedOf(product->left), &right = *stagedOf(product->right);
-  const Value sums =
+  const Value acc =
       simt::MultiplyOp::create(builder, loc, dot.getType(), left.ring, placeOf(builder, left, slot), right.ring,
                                placeOf(builder, right, slot), dot.getAcc(), left.sharedLayout, product->leftTransposed,
                                right.sharedLayout, product->rightTransposed, ArrayRef<int64_t>{0, stages});
   fetches();
-  auto wait = simt::WaitMultiplyOp::create(builder, loc, sums.getType(), productsUnderWay(), sums);
+  auto wait = simt::WaitMultiplyOp::create(builder, loc, acc.getType(), productsUnderWay(), acc);
   dot.replaceAllUsesWith(wait.getResult(0));
   eraseUnused(dot);
   return wait;
@@ -437,9 +437,9 @@ void Pipeline::build() {
   rewriter.setInsertionPointAfter(loop);
   simt::WaitCopiesOp::create(rewriter, loc, 0);
   if (productsUnderWay() > 0) {
-    const Value sums = loop.getResult(multiplied->getUses().begin()->getOperandNumber());
-    auto wait = simt::WaitMultiplyOp::create(rewriter, multiplied.getLoc(), sums.getType(), 0, sums);
-    rewriter.replaceAllUsesExcept(sums, wait.getResult(0), wait);
+    const Value acc = loop.getResult(multiplied->getUses().begin()->getOperandNumber());
+    auto wait = simt::WaitMultiplyOp::create(rewriter, multiplied.getLoc(), acc.getType(), 0, acc);
+    rewriter.replaceAllUsesExcept(acc, wait.getResult(0), wait);
   }
   if (tiles) {
     // The next position may be beyond the largest integer; the distance to the end is not.

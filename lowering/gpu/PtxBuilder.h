@@ -70,8 +70,9 @@ public:
   using PtxBuilder::PtxBuilder;
 
   mlir::Value mma(simt::MmaOp op);
-  /// Passes `sums` through an instruction that does not use them, so that no computation with them is moved across it.
-  mlir::Value pass(const std::string &text, mlir::Value sums);
+  /// Passes `acc` through an instruction that does not use them, so that no computation with them is moved
+  /// across it.
+  mlir::Value pass(const std::string &text, mlir::Value acc);
   mlir::Value wgmma(simt::WgmmaOp op);
   mlir::Value wgmmaRows(simt::WgmmaRowsOp op);
 

@@ -76,15 +76,15 @@ Value ProductPtxBuilder::mma(simt::MmaOp op) {
                          : element.isF16()              ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
                                                         : "llvm.nvvm.mma.m16n8k32.row.col.s8";
   const auto result = LLVM::LLVMStructType::getLiteral(op.getContext(), SmallVector<Type>(4, sum));
-  const Value sums = intrinsic(name, result, operands);
+  const Value acc = intrinsic(name, result, operands);
   SmallVector<Value> parts;
   for (int64_t i = 0; i < 4; ++i)
-    parts.push_back(LLVM::ExtractValueOp::create(builder, loc, sums, i));
+    parts.push_back(LLVM::ExtractValueOp::create(builder, loc, acc, i));
   return vectorOf(parts, sum);
 }
 
-Value ProductPtxBuilder::pass(const std::string &text, Value sums) {
-  const SmallVector<Value> parts = elements(sums);
+Value ProductPtxBuilder::pass(const std::string &text, Value acc) {
+  const SmallVector<Value> parts = elements(acc);
   std::string constraints;
   for (size_t i = 0; i < parts.size(); ++i)
     constraints += "=f,";

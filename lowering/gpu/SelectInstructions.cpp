@@ -157,24 +157,24 @@ static unsigned neighbours(tile::DotOp op, simt::MmaOperand which) {
 /// Whether the accumulator is loop-carried and used only by the product.
 static bool isSummedByLoop(tile::DotOp op) {
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-  auto sums = dyn_cast<BlockArgument>(op.getAcc());
-  if (!loop || !sums || sums.getOwner() != loop.getBody() || !sums.hasOneUse() || !op->hasOneUse())
+  auto acc = dyn_cast<BlockArgument>(op.getAcc());
+  if (!loop || !acc || acc.getOwner() != loop.getBody() || !acc.hasOneUse() || !op->hasOneUse())
     return false;
-  const OpOperand *const yielded = loop.getTiedLoopYieldedValue(sums);
+  const OpOperand *const yielded = loop.getTiedLoopYieldedValue(acc);
   return yielded && yielded->get() == op.getResult();
 }
 
 /// Whether warpgroups, each with a multiple of 64 rows, compute the product, with both operands in shared memory, or
 /// with the right one there and each warp's rows in registers.
 static bool isForGroups(tile::DotOp op, unsigned warps) {
-  constexpr int64_t warpsOfGroup = 4, maxColumns = 256, maxSums = 128;
+  constexpr int64_t warpsOfGroup = 4, maxColumns = 256, maxAccumulators = 128;
   const auto [M, N, K, batch] = extentsOf(op);
   const Type element = cast<RankedTensorType>(op.getA().getType()).getElementType();
   if (!(element.isBF16() || element.isF16()) || !batch.empty() || warps % warpsOfGroup != 0)
     return false;
-  const simt::TileShape sums({M, N});
-  if (sums[0].isPadded() || sums[1].isPadded() || N % 8 != 0 || N > maxColumns || K % 16 != 0 ||
-      sums[0].core() < 16 * int64_t{warps} || M * N > maxSums * simt::numLanes * int64_t{warps})
+  const simt::TileShape acc({M, N});
+  if (acc[0].isPadded() || acc[1].isPadded() || N % 8 != 0 || N > maxColumns || K % 16 != 0 ||
+      acc[0].core() < 16 * int64_t{warps} || M * N > maxAccumulators * simt::numLanes * int64_t{warps})
     return false;
   Block *const body = op->getBlock();
   if (!isLoadedIn(op.getB(), body))

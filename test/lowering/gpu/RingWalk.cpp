@@ -205,8 +205,8 @@ void RingWalk::waitForProducts(Operation &op) {
     ringReads.insert(ringReads.end(), products.front().begin(), products.front().end());
     products.erase(products.begin());
   }
-  for (const auto [sums, result] : llvm::zip_equal(wait.getSums(), wait.getResults()))
-    values[result].product = values.lookup(sums).product;
+  for (const auto [acc, result] : llvm::zip_equal(wait.getAcc(), wait.getResults()))
+    values[result].product = values.lookup(acc).product;
 }
 
 /// Only products and waits may take the accumulator of a product that is pending, and rows may not be one.

@@ -217,7 +217,7 @@ TEST_P(Rings, AreSeenToBeWrong) {
       });
       expectSeen("no wait for products", [](mlir::scf::ForOp loop) {
         for (auto wait : llvm::make_early_inc_range(loop.getBody()->getOps<simt::WaitMultiplyOp>())) {
-          wait->replaceAllUsesWith(wait.getSums());
+          wait->replaceAllUsesWith(wait.getAcc());
           wait.erase();
         }
       });
