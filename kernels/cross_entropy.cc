@@ -41,29 +41,29 @@ static Tile relative(Tile x, Tile top) { return exp2((x - top) * M_LOG2E, Accura
 static Tile lossOf(Tile hit, Tile top, Tile total, Tile ignored) { return where(ignored, 0.0, top + log(total) - hit); }
 
 /// Further results of the pass over a row, which a config may request.
-struct Beside {
+struct RowStatistics {
   Tile centred; // (BV) sums of x − top, for the mean log-probability
   Tile first;   // (BV) first columns with the maximum; V if there is none
 };
 
-static Beside nothingBeside(Tile V, const CrossEntropyConfig &cfg) {
-  Beside beside;
+static RowStatistics emptyStatistics(Tile V, const CrossEntropyConfig &cfg) {
+  RowStatistics statistics;
   if (cfg.smoothed)
-    beside.centred = zeros(f32, {cfg.block});
+    statistics.centred = zeros(f32, {cfg.block});
   if (cfg.counted)
-    beside.first = full(i32, {cfg.block}, cast(V, i32));
-  return beside;
+    statistics.first = full(i32, {cfg.block}, cast(V, i32));
+  return statistics;
 }
 
 /// Adds columns v … of a row, given as x; those from V on are −∞.
-static void look(Beside &beside, Tile x, Tile v, Tile V, Tile top, const CrossEntropyConfig &cfg) {
+static void accumulate(RowStatistics &statistics, Tile x, Tile v, Tile V, Tile top, const CrossEntropyConfig &cfg) {
   if (!cfg.smoothed && !cfg.counted)
     return;
   Tile column = cast(v, i32) + iota(cfg.block); // (BV)
   if (cfg.smoothed)
-    beside.centred += where(column < cast(V, i32), x - top, 0.0); // (BV)
+    statistics.centred += where(column < cast(V, i32), x - top, 0.0); // (BV)
   if (cfg.counted)
-    beside.first = min(beside.first, where(x == top, column, cast(V, i32))); // (BV)
+    statistics.first = min(statistics.first, where(x == top, column, cast(V, i32))); // (BV)
 }
 
 /// The target of row n, checked. i64 scalar.
@@ -88,11 +88,11 @@ struct Row {
 };
 
 /// Stores the further results in the row.
-static void finish(Row &row, const Beside &beside, Tile V, const CrossEntropyConfig &cfg) {
+static void finish(Row &row, const RowStatistics &statistics, Tile V, const CrossEntropyConfig &cfg) {
   if (cfg.smoothed)
-    row.mean = sum(beside.centred) / cast(V, f32);
+    row.mean = sum(statistics.centred) / cast(V, f32);
   if (cfg.counted)
-    row.first = beside.first;
+    row.first = statistics.first;
 }
 
 /// A row that is one tile.
@@ -100,9 +100,9 @@ static Row readAtOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg
   Row row = {.x = columns(logits, n, 0, V, cfg)};
   row.top = reduce_max(row.x);
   row.total = sum(relative(row.x, row.top));
-  Beside beside = nothingBeside(V, cfg);
-  look(beside, row.x, 0, V, row.top, cfg);
-  finish(row, beside, V, cfg);
+  RowStatistics statistics = emptyStatistics(V, cfg);
+  accumulate(statistics, row.x, 0, V, row.top, cfg);
+  finish(row, statistics, V, cfg);
   return row;
 }
 
@@ -136,18 +136,18 @@ static Row readOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) 
 /// A row read for its maximum, and again for the sum of exponentials, which replace the logits with `keep`.
 static Row readTwice(View logits, Tile n, Tile V, bool keep, const CrossEntropyConfig &cfg) {
   Row row = {.top = rowMaximum(logits, n, V, cfg)};
-  Beside beside = nothingBeside(V, cfg);
+  RowStatistics statistics = emptyStatistics(V, cfg);
   Tile running = zeros(f32, {cfg.block}); // (BV)
   for (Tile v : range(0, V, cfg.block)) {
     Tile x = columns(logits, n, v, V, cfg); // (BV)
     Tile e = relative(x, row.top);          // (BV)
-    look(beside, x, v, V, row.top, cfg);
+    accumulate(statistics, x, v, V, row.top, cfg);
     if (keep)
       store(logits, {n, v}, e);
     running += e;
   }
   row.total = sum(running);
-  finish(row, beside, V, cfg);
+  finish(row, statistics, V, cfg);
   return row;
 }
 

@@ -138,7 +138,7 @@ static void pickByModel(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
 }
 
 void pickCpuTile(const CpuFacts &cpu, const Product &e, MatmulConfig &config) {
-  const auto &[M, N, K, type, epilogue, parts, beside] = e;
+  const auto &[M, N, K, type, epilogue, parts, others] = e;
   const bool usesAmx = cpu.tiles && (type == bf16 || type == i8);
   config.bk = divideEvenly(K, usesAmx || type == i8 ? cpuMatmul.longBk : cpuMatmul.bk,
                            usesAmx ? cpuMatmul.amxBkUnit : cpuMatmul.bkUnit);

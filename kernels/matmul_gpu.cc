@@ -140,7 +140,7 @@ static double splitCycles(const GpuFacts &gpu, const SmRates &rates, const Produ
   if (e.parts == 1)
     return 0;
   double elements = static_cast<double>(e.M) * static_cast<double>(e.N);
-  for (const auto &[M, N] : e.beside)
+  for (const auto &[M, N] : e.others)
     elements += static_cast<double>(M) * static_cast<double>(N);
   const double bytes = 4.0 * elements * static_cast<double>(e.parts);
   const double rate = bytes <= static_cast<double>(gpu.l2Bytes) ? rates.l2 : rates.memory;
@@ -210,7 +210,7 @@ static double productCycles(const GpuFacts &gpu, SmRates rates, const Product &e
     return std::numeric_limits<double>::infinity();
   const auto countTiles = [&](int64_t M, int64_t N) { return cdiv(M, shape.bm) * cdiv(N, shape.bn) * e.parts; };
   int64_t tiles = countTiles(e.M, e.N);
-  for (const auto &[M, N] : e.beside)
+  for (const auto &[M, N] : e.others)
     tiles += countTiles(M, N);
   config.bm = shape.bm;
   config.bn = shape.bn;

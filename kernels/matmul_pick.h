@@ -15,7 +15,7 @@ struct Product {
   Type type;
   Epilogue epilogue = Epilogue::light;
   int64_t parts = 1;                                    // split-K: number of splits of K
-  std::vector<std::pair<int64_t, int64_t>> beside = {}; // M and N of further GEMMs of the launch
+  std::vector<std::pair<int64_t, int64_t>> others = {}; // M and N of further GEMMs of the launch
 };
 
 /// Sets the tile for a CPU. config.ta and config.tb say which operands are transposed.

@@ -266,7 +266,7 @@ static void pickSplit(const Target &target, const std::vector<Extents> &all, Epi
       [&](const GpuFacts &gpu) {
         Product product = {e.M, e.N, e.K, e.type, epilogue};
         for (size_t i = 1; i < all.size(); ++i)
-          product.beside.emplace_back(all[i].M, all[i].N);
+          product.others.emplace_back(all[i].M, all[i].N);
         double best = 0;
         for (int64_t parts = 1; parts <= std::clamp<int64_t>(most, 1, planLimits.maxParts); ++parts) {
           MatmulConfig tile = config;

@@ -16,7 +16,7 @@ public:
   const std::string &device() const { return deviceName; }
   const std::string &kernel() const { return kernelName; }
   const Signature &signature() const { return parameters; }
-  /// Bytes of scratch memory that a program takes on a CPU, beside registers; 0 on other devices.
+  /// Bytes of scratch memory that a program takes on a CPU, registers excluded; 0 on other devices.
   virtual int64_t scratchBytes() const { return 0; }
 
 private:

@@ -102,7 +102,7 @@ Tile reduce_min(At x, Axes axes, Nans nans, bool keep) {
 }
 
 /// `scanned`, or NaN from the first NaN of x on.
-static Tile orNaNBehind(const At &x, int axis, bool reverse, const Tile &scanned) {
+static Tile nanFromFirstNaN(const At &x, int axis, bool reverse, const Tile &scanned) {
   const Line at{x.loc};
   if (!isFloat(scanned.type(x.loc)))
     return scanned;
@@ -111,12 +111,12 @@ static Tile orNaNBehind(const At &x, int axis, bool reverse, const Tile &scanned
 
 Tile cummax(At x, int axis, Nans nans, bool reverse) {
   const Tile most = cummax(x, axis, reverse);
-  return nans == Nans::ignore ? most : orNaNBehind(x, axis, reverse, most);
+  return nans == Nans::ignore ? most : nanFromFirstNaN(x, axis, reverse, most);
 }
 
 Tile cummin(At x, int axis, Nans nans, bool reverse) {
   const Tile least = cummin(x, axis, reverse);
-  return nans == Nans::ignore ? least : orNaNBehind(x, axis, reverse, least);
+  return nans == Nans::ignore ? least : nanFromFirstNaN(x, axis, reverse, least);
 }
 
 // --- Functions -------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ static bool areSynonyms(const std::string &word, const std::string &candidate) {
   });
 }
 
-/// Whether the candidate, or its part behind a colon, begins with the word.
+/// Whether the candidate, or its part after a colon, begins with the word.
 static bool completes(const std::string &word, const std::string &candidate) {
   return candidate.starts_with(word) || candidate.find(":" + word) != std::string::npos;
 }

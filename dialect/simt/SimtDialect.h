@@ -1,4 +1,4 @@
-// C++ declarations of the `simt` dialect, generated from the .td files beside this header.
+// C++ declarations of the `simt` dialect, generated from the .td files next to this header.
 
 #pragma once
 

@@ -23,8 +23,8 @@ static Placement placeInOrder(const std::vector<Lifetime> &lifetimes, const std:
     }
     result.offsets[buffer] = offset;
     result.bytes = std::max(result.bytes, offset + life.bytes);
-    const auto behind = [&](int64_t at, size_t other) { return at < result.offsets[other]; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, behind), buffer);
+    const auto precedes = [&](int64_t at, size_t other) { return at < result.offsets[other]; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, precedes), buffer);
   }
   return result;
 }

@@ -144,7 +144,7 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
       access.along.push_back({axis, index[dim]});
       bounds.emplace_back();
       if (always && isUnitStride(view, axis))
-        std::tie(access.before, access.behind) = blockAround(index[dim], extents[dim]);
+        std::tie(access.before, access.after) = blockAround(index[dim], extents[dim]);
       if (!always)
         bounds.back() = {extentOf(*this, view, axis), isConstant ? constantIndex(begin) : asIndex(offset), position,
                          !isNonNegative(offset)};

@@ -65,7 +65,7 @@ void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
       const auto results =
           e.loop(e.constantIndex(from), e.constantIndex(to), step, carried, [&](Ix first, ValueRange before) {
             SmallVector<States> inner = unflat(before, copies * step);
-            SmallVector<Value> behind(before.take_back(copies * scans.width()));
+            SmallVector<Value> previous(before.take_back(copies * scans.width()));
             for (int64_t row = 0; row < step; ++row) {
               Ix position = row ? e.along(e.make<arith::AddIOp>(first.at, e.constantIndex(row))) : first;
               if (scans.isBackwards())
@@ -76,14 +76,14 @@ void Nest::columns(Index &index, int64_t axis, int64_t unroll) {
               SmallVector<Value> next;
               for (int64_t copy = 0; copy < copies; ++copy) {
                 index.back() = positions[copy];
-                scans.take(ArrayRef(behind).drop_back((copies - 1 - copy) * scans.width()));
+                scans.take(ArrayRef(previous).drop_back((copies - 1 - copy) * scans.width()));
                 this->step(index, inner[row * copies + copy]);
                 next = scans.with(std::move(next));
               }
-              behind = std::move(next);
+              previous = std::move(next);
             }
             SmallVector<Value> after = flat(inner);
-            llvm::append_range(after, behind);
+            llvm::append_range(after, previous);
             return after;
           });
       states = unflat(results, copies * step);

@@ -194,7 +194,7 @@ private:
     llvm::SmallVector<std::pair<int64_t, Ix>, 2> along;
     mlir::Value whole;
     // Numbers of elements of the line that are in the view: before the base, and from it on. 0 if unknown.
-    int64_t before = 0, behind = 0;
+    int64_t before = 0, after = 0;
     int depth = 0;
 
     int64_t valid() const { return along.front().second.valid; }

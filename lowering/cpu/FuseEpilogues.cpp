@@ -84,14 +84,14 @@ private:
   bool mayMoveUp() {
     auto function = producer->getParentOfType<func::FuncOp>();
     WalkResult result = function.walk([&](tile::AccessOp access) {
-      const bool allowed = access.writesView() ? mayWriteBehind(access) : mayReadBehind(access);
+      const bool allowed = access.writesView() ? mayWriteAfter(access) : mayReadAfter(access);
       return allowed ? WalkResult::advance() : WalkResult::interrupt();
     });
     return !result.wasInterrupted();
   }
 
   /// Whether no store moves up past a read of the memory that it writes, except of the same element.
-  bool mayReadBehind(tile::AccessOp load) {
+  bool mayReadAfter(tile::AccessOp load) {
     SmallVector<Reader> readers = readersOf(load.getTile());
     for (tile::StoreOp store : stores) {
       if (!mayOverlap(load.getView(), store.getView()))
@@ -126,7 +126,7 @@ private:
   }
 
   /// Whether no write or ordering atomic in between conflicts with the moved store or its loads.
-  bool mayWriteBehind(tile::AccessOp write) {
+  bool mayWriteAfter(tile::AccessOp write) {
     const auto allows = [&](tile::AccessOp moved) {
       return write == moved || !isBetween(write, moved) || !touches(write, moved.getView());
     };

@@ -72,7 +72,7 @@ Reads Group::readsOf(Value tile) const {
   return reads;
 }
 
-bool Group::isReadBehind(Value result) const {
+bool Group::isReadAfter(Value result) const {
   return llvm::any_of(readersOf(result), [&](const Reader &reader) {
     return !reader.sameElement ||
            llvm::none_of(roots, [&](const Root &root) { return root.op == reader.operand->getOwner(); });
@@ -192,13 +192,13 @@ bool Group::canJoin(const Root &root) const {
       if (writes(root) && touches(member.op, writtenBy(root)))
         return false;
     }
-    if (writes(root) && !mayWriteBehind(member, read, root))
+    if (writes(root) && !mayWriteAfter(member, read, root))
       return false;
   }
   return true;
 }
 
-bool Group::mayWriteBehind(const Root &member, const Reads &reads, const Root &root) const {
+bool Group::mayWriteAfter(const Root &member, const Reads &reads, const Root &root) const {
   return llvm::all_of(reads.loads, [&](const auto &read) {
     auto [load, same] = read;
     return !touches(root.op, load.getView()) ||

@@ -44,7 +44,7 @@ public:
   /// The tiles that are read to compute `tile`.
   Reads readsOf(mlir::Value tile) const;
   /// Whether the result of a scan of the group has users outside of the group that read it element by element.
-  bool isReadBehind(mlir::Value result) const;
+  bool isReadAfter(mlir::Value result) const;
   /// The operations that extract the last elements along a scan's axis from its result, if these are its only users.
   static llvm::SmallVector<tile::ExtractOp> lastsOf(mlir::OpResult result);
 
@@ -58,7 +58,7 @@ private:
   bool hasForm(const Root &root) const;
   /// Whether a store may overwrite an element that a member of its nest has read before. Not for a check, which may
   /// read the element again.
-  bool mayWriteBehind(const Root &member, const Reads &reads, const Root &root) const;
+  bool mayWriteAfter(const Root &member, const Reads &reads, const Root &root) const;
   /// The cost of the values that `root` computes and no other root does; `seen` gets them.
   int64_t costOf(const Root &root, llvm::DenseSet<mlir::Value> &seen) const;
 

@@ -425,7 +425,7 @@ Ix Nest::lanesAt(Value base, int64_t offset, int64_t valid) {
   return {at, std::max(e.depthOf(at), outermost), true, valid};
 }
 
-SmallVector<Piece> Nest::behind(int64_t from, int64_t extent) {
+SmallVector<Piece> Nest::remainder(int64_t from, int64_t extent) {
   return piecesOf(from, extent, e.machine.lanes(), Machine{e.machine.vectorBits}.lanes());
 }
 
@@ -444,7 +444,7 @@ void Nest::readAll(Index &index, ArrayRef<Ix> positions) {
     for (const Root &root : roots)
       if (root.joined)
         joinedAt(root, index);
-      else if (!scans.isBehind(root.value))
+      else if (!scans.dependsOnScan(root.value))
         e.at(root.value, index);
   }
 }
@@ -513,7 +513,7 @@ Nest::States Nest::row(Index &index, int64_t maxUnrolled) {
     states = unflat(results, copies);
     scans.take(results);
   };
-  SmallVector<Piece> single = behind(looped * lanes, extent);
+  SmallVector<Piece> single = remainder(looped * lanes, extent);
   if (backwards)
     std::reverse(single.begin(), single.end());
   if (looped && !backwards)

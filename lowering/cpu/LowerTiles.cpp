@@ -186,7 +186,7 @@ private:
   void placeScan(Root &root, Operation *before) {
     for (OpResult result : root.op->getResults()) {
       auto lasts = cpu::Group::lastsOf(result);
-      const bool isWhole = lasts.empty() && group.isReadBehind(result);
+      const bool isWhole = lasts.empty() && group.isReadAfter(result);
       root.buffers.push_back(isWhole ? allocate(before, result.getType()) : Value());
       root.lasts.push_back(lasts.empty() ? Value() : allocate(before, lasts.front().getType()));
     }

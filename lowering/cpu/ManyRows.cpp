@@ -48,7 +48,7 @@ void Nest::vectorsOfRows(Ix first, int64_t count) {
   };
   if (full)
     e.loop(e.constantIndex(0), e.constantIndex(full), lanes, [&](Ix base) { step(lanesAt(base.at, 0, lanes)); });
-  forEach(behind(full, extent), step);
+  forEach(remainder(full, extent), step);
 }
 
 bool Nest::reducesTogether() {

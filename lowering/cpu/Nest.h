@@ -112,7 +112,7 @@ private:
   /// A position along the last dimension: a whole vector, or the peeled, partial one.
   Ix lanesAt(mlir::Value base, int64_t offset, int64_t valid);
   /// The vectors of a row after the loop, which covers the elements before `from`.
-  llvm::SmallVector<Piece> behind(int64_t from, int64_t extent);
+  llvm::SmallVector<Piece> remainder(int64_t from, int64_t extent);
   void forEach(llvm::ArrayRef<Piece> pieces, llvm::function_ref<void(Ix)> body);
   /// The number of `full` vectors that a loop with `unroll` vectors per iteration computes; the others follow it.
   static int64_t loopedOf(int64_t full, int64_t unroll) { return full / unroll >= 2 ? full / unroll * unroll : 0; }

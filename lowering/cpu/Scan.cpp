@@ -109,15 +109,15 @@ Scans::Scans(Evaluator &evaluator, ArrayRef<Root> roots) : e(evaluator), roots(r
       scans.push_back(Scan(e, cast<tile::ScanOp>(root.op)));
 }
 
-bool Scans::isBehind(Value tile) const {
+bool Scans::dependsOnScan(Value tile) const {
   Operation *op = tile.getDefiningOp();
   if (empty() || !op || e.isBuffered(tile) || !isa<RankedTensorType>(tile.getType()))
     return false;
-  if (const auto known = behind.find(tile); known != behind.end())
+  if (const auto known = dependents.find(tile); known != dependents.end())
     return known->second;
   const bool answer = llvm::any_of(roots, [&](const Root &root) { return root.isScan() && root.op == op; }) ||
-                      llvm::any_of(op->getOperands(), [&](Value operand) { return isBehind(operand); });
-  return behind[tile] = answer;
+                      llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOnScan(operand); });
+  return dependents[tile] = answer;
 }
 
 void Scans::begin() {

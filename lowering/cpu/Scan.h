@@ -48,7 +48,7 @@ public:
     return llvm::any_of(scans, [](Scan &scan) { return scan.isReversed(); });
   }
   /// Whether the tile depends on the result of one of the scans.
-  bool isBehind(mlir::Value tile) const;
+  bool dependsOnScan(mlir::Value tile) const;
 
   /// Sets the carries to their initial values.
   void begin();
@@ -66,9 +66,9 @@ public:
 private:
   Evaluator &e;
   const llvm::ArrayRef<Root> roots;
-  llvm::SmallVector<Scan> scans;                    // of the roots that are scans, in their order
-  llvm::SmallVector<Scan::State> carries;           // of each
-  mutable llvm::DenseMap<mlir::Value, bool> behind; // the answers of isBehind
+  llvm::SmallVector<Scan> scans;                        // of the roots that are scans, in their order
+  llvm::SmallVector<Scan::State> carries;               // of each
+  mutable llvm::DenseMap<mlir::Value, bool> dependents; // the answers of dependsOnScan
 };
 
 } // namespace kiln::lowering::cpu

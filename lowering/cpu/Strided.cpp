@@ -193,14 +193,14 @@ Value Evaluator::readWide(Value view, Access access, Steps distances) {
   const Type stored = cast<MemRefType>(view.getType()).getElementType();
   const int64_t lanes = machine.lanes(), farthest = *std::max_element(distances.begin(), distances.end());
   int64_t readable = farthest + 1, width = widthFor(stored, readable, true);
-  if (access.along.size() == 1 && access.behind > farthest) {
+  if (access.along.size() == 1 && access.after > farthest) {
     int64_t before = access.before % lanes;
-    if (before + access.behind < lanes && access.before >= lanes) // at the end of a row
+    if (before + access.after < lanes && access.before >= lanes) // at the end of a row
       before += lanes;
     Steps inBlock(distances);
     for (int64_t &distance : inBlock)
       distance += before;
-    const int64_t span = std::min<int64_t>(before + access.behind, llvm::alignTo(before + farthest + 1, lanes));
+    const int64_t span = std::min<int64_t>(before + access.after, llvm::alignTo(before + farthest + 1, lanes));
     const int64_t wider = widthFor(stored, span, true);
     const size_t parts = partsOf(distances, readable, width).size(), fewer = partsOf(inBlock, span, wider).size();
     const bool takesAnyOrder = stored.getIntOrFloatBitWidth() >= 32; // complete vectors of these are shuffled anyway

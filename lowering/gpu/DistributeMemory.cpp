@@ -118,17 +118,17 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
     return loaded.getResult();
   };
   const Indices begins = tile.vectors();
-  Values vectors, beside;
+  Values vectors, insideOthers;
   for (const int64_t stored : begins) {
     vectors.push_back(load(words, stored, 0, tile.isInside(stored), other));
-    beside.push_back(tile.isCut() ? tile.isBeside(stored) : Value());
+    insideOthers.push_back(tile.isCut() ? tile.isInsideOtherAxes(stored) : Value());
   }
   atCuts(code, tile, begins, vectors, [&](size_t number) {
     Values parts(
         vector::ToElementsOp::create(code.builder, code.loc, recast(code, vectors[number], vectorType)).getResults());
     for (int64_t i = 0; i < tile.maxRest(); ++i) {
       const Value orElse = code.make<vector::FromElementsOp>(single, parts[i]);
-      const Value inside = code.both(tile.isInRest(i), beside[number]);
+      const Value inside = code.both(tile.isInRest(i), insideOthers[number]);
       parts[i] = code.make<vector::ExtractOp>(load(single, begins[number], i * tile.bytes, inside, orElse), 0);
     }
     return recast(code, code.make<vector::FromElementsOp>(vectorType, parts), words);
@@ -163,14 +163,14 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
     tile::copyCache(op, made);
   };
   const Indices begins = tile.vectors();
-  Values beside, none;
+  Values insideOthers, none;
   for (const int64_t stored : begins) {
     store(stored, 0, tile.vector, code.both(tile.isInside(stored), owner));
-    beside.push_back(tile.isCut() ? code.both(tile.isBeside(stored), owner) : Value());
+    insideOthers.push_back(tile.isCut() ? code.both(tile.isInsideOtherAxes(stored), owner) : Value());
   }
   atCuts(code, tile, begins, none, [&](size_t number) {
     for (int64_t i = 0; i < tile.maxRest(); ++i)
-      store(begins[number], i, 1, code.both(tile.isInRest(i), beside[number]));
+      store(begins[number], i, 1, code.both(tile.isInRest(i), insideOthers[number]));
     return Value();
   });
 }

@@ -38,8 +38,8 @@ static Indices registersOf(const TileLayout &acc, int64_t row) {
   Indices indices;
   for (int64_t column = 0; column < acc.shape()[1].size; column += 8)
     for (const int64_t below : {0, 8})
-      for (const int64_t beside : {0, 1})
-        indices.push_back(*acc.storedAt({row + below, column + beside}));
+      for (const int64_t right : {0, 1})
+        indices.push_back(*acc.storedAt({row + below, column + right}));
   return indices;
 }
 

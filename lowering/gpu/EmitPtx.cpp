@@ -88,7 +88,7 @@ static constexpr llvm::StringRef withoutPasses[] = {"slsr", "nary-reassociate", 
 /// element set:
 ///
 ///     bitcast (insertelement <2 x i16> zeroinitializer, i16 %x, 0) to <2 x half>
-static llvm::InsertElementInst *beginningBehindCast(llvm::InsertElementInst *insert) {
+static llvm::InsertElementInst *firstInsertionBeforeCast(llvm::InsertElementInst *insert) {
   auto *cast = llvm::dyn_cast<llvm::BitCastInst>(insert->getOperand(0));
   auto *first = cast ? llvm::dyn_cast<llvm::InsertElementInst>(cast->getOperand(0)) : nullptr;
   const auto lanes = [](llvm::Value *vector) {
@@ -110,7 +110,7 @@ static void buildVectorsWhole(llvm::Module &module) {
       if (!insert)
         continue;
       llvm::Constant *const zeros = llvm::Constant::getNullValue(insert->getType());
-      if (llvm::InsertElementInst *const first = beginningBehindCast(insert)) {
+      if (llvm::InsertElementInst *const first = firstInsertionBeforeCast(insert)) {
         llvm::IRBuilder<> builder(insert);
         llvm::Type *const element = llvm::cast<llvm::VectorType>(insert->getType())->getElementType();
         insert->setOperand(0, builder.CreateInsertElement(zeros, builder.CreateBitCast(first->getOperand(1), element),

@@ -51,7 +51,7 @@ public:
   mlir::Value isCut(int64_t stored) const;
   /// Whether a vector is inside along all dimensions except the one in which the view may end within a vector; null if
   /// this is true for all.
-  mlir::Value isBeside(int64_t stored) { return insideBut(cutAxis, stored, {}); }
+  mlir::Value isInsideOtherAxes(int64_t stored) { return insideBut(cutAxis, stored, {}); }
   /// The largest number of elements that are inside, of a vector within which the view ends; and whether its element at
   /// `index` is inside, null if it always is.
   int64_t maxRest() const { return knownRest.value_or(vector - 1); }

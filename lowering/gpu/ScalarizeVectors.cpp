@@ -74,8 +74,8 @@ private:
 };
 } // namespace
 
-/// The position behind the definition of a value in `function`.
-static llvm::BasicBlock::iterator behind(llvm::Value *value, llvm::Function &function) {
+/// The position after the definition of a value in `function`.
+static llvm::BasicBlock::iterator positionAfter(llvm::Value *value, llvm::Function &function) {
   auto *instruction = llvm::dyn_cast<llvm::Instruction>(value);
   if (!instruction)
     return function.getEntryBlock().getFirstInsertionPt();
@@ -100,7 +100,7 @@ llvm::ArrayRef<llvm::Value *> Scalarizer::elementsOf(llvm::Value *value) {
     llvm::Function &function =
         instruction ? *instruction->getFunction() : *llvm::cast<llvm::Argument>(value)->getParent();
     llvm::IRBuilder<> builder(function.getContext());
-    builder.SetInsertPoint(behind(value, function));
+    builder.SetInsertPoint(positionAfter(value, function));
     if (instruction)
       builder.SetCurrentDebugLocation(instruction->getDebugLoc());
     for (unsigned i = 0; i < type->getNumElements(); ++i)
@@ -271,7 +271,7 @@ void Scalarizer::eraseReplaced() {
   for (llvm::Instruction *instruction : replaced) {
     if (!instruction->use_empty()) {
       llvm::IRBuilder<> builder(instruction->getContext());
-      builder.SetInsertPoint(behind(instruction, *instruction->getFunction()));
+      builder.SetInsertPoint(positionAfter(instruction, *instruction->getFunction()));
       llvm::Value *vector = llvm::PoisonValue::get(instruction->getType());
       for (const auto [index, element] : llvm::enumerate(elementsOf(instruction)))
         vector = builder.CreateInsertElement(vector, element, index);

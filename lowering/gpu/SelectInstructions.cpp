@@ -87,7 +87,7 @@ static bool isUsedByRows(Value tile) {
 }
 
 /// A product from which elementwise operations lead to this tile.
-static tile::DotOp productBehind(Value tile) {
+static tile::DotOp producingDot(Value tile) {
   llvm::SetVector<Value> reached;
   reached.insert(tile);
   for (size_t next = 0; next < reached.size(); ++next) {
@@ -105,7 +105,7 @@ static tile::DotOp productBehind(Value tile) {
 /// goes through shared memory. `sparesB` as in warpSplit.
 static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps, bool sparesB = false) {
   const auto [M, N, K, batch] = extentsOf(op);
-  if (isUsedByRows(op) || productBehind(op.getA()))
+  if (isUsedByRows(op) || producingDot(op.getA()))
     if (const auto rows = simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/true, batch))
       return rows;
   return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false, batch, sparesB);
@@ -215,7 +215,7 @@ static void choose(tile::DotOp op, unsigned warps, bool groups) {
   const bool isGrouped = groups && hasInstruction && isForGroups(op, warps);
   if (hasInstruction)
     op->setAttr("simt.mma", UnitAttr::get(op.getContext()));
-  if (hasInstruction && multipliedBits(op) == 32 && isInOrder(productBehind(op.getA())))
+  if (hasInstruction && multipliedBits(op) == 32 && isInOrder(producingDot(op.getA())))
     op->setAttr("simt.chained", UnitAttr::get(op.getContext()));
   if (isGrouped)
     op->setAttr("simt.wgmma", UnitAttr::get(op.getContext()));

@@ -277,8 +277,8 @@ private:
   Value withinEnd(Value position);
   Value notNegative(Value position);
   scf::ForOp copy(Value begin, Value end, ValueRange inits);
-  void takeMasks(bool behind = false);
-  void shortenMasks(bool behind = false);
+  void takeMasks(bool isRemainder = false);
+  void shortenMasks(bool isRemainder = false);
 
   mutable scf::ForOp loop;
   const ArrayRef<Mask> masks;
@@ -412,13 +412,13 @@ static void eraseDead(SmallVector<Operation *> &dead) {
   }
 }
 
-/// Replaces masks of the last copied loop by `true`: all masks, or with `behind`, for the loop after the iterations
-/// without masks, those for which isPassed() is true.
-void Split::takeMasks(bool behind) {
+/// Replaces masks of the last copied loop by `true`: all masks, or with `isRemainder`, for the loop after the
+/// iterations without masks, those for which isPassed() is true.
+void Split::takeMasks(bool isRemainder) {
   SmallVector<Operation *> dead;
   llvm::MapVector<Operation *, SmallVector<int64_t>> inside;
   for (const Mask &mask : masks)
-    if (behind && !isPassed(mask))
+    if (isRemainder && !isPassed(mask))
       continue;
     else if (mask.dim < 0)
       replaceByTrue(copied.lookup(mask.op->getResult(0)), dead);
@@ -460,9 +460,9 @@ static void shortenMask(arith::CmpIOp compare) {
 }
 
 /// Shortens the masks that the last copied loop still has.
-void Split::shortenMasks(bool behind) {
+void Split::shortenMasks(bool isRemainder) {
   for (const Mask &mask : masks)
-    if (mask.dim < 0 && !(behind && isPassed(mask)))
+    if (mask.dim < 0 && !(isRemainder && isPassed(mask)))
       shortenMask(copied.lookup(mask.op->getResult(0)).getDefiningOp<arith::CmpIOp>());
 }
 
@@ -502,8 +502,8 @@ void Split::build() {
   results = interior.getResults();
   if (last) {
     results = copy(last, loop.getUpperBound(), results).getResults();
-    takeMasks(/*behind=*/true);
-    shortenMasks(/*behind=*/true);
+    takeMasks(/*isRemainder=*/true);
+    shortenMasks(/*isRemainder=*/true);
   }
   loop.replaceAllUsesWith(results);
   loop.erase();

@@ -12,7 +12,7 @@ namespace kiln::cuda {
 
 class LoadedKernel : public Executable {
 public:
-  /// Loads code in the form of lowering/Abi.h: the cubin behind the PTX if there is one that the driver accepts,
+  /// Loads code in the form of lowering/Abi.h: the cubin after the PTX if there is one that the driver accepts,
   /// otherwise the PTX, which the driver compiles. Throws Error (device) with the driver's log.
   LoadedKernel(std::shared_ptr<Context> context, const std::string &kernel, Signature signature,
                const std::vector<char> &code);

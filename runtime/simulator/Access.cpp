@@ -360,7 +360,7 @@ public:
       copies.at[lane] = reinterpret_cast<char *>(words[lane].data());
   }
   /// The copies of the lanes' bytes: load() fills them, store() writes them to memory.
-  const LanePointers &beside() const { return copies; }
+  const LanePointers &copied() const { return copies; }
   void load() {
     moveAll([](auto memory, auto &copy) { copy = memory.load(); });
   }
@@ -410,7 +410,7 @@ template <class T> static void load(Warp &warp, const Step &step) {
     return readElements<T>(warp, step, shape, pointers);
   AtOnce all(warp, pointers, shape.total());
   all.load();
-  readElements<T>(warp, step, shape, all.beside());
+  readElements<T>(warp, step, shape, all.copied());
   if (warp.cta.shadow)
     warp.cta.shadow->collect(warp, pointers, *shape.ordering, shape.inBlock);
 }
@@ -436,7 +436,7 @@ template <class T> static void store(Warp &warp, const Step &step) {
   if (warp.cta.shadow)
     warp.cta.shadow->publish(warp, pointers, *shape.ordering, shape.inBlock);
   AtOnce all(warp, pointers, shape.total());
-  writeElements<T>(warp, step, shape, all.beside());
+  writeElements<T>(warp, step, shape, all.copied());
   all.store();
 }
 

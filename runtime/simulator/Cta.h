@@ -119,9 +119,9 @@ public:
   BulkQueue bulk{*this};
   /// The versions of tensor maps that its threads have acquired, by address.
   std::map<uint64_t, int64_t> acquiredMaps;
-  /// A thread's copies have landed, and it arrives at an mbarrier behind them.
-  void arriveBehindCopies(uint32_t mbarrier, const ptx::Place &place, const Clock &clock,
-                          const std::vector<int> &engines);
+  /// A thread's copies have landed, and it arrives at an mbarrier after them.
+  void arriveAfterCopies(uint32_t mbarrier, const ptx::Place &place, const Clock &clock,
+                         const std::vector<int> &engines);
   /// The agent for copies that complete at an mbarrier.
   int engineOf(uint32_t mbarrier) const;
   /// Reports a finding without a thread.

@@ -57,8 +57,8 @@ void Cta::completeTransactions(uint32_t mbarrier, int64_t bytes, const ptx::Plac
     report(Check::mbarrier, place, fault);
 }
 
-void Cta::arriveBehindCopies(uint32_t mbarrier, const ptx::Place &place, const Clock &clock,
-                             const std::vector<int> &engines) {
+void Cta::arriveAfterCopies(uint32_t mbarrier, const ptx::Place &place, const Clock &clock,
+                            const std::vector<int> &engines) {
   Mbarriers::Object *object = mbarriers.find(mbarrier);
   if (!object)
     return report(Check::mbarrier, place,

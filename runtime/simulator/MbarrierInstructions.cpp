@@ -186,7 +186,7 @@ static void runCopyArrival(Warp &warp, const Step &step) {
     operation.run = [&warp, place, lane, clock, where = operation.place, before = warp.asyncCopies.issued(),
                      engines = warp.asyncCopies.assign(static_cast<size_t>(lane), warp.cta.engineOf(place))] {
       warp.asyncCopies.landFirst(warp, Mask{1} << lane, before);
-      warp.cta.arriveBehindCopies(place, where, clock, engines);
+      warp.cta.arriveAfterCopies(place, where, clock, engines);
     };
     warp.cta.bulk.issue(warp, step, std::move(operation));
   });

@@ -6,7 +6,7 @@
 //
 // Lanes that have arrived at a join wait for a spinning path as long as anything else in the launch can move, because
 // the spinning path may wait for something elsewhere. Then they are released, because one of them may be the one that
-// it waits for. From then on they, and lanes behind them, wait for each other at instructions that lanes execute
+// it waits for. From then on they, and lanes after them, wait for each other at instructions that lanes execute
 // together.
 
 #pragma once
@@ -153,7 +153,7 @@ public:
 
   void branch(const Step &step);
   void branchIndexed(const Step &step);
-  /// Each executing lane calls its own target, whose local memory begins `distance` bytes behind the caller's. All
+  /// Each executing lane calls its own target, whose local memory begins `distance` bytes after the caller's. All
   /// lanes reconverge after the return.
   void call(const std::array<int, lanesOfWarp> &targets, uint32_t distance);
   void returnLanes();
