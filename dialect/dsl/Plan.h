@@ -98,8 +98,8 @@ struct TensorRef {
   TensorRef reshape(Shape extents) const;
 };
 
-/// One argument of a launch: a tensor, a region of the plan's workspace, or a scalar; for a parameter that is optional
-/// a tensor or nothing (std::nullopt), and for a list of views `Arg::list({x, y})` or a std::vector of tensors.
+/// One argument of a launch: a tensor, a region of the plan's workspace, or a scalar. For an optional parameter it is a
+/// tensor or nothing (std::nullopt); for a list of views `Arg::list({x, y})` or a std::vector of tensors.
 ///
 /// Any type that converts to a TensorRef is a tensor, so `{x, y, 2.0f}` is a list of arguments. A C++ number is a
 /// scalar: float is f32, double and long double f64, bool boolean, every integer i64, except u64 from 2^63 on. The type

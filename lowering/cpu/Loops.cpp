@@ -224,7 +224,7 @@ Value Nest::liesOutside(const Index &index) {
 }
 
 void Nest::step(const Index &index, States &states) {
-  if (!asksForEach())
+  if (!checksEachVector())
     return all(index, states);
   const SmallVector<Value> before = scans.with(flat({states}));
   auto computed = [&] {
@@ -325,7 +325,7 @@ SmallVector<Value> Nest::whereMasksHold(Index &index, ArrayRef<Ix> positions, Va
   });
 }
 
-bool Nest::asksOnceARow(int64_t maxUnrolled) {
+bool Nest::checksOncePerRow(int64_t maxUnrolled) {
   const int64_t vectors = shape[laneAxis] / e.machine.lanes();
   return !masks.empty() && maxUnrolled > 1 && loopedOf(vectors, maxUnrolled) > 0 &&
          llvm::all_of(masks, [&](Value tile) {
@@ -461,7 +461,7 @@ Nest::States Nest::row(Index &index) {
 
 Nest::States Nest::rowOf(Index &index, int64_t maxUnrolled, int64_t usual) {
   scans.begin();
-  States states = asksOnceARow(maxUnrolled) ? whereMasksHoldForRow(index, maxUnrolled) : row(index, maxUnrolled);
+  States states = checksOncePerRow(maxUnrolled) ? whereMasksHoldForRow(index, maxUnrolled) : row(index, maxUnrolled);
   for (auto [entry, state] : llvm::zip(reductions, states))
     if (entry.first->kind == Root::Kind::check)
       state = entry.second.folded(state, usual);
@@ -470,7 +470,7 @@ Nest::States Nest::rowOf(Index &index, int64_t maxUnrolled, int64_t usual) {
 
 Nest::States Nest::row(Index &index, int64_t maxUnrolled) {
   const int64_t extent = shape[laneAxis], lanes = e.machine.lanes(), full = extent / lanes;
-  const int64_t unroll = asksForEach() && reductions.empty() ? 1 : maxUnrolled;
+  const int64_t unroll = checksEachVector() && reductions.empty() ? 1 : maxUnrolled;
   const int64_t looped = loopedOf(full, unroll), copies = std::max<int64_t>(1, std::min(sideBySide, full));
   SmallVector<States> states; // those of the next vector first
   for (int64_t copy = 0; copy < copies; ++copy)
@@ -486,7 +486,7 @@ Nest::States Nest::row(Index &index, int64_t maxUnrolled) {
     const SmallVector<Value> after = whereMasksHold(index, positions, before, [&](ArrayRef<Ix> kept) {
       states = unflat(before, copies);
       scans.take(before);
-      if (!asksForEach())
+      if (!checksEachVector())
         readAll(index, kept);
       llvm::for_each(kept, add);
       return scans.with(flat(states));

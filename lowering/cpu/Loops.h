@@ -18,14 +18,16 @@ struct Root {
   // For each result of a scan: the buffer of the whole result, and that of its last elements (extent 1). Null if not
   // needed.
   llvm::SmallVector<mlir::Value, 1> buffers = {}, lasts = {};
-  // Of a store of merged rows: the map from elements of `value`, the tile before merging, to the stored tile (Lanes.h).
+  // For a store of merged rows: the map from elements of `value`, the tile before merging, to the stored tile
+  // (Lanes.h).
   std::optional<mlir::AffineMap> places = {};
-  // Of a store of joined rows: the choices of the elements. `value` is the tile before merging.
+  // For a store of joined rows: the choices of the elements. `value` is the tile before merging.
   std::optional<JoinedRows> joined = {};
 
   llvm::ArrayRef<int64_t> shape() const { return tile::shapeOf(value.getType()); }
   bool isScan() const { return kind == Kind::scan; }
-  /// Whether it places a transposed tile, which is read along its source's rows and transposed block by block.
+  /// Whether it stores a transposed tile to scratch memory, which is read along its source's rows and transposed block
+  /// by block.
   bool isTransposed() const {
     return kind == Kind::place && llvm::isa<tile::TransposeOp>(op) && op == value.getDefiningOp();
   }

@@ -194,7 +194,7 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
     patterns.add<LowerBf16Truncation>(&getContext(), roundInstruction);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     carryBf16AsWords(getOperation());
-    takeAccuracies(getOperation());
+    removeAccuracies(getOperation());
   }
 };
 

@@ -72,7 +72,7 @@ private:
   Values inVersions(mlir::ValueRange like, llvm::function_ref<Values()> body);
   Values assuming(bool inside, llvm::function_ref<Values()> body);
   /// Whether the code emitted now checks for each vector whether it is outside of the triangle.
-  bool asksForEach() { return mask && !e.assumed.contains(mask); }
+  bool checksEachVector() { return mask && !e.assumed.contains(mask); }
   /// Whether (i1) all lanes at `index` are outside of the triangle.
   mlir::Value liesOutside(const Index &index);
   /// Emits all roots at `index`. With a triangle, a branch selects cheaper code, with a false mask, outside of it.
@@ -93,7 +93,7 @@ private:
                         llvm::function_ref<Values(llvm::ArrayRef<Ix>)> body);
   /// Whether the two ends of a row decide that all masks are true in it: they are true in intervals, and the row is
   /// long.
-  bool asksOnceARow(int64_t maxUnrolled);
+  bool checksOncePerRow(int64_t maxUnrolled);
   /// Emits a row in two versions; one of them is for masks that are true in the whole row, and checks no vector.
   /// Returns the states of its reductions.
   States whereMasksHoldForRow(const Index &index, int64_t maxUnrolled);

@@ -4,9 +4,9 @@
 // but not the buffer, counts as a whole, because the next iteration may read data of this one. analysis/Lifetimes.h
 // computes offsets from that.
 //
-// A ring that holds the first tiles of the next iteration of a loop around its own loop (gpu-pipeline-loads) lives
-// throughout the outer loop, but its later slots are empty outside of its own loop. Buffers for a tile's results go
-// there if they fit.
+// A ring may hold the first tiles of the next iteration of an outer loop (gpu-pipeline-loads). Then it is live
+// throughout the outer loop, but its later slots are empty outside of the inner loop. Buffers for a tile's results are
+// placed there if they fit.
 
 #include "lowering/gpu/Passes.h"
 

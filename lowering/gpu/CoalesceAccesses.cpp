@@ -2,10 +2,10 @@
 // contiguous elements as one instruction moves.
 //
 // An instruction moves a vector: it is aligned when the view's first element is (`tile.align`), the strides are
-// (static, or `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It lies inside or outside the
-// view as a whole when its size also divides the view's extent in that dimension (static, or `tile.extent_by_16`), or
-// when the whole tile is known to lie inside (`tile.inside`). Otherwise the view may end within a vector. `simt.ragged`
-// records this, and gpu-distribute moves that one vector element by element.
+// (static, or `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It is in bounds or out of
+// bounds as a whole if its size also divides the view's extent in that dimension (static, or `tile.extent_by_16`). It
+// is also if the whole tile is known to be in bounds (`tile.inside`). Otherwise the view may end within a vector.
+// `simt.ragged` records this, and gpu-distribute moves that one vector element by element.
 //
 // If tiles of that shape are reduced along the contiguous dimension and have enough rows, each warp gets whole rows,
 // and reduces them by shuffles without waiting for other warps. Tiles of one shape with the same order in memory get

@@ -1,6 +1,7 @@
-// A scan by the bits of the positions along its axis, from the lowest to the highest (Scan.h of the layouts):
-// sequentially over a thread's registers; across lanes by shuffles of block totals; across warps through shared memory,
-// where each warp writes the totals of its parts and, after a barrier, reads those of the others.
+// Lowers a scan by the bits of the positions along its axis, from the lowest to the highest
+// (dialect/simt/layout/Scan.h). Register bits are scanned sequentially by a thread. Lane bits are scanned by shuffles
+// of block totals. Warp bits are scanned through shared memory: each warp writes the totals of its parts, and reads
+// those of others after a barrier.
 //
 // Values are in vectors with one element for each line along the axis. Each block is scanned first. The total of all
 // elements before a block, its *offset*, is computed level by level, and combined with the elements at the end. For a

@@ -64,7 +64,7 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
     patterns.add<MaskAmount<arith::ShLIOp>, MaskAmount<arith::ShRUIOp>, KeepExtremum<arith::MinNumFOp, LLVM::MinNumOp>,
                  KeepExtremum<arith::MaxNumFOp, LLVM::MaxNumOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
-    takeAccuracies(getOperation());
+    removeAccuracies(getOperation());
   }
 };
 } // namespace

@@ -1,7 +1,7 @@
 // Layouts of the source and the result of an operation that moves elements, computed from its affine map.
 //
-// A layout assigns *units*, bits of positions. If a map takes each unit of the result to one unit of the source, or to
-// none, each element of the result can stay in the thread of its source, and the move only renames registers:
+// A layout assigns *units*, bits of positions. Let a map take each unit of the result to one unit of the source, or to
+// none. Then each element of the result can stay in the thread of its source, and the move only renames registers:
 //
 //     transpose              (d0, d1) -> (d1, d0)                  units change dimensions
 //     reshape 8x8 to 64      (d0) -> (d0 floordiv 8, d0 mod 8)     the upper three go to dimension 0

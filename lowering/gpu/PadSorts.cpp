@@ -3,7 +3,7 @@
 //
 // The smallest few elements are selected by blocks of that size. The elementwise minimum of an ascending and a
 // descending block has the smallest elements of both, first ascending and then descending (`simt.bitonic`), so that the
-// last level of a sort orders them. Each round halves the number of blocks.
+// last level of a sort orders them. Each step halves the number of blocks.
 
 #include "lowering/gpu/Passes.h"
 

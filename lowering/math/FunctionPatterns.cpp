@@ -48,7 +48,7 @@ void addFunctionPatterns(RewritePatternSet &patterns, ScaleInstruction scale, bo
   patterns.add<LowerFunction<arith::RemFOp, &MathFunctions::remainder>>(patterns.getContext(), scale, canScale);
 }
 
-void takeAccuracies(Operation *root) {
+void removeAccuracies(Operation *root) {
   root->walk([](arith::DivFOp division) { tile::setAccuracy(division, tile::Accuracy::Full); });
 }
 

@@ -13,7 +13,7 @@ namespace kiln::lowering {
 /// A scalar or a vector of one dimension whose elements `isElement` accepts.
 bool isScalarOrVector(mlir::Type type, llvm::function_ref<bool(mlir::Type)> isElement);
 
-/// x · 2ⁿ by an instruction of the machine's, as MathFunctions::Scale has it.
+/// Emits x · 2ⁿ as an instruction of the target (MathFunctions::Scale).
 using ScaleInstruction = mlir::Value (*)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Value n,
                                          mlir::Value keep);
 
@@ -22,7 +22,7 @@ using ScaleInstruction = mlir::Value (*)(mlir::OpBuilder &builder, mlir::Locatio
 void addFunctionPatterns(mlir::RewritePatternSet &patterns, ScaleInstruction scale = nullptr,
                          bool (*canScale)(mlir::Type) = nullptr);
 
-/// Takes `tile.accuracy` off what is still there: it means nothing from here on.
-void takeAccuracies(mlir::Operation *root);
+/// Removes the attribute `tile.accuracy` from all operations; no later pass reads it.
+void removeAccuracies(mlir::Operation *root);
 
 } // namespace kiln::lowering

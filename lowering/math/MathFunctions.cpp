@@ -259,9 +259,12 @@ Value MathFunctions::log64(Value x, bool two, Value lost) {
 Value MathFunctions::log2(Value x) { return wide ? log64(x, true) : log32(x, true); }
 Value MathFunctions::log(Value x) { return wide ? log64(x, false) : log32(x, false); }
 
-/// log u + d / u, where u is 1 + x rounded, and d is its rounding error: log (u + d) = log u + d / u − d² / 2u² …, with
-/// d at most half a unit in the last place of u. d / u is added to the small parts of the logarithm's sum, so the
-/// error's bound is unchanged, except for the omitted square, half an ulp if x is near 2^-24.
+/// log u + d / u, where u is 1 + x rounded, and d is the rounding error, at most half a unit in the last place of u:
+///
+///     log (u + d) = log u + d / u − d² / 2u² …
+///
+/// The term d / u is added to the small parts of the logarithm's sum, so the error bound changes only by the omitted
+/// square. It is half an ulp if x is near 2^-24.
 Value MathFunctions::log1p(Value x) {
   Value u = add(number(1), x), lost = subtract(x, subtract(u, number(1)));
   lost = emit.select(above(magnitude(x), wide ? 0x1p54 : 0x1p25), number(0), lost); // none for infinity

@@ -33,8 +33,8 @@ namespace kiln::lowering {
 
 class MathFunctions {
 public:
-  /// A machine's own x · 2ⁿ, for a whole n of any size, rounded once; also with n = ±inf, where it is 0 or inf even of
-  /// a NaN. 0 in the lanes without `keep`, if that is given.
+  /// Emits x · 2ⁿ as an instruction of the target. n is an integer of any size; the result is rounded once. With
+  /// n = −inf it is 0 and with n = inf it is inf, even if x is NaN. Lanes in which `keep` is false are 0; null: none.
   using Scale = llvm::function_ref<mlir::Value(mlir::Value x, mlir::Value n, mlir::Value keep)>;
   /// Functions of values of `type`: f32, f64 or a vector of one of them. `scale` where the machine has it for the type;
   /// it must outlive this.

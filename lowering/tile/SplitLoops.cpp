@@ -44,7 +44,7 @@ struct Span {
   Value scalar;
 };
 
-/// A mask that is true in iterations with Σ sign · scalar ≥ `least`; or an access whose tile is inside its view along
+/// A mask that is true in iterations with Σ sign · scalar ≥ `least`. Or an access whose tile is inside its view along
 /// dimension `dim` if that sum plus the view's extent is at least `least`.
 struct Mask {
   struct Term {

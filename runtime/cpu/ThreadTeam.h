@@ -1,7 +1,7 @@
-// Threads that wait for work between launches. A kernel's launch is often shorter than waking a thread takes, so one
-// that has just worked looks out for the next launch for a moment before it sleeps; not for long, and not at all where
-// others want the core. And a launch waits only for threads that have begun to work on it: where the cores are busy
-// with something else and a thread does not come, the others do its share.
+// Threads that wait for work between launches. A launch is often shorter than the time to wake a thread. So a thread
+// that has just worked polls for the next launch for a short time before it sleeps. It does not poll if other threads
+// are ready to run on its core. A launch waits only for threads that have begun to work on it. If a core is busy and
+// its thread does not arrive, the other threads do its share.
 
 #pragma once
 

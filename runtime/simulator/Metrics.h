@@ -1,10 +1,10 @@
 // Counts per step of a program: instructions and memory traffic of hardware. Times, latencies, caches and occupancy are
 // not modelled.
 //
-// Shared memory has 32 banks of 4 bytes. A warp access takes one pass of 32 lanes for up to 4 bytes per lane, two
-// passes of 16 for 8 bytes, and passes of 8 lanes for 16 bytes and for rows of ldmatrix and stmatrix. A pass takes as
-// many *wavefronts* as the maximum number of distinct words in one bank (bank conflicts). Each distinct byte counts
-// once; 128 bytes fill a wavefront.
+// Shared memory has 32 banks of 4 bytes. A warp access takes one pass of 32 lanes for up to 4 bytes per lane, and two
+// passes of 16 for 8 bytes. For 16 bytes, and for rows of ldmatrix and stmatrix, it takes passes of 8 lanes. A pass
+// takes as many *wavefronts* as the maximum number of distinct words in one bank (bank conflicts). Each distinct byte
+// counts once; 128 bytes fill a wavefront.
 //
 // Global memory moves *sectors* of 32 bytes: those that the lanes touch (coalescing). Local memory moves sectors, too:
 // words at one offset are adjacent for the 32 lanes.

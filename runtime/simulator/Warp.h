@@ -64,7 +64,7 @@ struct Path {
   uint64_t stuckAt = 0; // 1 + the moment of the launch since which it repeats itself; 0: it does not
   Wait wait;            // the event that it waits for
   Wait woken;           // the event that it waited for before
-  Wait asked;           // the event that it polled in vain at the end of its turn
+  Wait asked;           // the event that had not occurred when it polled at the end of its turn
 };
 
 /// A reconvergence point of paths.

@@ -76,9 +76,9 @@ TileLayout fmaAcc(int64_t M, int64_t N, unsigned numWarps, llvm::ArrayRef<int64_
 /// has, for each of its rows (columns), the whole of K in registers, K's units first.
 TileLayout fmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K);
 
-/// The accumulator of wgmma: warps in groups of four along M, whose core is at least 64; groups that M has no more rows
-/// for compute the same. N is padded to a multiple of 8 by the rule of Extent.h. The stored index is the number of the
-/// instruction's register where M is 64 a group.
+/// The accumulator of wgmma: warps in groups of four along M, whose core is at least 64. If M has fewer rows than all
+/// groups, further groups compute copies of the same rows. N is padded to a multiple of 8 by the rule of Extent.h. The
+/// stored index is the number of the instruction's register where M is 64 a group.
 TileLayout wgmmaAcc(int64_t M, int64_t N, unsigned numWarps);
 
 } // namespace kiln::simt

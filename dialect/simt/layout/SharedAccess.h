@@ -4,7 +4,7 @@
 // ldmatrix moves 8 × 8 matrices of 16-bit elements, whose rows are 16 contiguous bytes. Let w = log2(elements in 32
 // bits). Lane l gets word l % 4 of row l / 4. So w register bits and lane bits 0 and 1 are the position in a row, and
 // lane bits 2, 3 and 4 select the row. With `.trans`, lane bits 2, 3 and 4 are the position in a row, and a register
-// bit and lane bits 0 and 1 select the row; elements then have 16 bits, or are pairs of bytes in one lane. Lanes 8i …
+// bit and lane bits 0 and 1 select the row. Elements then have 16 bits, or are pairs of bytes in one lane. Lanes 8i …
 // 8i + 7 supply the addresses of the rows of matrix i. One instruction moves 1, 2 or 4 matrices, counted by register
 // bits.
 

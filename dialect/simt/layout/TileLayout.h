@@ -65,10 +65,11 @@ public:
   /// For each part, lowest bit first, a vector of the core or 0.
   using Bases = std::array<Vecs, 4>;
 
-  /// The layout with these bases. Fails, after a call of `complain`, unless
-  /// - extents are at least 1, and the core has at most 2^20 elements;
-  /// - there are 5 lane bases, at most 5 warp bases and at most 4 block bases;
-  /// - a register basis is a unit, any other basis a unit or 0; no unit occurs twice; every unit of the core occurs.
+  /// The layout with these bases. If one of these conditions does not hold, calls `complain` and fails:
+  /// - Extents are at least 1, and the core has at most 2^20 elements.
+  /// - There are 5 lane bases, at most 5 warp bases and at most 4 block bases.
+  /// - A register basis is a unit; any other basis is a unit or 0.
+  /// - Every unit of the core occurs exactly once.
   static llvm::FailureOr<TileLayout> get(llvm::ArrayRef<int64_t> sizes, const Bases &bases, Complain complain);
   /// As above, for bases that are known to be valid.
   static TileLayout get(llvm::ArrayRef<int64_t> sizes, const Bases &bases);

@@ -6,8 +6,8 @@
 
 namespace kiln::ptx {
 
-/// For each instruction that is a branch, the first instruction that every path from it to the function's end passes
-/// (its immediate post-dominator's); −1 where there is none but the end, and for all other instructions.
+/// For each branch, its immediate post-dominator: the first instruction that every path from it to the function's end
+/// passes. −1 if that is the end, and for all other instructions.
 std::vector<int> meetingPoints(const Function &function);
 
 /// A register that an instruction reads or writes.
