@@ -300,7 +300,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
                 std::to_string(chosen.rows) + " and " + std::to_string(chosen.block));
 
   // Each program writes one partial row. The second launch adds these rows in the order of the programs.
-  const int64_t C = x.extents[1], P = cdiv(x.extents[0], chosen.rows), bytes = target.rowsApart(P) * C * bytesOf(f32);
+  const int64_t C = x.extents[1], P = cdiv(x.extents[0], chosen.rows), bytes = target.partStride(P) * C * bytesOf(f32);
   chosen.accumulate = accumulate.dx;
   chosen.separateResidual = accumulate.residual && accumulate.residual->data != dx.data;
   chosen.ddof = options.ddof;

@@ -253,7 +253,7 @@ Begun beginCompiling(const Request &request) {
   }
   begun.traced = traceKernel(kernel, specialise(request, facts), config);
   begun.executable = std::make_shared<Pending>();
-  begun.source->add(facts, args, begun.traced->traced.asked, begun.traced->traced.written, begun.executable);
+  begun.source->add(facts, args, begun.traced->traced.staticExtents, begun.traced->traced.written, begun.executable);
   return begun;
 }
 

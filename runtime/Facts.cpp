@@ -139,7 +139,7 @@ std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t co
   return pairs;
 }
 
-FactWords tellingBits(const FactWords &facts, size_t count, const std::set<int> &written) {
+FactWords relevantBits(const FactWords &facts, size_t count, const std::set<int> &written) {
   FactWords bits(facts.size(), ~uint64_t{0});
   forBits(facts, count, [&](int i, int j, size_t bit) {
     if (!written.count(i) && !written.count(j))

@@ -49,7 +49,7 @@ FactWords commonFacts(const FactWords &a, const FactWords &b, size_t count);
 std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t count);
 /// The relevant bits of the words of `count` arguments, for a kernel that writes the arguments `written`. Bits of pairs
 /// that the kernel only reads are irrelevant.
-FactWords tellingBits(const FactWords &facts, size_t count, const std::set<int> &written);
+FactWords relevantBits(const FactWords &facts, size_t count, const std::set<int> &written);
 uint64_t hashOf(const FactWords &words);
 
 } // namespace kiln

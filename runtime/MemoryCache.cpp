@@ -18,8 +18,8 @@ static FactWords masked(FactWords facts, const FactWords &bits) {
 }
 
 FactWords Source::keyOf(const FactWords &given, const std::vector<Arg> &args) const {
-  FactWords facts = masked(given, telling);
-  for (const std::pair<int, int> &place : asked)
+  FactWords facts = masked(given, relevant);
+  for (const std::pair<int, int> &place : staticExtents)
     facts.push_back(extentOf(args, place));
   return facts;
 }
@@ -30,7 +30,7 @@ PendingExecutable Source::find(const FactWords &facts, const std::vector<Arg> &a
     return {};
   // Arguments of another number or other ranks may lack one of the extents, and then have no key. findAmong() compares
   // the facts, which include number and ranks, before it reads extents.
-  for (const std::pair<int, int> &place : asked)
+  for (const std::pair<int, int> &place : staticExtents)
     if (place.first >= static_cast<int>(args.size()) || place.second >= args[place.first].ref.rank())
       return findAmong(facts, args);
   const FactWords key = keyOf(facts, args);
@@ -44,26 +44,26 @@ PendingExecutable Source::find(const FactWords &facts, const std::vector<Arg> &a
 
 PendingExecutable Source::findAmong(const FactWords &facts, const std::vector<Arg> &args) const {
   for (const Variant &variant : variants)
-    if (variant.facts == masked(facts, variant.telling) &&
+    if (variant.facts == masked(facts, variant.relevant) &&
         std::all_of(variant.extents.begin(), variant.extents.end(),
                     [&](const auto &extent) { return extentOf(args, extent.first) == extent.second; }))
       return variant.pending;
   return {};
 }
 
-void Source::add(const FactWords &facts, const std::vector<Arg> &args, const Asked &more, const std::set<int> &written,
-                 PendingExecutable pending) {
+void Source::add(const FactWords &facts, const std::vector<Arg> &args, const StaticExtents &more,
+                 const std::set<int> &written, PendingExecutable pending) {
   const std::lock_guard lock(mutex);
-  Variant variant{tellingBits(facts, args.size(), written), {}, {}, std::move(pending)};
-  variant.facts = masked(facts, variant.telling);
-  const Asked askedBefore = asked;
-  const FactWords tellingBefore = telling;
-  asked.insert(more.begin(), more.end());
-  if (telling.size() != variant.telling.size()) // other kinds of arguments than before: all bits
-    telling.assign(variant.telling.size(), variants.empty() ? 0 : ~uint64_t{0});
-  for (size_t i = 0; i < telling.size(); ++i)
-    telling[i] |= variant.telling[i];
-  if (asked != askedBefore || telling != tellingBefore)
+  Variant variant{relevantBits(facts, args.size(), written), {}, {}, std::move(pending)};
+  variant.facts = masked(facts, variant.relevant);
+  const StaticExtents extentsBefore = staticExtents;
+  const FactWords relevantBefore = relevant;
+  staticExtents.insert(more.begin(), more.end());
+  if (relevant.size() != variant.relevant.size()) // other kinds of arguments than before: all bits
+    relevant.assign(variant.relevant.size(), variants.empty() ? 0 : ~uint64_t{0});
+  for (size_t i = 0; i < relevant.size(); ++i)
+    relevant[i] |= variant.relevant[i];
+  if (staticExtents != extentsBefore || relevant != relevantBefore)
     known.clear(); // the keys have changed; find() enters the variants again when they are needed
   for (const std::pair<int, int> &place : more)
     variant.extents.emplace_back(place, extentOf(args, place));

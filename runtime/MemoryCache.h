@@ -30,13 +30,14 @@ using PendingExecutable = std::shared_ptr<Pending>;
 /// The executables of one kernel with one config on one device.
 class Source {
 public:
-  using Asked = std::set<std::pair<int, int>>; // (argument, dimension)
+  using StaticExtents = std::set<std::pair<int, int>>; // (argument, dimension)
 
   /// The executable for these arguments, or null.
   PendingExecutable find(const FactWords &facts, const std::vector<Arg> &args);
-  /// Adds an executable that is being compiled. Its trace read the extents `asked`; it writes the arguments `written`.
-  void add(const FactWords &facts, const std::vector<Arg> &args, const Asked &asked, const std::set<int> &written,
-           PendingExecutable pending);
+  /// Adds an executable that is being compiled. Its trace read the extents `staticExtents`; it writes the arguments
+  /// `written`.
+  void add(const FactWords &facts, const std::vector<Arg> &args, const StaticExtents &staticExtents,
+           const std::set<int> &written, PendingExecutable pending);
   /// Removes one whose compilation failed.
   void remove(const PendingExecutable &pending);
 
@@ -46,7 +47,7 @@ public:
 private:
   friend class MemoryCache;
   struct Variant {
-    FactWords telling, facts; // the bits that are relevant to its trace, and their values
+    FactWords relevant, facts; // the bits that are relevant to its trace, and their values
     std::vector<std::pair<std::pair<int, int>, int64_t>> extents; // the extents that its trace read
     PendingExecutable pending;
   };
@@ -59,8 +60,8 @@ private:
   std::shared_ptr<const char> kernel; // keeps the address of the identity from being reused
   std::string device, config;
   std::mutex mutex;
-  Asked asked;
-  FactWords telling; // the bits that are relevant to any of the variants
+  StaticExtents staticExtents;
+  FactWords relevant; // the bits that are relevant to any of the variants
   std::list<Variant> variants;
   std::unordered_map<FactWords, PendingExecutable, HashWords> known;
 };

@@ -162,7 +162,7 @@ struct Registration {
 };
 } // namespace
 
-void detail::enrol(Kernel &kernel, const std::vector<std::string> &arguments, const void *config) {
+void detail::registerKernel(Kernel &kernel, const std::vector<std::string> &arguments, const void *config) {
   const Registration line{kernel};
   if (!isIdentifier(kernel.name))
     throw line.expected("a kernel's name of letters, digits and '_', but got '" + kernel.name + "'");

@@ -323,7 +323,7 @@ struct Arguments {
 /// Completes the registration of `kernel`: checks its names, splits the texts of its arguments into name and
 /// description, and gives a copy to the thread's Registrations, if any. `config` identifies its config struct. Throws
 /// Error at the registration line.
-void enrol(Kernel &kernel, const std::vector<std::string> &arguments, const void *config);
+void registerKernel(Kernel &kernel, const std::vector<std::string> &arguments, const void *config);
 
 template <class... P>
 Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<std::string> &arguments,
@@ -376,7 +376,7 @@ Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<st
         parseConfig(name, fields, overrides, &config);
         return where(&config, target);
       };
-    enrol(k, arguments, &configMark<Config>);
+    registerKernel(k, arguments, &configMark<Config>);
   }
   return k;
 }

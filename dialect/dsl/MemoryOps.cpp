@@ -57,7 +57,7 @@ int64_t View::extent(int axis, Loc loc) const {
                     << "; use dim()";
     throw Abandoned();
   }
-  call.tracer.ask(*this, axis);
+  call.tracer.makeStatic(*this, axis);
   return call.tracer.factsOf(*this).extents[dimension];
 }
 

@@ -32,7 +32,7 @@ int64_t Target::lengthBucket(int64_t length) const {
   return elastic ? bucketFrom(shortest, length) : length;
 }
 
-int64_t Target::rowsApart(int64_t rows) const { return elastic ? cdiv(rows, 64) * 64 : rows; }
+int64_t Target::partStride(int64_t rows) const { return elastic ? cdiv(rows, 64) * 64 : rows; }
 
 Arg Target::varying(Arg argument) const {
   argument.specialised = !elastic;

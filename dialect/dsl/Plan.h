@@ -59,7 +59,7 @@ struct Target {
   int64_t lengthBucket(int64_t length) const;
   /// The distance in rows between parts of a buffer that have at least `rows` rows each. In dynamic-shape mode it is a
   /// multiple of 64, so all parts have the alignment of the first for any row size.
-  int64_t rowsApart(int64_t rows) const;
+  int64_t partStride(int64_t rows) const;
   /// An argument whose last extents are dynamic (rows or lengths). In dynamic-shape mode it sets `specialised` to
   /// false.
   Arg varying(Arg argument) const;

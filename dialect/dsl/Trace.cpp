@@ -176,7 +176,7 @@ Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &f
     Tracer tracer(context, kernel, facts, {});
     if (!tracer.run(config))
       return traced;
-    traced.asked = tracer.asked;
+    traced.staticExtents = tracer.staticExtents;
     traced.module = std::move(tracer.module);
     outcomes = std::move(tracer.outcomes);
   }

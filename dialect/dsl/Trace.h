@@ -49,8 +49,8 @@ struct Specialisation {
 /// - `tile.problems` (i64): if more than 1.
 struct Traced {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::set<std::pair<int, int>> asked; // (argument, dimension) that View::extent made static
-  std::set<int> read, written;         // arguments that the kernel may read, and may write
+  std::set<std::pair<int, int>> staticExtents; // (argument, dimension) that View::extent made static
+  std::set<int> read, written;                 // arguments that the kernel may read, and may write
 };
 
 /// Traces `kernel` under `config` (`name=value,…`). Errors go to the context's diagnostics at the user's lines; then

@@ -251,7 +251,7 @@ mlir::Type Tracer::argumentType(size_t index) const {
   size_t rank = arg.extents.size();
   SmallVector<int64_t> extents(rank, ShapedType::kDynamic), strides(rank, ShapedType::kDynamic);
   for (size_t axis = 0; axis < rank; ++axis)
-    if (asked.count({static_cast<int>(index), static_cast<int>(axis)}))
+    if (staticExtents.count({static_cast<int>(index), static_cast<int>(axis)}))
       extents[axis] = arg.extents[axis];
   if (arg.innerStride != 0)
     strides.back() = arg.innerStride;

@@ -251,7 +251,7 @@ public:
   static View selected(const View &view, Selection selection);
   bool readsStages() const { return facts.stages; }
   bool checksAssumptions() const { return facts.checksAssumptions; }
-  void ask(const View &view, int axis) { asked.insert({view.index(), dimensionsOf(view)[axis]}); }
+  void makeStatic(const View &view, int axis) { staticExtents.insert({view.index(), dimensionsOf(view)[axis]}); }
 
   const Kernel &kernel;
   const Bodies bodies;
@@ -259,7 +259,7 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   const Example *example = nullptr; // the innermost one
   int rehearsals = 0;               // open bodies that will be traced again
-  std::set<std::pair<int, int>> asked;
+  std::set<std::pair<int, int>> staticExtents;
   Outcomes outcomes;
 
 private:

@@ -12,7 +12,7 @@ static void prepend(Plan &plan, const std::string &name, size_t begin) {
 }
 
 std::vector<std::pair<int64_t, int64_t>> lossChunksOf(const Target &target, int64_t rows, int64_t chunks) {
-  const int64_t each = target.rowsApart(cdiv(rows, chunks));
+  const int64_t each = target.partStride(cdiv(rows, chunks));
   std::vector<std::pair<int64_t, int64_t>> parts;
   for (int64_t begin = 0; begin < (target.elastic ? chunks * each : rows); begin += each)
     parts.emplace_back(std::min(begin, rows), std::clamp<int64_t>(rows - begin, 0, each));

@@ -42,7 +42,7 @@ void LayerNorm::backward(Build &b, const TensorRef &dy, const TensorRef &x, cons
   if (affine && b.deferred.isOn()) {
     const int64_t rows = x.extents[0], width = x.extents[1];
     const int64_t parts = layerNormParts(b.target, rows, width, x.type);
-    const TensorRef both = b.takeStatistics("norm gradients", {2, b.target.rowsApart(parts), width});
+    const TensorRef both = b.takeStatistics("norm gradients", {2, b.target.partStride(parts), width});
     adds.parts = both.slice(1, 0, parts);
     b.deferred.add(launchLayerNormSums(b.target, *adds.parts, b.gradient(weight), b.gradient(bias), b.accumulate),
                    both);

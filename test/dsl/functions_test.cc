@@ -555,7 +555,7 @@ TEST(Specialisation, ExtentMakesStaticAndFactsBecomeAttributes) {
 TEST(Specialisation, OnlyAskedExtentsAreReported) {
   auto context = makeContext();
   Traced traced = trace(*context, kernel("k", extents), {{matrix, matrix, scalar(f32)}, {}}, "");
-  EXPECT_EQ(traced.asked, (std::set<std::pair<int, int>>{{0, 1}}));
+  EXPECT_EQ(traced.staticExtents, (std::set<std::pair<int, int>>{{0, 1}}));
 }
 
 struct Config {

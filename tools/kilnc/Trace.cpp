@@ -33,7 +33,7 @@ TracedForList traceKernel(mlir::MLIRContext &context, const Kernel &kernel, cons
   arguments.facts.checksAssumptions = kinds.checksAssumptions;
   const lowering::ErrorCollector errors(&context);
   Traced traced = trace(context, kernel, arguments.facts, config);
-  for (const std::pair<int, int> &place : traced.asked)
+  for (const std::pair<int, int> &place : traced.staticExtents)
     if (arguments.unknown.count(place))
       throw Error(fmt::format("kernel '{}': expected a number for dimension {} of {} in --args, because the kernel "
                               "makes it static, but got '?'",
