@@ -38,7 +38,15 @@ namespace kiln::lowering::cpu {
 #define GEN_PASS_DEF_PLACETILES
 #include "lowering/cpu/Passes.h.inc"
 
-static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3, copied = 8, maxTransposedCost = 4;
+/// The cost model. A tile whose cost per element (costOf) reaches a limit gets scratch memory instead of being
+/// recomputed. The numbers are heuristics.
+static constexpr struct {
+  int64_t severalReaders = 6; // minimum cost if several operations read the tile
+  int64_t insideLoop = 3;     // minimum cost if a reader is in a deeper loop
+  int64_t broadcastOver = 3;  // minimum cost if a broadcast repeats the tile
+  int64_t copied = 8;         // cost of scratch memory; also the maximum number of repetitions that count
+  int64_t transposed = 4;     // maximum cost of a tile that is recomputed while it is transposed block by block
+} placementLimits;
 
 namespace {
 
@@ -282,23 +290,23 @@ struct Placement {
     int64_t cost = costOf(value);
     for (Operation *user : users) // code is emitted for each row of a block
       if (auto transpose = dyn_cast<tile::TransposeOp>(user);
-          transpose && cost > maxTransposedCost && isTransposed(transpose))
+          transpose && cost > placementLimits.transposed && isTransposed(transpose))
         return true;
     // A longer tile would need too much scratch memory. Its loop is compiled slowly.
     constexpr int64_t maxElements = 1 << 20;
     if (cost >= longestNest / addressed && fillsNest(value) &&
         cast<RankedTensorType>(value.getType()).getNumElements() <= maxElements)
       return true;
-    if (cost >= severalReaders && users.size() > 1 && read.several && !read.inEpilogues)
+    if (cost >= placementLimits.severalReaders && users.size() > 1 && read.several && !read.inEpilogues)
       return true;
     for (Operation *user : users) {
-      const int64_t copies = std::min(copiesBy(user), copied);
-      if (cost >= broadcastOver && cost * (copies - 1) >= copied)
+      const int64_t copies = std::min(copiesBy(user), placementLimits.copied);
+      if (cost >= placementLimits.broadcastOver && cost * (copies - 1) >= placementLimits.copied)
         return true;
-      if (isWidened(op) && copies == copied && !read.inEpilogues)
+      if (isWidened(op) && copies == placementLimits.copied && !read.inEpilogues)
         return true;
     }
-    return cost >= insideLoop && read.loops > loopsAround(op);
+    return cost >= placementLimits.insideLoop && read.loops > loopsAround(op);
   }
 };
 
