@@ -57,7 +57,7 @@ private:
 class Passage {
 public:
   explicit Passage(const Pending &accesses)
-      : before(accesses), waits(accesses.size()), ordered(accesses.size(), false) {}
+      : before(accesses), ordered(accesses.size(), false), waits(accesses.size()) {}
   void walk(Block &block);
   /// Whether barriers order all accesses before the code with all that follow it.
   bool ordersAll() const {
