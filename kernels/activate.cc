@@ -9,24 +9,25 @@
 namespace kiln {
 
 /// out = drop(activation(x)).
-static void activateMatrix(View x, View out, View site, Tile time, Tile maxLength, Tile threshold, Tile scale,
+static void activateMatrix(View x, View out, View rngState, Tile time, Tile maxLength, Tile threshold, Tile scale,
                            ActivateConfig cfg) {
   const Shape block = {cfg.rows, cfg.columns};
   Tile n = program_id(0) * cfg.rows, c = program_id(1) * cfg.columns;
   Tile value = activate(cfg.activation, cast(load(x, {n, c}, block), f32), accuracyFor(out)); // (BN, BC)
-  value = dropped(value, cfg.drop, {site, time, maxLength, threshold, scale}, n, out.dim(1), c);
+  value = dropped(value, cfg.dropout, {rngState, time, maxLength, threshold, scale}, n, out.dim(1), c);
   store(out, {n, c}, cast(value, out.type()));
 }
 
 const Kernel activateKernel =
     kernel("activate", activateMatrix,
-           {"x (N, C)", "out (N, C), drop(activation(x))", "site (2) i64, as dropout has it",
+           {"x (N, C)", "out (N, C), drop(activation(x))",
+            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
             "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
             "threshold i64, the dropout probability times 65536", "scale f32"},
            {field("rows", &ActivateConfig::rows, "rows of a tile"),
             field("columns", &ActivateConfig::columns, "columns of a tile"),
             field("activation", &ActivateConfig::activation, activationNames, "the activation function"),
-            field("drop", &ActivateConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
+            field("dropout", &ActivateConfig::dropout, dropoutModeNames, "dropout: off, scale_only or random")});
 
 /// Enough elements to hide a program's overhead. On a GPU, a thread of the four warps has eight.
 ActivateConfig pickActivate(const Target &target, int64_t C, DropoutMode drop) {
@@ -43,7 +44,7 @@ Plan planActivate(const Target &target, Activation activation, const TensorRef &
     expectDropout("activate", *dropout, x.extents[0]);
   ActivateConfig chosen = config.value_or(pickActivate(target, x.extents[1], dropoutModeOf(dropout)));
   chosen.activation = activation;
-  chosen.drop = dropoutModeOf(dropout);
+  chosen.dropout = dropoutModeOf(dropout);
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
   return {.launches = {{&activateKernel, textOf(activateKernel.fields, chosen),

@@ -6,14 +6,14 @@
 #pragma once
 
 #include "kernels/activation.h"
-#include "kernels/chances.h"
+#include "kernels/dropout_rng.h"
 
 namespace kiln {
 
 struct ActivateConfig {
   int rows = 8, columns = 512;              // of a tile; at most 128 columns with random dropout
   Activation activation = Activation::none; // both set by the plan
-  DropoutMode drop = DropoutMode::off;
+  DropoutMode dropout = DropoutMode::off;
 };
 
 extern const Kernel activateKernel;

@@ -18,13 +18,13 @@ static Tile field(View record, StepField name) { return load(record, {static_cas
 static void setField(View record, StepField name, Tile value) { store(record, {static_cast<int>(name)}, value); }
 
 /// Random numbers for stochastic rounding. One Philox number has 16 bits for each of eight elements.
-class Chances {
+class RoundingBits {
 public:
   static constexpr int parts = 8, length = 256, unit = parts * length;
   static_assert(unit == adamwUnit);
 
   /// The random numbers for the elements from n on, in the record's step.
-  Chances(Tile seed, View record, Tile n)
+  RoundingBits(Tile seed, View record, Tile n)
       : words(random_words(seed, cast(field(record, StepField::draw), i64) * (int64_t(1) << 32) + n / parts +
                                      iota(length, i64))) {}
 
@@ -38,18 +38,18 @@ private:
   std::array<Tile, 4> words; // (LENGTH) each
 };
 
-static bool roundsByChance(Type type, const AdamWConfig &cfg) {
+static bool roundsStochastically(Type type, const AdamWConfig &cfg) {
   return type != f32 && cfg.rounding == WeightRounding::stochastic;
 }
 
 /// Elements of a program: a block, rounded up to units of random numbers.
 static int64_t elementsOf(Type type, const AdamWConfig &cfg) {
-  return roundsByChance(type, cfg) ? cdiv(cfg.block, Chances::unit) * Chances::unit : cfg.block;
+  return roundsStochastically(type, cfg) ? cdiv(cfg.block, RoundingBits::unit) * RoundingBits::unit : cfg.block;
 }
 
-/// One block of elements per program. keep = β, fresh = 1 − β.
-static void adamw(View p, View copy, View g, View m, View v, View record, Tile keep1, Tile fresh1, Tile keep2,
-                  Tile fresh2, Tile epsilon, Tile decay, Tile decayed, Tile seed, Tile offset, AdamWConfig cfg) {
+/// One block of elements per program. oneMinusBeta = 1 − β, rounded once.
+static void adamw(View p, View copy, View g, View m, View v, View record, Tile beta1, Tile oneMinusBeta1, Tile beta2,
+                  Tile oneMinusBeta2, Tile epsilon, Tile decay, Tile decayed, Tile seed, Tile offset, AdamWConfig cfg) {
   // `count` elements from n on; `round` converts new weights to the type of p.
   const auto update = [&](Tile n, int64_t count, auto round) {
     const Shape block = {count};
@@ -60,8 +60,8 @@ static void adamw(View p, View copy, View g, View m, View v, View record, Tile k
     grad = grad * field(record, StepField::factor);
 
     // 1. Running averages of the gradient and of its square.
-    Tile m1 = m0 * keep1 + grad * fresh1;        // (COUNT)
-    Tile v1 = v0 * keep2 + grad * grad * fresh2; // (COUNT)
+    Tile m1 = m0 * beta1 + grad * oneMinusBeta1;        // (COUNT)
+    Tile v1 = v0 * beta2 + grad * grad * oneMinusBeta2; // (COUNT)
 
     // 2. The update. Weight decay applies to the first `decayed` elements of the buffer: the first `decaying` of these
     //    `count`.
@@ -70,7 +70,7 @@ static void adamw(View p, View copy, View g, View m, View v, View record, Tile k
     Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon); // (COUNT)
     weight = weight - rate * (step + shrink * weight);         // (COUNT)
     store(p, {n}, round(weight));
-    if (cfg.copies)
+    if (cfg.storeCopy)
       store(copy, {n}, cast(weight, copy.type()));
     store(m, {n}, m1);
     store(v, {n}, v1);
@@ -79,13 +79,13 @@ static void adamw(View p, View copy, View g, View m, View v, View record, Tile k
   const int64_t block = elementsOf(p.type(), cfg);
   Tile n = program_id() * block;
   if_(field(record, StepField::applied) > 0.0, [&] {
-    if (!roundsByChance(p.type(), cfg))
+    if (!roundsStochastically(p.type(), cfg))
       return update(n, block, [&](Tile weight) { return cast(weight, p.type()); });
-    for (Tile unit : range(n, n + block, Chances::unit)) {
-      const Chances chances(seed, record, offset + unit);
-      for (Tile part : range(0, Chances::parts))
-        update(unit + part * Chances::length, Chances::length,
-               [&](Tile weight) { return roundStochastically(weight, p.type(), chances.of(part)); });
+    for (Tile unit : range(n, n + block, RoundingBits::unit)) {
+      const RoundingBits bits(seed, record, offset + unit);
+      for (Tile part : range(0, RoundingBits::parts))
+        update(unit + part * RoundingBits::length, RoundingBits::length,
+               [&](Tile weight) { return roundStochastically(weight, p.type(), bits.of(part)); });
     }
   });
   if (cfg.zeroGrad)
@@ -127,18 +127,18 @@ static void norm(View partials, View record, SquaresConfig cfg) {
 
 const Kernel adamwKernel =
     kernel("adamw", adamw,
-           {"p (n), the parameters", "copy (n) bf16 or f16, the same when copied", "g (n), their gradient",
-            "m (n) f32, its running average", "v (n) f32, the running average of its square",
-            "record (16) f32, the values that change from step to step", "keep1 f32, β1", "fresh1 f32, 1 − β1",
-            "keep2 f32, β2", "fresh2 f32, 1 − β2", "epsilon f32", "decay f32, the weight decay",
-            "decayed i64, how many of the first parameters decay", "seed i64, of rounding by chance",
-            "offset i64, how many elements are before the first where it is a part of more"},
+           {"p (n), the parameters", "copy (n) bf16 or f16, p in a narrow type, written with store_copy",
+            "g (n), the gradient", "m (n) f32, first moment", "v (n) f32, second moment",
+            "record (16) f32, state of the step: learning rate, loss scale, …", "beta1 f32",
+            "one_minus_beta1 f32, 1 − β1", "beta2 f32", "one_minus_beta2 f32, 1 − β2", "epsilon f32",
+            "weight_decay f32", "decayed i64, number of leading elements with weight decay",
+            "seed i64, of stochastic rounding", "offset i64, index of p[0] in the whole buffer, of which p is a shard"},
            {field("block", &AdamWConfig::block, "elements a program"),
-            field("zero_grad", &AdamWConfig::zeroGrad, "leaves zeros in g"),
-            field("copies", &AdamWConfig::copies, "writes p to copy too"),
-            field("rounding", &AdamWConfig::rounding, roundingNames, "of a narrow p: nearest or stochastic")});
+            field("zero_grad", &AdamWConfig::zeroGrad, "sets g to zero"),
+            field("store_copy", &AdamWConfig::storeCopy, "stores copy"),
+            field("rounding", &AdamWConfig::rounding, roundingNames, "rounding of a narrow p: nearest or stochastic")});
 static std::vector<Field> squaresFields() {
-  return {field("block", &SquaresConfig::block, "running sums side by side"),
+  return {field("block", &SquaresConfig::block, "parallel partial sums"),
           field("chunk", &SquaresConfig::chunk, "elements a program")};
 }
 const Kernel squaresKernel =
@@ -183,7 +183,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
                 std::to_string(settings.offset));
   AdamWConfig chosen = config.value_or(pickAdamW(target, p.extents[0]));
   chosen.zeroGrad = settings.zeroGrad;
-  chosen.copies = copy.has_value();
+  chosen.storeCopy = copy.has_value();
   chosen.rounding = settings.rounding;
 
   // 1 − β is computed in double, because 1 − 0.999f has a relative error of 5e-5.

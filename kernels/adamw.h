@@ -22,9 +22,9 @@
 namespace kiln {
 
 struct AdamWConfig {
-  int block = 1024;      // elements a program
-  bool zeroGrad = false; // sets g to zero; set by the plan
-  bool copies = false;   // writes a narrow copy of p; set by the plan
+  int block = 1024;       // elements a program
+  bool zeroGrad = false;  // sets g to zero; set by the plan
+  bool storeCopy = false; // writes a narrow copy of p; set by the plan
   WeightRounding rounding = WeightRounding::nearest;
 };
 

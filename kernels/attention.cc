@@ -142,12 +142,12 @@ QueryBlock queryBlock(const AttentionArgs &args, const Tile &row, const Tile &h,
 
 /// The kernel: one program computes a block of queries of one head. q, o (B, H, Tq, D); k, v (B, Hk, Tk, D);
 /// lse (B, H, Tq); ranges (B, Tq, 2); mask (B, H, Tq, Tk).
-static void attention(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
+static void attention(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View rngState,
                       Tile maxLength, Tile threshold, Tile keptScale, AttentionConfig cfg) {
   const auto [block, h, b] = tilePosition(cfg);
   Tile row = block * cfg.bm;
   const QueryBlock in =
-      queryBlock({q, k, v, o, ranges, mask, scale, {site, maxLength, threshold, keptScale}}, row, h, b, cfg);
+      queryBlock({q, k, v, o, ranges, mask, scale, {rngState, maxLength, threshold, keptScale}}, row, h, b, cfg);
   const AttentionOut out = flashAttention(in, visibleKeys(row, ranges, in.mask, cfg), cfg);
   store(o, {b, h, row, 0}, cast(out.o, o.type()));
   store(lse, {b, h, row}, out.lse);
@@ -156,9 +156,8 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
 const Kernel attentionKernel =
     kernel("attention", attention,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D) as q", "v (B, Hk, Tk, D) as q",
-            "o (B, H, Tq, D) as q, softmax(q · kᵀ · scale) · v",
-            "lse (B, H, Tq) f32, base-2 logarithms of the sums of exponentials", aboutRanges, aboutMask, "scale f32",
-            aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
+            "o (B, H, Tq, D) as q, softmax(q · kᵀ · scale) · v", "lse (B, H, Tq) f32, log-sum-exp (base 2)",
+            aboutRanges, aboutMask, "scale f32", aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
            attentionFields());
 
 } // namespace kiln

@@ -11,7 +11,7 @@
 
 #pragma once
 
-#include "kernels/chances.h"
+#include "kernels/dropout_rng.h"
 
 #include <array>
 #include <cstdint>
@@ -36,18 +36,18 @@ struct AttentionConfig {
   bool whole = true; // backward: one program for a whole head. Selects launches; no kernel field
   bool longestFirst = false; // blocks of queries are launched from the last to the first: the last ones see most keys
   // Set by the plan:
-  bool causal = true;                  // query i sees keys up to i + Tk − Tq
-  bool unequalLengths = false;         // Tk may differ from Tq
-  bool hasBounds = false;              // `ranges` are given (varlen, sliding window)
-  bool masked = false;                 // a byte mask is given
-  int group = 1;                       // query heads per key head (GQA)
-  DropoutMode drop = DropoutMode::off; // of the attention weights
+  bool causal = true;                     // query i sees keys up to i + Tk − Tq
+  bool unequalLengths = false;            // Tk may differ from Tq
+  bool hasBounds = false;                 // `ranges` are given (varlen, sliding window)
+  bool masked = false;                    // a byte mask is given
+  int group = 1;                          // query heads per key head (GQA)
+  DropoutMode dropout = DropoutMode::off; // of the attention weights
 
   /// Whether Tk = Tq, and there is no mask except a causal one, no dropout and no GQA. Other options need more
   /// registers.
-  bool isPlain() const { return !unequalLengths && !hasBounds && !masked && group == 1 && drop == DropoutMode::off; }
+  bool isPlain() const { return !unequalLengths && !hasBounds && !masked && group == 1 && dropout == DropoutMode::off; }
   /// Whether ranges, a mask, GQA or dropout need registers in every block.
-  bool chooses() const { return hasBounds || masked || group > 1 || drop == DropoutMode::random; }
+  bool chooses() const { return hasBounds || masked || group > 1 || dropout == DropoutMode::random; }
 };
 
 /// The masks of attention, and dropout of its weights. A query sees the keys that all given masks allow.
@@ -58,18 +58,18 @@ struct AttentionMask {
   /// express causal masks, padding, packed documents (varlen), sliding windows and prefixes. The kernels check them.
   std::optional<TensorRef> ranges = {};
   /// (B, Tk, 2) i32: the queries in [start, end) that see key j. The backward pass needs them with `ranges`;
-  /// columnRanges() computes them.
-  std::optional<TensorRef> columnRanges = {};
+  /// queryRanges() computes them.
+  std::optional<TensorRef> queryRanges = {};
   /// (B or 1, H or 1, Tq, Tk) i8: query i sees key j if the byte is not 0. Every block of scores is computed.
   std::optional<TensorRef> mask = {};
-  /// Dropout of the weights softmax(q · kᵀ · scale). kernels/chances.h numbers weight j of query i of head h as column
-  /// j of row (s · H + h) · maxLength + i. No mask is stored; the backward pass recomputes it.
+  /// Dropout of the weights softmax(q · kᵀ · scale). kernels/dropout_rng.h numbers weight j of query i of head h as
+  /// column j of row (s · H + h) · maxLength + i. No mask is stored; the backward pass recomputes it.
   std::optional<Dropout> dropout = {};
 };
 
 /// Converts ranges of keys for each of Tq queries, (B, Tq, 2), into ranges of queries for each of Tk keys, (B, Tk, 2).
 /// Throws Error for ranges that decrease, whose start is above their end, or that exceed the keys.
-std::vector<int32_t> columnRanges(const std::vector<int32_t> &ranges, int64_t Tq, int64_t Tk);
+std::vector<int32_t> queryRanges(const std::vector<int32_t> &ranges, int64_t Tq, int64_t Tk);
 
 extern const Kernel attentionKernel, attentionSplitKernel, attentionCombineKernel, attentionBackwardKernel,
     attentionBackwardKeysKernel, attentionBackwardQueriesKernel;

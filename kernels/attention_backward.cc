@@ -96,13 +96,13 @@ template <class Body> static void forQueryHeads(Tile hk, const AttentionConfig &
 
 /// q, o, dout, dq (B, H, Tq, D), k, v, dk, dv (B, Hk, Tk, D), lse and delta (B, H, Tq). dQ is summed in `dqSum`, which
 /// is f32: dq itself if that is f32.
-static void attentionBackward(View q, View k, View v, View o, View dout, View lse, View columnRanges, View mask,
-                              View delta, View dqSum, View dq, View dk, View dv, Tile scale, View site, Tile maxLength,
-                              Tile threshold, Tile keptScale, AttentionConfig cfg) {
+static void attentionBackward(View q, View k, View v, View o, View dout, View lse, View queryRanges, View mask,
+                              View delta, View dqSum, View dq, View dk, View dv, Tile scale, View rngState,
+                              Tile maxLength, Tile threshold, Tile keptScale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o, dout, dqSum, dq, dk, dv});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
   Tile hk = program_id(0), b = program_id(1), Tq = q.dim(2), Tk = keyCount(k, q, cfg);
-  const WeightDropout dropout = loadDropout({site, maxLength, threshold, keptScale}, b, q.dim(1), cfg);
+  const WeightDropout dropout = loadDropout({rngState, maxLength, threshold, keptScale}, b, q.dim(1), cfg);
 
   // 1. delta of every row, once. dQ = 0.
   forQueryHeads(hk, cfg, [&](Tile h) {
@@ -118,8 +118,8 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
     Tile v_j = load(v, {b, hk, col, 0}, keys);             // (BN, D)
     Tile dk_j = zeros(f32, keys), dv_j = zeros(f32, keys); // (BN, D)
     ScoreMask ofKeys = {.bytes = mask, .b = b, .h = hk, .Tq = Tq, .Tk = Tk, .byQueries = false};
-    loadKeyBounds(ofKeys, columnRanges, col, cfg);
-    auto [first, end] = visibleQueries(col, columnRanges, ofKeys, cfg);
+    loadKeyBounds(ofKeys, queryRanges, col, cfg);
+    auto [first, end] = visibleQueries(col, queryRanges, ofKeys, cfg);
     forQueryHeads(hk, cfg, [&](Tile h) {
       ScoreMask here = ofKeys;
       here.h = h;
@@ -157,13 +157,13 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
 
 /// delta and dQ of a block of queries.
 static void attentionBackwardQueries(View q, View k, View v, View o, View dout, View lse, View ranges, View mask,
-                                     View delta, View dq, Tile scale, View site, Tile maxLength, Tile threshold,
+                                     View delta, View dq, Tile scale, View rngState, Tile maxLength, Tile threshold,
                                      Tile keptScale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o, dout, dq});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
   auto [block, h, b] = tilePosition(cfg);
   Tile row = block * cfg.bm, hk = keyHead(h, cfg);
-  const WeightDropout dropout = loadDropout({site, maxLength, threshold, keptScale}, b, q.dim(1), cfg);
+  const WeightDropout dropout = loadDropout({rngState, maxLength, threshold, keptScale}, b, q.dim(1), cfg);
   ScoreMask ofQueries = {.bytes = mask, .b = b, .h = h, .Tq = q.dim(2), .Tk = keyCount(k, q, cfg), .byQueries = true};
   loadQueryBounds(ofQueries, ranges, row, cfg);
   Tile q_i = load(q, {b, h, row, 0}, queries);          // (BM, D)
@@ -186,20 +186,20 @@ static void attentionBackwardQueries(View q, View k, View v, View o, View dout, 
 
 /// dK and dV of a block of keys. Scores are transposed, (BN, BM), so that they are left operands of both products
 /// without a transposition. Keys from Tk on need no mask, because their rows of dK and dV are not stored.
-static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, View columnRanges, View mask, View delta,
-                                  View dk, View dv, Tile scale, View site, Tile maxLength, Tile threshold,
+static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, View queryRanges, View mask, View delta,
+                                  View dk, View dv, Tile scale, View rngState, Tile maxLength, Tile threshold,
                                   Tile keptScale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, dout, dk, dv});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
   Tile col = program_id(0) * cfg.bn, hk = program_id(1), b = program_id(2);
-  const WeightDropout dropout = loadDropout({site, maxLength, threshold, keptScale}, b, q.dim(1), cfg);
+  const WeightDropout dropout = loadDropout({rngState, maxLength, threshold, keptScale}, b, q.dim(1), cfg);
   Tile k_j = load(k, {b, hk, col, 0}, keys);             // (BN, D)
   Tile v_j = load(v, {b, hk, col, 0}, keys);             // (BN, D)
   Tile dk_j = zeros(f32, keys), dv_j = zeros(f32, keys); // (BN, D)
   ScoreMask ofKeys = {
       .bytes = mask, .b = b, .h = hk, .Tq = q.dim(2), .Tk = keyCount(k, q, cfg), .byQueries = false, .withTail = true};
-  loadKeyBounds(ofKeys, columnRanges, col, cfg);
-  auto [first, end] = visibleQueries(col, columnRanges, ofKeys, cfg);
+  loadKeyBounds(ofKeys, queryRanges, col, cfg);
+  auto [first, end] = visibleQueries(col, queryRanges, ofKeys, cfg);
   forQueryHeads(hk, cfg, [&](Tile h) {
     ScoreMask here = ofKeys;
     here.h = h;
@@ -222,7 +222,7 @@ static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, V
 //===-- Registration --------------------------------------------------------------------------------------------===//
 
 static const char *const aboutColumnRanges =
-                             "column_ranges (B, Tk, 2) i32, read with has_bounds: the rows that see a column",
+                             "query_ranges (B, Tk, 2) i32, read with has_bounds: the queries that attend to a key",
                          *const aboutLse = "lse (B, H, Tq) f32, the forward pass's";
 
 const Kernel attentionBackwardKernel =
@@ -230,19 +230,19 @@ const Kernel attentionBackwardKernel =
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D) as q", "v (B, Hk, Tk, D) as q", "o (B, H, Tq, D), the forward pass's",
             "dout (B, H, Tq, D) as q", aboutLse, aboutColumnRanges, aboutMask, "delta (B, H, Tq) f32, scratch",
             "dq_sum (B, H, Tq, D) f32, scratch, or dq itself", "dq (B, H, Tq, D)", "dk (B, Hk, Tk, D)",
-            "dv (B, Hk, Tk, D)", "scale f32", aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
+            "dv (B, Hk, Tk, D)", "scale f32", aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
            attentionFields());
 const Kernel attentionBackwardQueriesKernel =
     kernel("attention_backward_queries", attentionBackwardQueries,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), the forward pass's",
             "dout (B, H, Tq, D)", aboutLse, aboutRanges, aboutMask, "delta (B, H, Tq) f32, row sums of o · dout",
-            "dq (B, H, Tq, D)", "scale f32", aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
+            "dq (B, H, Tq, D)", "scale f32", aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
            attentionFields());
 const Kernel attentionBackwardKeysKernel =
     kernel("attention_backward_keys", attentionBackwardKeys,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "dout (B, H, Tq, D)", aboutLse,
             aboutColumnRanges, aboutMask, "delta (B, H, Tq) f32", "dk (B, Hk, Tk, D)", "dv (B, Hk, Tk, D)", "scale f32",
-            aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
+            aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
            attentionFields());
 
 } // namespace kiln

@@ -28,12 +28,12 @@ static Bounds partOfKeys(const Bounds &keys, const Tile &part, const AttentionCo
 }
 
 /// Attention over one part of the keys. o (P, N, Tq, D), lse (P, N, Tq), with N = B · H.
-static void attentionSplit(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
+static void attentionSplit(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View rngState,
                            Tile maxLength, Tile threshold, Tile keptScale, AttentionConfig cfg) {
   Tile part = program_id(0) % cfg.kvSplits, row = program_id(0) / cfg.kvSplits * cfg.bm, h = program_id(1),
        b = program_id(2);
   const QueryBlock in =
-      queryBlock({q, k, v, o, ranges, mask, scale, {site, maxLength, threshold, keptScale}}, row, h, b, cfg);
+      queryBlock({q, k, v, o, ranges, mask, scale, {rngState, maxLength, threshold, keptScale}}, row, h, b, cfg);
   const Bounds keys = visibleKeys(row, ranges, in.mask, cfg);
   const AttentionOut out = flashAttention(in, partOfKeys(keys, part, cfg), cfg);
   Tile n = b * q.dim(1) + h;
@@ -60,16 +60,16 @@ static void attentionCombine(View os, View lses, View o, View lse, AttentionConf
 const Kernel attentionSplitKernel =
     kernel("attention_split", attentionSplit,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)",
-            "o (P, N, Tq, D) f32, attention of each part, N = B · H",
-            "lse (P, N, Tq) f32, base-2 logarithms of the sums of exponentials of each part", aboutRanges, aboutMask,
-            "scale f32", aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
+            "o (P, N, Tq, D) f32, attention of each split, N = B · H",
+            "lse (P, N, Tq) f32, log-sum-exp (base 2) of each split", aboutRanges, aboutMask, "scale f32",
+            aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
            attentionFields());
-const Kernel attentionCombineKernel =
-    kernel("attention_combine", attentionCombine,
-           {"os (P, N, Tq, D) f32, attention of each part, N = B · H", "lses (P, N, Tq) f32, and its sums",
-            "o (B, H, Tq, D), attention of all", "lse (B, H, Tq) f32"},
-           {field("bm", &AttentionConfig::bm, "rows of q a program"),
-            field("kv_splits", &AttentionConfig::kvSplits, "splits of the keys"),
-            field("warps", &AttentionConfig::warps, "warps of a program, on a GPU")});
+const Kernel attentionCombineKernel = kernel("attention_combine", attentionCombine,
+                                             {"os (P, N, Tq, D) f32, attention of each split, N = B · H",
+                                              "lses (P, N, Tq) f32, their log-sum-exp (base 2)",
+                                              "o (B, H, Tq, D), attention over all keys", "lse (B, H, Tq) f32"},
+                                             {field("bm", &AttentionConfig::bm, "rows of q a program"),
+                                              field("kv_splits", &AttentionConfig::kvSplits, "splits of the keys"),
+                                              field("warps", &AttentionConfig::warps, "warps of a program, on a GPU")});
 
 } // namespace kiln

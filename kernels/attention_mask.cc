@@ -8,7 +8,7 @@ namespace kiln {
 
 void expectWeights(const char *plan, const Dropout &dropout, const AttentionExtents &s) {
   expectDropout(plan, dropout, s.Tq);
-  if (dropout.site && dropout.maxLength < s.Tk)
+  if (dropout.rngState && dropout.maxLength < s.Tk)
     throw Error("'" + std::string(plan) + "': expected at most " + std::to_string(dropout.maxLength) +
                 " keys, the longest sequence that 'dropout' allows, but got " + std::to_string(s.Tk));
 }
@@ -29,7 +29,7 @@ TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, 
 /// Throws Error unless the ranges of one sequence, of Tq queries, are ranges of Tk keys that do not decrease.
 static void expectRanges(const int32_t *ranges, int64_t Tq, int64_t Tk) {
   const auto fail = [](int64_t row, const std::string &expected, const int32_t *range) {
-    throw Error("'columnRanges': expected the range of row " + std::to_string(row) + " " + expected + ", but got " +
+    throw Error("'queryRanges': expected the range of row " + std::to_string(row) + " " + expected + ", but got " +
                 std::to_string(range[0]) + " to " + std::to_string(range[1]));
   };
   for (int64_t i = 0; i < Tq; ++i) {
@@ -44,9 +44,9 @@ static void expectRanges(const int32_t *ranges, int64_t Tq, int64_t Tk) {
   }
 }
 
-std::vector<int32_t> columnRanges(const std::vector<int32_t> &ranges, int64_t Tq, int64_t Tk) {
+std::vector<int32_t> queryRanges(const std::vector<int32_t> &ranges, int64_t Tq, int64_t Tk) {
   if (Tq < 1 || static_cast<int64_t>(ranges.size()) % (2 * Tq) != 0)
-    throw Error("'columnRanges': expected two numbers for each of " + std::to_string(Tq) + " rows, but got " +
+    throw Error("'queryRanges': expected two numbers for each of " + std::to_string(Tq) + " rows, but got " +
                 std::to_string(ranges.size()));
   std::vector<int32_t> columns;
   for (const int32_t *own = ranges.data(); own != ranges.data() + ranges.size(); own += 2 * Tq) {

@@ -64,11 +64,11 @@ inline void loadQueryBounds(ScoreMask &mask, View ranges, Tile row, const Attent
 }
 
 /// Loads the queries that see each of BN keys, (1, BN), into `mask`.
-inline void loadKeyBounds(ScoreMask &mask, View columnRanges, Tile col, const AttentionConfig &cfg) {
+inline void loadKeyBounds(ScoreMask &mask, View queryRanges, Tile col, const AttentionConfig &cfg) {
   if (!cfg.hasBounds)
     return;
-  auto [from, to] = loadRanges(columnRanges, mask.b, col, cfg.bn, mask.Tq); // (BN, 1)
-  mask.bounds.from = transpose(from), mask.bounds.to = transpose(to);       // (1, BN)
+  auto [from, to] = loadRanges(queryRanges, mask.b, col, cfg.bn, mask.Tq); // (BN, 1)
+  mask.bounds.from = transpose(from), mask.bounds.to = transpose(to);      // (1, BN)
 }
 
 //===-- The mask of a block of scores ---------------------------------------------------------------------------===//
@@ -129,14 +129,14 @@ inline Bounds visibleKeys(Tile row, View ranges, const ScoreMask &mask, const At
   if (!cfg.hasBounds)
     return keys;
   Bounds own = loadSpan(ranges, mask.b, row, cfg.bm);
-  if (cfg.drop == DropoutMode::random) // random numbers are generated for whole blocks
+  if (cfg.dropout == DropoutMode::random) // random numbers are generated for whole blocks
     own.from = own.from / cfg.bn * cfg.bn;
   return {own.from, min(keys.to, own.to)};
 }
 
 /// The range of queries that see some of the BN keys from `col` on. With `causal` it begins at the block on the
 /// diagonal.
-inline Bounds visibleQueries(Tile col, View columnRanges, const ScoreMask &mask, const AttentionConfig &cfg) {
+inline Bounds visibleQueries(Tile col, View queryRanges, const ScoreMask &mask, const AttentionConfig &cfg) {
   Bounds queries = {zeros(i64, {}), mask.Tq};
   if (cfg.causal) {
     Tile first = cfg.unequalLengths ? max(col - diagonalOffset(mask.Tq, mask.Tk, cfg), 0) : col;
@@ -144,7 +144,7 @@ inline Bounds visibleQueries(Tile col, View columnRanges, const ScoreMask &mask,
   }
   if (!cfg.hasBounds)
     return queries;
-  Bounds own = loadSpan(columnRanges, mask.b, col, cfg.bn);
+  Bounds own = loadSpan(queryRanges, mask.b, col, cfg.bn);
   return {max(queries.from, own.from), min(queries.to, own.to)};
 }
 
@@ -152,21 +152,21 @@ inline Bounds visibleQueries(Tile col, View columnRanges, const ScoreMask &mask,
 
 /// The dropout arguments of a kernel.
 struct WeightDropoutArgs {
-  View site;
+  View rngState;
   Tile maxLength, threshold, scale;
 };
 
-/// Dropout of attention weights; rows are numbered as in chances.h.
+/// Dropout of attention weights; rows are numbered as in dropout_rng.h.
 struct WeightDropout {
-  Tile key, head; // key of the site; index of head 0 of sequence b among the step's heads. Only with random dropout
+  Tile key, head; // key of the rngState; index of head 0 of sequence b among the step's heads. Only with random dropout
   Tile maxLength, threshold, scale;
 };
 
 /// Loads the dropout of sequence b of H heads.
 inline WeightDropout loadDropout(const WeightDropoutArgs &args, Tile b, Tile H, const AttentionConfig &cfg) {
   WeightDropout dropout = {.maxLength = args.maxLength, .threshold = args.threshold, .scale = args.scale};
-  if (cfg.drop == DropoutMode::random)
-    dropout.key = load(args.site, {0}, {}), dropout.head = (load(args.site, {1}, {}) + b) * H;
+  if (cfg.dropout == DropoutMode::random)
+    dropout.key = load(args.rngState, {0}, {}), dropout.head = (load(args.rngState, {1}, {}) + b) * H;
   return dropout;
 }
 
@@ -174,7 +174,7 @@ inline WeightDropout loadDropout(const WeightDropoutArgs &args, Tile b, Tile H, 
 /// kept. `col` is a multiple of BN.
 inline std::optional<Tile> keptWeights(Tile row, Tile col, Tile h, const WeightDropout &dropout,
                                        const AttentionConfig &cfg) {
-  if (cfg.drop != DropoutMode::random)
+  if (cfg.dropout != DropoutMode::random)
     return {};
   Tile rows = (dropout.head + h) * dropout.maxLength + row + iota(cfg.bm, i64);               // (BM)
   return kept(dropout.key, rows, unitsOf(dropout.maxLength), col, cfg.bn, dropout.threshold); // (BM, BN)
@@ -182,7 +182,7 @@ inline std::optional<Tile> keptWeights(Tile row, Tile col, Tile h, const WeightD
 
 /// x times the scale of kept weights. x has an element for each weight, or for a sum of weights.
 inline Tile scaleKept(Tile x, const WeightDropout &dropout, const AttentionConfig &cfg) {
-  return cfg.drop == DropoutMode::off ? x : x * dropout.scale;
+  return cfg.dropout == DropoutMode::off ? x : x * dropout.scale;
 }
 
 } // namespace kiln

@@ -14,7 +14,7 @@ AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorR
   Operand bytes = mask.mask;
   bytes.broadcast = 2;
   const NamedExtents e = checkOperands(attentionKernel, {q, k, v, o, lse, mask.ranges, bytes}, plan);
-  checkOperands(attentionBackwardKernel, {q, k, {}, {}, {}, {}, mask.columnRanges}, plan);
+  checkOperands(attentionBackwardKernel, {q, k, {}, {}, {}, {}, mask.queryRanges}, plan);
   const AttentionExtents s = {e["B"], e["H"], e["Hk"], e["Tq"], e["Tk"], e["D"]};
   if (s.Hk < 1 || s.H % s.Hk != 0)
     throw Error("'" + std::string(plan) + "': expected the number of heads of 'k' to divide that of 'q', but got " +
@@ -31,7 +31,7 @@ AttentionConfig configFor(const std::optional<AttentionConfig> &given, Attention
   const DropoutMode drop = dropoutModeOf(mask.dropout);
   adaptToOptions(picked, drop, mask.mask.has_value());
   AttentionConfig config = given.value_or(picked);
-  config.drop = drop;
+  config.dropout = drop;
   config.causal = mask.causal;
   config.unequalLengths = extents.Tq != extents.Tk || (picked.unequalLengths && !mask.causal);
   config.hasBounds = mask.ranges.has_value();
@@ -42,29 +42,31 @@ AttentionConfig configFor(const std::optional<AttentionConfig> &given, Attention
 
 void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const Arg &unused) {
   const Dropout d = mask.dropout.value_or(Dropout());
-  const double scale = d.site ? d.rate.scale() : d.rate.evaluationScale();
-  args.insert(args.end(), {d.site ? Arg(*d.site) : unused, Arg(d.maxLength), Arg(d.rate.threshold()),
+  const double scale = d.rngState ? d.rate.scale() : d.rate.evaluationScale();
+  args.insert(args.end(), {d.rngState ? Arg(*d.rngState) : unused, Arg(d.maxLength), Arg(d.rate.threshold()),
                            Arg(static_cast<float>(scale))});
 }
 
 std::vector<Field> attentionFields() {
-  return {field("bm", &AttentionConfig::bm, "rows of q a tile"),
-          field("bn", &AttentionConfig::bn, "rows of k and v a tile"),
-          field("causal", &AttentionConfig::causal, "row i sees columns up to i + Tk − Tq only"),
-          field("unequal_lengths", &AttentionConfig::unequalLengths, "Tk is not Tq"),
-          field("has_bounds", &AttentionConfig::hasBounds, "ranges give the keys that each query sees"),
-          field("masked", &AttentionConfig::masked, "a byte mask gives the keys that each query sees"),
-          field("group", &AttentionConfig::group, "heads of q that share one of k and v"),
-          field("drop", &AttentionConfig::drop, dropoutModeNames, "dropout: off, scale_only or random"),
-          field("precision", &AttentionConfig::precision, precisionNames,
-                "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
-          field("warps", &AttentionConfig::warps, "warps of a program, on a GPU"),
-          field("row_sum_lanes", &AttentionConfig::rowSumLanes, "partial sums of a row's probabilities"),
-          field("decode", &AttentionConfig::decode, "a query is multiplied elementwise, bm = 1"),
-          field("kv_splits", &AttentionConfig::kvSplits, "programs that share the keys of a query (attention_split)"),
-          field("longest_first", &AttentionConfig::longestFirst, "the longest blocks of all heads come first"),
-          field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU"),
-          field("min_ctas_per_sm", &AttentionConfig::minCtasPerSm, "minimum resident CTAs per SM")};
+  return {
+      field("bm", &AttentionConfig::bm, "rows of q a tile"),
+      field("bn", &AttentionConfig::bn, "rows of k and v a tile"),
+      field("causal", &AttentionConfig::causal,
+            "causal mask (bottom right): row i attends to columns up to i + Tk − Tq"),
+      field("unequal_lengths", &AttentionConfig::unequalLengths, "Tk is not Tq"),
+      field("has_bounds", &AttentionConfig::hasBounds, "ranges bounds the keys of each query"),
+      field("masked", &AttentionConfig::masked, "a byte mask selects the keys of each query"),
+      field("group", &AttentionConfig::group, "query heads for each key/value head (GQA)"),
+      field("dropout", &AttentionConfig::dropout, dropoutModeNames, "dropout: off, scale_only or random"),
+      field("precision", &AttentionConfig::precision, precisionNames,
+            "precision of f32 products: ieee, tf32, tf32x3 or bf16x3"),
+      field("warps", &AttentionConfig::warps, "warps of a program, on a GPU"),
+      field("row_sum_lanes", &AttentionConfig::rowSumLanes, "partial sums of the probabilities of a row"),
+      field("decode", &AttentionConfig::decode, "decoding of one query: elementwise products, bm = 1"),
+      field("kv_splits", &AttentionConfig::kvSplits, "programs that share the keys of a query (attention_split)"),
+      field("longest_first", &AttentionConfig::longestFirst, "blocks of rows with the most keys are launched first"),
+      field("stages", &AttentionConfig::stages, "pipeline stages of key and value blocks, on a GPU"),
+      field("min_ctas_per_sm", &AttentionConfig::minCtasPerSm, "minimum resident CTAs per SM")};
 }
 
 //===-- Forward -------------------------------------------------------------------------------------------------===//
@@ -121,7 +123,7 @@ namespace {
 /// workspace.
 struct Gradients {
   TensorRef dq, dk, dv;
-  Arg lse, delta, ranges, columnRanges, mask;
+  Arg lse, delta, ranges, queryRanges, mask;
 };
 } // namespace
 
@@ -131,7 +133,7 @@ static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, co
   const int64_t bytes = saved.lse.count() * bytesOf(f32);
   const bool direct = to.dq.type == f32;
   const Arg dqSum = direct ? Arg(to.dq) : Arg::workspace(bytes, f32, s.queries());
-  std::vector<Arg> args = {saved.q, saved.k,  saved.v, saved.o, saved.dout, to.lse, to.columnRanges,
+  std::vector<Arg> args = {saved.q, saved.k,  saved.v, saved.o, saved.dout, to.lse, to.queryRanges,
                            to.mask, to.delta, dqSum,   to.dq,   to.dk,      to.dv,  scale};
   appendDropout(args, mask, to.lse);
   return {.launches = {{&attentionBackwardKernel, textOf(attentionBackwardKernel.fields, config), programs(s.Hk, s.B),
@@ -145,7 +147,7 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
   const auto &[q, k, v, o, lse, dout] = saved;
   AttentionConfig keys = configs.keys;
   keys.longestFirst = false; // blocks of keys are longest first already
-  std::vector<Arg> ofKeys = {q, k, v, dout, to.lse, to.columnRanges, to.mask, to.delta, to.dk, to.dv, scale};
+  std::vector<Arg> ofKeys = {q, k, v, dout, to.lse, to.queryRanges, to.mask, to.delta, to.dk, to.dv, scale};
   std::vector<Arg> ofQueries = {q, k, v, o, dout, to.lse, to.ranges, to.mask, to.delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
     appendDropout(*args, mask, to.lse);
@@ -163,9 +165,9 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   const char *plan = "attention_backward";
   const auto &[q, k, v, o, lse, dout] = saved;
   const AttentionExtents s = expectHeads(plan, q, k, v, o, lse, mask, scale);
-  checkOperands(attentionBackwardKernel, {q, k, v, o, dout, lse, mask.columnRanges, {}, {}, {}, dq, dk, dv});
-  if (mask.ranges.has_value() != mask.columnRanges.has_value())
-    throw Error("'attention_backward': 'ranges' and 'column_ranges' require each other, but got only one of them");
+  checkOperands(attentionBackwardKernel, {q, k, v, o, dout, lse, mask.queryRanges, {}, {}, {}, dq, dk, dv});
+  if (mask.ranges.has_value() != mask.queryRanges.has_value())
+    throw Error("'attention_backward': 'ranges' and 'query_ranges' require each other, but got only one of them");
   AttentionConfig chosen = configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);
   if (!config)
     chosen.longestFirst = takesLongestFirst(target, s, saved.q.type, mask.causal);
@@ -176,7 +178,7 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
                         target.varying(saved.lse),
                         target.varying(Arg::workspace(0, f32, saved.lse.extents)),
                         target.varying(mask.ranges.value_or(none)),
-                        target.varying(mask.columnRanges.value_or(none)),
+                        target.varying(mask.queryRanges.value_or(none)),
                         target.varying(wholeMask(mask, s, none))};
   if (chosen.whole)
     return planWhole(saved, s, to, scale, mask, chosen);

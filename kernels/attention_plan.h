@@ -78,9 +78,10 @@ inline Grid attentionGrid(const AttentionConfig &cfg, int64_t blocks, int64_t H,
 
 /// Texts of arguments.
 inline constexpr const char
-    *aboutRanges = "ranges (B, Tq, 2) i32, read with has_bounds: a row sees columns from [0] and below [1]",
-    *aboutMask = "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0",
-    *aboutSite = "site (2) i64, read with random dropout: the key and the index of the first sequence",
+    *aboutRanges = "ranges (B, Tq, 2) i32, read with has_bounds: a query attends to keys from [0] and below [1]",
+    *aboutMask = "mask (B, H, Tq, Tk) i8, read when masked: a query attends to the keys that are not 0",
+    *aboutRngState =
+        "rng_state (2) i64, read with random dropout: Philox key of the dropout layer, index of the first sequence",
     *aboutMaxLength = "max_length i64, the maximum number of queries and keys of a sequence",
     *aboutThreshold = "threshold i64, the dropout probability times 65536",
     *aboutKeptScale = "kept_scale f32, the factor of kept weights";

@@ -67,7 +67,8 @@ struct DecodeTiles {
 };
 constexpr DecodeTiles decodeTiling;
 
-/// If the keys of a block are a multiple of this, one Philox number gives the random bits of eight weights (chances.h).
+/// If the keys of a block are a multiple of this, one Philox number gives the random bits of eight weights
+/// (dropout_rng.h).
 constexpr int philoxKeys = 16;
 /// Maximum number of programs along the second and third axis of a GPU's grid.
 constexpr int64_t maxPrograms = 65535;
@@ -261,7 +262,7 @@ void adaptToOptions(AttentionConfig &picked, DropoutMode drop, bool isMasked) {
 /// Two-byte types have the largest MMAs, and split operands take two registers each. With dropout, more keys in a block
 /// are better, because several keys share a Philox number.
 static void leaveRegisters(AttentionConfig &config, Type type) {
-  const bool drops = config.drop == DropoutMode::random, isSmall = bytesOf(type) <= 2;
+  const bool drops = config.dropout == DropoutMode::random, isSmall = bytesOf(type) <= 2;
   if (drops && !isSmall)
     config.rowSumLanes = 1;
   if (drops && config.hasBounds && config.precision == Precision::tf32x3)
@@ -312,7 +313,7 @@ BackwardConfigs pickBackwardLaunches(const Target &target, const AttentionConfig
                });
   if (!config.isPlain())
     queries.minCtasPerSm = 1;
-  const bool isFull = config.drop == DropoutMode::random || config.group > 1,
+  const bool isFull = config.dropout == DropoutMode::random || config.group > 1,
              isSlow = hasSlowTensorCores(target, config, type),
              isTight = bytesOf(type) <= 2 && usesWarps(target, config, D, type) && config.chooses();
   if (isFull || isSlow || isTight)

@@ -20,9 +20,9 @@ static void cacheAppend(View k, View v, View starts, View keys, View values, Cac
 
 const Kernel cacheAppendKernel =
     kernel("cache_append", cacheAppend,
-           {"k (B, H, n, D)", "v (B, H, n, D) as k", "starts (B) i32, where the first new place goes",
+           {"k (B, H, n, D)", "v (B, H, n, D) as k", "starts (B) i32, index of the first new position",
             "keys (B, H, T, D) as k", "values (B, H, T, D) as k"},
-           {field("rows", &CacheAppendConfig::rows, "new places that a program copies; they divide n")});
+           {field("rows", &CacheAppendConfig::rows, "positions that a program copies; divides n")});
 
 Plan planCacheAppend(const Target &, const TensorRef &k, const TensorRef &v, const TensorRef &starts,
                      const TensorRef &keys, const TensorRef &values, const std::optional<CacheAppendConfig> &config) {

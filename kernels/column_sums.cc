@@ -25,7 +25,7 @@ const Kernel columnSumsKernel =
     kernel("column_sums", columnSums, {"x (N, C)", "partials (P, C) f32, sums of parts of the rows"},
            {field("rows", &ColumnSumsConfig::rows, "rows a program"),
             field("columns", &ColumnSumsConfig::columns, "columns a program"),
-            field("block", &ColumnSumsConfig::block, "rows that are added side by side")});
+            field("block", &ColumnSumsConfig::block, "rows added in parallel")});
 
 /// At most 64 parts, so that the second stage is short.
 ColumnSumsConfig pickColumnSums(const Target &target, int64_t N, int64_t) {

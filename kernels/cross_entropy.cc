@@ -38,7 +38,9 @@ static Tile rowMaximum(View logits, Tile n, Tile V, const CrossEntropyConfig &cf
 static Tile relative(Tile x, Tile top) { return exp2((x - top) * M_LOG2E, Accuracy::fast); }
 
 /// The loss of a row from its target's logit, its maximum and its sum of exponentials; 0 when it is ignored.
-static Tile lossOf(Tile hit, Tile top, Tile total, Tile ignored) { return where(ignored, 0.0, top + log(total) - hit); }
+static Tile lossOf(Tile targetLogit, Tile top, Tile total, Tile ignored) {
+  return where(ignored, 0.0, top + log(total) - targetLogit);
+}
 
 /// Further results of the pass over a row, which a config may request.
 struct RowStatistics {
@@ -50,19 +52,19 @@ static RowStatistics emptyStatistics(Tile V, const CrossEntropyConfig &cfg) {
   RowStatistics statistics;
   if (cfg.smoothed)
     statistics.centred = zeros(f32, {cfg.block});
-  if (cfg.counted)
+  if (cfg.storeCorrect)
     statistics.first = full(i32, {cfg.block}, cast(V, i32));
   return statistics;
 }
 
 /// Adds columns v … of a row, given as x; those from V on are −∞.
 static void accumulate(RowStatistics &statistics, Tile x, Tile v, Tile V, Tile top, const CrossEntropyConfig &cfg) {
-  if (!cfg.smoothed && !cfg.counted)
+  if (!cfg.smoothed && !cfg.storeCorrect)
     return;
   Tile column = cast(v, i32) + iota(cfg.block); // (BV)
   if (cfg.smoothed)
     statistics.centred += where(column < cast(V, i32), x - top, 0.0); // (BV)
-  if (cfg.counted)
+  if (cfg.storeCorrect)
     statistics.first = min(statistics.first, where(x == top, column, cast(V, i32))); // (BV)
 }
 
@@ -91,7 +93,7 @@ struct Row {
 static void finish(Row &row, const RowStatistics &statistics, Tile V, const CrossEntropyConfig &cfg) {
   if (cfg.smoothed)
     row.mean = sum(statistics.centred) / cast(V, f32);
-  if (cfg.counted)
+  if (cfg.storeCorrect)
     row.first = statistics.first;
 }
 
@@ -119,7 +121,7 @@ static Row readOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) 
     running = running * relative(top, higher) + sum(relative(x, higher), 0);
     if (cfg.smoothed)
       sums += sum(reshape(where(areReal(v, V, cfg), reshape(x, {cfg.block}), 0.0), block), 0);
-    if (cfg.counted) {
+    if (cfg.storeCorrect) {
       Tile column = reshape(cast(v, i32) + iota(cfg.block), block);                        // (BV / BU, BU)
       Tile foremost = reduce_min(where(x == unsqueeze(here, 0), column, cast(V, i32)), 0); // (BU)
       first = where(here > top, foremost, first);
@@ -152,12 +154,12 @@ static Row readTwice(View logits, Tile n, Tile V, bool keep, const CrossEntropyC
 }
 
 /// Label smoothing: `loss` (−log p of the target) and the mean of all −log p, weighted by `smoothing`.
-static Tile smoothed(Tile loss, const Row &row, Tile hit, Tile ignored, Tile smoothing) {
-  return where(ignored, 0.0, loss + smoothing * ((hit - row.top) - row.mean)); // scalar
+static Tile smoothed(Tile loss, const Row &row, Tile targetLogit, Tile ignored, Tile smoothing) {
+  return where(ignored, 0.0, loss + smoothing * ((targetLogit - row.top) - row.mean)); // scalar
 }
 
 /// 1 if the first column of the maximum is the target, else 0.
-static Tile isHit(const Row &row, Tile target, Tile ignored) {
+static Tile isCorrect(const Row &row, Tile target, Tile ignored) {
   return where(ignored | (cast(reduce_min(row.first), i64) != target), 0.0, Tile(1.0f));
 }
 
@@ -174,7 +176,7 @@ static Tile realColumns(View logits, View padding, const CrossEntropyConfig &cfg
 
 /// Losses, and the gradient in place of the logits. logits (N, V) without the padding, (N, Vpadded − V), or with it if
 /// `padded`.
-static void crossEntropy(View logits, View padding, View targets, View losses, View lossScale, View hits, Tile scale,
+static void crossEntropy(View logits, View padding, View targets, View losses, View lossScale, View correct, Tile scale,
                          Tile ignore, Tile smoothing, CrossEntropyConfig cfg) {
   // f32 logits are overwritten by the exponentials between passes 1 and 2.
   const bool keep = logits.type() == f32 && !cfg.padded;
@@ -183,19 +185,19 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
   Tile V = realColumns(logits, padding, cfg);
   for (Tile n : range(begin, end)) {
-    Tile target = targetOf(targets, n, V, ignore);       // scalar
-    Tile ignored = target == ignore;                     // scalar
-    Tile hit = cast(load(logits, {n, target}, {}), f32); // scalar
+    Tile target = targetOf(targets, n, V, ignore);               // scalar
+    Tile ignored = target == ignore;                             // scalar
+    Tile targetLogit = cast(load(logits, {n, target}, {}), f32); // scalar
 
     // 1. Maximum, sum of exponentials, and the loss.
     const Row row = readRow(logits, n, V, keep, cfg);
-    Tile top = row.top, total = row.total;        // scalars
-    Tile loss = lossOf(hit, top, total, ignored); // scalar
+    Tile top = row.top, total = row.total;                // scalars
+    Tile loss = lossOf(targetLogit, top, total, ignored); // scalar
     if (cfg.smoothed)
-      loss = smoothed(loss, row, hit, ignored, smoothing);
+      loss = smoothed(loss, row, targetLogit, ignored, smoothing);
     store(losses, {n}, loss);
-    if (cfg.counted)
-      store(hits, {n}, isHit(row, target, ignored));
+    if (cfg.storeCorrect)
+      store(correct, {n}, isCorrect(row, target, ignored));
 
     // 2. Gradient: softmax times scale, minus `scale` at the target. Smoothing distributes a part of the subtracted
     //    `scale` over all columns.
@@ -217,7 +219,7 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
     else
       for (Tile v : range(0, logits.dim(1), cfg.block))
         write(v, columns(logits, n, v, V, cfg));
-    Tile own = (relative(hit, top) / total - left) * weight; // scalar
+    Tile own = (relative(targetLogit, top) / total - left) * weight; // scalar
     if (cfg.smoothed)
       own = own - share;
     store(logits, {n, target}, cast(own, logits.type())); // an ignored target is outside: nothing is written
@@ -229,48 +231,49 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
 }
 
 /// The kernel that computes only the losses.
-static void crossEntropyLoss(View logits, View padding, View targets, View losses, View hits, Tile ignore,
+static void crossEntropyLoss(View logits, View padding, View targets, View losses, View correct, Tile ignore,
                              Tile smoothing, CrossEntropyConfig cfg) {
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
   Tile V = realColumns(logits, padding, cfg);
   for (Tile n : range(begin, end)) {
-    Tile target = targetOf(targets, n, V, ignore);       // scalar
-    Tile ignored = target == ignore;                     // scalar
-    Tile hit = cast(load(logits, {n, target}, {}), f32); // scalar
+    Tile target = targetOf(targets, n, V, ignore);               // scalar
+    Tile ignored = target == ignore;                             // scalar
+    Tile targetLogit = cast(load(logits, {n, target}, {}), f32); // scalar
     const Row row = readRow(logits, n, V, /*keep=*/false, cfg);
-    Tile loss = lossOf(hit, row.top, row.total, ignored); // scalar
+    Tile loss = lossOf(targetLogit, row.top, row.total, ignored); // scalar
     if (cfg.smoothed)
-      loss = smoothed(loss, row, hit, ignored, smoothing);
+      loss = smoothed(loss, row, targetLogit, ignored, smoothing);
     store(losses, {n}, loss);
-    if (cfg.counted)
-      store(hits, {n}, isHit(row, target, ignored));
+    if (cfg.storeCorrect)
+      store(correct, {n}, isCorrect(row, target, ignored));
   }
 }
 
 static std::vector<Field> fields() {
   return {field("block", &CrossEntropyConfig::block, "columns a tile"),
           field("rows", &CrossEntropyConfig::rows, "rows a program"),
-          field("warps", &CrossEntropyConfig::warps, "of a program on a GPU"),
-          field("padded", &CrossEntropyConfig::padded, "logits go on behind their V columns"),
-          field("whole", &CrossEntropyConfig::whole, "a tile is a whole row, read and written once"),
+          field("warps", &CrossEntropyConfig::warps, "warps of a program, on a GPU"),
+          field("padded", &CrossEntropyConfig::padded, "rows of logits are padded beyond their V columns"),
+          field("whole", &CrossEntropyConfig::whole, "a tile is a whole row, which is read and written once"),
           field("scaled", &CrossEntropyConfig::scaled, "the gradient is multiplied by loss_scale too"),
-          field("smoothed", &CrossEntropyConfig::smoothed, "a part of a target is shared by all columns"),
-          field("counted", &CrossEntropyConfig::counted, "hits are written")};
+          field("smoothed", &CrossEntropyConfig::smoothed, "label smoothing"),
+          field("store_correct", &CrossEntropyConfig::storeCorrect, "stores correct")};
 }
-const Kernel crossEntropyKernel = kernel(
-    "cross_entropy", crossEntropy,
-    {"logits (N, V), replaced by their gradient; (N, V + P) when padded",
-     "padding (N, P), the columns after V, set to 0", "targets (N) i32", "losses (N) f32",
-     "loss_scale (1) f32, read when scaled",
-     "hits (N) f32, written when counted: 1 where the first of the largest logits is the target's",
-     "scale f32, of the gradient", "ignore i64, the target of a row without one", "smoothing f32, read when smoothed"},
-    fields());
-const Kernel crossEntropyLossKernel =
-    kernel("cross_entropy_loss", crossEntropyLoss,
-           {"logits (N, V), or (N, V + P) when padded", "padding (N, P), the columns after V", "targets (N) i32",
-            "losses (N) f32", "hits (N) f32, written when counted", "ignore i64, the target of a row without one",
-            "smoothing f32, read when smoothed"},
+const Kernel crossEntropyKernel =
+    kernel("cross_entropy", crossEntropy,
+           {"logits (N, V), replaced by their gradient; (N, V + P) when padded",
+            "padding (N, P), the columns after V, set to 0", "targets (N) i32", "losses (N) f32",
+            "loss_scale (1) f32, read when scaled",
+            "correct (N) f32, written with store_correct: 1 if the argmax of the row is its target, else 0",
+            "scale f32, factor of the gradient", "ignore_index i64, the target of rows that are ignored",
+            "label_smoothing f32, read when smoothed"},
            fields());
+const Kernel crossEntropyLossKernel = kernel(
+    "cross_entropy_loss", crossEntropyLoss,
+    {"logits (N, V), or (N, V + P) when padded", "padding (N, P), the columns after V", "targets (N) i32",
+     "losses (N) f32", "correct (N) f32, written with store_correct: 1 if the argmax of the row is its target, else 0",
+     "ignore_index i64, the target of rows that are ignored", "label_smoothing f32, read when smoothed"},
+    fields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
@@ -305,8 +308,8 @@ static CrossEntropyConfig choose(const Target &target, const TensorRef &logits, 
                                  const std::optional<CrossEntropyConfig> &config) {
   CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, logits.extents[1], logits.type));
   chosen.smoothed = options.smoothing > 0;
-  chosen.counted = options.hits.has_value();
-  if (!config && chosen.warps == warpsOfWide && (chosen.smoothed || chosen.counted)) { // these take registers
+  chosen.storeCorrect = options.correct.has_value();
+  if (!config && chosen.warps == warpsOfWide && (chosen.smoothed || chosen.storeCorrect)) { // these take registers
     chosen.warps /= 2;
     chosen.block *= 2;
   }
@@ -322,7 +325,7 @@ static std::pair<TensorRef, TensorRef> operandsOf(const TensorRef &logits, int64
 Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
                       int64_t V, float scale, int64_t ignore, const std::optional<TensorRef> &lossScale,
                       const CrossEntropyOptions &options, const std::optional<CrossEntropyConfig> &config) {
-  checkOperands(crossEntropyKernel, {logits, {}, targets, losses, lossScale, options.hits});
+  checkOperands(crossEntropyKernel, {logits, {}, targets, losses, lossScale, options.correct});
   expectOptions("cross_entropy", logits, V, options);
   CrossEntropyConfig chosen = choose(target, logits, options, config);
   chosen.scaled = lossScale.has_value();
@@ -331,14 +334,14 @@ Plan planCrossEntropy(const Target &target, const TensorRef &logits, const Tenso
                         textOf(crossEntropyKernel.fields, chosen),
                         programs(cdiv(logits.extents[0], chosen.rows)),
                         {read, padding, target.varying(targets), target.varying(losses),
-                         target.varying(lossScale.value_or(losses)), target.varying(options.hits.value_or(losses)),
+                         target.varying(lossScale.value_or(losses)), target.varying(options.correct.value_or(losses)),
                          scale, ignore, options.smoothing}}}};
 }
 
 Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,
                           const TensorRef &losses, int64_t V, int64_t ignore, const CrossEntropyOptions &options,
                           const std::optional<CrossEntropyConfig> &config) {
-  checkOperands(crossEntropyLossKernel, {logits, {}, targets, losses, options.hits});
+  checkOperands(crossEntropyLossKernel, {logits, {}, targets, losses, options.correct});
   expectOptions("cross_entropy_loss", logits, V, options);
   const CrossEntropyConfig chosen = choose(target, logits, options, config);
   const auto [read, padding] = operandsOf(logits, V, chosen);
@@ -346,7 +349,7 @@ Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const T
                         textOf(crossEntropyLossKernel.fields, chosen),
                         programs(cdiv(logits.extents[0], chosen.rows)),
                         {read, padding, target.varying(targets), target.varying(losses),
-                         target.varying(options.hits.value_or(losses)), ignore, options.smoothing}}}};
+                         target.varying(options.correct.value_or(losses)), ignore, options.smoothing}}}};
 }
 
 } // namespace kiln

@@ -8,8 +8,8 @@
 //     loss[n]       = (1 − ε) · (−log p[target]) + ε · mean_v(−log p[v]),   p = softmax(x[n])
 //     dlogits[n, v] = (p[v] − (1 − ε) · [v = target] − ε / V) · scale
 //
-// A row whose target is `ignore` has loss 0, gradient 0 and no hit. Columns from V to the padded width are excluded
-// from the sum, and their gradient is 0.
+// A row whose target is `ignore` has loss 0, gradient 0 and is not correct. Columns from V to the padded width are
+// excluded from the sum, and their gradient is 0.
 
 #pragma once
 
@@ -26,15 +26,15 @@ struct CrossEntropyConfig {
   bool padded = false; // reads the padding of a row and masks it, for aligned accesses
   bool whole = false;  // a tile is a whole padded row, read and written once; requires `padded`
   // Set by the plan:
-  bool scaled = false;   // multiplies the gradient by a loss scale in memory
-  bool smoothed = false; // with label smoothing
-  bool counted = false;  // writes `hits`
+  bool scaled = false;       // multiplies the gradient by a loss scale in memory
+  bool smoothed = false;     // with label smoothing
+  bool storeCorrect = false; // writes `correct`
 };
 
 /// Optional parts of the loss; unused ones cost nothing.
 struct CrossEntropyOptions {
-  float smoothing = 0;                // ε of label smoothing, from 0 to 1
-  std::optional<TensorRef> hits = {}; // (N) f32: 1 if the first of the largest logits is the target, otherwise 0
+  float smoothing = 0;                   // ε of label smoothing, from 0 to 1
+  std::optional<TensorRef> correct = {}; // (N) f32: 1 if the first of the largest logits is the target, otherwise 0
 };
 
 /// The target that marks a position without a target, as in PyTorch.

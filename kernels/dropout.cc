@@ -8,24 +8,24 @@
 namespace kiln {
 
 /// out = x ∘ mask · scale.
-static void dropout(View x, View out, View site, Tile time, Tile maxLength, Tile threshold, Tile scale,
+static void dropout(View x, View out, View rngState, Tile time, Tile maxLength, Tile threshold, Tile scale,
                     DropoutConfig cfg) {
   const Shape block = {cfg.rows, cfg.columns};
   Tile n = program_id(0) * cfg.rows, c = program_id(1) * cfg.columns;
   Tile value = cast(load(x, {n, c}, block), f32); // (BN, BC)
-  value = dropped(value, cfg.drop, {site, time, maxLength, threshold, scale}, n, out.dim(1), c);
+  value = dropped(value, cfg.dropout, {rngState, time, maxLength, threshold, scale}, n, out.dim(1), c);
   store(out, {n, c}, cast(value, out.type()));
 }
 
 const Kernel dropoutKernel =
     kernel("dropout", dropout,
            {"x (N, C)", "out (N, C), kept elements of x times the scale, 0 elsewhere",
-            "site (2) i64, the key and the index of the first sequence", "time i64, rows of a sequence",
-            "max_length i64, the maximum number of rows of a sequence",
+            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
+            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
             "threshold i64, the dropout probability times 65536", "scale f32"},
            {field("rows", &DropoutConfig::rows, "rows of a tile"),
             field("columns", &DropoutConfig::columns, "columns of a tile"),
-            field("drop", &DropoutConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")});
+            field("dropout", &DropoutConfig::dropout, dropoutModeNames, "dropout: off, scale_only or random")});
 
 /// Enough elements to hide a program's overhead. On a GPU, a thread of the four warps has eight.
 DropoutConfig pickDropout(const Target &target, int64_t C) {
@@ -39,7 +39,7 @@ Plan planDropout(const Target &target, const TensorRef &x, const TensorRef &out,
   checkOperands(dropoutKernel, {x, out});
   expectDropout("dropout", dropout, x.extents[0]);
   DropoutConfig chosen = config.value_or(pickDropout(target, x.extents[1]));
-  chosen.drop = dropoutModeOf(dropout);
+  chosen.dropout = dropoutModeOf(dropout);
   std::vector<Arg> args = {x, out};
   appendArgs(args, dropout, out);
   return {.launches = {{&dropoutKernel, textOf(dropoutKernel.fields, chosen),

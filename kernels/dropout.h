@@ -2,13 +2,13 @@
 
 #pragma once
 
-#include "kernels/chances.h"
+#include "kernels/dropout_rng.h"
 
 namespace kiln {
 
 struct DropoutConfig {
-  int rows = 8, columns = 128;            // of a tile
-  DropoutMode drop = DropoutMode::random; // set by the plan
+  int rows = 8, columns = 128;               // of a tile
+  DropoutMode dropout = DropoutMode::random; // set by the plan
 };
 
 extern const Kernel dropoutKernel;

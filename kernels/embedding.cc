@@ -23,7 +23,7 @@ static void embedding(View tokens, View wte, View wpe, View out, Tile T, Embeddi
 }
 
 /// out[n] = drop(scale · wte[tokens[n]] + wpe[position]).
-static void embeddingSum(View tokens, View wte, View positions, View wpe, View out, Tile T, Tile scale, View site,
+static void embeddingSum(View tokens, View wte, View positions, View wpe, View out, Tile T, Tile scale, View rngState,
                          Tile time, Tile maxLength, Tile threshold, Tile dropScale, EmbeddingSumConfig cfg) {
   const int64_t C = width({wte, out});
   Tile n = program_id() * cfg.rows;
@@ -38,7 +38,7 @@ static void embeddingSum(View tokens, View wte, View positions, View wpe, View o
     device_assert((position >= -1) & (position < wpe.dim(0)), "expected a position of the table, or -1");
     sum += cast(load(wpe, {position, 0}, {C}), f32); // (BN, C)
   }
-  sum = dropped(sum, cfg.drop, {site, time, maxLength, threshold, dropScale}, n, out.dim(1), 0); // (BN, C)
+  sum = dropped(sum, cfg.dropout, {rngState, time, maxLength, threshold, dropScale}, n, out.dim(1), 0); // (BN, C)
   store(out, {n, 0}, cast(sum, out.type()));
 }
 
@@ -83,7 +83,7 @@ static const std::vector<Field> &configFields() {
   static const std::vector<Field> fields = {
       field("rows", &EmbeddingConfig::rows, "rows a program"),
       field("block", &EmbeddingConfig::block, "rows that token_gradient gathers at once"),
-      field("accumulate", &EmbeddingConfig::accumulate, "adds to the present values of the gradients"),
+      field("accumulate", &EmbeddingConfig::accumulate, "adds to the gradients instead of replacing them"),
       field("scaled", &EmbeddingConfig::scaled, "token_gradient multiplies by its scale")};
   return fields;
 }
@@ -91,7 +91,7 @@ static std::vector<Field> sumFields() {
   return {
       field("rows", &EmbeddingSumConfig::rows, "rows a program"),
       field("places", &EmbeddingSumConfig::places, placesNames, "rows of wpe that are added: none, in_order, given"),
-      field("drop", &EmbeddingSumConfig::drop, dropoutModeNames, "dropout: off, scale_only or random")};
+      field("dropout", &EmbeddingSumConfig::dropout, dropoutModeNames, "dropout: off, scale_only or random")};
 }
 const Kernel embeddingKernel =
     kernel("embedding", embedding,
@@ -102,14 +102,16 @@ const Kernel embeddingSumKernel =
     kernel("embedding_sum", embeddingSum,
            {"tokens (N) i32, −1 for none", "wte (V, C), a row for each token", "positions (N) i32, read when given",
             "wpe (P, C), a row for each position", "out (N, C)", "T i64, positions of a sequence",
-            "scale f32, of the tokens' rows", "site (2) i64, the key of dropout and the index of the first sequence",
+            "scale f32, factor of the token embeddings",
+            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
             "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
-            "threshold i64, the dropout probability times 65536", "dropScale f32, the factor of kept elements"},
+            "threshold i64, the dropout probability times 65536", "dropout_scale f32, the factor of kept elements"},
            sumFields());
 const Kernel tokenGradientKernel =
     kernel("token_gradient", tokenGradient,
-           {"tokens (U) i32, the distinct ones", "starts (U + 1) i32, where those of each begin in positions",
-            "positions (N) i32, grouped by token", "dout (N, C)", "dwte (V, C)", "scale f32, of the sums when scaled"},
+           {"tokens (U) i32, the distinct tokens", "starts (U + 1) i32, where each token's positions begin",
+            "positions (N) i32, grouped by token", "dout (N, C)", "dwte (V, C)",
+            "scale f32, factor of the sums, read when scaled"},
            configFields());
 const Kernel positionGradientKernel =
     kernel("position_gradient", positionGradient, {"dout (B, T, C)", "dwpe (P, C)"}, configFields());
@@ -149,7 +151,7 @@ Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const Tenso
     expectDropout(plan, *terms.dropout, N);
   EmbeddingSumConfig chosen = config.value_or(EmbeddingSumConfig{.rows = pickEmbedding(target).rows});
   chosen.places = !terms.places ? Places::none : terms.positions ? Places::given : Places::in_order;
-  chosen.drop = dropoutModeOf(terms.dropout);
+  chosen.dropout = dropoutModeOf(terms.dropout);
   std::vector<Arg> args = {target.varying(tokens),
                            wte,
                            target.varying(terms.positions.value_or(tokens)),

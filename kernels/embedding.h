@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "kernels/chances.h"
+#include "kernels/dropout_rng.h"
 
 namespace kiln {
 
@@ -26,7 +26,7 @@ struct EmbeddingSumConfig {
   int rows = 4; // rows a program
   // Set by the plan:
   Places places = Places::none;
-  DropoutMode drop = DropoutMode::off;
+  DropoutMode dropout = DropoutMode::off;
 };
 
 /// Where each token of a batch of N positions occurs. All i32.

@@ -39,11 +39,12 @@ static void gradientNorms(View partials, View firsts, View record, View norms, G
 }
 
 static std::vector<Field> groupFields() {
-  return {field("block", &GradientSquaresConfig::block, "elements side by side")};
+  return {field("block", &GradientSquaresConfig::block, "parallel partial sums")};
 }
 const Kernel gradientSquaresKernel =
     kernel("gradient_squares", groupSquares,
-           {"g (n)", "begins (P) i64, of chunks", "ends (P) i64", "partials (P) f32, sums of the squares of chunks"},
+           {"g (n)", "begins (P) i64, first element of each chunk",
+            "ends (P) i64, element after the last of each chunk", "partials (P) f32, sums of the squares of chunks"},
            groupFields());
 const Kernel gradientNormsKernel = kernel("gradient_norms", gradientNorms,
                                           {"partials (P) f32", "firsts (G + 1) i64, where each group's chunks begin",

@@ -172,18 +172,18 @@ static std::vector<Field> forwardFields() {
           field("ddof", &LayerNormConfig::ddof, "delta degrees of freedom: the variance divides by C - ddof"),
           field("eps_outside_sqrt", &LayerNormConfig::epsOutsideSqrt, "epsilon is added to the root"),
           field("eps_is_zero", &LayerNormConfig::epsIsZero, "epsilon is 0: rows without variance become zeros"),
-          field("affine", &LayerNormConfig::affine, "times gamma, plus beta")};
+          field("affine", &LayerNormConfig::affine, "affine: times gamma, plus beta")};
 }
 static std::vector<Field> backwardFields() {
   return {field("block", &LayerNormBackwardConfig::block, "rows a tile"),
           field("rows", &LayerNormBackwardConfig::rows, "rows a program; it writes one partial row of each sum"),
           field("min_ctas_per_sm", &LayerNormBackwardConfig::minCtasPerSm, "minimum resident CTAs per SM"),
-          field("accumulate", &LayerNormBackwardConfig::accumulate, "adds the present values of dx, or residual"),
+          field("accumulate", &LayerNormBackwardConfig::accumulate, "adds the previous values of dx, or residual"),
           field("separate_residual", &LayerNormBackwardConfig::separateResidual,
-                "adds residual, which is other memory than dx"),
+                "adds residual, which is not the memory of dx"),
           field("ddof", &LayerNormBackwardConfig::ddof, "delta degrees of freedom: the variance divides by C - ddof"),
           field("eps_outside_sqrt", &LayerNormBackwardConfig::epsOutsideSqrt, "epsilon was added to the root"),
-          field("affine", &LayerNormBackwardConfig::affine, "with gamma and the sums")};
+          field("affine", &LayerNormBackwardConfig::affine, "affine (gamma and beta); computes their gradients")};
 }
 const Kernel layernormKernel = kernel("layernorm", layernorm,
                                       {"x (N, C)", "gamma (C)", "beta (C)", "out (N, C)", "mean (N) f32",

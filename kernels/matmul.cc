@@ -70,20 +70,20 @@ static Tile skinnyProduct(View A, View B, Tile m, Tile n, const MatmulConfig &cf
 /// order (GROUP_M in Triton's matmul tutorial): a band has a few row tiles, and the tiles of a band are numbered column
 /// by column. So concurrent programs share few rows of A and few columns of B, which stay in a GPU's L2 cache.
 ///
-/// Without `band`, a program computes one tile. The grid is (row tiles of a band, column tiles, bands). A band has at
+/// Without `groupM`, a program computes one tile. The grid is (row tiles of a band, column tiles, bands). A band has at
 /// most maxRows row tiles, and a grid at most maxBands bands. With these limits the compiler can prove that no
-/// position is negative. With `band`, programs are persistent: each computes every num_programs(0)-th tile.
+/// position is negative. With `groupM`, programs are persistent: each computes every num_programs(0)-th tile.
 template <class Compute> static void forTiles(View C, const MatmulConfig &cfg, Compute compute) {
-  if (cfg.band <= 0) {
+  if (cfg.groupM <= 0) {
     Tile row = min(program_id(2), maxBands) * min(num_programs(0), maxRows) + program_id(0);
     return compute(row * cfg.bm, program_id(1) * cfg.bn);
   }
   Tile rows = cdiv(C.dim(0), cfg.bm), columns = cdiv(C.dim(1), cfg.bn);
-  Tile bandTiles = cast(columns * cfg.band, i32);
-  for (Tile tile : range(program_id(0), cdiv(rows, cfg.band) * columns * cfg.band, num_programs(0))) {
+  Tile bandTiles = cast(columns * cfg.groupM, i32);
+  for (Tile tile : range(program_id(0), cdiv(rows, cfg.groupM) * columns * cfg.groupM, num_programs(0))) {
     Tile number = cast(tile, i32);
     Tile band = number / bandTiles, inBand = number - band * bandTiles;
-    Tile row = band * int(cfg.band) + inBand % int(cfg.band), column = inBand / int(cfg.band);
+    Tile row = band * int(cfg.groupM) + inBand % int(cfg.groupM), column = inBand / int(cfg.groupM);
     compute(cast(row, i64) * cfg.bm, cast(column, i64) * cfg.bn);
   }
 }
@@ -158,7 +158,7 @@ static void matmulGeluBackward(View A, View B, View preact, View C, MatmulConfig
 }
 
 /// C = residual + drop(activation(op(A) · op(B) + bias)). The config enables each of the four.
-static void matmulLinear(View A, View B, View bias, View preact, View residual, View C, View site, Tile time,
+static void matmulLinear(View A, View B, View bias, View preact, View residual, View C, View rngState, Tile time,
                          Tile maxLength, Tile threshold, Tile scale, MatmulConfig cfg) {
   forTiles(C, cfg, [&](Tile m, Tile n) {
     Tile y = product(A, B, m, n, cfg); // (BM, BN)
@@ -168,8 +168,8 @@ static void matmulLinear(View A, View B, View bias, View preact, View residual, 
       store(preact, {m, n}, cast(y, preact.type()));
     if (needsArgument(cfg.activation))
       y = roundToStored(y, C);
-    y = activate(cfg.activation, y, accuracyFor(C));                                     // (BM, BN)
-    y = dropped(y, cfg.drop, {site, time, maxLength, threshold, scale}, m, C.dim(1), n); // (BM, BN)
+    y = activate(cfg.activation, y, accuracyFor(C));                                            // (BM, BN)
+    y = dropped(y, cfg.dropout, {rngState, time, maxLength, threshold, scale}, m, C.dim(1), n); // (BM, BN)
     if (cfg.residual)
       y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
     store(C, {m, n}, cast(y, C.type()));
@@ -177,13 +177,13 @@ static void matmulLinear(View A, View B, View bias, View preact, View residual, 
 }
 
 /// C = (op(A) · op(B)) ∘ activation'(from) ∘ mask · scale, where mask and scale are those of dropout.
-static void matmulLinearBackward(View A, View B, View from, View C, View site, Tile time, Tile maxLength,
+static void matmulLinearBackward(View A, View B, View from, View C, View rngState, Tile time, Tile maxLength,
                                  Tile threshold, Tile scale, MatmulConfig cfg) {
   forTiles(C, cfg, [&](Tile m, Tile n) {
     Tile y = product(A, B, m, n, cfg); // (BM, BN)
     if (cfg.activation != Activation::none)
       y *= activationDerivative(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn}), accuracyFor(C)); // (BM, BN)
-    y = dropped(y, cfg.drop, {site, time, maxLength, threshold, scale}, m, C.dim(1), n);                    // (BM, BN)
+    y = dropped(y, cfg.dropout, {rngState, time, maxLength, threshold, scale}, m, C.dim(1), n);             // (BM, BN)
     store(C, {m, n}, cast(y, C.type()));
   });
 }
@@ -233,16 +233,17 @@ static std::vector<Field> fields() {
       field("bm", &MatmulConfig::bm, "rows of a tile of C").among({16, 32, 64, 128}),
       field("bn", &MatmulConfig::bn, "columns of a tile of C").among({16, 32, 64, 128, 256}),
       field("bk", &MatmulConfig::bk, "extent of K that one iteration multiplies").among({16, 32, 64, 128}).changing(),
-      field("split", &MatmulConfig::split, "rows of A and B that a program of weight_gradient sums (0: all)"),
+      field("split", &MatmulConfig::split, "weight_gradient: rows of A and B that a program sums (0: all)"),
       field("ta", &MatmulConfig::ta, "A is stored transposed, (K, M)"),
       field("tb", &MatmulConfig::tb, "B is stored transposed, (N, K)"),
-      field("accumulate", &MatmulConfig::accumulate, "adds to the present values of the results"),
+      field("accumulate", &MatmulConfig::accumulate, "adds to the results instead of replacing them"),
       field("precision", &MatmulConfig::precision, precisionNames,
             "precision of f32 products: ieee, tf32, tf32x3 or bf16x3"),
       field("warps", &MatmulConfig::warps, "warps of a program, on a GPU").among({2, 4, 8}),
       field("stages", &MatmulConfig::stages, "pipeline stages in a GPU's shared memory (0: up to 3, as many as fit)")
           .among({0, 2, 4}),
-      field("band", &MatmulConfig::band, "row tiles of a band of persistent programs (0: a program computes one tile)"),
+      field("group_m", &MatmulConfig::groupM,
+            "GROUP_M: row tiles of a band of persistent programs (0: a program computes one tile)"),
       field("k_unroll", &MatmulConfig::kUnroll,
             "partial sums of an element of C, for a few rows of A (0: tiles and dot)")};
 }
@@ -272,10 +273,11 @@ const Kernel matmulKernel =
     kernel("matmul", matmul, {"a (M, K) float or i8", "b (K, N) as a", "c (M, N) float or i32, a · b"}, fields(), fits);
 const Kernel matmulBiasKernel = kernel(
     "matmul_bias", matmulBias, {"a (M, K)", "b (K, N) as a", "bias (N)", "c (M, N), a · b + bias"}, fields(), fits);
-const Kernel matmulGeluKernel = kernel(
-    "matmul_gelu", matmulGelu,
-    {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias when kept", "c (M, N), gelu(a · b + bias)"},
-    with(storePreactField()), fits);
+const Kernel matmulGeluKernel =
+    kernel("matmul_gelu", matmulGelu,
+           {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias, written with store_preact",
+            "c (M, N), gelu(a · b + bias)"},
+           with(storePreactField()), fits);
 const Kernel matmulResidualKernel = kernel(
     "matmul_residual", matmulResidual,
     {"a (M, K)", "b (K, N) as a", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields(), fits);
@@ -289,28 +291,28 @@ static std::vector<Field> linearFields() {
   all.push_back(field("residual", &MatmulConfig::residual, "adds residual at the end"));
   all.push_back(
       field("activation", &MatmulConfig::activation, activationNames, "none, gelu, gelu_erf, relu, relu2 or silu"));
-  all.push_back(field("drop", &MatmulConfig::drop, dropoutModeNames, "dropout: off, scale_only or random"));
+  all.push_back(field("dropout", &MatmulConfig::dropout, dropoutModeNames, "dropout: off, scale_only or random"));
   return all;
 }
 const Kernel matmulLinearKernel =
     kernel("matmul_linear", matmulLinear,
-           {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias when kept", "residual (M, N)",
-            "c (M, N), residual + drop(activation(a · b + bias))",
-            "site (2) i64, the key of dropout and the index of the first sequence", "time i64, rows of a sequence",
-            "max_length i64, the maximum number of rows of a sequence",
+           {"a (M, K)", "b (K, N) as a", "bias (N)", "preact (M, N), a · b + bias, written with store_preact",
+            "residual (M, N)", "c (M, N), residual + drop(activation(a · b + bias))",
+            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
+            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
             "threshold i64, the dropout probability times 65536", "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel matmulLinearBackwardKernel =
     kernel("matmul_linear_backward", matmulLinearBackward,
            {"a (M, K)", "b (K, N) as a", "from (M, N), the input of the activation, or relu's result",
             "c (M, N), a · b · activation'(from) times the dropout mask",
-            "site (2) i64, the key of dropout and the index of the first sequence", "time i64, rows of a sequence",
-            "max_length i64, the maximum number of rows of a sequence",
+            "rng_state (2) i64, Philox key of the dropout layer, index of the first sequence",
+            "time i64, rows of a sequence", "max_length i64, the maximum number of rows of a sequence",
             "threshold i64, the dropout probability times 65536", "scale f32, the factor of kept elements"},
            linearFields(), fits);
 const Kernel weightGradientKernel =
     kernel("weight_gradient", weightGradient,
-           {"x (K, M)", "dy (K, N) as x", "dw (S, M, N), xᵀ · dy of each part of the rows",
+           {"x (K, M)", "dy (K, N) as x", "dw (S, M, N), xᵀ · dy of each split of the rows",
             "db (S, N), the column sums of dy"},
            with(field("store_bias_grad", &MatmulConfig::storeBiasGrad, "stores db")), fits);
 

@@ -18,7 +18,7 @@
 #pragma once
 
 #include "kernels/activation.h"
-#include "kernels/chances.h"
+#include "kernels/dropout_rng.h"
 
 namespace kiln {
 
@@ -36,11 +36,11 @@ struct MatmulConfig {
   Precision precision = Precision::ieee; // of f32 operands
   int warps = 4;                         // warps of a CTA, on a GPU
   int stages = 0;                        // pipeline stages in shared memory, on a GPU; 0: up to 3, as many as fit
-  int64_t band = 0;                      // persistent programs: row tiles of a band; 0: a program computes one tile
+  int64_t groupM = 0; // persistent programs: GROUP_M, row tiles of a band; 0: a program computes one tile
   // The epilogue of matmul_linear and of its backward kernel; set by their plans.
   bool biased = false, residual = false;
   Activation activation = Activation::none;
-  DropoutMode drop = DropoutMode::off;
+  DropoutMode dropout = DropoutMode::off;
 };
 
 extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResidualKernel, matmulGeluBackwardKernel,
@@ -54,7 +54,7 @@ enum class Epilogue {
   activatedAndAdded, // both
   accumulate,        // adds to the old value of C
   heavy,             // applies an accurate function, or adds an f32 matrix
-  chances            // draws random numbers for dropout
+  dropout            // draws random numbers for dropout
 };
 
 /// Default config for C (M, N) with sums of length K over operands of `type`, from shape, layout and the target's fixed

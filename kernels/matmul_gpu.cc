@@ -124,7 +124,7 @@ static bool hasRegistersFor(const Product &e, const TileShape &shape, bool isWgm
   case Epilogue::accumulate:
     return sums <= 96;
   case Epilogue::heavy:
-  case Epilogue::chances:
+  case Epilogue::dropout:
     break;
   }
   return sums <= 64;

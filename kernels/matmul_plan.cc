@@ -69,7 +69,7 @@ static Extents expectProduct(const Kernel &kernel, Layout layout, const TensorRe
 static Epilogue classify(Activation activation, Type type, DropoutMode drop,
                          const std::optional<TensorRef> &residual = {}) {
   if (drop == DropoutMode::random)
-    return Epilogue::chances;
+    return Epilogue::dropout;
   const bool isAccurate = activation == Activation::gelu_erf || (activation != Activation::none && type == f32);
   if (isAccurate || (residual && residual->type == f32))
     return Epilogue::heavy;
@@ -86,8 +86,8 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
   chosen.tb = layout == Layout::nt;
   chosen.accumulate = epilogue == Epilogue::accumulate;
   chosen.storePreact = chosen.storeBiasGrad = false;
-  if (chosen.band < 0)
-    throw Error("'matmul': expected 'band' of at least 0, but got " + std::to_string(chosen.band));
+  if (chosen.groupM < 0)
+    throw Error("'matmul': expected 'group_m' of at least 0, but got " + std::to_string(chosen.groupM));
   if (chosen.kUnroll != 0 && (layout == Layout::tn || e.type == i8))
     throw Error("'matmul': 'k_unroll' must be 0 for i8 operands or a transposed 'a', but got " +
                 std::to_string(chosen.kUnroll));
@@ -128,14 +128,14 @@ static Plan planTiles(const Target &target, const Kernel &kernel, Extents e, Mat
                       bool mayPersist, std::vector<Arg> args) {
   Grid grid = programs(cdiv(e.M, config.bm), cdiv(e.N, config.bn));
   const int64_t tiles = grid[0] * grid[1];
-  target.visit([&](const CpuFacts &) { grid = config.band > 0 ? programs(tiles) : grid; },
+  target.visit([&](const CpuFacts &) { grid = config.groupM > 0 ? programs(tiles) : grid; },
                [&](const GpuFacts &gpu) {
                  const int64_t band = bandHeight(gpu, config, grid[0]);
-                 if (config.band == 0 && mayPersist && !target.elastic &&
+                 if (config.groupM == 0 && mayPersist && !target.elastic &&
                      prefersPersistent(gpu, config, e.type, c.type, tiles))
-                   config.band = band;
-                 grid = config.band > 0 ? programs(std::min<int64_t>(tiles, gpu.sms))
-                                        : programs(band, grid[1], grid[0] / std::max<int64_t>(1, band));
+                   config.groupM = band;
+                 grid = config.groupM > 0 ? programs(std::min<int64_t>(tiles, gpu.sms))
+                                          : programs(band, grid[1], grid[0] / std::max<int64_t>(1, band));
                });
   Plan plan = planTiles(kernel, e, config, std::move(args));
   plan.launches[0].grid = grid;
@@ -213,7 +213,7 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
   chosen.biased = bias.has_value();
   chosen.residual = residual.has_value();
   chosen.activation = activation;
-  chosen.drop = drop;
+  chosen.dropout = drop;
   std::vector<Arg> args = {a, b, bias.value_or(c), preact.value_or(c), residual.value_or(c), c};
   appendArgs(args, dropout, c);
   return planTiles(target, matmulLinearKernel, e, chosen, c, !config && !residual && !isWider(preact, c),
@@ -238,8 +238,8 @@ Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a,
     expectDropout("matmul_linear_backward", *dropout, e.M);
   MatmulConfig chosen = choose(target, layout, e, config, classify(activation, c.type, drop));
   chosen.activation = activation;
-  chosen.drop = drop == DropoutMode::random && isKnownByResult(activation) ? DropoutMode::scale_only
-                                                                           : drop; // the result shows the mask
+  chosen.dropout = drop == DropoutMode::random && isKnownByResult(activation) ? DropoutMode::scale_only
+                                                                              : drop; // the result shows the mask
   std::vector<Arg> args = {a, b, from.value_or(c), c};
   appendArgs(args, dropout, c);
   return planTiles(target, matmulLinearBackwardKernel, e, chosen, c, !config && !from, std::move(args));

@@ -41,8 +41,9 @@ static_assert(stepFields == 16 && outlierWindow == 128, "texts of registrations 
 
 const Kernel outliersKernel =
     kernel("outliers", outliers,
-           {"record (16) f32, of a step", "window (3, 128) f32, losses, norms, the next place",
-            "loss_factor f32, of the record's loss", "loss_limit f32, deviations", "norm_limit f32, deviations"},
+           {"record (16) f32, state of the step", "window (3, 128) f32, ring buffer: losses, norms, next index",
+            "loss_factor f32, factor of the record's loss", "loss_limit f32, in standard deviations",
+            "norm_limit f32, in standard deviations"},
            {field("window", &OutlierConfig::window, "values of a window")});
 
 Plan planOutliers(const TensorRef &record, const TensorRef &window, double lossFactor, const OutlierLimits &limits) {

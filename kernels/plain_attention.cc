@@ -18,7 +18,7 @@ namespace kiln {
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
 /// C = scale · op(A) · op(B) of every batch and head. op(A) (M, K), op(B) (K, N), C (M, N). A and C have H heads, and B
-/// has Hk. With option `sums` A and B have H heads, and C has Hk.
+/// has Hk. With option `sumGroup` A and B have H heads, and C has Hk.
 static void headProduct(View a, View b, View c, Tile scale, HeadProductConfig cfg) {
   const int64_t BM = cfg.bm, BN = cfg.bn, BK = cfg.bk;
   Tile m = program_id(0) * BM, n = program_id(1) * BN, H = c.dim(1);
@@ -31,17 +31,17 @@ static void headProduct(View a, View b, View c, Tile scale, HeadProductConfig cf
       acc = dot(cast(left, b.type()), right, acc, cfg.precision); // (BM, BN)
     }
   };
-  if (cfg.sums && cfg.group > 1)
+  if (cfg.sumGroup && cfg.group > 1)
     for (Tile g : range(cfg.group))
       add(h * cfg.group + g, h * cfg.group + g);
   else
-    add(h, cfg.sums || cfg.group == 1 ? h : h / cfg.group);
+    add(h, cfg.sumGroup || cfg.group == 1 ? h : h / cfg.group);
   store(c, {batch, h, m, n}, cast(acc * scale, c.type()));
 }
 
 /// The softmax of scores, in place, over the keys that each query sees. `dropped` receives the weights after dropout.
-static void maskedSoftmax(View weights, View dropped, View ranges, View mask, View site, Tile maxLength, Tile threshold,
-                          Tile keptScale, AttentionConfig cfg) {
+static void maskedSoftmax(View weights, View dropped, View ranges, View mask, View rngState, Tile maxLength,
+                          Tile threshold, Tile keptScale, AttentionConfig cfg) {
   const int64_t Tk = width({weights, dropped});
   const Shape block = {cfg.bm, Tk};
   cfg.bn = static_cast<int>(Tk);
@@ -56,64 +56,65 @@ static void maskedSoftmax(View weights, View dropped, View ranges, View mask, Vi
   Tile total = sum(e, -1, keep);                              // (BM, 1)
   Tile p = e * where(total > 0.0, 1.0 / total, 0.0);          // (BM, Tk)
   store(weights, {b, h, row, 0}, p);
-  if (cfg.drop == DropoutMode::off)
+  if (cfg.dropout == DropoutMode::off)
     return;
-  const WeightDropout dropout = loadDropout({site, maxLength, threshold, keptScale}, b, weights.dim(1), cfg);
+  const WeightDropout dropout = loadDropout({rngState, maxLength, threshold, keptScale}, b, weights.dim(1), cfg);
   const auto kept = keptWeights(row, first, h, dropout, cfg);
   store(dropped, {b, h, row, 0}, scaleKept(zeroMasked(kept, p), dropout, cfg));
 }
 
 /// Replaces the gradient of the weights after dropout by that of the scores, and the weights by those after dropout.
-static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile maxLength, Tile threshold,
+static void maskedSoftmaxBackward(View weights, View dweights, View rngState, Tile maxLength, Tile threshold,
                                   Tile keptScale, AttentionConfig cfg) {
   const int64_t Tk = width({weights, dweights});
   const Shape block = {cfg.bm, Tk};
   cfg.bn = static_cast<int>(Tk);
   Tile row = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
-  const WeightDropout dropout = loadDropout({site, maxLength, threshold, keptScale}, b, weights.dim(1), cfg);
+  const WeightDropout dropout = loadDropout({rngState, maxLength, threshold, keptScale}, b, weights.dim(1), cfg);
   const auto kept = keptWeights(row, zeros(i64, {}), h, dropout, cfg);
   const auto drop = [&](const Tile &x) { return scaleKept(zeroMasked(kept, x), dropout, cfg); };
   Tile p = load(weights, {b, h, row, 0}, block);         // (BM, Tk)
   Tile dp = drop(load(dweights, {b, h, row, 0}, block)); // (BM, Tk)
   store(dweights, {b, h, row, 0}, p * (dp - sum(p * dp, -1, keep)));
-  if (cfg.drop != DropoutMode::off)
+  if (cfg.dropout != DropoutMode::off)
     store(weights, {b, h, row, 0}, drop(p));
 }
 
 const Kernel headProductKernel =
     kernel("head_product", headProduct,
-           {"a (B, H, M, K), or its last two turned", "b (B, Hk, K, N), or its last two turned", "c (B, H, M, N)",
-            "scale f32, of the product"},
+           {"a (B, H, M, K), or transposed in its last two dimensions (ta)",
+            "b (B, Hk, K, N), or transposed in its last two dimensions (tb)", "c (B, H, M, N)",
+            "scale f32, factor of the product"},
            {field("bm", &HeadProductConfig::bm, "rows of a tile of C"),
             field("bn", &HeadProductConfig::bn, "columns of a tile of C"),
-            field("bk", &HeadProductConfig::bk, "length of the sum that one step adds"),
+            field("bk", &HeadProductConfig::bk, "extent of K that one iteration multiplies"),
             field("ta", &HeadProductConfig::ta, "A is stored (K, M)"),
             field("tb", &HeadProductConfig::tb, "B is stored (N, K)"),
-            field("group", &HeadProductConfig::group, "heads of A that share one of B"),
-            field("sums", &HeadProductConfig::sums, "instead of sharing, they are added into one head of C"),
+            field("group", &HeadProductConfig::group, "heads of A for each head of B (GQA)"),
+            field("sum_group", &HeadProductConfig::sumGroup, "sums the products of a GQA group into one head of C"),
             field("precision", &HeadProductConfig::precision, precisionNames,
-                  "of products of f32: ieee, tf32, tf32x3 or bf16x3"),
+                  "precision of f32 products: ieee, tf32, tf32x3 or bf16x3"),
             field("warps", &HeadProductConfig::warps, "warps of a program, on a GPU"),
             field("stages", &HeadProductConfig::stages, "pipeline stages in a GPU's shared memory")});
 const Kernel maskedSoftmaxKernel = kernel("masked_softmax", maskedSoftmax,
                                           {"weights (B, H, Tq, Tk) f32, scores, then their softmax",
-                                           "dropped (B, H, Tq, Tk) f32, the same after dropout", aboutRanges, aboutMask,
-                                           aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
+                                           "dropped (B, H, Tq, Tk) f32, the weights after dropout", aboutRanges,
+                                           aboutMask, aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
                                           attentionFields());
 const Kernel maskedSoftmaxBackwardKernel =
     kernel("masked_softmax_backward", maskedSoftmaxBackward,
-           {"weights (B, H, Tq, Tk) f32, the softmax, then the same after dropout",
+           {"weights (B, H, Tq, Tk) f32, the softmax, then the weights after dropout",
             "dweights (B, H, Tq, Tk) f32, the gradient of the weights after dropout, then that of the scores",
-            aboutSite, aboutMaxLength, aboutThreshold, aboutKeptScale},
+            aboutRngState, aboutMaxLength, aboutThreshold, aboutKeptScale},
            attentionFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// The heads of A that share one of B; with `sums` they are added to one head of C instead.
+/// The heads of A that share one of B; with `sumGroup` they are added to one head of C instead.
 struct Heads {
   int64_t group;
-  bool sums = false;
+  bool sumGroup = false;
 };
 } // namespace
 
@@ -129,7 +130,7 @@ static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef
   config.ta = tile.ta;
   config.tb = tile.tb;
   config.group = static_cast<int>(heads.group);
-  config.sums = heads.sums;
+  config.sumGroup = heads.sumGroup;
   return {.launches = {{&headProductKernel,
                         textOf(headProductKernel.fields, config),
                         programs(cdiv(M, config.bm), cdiv(N, config.bn), c.extents[0] * c.extents[1]),
@@ -155,7 +156,7 @@ Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRe
   const AttentionExtents s = expectHeads(plan, q, k, v, o, {}, mask, scale);
   expectStored(plan, weights, s);
   const AttentionConfig rows = rowsOf(target, s, mask);
-  const bool drops = rows.drop != DropoutMode::off;
+  const bool drops = rows.dropout != DropoutMode::off;
   const Arg dropped = drops ? Arg::workspace(0, f32, weights.extents) : Arg(weights);
   std::vector<Arg> args = {weights, dropped, mask.ranges.value_or(weights), wholeMask(mask, s, weights)};
   appendDropout(args, mask, weights);
@@ -184,8 +185,8 @@ Plan planPlainAttentionBackward(const Target &target, const PlainAttentionSaved 
                             programs(cdiv(s.Tq, rows.bm), s.H, s.B), args}},
               .workspaceBytes = weights.bytes()};
   all += planHeadProduct(target, Layout::nn, weights, k, dq, scale, {group}, dweights);
-  all += planHeadProduct(target, Layout::tn, weights, q, dk, scale, {group, /*sums=*/true}, dweights);
-  all += planHeadProduct(target, Layout::tn, weights, dout, dv, 1, {group, /*sums=*/true});
+  all += planHeadProduct(target, Layout::tn, weights, q, dk, scale, {group, /*sumGroup=*/true}, dweights);
+  all += planHeadProduct(target, Layout::tn, weights, dout, dv, 1, {group, /*sumGroup=*/true});
   return all;
 }
 

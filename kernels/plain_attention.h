@@ -14,7 +14,7 @@ struct HeadProductConfig {
   // Set by the plan:
   bool ta = false, tb = false; // A, B are stored transposed
   int group = 1;               // heads of A per head of B (GQA)
-  bool sums = false;           // GQA gradients: `group` products are summed into one head of C
+  bool sumGroup = false;       // GQA gradients: `group` products are summed into one head of C
 };
 
 extern const Kernel headProductKernel, maskedSoftmaxKernel, maskedSoftmaxBackwardKernel;

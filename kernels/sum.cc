@@ -8,9 +8,9 @@ namespace kiln {
 
 /// out (+)= Σ_p partials[p], from row m and column n on. partials (P, M, N), out (M, N).
 static void sumBlock(View partials, View out, Tile m, Tile n, const SumConfig &cfg) {
-  const Shape block = {cfg.rows, cfg.block}, blocks = {cfg.parts, cfg.rows, cfg.block};
+  const Shape block = {cfg.rows, cfg.block}, blocks = {cfg.unroll, cfg.rows, cfg.block};
   Tile running = zeros(f32, blocks); // (BP, BM, BN)
-  for (Tile p : range(0, partials.dim(0), cfg.parts))
+  for (Tile p : range(0, partials.dim(0), cfg.unroll))
     running += load(partials, {p, m, n}, blocks); // (BP, BM, BN)
   Tile total = sum(running, 0);                   // (BM, BN)
   if (cfg.accumulate)
@@ -33,8 +33,8 @@ static void sumPair(View partials, View out, View morePartials, View moreOut, Su
 
 static std::vector<Field> sumFields() {
   return {field("rows", &SumConfig::rows, "rows a program"), field("block", &SumConfig::block, "columns a program"),
-          field("parts", &SumConfig::parts, "partial results that are added side by side"),
-          field("accumulate", &SumConfig::accumulate, "adds to the present value of out")};
+          field("unroll", &SumConfig::unroll, "partial results added in parallel"),
+          field("accumulate", &SumConfig::accumulate, "adds to out instead of replacing it")};
 }
 const Kernel sumPartialsKernel =
     kernel("sum_partials", sumPartials, {"partials (P, M, N) f32", "out (M, N)"}, sumFields());
@@ -50,8 +50,9 @@ SumConfig pickSum(const Target &target, int64_t P, int64_t N) {
   return target.visit([](const CpuFacts &) { return SumConfig{}; },
                       [&](const GpuFacts &) {
                         if (P > 8)
-                          return SumConfig{.block = 32, .parts = 32};
-                        return SumConfig{.block = std::min(512, pickBlock(target, N, 0)), .parts = static_cast<int>(P)};
+                          return SumConfig{.block = 32, .unroll = 32};
+                        return SumConfig{.block = std::min(512, pickBlock(target, N, 0)),
+                                         .unroll = static_cast<int>(P)};
                       });
 }
 
@@ -103,9 +104,10 @@ static void total(View x, View out, Tile scale, TotalConfig cfg) {
   store(out, {0}, cast(result, out.type()));
 }
 
-const Kernel totalKernel = kernel("total", total, {"x (N)", "out (1)", "scale f32, the factor of the sum"},
-                                  {field("block", &TotalConfig::block, "running sums side by side"),
-                                   field("accumulate", &TotalConfig::accumulate, "adds to the present value of out")});
+const Kernel totalKernel =
+    kernel("total", total, {"x (N)", "out (1)", "scale f32, the factor of the sum"},
+           {field("block", &TotalConfig::block, "parallel partial sums"),
+            field("accumulate", &TotalConfig::accumulate, "adds to out instead of replacing it")});
 
 TotalConfig pickTotal(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 1024)}; }
 

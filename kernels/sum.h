@@ -12,7 +12,7 @@ namespace kiln {
 struct SumConfig {
   int rows = 1;            // rows a program
   int block = 1024;        // columns a program
-  int parts = 1;           // partial results added in parallel
+  int unroll = 1;          // partial results added in parallel
   bool accumulate = false; // adds to the output; set by the plan
 };
 
@@ -27,7 +27,7 @@ extern const Kernel sumPartialsKernel, sumPairKernel, totalKernel;
 SumConfig pickSum(const Target &target, int64_t P, int64_t N);
 TotalConfig pickTotal(const Target &target, int64_t n);
 
-/// out[m, n] (+)= partials[0, m, n] + partials[1, m, n] + …, in f32: config.parts interleaved sums, then the sum of
+/// out[m, n] (+)= partials[0, m, n] + partials[1, m, n] + …, in f32: config.unroll interleaved sums, then the sum of
 /// these. partials (P, M, N) f32, a tensor or a region of workspace; out (M, N). `accumulate` adds to `out`.
 Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out, bool accumulate,
                  const std::optional<SumConfig> &config = {});

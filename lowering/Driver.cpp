@@ -83,9 +83,8 @@ void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::String
 namespace {
 /// The options of the pipeline, as in `--kiln="target=x86-64-v3 until=loops"`.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
-  Option<std::string> target{*this, "target", llvm::cl::desc("what to compile for"), llvm::cl::init("cpu")};
-  Option<std::string> until{*this, "until", llvm::cl::desc("the last stage that passes make; without it all do"),
-                            llvm::cl::init("")};
+  Option<std::string> target{*this, "target", llvm::cl::desc("target of the compilation"), llvm::cl::init("cpu")};
+  Option<std::string> until{*this, "until", llvm::cl::desc("last stage to run (default: all)"), llvm::cl::init("")};
 };
 } // namespace
 

@@ -17,10 +17,9 @@ struct UnnamedMask {
 };
 
 #define KILN_MASK_OF_LOAD                                                                                              \
-  KILN_MISTAKE(                                                                                                        \
-      "a load's mask stands in braces, load(view, {n}, {64}, {.mask = m}), and there is no other value: what "         \
-      "lies outside the view or the mask reads the padding, such as Padding::zero; choose among loaded "               \
-      "elements by where()")
+  KILN_MISTAKE("a load's mask stands in braces, load(view, {n}, {64}, {.mask = m}), and there is no other value: "     \
+               "elements outside the view or the mask read the padding, such as Padding::zero; choose among loaded "   \
+               "elements by where()")
 #define KILN_MASK_OF_STORE                                                                                             \
   KILN_MISTAKE("a store takes a view, its offsets and a value, which brings its own shape; a mask stands in braces: "  \
                "store(view, {n}, x, {.mask = m})")
@@ -97,29 +96,25 @@ template <class T = Tile> KILN_MISTAKE("the type comes last: cast(x, f16)") T ca
 
 // --- Former names ----------------------------------------------------------------------------------------------------
 
-template <class T = Tile> KILN_MISTAKE("the name of expand() is unsqueeze()") T expand(AnyArgument, AnyArgument);
-template <class T = Tile>
-KILN_MISTAKE("the name of take() is gather()")
-T take(AnyArgument, AnyArgument, AnyArgument = {});
+template <class T = Tile> KILN_MISTAKE("expand() is called unsqueeze()") T expand(AnyArgument, AnyArgument);
+template <class T = Tile> KILN_MISTAKE("take() is called gather()") T take(AnyArgument, AnyArgument, AnyArgument = {});
 template <class T = Tile>
 KILN_MISTAKE("gather() is for tiles: load(view, {rows, 0}, {C}) reads rows of a view")
 T gather(View, AnyArgument, AnyArgument, AnyArgument, AnyArgument = {}, AnyArgument = {});
 template <class T = Tile>
 KILN_MISTAKE("store(view, {rows, 0}, x) writes rows of a view")
 T scatter(View, AnyArgument, AnyArgument, AnyArgument, AnyArgument = {});
-template <class T = Tile>
-KILN_MISTAKE("the name of when() is if_()")
-T when(AnyArgument, AnyArgument, AnyArgument = {});
-template <class T = Tile> KILN_MISTAKE("the name of continue_when() is continue_if()") T continue_when(AnyArgument);
-template <class T = Tile> KILN_MISTAKE("the name of break_when() is break_if()") T break_when(AnyArgument);
-template <class T = Tile> KILN_MISTAKE("the name of return_when() is return_if()") T return_when(AnyArgument);
-template <class T = Tile> KILN_MISTAKE("the name of check() is device_assert()") T check(AnyArgument, AnyArgument);
-template <class T = int64_t> KILN_MISTAKE("the name of ceildiv() is cdiv()") T ceildiv(AnyArgument, AnyArgument);
+template <class T = Tile> KILN_MISTAKE("when() is called if_()") T when(AnyArgument, AnyArgument, AnyArgument = {});
+template <class T = Tile> KILN_MISTAKE("continue_when() is called continue_if()") T continue_when(AnyArgument);
+template <class T = Tile> KILN_MISTAKE("break_when() is called break_if()") T break_when(AnyArgument);
+template <class T = Tile> KILN_MISTAKE("return_when() is called return_if()") T return_when(AnyArgument);
+template <class T = Tile> KILN_MISTAKE("check() is called device_assert()") T check(AnyArgument, AnyArgument);
+template <class T = int64_t> KILN_MISTAKE("ceildiv() is called cdiv()") T ceildiv(AnyArgument, AnyArgument);
 
 // --- Names of Triton's and NumPy's -----------------------------------------------------------------------------------
 
 template <class T = Tile>
-KILN_MISTAKE("the name of arange() is iota(): iota(64) is 0 to 63")
+KILN_MISTAKE("arange() is called iota(): iota(64) is 0 to 63")
 T arange(AnyArgument, AnyArgument = {}, AnyArgument = {});
 template <class T = Tile>
 KILN_MISTAKE("a tile has a value from the beginning: zeros(f32, {64})")
@@ -131,8 +126,8 @@ T max(AnyArgument);
 template <class T = Tile>
 KILN_MISTAKE("min(a, b) is elementwise; the smallest element along an axis is reduce_min(x, axis)")
 T min(AnyArgument);
-template <class T = Tile> KILN_MISTAKE("the name of maximum() is max()") T maximum(AnyArgument, AnyArgument);
-template <class T = Tile> KILN_MISTAKE("the name of minimum() is min()") T minimum(AnyArgument, AnyArgument);
+template <class T = Tile> KILN_MISTAKE("maximum() is called max()") T maximum(AnyArgument, AnyArgument);
+template <class T = Tile> KILN_MISTAKE("minimum() is called min()") T minimum(AnyArgument, AnyArgument);
 
 #define KILN_PREFIX                                                                                                    \
   KILN_MISTAKE("names have no prefix tl: write load(view, {n}, {64}), dot(a, b, acc), program_id(0), f16")

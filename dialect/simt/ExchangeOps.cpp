@@ -125,7 +125,7 @@ LogicalResult ReduceOp::verify() {
     if (type.getRank() == source.getRank())
       rest[axis] = type.getDimSize(axis);
     if (type.getShape() != ArrayRef<int64_t>(rest) || getElementTypeOrSelf(from) != type.getElementType())
-      return emitOpError("expected a result like its source but for the axis, but got ")
+      return emitOpError("expected a result like its source except along the axis, but got ")
              << from.getType() << " and " << type;
   }
   return success();

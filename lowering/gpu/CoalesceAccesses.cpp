@@ -115,7 +115,7 @@ SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
     limits.push_back({constantAlong(mask, fastest), "the mask", fastest});
   const std::optional<unsigned> axis = axisOf(fastest);
   if (!axis) {
-    limits.push_back({1, "the rows, which lie anywhere,", fastest});
+    limits.push_back({1, "the rows, at arbitrary addresses,", fastest});
     return limits;
   }
   const bool isStatic = !type.isDynamicDim(*axis);
@@ -369,7 +369,7 @@ std::string whyNarrow(tile::AccessOp op) {
   if (vector * global.bytes() >= 16)
     return "";
   if (vector < simt::vectorWidth(access, static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()))))
-    return "the tile lies as others want it";
+    return "other operations requested the tile's layout";
   if (global.isSingle())
     return "atomics are done one by one";
   const unsigned fastest = simt::orderOf(access).front();

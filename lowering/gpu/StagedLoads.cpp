@@ -138,7 +138,7 @@ static std::string whyNot(scf::ForOp loop, tile::LoadOp load) {
   if (!llvm::all_of(load.getOffsets(), [&](Value offset) { return followsFrom(loop, offset); }))
     return "its place does not follow from the loop's position alone";
   if (touches(load->getParentOfType<func::FuncOp>(), load.getView()))
-    return "the kernel writes what may be the same memory";
+    return "the kernel writes memory that may overlap";
   const CopyWidth width = copyWidthOf(load);
   const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
   if (width.elements * bits < 32 || width.fastest < first)

@@ -17,7 +17,7 @@ static void addModel(CLI::App *app, ModelOptions &o) {
   addNumber<int64_t>(app, "--layers", o.layers, "transformer blocks");
   addNumber<int64_t>(app, "--heads", o.heads, "attention heads; their number divides the width");
   addNumber<int64_t>(app, "--width", o.width, "channels");
-  addNumber<int64_t>(app, "--inner", o.inner, "channels between the products of a feed-forward layer");
+  addNumber<int64_t>(app, "--inner", o.inner, "hidden channels of the MLP");
   addNumber<int64_t>(app, "--context", o.context, "bytes of a sequence");
 }
 

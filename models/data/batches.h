@@ -18,7 +18,7 @@ struct Batch {
   // Of packed documents (models/data/documents.h): positions in the document (sequences, context); and for each
   // position the range of positions that it sees, and the range that sees it, as [begin, end) (sequences, context, 2).
   // Neither number ever decreases.
-  std::vector<int32_t> positions = {}, ranges = {}, columnRanges = {};
+  std::vector<int32_t> positions = {}, ranges = {}, queryRanges = {};
 };
 
 /// The order of the sequences of a stream.

@@ -56,14 +56,14 @@ void Documents::read(int64_t sequence, Batch &batch, int64_t row) const {
         batch.positions[to + i] = static_cast<int32_t>(i);
         batch.ranges[2 * (to + i)] = first;
         batch.ranges[2 * (to + i) + 1] = at + 1;
-        batch.columnRanges[2 * (to + i)] = at;
-        batch.columnRanges[2 * (to + i) + 1] = static_cast<int32_t>(filled + count);
+        batch.queryRanges[2 * (to + i)] = at;
+        batch.queryRanges[2 * (to + i) + 1] = static_cast<int32_t>(filled + count);
       }
     filled += count;
   }
   if (isPacked) // padding sees nothing and is not seen: its empty ranges keep the ranges nondecreasing
     for (int64_t i = 2 * (row * context + filled); i < 2 * (row + 1) * context; ++i)
-      batch.ranges[i] = batch.columnRanges[i] = static_cast<int32_t>(filled);
+      batch.ranges[i] = batch.queryRanges[i] = static_cast<int32_t>(filled);
 }
 
 Batch Documents::padding(int64_t rows) const {
@@ -72,7 +72,7 @@ Batch Documents::padding(int64_t rows) const {
   if (isPacked) {
     batch.positions.assign(rows * context, 0);
     batch.ranges.assign(2 * rows * context, 0);
-    batch.columnRanges.assign(2 * rows * context, 0);
+    batch.queryRanges.assign(2 * rows * context, 0);
   }
   return batch;
 }

@@ -130,7 +130,7 @@ static void expectPlain(const std::string &path, const std::vector<uint8_t> &byt
       std::find_if(std::begin(forms), std::end(forms), [&](const Form &form) { return text.starts_with(form.begin); });
   const bool isKnown = form != std::end(forms), isLines = path.find(".jsonl") != std::string::npos;
   if (beginsAsShard(bytes))
-    throw Error(fmt::format("expected a text, but '{}' holds tokens; a name that ends in .bin says so", path));
+    throw Error(fmt::format("expected a text, but '{}' holds tokens; files of tokens are named *.bin", path));
   if (!isKnown && !isLines)
     return;
   const Cure cure = isKnown ? form->cure : Cure::encode;

@@ -89,9 +89,10 @@ void write(const std::string &program, const std::function<Generator(Generator::
   if (restarts > 0)
     say(program + ": a text became longer than the model's context; it continued from the last half of it\n");
   if (o.speed)
-    say(fmt::format("{}: {} tokens read and the first logits in {:.3f} s, {} tokens written, {:.2f} ms a round\n",
-                    program, std::ssize(begin) * o.texts, reading.count(), written,
-                    1e3 * writing.count() / std::max<double>(1, static_cast<double>(written / o.texts - 1))));
+    say(fmt::format(
+        "{}: {} tokens read and the first logits in {:.3f} s, {} tokens written, {:.2f} ms per decoding step\n",
+        program, std::ssize(begin) * o.texts, reading.count(), written,
+        1e3 * writing.count() / std::max<double>(1, static_cast<double>(written / o.texts - 1))));
 }
 
 } // namespace kiln

@@ -168,7 +168,7 @@ void evaluate(const EvalOptions &options) {
   writeResult(fmt::format("hellaswag {:.4f} by mean loss, {:.4f} by its sum, of {} tasks\n", share(score.byMean),
                           share(score.bySum), score.tasks));
   if (score.cut > 0)
-    writeResult(fmt::format("{} of {} endings are longer than what the model sees, and lost their beginning\n",
+    writeResult(fmt::format("{} of {} endings are longer than the model's context and were truncated on the left\n",
                             score.cut, 4 * score.tasks));
   if (score.skipped > 0)
     writeResult(fmt::format("{} tasks without a context are left out\n", score.skipped));

@@ -50,14 +50,13 @@ static std::string exchangeText(const InfoOptions &options, const Shards &shards
   const ExchangePlan plan = exchangePlan(shards, bytesOf(weights));
   const bool given = options.bandwidth && options.bandwidth->bytes;
   const double bandwidth = given ? static_cast<double>(*options.bandwidth->bytes) : assumedBandwidth;
-  return fmt::format(
-      "ranks        {}, each of which keeps a part of masters and moments, and sends in a step\n"
-      "  gradients  {}  (f32)\n  weights    {}  ({})\n"
-      "  time       {:10.4f} s at {:.2f} GB/s ({}) and {:.0f} us for each of {} exchanges (assumed), none of "
-      "it during computation (assumed)\n",
-      shards.ranks, megabytes(plan.gradients), megabytes(plan.weights), nameOf(weights),
-      plan.seconds(bandwidth, assumedLatency), bandwidth / 1e9, given ? "given" : "assumed", assumedLatency * 1e6,
-      plan.rounds);
+  return fmt::format("ranks        {}; master weights and moments are sharded (ZeRO-1); a rank sends in a step\n"
+                     "  gradients  {}  (f32)\n  weights    {}  ({})\n"
+                     "  time       {:10.4f} s at {:.2f} GB/s ({}) and {:.0f} us for each of {} exchanges (assumed), no "
+                     "overlap with computation (assumed)\n",
+                     shards.ranks, megabytes(plan.gradients), megabytes(plan.weights), nameOf(weights),
+                     plan.seconds(bandwidth, assumedLatency), bandwidth / 1e9, given ? "given" : "assumed",
+                     assumedLatency * 1e6, plan.rounds);
 }
 
 void info(const InfoOptions &options) {
@@ -87,9 +86,9 @@ void info(const InfoOptions &options) {
                       batch * config.context, flopsOfStep(config, batch) / 1e9, memory.launches.size());
   text += fmt::format("memory\n  weights    {}  ({})\n", megabytes(memory.parameters), nameOf(config.type));
   if (memory.masters > 0)
-    text += fmt::format("  masters    {}\n", megabytes(memory.masters));
+    text += fmt::format("  master     {}\n", megabytes(memory.masters));
   text += fmt::format("  gradients  {}\n  moments    {}\n", megabytes(memory.gradients), megabytes(memory.moments));
-  text += fmt::format("  activations{}  ({} buffers of {} in all share it)\n", megabytes(memory.activations),
+  text += fmt::format("  activations{}  ({} buffers, {} without sharing)\n", megabytes(memory.activations),
                       memory.training.entries.size(), megabytes(unshared));
   if (memory.exchange > 0)
     text += fmt::format("  exchange   {}\n", megabytes(memory.exchange));

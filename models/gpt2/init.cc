@@ -101,14 +101,13 @@ void Beginning::fill(Trainer &trainer, const Network &network, uint64_t seed) co
 std::vector<std::string> Beginning::notes() const {
   if (!source)
     return {};
-  std::vector<std::string> lines = {fmt::format("beginning with the weights in '{}'", source->weights)};
+  std::vector<std::string> lines = {fmt::format("initial weights: '{}'", source->weights)};
   if (isFineTuning() && !options.has("lr"))
     lines.push_back(
         "the learning rate is 3e-5, and constant, as for weights that are trained already; --lr gives another");
   if (takesDropout())
-    lines.push_back(fmt::format("dropout is {} of embeddings, {} of what joins the stream and {} of attention's "
-                                "weights, as its config.json asks; "
-                                "--dropout gives another",
+    lines.push_back(fmt::format("dropout rates from its config.json: embedding {}, residual {}, attention {}; "
+                                "--dropout overrides them",
                                 asked.embedding, asked.residual, asked.attention));
   return lines;
 }

@@ -115,7 +115,7 @@ bool compare(const TestOptions &options) {
   size_t width = 0, beyond = 0;
   for (const auto &[name, values] : want)
     width = std::max(width, name.size());
-  writeResult(fmt::format("{} in {}: '{}' beside '{}'\n{:<{}}  error     bound\n", textOf(task.config),
+  writeResult(fmt::format("{} in {}: '{}' compared with '{}'\n{:<{}}  error     bound\n", textOf(task.config),
                           dtypeOf(task.config.type), device->name(), state ? *options.debugState : other->name(), "",
                           width));
   for (size_t i = 0; i < want.size(); ++i) {

@@ -48,7 +48,7 @@ void Attention::drop(Build &b, Saved &s) const {
 }
 
 AttentionMask Attention::maskIn(const Build &b) const {
-  return {.causal = !b.ranges, .ranges = b.ranges, .columnRanges = b.columnRanges, .dropout = weightSite.in(b)};
+  return {.causal = !b.ranges, .ranges = b.ranges, .queryRanges = b.queryRanges, .dropout = weightSite.in(b)};
 }
 
 TensorRef Attention::part(const TensorRef &qkv, const TensorRef &sums, int which) const {

@@ -15,10 +15,10 @@ namespace kiln {
 
 /// The encoder's output for the sequences of a build, for cross-attention.
 struct EncoderMemory {
-  TensorRef states;                           // (B · S, C), S positions a sequence
-  TensorRef ranges;                           // (B, 2) i32: the range of existing positions of each sequence
-  std::optional<TensorRef> columnRanges = {}; // (B, S, 2) i32: the range of decoder positions that see each position
-  std::optional<TensorRef> gradient = {};     // of the states, (B · S, C), once a layer has added to it
+  TensorRef states;                          // (B · S, C), S positions a sequence
+  TensorRef ranges;                          // (B, 2) i32: the range of existing positions of each sequence
+  std::optional<TensorRef> queryRanges = {}; // (B, S, 2) i32: the range of decoder positions that see each position
+  std::optional<TensorRef> gradient = {};    // of the states, (B · S, C), once a layer has added to it
 };
 
 struct Build {
@@ -36,7 +36,7 @@ struct Build {
   int64_t time = 1; // positions of a sequence, for the numbering of dropout
   /// Visible ranges of each position of the batch, and the ranges of positions that see it, (B, T, 2) i32 each, as
   /// attention takes them. None: causal.
-  std::optional<TensorRef> ranges = {}, columnRanges = {};
+  std::optional<TensorRef> ranges = {}, queryRanges = {};
   std::optional<EncoderMemory> memory = {};
   Recompute recompute = {}; // activations that the backward pass recomputes
   int64_t block = 0;        // index of the block whose launches are appended

@@ -30,7 +30,7 @@ void CrossAttention::drop(Build &b, Saved &s) const {
 AttentionMask CrossAttention::maskIn(const Build &b, int64_t time) const {
   return {.causal = false,
           .ranges = repeatedRanges(b.memory->ranges, time),
-          .columnRanges = b.memory->columnRanges,
+          .queryRanges = b.memory->queryRanges,
           .dropout = weightSite.in(b)};
 }
 

@@ -66,7 +66,7 @@ static void forChunks(Build &b, int64_t rows, const std::function<void(int64_t, 
 /// Sets the visible ranges of the build's positions.
 static void look(Build &b, const DecoderOptions &o, const Embedding::Inputs &inputs) {
   if (o.givesRanges)
-    b.ranges = inputs("ranges"), b.columnRanges = inputs("column ranges");
+    b.ranges = inputs("ranges"), b.queryRanges = inputs("column ranges");
 }
 
 /// The label of a block's launches.
@@ -179,11 +179,11 @@ void Decoder::losses(Build &b, const MicroBatch &micro) const {
   forChunks(b, x.extents[0], [&](int64_t begin, int64_t count) {
     const TensorRef padded = takeLogits(b, count, sizes.vocab), out = padded.slice(1, 0, sizes.vocab);
     logits(b, x.slice(0, begin, count), out);
-    b.plan += labelled(
-        planCrossEntropyLoss(b.target, out, micro["targets"].slice(0, begin, count),
-                             micro.losses.slice(0, begin, count), sizes.vocab, ignoredTarget,
-                             {.hits = micro.hits ? std::optional(micro.hits->slice(0, begin, count)) : std::nullopt}),
-        "loss");
+    b.plan += labelled(planCrossEntropyLoss(
+                           b.target, out, micro["targets"].slice(0, begin, count), micro.losses.slice(0, begin, count),
+                           sizes.vocab, ignoredTarget,
+                           {.correct = micro.hits ? std::optional(micro.hits->slice(0, begin, count)) : std::nullopt}),
+                       "loss");
     b.release(padded);
   });
   b.release(x);

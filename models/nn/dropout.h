@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "kernels/chances.h"
+#include "kernels/dropout_rng.h"
 #include "models/nn/build.h"
 
 namespace kiln {

@@ -65,12 +65,12 @@ public:
   Looking(Build &build, const TensorRef &ranges, int64_t source, std::optional<TensorRef> columns = {})
       : build(build), time(std::exchange(build.time, source)) {
     build.ranges = repeatedRanges(ranges, source);
-    build.columnRanges = std::move(columns);
+    build.queryRanges = std::move(columns);
   }
   ~Looking() {
     build.time = time;
     build.ranges.reset();
-    build.columnRanges.reset();
+    build.queryRanges.reset();
   }
   Looking(const Looking &) = delete;
 

@@ -24,9 +24,8 @@ static std::unique_ptr<const Nccl> lookUp(void *handle, const std::string &name)
   const auto find = [&](const char *symbol) {
     void *const function = dlsym(handle, symbol);
     if (!function)
-      throw Error(fmt::format("expected NCCL's library '{}' to have '{}', but it has not: it is older than {}, or not "
-                              "NCCL",
-                              name, symbol, versionText(oldestVersion)),
+      throw Error(fmt::format("NCCL's library '{}' lacks '{}': it is older than {}, or not NCCL", name, symbol,
+                              versionText(oldestVersion)),
                   Fault::device);
     return function;
   };

@@ -35,8 +35,8 @@ static void forDocuments(const DocumentOptions &options, const std::function<voi
     const std::string text = readUnpacked(path, mostTextBytes());
     if (path.find(".jsonl") == std::string::npos) {
       if (const size_t valid = validUtf8(text, 0); valid < text.size())
-        say(fmt::format("tokens: note: '{}' is no UTF-8 at byte {}: each byte of what is none counts as a character\n",
-                        path, valid));
+        say(fmt::format("tokens: note: '{}' has invalid UTF-8 at byte {}; each invalid byte is a character\n", path,
+                        valid));
       take(text);
       continue;
     }

@@ -21,7 +21,7 @@ static CLI::App *addLearn(CLI::App &app, LearnOptions &o) {
           "bytes; words: BPE of the characters of lower-case words; whole-words: one token per lower-case word")
       ->capture_default_str();
   addNumber<int64_t>(learn, "--merges", o.merges, "largest number of merges")->capture_default_str();
-  addNumber<int64_t>(learn, "--words", o.words, "of style whole-words: so many of the most frequent")
+  addNumber<int64_t>(learn, "--words", o.words, "style whole-words: vocabulary size, the most frequent words")
       ->capture_default_str();
   addNumber<int64_t>(learn, "--min-count", o.leastCount,
                      "smallest number of occurrences of a merged pair or of a whole word")

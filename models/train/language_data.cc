@@ -183,7 +183,7 @@ HostBatch LanguageData::inputsOf(const Batch &given) const {
     if (givesPlaces)
       inputs["positions"] = given.positions;
     inputs["ranges"] = given.ranges;
-    inputs["column ranges"] = given.columnRanges;
+    inputs["column ranges"] = given.queryRanges;
   }
   return inputs;
 }

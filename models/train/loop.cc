@@ -306,7 +306,7 @@ void Training::steps() {
     while (state.step < s.steps)
       if (const std::optional<Way> end = turn(progress); end && end != Way::lastStep) {
         progress.note(state.step == 0 ? "stopped before the first step"
-                                      : fmt::format("stopped after step {}; --resume goes on", state.step));
+                                      : fmt::format("stopped after step {}; --resume continues", state.step));
         return;
       }
   } catch (const std::exception &error) {

@@ -98,7 +98,7 @@ MemoryCandidate MemoryPlanner::least() const {
 }
 
 std::string MemoryPlanner::table() const {
-  std::string text = fmt::format("\n{:>12} {:>10}  {:>11}  made again\n", "memory", "work", "loss chunks");
+  std::string text = fmt::format("\n{:>12} {:>10}  {:>11}  recomputed\n", "memory", "work", "loss chunks");
   const MemoryCandidate all = at(0, 1);
   for (const int64_t chunks : {int64_t{1}, int64_t{8}})
     for (int64_t step = 0; step <= steps(); step += std::max<int64_t>(blocks, 1)) {
@@ -152,12 +152,10 @@ FittedSettings fitToMemory(const Device &device, const Model &model, const Train
   }
   together.broadcast(&*candidate, sizeof(*candidate)); // processes may have different amounts of free memory
   const double more = (candidate->work / planner.at(0, 1).work - 1) * 100;
-  return {
-      planner.with(*candidate),
-      fmt::format("{} of {} for the plan and {} beside it: --recompute {} --loss-chunks {}, {:.1f} % more work than "
-                  "keeping all",
-                  sizeText(candidate->bytes), sizeText(bytes), sizeText(beside), nameOf(candidate->recompute),
-                  candidate->lossChunks, more)};
+  return {planner.with(*candidate),
+          fmt::format("memory: plan {} + process {} of {}: --recompute {} --loss-chunks {}, {:+.1f} % computation",
+                      sizeText(candidate->bytes), sizeText(beside), sizeText(bytes), nameOf(candidate->recompute),
+                      candidate->lossChunks, more)};
 }
 
 FittedSettings fitToMemoryWithTable(const Device &device, const Model &model, const TrainSettings &settings,

@@ -27,8 +27,7 @@ void Saves::saveOnTheWay(Progress &progress) {
   } catch (const std::exception &error) {
     if (exitStatus(error) != 3)
       throw;
-    progress.note(fmt::format("warning: step {} is not saved: {}; the run goes on to the next save", state.step,
-                              messageOf(error)));
+    progress.note(fmt::format("warning: could not save step {}: {}; training continues", state.step, messageOf(error)));
   }
 }
 
@@ -68,7 +67,7 @@ std::string Saves::rescue() {
     if (folder.isHeld() && !folder.holds())
       folder.takeAgain(saved);
     save();
-    return fmt::format("step {} is saved in '{}', and --resume goes on from it", state.step, folder.path());
+    return fmt::format("step {} is saved in '{}', and --resume continues from it", state.step, folder.path());
   } catch (const std::exception &error) {
     return fmt::format("{}: {}", lost(), messageOf(error));
   }
@@ -77,7 +76,7 @@ std::string Saves::rescue() {
 std::string Saves::lost() const {
   if (state.step == 0)
     return "there is no step to save";
-  return saved > 0 ? fmt::format("the steps after {} are lost, and --resume goes on from that one", saved)
+  return saved > 0 ? fmt::format("the steps after {} are lost, and --resume continues from that one", saved)
                    : "the steps so far are lost";
 }
 

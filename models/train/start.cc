@@ -97,15 +97,15 @@ std::vector<std::string> introduction(const Run &run, const Device &device, cons
       "{}: {} parameters; {} steps of {} tokens on {}{} ({} threads, {:.0f} GFLOP/s peak of {})", run.model.text(),
       parameters, s.steps, tokens, each, device.name(), device.threads(), peak.best() / 1e9, peak.what()));
   if (trainer.precision() != Precision::ieee)
-    lines.push_back(fmt::format("products of f32 in {}; --precision ieee rounds no operand",
+    lines.push_back(fmt::format("fp32 matmuls run in {}; --precision ieee disables it",
                                 precisionNames.at(static_cast<size_t>(trainer.precision()))));
   if (run.model.type() != f32)
     lines.push_back(
         fmt::format("weights and activations in {}; {}", dtypeOf(run.model.type()),
-                    s.master ? "updates change f32 masters"
+                    s.master ? "AdamW updates fp32 master weights"
                              : fmt::format("updates round to {}", roundingNames.at(static_cast<size_t>(s.rounding)))));
   if (run.folder.checkpoint())
-    lines.push_back(fmt::format("going on from '{}'", *run.folder.checkpoint()));
+    lines.push_back(fmt::format("resuming from '{}'", *run.folder.checkpoint()));
   lines.insert(lines.end(), run.notes.begin(), run.notes.end());
   return lines;
 }

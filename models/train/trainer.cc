@@ -117,7 +117,7 @@ void Trainer::prepare() {
 
 Trainer::Passes &Trainer::passesOf(const HostBatch &batch) {
   if (shapes.size() > 1 && !batch.shape)
-    throw Error("expected a batch that says its shape, where there are several", Fault::internal);
+    throw Error("expected a batch with a shape, because the trainer has several shapes", Fault::internal);
   const BatchShape shape = batch.shape.value_or(shapes[0]);
   auto found = passes.find(shape);
   if (found == passes.end()) {
@@ -214,8 +214,8 @@ void Trainer::run(Passes &of, Pass pass, bool isLast) {
       parts = readyParts(plan, pass);
     } catch (const Error &error) {
       const BatchShape &shape = of.batch.shape;
-      throw Error(fmt::format("a micro-batch of {} sequences of {} and {} places: {}", shape.sequences, shape.target,
-                              shape.source, error.what()),
+      throw Error(fmt::format("a micro-batch of {} sequences of {} target and {} source positions: {}", shape.sequences,
+                              shape.target, shape.source, error.what()),
                   error.fault);
     }
   }

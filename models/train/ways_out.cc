@@ -14,17 +14,17 @@ const std::vector<WayOut> &waysOut() {
       {Way::update, "an error while the weights change, which are half old and half new", Saved::newestCheckpoint,
        false},
       {Way::badLoss, "the loss or the gradient is not finite; the update was left out", Saved::lastStep, true},
-      {Way::evaluation, "an evaluation, its samples or the norms of layers fail, behind the update", Saved::lastStep,
+      {Way::evaluation, "an evaluation, its samples or the norms of layers fail, after the update", Saved::lastStep,
        false},
-      {Way::row, "the log cannot be written, or the folder was removed or renamed: it is made anew", Saved::lastStep,
-       true},
+      {Way::row, "the log cannot be written, or the folder was removed or renamed: it is created again",
+       Saved::lastStep, true},
       {Way::best, "the link to the best checkpoint cannot be written, or progress not be shown", Saved::lastStep,
        false},
       {Way::profile, "a profile's trace cannot be written", Saved::lastStep, false},
-      {Way::save, "the last save fails, or one on the way finds weights that are not finite", Saved::newestCheckpoint,
+      {Way::save, "the last save fails, or a periodic save finds weights that are not finite", Saved::newestCheckpoint,
        false},
       {Way::stopAfter, "--stop-after", Saved::lastStep, true},
-      {Way::lastStep, "all steps are taken", Saved::lastStep, true},
+      {Way::lastStep, "all steps are done", Saved::lastStep, true},
   };
   return all;
 }

@@ -15,8 +15,8 @@ static void addModel(CLI::App *app, ModelOptions &o) {
   addNumber<int64_t>(app, "--layers", o.layers, "blocks of the decoder");
   addNumber<int64_t>(app, "--heads", o.heads, "attention heads; their number divides the width");
   addNumber<int64_t>(app, "--width", o.width, "channels");
-  addNumber<int64_t>(app, "--inner", o.inner, "channels between the products of a feed-forward layer");
-  addNumber<int64_t>(app, "--context", o.context, "places of a line, with its mark; longer ones are not trained on");
+  addNumber<int64_t>(app, "--inner", o.inner, "hidden channels of the MLP");
+  addNumber<int64_t>(app, "--context", o.context, "maximum tokens of a line, with </s>; longer pairs are skipped");
 }
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
@@ -37,7 +37,7 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
               throw Error("expected '--best' to be accuracy or loss, but got '" + text + "'");
             o.best = text;
           },
-          "of the pairs that validate, which chooses the checkpoint that is kept as 'best': accuracy, loss (accuracy)")
+          "validation metric that selects the checkpoint 'best': accuracy, loss (accuracy)")
       ->type_name("TEXT");
   addModel(train, o.model);
   addSettingFlags(train, o);

@@ -25,10 +25,9 @@ void Driver::lookUp() {
   const auto find = [&]<class... P>(Call<P...> &call) {
     call.function = reinterpret_cast<Result (*)(P...)>(dlsym(handle, call.name));
     if (!call.function)
-      throw Error(fmt::format("expected the CUDA driver's library '{}' to have '{}', but it has not: it is too old, or "
-                              "no driver",
-                              library, call.name),
-                  Fault::device);
+      throw Error(
+          fmt::format("the CUDA driver's library '{}' lacks '{}': it is too old, or not a driver", library, call.name),
+          Fault::device);
   };
 #define KILN_DRIVER_CALL(member, symbol, ...) find(member);
 #include "runtime/cuda/DriverCalls.def"

@@ -182,7 +182,7 @@ std::string Cta::lackOf(uint32_t mbarrier) const {
 }
 
 void Cta::reportDeadlock() {
-  static const char *const end = ", and no thread can go on";
+  static const char *const end = ", and no thread can make progress";
   for (int i = 0; i <= clusterBarrier; ++i) {
     const Barrier &barrier = states[static_cast<size_t>(i)];
     const Wait wait = {.kind = Wait::Kind::barrier, .index = static_cast<uint32_t>(i)};
@@ -203,7 +203,7 @@ void Cta::reportDeadlock() {
         text = fmt::format("{} for {} registers a lane, but only {} of the block's are free", who, wait.index,
                            freeRegisters);
       else if (warp.isStuck(path))
-        text = fmt::format("lanes {:#x} of warp {} go round a loop until memory changes{}", path.mask, warp.index, end);
+        text = fmt::format("lanes {:#x} of warp {} spin in a loop until memory changes{}", path.mask, warp.index, end);
       if (!text.empty()) // barriers were reported
         report(Check::deadlock, warp.placeOf(path), text + elsewhere(wait));
     });

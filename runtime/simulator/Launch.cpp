@@ -198,8 +198,8 @@ static void checkExtents(const Program &program, const Extents &grid, const Exte
         fmt::format("kernel '{}': expected a grid of at least one block and at most 2147483647x65535x65535, but got {}",
                     program.name, text(grid)));
   if (program.staticShared + int64_t{dynamicShared} > program.maxShared)
-    throw Error(fmt::format("kernel '{}': expected at most {} bytes of shared memory, which is what a block may have "
-                            "on its target {}, but got {} static and {} dynamic",
+    throw Error(fmt::format("kernel '{}': expected at most {} bytes of shared memory, the limit of a block on its "
+                            "target {}, but got {} static and {} dynamic",
                             program.name, program.maxShared, program.module->target, program.staticShared,
                             dynamicShared));
 }

@@ -39,21 +39,21 @@ static Enum oneOf(std::span<const char *const> names, const char *name, const st
 
 std::span<const Setting> settings() {
   static constexpr Setting all[] = {
-      {"order", "in which order blocks and warps run: forward, reverse or random",
+      {"order", "schedule of blocks and warps: forward, reverse or random",
        [](Schedule &schedule, const std::string &value) {
          schedule.order = oneOf<Order>(std::array{"forward", "reverse", "random"}, "order", value);
        }},
-      {"delivery", "when asynchronous copies land: late, early or random",
+      {"delivery", "completion of asynchronous copies: late, early or random",
        [](Schedule &schedule, const std::string &value) {
          schedule.delivery = oneOf<Delivery>(std::array{"late", "early", "random"}, "delivery", value);
        }},
-      {"seed", "of the random orders",
+      {"seed", "seed of random orders",
        [](Schedule &schedule, const std::string &value) { schedule.seed = numberUpTo(~uint64_t{0}, "seed", value); }},
-      {"check", "what to look for: all, -race, bounds,alignment, ...",
+      {"check", "checks to make: all, -race, bounds,alignment, ...",
        [](Schedule &schedule, const std::string &value) { schedule.checks = Checks::named(value); }},
-      {"ulp", "approximate f32 instructions err by up to so many times what the PTX ISA allows",
+      {"ulp", "error of approximate f32 instructions, in multiples of the PTX ISA's bound",
        [](Schedule &schedule, const std::string &value) { schedule.errorTimes = numberUpTo(1 << 20, "ulp", value); }},
-      {"steps", "give up after so many instructions of a warp; 0: never",
+      {"steps", "maximum instructions of a warp (0: no limit)",
        [](Schedule &schedule, const std::string &value) {
          schedule.maxSteps = numberUpTo(int64_t{1} << 62, "steps", value);
        }},

@@ -120,11 +120,11 @@ static void attend(const std::shared_ptr<test::EditingDevice> &device, const Opt
     for (int64_t j = 0; j < T; ++j)
       seen.push_back(random() % 3 != 0);
   }
-  const Tensor rows = uploaded({B, T, 2}, i32, ranges), columns = uploaded({B, T, 2}, i32, columnRanges(ranges, T, T)),
+  const Tensor rows = uploaded({B, T, 2}, i32, ranges), columns = uploaded({B, T, 2}, i32, queryRanges(ranges, T, T)),
                mask = uploaded({1, 1, T, T}, i8, seen), site = uploaded({2}, i64, std::vector<int64_t>{77, 0});
   const Tensor q = tensor({B, H, T, D}), o = tensor({B, H, T, D}), dout = tensor({B, H, T, D}),
                dq = tensor({B, H, T, D}), lse(device, f32, {B, H, T}), weights(device, f32, {B, H, T, T});
-  const AttentionMask packed = {.causal = false, .ranges = rows.ref(), .columnRanges = columns.ref()},
+  const AttentionMask packed = {.causal = false, .ranges = rows.ref(), .queryRanges = columns.ref()},
                       dropping = {.dropout = Dropout{{0.1}, site.ref(), T, T}};
   for (const auto &[heads, form] :
        {std::pair(H, packed), {H, {.causal = false, .mask = mask.ref()}}, {H, dropping}, {H / 2, {}}}) {

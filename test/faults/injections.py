@@ -243,7 +243,7 @@ class Injections:
         yield from faults_of(outcome, (0,) if harmless else (0, 3), scene.name)
         if outcome.status == 0:
             yield from scene.right(folder, outcome)
-        if outcome.status == 3 or "is not saved" in outcome.out:  # a save on the way, after which the run goes on
+        if outcome.status == 3 or "could not save" in outcome.out:  # a save on the way, after which the run goes on
             yield from self.message(scene, folder, outcome, what)
         if outcome.status == 3:
             yield from scene.after(folder)

@@ -1,5 +1,5 @@
 // Dropout of attention's weights, forward and backward, compared with the plain formulas with the same dropped weights.
-// These follow one by one from the definition in kernels/chances.h.
+// These follow one by one from the definition in kernels/dropout_rng.h.
 
 #include "test/kernels/attention_problem.h"
 

@@ -174,7 +174,7 @@ TEST(ColumnRanges, AreTheRowsThatSeeAColumn) {
     Ranges ranges = monotone(Tq, Tk, random);
     const Ranges second = monotone(Tq, Tk, random);
     ranges.insert(ranges.end(), second.begin(), second.end());
-    const Ranges columns = columnRanges(ranges, Tq, Tk);
+    const Ranges columns = queryRanges(ranges, Tq, Tk);
     ASSERT_EQ(columns.size(), static_cast<size_t>(4 * Tk));
     for (int64_t b = 0; b < 2; ++b)
       for (int64_t i = 0; i < Tq; ++i)
@@ -187,14 +187,14 @@ TEST(ColumnRanges, AreTheRowsThatSeeAColumn) {
 
 // The error for invalid ranges names their row and the expected values.
 TEST(ColumnRanges, TellWhatIsWrong) {
-  EXPECT_EQ(errorOf([] { columnRanges({0, 1, 0, 5}, 2, 4); }),
-            "'columnRanges': expected the range of row 1 to lie within 0 to 4 and not to end before it begins, but "
+  EXPECT_EQ(errorOf([] { queryRanges({0, 1, 0, 5}, 2, 4); }),
+            "'queryRanges': expected the range of row 1 to lie within 0 to 4 and not to end before it begins, but "
             "got 0 to 5");
-  EXPECT_EQ(errorOf([] { columnRanges({0, 2, 0, 1}, 2, 4); }),
-            "'columnRanges': expected the range of row 1 not to begin or end before the range of the row above, 0 to "
+  EXPECT_EQ(errorOf([] { queryRanges({0, 2, 0, 1}, 2, 4); }),
+            "'queryRanges': expected the range of row 1 not to begin or end before the range of the row above, 0 to "
             "2, but got 0 to 1");
-  EXPECT_EQ(errorOf([] { columnRanges({0, 2, 0}, 2, 4); }),
-            "'columnRanges': expected two numbers for each of 2 rows, but got 3");
+  EXPECT_EQ(errorOf([] { queryRanges({0, 2, 0}, 2, 4); }),
+            "'queryRanges': expected two numbers for each of 2 rows, but got 3");
 }
 
 } // namespace

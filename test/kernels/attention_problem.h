@@ -5,7 +5,7 @@
 
 #include "kernels/attention.h"
 #include "test/kernels/attention_reference.h"
-#include "test/kernels/host_chances.h"
+#include "test/kernels/host_dropout.h"
 #include "test/kernels/taken.h"
 
 #include <cmath>
@@ -28,9 +28,9 @@ protected:
     Ranges ranges;            // (B, Tq, 2), or empty
     std::vector<double> free; // (B or 1, H or 1, Tq, Tk), or empty
     Array q, k, v, dout, o, lse, dq, dk, dv;
-    std::vector<Array> held;          // what `mask` refers to
-    std::array<int64_t, 2> site = {}; // of its dropout, and where it is
-    std::vector<Tensor> sites = {};
+    std::vector<Array> held;              // what `mask` refers to
+    std::array<int64_t, 2> rngState = {}; // of its dropout, and where it is
+    std::vector<Tensor> rngStates = {};
     float scale() const { return static_cast<float>(1 / std::sqrt(double(s.D))); }
 
     bool sees(int64_t b, int64_t h, int64_t i, int64_t j) const {
@@ -51,18 +51,18 @@ protected:
       const auto &[rate, place, time, most] = *mask.dropout;
       if (!place)
         return rate.evaluationScale();
-      const int64_t row = ((site[1] + b) * s.H + h) * most + i;
-      return test::isKept(site[0], row, most, j, rate.threshold()) ? rate.scale() : 0;
+      const int64_t row = ((rngState[1] + b) * s.H + h) * most + i;
+      return test::isKept(rngState[0], row, most, j, rate.threshold()) ? rate.scale() : 0;
     }
   };
 
   /// Weights are dropped as those of sequence number `first` of a step, and those after it; `most` is the maximum
   /// length.
   void setDropout(Problem &p, const DropoutRate &rate, int64_t key, int64_t first, int64_t most) {
-    p.site = {key, first};
-    const Tensor &site = p.sites.emplace_back(device, i64, Shape{2});
-    p.sites.back().upload(p.site.data(), sizeof p.site);
-    p.mask.dropout = Dropout{rate, site.ref(), p.s.Tq, most};
+    p.rngState = {key, first};
+    const Tensor &rngState = p.rngStates.emplace_back(device, i64, Shape{2});
+    p.rngStates.back().upload(p.rngState.data(), sizeof p.rngState);
+    p.mask.dropout = Dropout{rate, rngState.ref(), p.s.Tq, most};
   }
   Problem problem(ProblemSize s, bool causal) {
     const Shape queries = {s.B, s.H, s.Tq, s.D}, keys = {s.B, s.Hk, s.Tk, s.D};
@@ -79,11 +79,11 @@ protected:
             .dv = unwritten(keys, type())};
   }
   void setRanges(Problem &p, Ranges ranges) {
-    const Ranges columns = columnRanges(ranges, p.s.Tq, p.s.Tk);
+    const Ranges columns = queryRanges(ranges, p.s.Tq, p.s.Tk);
     p.held.push_back(array({p.s.B, p.s.Tq, 2}, i32, {ranges.begin(), ranges.end()}));
     p.mask.ranges = p.held.back().ref();
     p.held.push_back(array({p.s.B, p.s.Tk, 2}, i32, {columns.begin(), columns.end()}));
-    p.mask.columnRanges = p.held.back().ref();
+    p.mask.queryRanges = p.held.back().ref();
     p.ranges = std::move(ranges);
   }
   void setMask(Problem &p, int64_t B, int64_t H, std::vector<double> free) {

@@ -133,10 +133,11 @@ TEST_P(CrossEntropyTest, HitsAreCounted) {
     for (const CrossEntropyConfig &config : configs(V)) {
       for (Array *each : {&logits, &plain, &hits})
         each->reset();
-      run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {.hits = hits.ref()}, config));
+      run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {.correct = hits.ref()}, config));
       expectEqual("hits beside losses alone", hits.read(), want);
       hits.reset();
-      run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {}, {.hits = hits.ref()}, config));
+      run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {}, {.correct = hits.ref()},
+                           config));
       run(planCrossEntropy(target(), plain, targets, other, V, scale, ignoreIndex, {}, {}, config));
       expectEqual("hits", hits.read(), want);
       EXPECT_TRUE(logits.bytes() == plain.bytes());

@@ -3,7 +3,7 @@
 #include "kernels/embedding.h"
 #include "test/expect_error.h"
 #include "test/kernels/harness.h"
-#include "test/kernels/host_chances.h"
+#include "test/kernels/host_dropout.h"
 
 #include <algorithm>
 #include <map>
@@ -62,9 +62,9 @@ TEST_P(EmbeddingTest, AddsWhatItIsAskedFor) {
   }
   tokens.reset();
   given.reset();
-  Tensor site(device, i64, {2});
+  Tensor rngState(device, i64, {2});
   const int64_t numbers[] = {5, 2};
-  site.upload(numbers, sizeof numbers);
+  rngState.upload(numbers, sizeof numbers);
   for (const Places places : {Places::none, Places::in_order, Places::given})
     for (const bool drops : {false, true}) {
       EmbeddingTerms terms = {.scale = 2};
@@ -73,7 +73,7 @@ TEST_P(EmbeddingTest, AddsWhatItIsAskedFor) {
       if (places == Places::given)
         terms.positions = given.ref();
       if (drops)
-        terms.dropout = Dropout{{0.5}, site.ref(), T, T};
+        terms.dropout = Dropout{{0.5}, rngState.ref(), T, T};
       run(planEmbeddingSum(target(), tokens, wte, out, T, terms));
       std::vector<double> want;
       for (int64_t n = 0; n < N; ++n)

@@ -6,7 +6,7 @@
 #include "kernels/dropout.h"
 #include "test/expect_error.h"
 #include "test/kernels/harness.h"
-#include "test/kernels/host_chances.h"
+#include "test/kernels/host_dropout.h"
 #include "test/kernels/taken.h"
 
 #include <cmath>
@@ -60,17 +60,17 @@ protected:
   }
   /// Dropout in sequences of 11 of 12 rows, from the third of a step on.
   Dropout dropout(double chance, DropoutKind kind = DropoutKind::inverted) {
-    site = Tensor(device, i64, {2});
+    rngState = Tensor(device, i64, {2});
     const int64_t numbers[] = {key, base};
-    site.upload(numbers, sizeof numbers);
-    return {{chance, kind}, site.ref(), time, most};
+    rngState.upload(numbers, sizeof numbers);
+    return {{chance, kind}, rngState.ref(), time, most};
   }
   /// The dropout factor of element i of an (M, N).
   static double mask(const Dropout &d, int64_t i) {
     const int64_t m = i / N, row = (base + m / time) * most + m % time;
     return test::isKept(key, row, N, i % N, d.rate.threshold()) ? d.rate.scale() : 0;
   }
-  Tensor site;
+  Tensor rngState;
 };
 
 // C = activation(A · B + bias): an error of the product, and the rounding of the sum to C's type, grow by the slope; a
@@ -206,7 +206,7 @@ TEST_P(LinearTest, DropoutAlone) {
     run(planDropout(target(), x, x, d));
     expectEqual("in place", x.read(), want);
     x.reset();
-    d.site = {};
+    d.rngState = {};
     run(planDropout(target(), x, out, d));
     expectEqual("evaluation", out.read(), evaluated);
   }

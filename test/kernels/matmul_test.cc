@@ -137,7 +137,7 @@ TEST_P(MatmulTest, PersistentProgramsCoverTheTiles) {
   for (const int64_t band : {1, 3, 4})
     for (const int64_t count : {1, 5, 12, 17}) {
       MatmulConfig config = small();
-      config.band = band;
+      config.groupM = band;
       Array c = unwritten({s.M, s.N}, type());
       Plan plan = planMatmul(target(), Layout::nn, a, b, c, false, config);
       plan.launches[0].grid = programs(count);
@@ -328,7 +328,7 @@ TEST_P(WarpgroupsTest, PersistentProgramsHaveTheSameBits) {
       Array c = unwritten({s.M, s.N}, type()), preact = unwritten({s.M, s.N}, type());
       std::vector<std::vector<char>> results;
       for (const int64_t band : {0, 1, 2}) {
-        config.band = band;
+        config.groupM = band;
         for (Plan plan : {planMatmulBias(target(), Layout::nn, a, b, bias, c, config),
                           planMatmulGelu(target(), Layout::nn, a, b, bias, preact.ref(), c, config)}) {
           if (band > 0)

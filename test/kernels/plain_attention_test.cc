@@ -46,7 +46,7 @@ TEST_P(PlainAttentionTest, EveryForm) {
   Problem plain = problem({1, 3, 1, 21, 21, 8}, true);
   setDropout(plain, {0.2, DropoutKind::plain}, 77, 3, 64);
   checkPlain(plain);
-  plain.mask.dropout->site = {};
+  plain.mask.dropout->rngState = {};
   checkPlain(plain);
 }
 

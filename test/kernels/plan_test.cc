@@ -243,10 +243,10 @@ TEST(Plan, AttentionsOperandsFit) {
   const TensorRef heads = tensor({2, 4, 10, 64}), lse = tensor({2, 4, 10}), ranges = tensor({2, 10, 2}, i32);
   const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
   expectMessage(
-      [&] { planAttentionBackward(cpu, saved, heads, heads, heads, 1, {.columnRanges = tensor({2, 12, 2}, i32)}); },
-      "'attention_backward': expected 'column_ranges' of shape 2x10x2, but got 2x12x2");
+      [&] { planAttentionBackward(cpu, saved, heads, heads, heads, 1, {.queryRanges = tensor({2, 12, 2}, i32)}); },
+      "'attention_backward': expected 'query_ranges' of shape 2x10x2, but got 2x12x2");
   expectMessage([&] { planAttentionBackward(cpu, saved, heads, heads, heads, 1, {.ranges = ranges}); },
-                "'attention_backward': 'ranges' and 'column_ranges' require each other, but got only one of them");
+                "'attention_backward': 'ranges' and 'query_ranges' require each other, but got only one of them");
   expectMessage([&] { planAttentionBackward(cpu, saved, heads, heads, heads, -1); },
                 "'attention_backward': expected 'scale' to be above 0, but got -1.000000");
 }
@@ -374,7 +374,7 @@ TEST(Plan, TilesOfAProductFitEveryGpu) {
     products.push_back({extent, extent, extent, false});
   for (const auto &[architecture, shared] : {std::pair(80, 163), {86, 99}, {90, 227}, {120, 99}})
     for (const Type type : {f32, bf16, i8})
-      for (const Epilogue epilogue : {Epilogue::light, Epilogue::accumulate, Epilogue::chances})
+      for (const Epilogue epilogue : {Epilogue::light, Epilogue::accumulate, Epilogue::dropout})
         for (const GpuProduct &e : products) {
           const GpuFacts facts{
               .architecture = architecture, .ctaSharedBytes = shared << 10, .smSharedBytes = (shared + 1) << 10};
@@ -417,7 +417,7 @@ TEST(Plan, ProductsOfManyTilesHavePersistentPrograms) {
                                  tensor({rows, 2304}, stored), accumulate);
     const Grid grid = plan.launches[0].grid;
     const bool isOneForEachSm = grid == programs(132);
-    EXPECT_EQ(plan.launches[0].config.find("band=0") == std::string::npos, isOneForEachSm);
+    EXPECT_EQ(plan.launches[0].config.find("group_m=0") == std::string::npos, isOneForEachSm);
     return isOneForEachSm;
   };
   EXPECT_TRUE(isPersistent(8192, bf16, false, false));

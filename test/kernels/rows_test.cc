@@ -124,7 +124,7 @@ TEST_P(RowsTest, PartialsAreSummedSideBySide) {
   const int64_t M = 3, N = 70;
   for (const int64_t P : {1, 5, 8}) {
     Array partials = integers({P, M, N}, f32, 100), out = integers({M, N}, f32, 100);
-    run({.launches = {launchSum(target(), partials.ref(), out, true, SumConfig{.rows = 2, .block = 64, .parts = 4})}});
+    run({.launches = {launchSum(target(), partials.ref(), out, true, SumConfig{.rows = 2, .block = 64, .unroll = 4})}});
     std::vector<double> want = out.values;
     for (int64_t i = 0; i < P * M * N; ++i)
       want[i % (M * N)] += partials[i];

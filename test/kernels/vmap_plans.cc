@@ -32,8 +32,8 @@ static Part shared(Part part) {
   part.isShared = true;
   return part;
 }
-/// The key of dropout's site and the number of the first sequence.
-static Part site() { return {{2}, i64, list({77, 3})}; }
+/// The key of dropout's rngState and the number of the first sequence.
+static Part rngState() { return {{2}, i64, list({77, 3})}; }
 static Part record() {
   const StepRecord numbers = recordOf({}, {.clip = 1.5, .lossScale = 4});
   return {{stepFields}, f32, [numbers](int64_t i) { return numbers.numbers.at(static_cast<size_t>(i)); }};
@@ -52,10 +52,10 @@ static void addRows(std::vector<PlanOf> &all, int64_t N, int64_t C) {
   all.push_back({"gelu_backward", {vector, vector, vector}, [](const Target &target, const Tensors &t) {
                    return planGeluBackward(target, t[0], t[1], t[2]);
                  }});
-  all.push_back({"activate", {rows, rows, site()}, [N](const Target &target, const Tensors &t) {
+  all.push_back({"activate", {rows, rows, rngState()}, [N](const Target &target, const Tensors &t) {
                    return planActivate(target, Activation::silu, t[0], t[1], Dropout{{0.25}, t[2], N, N});
                  }});
-  all.push_back({"dropout", {rows, rows, site()}, [N](const Target &target, const Tensors &t) {
+  all.push_back({"dropout", {rows, rows, rngState()}, [N](const Target &target, const Tensors &t) {
                    return planDropout(target, t[0], t[1], {{0.5}, t[2], N, N});
                  }});
   all.push_back(
@@ -82,7 +82,7 @@ static void addRows(std::vector<PlanOf> &all, int64_t N, int64_t C) {
                  {rows, shared(below({N}, C - 3)), column, column, {{1}}},
                  [C](const Target &target, const Tensors &t) {
                    return planCrossEntropy(target, t[0], t[1], t[2], C - 3, 0.25f, ignoreIndex, t[4],
-                                           {.smoothing = 0.1f, .hits = t[3]});
+                                           {.smoothing = 0.1f, .correct = t[3]});
                  }});
   all.push_back({"cross_entropy_loss", {rows, below({N}, C), column}, [C](const Target &target, const Tensors &t) {
                    return planCrossEntropyLoss(target, t[0], t[1], t[2], C);
@@ -97,7 +97,7 @@ static void addTables(std::vector<PlanOf> &all, int64_t N, int64_t C) {
          return planEmbedding(target, t[0], t[1], t[2], t[3], T);
        }});
   all.push_back({"embedding_sum",
-                 {below({N}, V), table, rows, shared(places), below({N}, T), site()},
+                 {below({N}, V), table, rows, shared(places), below({N}, T), rngState()},
                  [T](const Target &target, const Tensors &t) {
                    return planEmbeddingSum(target, t[0], t[1], t[2], T, {2, t[3], t[4], Dropout{{0.25}, t[5], T, T}});
                  }});
@@ -159,11 +159,11 @@ static void addProducts(std::vector<PlanOf> &all, int64_t M, int64_t N, int64_t 
   all.push_back({"matmul_gelu_backward", {a, b, c, c}, [](const Target &target, const Tensors &t) {
                    return planMatmulGeluBackward(target, Layout::nn, t[0], t[1], t[2], t[3]);
                  }});
-  all.push_back({"linear", {a, b, c, bias, c, c, site()}, [M](const Target &target, const Tensors &t) {
+  all.push_back({"linear", {a, b, c, bias, c, c, rngState()}, [M](const Target &target, const Tensors &t) {
                    return planLinear(target, Layout::nn, t[0], t[1], t[2],
                                      {t[3], Activation::silu, t[4], Dropout{{0.25}, t[6], M, M}, t[5]});
                  }});
-  all.push_back({"linear_backward", {a, bTurned, c, c, site()}, [M](const Target &target, const Tensors &t) {
+  all.push_back({"linear_backward", {a, bTurned, c, c, rngState()}, [M](const Target &target, const Tensors &t) {
                    return planLinearBackward(target, Layout::nt, t[0], t[1], t[2],
                                              {Activation::silu, t[3], Dropout{{0.25}, t[4], M, M}});
                  }});
@@ -186,7 +186,7 @@ static void addAttention(std::vector<PlanOf> &all, int64_t T, int64_t D) {
                    return planAttention(target, t[0], t[1], t[2], t[3], t[4], 0.25f);
                  }});
   all.push_back({"attention_masked",
-                 {heads, keys, keys, heads, rows, shared(ranges), mask, site()},
+                 {heads, keys, keys, heads, rows, shared(ranges), mask, rngState()},
                  [T](const Target &target, const Tensors &t) {
                    return planAttention(target, t[0], t[1], t[2], t[3], t[4], 0.25f,
                                         {.ranges = t[5], .mask = t[6], .dropout = Dropout{{0.25}, t[7], T, T}});

@@ -123,7 +123,7 @@ TEST(Deadlocks, OfProgramsInLoopsAreReported) {
             launch(*device, *kernel, 3, {lock.ref(), out.ref()}, config);
             device->synchronize();
           },
-          {"deadlock", "go round a loop until memory changes"});
+          {"deadlock", "spin in a loop until memory changes"});
     }
 }
 

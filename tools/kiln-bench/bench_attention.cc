@@ -72,16 +72,16 @@ static void measureAttention(bench::Setting &setting, int64_t B, int64_t T) {
                    .metric = "gflops",
                    .value = work / seconds[backward],
                    .dtype = nameOf(setting.type)};
-    const auto beside = [&](const char *name, double rate) {
+    const auto addRow = [&](const char *name, double rate) {
       row.peer = name;
       row.peerValue = rate;
       setting.report.add(row);
     };
-    beside("matmul", productRate / seconds[2]);
+    addRow("matmul", productRate / seconds[2]);
     if (peer)
-      beside("onednn", productRate / seconds[3]);
+      addRow("onednn", productRate / seconds[3]);
     if (wide)
-      beside("f32", work / seconds[seconds.size() - (backward ? 1 : 2)]);
+      addRow("f32", work / seconds[seconds.size() - (backward ? 1 : 2)]);
   }
 }
 
@@ -107,9 +107,9 @@ static void measurePacked(bench::Setting &setting, int64_t B, int64_t T, int64_t
         mask.push_back(begin <= j && j <= i);
     }
   const Tensor rows = uploaded(setting, {B, T, 2}, i32, ranges),
-               columns = uploaded(setting, {B, T, 2}, i32, columnRanges(ranges, T, T)),
+               columns = uploaded(setting, {B, T, 2}, i32, queryRanges(ranges, T, T)),
                free = uploaded(setting, {1, 1, T, T}, i8, mask);
-  const Attention packed(setting, B, T, {.causal = false, .ranges = rows.ref(), .columnRanges = columns.ref()}),
+  const Attention packed(setting, B, T, {.causal = false, .ranges = rows.ref(), .queryRanges = columns.ref()}),
       masked(setting, B, T, {.causal = false, .mask = free.ref()});
   const std::vector<double> seconds =
       setting.measure({packed.forward, packed.backward, masked.forward, masked.backward});
@@ -129,7 +129,7 @@ static void measurePacked(bench::Setting &setting, int64_t B, int64_t T, int64_t
 }
 
 void bench::benchAttention(Setting &setting) {
-  setting.report.section(fmt::format("causal attention in {}, beside a 768x768x768 product", nameOf(setting.type)));
+  setting.report.section(fmt::format("causal attention in {}, baseline: a 768x768x768 product", nameOf(setting.type)));
   measureAttention(setting, 4, 64);
   measureAttention(setting, 4, 65);
   if (setting.quick)

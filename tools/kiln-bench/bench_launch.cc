@@ -16,7 +16,7 @@ static constexpr double budget = 2e-6;
 static constexpr int launches = 100;
 
 void bench::benchLaunch(Setting &setting) {
-  setting.report.section("host time of a launch of six matrices, beside its budget");
+  setting.report.section("host time of a launch of six matrices, baseline: its budget");
   std::vector<Tensor> tensors;
   std::vector<Arg> args;
   for (int i = 0; i < 6; ++i)

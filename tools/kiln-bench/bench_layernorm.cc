@@ -9,7 +9,7 @@
 using namespace kiln;
 
 void bench::benchLayerNorm(Setting &setting) {
-  setting.report.section(fmt::format("{}: least bytes over time, beside a copy", nameOf(setting.type)));
+  setting.report.section(fmt::format("{}: least bytes over time, baseline: a copy", nameOf(setting.type)));
   // Equal bytes for every type, more than the caches hold.
   const int64_t times = bytesOf(f32) / bytesOf(setting.type);
   KernelSizes sizes = {

@@ -326,7 +326,7 @@ static void benchWarpgroup(bench::Setting &setting) {
 }
 
 void bench::benchSimulator(Setting &setting) {
-  setting.report.section("the simulator: products, instructions of a warp, reading a kernel; beside their budgets");
+  setting.report.section("the simulator: products, instructions of a warp, reading a kernel; baseline: their budgets");
   benchProduct(setting);
   benchWarpgroup(setting);
   benchLoop(setting, "shared loads, adds and stores", sharedBody(), 30, 120);

@@ -196,7 +196,7 @@ void bench::benchStatic(Setting &setting) {
                sequences * context);
     for (size_t i = 0; i < std::size(textsAtATime); ++i)
       printWhole(sets[2 + i].second,
-                 fmt::format("A token of {} behind {} places, {}", which, context, textsOf(textsAtATime[i])),
+                 fmt::format("A token of {} after {} positions, {}", which, context, textsOf(textsAtATime[i])),
                  textsAtATime[i], bytesOfToken(model, textsAtATime[i]));
   }
   if (isReal(*setting.device))
@@ -211,7 +211,7 @@ void bench::benchUsers(Setting &setting) {
   const Instruments instruments{setting.device, memory, findPtxas(), setting.nvdisasm};
   tellWhatIsMissing(instruments);
   const std::vector<Json> rows = showRows(
-      setting, "warp instructions for 1024 elements: of a round of the main loop, of a program where there is none",
+      setting, "warp instructions for 1024 elements, per iteration of the main loop, or per program without a loop",
       examine(userProblems(make), instruments), userColumns, peerRows(setting.triton));
   std::vector<double> ratios;
   for (const Json &row : rows)

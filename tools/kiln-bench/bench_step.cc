@@ -148,7 +148,7 @@ static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Co
 
 void bench::benchStep(Setting &setting) {
   setting.report.section(
-      fmt::format("training step of GPT-2 124M in {}, beside the multiply-add peak", nameOf(setting.type)));
+      fmt::format("training step of GPT-2 124M in {}, baseline: the FMA peak", nameOf(setting.type)));
   if (setting.quick)
     return measureStep(setting, "nano", gpt2Named("nano").config, 4);
   measureStep(setting, "124M", config124M(f32, 12, 64), 4);

@@ -53,7 +53,7 @@ static void measureToken(bench::Setting &setting, const Gpt2Config &config, int6
 }
 
 void bench::benchToken(Setting &setting) {
-  setting.report.section(fmt::format("one more token in {}, beside a copy", nameOf(setting.type)));
+  setting.report.section(fmt::format("one more token in {}, baseline: a copy", nameOf(setting.type)));
   const Gpt2Config config = setting.quick ? tinyModel(setting.type) : config124M(setting.type);
   for (const int64_t texts : {1, 4})
     measureToken(setting, config, texts);

@@ -303,10 +303,10 @@ static void measureTakes(Setting &setting) {
 void bench::benchViews(Setting &setting) {
   for (const Type type : {f32, bf16, i8}) {
     setting.report.section(
-        fmt::format("time of sums of {} rows, beside rows whose elements lie side by side", nameOf(type)));
+        fmt::format("time of sums of {} rows with strides, baseline: contiguous rows", nameOf(type)));
     measureStrides(setting, type);
     setting.report.section(
-        fmt::format("time of moves and accesses of {}, beside a copy of as many bytes", nameOf(type)));
+        fmt::format("time of moves and accesses of {}, baseline: a copy of as many bytes", nameOf(type)));
     measureMoves(setting, type, reshapes());
     measureMoves(setting, type, sums());
     if (type == f32)

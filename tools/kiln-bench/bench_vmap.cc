@@ -161,7 +161,7 @@ static void measureBatch(Setting &setting, const Batch &batch, const std::vector
 }
 
 void bench::benchVmap(Setting &setting) {
-  setting.report.section("time of a batch, beside that of kernels batched by hand");
+  setting.report.section("time of a batch, baseline: kernels batched by hand");
   for (const Batch &batch : batchesOf(setting.target())) {
     std::vector<std::string> ways;
     for (const char *const way : {"loop", "vmap", "hand"})

@@ -32,7 +32,7 @@ static std::vector<Form> formsOf(bench::Operands &make) {
   const std::vector<int32_t> ranges = packedRanges();
   const AttentionMask packed = {.causal = false,
                                 .ranges = make.of({B, T, 2}, i32, ranges),
-                                .columnRanges = make.of({B, T, 2}, i32, columnRanges(ranges, T, T))};
+                                .queryRanges = make.of({B, T, 2}, i32, queryRanges(ranges, T, T))};
   const AttentionMask free = {.causal = false, .mask = make.of({1, 1, T, T}, i8, std::vector<int8_t>(T * T, 1))};
   const Dropout dropout = {{0.1}, make.of({2}, i64, std::vector<int64_t>{77, 0}), T, T};
   AttentionMask both = packed;

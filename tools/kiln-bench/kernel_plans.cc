@@ -131,11 +131,11 @@ std::vector<KernelPlan> bench::flatPlans(const Target &target, Type type, const 
     add("adamw", W, 7 * wide, planAdamW(target, p, g, m, v, record, settings, {}, config));
   } else {
     const TensorRef copy = make({W}, type);
-    add("adamw, masters and a copy", W, 6 * wide + 2 * own,
+    add("adamw, master weights and a copy", W, 6 * wide + 2 * own,
         planAdamW(target, p, g, m, v, record, settings, copy, config));
     for (const WeightRounding rounding : {WeightRounding::nearest, WeightRounding::stochastic}) {
       settings.rounding = rounding;
-      add(rounding == WeightRounding::nearest ? "adamw, no masters" : "adamw, no masters, by chance", W,
+      add(rounding == WeightRounding::nearest ? "adamw, no master weights" : "adamw, stochastic rounding", W,
           4 * wide + 3 * own, planAdamW(target, copy, g, m, v, record, settings, {}, config));
     }
   }

@@ -34,17 +34,17 @@ Report::Report(int threads, std::string path) : threads(threads), json(std::move
 
 void Report::section(const std::string &title) {
   writeResult(
-      fmt::format("\n{}\n{:<38} {:>12} {:>11} {:>18} {:>7}\n", title, "shape", "metric", "kiln", "beside it", "ratio"));
+      fmt::format("\n{}\n{:<38} {:>12} {:>11} {:>18} {:>7}\n", title, "shape", "metric", "kiln", "baseline", "ratio"));
 }
 
 void Report::add(Row row) {
   row.threads = threads;
   if (!row.peer.empty() && !row.ratio)
     row.ratio = row.value / row.peerValue;
-  std::string beside = row.peer.empty() ? "" : row.peer + " " + numberText(row.peerValue);
+  std::string baseline = row.peer.empty() ? "" : row.peer + " " + numberText(row.peerValue);
   std::string ratio = row.ratio ? fmt::format("{:.3f}", *row.ratio) : "";
-  writeResult(
-      fmt::format("{:<38} {:>12} {:>11} {:>18} {:>7}\n", row.shape, row.metric, numberText(row.value), beside, ratio));
+  writeResult(fmt::format("{:<38} {:>12} {:>11} {:>18} {:>7}\n", row.shape, row.metric, numberText(row.value), baseline,
+                          ratio));
   rows.push_back(std::move(row));
 }
 

@@ -155,7 +155,7 @@ static std::string differenceOnGpu(Context &context, const Launched &launched) {
   module.take(load(context, launched.text));
   FunctionHandle function = nullptr;
   connection.call("the kernel", driver.moduleGetFunction, &function, module.get(), launched.kernel.c_str());
-  connection.call("leave for so much shared memory", driver.functionSetAttribute, function,
+  connection.call("permission for dynamic shared memory", driver.functionSetAttribute, function,
                   FunctionAttribute::dynamicSharedBytes, static_cast<int>(launched.dynamicShared));
   const Copies copies(context, launched);
   std::vector<char> parameters = copies.parameters();

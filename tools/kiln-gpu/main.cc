@@ -38,7 +38,7 @@ static int testMain(int argc, char **argv) {
 static int conformanceMain(int argc, char **argv) {
   return kiln::runProgram("kiln-gpu", [=] {
     if (argc < 2)
-      throw kiln::Error("expected a file for what is found, such as 'kiln-gpu conformance found.json'");
+      throw kiln::Error("expected an output file for the findings, such as 'kiln-gpu conformance found.json'");
     kiln::gpu::compareLaunches(argv[1]);
     return testMain(argc - 1, argv + 1);
   });

@@ -103,7 +103,7 @@ static int simulate(const Options &options) {
 static int run(int argc, const char *const *argv) {
   Options options;
   CLI::App app(
-      "Runs a kernel of a PTX file without a GPU, and says what it did wrong.\n"
+      "Runs a kernel of a PTX file without a GPU, and reports its errors.\n"
       "Example: kiln-sim scale.ptx --kernel scale --grid 4 --block 128 --args 'x.npy, f32[500]->y.npy, 500, 2.5'",
       "kiln-sim");
   app.add_option("file", options.file, "PTX text");

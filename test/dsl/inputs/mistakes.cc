@@ -16,7 +16,7 @@ void takes(View a, View b) {
 
 #ifdef MISTAKES
   // --- A mask, or a number for what lies outside -------------------------------------------------------------------
-  // error: a load's mask stands in braces, load(view, {n}, {64}, {.mask = m}), and there is no other value: what lies
+  // error: a load's mask stands in braces, load(view, {n}, {64}, {.mask = m}), and there is no other value: elements
   x = load(a, {n, 0}, {4, 8}, mask);
   // error: a load's mask stands in braces
   x = load(a, {n, 0}, {4, 8}, 0.0);
@@ -149,21 +149,21 @@ void takes(View a, View b) {
   x = cast(f16, x);
 
   // --- Former names ------------------------------------------------------------------------------------------------
-  // error: the name of expand() is unsqueeze()
+  // error: expand() is called unsqueeze()
   x = expand(x, 0);
-  // error: the name of take() is gather()
+  // error: take() is called gather()
   x = take(x, iota(4), 1);
   // error: gather() is for tiles: load(view, {rows, 0}, {C}) reads rows of a view
   x = gather(a, iota(4), {0}, {8});
   // error: store(view, {rows, 0}, x) writes rows of a view
   scatter(a, iota(4), {}, x);
-  // error: the name of when() is if_()
+  // error: when() is called if_()
   when(n > 0, [&] { x = x + 1; }, [&] { x = x + 2; });
-  // error: the name of break_when() is break_if()
+  // error: break_when() is called break_if()
   break_when(n > 0);
-  // error: the name of check() is device_assert()
+  // error: check() is called device_assert()
   check(mask, "expected numbers below 0");
-  // error: the name of ceildiv() is cdiv()
+  // error: ceildiv() is called cdiv()
   x = zeros(f32, {ceildiv(17, 4)});
 
   // --- Options and names of Triton's -------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ void takes(View a, View b) {
   x = load(a, {n + iota(0, 64), 0}, {});
   // error: iota takes a count
   x = load(a, {iota(n, n + 64), 0}, {});
-  // error: the name of arange() is iota(): iota(64) is 0 to 63
+  // error: arange() is called iota(): iota(64) is 0 to 63
   x = load(a, {arange(0, 64), 0}, {});
   // error: a tile has a value from the beginning: zeros(f32, {64})
   x = empty({4, 8}, f32);
@@ -181,9 +181,9 @@ void takes(View a, View b) {
   x = tl.load(a);
   // error: names have no prefix tl
   n = tl::program_id(0);
-  // error: the name of maximum() is max()
+  // error: maximum() is called max()
   x = maximum(x, 0.0);
-  // error: the name of minimum() is min()
+  // error: minimum() is called min()
   x = minimum(x, x);
 
   // --- Reductions by the names of elementwise functions ------------------------------------------------------------

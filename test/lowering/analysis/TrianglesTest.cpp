@@ -44,7 +44,7 @@ protected:
     facts.args.push_back({.type = i64, .extents = {2}});
     for (const Type scalar : {i64, i64, f32})
       facts.args.push_back({.isView = false, .type = scalar});
-    Traced traced = trace(context, subject.kernel, facts, "bm=64,bn=64,drop=" + std::string(drop) + config);
+    Traced traced = trace(context, subject.kernel, facts, "bm=64,bn=64,dropout=" + std::string(drop) + config);
     mlir::PassManager pm(&context);
     pm.addNestedPass<mlir::func::FuncOp>(lowering::createExpandOps());
     pm.addPass(mlir::createCanonicalizerPass());

@@ -132,9 +132,9 @@ TEST(Documents, RangesSayWhatEachPlaceSees) {
       for (int64_t j = 0; j < T; ++j) {
         const bool sees = begins[i] >= 0 && begins[i] == begins[j] && j <= i;
         EXPECT_EQ(pair(batch.ranges, i, 0) <= j && j < pair(batch.ranges, i, 1), sees) << i << " " << j;
-        EXPECT_EQ(pair(batch.columnRanges, j, 0) <= i && i < pair(batch.columnRanges, j, 1), sees) << i << " " << j;
+        EXPECT_EQ(pair(batch.queryRanges, j, 0) <= i && i < pair(batch.queryRanges, j, 1), sees) << i << " " << j;
       }
-      for (const auto *ranges : {&batch.ranges, &batch.columnRanges})
+      for (const auto *ranges : {&batch.ranges, &batch.queryRanges})
         for (const int64_t which : {0, 1}) {
           EXPECT_LE(pair(*ranges, i, 0), pair(*ranges, i, 1));
           if (i > 0) {

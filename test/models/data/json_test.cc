@@ -27,15 +27,16 @@ TEST(Json, ReadsFieldsOfEveryKind) {
 }
 
 TEST(Json, TextThatBreaksOffIsAnError) {
-  expectError([] { parse(R"({"step": )"); }, {"expected a JSON object in 'F', but after 9 bytes it breaks off"});
+  expectError([] { parse(R"({"step": )"); }, {"expected a JSON object in 'F', but after 9 bytes it ends"});
 }
 
 TEST(Json, AnEmptyTextIsAnError) {
-  expectError([] { parse(""); }, {"expected a JSON object in 'F', but after 0 bytes it breaks off"});
+  expectError([] { parse(""); }, {"expected a JSON object in 'F', but after 0 bytes it ends"});
 }
 
 TEST(Json, TextThatIsNoJsonIsAnError) {
-  expectError([] { parse("{\"step\": ?}"); }, {"expected a JSON object in 'F', but after 9 bytes what stands there"});
+  expectError([] { parse("{\"step\": ?}"); },
+              {"expected a JSON object in 'F', but after 9 bytes there is an unexpected character"});
 }
 
 TEST(Json, ANumberBeyondDoublesIsAnError) {

@@ -132,7 +132,7 @@ TEST_F(DtypeTest, InfoCountsMasters) {
     more.insert(more.begin(), {"info", "--device", kiln::test::firstDevice()});
     return gpt2(more);
   };
-  expectSaid(info({"--dtype", "bf16"}), "weights          1.59 MiB  (bf16)\n  masters          3.18 MiB");
+  expectSaid(info({"--dtype", "bf16"}), "weights          1.59 MiB  (bf16)\n  master           3.18 MiB");
   for (const std::vector<std::string> &flags :
        {std::vector<std::string>{}, std::vector<std::string>{"--dtype", "bf16", "--master", "0"}})
     EXPECT_EQ(info(flags).output.find("masters"), std::string::npos);

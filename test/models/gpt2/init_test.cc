@@ -135,7 +135,7 @@ TEST_F(InitTest, TakesItsDropout) {
   writeConfig(256, R"(, "attn_pdrop": 0.125, "embd_pdrop": 0.25, "resid_pdrop": 0.5)");
   const Result r = trainFrom(model, still);
   EXPECT_EQ(r.status, 0);
-  EXPECT_NE(r.output.find("dropout is 0.25 of embeddings, 0.5 of what joins the stream and 0.125 of attention's"),
+  EXPECT_NE(r.output.find("dropout rates from its config.json: embedding 0.25, residual 0.5, attention 0.125"),
             std::string::npos)
       << r.output;
   const kiln::TrainSettings taken = kiln::readRunState(kiln::checkpointPath(out, 1)).settings;

@@ -63,7 +63,7 @@ TEST_F(MemoryTest, ARunStaysWithinItsBudget) {
   const int64_t budget = int64_t{430} << 20, most = budget + budget / 50;
   EXPECT_GT(peakOf(words(folder / "all", {"--stop-after", "1"})), most);
   EXPECT_LE(peakOf(words(out, {"--memory", "430MiB", "--stop-after", "1"})), most) << readText(folder / "output");
-  EXPECT_NE(readText(folder / "output").find(" of 430 MiB for the plan and "), std::string::npos);
+  EXPECT_NE(readText(folder / "output").find(" of 430 MiB: --recompute "), std::string::npos);
   EXPECT_LE(peakOf(words(out, {"--resume"})), most) << readText(folder / "output"); // as was chosen
 }
 
@@ -87,7 +87,7 @@ TEST_F(MemoryTest, InfoShowsWhatTakesHowMuch) {
   const Result r = gpt2({"info", "--model", "d12", "--vocab", "50257", "--dtype", "bf16", "--batch", "8", "--memory",
                          "4GiB", "--device", kiln::test::firstDevice()});
   EXPECT_EQ(r.status, 0) << r.output;
-  for (const char *part : {"made again\n", "norms,activation\n", " of 4.00 GiB for the plan"})
+  for (const char *part : {"recomputed\n", "norms,activation\n", " of 4.00 GiB: --recompute "})
     EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;
 }
 

@@ -131,7 +131,7 @@ TEST_F(ProgramTest, WhatIsNoPlainTextIsRefused) {
   expectRefused(folder / "wide", "holds UTF-16", "convert it to text in UTF-8");
   kiln::writeShard(folder / "tokens.bin", std::vector<int32_t>(1000, 1), 256);
   std::filesystem::rename(folder / "tokens.bin", folder / "tokens");
-  expectRefused(folder / "tokens", "holds tokens", "a name that ends in .bin");
+  expectRefused(folder / "tokens", "holds tokens", "files of tokens are named *.bin");
   for (const int size : {10, 2000}) {
     writeText(folder / "text.bin", std::string(size, 'x'));
     expectRefused(folder / "text.bin", "expected ", "a text has a name that does not end in .bin");

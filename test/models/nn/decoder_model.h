@@ -7,7 +7,7 @@
 #include "models/data/batches.h"
 #include "models/nn/decoder_network.h"
 #include "models/train/trainer.h"
-#include "test/kernels/host_chances.h"
+#include "test/kernels/host_dropout.h"
 #include "test/models/reference/decoder.h"
 
 #include <cmath>
@@ -59,7 +59,7 @@ inline HostBatch inputsOf(const DecoderBatch &b, int64_t first, int64_t count) {
     const std::vector<int32_t> ranges(b.ranges.begin() + 2 * first * b.time,
                                       b.ranges.begin() + 2 * (first + count) * b.time);
     batch["ranges"] = ranges;
-    batch["column ranges"] = columnRanges(ranges, b.time, b.time);
+    batch["column ranges"] = queryRanges(ranges, b.time, b.time);
   }
   return batch;
 }

@@ -199,9 +199,9 @@ TEST(EncoderDecoder, CompilesNothingOnceItIsReady) {
   }
   EXPECT_EQ(compileStatistics().compiled, compiled);
   trainer.beginStep(1e-3, 2, 1);
-  expectError(
-      [&] { trainer.addGradient(inputsOf(unknown), 0); },
-      {"a micro-batch of 1 sequences of 3 and 2 places: kernel '", "requires compilation, which freeze() forbids"});
+  expectError([&] { trainer.addGradient(inputsOf(unknown), 0); },
+              {"a micro-batch of 1 sequences of 3 target and 2 source positions: kernel '",
+               "requires compilation, which freeze() forbids"});
 }
 
 // In narrow types, as in decoder_test.cc.

@@ -43,7 +43,7 @@ HostBatch rowsOf(const Documents &documents, int64_t first, int64_t count, bool 
   HostBatch inputs = languageBatch(batch.tokens, batch.targets);
   if (packed)
     inputs.merge(
-        HostBatch{{"positions", batch.positions}, {"ranges", batch.ranges}, {"column ranges", batch.columnRanges}});
+        HostBatch{{"positions", batch.positions}, {"ranges", batch.ranges}, {"column ranges", batch.queryRanges}});
   return inputs;
 }
 

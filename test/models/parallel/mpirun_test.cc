@@ -72,7 +72,7 @@ TEST_F(Mpirun, SignalsSaveAndEndAll) {
     ASSERT_TRUE(waitForRows()) << output();
     kill(launcher, signal);
     finish(launcher); // mpirun has a status of its own after an interrupt
-    EXPECT_NE(output().find("; --resume goes on"), std::string::npos) << strsignal(signal) << "\n" << output();
+    EXPECT_NE(output().find("; --resume continues"), std::string::npos) << strsignal(signal) << "\n" << output();
     EXPECT_GE(newestStep(), static_cast<int64_t>(rows(out).size())) << strsignal(signal);
     std::filesystem::remove_all(out);
   }

@@ -82,7 +82,7 @@ TEST_F(Disturbed, AFailingSaveOnTheWayIsTold) {
   const Result r = train(out, {"--steps", "6", "--save-every", "2"});
   EXPECT_EQ(r.status, 3) << r.output;
   for (const char *step : {"step 2", "step 4"})
-    EXPECT_NE(r.output.find(std::string("warning: ") + step + " is not saved: "), std::string::npos) << r.output;
+    EXPECT_NE(r.output.find(std::string("warning: could not save ") + step + ": "), std::string::npos) << r.output;
   EXPECT_EQ(rows(out).size(), 6u);
   EXPECT_EQ(newestStep(), -1);
 }
@@ -92,7 +92,7 @@ TEST_F(Disturbed, ADivergedRunKeepsItsLastGoodWeights) {
   const Result r = train(out, {"--steps", "400", "--warmup", "0", "--lr", "1e30", "--clip", "1e30"});
   ASSERT_EQ(r.status, 2) << r.output;
   EXPECT_NE(r.output.find("expected a finite loss and gradient at step"), std::string::npos) << r.output;
-  EXPECT_NE(r.output.find("is saved in '" + out + "', and --resume goes on from it"), std::string::npos) << r.output;
+  EXPECT_NE(r.output.find("is saved in '" + out + "', and --resume continues from it"), std::string::npos) << r.output;
   EXPECT_EQ(newestStep(), static_cast<int64_t>(rows(out).size()));
   const std::string path = *kiln::newestCheckpoint(out);
   const kiln::Network network(kiln::readConfig(path));
@@ -118,7 +118,7 @@ TEST_F(Disturbed, AnInterruptEndsALongStep) {
                                     "--accumulate",
                                     "1000000"};
   const pid_t child = start(words, folder / "second");
-  ASSERT_TRUE(waitUntil([&] { return readText(folder / "second").find("going on from") != std::string::npos; }));
+  ASSERT_TRUE(waitUntil([&] { return readText(folder / "second").find("resuming from") != std::string::npos; }));
   kill(child, SIGINT);
   EXPECT_EQ(finish(child), 0);
   EXPECT_NE(readText(folder / "second").find("stopped after step 2"), std::string::npos) << readText(folder / "second");

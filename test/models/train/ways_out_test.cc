@@ -137,7 +137,7 @@ TEST_F(WaysOut, EachLeavesTheNewestWeightsAndGoesOn) {
        "internal error: vector::at; step 7 is saved in '", step - 1},
       {Way::update, "update",
        [&] { atUpdate({}, [](Trainer &) { throw Error("the device is gone", Fault::device); }); },
-       "the device is gone; the steps after 5 are lost, and --resume goes on from that one", savedBefore},
+       "the device is gone; the steps after 5 are lost, and --resume continues from that one", savedBefore},
       {Way::badLoss, "gradient-is-nan",
        [&] { atUpdate([](Trainer &trainer) { fill(trainer, trainer.gradientRef(), NAN); }); },
        "expected a finite loss and gradient at step 8, but got ", step - 1},

@@ -18,26 +18,27 @@ static std::vector<std::string> deadlockOf(const std::string &body, int threads)
 TEST(DeadlockTest, OfABarrierThatTooFewReach) {
   EXPECT_EQ(deadlockOf("setp.ge.u32 %q0, %n2, 64;\n@%q0 bra END;\nbar.sync 2, 96;\nEND:\n", 128),
             (std::vector<std::string>{"deadlock: barrier 2 waits for 96 threads, but only 64 have come, from warps 0 "
-                                      "and 1, and no thread can go on; warps 2 and 3: ended"}));
+                                      "and 1, and no thread can make progress; warps 2 and 3: ended"}));
 }
 
 TEST(DeadlockTest, OfTwoBarriersThatWaitForEachOther) {
   EXPECT_EQ(
       deadlockOf("setp.ge.u32 %q0, %n2, 32;\n@%q0 bra OTHER;\nbar.sync 1;\nbra END;\nOTHER:\nbar.sync 2;\nEND:\n", 64),
       (std::vector<std::string>{"deadlock: barrier 1 waits for 64 threads, but only 32 have come, from warp 0, and no "
-                                "thread can go on; warp 1: at barrier 2, PTX line 23",
+                                "thread can make progress; warp 1: at barrier 2, PTX line 23",
                                 "deadlock: barrier 2 waits for 64 threads, but only 32 have come, from warp 1, and no "
-                                "thread can go on; warp 0: at barrier 1, PTX line 20"}));
+                                "thread can make progress; warp 0: at barrier 1, PTX line 20"}));
 }
 
 TEST(DeadlockTest, OfAClustersBarrier) {
-  EXPECT_EQ(deadlockOf("setp.ge.u32 %q0, %n2, 32;\n@%q0 bra OTHER;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n"
-                       "OTHER:\nbar.sync 0;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n",
-                       64),
-            (std::vector<std::string>{"deadlock: the cluster's barrier waits for 64 threads, but only 32 have come, "
-                                      "from warp 0, and no thread can go on; warp 1: at barrier 0, PTX line 23",
-                                      "deadlock: barrier 0 waits for 64 threads, but only 32 have come, from warp 1, "
-                                      "and no thread can go on; warp 0: at the cluster's barrier, PTX line 21"}));
+  EXPECT_EQ(
+      deadlockOf("setp.ge.u32 %q0, %n2, 32;\n@%q0 bra OTHER;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+                 "OTHER:\nbar.sync 0;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n",
+                 64),
+      (std::vector<std::string>{"deadlock: the cluster's barrier waits for 64 threads, but only 32 have come, "
+                                "from warp 0, and no thread can make progress; warp 1: at barrier 0, PTX line 23",
+                                "deadlock: barrier 0 waits for 64 threads, but only 32 have come, from warp 1, "
+                                "and no thread can make progress; warp 0: at the cluster's barrier, PTX line 21"}));
 }
 
 TEST(DeadlockTest, OfAnMbarrierThatLacksArrivals) {
@@ -49,17 +50,18 @@ TEST(DeadlockTest, OfAnMbarrierThatLacksArrivals) {
                        64),
             (std::vector<std::string>{
                 "deadlock: lanes 0xffffffff of warp 0 wait for the end of phase 0 of the mbarrier at 0: 1 of 2 "
-                "arrivals and 0 bytes are pending, warp 0 arrived, and no thread can go on; warp 1: ended"}));
+                "arrivals and 0 bytes are pending, warp 0 arrived, and no thread can make progress; warp 1: ended"}));
 }
 
 TEST(DeadlockTest, OfBytesThatNobodyCopies) {
-  EXPECT_EQ(deadlockOf("mbarrier.init.shared::cta.b64 [bar], 1;\n"
-                       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 48;\n"
-                       "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %q0, [bar], 0;\n@!%q0 bra WAIT;\n",
-                       1),
-            (std::vector<std::string>{
-                "deadlock: lanes 0x1 of warp 0 wait for the end of phase 0 of the mbarrier at 0: 0 of 1 arrivals and "
-                "48 bytes are pending, which no copy under way brings, warp 0 arrived, and no thread can go on"}));
+  EXPECT_EQ(
+      deadlockOf("mbarrier.init.shared::cta.b64 [bar], 1;\n"
+                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 48;\n"
+                 "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %q0, [bar], 0;\n@!%q0 bra WAIT;\n",
+                 1),
+      (std::vector<std::string>{
+          "deadlock: lanes 0x1 of warp 0 wait for the end of phase 0 of the mbarrier at 0: 0 of 1 arrivals and "
+          "48 bytes are pending, which no copy under way brings, warp 0 arrived, and no thread can make progress"}));
 }
 
 // A lane that waits does not keep the others of its warp from coming; here they have left.
@@ -70,7 +72,7 @@ TEST(DeadlockTest, OfALaneThatWaitsForItsWarp) {
                        32),
             (std::vector<std::string>{
                 "deadlock: lanes 0x1 of warp 0 wait for the end of phase 0 of the mbarrier at 0: 1 of 2 arrivals and 0 "
-                "bytes are pending, warp 0 arrived, and no thread can go on; warp 0: ended in part"}));
+                "bytes are pending, warp 0 arrived, and no thread can make progress; warp 0: ended in part"}));
 }
 
 TEST(DeadlockTest, OfAQuestionThatIsAskedForEver) {
@@ -78,7 +80,7 @@ TEST(DeadlockTest, OfAQuestionThatIsAskedForEver) {
                        "WAIT:\nmbarrier.test_wait.parity.shared::cta.b64 %q0, [bar], 0;\n@!%q0 bra WAIT;\n",
                        1),
             (std::vector<std::string>{"deadlock: lanes 0x1 of warp 0 wait for the end of phase 0 of the mbarrier at 0: "
-                                      "1 of 1 arrivals and 0 bytes are pending, and no thread can go on"}));
+                                      "1 of 1 arrivals and 0 bytes are pending, and no thread can make progress"}));
 }
 
 // A loop that counts is no deadlock: it ends after a limit of instructions, and the error has its line.

@@ -70,11 +70,10 @@ TEST(LimitsTest, SharedMemoryIsTheTargets) {
       };
       const uint32_t fixed = bytes ? 1008 : 16; // up to where dynamic memory may begin
       run(most - fixed);
-      expectError(
-          [&] { run(most - fixed + 1); },
-          {fmt::format("kernel 'k': expected at most {} bytes of shared memory, which is what a block may have on "
-                       "its target {}, but got {} static and {} dynamic",
-                       most, target, fixed, most - fixed + 1)});
+      expectError([&] { run(most - fixed + 1); },
+                  {fmt::format("kernel 'k': expected at most {} bytes of shared memory, the limit of a block on its "
+                               "target {}, but got {} static and {} dynamic",
+                               most, target, fixed, most - fixed + 1)});
     }
 }
 

@@ -126,8 +126,8 @@ TEST(SpinningTest, WhatNobodyWillEverWriteIsADeadlock) {
     Machine machine(kernel(1, ".reg .b32 %r; .reg .pred %q;",
                            "again:\nld.volatile.global.u32 %r, [%p0];\nsetp.eq.u32 %q, %r, 0;\n@%q bra again;"));
     machine.run("k", {3, 1, 1}, {32, 1, 1}, {address(machine.buffer<uint32_t>({0}))}, 0, schedule);
-    EXPECT_EQ(machine.found(), std::vector<std::string>{"deadlock: lanes 0xffffffff of warp 0 go round a loop until "
-                                                        "memory changes, and no thread can go on"});
+    EXPECT_EQ(machine.found(), std::vector<std::string>{"deadlock: lanes 0xffffffff of warp 0 spin in a loop until "
+                                                        "memory changes, and no thread can make progress"});
     EXPECT_EQ(machine.findings.list().at(0).count, 3);
   });
 }

@@ -41,7 +41,7 @@ static const char *open_driver(void) {
     return failure("expected the CUDA driver's library '%s', but could not open it: %s", name, dlerror());
 #define FIND(name_, types)                                                                                             \
   if (!(*(void **)&driver.name_ = dlsym(library, #name_)))                                                             \
-    return failure("expected the CUDA driver's library '%s' to have '%s', but it has not", name, #name_);
+    return failure("the CUDA driver's library '%s' lacks '%s'", name, #name_);
   CALLS(FIND)
   *(void **)&driver.cuCtxGetId = dlsym(library, "cuCtxGetId");
   is_open = 1;

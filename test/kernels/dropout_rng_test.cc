@@ -1,10 +1,10 @@
 // The numbers that dropout keeps: they follow the definition for every tile, and are independent.
 
-#include "kernels/chances.h"
+#include "kernels/dropout_rng.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/kernels/harness.h"
-#include "test/kernels/host_chances.h"
+#include "test/kernels/host_dropout.h"
 
 #include <cmath>
 
@@ -15,27 +15,27 @@ struct TileConfig {
   int rows = 8, columns = 64;
 };
 
-/// out[i, j] is 1 where the element of the site is kept, else 0.
-void keptAll(View out, View site, Tile time, Tile most, Tile threshold, Tile scale, TileConfig cfg) {
+/// out[i, j] is 1 where the element of the rngState is kept, else 0.
+void keptAll(View out, View rngState, Tile time, Tile most, Tile threshold, Tile scale, TileConfig cfg) {
   Tile n = program_id(0) * cfg.rows, c = program_id(1) * cfg.columns;
-  Tile all = kept({site, time, most, threshold, scale}, n, cfg.rows, out.dim(1), c, cfg.columns);
+  Tile all = kept({rngState, time, most, threshold, scale}, n, cfg.rows, out.dim(1), c, cfg.columns);
   store(out, {n, c}, cast(all, f32));
 }
-const Kernel keptAllKernel =
-    kernel("kept_all", keptAll, {"out (N, C)", "site (2) i64", "time i64", "most i64", "threshold i64", "scale f32"},
-           {field("rows", &TileConfig::rows, "rows of a tile"), field("columns", &TileConfig::columns, "its columns")});
+const Kernel keptAllKernel = kernel(
+    "kept_all", keptAll, {"out (N, C)", "rng_state (2) i64", "time i64", "most i64", "threshold i64", "scale f32"},
+    {field("rows", &TileConfig::rows, "rows of a tile"), field("columns", &TileConfig::columns, "its columns")});
 
 class ChancesTest : public KernelTest {
 protected:
   /// The keep mask of (N, C) in sequences of `time` rows of at most `most`.
   std::vector<double> run(int64_t key, int64_t base, int64_t N, int64_t C, int64_t time, int64_t most, double chance,
                           TileConfig tile) {
-    Tensor site(device, i64, {2});
+    Tensor rngState(device, i64, {2});
     const int64_t numbers[] = {key, base};
-    site.upload(numbers, sizeof numbers);
+    rngState.upload(numbers, sizeof numbers);
     Array out = unwritten({N, C}, f32);
     std::vector<Arg> args = {out};
-    appendArgs(args, Dropout{{chance}, site.ref(), time, most}, out);
+    appendArgs(args, Dropout{{chance}, rngState.ref(), time, most}, out);
     KernelTest::run({.launches = {{&keptAllKernel, textOf(keptAllKernel.fields, tile),
                                    programs(cdiv(N, tile.rows), cdiv(C, tile.columns)), args}}});
     return out.read();

@@ -3,7 +3,7 @@
 // Elements are numbered by their position in a training step, not by their address. Row i of sequence s, of at most
 // maxLength rows each, is row s · maxLength + i. A row of C elements has ⌈C / 128⌉ units of 128. Element e =
 // unit · 128 + part · 16 + lane is kept unless its 16 random bits are below the threshold. Those bits are the half that
-// `part` selects of the eight halves of Philox number unit · 16 + lane under the site's key. So one Philox number
+// `part` selects of the eight halves of Philox number unit · 16 + lane under the rngState's key. So one Philox number
 // serves eight elements. Micro-batches, tiles and padding do not affect the result.
 //
 // For attention weights a row is (s · H + h) · maxLength + i with maxLength columns, for sequences of at most maxLength
@@ -43,13 +43,13 @@ struct DropoutRate {
 /// Throws Error unless the probability is at least 0 and below 1.
 void verify(const DropoutRate &rate);
 
-/// Dropout at one site in one micro-batch, an argument of plans. Values that change from step to step are in device
+/// Dropout at one rngState in one micro-batch, an argument of plans. Values that change from step to step are in device
 /// memory.
 struct Dropout {
   DropoutRate rate;
-  /// (2) i64: the key of the site in this step, and the index in the step of the micro-batch's first sequence. Without
-  /// it nothing is dropped, and elements are scaled as in evaluation.
-  std::optional<TensorRef> site = {};
+  /// (2) i64: the key of the rngState in this step, and the index in the step of the micro-batch's first sequence.
+  /// Without it nothing is dropped, and elements are scaled as in evaluation.
+  std::optional<TensorRef> rngState = {};
   int64_t time = 1;      // rows of a sequence
   int64_t maxLength = 1; // largest number of rows of any sequence; at least `time`
 };
@@ -62,12 +62,12 @@ DropoutMode dropoutModeOf(const std::optional<Dropout> &dropout);
 
 /// Dropout as arguments of a kernel, in this order.
 struct DropoutArgs {
-  View site;
+  View rngState;
   Tile time, maxLength, threshold, scale;
 };
 /// Appends these five arguments to a launch. `unused` is passed as the tensor if the kernel does not read it.
 void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused);
-/// Throws Error unless `site`, if given, is (2) i64, and the N rows are whole sequences.
+/// Throws Error unless `rngState`, if given, is (2) i64, and the N rows are whole sequences.
 void expectDropout(const char *plan, const Dropout &dropout, int64_t N);
 
 /// Number of 128-element units of a row of C elements.

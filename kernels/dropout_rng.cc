@@ -1,6 +1,6 @@
 // Random bits for dropout from Philox numbers, eight elements per number.
 
-#include "kernels/chances.h"
+#include "kernels/dropout_rng.h"
 #include "dialect/dsl/Kernel.h"
 #include "kernels/dropout.h"
 #include "kernels/operands.h"
@@ -28,24 +28,24 @@ void verify(const DropoutRate &rate) {
 DropoutMode dropoutModeOf(const std::optional<Dropout> &dropout) {
   if (!dropout || dropout->rate.threshold() == 0)
     return DropoutMode::off;
-  if (dropout->site)
+  if (dropout->rngState)
     return DropoutMode::random;
   return dropout->rate.evaluationScale() == 1 ? DropoutMode::off : DropoutMode::scale_only;
 }
 
 void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused) {
   const Dropout d = dropout.value_or(Dropout());
-  const double scale = d.site ? d.rate.scale() : d.rate.evaluationScale();
-  for (const Arg &arg : {Arg(d.site.value_or(unused)), Arg(d.time), Arg(d.maxLength), Arg(d.rate.threshold()),
+  const double scale = d.rngState ? d.rate.scale() : d.rate.evaluationScale();
+  for (const Arg &arg : {Arg(d.rngState.value_or(unused)), Arg(d.time), Arg(d.maxLength), Arg(d.rate.threshold()),
                          Arg(static_cast<float>(scale))})
     args.push_back(arg);
 }
 
 void expectDropout(const char *plan, const Dropout &dropout, int64_t N) {
   verify(dropout.rate);
-  if (!dropout.site)
+  if (!dropout.rngState)
     return;
-  checkOperands(dropoutKernel, {{}, {}, *dropout.site}, plan);
+  checkOperands(dropoutKernel, {{}, {}, *dropout.rngState}, plan);
   if (dropout.time < 1 || dropout.maxLength < dropout.time || N % dropout.time != 0)
     throw Error("'" + std::string(plan) + "': expected whole sequences of at most " +
                 std::to_string(dropout.maxLength) + " rows, but got " + std::to_string(N) + " rows in sequences of " +
@@ -89,10 +89,10 @@ Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile thr
 }
 
 Tile kept(const DropoutArgs &args, Tile n, int64_t rows, Tile C, Tile column, int64_t columns) {
-  Tile place = n + iota(rows, i64);                             // (R)
-  Tile sequence = load(args.site, {1}, {}) + place / args.time; // (R)
-  Tile row = sequence * args.maxLength + place % args.time;     // (R)
-  return kept(load(args.site, {0}, {}), row, unitsOf(C), column, columns, args.threshold);
+  Tile place = n + iota(rows, i64);                                 // (R)
+  Tile sequence = load(args.rngState, {1}, {}) + place / args.time; // (R)
+  Tile row = sequence * args.maxLength + place % args.time;         // (R)
+  return kept(load(args.rngState, {0}, {}), row, unitsOf(C), column, columns, args.threshold);
 }
 
 Tile dropped(Tile x, DropoutMode drop, const DropoutArgs &args, Tile n, Tile C, Tile column) {

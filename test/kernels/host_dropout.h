@@ -1,5 +1,5 @@
-// The numbers that dropout keeps, by the definition in kernels/chances.h with an independent Philox: one element at a
-// time.
+// The numbers that dropout keeps, by the definition in kernels/dropout_rng.h with an independent Philox: one element at
+// a time.
 
 #pragma once
 
@@ -20,8 +20,8 @@ inline std::array<uint32_t, 4> philox(uint64_t key, uint64_t number) {
   return c;
 }
 
-/// Whether the element at `column` of row `row` of a site is kept, with rows of C elements, if `threshold` of 65536 are
-/// dropped.
+/// Whether the element at `column` of row `row` of a rngState is kept, with rows of C elements, if `threshold` of 65536
+/// are dropped.
 inline bool isKept(int64_t key, int64_t row, int64_t C, int64_t column, int64_t threshold) {
   const int64_t unit = row * ((C + 127) / 128) + column / 128, part = column % 128 / 16, lane = column % 16;
   const uint32_t word = philox(static_cast<uint64_t>(key), static_cast<uint64_t>(unit * 16 + lane))[part / 2];
