@@ -78,24 +78,74 @@ std::string calledArgument(const std::string &name, size_t index) {
 }
 
 namespace {
-/// Words for error messages: the owner of the fields, the text that sets them, and a field in plural and singular.
+/// Words for error messages: the owner of the fields, the text that sets them, and a field in singular and plural.
 struct FieldWords {
-  std::string owner, text, several, one;
+  std::string owner, text, one, several;
 };
 } // namespace
 
-/// The error for an unknown field, with all fields and the most similar name.
-static Error unknownField(const FieldWords &words, const std::vector<Field> &fields, const std::string &name) {
-  if (fields.empty())
-    return Error(words.owner + " has no " + words.several + ", but got '" + name + "'");
-  std::string all;
-  std::vector<std::string> names;
-  for (const Field &field : fields) {
-    all += (all.empty() ? "" : ", ") + field.name;
-    names.push_back(field.name);
+/// Former names of fields and Triton's names, in lower case, each with its name here.
+static constexpr std::pair<llvm::StringRef, llvm::StringRef> namesElsewhere[] = {
+    {"apart", "separate_residual"},
+    {"band", "group_m"},
+    {"bare", "eps_is_zero"},
+    {"block_k", "bk"},
+    {"block_m", "bm"},
+    {"block_n", "bn"},
+    {"block_size", "block"},
+    {"block_size_k", "bk"},
+    {"block_size_m", "bm"},
+    {"block_size_n", "bn"},
+    {"causal", "is_causal"},
+    {"copies", "store_copy"},
+    {"counted", "store_correct"},
+    {"decay", "weight_decay"},
+    {"drop", "dropout"},
+    {"epsilon", "eps"},
+    {"group_size_m", "group_m"},
+    {"ignore", "ignore_index"},
+    {"is_causal", "causal"},
+    {"keep", "store_bias_grad"},
+    {"keep", "store_preact"},
+    {"longest", "longest_first"},
+    {"num_stages", "stages"},
+    {"num_warps", "warps"},
+    {"outside", "eps_outside_sqrt"},
+    {"parts", "kv_splits"},
+    {"parts", "unroll"},
+    {"programs", "min_ctas_per_sm"},
+    {"ranged", "has_bounds"},
+    {"rate", "lr"},
+    {"rows", "decode"},
+    {"shifted", "unequal_lengths"},
+    {"side", "k_unroll"},
+    {"sums", "row_sum_lanes"},
+    {"sums", "sum_group"},
+};
+
+/// A question for the field that an unknown `name` may mean, by the table or by its spelling; empty without one.
+static std::string hintFor(const std::string &name, const std::vector<std::string> &known) {
+  std::string hint = didYouMean(name, known);
+  for (const auto &[elsewhere, here] : namesElsewhere) {
+    if (elsewhere != llvm::StringRef(name).lower())
+      continue;
+    if (llvm::is_contained(known, here))
+      return ("; did you mean '" + here + "'?").str();
+    if (elsewhere.starts_with("num_"))
+      hint = ("; without a field '" + here + "' the compiler chooses").str();
   }
-  return Error("expected " + words.one + " of " + words.owner + " (" + all + "), but got '" + name + "'" +
-               didYouMean(name, names));
+  return hint;
+}
+
+/// The error for an unknown field: its name, the name that may be meant, and all names.
+static Error unknownField(const FieldWords &words, const std::vector<Field> &fields, const std::string &name) {
+  std::vector<std::string> names;
+  for (const Field &field : fields)
+    names.push_back(field.name);
+  const std::string wrong = words.owner + " has no " + words.one + " '" + name + "'";
+  if (fields.empty())
+    return Error(wrong + ", because it has no " + words.several);
+  return Error(wrong + hintFor(name, names) + " (" + words.several + ": " + llvm::join(names, ", ") + ")");
 }
 
 static void parseFields(const FieldWords &words, const std::vector<Field> &fields, const std::string &text,
@@ -121,11 +171,11 @@ static void parseFields(const FieldWords &words, const std::vector<Field> &field
 }
 
 void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config) {
-  parseFields({"kernel '" + kernel + "'", "config", "config fields", "a config field"}, fields, text, config);
+  parseFields({"kernel '" + kernel + "'", "config", "config field", "config fields"}, fields, text, config);
 }
 
 void parseOptions(const std::string &op, const std::vector<Field> &fields, const std::string &text, void *options) {
-  parseFields({"operator '" + op + "'", "options", "options", "an option"}, fields, text, options);
+  parseFields({"operator '" + op + "'", "options", "option", "options"}, fields, text, options);
 }
 
 // --- Registration ----------------------------------------------------------------------------------------------------

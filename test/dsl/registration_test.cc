@@ -120,7 +120,8 @@ TEST(Registration, KeepsItsName) {
   std::string name = "temporary";
   const Kernel k = kernel(name.c_str(), plain);
   name.assign("overwritten");
-  EXPECT_EQ(errorOf([&] { k.configText("bm=1"); }), "kernel 'temporary' has no config fields, but got 'bm'");
+  EXPECT_EQ(errorOf([&] { k.configText("bm=1"); }),
+            "kernel 'temporary' has no config field 'bm', because it has no config fields");
 }
 
 /// Copies are reported in the order of registration, with the same identity, and only while a listener is installed.

@@ -54,13 +54,27 @@ TEST(ConfigText, HasEveryFieldInOrder) {
 }
 
 TEST(ConfigText, UnknownFieldsNameTheNearest) {
-  EXPECT_EQ(
-      errorOf([] { attention.configText("bn=64"); }),
-      "expected a config field of kernel 'attention' (bm, rows, causal, scale), but got 'bn'; did you mean 'bm'?");
+  const std::string all = " (config fields: bm, rows, causal, scale)";
+  EXPECT_EQ(errorOf([] { attention.configText("bn=64"); }),
+            "kernel 'attention' has no config field 'bn'; did you mean 'bm'?" + all);
   EXPECT_EQ(errorOf([] { attention.configText("stages=64"); }),
-            "expected a config field of kernel 'attention' (bm, rows, causal, scale), but got 'stages'");
+            "kernel 'attention' has no config field 'stages'" + all);
   EXPECT_EQ(errorOf([] { kernel("k", +[](View) {}).configText("bm=1"); }),
-            "kernel 'k' has no config fields, but got 'bm'");
+            "kernel 'k' has no config field 'bm', because it has no config fields");
+}
+
+// Former names and Triton's are not aliases; the error has the name that a kernel with such a field uses.
+TEST(ConfigText, FormerFieldsAndTritonsNameTheNewOne) {
+  for (const char *name : {"is_causal", "IS_CAUSAL"})
+    EXPECT_EQ(errorOf([&] { attention.configText(std::string(name) + "=1"); }),
+              std::string("kernel 'attention' has no config field '") + name +
+                  "'; did you mean 'causal'? (config fields: bm, rows, causal, scale)");
+  for (const char *name : {"block_m", "BLOCK_SIZE_M"})
+    EXPECT_NE(errorOf([&] { attention.configText(std::string(name) + "=1"); }).find("'; did you mean 'bm'? ("),
+              std::string::npos);
+  EXPECT_EQ(errorOf([] { attention.configText("num_warps=1"); }),
+            "kernel 'attention' has no config field 'num_warps'; without a field 'warps' the compiler chooses"
+            " (config fields: bm, rows, causal, scale)");
 }
 
 TEST(ConfigText, ValuesMustBeOfTheFieldsKind) {

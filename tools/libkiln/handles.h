@@ -28,7 +28,6 @@ struct kiln_device {
 /// A kernel, and the text of its config for queries.
 struct kiln_kernel {
   const kiln::Kernel *kernel;
-  std::string config;
 };
 
 namespace kiln::c {

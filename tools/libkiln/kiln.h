@@ -166,8 +166,9 @@ const char *kiln_kernel_name(const kiln_kernel *kernel);
  * kiln_none(), 3 a list of tensors. */
 size_t kiln_kernel_arguments(const kiln_kernel *kernel);
 const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *kind); /* null: there is none */
-/* Its config with the default of each field: "bm=64,bn=64". */
-const char *kiln_kernel_config(const kiln_kernel *kernel);
+/* Its config with every field, "bm=64,bn=64": the defaults, but for the fields that `config` ("bm=32" or null) names.
+ * Valid until the thread's next call. */
+kiln_status kiln_kernel_config(const kiln_kernel *kernel, const char *config, const char **full);
 
 /* Launches grid[0] × grid[1] × grid[2] programs. An axis that is not used has 1; 0 is an error on axes 1 and 2, and on
  * axis 0 it launches nothing. Compiles the kernel for these arguments if no cache has it. `config` is

@@ -25,7 +25,7 @@ kiln_status kiln_library_open(const char *path, kiln_library **library) {
     if (path)
       made->file = std::make_unique<tools::UserFile>(path, std::vector<std::string>{}, "");
     for (const Kernel *const kernel : made->file ? made->file->kernels() : kernels())
-      made->kernels.push_back({kernel, kernel->configText("")});
+      made->kernels.push_back({kernel});
     *library = made.release();
   });
 }
@@ -74,7 +74,15 @@ const char *kiln_kernel_argument(const kiln_kernel *kernel, size_t index, int *k
   return parameter.name.c_str();
 }
 
-const char *kiln_kernel_config(const kiln_kernel *kernel) { return kernel ? kernel->config.c_str() : nullptr; }
+kiln_status kiln_kernel_config(const kiln_kernel *kernel, const char *config, const char **full) {
+  return guarded([&] {
+    expectGiven(kernel, "a kernel");
+    expectGiven(full, "a place for the config");
+    static thread_local std::string made;
+    made = kernel->kernel->configText(config ? config : "");
+    *full = made.c_str();
+  });
+}
 
 kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const int64_t grid[3],
                         const kiln_argument *arguments, size_t count, const char *config) {

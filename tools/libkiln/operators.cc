@@ -113,13 +113,13 @@ static Plan linear(const Target &target, const Tensors &t, const Options &option
 static Plan layerNorm(const Target &target, const Tensors &t, const Options &options) {
   const TensorRef &x = *t[0];
   if (t[1].has_value() != t[2].has_value())
-    throw Error("'layernorm': expected 'gamma' and 'beta' or neither, but got one of them");
+    throw Error("'layernorm': expected 'weight' and 'bias' or neither, but got one of them");
   if (x.rank() != 2)
     throw Error(fmt::format("'layernorm': expected 'x' of rank 2, but got shape {}", textOf(x.extents)));
   const bool affine = t[1].has_value();
   const TensorRef none = TensorRef::dense(x.data, x.type, {x.extents[1]}); // not accessed
   return planLayerNorm(target, x, affine ? *t[1] : none, affine ? *t[2] : none, *t[3], *t[4], *t[5],
-                       {options.epsilon, 0, false, affine});
+                       {options.eps, 0, false, affine});
 }
 
 static float attentionScale(const TensorRef &q, const Options &options) {
@@ -130,7 +130,7 @@ static float attentionScale(const TensorRef &q, const Options &options) {
 
 static AttentionMask maskOf(const std::optional<TensorRef> &mask, const Options &options) {
   AttentionMask result;
-  result.causal = options.causal;
+  result.causal = options.isCausal;
   result.mask = mask;
   return result;
 }
@@ -145,10 +145,10 @@ static OperatorPlan adamW(const std::shared_ptr<Device> &device, const Tensors &
   AdamWSettings settings;
   settings.beta1 = options.beta1;
   settings.beta2 = options.beta2;
-  settings.epsilon = options.stability;
-  settings.decay = options.decay;
+  settings.epsilon = options.adamEps;
+  settings.decay = options.weightDecay;
   settings.decayed = t[1]->count();
-  const StepRecord numbers = recordOf(settings, {.rate = options.rate, .step = options.step});
+  const StepRecord numbers = recordOf(settings, {.rate = options.lr, .step = options.step});
   Tensor record(device, f32, {stepFields});
   record.upload(numbers.numbers.data(), record.bytes());
   OperatorPlan made = {planAdamW(device->target(), *t[1], *t[0], *t[2], *t[3], record, settings, t[4])};
@@ -166,19 +166,20 @@ static Operator made(const char *name, const char *operands, std::vector<Field> 
 }
 
 static std::vector<Operator> all() {
-  const Field accumulate = field("accumulate", &Options::accumulate), epsilon = field("epsilon", &Options::epsilon),
-              causal = field("causal", &Options::causal), scale = field("scale", &Options::scale),
-              columns = field("columns", &Options::columns), ignore = field("ignore", &Options::ignore),
+  const Field accumulate = field("accumulate", &Options::accumulate), eps = field("eps", &Options::eps),
+              isCausal = field("is_causal", &Options::isCausal), scale = field("scale", &Options::scale),
+              columns = field("columns", &Options::columns), ignoreIndex = field("ignore_index", &Options::ignoreIndex),
+              labelSmoothing = field("label_smoothing", &Options::labelSmoothing),
               precision = field("precision", &Options::precision, {"default", "ieee", "tf32", "tf32x3", "bf16x3"});
   return {
       made(
           "add", "x, y -> out", {},
           [](const Target &target, const Tensors &t, const Options &) { return planAdd(target, *t[0], *t[1], *t[2]); }),
-      made("attention", "q, k, v, mask? -> out, lse", {causal, scale, precision},
+      made("attention", "q, k, v, attn_mask? -> out, lse", {isCausal, scale, precision},
            [](const Target &target, const Tensors &t, const Options &o) {
              return planAttention(target, *t[0], *t[1], *t[2], *t[4], *t[5], attentionScale(*t[0], o), maskOf(t[3], o));
            }),
-      made("attention_backward", "q, k, v, out, lse, dout, mask? -> dq, dk, dv", {causal, scale, precision},
+      made("attention_backward", "q, k, v, out, lse, dout, attn_mask? -> dq, dk, dv", {isCausal, scale, precision},
            [](const Target &target, const Tensors &t, const Options &o) {
              return planAttentionBackward(target, {*t[0], *t[1], *t[2], *t[3], *t[4], *t[5]}, *t[7], *t[8], *t[9],
                                           attentionScale(*t[0], o), maskOf(t[6], o));
@@ -187,14 +188,16 @@ static std::vector<Operator> all() {
            [](const Target &target, const Tensors &t, const Options &o) {
              return planColumnSums(target, *t[0], *t[1], o.accumulate);
            }),
-      made("cross_entropy", "logits, targets -> losses", {columns, ignore},
+      made("cross_entropy", "logits, targets -> losses", {columns, ignoreIndex, labelSmoothing},
            [](const Target &target, const Tensors &t, const Options &o) {
-             return planCrossEntropyLoss(target, *t[0], *t[1], *t[2], columnsOf(*t[0], o), o.ignore);
+             return planCrossEntropyLoss(target, *t[0], *t[1], *t[2], columnsOf(*t[0], o), o.ignoreIndex,
+                                         {.smoothing = o.labelSmoothing});
            }),
-      made("cross_entropy_gradient", "targets -> logits, losses", {columns, ignore, scale},
+      made("cross_entropy_gradient", "targets -> logits, losses", {columns, ignoreIndex, labelSmoothing, scale},
            [](const Target &target, const Tensors &t, const Options &o) {
              const float factor = o.scale != 0 ? static_cast<float>(o.scale) : 1;
-             return planCrossEntropy(target, *t[1], *t[0], *t[2], columnsOf(*t[1], o), factor, o.ignore);
+             return planCrossEntropy(target, *t[1], *t[0], *t[2], columnsOf(*t[1], o), factor, o.ignoreIndex, {},
+                                     {.smoothing = o.labelSmoothing});
            }),
       made("embedding", "tokens, table, positions? -> out", {scale, field("length", &Options::length)},
            [](const Target &target, const Tensors &t, const Options &o) {
@@ -208,11 +211,10 @@ static std::vector<Operator> all() {
            [](const Target &target, const Tensors &t, const Options &) {
              return planGeluBackward(target, *t[0], *t[1], *t[2]);
            }),
-      made("layernorm", "x, gamma?, beta? -> out, mean, rstd", {epsilon}, layerNorm),
-      made("layernorm_backward", "dout, x, gamma, mean, rstd -> dx, dgamma, dbeta", {epsilon},
+      made("layernorm", "x, weight?, bias? -> out, mean, rstd", {eps}, layerNorm),
+      made("layernorm_backward", "dout, x, weight, mean, rstd -> dx, dweight, dbias", {eps},
            [](const Target &target, const Tensors &t, const Options &o) {
-             return planLayerNormBackward(target, *t[0], *t[1], *t[2], *t[3], *t[4], *t[5], *t[6], *t[7], {},
-                                          {o.epsilon});
+             return planLayerNormBackward(target, *t[0], *t[1], *t[2], *t[3], *t[4], *t[5], *t[6], *t[7], {}, {o.eps});
            }),
       made("linear", "x, weight, bias?, residual? -> out, preact?",
            {field("activation", &Options::activation, activationNames), precision}, linear),
@@ -232,8 +234,8 @@ static std::vector<Operator> all() {
            }),
       {"adamw",
        operandsOf("gradient -> parameters, m, v, copy?"),
-       {field("rate", &Options::rate), field("step", &Options::step), field("beta1", &Options::beta1),
-        field("beta2", &Options::beta2), field("epsilon", &Options::stability), field("decay", &Options::decay)},
+       {field("lr", &Options::lr), field("step", &Options::step), field("beta1", &Options::beta1),
+        field("beta2", &Options::beta2), field("eps", &Options::adamEps), field("weight_decay", &Options::weightDecay)},
        adamW},
   };
 }

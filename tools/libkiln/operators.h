@@ -18,15 +18,16 @@ enum class ProductPrecision { automatic, ieee, tf32, tf32x3, bf16x3 };
 /// The options of all operators. An operator reads those among its fields; the others keep these values.
 struct OperatorOptions {
   bool accumulate = false; // out += …
-  bool causal = true;
-  double scale = 0; // 0: the operator's own default
-  float epsilon = 1e-5f;
+  bool isCausal = false;
+  double scale = 0;  // 0: the operator's own default
+  float eps = 1e-5f; // LayerNorm's
   Activation activation = Activation::none;
-  int64_t ignore = -100;
+  int64_t ignoreIndex = -100;
+  float labelSmoothing = 0;
   int64_t columns = 0; // 0: all
   int64_t length = 0;  // 0: all
-  double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, decay = 0.01;
-  double stability = 1e-8; // AdamW's ε
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, weightDecay = 0.01;
+  double adamEps = 1e-8;
   int64_t step = 1;
   ProductPrecision precision = ProductPrecision::automatic;
 };

@@ -32,7 +32,11 @@ int main(int argc, char **argv) {
   EXPECT(strcmp(kiln_kernel_name(kernel), "axpy") == 0 && kiln_kernel_arguments(kernel) == 3);
   EXPECT(strcmp(kiln_kernel_argument(kernel, 1, &is_tensor), "y") == 0 && is_tensor);
   EXPECT(strcmp(kiln_kernel_argument(kernel, 2, &is_tensor), "alpha") == 0 && !is_tensor);
-  EXPECT(strcmp(kiln_kernel_config(kernel), "block=1024") == 0 && !kiln_kernel_argument(kernel, 3, NULL));
+  EXPECT(!kiln_kernel_argument(kernel, 3, NULL));
+  EXPECT(kiln_kernel_config(kernel, NULL, &config) == KILN_OK && strcmp(config, "block=1024") == 0);
+  EXPECT(kiln_kernel_config(kernel, "block=64", &config) == KILN_OK && strcmp(config, "block=64") == 0);
+  EXPECT_ERROR(kiln_kernel_config(kernel, "BLOCK_SIZE=64", &config),
+               "kernel 'axpy' has no config field 'BLOCK_SIZE'; did you mean 'block'? (config fields: block)");
   EXPECT(kiln_tuned(device, kernel, arguments, 3, &config) == KILN_OK && strcmp(config, "") == 0);
   EXPECT(kiln_launch(device, kernel, grid, arguments, 3, NULL) == KILN_OK && kiln_synchronize(device) == KILN_OK);
   for (i = 0; i < N; ++i)
@@ -63,8 +67,8 @@ int main(int argc, char **argv) {
   EXPECT_ERROR(kiln_launch(device, kernel, grid, arguments, 3, "blok=1"), "'blok'");
   EXPECT_ERROR(kiln_launch(device, NULL, grid, arguments, 3, NULL), "expected a kernel, but got a null pointer");
   EXPECT_ERROR(kiln_operate(device, "ad", operands, 3, NULL), "expected an operator out of");
-  EXPECT_ERROR(kiln_operate(device, "add", operands, 3, "blok=1"), "operator 'add' has no options, but got 'blok'");
-  EXPECT_ERROR(kiln_operate(device, "layernorm", operands, 3, "epsilom=1"), "an option of operator 'layernorm' (");
+  EXPECT_ERROR(kiln_operate(device, "add", operands, 3, "blok=1"), "operator 'add' has no option 'blok', because it has no options");
+  EXPECT_ERROR(kiln_operate(device, "layernorm", operands, 3, "epsilon=1"), "operator 'layernorm' has no option 'epsilon'; did you mean 'eps'?");
   EXPECT_ERROR(kiln_library_find(library, "axp", &kernel), "out of axpy, but got 'axp'");
   kiln_library_close(library);
   kiln_device_close(device);

@@ -42,15 +42,20 @@ def pytorch():
             compare(kiln.ops.matmul(a, b), a @ b, (a, b), bound)
             x, w, c = leaf(5, 7, 64), leaf(48, 64), leaf(48)
             compare(kiln.ops.linear(x, w, c, "gelu"), F.gelu(F.linear(x, w, c), approximate="tanh"), (x, w, c), bound)
-            x, gamma, beta = leaf(4, 6, 96), leaf(96), leaf(96)
-            compare(kiln.ops.layernorm(x, gamma, beta), F.layer_norm(x, (96,), gamma, beta), (x, gamma, beta), bound)
+            x, weight, bias = leaf(4, 6, 96), leaf(96), leaf(96)
+            compare(kiln.ops.layernorm(x, weight, bias, eps=0.1), F.layer_norm(x, (96,), weight, bias, 0.1), (x, weight, bias), bound)
             compare(kiln.ops.layernorm(x), F.layer_norm(x, (96,)), (x,), bound)
             q, k, v = leaf(2, 4, 33, 32), leaf(2, 2, 33, 32), leaf(2, 2, 33, 32)
-            weights = (q @ k.repeat_interleave(2, 1).mT / math.sqrt(32)).masked_fill(torch.ones(33, 33).triu(1).bool(), -math.inf)
-            compare(kiln.ops.attention(q, k, v), weights.softmax(-1) @ v.repeat_interleave(2, 1), (q, k, v), bound)
+            mask = torch.rand(2, 1, 33, 33) < 0.5
+            mask[..., 0] = True  # every query attends to a key
+            for options in ({}, {"is_causal": True}, {"attn_mask": mask}, {"attn_mask": mask[0, 0], "scale": 0.5}):
+                options["enable_gqa"] = True
+                compare(kiln.ops.attention(q, k, v, **options), F.scaled_dot_product_attention(q, k, v, **options), (q, k, v), bound)
             x, targets = leaf(9, 101), torch.randint(0, 101, (9,))
             targets[2] = -100
-            compare(kiln.ops.cross_entropy(x, targets), F.cross_entropy(x, targets, reduction="none"), (x,), bound)
+            for options in ({}, {"label_smoothing": 0.1}, {"ignore_index": int(targets[0])}):
+                at = targets if "ignore_index" not in options else targets.clamp(min=0)
+                compare(kiln.ops.cross_entropy(x, at, **options), F.cross_entropy(x, at, reduction="none", **options), (x,), bound)
             x = leaf(3, 50)
             compare(kiln.ops.softmax(x), F.softmax(x, -1), (x,), bound)
             compare(kiln.ops.gelu(x), F.gelu(x, approximate="tanh"), (x,), bound)
@@ -71,7 +76,7 @@ def pytorch():
     q, k, v = (torch.randn(1, 2, 16, 16, requires_grad=True) for _ in range(3))
     labels = torch.randint(0, 64, (64,), dtype=torch.int32)
     for name, arguments in (("matmul", (w, w.detach(), None)), ("gelu", (w,)), ("softmax", (w,)), ("layernorm", (w, row, row, 1e-5)),
-                            ("linear", (w, w.detach(), row, "gelu")), ("cross_entropy", (w, labels, -100)),
+                            ("linear", (w, w.detach(), row, "gelu")), ("cross_entropy", (w, labels, -100, 0.1)),
                             ("attention", (q, k, v, None, True, 0.25))):
         torch.library.opcheck(getattr(torch.ops.kiln, name), arguments)
 

@@ -38,7 +38,7 @@ assert kiln.ops.add(memoryview(x)[::2], memoryview(y)[::2])[5] == x[10] + y[10]
 product = kiln.ops.matmul(matrix, memoryview(array.array("f", [1, 0, 0, 1, 1, 1])).cast("B").cast("f", (3, 2)))
 assert [product[2, 0], product[2, 1]] == [6 + 8, 7 + 8], product.tolist()[2]
 parameters, m, v = (array.array("f", [1.0, 2.0]) for _ in range(3))
-kiln.ops.adamw(parameters, array.array("f", [0.5, -0.5]), m, v, step=1, rate=0.1)
+kiln.ops.adamw(parameters, array.array("f", [0.5, -0.5]), m, v, step=1, lr=0.1)
 assert parameters[0] < 1 and parameters[1] > 1.9, parameters
 
 
@@ -55,9 +55,9 @@ def fails(call, text, kind=kiln.Error):
 fails(lambda: axpy[3](x, y), "got none for alpha")
 fails(lambda: axpy[3](x, y, 0.5, 3), "expected 3 arguments, but got 4")
 fails(lambda: axpy[3](x, memoryview(bytes(y)).cast("f"), 0.5), "may be written for 'y', but got a read-only tensor")
-fails(lambda: axpy[3](x, y, 0.5, blok=3), "out of x, y, alpha, block, but got 'blok'")
-fails(lambda: axpy[3](x, y, 0.5, num_warps=4), "\nhint: the config of this kernel has no field warps, so the compiler chooses")
-fails(lambda: kiln.load().matmul[3](num_warps=4), "\nhint: the field is called warps")
+fails(lambda: axpy[3](x, y, 0.5, blok=3), "'axpy' has no config field 'blok'; did you mean 'block'? (config fields: block)\nhint: its arguments are x, y, alpha")
+fails(lambda: axpy[3](x, y, 0.5, num_warps=4), "'num_warps'; without a field 'warps' the compiler chooses")
+fails(lambda: kiln.load().matmul[3](num_warps=4), "'num_warps'; did you mean 'warps'?")
 fails(lambda: axpy[3](array.array("d", x), y, 0.5), "\nhint: x is float64; pass f32")
 fails(lambda: axpy[3](x, y, 0.5, alpha=0.5), "one value for 'alpha'")
 fails(lambda: axpy[3](x, "y", 0.5), "argument 'y': expected an array or a number, but got str")
@@ -71,6 +71,15 @@ fails(lambda: axpy[3](x, y, 2**64), "64 bits")
 fails(lambda: kiln.open("gpu"), "expected a device out of cpu")
 fails(lambda: kiln.load("no.so"), "No such file or directory: 'no.so'", FileNotFoundError)
 fails(lambda: kiln.load(sys.argv[1])["axpi"], "out of axpy, but got 'axpi'")
+head = memoryview(array.array("f", range(16))).cast("B").cast("f", (1, 1, 4, 4))
+lower = memoryview(bytes(row >= column for row in range(4) for column in range(4))).cast("?", (4, 4))
+causal, masked = kiln.ops.attention(head, head, head, is_causal=True), kiln.ops.attention(head, head, head, attn_mask=lower)
+assert causal.tolist() == masked.tolist() != kiln.ops.attention(head, head, head).tolist(), causal.tolist()
+two, longer = (memoryview(array.array("f", range(32))).cast("B").cast("f", shape) for shape in ((1, 2, 4, 4), (1, 1, 8, 4)))
+fails(lambda: kiln.ops.attention(head, longer, longer, is_causal=True), "as many queries as keys, but got 4 and 8")
+fails(lambda: kiln.ops.attention(two, head, head), "'enable_gqa' for 2 heads of queries and 1 of keys")
+fails(lambda: kiln.ops.attention(head, head, head, dropout_p=0.1), "'dropout_p' of 0, but got 0.1")
+fails(lambda: kiln.ops.attention(head, head, head, attn_mask=head), "'attn_mask' of bool or int8, but got float32")
 fails(lambda: kiln.ops.softmax(array.array("i", [1, 2])), "softmax")
 fails(lambda: kiln.ops.matmul(matrix, matrix), "matmul")
 spaced = memoryview(array.array("f", range(8)))[::2]

@@ -126,7 +126,12 @@ class Kernel:
             kind = ctypes.c_int()
             self.arguments.append(_c.library.kiln_kernel_argument(handle, i, ctypes.byref(kind)).decode())
             self._kinds.append(kind.value)
-        self.config = _fields_of(_c.library.kiln_kernel_config(handle).decode())
+        self.config = _fields_of(self._config_text(b""))
+
+    def _config_text(self, changed):
+        text = ctypes.c_char_p()
+        _c.check(_c.library.kiln_kernel_config(self._handle, changed, ctypes.byref(text)))
+        return text.value.decode()
 
     def __call__(self, *_, **__):
         raise TypeError(f"kernel '{self.name}': a launch requires a grid; write kernel[grid](…)")
@@ -145,9 +150,10 @@ class Kernel:
                 config[name] = value
                 continue
             if not name or name not in self.arguments:
-                known = ", ".join([each for each in self.arguments if each] + list(self.config))
-                raise Error(f"kernel '{self.name}': expected an argument or a field of its config out of {known}, but got "
-                            f"'{name}'{self._hint_for(name)}")
+                try:
+                    self._config_text(f"{name}=".encode())
+                except Error as error:
+                    raise Error(f"{error}\nhint: its arguments are {', '.join(filter(None, self.arguments))}") from None
             index = self.arguments.index(name)
             if index in values:
                 raise Error(f"kernel '{self.name}': expected one value for '{name}', but got two")
@@ -157,15 +163,6 @@ class Kernel:
         if missing:
             raise Error(f"kernel '{self.name}': expected a value for each argument, but got none for {', '.join(missing)}")
         return [values[i] for i in range(len(self.arguments))], config
-
-    def _hint_for(self, name):
-        """A hint for Triton's num_warps and num_stages; nothing for another name."""
-        if name not in ("num_warps", "num_stages"):
-            return ""
-        field = name[len("num_"):]
-        if field in self.config:
-            return f"\nhint: the field is called {field}"
-        return f"\nhint: the config of this kernel has no field {field}, so the compiler chooses"
 
     def _launch(self, grid, arguments, named):
         values, config = self._values(arguments, named)

@@ -70,7 +70,7 @@ _DECLARATIONS = {
     "kiln_kernel_name": (c_char_p, [c_void_p]),
     "kiln_kernel_arguments": (c_size_t, [c_void_p]),
     "kiln_kernel_argument": (c_char_p, [c_void_p, c_size_t, POINTER(c_int)]),
-    "kiln_kernel_config": (c_char_p, [c_void_p]),
+    "kiln_kernel_config": (c_int, [c_void_p, c_char_p, POINTER(c_char_p)]),
     "kiln_tuned": (c_int, [c_void_p, c_void_p, POINTER(Argument), c_size_t, POINTER(c_char_p)]),
     "kiln_launch": (c_int, [c_void_p, c_void_p, POINTER(c_int64), POINTER(Argument), c_size_t, c_char_p]),
     "kiln_operators": (c_char_p, []),

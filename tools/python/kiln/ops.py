@@ -175,34 +175,65 @@ def gelu(x):
     return _given(x, out)
 
 
-def layernorm(x, gamma=None, beta=None, epsilon=1e-5):
-    """LayerNorm over the last dimension C: gamma and beta (C), or neither."""
-    if torch := _torch_of(x, gamma, beta):
-        return torch.layernorm(x, gamma, beta, epsilon)
+def layernorm(x, weight=None, bias=None, eps=1e-5):
+    """LayerNorm over the last dimension C: weight and bias (C), or neither."""
+    if torch := _torch_of(x, weight, bias):
+        return torch.layernorm(x, weight, bias, eps)
     out = _new(x, _shape(x))
     rows = math.prod(_shape(x)[:-1])
-    run("layernorm", [_as_matrix(x), gamma, beta, _as_matrix(out), _new(x, (rows,), "float32"), _new(x, (rows,), "float32")],
-        epsilon=epsilon)
+    run("layernorm", [_as_matrix(x), weight, bias, _as_matrix(out), _new(x, (rows,), "float32"), _new(x, (rows,), "float32")],
+        eps=eps)
     return _given(x, out)
 
 
-def attention(q, k, v, mask=None, causal=True, scale=None):
-    """softmax(q · kᵀ · scale) · v by FlashAttention-2: q (B, H, Tq, D), k and v (B, Hk, Tk, D), where Hk divides H (grouped
-    queries). `causal`: query i sees keys up to i + Tk − Tq. `mask` (B or 1, H or 1, Tq, Tk) of int8: keys that are not 0
-    are seen. `scale` is 1 / √D by default."""
-    if torch := _torch_of(q, k, v):
-        return torch.attention(q, k, v, mask, causal, scale)
-    out, lse = _new(q, _shape(q)), _new(q, _shape(q)[:3], "float32")
-    run("attention", [_rows(q), _rows(k), _rows(v), mask, out, lse], causal=causal, scale=scale)
-    return _given(q, out)
+def _mask_bytes(mask):
+    """A mask of attention as int8 (B or 1, H or 1, Tq, Tk), in its own memory."""
+    if mask is None:
+        return None
+    if _type_name(mask) not in ("bool", "int8"):
+        raise _c.Error(f"attention: expected 'attn_mask' of bool or int8, but got {_type_name(mask)}")
+    shape = (1,) * (4 - len(_shape(mask))) + tuple(_shape(mask))
+    if _type_name(mask) == "int8":
+        return _reshaped(mask, shape)
+    if _c.is_torch(mask):
+        return mask.view(sys.modules["torch"].int8).reshape(shape)
+    if _is_numpy(mask) or _is_jax(mask):
+        return mask.view("int8").reshape(shape)
+    return memoryview(mask).cast("B").cast("b", shape)
 
 
-def cross_entropy(logits, targets, ignore=-100):
-    """The loss of each row, (N) f32: logits (N, V), targets (N) int32. Rows whose target is `ignore` have loss 0."""
+def _check_attention(query, key, dropout_p, is_causal, enable_gqa):
+    """Throws where scaled_dot_product_attention has another result or an error."""
+    (heads, queries), (key_heads, keys) = _shape(query)[1:3], _shape(key)[1:3]
+    if dropout_p:
+        raise _c.Error(f"attention: expected 'dropout_p' of 0, but got {dropout_p}")
+    if is_causal and queries != keys:
+        raise _c.Error(f"attention: 'is_causal' requires as many queries as keys, but got {queries} and {keys}: "
+                       "pass 'attn_mask', or run(\"attention\", …), which aligns the last query with the last key")
+    if heads != key_heads and not enable_gqa:
+        raise _c.Error(f"attention: expected 'enable_gqa' for {heads} heads of queries and {key_heads} of keys")
+
+
+def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """torch.nn.functional.scaled_dot_product_attention by FlashAttention-2: query (B, H, Tq, D), key and value
+    (B, Hk, Tk, D), where Hk divides H with `enable_gqa`. `attn_mask`, of bool or int8, has the shape (B or 1, H or 1, Tq,
+    Tk) or its last dimensions; a query attends to the keys that are not 0. `scale` is 1 / √D by default. `dropout_p` is 0."""
+    _check_attention(query, key, dropout_p, is_causal, enable_gqa)
+    mask = _mask_bytes(attn_mask)
+    if torch := _torch_of(query, key, value):
+        return torch.attention(query, key, value, mask, is_causal, scale)
+    out, lse = _new(query, _shape(query)), _new(query, _shape(query)[:3], "float32")
+    run("attention", [_rows(query), _rows(key), _rows(value), mask, out, lse], is_causal=is_causal, scale=scale)
+    return _given(query, out)
+
+
+def cross_entropy(logits, targets, ignore_index=-100, label_smoothing=0.0):
+    """The loss of each row, (N) f32, as PyTorch's with reduction="none": logits (N, V), targets (N) int32. Rows whose target
+    is `ignore_index` have loss 0."""
     if torch := _torch_of(logits):
-        return torch.cross_entropy(logits, targets, ignore)
+        return torch.cross_entropy(logits, targets, ignore_index, label_smoothing)
     losses = _new(logits, _shape(logits)[:1], "float32")
-    run("cross_entropy", [_rows(logits), targets, losses], ignore=ignore)
+    run("cross_entropy", [_rows(logits), targets, losses], ignore_index=ignore_index, label_smoothing=label_smoothing)
     return _given(logits, losses)
 
 
@@ -221,10 +252,10 @@ def add(x, y):
     return _given(x, out)
 
 
-def adamw(parameters, gradient, m, v, step, rate=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, decay=0.01):
+def adamw(parameters, gradient, m, v, step, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
     """One step of AdamW, numbered from 1: changes parameters, m and v. All have one shape and no gaps; m and v are f32."""
     for name, x in (("parameters", parameters), ("m", m), ("v", v)):
         if not _is_dense(x):  # reshaping would change a copy
             raise _c.Error(f"adamw: expected '{name}' to be row-major without gaps, but got an array with strides")
     flat = [_reshaped(x, (math.prod(_shape(x)),)) for x in (gradient, parameters, m, v)]
-    run("adamw", [*flat, None], step=step, rate=rate, beta1=beta1, beta2=beta2, epsilon=epsilon, decay=decay)
+    run("adamw", [*flat, None], step=step, lr=lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay)

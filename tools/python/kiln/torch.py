@@ -158,52 +158,52 @@ softmax.register_autograd(_softmax_backward, setup_context=lambda ctx, inputs, o
 
 
 @_operator("layernorm")
-def _layernorm(x: Tensor, gamma: Optional[Tensor], beta: Optional[Tensor], epsilon: float) -> Tuple[Tensor, Tensor, Tensor]:
+def _layernorm(x: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], eps: float) -> Tuple[Tensor, Tensor, Tensor]:
     x = _contiguous(x)
     out = torch.empty_like(x)
     mean, rstd = (x.new_empty(x.shape[0], dtype=torch.float32) for _ in range(2))
-    ops.run("layernorm", [x, gamma, beta, out, mean, rstd], epsilon=epsilon)
+    ops.run("layernorm", [x, weight, bias, out, mean, rstd], eps=eps)
     return out, mean, rstd
 
 
 @_layernorm.register_fake
-def _(x, gamma, beta, epsilon):
+def _(x, weight, bias, eps):
     rows = [x.new_empty(x.shape[0], dtype=torch.float32) for _ in range(2)]
     return torch.empty_like(x, memory_format=torch.contiguous_format), *rows
 
 
 @_operator("layernorm_backward")
-def _layernorm_backward(dout: Tensor, x: Tensor, gamma: Tensor, mean: Tensor, rstd: Tensor,
-                        epsilon: float) -> Tuple[Tensor, Tensor, Tensor]:
+def _layernorm_backward(dout: Tensor, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor,
+                        eps: float) -> Tuple[Tensor, Tensor, Tensor]:
     dout, x = _contiguous(dout), _contiguous(x)
-    results = torch.empty_like(x), torch.empty_like(gamma), torch.empty_like(gamma)
-    ops.run("layernorm_backward", [dout, x, gamma, mean, rstd, *results], epsilon=epsilon)
+    results = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
+    ops.run("layernorm_backward", [dout, x, weight, mean, rstd, *results], eps=eps)
     return results
 
 
 @_layernorm_backward.register_fake
-def _(dout, x, gamma, mean, rstd, epsilon):
-    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(gamma), torch.empty_like(gamma)
+def _(dout, x, weight, mean, rstd, eps):
+    return torch.empty_like(x, memory_format=torch.contiguous_format), torch.empty_like(weight), torch.empty_like(weight)
 
 
 def _layernorm_context(ctx, inputs, output):
-    x, gamma, _, ctx.epsilon = inputs
-    ctx.affine = gamma is not None
-    ctx.save_for_backward(x, gamma if ctx.affine else torch.ones(x.shape[-1], dtype=x.dtype, device=x.device), *output[1:])
+    x, weight, _, ctx.eps = inputs
+    ctx.affine = weight is not None
+    ctx.save_for_backward(x, weight if ctx.affine else torch.ones(x.shape[-1], dtype=x.dtype, device=x.device), *output[1:])
     ctx.mark_non_differentiable(*output[1:])
 
 
 def _layernorm_gradient(ctx, dout, *_):
-    dx, dgamma, dbeta = _layernorm_backward(dout, *ctx.saved_tensors, ctx.epsilon)
-    return (dx, dgamma, dbeta, None) if ctx.affine else (dx, None, None, None)
+    dx, dweight, dbias = _layernorm_backward(dout, *ctx.saved_tensors, ctx.eps)
+    return (dx, dweight, dbias, None) if ctx.affine else (dx, None, None, None)
 
 
 _layernorm.register_autograd(_layernorm_gradient, setup_context=_layernorm_context)
 
 
-def layernorm(x, gamma=None, beta=None, epsilon=1e-5):
+def layernorm(x, weight=None, bias=None, eps=1e-5):
     """kiln.ops.layernorm."""
-    return _layernorm(x.reshape(-1, x.shape[-1]), gamma, beta, epsilon)[0].reshape(x.shape)
+    return _layernorm(x.reshape(-1, x.shape[-1]), weight, bias, eps)[0].reshape(x.shape)
 
 
 # --- Attention -------------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def layernorm(x, gamma=None, beta=None, epsilon=1e-5):
 def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], causal: bool, scale: float) -> Tuple[Tensor, Tensor]:
     out = q.new_empty(q.shape)
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
-    ops.run("attention", [ops._rows(q), ops._rows(k), ops._rows(v), mask, out, lse], causal=causal, scale=scale)
+    ops.run("attention", [ops._rows(q), ops._rows(k), ops._rows(v), mask, out, lse], is_causal=causal, scale=scale)
     return out, lse
 
 
@@ -227,7 +227,7 @@ def _attention_backward(q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tenso
                         causal: bool, scale: float) -> Tuple[Tensor, Tensor, Tensor]:
     results = q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
     ops.run("attention_backward", [ops._rows(q), ops._rows(k), ops._rows(v), out, lse, _contiguous(dout), mask, *results],
-            causal=causal, scale=scale)
+            is_causal=causal, scale=scale)
     return results
 
 
@@ -250,8 +250,8 @@ def _attention_gradient(ctx, dout, _):
 _attention.register_autograd(_attention_gradient, setup_context=_attention_context)
 
 
-def attention(q, k, v, mask=None, causal=True, scale=None):
-    """kiln.ops.attention."""
+def attention(q, k, v, mask, causal, scale):
+    """kiln.ops.attention, with the mask's bytes."""
     return _attention(q, k, v, mask, causal, 1 / math.sqrt(q.shape[-1]) if scale is None else scale)[0]
 
 
@@ -259,41 +259,41 @@ def attention(q, k, v, mask=None, causal=True, scale=None):
 
 
 @_operator("cross_entropy")
-def _cross_entropy(logits: Tensor, targets: Tensor, ignore: int) -> Tensor:
+def _cross_entropy(logits: Tensor, targets: Tensor, ignore_index: int, label_smoothing: float) -> Tensor:
     losses = logits.new_empty(logits.shape[0], dtype=torch.float32)
-    ops.run("cross_entropy", [ops._rows(logits), targets, losses], ignore=ignore)
+    ops.run("cross_entropy", [ops._rows(logits), targets, losses], ignore_index=ignore_index, label_smoothing=label_smoothing)
     return losses
 
 
 @_cross_entropy.register_fake
-def _(logits, targets, ignore):
+def _(logits, targets, ignore_index, label_smoothing):
     return logits.new_empty(logits.shape[0], dtype=torch.float32)
 
 
 @_operator("cross_entropy_backward")
-def _cross_entropy_backward(logits: Tensor, targets: Tensor, dlosses: Tensor, ignore: int) -> Tensor:
+def _cross_entropy_backward(logits: Tensor, targets: Tensor, dlosses: Tensor, ignore_index: int, label_smoothing: float) -> Tensor:
     gradient = logits.clone(memory_format=torch.contiguous_format)
-    ops.run("cross_entropy_gradient", [targets, gradient, torch.empty_like(dlosses)], ignore=ignore)
+    ops.run("cross_entropy_gradient", [targets, gradient, torch.empty_like(dlosses)], ignore_index=ignore_index, label_smoothing=label_smoothing)
     return gradient.mul_(dlosses.unsqueeze(-1))
 
 
 @_cross_entropy_backward.register_fake
-def _(logits, targets, dlosses, ignore):
+def _(logits, targets, dlosses, ignore_index, label_smoothing):
     return torch.empty_like(logits, memory_format=torch.contiguous_format)
 
 
 def _cross_entropy_context(ctx, inputs, output):
     ctx.save_for_backward(*inputs[:2])
-    ctx.ignore = inputs[2]
+    ctx.options = inputs[2:]
 
 
 def _cross_entropy_gradient(ctx, dlosses):
-    return _cross_entropy_backward(*ctx.saved_tensors, _contiguous(dlosses), ctx.ignore), None, None
+    return _cross_entropy_backward(*ctx.saved_tensors, _contiguous(dlosses), *ctx.options), None, None, None
 
 
 _cross_entropy.register_autograd(_cross_entropy_gradient, setup_context=_cross_entropy_context)
 
 
-def cross_entropy(logits, targets, ignore=-100):
+def cross_entropy(logits, targets, ignore_index, label_smoothing):
     """kiln.ops.cross_entropy; targets may be of any integer type."""
-    return _cross_entropy(logits, targets.to(torch.int32), ignore)
+    return _cross_entropy(logits, targets.to(torch.int32), ignore_index, label_smoothing)
