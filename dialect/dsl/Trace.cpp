@@ -7,7 +7,9 @@
 
 #include "dialect/dsl/Tracer.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -159,6 +161,35 @@ static bool hasEffect(ModuleOp module) {
       .wasInterrupted();
 }
 
+/// Whether a number is a sum or product with a program's number times a constant above 1, such as
+/// `program_id(0) * 1024`.
+static bool isOfBlocks(mlir::Value number) {
+  Operation *op = number.getDefiningOp();
+  if (!op || !isa<arith::AddIOp, arith::MulIOp, arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>(op))
+    return false;
+  APInt factor;
+  if (isa<arith::MulIOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&factor)) && factor.sgt(1))
+    return llvm::any_of(op->getOperands(), [](mlir::Value each) { return each.getDefiningOp<tile::ProgramIdOp>(); });
+  return llvm::any_of(op->getOperands(), isOfBlocks);
+}
+
+/// A load of one element at the begin of a program's block, in a kernel whose tiles all have one element, without a
+/// loop. Nearly every element is then never read: the load lacks its shape. Null if there is none.
+static tile::LoadOp loadWithoutShape(ModuleOp module) {
+  tile::LoadOp found;
+  const WalkResult walked = module.walk([&](Operation *op) {
+    if (isa<LoopLikeOpInterface>(op) || llvm::any_of(op->getResultTypes(), [](mlir::Type type) {
+          const auto tile = dyn_cast<RankedTensorType>(type);
+          return tile && tile.getNumElements() > 1;
+        }))
+      return WalkResult::interrupt();
+    if (auto load = dyn_cast<tile::LoadOp>(op); load && !found && llvm::any_of(load.getOffsets(), isOfBlocks))
+      found = load;
+    return WalkResult::advance();
+  });
+  return walked.wasInterrupted() ? tile::LoadOp() : found;
+}
+
 Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &facts, const std::string &config,
              bool verifies) {
   Traced traced;
@@ -188,6 +219,10 @@ Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &f
   if (traced.module && !hasEffect(*traced.module))
     emitWarning(FileLineColLoc::get(&context, kernel.loc.file, kernel.loc.line, 1))
         << "kernel '" << kernel.name << "' has no effect: it stores nothing, prints nothing and asserts nothing";
+  if (tile::LoadOp load = traced.module ? loadWithoutShape(*traced.module) : tile::LoadOp())
+    emitWarning(load.getLoc())
+        << "'load' without a shape loads one element, and kernel '" << kernel.name
+        << "' has neither a larger tile nor a loop; for a block, give its shape: load(x, {n}, {64})";
   return traced;
 }
 

@@ -1,5 +1,5 @@
-// Warnings about C++ expressions with several memory effects. The C++ compiler chooses their order, so two compilers
-// may make two different programs.
+// Warnings of a trace. One is about C++ expressions with several memory effects: the C++ compiler chooses their order,
+// so two compilers may make two different programs. Another is about a load that lacks its shape.
 
 #include "test/dsl/Tracing.h"
 
@@ -64,6 +64,33 @@ TEST(Effects, ThoseWhoseOrderIsKnownAreNot) { EXPECT_EQ(warningsOf(ordered, __LI
 // C++ evaluates lists in braces from left to right.
 void braces(View c, View out) { load(out, {atomic_add(c, {0, 0}, 1), atomic_add(c, {0, 0}, 10)}, {4}); }
 TEST(Effects, BracesHaveAnOrder) { EXPECT_EQ(warningsOf(braces, __LINE__), ""); }
+
+constexpr int shapeless = __LINE__;
+void copyOne(View x, View out) {
+  Tile n = program_id(0) * 64 + 1;
+  store(out, {n, 0}, load(x, {0, 0}, {}) + load(x, {n, 0}));
+}
+TEST(Shapes, AForgottenOneIsWarnedOf) {
+  EXPECT_EQ(warningsOf(copyOne, shapeless),
+            "+3: 'load' without a shape loads one element, and kernel 'k' has neither a larger tile nor a loop; for a "
+            "block, give its shape: load(x, {n}, {64})\n");
+}
+
+void addOne(View x, View out) { store(out, {program_id(0), 0}, load(x, {program_id(0), 0}) + 1); }
+void head(View x, View out) {
+  Tile n = program_id(0) * 64;
+  store(out, {n, 0}, load(x, {n, 0}) * load(x, {n, 0}, {64}));
+}
+void total(View x, View out) {
+  Tile n = program_id(0) * 64, sum = load(x, {n, 0});
+  for (Tile i : range(n + 1, n + 64))
+    sum = sum + load(x, {i, 0});
+  store(out, {program_id(0), 0}, sum);
+}
+TEST(Shapes, ElementsNextToATileALoopOrAllElementsAreMeant) {
+  for (void (*const function)(View, View) : {addOne, head, total})
+    EXPECT_EQ(warningsOf(function, 0), "");
+}
 
 } // namespace
 } // namespace kiln::testing

@@ -125,7 +125,9 @@ def on_devices(tutorial, name, folder, environment):
         sys.exit(f"{name}: expected a command with --run, or {name}.py")
     for device in DEVICES:
         for command in runs:
-            commands.run(command.format(device), folder, environment)
+            printed = commands.run(command.format(device), folder, environment)
+            if "warning: " in printed:
+                sys.exit(f"{name}: expected no warning of '{command}', but got:\n{printed}")
     return len(runs) * len(DEVICES)
 
 
