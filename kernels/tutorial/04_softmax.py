@@ -22,7 +22,7 @@ for n in range(N):
     for c in range(C):
         want = exp(row[c] - top) / total
         # In units of 2^-24: exp may be off by 5, above and below the line. The sum has C roundings and the division one.
-        # The differences, of at most 10, are rounded, too.
+        # The difference row - top, at most 10 in magnitude, is rounded, too.
         bound = (5 + 5 + C + 1 + 10 + 10) * 2**-24
         assert abs(out[n * C + c] - want) <= bound * want, (n, c, out[n * C + c], want)
 print(f"row_softmax: {N} rows are within the bound")
