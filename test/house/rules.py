@@ -212,6 +212,50 @@ def readme(files):
                 yield f"{path}: links to '{link}', which does not exist"
 
 
+# Former names, as patterns, with the terms of the field that replaced them.
+FORMER = {
+    r"attention_(part|join)\b": "attention_split, attention_combine",
+    r"\bbeside (it|a copy)\b": "baseline",
+    r"\bceildiv\b": "cdiv",
+    r"\bchances\.h\b|\brounding by chance\b": "dropout_rng.h, stochastic rounding",
+    r"\bcolumn_?ranges\b": "query_ranges",
+    r"\bgo(ing|es) on from\b|--resume goes on": "resuming, continues",
+    r"\bkeep[12]\b|\bfresh[12]\b": "beta1, one_minus_beta1, …",
+    r"\bmade again\b": "recomputed",
+    r"\bf32 masters\b": "master weights",
+    r"\b(break|continue|return)_when\b": "break_if, continue_if, return_if",
+    r"`site`|\bsite \(2\)": "rng_state",
+}
+
+
+def pages(files):
+    """Pages are short: README.md has at most 150 lines, a line of prose 140 columns, a sentence and a cell 40 words. Pages and
+    the texts that programs print have no former name."""
+    for path, file in files.items():
+        former = file.text if path.endswith(".md") else ""
+        if path.endswith((".cc", ".cpp", ".h")) and path.startswith(("kernels/", "models/", "tools/", "runtime/")):
+            former = re.sub(r'^#include .*|"(?:[^"\\\n]|\\.)*"|.', lambda m: m[0] if m[0][0] == '"' else "", file.text, flags=re.M)
+        for number, line in enumerate(former.splitlines(), 1):
+            for pattern, name in FORMER.items():
+                if found := re.search(pattern, line):
+                    yield f"{path}:{number}: has the former name '{found[0]}' of {name}"
+        if not path.endswith(".md"):
+            continue
+        if path == "README.md" and (count := file.text.count("\n")) > 150:
+            yield f"{path}: expected at most 150 lines, but got {count}"
+        prose = re.sub(r"^ *```.*?^ *```|^(?:    (?! *[-*\d])|!)[^\n]*", lambda m: "\n" * m[0].count("\n"), file.text, flags=re.M | re.S)
+        for number, line in enumerate(prose.splitlines(), 1):
+            if not line.startswith("|") and len(line) > 140:
+                yield f"{path}:{number}: expected at most 140 columns, but got {len(line)}"
+        plain = re.sub(r"`[^`]+`", "code", re.sub(r"\]\([^)]*\)", "]", prose))
+        cells = re.findall(r"(?<=\|)[^|\n]+(?=\|)", plain)
+        blocks = re.split(r"\n\s*\n|\n(?= *(?:[-*]|\d+\.) )|^[#|].*$", plain, flags=re.M)
+        for kind, texts in (("cell", cells), ("sentence", [s for b in blocks for s in re.split(r"(?<=[.?!])\**\s+", b)])):
+            for text in texts:
+                if (count := len(re.findall(r"\w\S*", text))) > 40:
+                    yield f"{path}: expected at most 40 words in a {kind}, but got {count}: {' '.join(text.split())[:60]} …"
+
+
 def variables(files):
     """Every environment variable that the sources read is in runtime/README.md's table, and every one there is read."""
     table = files.get("runtime/README.md")
@@ -286,7 +330,7 @@ def bounds(files):
                    f"but got {' and '.join(said.get(name, ['none']))}")
 
 
-RULES = {rule.__name__: rule for rule in (top, layering, identity, naming, size, columns, words, scripts, readme, variables, modules,
+RULES = {rule.__name__: rule for rule in (top, layering, identity, naming, size, columns, words, scripts, readme, pages, variables, modules,
                                           registry, bounds)}
 
 

@@ -133,6 +133,17 @@ class RulesTest(unittest.TestCase):
         self.expect("readme", {"README.md": "2,621 tests, 40 passes and 17 kernels"}, "'2,621 tests'", "'40 passes'", "'17 kernels'")
         self.expect("readme", {"README.md": "on 82 kernels of nvcc 13, and the 82 ms of a pass"})
 
+    def test_pages_are_short_and_have_no_former_names(self):
+        self.expect("pages", {"README.md": "A line.\n" * 150, "a/b.md": "| " + "c " * 80 + "|\n\n```\n" + "d " * 99 + "\n```\n"}, "a/b.md: expected")
+        self.expect("pages", {"README.md": "A line.\n" * 151}, "README.md: expected at most 150 lines, but got 151")
+        self.expect("pages", {"a.md": "\n" + "word" * 36}, "a.md:2: expected at most 140 columns, but got 144")
+        long = "one two three four five\n" * 8
+        self.expect("pages", {"a.md": f"* {long}* {long}\n{long}"})
+        self.expect("pages", {"a.md": long + "\nA `code span of words`.\n\n" + long * 2}, "a.md: expected at most 40 words in a sentence, but got 80")
+        self.expect("pages", {"a.md": "| " + "cell " * 41 + "|"}, "a.md: expected at most 40 words in a cell, but got 41")
+        self.expect("pages", {"a.md": "is made\nagain, and made again"}, "a.md:2: has the former name 'made again' of recomputed")
+        self.expect("pages", {"kernels/a.cc": '#include "chances.h"\n// made again\nsay("made again")'}, "kernels/a.cc:3: has")
+
     def test_scripts_need_no_modules(self):
         self.expect("modules", {"test/a.py": "import os.path, ast\nfrom b import c\n", "test/b.py": ""})
         self.expect("modules", {"test/a.py": "import os\nif x:\n  import numpy.linalg\n"}, "test/a.py:3: imports 'numpy'")
