@@ -61,30 +61,7 @@ void parseReal(const std::string &field, const std::string &text, float &value) 
   value = parseAs(field, text, std::strtof);
 }
 
-size_t parseChoice(const std::string &field, const std::string &text, const std::vector<std::string> &choices) {
-  const auto at = llvm::find(choices, text);
-  if (at == choices.end())
-    throw Error("expected '" + field + "' to be one of " + llvm::join(choices, ", ") + ", but got '" + shown(text) +
-                "'" + didYouMean(text, choices));
-  return static_cast<size_t>(at - choices.begin());
-}
-
-Precision precisionNamed(const std::string &text) {
-  return static_cast<Precision>(parseChoice("precision", text, precisionNames));
-}
-
-std::string calledArgument(const std::string &name, size_t index) {
-  return name.empty() ? "argument " + std::to_string(index) : "'" + name + "'";
-}
-
-namespace {
-/// Words for error messages: the owner of the fields, the text that sets them, and a field in singular and plural.
-struct FieldWords {
-  std::string owner, text, one, several;
-};
-} // namespace
-
-/// Former names of fields and Triton's names, in lower case, each with its name here.
+/// Former names of fields and of their values, and Triton's names, in lower case, each with its name here.
 static constexpr std::pair<llvm::StringRef, llvm::StringRef> namesElsewhere[] = {
     {"apart", "separate_residual"},
     {"band", "group_m"},
@@ -117,13 +94,14 @@ static constexpr std::pair<llvm::StringRef, llvm::StringRef> namesElsewhere[] = 
     {"ranged", "has_bounds"},
     {"rate", "lr"},
     {"rows", "decode"},
+    {"seed001", "nonzero"},
     {"shifted", "unequal_lengths"},
     {"side", "k_unroll"},
     {"sums", "row_sum_lanes"},
     {"sums", "sum_group"},
 };
 
-/// A question for the field that an unknown `name` may mean, by the table or by its spelling; empty without one.
+/// A question for the name that an unknown `name` may mean, by the table or by its spelling; empty without one.
 static std::string hintFor(const std::string &name, const std::vector<std::string> &known) {
   std::string hint = didYouMean(name, known);
   for (const auto &[elsewhere, here] : namesElsewhere) {
@@ -136,6 +114,29 @@ static std::string hintFor(const std::string &name, const std::vector<std::strin
   }
   return hint;
 }
+
+size_t parseChoice(const std::string &field, const std::string &text, const std::vector<std::string> &choices) {
+  const auto at = llvm::find(choices, text);
+  if (at == choices.end())
+    throw Error("expected '" + field + "' to be one of " + llvm::join(choices, ", ") + ", but got '" + shown(text) +
+                "'" + hintFor(text, choices));
+  return static_cast<size_t>(at - choices.begin());
+}
+
+Precision precisionNamed(const std::string &text) {
+  return static_cast<Precision>(parseChoice("precision", text, precisionNames));
+}
+
+std::string calledArgument(const std::string &name, size_t index) {
+  return name.empty() ? "argument " + std::to_string(index) : "'" + name + "'";
+}
+
+namespace {
+/// Words for error messages: the owner of the fields, the text that sets them, and a field in singular and plural.
+struct FieldWords {
+  std::string owner, text, one, several;
+};
+} // namespace
 
 /// The error for an unknown field: its name, the name that may be meant, and all names.
 static Error unknownField(const FieldWords &words, const std::vector<Field> &fields, const std::string &name) {

@@ -72,6 +72,8 @@ TEST(ConfigText, FormerFieldsAndTritonsNameTheNewOne) {
   for (const char *name : {"block_m", "BLOCK_SIZE_M"})
     EXPECT_NE(errorOf([&] { attention.configText(std::string(name) + "=1"); }).find("'; did you mean 'bm'? ("),
               std::string::npos);
+  EXPECT_EQ(errorOf([] { parseChoice("--decay-on", "seed001", {"matrices", "nonzero"}); }),
+            "expected '--decay-on' to be one of matrices, nonzero, but got 'seed001'; did you mean 'nonzero'?");
   EXPECT_EQ(errorOf([] { attention.configText("num_warps=1"); }),
             "kernel 'attention' has no config field 'num_warps'; without a field 'warps' the compiler chooses"
             " (config fields: bm, rows, causal, scale)");
