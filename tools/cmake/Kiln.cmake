@@ -185,7 +185,7 @@ function(kiln_link_whole target)
   list(FILTER mlir EXCLUDE REGEX "CAPI|Test|Runner|ExecutionEngine|JitRunner")
   execute_process(
     COMMAND ${KILN_LLVM_BIN}/llvm-config --link-static --libfiles
-      nvptx x86 passes bitreader bitwriter linker core support targetparser ipo orcjit
+      nvptx x86 passes bitreader bitwriter linker core support targetparser ipo objcopy orcjit
     OUTPUT_VARIABLE llvm OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(llvm)
   find_library(KILN_STATIC_ZSTD libzstd.a REQUIRED)
