@@ -79,7 +79,7 @@ struct Script {
   }
 };
 
-// With 2 % of noise the fastest of well separated candidates is chosen; much slower ones are measured about once.
+// With 2 % of noise the fastest of well separated candidates is chosen; much slower ones are measured about twice.
 TEST(Search, DropsThoseBehind) {
   Script script{{100, 500, 80, 95, 140, 60, 300}};
   const std::vector<Ranked> ranked =
@@ -87,9 +87,18 @@ TEST(Search, DropsThoseBehind) {
   ASSERT_EQ(ranked.size(), script.values.size());
   EXPECT_EQ(ranked[0].index, 5u);
   EXPECT_EQ(ranked[0].rounds, 9);
-  EXPECT_LE(script.measured[1], 3);
-  EXPECT_EQ(script.measured[6], 1);
+  EXPECT_LE(script.measured[1], 4);
+  EXPECT_EQ(script.measured[6], 2);
   EXPECT_EQ(script.measured[0], 27) << "the default is measured to the end";
+}
+
+// A candidate whose first measurement was disturbed, as on a busy machine, gets a second one, and may win.
+TEST(Search, LooksAgainAtThoseBehindAtFirst) {
+  Script script{{100, 70, 120}};
+  const auto measure = [&](size_t i) { return script(i) * (i == 1 && script.measured[i] == 1 ? 20 : 1); };
+  const std::vector<Ranked> ranked = search(3, {}, measure, [] { return true; });
+  EXPECT_EQ(ranked[0].index, 1u);
+  EXPECT_LT(ranked[0].value, 75);
 }
 
 // An exhaustive search measures every candidate in all rounds.

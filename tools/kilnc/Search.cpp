@@ -78,23 +78,29 @@ Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Ta
 bool changesResults(const Kernel &kernel, const std::string &config, const std::string &byDefault) {
   const std::map<std::string, std::string> values = fieldsOf(config), others = fieldsOf(byDefault);
   return llvm::any_of(kernel.fields, [&](const Field &field) {
-    const auto value = values.find(field.name);
-    return field.changesResults && value != values.end() && value->second != others.at(field.name);
+    const auto in = [&](const std::map<std::string, std::string> &given) {
+      const auto value = given.find(field.name);
+      return value == given.end() ? field.byDefault : value->second;
+    };
+    return field.changesResults && in(values) != in(others);
   });
 }
 
 // --- Rounds ----------------------------------------------------------------------------------------------------------
 
+/// The lower one of two in the middle: noise makes times longer.
 static double medianOf(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return values[(values.size() - 1) / 2];
 }
 
 std::vector<Ranked> search(size_t count, SearchOptions options, const std::function<double(size_t)> &measure,
                            const std::function<bool()> &hasTime) {
-  constexpr int rounds = 9, pairFrom = 5;
+  constexpr int rounds = 9, dropFrom = 2,
+                pairFrom = 5; // the first round may be wrong about a candidate, on a busy machine
   constexpr double behind = 1.3;
   std::vector<std::vector<double>> values(count); // for each candidate, a median per round
+  std::vector<bool> wasBehind(count);
   std::vector<size_t> alive(count);
   for (size_t i = 0; i < count; ++i)
     alive[i] = i;
@@ -112,9 +118,9 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
       if (i != 0 && !hasTime())
         break;
       std::vector<double> samples = {measure(i)};
-      // One measurement is enough for a candidate that is far behind.
-      while (!options.isExact && samples.size() < 3 &&
-             (options.exhaustive || best == 0 || samples[0] <= 2 * behind * best))
+      // One measurement is enough for a candidate that is far behind, and for a second one that says so, too.
+      const double limit = values[i].size() == 1 && wasBehind[i] ? behind : 2 * behind;
+      while (!options.isExact && samples.size() < 3 && (options.exhaustive || best == 0 || samples[0] <= limit * best))
         samples.push_back(measure(i));
       values[i].push_back(medianOf(samples));
       best = best == 0 ? values[i].back() : std::min(best, values[i].back());
@@ -123,10 +129,12 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
       break;
     const std::vector<Ranked> ranked = rank(alive);
     alive.clear();
-    for (const Ranked &each : ranked)
-      if (each.index == 0 || options.exhaustive ||
-          (each.value <= behind * ranked[0].value && (round + 1 < pairFrom || &each - ranked.data() < 2)))
+    for (const Ranked &each : ranked) {
+      wasBehind[each.index] = each.value > behind * ranked[0].value;
+      if (each.index == 0 || options.exhaustive || round < dropFrom ||
+          (!wasBehind[each.index] && (round + 1 < pairFrom || &each - ranked.data() < 2)))
         alive.push_back(each.index);
+    }
     llvm::sort(alive);
   }
   std::vector<size_t> all(count);
