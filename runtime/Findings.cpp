@@ -272,17 +272,35 @@ void FindingsFile::check(const std::vector<const Kernel *> &kernels) const {
   }
 }
 
+namespace {
+/// The files that were read, by path.
+struct KnownFiles {
+  std::mutex mutex;
+  std::map<std::string, FindingsFile> files;
+};
+} // namespace
+
+static KnownFiles &knownFiles() {
+  static KnownFiles known;
+  return known;
+}
+
 std::string tuned(const Device &device, const Kernel &kernel, const std::vector<Arg> &args) {
   const char *const path = std::getenv("KILN_FINDINGS");
   if (!path || !*path)
     return "";
-  static std::mutex mutex;
-  static std::map<std::string, FindingsFile> files;
-  const std::lock_guard lock(mutex);
-  auto found = files.find(path);
-  if (found == files.end())
-    found = files.emplace(path, FindingsFile::load(path)).first;
+  KnownFiles &known = knownFiles();
+  const std::lock_guard lock(known.mutex);
+  auto found = known.files.find(path);
+  if (found == known.files.end())
+    found = known.files.emplace(path, FindingsFile::load(path)).first;
   return found->second.find(deviceKey(device), kernel, args).value_or("");
+}
+
+void forgetFindings() {
+  KnownFiles &known = knownFiles();
+  const std::lock_guard lock(known.mutex);
+  known.files.clear();
 }
 
 } // namespace kiln

@@ -74,5 +74,7 @@ std::string argumentsKey(const Kernel &kernel, const std::vector<Arg> &args,
 /// The config that the file KILN_FINDINGS has for a kernel and arguments, or "" for none: without the variable always.
 /// A process reads the file once. Throws Error for a damaged file.
 std::string tuned(const Device &device, const Kernel &kernel, const std::vector<Arg> &args);
+/// Lets tuned() read the file again.
+void forgetFindings();
 
 } // namespace kiln

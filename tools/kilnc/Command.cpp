@@ -27,9 +27,12 @@
 #include "tools/kilnc/ArgumentParts.h"
 #include "tools/kilnc/Bench.h"
 #include "tools/kilnc/Emit.h"
+#include "tools/kilnc/Expression.h"
 #include "tools/kilnc/List.h"
 #include "tools/kilnc/Picture.h"
 #include "tools/kilnc/Run.h"
+#include "tools/kilnc/RunArguments.h"
+#include "tools/kilnc/Search.h"
 #include "tools/kilnc/Trace.h"
 #include "tools/kilnc/Tune.h"
 #include "tools/kilnc/UserFile.h"
@@ -63,7 +66,8 @@ struct Options {
   BenchOptions bench;
   std::vector<std::string> against;
   std::string report;
-  bool generic = false, list = false, run = false, tune = false, isBench = false, explain = false;
+  bool generic = false, list = false, run = false, tune = false, variesResults = false, isBench = false,
+       explain = false;
 };
 } // namespace
 
@@ -277,6 +281,25 @@ static void bench(const Options &options) {
     throw Error(*report.error);
 }
 
+/// Tunes the kernel with new tensors.
+static void tune(const Kernel &kernel, const std::string &args, const Options &options) {
+  const Forgetting forgetting;
+  const std::shared_ptr<Device> device = Device::open(options.launch.device);
+  const LaunchMemory memory(device, kernel, options.config, parseRunArguments(kernel, args));
+  const Candidates found = candidatesOf(kernel, options.config, device->target(), options.variesResults);
+  std::vector<Trial> trials;
+  for (const std::string &config : found.configs)
+    trials.push_back({config, evaluateGrid(options.launch.grid, kernel, memory.args, config)});
+  TuneOptions settings = options.tuning;
+  settings.output = options.output == "-" ? "" : options.output;
+  settings.refused = found.refused;
+  settings.showsProgress = true;
+  const TuneReport report = tuneKernel(*device, kernel, memory.args, trials, settings);
+  writeResult(report.table);
+  if (!report.faults.empty())
+    throw Error(report.faults.substr(0, report.faults.size() - 1));
+}
+
 /// Launches or tunes.
 static void launch(const Options &options) {
   const ChosenKernel chosen(options);
@@ -289,16 +312,7 @@ static void launch(const Options &options) {
     settings.isBuiltIn = options.file.empty();
     return writeResult(runKernel(kernel, settings));
   }
-  TuneOptions settings = options.tuning;
-  settings.device = options.launch.device;
-  settings.grid = options.launch.grid;
-  settings.args = chosen.args;
-  settings.config = options.config;
-  settings.output = options.output == "-" ? "" : options.output;
-  const TuneReport report = tuneKernel(kernel, settings);
-  writeResult(report.table);
-  if (!report.faults.empty())
-    throw Error(report.faults.substr(0, report.faults.size() - 1));
+  tune(kernel, chosen.args, options);
 }
 
 /// Compares a file of findings with the built-in kernels and those of the file.
@@ -468,7 +482,7 @@ static void run(int argc, char **argv) {
                  "with --tune: extents that are buckets (powers of two) in the finding, such as 'x.0, out.0'");
   app.add_flag("--exhaustive", options.tuning.exhaustive,
                "with --tune: drop no config after few measurements, and print all");
-  app.add_flag("--vary-results", options.tuning.variesResults, "with --tune: also vary fields that change results");
+  app.add_flag("--vary-results", options.variesResults, "with --tune: also vary fields that change results");
   app.add_option("--check-findings", options.findings,
                  "compare a file of findings with the kernels of the file and the built-in ones");
   app.add_flag("--list", options.list,

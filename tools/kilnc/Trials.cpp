@@ -1,6 +1,7 @@
 // Compiles the candidates of a tuner, several at once, and compares their results with the default's.
 
-#include "runtime/Streams.h"
+#include "runtime/Facts.h"
+#include "runtime/Tensor.h"
 #include "tools/kilnc/Tuning.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -17,18 +18,23 @@ namespace kiln::tools {
 
 // --- Compiling -------------------------------------------------------------------------------------------------------
 
+std::shared_ptr<const Executable> Tuning::executableOf(const std::string &config) const {
+  auto executable = compile(device, kernel, args, config);
+  if (options.expectAllowed)
+    options.expectAllowed(executable->signature());
+  return executable;
+}
+
 void Tuning::compileOne(Candidate &candidate) const {
   try {
-    candidate.executable = compile(*device, kernel, memory.args, candidate.config);
+    candidate.executable = executableOf(candidate.config);
   } catch (const std::exception &error) {
     candidate.error = llvm::StringRef(error.what()).split('\n').first.str();
   }
 }
 
 void Tuning::compileAll() {
-  compileOne(candidates[0]);
-  if (!candidates[0].executable)
-    compile(*device, kernel, memory.args, candidates[0].config); // throws the complete error
+  candidates[0].executable = executableOf(candidates[0].config); // or throws the complete error
   std::atomic<size_t> next = 1;
   const auto work = [&] {
     for (size_t i; (i = next++) < candidates.size() && elapsed() < 0.4 * options.budget;) {
@@ -44,8 +50,8 @@ void Tuning::compileAll() {
   for (std::thread &thread : threads)
     thread.join();
   // Candidates that exceed a core's cache are skipped, unless the default does, too.
-  const int64_t most = device->target().visit([](const CpuFacts &cpu) { return cpu.l2Bytes; },
-                                              [](const GpuFacts &) { return std::numeric_limits<int64_t>::max(); });
+  const int64_t most = device.target().visit([](const CpuFacts &cpu) { return cpu.l2Bytes; },
+                                             [](const GpuFacts &) { return std::numeric_limits<int64_t>::max(); });
   for (Candidate &candidate : candidates)
     if (candidate.executable && candidate.executable->scratchBytes() > most &&
         candidates[0].executable->scratchBytes() <= most) {
@@ -57,20 +63,31 @@ void Tuning::compileAll() {
 
 // --- Comparing -------------------------------------------------------------------------------------------------------
 
+/// Remembers the tensors that any of the candidates writes.
+void Tuning::findWritten() {
+  for (size_t i = 0; i < args.size(); ++i)
+    if (args[i].kind == Arg::Kind::tensor && args[i].ref.count() > 0 &&
+        std::any_of(candidates.begin(), candidates.end(), [&](const Candidate &each) {
+          return each.executable && each.executable->signature().parameters[i].written;
+        }))
+      written.push_back(i);
+  originals = contents();
+}
+
 Tuning::Contents Tuning::contents() const {
-  Contents all(memory.tensors.size());
-  for (size_t i = 0; i < all.size(); ++i)
-    if (memory.args[i].kind == Arg::Kind::tensor) {
-      all[i].resize(static_cast<size_t>(memory.tensors[i].bytes()));
-      memory.tensors[i].download(all[i].data(), memory.tensors[i].bytes());
-    }
+  Contents all;
+  for (const size_t i : written) {
+    const Range range = rangeOf(args[i], nullptr);
+    all.emplace_back(range.high - range.low);
+    device.download(all.back().data(), reinterpret_cast<const void *>(range.low), std::ssize(all.back()));
+  }
   return all;
 }
 
 void Tuning::restore() {
   for (size_t i = 0; i < originals.size(); ++i)
-    if (memory.args[i].kind == Arg::Kind::tensor)
-      memory.tensors[i].upload(originals[i].data(), memory.tensors[i].bytes());
+    device.upload(reinterpret_cast<void *>(rangeOf(args[written[i]], nullptr).low), originals[i].data(),
+                  std::ssize(originals[i]));
 }
 
 /// The first element that differs; empty if none does.
@@ -79,37 +96,45 @@ std::string Tuning::differenceOf(const Contents &got, const Expected &expected) 
     const std::vector<char> &want = expected.contents[i];
     if (got[i] == want)
       continue;
-    const Tensor &tensor = memory.tensors[i];
-    const auto size = static_cast<size_t>(bytesOf(tensor.type()));
-    size_t at = 0;
-    while (std::memcmp(&got[i][at * size], &want[at * size], size) == 0)
-      ++at;
-    std::string place;
-    auto rest = static_cast<int64_t>(at);
-    for (size_t d = tensor.extents().size(); d-- > 0; rest /= tensor.extents()[d])
-      place = std::to_string(rest % tensor.extents()[d]) + (place.empty() ? "" : ", ") + place;
-    return fmt::format("expected the result of {}, {} at ({}) of {}, but got {}",
-                       expected.config == candidates[0].config ? "the default config" : "config " + expected.config,
-                       toDoubles(&want[at * size], tensor.type(), 1)[0], place, kernel.called(i),
-                       toDoubles(&got[i][at * size], tensor.type(), 1)[0]);
+    const TensorRef &tensor = args[written[i]].ref;
+    const int64_t size = bytesOf(tensor.type);
+    const auto first =
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(tensor.data) - rangeOf(args[written[i]], nullptr).low);
+    for (int64_t number = 0; number < tensor.count(); ++number) { // in row-major order
+      std::string place;
+      int64_t rest = number, at = first;
+      for (size_t d = tensor.extents.size(); d-- > 0; rest /= tensor.extents[d]) {
+        const int64_t index = rest % tensor.extents[d];
+        at += index * tensor.strides[d] * size;
+        place = std::to_string(index) + (place.empty() ? "" : ", ") + place;
+      }
+      if (std::memcmp(&got[i][at], &want[at], size) != 0)
+        return fmt::format("expected the result of {}, {} at ({}) of {}, but got {}",
+                           expected.config == candidates[0].config ? "the default config" : "config " + expected.config,
+                           toDoubles(&want[at], tensor.type, 1)[0], place, kernel.called(written[i]),
+                           toDoubles(&got[i][at], tensor.type, 1)[0]);
+    }
   }
-  return "";
+  return ""; // at most bytes between the elements differ, which are not the kernel's
 }
 
 /// Launches a candidate on fresh memory; returns the error in its result, if `expected` is given.
 std::string Tuning::checkOne(Candidate &candidate, const Expected *expected) {
   restore();
-  device->launch(*candidate.executable, candidate.grid, memory.args);
-  device->synchronize();
+  device.launch(*candidate.executable, candidate.grid, args);
+  device.synchronize();
+  if (isPredicted())
+    candidate.predicted = predictedTimeOfLast(*rates, *simulator, {&kernel, candidate.config, candidate.grid, args});
   return expected ? differenceOf(contents(), *expected) : "";
 }
 
 void Tuning::checkAll() {
+  findWritten();
   checkOne(candidates[0], nullptr);
   std::vector<Expected> results = {{candidates[0].config, contents()}}; // one for each choice of the changing fields
   results[0].isRepeatable = checkOne(candidates[0], &results[0]).empty();
   if (!results[0].isRepeatable)
-    say("kilnc: two launches of the default config differ, so the results of others are not compared\n");
+    leftOut += "two launches of the default config differ, so the results of others are not compared\n";
   bool differs = false;
   for (size_t i = 1; i < candidates.size(); ++i) {
     Candidate &candidate = candidates[i];

@@ -5,7 +5,6 @@
 #include "runtime/Findings.h"
 #include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
-#include "tools/kilnc/Expression.h"
 #include "tools/kilnc/Tuning.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -18,49 +17,81 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <limits>
 #include <unistd.h>
 
 namespace kiln::tools {
 
-Tuning::Tuning(const Kernel &kernel, const TuneOptions &options)
-    : kernel(kernel), options(options), device(Device::open(options.device)),
-      memory(device, kernel, options.config, parseRunArguments(kernel, options.args)), buckets(bucketsAsked()),
-      originals(contents()), measure(*device) {
-  const Candidates found = candidatesOf(kernel, options.config, device->target(), options.variesResults);
-  refused = found.refused;
-  for (const std::string &config : found.configs)
-    candidates.push_back({config, evaluateGrid(options.grid, kernel, memory.args, config), {}, "", 1});
+Tuning::Tuning(Device &device, const Kernel &kernel, const std::vector<Arg> &args, const std::vector<Trial> &trials,
+               const TuneOptions &options)
+    : device(device), kernel(kernel), args(args), options(options), buckets(bucketsAsked()), measure(device),
+      rates(ratesFor(device)), simulator(dynamic_cast<SimulatorDevice *>(&device)) {
+  for (const Trial &trial : trials)
+    candidates.push_back({.config = trial.config, .grid = trial.grid});
+  if (isPredicted())
+    simulator->setCounting(true);
+}
+
+Tuning::~Tuning() {
+  if (isPredicted())
+    simulator->setCounting(false);
+  try {
+    restore();
+  } catch (const Error &) { // the device failed, which was reported before
+  }
 }
 
 /// A line that the next one overwrites on a terminal.
 void Tuning::progress(const std::string &text) const {
-  if (::isatty(2))
+  if (options.showsProgress && ::isatty(2))
     say("\r\033[K" + (text.empty() ? "" : fmt::format("{:.0f} s: {}", elapsed(), text)));
 }
 
 // --- Measuring -------------------------------------------------------------------------------------------------------
 
+/// Leaves out candidates that a GPU would run much more slowly than the best, as the pipe model predicts.
+void Tuning::dropSlow() {
+  constexpr double behind = 2;
+  if (!rates || simulator || options.exhaustive)
+    return;
+  double best = std::numeric_limits<double>::infinity();
+  for (Candidate &candidate : candidates) {
+    if (!candidate.executable || elapsed() > 0.6 * options.budget)
+      continue;
+    progress(fmt::format("predicting {}", candidate.config));
+    candidate.predicted = predictedTime(*rates, device, {&kernel, candidate.config, candidate.grid, args});
+    best = std::min(best, candidate.predicted.value_or(best));
+  }
+  for (Candidate &candidate : candidates)
+    if (&candidate != candidates.data() && candidate.predicted.value_or(0) > behind * best) {
+      candidate.error =
+          fmt::format("expected a predicted time of at most {} times the best, {:.2f} us, but got {:.2f} us", behind,
+                      best, *candidate.predicted);
+      candidate.executable = {};
+    }
+}
+
+double Tuning::measureOne(Candidate &candidate) {
+  if (isPredicted())
+    return candidate.predicted.value();
+  progress(fmt::format("measuring {}", candidate.config));
+  const double value = measure(*candidate.executable, candidate.grid, args, candidate.times);
+  // 2 ms of consecutive launches, so that the clock's overhead and short interruptions matter little.
+  if (!measure.isExact() && candidate.times == 1)
+    candidate.times = static_cast<int>(std::clamp(std::ceil(2000 / std::max(value, 0.01)), 1.0, 1000.0));
+  return value;
+}
+
 TuneReport Tuning::run() {
   compileAll();
+  dropSlow();
   checkAll();
   std::vector<size_t> sound; // indices of candidates that compile and have correct results
   for (size_t i = 0; i < candidates.size(); ++i)
     if (candidates[i].executable)
       sound.push_back(i);
-  const auto launch = [&](Candidate &candidate) {
-    return measure(*candidate.executable, candidate.grid, memory.args, candidate.times);
-  };
   std::vector<Ranked> ranked = search(
-      sound.size(), {measure.isExact(), options.exhaustive},
-      [&](size_t i) {
-        Candidate &candidate = candidates[sound[i]];
-        progress(fmt::format("measuring {}", candidate.config));
-        const double value = launch(candidate);
-        // 2 ms of consecutive launches, so that the clock's overhead and short interruptions matter little.
-        if (!measure.isExact() && candidate.times == 1)
-          candidate.times = static_cast<int>(std::clamp(std::ceil(2000 / std::max(value, 0.01)), 1.0, 1000.0));
-        return value;
-      },
+      sound.size(), {measure.isExact(), options.exhaustive}, [&](size_t i) { return measureOne(candidates[sound[i]]); },
       [&] { return elapsed() < options.budget; });
   progress("");
   for (Ranked &each : ranked)
@@ -71,15 +102,17 @@ TuneReport Tuning::run() {
     ranked.insert(ranked.begin(), byDefault);
   if (!options.output.empty())
     enter(ranked[0], byDefault);
-  return {table(ranked), faults};
+  return {candidates[ranked[0].index].config, table(ranked), faults};
 }
 
 // --- Reporting -------------------------------------------------------------------------------------------------------
 
 std::string Tuning::table(const std::vector<Ranked> &ranked) const {
-  std::string text = fmt::format("{} on {}, {}\n", kernel.name, deviceKey(*device), argumentsKey(kernel, memory.args));
+  std::string text = fmt::format("{} on {}, {}\n", kernel.name, deviceKey(device), argumentsKey(kernel, args));
+  if (isPredicted())
+    text += fmt::format("times are predicted for {}\n", rates->name);
   const auto line = [&](const Ranked &each, const std::string &mark) {
-    return fmt::format("{:>12.2f} {:<6} {}{}\n", each.value, measure.unit(), candidates[each.index].config, mark);
+    return fmt::format("{:>12.2f} {:<6} {}{}\n", each.value, unit(), candidates[each.index].config, mark);
   };
   const auto dropped = [&](const Ranked &each) {
     return each.rounds < ranked[0].rounds ? fmt::format("  (dropped in round {})", each.rounds) : "";
@@ -103,8 +136,8 @@ std::string Tuning::table(const std::vector<Ranked> &ranked) const {
   const double faster = std::find_if(ranked.begin(), ranked.end(), [](const Ranked &r) { return r.index == 0; })->value;
   text += fmt::format("best of {} configs: {}, {:.2f} times as fast as the default, in {:.1f} s\n", measured,
                       candidates[ranked[0].index].config, faster / ranked[0].value, elapsed());
-  if (refused)
-    text += fmt::format("{} more were left out by the kernel's constraint\n", refused);
+  if (options.refused)
+    text += fmt::format("{} more were left out by the kernel's constraint\n", options.refused);
   const auto late = std::count_if(candidates.begin(), candidates.end(),
                                   [](const Candidate &c) { return !c.executable && c.error.empty(); });
   if (late || measured < compiled)
@@ -123,7 +156,7 @@ std::set<std::pair<int, int>> Tuning::bucketsAsked() const {
       ++argument;
     size_t dimension;
     if (argument == kernel.parameters.size() || !kernel.parameters[argument].isView() ||
-        number.getAsInteger(10, dimension) || dimension >= memory.args[argument].ref.extents.size())
+        number.getAsInteger(10, dimension) || dimension >= args[argument].ref.extents.size())
       throw Error(fmt::format("kernel '{}': expected extents such as x.0 in --bucket, but got '{}'", kernel.name,
                               part.trim().str()));
     buckets.insert({static_cast<int>(argument), static_cast<int>(dimension)});
@@ -134,23 +167,26 @@ std::set<std::pair<int, int>> Tuning::bucketsAsked() const {
 void Tuning::enter(const Ranked &best, const Ranked &byDefault) const {
   FindingsFile findings = std::filesystem::exists(options.output) ? FindingsFile::load(options.output) : FindingsFile();
   findings.add({.kernel = kernel.name,
-                .device = deviceKey(*device),
-                .arguments = argumentsKey(kernel, memory.args, buckets),
+                .device = deviceKey(device),
+                .arguments = argumentsKey(kernel, args, buckets),
                 .config = candidates[best.index].config,
                 .measured = best.value,
                 .byDefault = byDefault.value,
-                .unit = measure.unit(),
+                .unit = unit(),
                 .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))});
   writeOutput(options.output, findings.text());
 }
 
-TuneReport tuneKernel(const Kernel &kernel, const TuneOptions &options) {
+TuneReport tuneKernel(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
+                      const std::vector<Trial> &trials, const TuneOptions &options) {
+  if (trials.empty())
+    throw Error(fmt::format("kernel '{}': expected a config to try, but got none", kernel.name));
   if (!options.output.empty()) {
     expectFile(options.output);
     if (std::filesystem::exists(options.output))
       FindingsFile::load(options.output); // reports a damaged file before the work
   }
-  return Tuning(kernel, options).run();
+  return Tuning(device, kernel, args, trials, options).run();
 }
 
 } // namespace kiln::tools

@@ -1,33 +1,46 @@
-// The flag --tune: which config of a kernel is fastest for these arguments on a device.
+// Finds the fastest of several configs of a kernel, for given arguments on a device: the work of `kilnc --tune` and of
+// kiln_tune().
 //
 //     kilnc scale.cc --tune --args='x=f32[1024x768], out=f32[1024x768]' --grid='out.0/rows' --budget=20 -o findings.txt
 //
-// It compiles the combinations of the candidates of the config's fields, compares the result of each with that of the
-// default config, and measures in rounds (Search.h). New tensors hold the numbers that RunArguments.h lists.
+// It compiles the configs, compares the result of each with that of the first, the default, and measures in rounds
+// (Search.h). On a simulated GPU whose rates the pipe model has, it predicts the times (Predict.h).
 
 #pragma once
 
-#include "dialect/dsl/Kernel.h"
+#include "runtime/Device.h"
+
+#include <functional>
 
 namespace kiln::tools {
 
-/// The options of --tune.
+/// A config to try, and the numbers of its programs.
+struct Trial {
+  std::string config;
+  Grid grid;
+};
+
 struct TuneOptions {
-  std::string device = "cpu", grid, args;
-  std::string config;         // fields that keep these values
   double budget = 60;         // seconds, of which compiling takes 40 % at most
-  bool variesResults = false; // fields that change results vary, too
   bool exhaustive = false;    // every candidate gets all rounds
   std::string buckets;        // extents that stand for their bucket in the finding: `x.0, out.0`
   std::string output;         // the file that gets the finding; empty for none
+  int64_t refused = 0;        // configs that the kernel's constraint leaves out, for the table
+  bool showsProgress = false; // on stderr, if that is a terminal
+  /// Throws Error for a config that may not run with these arguments. Null: all may.
+  std::function<void(const Signature &)> expectAllowed = nullptr;
 };
 
-/// A tuned kernel, for people, and its faults: candidates that are wrong, one a line.
+/// A tuned kernel.
 struct TuneReport {
-  std::string table, faults;
+  std::string config; // the fastest one
+  std::string table;  // for people
+  std::string faults; // candidates that are wrong, one a line
 };
 
-/// Tunes the kernel and enters the finding in the file. Throws Error when the default config does not compile or run.
-TuneReport tuneKernel(const Kernel &kernel, const TuneOptions &options);
+/// Tunes a kernel, expanded if it is variadic, and enters the finding in the file. At the end the tensors that it
+/// writes have the contents of before. Throws Error when the first config does not compile or run.
+TuneReport tuneKernel(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
+                      const std::vector<Trial> &trials, const TuneOptions &options);
 
 } // namespace kiln::tools

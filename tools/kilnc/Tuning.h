@@ -1,13 +1,14 @@
-// The work of --tune on one kernel: its candidates, and the memory that they are launched on.
+// The work of tuning one kernel: its candidates, and the contents of the memory that they are launched on.
 
 #pragma once
 
 #include "runtime/Compile.h"
 #include "tools/kilnc/Measure.h"
-#include "tools/kilnc/RunArguments.h"
+#include "tools/kilnc/Predict.h"
 #include "tools/kilnc/Search.h"
 #include "tools/kilnc/Tune.h"
 
+#include <optional>
 #include <set>
 
 namespace kiln::tools {
@@ -19,16 +20,21 @@ struct Candidate {
   std::shared_ptr<const Executable> executable; // null: left out
   std::string error;                            // why it is left out; empty for lack of time
   int times = 1;                                // launches in a row that one measurement takes
+  std::optional<double> predicted;              // microseconds, by the pipe model
 };
 
 /// Every step uses what the steps before it found. Trials.cpp has the steps up to measuring, Tune.cpp the others.
 class Tuning {
 public:
-  Tuning(const Kernel &kernel, const TuneOptions &options);
+  Tuning(Device &device, const Kernel &kernel, const std::vector<Arg> &args, const std::vector<Trial> &trials,
+         const TuneOptions &options);
+  /// Restores the tensors.
+  ~Tuning();
+  Tuning(const Tuning &) = delete;
   TuneReport run();
 
 private:
-  using Contents = std::vector<std::vector<char>>; // of the tensors
+  using Contents = std::vector<std::vector<char>>; // of the tensors that are written, from their first byte to the last
   /// The result of a config. All configs with its values of the fields that change results must have it, too.
   struct Expected {
     std::string config;
@@ -36,30 +42,38 @@ private:
     bool isRepeatable = true; // two launches have the same result
   };
   void compileAll();
+  std::shared_ptr<const Executable> executableOf(const std::string &config) const;
   void compileOne(Candidate &candidate) const;
+  void findWritten();
   void checkAll();
   std::string checkOne(Candidate &candidate, const Expected *expected);
   Contents contents() const;
   void restore();
   std::string differenceOf(const Contents &got, const Expected &expected) const;
+  void dropSlow();
+  /// Whether times are predictions, on a simulator, and not measured.
+  bool isPredicted() const { return rates && simulator; }
+  const char *unit() const { return isPredicted() ? "us" : measure.unit(); }
+  double measureOne(Candidate &candidate);
   std::string table(const std::vector<Ranked> &ranked) const;
   void enter(const Ranked &best, const Ranked &byDefault) const;
   std::set<std::pair<int, int>> bucketsAsked() const;
   double elapsed() const { return secondsNow() - begun; }
   void progress(const std::string &text) const;
 
+  Device &device;
   const Kernel &kernel;
+  const std::vector<Arg> &args;
   const TuneOptions &options;
   const double begun = secondsNow();
-  const Forgetting forgetting;
-  const std::shared_ptr<Device> device;
-  LaunchMemory memory;
   const std::set<std::pair<int, int>> buckets;
-  Contents originals;
   std::vector<Candidate> candidates;
-  int64_t refused = 0;
+  std::vector<size_t> written; // arguments that a candidate writes
+  Contents originals;
   std::string leftOut, faults;
   Measure measure;
+  const bench::MachineRates *const rates; // of the device's GPU; null: there is no prediction
+  SimulatorDevice *const simulator;       // the device; null: it is none
 };
 
 } // namespace kiln::tools

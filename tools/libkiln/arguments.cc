@@ -11,10 +11,11 @@ namespace kiln::c {
 // --- Types -----------------------------------------------------------------------------------------------------------
 
 namespace {
-/// A type's code in DLPack, and its bits.
+/// A type's code in DLPack, its bits and its lanes.
 struct Coded {
   int code, bits;
   Type type;
+  int lanes = 1;
 };
 
 /// An argument in messages: `argument 1`, or `argument 1[0]` in a list.
@@ -31,14 +32,17 @@ enum : int {
   codeBfloat = 4,
   codeBool = 6,
   codeE4m3 = 10,
-  codeE5m2 = 12
+  codeE5m2 = 12,
+  codeE8m0 = 14,
+  codeE2m1 = 17
 };
 
 static constexpr Coded types[] = {
     {codeSigned, 8, i8},    {codeSigned, 16, i16},   {codeSigned, 32, i32},   {codeSigned, 64, i64},
     {codeUnsigned, 8, u8},  {codeUnsigned, 16, u16}, {codeUnsigned, 32, u32}, {codeUnsigned, 64, u64},
     {codeFloat, 16, f16},   {codeFloat, 32, f32},    {codeFloat, 64, f64},    {codeBfloat, 16, bf16},
-    {codeBool, 8, boolean}, {codeE4m3, 8, f8e4m3},   {codeE5m2, 8, f8e5m2},
+    {codeBool, 8, boolean}, {codeE4m3, 8, f8e4m3},   {codeE5m2, 8, f8e5m2},   {codeE8m0, 8, u8},
+    {codeE2m1, 4, u8, 2}, // which kernels read as bytes
 };
 
 static Error wrong(const Place &place, const std::string &text) {
@@ -47,15 +51,17 @@ static Error wrong(const Place &place, const std::string &text) {
 }
 
 static Type typeOf(int code, int bits, int lanes, const Place &place) {
-  const auto *const found = std::find_if(std::begin(types), std::end(types),
-                                         [&](const Coded &each) { return each.code == code && each.bits == bits; });
-  if (found != std::end(types) && lanes == 1)
+  const auto *const found = std::find_if(std::begin(types), std::end(types), [&](const Coded &each) {
+    return each.code == code && each.bits == bits && each.lanes == lanes;
+  });
+  if (found != std::end(types))
     return found->type;
   std::string known;
   for (const Coded &each : types)
-    known += fmt::format("{}{} ({}, {})", known.empty() ? "" : ", ", nameOf(each.type), each.code, each.bits);
-  throw wrong(place, fmt::format("a type code and bits out of {} with 1 lane, but got ({}, {}) with {}", known, code,
-                                 bits, lanes));
+    known += fmt::format("{}{} ({}, {}, {})", known.empty() ? "" : ", ", nameOf(each.type), each.code, each.bits,
+                         each.lanes);
+  throw wrong(place,
+              fmt::format("a type code, bits and lanes out of {}, but got ({}, {}, {})", known, code, bits, lanes));
 }
 
 // --- Tensors ---------------------------------------------------------------------------------------------------------
@@ -144,11 +150,14 @@ Arguments::Arguments(const kiln_device &device, const kiln_argument *arguments, 
   }
 }
 
-std::vector<bool> Arguments::allReadOnly() const {
-  std::vector<bool> all;
+void Arguments::expectWritable(const Kernel &kernel, const Signature &signature) const {
+  std::vector<bool> all; // of the expanded kernel
   for (const std::vector<bool> &own : readOnly)
     all.insert(all.end(), own.begin(), own.end());
-  return all;
+  for (size_t i = 0; i < signature.parameters.size(); ++i)
+    if (signature.parameters[i].isView && signature.parameters[i].written && all[i])
+      throw Error(fmt::format("kernel '{}': expected memory that may be written for {}, but got a read-only tensor",
+                              kernel.name, kernel.called(i)));
 }
 
 // --- Loans -----------------------------------------------------------------------------------------------------------

@@ -59,10 +59,10 @@ public:
   size_t size() const { return given.size(); }
   const Arg &operator[](size_t index) const { return given[index]; }
   const std::vector<Arg> &all() const { return given; }
+  /// Throws Error if a kernel, expanded for these arguments, writes one whose memory may not be written.
+  void expectWritable(const Kernel &kernel, const Signature &signature) const;
   /// Whether the memory of an argument may not be written: of one that is no list.
   bool isReadOnly(size_t index) const { return readOnly[index][0]; }
-  /// The same for each argument of the expanded kernel.
-  std::vector<bool> allReadOnly() const;
 
 private:
   friend class Loan;

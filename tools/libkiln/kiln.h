@@ -44,7 +44,8 @@ const char *kiln_version(void);
 /* A tensor, field by field DLPack's DLTensor, so that a `DLTensor *` may be cast to a `kiln_tensor *`. Nothing of it
  * is kept when a call returns, except by a plan, whose memory must outlive the plan.
  *   device_type  1 the host, 2 CUDA, 3 pinned host memory, 13 CUDA's managed memory
- *   type_code    0 signed, 1 unsigned, 2 IEEE float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2
+ *   type_code    0 signed, 1 unsigned, 2 IEEE float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2; bytes (u8) for
+ *                a kernel are 14 float8_e8m0fnu, and 17 float4_e2m1fn in pairs (4 bits, 2 lanes)
  *   strides      in elements; null: row-major without gaps
  * Ranks are 0 to 5; a tensor of rank 0 has shape {1} for a kernel. Extents of 0 are allowed, and data may be null then.
  * A tensor must lie where the device computes: on the host for "cpu" and "simulator:…", on GPU n for "cuda:n". */
@@ -53,7 +54,7 @@ typedef struct kiln_tensor {
   int32_t device_type, device_id;
   int32_t rank;
   uint8_t type_code, type_bits;
-  uint16_t lanes; /* 1 */
+  uint16_t lanes; /* 1; 2 for pairs */
   int64_t *shape, *strides;
   uint64_t byte_offset;
 } kiln_tensor;
@@ -176,10 +177,33 @@ kiln_status kiln_kernel_config(const kiln_kernel *kernel, const char *config, co
 kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const int64_t grid[3],
                         const kiln_argument *arguments, size_t count, const char *config);
 
-/* The config that `kilnc --tune` found for these arguments: from the file that the variable KILN_FINDINGS names, or "".
- * Valid until the thread's next call. */
+/* --- Tuning ------------------------------------------------------------------------------------------------------- */
+
+/* The config that kiln_tune() or `kilnc --tune` found for these arguments: from the file that the variable
+ * KILN_FINDINGS names, or "". Nothing is measured. Valid until the thread's next call. */
 kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
                        const char **config);
+
+/* The configs to try on a device, one a line, the default first: the combinations of the candidates that the kernel's
+ * registration lists and its constraint allows. The fields in `fixed`, "name=value,…" or null, keep these values.
+ * Fields that change results vary if `vary_results` is not 0. Valid until the thread's next call. */
+kiln_status kiln_candidates(kiln_device *device, const kiln_kernel *kernel, const char *fixed, int vary_results,
+                            const char **configs);
+
+/* A config to try, "name=value,…", and the numbers of its programs. */
+typedef struct kiln_trial {
+  const char *config;
+  int64_t grid[3];
+} kiln_trial;
+
+/* Finds the fastest config for these arguments in about `seconds`. It compiles the trials, compares the result of each
+ * with that of the first, and measures. Other launches of the device wait for it. Tensors that the kernel writes have
+ * their contents of before at the end. `findings`, unless it is null, is a file that gets the finding. `config` is the
+ * fastest config; `report`, unless it is null, is a table of the times. Both are valid until the thread's next call. A
+ * trial with a wrong result is an error; the finding is written, too. */
+kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
+                      const kiln_trial *trials, size_t trial_count, double seconds, const char *findings,
+                      const char **config, const char **report);
 
 /* --- Operators ---------------------------------------------------------------------------------------------------- */
 

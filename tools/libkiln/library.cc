@@ -1,7 +1,6 @@
 // Kernels of users' files, and built-in kernels.
 
 #include "kernels/Registry.h"
-#include "runtime/Findings.h"
 #include "tools/kilnc/UserFile.h"
 #include "tools/libkiln/handles.h"
 
@@ -98,27 +97,9 @@ kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const in
     const Arguments given(*device, arguments, count);
     const Expanded form = expanded(function, given.all());
     const auto executable = compile(*device->device, *form.kernel, form.args, config ? config : "");
-    const std::vector<Signature::Parameter> &parameters = executable->signature().parameters;
-    const std::vector<bool> readOnly = given.allReadOnly();
-    for (size_t i = 0; i < parameters.size(); ++i)
-      if (parameters[i].isView && parameters[i].written && readOnly[i])
-        throw Error(fmt::format("kernel '{}': expected memory that may be written for {}, but got a read-only tensor",
-                                function.name, form.kernel->called(i)));
+    given.expectWritable(*form.kernel, executable->signature());
     const std::lock_guard lock(device->mutex);
     const Loan loan(*device, given);
     device->device->launch(*executable, Grid(grid[0], grid[1], grid[2]), form.args);
-  });
-}
-
-kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
-                       const char **config) {
-  return guarded([&] {
-    expectGiven(device, "a device");
-    expectGiven(kernel, "a kernel");
-    expectGiven(config, "a place for the config");
-    static thread_local std::string found;
-    const Arguments given(*device, arguments, count);
-    found = tuned(*device->device, *kernel->kernel, given.all());
-    *config = found.c_str();
   });
 }

@@ -48,4 +48,31 @@ const Kernel partsKernel = kernel("parts", parts, {"x (N)", "out (N)"},
                                   {field("rows", &PartConfig::rows, "elements a program").among({8}),
                                    field("chunk", &PartConfig::chunk, "of a sum").among({8}).changing()});
 
+struct WalkConfig {
+  int rows = 1; // rows of a program, which has 128 elements of the result
+};
+static void walk(View x, View out, WalkConfig cfg) { // a row takes more instructions, a column 8 times the sectors
+  const int64_t rows = cfg.rows, columns = 128 / rows;
+  Tile m = program_id(0) * rows, n = program_id(1) * columns;
+  Tile total = zeros(f32, {rows, columns}); // (rows, columns)
+  for (Tile k : range(n, x.dim(1), out.dim(1))) {
+    Tile value = load(x, {m, k}, {rows, columns}); // (rows, columns)
+    total += rows == 1 ? value * 2.0 * 0.5 : value;
+  }
+  store(out, {m, n}, total);
+}
+const Kernel walkKernel = kernel("walk", walk, {"x (M, K)", "out (M, N), sums of every N-th column"},
+                                 {field("rows", &WalkConfig::rows, "of a program").among({128})});
+
+struct RepeatConfig {
+  int times = 1;
+};
+static void repeats(View x, View out, RepeatConfig cfg) {
+  Tile n = program_id() * 1024;
+  for (Tile i : range(cfg.times))
+    store(out, {n}, load(x, {n}, {1024}) + cast(i - i, f32));
+}
+const Kernel repeatsKernel = kernel("repeats", repeats, {"x (N)", "out (N), x"},
+                                    {field("times", &RepeatConfig::times, "that it is stored").among({64})});
+
 const Kernel plainKernel = kernel("plain", sums, {"x (N)", "out (1)"}, {field("chunk", &SumConfig::chunk, "summed")});

@@ -107,9 +107,9 @@ TEST_P(ArgumentsTest, WrongFieldsAreNamed) {
   expectError(with([](kiln_tensor &t) { t.rank = 6; }), "rank 0 to 5, but got rank 6");
   expectError(with([](kiln_tensor &t) { t.rank = -1; }), "but got rank -1");
   expectError(with([](kiln_tensor &t) { t.shape = nullptr; }), "expected a shape");
-  expectError(with([](kiln_tensor &t) { t.type_code = 5; }), "but got (5, 32)");
-  expectError(with([](kiln_tensor &t) { t.type_bits = 24; }), "but got (2, 24)");
-  expectError(with([](kiln_tensor &t) { t.lanes = 4; }), "with 1 lane");
+  expectError(with([](kiln_tensor &t) { t.type_code = 5; }), "but got (5, 32, 1)");
+  expectError(with([](kiln_tensor &t) { t.type_bits = 24; }), "but got (2, 24, 1)");
+  expectError(with([](kiln_tensor &t) { t.lanes = 4; }), "but got (2, 32, 4)");
   expectError(with([](kiln_tensor &t) { t.data = nullptr; }), "expected memory");
   expectError(with([](kiln_tensor &t) { t.byte_offset = 2; }), "at a multiple of 4 bytes");
   expectError(with([](kiln_tensor &t) { t.shape[0] = -4; }), "extents from 0");

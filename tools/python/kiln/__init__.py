@@ -26,7 +26,7 @@ from . import _c
 from ._c import DeviceError, Error, InternalError
 
 __version__ = _c.library.kiln_version().decode()
-__all__ = ["Device", "DeviceError", "Error", "InternalError", "Kernel", "Library", "cdiv", "load", "open", "ops"]
+__all__ = ["Device", "DeviceError", "Error", "InternalError", "Kernel", "Library", "cdiv", "load", "open", "ops", "testing"]
 
 _local = threading.local()  # .devices: those of the `with` blocks of this thread
 
@@ -114,6 +114,11 @@ def _fields_of(text):
     return {name: _value_of(value) for name, value in pairs}
 
 
+def _text_of(config):
+    """A dictionary from field to value as the C interface has a config."""
+    return ",".join(f"{name}={int(x) if isinstance(x, bool) else x}" for name, x in config.items()).encode()
+
+
 class Kernel:
     """A kernel of a library. `kernel[grid](arguments…)` launches it; grid is a number or up to three, or a function that
     gives them for the config, a dictionary from field to number (to text for an enum)."""
@@ -164,8 +169,8 @@ class Kernel:
             raise Error(f"kernel '{self.name}': expected a value for each argument, but got none for {', '.join(missing)}")
         return [values[i] for i in range(len(self.arguments))], config
 
-    def _launch(self, grid, arguments, named):
-        values, config = self._values(arguments, named)
+    def _extents(self, grid, config):
+        """The numbers of programs for a config, as the C interface has them."""
         if callable(grid):
             grid = grid({**self.config, **{name: _value_of(x) if isinstance(x, str) else x for name, x in config.items()}})
         grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
@@ -174,19 +179,55 @@ class Kernel:
         extents = (ctypes.c_int64 * 3)(*grid, *[1] * (3 - len(grid)))
         if 0 in extents[1:] and min(extents) == 0:  # no programs, which the C interface spells with 0 on axis 0 alone
             extents = (ctypes.c_int64 * 3)(0, 1, 1)
+        return extents
+
+    def _launch(self, grid, arguments, named):
+        values, config = self._values(arguments, named)
+        extents = self._extents(grid, config)
         packed, arrays = _c.arguments_of(values, self.arguments)
         device = _device_of(arrays)
-        text = ",".join(f"{name}={int(x) if isinstance(x, bool) else x}" for name, x in config.items()).encode()
         with _ordered(device, arrays):
             try:
-                _c.check(_c.library.kiln_launch(device._handle, self._handle, extents, packed, len(values), text))
+                _c.check(_c.library.kiln_launch(device._handle, self._handle, extents, packed, len(values), _text_of(config)))
             except Error as error:
                 if type(error) is Error and "f64" in str(error):
                     error.args = (str(error) + _c.hint_for_doubles(values, self.arguments),)
                 raise
 
+    def tune(self, *arguments, grid, budget=60, configs=None, vary_results=False, findings=None, verbose=False, **named):
+        """The fastest config for these arguments, as a dictionary for `kernel[grid](…, **config)`, found by measuring for
+        about `budget` seconds. `configs` are dictionaries; without them all combinations of the candidates that the
+        kernel's registration lists (`.among`) are tried, with fields that change results only if `vary_results`. Named
+        fields of the config keep their values. The kernel's default comes first: the result of each other config is
+        compared with it, and a wrong one is an Error. Arrays that the kernel writes have their contents of before at the
+        end. `findings` is a file that gets the finding, which tuned() reads. `verbose` prints a table of the times."""
+        values, fixed = self._values(arguments, named)
+        packed, arrays = _c.arguments_of(values, self.arguments)
+        device = _device_of(arrays)
+        if configs is None:
+            text = ctypes.c_char_p()
+            _c.check(_c.library.kiln_candidates(device._handle, self._handle, _text_of(fixed), vary_results, ctypes.byref(text)))
+            configs = [_fields_of(line) for line in text.value.decode().splitlines()]
+        else:
+            names = {name: None for config in configs for name in config}  # in order
+            unknown = [name for name in names if name not in self.config]
+            if unknown:
+                raise Error(f"kernel '{self.name}': expected fields of its config out of {', '.join(self.config)} in configs, "
+                            f"but got '{unknown[0]}'")
+            default = {**{name: self.config[name] for name in names}, **fixed}
+            configs = [default, *(each for each in ({**default, **config} for config in configs) if each != default)]
+        trials = (_c.Trial * len(configs))(*[_c.Trial(_text_of(config), self._extents(grid, config)) for config in configs])
+        best, table = ctypes.c_char_p(), ctypes.c_char_p()
+        with _ordered(device, arrays):
+            _c.check(_c.library.kiln_tune(device._handle, self._handle, packed, len(values), trials, len(trials), budget,
+                                          os.fsencode(findings) if findings else None, ctypes.byref(best), ctypes.byref(table)))
+            best, table = best.value.decode(), table.value.decode()
+        if verbose:
+            print(table, end="")
+        return _fields_of(best)
+
     def tuned(self, *arguments, **named):
-        """The config that `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`: from
+        """The config that tune() or `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`: from
         the file that the environment's KILN_FINDINGS names; empty without a finding."""
         values, _ = self._values(arguments, named)
         packed, arrays = _c.arguments_of(values, self.arguments)
@@ -242,4 +283,4 @@ def load(path=None):
     return Library(None if path is None else str(path))
 
 
-from . import ops  # noqa: E402
+from . import ops, testing  # noqa: E402

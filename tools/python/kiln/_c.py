@@ -38,6 +38,11 @@ Argument._fields_ = [("tensor", POINTER(Tensor)), ("is_read_only", c_int32), ("t
                      ("is_list", c_int32)]
 
 
+class Trial(Structure):
+    """kiln_trial."""
+    _fields_ = [("config", c_char_p), ("grid", c_int64 * 3)]
+
+
 SIGNED, UNSIGNED, FLOAT, BFLOAT, BOOL, E4M3, E5M2 = 0, 1, 2, 4, 6, 10, 12
 HOST, CUDA = 1, 2
 OPTIONAL = 2  # the kind of an argument that may be None
@@ -46,7 +51,9 @@ OPTIONAL = 2  # the kind of an argument that may be None
 TYPES = {"bool": (BOOL, 8), "int8": (SIGNED, 8), "int16": (SIGNED, 16), "int32": (SIGNED, 32), "int64": (SIGNED, 64),
          "uint8": (UNSIGNED, 8), "uint16": (UNSIGNED, 16), "uint32": (UNSIGNED, 32), "uint64": (UNSIGNED, 64),
          "float16": (FLOAT, 16), "bfloat16": (BFLOAT, 16), "float32": (FLOAT, 32), "float64": (FLOAT, 64),
-         "float8_e4m3fn": (E4M3, 8), "float8_e5m2": (E5M2, 8)}
+         "float8_e4m3fn": (E4M3, 8), "float8_e5m2": (E5M2, 8),
+         # Kernels read scales of e8m0, and pairs of e2m1, as bytes.
+         "float8_e8m0fnu": (UNSIGNED, 8), "float4_e2m1fn_x2": (UNSIGNED, 8)}
 # The same by the letters of the buffer protocol.
 _LETTERS = {"?": "bool", "b": "int8", "h": "int16", "i": "int32", "q": "int64", "l": "int64", "B": "uint8", "H": "uint16",
             "I": "uint32", "Q": "uint64", "L": "uint64", "e": "float16", "f": "float32", "d": "float64"}
@@ -72,6 +79,9 @@ _DECLARATIONS = {
     "kiln_kernel_argument": (c_char_p, [c_void_p, c_size_t, POINTER(c_int)]),
     "kiln_kernel_config": (c_int, [c_void_p, c_char_p, POINTER(c_char_p)]),
     "kiln_tuned": (c_int, [c_void_p, c_void_p, POINTER(Argument), c_size_t, POINTER(c_char_p)]),
+    "kiln_candidates": (c_int, [c_void_p, c_void_p, c_char_p, c_int, POINTER(c_char_p)]),
+    "kiln_tune": (c_int, [c_void_p, c_void_p, POINTER(Argument), c_size_t, POINTER(Trial), c_size_t, c_double, c_char_p,
+                          POINTER(c_char_p), POINTER(c_char_p)]),
     "kiln_launch": (c_int, [c_void_p, c_void_p, POINTER(c_int64), POINTER(Argument), c_size_t, c_char_p]),
     "kiln_operators": (c_char_p, []),
     "kiln_operate": (c_int, [c_void_p, c_char_p, POINTER(Argument), c_size_t, c_char_p]),

@@ -1,0 +1,62 @@
+"""Tunes kernels from Python, without another package: `python_tune.py tuned.cc FOLDER`."""
+
+import array
+import os
+import sys
+
+import kiln
+
+kernels = kiln.load(sys.argv[1])
+findings = os.path.join(sys.argv[2], "python.txt")
+N = 3000
+x, out = array.array("f", range(N)), array.array("f", [7] * N)
+
+
+def programs(config):
+    return kiln.cdiv(N, config["block"])
+
+
+# The config of all candidates; the arrays keep their contents, and a launch takes the config. A process reads the file
+# that KILN_FINDINGS names again after tuning.
+os.environ["KILN_FINDINGS"] = findings
+with open(findings, "w"):
+    pass
+with kiln.open("simulator:sm_80"):
+    assert kernels.scale.tuned(x, out) == {}
+    best = kernels.scale.tune(x, out, grid=programs, findings=findings, verbose=True)
+    assert set(best) == {"block", "twice"} and best["twice"] == 0 and best["block"] in (64, 128, 512), best
+    assert kernels.scale.tuned(x, out) == best
+    assert list(out) == [7] * N
+    kernels.scale[programs](x, out, **best)
+assert list(out) == [3 * i for i in range(N)]
+
+# A field that is given keeps its value; configs may be listed; the default is one of them.
+with kiln.open("simulator:sm_80"):
+    assert kernels.scale.tune(x, out, grid=programs, block=64) == {"block": 64, "twice": 0}
+    listed = [{"block": 3000}, {"block": 64, "twice": True}]
+    slow = kernels.scale.tune(x, out, grid=programs, configs=listed[1:])
+    assert slow in ({"block": 32, "twice": 0}, {"block": 64, "twice": 1}), slow
+
+# On a CPU times are measured; every other element of an array is tuned, and the ones between keep their values, too.
+spaced = memoryview(array.array("f", range(2 * N)))
+assert kernels.scale.tune(x, spaced[::2], grid=programs, budget=5, configs=listed)["block"] in (32, 64, 3000)
+assert list(spaced) == list(range(2 * N))
+
+
+def fails(call, text):
+    """Expects a kiln.Error whose text has `text`."""
+    try:
+        call()
+    except kiln.Error as error:
+        assert text in str(error), str(error)
+    else:
+        raise AssertionError(f"expected an error with: {text}")
+
+
+small = x[:64], out[:1]
+fails(lambda: kernels.wrong.tune(*small, grid=1, budget=5, configs=[{"chunk": 8}]), "config chunk=8: expected the result of the default config")
+fails(lambda: kernels.plain.tune(*small, grid=1), "expected a field with candidates that")
+fails(lambda: kernels.scale.tune(x, out, grid=programs, configs=[{"blok": 1}]), "out of block, twice in configs, but got 'blok'")
+fails(lambda: kernels.scale.tune(x, memoryview(bytes(out)).cast("f"), grid=programs), "may be written for 'out', but got a read-only tensor")
+fails(lambda: kernels.scale.tune(x, out, grid=(1, 1, 1, 1)), "a grid of 1 to 3 extents, but got 4")
+assert kernels.changing.tune(*small, grid=1, budget=5, vary_results=True)["chunk"] in (4, 8)

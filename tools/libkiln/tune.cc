@@ -1,0 +1,74 @@
+// Finds and looks up the fastest configs of kernels.
+
+#include "tools/kilnc/Tune.h"
+
+#include "runtime/Findings.h"
+#include "tools/kilnc/Search.h"
+#include "tools/libkiln/handles.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+using namespace kiln;
+using namespace kiln::c;
+
+kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
+                       const char **config) {
+  return guarded([&] {
+    expectGiven(device, "a device");
+    expectGiven(kernel, "a kernel");
+    expectGiven(config, "a place for the config");
+    static thread_local std::string found;
+    const Arguments given(*device, arguments, count);
+    found = tuned(*device->device, *kernel->kernel, given.all());
+    *config = found.c_str();
+  });
+}
+
+kiln_status kiln_candidates(kiln_device *device, const kiln_kernel *kernel, const char *fixed, int vary_results,
+                            const char **configs) {
+  return guarded([&] {
+    expectGiven(device, "a device");
+    expectGiven(kernel, "a kernel");
+    expectGiven(configs, "a place for the configs");
+    static thread_local std::string lines;
+    lines = fmt::format("{}", fmt::join(tools::candidatesOf(*kernel->kernel, fixed ? fixed : "",
+                                                            device->device->target(), vary_results != 0)
+                                            .configs,
+                                        "\n"));
+    *configs = lines.c_str();
+  });
+}
+
+kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
+                      const kiln_trial *trials, size_t trial_count, double seconds, const char *findings,
+                      const char **config, const char **report) {
+  return guarded([&] {
+    expectGiven(device, "a device");
+    expectGiven(kernel, "a kernel");
+    expectGiven(trials, "configs to try");
+    expectGiven(config, "a place for the config");
+    const Arguments given(*device, arguments, count);
+    const Expanded form = expanded(*kernel->kernel, given.all());
+    std::vector<tools::Trial> tried;
+    for (size_t i = 0; i < trial_count; ++i)
+      tried.push_back(
+          {trials[i].config ? trials[i].config : "", Grid(trials[i].grid[0], trials[i].grid[1], trials[i].grid[2])});
+    const tools::TuneOptions options = {
+        .budget = seconds, .output = findings ? findings : "", .expectAllowed = [&](const Signature &signature) {
+          given.expectWritable(*form.kernel, signature);
+        }};
+    static thread_local tools::TuneReport made;
+    {
+      const std::lock_guard lock(device->mutex);
+      const Loan loan(*device, given);
+      made = tools::tuneKernel(*device->device, *form.kernel, form.args, tried, options);
+    }
+    forgetFindings();
+    *config = made.config.c_str();
+    if (report)
+      *report = made.table.c_str();
+    if (!made.faults.empty())
+      throw Error(made.faults.substr(0, made.faults.size() - 1));
+  });
+}
