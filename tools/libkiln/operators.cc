@@ -205,6 +205,11 @@ static std::vector<Operator> all() {
              return planEmbeddingSum(target, *t[0], *t[1], *t[3], T,
                                      {.scale = o.scale != 0 ? static_cast<float>(o.scale) : 1, .places = t[2]});
            }),
+      made("embedding_backward", "dout, tokens, starts, positions -> dtable", {accumulate, scale},
+           [](const Target &target, const Tensors &t, const Options &o) {
+             const float factor = o.scale != 0 ? static_cast<float>(o.scale) : 1;
+             return planTokenGradient(target, {*t[1], *t[2], *t[3]}, *t[0], *t[4], o.accumulate, {}, factor);
+           }),
       made("gelu", "x -> out", {},
            [](const Target &target, const Tensors &t, const Options &) { return planGelu(target, *t[0], *t[1]); }),
       made("gelu_backward", "x, dout -> dx", {},

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import sys
 
 import kiln
 
@@ -12,6 +13,13 @@ def has(name):
         return True
     print(f"skipped: {name} is not installed")
     return False
+
+
+class ByDlpack:
+    """An array that has nothing but DLPack."""
+
+    def __init__(self, array):
+        self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
 
 
 def pytorch():
@@ -56,6 +64,8 @@ def pytorch():
             for options in ({}, {"label_smoothing": 0.1}, {"ignore_index": int(targets[0])}):
                 at = targets if "ignore_index" not in options else targets.clamp(min=0)
                 compare(kiln.ops.cross_entropy(x, at, **options), F.cross_entropy(x, at, reduction="none", **options), (x,), bound)
+            table, tokens = leaf(40, 24), torch.tensor([[3, 0, 39, 3], [39, 7, 3, 12]])
+            compare(kiln.ops.embedding(tokens, table), F.embedding(tokens, table), (table,), bound)
             x = leaf(3, 50)
             compare(kiln.ops.softmax(x), F.softmax(x, -1), (x,), bound)
             compare(kiln.ops.gelu(x), F.gelu(x, approximate="tanh"), (x,), bound)
@@ -69,6 +79,21 @@ def pytorch():
     torch.testing.assert_close(kiln.ops.matmul(narrow, narrow).float(), narrow.float() @ narrow.float(), rtol=2**-8, atol=2**-5)
     table, tokens = torch.randn(11, 8), torch.tensor([[3, 0], [10, 3]], dtype=torch.int32)
     assert torch.equal(kiln.ops.embedding(tokens, table), table[tokens.long()])
+    leaf_table = table.clone().requires_grad_()
+    kiln.ops.embedding(tokens[:0], leaf_table).sum().backward()
+    assert torch.equal(leaf_table.grad, torch.zeros_like(table))
+
+    # Scales of e8m0 and pairs of e2m1 are bytes for a kernel, from PyTorch and by DLPack.
+    byte_kernel = kiln.load(sys.argv[1]).bytes
+    for name in ("float8_e8m0fnu", "float4_e2m1fn_x2"):
+        if not hasattr(torch, name):
+            continue
+        stored, got = torch.arange(100, dtype=torch.uint8), torch.zeros(100, dtype=torch.int32)
+        typed = stored.view(getattr(torch, name))
+        byte_kernel[1](typed, got)
+        assert torch.equal(got, stored.int()), name
+        byte_kernel[1](ByDlpack(typed), got.zero_())
+        assert torch.equal(got, stored.int()), name
 
     # PyTorch's own test of operators, and a graph without a break.
     w = torch.randn(64, 64, requires_grad=True)
@@ -77,6 +102,7 @@ def pytorch():
     labels = torch.randint(0, 64, (64,), dtype=torch.int32)
     for name, arguments in (("matmul", (w, w.detach(), None)), ("gelu", (w,)), ("softmax", (w,)), ("layernorm", (w, row, row, 1e-5)),
                             ("linear", (w, w.detach(), row, "gelu")), ("cross_entropy", (w, labels, -100, 0.1)),
+                            ("embedding", (labels, w)),
                             ("attention", (q, k, v, None, True, 0.25))):
         torch.library.opcheck(getattr(torch.ops.kiln, name), arguments)
 

@@ -239,6 +239,8 @@ def cross_entropy(logits, targets, ignore_index=-100, label_smoothing=0.0):
 
 def embedding(tokens, table):
     """Rows of table (V, C) for tokens (…) of int32."""
+    if torch := _torch_of(table):
+        return torch.embedding(tokens, table)
     out = _new(table, _shape(tokens) + _shape(table)[1:])
     run("embedding", [_reshaped(tokens, (math.prod(_shape(tokens)),)), table, None, _as_matrix(out)])
     return _given(table, out)

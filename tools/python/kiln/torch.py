@@ -297,3 +297,54 @@ _cross_entropy.register_autograd(_cross_entropy_gradient, setup_context=_cross_e
 def cross_entropy(logits, targets, ignore_index, label_smoothing):
     """kiln.ops.cross_entropy; targets may be of any integer type."""
     return _cross_entropy(logits, targets.to(torch.int32), ignore_index, label_smoothing)
+
+# --- Embedding -------------------------------------------------------------------------------------------------------
+
+
+@_operator("embedding")
+def _embedding(tokens: Tensor, table: Tensor) -> Tensor:
+    out = table.new_empty(tokens.shape[0], table.shape[1])
+    ops.run("embedding", [tokens, ops._rows(table), None, out])
+    return out
+
+
+@_embedding.register_fake
+def _(tokens, table):
+    return table.new_empty(tokens.shape[0], table.shape[1])
+
+
+@_operator("embedding_backward")
+def _embedding_backward(dout: Tensor, tokens: Tensor, rows: int) -> Tensor:
+    gradient = dout.new_zeros(rows, dout.shape[1])
+    if tokens.numel() == 0:
+        return gradient
+    # The places of each distinct token. There are as many entries as tokens, those without a token have -1.
+    ordered, places = tokens.sort(stable=True)
+    number = torch.cat([ordered.new_zeros(1, dtype=torch.int64), (ordered[1:] != ordered[:-1]).cumsum(0)])
+    entries = torch.arange(len(ordered) + 1, device=tokens.device)
+    starts = torch.searchsorted(number, entries).to(torch.int32)
+    distinct = torch.where(entries[:-1] <= number[-1], ordered[starts[:-1].clamp(max=len(ordered) - 1)], -1)
+    ops.run("embedding_backward", [dout, distinct.to(torch.int32), starts, places.to(torch.int32), gradient])
+    return gradient
+
+
+@_embedding_backward.register_fake
+def _(dout, tokens, rows):
+    return dout.new_empty(rows, dout.shape[1])
+
+
+def _embedding_context(ctx, inputs, output):
+    ctx.save_for_backward(inputs[0])
+    ctx.rows = inputs[1].shape[0]
+
+
+def _embedding_gradient(ctx, dout):
+    return None, _embedding_backward(_contiguous(dout), *ctx.saved_tensors, ctx.rows)
+
+
+_embedding.register_autograd(_embedding_gradient, setup_context=_embedding_context)
+
+
+def embedding(tokens, table):
+    """kiln.ops.embedding; tokens may be of any integer type."""
+    return _embedding(tokens.to(torch.int32).reshape(-1), table).reshape(tokens.shape + table.shape[1:])
