@@ -274,7 +274,7 @@ def variables(files):
 
 # Optional modules: those of lit, and of other projects, which a user installs for comparison.
 OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/python/kiln/ops.py": {"jax", "numpy", "torch"},
-                 "tools/python/kiln/torch.py": {"torch"},
+                 "tools/python/kiln/torch.py": {"torch"}, "kernels/tutorial/13_pytorch.py": {"torch"},
                  "test/tools/inputs/python_arrays.py": {"jax", "numpy", "torch"}, "tools/kiln-gpu/peers.py": {"torch"},
                  "tools/kiln-bench/triton_static.py": {"triton"}, "tools/kiln-bench/triton_users.py": {"triton"},
                  "test/oracles/tokens.py": {"tiktoken", "tokenizers"}, "test/oracles/words.py": {"tokenizers"},
