@@ -119,9 +119,9 @@ static bool fits(const Signature::Parameter &parameter, const Arg &arg) {
 }
 
 /// Throws Error unless the argument matches the executable's specialisation.
-static void checkFits(const std::string &kernel, const Signature &signature, size_t i, const Arg &arg,
-                      void *workspace) {
-  const Signature::Parameter &parameter = signature.parameters[i];
+static void checkFits(const Executable &executable, size_t i, const Arg &arg, void *workspace) {
+  const std::string &kernel = executable.kernel();
+  const Signature::Parameter &parameter = executable.signature().parameters[i];
   const bool isView = arg.kind != Arg::Kind::scalar;
   if (isView)
     checkView(kernel, parameter.name, i, arg, workspace);
@@ -133,6 +133,9 @@ static void checkFits(const std::string &kernel, const Signature &signature, siz
     throw wrong("be " + textOf(parameter), textOf(arg));
   if (!isView)
     return;
+  if (arg.ref.device && arg.ref.device != executable.memory())
+    throw Error(fmt::format("kernel '{}': expected {} to be on device '{}', but got {} on '{}'", kernel,
+                            calledArgument(parameter.name, i), executable.device(), textOf(arg), *arg.ref.device));
   const Fact fact = factOf(arg, workspace,
                            {.alignment = parameter.alignment > 1,
                             .stridesBy16 = parameter.stridesBy16,
@@ -203,31 +206,32 @@ static uint64_t wordOf(const abi::Slot &slot, const Arg &arg, void *workspace) {
   throw Error("no such kind of slot", Fault::internal);
 }
 
-ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
-                   void *workspace) {
+ArgumentBlock pack(const Executable &executable, Grid grid, const std::vector<Arg> &args, void *workspace) {
+  const std::string &kernel = executable.kernel();
+  const Signature &signature = executable.signature();
   if (args.size() != signature.parameters.size())
     throw Error(fmt::format("kernel '{}': expected {} arguments, but got {}", kernel, signature.parameters.size(),
                             args.size()));
   checkGrid(kernel, grid);
   ArgumentBlock block(grid.begin(), grid.end());
   for (size_t i = 0; i < args.size(); ++i)
-    checkFits(kernel, signature, i, args[i], workspace);
+    checkFits(executable, i, args[i], workspace);
   for (const abi::Slot &slot : signature.slots)
     block.push_back(wordOf(slot, args[slot.argument], workspace));
   checkDisjoint(kernel, signature, args, workspace);
   return block;
 }
 
-ArgumentBlock pack(const Signature &signature, const Launch &launch, void *workspace) {
-  const std::string &kernel = launch.kernel->name;
+ArgumentBlock pack(const Executable &executable, const Launch &launch, void *workspace) {
   if (launch.others.empty())
-    return pack(kernel, signature, launch.grid, launch.args, workspace);
+    return pack(executable, launch.grid, launch.args, workspace);
   ArgumentBlock all = {0, 1, 1};
   int64_t programs = 0;
   const auto add = [&](const Grid &grid, const std::vector<Arg> &args) {
-    const ArgumentBlock one = pack(kernel, signature, grid, args, workspace);
+    const ArgumentBlock one = pack(executable, grid, args, workspace);
     if (__builtin_add_overflow(programs, programsOf(one.data()), &programs))
-      throw Error(fmt::format("kernel '{}': expected problems of less than 2^63 programs together", kernel));
+      throw Error(
+          fmt::format("kernel '{}': expected problems of less than 2^63 programs together", executable.kernel()));
     all.append(one);
   };
   add(launch.grid, launch.args);

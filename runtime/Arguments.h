@@ -26,13 +26,12 @@ inline char *dataOf(const Arg &arg, void *workspace) {
 /// - Byte counts and addresses fit 64 bits.
 void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *workspace);
 
-/// The argument block of a launch of `kernel`. Throws Error for negative grid extents or extents beyond 2^40, for 2^63
-/// programs or more, and for an argument that is invalid or does not fit the signature.
-ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
-                   void *workspace);
+/// The argument block of a launch. Throws Error for negative grid extents or extents beyond 2^40, for 2^63 programs or
+/// more, and for an argument that is invalid, lies on another device, or does not fit the signature.
+ArgumentBlock pack(const Executable &executable, Grid grid, const std::vector<Arg> &args, void *workspace);
 
 /// The block of a launch with all of its problems. Throws Error as the other pack().
-ArgumentBlock pack(const Signature &signature, const Launch &launch, void *workspace);
+ArgumentBlock pack(const Executable &executable, const Launch &launch, void *workspace);
 
 /// Throws Error for a grid that no GPU can launch.
 void checkGpuGrid(const Executable &executable, const uint64_t *block);

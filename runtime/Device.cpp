@@ -9,7 +9,17 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
+#include <set>
+
 namespace kiln {
+
+const std::string *memoryDevice(const std::string &name) {
+  static std::mutex mutex;
+  static auto *const all = new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  return &*all->insert(name.starts_with("cpu:") ? "cpu" : name).first;
+}
 
 const std::vector<std::string> &Device::names() {
   static const std::vector<std::string> all = [] {
@@ -59,7 +69,7 @@ void Device::launch(const Executable &executable, Grid grid, const std::vector<A
   if (executable.device() != name())
     throw Error(fmt::format("kernel '{}': expected an executable of device '{}', but got one of '{}'",
                             executable.kernel(), name(), executable.device()));
-  launch(executable, pack(executable.kernel(), executable.signature(), grid, args, workspace).data());
+  launch(executable, pack(executable, grid, args, workspace).data());
 }
 
 } // namespace kiln

@@ -133,8 +133,11 @@ static void checkRegions(const Plan &plan, const Launch &launch, const std::vect
   }
 }
 
-/// Throws Error unless every launch has a kernel and the workspace is large enough for the plan.
-static void checkPlan(const Plan &plan, const TensorRef &workspace) {
+/// Throws Error unless every launch has a kernel and the workspace is large enough for the plan and on the device.
+static void checkPlan(const Device &device, const Plan &plan, const TensorRef &workspace) {
+  if (workspace.device && workspace.device != memoryDevice(device.name()))
+    throw Error(
+        fmt::format("expected a workspace on device '{}', but got one on '{}'", device.name(), *workspace.device));
   if (const int64_t bytes = bytesOfWorkspace(workspace); bytes < plan.workspaceBytes)
     throw Error(fmt::format("expected a workspace of {} bytes, but got {}", plan.workspaceBytes, bytes));
   for (size_t at = 0; at < plan.launches.size(); ++at) {
@@ -163,7 +166,7 @@ PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspac
   const auto isVariadic = [](const Launch &launch) { return launch.kernel && launch.kernel->isVariadic(); };
   if (std::any_of(plan.launches.begin(), plan.launches.end(), isVariadic))
     return prepare(device, expanded(plan), workspace);
-  checkPlan(plan, workspace);
+  checkPlan(device, plan, workspace);
   const auto isGroup = [](const Launch &launch) { return !launch.others.empty(); };
   if (!device.backend().facts().problems && std::any_of(plan.launches.begin(), plan.launches.end(), isGroup))
     return prepare(device, ungrouped(plan), workspace);
@@ -175,7 +178,7 @@ PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspac
   for (size_t i = 0; i < executables.size(); ++i) {
     const std::shared_ptr<const Executable> &executable = executables[i].get();
     const Launch &launch = plan.launches[i];
-    const ArgumentBlock block = pack(executable->signature(), launch, workspace.data);
+    const ArgumentBlock block = pack(*executable, launch, workspace.data);
     launches.push_back({executable, {block.begin(), block.end()}});
   }
   PreparedPlan ready;

@@ -27,6 +27,7 @@ Tensor::Tensor(std::shared_ptr<Device> opened, Type type, Shape extents) : Tenso
                               nameOf(type), textOf(extents)));
   memory = TensorRef::dense(opened->allocate(bytes), type, std::move(extents));
   device = std::move(opened);
+  memory.device = memoryDevice(device->name());
   device->fillZero(memory.data, bytes);
 }
 

@@ -140,6 +140,7 @@ TensorRef TensorRef::reshape(Shape shape) const {
     throw Error("expected dense memory to reshape, but got a tensor of shape " + textOf(extents) + " with strides " +
                 textOf(strides));
   TensorRef result = dense(data, type, std::move(shape));
+  result.device = device;
   if (result.count() != count())
     throw Error("expected a shape of " + std::to_string(count()) + " elements, but got " + textOf(result.extents));
   return result;

@@ -79,6 +79,9 @@ struct TensorRef {
   Type type = Type::f32;
   Shape extents;
   Shape strides;
+  /// The name of the device whose memory it is, one string for each (runtime/Executable.h); null: not known. A launch
+  /// on another device is an error.
+  const std::string *device = nullptr;
 
   int rank() const { return static_cast<int>(extents.size()); }
   /// The number of elements, and their bytes. Both throw Error for negative extents and beyond 64 bits.

@@ -61,6 +61,25 @@ TEST_P(LaunchChecks, RefuseATensorWithoutMemory) {
   expectRefused(TensorRef(), "to have memory, but got f32[] without");
 }
 
+// Memory of another device is refused before the launch. Memory of unknown origin is the caller's responsibility, and
+// all CPUs share the host's.
+TEST_P(LaunchChecks, RefuseATensorOfAnotherDevice) {
+  const std::shared_ptr<Device> other = Device::open(GetParam().starts_with("cpu") ? "simulator:sm_80" : "cpu");
+  const Tensor away(other, f32, {32, 16});
+  expectRefused(away.ref().slice(0, 16, 16).reshape({16, 16}),
+                "to be on device '" + GetParam() + "', but got f32[16x16] on '" + other->name() + "'");
+  TensorRef unknown = y.ref();
+  unknown.device = nullptr;
+  onEveryWay({x, unknown}, [](const std::function<void()> &way) { EXPECT_NO_THROW(way()); });
+  const auto generic = Device::open("cpu:generic");
+  if (other->name() != "cpu")
+    EXPECT_NO_THROW(launch(*generic, adding, grid, {x, y}));
+  const Kernel one = kernel("adding", addMatrices, {"out", "in"});
+  const Plan plan = {.launches = {{&one, "", grid, {x, Arg::workspace(0, f32, {16, 16})}}}, .workspaceBytes = 1024};
+  expectError([&] { prepare(*device, plan, away); },
+              {"expected a workspace on device '" + GetParam() + "', but got one on '" + other->name() + "'"});
+}
+
 TEST_P(LaunchChecks, RefuseStridesThatAreNotOneForEachExtent) {
   expectRefused(view({16, 16}, {}), "to have a stride for each extent, but got 0 strides for f32[16x16]");
   expectRefused(view({16, 16}, {1}), "to have a stride for each extent, but got 1 strides for f32[16x16]");

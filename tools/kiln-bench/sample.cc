@@ -364,7 +364,7 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
   const auto module = std::make_shared<const ptx::Module>(ptx::parse(ptx));
   const auto program = buildProgram(module, launch.kernel->name, memory);
   const auto executable = compile(device, launch, workspace);
-  const ArgumentBlock block = pack(executable->signature(), launch, workspace);
+  const ArgumentBlock block = pack(*executable, launch, workspace);
   const Extents grid = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])};
   const std::vector<Extents> places =
       launch.others.empty() ? spread(launch.grid, programs) : spreadOverProblems(programsOf(block.data()), programs);
