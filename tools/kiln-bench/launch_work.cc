@@ -67,7 +67,7 @@ double programsOf(const Launch &launch) {
 /// written.
 static double memoryBytes(const Launch &launch, const Sample &sample) {
   double operands = 0;
-  std::set<const void *> seen;
+  std::set<const void *> seen; // sample.reads has an entry for each argument of the expanded kernel
   const auto add = [&](const std::vector<Arg> &args) {
     for (size_t i = 0; i < args.size(); ++i) {
       const Arg &arg = args[i];
@@ -77,8 +77,9 @@ static double memoryBytes(const Launch &launch, const Sample &sample) {
         operands += static_cast<double>(arg.ref.count() * bytesOf(arg.ref.type));
     }
   };
-  add(launch.args);
-  for (const Launch::Problem &other : launch.others)
+  const Launch whole = expanded(launch);
+  add(whole.args);
+  for (const Launch::Problem &other : whole.others)
     add(other.args);
   const double programs = programsOf(launch);
   const Traffic &each = sample.ofProgram;

@@ -335,8 +335,11 @@ static uint32_t dynamicShared(const ptx::Module &module, const std::string &kern
   return 0;
 }
 
-Sample sampleOf(const Program &program, const Metrics &metrics, int64_t sharedBytes, double programs) {
+Sample sampleOf(const Signature &signature, const Program &program, const Metrics &metrics, int64_t sharedBytes,
+                double programs) {
   Sample sample;
+  for (const Signature::Parameter &parameter : signature.parameters)
+    sample.reads.push_back(parameter.read);
   sample.threads = program.block[0] * program.block[1] * program.block[2];
   sample.sharedBytes = sharedBytes;
   const Code &code = program.codes[0];
@@ -378,7 +381,8 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
     if (!findings.empty())
       throw Error(fmt::format("kernel '{}' ({}): {}", launch.kernel->name, launch.config, findings.list().front().text),
                   Fault::internal);
-    return sampleOf(*program, metrics, int64_t{program->sharedBytes} + dynamic, static_cast<double>(only.size()));
+    return sampleOf(executable->signature(), *program, metrics, int64_t{program->sharedBytes} + dynamic,
+                    static_cast<double>(only.size()));
   };
   Sample sample;
   if (hasProgramForEachSm(device.target(), programsOf(block.data()))) {
@@ -390,8 +394,6 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
   }
   for (const PlacedVariable &variable : program->variables)
     memory.release(variable.place);
-  for (const Signature::Parameter &parameter : executable->signature().parameters)
-    sample.reads.push_back(parameter.read);
   return sample;
 }
 

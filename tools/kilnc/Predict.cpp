@@ -33,13 +33,14 @@ static double timeOf(const bench::MachineRates &machine, const Device &device, c
                                });
 }
 
-double predictedTimeOfLast(const bench::MachineRates &machine, const SimulatorDevice &simulator, const Launch &launch) {
+double predictedTimeOfLast(const bench::MachineRates &machine, const SimulatorDevice &simulator, const Launch &launch,
+                           const Signature &signature) {
   const double programs = bench::programsOf(launch);
   if (programs == 0)
     return 0;
   const LaunchRecord &record = simulator.lastRecord();
   return timeOf(machine, simulator, launch,
-                bench::sampleOf(*record.program, *record.metrics, record.sharedBytes, programs));
+                bench::sampleOf(signature, *record.program, *record.metrics, record.sharedBytes, programs));
 }
 
 std::optional<double> predictedTime(const bench::MachineRates &machine, Device &device, const Launch &launch) {

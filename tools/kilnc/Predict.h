@@ -14,7 +14,8 @@ namespace kiln::tools {
 const bench::MachineRates *ratesFor(const Device &device);
 
 /// Microseconds of the last launch of a simulator, which has counted it.
-double predictedTimeOfLast(const bench::MachineRates &machine, const SimulatorDevice &simulator, const Launch &launch);
+double predictedTimeOfLast(const bench::MachineRates &machine, const SimulatorDevice &simulator, const Launch &launch,
+                           const Signature &signature);
 
 /// Microseconds of a launch that does not run: some of its programs are simulated, on a copy of its arguments. Nothing
 /// if the arguments have more than 1 GiB, and if the programs cannot run alone.

@@ -69,8 +69,9 @@ static double launchOnce(Device &device, const Executable &executable, const Lau
   device.launch(executable, launch.grid, launch.args);
   const auto addCounts = [&] {
     if (simulator && bench::programsOf(launch) > 0)
-      device.target().visit([](const CpuFacts &) {},
-                            [&](const GpuFacts &gpu) { report->add(launch, simulator->lastRecord(), gpu); });
+      device.target().visit(
+          [](const CpuFacts &) {},
+          [&](const GpuFacts &gpu) { report->add(launch, executable.signature(), simulator->lastRecord(), gpu); });
   };
   try {
     device.synchronize();

@@ -124,7 +124,8 @@ std::string Tuning::checkOne(Candidate &candidate, const Expected *expected) {
   device.launch(*candidate.executable, candidate.grid, args);
   device.synchronize();
   if (isPredicted())
-    candidate.predicted = predictedTimeOfLast(*rates, *simulator, {&kernel, candidate.config, candidate.grid, args});
+    candidate.predicted = predictedTimeOfLast(*rates, *simulator, {&kernel, candidate.config, candidate.grid, args},
+                                              candidate.executable->signature());
   return expected ? differenceOf(contents(), *expected) : "";
 }
 

@@ -138,9 +138,10 @@ static Json predicted(const bench::MachineRates &machine, const bench::LaunchWor
 }
 
 /// The pipe model's prediction of the launch, on all machines.
-static Json predictionOf(const Launch &launch, const LaunchRecord &record, const GpuFacts &gpu) {
+static Json predictionOf(const Launch &launch, const Signature &signature, const LaunchRecord &record,
+                         const GpuFacts &gpu) {
   const bench::Sample sample =
-      bench::sampleOf(*record.program, *record.metrics, record.sharedBytes, bench::programsOf(launch));
+      bench::sampleOf(signature, *record.program, *record.metrics, record.sharedBytes, bench::programsOf(launch));
   // The registers of a thread, which ptxas chooses, are not known here: between one and the most that it may have.
   const bench::Occupancy occupancy = bench::occupancyOf(gpu, std::nullopt, sample);
   const bench::Occupancy atBest = bench::occupancyOf(gpu, 1, sample);
@@ -166,7 +167,7 @@ static Json predictionOf(const Launch &launch, const LaunchRecord &record, const
           {"machines", machines}};
 }
 
-void Report::add(const Launch &launch, const LaunchRecord &record, const GpuFacts &gpu) {
+void Report::add(const Launch &launch, const Signature &signature, const LaunchRecord &record, const GpuFacts &gpu) {
   const std::vector<std::string_view> &files = record.program->module->files;
   const auto at = [&](const ptx::Place &place) {
     const auto file = static_cast<size_t>(place.file);
@@ -192,8 +193,9 @@ void Report::add(const Launch &launch, const LaunchRecord &record, const GpuFact
                         {"check", simulator::nameOf(finding.check)},
                         {"text", finding.text},
                         {"count", finding.count}});
-  data["launch"] = {
-      {"instructions", instructions}, {"findings", findings}, {"prediction", predictionOf(launch, record, gpu)}};
+  data["launch"] = {{"instructions", instructions},
+                    {"findings", findings},
+                    {"prediction", predictionOf(launch, signature, record, gpu)}};
 }
 
 // --- The page --------------------------------------------------------------------------------------------------------

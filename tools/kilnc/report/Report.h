@@ -33,7 +33,7 @@ public:
 
   void add(const lowering::CompilationRecord &record);
   /// Adds a launch that a simulator counted; `gpu` is the simulated GPU.
-  void add(const Launch &launch, const LaunchRecord &record, const GpuFacts &gpu);
+  void add(const Launch &launch, const Signature &signature, const LaunchRecord &record, const GpuFacts &gpu);
   /// The time of the launch, or its error.
   void setTime(const std::string &text) { data["time"] = text; }
   void setError(const std::string &text) { data["error"] = text; }
