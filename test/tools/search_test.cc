@@ -93,7 +93,7 @@ TEST(Search, DropsThoseBehind) {
 }
 
 // A candidate whose first measurement was disturbed, as on a busy machine, gets a second one, and may win.
-TEST(Search, LooksAgainAtThoseBehindAtFirst) {
+TEST(Search, LooksAgainAtThoseSlowAtFirst) {
   Script script{{100, 70, 120}};
   const auto measure = [&](size_t i) { return script(i) * (i == 1 && script.measured[i] == 1 ? 20 : 1); };
   const std::vector<Ranked> ranked = search(3, {}, measure, [] { return true; });

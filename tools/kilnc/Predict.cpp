@@ -45,7 +45,7 @@ double predictedTimeOfLast(const bench::MachineRates &machine, const SimulatorDe
 
 std::optional<double> predictedTime(const bench::MachineRates &machine, Device &device, const Launch &launch) {
   constexpr int programs = 4;
-  constexpr int64_t most = int64_t{1} << 30; // bytes
+  constexpr int64_t maxBytes = int64_t{1} << 30; // bytes
   simulator::Memory memory;
   Launch copy = launch;
   int64_t bytes = 0;
@@ -54,7 +54,7 @@ std::optional<double> predictedTime(const bench::MachineRates &machine, Device &
       continue;
     const Range range = rangeOf(arg, nullptr);
     const auto size = static_cast<int64_t>(range.high - range.low);
-    if ((bytes += size) > most)
+    if ((bytes += size) > maxBytes)
       return std::nullopt;
     // At the same distance from a multiple of 256, on which the code may depend.
     const uintptr_t skew = static_cast<uintptr_t>(range.low) % 256;

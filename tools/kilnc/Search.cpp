@@ -96,11 +96,11 @@ static double medianOf(std::vector<double> values) {
 
 std::vector<Ranked> search(size_t count, SearchOptions options, const std::function<double(size_t)> &measure,
                            const std::function<bool()> &hasTime) {
-  constexpr int rounds = 9, dropFrom = 2,
-                pairFrom = 5; // the first round may be wrong about a candidate, on a busy machine
-  constexpr double behind = 1.3;
+  constexpr int rounds = 9, pairFrom = 5;
+  constexpr int dropFrom = 2; // the first round may be wrong about a candidate, on a busy machine
+  constexpr double slowdown = 1.3;
   std::vector<std::vector<double>> values(count); // for each candidate, a median per round
-  std::vector<bool> wasBehind(count);
+  std::vector<bool> wasSlow(count);
   std::vector<size_t> alive(count);
   for (size_t i = 0; i < count; ++i)
     alive[i] = i;
@@ -118,8 +118,8 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
       if (i != 0 && !hasTime())
         break;
       std::vector<double> samples = {measure(i)};
-      // One measurement is enough for a candidate that is far behind, and for a second one that says so, too.
-      const double limit = values[i].size() == 1 && wasBehind[i] ? behind : 2 * behind;
+      // One measurement is enough for a candidate that is far slower, and for a second one that says so, too.
+      const double limit = values[i].size() == 1 && wasSlow[i] ? slowdown : 2 * slowdown;
       while (!options.isExact && samples.size() < 3 && (options.exhaustive || best == 0 || samples[0] <= limit * best))
         samples.push_back(measure(i));
       values[i].push_back(medianOf(samples));
@@ -130,9 +130,9 @@ std::vector<Ranked> search(size_t count, SearchOptions options, const std::funct
     const std::vector<Ranked> ranked = rank(alive);
     alive.clear();
     for (const Ranked &each : ranked) {
-      wasBehind[each.index] = each.value > behind * ranked[0].value;
+      wasSlow[each.index] = each.value > slowdown * ranked[0].value;
       if (each.index == 0 || options.exhaustive || round < dropFrom ||
-          (!wasBehind[each.index] && (round + 1 < pairFrom || &each - ranked.data() < 2)))
+          (!wasSlow[each.index] && (round + 1 < pairFrom || &each - ranked.data() < 2)))
         alive.push_back(each.index);
     }
     llvm::sort(alive);

@@ -37,10 +37,10 @@ struct SearchOptions {
 };
 
 /// Measures candidates 0 to `count` - 1 in rounds, one after the other, and ranks those that were measured: the fastest
-/// first, of equals the first. A round takes the median of three measurements of a candidate. Candidates 1.3 times
-/// behind the best are dropped after round 2, 3 or 4, and from round 5 on two are left; the first, the default, always
-/// stays. These get 9 rounds. An exact measure gets one round of one measurement. When `hasTime` says no, the search
-/// ends, and candidates that were not measured are left out.
+/// first, of equals the first. A round takes the median of three measurements of a candidate. Candidates with more than
+/// 1.3 times the time of the best are dropped after round 2, 3 or 4, and from round 5 on two are left; the first, the
+/// default, always stays. These get 9 rounds. An exact measure gets one round of one measurement. When `hasTime` says
+/// no, the search ends, and candidates that were not measured are left out.
 std::vector<Ranked> search(size_t count, SearchOptions options, const std::function<double(size_t)> &measure,
                            const std::function<bool()> &hasTime);
 

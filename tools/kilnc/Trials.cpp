@@ -115,7 +115,7 @@ std::string Tuning::differenceOf(const Contents &got, const Expected &expected) 
                            toDoubles(&got[i][at], tensor.type, 1)[0]);
     }
   }
-  return ""; // at most bytes between the elements differ, which are not the kernel's
+  return ""; // only bytes between the elements differ, which are not of the tensor
 }
 
 /// Launches a candidate on fresh memory; returns the error in its result, if `expected` is given.

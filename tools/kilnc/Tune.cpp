@@ -51,7 +51,7 @@ void Tuning::progress(const std::string &text) const {
 
 /// Leaves out candidates that a GPU would run much more slowly than the best, as the pipe model predicts.
 void Tuning::dropSlow() {
-  constexpr double behind = 2;
+  constexpr double slowdown = 2;
   if (!rates || simulator || options.exhaustive)
     return;
   double best = std::numeric_limits<double>::infinity();
@@ -63,9 +63,9 @@ void Tuning::dropSlow() {
     best = std::min(best, candidate.predicted.value_or(best));
   }
   for (Candidate &candidate : candidates)
-    if (&candidate != candidates.data() && candidate.predicted.value_or(0) > behind * best) {
+    if (&candidate != candidates.data() && candidate.predicted.value_or(0) > slowdown * best) {
       candidate.error =
-          fmt::format("expected a predicted time of at most {} times the best, {:.2f} us, but got {:.2f} us", behind,
+          fmt::format("expected a predicted time of at most {} times the best, {:.2f} us, but got {:.2f} us", slowdown,
                       best, *candidate.predicted);
       candidate.executable = {};
     }
