@@ -56,7 +56,7 @@ def fails(call, text):
 small = x[:64], out[:1]
 fails(lambda: kernels.wrong.tune(*small, grid=1, budget=5, configs=[{"chunk": 8}]), "config chunk=8: expected the result of the default config")
 fails(lambda: kernels.plain.tune(*small, grid=1), "expected a field with candidates that")
-fails(lambda: kernels.scale.tune(x, out, grid=programs, configs=[{"blok": 1}]), "out of block, twice in configs, but got 'blok'")
+fails(lambda: kernels.scale.tune(x, out, grid=programs, configs=[{"blok": 1}]), "kernel 'scale' has no config field 'blok'; did you mean 'block'?")
 fails(lambda: kernels.scale.tune(x, memoryview(bytes(out)).cast("f"), grid=programs), "may be written for 'out', but got a read-only tensor")
 fails(lambda: kernels.scale.tune(x, out, grid=(1, 1, 1, 1)), "a grid of 1 to 3 extents, but got 4")
 assert kernels.changing.tune(*small, grid=1, budget=5, vary_results=True)["chunk"] in (4, 8)

@@ -210,10 +210,9 @@ class Kernel:
             configs = [_fields_of(line) for line in text.value.decode().splitlines()]
         else:
             names = {name: None for config in configs for name in config}  # in order
-            unknown = [name for name in names if name not in self.config]
-            if unknown:
-                raise Error(f"kernel '{self.name}': expected fields of its config out of {', '.join(self.config)} in configs, "
-                            f"but got '{unknown[0]}'")
+            for name in names:
+                if name not in self.config:
+                    self._config_text(f"{name}=".encode())  # an error
             default = {**{name: self.config[name] for name in names}, **fixed}
             configs = [default, *(each for each in ({**default, **config} for config in configs) if each != default)]
         trials = (_c.Trial * len(configs))(*[_c.Trial(_text_of(config), self._extents(grid, config)) for config in configs])
