@@ -259,9 +259,8 @@ bool Evaluator::costsMoreThan(int64_t most, Value tile) const {
 }
 
 Value Evaluator::branchOf(arith::SelectOp op, Value condition, const Index &index) {
-  constexpr int64_t branch = 3; // the cost of a branch
   if (isa<VectorType>(condition.getType()) || !followsFromPlace(op.getCondition()) ||
-      !(costsMoreThan(branch, op.getTrueValue()) || costsMoreThan(branch, op.getFalseValue())))
+      !(costsMoreThan(branchCost, op.getTrueValue()) || costsMoreThan(branchCost, op.getFalseValue())))
     return {};
   const bool lanes = llvm::any_of(index, [](const Ix &ix) { return ix.lanes; });
   const Type element = getElementTypeOrSelf(op.getType());

@@ -65,6 +65,8 @@ struct Level {
 
 /// The cost of an elementwise operation for one element; an addition costs 1.
 int64_t costOf(mlir::Operation *op);
+/// The cost of a branch.
+inline constexpr int64_t branchCost = 3;
 
 class Evaluator {
 public:

@@ -4,6 +4,7 @@
 //   - it is a load that cannot stay a view of memory;
 //   - recomputing it is expensive: it has several readers, is used in a loop, or is broadcast to several elements
 //     (except cheap halves of a joined pair);
+//   - a later tile uses it at so many positions that computing it again for each takes several times as long;
 //   - its reader needs it in memory: the left operand of a product, or a `print`;
 //   - it is a tile transposed block by block (Transposed.cpp), or an expensive operand of one;
 //   - its computation has the largest cost that a nest may have (Group.h).
@@ -24,6 +25,7 @@
 #include "lowering/cpu/Evaluator.h"
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Lanes.h"
+#include "lowering/cpu/Recomputation.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -83,7 +85,7 @@ struct Placement {
   void findReaders(Value value) {
     Readers found;
     for (Operation *user : value.getUsers())
-      if (isInlinable(user))
+      if (isInlinable(user) && !user->hasAttr("cpu.dense"))
         found.add(readers.lookup(user->getResult(0)));
       else
         found.add({user, false, epilogues.contains(user), loopsAround(user)});
@@ -275,7 +277,7 @@ struct Placement {
   bool shouldPlace(Value value) {
     Operation *op = value.getDefiningOp();
     if (isLoad(op))
-      return !op->hasAttr("cpu.view");
+      return !op->hasAttr("cpu.view") || (cast<tile::AccessOp>(op).getIndexRank() > 0 && fillsNest(value));
     if (!isInlinable(op) || op->hasTrait<OpTrait::ConstantLike>() || op->use_empty())
       return false;
     if (auto transpose = dyn_cast<tile::TransposeOp>(op))
@@ -307,6 +309,22 @@ struct Placement {
         return true;
     }
     return cost >= placementLimits.insideLoop && read.loops > loopsAround(op);
+  }
+
+  void place(Operation *op) {
+    inScratch.insert(op->getResult(0));
+    op->removeAttr("cpu.view");
+    op->setAttr("cpu.scratch", UnitAttr::get(op->getContext()));
+    if (isNarrow(op))
+      op->setAttr("cpu.dense", UnitAttr::get(op->getContext()));
+  }
+
+  /// Places the tiles that `tile` would compute at too many positions.
+  void placeRecomputed(Value tile) {
+    while (Value repeated = mostRecomputed(tile, inScratch, [&](Value value) { return costOf(value); })) {
+      place(repeated.getDefiningOp());
+      costs.clear();
+    }
   }
 };
 
@@ -403,14 +421,11 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
     function.walk([&](Operation *op) { // in program order, because costs depend on earlier decisions
       if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
         return;
+      placement.placeRecomputed(op->getResult(0));
       if (op->hasAttr("cpu.dense"))
         placement.inScratch.insert(op->getResult(0));
-      else if (placement.shouldPlace(op->getResult(0))) {
-        placement.inScratch.insert(op->getResult(0));
-        op->setAttr("cpu.scratch", UnitAttr::get(&getContext()));
-        if (placement.isNarrow(op))
-          op->setAttr("cpu.dense", UnitAttr::get(&getContext()));
-      }
+      else if (placement.shouldPlace(op->getResult(0)))
+        placement.place(op);
     });
     forEpilogues(function, isComputedOnTheSpot);
   }

@@ -256,3 +256,27 @@ func.func @unused(%x: memref<64x100xf32, strided<[100, 1]>>, %y: memref<64x100xf
   tile.store %0, %y[%c0, %c0] : tensor<64x100xf32>, memref<64x100xf32, strided<[100, 1]>>
   return
 }
+
+// Each step reads the sum before it at two positions. The third sum is placed, so that the first is not computed at
+// sixteen.
+// CHECK-LABEL: func @rolled
+// CHECK-COUNT-2: arith.addf %{{[0-9]+}}, %{{[0-9]+}} :
+// CHECK: arith.addf {{.*}} {cpu.scratch}
+// CHECK-COUNT-2: arith.addf %{{[0-9]+}}, %{{[0-9]+}} :
+// CHECK: return
+func.func @rolled(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0] {cpu.view} : memref<?xf32, strided<[1]>> -> tensor<64xf32>
+  %0 = tile.rotate %x by 1 axis 0 : tensor<64xf32>
+  %1 = arith.addf %x, %0 : tensor<64xf32>
+  %2 = tile.rotate %1 by 2 axis 0 : tensor<64xf32>
+  %3 = arith.addf %1, %2 : tensor<64xf32>
+  %4 = tile.rotate %3 by 4 axis 0 : tensor<64xf32>
+  %5 = arith.addf %3, %4 : tensor<64xf32>
+  %6 = tile.rotate %5 by 8 axis 0 : tensor<64xf32>
+  %7 = arith.addf %5, %6 : tensor<64xf32>
+  %8 = tile.rotate %7 by 16 axis 0 : tensor<64xf32>
+  %9 = arith.addf %7, %8 : tensor<64xf32>
+  tile.store %9, %a[%c0] : tensor<64xf32>, memref<?xf32, strided<[1]>>
+  return
+}
