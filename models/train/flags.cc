@@ -31,13 +31,7 @@ static void addLookFlags(CLI::App *app, RunOptions &o) {
 
 void addRunFlags(CLI::App *app, RunOptions &o) {
   app->add_option("--out", o.out, "folder for checkpoints and log.jsonl")->required();
-  addNumber<int64_t>(app, "--save-every", o.saveEvery, "steps between checkpoints (0: only at the end)")
-      ->capture_default_str();
   addNumber<int64_t>(app, "--stop-after", o.stopAfter, "save and stop after this step (0: never)")
-      ->capture_default_str();
-  addNumber<int64_t>(app, "--keep", o.keep, "newest checkpoints to keep")->capture_default_str();
-  addNumber<int64_t>(app, "--keep-every", o.keepEvery,
-                     "keep the checkpoints of multiples of this step as well (0: none)")
       ->capture_default_str();
   app->add_flag("--resume", o.resume, "continue from the newest checkpoint in --out");
   addNumber<int64_t>(app, "--resume-step", o.resumeStep,

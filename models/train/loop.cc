@@ -70,7 +70,7 @@ Training::Training(Run given)
     : run(std::move(given)), device(openDevice(run.options.machine, ranks)),
       trainer(device, run.model, fitToMemory(run, *device), shapesOf(run), run.folder.sharedRanks()),
       peak(peakSampler(*device, run.model.type(), state.settings.precision)),
-      saves(run.folder, run.options, run.model, state, trainer) {
+      saves(run.folder, run.model, state, trainer) {
   expectStepsWithin(run);
   expectSameData(run);
   expectAgreement(run);
@@ -282,7 +282,7 @@ std::optional<Way> Training::turn(Progress &progress) {
   at = Way::save;
   if (end)
     saves.save();
-  else if (run.options.saveEvery > 0 && state.step % run.options.saveEvery == 0)
+  else if (state.settings.saveEvery > 0 && state.step % state.settings.saveEvery == 0)
     saves.saveOnTheWay(progress);
   return end;
 }

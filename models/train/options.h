@@ -29,10 +29,7 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options, const Collecti
 struct RunOptions {
   std::string out; // the run's folder
   MachineOptions machine;
-  int64_t saveEvery = 1000; // 0: only at the end
-  int64_t stopAfter = 0;    // 0: run to the last step
-  int64_t keep = 2;
-  int64_t keepEvery = 0; // checkpoints at multiples of it are kept as well; 0: none
+  int64_t stopAfter = 0; // 0: run to the last step
   bool resume = false;
   std::optional<int64_t> resumeStep;      // step of the checkpoint to resume; default: the newest
   bool overwrite = false;                 // removes the checkpoints in `out`

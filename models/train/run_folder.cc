@@ -28,14 +28,8 @@ static std::optional<std::string> checkpointFor(const RunOptions &options) {
 }
 
 void verify(const RunOptions &options) {
-  auto expect = [](bool right, const char *name, const char *range, int64_t value) {
-    if (!right)
-      throw Error(fmt::format("expected '{}' to be {}, but got {}", name, range, value));
-  };
-  expect(options.saveEvery >= 0, "--save-every", "at least 0", options.saveEvery);
-  expect(options.stopAfter >= 0, "--stop-after", "at least 0", options.stopAfter);
-  expect(options.keep >= 1, "--keep", "at least 1", options.keep);
-  expect(options.keepEvery >= 0, "--keep-every", "at least 0", options.keepEvery);
+  if (options.stopAfter < 0)
+    throw Error(fmt::format("expected '--stop-after' to be at least 0, but got {}", options.stopAfter));
   if (options.trace && !options.profile)
     throw Error("--trace requires --profile A:B, the steps that it records");
   if (options.resume && options.overwrite)

@@ -16,7 +16,7 @@ void Saves::save() {
   if (saved == state.step || state.step == 0)
     return;
   if (trainer.share([&](const BufferSource &from) {
-        saveCheckpoint(folder.path(), {options.keep, options.keepEvery}, state, model, from);
+        saveCheckpoint(folder.path(), {state.settings.keep, state.settings.keepEvery}, state, model, from);
       }))
     saved = state.step;
 }

@@ -12,8 +12,8 @@ namespace kiln {
 class Saves {
 public:
   /// Its arguments must outlive it. `state` is read at each save.
-  Saves(RunFolder &folder, const RunOptions &options, const Model &model, const RunState &state, const Trainer &trainer)
-      : folder(folder), options(options), model(model), state(state), trainer(trainer) {}
+  Saves(RunFolder &folder, const Model &model, const RunState &state, const Trainer &trainer)
+      : folder(folder), model(model), state(state), trainer(trainer) {}
 
   /// Marks the present state as saved.
   void isSaved() { saved = state.step; }
@@ -37,7 +37,6 @@ private:
   bool isBetter(double value) const;
 
   RunFolder &folder;
-  const RunOptions &options;
   const Model &model;
   const RunState &state;
   const Trainer &trainer;

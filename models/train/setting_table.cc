@@ -281,6 +281,11 @@ static std::vector<Setting> makeTable() {
       number("gradient-norms", "gradient_norms", &S::gradientNorms,
              "steps between logs of the gradient norm of each part of the model (0: never)", {atLeast(0)}, later),
       dtype("save-dtype", "save_dtype", &S::saveType, "type of the weights in checkpoints: fp32, bf16, fp16 (fp32)"),
+      number("save-every", "save_every", &S::saveEvery, "steps between checkpoints (0: only at the end) (1000)",
+             {atLeast(0)}, later),
+      number("keep", "keep", &S::keep, "newest checkpoints to keep (2)", {atLeast(1)}, later),
+      number("keep-every", "keep_every", &S::keepEvery,
+             "keep the checkpoints of multiples of this step as well (0: none)", {atLeast(0)}, later),
   };
 }
 

@@ -78,6 +78,9 @@ struct TrainSettings {
   double lossScale = 65536;                          // initial loss scale of f16, a power of two
   int64_t scaleWindow = 2000;                        // updates in a row that double it; 0: it never grows
   Type saveType = f32;                               // of the weights in model.safetensors
+  int64_t saveEvery = 1000;                          // steps between checkpoints; 0: only at the end
+  int64_t keep = 2;                                  // newest checkpoints to keep
+  int64_t keepEvery = 0;                             // checkpoints at multiples of it are kept as well; 0: none
 };
 
 /// `fp32`, `bf16` or `fp16`: the user's names of weight and activation types.

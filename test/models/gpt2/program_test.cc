@@ -153,6 +153,14 @@ TEST_F(ProgramTest, SavesEveryNAndKeepsTheLast) {
   EXPECT_TRUE(std::filesystem::exists(out + "/checkpoint-00000010"));
 }
 
+// A resumed run saves and keeps as the run did.
+TEST_F(ProgramTest, AResumedRunKeepsAsManyCheckpoints) {
+  ASSERT_EQ(train(out, {"--steps", "8", "--save-every", "2", "--keep", "3", "--stop-after", "3"}).status, 0);
+  ASSERT_EQ(train(out, {"--resume"}).status, 0);
+  for (const int step : {2, 3, 4, 6, 8})
+    EXPECT_EQ(std::filesystem::exists(out + fmt::format("/checkpoint-{:08}", step)), step > 3) << step;
+}
+
 TEST_F(ProgramTest, SamplesFromARun) {
   ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
   const std::vector<std::string> words = {"sample",

@@ -58,7 +58,10 @@ inline SettingGroup commonSettings(const std::set<std::string> &without = {}) {
                          {"evaluate-all", "1", "0"},
                          {"samples", "1", "2"},
                          {"gradient-norms", "2", "1"},
-                         {"save-dtype", "bf16", "fp16"}}};
+                         {"save-dtype", "bf16", "fp16"},
+                         {"save-every", "2", "4"},
+                         {"keep", "3", "4"},
+                         {"keep-every", "3", "2"}}};
   std::erase_if(group.settings, [&](const OfSetting &setting) { return without.count(setting.flag) > 0; });
   return group;
 }

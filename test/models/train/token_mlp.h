@@ -138,12 +138,12 @@ protected:
   }
   void run(RunOptions o, const Model &model, TrainData &data) {
     o.machine = {.device = kiln::test::firstDevice(), .threads = 2};
-    o.saveEvery = 5;
     verify(o);
     RunFolder held(o);
     RunState state{.settings = settings};
     if (held.checkpoint())
       state = held.read(readRunState);
+    state.settings.saveEvery = 5;
     train(kiln::Run{.options = o,
                     .folder = held,
                     .model = model,
