@@ -51,11 +51,9 @@ static Error wrong(const Place &place, const std::string &text) {
 }
 
 static Type typeOf(int code, int bits, int lanes, const Place &place) {
-  const auto *const found = std::find_if(std::begin(types), std::end(types), [&](const Coded &each) {
-    return each.code == code && each.bits == bits && each.lanes == lanes;
-  });
-  if (found != std::end(types))
-    return found->type;
+  for (const Coded &each : types)
+    if (each.code == code && each.bits == bits && each.lanes == lanes)
+      return each.type;
   std::string known;
   for (const Coded &each : types)
     known += fmt::format("{}{} ({}, {}, {})", known.empty() ? "" : ", ", nameOf(each.type), each.code, each.bits,
@@ -80,32 +78,49 @@ static void expectPlace(const kiln_device &device, const kiln_tensor &tensor, co
                             device.type, device.id, device.device->name(), tensor.device_type, tensor.device_id));
 }
 
-static TensorRef tensorOf(const kiln_device &device, const kiln_tensor &tensor, const Place &place) {
+/// Sets the strides of row-major memory without gaps.
+static void setDense(TensorRef &ref, const Place &place) {
+  ref.strides.resize(ref.extents.size());
+  int64_t step = 1;
+  bool overflows = false;
+  for (size_t axis = ref.extents.size(); axis-- > 0;) {
+    ref.strides[axis] = step;
+    overflows |= __builtin_mul_overflow(step, std::max<int64_t>(ref.extents[axis], 1), &step);
+  }
+  if (overflows)
+    throw wrong(place, fmt::format("a tensor of less than 2^63 elements, but got shape {}", textOf(ref.extents)));
+}
+
+/// Sets `ref`, whose memory for extents and strides is used again.
+static void setTensor(TensorRef &ref, const kiln_device &device, const kiln_tensor &tensor, const Place &place) {
   static constexpr int maxRank = 5;
   if (tensor.rank < 0 || tensor.rank > maxRank)
     throw wrong(place, fmt::format("a tensor of rank 0 to {}, but got rank {}", maxRank, tensor.rank));
   const auto rank = static_cast<size_t>(tensor.rank);
   if (rank > 0 && !tensor.shape)
     throw wrong(place, fmt::format("a shape with a tensor of rank {}, but got null", rank));
-  const Type type = typeOf(tensor.type_code, tensor.type_bits, tensor.lanes, place);
-  Shape extents(tensor.shape, tensor.shape + rank);
+  ref.type = typeOf(tensor.type_code, tensor.type_bits, tensor.lanes, place);
+  ref.extents.assign(tensor.shape, tensor.shape + rank);
   if (rank == 0)
-    extents = {1};
-  for (const int64_t extent : extents)
+    ref.extents.assign(1, 1);
+  bool isEmpty = false;
+  for (const int64_t extent : ref.extents) {
+    isEmpty |= extent == 0;
     if (extent < 0)
-      throw wrong(place, fmt::format("extents from 0, but got {}", textOf(extents)));
-  const bool isEmpty = std::find(extents.begin(), extents.end(), 0) != extents.end();
+      throw wrong(place, fmt::format("extents from 0, but got {}", textOf(ref.extents)));
+  }
   if (!isEmpty)
     expectPlace(device, tensor, place);
-  auto *const data = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset);
+  ref.data = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset);
   if (!isEmpty && !tensor.data)
-    throw wrong(place, fmt::format("memory for a tensor of shape {}, but got null", textOf(extents)));
-  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(bytesOf(type)))
-    throw wrong(place, fmt::format("memory at a multiple of {} bytes for {}, but got {}", bytesOf(type), nameOf(type),
-                                   static_cast<void *>(data)));
+    throw wrong(place, fmt::format("memory for a tensor of shape {}, but got null", textOf(ref.extents)));
+  if (reinterpret_cast<uintptr_t>(ref.data) % static_cast<uintptr_t>(bytesOf(ref.type)))
+    throw wrong(place, fmt::format("memory at a multiple of {} bytes for {}, but got {}", bytesOf(ref.type),
+                                   nameOf(ref.type), ref.data));
   if (rank == 0 || !tensor.strides)
-    return TensorRef::dense(data, type, std::move(extents));
-  return {data, type, std::move(extents), Shape(tensor.strides, tensor.strides + rank)};
+    setDense(ref, place);
+  else
+    ref.strides.assign(tensor.strides, tensor.strides + rank);
 }
 
 // --- Arguments -------------------------------------------------------------------------------------------------------
@@ -119,45 +134,52 @@ static Arg scalarOf(const kiln_argument &argument, const Place &place) {
   return Arg(argument.value.integer).as(type);
 }
 
-static Arg argOf(const kiln_device &device, const kiln_argument &argument, const Place &place) {
-  if (argument.tensor)
-    return tensorOf(device, *argument.tensor, place);
-  if (argument.type_bits)
-    return scalarOf(argument, place);
+static void setArg(Arg &arg, const kiln_device &device, const kiln_argument &argument, const Place &place) {
+  if (argument.tensor) {
+    arg.kind = Arg::Kind::tensor;
+    arg.items.clear();
+    return setTensor(arg.ref, device, *argument.tensor, place);
+  }
+  if (argument.type_bits) {
+    arg = scalarOf(argument, place);
+    return;
+  }
+  arg = std::nullopt;
   if (!argument.is_list)
-    return std::nullopt;
+    return;
   if (place.item)
     throw wrong(place, "a tensor, but got a list");
   if (argument.count > 0 && !argument.items)
     throw wrong(place, fmt::format("a list of {}, but got null", argument.count));
-  std::vector<Arg> items;
+  std::vector<Arg> items(argument.count, std::nullopt);
   for (size_t i = 0; i < argument.count; ++i)
-    items.push_back(argOf(device, argument.items[i], {place.argument, i}));
-  return Arg::list(std::move(items));
+    setArg(items[i], device, argument.items[i], {place.argument, i});
+  arg = Arg::list(std::move(items));
 }
 
-Arguments::Arguments(const kiln_device &device, const kiln_argument *arguments, size_t count) {
+void setArgs(std::vector<Arg> &args, const kiln_device &device, const kiln_argument *arguments, size_t count) {
   if (count > 0)
     expectGiven(arguments, "arguments");
-  for (size_t i = 0; i < count; ++i) {
-    const kiln_argument &argument = arguments[i];
-    given.push_back(argOf(device, argument, {i}));
-    std::vector<bool> &own = readOnly.emplace_back();
-    if (given[i].kind != Arg::Kind::list)
-      own.assign(given[i].kind != Arg::Kind::none, argument.is_read_only != 0);
-    for (size_t j = 0; j < given[i].items.size(); ++j)
-      own.push_back(argument.items[j].is_read_only != 0);
-  }
+  args.resize(count, std::nullopt);
+  for (size_t i = 0; i < count; ++i)
+    setArg(args[i], device, arguments[i], {i});
 }
 
-void Arguments::expectWritable(const Kernel &kernel, const Signature &signature) const {
-  std::vector<bool> all; // of the expanded kernel
-  for (const std::vector<bool> &own : readOnly)
-    all.insert(all.end(), own.begin(), own.end());
-  for (size_t i = 0; i < signature.parameters.size(); ++i)
-    if (signature.parameters[i].isView && signature.parameters[i].written && all[i])
+void expectWritable(const std::string &kernel, const Signature &signature, const kiln_argument *arguments,
+                    size_t count) {
+  size_t next = 0; // in the signature's parameters
+  const auto check = [&](const kiln_argument &argument) {
+    const Signature::Parameter &parameter = signature.parameters[next++];
+    if (parameter.isView && parameter.written && argument.is_read_only)
       throw Error(fmt::format("kernel '{}': expected memory that may be written for {}, but got a read-only tensor",
-                              kernel.name, kernel.called(i)));
+                              kernel, calledArgument(parameter.name, next - 1)));
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (arguments[i].tensor || arguments[i].type_bits)
+      check(arguments[i]);
+    else if (arguments[i].is_list)
+      std::for_each(arguments[i].items, arguments[i].items + arguments[i].count, check);
+  }
 }
 
 // --- Loans -----------------------------------------------------------------------------------------------------------
@@ -201,7 +223,7 @@ static std::vector<Range> rangesOf(const std::vector<TensorRef> &tensors) {
   return merged;
 }
 
-Loan::Loan(const kiln_device &device, const Arguments &arguments) {
+Loan::Loan(const kiln_device &device, const std::vector<Arg> &args) {
   if (!device.borrowsHostMemory)
     return;
   auto &simulator = static_cast<SimulatorDevice &>(*device.device);
@@ -210,7 +232,7 @@ Loan::Loan(const kiln_device &device, const Arguments &arguments) {
     if (argument.kind == Arg::Kind::tensor && argument.ref.count() > 0)
       tensors.push_back(argument.ref);
   };
-  for (const Arg &argument : arguments.given) {
+  for (const Arg &argument : args) {
     add(argument);
     std::for_each(argument.items.begin(), argument.items.end(), add);
   }

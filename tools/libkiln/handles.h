@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,30 +49,19 @@ template <class Body> kiln_status guarded(Body &&body) noexcept {
 /// Throws Error unless there is something at `pointer`, which messages call `what`.
 void expectGiven(const void *pointer, const char *what);
 
-/// The arguments of a launch in C++, and the host memory of them that a simulator may access.
-class Arguments {
-public:
-  /// Throws Error, with the argument's number, for a tensor of another device, and for an unsupported type or rank.
-  Arguments(const kiln_device &device, const kiln_argument *arguments, size_t count);
+/// Sets `args` to the arguments of a launch in C++. The memory of the former ones is used again, so that a launch
+/// allocates none. Throws Error, with the argument's number, for a tensor of another device, and for an unsupported
+/// type or rank.
+void setArgs(std::vector<Arg> &args, const kiln_device &device, const kiln_argument *arguments, size_t count);
 
-  size_t size() const { return given.size(); }
-  const Arg &operator[](size_t index) const { return given[index]; }
-  const std::vector<Arg> &all() const { return given; }
-  /// Throws Error if a kernel, expanded for these arguments, writes one whose memory may not be written.
-  void expectWritable(const Kernel &kernel, const Signature &signature) const;
-  /// Whether the memory of an argument may not be written: of one that is no list.
-  bool isReadOnly(size_t index) const { return readOnly[index][0]; }
-
-private:
-  friend class Loan;
-  std::vector<Arg> given;
-  std::vector<std::vector<bool>> readOnly; // of each argument: none for nothing, and one for each item of a list
-};
+/// Throws Error if a kernel, expanded for these arguments, writes one whose memory may not be written.
+void expectWritable(const std::string &kernel, const Signature &signature, const kiln_argument *arguments,
+                    size_t count);
 
 /// Memory of the host that a simulator may touch while this lives; nothing on other devices.
 class Loan {
 public:
-  Loan(const kiln_device &device, const Arguments &arguments);
+  Loan(const kiln_device &device, const std::vector<Arg> &args);
   Loan(const Loan &) = delete;
 
 private:

@@ -83,6 +83,11 @@ kiln_status kiln_kernel_config(const kiln_kernel *kernel, const char *config, co
   });
 }
 
+// --- Launches --------------------------------------------------------------------------------------------------------
+
+/// The arguments of the calling thread's last launch, whose memory the next one uses.
+static thread_local std::vector<Arg> spareArgs;
+
 kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const int64_t grid[3],
                         const kiln_argument *arguments, size_t count, const char *config) {
   return guarded([&] {
@@ -94,12 +99,22 @@ kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const in
       throw Error(fmt::format("kernel '{}': expected at least 1 program on axes 1 and 2 of the grid, but got {}x{}x{}; "
                               "an axis that is not used has 1",
                               function.name, grid[0], grid[1], grid[2]));
-    const Arguments given(*device, arguments, count);
-    const Expanded form = expanded(function, given.all());
-    const auto executable = compile(*device->device, *form.kernel, form.args, config ? config : "");
-    given.expectWritable(*form.kernel, executable->signature());
-    const std::lock_guard lock(device->mutex);
-    const Loan loan(*device, given);
-    device->device->launch(*executable, Grid(grid[0], grid[1], grid[2]), form.args);
+    std::vector<Arg> args = std::exchange(spareArgs, {});
+    setArgs(args, *device, arguments, count);
+    const Grid programs(grid[0], grid[1], grid[2]);
+    const auto launch = [&](const Kernel &form, const std::vector<Arg> &all) {
+      const auto executable = compile(*device->device, form, all, config ? config : "");
+      expectWritable(form.name, executable->signature(), arguments, count);
+      const std::lock_guard lock(device->mutex);
+      const Loan loan(*device, all);
+      device->device->launch(*executable, programs, all);
+    };
+    if (function.isVariadic()) {
+      const Expanded form = expanded(function, args);
+      launch(*form.kernel, form.args);
+    } else {
+      launch(function, args);
+    }
+    spareArgs = std::move(args);
   });
 }

@@ -10,7 +10,7 @@ using namespace kiln::c;
 
 struct kiln_plan {
   kiln_device *device;
-  Arguments arguments;
+  std::vector<Arg> arguments;
   Tensor workspace;
   std::vector<Tensor> kept; // other memory that its launches read
   PreparedPlan launches;
@@ -18,7 +18,7 @@ struct kiln_plan {
 
 /// The operands of an operator's call. Throws Error for too few or too many, for one that is missing, a scalar, and a
 /// read-only one that is written.
-static Operator::Tensors tensorsOf(const Operator &op, const Arguments &arguments) {
+static Operator::Tensors tensorsOf(const Operator &op, const std::vector<Arg> &arguments, const kiln_argument *given) {
   if (arguments.size() != op.operands.size())
     throw Error(fmt::format("'{}': expected {} operands, but got {}", op.name, op.operands.size(), arguments.size()));
   Operator::Tensors tensors;
@@ -33,7 +33,7 @@ static Operator::Tensors tensorsOf(const Operator &op, const Arguments &argument
     if (arguments[i].kind != Arg::Kind::tensor)
       throw Error(
           fmt::format("'{}': expected a tensor for '{}', but got {}", op.name, operand.name, textOf(arguments[i])));
-    if (operand.isWritten && arguments.isReadOnly(i))
+    if (operand.isWritten && given[i].is_read_only)
       throw Error(fmt::format("'{}': expected memory that may be written for '{}', but got a read-only tensor", op.name,
                               operand.name));
     tensors.emplace_back(arguments[i].ref);
@@ -45,10 +45,11 @@ static Operator::Tensors tensorsOf(const Operator &op, const Arguments &argument
 static std::unique_ptr<kiln_plan> makePlan(kiln_device *device, const char *name, const kiln_argument *arguments,
                                            size_t count, const char *options) {
   const Operator &op = operatorNamed(name);
-  auto plan = std::make_unique<kiln_plan>(kiln_plan{device, Arguments(*device, arguments, count), {}, {}, {}});
+  auto plan = std::make_unique<kiln_plan>(kiln_plan{device, {}, {}, {}, {}});
+  setArgs(plan->arguments, *device, arguments, count);
   OperatorOptions chosen;
   parseOptions(op.name, op.fields, options ? options : "", &chosen);
-  OperatorPlan made = op.plan(device->device, tensorsOf(op, plan->arguments), chosen);
+  OperatorPlan made = op.plan(device->device, tensorsOf(op, plan->arguments, arguments), chosen);
   plan->kept = std::move(made.kept);
   if (made.plan.workspaceBytes > 0)
     plan->workspace = Tensor(device->device, i8, {made.plan.workspaceBytes});

@@ -19,8 +19,9 @@ kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kil
     expectGiven(kernel, "a kernel");
     expectGiven(config, "a place for the config");
     static thread_local std::string found;
-    const Arguments given(*device, arguments, count);
-    found = tuned(*device->device, *kernel->kernel, given.all());
+    std::vector<Arg> args;
+    setArgs(args, *device, arguments, count);
+    found = tuned(*device->device, *kernel->kernel, args);
     *config = found.c_str();
   });
 }
@@ -48,20 +49,21 @@ kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel, const kiln
     expectGiven(kernel, "a kernel");
     expectGiven(trials, "configs to try");
     expectGiven(config, "a place for the config");
-    const Arguments given(*device, arguments, count);
-    const Expanded form = expanded(*kernel->kernel, given.all());
+    std::vector<Arg> args;
+    setArgs(args, *device, arguments, count);
+    const Expanded form = expanded(*kernel->kernel, args);
     std::vector<tools::Trial> tried;
     for (size_t i = 0; i < trial_count; ++i)
       tried.push_back(
           {trials[i].config ? trials[i].config : "", Grid(trials[i].grid[0], trials[i].grid[1], trials[i].grid[2])});
     const tools::TuneOptions options = {
         .budget = seconds, .output = findings ? findings : "", .expectAllowed = [&](const Signature &signature) {
-          given.expectWritable(*form.kernel, signature);
+          expectWritable(form.kernel->name, signature, arguments, count);
         }};
     static thread_local tools::TuneReport made;
     {
       const std::lock_guard lock(device->mutex);
-      const Loan loan(*device, given);
+      const Loan loan(*device, args);
       made = tools::tuneKernel(*device->device, *form.kernel, form.args, tried, options);
     }
     forgetFindings();
