@@ -15,6 +15,7 @@ rows have gaps. What a kernel expects and does not get, and an assertion that fa
 C++ gives.
 """
 
+import array
 import contextlib
 import ctypes
 import errno
@@ -36,8 +37,10 @@ class Device:
 
     def __init__(self, name):
         self.name = name
-        self._handle = ctypes.c_void_p()
-        _c.check(_c.library.kiln_device_open(name.encode(), ctypes.byref(self._handle)))
+        self._is_cuda = name.startswith("cuda:")
+        handle = ctypes.c_void_p()
+        _c.check(_c.library.kiln_device_open(name.encode(), ctypes.byref(handle)))
+        self._handle = handle.value
 
     def synchronize(self):
         """Waits for all launches; raises Error for the first check that failed, or what the simulator found wrong."""
@@ -72,7 +75,7 @@ def open(name):
 
 def _device_of(arrays):
     """The device that computes on these arrays."""
-    gpus = {each.tensor.device_id for each in arrays if each.tensor.device_type == _c.CUDA}
+    gpus = {each.place[1] for each in arrays if each.place[0] == _c.CUDA}
     if len(gpus) > 1:
         raise Error(f"expected arrays on one GPU, but got some on {', '.join(f'cuda:{gpu}' for gpu in sorted(gpus))}")
     if gpus:
@@ -80,18 +83,18 @@ def _device_of(arrays):
     return _local.devices[-1] if getattr(_local, "devices", None) else open("cpu")
 
 
-@contextlib.contextmanager
-def _ordered(device, arrays):
-    """Launches in here are in the order of PyTorch's stream on a GPU, and have ended afterwards elsewhere."""
-    if not device.name.startswith("cuda:"):
-        yield
-        device.synchronize()
+def _run(device, arrays, function, *arguments):
+    """Calls a function of the C interface that launches: in the order of PyTorch's stream on a GPU; elsewhere its launches
+    have ended afterwards."""
+    if not device._is_cuda:
+        _c.check(function(device._handle, *arguments))
+        _c.check(_c.library.kiln_synchronize(device._handle))
         return
     torch = sys.modules.get("torch")
-    ours = any(_c.is_torch(each.owner[0]) for each in arrays)
+    ours = any(_c.is_torch(each.owner) for each in arrays)
     stream = torch.cuda.current_stream(int(device.name[5:])).cuda_stream if torch and ours else None
     _c.check(_c.library.kiln_after(device._handle, stream))
-    yield
+    _c.check(function(device._handle, *arguments))
     _c.check(_c.library.kiln_before(device._handle, stream))
 
 
@@ -114,9 +117,12 @@ def _fields_of(text):
     return {name: _value_of(value) for name, value in pairs}
 
 
-def _text_of(config):
-    """A dictionary from field to value as the C interface has a config."""
-    return ",".join(f"{name}={int(x) if isinstance(x, bool) else x}" for name, x in config.items()).encode()
+def _text_of(fields):
+    """A config or options in the form of the C interface."""
+    return ",".join([f"{name}={int(x) if isinstance(x, bool) else x}" for name, x in fields.items()]).encode()
+
+
+_MISSING = object()  # in the place of an argument that is not given
 
 
 class Kernel:
@@ -131,6 +137,7 @@ class Kernel:
             kind = ctypes.c_int()
             self.arguments.append(_c.library.kiln_kernel_argument(handle, i, ctypes.byref(kind)).decode())
             self._kinds.append(kind.value)
+        self._indices = {name: i for i, name in enumerate(self.arguments) if name}
         self.config = _fields_of(self._config_text(b""))
 
     def _config_text(self, changed):
@@ -148,26 +155,26 @@ class Kernel:
         """The arguments in the kernel's order, and what is left of the named ones: its config."""
         if len(arguments) > len(self.arguments):
             raise Error(f"kernel '{self.name}': expected {len(self.arguments)} arguments, but got {len(arguments)}")
-        values = dict(enumerate(arguments))
-        config = {}
+        values, config = [*arguments, *[_MISSING] * (len(self.arguments) - len(arguments))], {}
         for name, value in named.items():
             if name in self.config:
                 config[name] = value
                 continue
-            if not name or name not in self.arguments:
+            index = self._indices.get(name)
+            if index is None:
                 try:
                     self._config_text(f"{name}=".encode())
                 except Error as error:
-                    raise Error(f"{error}\nhint: its arguments are {', '.join(filter(None, self.arguments))}") from None
-            index = self.arguments.index(name)
-            if index in values:
+                    raise Error(f"{error}\nhint: its arguments are {', '.join(self._indices)}") from None
+            if values[index] is not _MISSING:
                 raise Error(f"kernel '{self.name}': expected one value for '{name}', but got two")
             values[index] = value
-        values = {**{i: None for i, kind in enumerate(self._kinds) if kind == _c.OPTIONAL}, **values}
-        missing = [self.arguments[i] or str(i) for i in range(len(self.arguments)) if i not in values]
-        if missing:
-            raise Error(f"kernel '{self.name}': expected a value for each argument, but got none for {', '.join(missing)}")
-        return [values[i] for i in range(len(self.arguments))], config
+        if len(arguments) + len(named) - len(config) < len(values):
+            values = [None if value is _MISSING and kind == _c.OPTIONAL else value for value, kind in zip(values, self._kinds)]
+            missing = [self.arguments[i] or str(i) for i, value in enumerate(values) if value is _MISSING]
+            if missing:
+                raise Error(f"kernel '{self.name}': expected a value for each argument, but got none for {', '.join(missing)}")
+        return values, config
 
     def _extents(self, grid, config):
         """The numbers of programs for a config, as the C interface has them."""
@@ -176,23 +183,23 @@ class Kernel:
         grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         if not 1 <= len(grid) <= 3:
             raise Error(f"kernel '{self.name}': expected a grid of 1 to 3 extents, but got {len(grid)}")
-        extents = (ctypes.c_int64 * 3)(*grid, *[1] * (3 - len(grid)))
+        extents = array.array("q", (*grid, 1, 1)[:3])
         if 0 in extents[1:] and min(extents) == 0:  # no programs, which the C interface spells with 0 on axis 0 alone
-            extents = (ctypes.c_int64 * 3)(0, 1, 1)
+            extents = array.array("q", (0, 1, 1))
         return extents
 
     def _launch(self, grid, arguments, named):
         values, config = self._values(arguments, named)
         extents = self._extents(grid, config)
-        packed, arrays = _c.arguments_of(values, self.arguments)
-        device = _device_of(arrays)
-        with _ordered(device, arrays):
-            try:
-                _c.check(_c.library.kiln_launch(device._handle, self._handle, extents, packed, len(values), _text_of(config)))
-            except Error as error:
-                if type(error) is Error and "f64" in str(error):
-                    error.args = (str(error) + _c.hint_for_doubles(values, self.arguments),)
-                raise
+        packed = _c.Arguments(values, self.arguments)
+        text = _text_of(config) if config else None
+        try:
+            _run(_device_of(packed.arrays), packed.arrays, _c.library.kiln_launch, self._handle, extents.buffer_info()[0],
+                 packed.address, len(values), text)
+        except Error as error:
+            if type(error) is Error and "f64" in str(error):
+                error.args = (str(error) + _c.hint_for_doubles(values, self.arguments),)
+            raise
 
     def tune(self, *arguments, grid, budget=60, configs=None, vary_results=False, findings=None, verbose=False, **named):
         """The fastest config for these arguments, as a dictionary for `kernel[grid](…, **config)`, found by measuring for
@@ -202,8 +209,8 @@ class Kernel:
         compared with it, and a wrong one is an Error. Arrays that the kernel writes have their contents of before at the
         end. `findings` is a file that gets the finding, which tuned() reads. `verbose` prints a table of the times."""
         values, fixed = self._values(arguments, named)
-        packed, arrays = _c.arguments_of(values, self.arguments)
-        device = _device_of(arrays)
+        packed = _c.Arguments(values, self.arguments)
+        device = _device_of(packed.arrays)
         if configs is None:
             text = ctypes.c_char_p()
             _c.check(_c.library.kiln_candidates(device._handle, self._handle, _text_of(fixed), vary_results, ctypes.byref(text)))
@@ -215,12 +222,12 @@ class Kernel:
                     self._config_text(f"{name}=".encode())  # an error
             default = {**{name: self.config[name] for name in names}, **fixed}
             configs = [default, *(each for each in ({**default, **config} for config in configs) if each != default)]
-        trials = (_c.Trial * len(configs))(*[_c.Trial(_text_of(config), self._extents(grid, config)) for config in configs])
+        trials = (_c.Trial * len(configs))(
+            *[_c.Trial(_text_of(config), tuple(self._extents(grid, config))) for config in configs])
         best, table = ctypes.c_char_p(), ctypes.c_char_p()
-        with _ordered(device, arrays):
-            _c.check(_c.library.kiln_tune(device._handle, self._handle, packed, len(values), trials, len(trials), budget,
-                                          os.fsencode(findings) if findings else None, ctypes.byref(best), ctypes.byref(table)))
-            best, table = best.value.decode(), table.value.decode()
+        _run(device, packed.arrays, _c.library.kiln_tune, self._handle, packed.address, len(values), trials, len(trials), budget,
+             os.fsencode(findings) if findings else None, ctypes.byref(best), ctypes.byref(table))
+        best, table = best.value.decode(), table.value.decode()
         if verbose:
             print(table, end="")
         return _fields_of(best)
@@ -229,9 +236,10 @@ class Kernel:
         """The config that tune() or `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`: from
         the file that the environment's KILN_FINDINGS names; empty without a finding."""
         values, _ = self._values(arguments, named)
-        packed, arrays = _c.arguments_of(values, self.arguments)
+        packed = _c.Arguments(values, self.arguments)
         text = ctypes.c_char_p()
-        _c.check(_c.library.kiln_tuned(_device_of(arrays)._handle, self._handle, packed, len(values), ctypes.byref(text)))
+        _c.check(_c.library.kiln_tuned(_device_of(packed.arrays)._handle, self._handle, packed.address, len(values),
+                                       ctypes.byref(text)))
         return _fields_of(text.value.decode())
 
     def __repr__(self):

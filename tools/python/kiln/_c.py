@@ -1,9 +1,11 @@
 """The C interface, kiln.h, by ctypes; and arrays of other libraries as its tensors."""
 
+import array
 import ctypes
 import os
+import struct
 import sys
-from ctypes import POINTER, Structure, Union, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint64, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint64, c_void_p
 
 
 class Error(RuntimeError):
@@ -23,19 +25,6 @@ class Tensor(Structure):
     _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("rank", c_int32), ("type_code", c_uint8),
                 ("type_bits", c_uint8), ("lanes", c_uint16), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
                 ("byte_offset", c_uint64)]
-
-
-class _Value(Union):
-    _fields_ = [("integer", c_int64), ("real", c_double)]
-
-
-class Argument(Structure):
-    """kiln_argument."""
-
-
-Argument._fields_ = [("tensor", POINTER(Tensor)), ("is_read_only", c_int32), ("type_code", c_uint8), ("type_bits", c_uint8),
-                     ("lanes", c_uint16), ("value", _Value), ("items", POINTER(Argument)), ("count", c_size_t),
-                     ("is_list", c_int32)]
 
 
 class Trial(Structure):
@@ -78,13 +67,13 @@ _DECLARATIONS = {
     "kiln_kernel_arguments": (c_size_t, [c_void_p]),
     "kiln_kernel_argument": (c_char_p, [c_void_p, c_size_t, POINTER(c_int)]),
     "kiln_kernel_config": (c_int, [c_void_p, c_char_p, POINTER(c_char_p)]),
-    "kiln_tuned": (c_int, [c_void_p, c_void_p, POINTER(Argument), c_size_t, POINTER(c_char_p)]),
+    "kiln_tuned": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t, POINTER(c_char_p)]),
     "kiln_candidates": (c_int, [c_void_p, c_void_p, c_char_p, c_int, POINTER(c_char_p)]),
-    "kiln_tune": (c_int, [c_void_p, c_void_p, POINTER(Argument), c_size_t, POINTER(Trial), c_size_t, c_double, c_char_p,
+    "kiln_tune": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t, POINTER(Trial), c_size_t, c_double, c_char_p,
                           POINTER(c_char_p), POINTER(c_char_p)]),
-    "kiln_launch": (c_int, [c_void_p, c_void_p, POINTER(c_int64), POINTER(Argument), c_size_t, c_char_p]),
+    "kiln_launch": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_char_p]),
     "kiln_operators": (c_char_p, []),
-    "kiln_operate": (c_int, [c_void_p, c_char_p, POINTER(Argument), c_size_t, c_char_p]),
+    "kiln_operate": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, c_char_p]),
 }
 
 
@@ -115,18 +104,12 @@ def check(status):
 
 
 class Array:
-    """An array of another library as a tensor. Holds what the tensor points at: use it before the array goes."""
-    __slots__ = ("tensor", "is_read_only", "owner")
+    """An array of another library as a tensor. Its memory lives as long as this does. No strides: row-major without gaps."""
+    __slots__ = ("owner", "data", "place", "kind", "shape", "strides", "is_read_only", "byte_offset", "lanes")
 
-    def __init__(self, owner, data, place, kind, shape, strides, is_read_only, byte_offset=0):
-        rank = len(shape)
-        extents = (c_int64 * rank)(*shape)
-        steps = None if strides is None else (c_int64 * rank)(*strides)
-        code, bits = kind
-        self.tensor = Tensor(data, place[0], place[1], rank, code, bits, 1, ctypes.cast(extents, POINTER(c_int64)),
-                             None if steps is None else ctypes.cast(steps, POINTER(c_int64)), byte_offset)
-        self.is_read_only = is_read_only
-        self.owner = (owner, extents, steps)
+    def __init__(self, owner, data, place, kind, shape, strides, is_read_only, byte_offset=0, lanes=1):
+        self.owner, self.data, self.place, self.kind = owner, data, place, kind
+        self.shape, self.strides, self.is_read_only, self.byte_offset, self.lanes = shape, strides, is_read_only, byte_offset, lanes
 
 
 def _kind(name, what):
@@ -135,27 +118,45 @@ def _kind(name, what):
     return TYPES[name]
 
 
+_ON_HOST = (HOST, 0)
+_kinds = {}  # by what a library says of a type: names take longer
+
+
 def is_torch(x):
     return type(x).__module__.split(".", 1)[0] == "torch" and hasattr(x, "data_ptr")
 
 
 def _of_torch(x):
-    kind = _kind(str(x.dtype)[len("torch."):], "a PyTorch tensor")
-    if x.device.type not in ("cpu", "cuda"):
+    kind = _kinds.get(x.dtype)
+    if kind is None:
+        kind = _kinds[x.dtype] = _kind(str(x.dtype)[len("torch."):], "a PyTorch tensor")
+    if x.is_cpu:
+        place = _ON_HOST
+    elif x.is_cuda:
+        place = (CUDA, x.device.index)
+    else:
         raise Error(f"expected a PyTorch tensor on cpu or cuda, but it is on {x.device}")
-    place = (HOST, 0) if x.device.type == "cpu" else (CUDA, x.device.index)
     return Array(x, x.data_ptr(), place, kind, x.shape, x.stride(), False)
 
 
 def _of_numpy(x):
-    kind = _kind(x.dtype.name, "a NumPy array")
-    if not x.dtype.isnative:
-        raise Error(f"expected a NumPy array in the machine's byte order, but got dtype {x.dtype}")
-    size = x.dtype.itemsize
-    if any(step % size for step in x.strides):
-        raise Error(f"expected strides of whole elements of {size} bytes, but got {x.strides} bytes")
-    return Array(x, x.__array_interface__["data"][0], (HOST, 0), kind, x.shape, [step // size for step in x.strides],
-                 not x.flags.writeable)
+    kind = _kinds.get(x.dtype)
+    if kind is None:
+        kind = _kind(x.dtype.name, "a NumPy array")
+        if not x.dtype.isnative:
+            raise Error(f"expected a NumPy array in the machine's byte order, but got dtype {x.dtype}")
+        _kinds[x.dtype] = kind
+    interface = x.__array_interface__
+    (data, is_read_only), strides = interface["data"], interface["strides"]
+    if strides is not None:
+        strides = _in_elements(strides, x.dtype.itemsize)
+    return Array(x, data, _ON_HOST, kind, interface["shape"], strides, is_read_only)
+
+
+def _in_elements(strides, size):
+    if any(step % size for step in strides):
+        raise Error(f"expected strides of whole elements of {size} bytes, but got {strides} bytes")
+    return [step // size for step in strides]
 
 
 class _Managed(Structure):
@@ -193,10 +194,9 @@ def _of_dlpack(x):
         is_read_only = False
     is_read_only = is_read_only or type(x).__module__.split(".", 1)[0] in ("jax", "jaxlib")  # whose arrays never change
     tensor = managed.tensor
-    result = Array.__new__(Array)
-    result.tensor = Tensor.from_buffer_copy(tensor)
-    result.is_read_only, result.owner = is_read_only, (x, capsule, managed)
-    return result
+    strides = tensor.strides[:tensor.rank] if tensor.strides else None
+    return Array((x, capsule), tensor.data, (tensor.device_type, tensor.device_id), (tensor.type_code, tensor.type_bits),
+                 tensor.shape[:tensor.rank], strides, is_read_only, tensor.byte_offset, tensor.lanes)
 
 
 class _Buffer(Structure):
@@ -206,21 +206,28 @@ class _Buffer(Structure):
                 ("strides", POINTER(ctypes.c_ssize_t)), ("suboffsets", c_void_p), ("internal", c_void_p)]
 
 
+_get_buffer, _release_buffer = ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release
+_get_buffer.argtypes, _release_buffer.argtypes = [ctypes.py_object, c_void_p, c_int], [c_void_p]
+
+
 def _of_buffer(x):
     view = memoryview(x)
-    if view.format.lstrip("@=<") not in _LETTERS:
-        raise Error(f"expected a buffer with a format out of {' '.join(_LETTERS)}, but got '{view.format}'")
-    kind = TYPES[_LETTERS[view.format.lstrip("@=<")]]
-    if kind[1] != 8 * view.itemsize:  # "<l" has four bytes, "l" eight
-        raise Error(f"expected elements of {kind[1] // 8} bytes for the format '{view.format}', but they have {view.itemsize}")
-    if any(step % view.itemsize for step in view.strides):
-        raise Error(f"expected strides of whole elements of {view.itemsize} bytes, but got {view.strides} bytes")
+    kind = _kinds.get((view.format, view.itemsize))
+    if kind is None:
+        letter = view.format.lstrip("@=<")
+        if letter not in _LETTERS:
+            raise Error(f"expected a buffer with a format out of {' '.join(_LETTERS)}, but got '{view.format}'")
+        kind = TYPES[_LETTERS[letter]]
+        if kind[1] != 8 * view.itemsize:  # "<l" has four bytes, "l" eight
+            raise Error(f"expected elements of {kind[1] // 8} bytes for the format '{view.format}', but they have {view.itemsize}")
+        _kinds[view.format, view.itemsize] = kind
+    strides = None if view.c_contiguous else _in_elements(view.strides, view.itemsize)
     buffer = _Buffer()
     records_ro = 0x0018 | 0x0004  # PyBUF_STRIDES | PyBUF_FORMAT
-    ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(view), byref(buffer), records_ro)
+    _get_buffer(view, byref(buffer), records_ro)
     data = buffer.data
-    ctypes.pythonapi.PyBuffer_Release(byref(buffer))
-    return Array(view, data, (HOST, 0), kind, view.shape, [step // view.itemsize for step in view.strides], view.readonly)
+    _release_buffer(byref(buffer))
+    return Array(view, data, _ON_HOST, kind, view.shape, strides, view.readonly)
 
 
 def is_number(x):
@@ -229,71 +236,118 @@ def is_number(x):
     return isinstance(x, (bool, int, float)) or numpy is not None and isinstance(x, numpy.generic)
 
 
+def _reader_for(x):
+    """The function that makes an Array of an array of this type."""
+    if is_torch(x):
+        return _of_torch
+    if type(x).__module__.split(".", 1)[0] == "numpy" and hasattr(x, "__array_interface__"):
+        return _of_numpy
+    return _of_dlpack if hasattr(x, "__dlpack__") else _of_buffer
+
+
+_readers = {}  # by the types of arrays
+
+
 def array_of(x):
     """The tensor that lies in an array of PyTorch, NumPy, JAX, any library with DLPack, or any buffer."""
-    if is_torch(x):
-        return _of_torch(x)
-    module = type(x).__module__.split(".", 1)[0]
-    if module == "numpy" and hasattr(x, "__array_interface__"):
-        return _of_numpy(x)
-    if hasattr(x, "__dlpack__"):
-        return _of_dlpack(x)
+    read = _readers.get(type(x))
+    if read is None:
+        read = _readers[type(x)] = _reader_for(x)
     try:
-        return _of_buffer(x)
+        return read(x)
     except TypeError:
+        if read is not _of_buffer:
+            raise
         raise Error(f"expected an array or a number, but got {type(x).__name__}") from None
 
 
 # --- Arguments -------------------------------------------------------------------------------------------------------
 
 
+_BITS, _DOUBLE = struct.Struct("q"), struct.Struct("d")
+
+
+def _bits_of(number):
+    return _BITS.unpack(_DOUBLE.pack(number))[0]
+
+
 def _scalar(x):
-    """A Python bool, int (i64) or float (f32), or a number of NumPy's of its own type."""
-    argument = Argument()
+    """The type and the 64 bits of a Python bool, int (i64) or float (f32), or a number of NumPy's of its own type."""
     if isinstance(x, bool):
-        kind, argument.value.integer = TYPES["bool"], int(x)
-    elif isinstance(x, int):
+        return TYPES["bool"], int(x)
+    if isinstance(x, int):
         if not -2**63 <= x < 2**64:
             raise Error(f"expected an integer of 64 bits, but got {x}")
-        kind = TYPES["int64" if x < 2**63 else "uint64"]
-        argument.value.integer = x if x < 2**63 else x - 2**64
-    elif hasattr(x, "dtype"):
+        return TYPES["int64" if x < 2**63 else "uint64"], x if x < 2**63 else x - 2**64
+    if hasattr(x, "dtype"):
         kind = _kind(str(x.dtype), "a scalar")
         if kind[0] in (FLOAT, BFLOAT, E4M3, E5M2):
-            argument.value.real = float(x)
-        else:
-            argument.value.integer = int(x) if int(x) < 2**63 else int(x) - 2**64
-    else:
-        kind, argument.value.real = TYPES["float32"], x
-    argument.type_code, argument.type_bits = kind
-    argument.lanes = 1
-    return argument
+            return kind, _bits_of(float(x))
+        return kind, int(x) if int(x) < 2**63 else int(x) - 2**64
+    return TYPES["float32"], _bits_of(x)
 
 
 def _names_of_items(name, items):
     return [f"{name}[{i}]" for i in range(len(items))]
 
 
-def arguments_of(values, names=()):
-    """Arrays, numbers, None, and lists of arrays in the form of the C interface, and all arrays, which must live as long.
-    `names` are for errors."""
-    arguments, arrays = (Argument * len(values))(), []
-    for i, value in enumerate(values):
+_ARGUMENT = 6  # words of 8 bytes in a kiln_argument
+
+
+class Arguments:
+    """Arrays, numbers, None, and lists of arrays as an array of kiln_argument, in one block of memory with what it points
+    at. `names` are for errors. Its memory and that of its arrays live as long as it does.
+
+    A block is words of 8 bytes: the kiln_argument of each value, then for each array its kiln_tensor, extents and strides,
+    and for each list its items in the same form."""
+    __slots__ = ("arrays", "address", "_words", "_pointers")
+
+    def __init__(self, values, names=()):
+        self.arrays, self._words, self._pointers = [], [], []  # the words that are offsets from the block's begin so far
+        self._append(values, names)
+        self._words = array.array("q", self._words)
+        self.address = self._words.buffer_info()[0]
+        for at in self._pointers:
+            self._words[at] += self.address
+
+    def _append(self, values, names):
+        at = len(self._words)
+        self._words += [0] * (_ARGUMENT * len(values))
+        for i, value in enumerate(values):
+            name = names[i] if i < len(names) else ""
+            if type(value) in _readers or not self._append_other(at, value, name):
+                try:
+                    self._append_array(at, array_of(value))
+                except Error as error:
+                    raise Error(f"argument '{name}': {error}" if name else str(error)) from None
+            at += _ARGUMENT
+
+    def _append_other(self, at, value, name):
+        """Appends a number, a list or None; whether the value is one."""
+        words = self._words
         if is_number(value):
-            arguments[i] = _scalar(value)
+            (code, bits), words[at + 2] = _scalar(value)
+            words[at + 1] = code << 32 | bits << 40 | 1 << 48
         elif isinstance(value, (list, tuple)):
-            items, more = arguments_of(value, _names_of_items(names[i], value) if i < len(names) and names[i] else ())
-            arguments[i].items, arguments[i].count, arguments[i].is_list = items, len(value), 1
-            arrays += more
-        elif value is not None:
-            try:
-                each = array_of(value)
-            except Error as error:
-                raise Error(f"argument '{names[i]}': {error}" if i < len(names) and names[i] else str(error)) from None
-            arrays.append(each)
-            arguments[i].tensor = ctypes.pointer(each.tensor)
-            arguments[i].is_read_only = each.is_read_only
-    return arguments, arrays
+            words[at + 3], words[at + 4], words[at + 5] = 8 * len(words), len(value), 1
+            self._pointers.append(at + 3)
+            self._append(value, _names_of_items(name, value) if name else ())
+        else:
+            return value is None
+        return True
+
+    def _append_array(self, at, each):
+        words, tensor, rank = self._words, len(self._words), len(each.shape)
+        (code, bits), (device_type, device_id) = each.kind, each.place
+        words[at], words[at + 1] = 8 * tensor, each.is_read_only
+        words += (each.data or 0, device_type | device_id << 32, rank | code << 32 | bits << 40 | each.lanes << 48, 8 * (tensor + 6), 0,
+                  each.byte_offset, *each.shape)
+        self._pointers += (at, tensor + 3)
+        if each.strides is not None:
+            words[tensor + 4] = 8 * (tensor + 6 + rank)
+            self._pointers.append(tensor + 4)
+            words += each.strides
+        self.arrays.append(each)
 
 
 def hint_for_doubles(values, names):
@@ -301,9 +355,9 @@ def hint_for_doubles(values, names):
     pairs = []
     for name, value in zip(names, values):
         pairs += zip(_names_of_items(name, value), value) if isinstance(value, (list, tuple)) else [(name, value)]
-    arrays = [(name, value, array_of(value).tensor) for name, value in pairs if value is not None and not is_number(value)]
-    doubles = [(name, value) for name, value, tensor in arrays if (tensor.type_code, tensor.type_bits) == TYPES["float64"]]
-    others = [tensor for *_, tensor in arrays if tensor.type_code in (FLOAT, BFLOAT, E4M3, E5M2) and tensor.type_bits < 64]
+    kinds = [(name, value, array_of(value).kind) for name, value in pairs if value is not None and not is_number(value)]
+    doubles = [(name, value) for name, value, kind in kinds if kind == TYPES["float64"]]
+    others = [kind for *_, kind in kinds if kind[0] in (FLOAT, BFLOAT, E4M3, E5M2) and kind[1] < 64]
     if not doubles or not others:
         return ""
     conversions = []

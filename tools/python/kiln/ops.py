@@ -20,12 +20,10 @@ def _torch_of(*values):
 def run(name, operands, **options):
     """The operator of the C interface (kiln_operate) on these operands, None where one is left out."""
     import kiln
-    packed, arrays = _c.arguments_of(operands)
-    device = kiln._device_of(arrays)
-    text = ",".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in options.items()
-                    if value is not None)
-    with kiln._ordered(device, arrays):
-        _c.check(_c.library.kiln_operate(device._handle, name.encode(), packed, len(operands), text.encode()))
+    packed = _c.Arguments(operands)
+    text = kiln._text_of({key: value for key, value in options.items() if value is not None})
+    kiln._run(kiln._device_of(packed.arrays), packed.arrays, _c.library.kiln_operate, name.encode(), packed.address,
+              len(operands), text)
 
 
 def operators():
@@ -101,12 +99,11 @@ def _rows(x):
 
 def _is_dense(x):
     """Whether the elements lie in row-major order without gaps."""
-    array = _c.array_of(x)  # which holds what the tensor points at
-    tensor, step = array.tensor, 1
-    for i in reversed(range(tensor.rank if tensor.strides else 0)):
-        if tensor.shape[i] != 1 and tensor.strides[i] != step:
+    array, step = _c.array_of(x), 1
+    for extent, stride in zip(reversed(array.shape), reversed(array.strides or ())):
+        if extent != 1 and stride != step:
             return False
-        step *= tensor.shape[i]
+        step *= extent
     return True
 
 
@@ -124,9 +121,8 @@ def _as_matrix(x):
 def _multiply(a, b, out, precision=None):
     """out = a · b. Of two factors that are both stored by columns, one is copied."""
     def by_columns(x):
-        array = _c.array_of(x)  # which holds what the tensor points at
-        each = array.tensor
-        return each.rank == 2 and each.strides and each.strides[1] != 1 and each.strides[0] == 1 and each.shape[1] > 1
+        each = _c.array_of(x)
+        return len(each.shape) == 2 and each.strides and each.strides[1] != 1 and each.strides[0] == 1 and each.shape[1] > 1
     if len(_shape(a)) == 2 and by_columns(a) and by_columns(b):
         b = _rows(b)
     a = a if by_columns(a) else _rows(a)
