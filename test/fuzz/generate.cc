@@ -44,6 +44,7 @@ Generator::Generator(uint64_t seed, int number) : random(seed * 1000003 + static
   for (int64_t count = between(1, 6); count > 0; --count)
     statement();
   finish();
+  groupWindows();
 }
 
 /// The program's number in the grid, the first axis running fastest.
@@ -172,6 +173,45 @@ void Generator::finish() {
       store(*value);
       --left;
     }
+}
+
+/// Makes optional views and lists of some windows, and adds absent views and empty lists.
+void Generator::groupWindows() {
+  using Kind = Kernel::Parameter::Kind;
+  if (!chance(40))
+    return;
+  const auto windows = static_cast<int>(program.windows.size());
+  const auto addEmpty = [&](int at) {
+    if (chance(8))
+      program.groups.push_back({chance(50) ? Kind::list : Kind::optional, at, 0});
+  };
+  for (int at = 0; at < windows; ++at) {
+    addEmpty(at);
+    if (chance(30)) {
+      const auto count = static_cast<int>(between(1, std::min(4, windows - at)));
+      program.groups.push_back({Kind::list, at, count});
+      at += count - 1;
+    } else if (chance(30)) {
+      program.groups.push_back({Kind::optional, at, 1});
+    }
+  }
+  addEmpty(windows);
+}
+
+std::vector<Parameter> viewParameters(const Program &program) {
+  std::vector<Parameter> all;
+  int next = 0; // window
+  const auto addUpTo = [&](int end) {
+    for (; next < end; ++next)
+      all.push_back({.begin = next});
+  };
+  for (const Parameter &group : program.groups) {
+    addUpTo(group.begin);
+    all.push_back(group);
+    next += group.count;
+  }
+  addUpTo(static_cast<int>(program.windows.size()));
+  return all;
 }
 
 Program generate(uint64_t seed, int number) { return Generator(seed, number).take(); }

@@ -65,6 +65,7 @@ private:
   bool loadStatement();
   bool storeStatement();
   void finish();
+  void groupWindows();
 
   // --- generate_memory.cc
   bool isOwn(Access access) const;

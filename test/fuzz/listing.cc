@@ -297,20 +297,58 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
 
 /// The kernel's arguments for kilnc; static extents are numbers.
 static std::string argumentsOf(const Program &program) {
-  std::vector<std::string> arguments;
+  std::vector<std::string> views, arguments;
   for (const Window &window : program.windows) {
     std::vector<std::string> extents(window.extents.size(), "?");
     for (const int axis : window.asked)
       extents[axis] = std::to_string(window.extents[axis]);
-    arguments.push_back(fmt::format("{}[{}]", nameOf(program.buffers[window.buffer].type), fmt::join(extents, "x")));
+    views.push_back(fmt::format("{}[{}]", nameOf(program.buffers[window.buffer].type), fmt::join(extents, "x")));
+  }
+  for (const auto &[kind, begin, count] : viewParameters(program)) {
+    const auto first = views.begin() + begin;
+    if (kind == Kernel::Parameter::Kind::list)
+      arguments.push_back(fmt::format("[{}]", fmt::join(first, first + count, ", ")));
+    else
+      arguments.push_back(count == 0 ? "none" : *first);
   }
   arguments.insert(arguments.end(), program.scalars.size(), "i64");
   return fmt::format("{}", fmt::join(arguments, ", "));
 }
 
+namespace {
+/// The parameters of a kernel as C++.
+struct Parameters {
+  std::vector<std::string> declarations, names;
+  std::string views; // statements that name the views of optional views and lists
+};
+} // namespace
+
+static Parameters parametersOf(const Program &program) {
+  Parameters result;
+  const auto add = [&](const char *type, const std::string &name) {
+    result.declarations.push_back(fmt::format("{} {}", type, name));
+    result.names.push_back('"' + name + '"');
+  };
+  for (const auto &[kind, begin, count] : viewParameters(program)) {
+    const bool isList = kind == Kernel::Parameter::Kind::list;
+    if (kind == Kernel::Parameter::Kind::view) {
+      add("View", fmt::format("v{}", begin));
+      continue;
+    }
+    const std::string name = fmt::format("p{}", result.names.size());
+    add(isList ? "std::vector<View>" : "std::optional<View>", name);
+    for (int i = 0; i < count; ++i)
+      result.views += isList ? fmt::format("  View v{} = {}[{}];\n", begin + i, name, i)
+                             : fmt::format("  View v{} = *{};\n", begin, name);
+  }
+  for (size_t i = 0; i < program.scalars.size(); ++i)
+    add("Tile", fmt::format("t{}", i));
+  result.declarations.emplace_back("Config");
+  return result;
+}
+
 std::string listing(const Program &program) {
   std::string text;
-  std::vector<std::string> parameters;
   for (size_t i = 0; i < program.windows.size(); ++i) {
     const Window &window = program.windows[i];
     const Buffer &buffer = program.buffers[window.buffer];
@@ -318,24 +356,22 @@ std::string listing(const Program &program) {
     text += fmt::format("// v{}: {} {}, strides {}, element {} of the {} of buffer {} ({})\n", i, nameOf(buffer.type),
                         list(window.extents), list(window.strides), window.offset, buffer.elements, window.buffer,
                         fills[static_cast<int>(buffer.fill)]);
-    parameters.push_back(fmt::format("View v{}", i));
   }
-  for (size_t i = 0; i < program.scalars.size(); ++i) {
+  for (size_t i = 0; i < program.scalars.size(); ++i)
     text += fmt::format("// t{} = {}\n", i, program.scalars[i]);
-    parameters.push_back(fmt::format("Tile t{}", i));
-  }
-  parameters.emplace_back("Config");
+  const auto &[declarations, names, views] = parametersOf(program);
   text += fmt::format("// grid of {}; kilnc FILE --args='{}'\n", fmt::join(program.axes, "x"), argumentsOf(program));
   text += fmt::format("#include \"dialect/dsl/Kernel.h\"\nusing namespace kiln;\nstruct Config {{\n  int warps = {}, "
                       "stages = {};\n}};\n"
-                      "void program({}) {{\n",
-                      program.warps, program.stages, fmt::join(parameters, ", "));
+                      "void program({}) {{\n{}",
+                      program.warps, program.stages, fmt::join(declarations, ", "), views);
   for (size_t i = 0; i < program.windows.size(); ++i)
     for (const int axis : program.windows[i].asked)
       text += fmt::format("  v{}.extent({});\n", i, axis);
   write(text, program.ops, 1);
-  return text + "}\nconst Kernel programKernel = kernel(\"program\", program, {field(\"warps\", &Config::warps), "
-                "field(\"stages\", &Config::stages)});\n";
+  return text + fmt::format("}}\nconst Kernel programKernel = kernel(\"program\", program, {{{}}}, {{field(\"warps\", "
+                            "&Config::warps), field(\"stages\", &Config::stages)}});\n",
+                            fmt::join(names, ", "));
 }
 
 } // namespace kiln::fuzz

@@ -134,6 +134,12 @@ struct Op {
   std::vector<Op> body = {}, otherwise = {};
 };
 
+/// Windows that are one parameter of the kernel.
+struct Parameter {
+  Kernel::Parameter::Kind kind = Kernel::Parameter::Kind::view;
+  int begin = 0, count = 1; // 0: an optional view that is absent, or an empty list
+};
+
 struct Program {
   uint64_t seed = 0;
   int number = 0;
@@ -142,8 +148,9 @@ struct Program {
   int warps = 4;          // of a program on a GPU: the config field of that name
   int stages = 0;         // rounds whose operands a GPU holds: the config field of that name, 0 the compiler's choice
   std::vector<Buffer> buffers;
-  std::vector<Window> windows;  // the kernel's views, in order …
-  std::vector<int64_t> scalars; // … and its i64 scalars: values 0, 1, …
+  std::vector<Window> windows;        // the kernel's views, in order …
+  std::vector<int64_t> scalars;       // … and its i64 scalars: values 0, 1, …
+  std::vector<Parameter> groups = {}; // optional views and lists, in order
   int values = 0;
   std::vector<Op> ops;
 };
@@ -154,7 +161,9 @@ bool givesValue(Verb verb);
 Program generate(uint64_t seed, int number);
 /// Which values some operation reads.
 std::vector<bool> usedValues(const Program &program);
-/// The program as a kernel, which keeps a copy of it. Its parameters are the windows, then the scalars.
+/// The parameters that are views, in order: the groups, and each window that is in none.
+std::vector<Parameter> viewParameters(const Program &program);
+/// The program as a kernel, which keeps a copy of it. Its parameters are viewParameters(), then the scalars.
 Kernel kernelOf(const Program &program);
 /// The program as a C++ kernel, with its memory in comments.
 std::string listing(const Program &program);

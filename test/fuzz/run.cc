@@ -92,13 +92,21 @@ Outcome run(const std::shared_ptr<Device> &device, const Program &program) {
       tensors.emplace_back(device, type, Shape{program.buffers[i].elements});
       tensors.back().upload(bytes.data(), static_cast<int64_t>(bytes.size()));
     }
-    std::vector<Arg> args;
+    std::vector<TensorRef> views;
     for (const Window &window : program.windows) {
-      TensorRef ref = tensors[window.buffer].ref();
+      TensorRef &ref = views.emplace_back(tensors[window.buffer].ref());
       ref.data = static_cast<char *>(ref.data) + window.offset * bytesOf(ref.type);
       ref.extents = window.extents;
       ref.strides = window.strides;
-      args.emplace_back(ref);
+    }
+    std::vector<Arg> args;
+    for (const auto &[kind, begin, count] : viewParameters(program)) {
+      if (kind == Kernel::Parameter::Kind::list)
+        args.emplace_back(std::vector<TensorRef>(views.begin() + begin, views.begin() + begin + count));
+      else if (count == 0)
+        args.emplace_back(std::nullopt);
+      else
+        args.emplace_back(views[begin]);
     }
     for (const int64_t scalar : program.scalars)
       args.emplace_back(scalar);

@@ -114,6 +114,14 @@ static Program withoutWindows(Program program) {
     if (used[i])
       windows.push_back(program.windows[i]);
   }
+  const auto usedBefore = [&](int window) {
+    return static_cast<int>(std::count(used.begin(), used.begin() + window, true));
+  };
+  for (Parameter &group : program.groups) {
+    const int begin = usedBefore(group.begin);
+    group.count = usedBefore(group.begin + group.count) - begin;
+    group.begin = begin;
+  }
   program.windows = std::move(windows);
   renumberWindows(program.ops, numbers);
   return program;
@@ -155,8 +163,14 @@ Program shrink(Program program, const std::function<bool(const Program &)> &fail
       changed = true;
     }
   }
-  const Program smaller = withoutWindows(program);
-  return fails(smaller) ? smaller : program;
+  if (Program smaller = withoutWindows(program); fails(smaller))
+    program = std::move(smaller);
+  if (Program smaller = program; !smaller.groups.empty()) {
+    smaller.groups.clear();
+    if (fails(smaller))
+      return smaller;
+  }
+  return program;
 }
 
 } // namespace kiln::fuzz

@@ -247,11 +247,18 @@ Kernel kernelOf(const Program &program) {
   Kernel kernel;
   kernel.name = "program";
   kernel.loc = here();
-  const Kernel::Parameter view = {Kernel::Parameter::Kind::view}, scalar = {Kernel::Parameter::Kind::scalar};
-  kernel.parameters.assign(program.windows.size(), view);
-  kernel.parameters.insert(kernel.parameters.end(), program.scalars.size(), scalar);
-  kernel.call = [program](const std::vector<View> &views, const std::vector<Tile> &scalars, const std::vector<size_t> &,
-                          const std::string &) { Tracing(program, views, scalars); };
+  std::vector<size_t> sizes; // of the groups
+  for (const Parameter &parameter : viewParameters(program))
+    kernel.parameters.push_back({parameter.kind});
+  for (const Parameter &group : program.groups)
+    sizes.push_back(static_cast<size_t>(group.count));
+  kernel.parameters.insert(kernel.parameters.end(), program.scalars.size(), {Kernel::Parameter::Kind::scalar});
+  kernel.call = [program, sizes](const std::vector<View> &views, const std::vector<Tile> &scalars,
+                                 const std::vector<size_t> &counts, const std::string &) {
+    if (counts != sizes || views.size() != program.windows.size())
+      throw Error("expected as many views in each list as were drawn, but got others");
+    Tracing(program, views, scalars);
+  };
   kernel.fields = {field("warps", &Config::warps), field("stages", &Config::stages)};
   kernel.configText = [warps = program.warps, stages = program.stages](const std::string &) {
     return fmt::format("warps={},stages={}", warps, stages);
