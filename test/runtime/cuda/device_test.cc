@@ -259,8 +259,10 @@ TEST_F(CudaDevice, TakesItsTurnWithAnothersStream) {
 
   device->fillZero(x.data(), 64);
   device->before(theirs);
-  other->ask([&](void *) { driver.copyWithin(addressOf(y), addressOf(x), 64, theirs); });
-  device->after(theirs);
+  other->ask([&](void *) {
+    driver.copyWithin(addressOf(y), addressOf(x), 64, theirs);
+    driver.streamSynchronize(theirs); // which would not wait for the zeros
+  });
   EXPECT_EQ(firstOf(y), 0);
 }
 
