@@ -2,7 +2,7 @@
 
 The generated lit.site.cfg.py of the build folder sets kiln_source, kiln_build and llvm_bin and then loads this file, so
 lit is pointed at the build folder: `lit -v build/test/dialect/round-trip.mlir`. Substitutions beside lit's own (%s, %t):
-%source is the root of the sources, %build that of the build. Programs come from build/bin, then LLVM's own.
+%source is the root of the sources, %build that of the build, %python a Python that finds the package `kiln`. Programs come from build/bin, then LLVM's own.
 """
 
 import os
@@ -20,6 +20,10 @@ config.test_exec_root = os.path.join(config.kiln_build, "test", "lit")
 
 config.substitutions.append(("%source", config.kiln_source))
 config.substitutions.append(("%build", config.kiln_build))
+# A sanitizer's runtime comes before all libraries, and Python is built without one.
+config.substitutions.append(("%python", " ".join([
+    "env", *([f"LD_PRELOAD={config.kiln_preload}"] if config.kiln_preload else []), "PYTHONDONTWRITEBYTECODE=1",
+    f"PYTHONPATH={config.kiln_source}/tools/python", f"KILN_LIBRARY={config.kiln_build}/lib/libkiln.so", "python3"])))
 
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.kiln_build, "bin"), config.llvm_bin, config.environment["PATH"]]

@@ -178,7 +178,7 @@ void spoil(kiln_tensor &tensor, std::mt19937 &random) {
 // memory, so nothing may be read before all operands are checked.
 TEST_P(ArgumentsTest, SpoiltTensorsEndInAStatus) {
   std::mt19937 random(17);
-  std::vector<float> memory(size_t{3} * 256, 0.5f);
+  std::vector<float> memory(size_t{4} * 256, 0.5f); // the first quarter for a negative stride or offset
   int good = 0;
   const int draws = test::Tier::asked().all ? 5000 : 2500; // 10,000 on both devices
   for (int n = 0; n < draws; ++n) {
@@ -189,7 +189,8 @@ TEST_P(ArgumentsTest, SpoiltTensorsEndInAStatus) {
     for (size_t i = 0; i < 3; ++i) {
       shapes[i] = isMatrix ? std::vector<int64_t>{4, 8} : std::vector<int64_t>{32};
       strides[i] = isMatrix ? std::vector<int64_t>{random() % 2 ? 8 : 16, 1} : std::vector<int64_t>{1};
-      tensors[i] = {memory.data() + 256 * i, 1, 0, isMatrix ? 2 : 1, 2, 32, 1, shapes[i].data(), strides[i].data(), 0};
+      tensors[i] = {
+          memory.data() + 256 * (i + 1), 1, 0, isMatrix ? 2 : 1, 2, 32, 1, shapes[i].data(), strides[i].data(), 0};
       if (random() % 4 == 0)
         tensors[i].strides = nullptr;
       arguments[i] = random() % 8 ? kiln_write(&tensors[i]) : kiln_read(&tensors[i]);
