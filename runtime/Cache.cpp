@@ -193,8 +193,8 @@ std::optional<std::vector<char>> DiskCache::load(const std::string &key) {
   std::optional<std::vector<char>> content = readEntry(file, key, status);
   if (content)
     ::futimens(file.get(), nullptr); // records the last use, for trim()
-  else
-    folder->remove(name);
+  else if (struct stat now; ::fstat(folder->open(name, O_PATH).get(), &now) == 0 && now.st_ino == status.st_ino)
+    folder->remove(name); // not if another process has replaced it meanwhile
   return content;
 }
 

@@ -37,8 +37,12 @@ PendingExecutable Source::find(const FactWords &facts, const std::vector<Arg> &a
   if (const auto found = known.find(key); found != known.end())
     return found->second;
   const PendingExecutable found = findAmong(facts, args);
-  if (found)
-    known.emplace(key, found);
+  if (!found)
+    return found;
+  constexpr size_t maxKnown = 1024;
+  if (known.size() >= maxKnown) // many extents of which only another variant asks; find() enters the used ones again
+    known.clear();
+  known.emplace(key, found);
   return found;
 }
 

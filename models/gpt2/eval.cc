@@ -2,6 +2,7 @@
 
 #include "models/gpt2/eval.h"
 #include "models/data/files.h"
+#include "models/data/shards.h"
 #include "models/gpt2/commands.h"
 #include "models/gpt2/tokens_of.h"
 #include "models/gpt2/trained_model.h"
@@ -150,6 +151,9 @@ void evaluate(const EvalOptions &options) {
   if (!options.data && !options.validation && !options.batching.given.empty())
     throw Error(fmt::format("--{} requires --data or --validation", options.batching.given.begin()->first));
   const TrainedModel model = readTrained(options.folder, options.dtype);
+  const auto isText = [](const std::optional<std::string> &path) { return path && !namesShards(*path); };
+  if (options.hellaSwag || isText(options.data) || isText(options.validation))
+    verifyTokens(model.config, model.vocabulary);
   const Tokenizer tokenizer(model.vocabulary.value_or(byteVocabulary()));
   const std::shared_ptr<Device> device = openDevice(options.machine);
   if (options.data || options.validation)

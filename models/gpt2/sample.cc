@@ -3,6 +3,7 @@
 #include "models/generate/sample_command.h"
 #include "models/gpt2/commands.h"
 #include "models/gpt2/network.h"
+#include "models/gpt2/tokens_of.h"
 #include "models/gpt2/trained_model.h"
 #include "models/tokens/tokenizer.h"
 
@@ -22,6 +23,7 @@ void sample(const SampleOptions &options) {
   if (!writing.prompt && !writing.promptFile)
     writing.prompt = "\n";
   const TrainedModel read = readTrained(options.folder, options.dtype);
+  verifyTokens(read.config, read.vocabulary);
   const Network network(read.config);
   const std::shared_ptr<Device> device = openDevice(options.machine);
   const Tensor weights = uploaded(device, network, read.weights);

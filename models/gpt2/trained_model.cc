@@ -38,7 +38,8 @@ static TrainedModel readModel(const Pretrained &source, Type type) {
   if (std::filesystem::exists(*source.folder + "/training.json"))
     model.settings = readRunState(*source.folder).settings;
   model.vocabulary = vocabularyBeside(source);
-  verifyTokens(model.config, model.vocabulary);
+  if (model.vocabulary)
+    verifyTokens(model.config, model.vocabulary);
   const Network network(model.config);
   model.weights = readWeights(source.weights, network.parameters(), model.config.type);
   verifyFinite(model, network.parameters(), *source.folder);

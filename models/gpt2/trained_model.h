@@ -19,7 +19,7 @@ struct TrainedModel {
 
 /// Reads the model in a run's folder, a checkpoint, or a Hugging Face folder, as `dtype` (default fp32). If a running
 /// trainer removes the newest checkpoint meanwhile, the next one is read. For a damaged checkpoint the error names an
-/// earlier undamaged one.
+/// earlier undamaged one. A model of token files may lack its tokenizer: before text is read, verifyTokens() is called.
 TrainedModel readTrained(const std::string &folder, const std::optional<std::string> &dtype);
 
 } // namespace kiln

@@ -47,6 +47,23 @@ static std::string splitOf(const JsonObject &json) {
   return steps[0].object("pattern").text("Regex");
 }
 
+/// Throws Error for a post-processor that adds tokens to a text.
+static void expectNoAddedTokens(const JsonObject &json) {
+  if (!json.has("post_processor"))
+    return;
+  const JsonObject given = json.object("post_processor");
+  const std::vector<JsonObject> steps =
+      given.text("type") == "Sequence" ? given.objects("processors") : std::vector{given};
+  for (const JsonObject &step : steps) {
+    const std::string type = step.text("type");
+    const auto adds = [](const JsonObject &piece) { return piece.has("SpecialToken"); };
+    const bool addsNothing =
+        type == "ByteLevel" || (type == "TemplateProcessing" && std::ranges::none_of(step.objects("single"), adds));
+    if (!addsNothing)
+      json.reject("post_processor", "one that adds no tokens to a text");
+  }
+}
+
 /// The normaliser of a word tokenizer in the form of tokenizer.json. It runs before the split at white space.
 static Json wordNormalizer(TokenStyle style) {
   const Json lower = {{"type", "Lowercase"}};
@@ -92,6 +109,7 @@ Vocabulary readTokenizerJson(const std::string &path) {
   const JsonObject json = readJsonObject(path), model = json.object("model");
   Vocabulary v;
   v.style = styleIn(json, model);
+  expectNoAddedTokens(json);
   for (const char *field : {"byte_fallback", "fuse_unk"})
     if (model.has(field))
       expectFalse(model, field);

@@ -38,10 +38,12 @@ bool Saves::isBetter(double value) const {
 
 void Saves::keepBest(const std::string &given) {
   tag = given;
+  const std::optional<std::string> linked = bestLinked(folder.path());
   std::ifstream log(folder.path() + "/log.jsonl");
   for (std::string line; std::getline(log, line);) {
     const nlohmann::json row = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (row.is_object() && row.contains(*tag) && row.at(*tag).is_number() && isBetter(row.at(*tag)))
+    if (linked && row.is_object() && row.contains(*tag) && row.at(*tag).is_number() &&
+        std::filesystem::path(checkpointPath(folder.path(), row.at("step"))).filename() == *linked)
       best = row.at(*tag);
   }
 }

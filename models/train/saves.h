@@ -22,7 +22,8 @@ public:
   /// Saves during the run. If that fails, for instance on a full disk, the run continues, and the next save tries
   /// again.
   void saveOnTheWay(Progress &progress);
-  /// Keeps the best checkpoint by the values of `tag` in later rows of the log, and in the existing ones.
+  /// Keeps the best checkpoint by the values of `tag` in later rows of the log. They are compared with the row of the
+  /// checkpoint that `best` links to, because the one with the best value may not have been saved.
   void keepBest(const std::string &tag);
   /// If this row's value of the tag is the best so far (for a loss the least), saves its step and makes it the best
   /// checkpoint.

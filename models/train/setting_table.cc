@@ -274,7 +274,9 @@ static std::vector<Setting> makeTable() {
              "updates without overflow after which the loss scale doubles (2000; 0: never)", {between(0, largestSize)},
              later),
       number("evaluate-batches", "evaluate_batches", &S::evaluateBatches,
-             "micro-batches of a validation loss, evenly spaced (0: all)", {atLeast(0)}, later),
+             "micro-batches of a validation loss, evenly spaced, of --batch sequences each: another --batch "
+             "takes others (0: all)",
+             {atLeast(0)}, later),
       truth("evaluate-all", "evaluate_all", &S::evaluateAll, "1: the last validation loss takes all micro-batches (0)"),
       number("samples", "samples", &S::samples, "validation texts that each evaluation continues greedily (0)",
              {between(0, 64)}, later),

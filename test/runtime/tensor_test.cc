@@ -1,7 +1,9 @@
 // Tensors, the conversion of their elements, and devices that cannot be had.
 
+#include "runtime/AvailableMemory.h"
 #include "runtime/Tensor.h"
 #include "test/expect_error.h"
+#include "test/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -159,6 +161,23 @@ TEST_F(Tensors, TellTheSizeOfMemoryThatThereIsNot) {
             "out of memory: could not allocate 4503599627370496 bytes on device 'cpu'");
   EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 32, int64_t(1) << 32}); }),
             "expected a tensor's extents to be at least 0 and to fit memory, but got f32[4294967296x4294967296]");
+}
+
+// A control group's limit counts as the system's memory does, in the files of both versions.
+TEST(Memory, OfAControlGroupIsWhatItsLimitLeaves) {
+  const TemporaryFolder version1, version2, none;
+  const auto write = [](const std::string &path, const std::string &text) { std::ofstream(path) << text; };
+  write(version2 / "memory.max", "1000\n");
+  write(version2 / "memory.current", "700\n");
+  write(version2 / "memory.stat", "anon 5\ninactive_file 50\n");
+  EXPECT_EQ(availableInGroup(version2.path), 350);
+  write(version2 / "memory.max", "max\n");
+  EXPECT_EQ(availableInGroup(version2.path), std::numeric_limits<int64_t>::max());
+  write(version1 / "memory.limit_in_bytes", "1000\n");
+  write(version1 / "memory.usage_in_bytes", "1200\n");
+  EXPECT_EQ(availableInGroup(version1.path), 0);
+  EXPECT_EQ(availableInGroup(none.path), std::numeric_limits<int64_t>::max());
+  EXPECT_GT(availableMemory(), 0);
 }
 
 TEST(Devices, TellTheNamesThereAre) {

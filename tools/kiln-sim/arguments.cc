@@ -2,6 +2,7 @@
 
 #include "tools/kiln-sim/arguments.h"
 
+#include "runtime/AvailableMemory.h"
 #include "runtime/OutputFile.h"
 #include "tools/files/Files.h"
 
@@ -49,7 +50,12 @@ static void makeZeros(const std::string &text, Argument &argument) {
       throw Error(fmt::format("expected extents such as 4x500 in --args, but got '{}'", text));
     array.extents.push_back(value);
   }
-  array.data.resize(static_cast<size_t>(count * bytesOf(array.type)));
+  const int64_t bytes = count * bytesOf(array.type);
+  if (!isMemoryFor(2 * bytes)) // the array and its copy in the simulator's memory
+    throw Error(fmt::format("expected memory for twice the {} bytes of '{}' in --args, but {} are available", bytes,
+                            text, availableMemory()),
+                Fault::device);
+  array.data.resize(static_cast<size_t>(bytes));
 }
 
 static Argument parseArgument(const std::string &text, const Parameter &parameter, Memory &memory) {

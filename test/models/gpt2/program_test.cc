@@ -106,6 +106,18 @@ TEST_F(ProgramTest, EvalHasTheRunsLoss) {
   const Result alone = gpt2({"eval", "--out", folder / "plain", "--validation", folder / "held.bin"});
   ASSERT_EQ(alone.status, 0) << alone.output;
   EXPECT_NE(alone.output.find(fmt::format("over {} tokens", tokens.size() - 1)), std::string::npos) << alone.output;
+  // A model of tokens without their tokenizer needs no text.
+  tokens.push_back(256);
+  kiln::writeShard(folder / "other.bin", tokens, 257);
+  ASSERT_EQ(gpt2({"train", "--data", folder / "other.bin", "--out", out, "--model", "nano", "--vocab", "257", "--steps",
+                  "1", "--warmup", "0"})
+                .status,
+            0);
+  const Result other = gpt2({"eval", "--out", out, "--validation", folder / "other.bin"});
+  EXPECT_EQ(other.status, 0) << other.output;
+  const Result text = gpt2({"eval", "--out", out, "--validation", data});
+  EXPECT_NE(text.output.find("expected a vocabulary of 256 for text as bytes, but got 257"), std::string::npos)
+      << text.output;
   const Result none = gpt2({"eval", "--out", folder / "plain"});
   EXPECT_EQ(none.status, 2);
   EXPECT_NE(none.output.find("eval requires --data, --validation or --hellaswag"), std::string::npos) << none.output;

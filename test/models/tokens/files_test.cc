@@ -108,6 +108,10 @@ TEST_F(TokenizerFiles, FilesThatAreNoneAreErrors) {
   replace("tokenizer.json", R"("normalizer":null)", R"("normalizer":{"type":"NFC"})");
   expectRefused({"field 'normalizer'", "to be null"});
   writeVocabulary(folder.path, vocabulary);
+  replace("tokenizer.json", R"("post_processor":{)",
+          R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>"}}]},"other":{)");
+  expectRefused({"field 'post_processor'", "to be one that adds no tokens to a text"});
+  writeVocabulary(folder.path, vocabulary);
   replace("tokenizer.json", R"("add_prefix_space":false)", R"("add_prefix_space":true)");
   expectRefused({"'pre_tokenizer.add_prefix_space'", "to be false, but got true"});
   writeVocabulary(folder.path, vocabulary);

@@ -104,6 +104,24 @@ TEST_F(LoopTest, KeepsTheBestCheckpoint) {
   EXPECT_EQ(bestLinked(folder / "run"), std::nullopt);
 }
 
+// A resumed run compares with the checkpoint that `best` links to. A better value in the log, whose checkpoint could
+// not be saved, does not count.
+TEST_F(LoopTest, ABestThatIsNotSavedDoesNotCountAfterAResume) {
+  best = "val_loss";
+  run({.out = folder / "run", .stopAfter = 10});
+  const std::optional<std::string> before = bestLinked(folder / "run");
+  std::string log;
+  for (const std::string &row : rows(folder / "run")) {
+    nlohmann::ordered_json j = nlohmann::ordered_json::parse(row);
+    if (std::filesystem::path(checkpointPath(folder / "run", j.at("step"))).filename() != *before)
+      j["val_loss"] = 0;
+    log += j.dump() + "\n";
+  }
+  writeText(folder / "run" + "/log.jsonl", log);
+  run({.out = folder / "run", .resume = true});
+  EXPECT_NE(bestLinked(folder / "run"), before);
+}
+
 // A best checkpoint that is not among the newest is kept until another is better.
 TEST_F(LoopTest, TheBestCheckpointOutlivesNewerOnes) {
   run({.out = folder / "run", .stopAfter = 5});
