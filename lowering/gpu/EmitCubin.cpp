@@ -43,6 +43,10 @@ struct Candidates {
 
 static Candidates candidates() {
   if (const char *const asked = std::getenv("KILN_NVJITLINK")) {
+    if (*asked != '/' && std::string_view(asked).find('/') != std::string_view::npos)
+      throw Error("expected KILN_NVJITLINK to be an absolute path, a name without '/', or empty, but got '" +
+                      std::string(asked) + "'",
+                  Fault::device);
     if (*asked)
       return {{asked}};
     return {{}, "KILN_NVJITLINK"};

@@ -39,6 +39,10 @@ const Driver &Driver::open() {
   static auto &all = *new std::map<std::string, std::unique_ptr<const Driver>>;
   const char *const asked = std::getenv("KILN_CUDA_DRIVER");
   const std::string name = asked && *asked ? asked : "libcuda.so.1";
+  if (!name.starts_with('/') && name.find('/') != std::string::npos)
+    throw Error(
+        fmt::format("expected KILN_CUDA_DRIVER to be an absolute path, or a name without '/', but got '{}'", name),
+        Fault::device);
   const std::lock_guard lock(mutex);
   std::unique_ptr<const Driver> &driver = all[name];
   if (!driver) {

@@ -35,8 +35,10 @@ enum class Result : int {
   outOfMemory = 2,
   deinitialized = 4, // the process is ending
   noDevice = 100,
+  invalidImage = 200,
   noBinaryForGpu = 209,
   invalidPtx = 218,
+  unsupportedPtxVersion = 222,
   notFound = 500,
   notReady = 600,
   illegalAddress = 700,

@@ -40,11 +40,18 @@ LoadedKernel::LoadedKernel(std::shared_ptr<Context> shared, const std::string &k
     throw connection.failure(found, context->driver().moduleGetGlobal.name, fmt::format("the console of {}", *label));
 }
 
-/// Loads the cubin, unless it is null or for another GPU or driver; then the PTX.
+/// Loads the cubin, unless it is null or for another GPU or driver; then the PTX. Throws Error for other failures, such
+/// as a lack of memory.
 void LoadedKernel::load(const char *cubin) {
   const Driver &driver = context->driver();
   ModuleHandle made = nullptr;
-  if (!cubin || driver.moduleLoad(&made, cubin, 0, nullptr, nullptr) != Result::success) {
+  const Result loaded = cubin ? driver.moduleLoad(&made, cubin, 0, nullptr, nullptr) : Result::noBinaryForGpu;
+  const std::initializer_list<Result> unsuitable = {Result::invalidImage, Result::noBinaryForGpu,
+                                                    Result::unsupportedPtxVersion, Result::invalidPtx};
+  if (loaded != Result::success && std::ranges::find(unsuitable, loaded) == unsuitable.end())
+    throw context->connection.failure(loaded, driver.moduleLoad.name,
+                                      fmt::format("the driver to take the cubin of {}", *label));
+  if (loaded != Result::success) {
     std::string log(16 << 10, '\0');
     JitOption options[] = {JitOption::errorLog, JitOption::errorLogBytes, JitOption::lineInfo};
     void *values[] = {log.data(), reinterpret_cast<void *>(log.size()), reinterpret_cast<void *>(uintptr_t{1})};

@@ -42,9 +42,16 @@ TEST_F(CudaDevice, WithoutADriverSaysWhatItLookedFor) {
   EXPECT_EQ(Device::open("cpu")->name(), "cpu");
 }
 
+// A relative path would be another library in another folder.
+TEST_F(CudaDevice, ARelativePathOfTheDriverIsRefused) {
+  ::setenv("KILN_CUDA_DRIVER", "./libcuda.so.1", 1);
+  expectError([&] { open(); },
+              {"expected KILN_CUDA_DRIVER to be an absolute path, or a name without '/'", "but got './libcuda.so.1'"});
+}
+
 TEST_F(CudaDevice, NamesTheCallThatALibraryLacks) {
   ::setenv("KILN_CUDA_DRIVER", "libm.so.6", 1);
-  expectError([&] { open(); }, {"expected the CUDA driver's library 'libm.so.6' to have 'cuGetErrorName'"});
+  expectError([&] { open(); }, {"the CUDA driver's library 'libm.so.6' lacks 'cuGetErrorName'"});
 }
 
 TEST_F(CudaDevice, WithoutAGpuSaysSo) {
