@@ -100,8 +100,13 @@ static Plan multiply(const Target &target, const TensorRef &a, const TensorRef &
 
 /// out = residual + activation(x · weightᵀ + bias), weight (N, K).
 static Plan linear(const Target &target, const Tensors &t, const Options &options) {
-  expectMatrix("linear", "weight", *t[1]);
-  const Factors factors = factorsOf("linear", *t[0], t[1]->permute({1, 0}));
+  const TensorRef &x = *t[0], &weight = *t[1];
+  expectMatrix("linear", "x", x);
+  expectMatrix("linear", "weight", weight);
+  if (weight.extents[1] != x.extents[1] || weight.type != x.type)
+    throw Error(fmt::format("'linear': expected 'weight' of shape (N, {}) and type {}, but got {} of type {}",
+                            x.extents[1], nameOf(x.type), textOf(weight.extents), nameOf(weight.type)));
+  const Factors factors = factorsOf("linear", x, weight.permute({1, 0}));
   LinearEpilogue epilogue;
   epilogue.bias = t[2];
   epilogue.residual = t[3];

@@ -81,6 +81,16 @@ fails(lambda: kiln.ops.attention(two, head, head), "'enable_gqa' for 2 heads of 
 fails(lambda: kiln.ops.attention(head, head, head, dropout_p=0.1), "'dropout_p' of 0, but got 0.1")
 fails(lambda: kiln.ops.attention(head, head, head, attn_mask=head), "'attn_mask' of bool or int8, but got float32")
 fails(lambda: kiln.ops.softmax(array.array("i", [1, 2])), "softmax")
+equal, labels = memoryview(array.array("f", [0] * 8)).cast("B").cast("f", (4, 2)), array.array("q", [0, 1, -100, 1])
+assert abs(kiln.ops.cross_entropy(equal, labels) - 0.6931472) < 1e-6 and kiln.ops.cross_entropy(equal, labels, reduction="none")[2] == 0
+assert kiln.ops.embedding(labels[1:2], matrix).tolist() == [[3, 4, 5]]
+fails(lambda: kiln.ops.embedding(x, matrix), "embedding: expected 'input' of int32 or int64, but got float32")
+with kiln.open("simulator:sm_80"):  # products of f32 are exact without `precision`
+    third = memoryview(array.array("f", [1 / 3] * 256)).cast("B").cast("f", (16, 16))
+    for product, exact in ((kiln.ops.matmul(third, third), 16 / 9), (kiln.ops.linear(third, third), 16 / 9),
+                           (kiln.ops.attention(*[third.cast("B").cast("f", (1, 1, 16, 16))] * 3), 1 / 3)):
+        assert abs(memoryview(product.tobytes()).cast("f")[5] - exact) < 1e-6, exact
+    assert abs(kiln.ops.matmul(third, third, precision="tf32")[0, 5] - 16 / 9) > 1e-5
 fails(lambda: kiln.ops.matmul(matrix, matrix), "matmul")
 spaced = memoryview(array.array("f", range(8)))[::2]
 fails(lambda: kiln.ops.adamw(spaced, array.array("f", [1] * 4), *(array.array("f", [0] * 4) for _ in range(2)), step=1),

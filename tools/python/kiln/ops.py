@@ -1,18 +1,26 @@
 """The built-in operators, on arrays of any library. Results are new arrays of the first argument's library, unless an
 operator says that it changes its operands. On PyTorch tensors they are PyTorch operators with a backward pass
-(kiln.torch), so that autograd and torch.compile know them."""
+(kiln.torch), so that autograd and torch.compile know them.
 
+Products of f32 are exact ("ieee") by default. `precision="tf32"`, "tf32x3" or "bf16x3" chooses another arithmetic. On
+PyTorch tensors, torch.set_float32_matmul_precision("high") makes tf32 the default on GPUs."""
+
+import array
 import math
 import sys
 
 from . import _c
 
 
-def _torch_of(*values):
-    """kiln.torch where one of the values is a PyTorch tensor."""
+def _torch_of(operator, **operands):
+    """kiln.torch where one of the operands is a PyTorch tensor; a TypeError where another one is not."""
     torch = sys.modules.get("torch")
-    if torch is None or not any(isinstance(value, torch.Tensor) for value in values):
+    if torch is None or not any(isinstance(x, torch.Tensor) for x in operands.values()):
         return None
+    for name, x in operands.items():
+        if x is not None and not isinstance(x, torch.Tensor):
+            raise TypeError(f"{operator}: expected '{name}' to be a PyTorch tensor, as another operand is, but got "
+                            f"{type(x).__module__}.{type(x).__name__}")
     from . import torch as operators
     return operators
 
@@ -115,10 +123,28 @@ def _as_matrix(x):
     return _rows(_reshaped(x, (math.prod(shape[:-1]), shape[-1])))
 
 
+def _indices(operator, name, x):
+    """The indices x as int32."""
+    if _type_name(x) not in ("int32", "int64"):
+        raise _c.Error(f"{operator}: expected '{name}' of int32 or int64, but got {_type_name(x)}")
+    if _type_name(x) == "int32":
+        return x
+    if _c.is_torch(x):
+        return x.to(sys.modules["torch"].int32)
+    if _is_numpy(x) or _is_jax(x):
+        return x.astype("int32")
+    narrow = memoryview(array.array("i", memoryview(memoryview(x).tobytes()).cast("q"))).cast("B")
+    return narrow.cast("i", _shape(x)) if len(narrow) else narrow.cast("i")
+
+
+def _expect_one_of(operator, name, got, values):
+    if got not in values:
+        raise _c.Error(f"{operator}: expected '{name}' out of {', '.join(values)}, but got {got}")
+
+
 # --- Operators -------------------------------------------------------------------------------------------------------
 
-
-def _multiply(a, b, out, precision=None):
+def _multiply(a, b, out, precision):
     """out = a · b. Of two factors that are both stored by columns, one is copied."""
     def by_columns(x):
         each = _c.array_of(x)
@@ -130,56 +156,71 @@ def _multiply(a, b, out, precision=None):
     run("matmul", [a, b, out], precision=precision)
 
 
-def matmul(a, b, precision=None):
-    """a · b: a (…, K) and b (K, N); or a (B, M, K) and b (B, K, N). Sums are in f32. `precision` of products of f32:
-    "ieee", "tf32", "tf32x3" or "bf16x3"; by default as the device has it, ieee on CPUs and tf32 on GPUs."""
-    if torch := _torch_of(a, b):
-        return torch.matmul(a, b, precision)
-    out = _new(a, _shape(a)[:-1] + _shape(b)[-1:])
-    if len(_shape(b)) == 3:
-        _multiply(a, b, out, precision)
+def matmul(input, other, *, precision=None):
+    """input · other: (…, K) and (K, N); or (B, M, K) and (B, K, N). Sums are in f32. `precision` of products of f32:
+    "ieee" (exact), "tf32", "tf32x3" or "bf16x3"; the default is "ieee", on PyTorch tensors as
+    torch.set_float32_matmul_precision says."""
+    if torch := _torch_of("matmul", input=input, other=other):
+        return torch.matmul(input, other, precision)
+    out = _new(input, _shape(input)[:-1] + _shape(other)[-1:])
+    if len(_shape(other)) == 3:
+        _multiply(input, other, out, precision or "ieee")
     else:
-        _multiply(_as_matrix(a) if len(_shape(a)) != 2 else a, b, _as_matrix(out), precision)
-    return _given(a, out)
+        _multiply(_as_matrix(input) if len(_shape(input)) != 2 else input, other, _as_matrix(out), precision or "ieee")
+    return _given(input, out)
 
 
-def linear(x, weight, bias=None, activation="none"):
-    """activation(x · weightᵀ + bias): x (…, K), weight (N, K), bias (N). Activations: none, gelu (tanh), gelu_erf, relu,
-    relu2, silu; on PyTorch tensors none and gelu."""
-    if torch := _torch_of(x, weight):
-        return torch.linear(x, weight, bias, activation)
-    out = _new(x, _shape(x)[:-1] + _shape(weight)[:1])
-    run("linear", [_as_matrix(x), weight, bias, None, _as_matrix(out), None], activation=activation)
-    return _given(x, out)
+def linear(input, weight, bias=None, activation="none", *, precision=None):
+    """activation(input · weightᵀ + bias): input (…, K), weight (N, K), bias (N). Activations: none, gelu (tanh), gelu_erf,
+    relu, relu2, silu; on PyTorch tensors none and gelu. `precision` is that of kiln.ops.matmul."""
+    if torch := _torch_of("linear", input=input, weight=weight, bias=bias):
+        return torch.linear(input, weight, bias, activation, precision)
+    out = _new(input, _shape(input)[:-1] + _shape(weight)[:1])
+    run("linear", [_as_matrix(input), weight, bias, None, _as_matrix(out), None], activation=activation,
+        precision=precision or "ieee")
+    return _given(input, out)
 
 
-def softmax(x):
+def softmax(input, dim=-1):
     """Softmax over the last dimension."""
-    if torch := _torch_of(x):
-        return torch.softmax(x)
-    out = _new(x, _shape(x))
-    run("softmax", [_as_matrix(x), _as_matrix(out)])
-    return _given(x, out)
+    if dim not in (-1, len(_shape(input)) - 1):
+        raise _c.Error(f"softmax: expected 'dim' to be the last dimension, -1 or {len(_shape(input)) - 1}, but got {dim}")
+    if torch := _torch_of("softmax", input=input):
+        return torch.softmax(input)
+    out = _new(input, _shape(input))
+    run("softmax", [_as_matrix(input), _as_matrix(out)])
+    return _given(input, out)
 
 
-def gelu(x):
+def gelu(input, approximate="tanh"):
     """GELU in its tanh form, elementwise."""
-    if torch := _torch_of(x):
-        return torch.gelu(x)
-    out = _new(x, _shape(x))
-    run("gelu", [_reshaped(x, (math.prod(_shape(x)),)), _reshaped(out, (math.prod(_shape(x)),))])
-    return _given(x, out)
+    _expect_one_of("gelu", "approximate", approximate, ("tanh",))
+    if torch := _torch_of("gelu", input=input):
+        return torch.gelu(input)
+    out = _new(input, _shape(input))
+    run("gelu", [_reshaped(input, (math.prod(_shape(input)),)), _reshaped(out, (math.prod(_shape(input)),))])
+    return _given(input, out)
 
 
-def layernorm(x, weight=None, bias=None, eps=1e-5):
-    """LayerNorm over the last dimension C: weight and bias (C), or neither."""
-    if torch := _torch_of(x, weight, bias):
-        return torch.layernorm(x, weight, bias, eps)
-    out = _new(x, _shape(x))
-    rows = math.prod(_shape(x)[:-1])
-    run("layernorm", [_as_matrix(x), weight, bias, _as_matrix(out), _new(x, (rows,), "float32"), _new(x, (rows,), "float32")],
-        eps=eps)
-    return _given(x, out)
+def layernorm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """torch.nn.functional.layer_norm: over the last dimensions, of shape `normalized_shape` (an int for one of them), which
+    weight and bias have too. Either both are given or neither."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+    if not isinstance(shape, (tuple, list)) or not shape or tuple(shape) != tuple(_shape(input)[-len(shape):]):
+        text = shape if isinstance(shape, (tuple, list)) else type(shape).__name__
+        raise _c.Error(f"layernorm: expected 'normalized_shape' to be the last dimensions of 'input', of shape "
+                       f"{tuple(_shape(input))}, but got {text}")
+    for name, x in (("weight", weight), ("bias", bias)):
+        if x is not None and _shape(x) != tuple(shape):
+            raise _c.Error(f"layernorm: expected '{name}' of shape {tuple(shape)}, but got {_shape(x)}")
+    rows, columns = math.prod(_shape(input)[:-len(shape)]), math.prod(shape)
+    weight, bias = (None if x is None else _reshaped(x, (columns,)) for x in (weight, bias))
+    if torch := _torch_of("layernorm", input=input, weight=weight, bias=bias):
+        return torch.layernorm(input, columns, weight, bias, eps)
+    out = _new(input, _shape(input))
+    run("layernorm", [_rows(_reshaped(input, (rows, columns))), weight, bias, _reshaped(out, (rows, columns)),
+                      _new(input, (rows,), "float32"), _new(input, (rows,), "float32")], eps=eps)
+    return _given(input, out)
 
 
 def _mask_bytes(mask):
@@ -210,44 +251,61 @@ def _check_attention(query, key, dropout_p, is_causal, enable_gqa):
         raise _c.Error(f"attention: expected 'enable_gqa' for {heads} heads of queries and {key_heads} of keys")
 
 
-def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, *,
+              precision=None):
     """torch.nn.functional.scaled_dot_product_attention by FlashAttention-2: query (B, H, Tq, D), key and value
     (B, Hk, Tk, D), where Hk divides H with `enable_gqa`. `attn_mask`, of bool or int8, has the shape (B or 1, H or 1, Tq,
-    Tk) or its last dimensions; a query attends to the keys that are not 0. `scale` is 1 / √D by default. `dropout_p` is 0."""
+    Tk) or its last dimensions; a query attends to the keys that are not 0. `scale` is 1 / √D by default. `dropout_p` is 0.
+    `precision` is that of kiln.ops.matmul."""
+    torch = _torch_of("attention", query=query, key=key, value=value, attn_mask=attn_mask)
     _check_attention(query, key, dropout_p, is_causal, enable_gqa)
     mask = _mask_bytes(attn_mask)
-    if torch := _torch_of(query, key, value):
-        return torch.attention(query, key, value, mask, is_causal, scale)
+    if torch:
+        return torch.attention(query, key, value, mask, is_causal, scale, precision)
     out, lse = _new(query, _shape(query)), _new(query, _shape(query)[:3], "float32")
-    run("attention", [_rows(query), _rows(key), _rows(value), mask, out, lse], is_causal=is_causal, scale=scale)
+    run("attention", [_rows(query), _rows(key), _rows(value), mask, out, lse], is_causal=is_causal, scale=scale,
+        precision=precision or "ieee")
     return _given(query, out)
 
 
-def cross_entropy(logits, targets, ignore_index=-100, label_smoothing=0.0):
-    """The loss of each row, (N) f32, as PyTorch's with reduction="none": logits (N, V), targets (N) int32. Rows whose target
-    is `ignore_index` have loss 0."""
-    if torch := _torch_of(logits):
-        return torch.cross_entropy(logits, targets, ignore_index, label_smoothing)
-    losses = _new(logits, _shape(logits)[:1], "float32")
-    run("cross_entropy", [_rows(logits), targets, losses], ignore_index=ignore_index, label_smoothing=label_smoothing)
-    return _given(logits, losses)
+def _reduced(losses, target, ignore_index, reduction):
+    """The sum of the losses, or their mean over the rows that are not ignored: a scalar of their library."""
+    if _is_numpy(losses):
+        return losses.sum() if reduction == "sum" else losses.sum() / losses.dtype.type((target != ignore_index).sum())
+    total, count = math.fsum(losses), sum(each != ignore_index for each in target)
+    return total if reduction == "sum" else total / count if count else math.nan
 
 
-def embedding(tokens, table):
-    """Rows of table (V, C) for tokens (…) of int32."""
-    if torch := _torch_of(table):
-        return torch.embedding(tokens, table)
-    out = _new(table, _shape(tokens) + _shape(table)[1:])
-    run("embedding", [_reshaped(tokens, (math.prod(_shape(tokens)),)), table, None, _as_matrix(out)])
-    return _given(table, out)
+def cross_entropy(input, target, *, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+    """torch.nn.functional.cross_entropy, in f32: input (N, V), target (N) of int32 or int64. Rows whose target is
+    `ignore_index` have loss 0. `reduction` is "mean", over the other rows, "sum", or "none": a loss for each row, (N)."""
+    _expect_one_of("cross_entropy", "reduction", reduction, ("mean", "sum", "none"))
+    torch = _torch_of("cross_entropy", input=input, target=target)
+    target = _indices("cross_entropy", "target", target)
+    if torch:
+        return torch.cross_entropy(input, target, ignore_index, reduction, label_smoothing)
+    losses = _new(input, _shape(input)[:1], "float32")
+    run("cross_entropy", [_rows(input), target, losses], ignore_index=ignore_index, label_smoothing=label_smoothing)
+    return _given(input, losses if reduction == "none" else _reduced(losses, target, ignore_index, reduction))
 
 
-def add(x, y):
-    """x + y, elementwise, of equal shapes."""
-    out = _new(x, _shape(x))
-    count = (math.prod(_shape(x)),)
-    run("add", [_reshaped(x, count), _reshaped(y, count), _reshaped(out, count)])
-    return _given(x, out)
+def embedding(input, weight):
+    """Rows of weight (V, C) for the tokens input (…) of int32 or int64."""
+    torch = _torch_of("embedding", input=input, weight=weight)
+    input = _indices("embedding", "input", input)
+    if torch:
+        return torch.embedding(input, weight)
+    out = _new(weight, _shape(input) + _shape(weight)[1:])
+    run("embedding", [_reshaped(input, (math.prod(_shape(input)),)), weight, None, _as_matrix(out)])
+    return _given(weight, out)
+
+
+def add(input, other):
+    """input + other, elementwise, of equal shapes."""
+    out = _new(input, _shape(input))
+    count = (math.prod(_shape(input)),)
+    run("add", [_reshaped(input, count), _reshaped(other, count), _reshaped(out, count)])
+    return _given(input, out)
 
 
 def adamw(parameters, gradient, m, v, step, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):

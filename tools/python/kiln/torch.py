@@ -19,13 +19,32 @@ def _contiguous(x):
     return x if x.is_contiguous() else x.contiguous()
 
 
+def _precision(asked):
+    """The precision of products of f32 that was asked for, else "ieee", or the device's where PyTorch allows tf32."""
+    if asked is not None:
+        return asked
+    # From 2.9 on, the other query is an error where this one's setting was changed.
+    setting = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
+    allows = setting == "tf32" if setting is not None else torch.get_float32_matmul_precision() != "highest"
+    return None if allows else "ieee"
+
+
+def _autocast(*tensors, dtype=None):
+    """The tensors, within torch.autocast as this type, or the one that autocast has for products."""
+    kind = tensors[0].device.type
+    if not torch.is_autocast_enabled(kind):
+        return tensors
+    dtype = dtype or torch.get_autocast_dtype(kind)
+    return [x if x is None else x.to(dtype) for x in tensors]
+
+
 # --- Products --------------------------------------------------------------------------------------------------------
 
 
 @_operator("matmul")
 def _matmul(a: Tensor, b: Tensor, precision: Optional[str]) -> Tensor:
     out = a.new_empty(a.shape[:-1] + b.shape[-1:])
-    ops._multiply(a, b, out, precision)
+    ops._multiply(a, b, out, _precision(precision))
     return out
 
 
@@ -50,30 +69,33 @@ def _matmul_backward(ctx, dout):
 _matmul.register_autograd(_matmul_backward, setup_context=_matmul_context)
 
 
-def matmul(a, b, precision=None):
+def matmul(a, b, precision):
     """kiln.ops.matmul."""
+    a, b = _autocast(a, b)
     if b.dim() == 3:
         return _matmul(a, b, precision)
     return _matmul(a.reshape(-1, a.shape[-1]), b, precision).reshape(a.shape[:-1] + b.shape[-1:])
 
 
 @_operator("linear")
-def _linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str) -> Tuple[Tensor, Tensor]:
+def _linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str,
+            precision: Optional[str]) -> Tuple[Tensor, Tensor]:
     out = x.new_empty(x.shape[0], weight.shape[0])
     keeps = activation != "none"
     preact = torch.empty_like(out) if keeps else x.new_empty(0)
-    ops.run("linear", [ops._rows(x), ops._rows(weight), bias, None, out, preact if keeps else None], activation=activation)
+    ops.run("linear", [ops._rows(x), ops._rows(weight), bias, None, out, preact if keeps else None], activation=activation,
+            precision=_precision(precision))
     return out, preact
 
 
 @_linear.register_fake
-def _(x, weight, bias, activation):
+def _(x, weight, bias, activation, precision):
     out = x.new_empty(x.shape[0], weight.shape[0])
     return out, torch.empty_like(out) if activation != "none" else x.new_empty(0)
 
 
 def _linear_context(ctx, inputs, output):
-    x, weight, bias, ctx.activation = inputs
+    x, weight, bias, ctx.activation, ctx.precision = inputs
     ctx.has_bias = bias is not None
     ctx.save_for_backward(x, weight, output[1])
     ctx.mark_non_differentiable(output[1])
@@ -84,20 +106,21 @@ def _linear_backward(ctx, dout, _):
     dout = _contiguous(dout)
     if ctx.activation == "gelu":
         dout = torch.ops.kiln.gelu_backward(preact, dout)
-    dx = _matmul(dout, weight, None) if ctx.needs_input_grad[0] else None
-    dweight = _matmul(dout.mT, x, None) if ctx.needs_input_grad[1] else None
+    dx = _matmul(dout, weight, ctx.precision) if ctx.needs_input_grad[0] else None
+    dweight = _matmul(dout.mT, x, ctx.precision) if ctx.needs_input_grad[1] else None
     dbias = dout.sum(0) if ctx.has_bias and ctx.needs_input_grad[2] else None
-    return dx, dweight, dbias, None
+    return dx, dweight, dbias, None, None
 
 
 _linear.register_autograd(_linear_backward, setup_context=_linear_context)
 
 
-def linear(x, weight, bias=None, activation="none"):
+def linear(x, weight, bias, activation, precision):
     """kiln.ops.linear."""
     if activation not in ("none", "gelu"):
         raise Error(f"expected activation 'none' or 'gelu' for PyTorch tensors, but got '{activation}'")
-    out, _ = _linear(x.reshape(-1, x.shape[-1]), weight, bias, activation)
+    x, weight, bias = _autocast(x, weight, bias)
+    out, _ = _linear(x.reshape(-1, x.shape[-1]), weight, bias, activation, precision)
     return out.reshape(x.shape[:-1] + weight.shape[:1])
 
 
@@ -201,58 +224,62 @@ def _layernorm_gradient(ctx, dout, *_):
 _layernorm.register_autograd(_layernorm_gradient, setup_context=_layernorm_context)
 
 
-def layernorm(x, weight=None, bias=None, eps=1e-5):
-    """kiln.ops.layernorm."""
-    return _layernorm(x.reshape(-1, x.shape[-1]), weight, bias, eps)[0].reshape(x.shape)
+def layernorm(x, columns, weight, bias, eps):
+    """kiln.ops.layernorm, with a weight and a bias of rank 1."""
+    x, weight, bias = _autocast(x, weight, bias, dtype=torch.float32)
+    return _layernorm(x.reshape(-1, columns), weight, bias, eps)[0].reshape(x.shape)
 
 
 # --- Attention -------------------------------------------------------------------------------------------------------
 
 
 @_operator("attention")
-def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], causal: bool, scale: float) -> Tuple[Tensor, Tensor]:
+def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], causal: bool, scale: float,
+               precision: Optional[str]) -> Tuple[Tensor, Tensor]:
     out = q.new_empty(q.shape)
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
-    ops.run("attention", [ops._rows(q), ops._rows(k), ops._rows(v), mask, out, lse], is_causal=causal, scale=scale)
+    ops.run("attention", [ops._rows(q), ops._rows(k), ops._rows(v), mask, out, lse], is_causal=causal, scale=scale,
+            precision=_precision(precision))
     return out, lse
 
 
 @_attention.register_fake
-def _(q, k, v, mask, causal, scale):
+def _(q, k, v, mask, causal, scale, precision):
     return q.new_empty(q.shape), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
 @_operator("attention_backward")
 def _attention_backward(q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, dout: Tensor, mask: Optional[Tensor],
-                        causal: bool, scale: float) -> Tuple[Tensor, Tensor, Tensor]:
+                        causal: bool, scale: float, precision: Optional[str]) -> Tuple[Tensor, Tensor, Tensor]:
     results = q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
     ops.run("attention_backward", [ops._rows(q), ops._rows(k), ops._rows(v), out, lse, _contiguous(dout), mask, *results],
-            is_causal=causal, scale=scale)
+            is_causal=causal, scale=scale, precision=_precision(precision))
     return results
 
 
 @_attention_backward.register_fake
-def _(q, k, v, out, lse, dout, mask, causal, scale):
+def _(q, k, v, out, lse, dout, mask, causal, scale, precision):
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
 def _attention_context(ctx, inputs, output):
-    q, k, v, mask, ctx.causal, ctx.scale = inputs
+    q, k, v, mask, *ctx.options = inputs
     ctx.save_for_backward(q, k, v, *output, mask)
     ctx.mark_non_differentiable(output[1])
 
 
 def _attention_gradient(ctx, dout, _):
     q, k, v, out, lse, mask = ctx.saved_tensors
-    return *_attention_backward(q, k, v, out, lse, dout, mask, ctx.causal, ctx.scale), None, None, None
+    return *_attention_backward(q, k, v, out, lse, dout, mask, *ctx.options), None, None, None, None
 
 
 _attention.register_autograd(_attention_gradient, setup_context=_attention_context)
 
 
-def attention(q, k, v, mask, causal, scale):
+def attention(q, k, v, mask, causal, scale, precision):
     """kiln.ops.attention, with the mask's bytes."""
-    return _attention(q, k, v, mask, causal, 1 / math.sqrt(q.shape[-1]) if scale is None else scale)[0]
+    q, k, v = _autocast(q, k, v)
+    return _attention(q, k, v, mask, causal, 1 / math.sqrt(q.shape[-1]) if scale is None else scale, precision)[0]
 
 
 # --- Loss ------------------------------------------------------------------------------------------------------------
@@ -294,9 +321,14 @@ def _cross_entropy_gradient(ctx, dlosses):
 _cross_entropy.register_autograd(_cross_entropy_gradient, setup_context=_cross_entropy_context)
 
 
-def cross_entropy(logits, targets, ignore_index, label_smoothing):
-    """kiln.ops.cross_entropy; targets may be of any integer type."""
-    return _cross_entropy(logits, targets.to(torch.int32), ignore_index, label_smoothing)
+def cross_entropy(logits, targets, ignore_index, reduction, label_smoothing):
+    """kiln.ops.cross_entropy, with targets of int32."""
+    logits, = _autocast(logits, dtype=torch.float32)
+    losses = _cross_entropy(logits, targets, ignore_index, label_smoothing)
+    if reduction == "none":
+        return losses
+    return losses.sum() if reduction == "sum" else losses.sum() / (targets != ignore_index).sum()
+
 
 # --- Embedding -------------------------------------------------------------------------------------------------------
 
@@ -346,5 +378,5 @@ _embedding.register_autograd(_embedding_gradient, setup_context=_embedding_conte
 
 
 def embedding(tokens, table):
-    """kiln.ops.embedding; tokens may be of any integer type."""
-    return _embedding(tokens.to(torch.int32).reshape(-1), table).reshape(tokens.shape + table.shape[1:])
+    """kiln.ops.embedding, with tokens of int32."""
+    return _embedding(tokens.reshape(-1), table).reshape(tokens.shape + table.shape[1:])
