@@ -42,6 +42,9 @@ def launch(kernel, *tensors):
 
 @torch.library.custom_op("tutorial::swiglu", mutates_args=())
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    if gate.shape != up.shape:
+        raise ValueError(f"expected 'gate' and 'up' of one shape, but got {tuple(gate.shape)} and {tuple(up.shape)}")
+    gate, up = gate.contiguous(), up.contiguous()
     out = torch.empty_like(gate)
     launch(kernels.swiglu, gate, up, out)
     return out
@@ -49,13 +52,14 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
 
 @torch.library.custom_op("tutorial::swiglu_backward", mutates_args=())
 def swiglu_backward(dout: Tensor, gate: Tensor, up: Tensor) -> list[Tensor]:
+    dout, gate, up = dout.contiguous(), gate.contiguous(), up.contiguous()
     results = [torch.empty_like(gate), torch.empty_like(up)]
-    launch(kernels.swiglu_backward, dout.contiguous(), gate, up, *results)
+    launch(kernels.swiglu_backward, dout, gate, up, *results)
     return results
 
 
-swiglu.register_fake(lambda gate, up: torch.empty_like(gate))
-swiglu_backward.register_fake(lambda dout, gate, up: [torch.empty_like(gate), torch.empty_like(up)])
+swiglu.register_fake(lambda gate, up: gate.new_empty(gate.shape))
+swiglu_backward.register_fake(lambda dout, gate, up: [gate.new_empty(gate.shape), up.new_empty(up.shape)])
 swiglu.register_autograd(lambda ctx, dout: tuple(swiglu_backward(dout, *ctx.saved_tensors)),
                          setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
 
@@ -68,6 +72,9 @@ with kiln.open(device):
     for one, other in zip(*(torch.autograd.grad(y, (w1, w2), gradient) for y in (ours, theirs))):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-2)
     torch.library.opcheck(swiglu, (x @ w1, x @ w2))
+    halves = (x @ torch.cat([w1, w2], -1)).chunk(2, -1)  # views with gaps between their rows
+    torch.testing.assert_close(swiglu(*halves), theirs, rtol=1e-5, atol=1e-4)
+    torch.library.opcheck(swiglu, halves)
 print("swiglu and its gradients agree with PyTorch")
 
 # 3. Times on this machine.
