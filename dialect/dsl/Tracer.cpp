@@ -327,6 +327,24 @@ void Tracer::attachFacts(const std::string &config) {
     function->setAttr("tile.disjoint", builder.getArrayAttr(pairs));
 }
 
+/// `'as' has 1 view, 'bs' has 2 views`, the lists with a view; empty without one.
+static std::string listsText(const Kernel &kernel) {
+  SmallVector<std::pair<StringRef, size_t>> lists;
+  for (const Kernel::Parameter &parameter : kernel.parameters) {
+    const auto [list, index] = StringRef(parameter.name).split('[');
+    if (index.empty())
+      continue;
+    if (lists.empty() || lists.back().first != list)
+      lists.emplace_back(list, 0);
+    ++lists.back().second;
+  }
+  std::string text;
+  for (const auto &[list, count] : lists)
+    text += (text.empty() ? "'" : ", '") + list.str() + "' has " + std::to_string(count) +
+            (count == 1 ? " view" : " views");
+  return text;
+}
+
 bool Tracer::run(const std::string &config) {
   stack = stackHere();
   std::vector<View> views;
@@ -346,6 +364,10 @@ bool Tracer::run(const std::string &config) {
         error(*thrownOutOf) << "expected the body of a traced loop or branch to reach its end, but it was left by an "
                                "exception that the kernel caught";
     } catch (const Abandoned &) {
+    } catch (const std::out_of_range &exception) {
+      const std::string lists = listsText(kernel);
+      error(kernel.loc) << (lists.empty() ? "" : "the kernel reads beyond the end of a list (" + lists + "): ")
+                        << exception.what();
     } catch (const std::exception &exception) {
       error(kernel.loc) << exception.what();
     } catch (...) {

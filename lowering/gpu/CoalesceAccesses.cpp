@@ -41,7 +41,7 @@ namespace kiln::lowering::gpu {
 #define GEN_PASS_DEF_COALESCEACCESSES
 #include "lowering/gpu/Passes.h.inc"
 
-static constexpr const char *extentLimit = "the extent";
+static constexpr const char *extentLimit = "the extent", *strideLimit = "the stride";
 
 namespace {
 
@@ -109,7 +109,7 @@ SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   for (unsigned dim = 0; dim < type.getRank(); ++dim)
     if (ShapedType::isDynamic(strides[dim]) && type.getDimSize(dim) != 1) {
       const bool isKnown = dim + 1 < type.getRank() && factOf(op.getView(), "tile.strides_by_16");
-      limits.push_back({isKnown ? 16 : 1, "the stride", dim});
+      limits.push_back({isKnown ? 16 : 1, strideLimit, dim});
     }
   if (const Value mask = op.getMaskIfAny())
     limits.push_back({constantAlong(mask, fastest), "the mask", fastest});
@@ -343,6 +343,7 @@ void AccessGroups::agree(ArrayRef<tile::AccessOp> group) {
 static std::string whyNoMultiples(ArrayRef<Limit> limits, int64_t wanted) {
   std::string known, unknown;
   int64_t count = 0;
+  bool ofStride = false; // whether a stride is unknown
   for (const Limit &limit : limits) {
     if (limit.divisor % wanted == 0 || limit.what == extentLimit)
       continue;
@@ -351,11 +352,11 @@ static std::string whyNoMultiples(ArrayRef<Limit> limits, int64_t wanted) {
       known += (known.empty() ? "" : ", and ") + name + " is " + std::to_string(limit.divisor) + ", no multiple of " +
                std::to_string(wanted);
     else
-      unknown += (count++ ? " and " : "") + name;
+      unknown += (count++ ? " and " : "") + name, ofStride |= limit.what == strideLimit;
   }
   if (count)
     unknown += std::string(" would have to be known as ") + (count > 1 ? "multiples" : "a multiple") + " of " +
-               std::to_string(wanted);
+               std::to_string(wanted) + (ofStride ? " (write the extents that follow as numbers in --args)" : "");
   if (known.empty() && unknown.empty())
     return "there is no more for each thread";
   return known + (known.empty() || unknown.empty() ? "" : ", and ") + unknown;
@@ -378,7 +379,7 @@ std::string whyNarrow(tile::AccessOp op) {
   SmallVector<Limit> limits = global.limits(fastest);
   for (const auto [dim, size, stride] : llvm::enumerate(access.sizes, strides))
     if (dim != fastest && size > 1 && stride != simt::unknownStride)
-      limits.push_back({stride, "the stride", static_cast<unsigned>(dim), /*isExact=*/true});
+      limits.push_back({stride, strideLimit, static_cast<unsigned>(dim), /*isExact=*/true});
   limits.push_back({access.sizes[fastest], "the tile's extent", fastest, /*isExact=*/true});
   return whyNoMultiples(limits, 16 / global.bytes());
 }

@@ -40,6 +40,15 @@ std::string textOf(Type type) {
   return element + " " + tile::shapeText(type);
 }
 
+/// `1 word`, `2 words`.
+std::string counted(int64_t count, StringRef noun) { return format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+
+/// ` of x`, or ` to x`: the argument that a view is; empty if it has no name.
+std::string ofView(Value view, StringRef word) {
+  const auto name = dyn_cast<NameLoc>(view.getLoc());
+  return name ? format(" {} {}", word, name.getName().strref()) : "";
+}
+
 TileLayout layoutOf(Value tile) { return simt::layoutOf(tile).getLayout(); }
 
 /// The cache hint, if there is one; copies to shared memory bypass L1.
@@ -56,7 +65,8 @@ std::string accessText(tile::AccessOp op) {
   const RankedTensorType tile = op.getTile().getType();
   const int64_t vector = op->getAttrOfType<IntegerAttr>("simt.vector").getInt(), bytes = vector * bytesOf(tile);
   const std::string why = whyNarrow(op);
-  return format("{} bytes at a time, {} times a thread{}", bytes, simt::layoutOf(tile).getLayout().numStored() / vector,
+  return format("{} at a time, {} a thread{}", counted(bytes, "byte"),
+                counted(simt::layoutOf(tile).getLayout().numStored() / vector, "time"),
                 why.empty() ? "" : ", because " + why) +
          cacheText(op);
 }
@@ -83,7 +93,7 @@ std::string conversion(simt::ConvertOp op) {
   const int64_t shuffles = plan.shuffle().shuffles(bits) * from.shape().repeats();
   if (shuffles == 0)
     return plan.tier == simt::Tier::select ? "selects between a thread's registers" : "free: registers change names";
-  return format("{} shuffles", shuffles);
+  return counted(shuffles, "shuffle");
 }
 
 std::string reduction(Value source, int64_t axis) {
@@ -128,6 +138,8 @@ void explainOperation(Operation *op, Explanation &explanation) {
   std::string text = op->getName().getStringRef().str();
   if (tile)
     text += " " + textOf(tile.getType());
+  if (auto access = dyn_cast<tile::AccessOp>(op))
+    text += ofView(access.getView(), access.writesView() ? "to" : "of");
   text += what.empty() ? "" : ": " + what;
   if (tile)
     text += "; " + layoutOf(tile).text();
@@ -160,8 +172,10 @@ void explainRegisters(func::FuncOp func, Explanation &explanation) {
       most = words, where = op;
   });
   if (where)
-    explanation.add(format("registers: a thread holds at most {} words of tiles at once, at {}; it has 255", most,
-                           sourceLine(where->getLoc())));
+    explanation.add(
+        format("registers: a thread holds at most {} of tiles at once, at {}; it has 255{}", counted(most, "word"),
+               sourceLine(where->getLoc()),
+               most > 255 ? ", and the others spill to local memory: choose more warps or smaller tiles" : ""));
 }
 
 /// Counts of the passes' choices.
@@ -175,7 +189,7 @@ void explainCounts(func::FuncOp func, Explanation &explanation) {
       const std::string how = conversion(convert);
       ++conversions;
       shared += StringRef(how).starts_with("through");
-      shuffled += StringRef(how).ends_with("shuffles");
+      shuffled += StringRef(how).contains("shuffle");
     } else if (auto access = dyn_cast<tile::AccessOp>(op)) {
       ++accesses;
       whole += whyNarrow(access).empty();
@@ -194,12 +208,14 @@ std::string sharedLayoutTraffic(const TileLayout &layout, simt::SharedLayoutAttr
       op == simt::SharedOp::vector ? simt::vectorAccess(layout, sharedLayout.getMap(), sharedLayout.getBits())
                                    : *simt::matrixAccess(layout, sharedLayout.getMap(), sharedLayout.getBits(), op);
   const int64_t repeats = layout.shape().repeats(), times = repeats * access.instructions();
+  const unsigned matrices = 1u << access.matrix.size();
   const unsigned bytes = (sharedLayout.getBits() << (access.element.size() + access.matrix.size())) / 8;
-  const std::string how = op == simt::SharedOp::vector
-                              ? format("{} times {} bytes a thread", times, bytes)
-                              : format("{} times {} matrices by {}", times, 1u << access.matrix.size(),
-                                       op == simt::SharedOp::rows ? "rows" : "columns");
-  return format("{}, {} wavefronts a warp, {} at best", how, repeats * access.wavefronts(),
+  const std::string how =
+      op == simt::SharedOp::vector
+          ? format("{} {} a thread", counted(times, "time"), counted(bytes, "byte"))
+          : format("{} {} by {}", counted(times, "time"), matrices == 1 ? "1 matrix" : format("{} matrices", matrices),
+                   op == simt::SharedOp::rows ? "rows" : "columns");
+  return format("{}, {} a warp, {} at best", how, counted(repeats * access.wavefronts(), "wavefront"),
                 llvm::divideCeil(times * bytes * simt::numLanes, 128));
 }
 
@@ -210,13 +226,16 @@ template <class OpTy> void explainTraffic(OpTy op, StringRef what, Value tile, E
     how = sharedLayoutTraffic(layoutOf(tile), *op.getSharedLayout(), *op.getMovement());
   } else {
     const SharedTraffic traffic = trafficOf(layoutOf(tile), bytesOf(type), *op.getStrides(), /*alignment=*/16);
-    how = format("{} times {} bytes a thread, {} wavefronts a warp, {} at best", traffic.instructions,
-                 traffic.vectorBytes, traffic.wavefronts, traffic.ideal);
+    how = format("{} {} a thread, {} a warp, {} at best", counted(traffic.instructions, "time"),
+                 counted(traffic.vectorBytes, "byte"), counted(traffic.wavefronts, "wavefront"), traffic.ideal);
   }
   auto place = op.getBuffer().template getDefiningOp<simt::BufferOp>();
   explanation.add(op->getLoc(), format("{} {} in shared memory at byte {}: {}", what, textOf(type),
                                        place ? place.getOffset().value_or(0) : 0, how));
 }
+
+/// `the load of x`.
+std::string loadText(Operation *op) { return "the load" + ofView(cast<tile::AccessOp>(op).getView(), "of"); }
 
 /// The copy in a loop's iteration, and if a loop over tiles is around that loop, the first copy of a tile.
 void explainFetch(simt::FetchOp op, Explanation &explanation) {
@@ -232,9 +251,9 @@ void explainFetch(simt::FetchOp op, Explanation &explanation) {
   if (ahead == distance)
     explanation.add(
         op->getLoc(),
-        format("copies {} {} {} ahead, to one of {} slots of {} bytes, {} bytes at a time",
-               textOf(RankedTensorType::get(op.getSharedLayout().getShape(), op.getSharedLayout().getElement())), ahead,
-               ahead == 1 ? "iteration" : "iterations", stages, op.getSharedLayout().getBytes(),
+        format("copies {}{} {} ahead, to one of {} slots of {} bytes, {} bytes at a time",
+               textOf(RankedTensorType::get(op.getSharedLayout().getShape(), op.getSharedLayout().getElement())),
+               ofView(op.getView(), "of"), counted(ahead, "iteration"), stages, op.getSharedLayout().getBytes(),
                op.getVector() * op.getSharedLayout().getBits() / 8) +
             cacheText(op));
 }
@@ -246,7 +265,10 @@ void explainLayouts(ModuleOp module, Explanation &explanation) {
     if (!func->hasAttr("tile.kernel"))
       return;
     const int64_t warps = warpsOf(func);
-    explanation.add(format("kernel '{}': {} threads a program, {} warps", func.getName().str(), 32 * warps, warps));
+    explanation.add(
+        format("kernel '{}': {} threads a program, {}", func.getName().str(), 32 * warps, counted(warps, "warp")));
+    explanation.add("layouts: the bits of a register, a lane and a warp from the lowest on; d1:4 is a step of 4 along "
+                    "dimension 1, * a copy");
     explainCounts(func, explanation);
     func.walk([&](Operation *op) { explainOperation(op, explanation); });
   });
@@ -275,12 +297,13 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
         explanation.add(op->getLoc(),
                         "wgmma replaces mma.sync: groups of four warps multiply the right operand from shared memory");
       } else if (auto why = op->getAttrOfType<StringAttr>("simt.why")) {
-        explanation.add(op->getLoc(), "is not copied ahead of its product: " + why.str());
+        explanation.add(op->getLoc(), loadText(op) + " is not copied ahead of its product: " + why.str());
       } else if (isa<tile::LoadOp, tile::GatherOp>(op) && isa<RankedTensorType>(op->getResult(0).getType()) &&
                  op->getParentOfType<LoopLikeOpInterface>()) {
-        explanation.add(op->getLoc(), isa<tile::GatherOp>(op)
-                                          ? "is not copied ahead: its rows have positions that a tile names"
-                                          : "is not copied ahead: no product on tensor cores multiplies it as loaded");
+        explanation.add(op->getLoc(),
+                        loadText(op) + " is not copied ahead: " +
+                            (isa<tile::GatherOp>(op) ? "its rows have positions that a tile names"
+                                                     : "no product on tensor cores multiplies it as loaded"));
       } else if (auto pick = dyn_cast<simt::PickOp>(op)) {
         explanation.add(op->getLoc(), format("reads {} in shared memory, element by element", textOf(pick.getType())));
       }

@@ -67,6 +67,13 @@ static Type typeOf(int code, int bits, int lanes, const Place &place) {
 /// DLPack's device types.
 enum : int32_t { onHost = 1, onCuda = 2, onPinnedHost = 3, onManaged = 13 };
 
+static std::string placeText(int32_t type, int32_t id) {
+  return type == onHost || type == onPinnedHost ? "the host"
+         : type == onCuda                       ? fmt::format("cuda:{}", id)
+         : type == onManaged                    ? "managed memory"
+                                                : fmt::format("DLPack's device ({}, {})", type, id);
+}
+
 static void expectPlace(const kiln_device &device, const kiln_tensor &tensor, const Place &place) {
   const bool isHost = tensor.device_type == onHost || tensor.device_type == onPinnedHost;
   const bool isHere = device.type == onHost ? isHost
@@ -74,8 +81,8 @@ static void expectPlace(const kiln_device &device, const kiln_tensor &tensor, co
                                                   tensor.device_type == onManaged;
   if (!isHere)
     throw wrong(place,
-                fmt::format("a tensor on DLPack device ({}, {}), where '{}' computes, but it is on ({}, {})",
-                            device.type, device.id, device.device->name(), tensor.device_type, tensor.device_id));
+                fmt::format("memory of {}, where '{}' computes, but it is on {}", placeText(device.type, device.id),
+                            device.device->name(), placeText(tensor.device_type, tensor.device_id)));
 }
 
 /// Sets the strides of row-major memory without gaps.

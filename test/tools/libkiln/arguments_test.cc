@@ -106,7 +106,9 @@ TEST_P(ArgumentsTest, WrongFieldsAreNamed) {
     change(wrong.tensor);
     return softmax(device, wrong.tensor, good.tensor);
   };
-  expectError(with([](kiln_tensor &t) { t.device_type = 2; }), "argument 0: expected a tensor on DLPack device (1, 0)");
+  expectError(with([](kiln_tensor &t) { t.device_type = 2; }), "argument 0: expected memory of the host, where '");
+  expectError(with([](kiln_tensor &t) { t.device_type = 2, t.device_id = 3; }), "computes, but it is on cuda:3");
+  expectError(with([](kiln_tensor &t) { t.device_type = 8; }), "computes, but it is on DLPack's device (8, 0)");
   expectError(with([](kiln_tensor &t) { t.rank = 6; }), "rank 0 to 5, but got rank 6");
   expectError(with([](kiln_tensor &t) { t.rank = -1; }), "but got rank -1");
   expectError(with([](kiln_tensor &t) { t.shape = nullptr; }), "expected a shape");

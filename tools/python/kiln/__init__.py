@@ -165,7 +165,10 @@ class Kernel:
                 try:
                     self._config_text(f"{name}=".encode())
                 except Error as error:
-                    raise Error(f"{error}\nhint: its arguments are {', '.join(self._indices)}") from None
+                    hint = f"its arguments are {', '.join(self._indices)}"
+                    if name == "device":
+                        hint = "arrays choose the device, or for arrays on the host `with kiln.open(\"simulator:sm_80\"):`"
+                    raise Error(f"{error}\nhint: {hint}") from None
             if values[index] is not _MISSING:
                 raise Error(f"kernel '{self.name}': expected one value for '{name}', but got two")
             values[index] = value
