@@ -109,7 +109,8 @@ class Array:
 
     def __init__(self, owner, data, place, kind, shape, strides, is_read_only, byte_offset=0, lanes=1):
         self.owner, self.data, self.place, self.kind = owner, data, place, kind
-        self.shape, self.strides, self.is_read_only, self.byte_offset, self.lanes = shape, strides, is_read_only, byte_offset, lanes
+        self.shape, self.strides, self.is_read_only = shape, strides, is_read_only
+        self.byte_offset, self.lanes = byte_offset, lanes
 
 
 def _kind(name, what):
@@ -340,8 +341,8 @@ class Arguments:
         words, tensor, rank = self._words, len(self._words), len(each.shape)
         (code, bits), (device_type, device_id) = each.kind, each.place
         words[at], words[at + 1] = 8 * tensor, each.is_read_only
-        words += (each.data or 0, device_type | device_id << 32, rank | code << 32 | bits << 40 | each.lanes << 48, 8 * (tensor + 6), 0,
-                  each.byte_offset, *each.shape)
+        words += (each.data or 0, device_type | device_id << 32, rank | code << 32 | bits << 40 | each.lanes << 48,
+                  8 * (tensor + 6), 0, each.byte_offset, *each.shape)
         self._pointers += (at, tensor + 3)
         if each.strides is not None:
             words[tensor + 4] = 8 * (tensor + 6 + rank)
