@@ -285,9 +285,10 @@ static KnownFiles &knownFiles() {
   return known;
 }
 
-std::string tuned(const Device &device, const Kernel &kernel, const std::vector<Arg> &args) {
-  const char *const path = std::getenv("KILN_FINDINGS");
-  if (!path || !*path)
+std::string tuned(const Device &device, const Kernel &kernel, const std::vector<Arg> &args, std::string path) {
+  if (const char *const variable = std::getenv("KILN_FINDINGS"); path.empty() && variable)
+    path = variable;
+  if (path.empty())
     return "";
   KnownFiles &known = knownFiles();
   const std::lock_guard lock(known.mutex);

@@ -71,9 +71,9 @@ std::string deviceKey(const Device &device);
 std::string argumentsKey(const Kernel &kernel, const std::vector<Arg> &args,
                          const std::set<std::pair<int, int>> &buckets = {});
 
-/// The config that the file KILN_FINDINGS has for a kernel and arguments, or "" for none: without the variable always.
-/// A process reads the file once. Throws Error for a damaged file.
-std::string tuned(const Device &device, const Kernel &kernel, const std::vector<Arg> &args);
+/// The config that the file `path`, or by default the one that KILN_FINDINGS names, has for a kernel and arguments, or
+/// "" for none: without either always. A process reads a file once. Throws Error for a damaged file.
+std::string tuned(const Device &device, const Kernel &kernel, const std::vector<Arg> &args, std::string path = "");
 /// Lets tuned() read the file again.
 void forgetFindings();
 

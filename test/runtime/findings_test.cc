@@ -115,7 +115,7 @@ TEST(Findings, TellUnknownNames) {
   FindingsFile::parse(line, "f").check({&addKernel});
 }
 
-// tuned() gives the config of the file that KILN_FINDINGS names, and without the variable none.
+// tuned() gives the config of the file that is named, or else of the one of KILN_FINDINGS, and without either none.
 TEST(Findings, AreUsedByTheVariable) {
   const auto cpu = Device::open("cpu");
   const std::vector<Arg> args = {dense({64}), dense({64})};
@@ -125,6 +125,7 @@ TEST(Findings, AreUsedByTheVariable) {
   FindingsFile findings;
   findings.add({"add", deviceKey(*cpu), argumentsKey(addKernel, args), "block=8", 4, 20, "us", "2026-12-01"});
   writeText(folder / "found.txt", findings.text());
+  EXPECT_EQ(tuned(*cpu, addKernel, args, folder / "found.txt"), "block=8");
   ::setenv("KILN_FINDINGS", (folder / "found.txt").c_str(), 1);
   EXPECT_EQ(tuned(*cpu, addKernel, args), "block=8");
   EXPECT_EQ(tuned(*cpu, addKernel, {dense({32}), dense({32})}), "");

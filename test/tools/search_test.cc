@@ -49,7 +49,7 @@ TEST(Candidates, ObeyTheConstraintAndFixedFields) {
   EXPECT_EQ(constrained.refused, 2);
   const Candidates fixed = candidatesOf(tunedKernel, "bm=64,order=rows", Target{"large", CpuFacts()}, false);
   EXPECT_EQ(fixed.configs, (std::vector<std::string>{"bm=64,order=rows,turned=0", "bm=64,order=rows,turned=1"}));
-  expectError([&] { candidatesOf(tunedKernel, "bm=64,order=rows,turned=1", Target{"large", CpuFacts()}, false); },
+  expectError([&] { candidatesOf(tunedKernel, "bm=64,bk=8,order=rows,turned=1", Target{"large", CpuFacts()}, false); },
               {"expected a field with candidates that --config leaves open"});
 }
 
@@ -57,6 +57,8 @@ TEST(Candidates, ObeyTheConstraintAndFixedFields) {
 TEST(Candidates, ChangeResultsOnRequest) {
   const Candidates all = candidatesOf(tunedKernel, "turned=0,order=rows", Target{"large", CpuFacts()}, true);
   EXPECT_EQ(all.configs.size(), 6u);
+  expectError([&] { candidatesOf(tunedKernel, "bm=32,turned=0,order=rows", Target{"large", CpuFacts()}, false); },
+              {"all fields with candidates are `.changing()`: pass --vary-results"});
   EXPECT_TRUE(changesResults(tunedKernel, "bm=16,bk=8", "bm=32,bk=16"));
   EXPECT_FALSE(changesResults(tunedKernel, "bm=16,bk=16", "bm=32,bk=16"));
 }

@@ -293,6 +293,7 @@ static void tune(const Kernel &kernel, const std::string &args, const Options &o
   TuneOptions settings = options.tuning;
   settings.output = options.output == "-" ? "" : options.output;
   settings.refused = found.refused;
+  settings.variesResults = options.variesResults;
   settings.showsProgress = true;
   const TuneReport report = tuneKernel(*device, kernel, memory.args, trials, settings);
   writeResult(report.table);
@@ -482,7 +483,8 @@ static void run(int argc, char **argv) {
                  "with --tune: extents that are buckets (powers of two) in the finding, such as 'x.0, out.0'");
   app.add_flag("--exhaustive", options.tuning.exhaustive,
                "with --tune: drop no config after few measurements, and print all");
-  app.add_flag("--vary-results", options.variesResults, "with --tune: also vary fields that change results");
+  app.add_flag("--vary-results", options.variesResults,
+               "with --tune: also vary fields that change results, and allow other roundings");
   app.add_option("--check-findings", options.findings,
                  "compare a file of findings with the kernels of the file and the built-in ones");
   app.add_flag("--list", options.list,

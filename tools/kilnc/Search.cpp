@@ -24,7 +24,8 @@ static std::map<std::string, std::string> fieldsOf(const std::string &config) {
   return values;
 }
 
-Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Target &target, bool variesResults) {
+Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Target &target, bool variesResults,
+                        const SettingNames &names) {
   kernel.configText(fixed); // throws for an unknown field
   const std::map<std::string, std::string> given = fieldsOf(fixed);
   struct Varied {
@@ -33,23 +34,31 @@ Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Ta
   };
   std::vector<Varied> varied;
   int64_t count = 1;
+  bool hasChanging = false;
   for (const Field &field : kernel.fields) {
-    if (field.candidates.empty() || given.count(field.name) || (field.changesResults && !variesResults))
+    if (field.candidates.empty() || given.count(field.name))
       continue;
+    if (field.changesResults && !variesResults) {
+      hasChanging = true;
+      continue;
+    }
     Varied each{field.name, {field.byDefault}};
     for (const std::string &value : field.candidates)
       if (!llvm::is_contained(each.values, value))
         each.values.push_back(value);
     count *= static_cast<int64_t>(each.values.size());
     if (count > 100000)
-      throw Error(fmt::format("kernel '{}': expected at most 100000 configs to try; fix some fields with --config",
-                              kernel.name));
+      throw Error(fmt::format("kernel '{}': expected at most 100000 configs to try; fix some fields with {}",
+                              kernel.name, names.config));
     varied.push_back(std::move(each));
   }
+  if (count == 1 && hasChanging)
+    throw Error(fmt::format("kernel '{}': all fields with candidates are `.changing()`: pass {}", kernel.name,
+                            names.variesResults));
   if (count == 1)
-    throw Error(fmt::format("kernel '{}': expected a field with candidates that --config leaves open, as by "
+    throw Error(fmt::format("kernel '{}': expected a field with candidates that {} leaves open, as by "
                             "field(...).among({{32, 64}}); kilnc --list shows them",
-                            kernel.name));
+                            kernel.name, names.config));
   std::vector<std::pair<int, std::string>> all; // fields that differ, config
   for (int64_t number = 0; number < count; ++number) {
     int64_t rest = number;

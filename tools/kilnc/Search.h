@@ -10,6 +10,12 @@
 
 namespace kiln::tools {
 
+/// Ways to spell a tuner's settings, for messages: flags of kilnc, or arguments of the Python package.
+struct SettingNames {
+  std::string grid = "write that in --grid, as out.0/FIELD", config = "--config", variesResults = "--vary-results",
+              budget = "--budget", bucket = "--bucket";
+};
+
 /// Configs to try, the default first, then those with few fields that differ from it.
 struct Candidates {
   std::vector<std::string> configs; // every field that varies, `bm=64,bn=32`, after the fixed ones
@@ -19,7 +25,8 @@ struct Candidates {
 /// All combinations of the candidates of the kernel's fields (Field::among) and their defaults. Fields in `fixed`,
 /// `name=value,…`, keep that value. Fields that change results keep theirs unless `variesResults`. Throws Error if no
 /// field varies, or for more than 100000 combinations.
-Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Target &target, bool variesResults);
+Candidates candidatesOf(const Kernel &kernel, const std::string &fixed, const Target &target, bool variesResults,
+                        const SettingNames &names = {});
 /// Whether a config of candidatesOf() gives a field that changes results another value than the first config.
 bool changesResults(const Kernel &kernel, const std::string &config, const std::string &byDefault);
 

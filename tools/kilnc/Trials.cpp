@@ -7,9 +7,11 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <thread>
@@ -90,53 +92,87 @@ void Tuning::restore() {
                   std::ssize(originals[i]));
 }
 
-/// The first element that differs; empty if none does.
-std::string Tuning::differenceOf(const Contents &got, const Expected &expected) const {
+/// The difference of two results, relative to the largest element, that the order of a sum may make: 8 ulps of f32, in
+/// which sums are accumulated, and one ulp of a narrower type, to which they are rounded.
+static double roundingOf(Type type) {
+  const auto rounded = [&](double value) {
+    std::vector<char> data(bytesOf(type));
+    fromDoubles({value}, type, data.data());
+    return toDoubles(data.data(), type, 1)[0];
+  };
+  double ulp = 1; // of 1
+  while (rounded(1 + ulp / 2) != 1)
+    ulp /= 2;
+  return std::max(ulp, 0x1p-20);
+}
+
+/// The first element that differs by more than rounding; without one, the first that differs.
+Tuning::Difference Tuning::differenceOf(const Contents &got, const Expected &expected) const {
+  Difference rounding;
   for (size_t i = 0; i < got.size(); ++i) {
     const std::vector<char> &want = expected.contents[i];
     if (got[i] == want)
-      continue;
+      continue; // else only bytes between the elements may differ, which are not of the tensor
     const TensorRef &tensor = args[written[i]].ref;
     const int64_t size = bytesOf(tensor.type);
-    const auto first =
-        static_cast<int64_t>(reinterpret_cast<uintptr_t>(tensor.data) - rangeOf(args[written[i]], nullptr).low);
-    for (int64_t number = 0; number < tensor.count(); ++number) { // in row-major order
-      std::string place;
-      int64_t rest = number, at = first;
-      for (size_t d = tensor.extents.size(); d-- > 0; rest /= tensor.extents[d]) {
-        const int64_t index = rest % tensor.extents[d];
-        at += index * tensor.strides[d] * size;
-        place = std::to_string(index) + (place.empty() ? "" : ", ") + place;
-      }
-      if (std::memcmp(&got[i][at], &want[at], size) != 0)
-        return fmt::format("expected the result of {}, {} at ({}) of {}, but got {}",
-                           expected.config == candidates[0].config ? "the default config" : "config " + expected.config,
-                           toDoubles(&want[at], tensor.type, 1)[0], place, kernel.called(written[i]),
-                           toDoubles(&got[i][at], tensor.type, 1)[0]);
+    const int64_t first =
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(tensor.data) - rangeOf(args[written[i]], nullptr).low) / size;
+    const auto placeOf = [&](int64_t number) { // of an element, in row-major order
+      std::vector<int64_t> place(tensor.extents.size());
+      for (size_t d = place.size(); d-- > 0; number /= tensor.extents[d])
+        place[d] = number % tensor.extents[d];
+      return place;
+    };
+    const auto indexOf = [&](int64_t number) { // in memory
+      int64_t index = first;
+      for (size_t d = tensor.extents.size(); d-- > 0; number /= tensor.extents[d])
+        index += number % tensor.extents[d] * tensor.strides[d];
+      return index;
+    };
+    const std::vector<double> values = toDoubles(got[i].data(), tensor.type, std::ssize(got[i]) / size),
+                              wanted = toDoubles(want.data(), tensor.type, std::ssize(want) / size);
+    double largest = 0;
+    for (int64_t number = 0; number < tensor.count(); ++number)
+      if (const double value = std::abs(wanted[indexOf(number)]); std::isfinite(value))
+        largest = std::max(largest, value);
+    const double most = isFloat(tensor.type) ? roundingOf(tensor.type) * largest : -1;
+    for (int64_t number = 0; number < tensor.count(); ++number) {
+      const int64_t at = indexOf(number);
+      const bool isRounding = std::abs(values[at] - wanted[at]) <= most;
+      if (std::memcmp(&got[i][at * size], &want[at * size], size) == 0 || (isRounding && !rounding.text.empty()))
+        continue;
+      const Difference difference = {
+          fmt::format("expected the result of {}, {} at ({}) of {}, but got {}",
+                      expected.config == candidates[0].config ? "the default config" : "config " + expected.config,
+                      wanted[at], fmt::join(placeOf(number), ", "), kernel.called(written[i]), values[at]),
+          isRounding};
+      if (!isRounding)
+        return difference;
+      rounding = difference;
     }
   }
-  return ""; // only bytes between the elements differ, which are not of the tensor
+  return rounding;
 }
 
-/// Launches a candidate on fresh memory; returns the error in its result, if `expected` is given.
-std::string Tuning::checkOne(Candidate &candidate, const Expected *expected) {
+/// Launches a candidate on fresh memory; returns the difference of its result, if `expected` is given.
+Tuning::Difference Tuning::checkOne(Candidate &candidate, const Expected *expected) {
   restore();
   device.launch(*candidate.executable, candidate.grid, args);
   device.synchronize();
   if (isPredicted())
     candidate.predicted = predictedTimeOfLast(*rates, *simulator, {&kernel, candidate.config, candidate.grid, args},
                                               candidate.executable->signature());
-  return expected ? differenceOf(contents(), *expected) : "";
+  return expected ? differenceOf(contents(), *expected) : Difference();
 }
 
 void Tuning::checkAll() {
   findWritten();
   checkOne(candidates[0], nullptr);
   std::vector<Expected> results = {{candidates[0].config, contents()}}; // one for each choice of the changing fields
-  results[0].isRepeatable = checkOne(candidates[0], &results[0]).empty();
+  results[0].isRepeatable = checkOne(candidates[0], &results[0]).text.empty();
   if (!results[0].isRepeatable)
     leftOut += "two launches of the default config differ, so the results of others are not compared\n";
-  bool differs = false;
+  bool differs = false, excludesRounding = false;
   for (size_t i = 1; i < candidates.size(); ++i) {
     Candidate &candidate = candidates[i];
     if (candidate.executable && elapsed() > 0.7 * options.budget)
@@ -152,15 +188,21 @@ void Tuning::checkAll() {
         return !changesResults(kernel, candidate.config, each.config);
       });
       const bool isNew = like == results.end();
-      const std::string difference = checkOne(candidate, !isNew && like->isRepeatable ? &*like : nullptr);
+      const Difference difference = checkOne(candidate, !isNew && like->isRepeatable ? &*like : nullptr);
       if (isNew) {
         results.push_back({candidate.config, contents()});
-        results.back().isRepeatable = checkOne(candidate, &results.back()).empty();
+        results.back().isRepeatable = checkOne(candidate, &results.back()).text.empty();
       }
-      if (difference.empty())
+      if (difference.text.empty())
         continue;
-      differs = true;
-      faults += fmt::format("kernel '{}', config {}: {}\n", kernel.name, candidate.config, difference);
+      candidate.rounds = difference.isRounding;
+      if (candidate.rounds && options.variesResults)
+        continue;
+      (candidate.rounds ? excludesRounding : differs) = true;
+      if (candidate.rounds)
+        leftOut += fmt::format("left out: {}: rounding, {}\n", candidate.config, difference.text);
+      else
+        faults += fmt::format("kernel '{}', config {}: {}\n", kernel.name, candidate.config, difference.text);
     } catch (const Error &error) {
       faults += fmt::format("kernel '{}', config {}: {}\n", kernel.name, candidate.config,
                             llvm::StringRef(error.what()).rtrim().str());
@@ -168,10 +210,13 @@ void Tuning::checkAll() {
     candidate.executable = {};
     candidate.error = "its result is wrong";
   }
+  if (excludesRounding)
+    leftOut += fmt::format("configs with other roundings, as of sums in another order, can win only with {}\n",
+                           options.names.variesResults);
   if (differs)
-    faults +=
-        "if the number of programs depends on a field, write that in --grid, as out.0/FIELD; if a field changes the "
-        "order of sums, mark it with .changing() and add --vary-results\n";
+    faults += fmt::format("if the number of programs depends on a field, {}; if a field changes results, mark it with "
+                          ".changing() and pass {}\n",
+                          options.names.grid, options.names.variesResults);
   restore();
 }
 

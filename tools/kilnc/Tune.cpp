@@ -100,8 +100,10 @@ TuneReport Tuning::run() {
   // The default is kept for a gain below one per cent.
   if (!measure.isExact() && byDefault.rounds == ranked[0].rounds && byDefault.value < 1.01 * ranked[0].value)
     ranked.insert(ranked.begin(), byDefault);
-  if (!options.output.empty())
+  if (!options.output.empty() && faults.empty())
     enter(ranked[0], byDefault);
+  else if (!options.output.empty())
+    faults += fmt::format("no finding was written to '{}'\n", options.output);
   return {candidates[ranked[0].index].config, table(ranked), faults};
 }
 
@@ -114,19 +116,25 @@ std::string Tuning::table(const std::vector<Ranked> &ranked) const {
   const auto line = [&](const Ranked &each, const std::string &mark) {
     return fmt::format("{:>12.2f} {:<6} {}{}\n", each.value, unit(), candidates[each.index].config, mark);
   };
-  const auto dropped = [&](const Ranked &each) {
-    return each.rounds < ranked[0].rounds ? fmt::format("  (dropped in round {})", each.rounds) : "";
+  const auto remarks = [&](const Ranked &each) {
+    return fmt::format("{}{}", candidates[each.index].rounds ? "  (other rounding)" : "",
+                       each.rounds < ranked[0].rounds ? fmt::format("  (dropped in round {})", each.rounds) : "");
   };
   constexpr size_t most = 8;
   bool sawDefault = false;
+  size_t notListed = 0;
   for (size_t i = 0; i < ranked.size(); ++i) {
     const bool isDefault = ranked[i].index == 0;
     if (isDefault && sawDefault)
       continue;
     sawDefault |= isDefault;
     if (i < most || isDefault || options.exhaustive)
-      text += line(ranked[i], isDefault ? "  (default)" : dropped(ranked[i]));
+      text += line(ranked[i], isDefault ? "  (default)" : remarks(ranked[i]));
+    else
+      ++notListed;
   }
+  if (notListed)
+    text += fmt::format("{} slower configs are not listed\n", notListed);
   text += leftOut;
   size_t measured = 0, compiled = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -141,7 +149,8 @@ std::string Tuning::table(const std::vector<Ranked> &ranked) const {
   const auto late = std::count_if(candidates.begin(), candidates.end(),
                                   [](const Candidate &c) { return !c.executable && c.error.empty(); });
   if (late || measured < compiled)
-    text += fmt::format("{} more were not measured within --budget={:g}\n", late + compiled - measured, options.budget);
+    text += fmt::format("{} more were not measured within {}={:g}\n", late + compiled - measured, options.names.budget,
+                        options.budget);
   return text;
 }
 
@@ -157,8 +166,8 @@ std::set<std::pair<int, int>> Tuning::bucketsAsked() const {
     size_t dimension;
     if (argument == kernel.parameters.size() || !kernel.parameters[argument].isView() ||
         number.getAsInteger(10, dimension) || dimension >= args[argument].ref.extents.size())
-      throw Error(fmt::format("kernel '{}': expected extents such as x.0 in --bucket, but got '{}'", kernel.name,
-                              part.trim().str()));
+      throw Error(fmt::format("kernel '{}': expected extents such as x.0 in {}, but got '{}'", kernel.name,
+                              options.names.bucket, part.trim().str()));
     buckets.insert({static_cast<int>(argument), static_cast<int>(dimension)});
   }
   return buckets;

@@ -21,6 +21,7 @@ struct Candidate {
   std::string error;                            // why it is left out; empty for lack of time
   int times = 1;                                // launches in a row that one measurement takes
   std::optional<double> predicted;              // microseconds, by the pipe model
+  bool rounds = false;                          // its result differs from the expected one by rounding
 };
 
 /// Every step uses what the steps before it found. Trials.cpp has the steps up to measuring, Tune.cpp the others.
@@ -41,15 +42,20 @@ private:
     Contents contents;
     bool isRepeatable = true; // two launches have the same result
   };
+  /// An element that differs from the expected one.
+  struct Difference {
+    std::string text;        // empty: no element differs
+    bool isRounding = false; // all that differ do so within the rounding errors of a sum in another order
+  };
   void compileAll();
   std::shared_ptr<const Executable> executableOf(const std::string &config) const;
   void compileOne(Candidate &candidate) const;
   void findWritten();
   void checkAll();
-  std::string checkOne(Candidate &candidate, const Expected *expected);
+  Difference checkOne(Candidate &candidate, const Expected *expected);
   Contents contents() const;
   void restore();
-  std::string differenceOf(const Contents &got, const Expected &expected) const;
+  Difference differenceOf(const Contents &got, const Expected &expected) const;
   void dropSlow();
   /// Whether times are predictions, on a simulator, and not measured.
   bool isPredicted() const { return rates && simulator; }

@@ -179,10 +179,10 @@ kiln_status kiln_launch(kiln_device *device, const kiln_kernel *kernel, const in
 
 /* --- Tuning ------------------------------------------------------------------------------------------------------- */
 
-/* The config that kiln_tune() or `kilnc --tune` found for these arguments: from the file that the variable
- * KILN_FINDINGS names, or "". Nothing is measured. Valid until the thread's next call. */
+/* The config that kiln_tune() or `kilnc --tune` found for these arguments, or "": from the file `findings`, or if that
+ * is null from the one that KILN_FINDINGS names. Nothing is measured. Valid until the thread's next call. */
 kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
-                       const char **config);
+                       const char *findings, const char **config);
 
 /* The configs to try on a device, one a line, the default first: the combinations of the candidates that the kernel's
  * registration lists and its constraint allows. The fields in `fixed`, "name=value,…" or null, keep these values.
@@ -198,12 +198,14 @@ typedef struct kiln_trial {
 
 /* Finds the fastest config for these arguments in about `seconds`. It compiles the trials, compares the result of each
  * with that of the first, and measures. Other launches of the device wait for it. Tensors that the kernel writes have
- * their contents of before at the end. `findings`, unless it is null, is a file that gets the finding. `config` is the
- * fastest config; `report`, unless it is null, is a table of the times. Both are valid until the thread's next call. A
- * trial with a wrong result is an error; the finding is written, too. */
+ * their contents of before at the end. `findings`, unless it is null, is a file that gets the finding. `bucket`, unless
+ * it is null, names the extents for whose buckets the finding is valid, "x.0, out.0". `config` is the fastest config;
+ * `report`, unless it is null, is a table of the times. Both are valid until the thread's next call. A trial whose
+ * result differs by rounding wins only if `vary_results` is not 0. A trial with a wrong result is an error, and no
+ * finding is written. */
 kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
-                      const kiln_trial *trials, size_t trial_count, double seconds, const char *findings,
-                      const char **config, const char **report);
+                      const kiln_trial *trials, size_t trial_count, double seconds, int vary_results,
+                      const char *bucket, const char *findings, const char **config, const char **report);
 
 /* --- Operators ---------------------------------------------------------------------------------------------------- */
 

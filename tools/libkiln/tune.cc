@@ -12,8 +12,15 @@
 using namespace kiln;
 using namespace kiln::c;
 
+/// As the Python package spells them.
+static const tools::SettingNames names = {.grid = "let grid= depend on it",
+                                          .config = "the call",
+                                          .variesResults = "vary_results=True",
+                                          .budget = "budget",
+                                          .bucket = "bucket="};
+
 kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
-                       const char **config) {
+                       const char *findings, const char **config) {
   return guarded([&] {
     expectGiven(device, "a device");
     expectGiven(kernel, "a kernel");
@@ -21,7 +28,7 @@ kiln_status kiln_tuned(kiln_device *device, const kiln_kernel *kernel, const kil
     static thread_local std::string found;
     std::vector<Arg> args;
     setArgs(args, *device, arguments, count);
-    found = tuned(*device->device, *kernel->kernel, args);
+    found = tuned(*device->device, *kernel->kernel, args, findings ? findings : "");
     *config = found.c_str();
   });
 }
@@ -34,7 +41,7 @@ kiln_status kiln_candidates(kiln_device *device, const kiln_kernel *kernel, cons
     expectGiven(configs, "a place for the configs");
     static thread_local std::string lines;
     lines = fmt::format("{}", fmt::join(tools::candidatesOf(*kernel->kernel, fixed ? fixed : "",
-                                                            device->device->target(), vary_results != 0)
+                                                            device->device->target(), vary_results != 0, names)
                                             .configs,
                                         "\n"));
     *configs = lines.c_str();
@@ -42,8 +49,8 @@ kiln_status kiln_candidates(kiln_device *device, const kiln_kernel *kernel, cons
 }
 
 kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel, const kiln_argument *arguments, size_t count,
-                      const kiln_trial *trials, size_t trial_count, double seconds, const char *findings,
-                      const char **config, const char **report) {
+                      const kiln_trial *trials, size_t trial_count, double seconds, int vary_results,
+                      const char *bucket, const char *findings, const char **config, const char **report) {
   return guarded([&] {
     expectGiven(device, "a device");
     expectGiven(kernel, "a kernel");
@@ -56,10 +63,14 @@ kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel, const kiln
     for (size_t i = 0; i < trial_count; ++i)
       tried.push_back(
           {trials[i].config ? trials[i].config : "", Grid(trials[i].grid[0], trials[i].grid[1], trials[i].grid[2])});
-    const tools::TuneOptions options = {
-        .budget = seconds, .output = findings ? findings : "", .expectAllowed = [&](const Signature &signature) {
-          expectWritable(form.kernel->name, signature, arguments, count);
-        }};
+    const tools::TuneOptions options = {.budget = seconds,
+                                        .variesResults = vary_results != 0,
+                                        .buckets = bucket ? bucket : "",
+                                        .output = findings ? findings : "",
+                                        .names = names,
+                                        .expectAllowed = [&](const Signature &signature) {
+                                          expectWritable(form.kernel->name, signature, arguments, count);
+                                        }};
     static thread_local tools::TuneReport made;
     {
       const std::lock_guard lock(device->mutex);

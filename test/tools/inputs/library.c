@@ -38,12 +38,12 @@ int main(int argc, char **argv) {
   EXPECT(kiln_kernel_config(kernel, "block=64", &config) == KILN_OK && strcmp(config, "block=64") == 0);
   EXPECT_ERROR(kiln_kernel_config(kernel, "BLOCK_SIZE=64", &config),
                "kernel 'axpy' has no config field 'BLOCK_SIZE'; did you mean 'block'? (config fields: block)");
-  EXPECT(kiln_tuned(device, kernel, arguments, 3, &config) == KILN_OK && strcmp(config, "") == 0);
+  EXPECT(kiln_tuned(device, kernel, arguments, 3, NULL, &config) == KILN_OK && strcmp(config, "") == 0);
   /* Tuning leaves the tensors as they are. */
-  EXPECT(kiln_tune(device, kernel, arguments, 3, trials, 2, 5, NULL, &config, &report) == KILN_OK);
+  EXPECT(kiln_tune(device, kernel, arguments, 3, trials, 2, 5, 0, NULL, NULL, &config, &report) == KILN_OK);
   EXPECT(strncmp(config, "block=", 6) == 0 && strstr(report, "best of 2 configs") && y[5] == 1);
   EXPECT_ERROR(kiln_candidates(device, kernel, NULL, 0, &config), "expected a field with candidates");
-  EXPECT_ERROR(kiln_tune(device, kernel, arguments, 3, trials, 0, 5, NULL, &config, NULL), "expected a config to try");
+  EXPECT_ERROR(kiln_tune(device, kernel, arguments, 3, trials, 0, 5, 0, NULL, NULL, &config, NULL), "expected a config to try");
   EXPECT(kiln_launch(device, kernel, grid, arguments, 3, NULL) == KILN_OK && kiln_synchronize(device) == KILN_OK);
   for (i = 0; i < N; ++i)
     EXPECT(y[i] == 1 + 0.5f * (float)i);

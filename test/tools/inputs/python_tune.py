@@ -37,6 +37,14 @@ with kiln.open("simulator:sm_80"):
     slow = kernels.scale.tune(x, out, grid=programs, configs=listed[1:])
     assert slow in ({"block": 32, "twice": 0}, {"block": 64, "twice": 1}), slow
 
+# A file that is named takes the place of that of KILN_FINDINGS; a bucket is valid for its other extents.
+bucket, halves = os.path.join(sys.argv[2], "bucket.txt"), (x[:1500], out[:1500])
+with kiln.open("simulator:sm_80"):
+    blocks = [{"block": 32 * i} for i in range(1, 13)]
+    best = kernels.scale.tune(x, out, grid=programs, configs=blocks, bucket="x.0, out.0", findings=bucket, verbose=True)
+    assert kernels.scale.tuned(x[:2500], out[:2500], findings=bucket) == best
+    assert kernels.scale.tuned(x[:2500], out[:2500]) == kernels.scale.tuned(*halves, findings=bucket) == {}
+
 # On a CPU times are measured; every other element of an array is tuned, and the ones between keep their values, too.
 spaced = memoryview(array.array("f", range(2 * N)))
 assert kernels.scale.tune(x, spaced[::2], grid=programs, budget=5, configs=listed)["block"] in (32, 64, 3000)
@@ -54,7 +62,11 @@ def fails(call, text):
 
 
 small = x[:64], out[:1]
-fails(lambda: kernels.wrong.tune(*small, grid=1, budget=5, configs=[{"chunk": 8}]), "config chunk=8: expected the result of the default config")
+wrong = os.path.join(sys.argv[2], "wrong.txt")
+fails(lambda: kernels.wrong.tune(*small, grid=1, budget=5, configs=[{"chunk": 8}], findings=wrong), "config chunk=8: expected the result of the default config")
+fails(lambda: kernels.wrong.tune(*small, grid=1, budget=5, configs=[{"chunk": 8}]), "a field, let grid= depend on it; if a field changes results, mark it with .changing() and pass vary_results=True")
+assert not os.path.exists(wrong)
+fails(lambda: kernels.changing.tune(*small, grid=1), "all fields with candidates are `.changing()`: pass vary_results=True")
 fails(lambda: kernels.plain.tune(*small, grid=1), "expected a field with candidates that")
 fails(lambda: kernels.scale.tune(x, out, grid=programs, configs=[{"blok": 1}]), "kernel 'scale' has no config field 'blok'; did you mean 'block'?")
 fails(lambda: kernels.scale.tune(x, memoryview(bytes(out)).cast("f"), grid=programs), "may be written for 'out', but got a read-only tensor")

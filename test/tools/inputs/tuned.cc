@@ -33,6 +33,19 @@ const Kernel wrongKernel =
 const Kernel changingKernel =
     kernel("changing", sums, {"x (N)", "out (1)"}, {field("chunk", &SumConfig::chunk, "summed").among({8}).changing()});
 
+struct ChunkConfig {
+  int chunk = 4;
+};
+static void chunked(View x, View out, ChunkConfig cfg) { // right; the order of the sums depends on the field
+  Tile n = program_id() * 8;
+  Tile total = zeros(f32, {8}); // (8)
+  for (Tile k : range(0, 64, cfg.chunk))
+    total += sum(load(x, {n, k}, {8, cfg.chunk}), -1);
+  store(out, {n}, cast(total, out.type()));
+}
+const Kernel chunkedKernel = kernel("chunked", chunked, {"x (N, 64)", "out (N), sums of rows"},
+                                    {field("chunk", &ChunkConfig::chunk, "summed at once").among({64})});
+
 struct PartConfig {
   int rows = 32; // elements a program
   int chunk = 4; // elements of a partial sum

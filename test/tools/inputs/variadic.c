@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
   biased[1] = kiln_read(&ty);
   EXPECT(kiln_launch(device, bias, grid, biased, 3, "block=4") == KILN_OK && kiln_synchronize(device) == KILN_OK);
   EXPECT(out[0] == 11 && out[2] == 33);
-  EXPECT(kiln_tuned(device, bias, biased, 3, &config) == KILN_OK && strcmp(config, "") == 0);
+  EXPECT(kiln_tuned(device, bias, biased, 3, NULL, &config) == KILN_OK && strcmp(config, "") == 0);
 
   items[0] = kiln_read(&tx);
   items[1] = kiln_read(&ty);

@@ -204,16 +204,19 @@ class Kernel:
                 error.args = (str(error) + _c.hint_for_doubles(values, self.arguments),)
             raise
 
-    def tune(self, *arguments, grid, budget=60, configs=None, vary_results=False, findings=None, verbose=False, **named):
+    def tune(self, *arguments, grid, budget=60, configs=None, vary_results=False, bucket="", findings=None, verbose=False, **named):
         """The fastest config for these arguments, as a dictionary for `kernel[grid](…, **config)`, found by measuring for
         about `budget` seconds. `configs` are dictionaries; without them all combinations of the candidates that the
         kernel's registration lists (`.among`) are tried, with fields that change results only if `vary_results`. Named
         fields of the config keep their values. The kernel's default comes first: the result of each other config is
-        compared with it, and a wrong one is an Error. Arrays that the kernel writes have their contents of before at the
-        end. `findings` is a file that gets the finding, which tuned() reads. `verbose` prints a table of the times."""
+        compared with it, and a wrong one is an Error. One that differs by rounding wins only with `vary_results` or
+        `configs`. Arrays that the kernel writes have their contents of before at the end. `findings` is a file that gets
+        the finding, which tuned() reads; it is valid for the buckets (powers of two) of the extents in `bucket`, such as
+        "x.0, out.0". `verbose` prints a table of the times."""
         values, fixed = self._values(arguments, named)
         packed = _c.Arguments(values, self.arguments)
         device = _device_of(packed.arrays)
+        allowed = vary_results or configs is not None
         if configs is None:
             text = ctypes.c_char_p()
             _c.check(_c.library.kiln_candidates(device._handle, self._handle, _text_of(fixed), vary_results, ctypes.byref(text)))
@@ -229,20 +232,20 @@ class Kernel:
             *[_c.Trial(_text_of(config), tuple(self._extents(grid, config))) for config in configs])
         best, table = ctypes.c_char_p(), ctypes.c_char_p()
         _run(device, packed.arrays, _c.library.kiln_tune, self._handle, packed.address, len(values), trials, len(trials), budget,
-             os.fsencode(findings) if findings else None, ctypes.byref(best), ctypes.byref(table))
+             allowed, bucket.encode(), os.fsencode(findings) if findings else None, ctypes.byref(best), ctypes.byref(table))
         best, table = best.value.decode(), table.value.decode()
         if verbose:
             print(table, end="")
         return _fields_of(best)
 
-    def tuned(self, *arguments, **named):
+    def tuned(self, *arguments, findings=None, **named):
         """The config that tune() or `kilnc --tune` found for these arguments, as a dictionary for `kernel[grid](…, **config)`: from
-        the file that the environment's KILN_FINDINGS names; empty without a finding."""
+        the file `findings`, by default the one that the environment's KILN_FINDINGS names; empty without a finding."""
         values, _ = self._values(arguments, named)
         packed = _c.Arguments(values, self.arguments)
         text = ctypes.c_char_p()
         _c.check(_c.library.kiln_tuned(_device_of(packed.arrays)._handle, self._handle, packed.address, len(values),
-                                       ctypes.byref(text)))
+                                       os.fsencode(findings) if findings else None, ctypes.byref(text)))
         return _fields_of(text.value.decode())
 
     def __repr__(self):
