@@ -75,6 +75,12 @@ with kiln.open(device):
     halves = (x @ torch.cat([w1, w2], -1)).chunk(2, -1)  # views with gaps between their rows
     torch.testing.assert_close(swiglu(*halves), theirs, rtol=1e-5, atol=1e-4)
     torch.library.opcheck(swiglu, halves)
+    try:
+        swiglu(x @ w1, x)
+    except ValueError as error:
+        assert "of one shape, but got (60, 50) and (60, 32)" in str(error), error
+    else:
+        raise AssertionError("expected tensors of two shapes to be refused")
 print("swiglu and its gradients agree with PyTorch")
 
 # 3. Times on this machine.
