@@ -106,6 +106,9 @@ static Plan linear(const Target &target, const Tensors &t, const Options &option
   if (weight.extents[1] != x.extents[1] || weight.type != x.type)
     throw Error(fmt::format("'linear': expected 'weight' of shape (N, {}) and type {}, but got {} of type {}",
                             x.extents[1], nameOf(x.type), textOf(weight.extents), nameOf(weight.type)));
+  if (t[2] && t[2]->extents != Shape{weight.extents[0]})
+    throw Error(
+        fmt::format("'linear': expected 'bias' of shape {}, but got {}", weight.extents[0], textOf(t[2]->extents)));
   const Factors factors = factorsOf("linear", x, weight.permute({1, 0}));
   LinearEpilogue epilogue;
   epilogue.bias = t[2];

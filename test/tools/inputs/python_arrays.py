@@ -115,6 +115,7 @@ def pytorch():
         byte_kernel[1](ByDlpack(typed), got.zero_())
         assert torch.equal(got, stored.int()), name
 
+    assert kiln.ops.linear(torch.empty(4, 8, device="meta"), torch.empty(3, 8, device="meta")).shape == (4, 3)
     # PyTorch's own test of operators, and a graph without a break.
     w = torch.randn(64, 64, requires_grad=True)
     row = torch.randn(64, requires_grad=True)
@@ -178,6 +179,7 @@ def refusals(torch):
     fails(lambda: kiln.ops.linear(array.array("f", [1]), x), "linear: expected 'input' to be a PyTorch tensor", TypeError)
     fails(lambda: kiln.ops.linear(x, torch.randn(3, 7)), "'linear': expected 'weight' of shape (N, 8) and type f32, but got 3x7 of type f32")
     fails(lambda: kiln.ops.linear(x, torch.randn(3, 8).bfloat16()), "(N, 8) and type f32, but got 3x8 of type bf16")
+    fails(lambda: kiln.ops.linear(x, torch.randn(3, 8), torch.randn(4)), "'linear': expected 'bias' of shape 3, but got 4")
     fails(lambda: kiln.ops.softmax(x, dim=0), "softmax: expected 'dim' to be the last dimension, -1 or 1, but got 0")
     fails(lambda: kiln.ops.gelu(x, approximate="none"), "gelu: expected 'approximate' out of tanh, but got none")
     fails(lambda: kiln.ops.layernorm(x, (7,)), "'normalized_shape' to be the last dimensions of 'input', of shape (4, 8), but got (7,)")
@@ -200,6 +202,7 @@ def autocast(torch):
     with torch.autocast("cpu", torch.bfloat16):
         ours = model(kiln.ops, kiln.ops.layernorm, kiln.ops.matmul, kiln.ops.attention)
         theirs = model(F, F.layer_norm, torch.matmul, F.scaled_dot_product_attention)
+        fails(lambda: kiln.ops.matmul(x.double(), w), "but got f64")
     for one, other in zip(ours, theirs):
         assert one.dtype == (other.dtype if one.dim() else torch.float32), (one.dtype, other.dtype)
         torch.testing.assert_close(one.float(), other.float(), rtol=2**-5, atol=2**-4)

@@ -32,10 +32,11 @@ def _precision(asked):
 def _autocast(*tensors, dtype=None):
     """The tensors, within torch.autocast as this type, or the one that autocast has for products."""
     kind = tensors[0].device.type
-    if not torch.is_autocast_enabled(kind):
+    if not torch.amp.is_autocast_available(kind) or not torch.is_autocast_enabled(kind):
         return tensors
     dtype = dtype or torch.get_autocast_dtype(kind)
-    return [x if x is None else x.to(dtype) for x in tensors]
+    eligible = torch.float32, torch.bfloat16, torch.float16
+    return [x.to(dtype) if x is not None and x.dtype in eligible else x for x in tensors]
 
 
 # --- Products --------------------------------------------------------------------------------------------------------
