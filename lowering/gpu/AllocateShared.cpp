@@ -81,6 +81,54 @@ std::string partOf(simt::BufferOp buffer, int64_t offset) {
                        llvm::sys::path::filename(sourceLine(buffer.getLoc())));
 }
 
+/// A buffer's tile: `f32 64x32`, `3 of f32 64x32` in a ring of three slots; empty without a user that tells.
+std::string tileText(simt::BufferOp buffer) {
+  for (Operation *user : buffer->getUsers()) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    if (auto fetch = dyn_cast<simt::FetchOp>(user)) {
+      if (fetch.getSlot()[1] > 1)
+        stream << fetch.getSlot()[1] << " of ";
+      const simt::SharedLayoutAttr layout = fetch.getSharedLayout();
+      stream << layout.getElement() << ' '
+             << tile::shapeText(RankedTensorType::get(layout.getShape(), layout.getElement()));
+    } else if (auto write = dyn_cast<simt::WriteOp>(user)) {
+      const auto type = cast<RankedTensorType>(write.getValue().getType());
+      stream << type.getElementType() << ' ' << tile::shapeText(type);
+    }
+    if (!text.empty())
+      return text;
+  }
+  return "";
+}
+
+/// The largest buffers at the time when most bytes are live, each with its source line and tile.
+std::string largestText(ArrayRef<simt::BufferOp> buffers, const std::vector<Lifetime> &lives) {
+  constexpr size_t most = 4;
+  SmallVector<size_t> worst;
+  int64_t worstBytes = 0;
+  for (const Lifetime &now : lives) {
+    SmallVector<size_t> live;
+    int64_t bytes = 0;
+    for (const auto &[i, life] : llvm::enumerate(lives))
+      if (life.first <= now.first && now.first <= life.last)
+        live.push_back(i), bytes += life.bytes;
+    if (bytes > worstBytes)
+      worst = live, worstBytes = bytes;
+  }
+  llvm::stable_sort(worst, [&](size_t a, size_t b) { return lives[a].bytes > lives[b].bytes; });
+  if (worst.size() > most)
+    worst.resize(most);
+  std::string text;
+  for (const size_t i : worst) {
+    simt::BufferOp buffer = buffers[i];
+    const std::string tile = tileText(buffer);
+    text += llvm::formatv("{0}{1} at {2}{3}", text.empty() ? "" : ", ", lives[i].bytes,
+                          llvm::sys::path::filename(sourceLine(buffer.getLoc())), tile.empty() ? "" : " for " + tile);
+  }
+  return text.empty() ? "" : " (live together: " + text + ")";
+}
+
 /// Whether the kernel sets the number of stages of its loops, or of one of them.
 bool asksForStages(func::FuncOp func) {
   const auto asks = [](Operation *op) {
@@ -169,7 +217,7 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
       emitUserError(func) << "kernel '" << func.getName() << "' needs " << placement.bytes
                           << " bytes of shared memory for its tiles, but a program may use at most " << int64_t(limit)
                           << ": choose smaller tiles" << (asksForStages(func) ? " or fewer stages" : "")
-                          << ", or loop over parts of them";
+                          << ", or loop over parts of them" << largestText(buffers, lives);
       return signalPassFailure();
     }
     Builder builder(func.getContext());

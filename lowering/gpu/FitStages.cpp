@@ -69,12 +69,9 @@ struct FitStages : impl::FitStagesBase<FitStages> {
         return signalPassFailure();
       if (*fits)
         return;
+      if (stages == 1)
+        return reportTooMany();
       restore(*before);
-      if (stages == 1) {
-        if (failed(attempt(stages, /*early=*/false, anyBytes, limit))) // reports what does not fit
-          signalPassFailure();
-        return;
-      }
     }
   }
 
@@ -106,6 +103,14 @@ private:
         return failure();
     }
     return true;
+  }
+
+  /// After the attempt with the fewest bytes: reports them.
+  void reportTooMany() {
+    OpPassManager passes(func::FuncOp::getOperationName());
+    passes.addPass(createAllocateShared({limit}));
+    if (failed(runPipeline(passes, getOperation())))
+      signalPassFailure();
   }
 
   /// After an attempt without early copies: replaces it by one with them, if that takes no more bytes.
