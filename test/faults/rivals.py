@@ -41,7 +41,7 @@ class Rivals:
         if resume:
             self.runs[0].begun(out, 3)
         runs = [self.runs[0] if resume else self.runs[i] for i in range(count)]
-        outcomes = finish_all([run.words(out, "--keep", "1000", *(["--resume"] if resume else [])) for run in runs],
+        outcomes = finish_all([run.words(out, *(["--resume"] if resume else [])) for run in runs],
                               self.setting.environment())
         what = f"{count} trainers {what}"
         for outcome in outcomes:

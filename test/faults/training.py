@@ -38,7 +38,8 @@ def logged(out):
 
 
 class Training:
-    """A run of `steps` steps that saves after each. The constructor makes it once, undisturbed."""
+    """A run of `steps` steps that saves after each. The constructor makes it once, undisturbed. It stops after each step, so that
+    all checkpoints can be copied although the run keeps two."""
 
     def __init__(self, setting, steps, seed):
         self.setting, self.steps, self.seed = setting, steps, seed
@@ -47,9 +48,13 @@ class Training:
             with open(self.data, "w", encoding="utf-8") as text:
                 text.writelines(f"line {i * 7919 % 1000} of the text\n" for i in range(400))
         self.undisturbed = f"{setting.folder}/undisturbed-{steps}-{seed}"
-        outcome = run(self.words(self.undisturbed, "--keep", "1000"), setting.environment(), limit=200)
-        if outcome.status != 0:
-            raise SystemExit(f"faults: the undisturbed run ended with {outcome.status}: {outcome.err}")
+        out = self.undisturbed + "-now"
+        for step in range(1, steps + 1):
+            outcome = run(self.going_on(out, "--stop-after", str(step)), setting.environment(), limit=200)
+            if outcome.status != 0:
+                raise SystemExit(f"faults: the undisturbed run ended with {outcome.status}: {outcome.err}")
+            shutil.copytree(self.checkpoint(out, step), self.checkpoint(self.undisturbed, step), symlinks=True)
+        shutil.copytree(out, self.undisturbed, symlinks=True, dirs_exist_ok=True)
         self.whole = {step: digests(self.checkpoint(self.undisturbed, step)) for step in range(1, steps + 1)}
 
     @staticmethod
