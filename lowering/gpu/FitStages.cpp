@@ -62,10 +62,11 @@ struct FitStages : impl::FitStagesBase<FitStages> {
       if (failed(attempt(stages, /*early=*/true, anyBytes, anyBytes)))
         return signalPassFailure();
       const bool isEarly = copiesEarly(func);
+      const OwningOpRef<func::FuncOp> early(isEarly ? func.clone() : func::FuncOp());
       if (isEarly && failed(attemptOn(*before, stages, /*early=*/false, anyBytes)))
         return signalPassFailure();
       const FailureOr<bool> fits = fitsInRounds(*before, stages, /*early=*/false, limit);
-      if (failed(fits) || (*fits && isEarly && failed(copyEarlyIfFree(*before, stages))))
+      if (failed(fits) || (*fits && isEarly && failed(copyEarlyIfFree(*before, *early, stages))))
         return signalPassFailure();
       if (*fits)
         return;
@@ -113,11 +114,10 @@ private:
       signalPassFailure();
   }
 
-  /// After an attempt without early copies: replaces it by one with them, if that takes no more bytes.
-  LogicalResult copyEarlyIfFree(func::FuncOp before, int64_t stages) {
+  /// After an attempt without early copies: replaces it by one with them, such as `early`, if that takes no more bytes.
+  LogicalResult copyEarlyIfFree(func::FuncOp before, func::FuncOp early, int64_t stages) {
     const OwningOpRef<func::FuncOp> late(getOperation().clone());
-    if (failed(attemptOn(before, stages, /*early=*/true, anyBytes)))
-      return failure();
+    restore(early);
     const FailureOr<bool> isFree = fitsInRounds(before, stages, /*early=*/true, sharedBytesOf(*late));
     if (succeeded(isFree) && !*isFree)
       restore(*late);

@@ -35,8 +35,7 @@ void importModel(const ImportOptions &options) {
   state.settings.type = config.type;
   state.settings.steps = std::max(state.settings.steps, training.steps);
   state.init = options.model;
-  const std::string checkpoint =
-      saveCheckpoint(folder.path(), {state.settings.keep}, state, network, sourceOf(training.buffers));
+  const std::string checkpoint = saveCheckpoint(folder.path(), state, network, sourceOf(training.buffers));
   if (vocabulary)
     writeVocabulary(folder.path(), *vocabulary);
   writeResult(

@@ -238,8 +238,8 @@ void linkNewest(const std::string &folder) {
     linkModel(folder, fs::path(*newest).filename());
 }
 
-std::string saveCheckpoint(const std::string &folder, const KeptCheckpoints &keep, const RunState &state,
-                           const Model &model, const BufferSource &buffers) {
+std::string saveCheckpoint(const std::string &folder, const RunState &state, const Model &model,
+                           const BufferSource &buffers) {
   const std::string path = checkpointPath(folder, state.step);
   const std::string aside = fmt::format("{}/.{}{:08}.partial", folder, stem, state.step);
   std::error_code ignored;
@@ -259,8 +259,9 @@ std::string saveCheckpoint(const std::string &folder, const KeptCheckpoints &kee
   linkNewest(folder); // before their targets are removed
   const std::vector<std::string> all = checkpoints(folder);
   const std::optional<std::string> best = bestLinked(folder);
-  for (size_t i = 0; i + static_cast<size_t>(keep.newest) < all.size(); ++i)
-    if (fs::path(all[i]).filename() != best.value_or("") && !(keep.every > 0 && stepOf(all[i]) % keep.every == 0))
+  const TrainSettings &s = state.settings;
+  for (size_t i = 0; i + static_cast<size_t>(s.keep) < all.size(); ++i)
+    if (fs::path(all[i]).filename() != best.value_or("") && !(s.keepEvery > 0 && stepOf(all[i]) % s.keepEvery == 0))
       std::ignore = discard(all[i]); // retried at the next save
   return path;
 }

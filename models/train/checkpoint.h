@@ -38,17 +38,11 @@ BufferSource sourceOf(const HostBuffers &buffers);
 /// Receives `count` elements of a buffer, from element `first` on.
 using BufferSink = std::function<void(FlatBuffer which, int64_t first, int64_t count, const void *from)>;
 
-/// Which checkpoints to keep: the newest `newest`, and those of multiples of `every` steps (0: no others).
-struct KeptCheckpoints {
-  int64_t newest, every;
-  KeptCheckpoints(int64_t newest, int64_t every = 0) : newest(newest), every(every) {}
-};
-
-/// Writes the checkpoint of `state.step` below `folder` and links it as the newest. Then it removes all except those to
-/// keep and the best. On an error the old ones stay. It needs the memory of one tensor in addition to the buffers.
-/// Returns the checkpoint's path.
-std::string saveCheckpoint(const std::string &folder, const KeptCheckpoints &keep, const RunState &state,
-                           const Model &model, const BufferSource &buffers);
+/// Writes the checkpoint of `state.step` below `folder` and links it as the newest. Then it removes all except the best
+/// and those to keep by the settings. On an error the old ones stay. It needs the memory of one tensor in addition to
+/// the buffers. Returns the checkpoint's path.
+std::string saveCheckpoint(const std::string &folder, const RunState &state, const Model &model,
+                           const BufferSource &buffers);
 
 /// Path of the checkpoint of `step` below `folder`.
 std::string checkpointPath(const std::string &folder, int64_t step);

@@ -15,9 +15,7 @@ namespace kiln {
 void Saves::save() {
   if (saved == state.step || state.step == 0)
     return;
-  if (trainer.share([&](const BufferSource &from) {
-        saveCheckpoint(folder.path(), {state.settings.keep, state.settings.keepEvery}, state, model, from);
-      }))
+  if (trainer.share([&](const BufferSource &from) { saveCheckpoint(folder.path(), state, model, from); }))
     saved = state.step;
 }
 

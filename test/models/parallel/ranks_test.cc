@@ -208,14 +208,14 @@ TEST_P(RanksTest, MomentsAreShared) {
 TEST_P(RanksTest, CheckpointsAreForAnyNumberOfRanks) {
   const TemporaryFolder folder;
   const DecoderModel model(dropping(), bf16);
-  const TrainSettings s = settingsOf(2);
+  TrainSettings s = settingsOf(2);
+  s.keep = 9;
   const auto save = [&](int size, int64_t step, const std::function<void(Trainer &)> &begin) {
     ThreadRanks::run(size, [&](const std::shared_ptr<Collective> &ranks) {
       Trainer trainer(Device::open(GetParam()), model, s, {{2, time}}, ranks);
       begin(trainer);
-      EXPECT_TRUE(trainer.share([&](const BufferSource &from) {
-        saveCheckpoint(folder.path, 9, {.settings = s, .step = step}, model, from);
-      }));
+      EXPECT_TRUE(trainer.share(
+          [&](const BufferSource &from) { saveCheckpoint(folder.path, {.settings = s, .step = step}, model, from); }));
     });
   };
   save(2, 1, [&](Trainer &trainer) { trainer.upload(randomBuffers(model.parameters(), 1)); });

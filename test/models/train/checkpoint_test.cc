@@ -43,7 +43,8 @@ protected:
   }
   std::string save(int64_t step, int64_t keep = 2) {
     state.step = step;
-    return saveCheckpoint(folder.path, keep, state, network, sourceOf(buffers));
+    state.settings.keep = keep;
+    return saveCheckpoint(folder.path, state, network, sourceOf(buffers));
   }
   /// Number of entries in the run's folder except links.
   int64_t held() const {
@@ -106,7 +107,7 @@ TEST_F(CheckpointTest, SavesATensorAtATime) {
   for (const Type saved : {f32, bf16}) {
     state.settings.saveType = saved;
     asked = 0;
-    saveCheckpoint(folder.path, 2, state, network, counted);
+    saveCheckpoint(folder.path, state, network, counted);
     EXPECT_EQ(asked, (saved == f32 ? 3 : 4) * all); // both moments, and what bf16 holds of the weights beside masters
     EXPECT_EQ(readBuffers(checkpointPath(folder.path, 9), network).second, buffers.second);
   }

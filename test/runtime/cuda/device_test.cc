@@ -273,6 +273,18 @@ TEST_F(CudaDevice, TakesItsTurnWithAnothersStream) {
   EXPECT_EQ(firstOf(y), 0);
 }
 
+// A cubin for another GPU is replaced by the PTX; a lack of memory is not.
+TEST_F(CudaDevice, LoadsThePtxInPlaceOfAnUnsuitableCubinAlone) {
+  std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n.reqntid 32\n{\n  ret;\n}\n";
+  text += std::string("\0\177ELF", 5);
+  const auto load = [&] { return open()->load("k", {.where = "k.cc:7"}, {text.begin(), text.end()}); };
+  EXPECT_NO_THROW(load());
+  stub.reset();
+  stub.fail("cuModuleLoadDataEx", 1, 2);
+  expectError(load, {"expected the driver to take the cubin of kernel 'k' at k.cc:7, but cuModuleLoadDataEx returned "
+                     "CUDA_ERROR_OUT_OF_MEMORY"});
+}
+
 TEST_F(CudaDevice, ShowsTheDriversLogForPtxThatItRefuses) {
   const std::string text = ".version 8.0\n.target sm_80\n.visible .entry k()\n.reqntid 32\n{ nonsense; }\n";
   expectError([&] { open()->load("k", {.where = "k.cc:7"}, {text.begin(), text.end()}); },

@@ -6,6 +6,9 @@ import sys
 
 import kiln
 
+sys.dont_write_bytecode = True
+from expect import fails  # noqa: E402
+
 
 def has(name):
     """Whether a package is installed; says so when it is not."""
@@ -20,16 +23,6 @@ class ByDlpack:
 
     def __init__(self, array):
         self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
-
-
-def fails(call, text, kind=kiln.Error):
-    """Expects an error of this kind whose text has `text`."""
-    try:
-        call()
-    except kind as error:
-        assert text in str(error), str(error)
-    else:
-        raise AssertionError(f"expected an error with: {text}")
 
 
 def pytorch():

@@ -7,6 +7,9 @@ import tempfile
 
 import kiln
 
+sys.dont_write_bytecode = True
+from expect import fails  # noqa: E402
+
 N = 3000
 x, y = array.array("f", range(N)), array.array("f", [1] * N)
 axpy = kiln.load(sys.argv[1]).axpy
@@ -40,16 +43,6 @@ assert [product[2, 0], product[2, 1]] == [6 + 8, 7 + 8], product.tolist()[2]
 parameters, m, v = (array.array("f", [1.0, 2.0]) for _ in range(3))
 kiln.ops.adamw(parameters, array.array("f", [0.5, -0.5]), m, v, step=1, lr=0.1)
 assert parameters[0] < 1 and parameters[1] > 1.9, parameters
-
-
-def fails(call, text, kind=kiln.Error):
-    """Expects an error of this kind whose text has `text`."""
-    try:
-        call()
-    except kind as error:
-        assert text in str(error), str(error)
-    else:
-        raise AssertionError(f"expected an error with: {text}")
 
 
 fails(lambda: axpy[3](x, y), "got none for alpha")

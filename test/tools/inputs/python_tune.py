@@ -6,6 +6,9 @@ import sys
 
 import kiln
 
+sys.dont_write_bytecode = True
+from expect import fails  # noqa: E402
+
 kernels = kiln.load(sys.argv[1])
 findings = os.path.join(sys.argv[2], "python.txt")
 N = 3000
@@ -49,16 +52,6 @@ with kiln.open("simulator:sm_80"):
 spaced = memoryview(array.array("f", range(2 * N)))
 assert kernels.scale.tune(x, spaced[::2], grid=programs, budget=5, configs=listed)["block"] in (32, 64, 3000)
 assert list(spaced) == list(range(2 * N))
-
-
-def fails(call, text):
-    """Expects a kiln.Error whose text has `text`."""
-    try:
-        call()
-    except kiln.Error as error:
-        assert text in str(error), str(error)
-    else:
-        raise AssertionError(f"expected an error with: {text}")
 
 
 small = x[:64], out[:1]
