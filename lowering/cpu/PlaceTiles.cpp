@@ -47,6 +47,7 @@ static constexpr struct {
   int64_t insideLoop = 3;     // minimum cost if a reader is in a deeper loop
   int64_t broadcastOver = 3;  // minimum cost if a broadcast repeats the tile
   int64_t copied = 8;         // cost of scratch memory; also the maximum number of repetitions that count
+  int64_t shared = 24;        // minimum cost if a tile in scratch memory and other tiles are computed from the tile
   int64_t transposed = 4;     // maximum cost of a tile that is recomputed while it is transposed block by block
 } placementLimits;
 
@@ -70,6 +71,7 @@ struct Readers {
 struct Placement {
   int64_t lanes = 0; // lanes of a vector of 32-bit elements
   DenseSet<Value> inScratch;
+  DenseSet<Value> fromPlace; // tiles that are computed from positions, scalars and constants
   DenseMap<Value, int64_t> costs;
   DenseMap<Value, Readers> readers;
   DenseSet<Operation *> epilogues; // stores fused into a product
@@ -317,11 +319,51 @@ struct Placement {
     op->setAttr("cpu.scratch", UnitAttr::get(op->getContext()));
     if (isNarrow(op))
       op->setAttr("cpu.dense", UnitAttr::get(op->getContext()));
+    placeShared(op->getResult(0));
+  }
+
+  /// Places the tiles that `tile`, which is in scratch memory, and later tiles would both compute at great cost.
+  void placeShared(Value tile) {
+    llvm::SetVector<Value> inside;
+    inside.insert(tile);
+    const auto operandsOf = [](Value value) {
+      return llvm::make_filter_range(value.getDefiningOp()->getOperands(),
+                                     [](Value operand) { return isa<RankedTensorType>(operand.getType()); });
+    };
+    for (size_t next = 0; next < inside.size(); ++next) // grows
+      for (Value operand : operandsOf(inside[next]))
+        if (Operation *op = operand.getDefiningOp(); op && isInlinable(op) && !inScratch.contains(operand))
+          inside.insert(operand);
+    SmallVector<Value> work = {tile};
+    DenseSet<Value> seen;
+    while (!work.empty())
+      for (Value operand : operandsOf(work.pop_back_val())) {
+        if (!inside.contains(operand) || !seen.insert(operand).second)
+          continue;
+        const bool isShared = llvm::any_of(operand.getUsers(), [&](Operation *user) {
+          return !isInlinable(user) || !inside.contains(user->getResult(0));
+        });
+        if (!isShared || isa<tile::TransposeOp>(operand.getDefiningOp()) || costOf(operand) < placementLimits.shared ||
+            readers.lookup(operand).inEpilogues) {
+          work.push_back(operand);
+          continue;
+        }
+        place(operand.getDefiningOp());
+        costs.clear();
+      }
+  }
+
+  /// Adds a tile that follows from its positions to `fromPlace`; its operands were seen before.
+  void findFromPlace(Operation *op) {
+    if (isInlinable(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+          return !isa<RankedTensorType>(operand.getType()) || fromPlace.contains(operand);
+        }))
+      fromPlace.insert(op->getResult(0));
   }
 
   /// Places the tiles that `tile` would compute at too many positions.
   void placeRecomputed(Value tile) {
-    while (Value repeated = mostRecomputed(tile, inScratch, [&](Value value) { return costOf(value); })) {
+    while (Value repeated = mostRecomputed(tile, inScratch, fromPlace, [&](Value value) { return costOf(value); })) {
       place(repeated.getDefiningOp());
       costs.clear();
     }
@@ -421,11 +463,14 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
     function.walk([&](Operation *op) { // in program order, because costs depend on earlier decisions
       if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
         return;
+      placement.findFromPlace(op);
       placement.placeRecomputed(op->getResult(0));
-      if (op->hasAttr("cpu.dense"))
+      if (op->hasAttr("cpu.dense")) {
         placement.inScratch.insert(op->getResult(0));
-      else if (placement.shouldPlace(op->getResult(0)))
+        placement.placeShared(op->getResult(0));
+      } else if (placement.shouldPlace(op->getResult(0))) {
         placement.place(op);
+      }
     });
     forEpilogues(function, isComputedOnTheSpot);
   }

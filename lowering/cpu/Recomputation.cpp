@@ -21,8 +21,8 @@ namespace {
 /// Follows the evaluator through a computation without emitting it.
 class Counter {
 public:
-  Counter(const DenseSet<Value> &inScratch, function_ref<int64_t(Value)> costOf)
-      : inScratch(inScratch), costOf(costOf) {}
+  Counter(const DenseSet<Value> &inScratch, const DenseSet<Value> &fromPlace, function_ref<int64_t(Value)> costOf)
+      : inScratch(inScratch), fromPlace(fromPlace), costOf(costOf) {}
 
   /// Whether nothing is computed for `tile`.
   bool isLeaf(Value tile) const {
@@ -83,6 +83,8 @@ private:
   using Position = SmallVector<int64_t, 4>;
   using Element = std::pair<void *, Position>;
 
+  bool isFromPlace(Value value) const { return !isa<RankedTensorType>(value.getType()) || fromPlace.contains(value); }
+
   int64_t newPosition() { return ++positions; }
 
   void visit(Value tile, Position position) {
@@ -102,7 +104,7 @@ private:
     if (auto move = dyn_cast<tile::MoveOp>(op))
       return visit(move.getMoved(), moved(move, position));
     auto select = dyn_cast<arith::SelectOp>(op);
-    const bool isBranch = branches && select && followsFromPlace(select.getCondition()) &&
+    const bool isBranch = branches && select && isFromPlace(select.getCondition()) &&
                           std::max(costOf(select.getTrueValue()), costOf(select.getFalseValue())) > branchCost;
     for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
       const size_t before = entered.size();
@@ -126,7 +128,7 @@ private:
     return inner;
   }
 
-  const DenseSet<Value> &inScratch;
+  const DenseSet<Value> &inScratch, &fromPlace;
   function_ref<int64_t(Value)> costOf;
   int64_t left = 0, positions = 0;
   bool branches = false;
@@ -136,10 +138,11 @@ private:
 
 } // namespace
 
-Value mostRecomputed(Value tile, const DenseSet<Value> &inScratch, function_ref<int64_t(Value)> costOf) {
+Value mostRecomputed(Value tile, const DenseSet<Value> &inScratch, const DenseSet<Value> &fromPlace,
+                     function_ref<int64_t(Value)> costOf) {
   if (!isInlinable(tile.getDefiningOp()) && !isLoad(tile.getDefiningOp()))
     return {};
-  Counter counter(inScratch, costOf);
+  Counter counter(inScratch, fromPlace, costOf);
   const std::optional<int64_t> once = counter.costOnce(tile);
   if (!once || (!counter.costsMoreThan(std::max(shortest, maxExecuted * *once), tile, /*emitted=*/false) &&
                 !counter.costsMoreThan(std::max(shortest, maxEmitted * *once), tile, /*emitted=*/true)))

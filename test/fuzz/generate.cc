@@ -115,6 +115,7 @@ void Generator::statement() {
   static const Choice choices[] = {{34, &Generator::elementwiseStatement},
                                    {12, &Generator::reshapeStatement},
                                    {9, &Generator::moveStatement},
+                                   {4, &Generator::chainStatement},
                                    {10, &Generator::reduceStatement},
                                    {8, &Generator::scanStatement},
                                    {3, &Generator::lookUpStatement},

@@ -1,6 +1,10 @@
-// Tiles split and joined: parts of them, pairs, concatenation, padding, replacement of a part.
+// Chains of permutations of a tile that each step reads twice. Tiles split and joined: parts of them, pairs,
+// concatenation, padding, replacement of a part.
 
+#include "test/fuzz/elementwise.h"
 #include "test/fuzz/generator.h"
+
+#include <array>
 
 namespace kiln::fuzz {
 
@@ -23,6 +27,54 @@ Known Generator::extract(const Known &from) {
     op.steps.push_back(isBack ? -step : step);
   }
   return emit(op, from.facts);
+}
+
+/// A tile of the same shape with the elements in another order.
+Known Generator::permuted(const Known &from) {
+  const auto rank = static_cast<int>(from.shape.size());
+  Op op{.verb = Verb::roll, .type = from.type, .shape = from.shape, .operands = {from.operand()}};
+  const auto axis = static_cast<int>(below(rank));
+  if (const int64_t draw = below(3); draw == 0) {
+    op.axes = {axis};
+    op.which = static_cast<int>(between(-9, 9));
+  } else if (draw == 1) { // backwards
+    op.verb = Verb::extract;
+    for (int along = 0; along < rank; ++along) {
+      op.begin.push_back(along == axis ? from.shape[along] - 1 : 0);
+      op.steps.push_back(along == axis ? -1 : 1);
+    }
+  } else { // transposed, as a tile of two dimensions
+    const int64_t count = countOf(from.shape), rows = count % 4 == 0 ? 4 : count % 3 == 0 ? 3 : 1;
+    op.verb = Verb::reshape;
+    op.shape = {rows, count / rows};
+    Op transpose{.verb = Verb::transpose,
+                 .type = from.type,
+                 .shape = {count / rows, rows},
+                 .operands = {emit(op, from.facts).operand()},
+                 .axes = {1, 0}};
+    op.operands = {emit(transpose, from.facts).operand()};
+    op.shape = from.shape;
+  }
+  return emit(op, from.facts);
+}
+
+bool Generator::chainStatement() {
+  const auto found = find([](const Known &k) {
+    return !k.shape.empty() && k.shape.size() <= 3 && k.type != boolean && countOf(k.shape) <= maxElements;
+  });
+  if (!found)
+    return false;
+  Known last = *found;
+  for (int64_t steps = between(3, 12); steps > 0; --steps) {
+    const Known moved = permuted(last);
+    const char *const text = chance(50) ? "$0 + $1" : "max($0, $1)";
+    const auto facts = elementwise()[elementwiseRow(text)].facts(last.type, std::array{last.facts, moved.facts});
+    if (facts)
+      last = apply(text, {last.operand(), moved.operand()}, last.type, last.shape, *facts);
+    else
+      last = moved;
+  }
+  return true;
 }
 
 bool Generator::moveStatement() {

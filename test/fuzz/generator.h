@@ -145,6 +145,9 @@ private:
   // --- generate_moves.cc
   Known extract(const Known &from);
   bool moveStatement();
+  Known permuted(const Known &from);
+  /// A chain of steps that combine a tile with a permutation of it.
+  bool chainStatement();
 
   // --- generate_dots.cc
   Known factor(Type type, const Shape &shape, const Operand *k, int kAxis);
