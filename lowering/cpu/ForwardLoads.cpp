@@ -40,17 +40,24 @@ public:
   }
 
 private:
+  /// Operands that read a tile, and whether each reads the elements at its own positions only.
+  using Readers = llvm::SmallMapVector<OpOperand *, bool, 4>;
+
   /// The readers of a loaded tile. If it is the index of another load that stays a view, its readers are that load's.
-  const SmallVector<Reader> &lastReadersOf(Value tile) {
+  const Readers &lastReadersOf(Value tile) {
     if (const auto known = lastReaders.find(tile); known != lastReaders.end())
       return *known->second;
-    auto readers = std::make_unique<SmallVector<Reader>>();
+    auto readers = std::make_unique<Readers>();
+    const auto add = [&](OpOperand *operand, bool sameElement) {
+      const auto [entry, isNew] = readers->try_emplace(operand, sameElement);
+      entry->second &= sameElement;
+    };
     for (const Reader &reader : readersOf(tile)) {
-      readers->push_back(reader);
+      add(reader.operand, reader.sameElement);
       Operation *user = reader.operand->getOwner();
       if (isLoad(user) && stays(cast<tile::AccessOp>(user)))
-        for (const Reader &last : lastReadersOf(user->getResult(0)))
-          readers->push_back({last.operand, /*sameElement=*/false});
+        for (const auto &[operand, sameElement] : lastReadersOf(user->getResult(0)))
+          add(operand, /*sameElement=*/false);
     }
     return *(lastReaders[tile] = std::move(readers));
   }
@@ -58,19 +65,25 @@ private:
   bool asksStays(tile::AccessOp load) {
     const Value view = load.getView();
     Block *block = load->getBlock();
-    for (const Reader &reader : lastReadersOf(load->getResult(0))) {
-      Operation *user = reader.operand->getOwner(), *last = block->findAncestorOpInBlock(*user);
-      for (Operation *op = load->getNextNode(); op && op != last; op = op->getNextNode())
-        if (touches(op, view))
-          return false;
-      if (touches(last, view) && !(last == user && isInPlace(load, reader)))
+    const Readers &readers = lastReadersOf(load->getResult(0));
+    const auto ancestor = [&](OpOperand *operand) { return block->findAncestorOpInBlock(*operand->getOwner()); };
+    if (readers.empty())
+      return true;
+    Operation *last = load;
+    for (const auto &[operand, sameElement] : readers)
+      if (Operation *op = ancestor(operand); last->isBeforeInBlock(op))
+        last = op;
+    for (Operation *op = load->getNextNode(); op && op != last; op = op->getNextNode())
+      if (touches(op, view))
         return false;
-    }
-    return true;
+    return !touches(last, view) || llvm::all_of(readers, [&](const auto &reader) {
+      const auto [operand, sameElement] = reader;
+      return ancestor(operand) != last || (last == operand->getOwner() && isInPlace(load, {operand, sameElement}));
+    });
   }
 
   llvm::DenseMap<Operation *, bool> answers;
-  llvm::DenseMap<Value, std::unique_ptr<SmallVector<Reader>>> lastReaders;
+  llvm::DenseMap<Value, std::unique_ptr<Readers>> lastReaders;
 };
 
 struct ForwardLoads : impl::ForwardLoadsBase<ForwardLoads> {
