@@ -58,8 +58,8 @@ public:
   KILN_ELEMENTS("a tile has no elements in C++: functions compute with all of them at once; extract(x, {0}, {4}) is a "
                 "part of a tile, and unsqueeze(x, 1) is x[:, None]")
 
-  KILN_MISTAKE("a traced condition has no C++ truth value: use where(), if_(), range() with break_if() for loops, or a "
-               "host bool")
+  KILN_MISTAKE("a traced condition has no C++ truth value: use for (Tile i : range(0, x.dim(0), 64)) and break_if() "
+               "for loops, if_(), where(), or a host bool")
   explicit operator bool() const;
 };
 

@@ -108,6 +108,10 @@ template <class T = Tile> KILN_MISTAKE("when() is called if_()") T when(AnyArgum
 template <class T = Tile> KILN_MISTAKE("continue_when() is called continue_if()") T continue_when(AnyArgument);
 template <class T = Tile> KILN_MISTAKE("break_when() is called break_if()") T break_when(AnyArgument);
 template <class T = Tile> KILN_MISTAKE("return_when() is called return_if()") T return_when(AnyArgument);
+template <class... Arguments>
+  requires(std::same_as<std::remove_cvref_t<Arguments>, Tile> || ...)
+KILN_MISTAKE("printf() of C prints no tile: write print(\"x\", x)")
+int printf(const char *, const Arguments &...);
 template <class T = Tile> KILN_MISTAKE("check() is called device_assert()") T check(AnyArgument, AnyArgument);
 template <class T = int64_t> KILN_MISTAKE("ceildiv() is called cdiv()") T ceildiv(AnyArgument, AnyArgument);
 

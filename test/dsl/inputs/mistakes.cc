@@ -4,6 +4,7 @@
 #include "dialect/dsl/Kernel.h"
 
 #include <cmath>
+#include <cstdio>
 
 using namespace kiln;
 
@@ -108,7 +109,10 @@ void takes(View a, View b) {
   a.store({n, 0}, x);
 
   // --- Truth values and numbers of C++ -----------------------------------------------------------------------------
-  // error: a traced condition has no C++ truth value: use where(), if_(), range() with break_if() for loops, or a host
+  // error: a traced condition has no C++ truth value: use for (Tile i : range(0, x.dim(0), 64)) and break_if()
+  for (int i = 0; i < a.dim(0); i += 4)
+    store(a, {i, 0}, x);
+  // error: for loops, if_(), where(), or a host bool
   if (n > 0)
     store(a, {0, 0}, x);
   // error: a traced condition has no C++ truth value
@@ -127,6 +131,8 @@ void takes(View a, View b) {
   // error: Tile
   for (int k : range(8))
     store(a, {k, 0}, x);
+  // error: printf() of C prints no tile: write print("x", x)
+  printf("%f %d\n", x, 3);
   // error: functions of tiles have no std:: before them: write exp(x), max(x, y)
   x = std::exp(x);
   // error: functions of tiles have no std:: before them
@@ -226,6 +232,7 @@ template <class F> void when(bool holds, F f) {
 void uses(View a) {
   Tile tl = empty(load(a, {0, 0}, {4, 8}));
   check(max(tl), 4);
+  printf("%d\n", 4);
   when(true, [&] { tl = maximum(expand(tl, 1), 0); });
 }
 } // namespace own
