@@ -92,6 +92,7 @@ def pytorch():
     torch.testing.assert_close(kiln.ops.matmul(narrow, narrow).float(), narrow.float() @ narrow.float(), rtol=2**-8, atol=2**-5)
     table, tokens = torch.randn(11, 8), torch.tensor([[3, 0], [10, 3]], dtype=torch.int32)
     assert torch.equal(kiln.ops.embedding(tokens, table), table[tokens.long()])
+    fails(lambda: kiln.ops.embedding(torch.tensor([2**32 + 3]), table), "expected a token of the vocabulary")  # not row 3
     leaf_table = table.clone().requires_grad_()
     kiln.ops.embedding(tokens[:0], leaf_table).sum().backward()
     assert torch.equal(leaf_table.grad, torch.zeros_like(table))
@@ -224,6 +225,7 @@ def numpy_arrays():
         got = kiln.ops.cross_entropy(a, target, reduction=reduction)
         assert got.dtype == np.float32 and np.allclose(got, want, atol=1e-5), (reduction, got, want)
     assert np.array_equal(kiln.ops.embedding(target[::2], a), a[target[::2]])
+    fails(lambda: kiln.ops.embedding(np.array([2**32 + 3]), a), "expected a token of the vocabulary")  # not row 3
     fixed = a.copy()
     fixed.flags.writeable = False
     assert np.allclose(kiln.ops.softmax(fixed).sum(-1), 1)

@@ -78,6 +78,9 @@ fails(lambda: kiln.ops.softmax(array.array("i", [1, 2])), "softmax")
 equal, labels = memoryview(array.array("f", [0] * 8)).cast("B").cast("f", (4, 2)), array.array("q", [0, 1, -100, 1])
 assert abs(kiln.ops.cross_entropy(equal, labels) - 0.6931472) < 1e-6 and kiln.ops.cross_entropy(equal, labels, reduction="none")[2] == 0
 assert kiln.ops.embedding(labels[1:2], matrix).tolist() == [[3, 4, 5]]
+for index in (2**32 + 1, 1 - 2**32):  # not row 1
+    fails(lambda: kiln.ops.embedding(array.array("q", [index]), matrix), "expected a token of the vocabulary")
+    fails(lambda: kiln.ops.cross_entropy(equal[:1], array.array("q", [index])), "expected")
 fails(lambda: kiln.ops.embedding(x, matrix), "embedding: expected 'input' of int32 or int64, but got float32")
 with kiln.open("simulator:sm_80"):  # products of f32 are exact without `precision`
     third = memoryview(array.array("f", [1 / 3] * 256)).cast("B").cast("f", (16, 16))

@@ -124,16 +124,18 @@ def _as_matrix(x):
 
 
 def _indices(operator, name, x):
-    """The indices x as int32."""
+    """The indices x as int32. One that int32 has no number for becomes the nearest, which no row has either."""
     if _type_name(x) not in ("int32", "int64"):
         raise _c.Error(f"{operator}: expected '{name}' of int32 or int64, but got {_type_name(x)}")
     if _type_name(x) == "int32":
         return x
+    least, most = -2**31, 2**31 - 1
     if _c.is_torch(x):
-        return x.to(sys.modules["torch"].int32)
+        return x.clamp(least, most).to(sys.modules["torch"].int32)
     if _is_numpy(x) or _is_jax(x):
-        return x.astype("int32")
-    narrow = memoryview(array.array("i", memoryview(memoryview(x).tobytes()).cast("q"))).cast("B")
+        return x.clip(least, most).astype("int32")
+    numbers = memoryview(memoryview(x).tobytes()).cast("q")
+    narrow = memoryview(array.array("i", (min(max(each, least), most) for each in numbers))).cast("B")
     return narrow.cast("i", _shape(x)) if len(narrow) else narrow.cast("i")
 
 
