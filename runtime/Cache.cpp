@@ -55,32 +55,6 @@ static Header headerOf(const std::string &key, std::string_view content) {
   return header;
 }
 
-static bool readAll(const Descriptor &file, char *to, size_t bytes) {
-  while (bytes) {
-    const ssize_t got = ::read(file.get(), to, bytes);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got <= 0)
-      return false;
-    to += got;
-    bytes -= got;
-  }
-  return true;
-}
-
-static bool writeAll(const Descriptor &file, const char *from, size_t bytes) {
-  while (bytes) {
-    const ssize_t put = ::write(file.get(), from, bytes);
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put <= 0)
-      return false;
-    from += put;
-    bytes -= put;
-  }
-  return true;
-}
-
 // --- Names -----------------------------------------------------------------------------------------------------------
 //
 // An entry's file is kiln-KEY.kernel, and kiln-KEY.PROCESS.NUMBER.tmp while it is written. Files of other names are
@@ -169,11 +143,10 @@ static std::optional<std::vector<char>> readEntry(const Descriptor &file, const 
                                                   const struct stat &status) {
   Header header;
   if (status.st_uid != ::geteuid() || (status.st_mode & 022) != 0 || status.st_size > largestEntry ||
-      !readAll(file, reinterpret_cast<char *>(&header), sizeof header) ||
-      header.length != static_cast<uint64_t>(status.st_size) - sizeof header)
+      !file.readAll(&header, sizeof header) || header.length != static_cast<uint64_t>(status.st_size) - sizeof header)
     return std::nullopt;
   std::vector<char> content(header.length);
-  if (!readAll(file, content.data(), content.size()))
+  if (!file.readAll(content.data(), content.size()))
     return std::nullopt;
   const Header expected = headerOf(key, std::string_view(content.data(), content.size()));
   if (std::memcmp(&header, &expected, sizeof header) != 0)
@@ -227,8 +200,8 @@ void DiskCache::write(const std::string &key, const std::vector<char> &content) 
   const Descriptor file = openAside(key, aside);
   // Not synchronised to disk, which can take longer than the compilation. An entry damaged by a crash of the machine
   // does not match its hash.
-  if (file && writeAll(file, reinterpret_cast<const char *>(&header), sizeof header) &&
-      writeAll(file, content.data(), content.size()) && folder->rename(aside, entryName(key)))
+  if (file && file.writeAll({reinterpret_cast<const char *>(&header), sizeof header}) &&
+      file.writeAll({content.data(), content.size()}) && folder->rename(aside, entryName(key)))
     return;
   const int failure = errno;
   if (file)

@@ -4,10 +4,16 @@
 
 #pragma once
 
+#include "lowering/Backend.h"
 #include "runtime/Device.h"
 #include "runtime/MemoryCache.h"
 
+#include "mlir/IR/MLIRContext.h"
+
+#include <memory>
+#include <mutex>
 #include <span>
+#include <vector>
 
 namespace kiln {
 
@@ -40,5 +46,31 @@ Begun beginCompiling(const Request &request);
 /// Compiles if beginCompiling() left it to this thread. An error is thrown in every thread that waits for the
 /// executable; returns whether there was none.
 bool finishCompiling(const Request &request, Begun &begun);
+
+/// MLIR contexts for compilations. Creating one takes longer than tracing a small kernel, so contexts are reused. A
+/// context is dropped after an exception. Thread-safe; a context belongs to one thread from take() to give().
+class ContextPool {
+public:
+  struct Context {
+    Context();
+    mlir::MLIRContext context;
+    int served = 0; // compilations; types and attributes stay in a context, so it is retired after some
+  };
+  /// A context with the dialects that tracing needs.
+  std::unique_ptr<Context> take();
+  /// Takes a context back after its module was destroyed.
+  void give(std::unique_ptr<Context> context);
+
+private:
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Context>> idle;
+};
+
+/// The folder that KILN_DUMP names; empty without it.
+std::string dumpFolder();
+
+/// Writes the stages of one compilation to `dumpFolder()/<kernel>-<key>/00-tile.mlir` and so on, in order. Throws Error
+/// (device) on failure.
+lowering::StageSink dumpStages(const std::string &kernel, const std::string &key);
 
 } // namespace kiln

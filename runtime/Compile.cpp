@@ -15,8 +15,6 @@
 #include "runtime/Cache.h"
 #include "runtime/Compilation.h"
 #include "runtime/CompiledSignature.h"
-#include "runtime/ContextPool.h"
-#include "runtime/Stages.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Verifier.h"

@@ -4,7 +4,7 @@
 
 #include "dialect/dsl/Nearest.h"
 #include "runtime/Device.h"
-#include "runtime/InputFile.h"
+#include "runtime/Files.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"

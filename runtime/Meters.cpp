@@ -1,8 +1,9 @@
-// Times launches by the host's clock or the device's.
+// Times launches by the host's clock or the device's, and asks devices for what only some have.
 
 #include "runtime/Meters.h"
 
 #include "runtime/Device.h"
+#include "runtime/SideStream.h"
 
 #include <chrono>
 #include <utility>
@@ -34,6 +35,11 @@ std::unique_ptr<DeviceClock> clockOf(Device &device) {
 std::optional<int64_t> freeBytesOf(const Device &device) {
   const auto *const own = dynamic_cast<const Metered *>(&device);
   return own ? own->freeBytes() : std::nullopt;
+}
+
+std::unique_ptr<SideStream> sideStreamOf(Device &device) {
+  auto *const streamed = dynamic_cast<SideStreamed *>(&device);
+  return streamed ? streamed->sideStream() : nullptr;
 }
 
 } // namespace kiln

@@ -2,7 +2,7 @@
 
 #include "runtime/Npy.h"
 
-#include "runtime/InputFile.h"
+#include "runtime/Files.h"
 
 #include <fmt/format.h>
 

@@ -33,6 +33,33 @@ Descriptor::~Descriptor() {
 
 int Descriptor::release() { return std::exchange(number, -1); }
 
+bool Descriptor::readAll(void *to, size_t bytes) const {
+  for (char *next = static_cast<char *>(to); bytes;) {
+    const ssize_t got = ::read(number, next, bytes);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      return false;
+    next += got;
+    bytes -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+bool Descriptor::writeAll(std::string_view from) const {
+  while (!from.empty()) {
+    const ssize_t put = ::write(number, from.data(), from.size());
+    if (put < 0 && errno == EINTR)
+      continue;
+    if (put == 0)
+      errno = EIO;
+    if (put <= 0)
+      return false;
+    from.remove_prefix(static_cast<size_t>(put));
+  }
+  return true;
+}
+
 // --- Path resolution -------------------------------------------------------------------------------------------------
 
 /// Symbolic links that are followed before they count as a cycle.

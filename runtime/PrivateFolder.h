@@ -11,6 +11,7 @@
 
 #include <ctime>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,9 @@ public:
   int get() const { return number; }
   int release();
   explicit operator bool() const { return number >= 0; }
+  /// Reads exactly `bytes` bytes, or writes everything; false, with errno, on failure.
+  bool readAll(void *to, size_t bytes) const;
+  bool writeAll(std::string_view from) const;
 
 private:
   int number;

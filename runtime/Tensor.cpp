@@ -171,98 +171,71 @@ template <class Integer> static Integer toInteger(double value) {
   return static_cast<Integer>(rounded);
 }
 
-template <class Element, class Convert>
-static std::vector<double> read(const void *data, int64_t count, Convert convert) {
-  std::vector<double> values(count);
-  const char *bytes = static_cast<const char *>(data);
-  for (int64_t i = 0; i < count; ++i) {
-    Element element;
-    std::memcpy(&element, bytes + i * sizeof(Element), sizeof(Element));
-    values[i] = convert(element);
-  }
-  return values;
-}
-
-template <class Element, class Convert>
-static void write(const std::vector<double> &values, void *data, Convert convert) {
-  char *bytes = static_cast<char *>(data);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Element element = convert(values[i]);
-    std::memcpy(bytes + i * sizeof(Element), &element, sizeof(Element));
-  }
-}
-
-std::vector<double> toDoubles(const void *data, Type type, int64_t count) {
+/// Calls visit(element, toDouble, fromDouble) with an element of the C++ type that stores this type, and its
+/// conversions.
+template <class Visit> static void withElement(Type type, Visit visit) {
   const auto plain = [](auto element) { return static_cast<double>(element); };
   switch (type) {
   case Type::boolean:
-    return read<int8_t>(data, count, [](int8_t element) { return element ? 1.0 : 0.0; });
+    return visit(int8_t(), [](int8_t element) { return element ? 1.0 : 0.0; }, [](double value) { return value != 0; });
   case Type::i8:
-    return read<int8_t>(data, count, plain);
+    return visit(int8_t(), plain, toInteger<int8_t>);
   case Type::u8:
-    return read<uint8_t>(data, count, plain);
+    return visit(uint8_t(), plain, toInteger<uint8_t>);
   case Type::i16:
-    return read<int16_t>(data, count, plain);
+    return visit(int16_t(), plain, toInteger<int16_t>);
   case Type::u16:
-    return read<uint16_t>(data, count, plain);
+    return visit(uint16_t(), plain, toInteger<uint16_t>);
   case Type::i32:
-    return read<int32_t>(data, count, plain);
+    return visit(int32_t(), plain, toInteger<int32_t>);
   case Type::u32:
-    return read<uint32_t>(data, count, plain);
+    return visit(uint32_t(), plain, toInteger<uint32_t>);
   case Type::i64:
-    return read<int64_t>(data, count, plain);
+    return visit(int64_t(), plain, toInteger<int64_t>);
   case Type::u64:
-    return read<uint64_t>(data, count, plain);
+    return visit(uint64_t(), plain, toInteger<uint64_t>);
   case Type::f8e4m3:
-    return read<uint8_t>(data, count, [](uint8_t element) { return fromByte(element, e4m3); });
+    return visit(
+        uint8_t(), [](uint8_t element) { return fromByte(element, e4m3); },
+        [](double value) { return toByte(value, e4m3); });
   case Type::f8e5m2:
-    return read<uint8_t>(data, count, [](uint8_t element) { return fromByte(element, e5m2); });
+    return visit(
+        uint8_t(), [](uint8_t element) { return fromByte(element, e5m2); },
+        [](double value) { return toByte(value, e5m2); });
   case Type::bf16:
-    return read<uint16_t>(data, count,
-                          [](uint16_t element) -> double { return std::bit_cast<float>(uint32_t(element) << 16); });
+    return visit(uint16_t(), [](uint16_t element) { return std::bit_cast<float>(uint32_t(element) << 16); }, toBf16);
   case Type::f16:
-    return read<_Float16>(data, count, plain);
+    return visit(_Float16(), plain, [](double value) { return static_cast<_Float16>(value); });
   case Type::f32:
-    return read<float>(data, count, plain);
+    return visit(float(), plain, [](double value) { return static_cast<float>(value); });
   case Type::f64:
-    return read<double>(data, count, plain);
+    return visit(double(), plain, plain);
   }
   throw Error("no such element type", Fault::internal);
 }
 
+std::vector<double> toDoubles(const void *data, Type type, int64_t count) {
+  std::vector<double> values(count);
+  withElement(type, [&]<class Element>(Element element, auto toDouble, auto) {
+    const char *next = static_cast<const char *>(data);
+    for (double &value : values) {
+      std::memcpy(&element, next, sizeof element);
+      value = toDouble(element);
+      next += sizeof element;
+    }
+  });
+  return values;
+}
+
 void fromDoubles(const std::vector<double> &values, Type type, void *data) {
-  switch (type) {
-  case Type::boolean:
-    return write<int8_t>(values, data, [](double value) { return value != 0; });
-  case Type::i8:
-    return write<int8_t>(values, data, toInteger<int8_t>);
-  case Type::u8:
-    return write<uint8_t>(values, data, toInteger<uint8_t>);
-  case Type::i16:
-    return write<int16_t>(values, data, toInteger<int16_t>);
-  case Type::u16:
-    return write<uint16_t>(values, data, toInteger<uint16_t>);
-  case Type::i32:
-    return write<int32_t>(values, data, toInteger<int32_t>);
-  case Type::u32:
-    return write<uint32_t>(values, data, toInteger<uint32_t>);
-  case Type::i64:
-    return write<int64_t>(values, data, toInteger<int64_t>);
-  case Type::u64:
-    return write<uint64_t>(values, data, toInteger<uint64_t>);
-  case Type::f8e4m3:
-    return write<uint8_t>(values, data, [](double value) { return toByte(value, e4m3); });
-  case Type::f8e5m2:
-    return write<uint8_t>(values, data, [](double value) { return toByte(value, e5m2); });
-  case Type::bf16:
-    return write<uint16_t>(values, data, toBf16);
-  case Type::f16:
-    return write<_Float16>(values, data, [](double value) { return static_cast<_Float16>(value); });
-  case Type::f32:
-    return write<float>(values, data, [](double value) { return static_cast<float>(value); });
-  case Type::f64:
-    return write<double>(values, data, [](double value) { return value; });
-  }
+  withElement(type, [&]<class Element>(Element element, auto, auto fromDouble) {
+    char *next = static_cast<char *>(data);
+    for (const double value : values) {
+      element = fromDouble(value);
+      std::memcpy(next, &element, sizeof element);
+      next += sizeof element;
+    }
+  });
 }
 
 } // namespace kiln

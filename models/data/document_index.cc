@@ -4,7 +4,7 @@
 #include "models/data/document_index.h"
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
-#include "runtime/InputFile.h"
+#include "runtime/Files.h"
 
 #include <array>
 #include <filesystem>

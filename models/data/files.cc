@@ -2,7 +2,7 @@
 
 #include "models/data/files.h"
 #include "dialect/dsl/Types.h"
-#include "runtime/InputFile.h"
+#include "runtime/Files.h"
 
 #include <algorithm>
 #include <cerrno>

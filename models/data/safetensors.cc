@@ -3,7 +3,7 @@
 #include "models/data/safetensors.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
-#include "runtime/Checksum.h"
+#include "runtime/Files.h"
 #include "runtime/Tensor.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "dialect/dsl/Types.h"
-#include "runtime/InputFile.h"
+#include "runtime/Files.h"
 
 #include <functional>
 #include <map>

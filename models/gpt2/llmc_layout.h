@@ -4,7 +4,7 @@
 #pragma once
 
 #include "models/nn/parameters.h"
-#include "runtime/InputFile.h"
+#include "runtime/Files.h"
 
 #include <array>
 #include <string>

@@ -7,7 +7,7 @@
 #include "models/observe/profile_table.h"
 #include "models/observe/profiler.h"
 #include "models/train/configured.h"
-#include "runtime/OutputFile.h"
+#include "runtime/Files.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "models/observe/profiled_steps.h"
 #include "models/observe/profile_table.h"
 #include "models/train/number_text.h"
-#include "runtime/OutputFile.h"
+#include "runtime/Files.h"
 
 #include <fmt/format.h>
 

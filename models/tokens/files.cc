@@ -5,7 +5,7 @@
 #include "models/data/files.h"
 #include "models/tokens/hugging_face.h"
 #include "models/tokens/token_lists.h"
-#include "runtime/InputFile.h"
+#include "runtime/Files.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include "models/train/identity.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
-#include "runtime/Checksum.h"
+#include "runtime/Files.h"
 
 #include <fmt/format.h>
 

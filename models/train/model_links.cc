@@ -3,7 +3,7 @@
 #include "models/train/model_links.h"
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
-#include "runtime/InputFile.h"
+#include "runtime/Files.h"
 
 #include <algorithm>
 #include <filesystem>

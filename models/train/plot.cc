@@ -3,7 +3,7 @@
 #include "models/train/plot.h"
 #include "models/train/curves.h"
 #include "models/train/flags.h"
-#include "runtime/OutputFile.h"
+#include "runtime/Files.h"
 
 #include <algorithm>
 #include <chrono>

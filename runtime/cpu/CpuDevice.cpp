@@ -7,21 +7,100 @@
 #include "lowering/Backend.h"
 #include "lowering/cpu/CpuTarget.h"
 #include "runtime/Arguments.h"
+#include "runtime/AvailableMemory.h"
+#include "runtime/Console.h"
+#include "runtime/Device.h"
+#include "runtime/Streams.h"
 #include "runtime/Threads.h"
-#include "runtime/cpu/CheckSink.h"
-#include "runtime/cpu/Memory.h"
 #include "runtime/cpu/ObjectLoader.h"
 #include "runtime/cpu/ThreadTeam.h"
 #include "runtime/cpu/WaitWatch.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fmt/format.h>
+#include <mutex>
+#include <optional>
 #include <pthread.h>
+#include <string>
+#include <sys/mman.h>
 
 namespace kiln {
+
+// --- Failed checks --------------------------------------------------------------------------------------------------
+
+namespace {
+/// Keeps the first failure in the order of launches and, within a launch, of programs: the first one with a single
+/// thread.
+class CheckSink {
+public:
+  /// Begins a launch of `kernel`.
+  void beginLaunch(const std::string &name, int64_t x, int64_t y) {
+    const std::lock_guard lock(mutex);
+    kernel = name;
+    gridX = x;
+    gridY = y;
+    ++launch;
+  }
+  void fail(const char *message, const char *where, int64_t program, int64_t element) {
+    const std::lock_guard lock(mutex);
+    // Within a program, the first call is the first failure.
+    if (first && (first->launch < launch || first->program <= program))
+      return;
+    first = Failure{failedCheckText(message, where, kernel, {gridX, gridY, 1}, program, element), launch, program};
+  }
+  /// The text of the first failure since the last call, or nothing.
+  std::optional<std::string> take() {
+    const std::lock_guard lock(mutex);
+    const std::optional<Failure> failure = std::exchange(first, {});
+    return failure ? std::optional(failure->text) : std::nullopt;
+  }
+
+  /// Makes this the sink of the calling thread's programs, until the object dies.
+  struct Scope {
+    explicit Scope(CheckSink &sink) { mine = &sink; }
+    ~Scope() { mine = nullptr; }
+  };
+  static thread_local CheckSink *mine;
+
+private:
+  struct Failure {
+    std::string text;
+    int64_t launch = 0, program = 0;
+  };
+  std::mutex mutex;
+  std::optional<Failure> first;
+  std::string kernel;
+  int64_t launch = 0, gridX = 1, gridY = 1;
+};
+thread_local CheckSink *CheckSink::mine = nullptr;
+} // namespace
+
+// --- Memory ---------------------------------------------------------------------------------------------------------
+
+static constexpr int64_t largePage = int64_t(2) << 20;
+
+/// At least `bytes` of memory aligned to `alignment`, a power of two, to be released with std::free. Null if there is
+/// not enough memory, or if `bytes` is negative; never null for 0 bytes. Large blocks use pages of 2 MB if the system
+/// has them: a tile of a matrix with long rows accesses a different 4 KB page in every row, more pages than the TLB has
+/// entries. Large pages are requested for the part that fills whole large pages; the rest uses small pages, so that a
+/// block never takes more memory than requested.
+static void *allocateMemory(int64_t bytes, int64_t alignment) {
+  const int64_t boundary = bytes >= largePage ? std::max(largePage, alignment) : alignment;
+  if (bytes < 0 || !isMemoryFor(bytes))
+    return nullptr;
+  void *memory = nullptr;
+  if (posix_memalign(&memory, boundary, std::max<int64_t>(1, bytes)) != 0)
+    return nullptr;
+  if (bytes >= largePage)
+    madvise(memory, bytes / largePage * largePage, MADV_HUGEPAGE); // advice only
+  return memory;
+}
+
+// --- The device -----------------------------------------------------------------------------------------------------
 
 /// Alignment of memory on every device.
 static constexpr int64_t tensorAlignment = 256;
@@ -175,3 +254,14 @@ std::shared_ptr<Device> openCpu(const std::string &name) {
 }
 
 } // namespace kiln
+
+void kiln_check_failed(const char *message, const char *where, int64_t program, int64_t element) {
+  if (kiln::CheckSink *const sink = kiln::CheckSink::mine)
+    sink->fail(message, where, program, element);
+}
+
+void kiln_print(const char *label, int64_t program, int32_t type, int64_t rank, const int64_t *extents,
+                const void *data) {
+  kiln::show(kiln::printedLine(label, program, static_cast<kiln::Type>(type), {extents, extents + rank},
+                               static_cast<const char *>(data)));
+}

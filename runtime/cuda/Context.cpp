@@ -5,13 +5,74 @@
 #include "runtime/Streams.h"
 #include "runtime/cuda/LoadedKernel.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <fmt/format.h>
 #include <limits>
 #include <map>
 
 namespace kiln::cuda {
+
+// --- The facts about a GPU ------------------------------------------------------------------------------------------
+
+using lowering::gpu::GpuTarget;
+
+const GpuTarget *codeFor(int capability) {
+  const GpuTarget *best = nullptr;
+  for (const GpuTarget &target : lowering::gpu::gpuTargets()) {
+    const bool runsOnNewer = std::isdigit(target.architecture.back());
+    if (target.capability == capability || (target.capability < capability && runsOnNewer))
+      if (!best || best->capability < target.capability)
+        best = &target;
+  }
+  return best;
+}
+
+int countGpus(const Connection &connection) {
+  connection.call("a GPU", connection.driver.init, 0u);
+  int count = 0;
+  connection.call("a number of GPUs", connection.driver.deviceGetCount, &count);
+  return count;
+}
+
+Gpu readGpu(const Connection &connection, int number) {
+  const Driver &driver = connection.driver;
+  const int count = countGpus(connection);
+  if (number >= count)
+    throw Error(fmt::format("device '{}': expected a GPU number below {}, the number of GPUs of driver '{}'",
+                            connection.device, count, driver.library),
+                Fault::device);
+  Gpu gpu;
+  connection.call("a GPU", driver.deviceGet, &gpu.number, number);
+  char name[256] = "";
+  connection.call("a GPU's name", driver.deviceGetName, name, static_cast<int>(sizeof name), gpu.number);
+  gpu.name = name;
+  const auto attribute = [&](const char *what, Attribute which) {
+    int value = 0;
+    connection.call(what, driver.deviceGetAttribute, &value, which, gpu.number);
+    return value;
+  };
+  gpu.capability = 10 * attribute("a compute capability", Attribute::capabilityMajor) +
+                   attribute("a compute capability", Attribute::capabilityMinor);
+  gpu.code = codeFor(gpu.capability);
+  if (!gpu.code)
+    throw Error(fmt::format("device '{}': expected a GPU of compute capability 8.0 or newer, but '{}' has {}.{}",
+                            connection.device, gpu.name, gpu.capability / 10, gpu.capability % 10),
+                Fault::device);
+  if (!attribute("to know of memory pools", Attribute::memoryPools))
+    throw Error(
+        fmt::format("device '{}': expected a GPU with memory pools, but '{}' has none", connection.device, gpu.name),
+        Fault::device);
+  gpu.facts = {.architecture = gpu.code->capability,
+               .sms = attribute("a number of SMs", Attribute::sms),
+               .ctaSharedBytes = std::min<int64_t>(gpu.code->sharedBytes,
+                                                   attribute("a size of shared memory", Attribute::ctaSharedBytes)),
+               .smSharedBytes = attribute("a size of shared memory", Attribute::smSharedBytes),
+               .registers = attribute("a number of registers", Attribute::smRegisters),
+               .l2Bytes = attribute("a size of the level-2 cache", Attribute::l2Bytes)};
+  return gpu;
+}
 
 std::shared_ptr<Context> Context::open(int number) {
   static std::mutex opening;
@@ -118,6 +179,51 @@ void Context::forget(LoadedKernel &kernel) noexcept {
     kernel.module.reset();
   } catch (const std::exception &error) {
     say(fmt::format("{}\n", error.what()));
+  }
+}
+
+std::string LaunchLog::text() const {
+  std::string text;
+  const uint64_t shown = std::min<uint64_t>(count, last.size());
+  for (uint64_t i = 1; i <= shown; ++i) {
+    const Entry &entry = last[(count - i) % last.size()];
+    text += fmt::format("\n  {}, {}x{}x{} programs", *entry.label, entry.grid[0], entry.grid[1], entry.grid[2]);
+  }
+  if (count > shown)
+    text += fmt::format("\n  and {} before", count - shown);
+  return text;
+}
+
+Staging::Staging(const Connection &connection)
+    : connection(connection), memory(connection, connection.driver.hostRelease) {}
+
+void Staging::makeRoom() {
+  const Driver &driver = connection.driver;
+  if (!memory.holds()) {
+    void *made = nullptr;
+    connection.call("page-locked memory for uploads", driver.hostAllocate, &made, size_t{pieces * pieceBytes}, 0u);
+    memory.take(made);
+  }
+  if (copied.size() < pieces) {
+    EventHandle event = nullptr;
+    connection.call("an event", driver.eventCreate, &event, eventWithoutTiming);
+    copied.emplace_back(connection, driver.eventDestroy).take(event);
+  } else {
+    connection.call("an upload to end", driver.eventSynchronize, copied[uploads % pieces].get());
+  }
+}
+
+void Staging::upload(Address to, const void *from, int64_t bytes, StreamHandle stream) {
+  const Driver &driver = connection.driver;
+  for (int64_t done = 0; done < bytes; done += pieceBytes) {
+    makeRoom();
+    const int64_t piece = uploads % pieces, count = std::min(pieceBytes, bytes - done);
+    char *const place = static_cast<char *>(memory.get()) + piece * pieceBytes;
+    std::memcpy(place, static_cast<const char *>(from) + done, static_cast<size_t>(count));
+    connection.call("an upload", driver.copyToDevice, to + static_cast<Address>(done), static_cast<const void *>(place),
+                    static_cast<size_t>(count), stream);
+    connection.call("an event", driver.eventRecord, copied[piece].get(), stream);
+    ++uploads;
   }
 }
 

@@ -3,15 +3,92 @@
 
 #pragma once
 
-#include "runtime/GpuConsole.h"
-#include "runtime/cuda/Facts.h"
-#include "runtime/cuda/LaunchLog.h"
-#include "runtime/cuda/Staging.h"
+#include "dialect/dsl/Plan.h"
+#include "lowering/gpu/GpuTarget.h"
+#include "runtime/Console.h"
+#include "runtime/Streams.h"
+#include "runtime/cuda/Driver.h"
 
+#include <array>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace kiln::cuda {
+
+/// The facts about a GPU, and the code that it runs.
+struct Gpu {
+  std::string name;                               // "NVIDIA H200"
+  int number = 0;                                 // the device number of the driver
+  int capability = 0;                             // compute capability times ten
+  const lowering::gpu::GpuTarget *code = nullptr; // the code that it runs
+  GpuFacts facts;                                 // with the architecture of `code`
+
+  /// Whether `code` is for exactly this compute capability, so that the GPU accepts a cubin.
+  bool isExact() const { return code->capability == capability; }
+};
+
+/// The number of GPUs. Throws Error (device).
+int countGpus(const Connection &connection);
+
+/// The GPU with this number. Throws Error (device) if there is none, or if it is older than all targets of Kiln.
+Gpu readGpu(const Connection &connection, int number);
+
+/// The target for a GPU of this compute capability times ten: its own, otherwise the newest older one that it runs.
+/// Architecture-specific code, such as sm_90a, runs on no other capability. Null if there is none.
+const lowering::gpu::GpuTarget *codeFor(int capability);
+
+// --- Parts of a context ---------------------------------------------------------------------------------------------
+
+/// Uploads through page-locked staging memory. A direct copy from pageable memory of the caller would wait for all work
+/// of the stream, or read that memory after the call has returned. Belongs to one thread at a time. Before it is
+/// destroyed, the stream must have done its copies.
+class Staging {
+public:
+  explicit Staging(const Connection &connection);
+
+  /// Enqueues a copy of `bytes` of host memory. The caller may overwrite that memory when the call returns. It waits
+  /// only if more than `pieces` copies are in flight.
+  void upload(Address to, const void *from, int64_t bytes, StreamHandle stream);
+
+private:
+  void makeRoom();
+
+  static constexpr int pieces = 16;
+  static constexpr int64_t pieceBytes = 1 << 20;
+  const Connection &connection;
+  Owned<void *> memory;                  // allocated by the first upload: `pieces` of `pieceBytes`
+  std::deque<Owned<EventHandle>> copied; // for each piece in use, the event after its last copy
+  int64_t uploads = 0;                   // number of pieces uploaded
+};
+
+/// The launches since the last wait. A fault of a kernel appears only at a wait, and the driver does not name the
+/// launch. Belongs to one thread at a time.
+class LaunchLog {
+public:
+  /// The text of a launch without its grid: "kernel 'softmax' at kernels/softmax.cc:20".
+  using Label = std::shared_ptr<const std::string>;
+
+  void add(const Label &label, const uint64_t *grid) {
+    last[count++ % last.size()] = {label, {grid[0], grid[1], grid[2]}};
+  }
+  void clear() { count = 0; }
+  bool empty() const { return count == 0; }
+  /// The last launches, the latest first, and the number of earlier ones.
+  std::string text() const;
+
+private:
+  struct Entry {
+    Label label;
+    std::array<uint64_t, 3> grid;
+  };
+  std::array<Entry, 16> last;
+  uint64_t count = 0;
+};
+
+// --- The context ----------------------------------------------------------------------------------------------------
 
 class LoadedKernel;
 
@@ -56,6 +133,16 @@ public:
   /// Unloads a kernel after its launches have ended and its console was read. Failures are reported on standard error.
   /// It takes a Use itself.
   void forget(LoadedKernel &kernel) noexcept;
+  /// For destructors: calls `release` with a Use. If the context is lost, its objects are, too, which is reported on
+  /// standard error.
+  template <class Release> void giveBack(Release release) noexcept {
+    try {
+      const Use use(*this);
+      release();
+    } catch (const std::exception &error) {
+      say(std::string("kiln: warning: ") + error.what() + "\n");
+    }
+  }
 
 private:
   void readConsole(const LoadedKernel &kernel);

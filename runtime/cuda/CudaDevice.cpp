@@ -7,10 +7,8 @@
 #include "runtime/Arguments.h"
 #include "runtime/Meters.h"
 #include "runtime/Threads.h"
-#include "runtime/cuda/EventClock.h"
-#include "runtime/cuda/Graph.h"
+#include "runtime/cuda/Events.h"
 #include "runtime/cuda/LoadedKernel.h"
-#include "runtime/cuda/Side.h"
 
 #include <fmt/format.h>
 

@@ -1,13 +1,13 @@
-// Opens the driver's library and looks up its functions.
+// Opens the driver's library, looks up its functions, and has error messages of their results.
 
 #include "runtime/cuda/Driver.h"
 
 #include "dialect/dsl/Types.h"
-
-#include <fmt/format.h>
+#include "runtime/Streams.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,6 +59,24 @@ std::string Driver::textOf(Result result) const {
   getErrorName(result, &name);
   getErrorString(result, &text);
   return name ? fmt::format("{}: {}", name, text ? text : "") : fmt::format("error {}", static_cast<int>(result));
+}
+
+/// Whether the context is unusable after this result: a kernel's fault or timeout.
+static bool endsContext(Result result) {
+  const int number = static_cast<int>(result);
+  return number == 700 || number == 702 || number == 710 || (number >= 714 && number <= 719);
+}
+
+Error Connection::failure(Result result, const char *call, const std::string &wanted) const {
+  if (endsContext(result))
+    faulty = true;
+  return Error(fmt::format("device '{}': expected {}, but {} returned {}", device, wanted, call, driver.textOf(result)),
+               Fault::device);
+}
+
+void Connection::sayNotGivenBack(Result result, const char *call) const noexcept {
+  if (!faulty && !endsContext(result) && result != Result::deinitialized)
+    say(fmt::format("device '{}': {} returned {}\n", device, call, driver.textOf(result)));
 }
 
 } // namespace kiln::cuda

@@ -402,17 +402,17 @@ private:
 template <class T> static void load(Warp &warp, const Step &step) {
   const AccessShape shape = AccessShape::unpack(step.target);
   const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
-                                        shape.ordering ? AccessKind::strongRead
-                                        : shape.isCopy ? AccessKind::copyRead
-                                                       : AccessKind::read,
+                                        shape.isStrong() ? AccessKind::strongRead
+                                        : shape.isCopy   ? AccessKind::copyRead
+                                                         : AccessKind::read,
                                         nullptr, nullptr, shape.inBlock);
-  if (!shape.ordering)
+  if (!shape.isStrong())
     return readElements<T>(warp, step, shape, pointers);
   AtOnce all(warp, pointers, shape.total());
   all.load();
   readElements<T>(warp, step, shape, all.copied());
   if (warp.cta.shadow)
-    warp.cta.shadow->collect(warp, pointers, *shape.ordering, shape.inBlock);
+    warp.cta.shadow->collect(warp, pointers, shape.ordering, shape.inBlock);
 }
 
 /// A byte of a lane's stored value.
@@ -430,11 +430,11 @@ template <class T> static void store(Warp &warp, const Step &step) {
   const StoredBytes stored{&context, storedByte<T>};
   const LanePointers pointers =
       resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
-              shape.ordering ? AccessKind::strongWrite : AccessKind::write, nullptr, &stored, shape.inBlock);
-  if (!shape.ordering)
+              shape.isStrong() ? AccessKind::strongWrite : AccessKind::write, nullptr, &stored, shape.inBlock);
+  if (!shape.isStrong())
     return writeElements<T>(warp, step, shape, pointers);
   if (warp.cta.shadow)
-    warp.cta.shadow->publish(warp, pointers, *shape.ordering, shape.inBlock);
+    warp.cta.shadow->publish(warp, pointers, shape.ordering, shape.inBlock);
   AtOnce all(warp, pointers, shape.total());
   writeElements<T>(warp, step, shape, all.copied());
   all.store();
@@ -513,8 +513,8 @@ static void decodeAccess(Decoder &d, bool isStore) {
   const auto elements = d.elements(data);
   if (elements.size() != (vector < 0 ? 1u : 2u << vector) || type == Type::pred)
     d.wrong(fmt::format("{} elements, but got {},", vector < 0 ? 1 : 2 << vector, elements.size()));
-  shape.bytes = ptx::bytesOf(type);
-  shape.elements = static_cast<int>(elements.size());
+  shape.bytes = static_cast<uint8_t>(ptx::bytesOf(type));
+  shape.elements = static_cast<uint8_t>(elements.size());
   shape.isSigned = ptx::isSigned(type);
   expectSize(d, shape, hints, space);
   std::vector<uint32_t> slots;

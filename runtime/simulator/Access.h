@@ -5,8 +5,9 @@
 #include "runtime/simulator/Causality.h"
 #include "runtime/simulator/Decoder.h"
 #include "runtime/simulator/Warp.h"
-#include "runtime/simulator/ptx/Flow.h"
+#include "runtime/simulator/ptx/Module.h"
 
+#include <bit>
 #include <optional>
 
 namespace kiln::simulator {
@@ -43,30 +44,19 @@ struct StoredBytes {
 /// A memory instruction except for its address; kept in Step::target.
 struct AccessShape {
   ptx::Space space = ptx::Space::generic;
-  int bytes = 4; // of an element
-  int elements = 1;
-  bool wideAddress = false, wideData = false, isSigned = false;
-  bool isCopy = false;                   // a load of bytes that are only stored again
-  std::optional<Ordering> ordering = {}; // for a strong access
-  bool inBlock = false;                  // its scope is the block, .cta or .cluster
+  uint8_t bytes = 4; // of an element
+  uint8_t elements = 1;
+  bool wideAddress : 1 = false, wideData : 1 = false, isSigned : 1 = false;
+  bool isCopy : 1 = false;  // a load of bytes that are only stored again
+  bool inBlock : 1 = false; // its scope is the block, .cta or .cluster
+  Ordering ordering : 3 = Ordering::none;
 
-  int pack() const {
-    return static_cast<int>(space) | bytes << 4 | elements << 10 | wideAddress << 16 | wideData << 17 | isSigned << 18 |
-           (ordering ? static_cast<int>(*ordering) + 1 : 0) << 19 | isCopy << 22 | inBlock << 23;
-  }
-  static AccessShape unpack(int bits) {
-    return {.space = static_cast<ptx::Space>(bits & 15),
-            .bytes = bits >> 4 & 63,
-            .elements = bits >> 10 & 63,
-            .wideAddress = (bits >> 16 & 1) != 0,
-            .wideData = (bits >> 17 & 1) != 0,
-            .isSigned = (bits >> 18 & 1) != 0,
-            .isCopy = (bits >> 22 & 1) != 0,
-            .ordering = bits >> 19 & 7 ? std::optional(static_cast<Ordering>((bits >> 19 & 7) - 1)) : std::nullopt,
-            .inBlock = (bits >> 23 & 1) != 0};
-  }
+  int pack() const { return std::bit_cast<int>(*this); }
+  static AccessShape unpack(int bits) { return std::bit_cast<AccessShape>(bits); }
   int total() const { return bytes * elements; }
+  bool isStrong() const { return ordering != Ordering::none; }
 };
+static_assert(sizeof(AccessShape) == sizeof(int));
 
 /// The host addresses of the executing lanes; `valid` are the lanes that may access them.
 struct LanePointers {

@@ -5,7 +5,6 @@
 #include "runtime/simulator/Lanes.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace kiln::simulator {
 
@@ -20,25 +19,13 @@ using Wide =
 
 /// The handler of an instruction on two or three integers of one type; none for another type.
 template <class Function> static Handler onIntegers2(Type type, Function f) {
-  switch (type) {
-  case Type::u16:
-    return elementwise<uint16_t, uint16_t, uint16_t>(f);
-  case Type::s16:
-    return elementwise<int16_t, int16_t, int16_t>(f);
-  case Type::u32:
-    return elementwise<uint32_t, uint32_t, uint32_t>(f);
-  case Type::s32:
-    return elementwise<int32_t, int32_t, int32_t>(f);
-  case Type::u64:
-    return elementwise<uint64_t, uint64_t, uint64_t>(f);
-  case Type::s64:
-    return elementwise<int64_t, int64_t, int64_t>(f);
-  default:
-    return nullptr;
-  }
+  return onIntegers(type, [f]<class T>() { return elementwise<T, T, T>(f); });
+}
+template <class Function> static Handler onIntegers3(Type type, Function f) {
+  return onIntegers(type, [f]<class T>() { return elementwise<T, T, T, T>(f); });
 }
 
-/// As above, and for pairs of integers in the halves of a word.
+/// As onIntegers2(), and for pairs of integers in the halves of a word.
 template <class Function> static Handler onPairsToo(Type type, Function f) {
   const auto pairs = []<class T>(T) -> Handler {
     return elementwise<uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
@@ -52,52 +39,37 @@ template <class Function> static Handler onPairsToo(Type type, Function f) {
   return type == Type::u16x2 ? pairs(uint16_t()) : type == Type::s16x2 ? pairs(int16_t()) : onIntegers2(type, f);
 }
 
-template <class Function> static Handler onIntegers3(Type type, Function f) {
-  switch (type) {
-  case Type::u16:
-    return elementwise<uint16_t, uint16_t, uint16_t, uint16_t>(f);
-  case Type::s16:
-    return elementwise<int16_t, int16_t, int16_t, int16_t>(f);
-  case Type::u32:
-    return elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(f);
-  case Type::s32:
-    return elementwise<int32_t, int32_t, int32_t, int32_t>(f);
-  case Type::u64:
-    return elementwise<uint64_t, uint64_t, uint64_t, uint64_t>(f);
-  case Type::s64:
-    return elementwise<int64_t, int64_t, int64_t, int64_t>(f);
-  default:
-    return nullptr;
-  }
-}
-
 /// d = a ∘ b, all of `type`.
 static void emit2(Decoder &d, Type type, Handler handler) {
   if (!handler)
     d.unsupported(std::string("not for .") + ptx::nameOf(type));
-  d.expectCount(3, 3);
-  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type)});
+  d.emitOn(handler, {type, type, type});
+}
+
+/// The sum, which wraps.
+template <class T> static T sumOf(T a, T b) {
+  return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
 }
 
 // --- Carries -------------------------------------------------------------------------------------------------------
 
+/// Gives a lane the sum of two numbers and the carry, if `detail` has bit 0, and sets its carry, if it has bit 1.
+template <class T>
+static void giveSum(Warp &warp, const Step &step, Mask &carry, int lane, Unsigned<T> a, Unsigned<T> b, bool more) {
+  const unsigned __int128 sum = static_cast<unsigned __int128>(a) + b + (step.detail & 1 ? carry >> lane & 1 : more);
+  warp.reg<WordOf<T>>(step.slots[0])[lane] = static_cast<Unsigned<T>>(sum);
+  if (step.detail & 2)
+    carry = (carry & ~(Mask{1} << lane)) | static_cast<Mask>(sum >> (8 * sizeof(T)) & 1) << lane;
+}
+
 /// d = a + b (+ carry), with an optional carry out. `detail`: bit 0 carry in, bit 1 carry out, bit 2 subtract. A
 /// difference is a + ~b + 1, whose carry means no borrow, as in ptxas; addc after sub.cc reads that carry.
 template <class T> static void addWithCarry(Warp &warp, const Step &step) {
-  auto *result = warp.reg<WordOf<T>>(step.slots[0]);
   const auto *a = warp.reg<WordOf<T>>(step.slots[1]), *b = warp.reg<WordOf<T>>(step.slots[2]);
   Mask &carry = warp.predicate(step.slots[3]);
-  for (int lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
-    const bool subtract = step.detail & 4;
-    const unsigned in = step.detail & 1 ? carry >> lane & 1 : subtract;
-    const auto left = static_cast<T>(a[lane]), right = static_cast<T>(subtract ? ~b[lane] : b[lane]);
-    const unsigned __int128 sum = static_cast<unsigned __int128>(left) + right + in;
-    result[lane] = static_cast<T>(sum);
-    if (step.detail & 2)
-      carry = (carry & ~(Mask{1} << lane)) | static_cast<Mask>(sum >> (8 * sizeof(T)) & 1) << lane;
-  }
+  const bool subtract = step.detail & 4;
+  forEachLane(warp,
+              [&](int lane) { giveSum<T>(warp, step, carry, lane, a[lane], subtract ? ~b[lane] : b[lane], subtract); });
 }
 
 static bool decodeCarry(Decoder &d, bool carryIn, bool subtract) {
@@ -120,14 +92,10 @@ template <bool Subtract> static void decodeSum(Decoder &d) {
   if (decodeCarry(d, false, Subtract))
     return;
   const bool saturate = d.take("sat");
-  if (saturate && d.take("s32")) {
-    emit2(d, Type::s32, elementwise<int32_t, int32_t, int32_t>([](int32_t a, int32_t b) {
-            const int64_t sum = Subtract ? int64_t{a} - b : int64_t{a} + b;
-            return static_cast<int32_t>(
-                std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
-          }));
-    return;
-  }
+  if (saturate && d.take("s32"))
+    return emit2(d, Type::s32, elementwise<int32_t, int32_t, int32_t>([](int32_t a, int32_t b) {
+                   return static_cast<int32_t>(clamped(Subtract ? int64_t{a} - b : int64_t{a} + b, 32, true));
+                 }));
   const FloatModifiers modifiers = takeFloatModifiers(d, saturate);
   const Type type = d.type();
   if (ptx::isFloat(type))
@@ -136,15 +104,14 @@ template <bool Subtract> static void decodeSum(Decoder &d) {
     d.unsupported();
   const auto f = [](auto a, auto b) {
     using T = decltype(a);
-    return Subtract ? static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b))
-                    : static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
+    return Subtract ? static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b)) : sumOf<T>(a, b);
   };
   emit2(d, type, Subtract ? onIntegers2(type, f) : onPairsToo(type, f));
 }
 
 // --- Products ------------------------------------------------------------------------------------------------------
 
-/// The type twice as wide.
+/// The type twice as wide; throws for a type of 64 bits, and for others than integers.
 static Type widened(const Decoder &d, Type type) {
   switch (type) {
   case Type::u16:
@@ -179,66 +146,28 @@ static void decodeMul(Decoder &d) {
   if (part == 1)
     return emit2(d, type, onIntegers2(type, [](auto a, auto b) { return highProduct(a, b); }));
   const auto product = [](auto a, auto b) { return static_cast<Wide<decltype(a)>>(a) * b; };
-  Handler handler = nullptr;
-  switch (type) {
-  case Type::u16:
-    handler = elementwise<uint32_t, uint16_t, uint16_t>(product);
-    break;
-  case Type::s16:
-    handler = elementwise<int32_t, int16_t, int16_t>(product);
-    break;
-  case Type::u32:
-    handler = elementwise<uint64_t, uint32_t, uint32_t>(product);
-    break;
-  case Type::s32:
-    handler = elementwise<int64_t, int32_t, int32_t>(product);
-    break;
-  default:
-    d.unsupported();
-  }
-  d.expectCount(3, 3);
-  d.emit(handler, {d.result(0, widened(d, type)), d.source(1, type), d.source(2, type)});
+  d.emitOn(onTypes<uint16_t, int16_t, uint32_t, int32_t>(
+               type, [product]<class T>() { return elementwise<Wide<T>, T, T>(product); }),
+           {widened(d, type), type, type});
 }
 
 /// d = low or high part of a · b, plus c, with carries. `detail` as in addWithCarry, bit 3: high part.
 template <class T> static void multiplyAddWithCarry(Warp &warp, const Step &step) {
-  auto *result = warp.reg<WordOf<T>>(step.slots[0]);
   const auto *a = warp.reg<WordOf<T>>(step.slots[1]), *b = warp.reg<WordOf<T>>(step.slots[2]),
              *c = warp.reg<WordOf<T>>(step.slots[3]);
   Mask &carry = warp.predicate(step.slots[4]);
-  for (int lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
+  forEachLane(warp, [&](int lane) {
     const auto left = static_cast<T>(a[lane]), right = static_cast<T>(b[lane]);
-    const auto part = static_cast<Unsigned<T>>(step.detail & 8 ? highProduct(left, right) : lowProduct(left, right));
-    const unsigned __int128 sum = static_cast<unsigned __int128>(part) + static_cast<Unsigned<T>>(c[lane]) +
-                                  (step.detail & 1 ? carry >> lane & 1 : 0);
-    result[lane] = static_cast<Unsigned<T>>(sum);
-    if (step.detail & 2)
-      carry = (carry & ~(Mask{1} << lane)) | static_cast<Mask>(sum >> (8 * sizeof(T)) & 1) << lane;
-  }
+    const T part = step.detail & 8 ? highProduct(left, right) : lowProduct(left, right);
+    giveSum<T>(warp, step, carry, lane, static_cast<Unsigned<T>>(part), static_cast<Unsigned<T>>(c[lane]), false);
+  });
 }
 
 static void decodeMadCarry(Decoder &d, int part, bool carryIn, bool carryOut) {
   const Type type = d.type();
-  Handler handler = nullptr;
-  switch (type) {
-  case Type::u32:
-    handler = multiplyAddWithCarry<uint32_t>;
-    break;
-  case Type::s32:
-    handler = multiplyAddWithCarry<int32_t>;
-    break;
-  case Type::u64:
-    handler = multiplyAddWithCarry<uint64_t>;
-    break;
-  case Type::s64:
-    handler = multiplyAddWithCarry<int64_t>;
-    break;
-  default:
-    d.unsupported();
-  }
-  if (part == 2)
+  const Handler handler =
+      onTypes<uint32_t, int32_t, uint64_t, int64_t>(type, []<class T>() -> Handler { return multiplyAddWithCarry<T>; });
+  if (part == 2 || !handler)
     d.unsupported();
   d.expectCount(4, 4);
   d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type), d.builder.carrySlot()},
@@ -258,54 +187,24 @@ template <bool CarryIn> static void decodeMad(Decoder &d) {
   const Type type = d.type();
   d.expectCount(4, 4);
   if (saturates && type == Type::s32) {
-    d.emit(elementwise<int32_t, int32_t, int32_t, int32_t>([](int32_t a, int32_t b, int32_t c) {
-             return static_cast<int32_t>(std::clamp<int64_t>(int64_t{highProduct(a, b)} + c,
-                                                             std::numeric_limits<int32_t>::min(),
-                                                             std::numeric_limits<int32_t>::max()));
-           }),
-           {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type)});
-    return;
+    d.emitOn(elementwise<int32_t, int32_t, int32_t, int32_t>([](int32_t a, int32_t b, int32_t c) {
+               return static_cast<int32_t>(clamped(int64_t{highProduct(a, b)} + c, 32, true));
+             }),
+             {type, type, type, type});
+  } else if (part == 2) {
+    const auto fused = [](auto a, auto b, auto c) {
+      using T = decltype(c);
+      return sumOf<T>(static_cast<T>(static_cast<T>(a) * static_cast<T>(b)), c);
+    };
+    const Type wide = widened(d, type);
+    d.emitOn(onTypes<uint16_t, int16_t, uint32_t, int32_t>(
+                 type, [fused]<class T>() { return elementwise<Wide<T>, T, T, Wide<T>>(fused); }),
+             {wide, type, type, wide});
+  } else {
+    const auto low = [](auto a, auto b, auto c) { return sumOf<decltype(a)>(lowProduct(a, b), c); };
+    const auto high = [](auto a, auto b, auto c) { return sumOf<decltype(a)>(highProduct(a, b), c); };
+    d.emitOn(part == 0 ? onIntegers3(type, low) : onIntegers3(type, high), {type, type, type, type});
   }
-  if (part != 2) {
-    const Handler handler =
-        part == 0 ? onIntegers3(type,
-                                [](auto a, auto b, auto c) {
-                                  return static_cast<decltype(a)>(static_cast<Unsigned<decltype(a)>>(lowProduct(a, b)) +
-                                                                  static_cast<Unsigned<decltype(a)>>(c));
-                                })
-                  : onIntegers3(type, [](auto a, auto b, auto c) {
-                      return static_cast<decltype(a)>(static_cast<Unsigned<decltype(a)>>(highProduct(a, b)) +
-                                                      static_cast<Unsigned<decltype(a)>>(c));
-                    });
-    if (!handler)
-      d.unsupported();
-    d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type)});
-    return;
-  }
-  const auto fused = [](auto a, auto b, auto c) {
-    return static_cast<decltype(c)>(
-        static_cast<Unsigned<decltype(c)>>(static_cast<decltype(c)>(a) * static_cast<decltype(c)>(b)) +
-        static_cast<Unsigned<decltype(c)>>(c));
-  };
-  Handler handler = nullptr;
-  switch (type) {
-  case Type::u16:
-    handler = elementwise<uint32_t, uint16_t, uint16_t, uint32_t>(fused);
-    break;
-  case Type::s16:
-    handler = elementwise<int32_t, int16_t, int16_t, int32_t>(fused);
-    break;
-  case Type::u32:
-    handler = elementwise<uint64_t, uint32_t, uint32_t, uint64_t>(fused);
-    break;
-  case Type::s32:
-    handler = elementwise<int64_t, int32_t, int32_t, int64_t>(fused);
-    break;
-  default:
-    d.unsupported();
-  }
-  const Type wide = widened(d, type);
-  d.emit(handler, {d.result(0, wide), d.source(1, type), d.source(2, type), d.source(3, wide)});
 }
 
 // --- Products of 24 bits -------------------------------------------------------------------------------------------
@@ -325,9 +224,7 @@ template <class T, bool High> static Handler product24() {
 template <class T, bool High, bool Saturates = false> static Handler sumOfProduct24() {
   return elementwise<T, T, T, T>([](T a, T b, T c) {
     const int64_t sum = int64_t{product24<T, High>(a, b)} + c;
-    return static_cast<T>(
-        Saturates ? std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max())
-                  : sum);
+    return static_cast<T>(Saturates ? clamped(sum, 32, true) : sum);
   });
 }
 
@@ -420,35 +317,17 @@ template <bool Negate> static void decodeSign(Decoder &d) {
     using T = decltype(a);
     return Negate || a < 0 ? static_cast<T>(0 - static_cast<Unsigned<T>>(a)) : a;
   };
-  Handler handler = nullptr;
-  switch (type) {
-  case Type::s16:
-    handler = elementwise<int16_t, int16_t>(f);
-    break;
-  case Type::s32:
-    handler = elementwise<int32_t, int32_t>(f);
-    break;
-  case Type::s64:
-    handler = elementwise<int64_t, int64_t>(f);
-    break;
-  default:
-    d.unsupported();
-  }
-  d.expectCount(2, 2);
-  d.emit(handler, {d.result(0, type), d.source(1, type)});
+  d.emitOn(onTypes<int16_t, int32_t, int64_t>(type, [f]<class T>() { return elementwise<T, T>(f); }), {type, type});
 }
 
 static void decodeSad(Decoder &d) {
   const Type type = d.type();
-  d.expectCount(4, 4);
-  const Handler handler = onIntegers3(type, [](auto a, auto b, auto c) {
+  const auto f = [](auto a, auto b, auto c) {
     using T = decltype(a);
     const auto x = static_cast<Unsigned<T>>(a), y = static_cast<Unsigned<T>>(b);
-    return static_cast<T>(static_cast<Unsigned<T>>(c) + static_cast<Unsigned<T>>(a < b ? y - x : x - y));
-  });
-  if (!handler)
-    d.unsupported();
-  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type)});
+    return sumOf<T>(c, static_cast<T>(a < b ? y - x : x - y));
+  };
+  d.emitOn(onIntegers3(type, f), {type, type, type, type});
 }
 
 // --- Sums of products of bytes -------------------------------------------------------------------------------------
@@ -479,14 +358,13 @@ template <int terms, int first> static Handler sumOfProducts(bool aIsSigned, boo
 template <int terms> static void decodeSumOfProducts(Decoder &d) {
   const int half = terms == 2 ? d.takeOne({"lo", "hi"}) : 0;
   const Type a = d.type(), b = d.type();
-  d.expectCount(4, 4);
   if (half < 0 || (a != Type::s32 && a != Type::u32) || (b != Type::s32 && b != Type::u32))
     d.unsupported();
   const bool aIsSigned = a == Type::s32, bIsSigned = b == Type::s32;
   const Handler handler =
       half == 1 ? sumOfProducts<terms, 2>(aIsSigned, bIsSigned) : sumOfProducts<terms, 0>(aIsSigned, bIsSigned);
   const Type sum = aIsSigned || bIsSigned ? Type::s32 : Type::u32;
-  d.emit(handler, {d.result(0, sum), d.source(1, a), d.source(2, b), d.source(3, sum)});
+  d.emitOn(handler, {sum, a, b, sum});
 }
 
 void addArithmetic(InstructionTable &table) {

@@ -1,4 +1,4 @@
-// The arithmetic of atomic operations, for atom, red and the bulk reductions.
+// The arithmetic of atomic operations, for atom, red, redux and the bulk reductions.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace kiln::simulator {
 
-enum class AtomicOperation : uint8_t { add, min, max, and_, or_, xor_, exchange, compare, increment, decrement };
+enum class AtomicOperation : uint8_t { add, min, max, and_, or_, xor_, increment, decrement, exchange, compare };
 
 /// The new value of memory that holds `old`, after an operation with b (and c).
 template <class T> T updated(AtomicOperation operation, T old, T b, T c) {

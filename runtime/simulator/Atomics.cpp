@@ -26,14 +26,14 @@ static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> 
   const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
                                         AccessKind::atomic, nullptr, nullptr, shape.inBlock);
   Shadow *const shadow = warp.cta.shadow.get();
-  const bool acquires = *shape.ordering == Ordering::acquire || *shape.ordering == Ordering::both ||
+  const bool acquires = shape.ordering == Ordering::acquire || shape.ordering == Ordering::both ||
                         std::ranges::any_of(results, [](uint32_t result) { return result != Step::none; });
   for (size_t element = 0; element < results.size(); ++element) {
     LanePointers words = pointers;
     for (char *&at : words.at)
       at += element * sizeof(Word);
     if (shadow)
-      shadow->publish(warp, words, *shape.ordering, shape.inBlock);
+      shadow->publish(warp, words, shape.ordering, shape.inBlock);
     for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
       if (!(warp.exec >> lane & 1))
         continue;
@@ -51,7 +51,7 @@ static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> 
         warp.reg<WordOf<Word>>(results[element])[lane] = old;
     }
     if (shadow && acquires)
-      shadow->collect(warp, words, *shape.ordering, shape.inBlock);
+      shadow->collect(warp, words, shape.ordering, shape.inBlock);
   }
 }
 
@@ -88,33 +88,29 @@ template <class Element> static void runVector(Warp &warp, const Step &step) {
 }
 
 static Handler pickHandler(Decoder &d, AtomicOperation operation, Type type) {
-  const bool bitwise = operation >= AtomicOperation::and_ && operation <= AtomicOperation::compare;
+  const bool exchanges = operation == AtomicOperation::compare || operation == AtomicOperation::exchange;
+  const bool isBitwise = operation >= AtomicOperation::and_ && operation <= AtomicOperation::xor_;
+  if (type == Type::b16 ? !exchanges : type == Type::b32 || type == Type::b64 ? !exchanges && !isBitwise : false)
+    d.unsupported();
+  if (ptx::isFloat(type) && operation != AtomicOperation::add && operation != AtomicOperation::exchange)
+    d.unsupported();
   switch (type) {
   case Type::b16:
-    if (operation == AtomicOperation::compare || operation == AtomicOperation::exchange)
-      return runAtomic<uint16_t>;
-    d.unsupported();
+    return runAtomic<uint16_t>;
   case Type::b32:
-    if (!bitwise)
-      d.unsupported();
-    return runAtomic<uint32_t>;
-  case Type::b64:
-    if (!bitwise)
-      d.unsupported();
-    return runAtomic<uint64_t>;
   case Type::u32:
     return runAtomic<uint32_t>;
-  case Type::s32:
-    return runAtomic<int32_t>;
+  case Type::b64:
   case Type::u64:
     return runAtomic<uint64_t>;
+  case Type::s32:
+    return runAtomic<int32_t>;
   case Type::s64:
     return runAtomic<int64_t>;
   case Type::f32:
+    return runAtomic<float>;
   case Type::f64:
-    if (operation != AtomicOperation::add && operation != AtomicOperation::exchange)
-      d.unsupported();
-    return type == Type::f32 ? runAtomic<float> : runAtomic<double>;
+    return runAtomic<double>;
   default:
     d.unsupported();
   }
@@ -168,7 +164,7 @@ static void decodeVector(Decoder &d, AtomicOperation operation, Type type, size_
   checkVector(d, operation, type, elements, noflush);
   if (elements && shape.space != Space::global && shape.space != Space::generic)
     d.unsupported("vectors in global memory alone");
-  shape.elements = static_cast<int>(std::max<size_t>(elements, 1));
+  shape.elements = static_cast<uint8_t>(std::max<size_t>(elements, 1));
   const Decoder::Address address = d.address(d.operand(first), elements ? Space::global : shape.space);
   std::vector<uint32_t> list = {static_cast<uint32_t>(operation)};
   const std::span<const Operand> sources = elementsOf(d, d.operand(first + 1), elements);
@@ -195,7 +191,7 @@ template <bool Returns> static void decodeAtomic(Decoder &d) {
   const Space space = d.space();
   if (policies && space != Space::global && space != Space::generic)
     d.wrong("'.L2::cache_hint' only of .global");
-  const int number = d.takeOne({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
+  const int number = d.takeOne({"add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas"});
   if (number < 0)
     d.unsupported();
   const auto operation = static_cast<AtomicOperation>(number);
@@ -210,8 +206,8 @@ template <bool Returns> static void decodeAtomic(Decoder &d) {
     d.source(operands, Type::b64);
   AccessShape shape;
   shape.space = space;
-  shape.bytes = ptx::bytesOf(type);
-  shape.ordering = static_cast<Ordering>(order);
+  shape.bytes = static_cast<uint8_t>(ptx::bytesOf(type));
+  shape.ordering = static_cast<Ordering>(order + 1); // they begin with none
   shape.inBlock = inBlock;
   if (vector >= 0 || (ptx::isFloat(type) && type != Type::f32 && type != Type::f64))
     return decodeVector(d, operation, type, vector < 0 ? 0 : size_t{2} << vector, noflush, shape, first);

@@ -3,6 +3,7 @@
 #include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Shadow.h"
 
 #include <bit>
@@ -85,21 +86,15 @@ static void decodeReduction(Decoder &d, bool aligned) {
       .slots[2] = predicate;
   const uint32_t result = d.result(0, type);
   if (operation == 0)
-    d.emit(
-        [](Warp &warp, const Step &step) {
-          auto *counts = warp.reg<uint32_t>(step.slots[0]);
-          for (int lane = 0; lane < lanesOfWarp; ++lane)
-            if (warp.exec >> lane & 1)
-              counts[lane] = static_cast<uint32_t>(warp.path.woken.tally.held);
-        },
-        {result});
+    d.emit([](Warp &warp,
+              const Step &step) { setLanes(warp, step.slots[0], static_cast<uint32_t>(warp.path.woken.tally.held)); },
+           {result});
   else
     d.emit(
         [](Warp &warp, const Step &step) {
           const Tally &tally = warp.path.woken.tally;
           const bool holds = step.detail ? tally.held > 0 : tally.lacked == 0;
-          Mask &predicate = warp.predicate(step.slots[0]);
-          predicate = (predicate & ~warp.exec) | (holds ? warp.exec : 0);
+          warp.setPredicate(step.slots[0], holds ? allLanes : 0);
         },
         {result}, uint64_t{operation == 2});
 }
@@ -117,9 +112,7 @@ static void decodeClusterBarrier(Decoder &d) {
         [](Warp &warp, const Step &step) {
           expectConverged(warp, step);
           const uint64_t phase = warp.cta.phaseOf(Cta::clusterBarrier);
-          for (size_t lane = 0; lane < lanesOfWarp; ++lane)
-            if (warp.exec >> lane & 1)
-              warp.clusterPhases[lane] = phase + 1;
+          forEachLane(warp, [&](int lane) { warp.clusterPhases[static_cast<size_t>(lane)] = phase + 1; });
           warp.cta.arrive(warp, step, {.barrier = Cta::clusterBarrier, .onlyArrives = true});
         },
         {}, detail);
@@ -129,9 +122,7 @@ static void decodeClusterBarrier(Decoder &d) {
           expectConverged(warp, step);
           const auto lane = static_cast<size_t>(std::countr_zero(warp.exec));
           const uint64_t arrived = warp.clusterPhases[lane];
-          for (size_t other = 0; other < lanesOfWarp; ++other)
-            if (warp.exec >> other & 1)
-              warp.clusterPhases[other] = 0;
+          forEachLane(warp, [&](int other) { warp.clusterPhases[static_cast<size_t>(other)] = 0; });
           if (arrived == 0)
             warp.report(Check::barrier, step, static_cast<int>(lane),
                         "waits at the cluster's barrier without arriving");

@@ -19,13 +19,12 @@ void decodeAsyncReduction(Decoder &decoder);
 /// `fence.proxy.tensormap::generic`; the modifier of the proxy has been taken.
 void decodeTensorMapFence(Decoder &decoder);
 
-/// An address operand in a list, for one lane at a time.
-struct AddressOperand {
-  static constexpr size_t words = 5;
-  static void append(const Decoder::Address &address, std::vector<uint32_t> &list);
-  static ptx::Space space(const uint32_t *list) { return static_cast<ptx::Space>(list[0]); }
-  static uint64_t of(Warp &warp, const uint32_t *list, int lane);
-};
+/// A lane's address, and its memory as of `locate` (Access.h).
+uint64_t addressOf(Warp &warp, const Decoder::Address &address, int lane);
+inline char *locate(Warp &warp, const Step &step, int lane, const Decoder::Address &address, uint32_t bytes,
+                    uint32_t alignment, AccessKind kind, bool isLater = false) {
+  return locate(warp, step, lane, address.space, addressOf(warp, address, lane), bytes, alignment, kind, isLater);
+}
 
 /// Takes the state spaces of a bulk instruction: destination and source. One of them is shared memory.
 std::pair<ptx::Space, ptx::Space> takeSpaces(Decoder &decoder);
@@ -38,9 +37,10 @@ Combine combineFor(AtomicOperation reduction, ptx::Type type);
 
 /// Fills in the thread and the place of an operation.
 BulkOperation operationOf(Warp &warp, const Step &step, int lane);
-/// Lets the operation complete `bytes` bytes at the mbarrier whose address operand is in `list`. False, reported, if
-/// there cannot be an mbarrier.
-bool completeAt(Warp &warp, const Step &step, int lane, const uint32_t *list, uint32_t bytes, BulkOperation &operation);
+/// Lets the operation complete `bytes` bytes at the mbarrier with this address. False, reported, if there cannot be an
+/// mbarrier.
+bool completeAt(Warp &warp, const Step &step, int lane, const Decoder::Address &mbarrier, uint32_t bytes,
+                BulkOperation &operation);
 /// Reports a mask of CTAs of the cluster that names others than the only one.
 void expectOnlyBlock(Warp &warp, const Step &step, int lane, uint32_t slot);
 

@@ -4,10 +4,8 @@
 // depend only on the function's form. Its variables and then its allocas follow. A callee's part begins after the
 // largest end of the lanes' stacks.
 
-#include "runtime/simulator/Calls.h"
-
 #include "runtime/simulator/CodeBuilder.h"
-#include "runtime/simulator/Warp.h"
+#include "runtime/simulator/Lanes.h"
 
 #include <algorithm>
 #include <bit>
@@ -28,7 +26,7 @@ struct Form {
   int64_t bytes = 0;
 
   void add(std::vector<Part> &list, const ptx::Variable &variable) {
-    const int64_t offset = (bytes + variable.align - 1) / variable.align * variable.align;
+    const int64_t offset = roundUp(bytes, variable.align);
     bytes = offset + variable.bytes();
     list.push_back({static_cast<uint32_t>(offset), static_cast<uint32_t>(variable.bytes())});
   }
@@ -74,15 +72,10 @@ static uint32_t distanceOf(Warp &warp, const Step &step) {
 
 /// Slot 0: the largest stack end of the executing lanes (slot 1).
 static void measureStack(Warp &warp, const Step &step) {
-  auto *const distance = warp.reg<uint64_t>(step.slots[0]);
   const auto *const stack = warp.reg<uint64_t>(step.slots[1]);
   uint64_t most = 0;
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1)
-      most = std::max(most, stack[lane]);
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1)
-      distance[lane] = (most - warp.path.local + 15) / 16 * 16;
+  forEachLane(warp, [&](int lane) { most = std::max(most, stack[lane]); });
+  setLanes<uint64_t>(warp, step.slots[0], (most - warp.path.local + 15) / 16 * 16);
 }
 
 /// Copies local bytes between a caller's memory and its callee's. The list holds the offsets in both, and the sizes.
@@ -90,16 +83,13 @@ template <bool Back> static void copyLocals(Warp &warp, const Step &step) {
   const uint32_t *list = warp.list(step);
   const uint32_t distance = distanceOf(warp, step);
   for (uint32_t i = 0; i + 2 < step.count; i += 3)
-    for (int lane = 0; lane < lanesOfWarp; ++lane) {
-      if (!(warp.exec >> lane & 1))
-        continue;
-      for (char *const base :
-           {warp.localOf(lane), warp.localWritten(lane)}) { // the bytes, and whether they have values
+    forEachLane(warp, [&](int lane) { // the bytes, and whether they have values
+      for (char *const base : {warp.localOf(lane), warp.localWritten(lane)}) {
         char *const ofCaller = base + warp.path.local + list[i];
         char *const ofCallee = base + warp.path.local + distance + list[i + 1];
         std::memcpy(Back ? ofCaller : ofCallee, Back ? ofCallee : ofCaller, list[i + 2]);
       }
-    }
+    });
 }
 
 static void callByName(Warp &warp, const Step &step) {
@@ -127,15 +117,13 @@ static void callByAddress(Warp &warp, const Step &step) {
   const auto *const addresses = warp.reg<uint64_t>(step.slots[1]);
   std::array<int, lanesOfWarp> targets{};
   Mask wrong = 0;
-  for (int lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
+  forEachLane(warp, [&](int lane) {
     targets[static_cast<size_t>(lane)] = warp.program.codeAt(addresses[lane]);
     if (const std::string fault = faultOfCall(warp.program, site, addresses[lane]); !fault.empty()) {
       warp.report(Check::trap, step, lane, fault);
       wrong |= Mask{1} << lane;
     }
-  }
+  });
   const Mask right = warp.exec & ~wrong;
   const uint32_t distance = distanceOf(warp, step);
   if (wrong) {
@@ -279,16 +267,15 @@ template <class Word> static void allocate(Warp &warp, const Step &step) {
   std::array<uint64_t, lanesOfWarp> begin{}, bytes{};
   uint64_t most = 0;
   Mask refused = 0;
-  for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
+  forEachLane(warp, [&](int number) {
+    const auto lane = static_cast<size_t>(number);
     begin[lane] = (stack[lane] + step.detail - 1) / step.detail * step.detail;
     bytes[lane] = sizes[lane];
     if (begin[lane] > maxLocalBytes || bytes[lane] > maxLocalBytes - begin[lane])
       refused |= Mask{1} << lane;
     else
       most = std::max(most, begin[lane] + bytes[lane]);
-  }
+  });
   if (refused) {
     const int lane = std::countr_zero(refused);
     warp.report(Check::bounds, step, lane,
@@ -300,13 +287,12 @@ template <class Word> static void allocate(Warp &warp, const Step &step) {
     warp.exec = rest;
   }
   warp.growLocal(static_cast<uint32_t>(most));
-  for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
+  forEachLane(warp, [&](int number) {
+    const auto lane = static_cast<size_t>(number);
     result[lane] = static_cast<Word>(begin[lane]);
     stack[lane] = begin[lane] + bytes[lane];
-    std::memset(warp.localWritten(static_cast<int>(lane)) + begin[lane], 0, bytes[lane]);
-  }
+    std::memset(warp.localWritten(number) + begin[lane], 0, bytes[lane]);
+  });
 }
 
 /// Slot 0: the stack's end; slot 1: its former end.
@@ -314,15 +300,13 @@ template <class Word> static void restoreStack(Warp &warp, const Step &step) {
   auto *const stack = warp.reg<uint64_t>(step.slots[0]);
   const auto *const saved = warp.reg<Word>(step.slots[1]);
   const uint64_t least = uint64_t{warp.path.local} + step.detail;
-  for (int lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
+  forEachLane(warp, [&](int lane) {
     if (saved[lane] < least || saved[lane] > stack[lane])
       warp.report(Check::bounds, step, lane,
                   fmt::format("restores the stack to {}, but it lies from {} to {}", saved[lane], least, stack[lane]));
     else
       stack[lane] = saved[lane];
-  }
+  });
 }
 
 /// `.u32` or `.u64`.
@@ -351,19 +335,10 @@ static void decodeStacksave(Decoder &d) {
   d.expectTarget(52, 73);
   const Type type = takeAddressType(d);
   d.expectCount(1, 1);
-  d.emit(type == Type::u64 ? Handler([](Warp &warp, const Step &step) {
-           const auto *const stack = warp.reg<uint64_t>(step.slots[1]);
-           for (int lane = 0; lane < lanesOfWarp; ++lane)
-             if (warp.exec >> lane & 1)
-               warp.reg<uint64_t>(step.slots[0])[lane] = stack[lane];
-         })
-                           : Handler([](Warp &warp, const Step &step) {
-                               const auto *const stack = warp.reg<uint64_t>(step.slots[1]);
-                               for (int lane = 0; lane < lanesOfWarp; ++lane)
-                                 if (warp.exec >> lane & 1)
-                                   warp.reg<uint32_t>(step.slots[0])[lane] = static_cast<uint32_t>(stack[lane]);
-                             }),
-         {d.result(0, type), d.builder.stackSlot()});
+  const auto pick = []<class T>() {
+    return elementwise<T, uint64_t>([](uint64_t stack) { return static_cast<T>(stack); });
+  };
+  d.emit(onWords(type, pick), {d.result(0, type), d.builder.stackSlot()});
 }
 
 static void decodeStackrestore(Decoder &d) {

@@ -4,12 +4,9 @@
 
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/Access.h"
-#include "runtime/simulator/Calls.h"
 #include "runtime/simulator/Printf.h"
-#include "runtime/simulator/Reach.h"
-#include "runtime/simulator/Targets.h"
-#include "runtime/simulator/Wgmma.h"
-#include "runtime/simulator/ptx/Flow.h"
+#include "runtime/simulator/Warpgroup.h"
+#include "runtime/simulator/ptx/Module.h"
 
 #include <algorithm>
 #include <bit>
@@ -56,7 +53,6 @@ static const InstructionTable &instructions() {
     addMbarriers(all);
     addTensorMaps(all);
     addWgmma(all);
-    addClusters(all);
     return all;
   }();
   return table;
@@ -68,152 +64,6 @@ std::vector<std::string_view> knownOpcodes() {
     names.push_back(name);
   std::sort(names.begin(), names.end());
   return names;
-}
-
-// --- Storage -------------------------------------------------------------------------------------------------------
-
-static int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
-void Storage::initialise(char *to, const ptx::Variable &variable) {
-  const int bytes = std::max(1, ptx::bytesOf(variable.type));
-  int64_t at = 0;
-  for (const ptx::Initialiser &value : variable.values) {
-    uint64_t bits = value.bits;
-    if (value.variable >= 0)
-      bits += static_cast<uint64_t>(addressOf(-1, value.variable));
-    if (value.function >= 0)
-      bits = functionAddress(value.function);
-    if (at + bytes > variable.bytes())
-      throw Error(fmt::format("PTX line {}: expected at most {} values for variable '{}', but got {}", variable.line,
-                              variable.count, variable.name, variable.values.size()));
-    std::memcpy(to + at, &bits, static_cast<size_t>(std::min(bytes, 8)));
-    at += bytes;
-  }
-}
-
-const ptx::Variable &Storage::variableAt(std::pair<int, int> key) const {
-  return key.first < 0 ? module.variables[static_cast<size_t>(key.second)]
-                       : module.functions[static_cast<size_t>(key.first)].variables[static_cast<size_t>(key.second)];
-}
-
-Storage::Storage(const ptx::Module &module, Memory &memory, const std::vector<int> &functions)
-    : module(module), memory(memory) {
-  std::vector<std::pair<int, int>> dynamic;
-  for (const int function : functions)
-    for (const Operand &operand : module.functions[static_cast<size_t>(function)].pool) {
-      if (operand.kind != Operand::Kind::variable && operand.base != Operand::Kind::variable)
-        continue;
-      const std::pair key(operand.isLocal ? function : -1, operand.index);
-      const ptx::Variable &variable = variableAt(key);
-      if (variable.space != Space::shared || !addresses.try_emplace(key, 0).second)
-        continue;
-      if (variable.count == 0) {
-        dynamic.push_back(key);
-        continue;
-      }
-      addresses[key] = shared = roundUp(shared, variable.align);
-      shared += variable.bytes();
-      if (shared > maxStaticSharedBytes)
-        throw Error(
-            fmt::format("PTX line {}: expected at most {} bytes of static shared memory, but got {} with variable '{}'",
-                        variable.line, maxStaticSharedBytes, shared, variable.name));
-    }
-  staticShared = shared;
-  for (const std::pair<int, int> &key : dynamic) // up to where dynamic memory may begin
-    staticShared = roundUp(staticShared, variableAt(key).align);
-  if (!dynamic.empty())
-    shared = roundUp(shared, 1024);
-  for (const std::pair<int, int> &key : dynamic)
-    addresses[key] = shared;
-}
-
-int64_t Storage::addressOf(int function, int index) {
-  const auto [at, isNew] = addresses.try_emplace({function, index}, 0);
-  if (!isNew)
-    return at->second;
-  const ptx::Variable &variable = variableAt({function, index});
-  if (variable.isExternal)
-    throw Error(fmt::format("PTX line {}: expected a definition of variable '{}', but it is only declared",
-                            variable.line, variable.name));
-  char *storage = static_cast<char *>(memory.allocate(variable.bytes(), variable.space == Space::constant));
-  variables.push_back({variable.name, storage});
-  const auto address = static_cast<int64_t>(reinterpret_cast<uint64_t>(storage));
-  at->second = address;
-  toInitialise.emplace_back(storage, &variable);
-  if (toInitialise.size() > 1) // the loop below, which is running, initialises it
-    return address;
-  for (size_t i = 0; i < toInitialise.size(); ++i) {
-    const auto [place, next] = toInitialise[i];
-    initialise(place, *next);
-  }
-  toInitialise.clear();
-  return address;
-}
-
-// --- A program -----------------------------------------------------------------------------------------------------
-
-static void layOutParameters(Program &program, const ptx::Function &kernel) {
-  for (const int index : kernel.parameters) {
-    const ptx::Variable &variable = kernel.variables[static_cast<size_t>(index)];
-    const int64_t offset = roundUp(program.parameterBytes, variable.align), end = offset + variable.bytes();
-    if (end > maxParameterBytes)
-      throw Error(fmt::format("PTX line {}: expected at most {} bytes of parameters, but got {} with '{}'",
-                              variable.line, maxParameterBytes, end, variable.name));
-    program.parameters.push_back({std::string(variable.name), static_cast<uint32_t>(offset),
-                                  static_cast<uint32_t>(variable.bytes()), variable.type});
-    program.parameterBytes = static_cast<uint32_t>(end);
-  }
-}
-
-/// A function's code. If a register may be read before it is written, it is decoded again with checking steps.
-static Code decodeFunction(const ptx::Module &module, int function, Program &program, Storage &storage) {
-  const ptx::Function &text = module.functions[static_cast<size_t>(function)];
-  CodeBuilder builder(module, function, program, storage);
-  Code code = builder.build();
-  if (const std::vector<ptx::Use> unsure = ptx::unsureReads(text, builder.uses); !unsure.empty())
-    code = CodeBuilder(module, function, program, storage).build(unsure);
-  if (text.hasBody)
-    markCopies(text, builder.uses, code);
-  return code;
-}
-
-std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
-                                            Memory &memory, const std::string &names, int64_t sharedBytesOfGpu) {
-  const int64_t sharedBytesOfTarget = checkTarget(*module);
-  const int entry = module->find(name);
-  if (entry < 0 || !module->functions[static_cast<size_t>(entry)].isEntry) {
-    std::string names;
-    for (const ptx::Function &function : module->functions)
-      if (function.isEntry)
-        names += (names.empty() ? "" : ", ") + std::string(function.name);
-    throw Error(fmt::format("expected a kernel out of {}, but got '{}'", names.empty() ? "none" : names, name));
-  }
-  auto program = std::make_shared<Program>();
-  program->name = name;
-  program->module = module;
-  const ptx::Function &kernel = module->functions[static_cast<size_t>(entry)];
-  layOutParameters(*program, kernel);
-  program->block = kernel.block;
-  program->blockIsFixed = kernel.blockIsFixed;
-  if (*std::max_element(kernel.cluster.begin(), kernel.cluster.end()) > 1)
-    throw Error(
-        fmt::format("PTX line {}: clusters of more than one block are not supported by the simulator, but got {}x{}x{}",
-                    kernel.place.line, kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
-  program->maxRegisters = kernel.maxRegisters;
-  program->maxShared = sharedBytesOfGpu ? sharedBytesOfGpu : sharedBytesOfTarget;
-  const std::vector<int> reached = reachableFrom(*module, entry);
-  program->codeOfFunction.assign(module->functions.size(), -1);
-  for (size_t i = 0; i < reached.size(); ++i)
-    program->codeOfFunction[static_cast<size_t>(reached[i])] = static_cast<int>(i);
-  Storage storage(*module, memory, reached);
-  program->sharedBytes = storage.sharedBytes();
-  program->staticShared = storage.staticSharedBytes();
-  program->sharedNames.read(*module->text, name, "PTX line");
-  program->sharedNames.read(names, name, "line");
-  for (const int function : reached)
-    program->codes.push_back(decodeFunction(*module, function, *program, storage));
-  program->variables = storage.allocated();
-  return program;
 }
 
 // --- A function ----------------------------------------------------------------------------------------------------
@@ -322,16 +172,16 @@ bool CodeBuilder::takesFromStack() const {
 
 int CodeBuilder::codeOf(int wanted) const { return program.codeOfFunction[static_cast<size_t>(wanted)]; }
 
-/// Whether an opcode with these modifiers is an instruction that the simulator lacks: a product of sparse matrices, or
-/// st.bulk.
-static bool isOfAnother(std::string_view opcode, std::span<const std::string_view> modifiers) {
-  return std::ranges::count(modifiers, "sp") || (opcode == "st" && std::ranges::count(modifiers, "bulk"));
+/// Whether it is an instruction that the simulator lacks, although others have its opcode: a product of sparse
+/// matrices, or st.bulk.
+static bool isOfAnother(const ptx::Function &function, const ptx::Instruction &instruction) {
+  return function.has(instruction, "sp") || (instruction.opcode == "st" && function.has(instruction, "bulk"));
 }
 
 void CodeBuilder::decode(const ptx::Instruction &instruction) {
   const auto found = instructions().find(instruction.opcode);
   Decoder decoder(*this, instruction);
-  if (found == instructions().end() || isOfAnother(instruction.opcode, function.modifiersOf(instruction)))
+  if (found == instructions().end() || isOfAnother(function, instruction))
     decoder.unsupported();
   found->second(decoder);
   decoder.finish();
@@ -369,10 +219,7 @@ static bool mayChange(const ptx::Function &function, const ptx::Instruction &ins
       "activemask", "atom",     "bar",  "barrier", "bra",    "brx",      "call",      "elect",     "fence",
       "ld",         "ldmatrix", "ldu",  "match",   "membar", "mma",      "movmatrix", "nanosleep", "red",
       "redux",      "ret",      "shfl", "st",      "vote",   "prefetch", "wmma"};
-  const auto modifiers = function.modifiersOf(instruction);
-  const auto has = [&](std::string_view name) {
-    return std::find(modifiers.begin(), modifiers.end(), name) != modifiers.end();
-  };
+  const auto has = [&](std::string_view name) { return function.has(instruction, name); };
   if (instruction.opcode == "mbarrier")
     return !has("test_wait") && !has("try_wait") && !has("pending_count");
   return has("async") || (!quiet.contains(instruction.opcode) && !onLanes().contains(instruction.opcode));
@@ -384,9 +231,8 @@ void CodeBuilder::noteInstruction(const ptx::Instruction &instruction, size_t fi
     return;
   code.instructions.back() = current; // its last step represents it
   code.steps.back().counts = true;
-  const auto modifiers = function.modifiersOf(instruction);
-  const bool isAligned = (instruction.opcode == "bar" && code.steps[first].members == Step::none) ||
-                         std::find(modifiers.begin(), modifiers.end(), "aligned") != modifiers.end();
+  const bool isAligned =
+      (instruction.opcode == "bar" && code.steps[first].members == Step::none) || function.has(instruction, "aligned");
   if (isAligned)
     code.steps[first].members = Step::everyLane;
   if (mayChange(function, instruction))
@@ -400,10 +246,8 @@ void CodeBuilder::markPlain() {
     const int instruction = code.instructions[i];
     const bool isPlain = instruction >= 0 && step.guard == Step::none && !step.isBranch &&
                          onLanes().contains(function.instructions[static_cast<size_t>(instruction)].opcode);
-    step.plain =
-        isPlain
-            ? static_cast<uint16_t>(1 + (i + 1 < code.steps.size() ? std::min<int>(code.steps[i + 1].plain, 255) : 0))
-            : 0;
+    const int next = i + 1 < code.steps.size() ? code.steps[i + 1].plain : 0;
+    step.plain = static_cast<uint16_t>(isPlain ? 1 + std::min(next, 255) : 0);
   }
 }
 
@@ -424,6 +268,21 @@ void CodeBuilder::placeImage() {
 
 // --- Registers that may not have been written ----------------------------------------------------------------------
 
+void CodeBuilder::addStep(const Step &step, const ptx::Place &place) {
+  code.steps.push_back(step);
+  code.places.push_back(place);
+}
+
+/// Adds a step about the register of a use, for the lanes that execute the instruction. A guard is read in every lane.
+void CodeBuilder::addStepFor(const ptx::Use &use, Step step) {
+  const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(use.instruction)];
+  if (instruction.guard >= 0 && instruction.guard != use.reg) {
+    step.guard = registerSlot(instruction.guard);
+    step.guardNegated = instruction.guardNegated;
+  }
+  addStep(step, instruction.place);
+}
+
 /// At the beginning of the function, no register is written.
 void CodeBuilder::emitClearing() {
   if (writtenSlots.empty())
@@ -436,13 +295,11 @@ void CodeBuilder::emitClearing() {
   step.count = static_cast<uint32_t>(writtenSlots.size());
   for (const auto &[reg, slot] : writtenSlots)
     code.lists.push_back(slot);
-  code.steps.push_back(step);
-  code.places.push_back(function.place);
+  addStep(step, function.place);
 }
 
 /// Checks that the lanes that are about to read a register have written it.
 void CodeBuilder::emitLooking(const ptx::Use &use) {
-  const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(use.instruction)];
   Step step{.run = [](Warp &warp, const Step &step) {
     Mask &written = warp.predicate(step.slots[0]);
     if (const Mask missing = warp.exec & ~written) {
@@ -455,13 +312,7 @@ void CodeBuilder::emitLooking(const ptx::Use &use) {
   step.slots[0] = writtenSlots.at(use.reg);
   step.detail = static_cast<uint64_t>(use.reg);
   step.target = functionIndex;
-  // The guard itself is read in every lane.
-  if (instruction.guard >= 0 && instruction.guard != use.reg) {
-    step.guard = registerSlot(instruction.guard);
-    step.guardNegated = instruction.guardNegated;
-  }
-  code.steps.push_back(step);
-  code.places.push_back(instruction.place);
+  addStepFor(use, step);
 }
 
 /// Records the lanes that write the watched registers among `uses`, from `firstUse` on.
@@ -470,15 +321,9 @@ void CodeBuilder::emitNoting(size_t firstUse) {
     const auto watched = writtenSlots.find(uses[i].reg);
     if (!uses[i].isWrite || watched == writtenSlots.end())
       continue;
-    const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(current)];
     Step step{.run = [](Warp &warp, const Step &step) { warp.predicate(step.slots[0]) |= warp.exec; }};
     step.slots[0] = watched->second;
-    if (instruction.guard >= 0 && instruction.guard != uses[i].reg) {
-      step.guard = registerSlot(instruction.guard);
-      step.guardNegated = instruction.guardNegated;
-    }
-    code.steps.push_back(step);
-    code.places.push_back(instruction.place);
+    addStepFor(uses[i], step);
   }
 }
 
@@ -524,8 +369,7 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
   for (size_t i = 0; i <= function.instructions.size(); ++i) {
     stepOf[i] = static_cast<int>(code.steps.size());
     if (meetsBefore[i]) {
-      code.steps.push_back({.run = [](Warp &warp, const Step &step) { warp.arriveAtJoin(step); }});
-      code.places.push_back(function.instructions[i].place);
+      addStep({.run = [](Warp &warp, const Step &step) { warp.arriveAtJoin(step); }}, function.instructions[i].place);
     }
     if (i < function.instructions.size()) {
       current = static_cast<int>(i);
@@ -543,8 +387,8 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
     }
     instructionOf.resize(code.steps.size(), static_cast<int>(i));
   }
-  code.steps.push_back({.run = [](Warp &warp, const Step &) { warp.returnLanes(); }});
-  code.places.push_back(function.instructions.empty() ? function.place : function.instructions.back().place);
+  addStep({.run = [](Warp &warp, const Step &) { warp.returnLanes(); }},
+          function.instructions.empty() ? function.place : function.instructions.back().place);
   code.instructions.resize(code.steps.size(), -1);
   const auto stepAt = [&](int label) {
     return stepOf[static_cast<size_t>(function.labels[static_cast<size_t>(label)])];
@@ -570,25 +414,86 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
   return std::move(code);
 }
 
-int Program::codeAt(uint64_t address) const {
-  const uint64_t number = (address & ~windowMask) >> 4;
-  const bool isFunction =
-      (address & windowMask) == functionWindow && (address & 15) == 0 && number < codeOfFunction.size();
-  return isFunction ? codeOfFunction[number] : -1;
-}
+// --- Loads that are copies ------------------------------------------------------------------------------------------
+//
+// Finds loads whose bytes are only stored again, so that uninitialised ones are no error: of a structure with its
+// padding, or of a word in which a bit field is replaced:
+//
+//     ld.u32 %r1, [%rd3];  and.b32 %r2, %r1, -256;  or.b32 %r3, %r2, %r5;  st.u32 [%rd3], %r3;
 
-ptx::Place Program::placeOf(int line) const {
-  for (const Code &each : codes)
-    for (const ptx::Place &place : each.places)
-      if (place.line == line)
-        return place;
-  return {.line = line};
-}
+using ptx::Operand;
 
-std::string Program::textOf(const ptx::Place &place) const {
-  if (place.file > 0 && static_cast<size_t>(place.file) < module->files.size())
-    return fmt::format("{}:{}", module->files[static_cast<size_t>(place.file)], place.sourceLine);
-  return fmt::format("PTX line {}", place.line);
+namespace {
+class Copies {
+public:
+  Copies(const ptx::Function &function, const std::vector<ptx::Use> &uses)
+      : function(function), readsOf(function.registers.size()), writesOf(function.instructions.size()) {
+    for (const ptx::Use &use : uses)
+      (use.isWrite ? writesOf[static_cast<size_t>(use.instruction)] : readsOf[static_cast<size_t>(use.reg)])
+          .push_back(use.isWrite ? use.reg : use.instruction);
+  }
+
+  bool isCopy(int number) const {
+    const ptx::Instruction &load = instruction(number);
+    const std::vector<int> &results = writesOf[static_cast<size_t>(number)];
+    const auto all = [&](const auto &holds) { return std::all_of(results.begin(), results.end(), holds); };
+    return load.opcode == "ld" && (all([&](int reg) { return isOnlyStored(reg); }) ||
+                                   all([&](int reg) { return isPutBack(reg, function.operandsOf(load)[1], most); }));
+  }
+
+private:
+  /// Most instructions between such a load and its store.
+  static constexpr int most = 8;
+
+  const ptx::Instruction &instruction(int number) const { return function.instructions[static_cast<size_t>(number)]; }
+
+  /// Whether a store stores this register.
+  bool isStored(const ptx::Instruction &store, int reg) const {
+    if (store.opcode != "st" || store.guard == reg)
+      return false;
+    const Operand &to = function.operandsOf(store)[0];
+    return !(to.kind == Operand::Kind::address && to.base == Operand::Kind::reg && to.index == reg);
+  }
+
+  bool isOnlyStored(int reg) const {
+    const std::vector<int> &reads = readsOf[static_cast<size_t>(reg)];
+    return !reads.empty() &&
+           std::all_of(reads.begin(), reads.end(), [&](int read) { return isStored(instruction(read), reg); });
+  }
+
+  /// Whether a register's only use is to be stored at `address`, possibly combined with other bits.
+  bool isPutBack(int reg, const Operand &address, int effort) const {
+    const std::vector<int> &reads = readsOf[static_cast<size_t>(reg)];
+    return effort > 0 && !reads.empty() && std::all_of(reads.begin(), reads.end(), [&](int read) {
+             const ptx::Instruction &reader = instruction(read);
+             if (reader.guard == reg)
+               return false;
+             if (isStored(reader, reg)) {
+               const Operand &to = function.operandsOf(reader)[0];
+               return to.kind == Operand::Kind::address && address.kind == Operand::Kind::address &&
+                      to.base == address.base && to.index == address.index && to.isLocal == address.isLocal &&
+                      to.bits == address.bits;
+             }
+             const std::vector<int> &results = writesOf[static_cast<size_t>(read)];
+             return (reader.opcode == "and" || reader.opcode == "or" || reader.opcode == "bfi") &&
+                    results.size() == 1 && isPutBack(results[0], address, effort - 1);
+           });
+  }
+
+  const ptx::Function &function;
+  std::vector<std::vector<int>> readsOf;  // for each register: the instructions that read it
+  std::vector<std::vector<int>> writesOf; // for each instruction: the registers that it writes
+};
+} // namespace
+
+void markCopies(const ptx::Function &function, const std::vector<ptx::Use> &uses, Code &code) {
+  const Copies copies(function, uses);
+  for (size_t i = 0; i < code.steps.size(); ++i)
+    if (const int number = code.instructions[i]; number >= 0 && copies.isCopy(number)) {
+      AccessShape shape = AccessShape::unpack(code.steps[i].target);
+      shape.isCopy = true;
+      code.steps[i].target = shape.pack();
+    }
 }
 
 } // namespace kiln::simulator

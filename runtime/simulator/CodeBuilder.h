@@ -3,11 +3,26 @@
 #pragma once
 
 #include "runtime/simulator/Decoder.h"
-#include "runtime/simulator/Forms.h"
 #include "runtime/simulator/Memory.h"
-#include "runtime/simulator/ptx/Flow.h"
+#include "runtime/simulator/Program.h"
+#include "runtime/simulator/ptx/Module.h"
+
+#include <unordered_set>
 
 namespace kiln::simulator {
+
+inline int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+/// The forms that a function has; unrolled code repeats few of them.
+class KnownForms {
+public:
+  /// Throws unless the PTX ISA has the instruction with its modifiers, in any order, for the text's `.target`.
+  /// Instructions whose decode functions know all their forms (products of matrices, video, control flow) always pass.
+  void expect(const Decoder &decoder);
+
+private:
+  std::unordered_set<std::string_view> known; // spellings in the text
+};
 
 /// The addresses of the variables of a module and of its kernels.
 class Storage {
@@ -34,7 +49,7 @@ private:
   int64_t shared = 0, staticShared = 0;
 };
 
-/// Decodes the kernel `name`. `names` adds names of shared memory to those in the text's comments (SharedNames.h).
+/// Decodes the kernel `name`. `names` adds names of shared memory to those in the text's comments (PlaceNames.h).
 /// `sharedBytesOfGpu` is the maximum shared memory of a CTA on the GPU; 0: that of the text's target. Throws Error with
 /// the PTX line for a missing kernel and for unsupported code.
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
@@ -95,6 +110,8 @@ private:
   void noteInstruction(const ptx::Instruction &instruction, size_t first);
   void markPlain();
   void placeImage();
+  void addStep(const Step &step, const ptx::Place &place);
+  void addStepFor(const ptx::Use &use, Step step);
   void emitClearing();
   void emitLooking(const ptx::Use &use);
   void emitNoting(size_t firstUse);
@@ -110,5 +127,8 @@ private:
   uint32_t carry = Step::none, stack = Step::none;
   LocalLayout locals;
 };
+
+/// The bytes of each result and parameter of a function, preceded by the number of results.
+std::vector<uint32_t> signatureOf(const ptx::Function &function);
 
 } // namespace kiln::simulator

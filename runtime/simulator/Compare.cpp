@@ -137,25 +137,11 @@ static Mask compared(Warp &warp, Type type, bool flush, Comparison comparison, u
 
 /// Parameters of a step of setp or set, other than its operands.
 struct CompareDetail {
-  Comparison comparison;
-  Type type;
-  bool flush;
-  int join; // −1 none, 0 and, 1 or, 2 xor
-  bool negated;
-  uint32_t truth; // of set: the value of a lane, or of each half, if the comparison holds
-
-  uint64_t pack() const {
-    return static_cast<uint64_t>(comparison) | static_cast<uint64_t>(type) << 8 | uint64_t{flush} << 16 |
-           static_cast<uint64_t>(join + 1) << 17 | uint64_t{negated} << 20 | uint64_t{truth} << 32;
-  }
-  static CompareDetail unpack(uint64_t detail) {
-    return {static_cast<Comparison>(detail & 0xff),
-            static_cast<Type>(detail >> 8 & 0xff),
-            (detail >> 16 & 1) != 0,
-            static_cast<int>(detail >> 17 & 7) - 1,
-            (detail >> 20 & 1) != 0,
-            static_cast<uint32_t>(detail >> 32)};
-  }
+  Comparison comparison = Comparison::eq;
+  Type type = Type::b32;
+  int8_t join = -1; // −1 none, 0 and, 1 or, 2 xor
+  bool flush : 1 = false, negated : 1 = false;
+  uint32_t truth = 0; // of set: the value of a lane, or of each half, if the comparison holds
 };
 
 static Mask joined(int join, Mask compared, Mask other) {
@@ -178,21 +164,17 @@ static Holding holding(Warp &warp, const CompareDetail &detail, uint32_t a, uint
 }
 
 static void setPredicates(Warp &warp, const Step &step) {
-  const Holding holds = holding(warp, CompareDetail::unpack(step.detail), step.slots[2], step.slots[3], step.slots[4]);
-  const auto set = [&](uint32_t slot, Mask mask) {
-    Mask &result = warp.predicate(slot);
-    result = (result & ~warp.exec) | (mask & warp.exec);
-  };
-  set(step.slots[0], holds.low);
+  const Holding holds = holding(warp, detailOf<CompareDetail>(step), step.slots[2], step.slots[3], step.slots[4]);
+  warp.setPredicate(step.slots[0], holds.low);
   if (step.slots[1] != Step::none)
-    set(step.slots[1], holds.high);
+    warp.setPredicate(step.slots[1], holds.high);
 }
 
 /// Parses the common parts of setp and set, other than the types.
 static CompareDetail takeCompare(Decoder &d) {
-  CompareDetail detail{};
+  CompareDetail detail;
   detail.comparison = takeComparison(d);
-  detail.join = d.takeOne({"and", "or", "xor"});
+  detail.join = static_cast<int8_t>(d.takeOne({"and", "or", "xor"}));
   detail.flush = d.take("ftz");
   return detail;
 }
@@ -208,25 +190,27 @@ static void decodeSetp(Decoder &d) {
     d.wrong("two predicates, one for each half,");
   if ((detail.type == Type::f16 || detail.type == Type::bf16) && results.size() == 2)
     d.wrong("one predicate");
+  bool negated = false;
   Step &step = d.emit(setPredicates, {d.result(results[0], Type::pred)});
   if (results.size() == 2)
     step.slots[1] = d.result(results[1], Type::pred);
   step.slots[2] = d.source(1, detail.type);
   step.slots[3] = d.source(2, detail.type);
   if (detail.join >= 0)
-    step.slots[4] = d.predicate(d.operand(3), detail.negated);
-  step.detail = detail.pack();
+    step.slots[4] = d.predicate(d.operand(3), negated);
+  detail.negated = negated;
+  step.detail = asDetail(detail);
 }
 
 static void setWords(Warp &warp, const Step &step) {
-  const CompareDetail detail = CompareDetail::unpack(step.detail);
+  const CompareDetail detail = detailOf<CompareDetail>(step);
   const Holding holds = holding(warp, detail, step.slots[1], step.slots[2], step.slots[3]);
   auto *result = warp.reg<uint32_t>(step.slots[0]);
   const bool packed = isPacked(detail.type);
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1)
-      result[lane] =
-          (holds.low >> lane & 1 ? detail.truth : 0) | (packed && holds.high >> lane & 1 ? detail.truth << 16 : 0);
+  forEachLane(warp, [&](int lane) {
+    result[lane] =
+        (holds.low >> lane & 1 ? detail.truth : 0) | (packed && holds.high >> lane & 1 ? detail.truth << 16 : 0);
+  });
 }
 
 /// The result of set if the comparison holds: 1.0 in a float type, all ones otherwise.
@@ -255,10 +239,12 @@ static void decodeSet(Decoder &d) {
     d.unsupported();
   detail.truth = truthOf(to, packed);
   d.expectCount(detail.join < 0 ? 3 : 4, detail.join < 0 ? 3 : 4);
+  bool negated = false;
   Step &step = d.emit(setWords, {d.result(0, to), d.source(1, detail.type), d.source(2, detail.type)});
   if (detail.join >= 0)
-    step.slots[3] = d.predicate(d.operand(3), detail.negated);
-  step.detail = detail.pack();
+    step.slots[3] = d.predicate(d.operand(3), negated);
+  detail.negated = negated;
+  step.detail = asDetail(detail);
 }
 
 template <class Word> static void select(Warp &warp, const Step &step) {
@@ -283,34 +269,26 @@ static void decodeSelp(Decoder &d) {
 static void decodeSlct(Decoder &d) {
   const bool flush = d.take("ftz");
   const Type type = d.type(), by = d.type();
-  d.expectCount(4, 4);
   const auto onInteger = [](auto a, auto b, int32_t c) { return c >= 0 ? a : b; };
   const auto onFloat = [](auto a, auto b, float c) { return c >= 0 ? a : b; }; // a denormal c, flushed or not, too
   if ((flush && by != Type::f32) || (by != Type::s32 && by != Type::f32))
     d.unsupported();
-  const bool wide = laneBytes(type) == 8;
-  const Handler handler = by == Type::s32 ? (wide ? elementwise<uint64_t, uint64_t, uint64_t, int32_t>(onInteger)
-                                                  : elementwise<uint32_t, uint32_t, uint32_t, int32_t>(onInteger))
-                                          : (wide ? elementwise<uint64_t, uint64_t, uint64_t, float>(onFloat)
-                                                  : elementwise<uint32_t, uint32_t, uint32_t, float>(onFloat));
-  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, by)});
+  d.emitOn(onWords(type,
+                   [=]<class T>() {
+                     return by == Type::s32 ? elementwise<T, T, T, int32_t>(onInteger)
+                                            : elementwise<T, T, T, float>(onFloat);
+                   }),
+           {type, type, type, by});
 }
 
 template <class T> static Handler testHandler(int test) {
-  switch (test) {
-  case 0:
-    return testing<T>([](T a) { return std::isfinite(a); });
-  case 1:
-    return testing<T>([](T a) { return std::isinf(a); });
-  case 2:
-    return testing<T>([](T a) { return !std::isnan(a); });
-  case 3:
-    return testing<T>([](T a) { return std::isnan(a); });
-  case 4:
-    return testing<T>([](T a) { return std::isnormal(a); });
-  default:
-    return testing<T>([](T a) { return std::fpclassify(a) == FP_SUBNORMAL; });
-  }
+  static const Handler tests[] = {testing<T>([](T a) { return std::isfinite(a); }),
+                                      testing<T>([](T a) { return std::isinf(a); }),
+                                      testing<T>([](T a) { return !std::isnan(a); }),
+                                      testing<T>([](T a) { return std::isnan(a); }),
+                                      testing<T>([](T a) { return std::isnormal(a); }),
+                                      testing<T>([](T a) { return std::fpclassify(a) == FP_SUBNORMAL; })};
+  return tests[test];
 }
 
 static void decodeTestp(Decoder &d) {
@@ -318,19 +296,16 @@ static void decodeTestp(Decoder &d) {
   const Type type = d.type();
   if (test < 0 || (type != Type::f32 && type != Type::f64))
     d.unsupported();
-  d.expectCount(2, 2);
-  d.emit(type == Type::f32 ? testHandler<float>(test) : testHandler<double>(test),
-         {d.result(0, Type::pred), d.source(1, type)});
+  d.emitOn(type == Type::f32 ? testHandler<float>(test) : testHandler<double>(test), {Type::pred, type});
 }
 
 static void decodeCopysign(Decoder &d) {
   const Type type = d.type();
   if (type != Type::f32 && type != Type::f64)
     d.unsupported();
-  d.expectCount(3, 3);
   const auto f = [](auto sign, auto value) { return std::copysign(value, sign); };
-  d.emit(type == Type::f32 ? elementwise<float, float, float>(f) : elementwise<double, double, double>(f),
-         {d.result(0, type), d.source(1, type), d.source(2, type)});
+  d.emitOn(type == Type::f32 ? elementwise<float, float, float>(f) : elementwise<double, double, double>(f),
+           {type, type, type});
 }
 
 void addCompare(InstructionTable &table) {

@@ -1,7 +1,7 @@
 // bra, brx.idx, ret, exit, trap, nanosleep and other instructions that compute nothing.
 
 #include "runtime/simulator/CodeBuilder.h"
-#include "runtime/simulator/Warp.h"
+#include "runtime/simulator/Lanes.h"
 
 #include <bit>
 #include <fmt/format.h>
@@ -50,16 +50,17 @@ static void decodePolicy(Decoder &d) {
   if (d.type() != Type::b64)
     d.wrong("'.b64'");
   d.expectCount(1, 4);
-  d.emit(
-      [](Warp &warp, const Step &step) {
-        for (int lane = 0; lane < lanesOfWarp; ++lane)
-          if (warp.exec >> lane & 1)
-            warp.reg<uint64_t>(step.slots[0])[lane] = 0;
-      },
-      {d.result(0, Type::b64)});
+  d.emit([](Warp &warp, const Step &step) { setLanes<uint64_t>(warp, step.slots[0], 0); }, {d.result(0, Type::b64)});
+}
+
+static void decodeGridControl(Decoder &d) { // launches do not overlap here
+  if (d.takeOne({"launch_dependents", "wait"}) < 0)
+    d.unsupported();
+  d.expectCount(0, 0);
 }
 
 void addControl(InstructionTable &table) {
+  table["griddepcontrol"] = decodeGridControl;
   table["createpolicy"] = decodePolicy;
   table["bra"] = decodeBra;
   table["brx"] = decodeBrx;

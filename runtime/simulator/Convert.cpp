@@ -1,13 +1,94 @@
-// cvt: between integers, between floats, and across; cvta and isspacep, between address spaces.
+// cvt: between integers, between floats, and across; cvta, isspacep, mapa and getctarank: address spaces and clusters.
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Numbers.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <functional>
 #include <limits>
 
 namespace kiln::simulator {
+
+// --- mov ------------------------------------------------------------------------------------------------------------
+
+using ptx::Type;
+
+/// The word composed of `parts`, lowest first. `detail`: bits of a part.
+template <class Word> static void packParts(Warp &warp, const Step &step) {
+  Word *result = warp.reg<Word>(step.slots[0]);
+  const uint32_t *slots = warp.list(step);
+  const auto bits = static_cast<unsigned>(step.detail);
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  forEachLane(warp, [&](int lane) {
+    uint64_t word = 0;
+    for (uint32_t part = 0; part < step.count; ++part)
+      word |= (uint64_t{warp.reg<uint32_t>(slots[part])[lane]} & mask) << (part * bits);
+    result[lane] = static_cast<Word>(word);
+  });
+}
+
+template <class Word> static void unpackParts(Warp &warp, const Step &step) {
+  const Word *source = warp.reg<Word>(step.slots[0]);
+  const uint32_t *slots = warp.list(step);
+  const auto bits = static_cast<unsigned>(step.detail);
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  forEachLane(warp, [&](int lane) {
+    const uint64_t word = source[lane]; // may be one of the results
+    for (uint32_t part = 0; part < step.count; ++part)
+      warp.reg<uint32_t>(slots[part])[lane] = static_cast<uint32_t>(word >> (part * bits) & mask);
+  });
+}
+
+static void decodeVectorMove(Decoder &d, Type type) {
+  const bool packs = d.operand(1).kind == ptx::Operand::Kind::vector;
+  const auto parts = d.elements(d.operand(packs ? 1 : 0));
+  const int bits = ptx::bitsOf(type) / static_cast<int>(std::max<size_t>(parts.size(), 1));
+  if (ptx::bitsOf(type) > 64 || (bits != 8 && bits != 16 && bits != 32) ||
+      bits * static_cast<int>(parts.size()) != ptx::bitsOf(type))
+    d.unsupported();
+  const Type part = bits == 32 ? Type::b32 : bits == 16 ? Type::b16 : Type::b8;
+  std::vector<uint32_t> slots;
+  for (const ptx::Operand &operand : parts)
+    slots.push_back(packs ? d.source(operand, part) : d.result(operand, part));
+  const bool wide = laneBytes(type) == 8;
+  const uint32_t whole = packs ? d.result(0, type) : d.source(1, type);
+  Step &step = d.emit(packs ? (wide ? packParts<uint64_t> : packParts<uint32_t>)
+                            : (wide ? unpackParts<uint64_t> : unpackParts<uint32_t>),
+                      {whole}, static_cast<uint64_t>(bits));
+  d.giveList(step, slots);
+}
+
+static void decodeMov(Decoder &d) {
+  const Type type = d.type();
+  d.expectCount(2, 2);
+  if (d.operand(0).kind == ptx::Operand::Kind::vector || d.operand(1).kind == ptx::Operand::Kind::vector)
+    return decodeVectorMove(d, type);
+  if (type == Type::pred) {
+    bool negated = false;
+    const uint32_t source = d.predicate(d.operand(1), negated);
+    d.emit(
+        [](Warp &warp, const Step &step) {
+          warp.setPredicate(step.slots[0], warp.predicate(step.slots[1]) ^ (step.detail ? allLanes : 0));
+        },
+        {d.result(0, type), source}, negated);
+    return;
+  }
+  const auto same = [](auto a) { return a; };
+  d.emitOn(onWords(type, [same]<class T>() { return elementwise<T, T>(same); }), {type, type});
+}
+
+static void decodeActivemask(Decoder &d) {
+  if (d.type() != Type::b32)
+    d.unsupported();
+  d.emitOn([](Warp &warp, const Step &step) { setLanes(warp, step.slots[0], warp.exec); }, {Type::b32});
+}
+
+void addMoves(InstructionTable &table) {
+  table["mov"] = decodeMov;
+  table["activemask"] = decodeActivemask;
+}
 
 using ptx::Type;
 
@@ -18,41 +99,11 @@ struct Conversion {
   Rounding rounding = Rounding::nearest;
   bool toInteger = false; // round a float to an integral value
   bool flush = false, saturate = false, relu = false, finite = false;
-  int registerBits = 64; // of the result
-
-  uint64_t pack() const {
-    return static_cast<uint64_t>(to) | static_cast<uint64_t>(from) << 8 | static_cast<uint64_t>(rounding) << 16 |
-           uint64_t{toInteger} << 24 | uint64_t{flush} << 25 | uint64_t{saturate} << 26 | uint64_t{relu} << 27 |
-           uint64_t{finite} << 28 | static_cast<uint64_t>(registerBits) << 32;
-  }
-  static Conversion unpack(uint64_t detail) {
-    return {.to = static_cast<Type>(detail & 0xff),
-            .from = static_cast<Type>(detail >> 8 & 0xff),
-            .rounding = static_cast<Rounding>(detail >> 16 & 0xff),
-            .toInteger = (detail >> 24 & 1) != 0,
-            .flush = (detail >> 25 & 1) != 0,
-            .saturate = (detail >> 26 & 1) != 0,
-            .relu = (detail >> 27 & 1) != 0,
-            .finite = (detail >> 28 & 1) != 0,
-            .registerBits = static_cast<int>(detail >> 32)};
-  }
 };
+static_assert(sizeof(Conversion) == 8);
 } // namespace
 
 // --- One element ---------------------------------------------------------------------------------------------------
-
-static double floatOf(Type type, uint64_t bits) {
-  switch (type) {
-  case Type::f16:
-    return fromHalf(static_cast<uint16_t>(bits));
-  case Type::bf16:
-    return fromBf16(static_cast<uint16_t>(bits));
-  case Type::f64:
-    return std::bit_cast<double>(bits);
-  default:
-    return std::bit_cast<float>(static_cast<uint32_t>(bits));
-  }
-}
 
 static uint64_t bitsOfFloat(Type type, double value, Rounding rounding) {
   switch (type) {
@@ -72,22 +123,6 @@ static uint64_t bitsOfFloat(Type type, double value, Rounding rounding) {
                                        ? static_cast<float>(value)
                                        : static_cast<float>(roundTo(value, singleFormat, rounding)));
   }
-}
-
-static double integral(double value, Rounding rounding) {
-  switch (rounding) {
-  case Rounding::nearest:
-    return std::nearbyint(value);
-  case Rounding::zero:
-    return std::trunc(value);
-  case Rounding::down:
-    return std::floor(value);
-  case Rounding::up:
-    return std::ceil(value);
-  case Rounding::away:
-    return std::round(value);
-  }
-  return value;
 }
 
 /// The integer of `bits` bits nearest in the mode; out of range saturates, NaN gives 0.
@@ -124,7 +159,8 @@ static uint64_t integerToFloat(const Conversion &c, uint64_t bits) {
                                                 : static_cast<double>(value));
     const double high = static_cast<double>(value >> 32) * 0x1p32;
     const double top = isUnsigned ? static_cast<double>(static_cast<uint64_t>(value) >> 32) * 0x1p32 : high;
-    return std::bit_cast<uint64_t>(addIn(top, static_cast<double>(static_cast<uint32_t>(value)), c.rounding));
+    return std::bit_cast<uint64_t>(
+        rounded(c.rounding, std::plus<double>(), top, static_cast<double>(static_cast<uint32_t>(value))));
   }
   // To narrower floats through a double rounded to odd, so that the result is rounded once.
   const uint64_t magnitude = isUnsigned || value >= 0 ? static_cast<uint64_t>(value) : 0 - static_cast<uint64_t>(value);
@@ -156,12 +192,8 @@ static uint64_t convert(const Conversion &c, uint64_t bits) {
     const int64_t value = extended(c.from, bits);
     if (!c.saturate)
       return static_cast<uint64_t>(value);
-    const int width = ptx::bitsOf(c.to);
-    const __int128 exact =
-        ptx::isSigned(c.from) ? static_cast<__int128>(value) : static_cast<__int128>(static_cast<uint64_t>(value));
-    const __int128 least = ptx::isSigned(c.to) ? -(static_cast<__int128>(1) << (width - 1)) : 0;
-    const __int128 most = (static_cast<__int128>(1) << (ptx::isSigned(c.to) ? width - 1 : width)) - 1;
-    return static_cast<uint64_t>(std::clamp(exact, least, most));
+    const __int128 exact = ptx::isSigned(c.from) ? __int128{value} : __int128{static_cast<uint64_t>(value)};
+    return static_cast<uint64_t>(clamped(exact, ptx::bitsOf(c.to), ptx::isSigned(c.to)));
   }
   if (!fromFloat) {
     const uint64_t converted = integerToFloat(c, bits);
@@ -201,32 +233,31 @@ static uint8_t toEighth(bool isE5m2, double value) {
 // --- Handlers ------------------------------------------------------------------------------------------------------
 
 template <class To, class From> static void convertLanes(Warp &warp, const Step &step) {
-  const Conversion c = Conversion::unpack(step.detail);
+  const auto c = detailOf<Conversion>(step);
   To *result = warp.reg<To>(step.slots[0]);
   const From *source = warp.reg<From>(step.slots[1]);
   const auto lowest = [](int bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; };
-  const uint64_t mask = lowest(ptx::bitsOf(c.to)), whole = lowest(c.registerBits);
-  const bool extend = !ptx::isFloat(c.to) && ptx::isSigned(c.to); // to a register wider than the type
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1) {
-      const uint64_t bits = convert(c, source[lane]) & mask;
-      result[lane] = static_cast<To>(extend ? static_cast<uint64_t>(extended(c.to, bits)) & whole : bits);
-    }
+  const uint64_t mask = lowest(ptx::bitsOf(c.to)), whole = lowest(step.target); // of the result's register
+  const bool extend = !ptx::isFloat(c.to) && ptx::isSigned(c.to);               // to a register wider than the type
+  forEachLane(warp, [&](int lane) {
+    const uint64_t bits = convert(c, source[lane]) & mask;
+    result[lane] = static_cast<To>(extend ? static_cast<uint64_t>(extended(c.to, bits)) & whole : bits);
+  });
 }
 
 /// cvt.rn.f16x2.f32 d, a, b: a becomes the high half.
 static void convertPair(Warp &warp, const Step &step) {
-  const Conversion c = Conversion::unpack(step.detail);
+  const auto c = detailOf<Conversion>(step);
   auto *result = warp.reg<uint32_t>(step.slots[0]);
   const auto *high = warp.reg<uint32_t>(step.slots[1]), *low = warp.reg<uint32_t>(step.slots[2]);
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1)
-      result[lane] = static_cast<uint32_t>(convert(c, high[lane]) << 16 | convert(c, low[lane]));
+  forEachLane(warp, [&](int lane) {
+    result[lane] = static_cast<uint32_t>(convert(c, high[lane]) << 16 | convert(c, low[lane]));
+  });
 }
 
 /// Two 8-bit floats from two f32 (slots 1 and 2) or from the halves of a word (slot 1), and back.
 static void convertEighths(Warp &warp, const Step &step) {
-  const Conversion c = Conversion::unpack(step.detail);
+  const auto c = detailOf<Conversion>(step);
   const bool isE5m2 = c.to == Type::e5m2 || c.from == Type::e5m2;
   auto *result = warp.reg<uint32_t>(step.slots[0]);
   const auto *a = warp.reg<uint32_t>(step.slots[1]);
@@ -234,20 +265,18 @@ static void convertEighths(Warp &warp, const Step &step) {
   const auto eighth = [&](double value) {
     return static_cast<uint32_t>(toEighth(isE5m2, c.relu && value < 0 ? 0.0 : value));
   };
-  for (int lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
+  const auto half = [&](uint32_t bits) {
+    return static_cast<uint32_t>(toHalf(static_cast<float>(fromEighth(isE5m2, static_cast<uint8_t>(bits)))));
+  };
+  forEachLane(warp, [&](int lane) {
     if (c.from == Type::f32)
       result[lane] = eighth(fromWord<float>(a[lane])) << 8 | eighth(fromWord<float>(b[lane]));
     else if (c.from == Type::f16x2)
       result[lane] = eighth(fromHalf(static_cast<uint16_t>(a[lane] >> 16))) << 8 |
                      eighth(fromHalf(static_cast<uint16_t>(a[lane])));
     else
-      result[lane] =
-          static_cast<uint32_t>(toHalf(static_cast<float>(fromEighth(isE5m2, static_cast<uint8_t>(a[lane] >> 8)))))
-              << 16 |
-          toHalf(static_cast<float>(fromEighth(isE5m2, static_cast<uint8_t>(a[lane]))));
-  }
+      result[lane] = half(a[lane] >> 8) << 16 | half(a[lane]);
+  });
 }
 
 /// The most common conversions, vectorised; none for others.
@@ -282,7 +311,7 @@ static void decodeEighths(Decoder &d, Conversion c, int to, int from) {
   const bool narrowing = to >= 0;
   if (narrowing ? (!c.finite || (c.from != Type::f32 && c.from != Type::f16x2)) : c.to != Type::f16x2)
     d.unsupported();
-  Step &step = d.emit(convertEighths, {d.result(0, narrowing ? Type::b16 : Type::b32)}, c.pack());
+  Step &step = d.emit(convertEighths, {d.result(0, narrowing ? Type::b16 : Type::b32)}, asDetail(c));
   step.slots[1] = d.source(1, narrowing ? Type::b32 : Type::b16);
   if (c.from == Type::f32)
     step.slots[2] = d.source(2, Type::b32);
@@ -296,18 +325,16 @@ static void decodeEighths(Decoder &d, Conversion c, int to, int from) {
 static void packClamped(Warp &warp, const Step &step) {
   const auto bits = static_cast<int>(step.detail & 0xff);
   const bool isSigned = step.detail >> 8 & 1;
-  const int64_t least = isSigned ? -(int64_t{1} << (bits - 1)) : 0;
-  const int64_t most = (int64_t{1} << (isSigned ? bits - 1 : bits)) - 1;
   const uint32_t mask = (1u << bits) - 1;
   auto *const result = warp.reg<uint32_t>(step.slots[0]);
   const auto *const a = warp.reg<uint32_t>(step.slots[1]), *const b = warp.reg<uint32_t>(step.slots[2]);
   const auto *const c = step.slots[3] == Step::none ? nullptr : warp.reg<uint32_t>(step.slots[3]);
-  const auto clamped = [&](uint32_t word) {
-    return static_cast<uint32_t>(std::clamp<int64_t>(static_cast<int32_t>(word), least, most)) & mask;
+  const auto element = [&](uint32_t word) {
+    return static_cast<uint32_t>(clamped(static_cast<int32_t>(word), bits, isSigned)) & mask;
   };
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1)
-      result[lane] = (c ? c[lane] << (2 * bits) : 0) | clamped(a[lane]) << bits | clamped(b[lane]);
+  forEachLane(warp, [&](int lane) {
+    result[lane] = (c ? c[lane] << (2 * bits) : 0) | element(a[lane]) << bits | element(b[lane]);
+  });
 }
 
 static void decodePack(Decoder &d) {
@@ -353,8 +380,7 @@ static void decodeCvt(Decoder &d) {
       d.unsupported();
     Conversion half = c;
     half.to = c.to == Type::f16x2 ? Type::f16 : Type::bf16;
-    d.expectCount(3, 3);
-    d.emit(convertPair, {d.result(0, Type::b32), d.source(1, Type::f32), d.source(2, Type::f32)}, half.pack());
+    d.emitOn(convertPair, {Type::b32, Type::f32, Type::f32}, asDetail(half));
     return;
   }
   d.expectCount(2, 2);
@@ -368,14 +394,13 @@ static void decodeCvt(Decoder &d) {
   d.expectKind(d.operand(1), c.from);
   const Type result = d.operand(0).kind == ptx::Operand::Kind::sink ? c.to : d.registerType(d.operand(0));
   const Type source = d.operand(1).kind == ptx::Operand::Kind::reg ? d.registerType(d.operand(1)) : c.from;
-  c.registerBits = ptx::bitsOf(result);
   const bool wideTo = laneBytes(result) == 8, wideFrom = laneBytes(source) == 8;
   const bool exact = wideTo == (laneBytes(c.to) == 8) && wideFrom == (laneBytes(c.from) == 8);
   Handler handler = exact ? fastConversion(c) : nullptr;
   if (!handler)
     handler = wideTo ? (wideFrom ? convertLanes<uint64_t, uint64_t> : convertLanes<uint64_t, uint32_t>)
                      : (wideFrom ? convertLanes<uint32_t, uint64_t> : convertLanes<uint32_t, uint32_t>);
-  d.emit(handler, {d.result(0, result), d.source(1, source)}, c.pack());
+  d.emit(handler, {d.result(0, result), d.source(1, source)}, asDetail(c)).target = ptx::bitsOf(result);
 }
 
 // --- Address spaces ------------------------------------------------------------------------------------------------
@@ -412,10 +437,43 @@ static void decodeIsspacep(Decoder &d) {
          {d.result(0, Type::pred), d.source(1, Type::u64), d.constant(windowOf(space), 8)});
 }
 
+/// The address in another block of the cluster; the cluster has only this block.
+template <class Word> static void runMapa(Warp &warp, const Step &step) {
+  const auto *rank = warp.reg<uint32_t>(step.slots[2]);
+  forEachLane(warp, [&](int lane) {
+    if (rank[lane] != 0)
+      warp.report(Check::bounds, step, lane, fmt::format("names block {} of a cluster that has one block", rank[lane]));
+    warp.reg<Word>(step.slots[0])[lane] = warp.reg<Word>(step.slots[1])[lane];
+  });
+}
+
+static Type takeClusterAddressType(Decoder &d) {
+  d.take("shared::cluster");
+  const Type type = d.type();
+  if (type != Type::u32 && type != Type::u64)
+    d.wrong("'.u32' or '.u64'");
+  return type;
+}
+
+static void decodeMapa(Decoder &d) {
+  const Type type = takeClusterAddressType(d);
+  d.emitOn(type == Type::u64 ? runMapa<uint64_t> : runMapa<uint32_t>, {type, type, Type::u32});
+}
+
+static void decodeRank(Decoder &d) {
+  const Type type = takeClusterAddressType(d);
+  d.expectCount(2, 2);
+  d.source(1, type);
+  d.emit(elementwise<uint32_t, uint32_t>([](uint32_t zero) { return zero; }),
+         {d.result(0, Type::u32), d.constant(0, 4)});
+}
+
 void addConvert(InstructionTable &table) {
   table["cvt"] = decodeCvt;
   table["cvta"] = decodeCvta;
   table["isspacep"] = decodeIsspacep;
+  table["mapa"] = decodeMapa;
+  table["getctarank"] = decodeRank;
 }
 
 } // namespace kiln::simulator

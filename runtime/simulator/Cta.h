@@ -3,10 +3,10 @@
 #pragma once
 
 #include "runtime/simulator/BulkQueue.h"
-#include "runtime/simulator/Clock.h"
+#include "runtime/simulator/Causality.h"
 #include "runtime/simulator/Mbarriers.h"
+#include "runtime/simulator/PlaceNames.h"
 #include "runtime/simulator/TensorMap.h"
-#include "runtime/simulator/ViewNames.h"
 #include "runtime/simulator/Warp.h"
 #include "runtime/simulator/Warpgroup.h"
 

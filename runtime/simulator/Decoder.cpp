@@ -231,8 +231,6 @@ uint32_t Decoder::source(const Operand &operand, Type type) {
 void Decoder::expectWhole(const Operand &operand) const {
   if (!operand.selector.empty())
     wrong(fmt::format("a whole register, but got its part '.{}',", operand.selector));
-  if (operand.isMinus)
-    wrong("a register without '-'");
 }
 
 uint32_t Decoder::result(const Operand &operand, Type type) {
@@ -321,6 +319,18 @@ Step &Decoder::emit(Handler handler, std::initializer_list<uint32_t> slots, uint
   builder.code.steps.push_back(step);
   builder.code.places.push_back(instruction.place);
   return builder.code.steps.back();
+}
+
+Step &Decoder::emitOn(Handler handler, std::initializer_list<Type> types, uint64_t detail) {
+  if (!handler)
+    unsupported();
+  expectCount(types.size(), types.size());
+  std::array<uint32_t, 5> slots = Step().slots;
+  for (size_t i = 0; i < types.size(); ++i)
+    slots[i] = i == 0 ? result(i, types.begin()[i]) : source(i, types.begin()[i]);
+  Step &step = emit(handler, {}, detail);
+  step.slots = slots;
+  return step;
 }
 
 void Decoder::giveList(Step &step, const std::vector<uint32_t> &slots) {

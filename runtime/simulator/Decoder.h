@@ -80,6 +80,9 @@ public:
 
   /// Appends a step with the instruction's guard.
   Step &emit(Handler handler, std::initializer_list<uint32_t> slots = {}, uint64_t detail = 0);
+  /// As above, for exactly as many operands as there are types: a result of the first one and sources of the others.
+  /// Throws without a handler, because the instruction has none for its types.
+  Step &emitOn(Handler handler, std::initializer_list<ptx::Type> types, uint64_t detail = 0);
   /// Appends slots to the code's lists and assigns them to the step.
   void giveList(Step &step, const std::vector<uint32_t> &slots);
   const ptx::Instruction &instruction;
@@ -119,7 +122,6 @@ void addWmma(InstructionTable &table);
 void addMbarriers(InstructionTable &table);
 void addTensorMaps(InstructionTable &table);
 void addWgmma(InstructionTable &table);
-void addClusters(InstructionTable &table);
 
 /// The constant for a number of `type`: integers unchanged, floats converted to its width.
 uint64_t constantBits(const ptx::Operand &number, ptx::Type type);

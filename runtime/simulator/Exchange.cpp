@@ -1,7 +1,6 @@
 // Data exchange within a warp: shfl, vote, match, redux, elect.
 
-#include "runtime/simulator/Lanes.h"
-#include "runtime/simulator/Numbers.h"
+#include "runtime/simulator/AtomicOperations.h"
 
 #include <algorithm>
 #include <bit>
@@ -87,10 +86,8 @@ static void shuffle(Warp &warp, const Step &step, Mask members) {
     result[lane] = a[static_cast<size_t>(from)];
     inside |= static_cast<Mask>(good) << lane;
   }
-  if (step.list != 0) {
-    Mask &predicate = warp.predicate(static_cast<uint32_t>(step.list - 1));
-    predicate = (predicate & ~warp.exec) | (inside & warp.exec);
-  }
+  if (step.list != 0)
+    warp.setPredicate(step.list - 1, inside);
 }
 
 static void decodeShfl(Decoder &d) {
@@ -117,18 +114,12 @@ enum class Vote : uint8_t { all, any, uni, ballot };
 static void vote(Warp &warp, const Step &step, Mask members) {
   const Mask held = (warp.predicate(step.slots[1]) ^ (step.detail & 16 ? allLanes : 0)) & members;
   const auto mode = static_cast<Vote>(step.detail & 15);
-  if (mode == Vote::ballot) {
-    auto *result = warp.reg<uint32_t>(step.slots[0]);
-    for (int lane = 0; lane < lanesOfWarp; ++lane)
-      if (warp.exec >> lane & 1)
-        result[lane] = held;
-    return;
-  }
+  if (mode == Vote::ballot)
+    return setLanes(warp, step.slots[0], held);
   const bool outcome = mode == Vote::all   ? held == members
                        : mode == Vote::any ? held != 0
                                            : held == 0 || held == members;
-  Mask &result = warp.predicate(step.slots[0]);
-  result = (result & ~warp.exec) | (outcome ? warp.exec : 0);
+  warp.setPredicate(step.slots[0], outcome ? allLanes : 0);
 }
 
 static void decodeVote(Decoder &d) {
@@ -166,10 +157,8 @@ template <class Word> static void match(Warp &warp, const Step &step, Mask membe
   for (size_t lane = 0; lane < lanesOfWarp; ++lane)
     if (members >> lane & 1)
       result[lane] = all ? members : 0;
-  if (step.slots[3] != Step::none) {
-    Mask &predicate = warp.predicate(step.slots[3]);
-    predicate = (predicate & ~warp.exec) | (all ? warp.exec : 0);
-  }
+  if (step.slots[3] != Step::none)
+    warp.setPredicate(step.slots[3], all ? allLanes : 0);
 }
 
 static void decodeMatch(Decoder &d) {
@@ -192,40 +181,14 @@ static void decodeMatch(Decoder &d) {
 
 // --- Reductions ----------------------------------------------------------------------------------------------------
 
-enum class Reduction : uint8_t { add, min, max, and_, or_, xor_ };
-
+/// detail: the operation.
 template <class T> static void reduce(Warp &warp, const Step &step, Mask members) {
   const auto *values = warp.reg<uint32_t>(step.slots[1]);
   auto total = static_cast<T>(values[std::countr_zero(members)]);
-  for (int lane = std::countr_zero(members) + 1; lane < lanesOfWarp; ++lane) {
-    if (!(members >> lane & 1))
-      continue;
-    const auto value = static_cast<T>(values[lane]);
-    switch (static_cast<Reduction>(step.detail)) {
-    case Reduction::add:
-      total = static_cast<T>(static_cast<uint32_t>(total) + static_cast<uint32_t>(value));
-      break;
-    case Reduction::min:
-      total = std::min(total, value);
-      break;
-    case Reduction::max:
-      total = std::max(total, value);
-      break;
-    case Reduction::and_:
-      total &= value;
-      break;
-    case Reduction::or_:
-      total |= value;
-      break;
-    case Reduction::xor_:
-      total ^= value;
-      break;
-    }
-  }
-  auto *result = warp.reg<uint32_t>(step.slots[0]);
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1)
-      result[lane] = static_cast<uint32_t>(total);
+  for (Mask left = members & (members - 1); left; left &= left - 1)
+    total = updated<T>(static_cast<AtomicOperation>(step.detail), total, static_cast<T>(values[std::countr_zero(left)]),
+                       T());
+  setLanes(warp, step.slots[0], static_cast<uint32_t>(total));
 }
 
 /// The minimum or maximum of f32. `detail`: bit 0: the maximum, bit 1: of magnitudes, bit 2: NaN if a value is NaN.
@@ -237,17 +200,13 @@ static void reduceFloats(Warp &warp, const Step &step, Mask members) {
     const float value = step.detail & 2 ? std::fabs(number) : number;
     total = left == members ? value : extremum(total, value, step.detail & 1, step.detail & 4);
   }
-  const auto word = std::bit_cast<uint32_t>(withOneNaN(total));
-  auto *result = warp.reg<uint32_t>(step.slots[0]);
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1)
-      result[lane] = word;
+  setLanes(warp, step.slots[0], std::bit_cast<uint32_t>(withOneNaN(total)));
 }
 
 static void decodeRedux(Decoder &d) {
   if (!d.take("sync"))
     d.unsupported("only with .sync");
-  const int operation = d.takeOne({"add", "min", "max", "and", "or", "xor"});
+  const int operation = d.takeOne({"add", "min", "max", "and", "or", "xor"}); // as of AtomicOperation
   const bool magnitudes = d.take("abs"), nan = d.take("NaN");
   const Type type = d.type();
   if (type == Type::f32 && (operation == 1 || operation == 2)) {
@@ -271,12 +230,8 @@ static void decodeRedux(Decoder &d) {
 /// One lane of the members: the lowest.
 static void elect(Warp &warp, const Step &step, Mask members) {
   const int leader = std::countr_zero(members);
-  auto *lane = warp.reg<uint32_t>(step.slots[0]);
-  for (int i = 0; i < lanesOfWarp; ++i)
-    if (warp.exec >> i & 1)
-      lane[i] = static_cast<uint32_t>(leader);
-  Mask &predicate = warp.predicate(step.slots[1]);
-  predicate = (predicate & ~warp.exec) | (Mask{1} << leader & warp.exec);
+  setLanes(warp, step.slots[0], static_cast<uint32_t>(leader));
+  warp.setPredicate(step.slots[1], Mask{1} << leader);
 }
 
 static void decodeElect(Decoder &d) {

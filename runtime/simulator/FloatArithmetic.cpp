@@ -1,15 +1,19 @@
-// One function computes an element in a wider type and rounds it. The common cases, f32 and f64 to nearest without
-// flushing, have separate handlers that the compiler vectorises.
+// Arithmetic: one function computes an element in a wider type and rounds it. The common cases, f32 and f64 to nearest
+// without flushing, have separate handlers that the compiler vectorises.
+//
+// rcp, sqrt, rsqrt, ex2, lg2, sin, cos, tanh: exact where PTX says so; approximate ones by the host's library, rounded
+// to f32.
 
 #include "runtime/simulator/FloatArithmetic.h"
 
-#include "runtime/simulator/Approximation.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Lanes.h"
+#include "runtime/simulator/Numbers.h"
 
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace kiln::simulator {
@@ -36,17 +40,17 @@ template <class T> static T extremumOfMagnitudes(T a, T b, bool maximum, bool na
 template <class T> static T compute(Op operation, const FloatModifiers &m, T a, T b, T c) {
   switch (operation) {
   case Op::add:
-    return m.rounding == Rounding::nearest ? a + b : addIn(a, b, m.rounding);
+    return rounded(m.rounding, std::plus<T>(), a, b);
   case Op::subtract:
-    return m.rounding == Rounding::nearest ? a - b : addIn(a, -b, m.rounding);
+    return rounded(m.rounding, std::minus<T>(), a, b);
   case Op::multiply:
-    return m.rounding == Rounding::nearest ? a * b : multiplyIn(a, b, m.rounding);
+    return rounded(m.rounding, std::multiplies<T>(), a, b);
   case Op::divide:
-    return m.rounding == Rounding::nearest ? a / b : divideIn(a, b, m.rounding);
+    return rounded(m.rounding, std::divides<T>(), a, b);
   case Op::divideApproximately:
     return a / b;
   case Op::fma:
-    return m.rounding == Rounding::nearest ? std::fma(a, b, c) : fmaIn(a, b, c, m.rounding);
+    return rounded(m.rounding, [](T x, T y, T z) { return std::fma(x, y, z); }, a, b, c);
   case Op::minimum:
   case Op::maximum:
     return m.xorsign ? extremumOfMagnitudes(a, b, operation == Op::maximum, m.nan)
@@ -59,21 +63,13 @@ template <class T> static T compute(Op operation, const FloatModifiers &m, T a, 
   return 0;
 }
 
-/// Modifiers as a step's detail, and back.
-static uint64_t pack(Op operation, const FloatModifiers &m) {
-  return static_cast<uint64_t>(operation) | static_cast<uint64_t>(m.rounding) << 8 | uint64_t{m.flush} << 16 |
-         uint64_t{m.saturate} << 17 | uint64_t{m.nan} << 18 | uint64_t{m.relu} << 19 | uint64_t{m.xorsign} << 20 |
-         uint64_t{m.magnitudes} << 21;
-}
-static FloatModifiers unpack(uint64_t detail) {
-  return {.rounding = static_cast<Rounding>(detail >> 8 & 0xff),
-          .flush = (detail >> 16 & 1) != 0,
-          .saturate = (detail >> 17 & 1) != 0,
-          .nan = (detail >> 18 & 1) != 0,
-          .relu = (detail >> 19 & 1) != 0,
-          .xorsign = (detail >> 20 & 1) != 0,
-          .magnitudes = (detail >> 21 & 1) != 0};
-}
+namespace {
+/// A step's detail.
+struct Detail {
+  Op operation;
+  FloatModifiers modifiers;
+};
+} // namespace
 
 static float finish(float value, const FloatModifiers &m) {
   if (m.flush)
@@ -134,15 +130,13 @@ static uint16_t computeNarrow(Op operation, const FloatModifiers &m, bool isBf16
 
 /// Any operation, operand by operand: `Element` computes one lane's word.
 template <class Word, class Element> static void onEach(Warp &warp, const Step &step, Element element) {
-  const FloatModifiers modifiers = unpack(step.detail);
-  const auto operation = static_cast<Op>(step.detail & 0xff);
+  const auto [operation, modifiers] = detailOf<Detail>(step);
   auto *result = warp.reg<Word>(step.slots[0]);
   const Word *a = warp.reg<Word>(step.slots[1]);
   const Word *b = step.slots[2] == Step::none ? a : warp.reg<Word>(step.slots[2]);
   const Word *c = step.slots[3] == Step::none ? a : warp.reg<Word>(step.slots[3]);
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1)
-      result[lane] = element(operation, modifiers, a[lane], b[lane], c[lane]);
+  forEachLane(
+      warp, [&, op = operation, m = modifiers](int lane) { result[lane] = element(op, m, a[lane], b[lane], c[lane]); });
 }
 
 static void runSingle(Warp &warp, const Step &step) {
@@ -216,10 +210,10 @@ static void divideApproximately(Warp &warp, const Step &step) {
   if (!times)
     return;
   auto *result = warp.reg<uint32_t>(step.slots[0]);
-  for (int lane = 0; lane < lanesOfWarp; ++lane)
-    if (warp.exec >> lane & 1)
-      result[lane] = toWord(static_cast<float>(
-          withError(fromWord<float>(result[lane]), ofDivision, times, warp.cta.grid.seed, result[lane])));
+  forEachLane(warp, [&](int lane) {
+    const double y = withError(fromWord<float>(result[lane]), ofDivision, times, warp.cta.grid.seed, result[lane]);
+    result[lane] = toWord(static_cast<float>(y));
+  });
 }
 
 static Handler handlerFor(const Decoder &decoder, Op operation, Type type, const FloatModifiers &m) {
@@ -266,8 +260,7 @@ static void emitExtremumOfThree(Decoder &d, Op operation, Type type, const Float
   d.expectTarget(100, 88);
   if (type != Type::f32 || modifiers.xorsign)
     d.unsupported();
-  d.emit(runExtremumOfThree, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type)},
-         pack(operation, modifiers));
+  d.emitOn(runExtremumOfThree, {type, type, type, type}, asDetail(Detail{operation, modifiers}));
 }
 
 /// The handler of an operation with narrow and f32 operands.
@@ -300,11 +293,109 @@ void emitFloat(Decoder &d, Op operation, Type type, const FloatModifiers &modifi
   d.expectCount(sources + 1, sources + 1);
   const Handler handler =
       mixed ? mixedHandler(d, operation, *mixed, modifiers) : handlerFor(d, operation, type, modifiers);
-  Step &step = d.emit(handler, {d.result(0, type)}, pack(operation, modifiers));
+  Step &step = d.emit(handler, {d.result(0, type)}, asDetail(Detail{operation, modifiers}));
   for (size_t i = 1; i <= sources; ++i) {
     const bool isNarrow = mixed && (i == 1 || (i == 2 && operation == Op::fma));
     step.slots[i] = d.source(i, isNarrow ? *mixed : type);
   }
+}
+
+// --- Functions -----------------------------------------------------------------------------------------------------
+
+namespace {
+/// A function, and the error that PTX allows.
+struct Function {
+  double (*of)(double x);
+  AllowedError error;
+};
+
+constexpr Function reciprocal{[](double x) { return 1 / x; }, ofReciprocal},
+    root{[](double x) { return std::sqrt(x); }, ofRoot},
+    reciprocalRoot{[](double x) { return x == 0 ? std::copysign(HUGE_VAL, x) : 1 / std::sqrt(x); }, ofReciprocalRoot},
+    exp2{[](double x) { return std::exp2(x); }, ofExp2}, log2{[](double x) { return std::log2(x); }, ofLog2},
+    sine{[](double x) { return std::sin(x); }, ofSine}, cosine{[](double x) { return std::cos(x); }, ofSine},
+    tanh{[](double x) { return std::tanh(x); }, ofTanh};
+
+/// A step's detail.
+struct FunctionModifiers {
+  Rounding rounding;
+  bool flush, approximate;
+};
+} // namespace
+
+template <class T, const Function &f> static void runFunction(Warp &warp, const Step &step) {
+  const auto modifiers = detailOf<FunctionModifiers>(step);
+  const int times = modifiers.approximate && sizeof(T) == 4 ? warp.cta.grid.errorTimes : 0;
+  auto *result = warp.reg<WordOf<T>>(step.slots[0]);
+  const auto *source = warp.reg<WordOf<T>>(step.slots[1]);
+  forEachLane(warp, [&](int lane) {
+    const T given = fromWord<T>(source[lane]), x = modifiers.flush ? flushed(given) : given;
+    T y = 0;
+    if (&f == &reciprocal && modifiers.rounding != Rounding::nearest)
+      y = rounded(modifiers.rounding, std::divides<T>(), T(1), x);
+    else if (&f == &root && modifiers.rounding != Rounding::nearest)
+      y = rounded(modifiers.rounding, [](T of) { return std::sqrt(of); }, x);
+    else
+      y = static_cast<T>(times ? withError(f.of(x), f.error, times, warp.cta.grid.seed, source[lane]) : f.of(x));
+    result[lane] = toWord(withOneNaN(modifiers.flush ? flushed(y) : y));
+  });
+}
+
+/// ex2 and tanh on narrow floats, rounded once from double.
+template <const Function &f, bool IsBf16, bool Packed> static void runNarrowFunction(Warp &warp, const Step &step) {
+  auto *result = warp.reg<uint32_t>(step.slots[0]);
+  const auto *source = warp.reg<uint32_t>(step.slots[1]);
+  const auto one = [&](uint32_t word, int shift) {
+    const auto bits = static_cast<uint16_t>(word >> shift);
+    const double y = f.of(IsBf16 ? fromBf16(bits) : fromHalf(bits));
+    return static_cast<uint32_t>(IsBf16 ? toBf16(y, Rounding::nearest) : toHalf(y, Rounding::nearest)) << shift;
+  };
+  forEachLane(warp, [&](int lane) { result[lane] = one(source[lane], 0) | (Packed ? one(source[lane], 16) : 0); });
+}
+
+template <const Function &f> static Handler functionHandler(Type type) {
+  constexpr bool inDouble = &f == &reciprocal || &f == &root || &f == &reciprocalRoot;
+  constexpr bool inNarrow = &f == &exp2 || &f == &tanh;
+  switch (type) {
+  case Type::f32:
+    return runFunction<float, f>;
+  case Type::f64:
+    return inDouble ? runFunction<double, f> : nullptr;
+  case Type::f16:
+    return inNarrow ? runNarrowFunction<f, false, false> : nullptr;
+  case Type::bf16:
+    return inNarrow ? runNarrowFunction<f, true, false> : nullptr;
+  case Type::f16x2:
+    return inNarrow ? runNarrowFunction<f, false, true> : nullptr;
+  case Type::bf16x2:
+    return inNarrow ? runNarrowFunction<f, true, true> : nullptr;
+  default:
+    return nullptr;
+  }
+}
+
+template <const Function &f> static void decodeFunction(Decoder &d) {
+  FunctionModifiers modifiers{};
+  modifiers.approximate = d.take("approx");
+  modifiers.rounding = static_cast<Rounding>(d.takeOne({"rn", "rz", "rm", "rp"}, 0));
+  modifiers.flush = d.take("ftz");
+  const Type type = d.type();
+  // Among narrow floats only ex2 of bf16 is flushed, and always.
+  const bool isBf16 = type == Type::bf16 || type == Type::bf16x2, isHalf = type == Type::f16 || type == Type::f16x2;
+  if ((isBf16 || isHalf) && modifiers.flush != (isBf16 && &f == &exp2))
+    d.unsupported();
+  d.emitOn(functionHandler<f>(type), {type, type}, asDetail(modifiers));
+}
+
+void addFloatFunctions(InstructionTable &table) {
+  table["rcp"] = decodeFunction<reciprocal>;
+  table["sqrt"] = decodeFunction<root>;
+  table["rsqrt"] = decodeFunction<reciprocalRoot>;
+  table["ex2"] = decodeFunction<exp2>;
+  table["lg2"] = decodeFunction<log2>;
+  table["sin"] = decodeFunction<sine>;
+  table["cos"] = decodeFunction<cosine>;
+  table["tanh"] = decodeFunction<tanh>;
 }
 
 } // namespace kiln::simulator

@@ -1,7 +1,5 @@
 // A table in the notation of the PTX ISA, and the search for an instruction's row.
 
-#include "runtime/simulator/Forms.h"
-
 #include "runtime/simulator/CodeBuilder.h"
 
 #include <algorithm>
@@ -202,27 +200,18 @@ set secondary .L2::evict_first .L2::evict_unchanged
 createpolicy .fractional <primary> [secondary] .b64
 createpolicy .range [.global] <primary> [secondary] .b64
 createpolicy .cvt .L2 .b64
-# Atomics.
+# Atomics. The decode function refuses the orders that red lacks.
 set order .relaxed .acquire .release .acq_rel
 set at .global .shared .shared::cta .shared::cluster@90
-atom [order] [scope] [at] <.and .or .xor> [.L2::cache_hint] <.b32 .b64>
-red [.relaxed .release] [scope] [at] <.and .or .xor> [.L2::cache_hint] <.b32 .b64>
-atom [order] [scope] [at] .add [.L2::cache_hint] <.u32 .s32 .u64 .f32 .f64>
-red [.relaxed .release] [scope] [at] .add [.L2::cache_hint] <.u32 .s32 .u64 .f32 .f64>
-atom [order] [scope] [at] <.inc .dec> [.L2::cache_hint] .u32
-red [.relaxed .release] [scope] [at] <.inc .dec> [.L2::cache_hint] .u32
-atom [order] [scope] [at] <.min .max> [.L2::cache_hint] <.u32 .s32 .u64 .s64>
-red [.relaxed .release] [scope] [at] <.min .max> [.L2::cache_hint] <.u32 .s32 .u64 .s64>
-atom [order] [scope] [at] .add .noftz [.L2::cache_hint] <halves>
-red [.relaxed .release] [scope] [at] .add .noftz [.L2::cache_hint] <halves>
-atom [order] [scope] [at] .add .noftz [.L2::cache_hint] <brains> sm_90
-red [.relaxed .release] [scope] [at] .add .noftz [.L2::cache_hint] <brains> sm_90
-atom [order] [scope] [.global] .add [.L2::cache_hint] <.v2 .v4> .f32 sm_90
-red [.relaxed .release] [scope] [.global] .add [.L2::cache_hint] <.v2 .v4> .f32 sm_90
-atom [order] [scope] [.global] <.add .min .max> .noftz [.L2::cache_hint] <.v2 .v4 .v8> <.f16 .bf16> sm_90
-red [.relaxed .release] [scope] [.global] <.add .min .max> .noftz [.L2::cache_hint] <.v2 .v4 .v8> <.f16 .bf16> sm_90
-atom [order] [scope] [.global] <.add .min .max> .noftz [.L2::cache_hint] <.v2 .v4> <.f16x2 .bf16x2> sm_90
-red [.relaxed .release] [scope] [.global] <.add .min .max> .noftz [.L2::cache_hint] <.v2 .v4> <.f16x2 .bf16x2> sm_90
+atom red [order] [scope] [at] <.and .or .xor> [.L2::cache_hint] <.b32 .b64>
+atom red [order] [scope] [at] .add [.L2::cache_hint] <.u32 .s32 .u64 .f32 .f64>
+atom red [order] [scope] [at] <.inc .dec> [.L2::cache_hint] .u32
+atom red [order] [scope] [at] <.min .max> [.L2::cache_hint] <.u32 .s32 .u64 .s64>
+atom red [order] [scope] [at] .add .noftz [.L2::cache_hint] <halves>
+atom red [order] [scope] [at] .add .noftz [.L2::cache_hint] <brains> sm_90
+atom red [order] [scope] [.global] .add [.L2::cache_hint] <.v2 .v4> .f32 sm_90
+atom red [order] [scope] [.global] <.add .min .max> .noftz [.L2::cache_hint] <.v2 .v4 .v8> <.f16 .bf16> sm_90
+atom red [order] [scope] [.global] <.add .min .max> .noftz [.L2::cache_hint] <.v2 .v4> <.f16x2 .bf16x2> sm_90
 atom [order] [scope] [at] .cas <bits>
 atom [order] [scope] [at] .exch [.L2::cache_hint] <.b32 .b64>
 atom [order] [scope] [at] .cas .b128 sm_90

@@ -1,6 +1,6 @@
 // Fast paths of the race check: words and their parts, rows, the lanes of a warp, and consecutive rows.
 
-#include "runtime/simulator/Glance.h"
+#include "runtime/simulator/Shadow.h"
 
 #include <algorithm>
 #include <bit>

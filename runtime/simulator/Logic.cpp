@@ -8,62 +8,55 @@ namespace kiln::simulator {
 
 using ptx::Type;
 
+/// The handler that `pick` has for the bits of a type: untyped and unsigned numbers are alike.
+template <class Pick> static Handler onBits(Type type, Pick pick) {
+  return onIntegers(type == Type::b16   ? Type::u16
+                    : type == Type::b32 ? Type::u32
+                    : type == Type::b64 ? Type::u64
+                                        : type,
+                    pick);
+}
+
 /// d = a ∘ b on untyped words; on predicates, on masks.
 template <class Function> static void decodeBitwise(Decoder &d, Function f) {
   const Type type = d.type();
-  d.expectCount(3, 3);
-  if (type == Type::pred) {
-    bool notA = false, notB = false;
-    const uint32_t a = d.predicate(d.operand(1), notA), b = d.predicate(d.operand(2), notB);
-    d.emit(
-        [](Warp &warp, const Step &step) {
-          Mask &result = warp.predicate(step.slots[0]);
-          const Mask left = warp.predicate(step.slots[1]) ^ (step.detail & 1 ? allLanes : 0);
-          const Mask right = warp.predicate(step.slots[2]) ^ (step.detail & 2 ? allLanes : 0);
-          result = (result & ~warp.exec) | (static_cast<Mask>(Function()(left, right)) & warp.exec);
-        },
-        {d.result(0, type), a, b}, uint64_t{notA} | uint64_t{notB} << 1);
+  if (type != Type::pred) {
+    d.emitOn(onWords(type, [f]<class T>() { return elementwise<T, T, T>(f); }), {type, type, type});
     return;
   }
-  const Handler handler = laneBytes(type) == 8 ? elementwise<uint64_t, uint64_t, uint64_t>(f)
-                                               : elementwise<uint32_t, uint32_t, uint32_t>(f);
-  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type)});
+  d.expectCount(3, 3);
+  bool notA = false, notB = false;
+  const uint32_t a = d.predicate(d.operand(1), notA), b = d.predicate(d.operand(2), notB);
+  d.emit(
+      [](Warp &warp, const Step &step) {
+        const Mask left = warp.predicate(step.slots[1]) ^ (step.detail & 1 ? allLanes : 0);
+        const Mask right = warp.predicate(step.slots[2]) ^ (step.detail & 2 ? allLanes : 0);
+        warp.setPredicate(step.slots[0], static_cast<Mask>(Function()(left, right)));
+      },
+      {d.result(0, type), a, b}, uint64_t{notA} | uint64_t{notB} << 1);
 }
 
 static void decodeNot(Decoder &d) {
   const Type type = d.type();
+  if (type != Type::pred) {
+    const auto f = [](auto a) { return static_cast<decltype(a)>(~a); };
+    d.emitOn(onBits(type, [f]<class T>() { return elementwise<T, T>(f); }), {type, type});
+    return;
+  }
   d.expectCount(2, 2);
-  switch (ptx::bitsOf(type)) {
-  case 1: {
-    bool negated = false;
-    const uint32_t source = d.predicate(d.operand(1), negated);
-    d.emit(
-        [](Warp &warp, const Step &step) {
-          Mask &result = warp.predicate(step.slots[0]);
-          const Mask value = warp.predicate(step.slots[1]) ^ (step.detail ? 0 : allLanes);
-          result = (result & ~warp.exec) | (value & warp.exec);
-        },
-        {d.result(0, type), source}, negated);
-    return;
-  }
-  case 16:
-    d.emit(elementwise<uint16_t, uint16_t>([](uint16_t a) { return static_cast<uint16_t>(~a); }),
-           {d.result(0, type), d.source(1, type)});
-    return;
-  case 32:
-    d.emit(elementwise<uint32_t, uint32_t>([](uint32_t a) { return ~a; }), {d.result(0, type), d.source(1, type)});
-    return;
-  default:
-    d.emit(elementwise<uint64_t, uint64_t>([](uint64_t a) { return ~a; }), {d.result(0, type), d.source(1, type)});
-  }
+  bool negated = false;
+  const uint32_t source = d.predicate(d.operand(1), negated);
+  d.emit(
+      [](Warp &warp, const Step &step) {
+        warp.setPredicate(step.slots[0], warp.predicate(step.slots[1]) ^ (step.detail ? 0 : allLanes));
+      },
+      {d.result(0, type), source}, negated);
 }
 
 static void decodeCnot(Decoder &d) {
   const Type type = d.type();
-  d.expectCount(2, 2);
   const auto f = [](auto a) { return static_cast<decltype(a)>(a == 0); };
-  d.emit(laneBytes(type) == 8 ? elementwise<uint64_t, uint64_t>(f) : elementwise<uint32_t, uint32_t>(f),
-         {d.result(0, type), d.source(1, type)});
+  d.emitOn(onWords(type, [f]<class T>() { return elementwise<T, T>(f); }), {type, type});
 }
 
 /// lop3: applies the function of three bits whose truth table is the immediate, bit by bit.
@@ -84,15 +77,13 @@ static void decodeLop3(Decoder &d) {
         auto *result = warp.reg<uint32_t>(step.slots[0]);
         const auto *a = warp.reg<uint32_t>(step.slots[1]), *b = warp.reg<uint32_t>(step.slots[2]),
                    *c = warp.reg<uint32_t>(step.slots[3]);
-        for (int lane = 0; lane < lanesOfWarp; ++lane) {
-          if (!(warp.exec >> lane & 1))
-            continue;
+        forEachLane(warp, [&](int lane) {
           uint32_t bits = 0;
           for (unsigned row = 0; row < 8; ++row)
             if (step.detail >> row & 1)
               bits |= (row & 4 ? a[lane] : ~a[lane]) & (row & 2 ? b[lane] : ~b[lane]) & (row & 1 ? c[lane] : ~c[lane]);
           result[lane] = bits;
-        }
+        });
       },
       {word, d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::b32)}, table.bits);
   if (join < 0)
@@ -107,8 +98,7 @@ static void decodeLop3(Decoder &d) {
         for (int lane = 0; lane < lanesOfWarp; ++lane)
           holds |= static_cast<Mask>(word[lane] != 0) << lane;
         const Mask other = warp.predicate(step.slots[2]) ^ (step.detail & 1 ? allLanes : 0);
-        Mask &result = warp.predicate(step.slots[0]);
-        result = (result & ~warp.exec) | ((step.detail & 2 ? holds & other : holds | other) & warp.exec);
+        warp.setPredicate(step.slots[0], step.detail & 2 ? holds & other : holds | other);
       },
       {d.result(results[1], Type::pred), word, other}, uint64_t{negated} | uint64_t{join == 1} << 1);
 }
@@ -126,48 +116,25 @@ template <class T> static T shiftedRight(T a, uint32_t n) {
 
 static void decodeShl(Decoder &d) {
   const Type type = d.type();
-  d.expectCount(3, 3);
   const auto f = [](auto a, uint32_t n) { return shiftedLeft(a, n); };
-  const Handler handler = ptx::bitsOf(type) == 16   ? elementwise<uint16_t, uint16_t, uint32_t>(f)
-                          : ptx::bitsOf(type) == 32 ? elementwise<uint32_t, uint32_t, uint32_t>(f)
-                                                    : elementwise<uint64_t, uint64_t, uint32_t>(f);
-  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32)});
+  d.emitOn(onBits(type, [f]<class T>() { return elementwise<T, T, uint32_t>(f); }), {type, type, Type::u32});
 }
 
 static void decodeShr(Decoder &d) {
   const Type type = d.type();
-  d.expectCount(3, 3);
   const auto f = [](auto a, uint32_t n) { return shiftedRight(a, n); };
-  Handler handler = nullptr;
-  switch (type) {
-  case Type::s16:
-    handler = elementwise<int16_t, int16_t, uint32_t>(f);
-    break;
-  case Type::s32:
-    handler = elementwise<int32_t, int32_t, uint32_t>(f);
-    break;
-  case Type::s64:
-    handler = elementwise<int64_t, int64_t, uint32_t>(f);
-    break;
-  case Type::b16:
-  case Type::u16:
-    handler = elementwise<uint16_t, uint16_t, uint32_t>(f);
-    break;
-  case Type::b32:
-  case Type::u32:
-    handler = elementwise<uint32_t, uint32_t, uint32_t>(f);
-    break;
-  case Type::b64:
-  case Type::u64:
-    handler = elementwise<uint64_t, uint64_t, uint32_t>(f);
-    break;
-  default:
-    d.unsupported();
-  }
-  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32)});
+  d.emitOn(onBits(type, [f]<class T>() { return elementwise<T, T, uint32_t>(f); }), {type, type, Type::u32});
 }
 
 /// A 64-bit shift of {b, a}. The result is the high word (left) or the low word (right).
+template <bool Left, bool Wraps> static Handler funnelShift() {
+  return elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t n) {
+    const uint64_t pair = uint64_t{b} << 32 | a;
+    const uint32_t amount = Wraps ? n & 31 : std::min(n, 32u);
+    return static_cast<uint32_t>(Left ? pair << amount >> 32 : pair >> amount);
+  });
+}
+
 static void decodeShf(Decoder &d) {
   const bool left = d.take("l");
   if (!left && !d.take("r"))
@@ -177,25 +144,9 @@ static void decodeShf(Decoder &d) {
     d.wrong("'.wrap' or '.clamp'");
   if (d.type() != Type::b32)
     d.unsupported();
-  d.expectCount(4, 4);
-  const auto amount = [](uint32_t n, bool wraps) { return wraps ? n & 31 : std::min(n, 32u); };
-  const auto pair = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
-  Handler handler = nullptr;
-  if (left)
-    handler = wrap ? elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t n) {
-      return static_cast<uint32_t>(decltype(pair)()(a, b) << decltype(amount)()(n, true) >> 32);
-    })
-                   : elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t n) {
-                       return static_cast<uint32_t>(decltype(pair)()(a, b) << decltype(amount)()(n, false) >> 32);
-                     });
-  else
-    handler = wrap ? elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t n) {
-      return static_cast<uint32_t>(decltype(pair)()(a, b) >> decltype(amount)()(n, true));
-    })
-                   : elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t n) {
-                       return static_cast<uint32_t>(decltype(pair)()(a, b) >> decltype(amount)()(n, false));
-                     });
-  d.emit(handler, {d.result(0, Type::b32), d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::u32)});
+  d.emitOn(left ? (wrap ? funnelShift<true, true>() : funnelShift<true, false>())
+                : (wrap ? funnelShift<false, true>() : funnelShift<false, false>()),
+           {Type::b32, Type::b32, Type::b32, Type::u32});
 }
 
 // --- Fields --------------------------------------------------------------------------------------------------------
@@ -217,31 +168,14 @@ template <class T> static T field(T a, uint32_t start, uint32_t length) {
 
 static void decodeBfe(Decoder &d) {
   const Type type = d.type();
-  d.expectCount(4, 4);
   const auto f = [](auto a, uint32_t start, uint32_t length) { return field(a, start, length); };
-  Handler handler = nullptr;
-  switch (type) {
-  case Type::u32:
-    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(f);
-    break;
-  case Type::s32:
-    handler = elementwise<int32_t, int32_t, uint32_t, uint32_t>(f);
-    break;
-  case Type::u64:
-    handler = elementwise<uint64_t, uint64_t, uint32_t, uint32_t>(f);
-    break;
-  case Type::s64:
-    handler = elementwise<int64_t, int64_t, uint32_t, uint32_t>(f);
-    break;
-  default:
-    d.unsupported();
-  }
-  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32), d.source(3, Type::u32)});
+  d.emitOn(onTypes<uint32_t, int32_t, uint64_t, int64_t>(
+               type, [f]<class T>() { return elementwise<T, T, uint32_t, uint32_t>(f); }),
+           {type, type, Type::u32, Type::u32});
 }
 
 static void decodeBfi(Decoder &d) {
   const Type type = d.type();
-  d.expectCount(5, 5);
   const auto f = [](auto a, auto b, uint32_t start, uint32_t length) {
     using T = decltype(a);
     const uint32_t begin = start & 0xff, count = length & 0xff, width = 8 * sizeof(T);
@@ -250,10 +184,8 @@ static void decodeBfi(Decoder &d) {
     const T ones = count >= width ? static_cast<T>(~T(0)) : static_cast<T>((T(1) << count) - 1);
     return static_cast<T>((b & ~(ones << begin)) | ((a & ones) << begin));
   };
-  const Handler handler = ptx::bitsOf(type) == 64 ? elementwise<uint64_t, uint64_t, uint64_t, uint32_t, uint32_t>(f)
-                                                  : elementwise<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>(f);
-  d.emit(handler,
-         {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, Type::u32), d.source(4, Type::u32)});
+  d.emitOn(onWords(type, [f]<class T>() { return elementwise<T, T, T, uint32_t, uint32_t>(f); }),
+           {type, type, type, Type::u32, Type::u32});
 }
 
 /// Parses `.clamp` or `.wrap`; true for `.clamp`: numbers above the word's width are not reduced modulo the width.
@@ -273,12 +205,11 @@ static void decodeBmsk(Decoder &d) {
   const bool clamps = takeClamp(d);
   if (d.type() != Type::b32)
     d.unsupported();
-  d.expectCount(3, 3);
   const Handler handler = clamps ? elementwise<uint32_t, uint32_t, uint32_t>(
                                        [](uint32_t a, uint32_t b) { return a >= 32 ? 0u : lowOnes(b) << a; })
                                  : elementwise<uint32_t, uint32_t, uint32_t>(
                                        [](uint32_t a, uint32_t b) { return lowOnes(b & 31) << (a & 31); });
-  d.emit(handler, {d.result(0, Type::b32), d.source(1, Type::u32), d.source(2, Type::u32)});
+  d.emitOn(handler, {Type::b32, Type::u32, Type::u32});
 }
 
 /// szext: the lowest b bits of a, sign- or zero-extended.
@@ -296,10 +227,9 @@ static void decodeSzext(Decoder &d) {
   const Type type = d.type();
   if (type != Type::u32 && type != Type::s32)
     d.unsupported();
-  d.expectCount(3, 3);
   const Handler handler = type == Type::s32 ? (clamps ? extension<int32_t, true>() : extension<int32_t, false>())
                                             : (clamps ? extension<uint32_t, true>() : extension<uint32_t, false>());
-  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32)});
+  d.emitOn(handler, {type, type, Type::u32});
 }
 
 /// The position of the |n|-th set bit of a mask: upwards from `base` if n > 0, downwards if n < 0, `base` itself if n
@@ -319,27 +249,22 @@ static void decodeFns(Decoder &d) {
   d.expectTarget(30, 60);
   if (d.type() != Type::b32)
     d.unsupported();
-  d.expectCount(4, 4);
-  d.emit(elementwise<uint32_t, uint32_t, uint32_t, int32_t>(
-             [](uint32_t mask, uint32_t base, int32_t n) { return nthSet(mask, base, n); }),
-         {d.result(0, Type::b32), d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::s32)});
+  d.emitOn(elementwise<uint32_t, uint32_t, uint32_t, int32_t>(
+               [](uint32_t mask, uint32_t base, int32_t n) { return nthSet(mask, base, n); }),
+           {Type::b32, Type::b32, Type::b32, Type::s32});
 }
 
 // --- Counts --------------------------------------------------------------------------------------------------------
 
 template <class Function> static void decodeCount(Decoder &d, Function f) {
   const Type type = d.type();
-  d.expectCount(2, 2);
-  const Handler handler =
-      ptx::bitsOf(type) == 64 ? elementwise<uint32_t, uint64_t>(f) : elementwise<uint32_t, uint32_t>(f);
-  d.emit(handler, {d.result(0, Type::u32), d.source(1, type)});
+  d.emitOn(onWords(type, [f]<class T>() { return elementwise<uint32_t, T>(f); }), {Type::u32, type});
 }
 
 /// The position of the highest bit that is not a copy of the sign; all ones if there is none.
 static void decodeBfind(Decoder &d) {
   const bool amount = d.take("shiftamt");
   const Type type = d.type();
-  d.expectCount(2, 2);
   const auto position = [](auto a) {
     using T = decltype(a);
     const auto bits = static_cast<std::make_unsigned_t<T>>(a < 0 ? ~a : a);
@@ -349,40 +274,23 @@ static void decodeBfind(Decoder &d) {
     const uint32_t at = decltype(position)()(a);
     return at == ~0u ? at : static_cast<uint32_t>(8 * sizeof(a) - 1 - at);
   };
-  const auto pick = [&]<class T>(T) {
-    return amount ? elementwise<uint32_t, T>(shift) : elementwise<uint32_t, T>(position);
-  };
-  Handler handler = nullptr;
-  switch (type) {
-  case Type::u32:
-    handler = pick(uint32_t{});
-    break;
-  case Type::s32:
-    handler = pick(int32_t{});
-    break;
-  case Type::u64:
-    handler = pick(uint64_t{});
-    break;
-  case Type::s64:
-    handler = pick(int64_t{});
-    break;
-  default:
-    d.unsupported();
-  }
-  d.emit(handler, {d.result(0, Type::u32), d.source(1, type)});
+  d.emitOn(onTypes<uint32_t, int32_t, uint64_t, int64_t>(type,
+                                                         [=]<class T>() {
+                                                           return amount ? elementwise<uint32_t, T>(shift)
+                                                                         : elementwise<uint32_t, T>(position);
+                                                         }),
+           {Type::u32, type});
 }
 
 static void decodeBrev(Decoder &d) {
   const Type type = d.type();
-  d.expectCount(2, 2);
   const auto f = [](auto a) {
     decltype(a) result = 0;
     for (size_t i = 0; i < 8 * sizeof(a); ++i)
       result = static_cast<decltype(a)>(result << 1 | (a >> i & 1));
     return result;
   };
-  d.emit(ptx::bitsOf(type) == 64 ? elementwise<uint64_t, uint64_t>(f) : elementwise<uint32_t, uint32_t>(f),
-         {d.result(0, type), d.source(1, type)});
+  d.emitOn(onWords(type, [f]<class T>() { return elementwise<T, T>(f); }), {type, type});
 }
 
 /// Each byte of the result is one of the eight of {b, a}, or eight copies of its sign.

@@ -6,7 +6,6 @@
 #include "runtime/simulator/Fragments.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Numbers.h"
-#include "runtime/simulator/Products.h"
 
 #include <algorithm>
 #include <charconv>

@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "runtime/simulator/Clock.h"
+#include "runtime/simulator/Causality.h"
 
 #include <cstdint>
 #include <map>

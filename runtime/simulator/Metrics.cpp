@@ -78,8 +78,6 @@ int bytesOf(const LaneAddresses &at, Mask lanes, int bytes) {
   return gather(at, lanes, 0, lanesOfWarp, bytes, unit, units) * static_cast<int>(unit);
 }
 
-int idealSectorsOf(const LaneAddresses &at, Mask lanes, int bytes) { return (bytesOf(at, lanes, bytes) + 31) / 32; }
-
 Metrics::Metrics(const Program &program) {
   for (const Code &code : program.codes)
     steps.emplace_back(code.steps.size());

@@ -44,9 +44,8 @@ using LaneAddresses = std::array<char *, lanesOfWarp>;
 /// conflicts.
 int wavefrontsOf(const LaneAddresses &at, Mask lanes, int bytes);
 int idealWavefrontsOf(const LaneAddresses &at, Mask lanes, int bytes);
-/// Sectors of global memory; and the minimum for as many distinct bytes.
+/// Sectors of global memory.
 int sectorsOf(const LaneAddresses &at, Mask lanes, int bytes);
-int idealSectorsOf(const LaneAddresses &at, Mask lanes, int bytes);
 /// The number of distinct bytes.
 int bytesOf(const LaneAddresses &at, Mask lanes, int bytes);
 

@@ -19,7 +19,6 @@
 #include "runtime/simulator/Fragments.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Numbers.h"
-#include "runtime/simulator/Products.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -45,27 +44,10 @@ bool isEighth(Element element) { return element == Element::e4m3 || element == E
 
 /// A product, as a step's detail.
 struct Product {
-  int M = 16, K = 16;
+  uint16_t K = 16;
+  uint8_t M = 16;
   Element a = Element::f16, b = Element::f16, c = Element::f32, d = Element::f32;
-  bool saturates = false, isAnd = false, isCoarse = false;
-
-  uint64_t pack() const {
-    return static_cast<uint64_t>(M) | static_cast<uint64_t>(K) << 8 | static_cast<uint64_t>(a) << 24 |
-           static_cast<uint64_t>(b) << 28 | static_cast<uint64_t>(c) << 32 | static_cast<uint64_t>(d) << 36 |
-           uint64_t{saturates} << 40 | uint64_t{isAnd} << 41 | uint64_t{isCoarse} << 42;
-  }
-  static Product unpack(uint64_t detail) {
-    const auto element = [&](int at) { return static_cast<Element>(detail >> at & 15); };
-    return {.M = static_cast<int>(detail & 0xff),
-            .K = static_cast<int>(detail >> 8 & 0xffff),
-            .a = element(24),
-            .b = element(28),
-            .c = element(32),
-            .d = element(36),
-            .saturates = (detail >> 40 & 1) != 0,
-            .isAnd = (detail >> 41 & 1) != 0,
-            .isCoarse = (detail >> 42 & 1) != 0};
-  }
+  bool saturates : 1 = false, isAnd : 1 = false, isCoarse : 1 = false;
 
   int wordBits() const { return a == Element::f64 ? 64 : 32; }
   int perWord() const { return wordBits() / bitsOf(a); }
@@ -167,7 +149,7 @@ static void multiplyFloats(Warp &warp, const Step &step, const Product &p, Eleme
 
 template <Type type, Element element> static void runFloats(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const Product p = Product::unpack(step.detail);
+  const auto p = detailOf<Product>(step);
   if (p.c != Element::f32 || p.d != Element::f32)
     return multiplyFloats<float, uint32_t>(
         warp, step, p, [](Element, uint32_t word, int index) { return numberIn(element, word, index); });
@@ -202,7 +184,7 @@ static float coarseSum(std::span<const double> terms) {
 
 static void runEighths(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const Product p = Product::unpack(step.detail);
+  const auto p = detailOf<Product>(step);
   if (!p.isCoarse)
     return multiplyFloats<float, uint32_t>(warp, step, p, numberIn);
   float a[maxRows][maxK], b[maxK][8], c[maxRows][8];
@@ -221,7 +203,7 @@ static void runEighths(Warp &warp, const Step &step) {
 
 static void runDoubles(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  multiplyFloats<double, uint64_t>(warp, step, Product::unpack(step.detail),
+  multiplyFloats<double, uint64_t>(warp, step, detailOf<Product>(step),
                                    [](Element, uint64_t word, int) { return std::bit_cast<double>(word); });
 }
 
@@ -236,16 +218,14 @@ static void sumIntegers(Warp &warp, const Step &step, const Product &p, int K, c
       int64_t sum = c[m][n];
       for (int k = 0; k < K; ++k)
         sum += multiply(a[m][k], b[k][n]);
-      c[m][n] = static_cast<int32_t>(p.saturates ? std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(),
-                                                                       std::numeric_limits<int32_t>::max())
-                                                 : sum);
+      c[m][n] = static_cast<int32_t>(p.saturates ? clamped(sum, 32, true) : sum);
     }
   scatterSums(warp, warp.list(step), p, c);
 }
 
 static void runIntegers(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const Product p = Product::unpack(step.detail);
+  const auto p = detailOf<Product>(step);
   int32_t a[maxRows][maxK], b[maxK][8];
   gatherOperands<uint32_t>(warp, warp.list(step), p, p.perWord(), integerIn, a, b);
   sumIntegers(warp, step, p, p.K, a, b, [](int32_t x, int32_t y) { return x * y; });
@@ -254,7 +234,7 @@ static void runIntegers(Warp &warp, const Step &step) {
 /// Single bits: the number of bits set in both, or in exactly one.
 static void runBits(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const Product p = Product::unpack(step.detail);
+  const auto p = detailOf<Product>(step);
   uint32_t a[maxRows][maxK], b[maxK][8];
   gatherOperands<uint32_t>(warp, warp.list(step), p, 1, [](Element, uint32_t word, int) { return word; }, a, b);
   sumIntegers(warp, step, p, p.K / 32, a, b,
@@ -352,7 +332,7 @@ static void decodeMma(Decoder &d) {
   const auto [M, N, K] = takeShape(d);
   if (!d.take("row") || !d.take("col"))
     d.unsupported("only .row.col");
-  Product p{.M = M, .K = K};
+  Product p{.K = static_cast<uint16_t>(K), .M = static_cast<uint8_t>(M)};
   p.saturates = d.take("satfinite");
   p.d = takeElement(d);
   p.a = takeElement(d);
@@ -374,7 +354,7 @@ static void decodeMma(Decoder &d) {
   addFragment(d, d.operand(2), static_cast<size_t>(p.wordsOfB()), word, false, slots);
   addFragment(d, d.operand(3), static_cast<size_t>(p.wordsOfSums(p.c)), word, false, slots);
   addFragment(d, d.operand(0), static_cast<size_t>(p.wordsOfSums(p.d)), word, true, slots);
-  d.giveList(d.emit(handlerFor(p.a), {}, p.pack()), slots);
+  d.giveList(d.emit(handlerFor(p.a), {}, asDetail(p)), slots);
 }
 
 void addMma(InstructionTable &table) { table["mma"] = decodeMma; }

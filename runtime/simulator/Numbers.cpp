@@ -1,87 +1,34 @@
-// Rounding by the processor's modes, set around one operation that the compiler cannot move.
+// Rounding to narrow formats, and injected errors.
 
 #include "runtime/simulator/Numbers.h"
 
-#include <cfenv>
+#include <cmath>
 #include <limits>
 
 namespace kiln::simulator {
 
-namespace {
-class Mode {
-public:
-  explicit Mode(Rounding rounding) : before(std::fegetround()) {
-    static constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD, FE_TONEAREST};
-    std::fesetround(modes[static_cast<int>(rounding)]);
+double integral(double x, Rounding rounding) {
+  switch (rounding) {
+  case Rounding::nearest:
+    return std::nearbyint(x);
+  case Rounding::zero:
+    return std::trunc(x);
+  case Rounding::down:
+    return std::floor(x);
+  case Rounding::up:
+    return std::ceil(x);
+  case Rounding::away:
+    return std::round(x);
   }
-  ~Mode() { std::fesetround(before); }
-
-private:
-  int before;
-};
-} // namespace
-
-/// Prevents the compiler from moving the computation of a value.
-template <class T> static T pinned(T value) {
-  volatile T place = value;
-  return place;
+  return x;
 }
-
-template <class T> static T addGeneric(T a, T b, Rounding rounding) {
-  const Mode mode(rounding);
-  return pinned(pinned(a) + pinned(b));
-}
-template <class T> static T multiplyGeneric(T a, T b, Rounding rounding) {
-  const Mode mode(rounding);
-  return pinned(pinned(a) * pinned(b));
-}
-template <class T> static T divideGeneric(T a, T b, Rounding rounding) {
-  const Mode mode(rounding);
-  return pinned(pinned(a) / pinned(b));
-}
-template <class T> static T fmaGeneric(T a, T b, T c, Rounding rounding) {
-  const Mode mode(rounding);
-  return pinned(std::fma(pinned(a), pinned(b), pinned(c)));
-}
-template <class T> static T rootGeneric(T a, Rounding rounding) {
-  const Mode mode(rounding);
-  return pinned(std::sqrt(pinned(a)));
-}
-
-float addIn(float a, float b, Rounding rounding) { return addGeneric(a, b, rounding); }
-double addIn(double a, double b, Rounding rounding) { return addGeneric(a, b, rounding); }
-float multiplyIn(float a, float b, Rounding rounding) { return multiplyGeneric(a, b, rounding); }
-double multiplyIn(double a, double b, Rounding rounding) { return multiplyGeneric(a, b, rounding); }
-float divideIn(float a, float b, Rounding rounding) { return divideGeneric(a, b, rounding); }
-double divideIn(double a, double b, Rounding rounding) { return divideGeneric(a, b, rounding); }
-float fmaIn(float a, float b, float c, Rounding rounding) { return fmaGeneric(a, b, c, rounding); }
-double fmaIn(double a, double b, double c, Rounding rounding) { return fmaGeneric(a, b, c, rounding); }
-float rootIn(float a, Rounding rounding) { return rootGeneric(a, rounding); }
-double rootIn(double a, Rounding rounding) { return rootGeneric(a, rounding); }
 
 double roundTo(double x, const Format &format, Rounding rounding) {
   if (x == 0 || !std::isfinite(x))
     return x;
   const int exponent = std::max(std::ilogb(x), format.minExponent);
   const double scaled = std::ldexp(x, format.mantissa - exponent); // exact
-  double rounded = 0;
-  switch (rounding) {
-  case Rounding::nearest:
-    rounded = std::nearbyint(scaled);
-    break;
-  case Rounding::zero:
-    rounded = std::trunc(scaled);
-    break;
-  case Rounding::down:
-    rounded = std::floor(scaled);
-    break;
-  case Rounding::up:
-    rounded = std::ceil(scaled);
-    break;
-  case Rounding::away:
-    rounded = std::round(scaled);
-    break;
-  }
+  const double rounded = integral(scaled, rounding);
   const double result = std::ldexp(rounded, exponent - format.mantissa);
   const double largest = std::ldexp(2 - std::ldexp(1.0, -format.mantissa), format.maxExponent);
   if (std::fabs(result) <= largest)
@@ -101,6 +48,21 @@ uint16_t toBf16(double value, Rounding rounding) {
   return toBf16(static_cast<float>(roundTo(value, bf16Format, rounding)));
 }
 
+double floatOf(ptx::Type type, uint64_t bits) {
+  switch (type) {
+  case ptx::Type::f16:
+    return fromHalf(static_cast<uint16_t>(bits));
+  case ptx::Type::bf16:
+    return fromBf16(static_cast<uint16_t>(bits));
+  case ptx::Type::f64:
+    return std::bit_cast<double>(bits);
+  case ptx::Type::tf32:
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) & 0xffffe000);
+  default:
+    return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  }
+}
+
 double fromEighth(bool isE5m2, uint8_t bits) {
   if (isE5m2)
     return fromHalf(static_cast<uint16_t>(bits << 8));
@@ -109,6 +71,18 @@ double fromEighth(bool isE5m2, uint8_t bits) {
     return std::numeric_limits<double>::quiet_NaN();
   const double value = exponent ? std::ldexp(8 + mantissa, exponent - 10) : std::ldexp(mantissa, -9);
   return bits & 0x80 ? -value : value;
+}
+
+// --- Injected errors ------------------------------------------------------------------------------------------------
+
+double withError(double y, AllowedError allowed, int times, uint64_t seed, uint64_t input) {
+  if (y == 0 || !std::isfinite(y))
+    return y;
+  uint64_t bits = (input ^ seed * 0x9e3779b97f4a7c15) + 0x632be59bd9b4e019; // splitmix64
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
+  const double part = static_cast<double>(static_cast<int64_t>(bits ^ bits >> 31)) * 0x1p-63; // in [−1, 1)
+  return y + part * times * (allowed.relative * std::fabs(y) + allowed.absolute);
 }
 
 } // namespace kiln::simulator

@@ -1,11 +1,16 @@
-// Narrow floats on the host, and the rounding modes of PTX.
+// Narrow floats on the host, the rounding modes of PTX, and the errors that it allows.
 
 #pragma once
 
+#include "runtime/simulator/ptx/Module.h"
+
+#include <algorithm>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <immintrin.h>
+#include <limits>
 
 namespace kiln::simulator {
 
@@ -19,6 +24,8 @@ struct Format {
 inline constexpr Format halfFormat{10, -14, 15}, bf16Format{7, -126, 127}, singleFormat{23, -126, 127},
     tf32Format{10, -126, 127};
 
+/// `x` rounded to a whole number.
+double integral(double x, Rounding rounding);
 /// `x` rounded once to a format. Overflow gives infinity, or the largest number if the rounding mode requires it.
 double roundTo(double x, const Format &format, Rounding rounding);
 
@@ -38,13 +45,22 @@ uint16_t toBf16(double value, Rounding rounding);
 /// The value of an 8-bit float: e5m2 or e4m3.
 double fromEighth(bool isE5m2, uint8_t bits);
 
+/// The value of a float of a type; of tf32, the lowest 13 bits are ignored.
+double floatOf(ptx::Type type, uint64_t bits);
+
 /// The value; a NaN becomes the canonical NaN of f32 instructions on NVIDIA GPUs. f64 instructions keep the operands'
 /// NaNs, as the host does.
 inline float withOneNaN(float value) { return std::isnan(value) ? std::bit_cast<float>(0x7fffffff) : value; }
 inline double withOneNaN(double value) { return value; }
 
-/// Flushes denormals to zero with their sign.
+/// Flushes denormals of f32 to zero with their sign.
 inline float flushed(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
+inline double flushed(double value) { return value; }
+/// The nearest integer of `bits` bits.
+inline __int128 clamped(__int128 value, int bits, bool isSigned) {
+  const __int128 one = 1;
+  return std::clamp(value, isSigned ? -(one << (bits - 1)) : 0, (one << (isSigned ? bits - 1 : bits)) - 1);
+}
 /// Clamped to [0, 1]; NaN gives 0.
 template <class T> T saturated(T value) { return value > 0 ? (value < 1 ? value : T(1)) : T(0); }
 
@@ -57,16 +73,50 @@ template <class T> T extremum(T a, T b, bool maximum, bool nan) {
   return (a < b) == maximum ? b : a;
 }
 
-/// a + b, a · b, a / b, √a and a · b + c in a rounding mode other than nearest, each rounded once.
-float addIn(float a, float b, Rounding rounding);
-double addIn(double a, double b, Rounding rounding);
-float multiplyIn(float a, float b, Rounding rounding);
-double multiplyIn(double a, double b, Rounding rounding);
-float divideIn(float a, float b, Rounding rounding);
-double divideIn(double a, double b, Rounding rounding);
-float fmaIn(float a, float b, float c, Rounding rounding);
-double fmaIn(double a, double b, double c, Rounding rounding);
-float rootIn(float a, Rounding rounding);
-double rootIn(double a, Rounding rounding);
+/// Prevents the compiler from moving the computation of a value.
+template <class T> T pinned(T value) {
+  volatile T place = value;
+  return place;
+}
+
+/// Sets the processor's rounding mode, until the object dies.
+class ProcessorRounding {
+public:
+  explicit ProcessorRounding(Rounding rounding) : before(std::fegetround()) {
+    static constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD, FE_TONEAREST};
+    std::fesetround(modes[static_cast<int>(rounding)]);
+  }
+  ~ProcessorRounding() { std::fesetround(before); }
+
+private:
+  const int before;
+};
+
+/// One operation on f32 or f64, rounded once in a mode.
+template <class Operation, class... Operands>
+auto rounded(Rounding rounding, Operation operation, Operands... operands) {
+  if (rounding == Rounding::nearest)
+    return operation(operands...);
+  const ProcessorRounding mode(rounding);
+  return pinned(operation(pinned(operands)...));
+}
+
+// --- Injected errors ------------------------------------------------------------------------------------------------
+//
+// They are injected into approximate instructions on request. A program must not depend on results that are better than
+// the PTX ISA guarantees.
+
+/// The error bound of an instruction.
+struct AllowedError {
+  double relative = 0, absolute = 0;
+};
+
+/// Bounds of f32 instructions with .approx, and of div.full (PTX ISA, "Floating Point Instructions").
+inline constexpr AllowedError ofReciprocal{0x1p-23}, ofRoot{0x1p-23}, ofReciprocalRoot{0x1.13p-23}, ofExp2{0x1p-22},
+    ofLog2{0x1p-22, 0x1p-22}, ofSine{0, 0x1.6ap-21}, ofTanh{0x1p-11}, ofDivision{0x1p-22};
+
+/// `y` with an error of up to `times` times the bound. The error is a function of seed and input. Zeros, infinities and
+/// NaN stay unchanged.
+double withError(double y, AllowedError allowed, int times, uint64_t seed, uint64_t input);
 
 } // namespace kiln::simulator

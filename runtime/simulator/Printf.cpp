@@ -3,8 +3,8 @@
 #include "runtime/simulator/Printf.h"
 
 #include "runtime/simulator/Access.h"
-#include "runtime/simulator/Console.h"
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Lanes.h"
 
 #include <fmt/format.h>
 
@@ -191,9 +191,7 @@ static int printLane(Warp &warp, const Step &step, int lane, uint64_t format, ui
 }
 
 void printFormatted(Warp &warp, const Step &step) {
-  for (int lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
+  forEachLane(warp, [&](int lane) {
     const auto parameter = [&](uint32_t offset) {
       uint64_t value = 0;
       std::memcpy(&value, warp.localOf(lane) + warp.path.local + offset, sizeof(value));
@@ -202,7 +200,7 @@ void printFormatted(Warp &warp, const Step &step) {
     const int32_t result = printLane(warp, step, lane, parameter(step.slots[1]), parameter(step.slots[2]));
     std::memcpy(warp.localOf(lane) + warp.path.local + step.slots[0], &result, sizeof(result));
     std::memset(warp.localWritten(lane) + warp.path.local + step.slots[0], 1, sizeof(result));
-  }
+  });
 }
 
 } // namespace kiln::simulator

@@ -1,10 +1,11 @@
-// The device's vprintf: the formats of C, with the arguments that a kernel has stored in memory.
+// The device's vprintf: the formats of C, with the arguments that a kernel has stored in memory. And its output.
 
 #pragma once
 
 #include "runtime/simulator/Program.h"
 
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,5 +30,21 @@ std::optional<Printed> formatted(std::string_view format, const PrintedValues &v
 
 /// vprintf: the slots are the offsets of its result and its two parameters in the function's local memory.
 void printFormatted(Warp &warp, const Step &step);
+
+/// Receives the output of the threads of a launch, one printf at a time. Thread-safe.
+class Console {
+public:
+  using Sink = std::function<void(std::string_view text)>;
+  explicit Console(Sink sink) : sink(std::move(sink)) {}
+
+  void print(std::string_view text) {
+    const std::lock_guard lock(mutex);
+    sink(text);
+  }
+
+private:
+  const Sink sink;
+  std::mutex mutex;
+};
 
 } // namespace kiln::simulator

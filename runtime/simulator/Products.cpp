@@ -1,7 +1,7 @@
 // Fast products. A row of A and a column of B are the words of four adjacent lanes, so that 16 bytes are loaded at
 // once. Eight rows of C stay in host registers during the loop over K.
 
-#include "runtime/simulator/Products.h"
+#include "runtime/simulator/Fragments.h"
 
 #include <immintrin.h>
 

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "runtime/simulator/SharedNames.h"
+#include "runtime/simulator/PlaceNames.h"
 #include "runtime/simulator/ptx/Module.h"
 
 #include <array>

@@ -23,6 +23,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -39,15 +40,42 @@ public:
   /// Counts a change by a CTA of the thread that others can see; called after the change.
   void note(size_t thread) { threads[thread].changes.fetch_add(1); }
   /// The present moment.
-  uint64_t now() const;
+  uint64_t now() const {
+    uint64_t sum = 0;
+    for (const Thread &thread : threads)
+      sum += thread.changes.load(std::memory_order_acquire);
+    return sum;
+  }
 
   enum class Answer : uint8_t { goOn, wait, deadlock };
   /// Reports a thread as quiet at a moment; it stays so until the moment has passed. Once all threads are quiet,
   /// `remedies` are tried in order, each after the ones before have helped no thread. A remedy returns whether it did
   /// anything.
-  Answer quiet(size_t thread, uint64_t moment, const std::vector<std::function<bool()>> &remedies);
+  Answer quiet(size_t thread, uint64_t moment, const std::vector<std::function<bool()>> &remedies) {
+    const std::lock_guard lock(mutex);
+    if (now() != moment)
+      return Answer::goOn;
+    Thread &mine = threads[thread];
+    if (mine.quietAt != moment + 1)
+      mine.tried = 0;
+    mine.quietAt = moment + 1;
+    const auto haveTried = [&](size_t count) {
+      return std::all_of(threads.begin(), threads.end(), [&](const Thread &other) {
+        return other.hasLeft || (other.quietAt == moment + 1 && other.tried >= count);
+      });
+    };
+    for (; mine.tried < remedies.size() && haveTried(mine.tried); ++mine.tried)
+      if (remedies[mine.tried]()) {
+        note(thread);
+        return Answer::goOn;
+      }
+    return haveTried(remedies.size()) ? Answer::deadlock : Answer::wait;
+  }
   /// The thread has no CTAs any more.
-  void leave(size_t thread);
+  void leave(size_t thread) {
+    const std::lock_guard lock(mutex);
+    threads[thread].hasLeft = true;
+  }
   /// Gives up the launch.
   void giveUp() { given = true; }
   bool isGivenUp() const { return given; }

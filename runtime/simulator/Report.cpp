@@ -91,9 +91,7 @@ static Class classOf(const ptx::Function &function, const ptx::Instruction &inst
   const auto isOne = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), opcode) != names.end();
   };
-  const auto has = [&](std::string_view name) {
-    return std::find(modifiers.begin(), modifiers.end(), name) != modifiers.end();
-  };
+  const auto has = [&](std::string_view name) { return function.has(instruction, name); };
   if (const Class kind = classOfSynchronising(opcode, modifiers); kind != Class::other)
     return kind;
   if (has("commit_group") || (has("fence") && opcode == "wgmma") || (opcode == "cp" && has("mbarrier")))

@@ -5,13 +5,13 @@
 
 #include "lowering/Backend.h"
 #include "runtime/Arguments.h"
-#include "runtime/GpuConsole.h"
+#include "runtime/Console.h"
 #include "runtime/Meters.h"
 #include "runtime/Threads.h"
-#include "runtime/simulator/Architectures.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
 #include "runtime/simulator/Report.h"
+#include "runtime/simulator/Targets.h"
 #include "runtime/simulator/ptx/Parser.h"
 
 #include <fmt/format.h>

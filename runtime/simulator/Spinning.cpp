@@ -123,12 +123,7 @@ bool Warp::letGo(int index) {
     Join &join = joins[static_cast<size_t>(index)];
     if (!join.arrived)
       continue;
-    paths.push_back({.pc = join.pc,
-                     .mask = join.arrived,
-                     .code = join.code,
-                     .frame = join.frame,
-                     .local = join.local,
-                     .join = join.parent});
+    goOnFrom(join);
     join.arrived = 0;
     isLoose = true;
     return true;

@@ -1,12 +1,15 @@
 // cp.async.bulk.tensor, cp.reduce.async.bulk.tensor and their prefetch: boxes of an array that a tensor map describes.
+// tensormap.replace, tensormap.cp_fenceproxy and fence.proxy.tensormap: maps that a kernel creates or changes.
 //
 // Elements outside the array are filled on loads and skipped on stores; an mbarrier counts the whole box.
 
 #include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Shadow.h"
 #include "runtime/simulator/TensorMap.h"
 
+#include <bit>
 #include <fmt/format.h>
 #include <utility>
 
@@ -17,20 +20,19 @@ using ptx::Space;
 using ptx::Type;
 
 namespace {
-/// The list: the map's address, the box's in shared memory, the mbarrier's, the slot of the mask, the reduction's
-/// number + 1 or 0, 1 for a load, the rank, the slots of the coordinates.
-struct TensorList {
-  static constexpr size_t shared = AddressOperand::words, mbarrier = 2 * AddressOperand::words,
-                          mask = 3 * AddressOperand::words, reduction = mask + 1, isLoad = mask + 2, rank = mask + 3,
-                          coordinates = mask + 4;
+/// The slots of the coordinates follow.
+struct TensorOperands {
+  Decoder::Address map, shared, mbarrier;
+  uint32_t mask = Step::none; // a slot
+  bool isLoad = false, reduces = false;
+  AtomicOperation reduction = AtomicOperation::add;
 };
 } // namespace
 
 /// A lane's map; none if it is not a map, which is reported.
-static std::optional<TensorMap> mapOf(Warp &warp, const Step &step, int lane, const uint32_t *list) {
-  const uint64_t address = AddressOperand::of(warp, list, lane);
-  const char *at =
-      locate(warp, step, lane, AddressOperand::space(list), address, sizeof(TensorMap), 64, AccessKind::read);
+static std::optional<TensorMap> mapOf(Warp &warp, const Step &step, int lane, const Decoder::Address &operand,
+                                      size_t rank) {
+  const char *at = locate(warp, step, lane, operand, sizeof(TensorMap), 64, AccessKind::read);
   if (!at)
     return std::nullopt;
   TensorMap map;
@@ -42,11 +44,11 @@ static std::optional<TensorMap> mapOf(Warp &warp, const Step &step, int lane, co
       warp.report(Check::tensorMap, step, lane,
                   fmt::format("uses the tensor map at {:#x}, which has been changed and not been acquired since by "
                               "fence.proxy.tensormap",
-                              address));
+                              addressOf(warp, operand, lane)));
   }
   std::string fault = faultOf(map);
-  if (fault.empty() && map.rank() != static_cast<int>(list[TensorList::rank]))
-    fault = fmt::format("expected a tensor map of rank {}, but got {}", list[TensorList::rank], map.rank());
+  if (fault.empty() && static_cast<size_t>(map.rank()) != rank)
+    fault = fmt::format("expected a tensor map of rank {}, but got {}", rank, map.rank());
   if (fault.empty())
     return map;
   warp.report(Check::tensorMap, step, lane, fault);
@@ -90,40 +92,35 @@ static void addBox(Warp &warp, const Step &step, int lane, const TensorMap &map,
 }
 
 static void runTensorCopy(Warp &warp, const Step &step) {
-  const uint32_t *list = warp.list(step);
-  const bool isLoad = list[TensorList::isLoad] != 0;
-  for (int lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
-    const std::optional<TensorMap> map = mapOf(warp, step, lane, list);
+  const auto operands = fieldsOf<TensorOperands>(warp, step);
+  const std::span<const uint32_t> slots = slotsAfter<TensorOperands>(warp, step);
+  forEachLane(warp, [&](int lane) {
+    const std::optional<TensorMap> map = mapOf(warp, step, lane, operands.map, slots.size());
     if (!map)
-      continue;
-    expectOnlyBlock(warp, step, lane, list[TensorList::mask]);
+      return;
+    expectOnlyBlock(warp, step, lane, operands.mask);
     BulkOperation operation = operationOf(warp, step, lane);
-    const uint32_t *place = list + TensorList::shared;
-    char *shared = locate(warp, step, lane, AddressOperand::space(place), AddressOperand::of(warp, place, lane),
-                          map->boxBytes(), 128, isLoad ? AccessKind::write : AccessKind::read, true);
+    char *shared = locate(warp, step, lane, operands.shared, map->boxBytes(), 128,
+                          operands.isLoad ? AccessKind::write : AccessKind::read, true);
     operation.completion = BulkOperation::Completion::group;
-    if (isLoad && !completeAt(warp, step, lane, list + TensorList::mbarrier, map->boxBytes(), operation))
-      continue;
+    if (operands.isLoad && !completeAt(warp, step, lane, operands.mbarrier, map->boxBytes(), operation))
+      return;
     std::array<int32_t, maxTensorRank> coordinates{};
-    for (uint32_t i = 0; i < list[TensorList::rank]; ++i)
-      coordinates[i] = warp.reg<int32_t>(list[TensorList::coordinates + i])[lane];
+    for (size_t i = 0; i < slots.size(); ++i)
+      coordinates[i] = warp.reg<int32_t>(slots[i])[lane];
     setFill(*map, operation);
-    if (const uint32_t reduction = list[TensorList::reduction]) {
-      operation.combine = combineFor(static_cast<AtomicOperation>(reduction - 1), typeOf(map->elementType()));
+    if (operands.reduces) {
+      operation.combine = combineFor(operands.reduction, typeOf(map->elementType()));
       operation.overwrites = false;
-      if (!operation.combine) {
-        warp.report(Check::tensorMap, step, lane,
-                    fmt::format("the reduction is not supported for elements of type {}",
-                                ptx::nameOf(typeOf(map->elementType()))));
-        continue;
-      }
+      if (!operation.combine)
+        return warp.report(Check::tensorMap, step, lane,
+                           fmt::format("the reduction is not supported for elements of type {}",
+                                       ptx::nameOf(typeOf(map->elementType()))));
     }
     if (shared)
-      addBox(warp, step, lane, *map, coordinates, shared, isLoad, operation);
+      addBox(warp, step, lane, *map, coordinates, shared, operands.isLoad, operation);
     warp.cta.bulk.issue(warp, step, std::move(operation));
-  }
+  });
 }
 
 // --- Decoding ------------------------------------------------------------------------------------------------------
@@ -136,10 +133,10 @@ static uint32_t takeRank(Decoder &d) {
   return static_cast<uint32_t>(rank);
 }
 
-/// The operand `[map, {coordinates}]`: appends the map's address to `list`, and returns the slots of the coordinates.
+/// The operand `[map, {coordinates}]`: sets the map's address, and returns the slots of the coordinates.
 static std::vector<uint32_t> decodeMapOperand(Decoder &d, const Operand &operand, uint32_t rank,
-                                              std::vector<uint32_t> &list) {
-  AddressOperand::append(d.address(operand, Space::generic), list);
+                                              Decoder::Address &map) {
+  map = d.address(operand, Space::generic);
   const auto coordinates = d.builder.function.elementsOf(operand);
   if (coordinates.size() != rank)
     d.wrong(fmt::format("{} coordinates, but got {},", rank, coordinates.size()));
@@ -155,7 +152,9 @@ void decodeTensorCopy(Decoder &d, bool reduces) {
   const bool isLoad = to == Space::shared;
   if (isLoad == (from == Space::shared) || (isLoad && reduces))
     d.unsupported();
-  const AtomicOperation reduction = reduces ? takeReduction(d) : AtomicOperation::add;
+  TensorOperands operands{.isLoad = isLoad, .reduces = reduces};
+  if (reduces)
+    operands.reduction = takeReduction(d);
   d.take("tile");
   decodeCompletion(d, isLoad);
   const bool isMulticast = isLoad && d.take("multicast::cluster"), hasPolicy = d.take("L2::cache_hint");
@@ -163,16 +162,15 @@ void decodeTensorCopy(Decoder &d, bool reduces) {
     d.take("cta_group::1");
   const size_t least = isLoad ? 3 : 2;
   d.expectCount(least + isMulticast + hasPolicy, least + isMulticast + hasPolicy);
-  std::vector<uint32_t> list;
-  const std::vector<uint32_t> coordinates = decodeMapOperand(d, d.operand(isLoad ? 1 : 0), rank, list);
-  AddressOperand::append(d.address(d.operand(isLoad ? 0 : 1), Space::shared), list);
-  AddressOperand::append(isLoad ? d.address(d.operand(2), Space::shared) : Decoder::Address{}, list);
-  list.push_back(isMulticast ? d.source(3, Type::b16) : Step::none);
+  const std::vector<uint32_t> coordinates = decodeMapOperand(d, d.operand(isLoad ? 1 : 0), rank, operands.map);
+  operands.shared = d.address(d.operand(isLoad ? 0 : 1), Space::shared);
+  if (isLoad)
+    operands.mbarrier = d.address(d.operand(2), Space::shared);
+  if (isMulticast)
+    operands.mask = d.source(3, Type::b16);
   if (hasPolicy)
     d.source(least + isMulticast, Type::b64);
-  list.insert(list.end(), {reduces ? static_cast<uint32_t>(reduction) + 1 : 0, isLoad, rank});
-  list.insert(list.end(), coordinates.begin(), coordinates.end());
-  d.giveList(d.emit(runTensorCopy), list);
+  giveFields(d, d.emit(runTensorCopy), operands, coordinates);
 }
 
 /// A prefetch has no effect, but its map is checked.
@@ -183,18 +181,190 @@ void decodeTensorPrefetch(Decoder &d) {
   d.take("tile");
   const bool hasPolicy = d.take("L2::cache_hint");
   d.expectCount(1 + hasPolicy, 1 + hasPolicy);
-  std::vector<uint32_t> list;
-  decodeMapOperand(d, d.operand(0), rank, list);
+  Decoder::Address map;
+  const std::vector<uint32_t> coordinates = decodeMapOperand(d, d.operand(0), rank, map);
   if (hasPolicy)
     d.source(1, Type::b64);
-  list.resize(TensorList::rank, 0);
-  list.push_back(rank);
-  d.giveList(d.emit([](Warp &warp, const Step &step) {
-    for (int lane = 0; lane < lanesOfWarp; ++lane)
-      if (warp.exec >> lane & 1)
-        mapOf(warp, step, lane, warp.list(step));
-  }),
-             list);
+  Step &step = d.emit([](Warp &warp, const Step &step) {
+    const auto map = fieldsOf<Decoder::Address>(warp, step);
+    const size_t rank = slotsAfter<Decoder::Address>(warp, step).size();
+    forEachLane(warp, [&](int lane) { mapOf(warp, step, lane, map, rank); });
+  });
+  giveFields(d, step, map, coordinates);
+}
+
+// --- Maps that a kernel changes -------------------------------------------------------------------------------------
+//
+// A block may use a changed map in global memory only if one of its threads has acquired it through the proxy fence
+// since the change.
+
+namespace {
+enum class Field : uint8_t {
+  address,
+  rank,
+  boxDim,
+  globalDim,
+  globalStride,
+  elementStride,
+  element,
+  interleave,
+  swizzle,
+  fill
+};
+} // namespace
+
+static void setField(TensorMap &map, Field field, uint32_t ordinal, uint64_t value) {
+  const size_t i = std::min<size_t>(ordinal, maxTensorRank - 1);
+  const auto narrow = static_cast<uint8_t>(std::min<uint64_t>(value, 255));
+  map.mark = TensorMap::markOfMap;
+  switch (field) {
+  case Field::address:
+    map.address = value;
+    return;
+  case Field::rank:
+    map.rankLessOne = narrow;
+    return;
+  case Field::boxDim:
+    map.box[i] = static_cast<uint32_t>(value);
+    return;
+  case Field::globalDim:
+    map.dims[i] = static_cast<uint32_t>(value);
+    return;
+  case Field::globalStride:
+    map.strides[std::min<size_t>(i, maxTensorRank - 2)] = value;
+    return;
+  case Field::elementStride:
+    map.elementStrides[i] = narrow;
+    return;
+  case Field::element:
+    map.element = narrow;
+    return;
+  case Field::interleave:
+    map.interleave = narrow;
+    return;
+  case Field::swizzle:
+    map.swizzle = narrow;
+    return;
+  case Field::fill:
+    map.nanFill = narrow;
+    return;
+  }
+}
+
+namespace {
+struct ReplaceOperands {
+  Decoder::Address map;
+  uint32_t value; // a slot
+  Field field;
+  bool isWide; // a value of 8 bytes
+  uint8_t ordinal;
+};
+} // namespace
+
+static void runReplace(Warp &warp, const Step &step) {
+  const auto operands = fieldsOf<ReplaceOperands>(warp, step);
+  forEachLane(warp, [&](int lane) {
+    char *at = locate(warp, step, lane, operands.map, sizeof(TensorMap), 64, AccessKind::write);
+    if (!at)
+      return;
+    TensorMap map;
+    std::memcpy(&map, at, sizeof(map));
+    setField(map, operands.field, operands.ordinal,
+             operands.isWide ? warp.reg<uint64_t>(operands.value)[lane] : warp.reg<uint32_t>(operands.value)[lane]);
+    std::memcpy(at, &map, sizeof(map));
+    if (!sharedPlace(warp, at))
+      warp.cta.grid.tensorMaps.changed(reinterpret_cast<uint64_t>(at));
+  });
+}
+
+static void decodeReplace(Decoder &d) {
+  if (!d.take("tile"))
+    d.unsupported();
+  const int number = d.takeOne({"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride",
+                                "elemtype", "interleave_layout", "swizzle_mode", "fill_mode"});
+  if (number < 0)
+    d.unsupported();
+  const auto field = static_cast<Field>(number);
+  const bool hasOrdinal = field >= Field::boxDim && field <= Field::elementStride;
+  const bool wide = field == Field::address || field == Field::globalStride;
+  const Space space = d.space();
+  if (!d.take("b1024"))
+    d.wrong("'.b1024'");
+  if (d.type() != (wide ? Type::b64 : Type::b32))
+    d.wrong(wide ? "'.b64'" : "'.b32'");
+  d.expectCount(hasOrdinal ? 3 : 2, hasOrdinal ? 3 : 2);
+  uint64_t ordinal = 0;
+  if (hasOrdinal) {
+    const uint64_t most = field == Field::globalStride ? maxTensorRank - 2 : maxTensorRank - 1;
+    if (d.operand(1).kind != Operand::Kind::integer || d.operand(1).bits > most)
+      d.wrong(fmt::format("a dimension from 0 to {}", most));
+    ordinal = d.operand(1).bits;
+  }
+  const Decoder::Address map = d.address(d.operand(0), space);
+  const uint32_t value = d.source(hasOrdinal ? 2 : 1, wide ? Type::b64 : Type::b32);
+  giveFields(d, d.emit(runReplace), ReplaceOperands{map, value, field, wide, static_cast<uint8_t>(ordinal)});
+}
+
+// --- Copy and fence ------------------------------------------------------------------------------------------------
+
+/// The fields are the addresses of the destination and the source.
+static void runCopyAndFence(Warp &warp, const Step &step) {
+  const auto [destination, source] = fieldsOf<std::array<Decoder::Address, 2>>(warp, step);
+  const int lane = std::countr_zero(warp.exec); // all lanes have the same addresses
+  char *to = locate(warp, step, lane, destination, sizeof(TensorMap), 64, AccessKind::warpWrite);
+  const char *from = locate(warp, step, lane, source, sizeof(TensorMap), 64, AccessKind::warpRead);
+  if (warp.cta.shadow)
+    warp.cta.shadow->order.joinLanes(warp.index, warp.exec);
+  if (!to || !from)
+    return;
+  std::memcpy(to, from, sizeof(TensorMap));
+  warp.cta.grid.tensorMaps.changed(reinterpret_cast<uint64_t>(to));
+}
+
+static void expectMapBytes(Decoder &d, size_t operand) {
+  if (d.operand(operand).kind != Operand::Kind::integer || d.operand(operand).bits != sizeof(TensorMap))
+    d.wrong("128 bytes");
+}
+
+static void decodeCopyAndFence(Decoder &d) {
+  const auto [to, from] = takeSpaces(d);
+  if (to != Space::global || from != Space::shared || !d.take("tensormap::generic") || !d.take("release") ||
+      d.takeOne({"cta", "cluster", "gpu", "sys"}) < 0 || !d.take("sync") || !d.take("aligned"))
+    d.unsupported();
+  d.expectCount(3, 3);
+  expectMapBytes(d, 2);
+  giveFields(d, d.emit(runCopyAndFence), std::array{d.address(d.operand(0), to), d.address(d.operand(1), from)});
+}
+
+void decodeTensorMapFence(Decoder &d) {
+  const bool acquires = d.take("acquire");
+  if ((!acquires && !d.take("release")) || d.takeOne({"cta", "cluster", "gpu", "sys"}) < 0)
+    d.unsupported();
+  d.expectCount(acquires ? 2 : 0, acquires ? 2 : 0);
+  if (!acquires)
+    return;
+  expectMapBytes(d, 1);
+  const Decoder::Address map = d.address(d.operand(0), Space::generic);
+  Step &step = d.emit([](Warp &warp, const Step &step) {
+    const auto map = fieldsOf<Decoder::Address>(warp, step);
+    forEachLane(warp, [&](int lane) {
+      if (const char *at = locate(warp, step, lane, map, sizeof(TensorMap), 64, AccessKind::read, true)) {
+        const auto address = reinterpret_cast<uint64_t>(at);
+        warp.cta.acquiredMaps[address] = warp.cta.grid.tensorMaps.version(address);
+      }
+    });
+  });
+  giveFields(d, step, map);
+}
+
+void addTensorMaps(InstructionTable &table) {
+  table["tensormap"] = [](Decoder &d) {
+    if (d.take("replace"))
+      return decodeReplace(d);
+    if (d.take("cp_fenceproxy"))
+      return decodeCopyAndFence(d);
+    d.unsupported();
+  };
 }
 
 } // namespace kiln::simulator

@@ -1,13 +1,14 @@
-// Tensor maps (TMA descriptors): an array in global memory, and the box that a bulk tensor copy moves.
+// Tensor maps (TMA descriptors): an array in global memory, and the box that a bulk tensor copy moves. And the swizzles
+// of shared memory.
 //
 // The driver's 128 bytes are undocumented; these are the simulator's own. All lists are innermost first.
 
 #pragma once
 
-#include "runtime/simulator/Swizzle.h"
 #include "runtime/simulator/ptx/Module.h"
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -15,6 +16,26 @@
 #include <vector>
 
 namespace kiln::simulator {
+
+// --- Swizzles -------------------------------------------------------------------------------------------------------
+//
+// The swizzles of TMA and wgmma: within 128 bytes, 16-byte chunks are permuted depending on their row.
+
+/// The bytes of a swizzled row: 32, 64 or 128; 0 for none. Values are those of tensor maps and PTX.
+enum class Swizzle : uint8_t { none, bytes32, bytes64, bytes128 };
+inline constexpr uint32_t bytesOf(Swizzle swizzle) {
+  return swizzle == Swizzle::none ? 0 : 16u << static_cast<int>(swizzle);
+}
+
+/// The swizzled place in shared memory of a byte at `place`: bits 4 to 6 of the address, as many as the row has chunks,
+/// are XORed with bits 7 to 9.
+inline constexpr uint32_t swizzled(uint32_t place, Swizzle swizzle) {
+  if (swizzle == Swizzle::none)
+    return place;
+  return place ^ (place >> 3 & (bytesOf(swizzle) - 16));
+}
+
+// --- Tensor maps ----------------------------------------------------------------------------------------------------
 
 inline constexpr int maxTensorRank = 5;
 

@@ -225,8 +225,16 @@ void Warp::poll(const Wait &asked) {
 
 // --- Control flow --------------------------------------------------------------------------------------------------
 
-int Warp::newJoin(Join join) {
-  join.used = true;
+/// A join of lanes of the running path.
+int Warp::newJoin(int pc, Mask outstanding, bool isCall) {
+  const Join join = {.pc = pc,
+                     .isCall = isCall,
+                     .outstanding = outstanding,
+                     .parent = path.join,
+                     .code = path.code,
+                     .frame = path.frame,
+                     .local = path.local,
+                     .used = true};
   for (size_t i = 0; i < joins.size(); ++i)
     if (!joins[i].used) {
       joins[i] = join;
@@ -251,12 +259,7 @@ void Warp::branch(const Step &step) {
   const bool sameJoin = step.join < 0 || (path.join >= 0 && !joins[static_cast<size_t>(path.join)].isCall &&
                                           joins[static_cast<size_t>(path.join)].pc == step.join);
   if (!sameJoin)
-    path.join = newJoin({.pc = step.join,
-                         .outstanding = path.mask,
-                         .parent = path.join,
-                         .code = path.code,
-                         .frame = path.frame,
-                         .local = path.local});
+    path.join = newJoin(step.join, path.mask);
   path.spin = {};
   Path taken = path;
   taken.pc = step.target;
@@ -269,13 +272,7 @@ void Warp::branch(const Step &step) {
 void Warp::branchIndexed(const Step &step) {
   const std::vector<int> &targets = code->targets[static_cast<size_t>(step.detail)];
   const auto *selector = reg<uint32_t>(step.slots[0]);
-  const int join = step.join < 0 ? path.join
-                                 : newJoin({.pc = step.join,
-                                            .outstanding = exec,
-                                            .parent = path.join,
-                                            .code = path.code,
-                                            .frame = path.frame,
-                                            .local = path.local});
+  const int join = step.join < 0 ? path.join : newJoin(step.join, exec);
   const Mask rest = path.mask & ~exec;
   if (rest && join != path.join) // lanes with a false guard also reconverge
     joins[static_cast<size_t>(join)].outstanding |= rest;
@@ -316,24 +313,22 @@ void Warp::release(int index) {
     return;
   const Join done = join;
   join.used = false;
-  if (!done.arrived)
-    return;
-  paths.push_back({.pc = done.pc,
-                   .mask = done.arrived,
-                   .code = done.code,
-                   .frame = done.frame,
-                   .local = done.local,
-                   .join = done.parent});
+  if (done.arrived)
+    goOnFrom(done);
+}
+
+/// The lanes that have arrived at a join continue as a path.
+void Warp::goOnFrom(const Join &join) {
+  paths.push_back({.pc = join.pc,
+                   .mask = join.arrived,
+                   .code = join.code,
+                   .frame = join.frame,
+                   .local = join.local,
+                   .join = join.parent});
 }
 
 void Warp::call(const std::array<int, lanesOfWarp> &targets, uint32_t distance) {
-  const int join = newJoin({.pc = path.pc,
-                            .isCall = true,
-                            .outstanding = exec,
-                            .parent = path.join,
-                            .code = path.code,
-                            .frame = path.frame,
-                            .local = path.local});
+  const int join = newJoin(path.pc, exec, /*isCall=*/true);
   const Mask rest = path.mask & ~exec;
   if (rest) { // lanes with a false guard pass the call; the others reconverge with them at the next join
     Path other = path;

@@ -15,7 +15,7 @@
 #include "runtime/simulator/Findings.h"
 #include "runtime/simulator/Memory.h"
 #include "runtime/simulator/Program.h"
-#include "runtime/simulator/WgmmaRules.h"
+#include "runtime/simulator/Warpgroup.h"
 
 namespace kiln::simulator {
 
@@ -131,6 +131,11 @@ public:
   const Code::CallSite &callSite(const Step &step) const { return code->callSites[static_cast<size_t>(step.target)]; }
   template <class Word> Word *reg(uint32_t slot) { return reinterpret_cast<Word *>(frame + slot); }
   Mask &predicate(uint32_t slot) { return *reinterpret_cast<Mask *>(frame + slot); }
+  /// Sets a predicate in the executing lanes.
+  void setPredicate(uint32_t slot, Mask value) {
+    Mask &result = predicate(slot);
+    result = (result & ~exec) | (value & exec);
+  }
   const uint32_t *list(const Step &step) const { return code->lists.data() + step.list; }
   const ptx::Place &place(const Step &step) const {
     return code->places[static_cast<size_t>(&step - code->steps.data())];
@@ -195,7 +200,8 @@ private:
   void keepState();
   bool hasKeptState() const;
   void leave(Mask lanes, int join);
-  int newJoin(Join join);
+  int newJoin(int pc, Mask outstanding, bool isCall = false);
+  void goOnFrom(const Join &join);
   void enterFrame(int codeIndex);
   uint32_t freeFrame() const;
 

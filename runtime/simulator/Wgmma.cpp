@@ -1,10 +1,10 @@
-// wgmma.mma_async, fence, commit_group and wait_group.
+// wgmma.mma_async, fence, commit_group and wait_group; setmaxnreg.
 //
 // Each of the four warps computes its own 16 rows when it reaches the instruction, with the B read by the first of
 // them. D's words follow the PTX ISA: with j = column / 8, word 4 j + 2 h + c of a lane is row lane / 4 + 8 h, column
 // 8 j + 2 (lane % 4) + c. Sums run over K in order, each step one fused multiply-add; an f16 D is rounded at the end.
 
-#include "runtime/simulator/Wgmma.h"
+#include "runtime/simulator/Warpgroup.h"
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
@@ -172,9 +172,7 @@ static void multiplyIntegers(Warp &warp, const uint32_t *slots, const Product &p
       auto *d = warp.reg<int32_t>(slots[pair / 2 * 4 + pair % 2 + 2 * half]);
       for (uint32_t lane = 0; lane < lanesOfWarp; ++lane) {
         const int64_t sum = int64_t{sums[half][lane]} + (keeps ? d[lane] : 0);
-        d[lane] = static_cast<int32_t>(product.saturate ? std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(),
-                                                                              std::numeric_limits<int32_t>::max())
-                                                        : sum);
+        d[lane] = static_cast<int32_t>(product.saturate ? clamped(sum, 32, true) : sum);
       }
     }
   }
@@ -394,6 +392,52 @@ static void decodeWgmma(Decoder &d) {
   d.emit(handlers[operation - 1], {}, operation == 3 ? d.operand(0).bits : 0);
 }
 
-void addWgmma(InstructionTable &table) { table["wgmma"] = decodeWgmma; }
+// --- setmaxnreg ----------------------------------------------------------------------------------------------------
+
+/// Registers of a thread at launch: the number in the PTX, or the register file divided among the threads.
+static int registersAtLaunch(const Warp &warp) {
+  if (warp.program.maxRegisters)
+    return warp.program.maxRegisters;
+  static constexpr int registerFile = 65536, maxOfThread = 248;
+  return std::min(maxOfThread, registerFile / warp.cta.grid.threads() / 8 * 8);
+}
+
+/// detail: registers; target: 1 for increase, 0 for decrease.
+static void runSetRegisters(Warp &warp, const Step &step) {
+  const auto wanted = static_cast<int>(step.detail);
+  const bool takes = step.target == 1;
+  const int had = warp.registersOfLane ? warp.registersOfLane : registersAtLaunch(warp);
+  const int more = wanted - had;
+  if (takes && more * lanesOfWarp > warp.cta.freeRegisters && more > 0)
+    return warp.waitFor({.kind = Wait::Kind::registers, .index = static_cast<uint32_t>(more)});
+  agree(warp, step, step.detail, static_cast<uint64_t>(step.target));
+  warp.cta.warpgroupOf(warp).done(warp.index % warpsOfGroup);
+  if (takes ? more < 0 : more > 0) {
+    if (warp.registersOfLane || warp.program.maxRegisters) // otherwise the number is unknown
+      warp.report(Check::registers, step, 0,
+                  fmt::format("asks for {} registers instead of {}, which is no {}", wanted, had,
+                              takes ? "increase" : "decrease"));
+    return;
+  }
+  warp.cta.freeRegisters -= int64_t{more} * lanesOfWarp;
+  warp.registersOfLane = wanted;
+}
+
+static void decodeSetRegisters(Decoder &d) {
+  const int direction = d.takeOne({"dec", "inc"});
+  if (direction < 0 || !d.take("sync") || !d.take("aligned") || d.type() != Type::u32)
+    d.unsupported();
+  d.expectCount(1, 1);
+  const Operand &number = d.operand(0);
+  if (number.kind != Operand::Kind::integer || number.bits % 8 != 0 || number.bits < 24 || number.bits > 256)
+    d.wrong("a multiple of 8 registers from 24 to 256");
+  Step &step = d.emit(runSetRegisters, {}, number.bits);
+  step.target = direction;
+}
+
+void addWgmma(InstructionTable &table) {
+  table["wgmma"] = decodeWgmma;
+  table["setmaxnreg"] = decodeSetRegisters;
+}
 
 } // namespace kiln::simulator

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "runtime/simulator/Swizzle.h"
+#include "runtime/simulator/TensorMap.h"
 #include "runtime/simulator/ptx/Module.h"
 
 #include <string>

@@ -21,30 +21,21 @@ namespace {
 /// A matrix of a wmma instruction: its extents in the order in which its elements are numbered, and how a lane holds
 /// them.
 struct Matrix {
-  int major = 16, minor = 16; // rows and columns of A and C, columns and rows of B
+  uint8_t major = 16, minor = 16; // rows and columns of A and C, columns and rows of B
   Type type = Type::f16;
-  int registers = 8;
+  uint8_t registers = 8;
 
   int perRegister() const { return std::max(1, 32 / ptx::bitsOf(type)); }
   int count() const { return registers * perRegister(); }
   int numberOf(int lane, int element) const { return (count() * lane + element) % (major * minor); }
-
-  uint64_t pack() const {
-    return static_cast<uint64_t>(major) | static_cast<uint64_t>(minor) << 8 | static_cast<uint64_t>(type) << 16 |
-           static_cast<uint64_t>(registers) << 24;
-  }
-  static Matrix unpack(uint64_t bits) {
-    return {static_cast<int>(bits & 255), static_cast<int>(bits >> 8 & 255), static_cast<Type>(bits >> 16 & 255),
-            static_cast<int>(bits >> 24 & 255)};
-  }
 };
 } // namespace
 
 /// The matrix of role 'a', 'b', 'c' or 'd' under a shape.
 static Matrix matrixOf(char role, const std::array<int, 3> &shape, Type type, size_t registers) {
   const auto [M, N, K] = shape;
-  Matrix matrix{role == 'b' ? N : M, role == 'a' || role == 'b' ? K : N, type, static_cast<int>(registers)};
-  return matrix;
+  return {static_cast<uint8_t>(role == 'b' ? N : M), static_cast<uint8_t>(role == 'a' || role == 'b' ? K : N), type,
+          static_cast<uint8_t>(std::min<size_t>(registers, 255))};
 }
 
 /// Throws unless a lane has the registers that the ISA states: each element once, apart from A and B of f16.
@@ -60,26 +51,34 @@ static void expectRegisters(const Decoder &d, char role, const Matrix &matrix) {
 
 // --- Loads and stores ----------------------------------------------------------------------------------------------
 
-/// list: the matrix (two words), the stride's slot or none, whether the minor dimension is contiguous, the fragment.
+namespace {
+/// The slots of the fragment follow.
+struct MoveOperands {
+  Matrix matrix;
+  uint32_t stride;   // a slot, or none
+  bool isContiguous; // the minor dimension
+};
+} // namespace
+
 template <bool IsStore> static void moveMatrix(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const uint32_t *list = warp.list(step);
-  const Matrix matrix = Matrix::unpack(list[0] | static_cast<uint64_t>(list[1]) << 32);
+  const auto [matrix, strideSlot, isContiguous] = fieldsOf<MoveOperands>(warp, step);
+  const std::span<const uint32_t> slots = slotsAfter<MoveOperands>(warp, step);
   const AccessShape shape = AccessShape::unpack(step.target);
   const std::array<uint64_t, lanesOfWarp> bases = addressesOf(warp, step, shape);
   const int bytes = ptx::bytesOf(matrix.type), perRegister = matrix.perRegister();
   const int64_t stride =
-      list[2] == Step::none ? (list[3] ? matrix.minor : matrix.major) : warp.reg<uint32_t>(list[2])[0];
+      strideSlot == Step::none ? (isContiguous ? matrix.minor : matrix.major) : warp.reg<uint32_t>(strideSlot)[0];
   for (int element = 0; element < matrix.count(); ++element) {
     std::array<uint64_t, lanesOfWarp> addresses;
     for (int lane = 0; lane < lanesOfWarp; ++lane) {
       const int number = matrix.numberOf(lane, element), major = number / matrix.minor, minor = number % matrix.minor;
-      const int64_t offset = list[3] ? major * stride + minor : minor * stride + major;
+      const int64_t offset = isContiguous ? major * stride + minor : minor * stride + major;
       addresses[static_cast<size_t>(lane)] = bases[static_cast<size_t>(lane)] + static_cast<uint64_t>(offset * bytes);
     }
     const LanePointers pointers =
         resolve(warp, step, shape.space, addresses, bytes, IsStore ? AccessKind::warpWrite : AccessKind::warpRead);
-    auto *words = warp.reg<uint32_t>(list[4 + element / perRegister]);
+    auto *words = warp.reg<uint32_t>(slots[static_cast<size_t>(element / perRegister)]);
     const int shift = element % perRegister * ptx::bitsOf(matrix.type) % 32;
     const uint32_t mask = bytes == 4 ? ~0u : ((1u << ptx::bitsOf(matrix.type)) - 1) << shift;
     for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
@@ -113,37 +112,29 @@ template <bool IsStore> static void decodeMove(Decoder &d) {
   const Matrix matrix = matrixOf("abcd"[role], extents, type, d.elements(fragment).size());
   expectRegisters(d, "abcd"[role], matrix);
   const bool together = rows == (role != 1); // B is numbered by columns
-  std::vector<uint32_t> list = {static_cast<uint32_t>(matrix.pack()), static_cast<uint32_t>(matrix.pack() >> 32),
-                                Step::none, together};
-  if (d.count() == 3)
-    list[2] = d.source(2, Type::u32);
-  addFragment(d, fragment, d.elements(fragment).size(), Type::b32, !IsStore, list);
+  const uint32_t stride = d.count() == 3 ? d.source(2, Type::u32) : Step::none;
+  std::vector<uint32_t> slots;
+  addFragment(d, fragment, d.elements(fragment).size(), Type::b32, !IsStore, slots);
   AccessShape shape;
-  shape.bytes = ptx::bytesOf(type);
+  shape.bytes = static_cast<uint8_t>(ptx::bytesOf(type));
   const Decoder::Address address = d.address(d.operand(IsStore ? 0 : 1), space);
   Step &step = d.emit(moveMatrix<IsStore>);
   setAddress(step, shape, address);
-  d.giveList(step, list);
+  giveFields(d, step, MoveOperands{matrix, stride, together}, slots);
 }
 
 // --- Products ------------------------------------------------------------------------------------------------------
 
 static double numberOf(Type type, uint32_t word, int index) {
   switch (type) {
-  case Type::f16:
-    return fromHalf(static_cast<uint16_t>(word >> (16 * index)));
-  case Type::bf16:
-    return fromBf16(static_cast<uint16_t>(word >> (16 * index)));
   case Type::s8:
     return static_cast<int8_t>(word >> (8 * index));
   case Type::u8:
     return static_cast<uint8_t>(word >> (8 * index));
   case Type::s32:
     return static_cast<int32_t>(word);
-  case Type::tf32:
-    return std::bit_cast<float>(word & 0xffffe000);
   default:
-    return std::bit_cast<float>(word);
+    return floatOf(type, word >> (ptx::bitsOf(type) * index));
   }
 }
 
@@ -166,15 +157,12 @@ static uint32_t wordOf(Type type, double value) {
   }
 }
 
-/// list: the matrices A, B, C, D (two words each), then their fragments.
+/// The fields are the matrices A, B, C, D; their fragments follow.
 static void multiplyMatrices(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  const uint32_t *list = warp.list(step);
-  std::array<Matrix, 4> matrices;
-  for (size_t i = 0; i < 4; ++i)
-    matrices[i] = Matrix::unpack(list[2 * i] | static_cast<uint64_t>(list[2 * i + 1]) << 32);
+  const auto matrices = fieldsOf<std::array<Matrix, 4>>(warp, step);
   std::array<std::vector<double>, 3> elements;
-  const uint32_t *slots = list + 8;
+  const uint32_t *slots = slotsAfter<std::array<Matrix, 4>>(warp, step).data();
   for (size_t i = 0; i < 3; ++i) {
     gather(warp, matrices[i], slots, elements[i]);
     slots += matrices[i].registers;
@@ -220,18 +208,17 @@ static void decodeProduct(Decoder &d) {
     d.wrong("two or four types");
   const bool saturates = types[0] == Type::s32 && d.take("satfinite");
   d.expectCount(4, 4);
-  std::vector<uint32_t> list;
+  std::array<Matrix, 4> matrices;
+  std::vector<uint32_t> slots;
   const std::array<Type, 4> byRole = {types[1], types[2], types[3], types[0]};
   const std::array<size_t, 4> operandOf = {1, 2, 3, 0};
   for (size_t i = 0; i < 4; ++i) {
-    const Matrix matrix = matrixOf("abcd"[i], extents, byRole[i], d.elements(d.operand(operandOf[i])).size());
-    expectRegisters(d, "abcd"[i], matrix);
-    list.push_back(static_cast<uint32_t>(matrix.pack()));
-    list.push_back(static_cast<uint32_t>(matrix.pack() >> 32));
+    matrices[i] = matrixOf("abcd"[i], extents, byRole[i], d.elements(d.operand(operandOf[i])).size());
+    expectRegisters(d, "abcd"[i], matrices[i]);
   }
   for (size_t i = 0; i < 4; ++i)
-    addFragment(d, d.operand(operandOf[i]), d.elements(d.operand(operandOf[i])).size(), Type::b32, i == 3, list);
-  d.giveList(d.emit(multiplyMatrices, {}, saturates), list);
+    addFragment(d, d.operand(operandOf[i]), d.elements(d.operand(operandOf[i])).size(), Type::b32, i == 3, slots);
+  giveFields(d, d.emit(multiplyMatrices, {}, saturates), matrices, slots);
 }
 
 void addWmma(InstructionTable &table) {

@@ -35,7 +35,7 @@ ARROWS = [
     (r"runtime/Compile[^/]*$", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA + r"|dialect/dsl/Trace\.h", True),
     (r"runtime/", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA, True),
     (r"kernels/", r"kernels/|" + DSL_DATA, False),
-    (r"models/", r"models/|kernels/|runtime/(Tensor|Device|Compile|Meters|SideStream|Streams|Checksum|InputFile|OutputFile|"
+    (r"models/", r"models/|kernels/|runtime/(Tensor|Device|Compile|Meters|SideStream|Streams|Files|"
      r"Version|cuda/CudaDevice)\.h|"
      r"lowering/analysis/Lifetimes\.h|" + DSL_DATA, False),
     (r"(tools|test)/", r"", True),

@@ -1,6 +1,6 @@
 // The console of a GPU is in memory that any kernel can write to: invalid lines are not read.
 
-#include "runtime/GpuConsole.h"
+#include "runtime/Console.h"
 
 #include <gtest/gtest.h>
 

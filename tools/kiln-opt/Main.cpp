@@ -10,7 +10,7 @@
 #include "dialect/dsl/Types.h"
 #include "lowering/Driver.h"
 #include "lowering/ModuleText.h"
-#include "runtime/OutputFile.h"
+#include "runtime/Files.h"
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
 #include "tools/files/Files.h"

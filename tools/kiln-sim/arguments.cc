@@ -3,7 +3,7 @@
 #include "tools/kiln-sim/arguments.h"
 
 #include "runtime/AvailableMemory.h"
-#include "runtime/OutputFile.h"
+#include "runtime/Files.h"
 #include "tools/files/Files.h"
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 //
 // Exit status: 0; 1 for errors of the kernel; 2, 3, 4 as in all programs.
 
-#include "runtime/OutputFile.h"
+#include "runtime/Files.h"
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
 #include "runtime/simulator/CodeBuilder.h"

@@ -6,7 +6,7 @@
 #include "lowering/cpu/CpuTarget.h"
 #include "lowering/cpu/EmitObject.h"
 #include "runtime/CompiledSignature.h"
-#include "runtime/OutputFile.h"
+#include "runtime/Files.h"
 #include "tools/files/Files.h"
 #include "tools/files/TemporaryFolder.h"
 #include "tools/kilnc/HostCompiler.h"

@@ -4,8 +4,8 @@
 
 #include "models/train/chart.h"
 #include "runtime/Compile.h"
+#include "runtime/Files.h"
 #include "runtime/Findings.h"
-#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
 #include "tools/kilnc/ArgumentParts.h"
 #include "tools/kilnc/Expression.h"

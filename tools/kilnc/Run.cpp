@@ -3,9 +3,9 @@
 #include "tools/kilnc/Run.h"
 
 #include "runtime/Compile.h"
+#include "runtime/Files.h"
 #include "runtime/Findings.h"
 #include "runtime/Npy.h"
-#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
 #include "runtime/simulator/Findings.h"
 #include "tools/kiln-bench/launch_work.h"

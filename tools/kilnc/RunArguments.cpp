@@ -3,8 +3,8 @@
 #include "tools/kilnc/RunArguments.h"
 
 #include "runtime/Compile.h"
+#include "runtime/Files.h"
 #include "runtime/Npy.h"
-#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
 #include "tools/kilnc/ArgumentParts.h"
 #include "tools/kilnc/IntegerUses.h"

@@ -2,8 +2,8 @@
 
 #include "tools/kilnc/Tune.h"
 
+#include "runtime/Files.h"
 #include "runtime/Findings.h"
-#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
 #include "tools/kilnc/Tuning.h"
 

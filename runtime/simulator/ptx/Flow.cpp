@@ -1,7 +1,7 @@
 // Immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy on the reversed control-flow graph, and
 // reads of registers that may not have been written.
 
-#include "runtime/simulator/ptx/Flow.h"
+#include "runtime/simulator/ptx/Module.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // One pass over the characters.
 
-#include "runtime/simulator/ptx/Lexer.h"
+#include "runtime/simulator/ptx/OperandParser.h"
 
 #include "dialect/dsl/Types.h"
 

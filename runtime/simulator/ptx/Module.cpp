@@ -4,53 +4,26 @@
 
 namespace kiln::ptx {
 
-int bitsOf(Type type) {
-  switch (type) {
-  case Type::pred:
-    return 1;
-  case Type::b8:
-  case Type::u8:
-  case Type::s8:
-  case Type::e4m3:
-  case Type::e5m2:
-    return 8;
-  case Type::b16:
-  case Type::u16:
-  case Type::s16:
-  case Type::f16:
-  case Type::bf16:
-    return 16;
-  case Type::b32:
-  case Type::u32:
-  case Type::s32:
-  case Type::f32:
-  case Type::tf32:
-  case Type::u16x2:
-  case Type::s16x2:
-  case Type::f16x2:
-  case Type::bf16x2:
-    return 32;
-  case Type::b64:
-  case Type::u64:
-  case Type::s64:
-  case Type::f64:
-  case Type::f32x2:
-    return 64;
-  case Type::b128:
-    return 128;
-  }
-  return 0;
-}
+namespace {
+struct TypeInfo {
+  const char *name;
+  int bits;
+};
+} // namespace
 
-static constexpr const char *typeNames[] = {"pred", "b8",  "b16",  "b32",   "b64",    "b128",  "u8",    "u16",  "u32",
-                                            "u64",  "s8",  "s16",  "s32",   "s64",    "u16x2", "s16x2", "f16",  "bf16",
-                                            "f32",  "f64", "tf32", "f16x2", "bf16x2", "e4m3",  "e5m2",  "f32x2"};
+static constexpr TypeInfo types[] = {
+    {"pred", 1},   {"b8", 8},      {"b16", 16}, {"b32", 32},  {"b64", 64},  {"b128", 128}, {"u8", 8},
+    {"u16", 16},   {"u32", 32},    {"u64", 64}, {"s8", 8},    {"s16", 16},  {"s32", 32},   {"s64", 64},
+    {"u16x2", 32}, {"s16x2", 32},  {"f16", 16}, {"bf16", 16}, {"f32", 32},  {"f64", 64},   {"tf32", 32},
+    {"f16x2", 32}, {"bf16x2", 32}, {"e4m3", 8}, {"e5m2", 8},  {"f32x2", 64}};
 
-const char *nameOf(Type type) { return typeNames[static_cast<int>(type)]; }
+int bitsOf(Type type) { return types[static_cast<size_t>(type)].bits; }
+
+const char *nameOf(Type type) { return types[static_cast<size_t>(type)].name; }
 
 std::optional<Type> typeNamed(std::string_view name) {
-  for (size_t i = 0; i < std::size(typeNames); ++i)
-    if (name == typeNames[i])
+  for (size_t i = 0; i < std::size(types); ++i)
+    if (name == types[i].name)
       return static_cast<Type>(i);
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -109,7 +110,6 @@ struct Operand {
   };
   Kind kind = Kind::none;
   bool negated = false;   // `!%p`
-  bool isMinus = false;   // `-%r`
   bool isLocal = false;   // a variable of the function rather than of the module
   Kind base = Kind::none; // of an address: reg, variable or integer
   int index = -1;         // register, special register, variable, function, label, prototype; the base of an address
@@ -164,6 +164,9 @@ struct Function {
   std::span<const std::string_view> modifiersOf(const Instruction &instruction) const {
     return {modifiers.data() + instruction.firstModifier, instruction.modifierCount};
   }
+  bool has(const Instruction &instruction, std::string_view modifier) const {
+    return std::ranges::count(modifiersOf(instruction), modifier) > 0;
+  }
 };
 
 struct Module {
@@ -194,5 +197,21 @@ private:
   }
   mutable ByName functionsByName, variablesByName;
 };
+
+// --- Control flow ---------------------------------------------------------------------------------------------------
+
+/// For each branch, its immediate post-dominator: the first instruction that every path from it to the function's end
+/// passes. −1 if that is the end, and for all other instructions.
+std::vector<int> meetingPoints(const Function &function);
+
+/// A register that an instruction reads or writes.
+struct Use {
+  int instruction = 0, reg = 0;
+  bool isWrite = false;
+};
+
+/// The reads, each once, of registers that some way through the function has not written by then; what a guarded
+/// instruction writes does not count. `uses` are in the order of the instructions.
+std::vector<Use> unsureReads(const Function &function, const std::vector<Use> &uses);
 
 } // namespace kiln::ptx

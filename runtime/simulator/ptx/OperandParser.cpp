@@ -8,8 +8,133 @@
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
+#include <tuple>
 
 namespace kiln::ptx {
+
+// --- Names ----------------------------------------------------------------------------------------------------------
+//
+// A chain of tables from the innermost braces outwards. `%r<10>` is one entry `%r`, whose registers are created at
+// first use, so that a declaration of a million registers costs nothing.
+
+void Scopes::open() {
+  scopes.push_back({current, {}, {}, {}});
+  current = static_cast<int>(scopes.size()) - 1;
+}
+
+int Scopes::makeRegister(std::string_view name, Type type, int number) {
+  function.registers.push_back({name, type, number});
+  return static_cast<int>(function.registers.size()) - 1;
+}
+
+bool Scopes::addRegister(std::string_view name, Type type) {
+  if (name == "_") { // no operand can refer to it
+    makeRegister(name, type, -1);
+    return true;
+  }
+  const auto [at, isNew] = top().names.try_emplace(name, Name{Name::Kind::reg, -1, 0, type});
+  if (isNew)
+    at->second.index = makeRegister(name, type, -1);
+  return isNew;
+}
+
+bool Scopes::addRegisters(std::string_view prefix, int64_t count, Type type) {
+  return top().ranges.try_emplace(prefix, Name{Name::Kind::range, -1, count, type}).second;
+}
+
+bool Scopes::addVariable(Variable variable) {
+  const int index = static_cast<int>(function.variables.size());
+  if (variable.name != "_" &&
+      !top().names.try_emplace(variable.name, Name{Name::Kind::variable, index, 0, variable.type}).second)
+    return false;
+  function.variables.push_back(std::move(variable));
+  return true;
+}
+
+Operand Scopes::find(std::string_view name) {
+  size_t stem = name.size();
+  while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9')
+    --stem;
+  for (int scope = current; scope >= 0; scope = scopes[static_cast<size_t>(scope)].parent) {
+    auto &[parent, names, ranges, labels] = scopes[static_cast<size_t>(scope)];
+    auto at = names.find(name);
+    if (at != names.end()) {
+      Operand operand;
+      operand.kind = at->second.kind == Name::Kind::reg ? Operand::Kind::reg : Operand::Kind::variable;
+      operand.isLocal = true;
+      operand.index = at->second.index;
+      return operand;
+    }
+    // Creates a member of a range. Every split of the trailing digits may match a range: `%a1<3>` has `%a12`.
+    for (size_t split = stem; split < name.size(); ++split) {
+      at = ranges.find(name.substr(0, split));
+      if (at == ranges.end() || (name[split] == '0' && split + 1 < name.size()))
+        continue;
+      int64_t number = 0;
+      const auto [stop, failure] = std::from_chars(name.data() + split, name.data() + name.size(), number);
+      if (failure != std::errc() || number >= at->second.count)
+        continue;
+      Operand operand;
+      operand.kind = Operand::Kind::reg;
+      operand.isLocal = true;
+      operand.index = makeRegister(name, at->second.type, static_cast<int>(number));
+      names.emplace(name, Name{Name::Kind::reg, operand.index, 0, at->second.type});
+      return operand;
+    }
+  }
+  return {};
+}
+
+int Scopes::label(std::string_view name) {
+  const auto [at, isNew] = top().labels.try_emplace(name, static_cast<int>(function.labels.size()));
+  if (isNew)
+    function.labels.push_back(-1);
+  return at->second;
+}
+
+bool Scopes::placeLabel(std::string_view name) {
+  int &place = function.labels[static_cast<size_t>(label(name))];
+  if (place >= 0)
+    return false;
+  place = static_cast<int>(function.instructions.size());
+  return true;
+}
+
+void Scopes::addBranchTargets(std::string_view name, std::vector<int> labels) {
+  targets[name] = {Operand::Kind::list, static_cast<int>(function.branchTargets.size())};
+  function.branchTargets.push_back(std::move(labels));
+}
+
+void Scopes::addCallTargets(std::string_view name, std::vector<int> functions) {
+  targets[name] = {Operand::Kind::targets, static_cast<int>(function.callTargets.size())};
+  function.callTargets.push_back(std::move(functions));
+}
+
+void Scopes::addPrototype(std::string_view name, Prototype prototype) {
+  targets[name] = {Operand::Kind::prototype, static_cast<int>(function.prototypes.size())};
+  function.prototypes.push_back(std::move(prototype));
+}
+
+Operand Scopes::findTargets(std::string_view name) const {
+  Operand operand;
+  if (const auto at = targets.find(name); at != targets.end())
+    std::tie(operand.kind, operand.index) = at->second;
+  return operand;
+}
+
+std::string_view Scopes::resolveLabels() {
+  for (const Scope &scope : scopes)
+    for (const auto &[name, index] : scope.labels) {
+      int &place = function.labels[static_cast<size_t>(index)];
+      for (int outer = scope.parent; place < 0 && outer >= 0; outer = scopes[static_cast<size_t>(outer)].parent)
+        if (const auto at = scopes[static_cast<size_t>(outer)].labels.find(name);
+            at != scopes[static_cast<size_t>(outer)].labels.end())
+          place = function.labels[static_cast<size_t>(at->second)];
+      if (place < 0)
+        return name;
+    }
+  return {};
+}
 
 // --- Tokens --------------------------------------------------------------------------------------------------------
 
@@ -84,63 +209,15 @@ Initialiser Tokens::initialiser(const Module &module) {
 
 // --- Special registers ---------------------------------------------------------------------------------------------
 
-static constexpr std::array<std::string_view, specialCount> specials = {"tid.x",
-                                                                        "tid.y",
-                                                                        "tid.z",
-                                                                        "ntid.x",
-                                                                        "ntid.y",
-                                                                        "ntid.z",
-                                                                        "ctaid.x",
-                                                                        "ctaid.y",
-                                                                        "ctaid.z",
-                                                                        "nctaid.x",
-                                                                        "nctaid.y",
-                                                                        "nctaid.z",
-                                                                        "laneid",
-                                                                        "warpid",
-                                                                        "nwarpid",
-                                                                        "smid",
-                                                                        "nsmid",
-                                                                        "gridid",
-                                                                        "cluster_ctaid.x",
-                                                                        "cluster_ctaid.y",
-                                                                        "cluster_ctaid.z",
-                                                                        "cluster_nctaid.x",
-                                                                        "cluster_nctaid.y",
-                                                                        "cluster_nctaid.z",
-                                                                        "clusterid.x",
-                                                                        "clusterid.y",
-                                                                        "clusterid.z",
-                                                                        "nclusterid.x",
-                                                                        "nclusterid.y",
-                                                                        "nclusterid.z",
-                                                                        "cluster_ctarank",
-                                                                        "cluster_nctarank",
-                                                                        "lanemask_eq",
-                                                                        "lanemask_le",
-                                                                        "lanemask_lt",
-                                                                        "lanemask_ge",
-                                                                        "lanemask_gt",
-                                                                        "clock",
-                                                                        "clock_hi",
-                                                                        "clock64",
-                                                                        "globaltimer",
-                                                                        "globaltimer_lo",
-                                                                        "globaltimer_hi",
-                                                                        "dynamic_smem_size",
-                                                                        "total_smem_size",
-                                                                        "reserved_smem_offset_0",
-                                                                        "reserved_smem_offset_1",
-                                                                        "reserved_smem_offset_begin",
-                                                                        "reserved_smem_offset_end",
-                                                                        "reserved_smem_offset_cap",
-                                                                        "aggr_smem_size",
-                                                                        "is_explicit_cluster",
-                                                                        "current_graph_exec",
-                                                                        "envreg<32>",
-                                                                        "WARP_SZ"};
-
-const char *nameOf(Special special) { return specials[static_cast<size_t>(special)].data(); }
+/// Their names in the order of Special.
+static constexpr std::string_view specialNames =
+    "tid.x tid.y tid.z ntid.x ntid.y ntid.z ctaid.x ctaid.y ctaid.z nctaid.x nctaid.y nctaid.z laneid warpid nwarpid "
+    "smid nsmid gridid cluster_ctaid.x cluster_ctaid.y cluster_ctaid.z cluster_nctaid.x cluster_nctaid.y "
+    "cluster_nctaid.z clusterid.x clusterid.y clusterid.z nclusterid.x nclusterid.y nclusterid.z cluster_ctarank "
+    "cluster_nctarank lanemask_eq lanemask_le lanemask_lt lanemask_ge lanemask_gt clock clock_hi clock64 globaltimer "
+    "globaltimer_lo globaltimer_hi dynamic_smem_size total_smem_size reserved_smem_offset_0 reserved_smem_offset_1 "
+    "reserved_smem_offset_begin reserved_smem_offset_end reserved_smem_offset_cap aggr_smem_size is_explicit_cluster "
+    "current_graph_exec envreg<32> WARP_SZ ";
 
 /// The number of the special register `%name`, or `%name.part`; −1 if there is none.
 static int specialNamed(std::string_view name, std::string_view part) {
@@ -151,13 +228,11 @@ static int specialNamed(std::string_view name, std::string_view part) {
     if (failure == std::errc() && stop == digits.data() + digits.size() && number < 32)
       return static_cast<int>(Special::envreg);
   }
-  for (size_t i = 0; i < specials.size(); ++i) {
-    const std::string_view full = specials[i];
-    if (part.empty() ? full == name
-                     : full.size() == name.size() + 1 + part.size() && full.starts_with(name) &&
-                           full[name.size()] == '.' && full.ends_with(part))
-      return static_cast<int>(i);
-  }
+  const std::string full = std::string(name) + (part.empty() ? "" : ".") + std::string(part);
+  int number = 0;
+  for (size_t at = 0; at < specialNames.size(); at = specialNames.find(' ', at) + 1, ++number)
+    if (specialNames.substr(at, specialNames.find(' ', at) - at) == full)
+      return number;
   return -1;
 }
 
@@ -219,14 +294,12 @@ Operand OperandParser::operand() {
     operand.negated = true;
     return operand;
   }
-  const bool isMinus = tokens.accept('-');
-  if (tokens.current().kind != Token::Kind::word)
-    return tokens.number(isMinus);
-  Operand operand = name();
-  if (isMinus && operand.kind != Operand::Kind::reg)
-    tokens.fail("a register after '-'");
-  operand.isMinus = isMinus;
-  return operand;
+  if (tokens.current().kind == Token::Kind::word)
+    return name();
+  const bool isNegative = tokens.accept('-');
+  if (isNegative && tokens.current().kind == Token::Kind::word)
+    tokens.fail("a number after '-'");
+  return tokens.number(isNegative);
 }
 
 Operand OperandParser::name() {

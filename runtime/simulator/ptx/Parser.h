@@ -10,7 +10,7 @@ namespace kiln::ptx {
 /// looked into beyond their operands' form.
 Module parse(std::string text);
 
-/// Special registers by number, as Operand::index has them.
+/// Special registers by number, as Operand::index has them; OperandParser.cpp has their names.
 enum class Special : uint8_t {
   tidX,
   tidY,
@@ -68,7 +68,5 @@ enum class Special : uint8_t {
   envreg, // all 32 of them, which only a driver sets
   warpSize
 };
-inline constexpr int specialCount = static_cast<int>(Special::warpSize) + 1;
-const char *nameOf(Special special);
 
 } // namespace kiln::ptx

@@ -123,7 +123,7 @@ TEST(IndirectCallTest, FormsAreChecked) {
   refused("call (y), %d2, (x, x), form;", "expected 1 arguments for the functions called, but got 2, in 'call'");
   refused("call (y), next, (x), form;", "expected no list of targets where the function is named in 'call'");
   refused("add.u32 %r0, %r0.b0, 1;", "expected a whole register, but got its part '.b0', in 'add.u32'");
-  refused("add.u32 %r0, -%r0, 1;", "expected a register without '-' in 'add.u32'");
+  refused("add.u32 %r0, -%r0, 1;", "expected a number after '-', but got '%r0'");
 }
 
 // --- The stack -----------------------------------------------------------------------------------------------------

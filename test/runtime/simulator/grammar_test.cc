@@ -366,4 +366,173 @@ TEST(GrammarTest, TheSimulatorTakesWhatPtxasTakes) {
     EXPECT_EQ(each.got, each.count) << each.text;
 }
 
+// --- Modifiers -----------------------------------------------------------------------------------------------------
+
+/// Forms of instructions that isa.grammar lacks: those of control flow, and some whose modifiers do not vary.
+static const Words others = {
+    "set.eq.u32.u32 %r1, %r2, %r3;",
+    "alloca.u64 %d1, %d2;",
+    "stacksave.u64 %d1;",
+    "stackrestore.u64 %d1;",
+    "getctarank.u64 %r1, %d1;",
+    "mapa.u64 %d1, %d2, %r1;",
+    "griddepcontrol.wait;",
+    "nanosleep.u32 %r1;",
+    "pmevent 1;",
+    "setmaxnreg.inc.sync.aligned.u32 64;",
+    "brkpt;",
+    "bra.uni L;",
+    "call.uni callee;",
+    "@%p1 exit;",
+    "@%p1 ret;",
+    "@%p1 trap;",
+    "LIST: .branchtargets L; brx.idx %r1, LIST;",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d2, 1, 1, 1, 0, 0;"};
+
+/// These, and a form of each row and operation that sm_90a takes.
+static Words takenForms() {
+  Words taken = others;
+  std::set<std::string> known;
+  for (const Row &row : readGrammar())
+    for (size_t i = 0; i < row.forms.size(); ++i)
+      if (letters.find(row.answers[i]) & 2 && known.insert(row.forms[i].substr(0, row.forms[i].find(' '))).second)
+        taken.push_back(row.forms[i]);
+  return taken;
+}
+
+/// The opcode and the modifiers of a form.
+static std::string spellingOf(const std::string &form) {
+  const size_t label = form.rfind("; "), begin = label != std::string::npos ? label + 2
+                                                 : form[0] == '@'           ? form.find(' ') + 1
+                                                                            : 0;
+  return form.substr(begin, form.find_first_of(" ;", begin) - begin);
+}
+
+TEST(GrammarTest, OthersAreTaken) {
+  const Words refusals = refusalsOfSimulator(others, "sm_90a");
+  for (size_t i = 0; i < others.size(); ++i)
+    EXPECT_EQ(refusals[i], "") << others[i];
+}
+
+// An unknown modifier is an error that quotes the instruction, at any position among the modifiers.
+TEST(GrammarTest, UnknownModifiersAreRefused) {
+  Words forms;
+  std::set<std::string> opcodes;
+  for (const std::string &form : takenForms()) {
+    const std::string spelling = spellingOf(form);
+    const size_t begin = form.find(spelling), end = begin + spelling.size();
+    if (!opcodes.insert(spelling.substr(0, spelling.find('.', spelling.find('.') + 1))).second)
+      continue;
+    for (size_t at = form.find_first_of(". ;", begin); at <= end; at = form.find_first_of(". ;", at + 1))
+      forms.push_back(std::string(form).insert(at, ".magic"));
+  }
+  const Words refusals = refusalsOfSimulator(forms, "sm_90a");
+  for (size_t i = 0; i < forms.size(); ++i)
+    EXPECT_NE(refusals[i].find("'" + spellingOf(forms[i]) + "'"), std::string::npos) << forms[i] << "\n" << refusals[i];
+}
+
+// The ISA states the first GPU and version that have an instruction.
+TEST(TargetTest, OldTextsAreRefused) {
+  const auto refusal = [](const std::string &head, const std::string &line) -> std::string {
+    try {
+      Memory memory;
+      buildProgram(std::make_shared<ptx::Module>(ptx::parse(
+                       head + "\n.address_size 64\n.visible .entry k() {\n.reg .b32 %r<4>; .reg .b64 %d<4>;\n" + line +
+                       "\nret;\n}\n")),
+                   "k", memory);
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(".version 8.0\n.target sm_80", "red.global.add.v2.f32 [%d0], {%r0, %r1};"),
+            "PTX line 6: expected '.target sm_90' or above, but got 'sm_80', in 'red.global.add.v2.f32'");
+  EXPECT_EQ(refusal(".version 8.0\n.target sm_90", "red.global.add.v2.f32 [%d0], {%r0, %r1};"),
+            "PTX line 6: expected '.version 8.1' or above, but got '8.0', in 'red.global.add.v2.f32'");
+  EXPECT_EQ(refusal(".version 8.6\n.target sm_90a", "add.rn.f32x2 %d0, %d1, %d2;"),
+            "PTX line 6: expected '.target sm_100' or above, but got 'sm_90a', in 'add.rn.f32x2'");
+  EXPECT_EQ(refusal(".version 8.6\n.target sm_100a", "add.rn.f32x2 %d0, %d1, %d2;"), "");
+  EXPECT_EQ(refusal(".version 8.6\n.target sm_90a", "redux.sync.max.f32 %r0, %r1, -1;"),
+            "PTX line 6: expected '.target sm_100' or above, but got 'sm_90a', in 'redux.sync.max.f32'");
+}
+
+/// The instructions of the PTX ISA 9.0, by the headings of its chapter "Instructions" (`match.sync` is `match.any.sync`
+/// and `match.all.sync`).
+static const std::string isaNames =
+    "abs activemask add addc alloca and applypriority atom bar bar.warp.sync barrier barrier.cluster bfe bfi bfind "
+    "bmsk bra brev brkpt brx.idx call clusterlaunchcontrol.query_cancel clusterlaunchcontrol.try_cancel clz cnot "
+    "copysign cos cp.async cp.async.bulk cp.async.bulk.commit_group cp.async.bulk.prefetch "
+    "cp.async.bulk.prefetch.tensor cp.async.bulk.tensor cp.async.bulk.wait_group cp.async.commit_group "
+    "cp.async.mbarrier.arrive cp.async.wait_all cp.async.wait_group cp.reduce.async.bulk "
+    "cp.reduce.async.bulk.tensor createpolicy cvt cvt.pack cvta discard div dp2a dp4a elect.sync ex2 exit fence fma "
+    "fns getctarank griddepcontrol isspacep istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc mapa match.sync max "
+    "mbarrier.arrive mbarrier.arrive_drop mbarrier.complete_tx mbarrier.expect_tx mbarrier.init mbarrier.inval "
+    "mbarrier.pending_count mbarrier.test_wait mbarrier.try_wait membar min mma mma.sp mov movmatrix mul mul24 "
+    "multimem.cp.async.bulk multimem.cp.reduce.async.bulk multimem.ld_reduce multimem.red multimem.st nanosleep neg "
+    "not or pmevent popc prefetch prefetchu prmt rcp red red.async redux.sync rem ret rsqrt sad selp set setmaxnreg "
+    "setp shf shfl.sync shl shr sin slct sqrt st st.async st.bulk stackrestore stacksave stmatrix sub subc suld suq "
+    "sured sust szext tanh tcgen05.alloc tcgen05.commit tcgen05.cp tcgen05.dealloc tcgen05.fence tcgen05.ld "
+    "tcgen05.ld.red tcgen05.mma tcgen05.mma.sp tcgen05.mma.ws tcgen05.mma.ws.sp tcgen05.relinquish_alloc_permit "
+    "tcgen05.shift tcgen05.st tcgen05.wait tensormap.cp_fenceproxy tensormap.replace testp tex tld4 trap txq "
+    "vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2 vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vote.sync "
+    "vset vset2 vset4 vshl vshr vsub vsub2 vsub4 wgmma.commit_group wgmma.fence wgmma.mma_async wgmma.mma_async.sp "
+    "wgmma.wait_group wmma.load wmma.mma wmma.store xor ";
+
+// --- What is left out ----------------------------------------------------------------------------------------------
+
+/// The names in the README's table of unsupported instructions.
+static std::set<std::string> namesInReadme() {
+  const std::string text = readText(kiln::test::sourcePath("runtime/simulator/README.md"));
+  const size_t begin = text.find("**Not supported.**"), end = text.find("\n\n", text.find('|', begin));
+  std::set<std::string> names;
+  for (size_t open = text.find('`', begin); open < end; open = text.find('`', open)) {
+    const size_t close = text.find('`', open + 1);
+    names.insert(text.substr(open + 1, close - open - 1));
+    open = close + 1;
+  }
+  return names;
+}
+
+// Each is refused with its name and line, for all operands.
+TEST(LeftOutTest, IsRefusedByName) {
+  Words forms = {"conjure.u32 %r1, %r2;", "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1}];",
+                 "multimem.red.global.add.u32 [%d1], %r1;"};
+  for (const std::string &name : namesInReadme())
+    for (const std::string rest : {".sync.aligned.b32 %r1, %r2;", " %r1;"})
+      forms.push_back(name + rest);
+  const Words refusals = refusalsOfSimulator(forms, "sm_90a");
+  for (size_t i = 0; i < forms.size(); ++i)
+    EXPECT_NE(refusals[i].find(fmt::format(": expected an instruction that the simulator supports, but got '{}'",
+                                           forms[i].substr(0, forms[i].find(' ')))),
+              std::string::npos)
+        << forms[i] << "\n"
+        << refusals[i];
+}
+
+// Every instruction of the ISA is either left out or among the forms that are taken.
+TEST(LeftOutTest, OrItIsKnown) {
+  const std::set<std::string> names = namesInReadme();
+  const Words taken = takenForms();
+  for (const std::string &name : wordsOf(isaNames)) {
+    const std::string opcode = name.substr(0, name.find('.')), modifiers = name.substr(opcode.size());
+    const bool isKnown = std::ranges::any_of(taken, [&](const std::string &form) {
+      const std::string spelling = spellingOf(form);
+      const size_t end = std::min(spelling.find('.'), spelling.size());
+      return spelling.substr(0, end) == opcode && spelling.find(modifiers, end) != std::string::npos;
+    });
+    EXPECT_NE(isKnown, names.contains(name)) << name;
+  }
+}
+
+// No opcode is known that the ISA does not have.
+TEST(LeftOutTest, KnownOpcodesAreTheIsas) {
+  std::set<std::string> opcodes;
+  for (const std::string &name : wordsOf(isaNames))
+    opcodes.insert(name.substr(0, name.find('.')));
+  for (const std::string_view opcode : knownOpcodes()) {
+    EXPECT_TRUE(opcodes.contains(std::string(opcode))) << opcode;
+    EXPECT_FALSE(namesInReadme().contains(std::string(opcode))) << opcode;
+  }
+}
+
 } // namespace kiln::simulator::test

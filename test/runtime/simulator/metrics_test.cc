@@ -49,7 +49,6 @@ TEST(MetricsTest, WideAccesses) {
 TEST(MetricsTest, Sectors) {
   EXPECT_EQ(sectorsOf(apart(4), allLanes, 4), 4);
   EXPECT_EQ(sectorsOf(apart(64), allLanes, 4), 32);
-  EXPECT_EQ(idealSectorsOf(apart(64), allLanes, 4), 4);
   EXPECT_EQ(sectorsOf(apart(0), allLanes, 4), 1);
   EXPECT_EQ(sectorsOf(apart(4), 0xff, 4), 1);
 }

@@ -1,6 +1,6 @@
 // PTX text: constructs that are easily misread, and errors with lines for invalid text.
 
-#include "runtime/simulator/ptx/Flow.h"
+#include "runtime/simulator/ptx/Module.h"
 #include "test/runtime/simulator/machine.h"
 
 #include <fmt/format.h>

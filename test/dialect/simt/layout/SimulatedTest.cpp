@@ -6,7 +6,7 @@
 #include "dialect/simt/layout/SharedPlan.h"
 #include "dialect/simt/layout/SwizzledLayout.h"
 #include "runtime/simulator/Metrics.h"
-#include "runtime/simulator/Swizzle.h"
+#include "runtime/simulator/TensorMap.h"
 #include "test/runtime/simulator/machine.h"
 
 #include <bit>

@@ -1,20 +1,56 @@
-// Writes a compilation's stages to files.
+// Creates and reuses MLIR contexts; writes a compilation's stages to files (KILN_DUMP).
 
-#include "runtime/Stages.h"
-
+#include "runtime/Compilation.h"
 #include "dialect/dsl/Types.h"
+#include "dialect/tile/TileDialect.h"
+#include "lowering/Driver.h"
 
-#include <fmt/format.h>
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 
 namespace fs = std::filesystem;
 
 namespace kiln {
+
+/// Compilations before a context is replaced.
+static constexpr int maxServed = 64;
+
+static mlir::DialectRegistry registryOfDialects() {
+  mlir::DialectRegistry registry;
+  lowering::registerDialects(registry);
+  return registry;
+}
+
+ContextPool::Context::Context() : context(registryOfDialects(), mlir::MLIRContext::Threading::DISABLED) {
+  context.loadDialect<tile::TileDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                      mlir::func::FuncDialect, mlir::memref::MemRefDialect>();
+}
+
+std::unique_ptr<ContextPool::Context> ContextPool::take() {
+  const std::lock_guard lock(mutex);
+  if (idle.empty())
+    return std::make_unique<Context>();
+  std::unique_ptr<Context> context = std::move(idle.back());
+  idle.pop_back();
+  return context;
+}
+
+void ContextPool::give(std::unique_ptr<Context> context) {
+  if (++context->served >= maxServed)
+    return;
+  const std::lock_guard lock(mutex);
+  idle.push_back(std::move(context));
+}
 
 /// Digits of the key in file names, which distinguish a kernel's specialisations.
 static constexpr size_t shortKey = 12;

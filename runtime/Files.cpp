@@ -1,18 +1,20 @@
-// Writes to a temporary file and renames it; devices are written directly.
+// Reads a file by open and pread. Writes to a temporary file and renames it; devices are written directly.
 
-#include "runtime/OutputFile.h"
+#include "runtime/Files.h"
 
 #include "dialect/dsl/Types.h"
-#include "runtime/InputFile.h"
 #include "runtime/PrivateFolder.h"
 #include "runtime/Streams.h"
 
-#include <fmt/format.h>
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/xxhash.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <random>
 #include <string_view>
 #include <sys/stat.h>
@@ -23,21 +25,53 @@ namespace fs = std::filesystem;
 
 namespace kiln {
 
+[[noreturn]] static void fail(const std::string &path, const char *why) {
+  throw Error(fmt::format("cannot read '{}': {}", path, why), Fault::device);
+}
+
+const char *kindOf(mode_t mode) {
+  return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+InputFile::InputFile(const std::string &path)
+    : path(path), file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+  if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
+    throw Error(fmt::format("expected a file '{}', but there is none", path));
+  if (file < 0 && errno == ENXIO)
+    throw Error(fmt::format("expected '{}' to be a file, but it is a socket", path));
+  struct stat status;
+  if (file < 0 || ::fstat(file, &status) != 0)
+    fail(path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) {
+    ::close(file);
+    throw Error(fmt::format("expected '{}' to be a file, but it is {}", path, kindOf(status.st_mode)));
+  }
+  bytes = status.st_size;
+}
+
+InputFile::~InputFile() { ::close(file); }
+
+void InputFile::read(int64_t offset, void *to, int64_t count) const {
+  char *next = static_cast<char *>(to);
+  while (count > 0) {
+    const ssize_t got = ::pread(file, next, std::min<int64_t>(count, int64_t{1} << 30), offset);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      fail(path, got < 0 ? std::strerror(errno) : "it became shorter while it was read");
+    next += got;
+    offset += got;
+    count -= got;
+  }
+}
+
 [[noreturn]] static void cannotWrite(const std::string &path, const std::string &why) {
   throw Error(fmt::format("expected to write '{}', but could not: {}", path, why), Fault::device);
 }
 
 /// Writes everything, to disk if `synced`, and closes the file. Returns 0 or errno.
 static int writeAndClose(Descriptor file, std::string_view text, bool synced) {
-  while (!text.empty()) {
-    const ssize_t wrote = ::write(file.get(), text.data(), text.size());
-    if (wrote < 0 && errno == EINTR)
-      continue;
-    if (wrote <= 0)
-      return wrote < 0 ? errno : EIO;
-    text.remove_prefix(static_cast<size_t>(wrote));
-  }
-  if (synced && ::fsync(file.get()) != 0)
+  if (!file.writeAll(text) || (synced && ::fsync(file.get()) != 0))
     return errno;
   return ::close(file.release()) == 0 ? 0 : errno;
 }
@@ -98,6 +132,10 @@ void expectWritable(const std::string &path) {
   if (failure || !openAside(target.string(), aside))
     cannotWrite(path, failure ? failure.message() : std::strerror(errno));
   ::unlink(aside.c_str());
+}
+
+std::string checksum(std::string_view bytes) {
+  return fmt::format("{:016x}", llvm::xxh3_64bits(llvm::StringRef(bytes.data(), bytes.size())));
 }
 
 } // namespace kiln

@@ -1,19 +1,12 @@
 // Records events, and measures times between them. Times are relative to an event recorded at the first mark, so that
 // the driver's floats, in milliseconds, stay precise.
 
-#include "runtime/cuda/EventClock.h"
-
-#include "runtime/Streams.h"
+#include "runtime/cuda/Events.h"
 
 namespace kiln::cuda {
 
 EventClock::~EventClock() {
-  try {
-    const Context::Use use(*context);
-    events.clear();
-  } catch (const std::exception &error) { // the context is lost, and its events with it
-    say(std::string("kiln: warning: ") + error.what() + "\n");
-  }
+  context->giveBack([this] { events.clear(); });
 }
 
 /// Records the next event on the stream. Requires a Context::Use.
@@ -51,6 +44,34 @@ std::vector<double> EventClock::take() {
   }
   used = 0;
   return times;
+}
+
+// --- A second stream ------------------------------------------------------------------------------------------------
+
+Side::Side(std::shared_ptr<Context> given)
+    : context(std::move(given)), stream(context->connection, context->driver().streamDestroy) {
+  const Context::Use use(*context);
+  const Connection &connection = context->connection;
+  StreamHandle made = nullptr;
+  connection.call("a second stream", context->driver().streamCreate, &made, streamNonBlocking);
+  stream.take(made);
+}
+
+Side::~Side() {
+  context->giveBack([this] { stream.reset(); });
+}
+
+void Side::ask(const std::function<void(void *stream)> &asks) {
+  const Context::Use use(*context);
+  asks(stream.get());
+}
+
+bool Side::isDone() {
+  const Context::Use use(*context);
+  const Result result = context->driver().streamQuery(stream.get());
+  if (result != Result::success && result != Result::notReady)
+    throw context->connection.failure(result, context->driver().streamQuery.name, "a second stream to go well");
+  return result == Result::success;
 }
 
 } // namespace kiln::cuda
