@@ -79,8 +79,8 @@ inline void forLanes(Warp &warp, const Step &step, Function function, std::index
   auto *result = warp.reg<WordOf<Result>>(step.slots[0]);
   const std::tuple<const WordOf<Sources> *...> sources(warp.reg<WordOf<Sources>>(step.slots[I + 1])...);
   if (warp.exec == allLanes) {
-#ifdef __clang__ // registers are the same or lie apart
-#pragma clang loop vectorize(assume_safety)
+#ifdef __clang__ // registers are the same or lie apart; clang unrolls fully before it could vectorise
+#pragma clang loop vectorize(assume_safety) unroll(disable)
 #else
 #pragma GCC ivdep
 #endif
