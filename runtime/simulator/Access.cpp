@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
+#include <limits>
 #include <mutex>
 
 namespace kiln::simulator {
@@ -27,10 +28,12 @@ std::array<uint64_t, lanesOfWarp> addressesOf(Warp &warp, const Step &step, cons
     addresses.fill(step.detail);
   } else if (shape.wideAddress) {
     const auto *base = warp.reg<uint64_t>(step.slots[0]);
+    KILN_VECTORISE_LANES
     for (size_t lane = 0; lane < lanesOfWarp; ++lane)
       addresses[lane] = base[lane] + step.detail;
   } else {
     const auto *base = warp.reg<uint32_t>(step.slots[0]);
+    KILN_VECTORISE_LANES
     for (size_t lane = 0; lane < lanesOfWarp; ++lane)
       addresses[lane] = static_cast<uint32_t>(base[lane] + step.detail);
   }
@@ -160,14 +163,17 @@ static bool resolveAll(Warp &warp, Space space, const std::array<uint64_t, lanes
                        LanePointers &pointers) {
   if (space != Space::shared && space != Space::global)
     return false;
-  uint64_t any = 0, least = ~uint64_t{0}, most = 0;
   const uint64_t mask = space == Space::shared ? ~windowMask : ~uint64_t{0};
-  for (const uint64_t address : addresses) {
-    const uint64_t offset = address & mask;
+  uint64_t any = 0;
+  int64_t lowest = std::numeric_limits<int64_t>::max(), highest = 0; // signed, as AVX2 compares
+  KILN_VECTORISE_LANES
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
+    const uint64_t offset = addresses[lane] & mask;
     any |= offset;
-    least = std::min(least, offset);
-    most = std::max(most, offset);
+    lowest = std::min(lowest, static_cast<int64_t>(offset));
+    highest = std::max(highest, static_cast<int64_t>(offset));
   }
+  const auto least = static_cast<uint64_t>(lowest), most = static_cast<uint64_t>(highest);
   if (any & (bytes - 1))
     return false;
   uint64_t base = 0;
@@ -181,6 +187,7 @@ static bool resolveAll(Warp &warp, Space space, const std::array<uint64_t, lanes
   if (space == Space::global &&
       (!warp.recent.holds(least, 1) || !warp.recent.holds(most, bytes) || warp.recent.isConstant))
     return false;
+  KILN_VECTORISE_LANES
   for (size_t lane = 0; lane < lanesOfWarp; ++lane)
     pointers.at[lane] = reinterpret_cast<char *>(base + (addresses[lane] & mask));
   pointers.valid = allLanes;

@@ -79,11 +79,7 @@ inline void forLanes(Warp &warp, const Step &step, Function function, std::index
   auto *result = warp.reg<WordOf<Result>>(step.slots[0]);
   const std::tuple<const WordOf<Sources> *...> sources(warp.reg<WordOf<Sources>>(step.slots[I + 1])...);
   if (warp.exec == allLanes) {
-#ifdef __clang__ // registers are the same or lie apart; clang unrolls fully before it could vectorise
-#pragma clang loop vectorize(assume_safety) unroll(disable)
-#else
-#pragma GCC ivdep
-#endif
+    KILN_VECTORISE_LANES
     for (int lane = 0; lane < lanesOfWarp; ++lane)
       result[lane] = toWord<Result>(function(fromWord<Sources>(std::get<I>(sources)[lane])...));
     return;

@@ -19,6 +19,14 @@ namespace kiln::simulator {
 inline constexpr int64_t maxStaticSharedBytes = 48 << 10, maxParameterBytes = 32764, maxLocalBytes = 512 << 10;
 
 inline constexpr int lanesOfWarp = 32;
+
+/// Stands before a loop over the lanes whose iterations are independent: registers are the same or lie apart. Clang
+/// would unroll such a loop before it could vectorise it.
+#ifdef __clang__
+#define KILN_VECTORISE_LANES _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
+#else
+#define KILN_VECTORISE_LANES _Pragma("GCC ivdep")
+#endif
 using Mask = uint32_t;
 inline constexpr Mask allLanes = ~Mask{0};
 /// Registers begin at multiples of this in a frame; a predicate takes no more.
