@@ -1,5 +1,5 @@
 // Operations on constants fold as their definitions state, and a cast of an exact cast is one cast.
-// RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
+// RUN: kiln-opt %s --canonicalize | FileCheck %s
 
 // Float to integer truncates and saturates; NaN is 0.
 // CHECK-LABEL: @saturate
@@ -19,8 +19,6 @@ func.func @saturate() -> (i8, i8, i32, i8) {
   // CHECK: return %[[MOST]], %[[LEAST]], %[[NONE]], %[[CUT]]
   return %0, %1, %2, %3 : i8, i8, i32, i8
 }
-
-// -----
 
 // Integers wrap. A bool widens to 0 or 1. Every number except 0 is true, and so is NaN.
 // CHECK-LABEL: @integers
@@ -42,8 +40,6 @@ func.func @integers() -> (i8, i32, i1, i1, tensor<4xf32>) {
   return %0, %1, %2, %3, %4 : i8, i32, i1, i1, tensor<4xf32>
 }
 
-// -----
-
 // Ties go to even: 257 is between 256 and 258 in bf16.
 // CHECK-LABEL: @nearest_even
 func.func @nearest_even() -> bf16 {
@@ -52,8 +48,6 @@ func.func @nearest_even() -> bf16 {
   // CHECK: arith.constant 2.560000e+02 : bf16
   return %0 : bf16
 }
-
-// -----
 
 // CHECK-LABEL: @exact_casts
 // CHECK-SAME: (%[[X:.*]]: tensor<4xbf16>, %[[N:.*]]: i8, %[[B:.*]]: i1)
@@ -71,8 +65,6 @@ func.func @exact_casts(%x: tensor<4xbf16>, %n: i8, %b: i1) -> (tensor<4xbf16>, i
   // CHECK: return %[[X]], %[[N]], %[[F]], %[[I]]
   return %1, %3, %5, %7 : tensor<4xbf16>, i8, f32, i32
 }
-
-// -----
 
 // The first cast rounds, wraps or saturates, so both stay.
 // CHECK-LABEL: @inexact_casts
@@ -96,8 +88,6 @@ func.func @inexact_casts(%x: f32, %n: i32, %m: i64) -> (f32, i32, i8, f32) {
   %7 = tile.cast %6 : i32 to f32
   return %1, %3, %5, %7 : f32, i32, i8, f32
 }
-
-// -----
 
 // x / 0 is 0, INT_MIN / -1 wraps, and the remainder has the dividend's sign.
 // CHECK-LABEL: @division
@@ -123,8 +113,6 @@ func.func @division(%x: i32) -> (i32, i32, i32, i32, i32, i32) {
   return %0, %1, %2, %3, %4, %5 : i32, i32, i32, i32, i32, i32
 }
 
-// -----
-
 // Shifts by the width or more, and by negative (huge, if unsigned) amounts, give 0 or the sign.
 // CHECK-LABEL: @shifts
 func.func @shifts(%x: tensor<4xi32>) -> (i32, i32, i32, i32, tensor<4xi32>) {
@@ -145,8 +133,6 @@ func.func @shifts(%x: tensor<4xi32>) -> (i32, i32, i32, i32, tensor<4xi32>) {
   // CHECK: return %[[TEN]], %[[ZERO]], %[[HALF]], %[[SIGN]], %arg0
   return %0, %1, %2, %3, %4 : i32, i32, i32, i32, tensor<4xi32>
 }
-
-// -----
 
 // Division, shifts and casts of unsigned integers fold as unsigned.
 // CHECK-LABEL: @unsigned
@@ -169,8 +155,6 @@ func.func @unsigned() -> (i8, i8, i8, i32, f32, i8) {
   // CHECK: return %[[QUOTIENT]], %[[REST]], %[[SHIFTED]], %[[WIDE]], %[[REAL]], %[[WHOLE]]
   return %0, %1, %2, %3, %4, %5 : i8, i8, i8, i32, f32, i8
 }
-
-// -----
 
 // A cast to an 8-bit float saturates at the largest finite number.
 // CHECK-LABEL: @saturating_bytes

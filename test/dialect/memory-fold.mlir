@@ -1,5 +1,5 @@
 // Static extents fold. Equal loads stay separate if a write may occur in between. Dead pure operations are removed.
-// RUN: kiln-opt %s --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: kiln-opt %s --canonicalize --cse | FileCheck %s
 
 // CHECK-LABEL: @extents
 func.func @extents(%v: memref<?x64xf32, strided<[?, 1]>>) -> (i64, i64) {
@@ -10,8 +10,6 @@ func.func @extents(%v: memref<?x64xf32, strided<[?, 1]>>) -> (i64, i64) {
   // CHECK: return %[[DYNAMIC]], %[[STATIC]]
   return %0, %1 : i64, i64
 }
-
-// -----
 
 // The second load reads the stored value, so it cannot be replaced by the first.
 // CHECK-LABEL: @between
@@ -28,8 +26,6 @@ func.func @between(%v: memref<?xf32, strided<[1]>>, %w: memref<?xf32, strided<[1
   tile.store %2, %w[%n] : tensor<4xf32>, memref<?xf32, strided<[1]>>
   return
 }
-
-// -----
 
 // An unused load is removed. Atomics with unused results, prints, checks and assumptions stay, in order.
 // CHECK-LABEL: @effects
@@ -49,8 +45,6 @@ func.func @effects(%v: memref<?xf32, strided<[1]>>, %n: i64, %x: tensor<4xf32>, 
   return
 }
 
-// -----
-
 // A mask that is true everywhere is removed. If it is false everywhere, the access is removed.
 // CHECK-LABEL: @masks
 func.func @masks(%v: memref<?xf32, strided<[1]>>, %n: i64, %r: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
@@ -69,8 +63,6 @@ func.func @masks(%v: memref<?xf32, strided<[1]>>, %n: i64, %r: tensor<4xi32>) ->
   // CHECK: return %[[BLOCK]], %[[NAMED]], %[[PADDING]]
   return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
-
-// -----
 
 // A gather or scatter at consecutive positions becomes a block access, with or without a mask, in one and two
 // dimensions.
@@ -108,8 +100,6 @@ func.func @runs(%v: memref<?xf32, strided<[1]>>, %w: memref<?x?xf32, strided<[?,
   return %0, %1, %2, %3 : tensor<64xf32>, tensor<64xf32>, tensor<8x4xf32>, tensor<8x4xf32>
 }
 
-// -----
-
 // A uniform index tile beside consecutive positions is a block of one element, as is a block of one before them.
 // CHECK-LABEL: @rows
 func.func @rows(%w: memref<?x?xf32, strided<[?, 1]>>, %n: i64, %mask: tensor<64xi1>, %x: tensor<64xf32>)
@@ -130,8 +120,6 @@ func.func @rows(%w: memref<?x?xf32, strided<[?, 1]>>, %n: i64, %mask: tensor<64x
   return %0, %1 : tensor<64xf32>, tensor<64x1xf32>
 }
 
-// -----
-
 // Positions that may wrap in 32 bits, and positions along the first of two dimensions, do not become a block.
 // CHECK-LABEL: @noRuns
 func.func @noRuns(%v: memref<?xf32, strided<[1]>>, %n: i32) -> (tensor<64xf32>, tensor<64x2xf32>) {
@@ -147,8 +135,6 @@ func.func @noRuns(%v: memref<?xf32, strided<[1]>>, %n: i32) -> (tensor<64xf32>, 
   return %0, %1 : tensor<64xf32>, tensor<64x2xf32>
 }
 
-// -----
-
 // A block access loses the index's dimension of extent 1; a reshape restores it.
 // CHECK-LABEL: @otherDimension
 func.func @otherDimension(%v: memref<?xf32, strided<[1]>>, %x: tensor<1x5xf32>) -> tensor<1x5xf32> {
@@ -161,8 +147,6 @@ func.func @otherDimension(%v: memref<?xf32, strided<[1]>>, %x: tensor<1x5xf32>) 
   tile.scatter %x, %v[%row] : tensor<1x5xf32>, memref<?xf32, strided<[1]>>, tensor<1x5xi64>
   return %0 : tensor<1x5xf32>
 }
-
-// -----
 
 // Two atomic loads of one address stay separate, because the value may have changed.
 // CHECK-LABEL: @polls

@@ -1,5 +1,5 @@
 // A reduction along an axis of extent 1 is removed.
-// RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
+// RUN: kiln-opt %s --canonicalize | FileCheck %s
 
 // CHECK-LABEL: @one_element
 // CHECK-SAME: (%[[X:.*]]: tensor<4x1xf32>, %[[Y:.*]]: tensor<1xi32>)
@@ -14,16 +14,12 @@ func.func @one_element(%x: tensor<4x1xf32>, %y: tensor<1xi32>) -> (tensor<4xf32>
   return %0, %1, %2 : tensor<4xf32>, i32, tensor<4xi32>
 }
 
-// -----
-
 // CHECK-LABEL: @several_elements
 func.func @several_elements(%x: tensor<1x4xf32>) -> tensor<1xf32> {
   // CHECK: tile.reduce sum
   %0 = tile.reduce sum %x axis 1 : tensor<1x4xf32> -> tensor<1xf32>
   return %0 : tensor<1xf32>
 }
-
-// -----
 
 // CHECK-LABEL: @scan_one_element
 // CHECK-SAME: (%[[X:.*]]: tensor<4x1xf32>)
@@ -32,8 +28,6 @@ func.func @scan_one_element(%x: tensor<4x1xf32>) -> tensor<4x1xf32> {
   // CHECK: return %[[X]]
   return %0 : tensor<4x1xf32>
 }
-
-// -----
 
 // CHECK-LABEL: @scan_several_elements
 func.func @scan_several_elements(%x: tensor<4x1xf32>) -> tensor<4x1xf32> {

@@ -1,5 +1,5 @@
 // Chains of shape operations become one operation, or none.
-// RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
+// RUN: kiln-opt %s --canonicalize | FileCheck %s
 
 // A reshaped splat is a splat, and so is a scalar that is given a shape.
 // CHECK-LABEL: @splats
@@ -19,8 +19,6 @@ func.func @splats(%x: f32) -> (tensor<32xf32>, tensor<4x8xf32>, tensor<8x4xf32>,
   // CHECK: return %[[R]], %[[B]], %[[T]], %[[S]], %[[X]]
   return %1, %3, %4, %5, %6 : tensor<32xf32>, tensor<4x8xf32>, tensor<8x4xf32>, tensor<1x1xf32>, f32
 }
-
-// -----
 
 // CHECK-LABEL: @constants
 func.func @constants() -> (tensor<4xf32>, tensor<2x2xi32>, tensor<1xi64>, i32, tensor<4x2xi8>, tensor<2x3xi8>) {
@@ -47,8 +45,6 @@ func.func @constants() -> (tensor<4xf32>, tensor<2x2xi32>, tensor<1xi64>, i32, t
       : tensor<4xf32>, tensor<2x2xi32>, tensor<1xi64>, i32, tensor<4x2xi8>, tensor<2x3xi8>
 }
 
-// -----
-
 // CHECK-LABEL: @chains
 // CHECK-SAME: (%[[X:.*]]: tensor<2x3x4xf32>, %[[C:.*]]: tensor<1x1xf32>)
 func.func @chains(%x: tensor<2x3x4xf32>, %c: tensor<1x1xf32>)
@@ -69,8 +65,6 @@ func.func @chains(%x: tensor<2x3x4xf32>, %c: tensor<1x1xf32>)
       : tensor<24xf32>, tensor<2x3x4xf32>, tensor<4x2x3xf32>, tensor<2x3x4xf32>, tensor<4x8xf32>
 }
 
-// -----
-
 // A transposition that swaps only dimensions of extent 1 moves no element.
 // CHECK-LABEL: @column_to_row
 func.func @column_to_row(%x: tensor<8x1xf32>, %y: tensor<2x1x3xf32>) -> (tensor<1x8xf32>, tensor<1x3x2xf32>) {
@@ -80,8 +74,6 @@ func.func @column_to_row(%x: tensor<8x1xf32>, %y: tensor<2x1x3xf32>) -> (tensor<
   %1 = tile.transpose %y [1, 2, 0] : tensor<2x1x3xf32> -> tensor<1x3x2xf32>
   return %0, %1 : tensor<1x8xf32>, tensor<1x3x2xf32>
 }
-
-// -----
 
 // Rotations along one axis add up. A rotation by 0, or of equal elements, is removed.
 // CHECK-LABEL: @rotations
@@ -100,8 +92,6 @@ func.func @rotations(%x: tensor<4x8xf32>, %s: f32) -> (tensor<4x8xf32>, tensor<4
   // CHECK: return %[[ONCE]], %[[OTHER]], %[[X]], %[[SPLAT]]
   return %1, %2, %4, %6 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
-
-// -----
 
 // A part of a part is a part of the whole tile. The whole tile is the tile itself, and a part of a splat is a splat.
 // CHECK-LABEL: @extractions

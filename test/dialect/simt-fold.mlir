@@ -1,5 +1,5 @@
 // Unnecessary conversions are removed: those to the layout that a tile has already, and chains of two.
-// RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
+// RUN: kiln-opt %s --canonicalize | FileCheck %s
 
 #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
@@ -12,9 +12,6 @@ func.func @same_layout(%x: tensor<64xf32, #row>) -> tensor<64xf32, #row> {
   return %0 : tensor<64xf32, #row>
 }
 
-// -----
-
-#row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #pairs = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
 #permuted = #simt.layout<64, reg [d0:1], lane [d0:32 d0:16 d0:8 d0:4 d0:2], warp []>
 
@@ -30,11 +27,6 @@ func.func @twice(%x: tensor<64xf32, #row>) -> tensor<64xf32, #permuted> {
   return %1 : tensor<64xf32, #permuted>
 }
 
-// -----
-
-#row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
-#pairs = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
-
 // A conversion to another layout and back is the tile itself.
 // CHECK-LABEL: @there_and_back
 // CHECK-SAME: %[[X:.*]]: tensor<64xf32
@@ -45,11 +37,6 @@ func.func @there_and_back(%x: tensor<64xf32, #row>) -> tensor<64xf32, #row> {
   %1 = simt.convert %0 : tensor<64xf32, #pairs> -> tensor<64xf32, #row>
   return %1 : tensor<64xf32, #row>
 }
-
-// -----
-
-#row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
-#pairs = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
 
 // A conversion that moves elements stays.
 // CHECK-LABEL: @other_layout

@@ -1,5 +1,5 @@
 // A sort along an axis of extent 1 is removed.
-// RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
+// RUN: kiln-opt %s --canonicalize | FileCheck %s
 
 // CHECK-LABEL: @one_element
 // CHECK-SAME: (%[[X:.*]]: tensor<4x1xf32>, %[[Y:.*]]: tensor<1xi64>, %[[Z:.*]]: tensor<1xi32>)
@@ -11,8 +11,6 @@ func.func @one_element(%x: tensor<4x1xf32>, %y: tensor<1xi64>, %z: tensor<1xi32>
   // CHECK: return %[[X]], %[[ZERO]], %[[Y]], %[[Z]]
   return %0#0, %0#1, %1#0, %1#1 : tensor<4x1xf32>, tensor<4x1xi32>, tensor<1xi64>, tensor<1xi32>
 }
-
-// -----
 
 // CHECK-LABEL: @several_elements
 func.func @several_elements(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {

@@ -1,4 +1,4 @@
-// RUN: kiln-opt %s --split-input-file --cpu-allocate-scratch | FileCheck %s
+// RUN: kiln-opt %s --cpu-allocate-scratch | FileCheck %s
 
 // Each buffer becomes a view of the last argument at a multiple of 64 bytes. The total size is recorded.
 
@@ -24,8 +24,6 @@ func.func @two_buffers(%v: memref<?xf32, strided<[1]>>) attributes {tile.kernel}
   return
 }
 
-// -----
-
 // A kernel without buffers gets the argument, too: its signature does not depend on its body.
 
 // CHECK-LABEL: func.func @none(%arg0: i64, %arg1: memref<?xi8>)
@@ -36,8 +34,6 @@ func.func @none(%n: i64) attributes {tile.kernel} {
 
 // CHECK-LABEL: func.func private @declaration(i64)
 func.func private @declaration(i64)
-
-// -----
 
 // Buffers that are never alive together share bytes.
 
@@ -56,8 +52,6 @@ func.func @one_after_the_other(%v: memref<?xf32, strided<[1]>>) attributes {tile
   return
 }
 
-// -----
-
 // An operation that reads one buffer and writes another needs both at the same time.
 
 // CHECK-LABEL: func.func @same_operation
@@ -73,8 +67,6 @@ func.func @same_operation() attributes {tile.kernel} {
   memref.store %z, %b[%c0] : memref<16xf32>
   return
 }
-
-// -----
 
 // A buffer from outside a loop that the body uses is alive through the whole loop, because an iteration may read what
 // the previous one wrote. The body's own buffer must not overlap it, although the last use in the text comes before.
@@ -96,8 +88,6 @@ func.func @carried_through_memory(%v: memref<?xf32, strided<[1]>>) attributes {t
   }
   return
 }
-
-// -----
 
 // Buffers of two loop bodies, and two buffers of one body that are used one after the other, share bytes.
 
@@ -127,8 +117,6 @@ func.func @bodies(%v: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 // The two branches of an if share bytes.
 
 // CHECK-LABEL: func.func @branches
@@ -149,8 +137,6 @@ func.func @branches(%v: memref<?xf32, strided<[1]>>, %flag: i1) attributes {tile
   }
   return
 }
-
-// -----
 
 // A use of a view of a buffer, at the end of a chain of views, is a use of the buffer.
 
@@ -173,8 +159,6 @@ func.func @views(%v: memref<?xf32, strided<[1]>>, %i: i64) attributes {tile.kern
   memref.store %y, %v[%c0] : memref<?xf32, strided<[1]>>
   return
 }
-
-// -----
 
 // A buffer that an if or a loop yields is alive as long as the result is used.
 
@@ -206,8 +190,6 @@ func.func @through_results(%v: memref<?xf32, strided<[1]>>, %flag: i1) attribute
   return
 }
 
-// -----
-
 // A buffer that a loop body allocates and yields is alive through the whole loop and on to its last use.
 
 // CHECK-LABEL: func.func @escapes_its_iteration
@@ -233,8 +215,6 @@ func.func @escapes_its_iteration(%v: memref<?xf32, strided<[1]>>) attributes {ti
   return
 }
 
-// -----
-
 // A buffer whose address becomes an integer, for a call, stays alive until the call.
 
 // CHECK-LABEL: func.func @pointer
@@ -254,8 +234,6 @@ func.func @pointer() attributes {tile.kernel} {
   func.call @use(%ptr) : (!llvm.ptr) -> ()
   return
 }
-
-// -----
 
 // Buffers of a page or more begin at different offsets in a page: 4096 and 2 * 4096 + 128 … are not multiples of it.
 
@@ -283,8 +261,6 @@ func.func @skew() attributes {tile.kernel} {
   return
 }
 
-// -----
-
 // The lowest gap is used first. c and d are alive one after the other, and share 64 bytes after a and b.
 
 // CHECK-LABEL: func.func @gap
@@ -306,8 +282,6 @@ func.func @gap() attributes {tile.kernel} {
   %w = memref.load %b[%c0] : memref<32xf32>
   return
 }
-
-// -----
 
 // A buffer that is only written is removed, together with its writes.
 

@@ -1,4 +1,4 @@
-// RUN: kiln-opt %s --split-input-file --cpu-lower-kernel-arguments | FileCheck %s
+// RUN: kiln-opt %s --cpu-lower-kernel-arguments | FileCheck %s
 
 // The function has three arguments for every kernel. A constant has the scratch bytes. No kernel attribute remains.
 
@@ -10,8 +10,6 @@
 func.func @empty(%scratch: memref<?xi8>) attributes {tile.kernel, tile.disjoint = [], cpu.scratch_bytes = 192 : i64} {
   return
 }
-
-// -----
 
 // A view takes a slot for its pointer, then one for each dynamic extent, then one for each dynamic stride. Slots 0 to 2
 // are the grid. Static extents and strides take none.
@@ -42,8 +40,6 @@ func.func @views(%a: memref<?x64x?xf32, strided<[?, ?, 1]>>, %b: memref<8xi32, s
   return
 }
 
-// -----
-
 // A scalar takes one slot and is read with its own type. A bool is a byte, and true if that is not 0.
 
 // CHECK-LABEL: func.func @scalars(
@@ -61,8 +57,6 @@ func.func @scalars(%a: f32, %b: i1, %c: bf16, %d: i64, %out: memref<4xf32, strid
   return
 }
 
-// -----
-
 // The scratch memory's extent is the number of bytes.
 
 // CHECK-LABEL: func.func @scratch(
@@ -76,8 +70,6 @@ func.func @scratch(%scratch: memref<?xi8>) attributes {tile.kernel, cpu.scratch_
   %x = memref.load %v[%c0] : memref<1024xf32>
   return
 }
-
-// -----
 
 // program = x + grid[0] * (y + grid[1] * z).
 
@@ -100,8 +92,6 @@ func.func @program(%scratch: memref<?xi8>) attributes {tile.kernel, cpu.scratch_
   return
 }
 func.func private @use(i64, i64, i64, i64)
-
-// -----
 
 // The extent of a view is the value of its slot; a static one is a constant.
 

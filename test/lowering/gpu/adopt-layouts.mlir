@@ -21,8 +21,6 @@ func.func @load(%x: memref<256xbf16> {tile.align = 8 : i64}, %y: memref<256xf32>
   return
 }
 
-// -----
-
 #rows = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>
 #lanes = #simt.layout<4, reg [], lane [d0:1 d0:2 * * *], warp [* *]>
 
@@ -56,8 +54,6 @@ func.func @large(%x: memref<64x64xf32>, %y: memref<64x64xf32>) attributes {tile.
   return
 }
 
-// -----
-
 #pairs = #simt.layout<32x32, reg [d1:1 d0:8 d0:16], lane [d1:2 d1:4 d1:8 d1:16 d0:1], warp [d0:2 d0:4]>
 #a = #simt.layout<32x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 *]>
 #b = #simt.layout<32x32, reg [d0:1 d0:8 d0:16 d1:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* d1:8]>
@@ -76,8 +72,6 @@ func.func @product(%x: memref<32x32xbf16>, %y: memref<32x32xf32>) attributes {ti
   tile.store %3, %y[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<32x32xf32, #sums>, memref<32x32xf32>
   return
 }
-
-// -----
 
 #one = #simt.layout<256, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64 d0:128]>
 #all = #simt.layout<256, reg [d0:1 d0:2 d0:4 d0:8 d0:16 d0:32 d0:64 d0:128], lane [* * * * *], warp [* * *]>

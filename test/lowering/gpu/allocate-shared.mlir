@@ -1,5 +1,5 @@
 // Buffers that are never alive together share bytes. The function's attribute has the total.
-// RUN: kiln-opt %s --split-input-file --gpu-allocate-shared | FileCheck %s
+// RUN: kiln-opt %s --gpu-allocate-shared | FileCheck %s
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
 
@@ -18,10 +18,6 @@ func.func @one_after_the_other(%x: tensor<32xf32, #row>) attributes {tile.kernel
   return
 }
 
-// -----
-
-#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
-
 // Two buffers that are alive together do not overlap, and each begins at a multiple of 128 bytes.
 // CHECK-LABEL: func @together
 // CHECK-SAME: simt.shared_bytes = 384 : i64
@@ -37,10 +33,6 @@ func.func @together(%x: tensor<32xf32, #row>) attributes {tile.kernel} {
   %1 = simt.read %b strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
   return
 }
-
-// -----
-
-#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
 
 // If a loop reads a buffer that it did not write in the same iteration, the next iteration reads it again. So the
 // buffer is alive through the whole loop, and the body's own buffer does not overlap it.
@@ -58,10 +50,6 @@ func.func @loop(%x: tensor<32xf32, #row>, %n: i64) attributes {tile.kernel} {
   return
 }
 
-// -----
-
-#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
-
 // The two sides of a branch share bytes.
 // CHECK-LABEL: func @branches
 // CHECK-SAME: simt.shared_bytes = 128 : i64
@@ -78,8 +66,6 @@ func.func @branches(%x: tensor<32xf32, #row>, %p: i1) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 // A kernel without shared memory has the size 0. A function that is no kernel has none.
 // CHECK-LABEL: func @none()
 // CHECK-SAME: simt.shared_bytes = 0 : i64
@@ -92,10 +78,6 @@ func.func @none() attributes {tile.kernel} {
 func.func @other() {
   return
 }
-
-// -----
-
-#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
 
 // A ring of a loop inside of another: its last slot is empty outside of its own loop, and has the buffer of the results
 // that fits there. The larger one is behind the ring.
@@ -132,10 +114,6 @@ func.func @small_slots(%x: tensor<32xf32, #row>, %n: i64) attributes {tile.kerne
   return
 }
 
-// -----
-
-#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
-
 // A buffer that is live during the ring's loop is not placed in its slots.
 // CHECK-LABEL: func @through_the_loop
 // CHECK-SAME: simt.shared_bytes = 512 : i64
@@ -151,8 +129,6 @@ func.func @through_the_loop(%x: tensor<32xf32, #row>, %n: i64) attributes {tile.
   }
   return
 }
-
-// -----
 
 // Empty slots of a ring that no loop reads are not used.
 // CHECK-LABEL: func @unread

@@ -1,6 +1,6 @@
 // A kernel that does not set a number of warps gets as many as its tiles need.
-// RUN: kiln-opt %s --split-input-file --gpu-choose-warps | FileCheck %s
-// RUN: kiln-opt %s --split-input-file --gpu-choose-warps=groups=true | FileCheck %s --check-prefix=GROUPS
+// RUN: kiln-opt %s --gpu-choose-warps | FileCheck %s
+// RUN: kiln-opt %s --gpu-choose-warps=groups=true | FileCheck %s --check-prefix=GROUPS
 
 // 4096 elements are 32 for each of 128 threads. The addition does not increase the number.
 // CHECK-LABEL: func @few
@@ -14,8 +14,6 @@ func.func @few(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 // CHECK-LABEL: func @twice
 // CHECK-SAME: tile.warps = 8
 func.func @twice(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.kernel} {
@@ -24,8 +22,6 @@ func.func @twice(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.kernel} 
   tile.store %0, %y[%c0] : tensor<8192xf32>, memref<?xf32>
   return
 }
-
-// -----
 
 // Both tiles are alive at the second load, one of them as 16 bits.
 // CHECK-LABEL: func @together
@@ -39,8 +35,6 @@ func.func @together(%x: memref<?xf32>, %y: memref<?xbf16>) attributes {tile.kern
   return
 }
 
-// -----
-
 // More than 16 warps would leave a thread few registers.
 // CHECK-LABEL: func @most
 // CHECK-SAME: tile.warps = 16
@@ -51,8 +45,6 @@ func.func @most(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 // A thread holds at most 1024 values of a tile.
 // CHECK-LABEL: func @bytes
 // CHECK-SAME: tile.warps = 32
@@ -62,8 +54,6 @@ func.func @bytes(%x: memref<?xi8>) attributes {tile.kernel} {
   tile.store %zeros, %x[%c0] : tensor<1048576xi8>, memref<?xi8>
   return
 }
-
-// -----
 
 // Positions, masks made of them, and constants are computed at each use.
 // CHECK-LABEL: func @positions
@@ -80,8 +70,6 @@ func.func @positions(%x: memref<?xf32>, %n: i32) attributes {tile.kernel} {
   tile.store %5, %x[%c0] : tensor<4096xf32>, memref<?xf32>
   return
 }
-
-// -----
 
 // A loop's initial value, argument and result count as one tile. A tile that is alive across the loop is another.
 // CHECK-LABEL: func @carried
@@ -112,8 +100,6 @@ func.func @across(%x: memref<?xf32>, %n: i64) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 // Operands stay in shared memory. Accumulators are held by few threads.
 // CHECK-LABEL: func @product
 // CHECK-SAME: tile.warps = 4
@@ -139,8 +125,6 @@ func.func @wide(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>)
   return
 }
 
-// -----
-
 // 192 words a thread are 32 too many, but a warpgroup has 64 rows: with eight warps none would compute the product.
 // CHECK-LABEL: func @rows
 // CHECK-SAME: tile.warps = 8
@@ -160,8 +144,6 @@ func.func @rows(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>,
   return
 }
 
-// -----
-
 // With several programs per SM, more warps would leave a thread fewer registers.
 // CHECK-LABEL: func @resident
 // CHECK-SAME: tile.warps = 4
@@ -171,8 +153,6 @@ func.func @resident(%x: memref<?xf32>) attributes {tile.kernel, tile.programs = 
   tile.store %0, %x[%c0] : tensor<16384xf32>, memref<?xf32>
   return
 }
-
-// -----
 
 // A given number is kept. A function that is no kernel has none.
 // CHECK-LABEL: func @given

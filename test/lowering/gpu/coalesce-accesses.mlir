@@ -1,5 +1,5 @@
 // Neighbouring threads access neighbouring elements. A thread accesses as many in a row as one instruction moves.
-// RUN: kiln-opt %s --split-input-file --gpu-coalesce-accesses | FileCheck %s
+// RUN: kiln-opt %s --gpu-coalesce-accesses | FileCheck %s
 
 // A vector has 16 bytes if the view is aligned and its extents are known: 16 lanes for a row of 64, then rows, then
 // warps.
@@ -13,8 +13,6 @@ func.func @aligned(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64
   return
 }
 
-// -----
-
 // If the first dimension is contiguous, its offset and the other dimension's stride matter. Here neither is known.
 // CHECK-LABEL: func @column_major
 // CHECK: tile.load {{.*}} simt.vector = 1 : i64
@@ -23,8 +21,6 @@ func.func @column_major(%x: memref<?x64xf32, strided<[1, ?]>> {tile.align = 16 :
   %0 = tile.load %x[%m, %c0] : memref<?x64xf32, strided<[1, ?]>> -> tensor<64x64xf32>
   return
 }
-
-// -----
 
 // A vector has as many elements as fit in 16 bytes. A bool is a byte of memory.
 // CHECK-LABEL: func @narrow
@@ -40,8 +36,6 @@ func.func @narrow(%x: memref<8192xbf16> {tile.align = 16 : i64}, %y: memref<8192
   return
 }
 
-// -----
-
 // If the extent is unknown, the view may end within a vector. The vector is as wide as with any other extent.
 // CHECK-LABEL: func @extent
 // CHECK: tile.load {{.*}} lane [d0:4 d0:8 d0:16 d0:32 d0:64], {{.*}} simt.ragged, simt.vector = 4 : i64
@@ -51,8 +45,6 @@ func.func @extent(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64}) attri
   return
 }
 
-// -----
-
 // If the extent is known and no multiple of the vector, the view ends within a vector.
 // CHECK-LABEL: func @ragged_extent
 // CHECK: tile.load {{.*}} simt.ragged, simt.vector = 4 : i64
@@ -61,8 +53,6 @@ func.func @ragged_extent(%x: memref<1022xf32> {tile.align = 16 : i64}) attribute
   %0 = tile.load %x[%c0] : memref<1022xf32> -> tensor<1024xf32>
   return
 }
-
-// -----
 
 // A vector is no wider than the view's alignment. Without a known alignment it is one element.
 // CHECK-LABEL: func @alignment
@@ -74,8 +64,6 @@ func.func @alignment(%x: memref<4096xf32> {tile.align = 8 : i64}, %y: memref<409
   %1 = tile.load %y[%c0] : memref<4096xf32> -> tensor<1024xf32>
   return
 }
-
-// -----
 
 // The offset along the row matters: a multiple of 1024, a multiple of 2, or unknown.
 // CHECK-LABEL: func @offset
@@ -94,8 +82,6 @@ func.func @offset(%x: memref<4096xf32> {tile.align = 16 : i64}) attributes {tile
   return
 }
 
-// -----
-
 // Rows begin at multiples of the stride: 66 is even. An unknown stride permits one element unless it is a fact of the
 // call.
 // CHECK-LABEL: func @strides
@@ -113,8 +99,6 @@ func.func @strides(%x: memref<?x64xf32, strided<[66, 1]>> {tile.align = 16 : i64
   return
 }
 
-// -----
-
 // If the last extent is a multiple of the vector, a vector is wholly inside or wholly outside.
 // CHECK-LABEL: func @extents
 // CHECK: tile.load %arg0{{.*}} simt.ragged, simt.vector = 4 : i64
@@ -128,8 +112,6 @@ func.func @extents(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64},
   return
 }
 
-// -----
-
 // Elements that are not contiguous are accessed one by one.
 // CHECK-LABEL: func @apart
 // CHECK: tile.load {{.*}} simt.vector = 1 : i64
@@ -139,8 +121,6 @@ func.func @apart(%x: memref<4096xf32, strided<[2]>> {tile.align = 16 : i64}) att
   return
 }
 
-// -----
-
 // Lanes follow the order of memory, not that of the dimensions: here elements of a column are contiguous.
 // CHECK-LABEL: func @columns_first
 // CHECK: tile.load {{.*}} lane [d0:1 d0:2 d0:4 d0:8 d0:16]
@@ -149,8 +129,6 @@ func.func @columns_first(%x: memref<?x?xf32, strided<[1, ?]>>) attributes {tile.
   %0 = tile.load %x[%c0, %c0] : memref<?x?xf32, strided<[1, ?]>> -> tensor<32x32xf32>
   return
 }
-
-// -----
 
 // Wider vectors would leave threads without elements: 256 elements are two for each of 128 threads.
 // CHECK-LABEL: func @small
@@ -162,8 +140,6 @@ func.func @small(%x: memref<4096xf32> {tile.align = 16 : i64}) attributes {tile.
   %1 = tile.load %x[%c0] : memref<4096xf32> -> tensor<16xf32>
   return
 }
-
-// -----
 
 // Rows of a gather and scatter may begin anywhere, but each row is contiguous. Single gathered elements are not. Atomic
 // additions are done one by one.
@@ -184,8 +160,6 @@ func.func @others(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64}
   return
 }
 
-// -----
-
 // The layout has as many bits for warps as the kernel sets; without a setting, two bits for 4 warps.
 // CHECK-LABEL: func @warps
 // CHECK: tile.load {{.*}} warp [d0:32 d0:64 d0:128]>
@@ -194,8 +168,6 @@ func.func @warps(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.
   %0 = tile.load %x[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
   return
 }
-
-// -----
 
 // A tile that is reduced along memory gives each warp whole rows. The row after next is in other registers.
 // CHECK-LABEL: func @whole_rows
@@ -207,8 +179,6 @@ func.func @whole_rows(%x: memref<?x1024xbf16, strided<[1024, 1]>> {tile.align = 
   %2 = tile.reduce sum %1 axis 1 : tensor<8x1024xf32> -> tensor<8xf32>
   return
 }
-
-// -----
 
 // Warps share rows if there are fewer rows than warps, if a lane would hold more than 64 values of a row, or if columns
 // are reduced in an inner loop.
@@ -231,8 +201,6 @@ func.func @shared_rows(%x: memref<?x4096xf32, strided<[4096, 1]>> {tile.align = 
   return
 }
 
-// -----
-
 // Tiles of one shape share a layout, in which the widest type takes 16 bytes at once, so no tile is converted.
 // CHECK-LABEL: func @types
 // CHECK: tile.load %arg0{{.*}}simt.layout = [[SHARED:#simt.layout<1024, reg \[d0:1 d0:2 d0:512\].*]], simt.vector = 4 : i64
@@ -245,8 +213,6 @@ func.func @types(%x: memref<4096xbf16> {tile.align = 64 : i64}, %y: memref<4096x
   return
 }
 
-// -----
-
 // A function that is not a kernel stays unchanged.
 // CHECK-LABEL: func @other
 // CHECK-NOT: simt
@@ -256,8 +222,6 @@ func.func @other(%x: memref<?xf32, strided<[1]>>) {
   %0 = tile.load %x[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
   return
 }
-
-// -----
 
 // A table begins at a multiple of 64 bytes, and its whole extent is inside.
 // CHECK-LABEL: func @table
@@ -272,8 +236,6 @@ func.func @table(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.
   tile.store %t, %x[%n] : tensor<256xf32>, memref<?xf32, strided<[1]>>
   return
 }
-
-// -----
 
 // Tiles that are combined share a layout, even if they differ in dimensions of extent 1. If their types differ, vectors
 // are as wide as those of the wider type.
@@ -293,8 +255,6 @@ func.func @together(%x: memref<1024xf32> {tile.align = 64 : i64}, %y: memref<8x1
   return
 }
 
-// -----
-
 // An unaligned tile is read one element at a time, in the layout of its neighbours, with four adjacent elements a thread.
 // CHECK-LABEL: func @neighbours
 // CHECK: tile.load {{.*}}simt.layout = [[LAYOUT:#simt.layout<512, reg \[d0:1 d0:2\], .*>]], simt.vector = 4
@@ -310,8 +270,6 @@ func.func @neighbours(%x: memref<1024xf32> {tile.align = 64 : i64}, %y: memref<1
   tile.store %2, %y[%c0] : tensor<512xf32>, memref<1024xf32>
   return
 }
-
-// -----
 
 // A mask permits vectors if it is constant along each vector: if it is broadcast along memory, or if it compares
 // positions that begin at a multiple of a vector with a bound that is one.
@@ -340,8 +298,6 @@ func.func @masks(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64},
   return
 }
 
-// -----
-
 // If a tile is wholly inside its view, its vectors are whole for every extent.
 // CHECK-LABEL: func @inside
 // CHECK: tile.load {{.*}}]>, simt.vector = 8 : i64, tile.inside
@@ -359,8 +315,6 @@ func.func @inside(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
   return
 }
 
-// -----
-
 // Atomics are done one by one, so no view ends within a vector.
 // CHECK-LABEL: func @single
 // CHECK-NOT: simt.ragged
@@ -371,8 +325,6 @@ func.func @single(%x: memref<1021xi32> {tile.align = 16 : i64}) attributes {tile
   %0 = tile.atomic_rmw add relaxed %one, %x[%c0] : tensor<1024xi32>, memref<1021xi32>
   return
 }
-
-// -----
 
 // A multiple is assumed by a remainder, by low bits, or of an i32 index. The assumption does not hold in other blocks.
 // CHECK-LABEL: func @assumed

@@ -1,5 +1,5 @@
 // Conversions within warps exchange 32-bit words between lanes.
-// RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
+// RUN: kiln-opt %s --gpu-distribute | FileCheck %s
 
 #pairs = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
 #apart = #simt.layout<64, reg [d0:2], lane [d0:1 d0:4 d0:8 d0:16 d0:32], warp []>
@@ -24,8 +24,6 @@ func.func @exchange(%v: memref<64xf32>) attributes {tile.kernel, tile.warps = 1 
   return
 }
 
-// -----
-
 #rows = #simt.layout<2x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp []>
 #permuted = #simt.layout<2x32, reg [d0:1], lane [d1:2 d1:1 d1:4 d1:8 d1:16], warp []>
 
@@ -48,8 +46,6 @@ func.func @turn(%v: memref<2x32xbf16>) attributes {tile.kernel, tile.warps = 1 :
   tile.store %1, %v[%c0, %c0] : tensor<2x32xbf16, #permuted>, memref<2x32xbf16>
   return
 }
-
-// -----
 
 #both = #simt.layout<2x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [*]>
 #half = #simt.layout<2x32, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>

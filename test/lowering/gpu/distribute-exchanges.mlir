@@ -23,8 +23,6 @@ func.func @shared(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.s
   return
 }
 
-// -----
-
 #column = #simt.layout<4x32, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp []>
 
 // Elements of a column have the stride of a row, so they are accessed one by one.
@@ -39,10 +37,6 @@ func.func @apart(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.sh
   simt.write %x, %a strides [144, 4] : tensor<4x32xf32, #column>, memref<576xi8, 3>
   return
 }
-
-// -----
-
-#quads = #simt.layout<128, reg [d0:1 d0:2], lane [d0:4 d0:8 d0:16 d0:32 d0:64], warp []>
 
 // A read that may begin at any byte is done one by one, too. At a multiple of 8 bytes, two elements are read together.
 // CHECK-LABEL: func @offset
@@ -59,8 +53,6 @@ func.func @offset(%n: i32) attributes {tile.kernel, tile.warps = 1 : i64, simt.s
   return
 }
 
-// -----
-
 #padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
 // The layout's padding of a tile is not written, and is read as 0.
@@ -75,8 +67,6 @@ func.func @padding(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.
   %0 = simt.read %a strides [4] : memref<100xi8, 3> -> tensor<25xf32, #padded>
   return
 }
-
-// -----
 
 #rows = #simt.layout<8x8, reg [d1:1], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #sums = #simt.layout<8x1, reg [], lane [* * d0:1 d0:2 d0:4], warp []>
@@ -97,11 +87,6 @@ func.func @reduce(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
   return
 }
 
-// -----
-
-#rows = #simt.layout<8x8, reg [d1:1], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
-#sums = #simt.layout<8x1, reg [], lane [* * d0:1 d0:2 d0:4], warp []>
-
 // A 64-bit value is exchanged as two words; a narrow value takes one word. max and min ignore NaN.
 // CHECK-LABEL: func @types
 // CHECK-COUNT-4: simt.shuffle
@@ -120,9 +105,6 @@ func.func @types(%s: i64, %t: f16) attributes {tile.kernel, tile.warps = 1 : i64
   return
 }
 
-// -----
-
-#padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #one = #simt.layout<1, reg [], lane [* * * * *], warp []>
 
 // Padding along the axis is the neutral element: −0 for a sum, the largest integer for min, NaN for max of floats.
@@ -141,8 +123,6 @@ func.func @neutral(%s: f32, %n: i32) attributes {tile.kernel, tile.warps = 1 : i
   %2 = simt.reduce min %y axis 0 : (tensor<25xi32, #padded>) -> tensor<1xi32, #one>
   return
 }
-
-// -----
 
 #acc = #simt.layout<16x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #a = #simt.layout<16x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
@@ -263,8 +243,6 @@ func.func @outer_product(%s: bf16, %t: f32, %i: i8, %n: i32) attributes {tile.ke
   %1 = tile.dot %d, %e, %f : tensor<8x2xi8, #a>, tensor<2x8xi8, #b>, tensor<8x8xi32, #acc>
   return
 }
-
-// -----
 
 #single = #simt.layout<1, reg [], lane [* * * * *], warp []>
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>

@@ -23,8 +23,6 @@ func.func @swizzled(%s: f16) attributes {tile.kernel, tile.warps = 1 : i64, simt
   return
 }
 
-// -----
-
 #left = #simt.layout<16x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #right = #simt.layout<32x8, reg [d0:1 d0:8 d0:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp []>
 
@@ -62,8 +60,6 @@ func.func @stores(%s: f16) attributes {tile.kernel, tile.warps = 2 : i64, simt.s
   return
 }
 
-// -----
-
 #padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
 // The layout's padding of a tile is written as 0, so it is read as 0.
@@ -80,8 +76,6 @@ func.func @padding(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.
   return
 }
 
-// -----
-
 #repeats = #simt.layout<96, rep 3, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
 // Repeats of the core are contiguous. A bool takes a byte.
@@ -96,8 +90,6 @@ func.func @repeats(%s: i1) attributes {tile.kernel, tile.warps = 1 : i64, simt.s
   simt.write %x, %a by vectors in <96xi1, d0 [1, 2, 4, 8, 16]> : tensor<96xi1, #repeats>, memref<96xi8, 3>
   return
 }
-
-// -----
 
 #copies = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>
 

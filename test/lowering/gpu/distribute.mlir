@@ -22,10 +22,6 @@ func.func @positions() attributes {tile.kernel} {
   return
 }
 
-// -----
-
-#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
-
 // Elementwise operations, loops and branches are unchanged, with vectors.
 // CHECK-LABEL: func @elementwise
 // CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<2xf32>
@@ -50,8 +46,6 @@ func.func @elementwise(%n: i64, %p: i1) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 #halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
 
 // Vectors of two elements are wholly inside or outside: one predicate each, and one address for all, 512 bytes apart.
@@ -70,8 +64,6 @@ func.func @vectors(%v: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.war
   tile.store %0, %v[%n] {simt.vector = 2 : i64} : tensor<256xf32, #halves>, memref<?xf32>
   return
 }
-
-// -----
 
 #quads = #simt.layout<8x64, reg [d1:1 d1:2 d0:4], lane [d1:4 d1:8 d1:16 d1:32 d0:1], warp [d0:2]>
 
@@ -156,10 +148,6 @@ func.func @small(%v: memref<?xf32> {tile.fits_32}) attributes {tile.kernel, tile
   return
 }
 
-// -----
-
-#halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
-
 // The program's number times a constant is computed in 32 bits. The number is limited so that the position is still
 // past the end of every such view: 5242880 · 256 + 4 is more than 2³⁰. The address then takes one multiplication.
 // CHECK-LABEL: func @programs
@@ -183,8 +171,6 @@ func.func @programs(%v: memref<?xf32> {tile.fits_32}) attributes {tile.kernel, t
   return
 }
 
-// -----
-
 #row = #simt.layout<1x64, reg [d1:1], lane [d1:2 d1:4 d1:8 d1:16 d1:32], warp []>
 
 // For an extent of 1, one unsigned comparison tests the offset, in 32 bits if the view's extents fit.
@@ -205,8 +191,6 @@ func.func @rows(%v: memref<?x64xf32> {tile.fits_32}, %w: memref<?x64xf32>, %i: i
   return
 }
 
-// -----
-
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 
 // A tile that is known to be inside its view needs no predicate. Loads of memory that the kernel does not write are
@@ -223,10 +207,6 @@ func.func @inside(%v: memref<512xf32>, %w: memref<512xf32>) attributes {tile.ker
   return
 }
 
-// -----
-
-#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
-
 // One element further, it may reach past the end.
 // CHECK-LABEL: func @outside
 // CHECK: simt.ld global %{{.*}} + 0 if
@@ -235,8 +215,6 @@ func.func @outside(%v: memref<512xf32>) attributes {tile.kernel} {
   %0 = tile.load %v[%n] : memref<512xf32> -> tensor<256xf32, #pairs>
   return
 }
-
-// -----
 
 #rows = #simt.layout<2x64, reg [d0:1 d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
 
@@ -253,9 +231,6 @@ func.func @strides(%v: memref<?x?xf32, strided<[?, 1]>>, %m: i64, %n: i64) attri
   return
 }
 
-// -----
-
-#rows = #simt.layout<2x64, reg [d0:1 d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
 #numbers = #simt.layout<2, reg [d0:1], lane [* * * * *], warp [* *]>
 
 // A gathered row is at the position that its index gives. A row outside the view, on either side, is padding: the
@@ -270,8 +245,6 @@ func.func @gather(%v: memref<?x64xf32>, %r: i32, %n: i64) attributes {tile.kerne
   %0 = tile.gather %v[%rows, %n] : memref<?x64xf32>, tensor<2xi32, #numbers> -> tensor<2x64xf32, #rows>
   return
 }
-
-// -----
 
 #same = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
 
@@ -290,8 +263,6 @@ func.func @owner(%v: memref<16xf32>, %s: f32) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 #single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
 // Any byte except 0 in memory is true, and true is stored as 1.
@@ -306,10 +277,6 @@ func.func @bool(%v: memref<32xi8>) attributes {tile.kernel, tile.warps = 1 : i64
   tile.store %0, %v[%c0] : tensor<32xi1, #single>, memref<32xi8>
   return
 }
-
-// -----
-
-#single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
 // An atomic instruction has its own order, and needs no fences.
 // CHECK-LABEL: func @atomic
@@ -340,8 +307,6 @@ func.func @atomic(%v: memref<32xf32>, %s: f32) attributes {tile.kernel, tile.war
   return
 }
 
-// -----
-
 #double = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
 
 // With two elements a thread, one fence orders both. An acquiring update is read even if its result is unused.
@@ -368,11 +333,6 @@ func.func @fenced(%v: memref<64xf32>, %s: f32) attributes {tile.kernel, tile.war
   return
 }
 
-// -----
-
-#double = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
-#single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
-
 // An atomic keeps its scope, and so do its fences.
 // CHECK-LABEL: func @scoped
 // CHECK: simt.fence {tile.scope = "block"}
@@ -392,8 +352,6 @@ func.func @scoped(%v: memref<64xf32>, %s: f32) attributes {tile.kernel, tile.war
   return
 }
 
-// -----
-
 #one = #simt.layout<64, reg [d0:1 d0:32], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
 #other = #simt.layout<64, reg [d0:32 d0:1], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
 
@@ -406,8 +364,6 @@ func.func @convert(%v: memref<64xf32>) attributes {tile.kernel} {
   %1 = simt.convert %0 : tensor<64xf32, #one> -> tensor<64xf32, #other>
   return
 }
-
-// -----
 
 #square = #simt.layout<2x64, reg [d0:1 d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
 #transposed = #simt.layout<64x2, reg [d0:32 d1:1], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
@@ -425,10 +381,6 @@ func.func @moves(%v: memref<2x64xf32>, %n: i64) attributes {tile.kernel} {
   %3 = tile.broadcast %2 : tensor<2x1xi64, #column> -> tensor<2x64xi64, #square>
   return
 }
-
-// -----
-
-#single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
 // A cache hint applies to each access of a thread.
 // CHECK-LABEL: func @caches

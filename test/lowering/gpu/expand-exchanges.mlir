@@ -32,8 +32,6 @@ func.func @dense(%x: tensor<8x16xi1, #rows>) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #operand = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16 d0:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 *]>
 
@@ -45,8 +43,6 @@ func.func @operand(%x: tensor<64x32xbf16, #loaded>) attributes {tile.kernel} {
   %0 = simt.convert %x : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #operand>
   return
 }
-
-// -----
 
 #one = #simt.layout<64, reg [d0:1 d0:32], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
 #other = #simt.layout<64, reg [d0:32 d0:1], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
@@ -61,8 +57,6 @@ func.func @registers(%x: tensor<64xf32, #one>) attributes {tile.kernel} {
   %0 = simt.convert %x : tensor<64xf32, #one> -> tensor<64xf32, #other>
   return
 }
-
-// -----
 
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #apart = #simt.layout<256, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:64 d0:128]>
@@ -110,11 +104,6 @@ func.func @reduce_over_warps(%x: tensor<4x64xf32, #wide>) attributes {tile.kerne
   return
 }
 
-// -----
-
-#wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 *]>
-#sums = #simt.layout<4, reg [d0:1 d0:2], lane [* * * * *], warp [* *]>
-
 // An argmax carries the element's index, which starts as its position along the axis. The comparison uses integers that
 // have the order of the elements.
 // CHECK-LABEL: func @argmax
@@ -151,8 +140,6 @@ func.func @argmax_in_warp(%x: tensor<4x64xf32, #rows>) attributes {tile.kernel} 
   return
 }
 
-// -----
-
 #acc = #simt.layout<32x32, reg [d1:1 d1:2 d0:1], lane [d1:4 d1:8 d1:16 d0:2 d0:4], warp [d0:8 d0:16]>
 
 // An outer product has both operands in shared memory. Each thread reads 8 columns of one and 8 rows of the other at a
@@ -173,11 +160,8 @@ func.func @outer_product(%a: tensor<32x32xf32, #acc>, %b: tensor<32x32xf32, #acc
   return
 }
 
-// -----
-
 #a = #simt.layout<32x7, reg [d1:1 d1:2 d1:4], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
 #b = #simt.layout<7x32, reg [d0:1 d0:2 d0:4], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
-#acc = #simt.layout<32x32, reg [d1:1 d1:2 d0:1], lane [d1:4 d1:8 d1:16 d0:2 d0:4], warp [d0:8 d0:16]>
 
 // A thread reads as many steps at once as divide the sum's length: of 7, one.
 // CHECK-LABEL: func @odd_length
@@ -205,8 +189,6 @@ func.func @tensor_core(%a: tensor<16x16xbf16, #a>, %b: tensor<16x8xbf16, #b>, %c
   return
 }
 
-// -----
-
 #square = #simt.layout<16x16, reg [d0:8], lane [d1:1 d1:2 d1:4 d1:8 d0:1], warp [d0:2 d0:4]>
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #line = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
@@ -224,8 +206,6 @@ func.func @reshape(%x: tensor<16x16xf32, #square>) attributes {tile.kernel} {
   %1 = tile.reshape %x : tensor<16x16xf32, #square> -> tensor<256xf32, #line>
   return
 }
-
-// -----
 
 #half = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [* *]>
 #whole = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
@@ -248,8 +228,6 @@ func.func @atomic(%x: tensor<64xf32, #half>, %y: tensor<128xf32, #whole>, %v: me
   return
 }
 
-// -----
-
 #row = #simt.layout<4x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 *]>
 
 // A check reports the lowest row-major index of the elements that are false.
@@ -266,8 +244,6 @@ func.func @check(%ok: tensor<4x32xi1, #row>) attributes {tile.kernel} {
   tile.check %ok, "positive" {tile.message = @text_3, tile.where = @text_4} : tensor<4x32xi1, #row>
   return
 }
-
-// -----
 
 // A scalar's only element is number 0. The check fails if it is false.
 // CHECK-LABEL: func @check_scalar
@@ -322,8 +298,6 @@ func.func @moves(%x: tensor<64xf32, #row>, %y: tensor<12x3xf32, #odd>) attribute
   return
 }
 
-// -----
-
 #operand = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16 d0:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 *]>
 #stored = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d1:8], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d1:16 d0:32]>
 
@@ -337,8 +311,6 @@ func.func @fragment(%x: tensor<64x32xbf16, #operand>) attributes {tile.kernel} {
   %0 = simt.convert %x : tensor<64x32xbf16, #operand> -> tensor<64x32xbf16, #stored>
   return
 }
-
-// -----
 
 #rows = #simt.layout<4x64, reg [d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1 d0:2]>
 #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32]>
@@ -376,9 +348,6 @@ func.func @sort(%x: tensor<128xi32, #row>) attributes {tile.kernel, tile.warps =
   return
 }
 
-// -----
-
-#row = #simt.layout<128, reg [d0:64], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
 #bins = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [*]>
 
 // Elements are gathered from a copy in shared memory, and counted there.
@@ -393,8 +362,6 @@ func.func @look_ups(%x: tensor<128xi32, #row>) attributes {tile.kernel, tile.war
   %1 = tile.histogram %x : tensor<128xi32, #row> -> tensor<32xi32, #bins>
   return
 }
-
-// -----
 
 #acc = #simt.layout<16x32, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d1:16]>
 #rows = #simt.layout<16x32, reg [d1:1 d1:2 d0:8], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4]>
@@ -414,8 +381,6 @@ func.func @rounds(%x: tensor<16x32xf32, #acc>) attributes {tile.kernel} {
   %0 = simt.convert %x : tensor<16x32xf32, #acc> -> tensor<16x32xf32, #rows>
   return
 }
-
-// -----
 
 #a = #simt.layout<16x32, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d1:16]>
 #b = #simt.layout<16x32, reg [d1:2 d1:4 d0:4], lane [d1:1 d1:8 d1:16 d0:1 d0:2], warp [d0:8]>

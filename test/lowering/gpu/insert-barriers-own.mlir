@@ -25,8 +25,6 @@ func.func @other_bytes(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 #same = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
 
 // If several threads hold an element, the same one writes it each time.
@@ -39,9 +37,6 @@ func.func @one_writer(%v: memref<?xf32>, %x: tensor<16xf32, #same>, %n: i64) att
   return
 }
 
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // If offsets differ by the tile's extent, each thread accesses elements of its own, in either order, and other layouts
@@ -92,10 +87,6 @@ func.func @same_columns(%v: memref<?x?xf32>, %n: i64, %m: i64, %end: i64) attrib
   return
 }
 
-// -----
-
-#row = #simt.layout<1x128, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 d1:64]>
-
 // That is not so if a loop begins at another column, or has steps of half a tile.
 // CHECK-LABEL: func @other_columns
 // CHECK: scf.for
@@ -126,9 +117,6 @@ func.func @other_columns(%v: memref<?x?xf32>, %n: i64, %m: i64, %end: i64) attri
   return
 }
 
-// -----
-
-#row = #simt.layout<1x128, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 d1:64]>
 #one = #simt.layout<1x1, reg [], lane [* * * * *], warp [* *]>
 
 // Each iteration of the outer loop has its own row, so no element that all threads read was written in an earlier

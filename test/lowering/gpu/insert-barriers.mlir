@@ -23,11 +23,6 @@ func.func @write_read(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   return
 }
 
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
-
 // Bytes that two buffers share, even if only one byte, are overwritten after all threads have read them.
 // CHECK-LABEL: func @shared_bytes
 // CHECK: simt.read
@@ -41,10 +36,6 @@ func.func @shared_bytes(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   return
 }
 
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-
 // Adjacent buffers share no byte.
 // CHECK-LABEL: func @neighbours
 // CHECK-NOT: simt.barrier
@@ -56,11 +47,6 @@ func.func @neighbours(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   return
 }
-
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // The next iteration writes bytes that this one may still read, so a loop's body needs two barriers where a single run
 // needs one.
@@ -79,11 +65,6 @@ func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel
   }
   return
 }
-
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A loop may have no iteration, so its barriers order nothing after it.
 // CHECK-LABEL: func @no_iteration
@@ -106,11 +87,6 @@ func.func @no_iteration(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.ker
   return
 }
 
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
-
 // Only one side of the branch has a barrier, so it orders nothing after the branch.
 // CHECK-LABEL: func @branch
 // CHECK: scf.if
@@ -129,10 +105,6 @@ func.func @branch(%x: tensor<128xf32, #row>, %p: i1) attributes {tile.kernel} {
   return
 }
 
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-
 // Two views may overlap.
 // CHECK-LABEL: func @may_overlap
 // CHECK: tile.store
@@ -143,10 +115,6 @@ func.func @may_overlap(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32,
   %0 = tile.load %w[%n] : memref<?xf32> -> tensor<128xf32, #row>
   return
 }
-
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
 // There is no barrier if the kernel states that they do not overlap.
 // CHECK-LABEL: func @disjoint
@@ -159,10 +127,6 @@ func.func @disjoint(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #r
   return
 }
 
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-
 // With equal offsets and layouts, each thread accesses its own elements again.
 // CHECK-LABEL: func @own_elements
 // CHECK-NOT: simt.barrier
@@ -172,11 +136,6 @@ func.func @own_elements(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) a
   %0 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #row>
   return
 }
-
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // With other offsets or another layout, a thread accesses elements of another thread.
 // CHECK-LABEL: func @other_offset
@@ -198,8 +157,6 @@ func.func @other_layout(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) a
   return
 }
 
-// -----
-
 #same = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
 
 // If several lanes hold an element, one of them writes it and the others read it.
@@ -212,10 +169,6 @@ func.func @held_by_several(%v: memref<?xf32>, %x: tensor<16xf32, #same>, %n: i64
   %0 = tile.load %v[%n] : memref<?xf32> -> tensor<16xf32, #same>
   return
 }
-
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
 // Two equal offsets in one iteration differ in the next.
 // CHECK-LABEL: func @other_iteration
@@ -276,9 +229,6 @@ func.func @atomic(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #row
   return
 }
 
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 #permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // An existing barrier is not inserted again.
@@ -293,11 +243,6 @@ func.func @there_already(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #permuted>
   return
 }
-
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // All iterations of a loop read data written before it: one barrier before the loop is enough.
 // CHECK-LABEL: func @before_the_loop
@@ -314,11 +259,6 @@ func.func @before_the_loop(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.
   }
   return
 }
-
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A loop over constants surely has iterations, so accesses after it need no further barrier.
 // CHECK-LABEL: func @surely_runs
@@ -340,11 +280,6 @@ func.func @surely_runs(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   return
 }
-
-// -----
-
-#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-#permuted = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A loop with a single iteration needs no barrier between iterations.
 // CHECK-LABEL: func @one_iteration
@@ -423,10 +358,6 @@ func.func @ring(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attributes
   return
 }
 
-// -----
-
-#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
-
 // A barrier alone does not complete copies in flight: another barrier orders the copy after the reads, and still there
 // is one between the wait and the read.
 // CHECK-LABEL: func @other_barriers
@@ -458,9 +389,6 @@ func.func @other_barriers(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>)
   return
 }
 
-// -----
-
-#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #permuted = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
 
 // Data copied before the loop are visible to all threads once each has waited, inside the loop. A barrier before the
@@ -488,11 +416,6 @@ func.func @copied_before(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, ti
   return
 }
 
-// -----
-
-#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
-#permuted = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
-
 // Iterations with a 32-bit counter access disjoint elements, as those with a 64-bit counter do.
 // CHECK-LABEL: func @narrow
 // CHECK-NOT: simt.barrier
@@ -508,11 +431,6 @@ func.func @narrow(%a: memref<?xf32>, %n: i32) attributes {tile.kernel, tile.warp
   }
   return
 }
-
-// -----
-
-#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
-#permuted = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
 
 // An iteration of a while reads elements that the previous one wrote: one barrier between them, and one between the read
 // and the write. The read after the loop needs one, too.

@@ -1,5 +1,5 @@
 // Loops whose bounds fit 32 bits get a 32-bit counter.
-// RUN: kiln-opt %s --split-input-file --gpu-narrow-loops | FileCheck %s
+// RUN: kiln-opt %s --gpu-narrow-loops | FileCheck %s
 
 // The end is an extent that fits. The loop may begin at any position from 0 on, because past its end it has no
 // iterations.
@@ -20,8 +20,6 @@ func.func @extent(%x: memref<?xf32> {tile.fits_32}) attributes {tile.kernel} {
   }
   return
 }
-
-// -----
 
 // Unchanged: an extent without known limits, a beginning that may be negative, a step that is unknown or passes the end
 // by far, and a function that is no kernel.

@@ -1,5 +1,5 @@
 // Sorts are padded to powers of two with the largest number at the end, and the first elements are taken.
-// RUN: kiln-opt %s --split-input-file --gpu-pad-sorts | FileCheck %s
+// RUN: kiln-opt %s --gpu-pad-sorts | FileCheck %s
 
 // CHECK-LABEL: func @first
 // CHECK-DAG: arith.constant dense<2147483647> : tensor<1x128x1xi32>
@@ -11,8 +11,6 @@ func.func @first(%x: tensor<100xi32>) -> tensor<40xi32> {
   return %0#0 : tensor<40xi32>
 }
 
-// -----
-
 // Tiles that are sorted along with the keys are padded, too.
 // CHECK-LABEL: func @ties
 // CHECK: tile.sort %{{.*}} by %{{.*}} axis 1 : tensor<2x4x5xi64>, tensor<2x4x5xi32> -> tensor<2x4x5xi64>, tensor<2x4x5xi32>
@@ -22,8 +20,6 @@ func.func @ties(%x: tensor<2x3x5xi64>, %y: tensor<2x3x5xi32>) -> tensor<2x3x5xi3
   return %0#1 : tensor<2x3x5xi32>
 }
 
-// -----
-
 // CHECK-LABEL: func @whole
 // CHECK-NEXT: tile.sort
 // CHECK-NEXT: return
@@ -31,8 +27,6 @@ func.func @whole(%x: tensor<64xi32>) -> tensor<64xi32> {
   %0:2 = tile.sort %x axis 0 : tensor<64xi32> -> tensor<64xi32>, tensor<64xi32>
   return %0#0 : tensor<64xi32>
 }
-
-// -----
 
 // The smallest quarter is selected from sorted blocks of that size. Two blocks are compared, one of them reversed, and
 // the smaller of each pair is kept. These are in bitonic order, which the last level of a sort puts in order.
@@ -57,8 +51,6 @@ func.func @few(%x: tensor<2x32xi32>) -> tensor<2x5xi32> {
   %0:2 = tile.sort %x axis 1 : tensor<2x32xi32> -> tensor<2x5xi32>, tensor<2x5xi32>
   return %0#0 : tensor<2x5xi32>
 }
-
-// -----
 
 // If second keys order equal elements, both keys are reversed and selected.
 // CHECK-LABEL: func @few_ties

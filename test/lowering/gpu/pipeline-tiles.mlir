@@ -1,5 +1,5 @@
 // The first operands of the next tile are copied as soon as a tile's loop has ended.
-// RUN: kiln-opt %s --split-input-file --gpu-pipeline-loads | FileCheck %s
+// RUN: kiln-opt %s --gpu-pipeline-loads | FileCheck %s
 
 #loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
 #left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
@@ -54,13 +54,6 @@ func.func @tiles(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, t
   }
   return
 }
-
-// -----
-
-#loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
-#left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
-#right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
-#acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
 // A carried row does not follow from the position, so each tile's first copies are inside the outer loop.
 // CHECK-LABEL: func @carried

@@ -19,10 +19,6 @@ func.func @forwards(%x: memref<256xf32>) attributes {tile.kernel} {
   return
 }
 
-// -----
-
-#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
-
 // A tile whose operands request no layout gets that of its store.
 // CHECK-LABEL: func @backwards
 // CHECK: tile.splat {{.*}} -> tensor<256xf32, #simt.layout<256, reg [d0:1]
@@ -37,8 +33,6 @@ func.func @backwards(%x: memref<256xf32>, %s: f32) attributes {tile.kernel} {
   return
 }
 
-// -----
-
 // A tile for which no operation requests a layout is blocked along the last dimension.
 // CHECK-LABEL: func @blocked
 // CHECK: arith.constant dense<1.000000e+00> : tensor<16x32xf32, #simt.layout<16x32, reg [d0:4 d0:8], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1 d0:2]>>
@@ -48,9 +42,6 @@ func.func @blocked() attributes {tile.kernel} {
   return
 }
 
-// -----
-
-#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
 // If layouts differ, one operand is converted right after its definition, once for all its readers.
@@ -74,11 +65,6 @@ func.func @meeting(%x: memref<256xf32>, %y: memref<256xf32>) attributes {tile.ke
   return
 }
 
-// -----
-
-#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
-#singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-
 // Positions, constants and scalars are computed once for each layout, not converted.
 // CHECK-LABEL: func @free
 // CHECK-COUNT-2: tile.iota
@@ -95,8 +81,6 @@ func.func @free(%x: memref<256xi32>, %y: memref<256xi32>, %n: i32) attributes {t
   tile.store %2, %y[%c0] {simt.layout = #singles, simt.vector = 1 : i64} : tensor<256xi32>, memref<256xi32>
   return
 }
-
-// -----
 
 #rows = #simt.layout<32x32, reg [d1:1 d1:2 d0:16], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4 d0:8]>
 #sums = #simt.layout<32x32, reg [d1:1 d0:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d1:8]>
@@ -146,10 +130,6 @@ func.func @outer_product(%x: memref<32x32xf32>, %y: memref<32x32xf32>) attribute
   return
 }
 
-// -----
-
-#rows = #simt.layout<32x32, reg [d1:1 d1:2 d0:16], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4 d0:8]>
-
 // A reduction keeps the layout of the other dimension. Its results broadcast to the rows without moving elements.
 // CHECK-LABEL: func @reduction
 // CHECK: tile.reduce max {{.*}} -> tensor<32xf32, #simt.layout<32, reg [d0:16], lane [* * * d0:1 d0:2], warp [d0:4 d0:8]>>
@@ -187,10 +167,6 @@ func.func @moves(%x: memref<16x32xf32>) attributes {tile.kernel} {
   return
 }
 
-// -----
-
-#rows = #simt.layout<16x32, reg [d1:1 d0:8], lane [d1:2 d1:4 d1:8 d1:16 d0:1], warp [d0:2 d0:4]>
-
 // Every thread has the indices of the rows that it gathers.
 // CHECK-LABEL: func @gather
 // CHECK: tile.iota : tensor<16xi32, #simt.layout<16, reg [d0:8], lane [* * * * d0:1], warp [d0:2 d0:4]>>
@@ -201,8 +177,6 @@ func.func @gather(%x: memref<?x32xf32>) attributes {tile.kernel} {
   tile.print "x", %1 : tensor<16x32xf32>
   return
 }
-
-// -----
 
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
@@ -226,11 +200,6 @@ func.func @branch(%x: memref<256xf32>, %y: memref<256xf32>, %p: i1) attributes {
   return
 }
 
-// -----
-
-#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
-#singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
-
 // A loop-carried tile keeps its initial layout. Tiles that are swapped are converted at the yield.
 // CHECK-LABEL: func @exchanging_loop
 // CHECK: scf.for {{.*}} iter_args(%[[A:.*]] = {{.*}}, %[[B:.*]] = {{.*}}) -> (tensor<256xf32, #simt.layout<256, reg [d0:1], {{.*}}>>, tensor<256xf32, #simt.layout<256, reg [d0:128], {{.*}}>>)
@@ -249,9 +218,6 @@ func.func @exchanging_loop(%x: memref<256xf32>, %y: memref<256xf32>, %n: i64) at
   return
 }
 
-// -----
-
-#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 #apart = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
 
 // A conversion is placed before its first use, not after its operand.
@@ -300,8 +266,6 @@ func.func @same_in_all_iterations(%x: memref<?x64xf32>, %n: i64) attributes {til
   return
 }
 
-// -----
-
 #line = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 *]>
 #sums = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
 
@@ -322,8 +286,6 @@ func.func @again(%x: memref<64xf32> {tile.align = 16 : i64}, %y: memref<64x64xf3
   tile.store %3, %y[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<64x64xf32>, memref<64x64xf32>
   return
 }
-
-// -----
 
 #row = #simt.layout<16x16, reg [d1:1], lane [d1:2 d1:4 d1:8 d0:1 d0:2], warp [d0:4 d0:8]>
 #apart = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>

@@ -1,6 +1,6 @@
 // Warpgroups compute a product if a loop only adds to it, and if its operands are tiles that the iterations load.
-// RUN: kiln-opt %s --split-input-file --gpu-select-instructions=groups=true | FileCheck %s
-// RUN: kiln-opt %s --split-input-file --gpu-select-instructions | FileCheck %s --check-prefix=NONE
+// RUN: kiln-opt %s --gpu-select-instructions=groups=true | FileCheck %s
+// RUN: kiln-opt %s --gpu-select-instructions | FileCheck %s --check-prefix=NONE
 
 // NONE-NOT: simt.wgmma
 
@@ -21,8 +21,6 @@ func.func @sum(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %end: i64, %zero: ten
   return %0 : tensor<128x64xf32>
 }
 
-// -----
-
 // An iteration that uses the accumulator otherwise would have to wait for it.
 // CHECK-LABEL: func @scaled
 // CHECK-NOT: simt.wgmma
@@ -39,8 +37,6 @@ func.func @scaled(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %end: i64, %zero: 
   }
   return %0 : tensor<64x64xf32>
 }
-
-// -----
 
 // A computed operand is in registers, and so is one that is not loaded in the iteration.
 // CHECK-LABEL: func @computed
@@ -61,8 +57,6 @@ func.func @computed(%a: memref<?x?xbf16>, %q: tensor<64x32xbf16>, %end: i64, %ze
   return %0#0, %0#1 : tensor<64x64xf32>, tensor<64x64xf32>
 }
 
-// -----
-
 // 64 rows do not fill two groups.
 // CHECK-LABEL: func @low
 // CHECK-NOT: simt.wgmma
@@ -78,8 +72,6 @@ func.func @low(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %end: i64, %zero: tenso
   }
   return %0 : tensor<64x64xf32>
 }
-
-// -----
 
 // An operand in registers is multiplied by a tile that the iteration loads, if each warp has its own rows: scores whose
 // rows are reduced, and the product with the resulting weights. The accumulator may be rescaled in between.

@@ -1,6 +1,6 @@
 // Tensor cores compute a product if they have the precision that it requires, and if the accumulator fills fragments.
 // Other products are outer products in registers.
-// RUN: kiln-opt %s --split-input-file --gpu-select-instructions | FileCheck %s
+// RUN: kiln-opt %s --gpu-select-instructions | FileCheck %s
 
 // Products of bf16 and f16 have the layout of mma.sync: two columns in a register, four lanes for eight columns.
 // CHECK-LABEL: func @narrow
@@ -11,8 +11,6 @@ func.func @narrow(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x
   %1 = tile.dot %c, %d, %acc : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
   return
 }
-
-// -----
 
 // If the rows of a product are reduced, as attention's scores are, each stays in one warp, here 16 rows a warp. So do
 // those of the next product, so that the weights stay in registers as its operand.
@@ -28,8 +26,6 @@ func.func @scores(%q: tensor<64x32xbf16>, %k: tensor<32x64xbf16>, %v: tensor<64x
   %4 = tile.dot %3, %v, %acc : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x32xf32>
   return
 }
-
-// -----
 
 // The left operand of another product is also distributed by rows, as attention's gradients are, reduced or not. A
 // right operand would not stay in registers.
@@ -50,8 +46,6 @@ func.func @gradients(%g: tensor<64x32xbf16>, %v: tensor<32x64xbf16>, %k: tensor<
   return
 }
 
-// -----
-
 // Products of i8, in i32.
 // CHECK-LABEL: func @bytes
 // CHECK: tile.dot {{.*}}simt.mma
@@ -59,8 +53,6 @@ func.func @bytes(%a: tensor<64x32xi8>, %b: tensor<32x64xi8>, %acc: tensor<64x64x
   %0 = tile.dot %a, %b, %acc : tensor<64x32xi8>, tensor<32x64xi8>, tensor<64x64xi32>
   return
 }
-
-// -----
 
 // 8-bit floats are multiplied by an instruction for them, and as bf16 if none fits.
 // CHECK-LABEL: func @byteFloats
@@ -75,8 +67,6 @@ func.func @byteFloats(%a: tensor<64x32xi8>, %b: tensor<32x64xi8>, %c: tensor<64x
   return
 }
 
-// -----
-
 // f32 operands are rounded for tensor cores only if the product permits it. The default, `ieee`, uses outer products,
 // up to 8 rows by 4 columns a thread.
 // CHECK-LABEL: func @precision
@@ -89,8 +79,6 @@ func.func @precision(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<
   %1 = tile.dot %a, %b, %acc : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
   return
 }
-
-// -----
 
 // Operands that are sums of two tf32 or bf16 numbers have the layout of instructions for these.
 // CHECK-LABEL: func @split
@@ -112,8 +100,6 @@ func.func @short(%a: tensor<64x8xf32>, %b: tensor<8x64xf32>, %acc: tensor<64x64x
   return %0 : tensor<64x64xf32>
 }
 
-// -----
-
 // Tensor cores are not used for f64.
 // CHECK-LABEL: func @wide
 // CHECK-NOT: simt.mma
@@ -122,8 +108,6 @@ func.func @wide(%a: tensor<64x32xf64>, %b: tensor<32x64xf64>, %acc: tensor<64x64
   %0 = tile.dot %a, %b, %acc : tensor<64x32xf64>, tensor<32x64xf64>, tensor<64x64xf64>
   return
 }
-
-// -----
 
 // A lane holds adjacent columns of B: an instruction has every fourth column of f32 and every second of i8. So it is
 // with the rows of a transposed A, as far as a warp has them. Along K, and for 16 bits, ldmatrix reads operands
@@ -151,8 +135,6 @@ func.func @neighbours(%a: memref<?x?xf32, strided<[?, 1]>>, %b: memref<?x?xi8, s
   return
 }
 
-// -----
-
 // Adjacent bytes of B that belong to different instructions are permuted in registers. Of distributions with equal
 // reads, warps use the one with fewer columns each, unless A is permuted, too. Along K neither is.
 // CHECK-LABEL: func @permutedBytes
@@ -171,8 +153,6 @@ func.func @permutedBytes(%a: memref<?x?xi8, strided<[?, 1]>>, %k: i64, %acc: ten
   return
 }
 
-// -----
-
 // If an f32 left operand is another product's accumulator, its terms keep that order. 16-bit operands always fit.
 // CHECK-LABEL: func @chained
 // CHECK: tile.dot {{.*}} simt.mma}
@@ -190,8 +170,6 @@ func.func @chained(%q: tensor<64x64xf32>, %v: tensor<64x64xf32>, %w: tensor<64x6
   return
 }
 
-// -----
-
 // Products with fewer rows, columns or terms than a fragment has: 16, 8, and 16 of bf16 or 32 of i8.
 // CHECK-LABEL: func @small
 // CHECK-COUNT-4: tile.dot {{.*}} {simt.layout = {{[^}]*}}>} :
@@ -208,8 +186,6 @@ func.func @small(%a: tensor<8x32xbf16>, %b: tensor<32x64xbf16>, %fewRows: tensor
   return
 }
 
-// -----
-
 // If an extent is an odd number of fragments, the layout repeats.
 // CHECK-LABEL: func @odd
 // CHECK: tile.dot {{.*}}<48x64, rep 3x1, {{.*}}simt.mma
@@ -218,8 +194,6 @@ func.func @odd(%a: tensor<48x48xbf16>, %b: tensor<48x64xbf16>, %acc: tensor<48x6
   return
 }
 
-// -----
-
 // If there are fewer fragments than warps, several warps compute equal fragments.
 // CHECK-LABEL: func @few_fragments
 // CHECK: tile.dot {{.*}} warp [d1:8 *]>, simt.mma
@@ -227,8 +201,6 @@ func.func @few_fragments(%a: tensor<16x16xbf16>, %b: tensor<16x16xbf16>, %acc: t
   %0 = tile.dot %a, %b, %acc : tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16x16xf32>
   return
 }
-
-// -----
 
 // A function that is not a kernel stays unchanged.
 // CHECK-LABEL: func @other

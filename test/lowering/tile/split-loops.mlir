@@ -1,5 +1,5 @@
 // Iterations that need no mask get a loop of their own.
-// RUN: kiln-opt %s --tile-split-loops --split-input-file | FileCheck %s
+// RUN: kiln-opt %s --tile-split-loops | FileCheck %s
 
 // The mask of a causal score is column − row ≤ m − n, truncated to 32 bits, and decreases with n. It is all true up to
 // n = m − 63, if m − n fits 32 bits. Neither loop ends later than the original, so their counters need no more bits.
@@ -73,8 +73,6 @@ func.func @causal(%x: memref<?xf32>, %y: memref<48x64xf32>) attributes {tile.ker
   return
 }
 
-// -----
-
 // A conjunction of two masks, one true up to a position and the other from a position on: three loops. A 64-bit sum of
 // positions and a scalar does not wrap if the scalar is an extent.
 // CHECK-LABEL: @window
@@ -112,8 +110,6 @@ func.func @window(%x: memref<?xi64>) -> tensor<8xi64> attributes {tile.kernel} {
   return %sum : tensor<8xi64>
 }
 
-// -----
-
 // A sum of a position and a scalar argument may wrap. A loop-invariant mask needs no loop of its own, nor does one that
 // moves by two for each position.
 // CHECK-LABEL: @kept
@@ -144,8 +140,6 @@ func.func @kept(%x: memref<?xi64>, %limit: i64) -> tensor<8xi64> attributes {til
   }
   return %sum : tensor<8xi64>
 }
-
-// -----
 
 // If a load does not move along a dimension, it is inside in all iterations or in none. If it is outside, no iteration
 // is split off.
@@ -181,8 +175,6 @@ func.func @still(%x: memref<?x?xi64>, %y: memref<1x8xi64>) attributes {tile.kern
   return
 }
 
-// -----
-
 // A store that moves with the position is marked as inside, like a load.
 // CHECK-LABEL: @stores
 // CHECK: scf.for
@@ -205,8 +197,6 @@ func.func @stores(%x: memref<?xi64>) attributes {tile.kernel} {
   }
   return
 }
-
-// -----
 
 // Each row has a lower and an upper limit for its columns. Iterations between the largest lower and the smallest upper
 // limit need no mask, and later ones only the upper. Limits are known not to be negative. A test shows whether the
@@ -267,8 +257,6 @@ func.func @limits(%x: memref<?xf32>, %ranges: memref<?x2xi32>) -> tensor<4x8xf32
   }
   return %sum : tensor<4x8xf32>
 }
-
-// -----
 
 // Limits of unknown sign may wrap when the position is subtracted. A position truncated to 8 bits is not
 // monotonic.
