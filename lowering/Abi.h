@@ -34,12 +34,13 @@
 
 namespace kiln::abi {
 inline constexpr int64_t gridSlots = 3;
-/// The content of a slot after the grid: pointer, extent or stride of a view, or a scalar. Slots.h lists the slots of a
-/// kernel.
+/// The content of a slot after the grid: pointer, extent or stride of a view, or a scalar. Backend.h lists the slots of
+/// a kernel.
 struct Slot {
   enum Kind : uint8_t { pointer, extent, stride, scalar } kind = pointer;
   int argument = 0;
   int dimension = 0; // of an extent or stride
+  bool operator==(const Slot &) const = default;
 };
 inline constexpr int64_t scratchAlignment = 64;
 using CpuKernel = void (*)(const void *args, int64_t program, void *scratch);

@@ -3,9 +3,11 @@
 
 #pragma once
 
-#include "lowering/Explanation.h"
+#include "lowering/Abi.h"
+#include "lowering/Sources.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/TypeRange.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ArrayRef.h"
 
@@ -17,6 +19,10 @@
 namespace llvm {
 class Module;
 }
+
+namespace mlir {
+class DialectRegistry;
+} // namespace mlir
 
 namespace kiln::lowering {
 
@@ -83,7 +89,7 @@ public:
   virtual void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const = 0;
   /// Adds explanations of the module after a stage, for the user.
   virtual void explain(llvm::StringRef stage, mlir::ModuleOp module, Explanation &explanation) const = 0;
-  /// Generates the code that a device loads; `sink`, if set, gets the stages. Throws BackendError (FatalErrors.h).
+  /// Generates the code that a device loads; `sink`, if set, gets the stages. Throws BackendError (Crashes.h).
   virtual std::vector<char> emit(llvm::Module &module, const StageSink &sink) const = 0;
   /// A command that does the work of emit() on LLVM IR from standard input.
   virtual std::string emitCommand() const = 0;
@@ -98,5 +104,21 @@ std::shared_ptr<const Backend> openBackend(const std::string &name);
 
 /// One backend of every kind, to fill registries.
 std::vector<std::shared_ptr<const Backend>> allBackends();
+
+// --- The last lowering, shared by all targets ------------------------------------------------------------------------
+
+/// Registers the dialects that remain before this lowering, with their conversions.
+void registerLlvmConversions(mlir::DialectRegistry &registry);
+
+/// Adds one pass that converts all dialects registered with a conversion, also those of a backend, in one walk.
+/// Separate passes would insert and then remove casts between them.
+void addConvertToLlvm(mlir::OpPassManager &pm);
+
+// --- Arguments of kernels --------------------------------------------------------------------------------------------
+
+/// The slots after the grid for arguments of these types, scalars and strided views. For each argument in turn: a
+/// view's pointer, dynamic extents and dynamic strides, or a scalar. Backends read slots in this order, and the runtime
+/// writes them in this order.
+std::vector<abi::Slot> slotsOf(mlir::TypeRange arguments);
 
 } // namespace kiln::lowering

@@ -2,7 +2,7 @@
 
 #include "lowering/CodeGeneration.h"
 
-#include "lowering/FatalErrors.h"
+#include "lowering/Crashes.h"
 
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/AssumptionCache.h"

@@ -1,11 +1,14 @@
-// Compiler errors as text: user errors and internal errors.
+// Compiler errors as text: user errors and internal errors, with files that reproduce the latter.
 
 #pragma once
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Operation.h"
+#include "mlir/Pass/PassManager.h"
 
+#include <cstdint>
 #include <string>
 
 namespace kiln::lowering {
@@ -40,5 +43,22 @@ private:
   int userErrors = 0, internalErrors = 0;
   mlir::ScopedDiagnosticHandler handler;
 };
+
+// --- Reproducers -----------------------------------------------------------------------------------------------------
+
+// Reproducers: files that repeat a compilation that failed because of a bug in the compiler.
+//
+// They are written to KILN_DUMP, otherwise to the temporary folder, which other users may share. So a file is always
+// created new, and readable by this user alone. Their number is limited: one per distinct error, and a maximum per
+// process and per folder. Their size is limited, too.
+
+inline constexpr int maxReproducersOfAProcess = 8, maxReproducersInAFolder = 32;
+inline constexpr int64_t maxReproducerBytes = int64_t(4) << 20;
+
+/// Writes the module `original` and the pipeline of `pm` for a failure with the message `error`, once per message in a
+/// process. Returns the command, `run it again with: kiln-opt --run-reproducer FILE`, or the reason why there is none,
+/// `no reproducer was written: …`.
+std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp original, const std::string &kernel,
+                            const std::string &error);
 
 } // namespace kiln::lowering

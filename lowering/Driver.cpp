@@ -7,11 +7,10 @@
 
 #include "dialect/dsl/Types.h"
 #include "dialect/tile/TileDialect.h"
-#include "lowering/ConvertToLlvm.h"
+#include "lowering/Backend.h"
+#include "lowering/Crashes.h"
 #include "lowering/Diagnostics.h"
-#include "lowering/FatalErrors.h"
 #include "lowering/Passes.h"
-#include "lowering/Reproducer.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

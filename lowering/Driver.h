@@ -5,6 +5,11 @@
 #include "lowering/Backend.h"
 #include "lowering/Sources.h"
 
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
 namespace kiln::lowering {
 
 /// Registers the dialects and translations of every backend; once per context.
@@ -44,5 +49,18 @@ struct CompilationRecord {
 /// Compiles `module` and records its stages. A target whose code has no lines gets them here, so that a listing leads
 /// back to the kernel, too. Throws as compile() does.
 CompilationRecord record(mlir::ModuleOp module, const Backend &backend);
+
+// --- Modules as text -------------------------------------------------------------------------------------------------
+
+/// Maximum size of a module in bytes.
+inline constexpr int64_t maxModuleBytes = int64_t(64) << 20;
+/// Maximum nesting of brackets: loops, lists and types together.
+inline constexpr int maxNesting = 256;
+/// Maximum number of words and signs between two commas or brackets, outside of the body of a loop or function.
+inline constexpr int maxWords = 1024;
+
+/// Throws Error (user), `path:line: error: …`, if `text` is not UTF-8 or is a module that the parser must not see. A
+/// text that passes may still be invalid.
+void checkModuleText(llvm::StringRef text, const std::string &path);
 
 } // namespace kiln::lowering

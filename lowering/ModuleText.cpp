@@ -1,6 +1,6 @@
 // Scans the text of a module, and counts the nesting on which the parser would recurse.
 
-#include "lowering/ModuleText.h"
+#include "lowering/Driver.h"
 
 #include "dialect/dsl/Types.h"
 

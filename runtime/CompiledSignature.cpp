@@ -2,7 +2,7 @@
 
 #include "runtime/CompiledSignature.h"
 
-#include "lowering/Slots.h"
+#include "lowering/Backend.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

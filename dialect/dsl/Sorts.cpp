@@ -3,7 +3,7 @@
 #include "dialect/dsl/Sorts.h"
 
 #include "dialect/dsl/Tracer.h"
-#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
 
 using namespace mlir;

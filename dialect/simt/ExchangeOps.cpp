@@ -3,9 +3,9 @@
 #include "dialect/simt/SimtDialect.h"
 #include "dialect/simt/WgmmaLayout.h"
 #include "dialect/simt/layout/Fragments.h"
-#include "dialect/simt/layout/Scan.h"
 #include "dialect/simt/layout/SharedAccess.h"
-#include "dialect/tile/FunctionSyntax.h"
+#include "dialect/simt/layout/TileLayout.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/IR/OpImplementation.h"
 
@@ -87,8 +87,8 @@ OpFoldResult ConvertOp::fold(FoldAdaptor) {
 /// Checks that `half` is half of `whole`, by a bit of positions that registers have.
 static LogicalResult verifyHalf(Operation *op, Type whole, Type half, int64_t axis, int64_t bit) {
   const auto tile = cast<RankedTensorType>(whole), part = cast<RankedTensorType>(half);
-  if (axis < 0 || axis >= tile.getRank())
-    return op->emitOpError("expected an axis from 0 to ") << tile.getRank() - 1 << ", but got " << axis;
+  if (failed(tile::verifyAxis(op, axis, tile.getRank())))
+    return failure();
   const auto expected = bit < 0 || bit >= 64
                             ? std::nullopt
                             : layoutOf(tile).getLayout().half(static_cast<unsigned>(axis), static_cast<unsigned>(bit));
@@ -117,8 +117,8 @@ LogicalResult ReduceOp::verify() {
   if (count == 2 && !source.getElementType().isInteger())
     return emitOpError("expected integers that order as the elements do, but got ") << source.getElementType();
   const int64_t axis = getAxis();
-  if (axis < 0 || axis >= source.getRank())
-    return emitOpError("expected an axis from 0 to ") << source.getRank() - 1 << ", but got " << axis;
+  if (failed(tile::verifyAxis(*this, axis, source.getRank())))
+    return failure();
   for (auto [from, to] : llvm::zip(getSources(), getResults())) {
     auto type = cast<RankedTensorType>(to.getType());
     SmallVector<int64_t> rest(cast<RankedTensorType>(from.getType()).getShape());
@@ -217,9 +217,8 @@ template <class OpTy> static LogicalResult verifyScan(OpTy op) {
   for (const Value source : op.getSources())
     if (layoutOf(source) != layout)
       return op.emitOpError("expected tiles of one layout, but got ") << layout << " and " << layoutOf(source);
-  if (op.getAxis() < 0 || op.getAxis() >= layout.getLayout().rank())
-    return op.emitOpError("expected an axis from 0 to ")
-           << layout.getLayout().rank() - 1 << ", but got " << op.getAxis();
+  if (failed(tile::verifyAxis(op, op.getAxis(), layout.getLayout().rank())))
+    return failure();
   const auto axis = static_cast<unsigned>(op.getAxis());
   const auto plan = planScan(layout.getLayout(), axis);
   if (!plan)

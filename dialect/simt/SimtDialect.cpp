@@ -2,8 +2,7 @@
 
 #include "dialect/simt/SimtDialect.h"
 
-#include "dialect/simt/SortOps.h"
-#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TileDialect.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -29,10 +28,6 @@ void SimtDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialect/simt/SimtOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialect/simt/SortOps.cpp.inc"
       >();
 }
 
@@ -77,44 +72,42 @@ static LogicalResult verifyOrder(Operation *op, Attribute value) {
 /// simt.shared_bytes  i64 from 0, a function                                         (gpu-allocate-shared)
 /// simt.shared_parts  strings, a function: "offset bytes file:line" of each buffer   (gpu-allocate-shared)
 LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  StringRef name = attribute.getName();
-  auto expected = [&](const char *what) {
-    return op->emitError() << "expected '" << name << "' to be " << what << ", but got " << attribute.getValue();
+  const StringRef name = attribute.getName();
+  const Attribute value = attribute.getValue();
+  const auto expect = [&](bool holds, const char *wanted) -> LogicalResult {
+    if (holds)
+      return success();
+    return op->emitError() << "expected '" << name << "' to be " << wanted << ", but got " << value;
   };
-  auto isNumber = [&](int64_t least) {
-    auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+  const auto isNumber = [&](int64_t least) {
+    auto number = dyn_cast<IntegerAttr>(value);
     return number && number.getType().isInteger(64) && number.getInt() >= least;
   };
+  const bool isUnit = isa<UnitAttr>(value);
   if (name == "simt.layout")
-    return isa<LayoutAttr>(attribute.getValue()) ? success() : expected("a layout");
+    return expect(isa<LayoutAttr>(value), "a layout");
   if (name == "simt.vector")
-    return isNumber(1) ? success() : expected("an i64 from 1");
+    return expect(isNumber(1), "an i64 from 1");
   if (name == "simt.ragged")
-    return isa<tile::AccessOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success()
-                                                                          : expected("a unit on an access of a view");
+    return expect(isa<tile::AccessOp>(op) && isUnit, "a unit on an access of a view");
   if (name == "simt.mma" || name == "simt.wgmma" || name == "simt.chained")
-    return isa<tile::DotOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a 'tile.dot'");
+    return expect(isa<tile::DotOp>(op) && isUnit, "a unit on a 'tile.dot'");
   if (name == "simt.bitonic")
-    return isa<tile::SortOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success()
-                                                                        : expected("a unit on a 'tile.sort'");
+    return expect(isa<tile::SortOp>(op) && isUnit, "a unit on a 'tile.sort'");
   if (name == "simt.ahead")
-    return isa<tile::LoadOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success()
-                                                                        : expected("a unit on a 'tile.load'");
+    return expect(isa<tile::LoadOp>(op) && isUnit, "a unit on a 'tile.load'");
   if (name == "simt.why")
-    return isa<tile::LoadOp>(op) && isa<StringAttr>(attribute.getValue()) ? success()
-                                                                          : expected("a string on a 'tile.load'");
+    return expect(isa<tile::LoadOp>(op) && isa<StringAttr>(value), "a string on a 'tile.load'");
   if (name == "simt.order")
-    return verifyOrder(op, attribute.getValue());
+    return verifyOrder(op, value);
   if (name == "simt.fenced")
-    return isa<AtomicRmwOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success()
-                                                                       : expected("a unit on a 'simt.atomic_rmw'");
+    return expect(isa<AtomicRmwOp>(op) && isUnit, "a unit on a 'simt.atomic_rmw'");
   if (name == "simt.shared_bytes")
-    return isa<FunctionOpInterface>(op) && isNumber(0) ? success() : expected("an i64 from 0 on a function");
+    return expect(isa<FunctionOpInterface>(op) && isNumber(0), "an i64 from 0 on a function");
   if (name == "simt.shared_parts") {
-    auto parts = dyn_cast<ArrayAttr>(attribute.getValue());
-    return isa<FunctionOpInterface>(op) && parts && llvm::all_of(parts, llvm::IsaPred<StringAttr>)
-               ? success()
-               : expected("strings on a function");
+    const auto parts = dyn_cast<ArrayAttr>(value);
+    return expect(isa<FunctionOpInterface>(op) && parts && llvm::all_of(parts, llvm::IsaPred<StringAttr>),
+                  "strings on a function");
   }
   return op->emitError() << "expected an attribute that the 'simt' dialect has, but got '" << name << "'";
 }

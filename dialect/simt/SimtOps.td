@@ -6,5 +6,6 @@
 include "dialect/simt/SimtDialect.td"
 include "dialect/simt/ExchangeOps.td"
 include "dialect/simt/ThreadOps.td"
+include "dialect/simt/SortOps.td"
 
 #endif

@@ -1,14 +1,12 @@
 // Verifiers of sorts, gathers and histograms on tiles with layouts.
 
-#include "dialect/simt/SortOps.h"
+#include "dialect/simt/SimtDialect.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
-
-#define GET_OP_CLASSES
-#include "dialect/simt/SortOps.cpp.inc"
 
 namespace kiln::simt {
 
@@ -28,8 +26,8 @@ LogicalResult SortOp::verify() {
       return emitOpError("expected integers in one layout, but got ") << source.getType();
   const TileLayout layout = attribute.getLayout();
   const int64_t axis = static_cast<int64_t>(getAxis());
-  if (axis < 0 || axis >= layout.rank())
-    return emitOpError("expected an axis from 0 to ") << layout.rank() - 1 << ", but got " << axis;
+  if (failed(tile::verifyAxis(*this, axis, layout.rank())))
+    return failure();
   const int64_t extent = layout.shape()[static_cast<unsigned>(axis)].size;
   if (!llvm::isPowerOf2_64(extent))
     return emitOpError("expected a power of two along the axis, but got ") << extent;

@@ -9,6 +9,11 @@ namespace kiln::tile {
 
 mlir::LogicalResult verifyAccess(AccessOp access);
 
+/// Adds the effects of an atomic. An order other than relaxed fences the whole memory. A load counts as a write, too,
+/// so that two loads are not merged: other programs may change the element in between.
+void addAtomicEffects(AccessOp access, mlir::OpOperand &view,
+                      llvm::SmallVectorImpl<mlir::SideEffects::EffectInstance<mlir::MemoryEffects::Effect>> &effects);
+
 /// The cache eviction hint of an access: "stream" for Cache::evict_first, "keep" for Cache::evict_last. Without the
 /// attribute: evict_normal. It changes no result.
 inline constexpr llvm::StringLiteral cacheName = "tile.cache";

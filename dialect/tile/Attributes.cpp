@@ -1,7 +1,6 @@
 // Verifies the attributes named tile.….
 
 #include "dialect/tile/AccessRules.h"
-#include "dialect/tile/SortOps.h"
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
 
@@ -57,107 +56,94 @@ static bool hasScope(Operation *op) {
 }
 
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  StringRef name = attribute.getName();
-  auto expected = [&](const char *what) {
-    return op->emitError() << "expected '" << name << "' to be " << what << ", but got " << attribute.getValue();
+  const StringRef name = attribute.getName(), what = op->getName().getStringRef();
+  const Attribute value = attribute.getValue();
+  const auto expect = [&](bool holds, const char *wanted) -> LogicalResult {
+    if (holds)
+      return success();
+    return op->emitError() << "expected '" << name << "' to be " << wanted << ", but got " << value;
   };
-  if (name == "tile.message" || name == "tile.where" || name == "tile.label") {
-    bool belongs = name == "tile.label" ? isa<PrintOp>(op) : isa<CheckOp>(op);
-    return belongs && isa<FlatSymbolRefAttr>(attribute.getValue())
-               ? success()
-               : expected(name == "tile.label" ? "a symbol on a 'tile.print'" : "a symbol on a 'tile.check'");
-  }
+  const bool isUnit = isa<UnitAttr>(value), isLoop = what == "scf.for";
+  const auto text = dyn_cast<StringAttr>(value);
+  const auto array = dyn_cast<ArrayAttr>(value);
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (name == "tile.message" || name == "tile.where")
+    return expect(isa<CheckOp>(op) && isa<FlatSymbolRefAttr>(value), "a symbol on a 'tile.check'");
+  if (name == "tile.label")
+    return expect(isa<PrintOp>(op) && isa<FlatSymbolRefAttr>(value), "a symbol on a 'tile.print'");
   if (name == "tile.unsigned") {
     const bool matters = isa<CastOp, DivOp, RemOp, ShrOp, ReduceOp, ScanOp, AtomicRmwOp, PrintOp, SortOp>(op) ||
-                         op->getName().getStringRef() == "simt.atomic_rmw";
-    const bool good = matters && isa<UnitAttr>(attribute.getValue());
-    return good ? success() : expected("a unit on an operation to which the sign of integers matters");
+                         what == "simt.atomic_rmw";
+    return expect(matters && isUnit, "a unit on an operation to which the sign of integers matters");
   }
   if (name == factorsName) {
-    const auto types = dyn_cast<ArrayAttr>(attribute.getValue());
     const auto isByte = [](Attribute each) {
       const auto type = dyn_cast<TypeAttr>(each);
       return type && isByteFloat(type.getValue());
     };
-    const bool multiplies = isa<DotOp>(op) || op->getName().getStringRef() == "simt.mma";
-    return multiplies && types && types.size() == 2 && llvm::all_of(types, isByte)
-               ? success()
-               : expected("two floats of 8 bits on a product");
+    const bool multiplies = isa<DotOp>(op) || what == "simt.mma";
+    return expect(multiplies && array && array.size() == 2 && llvm::all_of(array, isByte),
+                  "two floats of 8 bits on a product");
   }
   if (name == "tile.coarse")
-    return isa<DotOp>(op) && op->hasAttr(factorsName) && isa<UnitAttr>(attribute.getValue())
-               ? success()
-               : expected("a unit on a 'tile.dot' with 'tile.factors'");
+    return expect(isa<DotOp>(op) && op->hasAttr(factorsName) && isUnit, "a unit on a 'tile.dot' with 'tile.factors'");
   if (name == cacheName) {
-    const auto hint = dyn_cast<StringAttr>(attribute.getValue());
-    const StringRef what = op->getName().getStringRef();
     const bool caches = isa<LoadOp, StoreOp, GatherOp, ScatterOp>(op) ||
                         llvm::is_contained({"simt.fetch", "simt.ld", "simt.st", "simt.cp_async"}, what);
-    return caches && hint && (hint == "stream" || hint == "keep")
-               ? success()
-               : expected("\"stream\" or \"keep\" on a load or store");
+    return expect(caches && text && (text == "stream" || text == "keep"), "\"stream\" or \"keep\" on a load or store");
   }
-  if (name == scopeName) {
-    const auto scope = dyn_cast<StringAttr>(attribute.getValue());
-    return hasScope(op) && scope && (scope == "block" || scope == "system")
-               ? success()
-               : expected("\"block\" or \"system\" on an atomic");
-  }
+  if (name == scopeName)
+    return expect(hasScope(op) && text && (text == "block" || text == "system"),
+                  "\"block\" or \"system\" on an atomic");
   if (name == "tile.element") {
-    const auto number = dyn_cast<IntegerAttr>(attribute.getValue());
-    const bool prints = isa<PrintOp>(op) || op->getName().getStringRef() == "simt.print";
-    const bool good = prints && number && number.getType().isInteger(32) &&
-                      typeNumbered(op->getContext(), static_cast<unsigned>(number.getInt()));
-    return good ? success() : expected("the number of an element type, an i32, on a print");
+    const auto number = dyn_cast<IntegerAttr>(value);
+    return expect((isa<PrintOp>(op) || what == "simt.print") && number && number.getType().isInteger(32) &&
+                      typeNumbered(op->getContext(), static_cast<unsigned>(number.getInt())),
+                  "the number of an element type, an i32, on a print");
   }
   if (name == "tile.inside") {
-    auto dims = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
-    const bool copies = op->getName().getStringRef() == "simt.fetch";
+    const auto dims = dyn_cast<DenseI64ArrayAttr>(value);
     auto access = isa<LoadOp, StoreOp>(op) ? dyn_cast<AccessOp>(op) : AccessOp();
-    auto view = access   ? access.getView().getType()
-                : copies ? dyn_cast<MemRefType>(op->getOperand(0).getType())
-                         : MemRefType();
-    bool good =
-        dims && view && llvm::all_of(dims.asArrayRef(), [&](int64_t dim) { return dim >= 0 && dim < view.getRank(); });
-    return good ? success() : expected("dimensions of the view on a load, store or copy");
+    const auto view = access                 ? access.getView().getType()
+                      : what == "simt.fetch" ? dyn_cast<MemRefType>(op->getOperand(0).getType())
+                                             : MemRefType();
+    const auto isDim = [&](int64_t dim) { return dim >= 0 && dim < view.getRank(); };
+    return expect(dims && view && llvm::all_of(dims.asArrayRef(), isDim),
+                  "dimensions of the view on a load, store or copy");
   }
-  if (name == accuracyName) {
-    auto text = dyn_cast<StringAttr>(attribute.getValue());
-    bool good = mayBeFast(op) && text && symbolizeAccuracy(text.getValue());
-    return good ? success() : expected("\"full\" or \"fast\" on a division or a function that may be fast");
-  }
-  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (name == accuracyName)
+    return expect(mayBeFast(op) && text && symbolizeAccuracy(text.getValue()),
+                  "\"full\" or \"fast\" on a division or a function that may be fast");
   if (name == "tile.kernel")
-    return function && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a function");
-  const bool isLoop = op->getName().getStringRef() == "scf.for";
+    return expect(function && isUnit, "a unit on a function");
   if (name == "tile.unroll" || (name == "tile.stages" && isLoop))
-    return isLoop && isPositive(attribute.getValue()) ? success() : expected("an i64 from 1 on a loop");
+    return expect(isLoop && isPositive(value), "an i64 from 1 on a loop");
   if (name == "tile.warps" || name == "tile.programs" || name == "tile.stages" || name == "tile.problems")
-    return function && isPositive(attribute.getValue()) ? success() : expected("an i64 from 1 on a function");
-  if (name == "tile.disjoint") {
-    auto pairs = dyn_cast<ArrayAttr>(attribute.getValue());
-    bool good = function && pairs && llvm::all_of(pairs, [&](Attribute pair) { return isPairOfViews(pair, function); });
-    return good ? success() : expected("pairs of views on a function, each pair in order");
-  }
+    return expect(function && isPositive(value), "an i64 from 1 on a function");
+  if (name == "tile.disjoint")
+    return expect(function && array &&
+                      llvm::all_of(array, [&](Attribute pair) { return isPairOfViews(pair, function); }),
+                  "pairs of views on a function, each pair in order");
   return op->emitError() << "expected an attribute that the 'tile' dialect has, but got '" << name << "'";
 }
 
 LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument,
                                                     NamedAttribute attribute) {
-  StringRef name = attribute.getName();
+  const StringRef name = attribute.getName();
+  const Attribute value = attribute.getValue();
   auto function = dyn_cast<FunctionOpInterface>(op);
-  bool isView = function && isa<MemRefType>(function.getArgumentTypes()[argument]);
-  auto expected = [&](const char *what) {
-    return op->emitError() << "expected '" << name << "' of argument " << argument << " to be " << what << ", but got "
-                           << attribute.getValue();
+  const bool isView = function && isa<MemRefType>(function.getArgumentTypes()[argument]);
+  const auto expect = [&](bool holds, const char *wanted) -> LogicalResult {
+    if (holds)
+      return success();
+    return op->emitError() << "expected '" << name << "' of argument " << argument << " to be " << wanted
+                           << ", but got " << value;
   };
-  if (name == "tile.align") {
-    bool good = isView && isPositive(attribute.getValue()) &&
-                llvm::isPowerOf2_64(cast<IntegerAttr>(attribute.getValue()).getInt());
-    return good ? success() : expected("a power of two in i64 on a view");
-  }
+  if (name == "tile.align")
+    return expect(isView && isPositive(value) && llvm::isPowerOf2_64(cast<IntegerAttr>(value).getInt()),
+                  "a power of two in i64 on a view");
   if (name == "tile.strides_by_16" || name == "tile.extent_by_16" || name == "tile.fits_32")
-    return isView && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a view");
+    return expect(isView && isa<UnitAttr>(value), "a unit on a view");
   return op->emitError() << "expected an attribute of arguments that the 'tile' dialect has, but got '" << name << "'";
 }
 

@@ -89,12 +89,7 @@ void printSubscriptTypes(OpAsmPrinter &printer, Operation *, OperandRange, TypeR
     printer << ", " << type;
 }
 
-LogicalResult DimOp::verify() {
-  int64_t rank = shapeOf(getView().getType()).size(), axis = getAxis();
-  if (axis < 0 || axis >= rank)
-    return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
-  return success();
-}
+LogicalResult DimOp::verify() { return verifyAxis(*this, getAxis(), getView().getType().getRank()); }
 
 OpFoldResult DimOp::fold(FoldAdaptor) {
   int64_t extent = shapeOf(getView().getType())[getAxis()];
@@ -186,6 +181,40 @@ LogicalResult ScatterOp::canonicalize(ScatterOp op, PatternRewriter &rewriter) {
   const Value shaped = inShape(rewriter, op.getMask(), block->shape);
   replace<ScatterOp>(rewriter, op, value, op.getView(), block->subscripts, shaped);
   return success();
+}
+
+// --- Atomics ---------------------------------------------------------------------------------------------------------
+
+static LogicalResult verifyAtomic(AccessOp access, AtomicUse use) {
+  Type element = access.getTile().getType().getElementType();
+  if (!isAtomic(use, element))
+    return access->emitOpError("expected elements of type ") << atomicElements(use) << ", but got " << element;
+  return verifyAccess(access);
+}
+
+LogicalResult AtomicRmwOp::verify() { return verifyAtomic(*this, static_cast<AtomicUse>(getKind())); }
+LogicalResult AtomicCasOp::verify() { return verifyAtomic(*this, AtomicUse::compare); }
+
+LogicalResult AtomicLoadOp::verify() {
+  if (getOrder() != MemoryOrder::Relaxed && getOrder() != MemoryOrder::Acquire)
+    return emitOpError("expected order 'relaxed' or 'acquire', but got '") << stringifyMemoryOrder(getOrder()) << "'";
+  return verifyAccess(*this);
+}
+
+LogicalResult AtomicStoreOp::verify() {
+  if (getOrder() != MemoryOrder::Relaxed && getOrder() != MemoryOrder::Release)
+    return emitOpError("expected order 'relaxed' or 'release', but got '") << stringifyMemoryOrder(getOrder()) << "'";
+  return verifyAccess(*this);
+}
+
+void addAtomicEffects(AccessOp access, OpOperand &view,
+                      SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &view);
+  effects.emplace_back(MemoryEffects::Write::get(), &view);
+  if (!access.ordersAll())
+    return;
+  effects.emplace_back(MemoryEffects::Read::get());
+  effects.emplace_back(MemoryEffects::Write::get());
 }
 
 } // namespace kiln::tile

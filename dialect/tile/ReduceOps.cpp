@@ -27,12 +27,9 @@ static LogicalResult verifyKind(Operation *op, ReduceKind kind, RankedTensorType
 
 LogicalResult ReduceOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
-  int64_t axis = getAxis(), rank = source.getRank();
-  if (axis < 0 || axis >= rank)
-    return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
-  if (failed(verifyKind(*this, getKind(), source)))
+  if (failed(verifyAxis(*this, getAxis(), source.getRank())) || failed(verifyKind(*this, getKind(), source)))
     return failure();
-  Type expected = resultType(getKind(), source, axis);
+  Type expected = resultType(getKind(), source, getAxis());
   const bool isExpected = getElementTypeOrSelf(expected) == getElementTypeOrSelf(getType()) && // with any encoding
                           isa<RankedTensorType>(expected) == isa<RankedTensorType>(getType()) &&
                           shapeOf(expected) == shapeOf(getType());
@@ -62,9 +59,8 @@ LogicalResult ScanOp::verify() {
   if (getSources().empty())
     return emitOpError("expected a tile to scan");
   auto source = cast<RankedTensorType>(getSources()[0].getType());
-  const int64_t axis = getAxis(), rank = source.getRank();
-  if (axis < 0 || axis >= rank)
-    return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
+  if (failed(verifyAxis(*this, getAxis(), source.getRank())))
+    return failure();
   if (getKind().has_value() == !getBy().empty())
     return emitOpError("expected either a kind or a function");
   if (getKind() && getSources().size() != 1)

@@ -1,6 +1,7 @@
 // Verifiers and folds of the operations that create or reshape tiles.
 
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/IR/PatternMatch.h"
 
@@ -104,21 +105,29 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-/// Replaces `op` by a splat of `scalar`.
-template <class Op> static LogicalResult replaceBySplat(Op op, Value scalar, PatternRewriter &rewriter) {
-  rewriter.replaceOpWithNewOp<SplatOp>(op, op.getType(), scalar);
+/// A constant with one value in each element, in another shape; null for other constants.
+static OpFoldResult splatLike(Attribute source, Type type) {
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(source);
+  return dense && dense.isSplat() ? OpFoldResult(dense.resizeSplat(cast<ShapedType>(type))) : OpFoldResult();
+}
+
+/// A splat stays one under any shape: the result of `op`, from a splat, as one.
+template <class Op> static LogicalResult canonicalizeSplat(Op op, PatternRewriter &rewriter) {
+  auto splat = op.getSource().template getDefiningOp<SplatOp>();
+  if (!splat)
+    return rewriter.notifyMatchFailure(op, "the source is no splat");
+  rewriter.replaceOpWithNewOp<SplatOp>(op, op.getType(), splat.getSource());
   return success();
 }
 
-/// A splat stays a splat under any shape, and a scalar under a shape is a splat.
+/// A scalar under a shape is a splat.
 LogicalResult ReshapeOp::canonicalize(ReshapeOp op, PatternRewriter &rewriter) {
   if (!isa<RankedTensorType>(op.getType()))
     return rewriter.notifyMatchFailure(op, "the result is a scalar");
-  if (!isa<RankedTensorType>(op.getSource().getType()))
-    return replaceBySplat(op, op.getSource(), rewriter);
-  if (auto splat = op.getSource().getDefiningOp<SplatOp>())
-    return replaceBySplat(op, splat.getSource(), rewriter);
-  return rewriter.notifyMatchFailure(op, "the source is no splat");
+  if (isa<RankedTensorType>(op.getSource().getType()))
+    return canonicalizeSplat(op, rewriter);
+  rewriter.replaceOpWithNewOp<SplatOp>(op, op.getType(), op.getSource());
+  return success();
 }
 
 AffineMap BroadcastOp::getMoveMap() {
@@ -152,16 +161,11 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
     getSourceMutable().assign(inner.getSource());
     return getResult();
   }
-  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
-  if (dense && dense.isSplat())
-    return dense.resizeSplat(cast<ShapedType>(getType()));
-  return {};
+  return splatLike(adaptor.getSource(), getType());
 }
 
 LogicalResult BroadcastOp::canonicalize(BroadcastOp op, PatternRewriter &rewriter) {
-  if (auto splat = op.getSource().getDefiningOp<SplatOp>())
-    return replaceBySplat(op, splat.getSource(), rewriter);
-  return rewriter.notifyMatchFailure(op, "the source is no splat");
+  return canonicalizeSplat(op, rewriter);
 }
 
 AffineMap TransposeOp::getMoveMap() {
@@ -206,10 +210,7 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
     getSourceMutable().assign(inner.getSource());
     return getResult();
   }
-  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
-  if (dense && dense.isSplat())
-    return dense.resizeSplat(cast<ShapedType>(getType()));
-  return {};
+  return splatLike(adaptor.getSource(), getType());
 }
 
 /// Whether dimensions of extent above 1 keep their order, so that no element moves.
@@ -227,8 +228,8 @@ static bool movesNothing(TransposeOp op) {
 }
 
 LogicalResult TransposeOp::canonicalize(TransposeOp op, PatternRewriter &rewriter) {
-  if (auto splat = op.getSource().getDefiningOp<SplatOp>())
-    return replaceBySplat(op, splat.getSource(), rewriter);
+  if (succeeded(canonicalizeSplat(op, rewriter)))
+    return success();
   if (!movesNothing(op))
     return rewriter.notifyMatchFailure(op, "elements change places");
   rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getSource());
@@ -249,8 +250,8 @@ AffineMap RotateOp::getMoveMap() {
 LogicalResult RotateOp::verify() {
   const auto shape = shapeOf(getType());
   const int64_t rank = shape.size(), axis = getAxis(), by = getBy();
-  if (axis < 0 || axis >= rank)
-    return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
+  if (failed(verifyAxis(*this, axis, rank)))
+    return failure();
   if (by < 0 || by >= shape[axis])
     return emitOpError("expected to rotate by 0 to ") << shape[axis] - 1 << ", but got " << by;
   return success();
@@ -264,10 +265,7 @@ OpFoldResult RotateOp::fold(FoldAdaptor adaptor) {
     getSourceMutable().assign(inner.getSource());
     return getResult();
   }
-  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
-  if (dense && dense.isSplat())
-    return dense;
-  return {};
+  return splatLike(adaptor.getSource(), getType());
 }
 
 AffineMap ExtractOp::getMoveMap() {
@@ -319,16 +317,11 @@ OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
     getSourceMutable().assign(inner.getSource());
     return getResult();
   }
-  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
-  if (dense && dense.isSplat())
-    return dense.resizeSplat(cast<ShapedType>(getType()));
-  return {};
+  return splatLike(adaptor.getSource(), getType());
 }
 
 LogicalResult ExtractOp::canonicalize(ExtractOp op, PatternRewriter &rewriter) {
-  if (auto splat = op.getSource().getDefiningOp<SplatOp>())
-    return replaceBySplat(op, splat.getSource(), rewriter);
-  return rewriter.notifyMatchFailure(op, "the source is no splat");
+  return canonicalizeSplat(op, rewriter);
 }
 
 } // namespace kiln::tile

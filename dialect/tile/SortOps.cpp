@@ -1,22 +1,13 @@
 // Verifiers and folds of sorts, gathers and histograms.
 
-#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
 
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 
-#define GET_OP_CLASSES
-#include "dialect/tile/SortOps.cpp.inc"
-
 namespace kiln::tile {
-
-static LogicalResult verifyAxis(Operation *op, RankedTensorType tile, int64_t axis) {
-  if (axis >= 0 && axis < tile.getRank())
-    return success();
-  return op->emitOpError("expected an axis from 0 to ") << tile.getRank() - 1 << ", but got " << axis;
-}
 
 bool SortOp::isOfKeys() {
   const Type element = getSource().getType().getElementType();
@@ -28,7 +19,7 @@ LogicalResult SortOp::verify() {
   const RankedTensorType source = getSource().getType(), result = getResult().getType(),
                          positions = getPositions().getType();
   const auto axis = static_cast<int64_t>(getAxis());
-  if (failed(verifyAxis(*this, source, axis)))
+  if (failed(verifyAxis(*this, axis, source.getRank())))
     return failure();
   if (result.getElementType() != source.getElementType() || result.getRank() != source.getRank() ||
       withoutAxis(result.getShape(), axis) != withoutAxis(source.getShape(), axis) ||
@@ -62,7 +53,7 @@ LogicalResult SortOp::canonicalize(SortOp op, PatternRewriter &rewriter) {
 LogicalResult TakeOp::verify() {
   const RankedTensorType source = getSource().getType(), index = getIndex().getType(), result = getResult().getType();
   const auto axis = static_cast<int64_t>(getAxis());
-  if (failed(verifyAxis(*this, source, axis)))
+  if (failed(verifyAxis(*this, axis, source.getRank())))
     return failure();
   if (index.getRank() != source.getRank() ||
       withoutAxis(index.getShape(), axis) != withoutAxis(source.getShape(), axis))

@@ -3,8 +3,6 @@
 #include "dialect/tile/TileDialect.h"
 
 #include "dialect/tile/AccessRules.h"
-#include "dialect/tile/FunctionSyntax.h"
-#include "dialect/tile/SortOps.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -26,10 +24,6 @@ void TileDialect::initialize() {
 #define GET_OP_LIST
 #include "dialect/tile/TileOps.cpp.inc"
       >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialect/tile/SortOps.cpp.inc"
-      >();
 }
 
 Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
@@ -47,6 +41,25 @@ ArrayRef<int64_t> shapeOf(Type type) {
 Type maskLike(Type tile) {
   auto tensor = cast<RankedTensorType>(tile);
   return RankedTensorType::get(tensor.getShape(), IntegerType::get(tile.getContext(), 1), tensor.getEncoding());
+}
+
+ParseResult parseFunction(OpAsmParser &parser, Region &function) {
+  if (failed(parser.parseOptionalKeyword("by")))
+    return success();
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/true))
+    return failure();
+  return parser.parseRegion(function, arguments);
+}
+
+void printFunction(OpAsmPrinter &printer, Operation *, Region &function) {
+  if (function.empty())
+    return;
+  printer << " by (";
+  llvm::interleaveComma(function.getArguments(), printer,
+                        [&](BlockArgument argument) { printer.printRegionArgument(argument); });
+  printer << ") ";
+  printer.printRegion(function, /*printEntryBlockArgs=*/false);
 }
 
 std::string shapeText(Type type) {

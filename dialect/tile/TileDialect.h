@@ -31,6 +31,11 @@ std::string shapeText(mlir::Type type);
 /// The type of a mask for a tile: i1 of its shape, and its encoding.
 mlir::Type maskLike(mlir::Type tile);
 
+/// The assembly format of an operation's combine function: `by (%a: f32, %b: f32) { … }`, or nothing if the operation
+/// combines by a kind. It is `custom<Function>` in assembly formats.
+mlir::ParseResult parseFunction(mlir::OpAsmParser &parser, mlir::Region &function);
+void printFunction(mlir::OpAsmPrinter &printer, mlir::Operation *, mlir::Region &function);
+
 } // namespace kiln::tile
 
 #include "dialect/tile/TileOpsEnums.h.inc"

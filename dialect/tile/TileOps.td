@@ -7,7 +7,7 @@ include "dialect/tile/TileDialect.td"
 include "dialect/tile/ElementwiseOps.td"
 include "dialect/tile/ShapeOps.td"
 include "dialect/tile/MemoryOps.td"
-include "dialect/tile/AtomicOps.td"
 include "dialect/tile/ReduceOps.td"
+include "dialect/tile/SortOps.td"
 
 #endif

@@ -111,6 +111,12 @@ const char *atomicElements(AtomicUse use) {
   return "i16, u16, i32, u32, i64, u64, bf16, f16, f32 or f64";
 }
 
+LogicalResult verifyAxis(Operation *op, int64_t axis, int64_t rank) {
+  if (axis >= 0 && axis < rank)
+    return success();
+  return op->emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
+}
+
 llvm::SmallVector<int64_t> withoutAxis(llvm::ArrayRef<int64_t> shape, int64_t axis) {
   llvm::SmallVector<int64_t> rest(shape);
   rest.erase(rest.begin() + axis);

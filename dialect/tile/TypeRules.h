@@ -41,6 +41,9 @@ bool isAtomic(AtomicUse use, mlir::Type type);
 /// The element types that it supports, for messages.
 const char *atomicElements(AtomicUse use);
 
+/// Reports an error of `op` unless `axis` is one of `rank` dimensions.
+mlir::LogicalResult verifyAxis(mlir::Operation *op, int64_t axis, int64_t rank);
+
 /// The extents of a shape without that of one axis.
 llvm::SmallVector<int64_t> withoutAxis(llvm::ArrayRef<int64_t> shape, int64_t axis);
 

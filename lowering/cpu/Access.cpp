@@ -1,7 +1,7 @@
 // Reads and writes scratch buffers and views at an index. Views are checked against both bounds, in 64 bits. A bound
 // that holds for every position of the tile needs no code.
 
-#include "lowering/analysis/Ranges.h"
+#include "lowering/analysis/Integers.h"
 #include "lowering/cpu/Evaluator.h"
 #include "lowering/cpu/Lanes.h"
 #include "lowering/tile/Atomics.h"

@@ -15,7 +15,7 @@
 // one. A buffer defined in a loop body therefore lives within one iteration. analysis/Lifetimes.h computes offsets from
 // that.
 
-#include "lowering/cpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"

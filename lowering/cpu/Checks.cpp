@@ -1,6 +1,7 @@
-// See Checks.h.
+// Reports failures of a check of a tile. If the loops found that some element fails, code after them searches the tile
+// again, element by element.
 
-#include "lowering/cpu/Checks.h"
+#include "lowering/cpu/Nest.h"
 
 #include "lowering/tile/Console.h"
 

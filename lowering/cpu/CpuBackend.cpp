@@ -9,15 +9,11 @@
 #include "lowering/cpu/CpuBackend.h"
 
 #include "dialect/dsl/Types.h"
-#include "lowering/ConvertToLlvm.h"
+#include "lowering/Backend.h"
 #include "lowering/Passes.h"
 #include "lowering/cpu/CpuDialect.h"
 #include "lowering/cpu/CpuTarget.h"
-#include "lowering/cpu/EmitObject.h"
 #include "lowering/cpu/Evaluator.h"
-#include "lowering/cpu/Explain.h"
-#include "lowering/cpu/Passes.h"
-#include "lowering/generic/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"

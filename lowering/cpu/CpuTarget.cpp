@@ -4,7 +4,7 @@
 #include "lowering/cpu/CpuTarget.h"
 
 #include "dialect/dsl/Types.h"
-#include "lowering/cpu/EmitObject.h"
+#include "lowering/cpu/CpuBackend.h"
 
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"

@@ -1,7 +1,7 @@
 // Addresses of a matrix product's operands, and the code that packs them.
 
 #include "lowering/cpu/DotOperands.h"
-#include "lowering/cpu/Loops.h"
+#include "lowering/cpu/LowerTiles.h"
 
 using namespace mlir;
 

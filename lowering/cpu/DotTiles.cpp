@@ -6,7 +6,7 @@
 // computed and dropped.
 
 #include "lowering/cpu/DotOperands.h"
-#include "lowering/cpu/Loops.h"
+#include "lowering/cpu/LowerTiles.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
 

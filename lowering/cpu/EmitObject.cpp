@@ -4,12 +4,11 @@
 // form calls of memset and memcpy or use libm. The object is searched for symbols that are not in Abi.h. Second, triple
 // and data layout are set on the module before the first pass.
 
-#include "lowering/cpu/EmitObject.h"
+#include "lowering/cpu/CpuBackend.h"
 
 #include "lowering/Abi.h"
 #include "lowering/CodeGeneration.h"
-#include "lowering/FatalErrors.h"
-#include "lowering/cpu/LlvmRewrites.h"
+#include "lowering/Crashes.h"
 
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"

@@ -12,7 +12,7 @@
 //
 // Unlike AMX, the emulation does not flush denormals.
 
-#include "lowering/cpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -23,7 +23,7 @@ namespace kiln::lowering::cpu {
 struct Machine {
   int64_t vectorBits = 512;
   int64_t registers = 32;
-  /// Bits of the widest elements of the vectors, at most 32. Only nests of narrower elements have fewer (Widths.h).
+  /// Bits of the widest elements of the vectors, at most 32. Only nests of narrower elements have fewer (Widths.cpp).
   int64_t elementBits = 32;
   /// Lanes of a native vector of such elements: the step of every vector loop.
   int64_t lanes() const { return vectorBits / elementBits; }
@@ -348,5 +348,15 @@ private:
 
 /// Whether the i64 `value` is provably not negative. The proof follows at most `effort` operations.
 bool isNonNegative(mlir::Value value, int effort = 6);
+
+// --- Scratch memory of tiles -----------------------------------------------------------------------------------------
+
+/// Scratch memory for a tile: rows padded to whole vectors, and by `skew` elements more. AllocateScratch.cpp assigns
+/// each buffer its offset.
+mlir::Value allocateBuffer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type tile, Machine machine,
+                           int64_t skew = 0);
+
+/// Scratch memory of rank 1 for a `cpu.dense` tile, whose rows are contiguous.
+mlir::Value allocateDense(mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType tile, Machine machine);
 
 } // namespace kiln::lowering::cpu

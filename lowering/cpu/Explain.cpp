@@ -1,6 +1,6 @@
 // Explains the loops of a compiled kernel.
 
-#include "lowering/cpu/Explain.h"
+#include "lowering/cpu/CpuBackend.h"
 
 #include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"

@@ -11,8 +11,8 @@
 //
 // Every other load is copied to scratch memory at its position.
 
+#include "lowering/Passes.h"
 #include "lowering/analysis/TileUses.h"
-#include "lowering/cpu/Passes.h"
 
 using namespace mlir;
 

@@ -7,8 +7,8 @@
 // Such a store runs earlier than written, and block by block between the product's reads. So no operation in between
 // may conflict with its accesses. Its other operands must be available before the product or be recomputable there.
 
+#include "lowering/Passes.h"
 #include "lowering/analysis/TileUses.h"
-#include "lowering/cpu/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

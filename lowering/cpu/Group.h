@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "lowering/cpu/Loops.h"
+#include "lowering/cpu/LowerTiles.h"
 
 namespace kiln::lowering::cpu {
 

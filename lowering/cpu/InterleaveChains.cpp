@@ -15,7 +15,7 @@
 // order of memory accesses is valid: all loads precede the stores, and the stores stay in order. LLVM's schedulers keep
 // this order.
 
-#include "lowering/cpu/LlvmRewrites.h"
+#include "lowering/cpu/CpuBackend.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"

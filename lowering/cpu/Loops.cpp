@@ -22,10 +22,9 @@
 // element by element. So the first of several checks reports its first element, and the row loop has no calls or
 // branches.
 
-#include "lowering/cpu/Loops.h"
-#include "lowering/analysis/Intervals.h"
-#include "lowering/cpu/Checks.h"
+#include "lowering/analysis/Masks.h"
 #include "lowering/cpu/Group.h"
+#include "lowering/cpu/LowerTiles.h"
 #include "lowering/cpu/Nest.h"
 
 using namespace mlir;

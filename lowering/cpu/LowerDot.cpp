@@ -9,9 +9,9 @@
 // With AMX, a block's results pass through memory anyway. They are stored, row by row, during the iterations of the
 // next block's loop, in which the next panel of b is packed, too.
 
-#include "lowering/cpu/LowerDot.h"
-#include "lowering/analysis/Triangles.h"
+#include "lowering/analysis/Masks.h"
 #include "lowering/cpu/DotOperands.h"
+#include "lowering/cpu/LowerTiles.h"
 #include "lowering/cpu/Prefetch.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

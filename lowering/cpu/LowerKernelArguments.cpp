@@ -11,10 +11,10 @@
 //       %data = llvm.load (slot 3); %extent = llvm.load (slot 4); %stride = llvm.load (slot 5); %n = llvm.load (slot 6)
 //       %v = memref.reinterpret_cast … to offset: [0], sizes: [%extent, 64], strides: [%stride, 1]
 
-#include "lowering/cpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "dialect/tile/TileDialect.h"
-#include "lowering/Slots.h"
+#include "lowering/Backend.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -96,10 +96,7 @@ private:
 
   /// The number of a slot in the block.
   int64_t slotOf(abi::Slot::Kind kind, int argument, int dimension = 0) const {
-    const auto found = llvm::find_if(slots, [&](const abi::Slot &slot) {
-      return slot.kind == kind && slot.argument == argument && slot.dimension == dimension;
-    });
-    return abi::gridSlots + (found - slots.begin());
+    return abi::gridSlots + (llvm::find(slots, abi::Slot{kind, argument, dimension}) - slots.begin());
   }
 
   Value viewArgument(int number, MemRefType type) {

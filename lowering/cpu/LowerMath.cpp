@@ -14,10 +14,10 @@
 // bf16 is then represented as i16 in registers, memory and parameters. Otherwise LLVM would widen a bf16 that crosses a
 // branch or a mask to f32, and round it again by a call.
 
-#include "lowering/cpu/Passes.h"
-#include "lowering/math/FunctionPatterns.h"
+#include "lowering/Passes.h"
+#include "lowering/math/MathFunctions.h"
 #include "lowering/tile/CarryBits.h"
-#include "lowering/tile/UnsignedCasts.h"
+#include "lowering/tile/Emit.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"

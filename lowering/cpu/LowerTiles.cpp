@@ -8,12 +8,11 @@
 //     %y = arith.mulf %x, %b              // nothing: computed in the store's nest
 //     tile.store %y, %v[%n]               // a loop nest, shared with the reduction when both have one shape
 
+#include "lowering/cpu/LowerTiles.h"
+#include "lowering/Passes.h"
 #include "lowering/analysis/LoopCarried.h"
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Lanes.h"
-#include "lowering/cpu/LowerDot.h"
-#include "lowering/cpu/LowerSort.h"
-#include "lowering/cpu/Passes.h"
 #include "lowering/tile/Atomics.h"
 #include "lowering/tile/Console.h"
 

@@ -3,7 +3,6 @@
 
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/Nest.h"
-#include "lowering/cpu/Widths.h"
 
 #include <numeric>
 

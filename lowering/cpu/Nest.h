@@ -1,20 +1,37 @@
 // A loop nest while it is emitted: the state shared by all forms of nests. Loops.cpp has nests over rows, Columns.cpp
-// over columns, and ManyRows.cpp over several rows at a time. NarrowRows.cpp has rows narrower than a vector,
-// Transposed.cpp transposed tiles, and Joined.cpp joined rows.
+// over columns, and ManyRows.cpp over several rows at a time, also transposed ones. NarrowRows.cpp has rows narrower
+// than a vector, and Joined.cpp joined rows.
 
 #pragma once
 
-#include "lowering/analysis/Triangles.h"
+#include "lowering/analysis/Masks.h"
+#include "lowering/cpu/Evaluator.h"
+#include "lowering/cpu/LowerTiles.h"
 #include "lowering/cpu/Prefetch.h"
 #include "lowering/cpu/Reduction.h"
-#include "lowering/cpu/Scan.h"
-#include "lowering/cpu/Widths.h"
 
 namespace kiln::lowering::cpu {
 
 /// Interleaving factor: the number of states of a row's reduction, each of every fourth vector, and the number of rows
 /// of a gather that are read in turn.
 inline constexpr int64_t sideBySide = 4;
+
+// --- Vectors of a nest -----------------------------------------------------------------------------------------------
+
+/// The bits of the widest elements that a nest for `roots` computes, from 8 to 32. They determine the lanes of its
+/// vectors.
+int64_t elementBitsOf(llvm::ArrayRef<Root> roots, const Evaluator &e);
+
+/// A vector of a row: `valid` elements from `first` on.
+struct Piece {
+  int64_t first = 0, lanes = 0, valid = 0;
+};
+
+/// Divides the elements [from, to) of a row into vectors: first vectors of `lanes` lanes, then of half as many lanes,
+/// and so on down to `least`. Only the last vector may be partly valid.
+llvm::SmallVector<Piece> piecesOf(int64_t from, int64_t to, int64_t lanes, int64_t least);
+
+// --- A nest ----------------------------------------------------------------------------------------------------------
 
 class Nest {
 public:
@@ -192,7 +209,7 @@ private:
   /// Interleaves these vectors and stores them.
   void writeJoined(const Root &root, const Index &index);
 
-  // --- Transposed tiles (Transposed.cpp) ----------------------------------------------------------------------------
+  // --- Transposed tiles (ManyRows.cpp) ------------------------------------------------------------------------------
 
   void transposeBlocks();
   /// Emits a loop over the positions along an axis, one vector of them per iteration.
@@ -217,5 +234,10 @@ private:
   mlir::Value mask;                   // the mask tile of `triangle`; null if there is none
   Triangle triangle;
 };
+
+// --- Checks ----------------------------------------------------------------------------------------------------------
+
+/// Emits a branch that reports the false elements if `holds` (i1) is false.
+void branchToFailures(Evaluator &e, tile::CheckOp check, mlir::Value holds);
 
 } // namespace kiln::lowering::cpu

@@ -11,7 +11,7 @@
 //
 //     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_transposed} : …
 
-#include "lowering/cpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "lowering/cpu/Evaluator.h"
 #include "lowering/cpu/ProductUnit.h"

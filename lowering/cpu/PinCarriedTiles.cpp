@@ -9,9 +9,9 @@
 //       scf.yield %new
 //     } {cpu.in_place = array<i1: true>}
 
+#include "lowering/Passes.h"
 #include "lowering/analysis/LoopCarried.h"
 #include "lowering/analysis/TileUses.h"
-#include "lowering/cpu/Passes.h"
 
 using namespace mlir;
 

@@ -6,7 +6,7 @@
 //     (except cheap halves of a joined pair);
 //   - a later tile uses it at so many positions that computing it again for each takes several times as long;
 //   - its reader needs it in memory: the left operand of a product, or a `print`;
-//   - it is a tile transposed block by block (Transposed.cpp), or an expensive operand of one;
+//   - it is a tile transposed block by block (ManyRows.cpp), or an expensive operand of one;
 //   - its computation has the largest cost that a nest may have (Group.h).
 //
 // A reshape keeps the order of elements. If the row length is a multiple of the vector length, or the reverse, vectors
@@ -18,9 +18,9 @@
 //
 // Costs are in native operations per vector: 1 for arithmetic and loads, more for divisions and functions.
 
-#include "lowering/cpu/Passes.h"
+#include "lowering/Passes.h"
 
-#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TileDialect.h"
 #include "lowering/analysis/TileUses.h"
 #include "lowering/cpu/Evaluator.h"
 #include "lowering/cpu/Group.h"

@@ -151,7 +151,7 @@ Value mostRecomputed(Value tile, const DenseSet<Value> &inScratch, const DenseSe
   int64_t best = 0;
   for (auto [value, times] : counter.times) {
     Operation *const op = value.getDefiningOp();
-    // The source of a transpose is stored in its place: a stored transpose is computed block by block (Transposed.cpp).
+    // The source of a transpose is stored in its place: a stored transpose is computed block by block (ManyRows.cpp).
     if (counter.isLeaf(value) || isa<tile::TransposeOp>(op))
       continue;
     const int64_t saved = (times - 1) * (std::max(costOf(value), counter.ownCost(value)) - 1);

@@ -16,7 +16,7 @@
 //
 // Units of bf16 flush denormals, and so may roundings that only they read; `cpu.flushes` marks those.
 
-#include "lowering/cpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "lowering/analysis/TileUses.h"

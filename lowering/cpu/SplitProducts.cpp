@@ -11,7 +11,7 @@
 // The small part of an infinite operand is NaN, so products with small parts are dropped where they are not finite. The
 // product of two small parts is always dropped.
 
-#include "lowering/cpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "lowering/cpu/ProductUnit.h"

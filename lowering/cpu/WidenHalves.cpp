@@ -14,7 +14,7 @@
 // AVX2 permutes bytes only within 128 bits. Halves from memory are broadcast to both 128-bit lanes, at no cost, and
 // permuted by vpshufb.
 
-#include "lowering/cpu/LlvmRewrites.h"
+#include "lowering/cpu/CpuBackend.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/IRBuilder.h"

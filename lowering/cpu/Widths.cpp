@@ -1,6 +1,14 @@
-// See Widths.h.
+// The number of lanes of the vectors of a nest.
+//
+// By default, an iteration of a loop computes as many elements as a native vector has 32-bit lanes, because most
+// elements have 32 bits. If all elements of a nest are narrower, its vectors have more lanes and fill a register:
+//
+//     store(y, {n}, load(x, {n}, {4096}) + 1)      // i8: 32 lanes on AVX2, not 8
+//
+// This is only for tiles inside their views. At a view's edge, vectors have masks, and AVX2 would test masks of bytes
+// one by one. If an access has its own mask, the code first tests whether it is true for a whole vector.
 
-#include "lowering/cpu/Widths.h"
+#include "lowering/cpu/Nest.h"
 
 #include "lowering/cpu/Lanes.h"
 

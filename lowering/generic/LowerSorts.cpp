@@ -2,7 +2,7 @@
 //
 // A sort inserts one element after another among those before it, as far as the result has positions.
 
-#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TileDialect.h"
 #include "lowering/generic/TileBuffers.h"
 #include "lowering/tile/Emit.h"
 

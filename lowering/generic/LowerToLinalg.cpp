@@ -9,7 +9,7 @@
 //     %b1 = memref.alloca() {alignment = 64} : memref<8xf32>
 //     linalg.generic {…} ins(%b0, %b0 : …) outs(%b1 : memref<8xf32>) { … arith.addf … : f32 … }
 
-#include "lowering/generic/Passes.h"
+#include "lowering/Passes.h"
 #include "lowering/generic/TileBuffers.h"
 
 #include "lowering/analysis/LoopCarried.h"

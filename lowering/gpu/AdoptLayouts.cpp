@@ -10,9 +10,9 @@
 // would hold the whole tile instead of an element, the conversion is cheaper. Larger tiles are stored in their present
 // layout if that does not increase the traffic. Operands of products are left to gpu-pipeline-loads.
 
+#include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/MoveLayouts.h"
-#include "lowering/gpu/Passes.h"
 
 #include "dialect/simt/layout/Convert.h"
 #include "lowering/analysis/TileUses.h"

@@ -8,7 +8,7 @@
 // throughout the outer loop, but its later slots are empty outside of the inner loop. Buffers for a tile's results are
 // placed there if they fit.
 
-#include "lowering/gpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/Lifetimes.h"

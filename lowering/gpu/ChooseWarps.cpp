@@ -3,7 +3,7 @@
 // The pass runs before tiles have layouts, so it divides the elements that are alive at once by the threads. Operations
 // that LLVM computes element by element, or again for each use, need no registers of their own.
 
-#include "lowering/gpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "lowering/analysis/TileUses.h"
 #include "lowering/gpu/Threads.h"

@@ -13,17 +13,16 @@
 // operations, so that nothing is converted. An unaligned access of such a group, as in a stencil, keeps the group's
 // layout: element by element it accesses the same cache lines several times.
 
+#include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"
-#include "lowering/gpu/Passes.h"
-#include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Blocked.h"
-#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TileDialect.h"
 #include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
-#include "lowering/analysis/Constancy.h"
-#include "lowering/analysis/Divisibility.h"
+#include "lowering/analysis/Integers.h"
+#include "lowering/analysis/Masks.h"
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/IR/Matchers.h"

@@ -3,8 +3,8 @@
 // In: a kernel whose tiles all have layouts, with all exchanges between threads as `simt` operations. Out: scalars and
 // vectors of one dimension. The kernel is rebuilt, operation by operation in program order.
 
+#include "lowering/Passes.h"
 #include "lowering/gpu/MoveLayouts.h"
-#include "lowering/gpu/Passes.h"
 #include "lowering/gpu/ThreadCode.h"
 
 #include "lowering/analysis/TileUses.h"
@@ -40,17 +40,17 @@ public:
 
 private:
   LogicalResult lower(Operation &op);
-  LogicalResult lowerFor(scf::ForOp op);
-  LogicalResult lowerWhile(scf::WhileOp op);
-  LogicalResult lowerIf(scf::IfOp op);
-  LogicalResult lowerConstant(arith::ConstantOp op);
+  LogicalResult lower(scf::ForOp op);
+  LogicalResult lower(scf::WhileOp op);
+  LogicalResult lower(scf::IfOp op);
+  LogicalResult lower(arith::ConstantOp op);
   /// Clones the operation for the thread's share of its operands.
   void copy(Operation &op);
-  void lowerIota(tile::IotaOp op);
-  LogicalResult lowerMove(tile::MoveOp op);
-  void lowerHalf(simt::HalfOp op);
-  void lowerJoin(simt::JoinOp op);
-  void lowerBuffer(simt::BufferOp op);
+  void lower(tile::IotaOp op);
+  LogicalResult lower(tile::MoveOp op);
+  void lower(simt::HalfOp op);
+  void lower(simt::JoinOp op);
+  void lower(simt::BufferOp op);
 
   ThreadCode code;
 };
@@ -69,7 +69,7 @@ LogicalResult Distributor::lowerBlock(Block &from, Block &to) {
   return success();
 }
 
-LogicalResult Distributor::lowerFor(scf::ForOp op) {
+LogicalResult Distributor::lower(scf::ForOp op) {
   const auto held = llvm::map_to_vector(op.getInitArgs(), [&](Value init) { return code.held(init); });
   auto loop = scf::ForOp::create(code.builder, op.getLoc(), code.held(op.getLowerBound()),
                                  code.held(op.getUpperBound()), code.held(op.getStep()), held);
@@ -83,7 +83,7 @@ LogicalResult Distributor::lowerFor(scf::ForOp op) {
   return success();
 }
 
-LogicalResult Distributor::lowerWhile(scf::WhileOp op) {
+LogicalResult Distributor::lower(scf::WhileOp op) {
   const auto held = llvm::map_to_vector(op.getInits(), [&](Value init) { return code.held(init); });
   const auto types = llvm::map_to_vector(op.getResultTypes(), ThreadCode::heldType);
   auto loop = scf::WhileOp::create(code.builder, op.getLoc(), types, held);
@@ -100,7 +100,7 @@ LogicalResult Distributor::lowerWhile(scf::WhileOp op) {
   return success();
 }
 
-LogicalResult Distributor::lowerIf(scf::IfOp op) {
+LogicalResult Distributor::lower(scf::IfOp op) {
   const auto types = llvm::map_to_vector(op.getResultTypes(), ThreadCode::heldType);
   const bool hasElse = !op.getElseRegion().empty();
   auto branch = scf::IfOp::create(code.builder, op.getLoc(), types, code.held(op.getCondition()), hasElse);
@@ -125,7 +125,7 @@ void Distributor::copy(Operation &op) {
     result.setType(ThreadCode::heldType(result.getType()));
 }
 
-LogicalResult Distributor::lowerConstant(arith::ConstantOp op) {
+LogicalResult Distributor::lower(arith::ConstantOp op) {
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
   if (!dense) {
     copy(*op);
@@ -138,7 +138,7 @@ LogicalResult Distributor::lowerConstant(arith::ConstantOp op) {
   return success();
 }
 
-void Distributor::lowerIota(tile::IotaOp op) {
+void Distributor::lower(tile::IotaOp op) {
   const LayoutAttr attribute = simt::layoutOf(op.getResult());
   const TileLayout layout = attribute.getLayout();
   const auto type = cast<VectorType>(ThreadCode::heldType(op.getType()));
@@ -157,7 +157,7 @@ void Distributor::lowerIota(tile::IotaOp op) {
 // --- From register to register ---------------------------------------------------------------------------------------
 
 /// Layouts were chosen so that a thread holds the elements that it needs; the map gives their registers.
-LogicalResult Distributor::lowerMove(tile::MoveOp op) {
+LogicalResult Distributor::lower(tile::MoveOp op) {
   const Value source = op.getMoved(), result = op->getResult(0);
   const auto type = ThreadCode::heldType(result.getType());
   if (!simt::layoutOf(source)) {
@@ -181,7 +181,7 @@ LogicalResult Distributor::lowerMove(tile::MoveOp op) {
   return success();
 }
 
-void Distributor::lowerHalf(simt::HalfOp op) {
+void Distributor::lower(simt::HalfOp op) {
   const TileLayout from = simt::layoutOf(op.getSource()).getLayout(), to = simt::layoutOf(op.getResult()).getLayout();
   Indices indices;
   for (int64_t stored = 0; stored < to.numStored(); ++stored) {
@@ -194,7 +194,7 @@ void Distributor::lowerHalf(simt::HalfOp op) {
   code.set(op.getResult(), code.pick(code.held(op.getSource()), indices));
 }
 
-void Distributor::lowerJoin(simt::JoinOp op) {
+void Distributor::lower(simt::JoinOp op) {
   const TileLayout from = simt::layoutOf(op.getZeros()).getLayout(), to = simt::layoutOf(op.getResult()).getLayout();
   Indices indices;
   for (int64_t stored = 0; stored < to.numStored(); ++stored) {
@@ -207,7 +207,7 @@ void Distributor::lowerJoin(simt::JoinOp op) {
   code.set(op.getResult(), code.make<vector::ShuffleOp>(code.held(op.getZeros()), code.held(op.getOnes()), indices));
 }
 
-void Distributor::lowerBuffer(simt::BufferOp op) {
+void Distributor::lower(simt::BufferOp op) {
   code.set(op.getResult(), code.add(code.sharedBase(), code.i32(op.getOffset().value_or(0))));
 }
 
@@ -215,33 +215,14 @@ void Distributor::lowerBuffer(simt::BufferOp op) {
 
 LogicalResult Distributor::lower(Operation &op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-      .Case([&](scf::ForOp loop) { return lowerFor(loop); })
-      .Case([&](scf::WhileOp loop) { return lowerWhile(loop); })
-      .Case([&](scf::IfOp branch) { return lowerIf(branch); })
-      .Case([&](arith::ConstantOp constant) { return lowerConstant(constant); })
-      .Case([&](tile::MoveOp move) { return lowerMove(move); })
-      .Case([&](tile::IotaOp iota) { return lowerIota(iota), success(); })
-      .Case([&](tile::AccessOp access) { return distributeAccess(code, access); })
-      .Case([&](tile::DotOp dot) { return distributeDot(code, dot), success(); })
-      .Case([&](simt::MultiplyOp multiply) { return distributeMultiply(code, multiply), success(); })
-      .Case([&](simt::MultiplyRowsOp multiply) { return distributeMultiplyRows(code, multiply), success(); })
-      .Case([&](simt::WaitMultiplyOp wait) { return distributeWaitMultiply(code, wait), success(); })
-      .Case([&](simt::ConvertOp convert) { return distributeConvert(code, convert), success(); })
-      .Case([&](simt::HalfOp half) { return lowerHalf(half), success(); })
-      .Case([&](simt::JoinOp join) { return lowerJoin(join), success(); })
-      .Case([&](simt::BufferOp buffer) { return lowerBuffer(buffer), success(); })
-      .Case([&](simt::WriteOp write) { return distributeWrite(code, write), success(); })
-      .Case([&](simt::FetchOp fetch) { return distributeFetch(code, fetch), success(); })
-      .Case([&](simt::ReadOp read) { return distributeRead(code, read), success(); })
-      .Case([&](simt::PickOp pick) { return distributePick(code, pick), success(); })
-      .Case([&](simt::ReserveOp reserve) { return distributeReserve(code, reserve), success(); })
-      .Case([&](simt::PrintOp print) { return distributePrint(code, print), success(); })
-      .Case([&](simt::ReduceOp reduce) { return distributeReduce(code, reduce), success(); })
-      .Case([&](simt::ScanOp scan) { return distributeScan(code, scan), success(); })
-      .Case([&](simt::SortOp sort) { return distributeSort(code, sort), success(); })
-      .Case([&](simt::LookUpOp look) { return distributeLookUp(code, look), success(); })
-      .Case([&](simt::CountOp count) { return distributeCount(code, count), success(); })
-      .Case([&](simt::CarryOp carry) { return distributeCarry(code, carry), success(); })
+      .Case<scf::ForOp, scf::WhileOp, scf::IfOp, arith::ConstantOp, tile::MoveOp>(
+          [&](auto each) { return lower(each); })
+      .Case([&](tile::AccessOp access) { return distribute(code, access); })
+      .Case<tile::IotaOp, simt::HalfOp, simt::JoinOp, simt::BufferOp>([&](auto each) { return lower(each), success(); })
+      .Case<tile::DotOp, simt::MultiplyOp, simt::MultiplyRowsOp, simt::WaitMultiplyOp, simt::ConvertOp, simt::WriteOp,
+            simt::FetchOp, simt::ReadOp, simt::PickOp, simt::ReserveOp, simt::PrintOp, simt::ReduceOp, simt::ScanOp,
+            simt::SortOp, simt::LookUpOp, simt::CountOp, simt::CarryOp>(
+          [&](auto each) { return distribute(code, each), success(); })
       .Default([&](Operation *other) {
         if (isa<tile::TileDialect>(other->getDialect()) &&
             !isa<tile::DimOp, tile::ProgramIdOp, tile::NumProgramsOp, tile::AssumeOp>(other))

@@ -17,7 +17,7 @@ static Value isFirst(ThreadCode &code) {
   return code.make<arith::CmpIOp>(arith::CmpIPredicate::eq, both, code.i32(0));
 }
 
-void distributeReserve(ThreadCode &code, simt::ReserveOp op) {
+void distribute(ThreadCode &code, simt::ReserveOp op) {
   const Value console = code.make<simt::ConsoleOp>(code.builder.getI64Type());
   const Value place = code.make<simt::AtomicRmwOp>(
       code.builder.getI64Type(), tile::AtomicKindAttr::get(code.builder.getContext(), tile::AtomicKind::Add),
@@ -25,7 +25,7 @@ void distributeReserve(ThreadCode &code, simt::ReserveOp op) {
   code.set(op.getResult(), ArrayRef<Value>(place));
 }
 
-void distributePrint(ThreadCode &code, simt::PrintOp op) {
+void distribute(ThreadCode &code, simt::PrintOp op) {
   const simt::LayoutAttr attribute = simt::layoutOf(op.getValue());
   const simt::TileLayout layout = attribute.getLayout();
   const auto tile = cast<RankedTensorType>(op.getValue().getType());

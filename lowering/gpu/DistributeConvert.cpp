@@ -150,7 +150,7 @@ private:
 
 } // namespace
 
-void distributeConvert(ThreadCode &code, simt::ConvertOp op) {
+void distribute(ThreadCode &code, simt::ConvertOp op) {
   const TileLayout from = simt::layoutOf(op.getSource()).getLayout(), to = simt::layoutOf(op.getResult()).getLayout();
   Value held = code.held(op.getSource());
   if (isRenaming(from, to)) {

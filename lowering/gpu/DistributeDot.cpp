@@ -1,6 +1,6 @@
 // One thread's share of a product: tensor core instructions, or outer products in registers.
 
-#include "lowering/gpu/Reasons.h"
+#include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/ThreadCode.h"
 
 #include "dialect/simt/layout/Fragments.h"
@@ -168,7 +168,7 @@ static void multiplyInRegisters(ThreadCode &code, tile::DotOp op) {
   code.set(op.getResult(), sum);
 }
 
-void distributeDot(ThreadCode &code, tile::DotOp op) {
+void distribute(ThreadCode &code, tile::DotOp op) {
   if (op->hasAttr("simt.mma"))
     multiplyByTensorCore(code, op);
   else

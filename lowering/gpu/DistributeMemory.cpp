@@ -3,8 +3,8 @@
 // GlobalTile has the addresses and bounds of a thread's vectors; the accesses are emitted here.
 
 #include "lowering/gpu/GlobalTile.h"
-#include "lowering/gpu/LoadAhead.h"
-#include "lowering/gpu/SharedAddresses.h"
+#include "lowering/gpu/Pipeline.h"
+#include "lowering/gpu/ThreadCode.h"
 
 #include "dialect/tile/AccessRules.h"
 #include "dialect/tile/TypeRules.h"
@@ -177,7 +177,7 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
 
 /// One of several threads with the same elements copies them. Elements past the tile's end are zero, and so is a whole
 /// tile outside of the loop's range.
-void distributeFetch(ThreadCode &code, simt::FetchOp op) {
+void distribute(ThreadCode &code, simt::FetchOp op) {
   const simt::SharedLayoutAttr sharedLayout = op.getSharedLayout();
   GlobalTile tile(code, op, op.getView(), op.getOffsets(),
                   RankedTensorType::get(sharedLayout.getShape(), sharedLayout.getElement(), op.getLayout()),
@@ -272,7 +272,7 @@ static void distributeAtomic(ThreadCode &code, tile::AccessOp op) {
     code.set(op->getResult(0), asTile(code, before, op.getTile().getType().getElementType()));
 }
 
-LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op) {
+LogicalResult distribute(ThreadCode &code, tile::AccessOp op) {
   if (op.isAtomic())
     return distributeAtomic(code, op), success();
   if (op.isLoad())

@@ -43,7 +43,7 @@ static Indices registersOf(const TileLayout &acc, int64_t row) {
   return indices;
 }
 
-void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
+void distribute(ThreadCode &code, simt::MultiplyOp op) {
   const TileLayout layout = simt::layoutOf(op.getAcc()).getLayout();
   const int64_t N = layout.shape()[1].size;
   const WgmmaLayout left = *matrixIn(op.getLeftLayout(), op.getLeftTransposed() ? 1 : 0, rowsOfProduct),
@@ -77,7 +77,7 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
   code.set(op.getResult(), ArrayRef<Value>(results));
 }
 
-void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op) {
+void distribute(ThreadCode &code, simt::MultiplyRowsOp op) {
   const TileLayout layout = simt::layoutOf(op.getType()).getLayout(), left = simt::layoutOf(op.getLeft()).getLayout();
   const int64_t N = layout.shape()[1].size, K = left.shape()[1].size;
   const WgmmaLayout right = *matrixIn(op.getRightLayout(), op.getRightTransposed() ? 0 : 1, N);
@@ -104,7 +104,7 @@ void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op) {
   code.set(op.getResult(), ArrayRef<Value>(results));
 }
 
-void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op) {
+void distribute(ThreadCode &code, simt::WaitMultiplyOp op) {
   Values before;
   for (const Value acc : op.getAcc())
     llvm::append_range(before, code.elementsOf(acc));

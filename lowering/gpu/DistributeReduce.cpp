@@ -92,6 +92,6 @@ SmallVector<State> Reducer::partsOfThread() {
 
 } // namespace
 
-void distributeReduce(ThreadCode &code, simt::ReduceOp op) { Reducer(code, op).lower(); }
+void distribute(ThreadCode &code, simt::ReduceOp op) { Reducer(code, op).lower(); }
 
 } // namespace kiln::lowering::gpu

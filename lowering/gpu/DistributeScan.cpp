@@ -1,7 +1,7 @@
-// Lowers a scan by the bits of the positions along its axis, from the lowest to the highest
-// (dialect/simt/layout/Scan.h). Register bits are scanned sequentially by a thread. Lane bits are scanned by shuffles
-// of block totals. Warp bits are scanned through shared memory: each warp writes the totals of its parts, and reads
-// those of others after a barrier.
+// Lowers a scan by the bits of the positions along its axis, from the lowest to the highest (ScanPlan in
+// dialect/simt/layout/TileLayout.h). Register bits are scanned sequentially by a thread. Lane bits are scanned by
+// shuffles of block totals. Warp bits are scanned through shared memory: each warp writes the totals of its parts, and
+// reads those of others after a barrier.
 //
 // Values are in vectors with one element for each line along the axis. Each block is scanned first. The total of all
 // elements before a block, its *offset*, is computed level by level, and combined with the elements at the end. For a
@@ -9,7 +9,7 @@
 
 #include "lowering/gpu/ThreadCode.h"
 
-#include "dialect/simt/layout/Scan.h"
+#include "dialect/simt/layout/TileLayout.h"
 #include "lowering/tile/Combiner.h"
 
 using namespace mlir;
@@ -444,7 +444,7 @@ std::vector<State> Carrier::readTotals() {
 
 } // namespace
 
-void distributeScan(ThreadCode &code, simt::ScanOp op) { WarpScanner(code, op).lower(); }
-void distributeCarry(ThreadCode &code, simt::CarryOp op) { Carrier(code, op).lower(); }
+void distribute(ThreadCode &code, simt::ScanOp op) { WarpScanner(code, op).lower(); }
+void distribute(ThreadCode &code, simt::CarryOp op) { Carrier(code, op).lower(); }
 
 } // namespace kiln::lowering::gpu

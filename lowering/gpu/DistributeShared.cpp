@@ -3,8 +3,8 @@
 
 #include "lowering/gpu/ThreadCode.h"
 
-#include "lowering/analysis/Divisibility.h"
-#include "lowering/gpu/SharedTraffic.h"
+#include "lowering/analysis/Integers.h"
+#include "lowering/gpu/SharedPlace.h"
 
 using namespace mlir;
 
@@ -52,7 +52,7 @@ private:
 
 } // namespace
 
-void distributeWrite(ThreadCode &code, simt::WriteOp op) {
+void distribute(ThreadCode &code, simt::WriteOp op) {
   if (op.getSharedLayout())
     return distributeSharedLayoutWrite(code, op);
   SharedTile tile(code, cast<RankedTensorType>(op.getValue().getType()), op.getBuffer(), *op.getStrides(), {});
@@ -79,7 +79,7 @@ static void setRead(ThreadCode &code, Value tile, const Values &elements) {
   code.set(tile, vector);
 }
 
-void distributeRead(ThreadCode &code, simt::ReadOp op) {
+void distribute(ThreadCode &code, simt::ReadOp op) {
   if (op.getSharedLayout())
     return distributeSharedLayoutRead(code, op);
   SharedTile tile(code, cast<RankedTensorType>(op.getType()), op.getBuffer(), *op.getStrides(), op.getOffset());
@@ -119,7 +119,7 @@ static Value valueOf(ThreadCode &code, AffineExpr expr, ArrayRef<Value> position
   }
 }
 
-void distributePick(ThreadCode &code, simt::PickOp op) {
+void distribute(ThreadCode &code, simt::PickOp op) {
   const LayoutAttr attribute = simt::layoutOf(op.getResult());
   const TileLayout layout = attribute.getLayout();
   Type element = cast<RankedTensorType>(op.getType()).getElementType();

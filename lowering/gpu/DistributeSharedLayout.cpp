@@ -1,6 +1,6 @@
 // One thread's accesses to a tile with a shared-memory layout: vectors, or rows of matrices for its warp.
 
-#include "lowering/gpu/SharedAddresses.h"
+#include "lowering/gpu/ThreadCode.h"
 
 #include "dialect/simt/layout/SharedAccess.h"
 

@@ -139,7 +139,7 @@ private:
 
 } // namespace
 
-void distributeSort(ThreadCode &code, simt::SortOp op) { Sorter(code, op).lower(); }
+void distribute(ThreadCode &code, simt::SortOp op) { Sorter(code, op).lower(); }
 
 /// Whether a thread's register index is inside the tile, and its value is a valid position (not negative).
 static Value isPlace(ThreadCode &code, LayoutAttr attribute, int64_t stored, Value place) {
@@ -149,7 +149,7 @@ static Value isPlace(ThreadCode &code, LayoutAttr attribute, int64_t stored, Val
   return is;
 }
 
-void distributeLookUp(ThreadCode &code, simt::LookUpOp op) {
+void distribute(ThreadCode &code, simt::LookUpOp op) {
   const LayoutAttr attribute = simt::layoutOf(op.getResult());
   const TileLayout layout = attribute.getLayout();
   const Type element = op.getType().getElementType(),
@@ -171,7 +171,7 @@ void distributeLookUp(ThreadCode &code, simt::LookUpOp op) {
   code.set(op.getResult(), elements);
 }
 
-void distributeCount(ThreadCode &code, simt::CountOp op) {
+void distribute(ThreadCode &code, simt::CountOp op) {
   const LayoutAttr attribute = simt::layoutOf(op.getPlaces());
   const TileLayout layout = attribute.getLayout();
   const Value owner = code.isOwner(layout);

@@ -1,10 +1,10 @@
 // Assembles PTX by NVIDIA's nvJitLink ("nvJitLink" in the CUDA Toolkit's documentation). Its functions are declared
 // here, so that the toolkit is not needed for building.
 
-#include "lowering/gpu/EmitCubin.h"
+#include "lowering/gpu/GpuTarget.h"
 
 #include "dialect/dsl/Types.h"
-#include "lowering/FatalErrors.h"
+#include "lowering/Crashes.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"

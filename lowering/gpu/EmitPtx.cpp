@@ -5,11 +5,9 @@
 // vectors that fill a register. Vectors of PTX are in inline assembly, which lists its operands. Contraction is
 // disabled: mul.rn and add.rn stay separate.
 
-#include "lowering/gpu/EmitPtx.h"
+#include "lowering/gpu/GpuBackend.h"
 
 #include "lowering/CodeGeneration.h"
-#include "lowering/gpu/ScalarizeVectors.h"
-#include "lowering/gpu/SinkValues.h"
 
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"

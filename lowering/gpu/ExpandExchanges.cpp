@@ -1,13 +1,13 @@
 // Expands exchanges between warps into writes to and reads from shared memory. Conversions within warps are left to
 // shuffles.
 
-#include "lowering/gpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
-#include "dialect/simt/layout/Scan.h"
-#include "dialect/tile/SortOps.h"
+#include "dialect/simt/layout/TileLayout.h"
+#include "dialect/tile/TileDialect.h"
 #include "lowering/Abi.h"
 #include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/SharedPlace.h"

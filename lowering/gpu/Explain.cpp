@@ -1,16 +1,16 @@
 // Explains a compiled kernel: layouts, widths of accesses, conversions and products from the stage `layouts`, shared
 // memory and barriers from the stage `exchanges`.
 
-#include "lowering/gpu/Explain.h"
+#include "lowering/gpu/GpuBackend.h"
 
 #include "dialect/simt/SimtDialect.h"
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/SharedAccess.h"
 #include "dialect/tile/AccessRules.h"
-#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
-#include "lowering/gpu/Reasons.h"
-#include "lowering/gpu/SharedTraffic.h"
+#include "lowering/gpu/Accesses.h"
+#include "lowering/gpu/SharedPlace.h"
 #include "lowering/gpu/Threads.h"
 
 #include "mlir/Analysis/Liveness.h"

@@ -7,7 +7,7 @@
 // kernel is never changed; if it does not fit, that is an error. In a persistent kernel the first operands of the next
 // tile are copied early only if that takes no shared memory.
 
-#include "lowering/gpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"

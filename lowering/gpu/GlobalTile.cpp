@@ -4,7 +4,7 @@
 
 #include "dialect/tile/Limits.h"
 
-#include "lowering/analysis/Ranges.h"
+#include "lowering/analysis/Integers.h"
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

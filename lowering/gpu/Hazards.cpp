@@ -2,7 +2,7 @@
 
 #include "lowering/gpu/Hazards.h"
 
-#include "dialect/simt/SortOps.h"
+#include "dialect/simt/SimtDialect.h"
 #include "dialect/tile/Limits.h"
 #include "lowering/analysis/TileUses.h"
 

@@ -9,8 +9,8 @@
 // which covers conflicts between iterations. These walks start without pending accesses. Accesses pending before the
 // loop get one barrier before it, unless a barrier of the body comes first.
 
+#include "lowering/Passes.h"
 #include "lowering/gpu/Hazards.h"
-#include "lowering/gpu/Passes.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -8,7 +8,7 @@
 // A load does not pass a write that may overlap its view, or an access that orders others. A load checks its bounds, so
 // it is safe even if the loop has no iteration.
 
-#include "lowering/gpu/LoadAhead.h"
+#include "lowering/gpu/Pipeline.h"
 
 #include "lowering/analysis/TileUses.h"
 #include "lowering/gpu/Threads.h"

@@ -12,12 +12,12 @@
 // A view's address, extents and strides are read by `memref.extract_aligned_pointer_as_index`,
 // `memref.extract_strided_metadata` and `tile.dim`; the memref is unused after the pass.
 
-#include "lowering/gpu/Passes.h"
+#include "lowering/Passes.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Abi.h"
-#include "lowering/Slots.h"
+#include "lowering/Backend.h"
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -191,10 +191,7 @@ private:
   Value toIndex(Value word) { return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), word); }
 
   size_t indexOf(abi::Slot::Kind kind, int argument, int dimension = 0) const {
-    const auto found = llvm::find_if(slots, [&](const abi::Slot &slot) {
-      return slot.kind == kind && slot.argument == argument && slot.dimension == dimension;
-    });
-    return found - slots.begin();
+    return llvm::find(slots, abi::Slot{kind, argument, dimension}) - slots.begin();
   }
 
   OpBuilder builder;

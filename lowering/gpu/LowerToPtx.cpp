@@ -8,9 +8,9 @@
 //     %1 = llvm.inline_asm has_side_effects "@$3 ld.global.v2.b32 {$0, $1}, [$2 + 16];", "=r,=r,l,b,0,1"
 //            %address, %p, %other0, %other1 : … -> !llvm.struct<(i32, i32)>
 
-#include "dialect/simt/SortOps.h"
+#include "dialect/simt/SimtDialect.h"
 #include "lowering/Abi.h"
-#include "lowering/gpu/Passes.h"
+#include "lowering/Passes.h"
 #include "lowering/gpu/PtxBuilder.h"
 #include "lowering/gpu/Threads.h"
 

@@ -1,10 +1,10 @@
 // Changes induction variables to 32 bits if a loop's bounds fit: one register and one instruction instead of two, for
 // the counter and for values derived from it.
 
-#include "lowering/gpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "dialect/tile/Limits.h"
-#include "lowering/analysis/Ranges.h"
+#include "lowering/analysis/Integers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

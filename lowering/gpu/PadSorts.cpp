@@ -5,10 +5,10 @@
 // descending block has the smallest elements of both, first ascending and then descending (`simt.bitonic`), so that the
 // last level of a sort orders them. Each step halves the number of blocks.
 
-#include "lowering/gpu/Passes.h"
+#include "lowering/Passes.h"
 
 #include "dialect/simt/layout/Blocked.h"
-#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TileDialect.h"
 #include "lowering/gpu/Threads.h"
 #include "lowering/tile/Emit.h"
 

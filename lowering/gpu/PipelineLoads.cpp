@@ -37,12 +37,9 @@
 //       store acc                                      fetch 0 … S−2 of the next tile
 //                                                      store acc
 
+#include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"
-#include "lowering/gpu/LoadAhead.h"
-#include "lowering/gpu/Passes.h"
-#include "lowering/gpu/Reasons.h"
-#include "lowering/gpu/ScheduleProducts.h"
-#include "lowering/gpu/StagedLoads.h"
+#include "lowering/gpu/Pipeline.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/WgmmaLayout.h"

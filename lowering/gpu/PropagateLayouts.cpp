@@ -9,17 +9,16 @@
 // numbers, if the conversion would need shared memory; each thread then loads its own. Operations that move elements to
 // other threads keep the layout; gpu-expand-exchanges moves the elements.
 
+#include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/MoveLayouts.h"
-#include "lowering/gpu/Passes.h"
-#include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
-#include "dialect/simt/layout/Scan.h"
-#include "dialect/tile/SortOps.h"
+#include "dialect/simt/layout/TileLayout.h"
+#include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/LoopCarried.h"
 #include "lowering/analysis/TileUses.h"

@@ -3,7 +3,7 @@
 // The elements of each vector are known before its users are visited, except for those of a phi: it gets a phi for each
 // element, and their operands are set at the end. A vector that is still needed as a whole is built from its elements.
 
-#include "lowering/gpu/ScalarizeVectors.h"
+#include "lowering/gpu/GpuBackend.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/PostOrderIterator.h"

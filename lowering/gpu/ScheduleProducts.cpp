@@ -11,7 +11,7 @@
 // Products complete in the order in which they begin. So the first wait of an iteration is also one for the products of
 // the iteration before, and returns their accumulators, unless these are used before.
 
-#include "lowering/gpu/ScheduleProducts.h"
+#include "lowering/gpu/Pipeline.h"
 
 #include "lowering/gpu/Hazards.h"
 

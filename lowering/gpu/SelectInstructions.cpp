@@ -1,14 +1,13 @@
 // Selects the instructions of a product: the tensor core's if they exist for the operands and the accumulator fills
 // their fragments; otherwise outer products in registers, with the accuracy of `ieee`.
 
+#include "lowering/Passes.h"
 #include "lowering/gpu/Accesses.h"
-#include "lowering/gpu/Passes.h"
-#include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/tile/TypeRules.h"
-#include "lowering/tile/ByteBits.h"
+#include "lowering/tile/Emit.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"

@@ -1,7 +1,7 @@
 // Sinks values to their uses. Instructions with effects keep their order; before each, its missing operands are placed,
 // depth first.
 
-#include "lowering/gpu/SinkValues.h"
+#include "lowering/gpu/GpuBackend.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"

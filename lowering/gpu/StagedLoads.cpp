@@ -1,6 +1,6 @@
 // Finds the loads whose tiles can be copied ahead, and the layout of each tile in its slot.
 
-#include "lowering/gpu/StagedLoads.h"
+#include "lowering/gpu/Pipeline.h"
 
 #include "lowering/gpu/Threads.h"
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "dialect/simt/SimtDialect.h"
-#include "dialect/simt/SortOps.h"
 #include "dialect/tile/TileDialect.h"
 #include "lowering/tile/Emit.h"
 
@@ -87,26 +86,26 @@ private:
 
 // Each function emits one thread's part of an operation on tiles. Operands are already lowered; the function sets
 // results.
-mlir::LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op);
-void distributeFetch(ThreadCode &code, simt::FetchOp op);
-void distributeWrite(ThreadCode &code, simt::WriteOp op);
-void distributeRead(ThreadCode &code, simt::ReadOp op);
-void distributePick(ThreadCode &code, simt::PickOp op);
+mlir::LogicalResult distribute(ThreadCode &code, tile::AccessOp op);
+void distribute(ThreadCode &code, simt::FetchOp op);
+void distribute(ThreadCode &code, simt::WriteOp op);
+void distribute(ThreadCode &code, simt::ReadOp op);
+void distribute(ThreadCode &code, simt::PickOp op);
 void distributeSharedLayoutWrite(ThreadCode &code, simt::WriteOp op);
 void distributeSharedLayoutRead(ThreadCode &code, simt::ReadOp op);
-void distributeConvert(ThreadCode &code, simt::ConvertOp op);
-void distributeReserve(ThreadCode &code, simt::ReserveOp op);
-void distributePrint(ThreadCode &code, simt::PrintOp op);
-void distributeReduce(ThreadCode &code, simt::ReduceOp op);
-void distributeScan(ThreadCode &code, simt::ScanOp op);
-void distributeCarry(ThreadCode &code, simt::CarryOp op);
-void distributeSort(ThreadCode &code, simt::SortOp op);
-void distributeLookUp(ThreadCode &code, simt::LookUpOp op);
-void distributeCount(ThreadCode &code, simt::CountOp op);
-void distributeDot(ThreadCode &code, tile::DotOp op);
-void distributeMultiply(ThreadCode &code, simt::MultiplyOp op);
-void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op);
-void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op);
+void distribute(ThreadCode &code, simt::ConvertOp op);
+void distribute(ThreadCode &code, simt::ReserveOp op);
+void distribute(ThreadCode &code, simt::PrintOp op);
+void distribute(ThreadCode &code, simt::ReduceOp op);
+void distribute(ThreadCode &code, simt::ScanOp op);
+void distribute(ThreadCode &code, simt::CarryOp op);
+void distribute(ThreadCode &code, simt::SortOp op);
+void distribute(ThreadCode &code, simt::LookUpOp op);
+void distribute(ThreadCode &code, simt::CountOp op);
+void distribute(ThreadCode &code, tile::DotOp op);
+void distribute(ThreadCode &code, simt::MultiplyOp op);
+void distribute(ThreadCode &code, simt::MultiplyRowsOp op);
+void distribute(ThreadCode &code, simt::WaitMultiplyOp op);
 
 /// Splits an asynchronous product that is in flight while the threads compute, and that no other product follows. Its
 /// first step is issued at the old place, and its other steps after the wait for the product before it.
@@ -124,5 +123,30 @@ void splitProducts(mlir::Block &block);
 
 /// Whether `to` only renames registers of `from`: no element leaves its thread.
 bool isRenaming(const simt::TileLayout &from, const simt::TileLayout &to);
+
+// --- Addresses in shared memory --------------------------------------------------------------------------------------
+
+/// Addresses of a thread's elements. The byte of an element is the exclusive or of a part that depends on the thread
+/// and a part that depends on the register. Bits that depend only on the register become displacements of instructions.
+/// For the other bits, there is one address for each of their few values, such as the pieces of a row of 128 bytes.
+class SharedAddresses {
+public:
+  /// `bytes` maps the bits of registers, lanes and warps to the offset in bytes. The tile begins at byte `at` of the
+  /// buffer; null: 0.
+  SharedAddresses(ThreadCode &code, const simt::F2Map &bytes, size_t regBits, mlir::Value buffer, mlir::Value at);
+
+  struct Place {
+    mlir::Value address;
+    int64_t displacement;
+  };
+  /// The place of a register; `bytesOfRegisters` is its image under the map.
+  Place of(simt::Vec bytesOfRegisters);
+
+private:
+  ThreadCode &code;
+  mlir::Value begin, ofThread;
+  simt::Vec movedByThreads = 0;
+  std::map<simt::Vec, mlir::Value> addresses;
+};
 
 } // namespace kiln::lowering::gpu

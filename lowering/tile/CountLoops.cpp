@@ -11,7 +11,7 @@
 //     scf.for %n = %c0 to %count step %c1 : i64 { %i = %begin + %n * %step … }
 
 #include "lowering/Passes.h"
-#include "lowering/analysis/Ranges.h"
+#include "lowering/analysis/Integers.h"
 #include "lowering/tile/Emit.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -60,4 +60,13 @@ private:
   mlir::Location loc;
 };
 
+/// Converts bytes, which are 8-bit floats of type `element`, to f32.
+mlir::Value realOfByte(Emit &emit, mlir::Value bytes, mlir::Type element);
+
+// --- Unsigned integers -----------------------------------------------------------------------------------------------
+
+/// `value` converted to `element` with the semantics of a `tile.cast` with `tile.unsigned`: the integer operand, or the
+/// integer result of a float, is unsigned.
+mlir::Value castUnsigned(Emit &emit, mlir::Value value, mlir::Type element);
+
 } // namespace kiln::lowering

@@ -22,7 +22,6 @@
 #include "lowering/tile/CarryBits.h"
 #include "lowering/tile/Emit.h"
 #include "lowering/tile/SortKeys.h"
-#include "lowering/tile/UnsignedCasts.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"

@@ -7,7 +7,7 @@
 
 #include "lowering/tile/SortKeys.h"
 
-#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
 #include "lowering/tile/Emit.h"
 

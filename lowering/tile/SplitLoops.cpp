@@ -21,7 +21,7 @@
 // truncated to 32 bits, the usual form, this is checked at run time.
 
 #include "lowering/Passes.h"
-#include "lowering/analysis/Ranges.h"
+#include "lowering/analysis/Integers.h"
 #include "lowering/tile/Emit.h"
 
 #include "dialect/tile/TileDialect.h"

@@ -3,7 +3,7 @@
 #include "runtime/cuda/CudaDevice.h"
 
 #include "lowering/Backend.h"
-#include "lowering/gpu/EmitCubin.h"
+#include "lowering/gpu/GpuTarget.h"
 #include "runtime/Arguments.h"
 #include "runtime/Meters.h"
 #include "runtime/Threads.h"

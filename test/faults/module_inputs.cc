@@ -3,7 +3,6 @@
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
-#include "lowering/ModuleText.h"
 #include "test/faults/inputs.h"
 #include "test/temporary_folder.h"
 

@@ -9,7 +9,6 @@
 
 #include "dialect/dsl/Types.h"
 #include "lowering/Driver.h"
-#include "lowering/ModuleText.h"
 #include "runtime/Files.h"
 #include "runtime/Streams.h"
 #include "runtime/Version.h"

@@ -3,8 +3,8 @@
 #include "tools/kilnc/Archive.h"
 
 #include "lowering/Driver.h"
+#include "lowering/cpu/CpuBackend.h"
 #include "lowering/cpu/CpuTarget.h"
-#include "lowering/cpu/EmitObject.h"
 #include "runtime/CompiledSignature.h"
 #include "runtime/Files.h"
 #include "tools/files/Files.h"

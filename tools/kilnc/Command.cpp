@@ -17,7 +17,6 @@
 #include "kernels/Registry.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
-#include "lowering/ModuleText.h"
 #include "runtime/Files.h"
 #include "runtime/Findings.h"
 #include "runtime/Streams.h"

@@ -2,7 +2,6 @@
 
 #include "tools/kilnc/IntegerUses.h"
 
-#include "dialect/tile/SortOps.h"
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
 #include "tools/kilnc/Trace.h"

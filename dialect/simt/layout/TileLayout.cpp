@@ -299,4 +299,39 @@ std::optional<TileLayout> TileLayout::reshape(llvm::ArrayRef<int64_t> sizes) con
   return isFree ? std::optional(get(sizes, images)) : std::nullopt;
 }
 
+// --- Scans -----------------------------------------------------------------------------------------------------------
+
+std::optional<ScanPlan> planScan(const TileLayout &layout, unsigned dim) {
+  const Extent &extent = layout.shape()[dim];
+  ScanPlan plan;
+  bool isBelowWarps = true;
+  for (const AxisBit &bit : layout.axisBits(dim)) {
+    if (bit.part == Hw::block || (bit.part == Hw::lane && !isBelowWarps))
+      return std::nullopt;
+    if (bit.part == Hw::warp && isBelowWarps) {
+      isBelowWarps = false;
+      plan.partBits = bit.bit;
+      plan.parts = extent.padded >> bit.bit;
+    }
+  }
+  if (isBelowWarps)
+    plan.partBits = extent.coreBits;
+  plan.strides.assign(layout.rank(), 1);
+  int64_t stride = plan.parts;
+  for (unsigned other = layout.rank(); other-- > 0;)
+    if (other != dim) {
+      plan.strides[other] = stride;
+      stride *= layout.shape()[other].size;
+    }
+  plan.totals = stride;
+  return plan;
+}
+
+llvm::SmallVector<int64_t> ScanPlan::offsets(llvm::ArrayRef<int64_t> bytes) const {
+  llvm::SmallVector<int64_t> begins = {0};
+  for (const int64_t each : bytes)
+    begins.push_back(static_cast<int64_t>(llvm::alignTo(begins.back() + totals * each, 16)));
+  return begins;
+}
+
 } // namespace kiln::simt

@@ -1,11 +1,11 @@
 // What causal attention leaves out: every product on the diagonal is one whose left factor is known to be zero outside
 // of a triangle, or whose result is not looked at there.
 
-#include "lowering/analysis/Triangles.h"
 #include "dialect/dsl/Trace.h"
 #include "kernels/attention.h"
 #include "lowering/Driver.h"
 #include "lowering/Passes.h"
+#include "lowering/analysis/Masks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"

@@ -1,6 +1,6 @@
-// lowering/gpu/ScalarizeVectors.h on functions of LLVM IR: what is left of their vectors.
+// lowering/gpu/ScalarizeVectors.cpp on functions of LLVM IR: what is left of their vectors.
 
-#include "lowering/gpu/ScalarizeVectors.h"
+#include "lowering/gpu/GpuBackend.h"
 
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"

@@ -1,6 +1,6 @@
 // The laws of linear algebra over F2, on random vectors of up to 12 bits.
 
-#include "dialect/simt/layout/F2Map.h"
+#include "dialect/simt/layout/F2.h"
 #include "test/dialect/simt/layout/Random.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Conversions through shared memory, executed at the instructions' meaning on labelled values: each element's label is
 // its position. Wavefronts are counted again here, for all instructions of all warps.
 
-#include "dialect/simt/layout/SharedPlan.h"
 #include "dialect/simt/layout/Blocked.h"
+#include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "test/dialect/simt/layout/Random.h"
 

@@ -2,8 +2,8 @@
 // values are put where layouts say, PTX moves or multiplies them, and what comes out is looked up by layouts again.
 
 #include "dialect/simt/layout/Blocked.h"
+#include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
-#include "dialect/simt/layout/SharedPlan.h"
 #include "dialect/simt/layout/SwizzledLayout.h"
 #include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/TensorMap.h"

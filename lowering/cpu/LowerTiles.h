@@ -1,9 +1,11 @@
-// Loop nests for stores, reductions, scans, checks, and tiles in scratch memory. Neighbouring
-// operations over one shape share a nest (loop fusion), so that common operands are read once.
+// The parts of cpu-lower-tiles. Stores, reductions, scans, checks and tiles in scratch memory become loop nests.
+// Neighbouring operations over one shape share a nest (loop fusion), so that common operands are read once. Products,
+// sorts, gathers within a tile and histograms have their own nests.
 
 #pragma once
 
-#include "lowering/cpu/Buffers.h"
+#include "dialect/tile/TileDialect.h"
+#include "lowering/cpu/Evaluator.h"
 #include "lowering/cpu/Lanes.h"
 
 namespace kiln::lowering::cpu {
@@ -47,5 +49,33 @@ using ReadTiles = llvm::SmallPtrSet<mlir::Operation *, 8>;
 /// `read` receives the loads of the nest; null: no earlier nest has read them.
 void emitLoops(llvm::ArrayRef<Root> roots, mlir::Operation *before, Machine machine,
                const llvm::DenseMap<mlir::Value, mlir::Value> &buffers, ReadTiles *read = nullptr);
+
+// --- Products --------------------------------------------------------------------------------------------------------
+
+/// The destination of a product's accumulators.
+struct Destination {
+  mlir::Value buffer;            // scratch memory; null if all accumulators go directly to the stores
+  bool holdsAccumulator = false; // `buffer` has the old accumulator
+
+  /// Fused stores (an epilogue) of `tile`: the product, or the result of the loop that carries it. In a loop, `first`
+  /// (i1) means that the accumulator is zero and not yet in the buffer. `last` (i1) means that the stores receive the
+  /// accumulators instead of the buffer. Only the product reads this buffer; its shape is panelsOf(tile). Without a
+  /// loop both are null, and the stores receive all accumulators.
+  llvm::SmallVector<tile::StoreOp, 2> stores;
+  mlir::Value tile, first, last;
+};
+
+/// The shape of a product's accumulators in panels of columns, [panel][row][column], the order of their computation.
+mlir::RankedTensorType panelsOf(mlir::Type tile, Machine machine);
+
+/// Emits `dot` before itself.
+void lowerDot(tile::DotOp dot, const Destination &to, Machine machine,
+              const llvm::DenseMap<mlir::Value, mlir::Value> &buffers);
+
+// --- Sorts, gathers within a tile, and histograms --------------------------------------------------------------------
+
+/// If `op` is an operation of dialect/tile/SortOps.td, emits its code before it and records the buffers of its results.
+/// Returns whether it is one.
+bool lowerSorts(mlir::Operation *op, Machine machine, llvm::DenseMap<mlir::Value, mlir::Value> &buffers);
 
 } // namespace kiln::lowering::cpu
