@@ -53,10 +53,8 @@ static mlir::Value subscriptOf(Call &call, const At &written) {
   const Type type = elementOf(value);
   if (shapeOf(value).empty())
     return call.index(operand, "offset");
-  if (isFloat(type) || type == boolean) {
-    call.expected() << "integers as subscripts, but got " << describe(value);
-    return {};
-  }
+  if (isFloat(type) || type == boolean)
+    return call.expected() << "integers as subscripts, but got " << describe(value);
   return bytesOf(type) < bytesOf(i32) ? call.cast(value, i32) : type == i32 ? value : call.position(value);
 }
 
@@ -83,11 +81,9 @@ static bool enterSlices(Call &call, const View &view, Place &place) {
 /// fit.
 static std::optional<Place> placeOf(Call &call, const View &view, const Offsets &at) {
   const int rank = view.rank();
-  if (static_cast<int>(at.size()) != rank) {
-    call.expected() << rank << (rank == 1 ? " offset" : " offsets") << " for a view of rank " << rank << ", but got "
-                    << at.size();
-    return {};
-  }
+  if (static_cast<int>(at.size()) != rank)
+    return call.expected() << rank << (rank == 1 ? " offset" : " offsets") << " for a view of rank " << rank
+                           << ", but got " << at.size();
   Place place;
   bool isPoison = false;
   call.follow(at);                 // C++ evaluates initialiser lists from left to right
@@ -107,19 +103,16 @@ static std::optional<Place> placeOf(Call &call, const View &view, const Offsets 
       continue;
     }
     const auto both = broadcastShape(place.index, shape);
-    if (!both) {
-      call.expected() << "subscripts of shapes that broadcast, but got " << textOf(place.index) << " and "
-                      << textOf(shape);
-      return {};
-    }
+    if (!both)
+      return call.expected() << "subscripts of shapes that broadcast, but got " << textOf(place.index) << " and "
+                             << textOf(shape);
     place.index = *both;
     place.isIndexed = true;
   }
-  if (place.index.size() + place.fixed.size() > 5) {
-    call.expected() << "subscripts of at most 5 dimensions together, but got tiles of shape " << textOf(place.index)
-                    << " and " << place.fixed.size() << (place.fixed.size() == 1 ? " scalar" : " scalars");
-    return {};
-  }
+  if (place.index.size() + place.fixed.size() > 5)
+    return call.expected() << "subscripts of at most 5 dimensions together, but got tiles of shape "
+                           << textOf(place.index) << " and " << place.fixed.size()
+                           << (place.fixed.size() == 1 ? " scalar" : " scalars");
   for (mlir::Value &subscript : place.subscripts)
     if (!shapeOf(subscript).empty())
       subscript = call.broadcast(subscript, place.index);
@@ -192,9 +185,8 @@ static bool checkBlocks(Call &call, const Place &place, const Shape &shape, cons
 static bool checkPadding(Call &call, Padding padding, Type type) {
   if (padding == Padding::zero || (isFloat(type) && bytesOf(type) > 1))
     return true;
-  call.expected() << "padding zero on a view of " << nameOf(type) << ", but got "
-                  << tile::stringifyPadding(static_cast<tile::Padding>(padding));
-  return false;
+  return call.expected() << "padding zero on a view of " << nameOf(type) << ", but got "
+                         << tile::stringifyPadding(static_cast<tile::Padding>(padding));
 }
 
 std::optional<mlir::Value> maskOf(Call &call, const At &written, const Shape &shape, const Shape &full) {
@@ -220,11 +212,9 @@ std::optional<mlir::Value> maskOf(Call &call, const At &written, const Shape &sh
 /// The stored value: a number or a tile of the view's type.
 static mlir::Value storedValue(Call &call, const View &view, const At &value) {
   mlir::Value stored = call.valueAs(value, view.type());
-  if (stored && elementOf(stored) != view.type()) {
-    call.expected() << "a tile of the view's type " << nameOf(view.type()) << ", but got " << describe(stored)
-                    << "; use cast()";
-    return {};
-  }
+  if (stored && elementOf(stored) != view.type())
+    return call.expected() << "a tile of the view's type " << nameOf(view.type()) << ", but got " << describe(stored)
+                           << "; use cast()";
   return stored;
 }
 
@@ -293,11 +283,9 @@ Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, AtomicOp
   const auto place = placeOf(call, view, at);
   if (!place || !checkBlocks(call, *place, shape, "; leave out extents of 1") || !call.checkShape(shape))
     return call.poison();
-  if (order != Order::relaxed && order != Order::acquire) {
-    call.expected() << "order relaxed or acquire, but got "
-                    << tile::stringifyMemoryOrder(static_cast<tile::MemoryOrder>(order));
-    return call.poison();
-  }
+  if (order != Order::relaxed && order != Order::acquire)
+    return call.expected() << "order relaxed or acquire, but got "
+                           << tile::stringifyMemoryOrder(static_cast<tile::MemoryOrder>(order));
   mlir::Value source = call.tracer.valueOf(view);
   const Shape wanted = resultShape(*place, shape), full = place->full(shape);
   const auto mask = maskOf(call, how.mask, wanted, full);
@@ -335,9 +323,8 @@ static std::optional<Shape> writtenShape(Call &call, const Place &place, const S
     const bool fits = checkBlocks(call, place, blocks, "; use squeeze()");
     return fits ? std::optional(shape) : std::nullopt;
   }
-  call.expected() << "a value that begins with the subscripts' shape " << textOf(place.index) << ", but got shape "
-                  << textOf(shape);
-  return {};
+  return call.expected() << "a value that begins with the subscripts' shape " << textOf(place.index)
+                         << ", but got shape " << textOf(shape);
 }
 
 /// Converts `values` and the mask to the operation's shape. Reports an error and returns none if they do not fit.
@@ -352,10 +339,9 @@ static std::optional<Written> written(Call &call, const View &view, const Offset
     return {};
   for (mlir::Value value : result.values) {
     auto shape = broadcastShape(result.shape, shapeOf(value));
-    if (!shape) {
-      call.expected() << "shapes that broadcast, but got " << textOf(result.shape) << " and " << textOf(shapeOf(value));
-      return {};
-    }
+    if (!shape)
+      return call.expected() << "shapes that broadcast, but got " << textOf(result.shape) << " and "
+                             << textOf(shapeOf(value));
     result.shape = *shape;
   }
   auto shape = writtenShape(call, *place, result.shape);
@@ -377,9 +363,8 @@ static std::optional<Written> written(Call &call, const View &view, const Offset
 static bool checkWritten(Call &call, const View &view) {
   if (!isOfAllExamples(call, view))
     return true;
-  call.expected() << "a view that vmap batches, but got " << call.tracer.kernel.called(view.index())
-                  << ", which all examples would write; batch it, or add to it by atomic_add()";
-  return false;
+  return call.expected() << "a view that vmap batches, but got " << call.tracer.kernel.called(view.index())
+                         << ", which all examples would write; batch it, or add to it by atomic_add()";
 }
 
 static void write(Call &call, const View &view, const Offsets &at, const At &value, const StoreOptions &how) {
@@ -417,8 +402,7 @@ static bool checkAtomic(Call &call, const View &view, tile::AtomicUse use) {
   mlir::Type element = typeOf(call.tracer.builder.getContext(), view.type());
   if (tile::isAtomic(use, element))
     return true;
-  call.expected() << "a view of " << tile::atomicElements(use) << ", but got " << nameOf(view.type());
-  return false;
+  return call.expected() << "a view of " << tile::atomicElements(use) << ", but got " << nameOf(view.type());
 }
 
 static Tile resultOf(Call &call, const View &view, const Written &what, mlir::Value before) {

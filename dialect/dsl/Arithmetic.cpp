@@ -109,10 +109,8 @@ Tile operator~(At a) {
 Tile operator!(const Tile &a) {
   Call call("!", Tracer::declaredAt(a));
   mlir::Value value = call.value(At(a, call.loc));
-  if (value && elementOf(value) != boolean) {
-    call.expected() << "boolean, but got " << describe(value) << "; compare it with 0";
-    return call.poison();
-  }
+  if (value && elementOf(value) != boolean)
+    return call.expected() << "boolean, but got " << describe(value) << "; compare it with 0";
   return value ? complement(call, Takes::bits, At(a, call.loc)) : call.poison();
 }
 
@@ -253,11 +251,9 @@ Tile where(At condition, At a, At b) {
   if (!chosen || !operands)
     return call.poison();
   auto shape = broadcastShape(shapeOf(chosen), operands.shape);
-  if (!shape) {
-    call.expected() << "shapes that broadcast, but got a condition of shape " << textOf(shapeOf(chosen))
-                    << " and values of shape " << textOf(operands.shape);
-    return call.poison();
-  }
+  if (!shape)
+    return call.expected() << "shapes that broadcast, but got a condition of shape " << textOf(shapeOf(chosen))
+                           << " and values of shape " << textOf(operands.shape);
   return call.result(call.emit<arith::SelectOp>(call.broadcast(chosen, *shape),
                                                 call.broadcast(operands.values[0], *shape),
                                                 call.broadcast(operands.values[1], *shape)));
@@ -275,11 +271,9 @@ Tile bitcast(At x, Type type) {
   if (!value)
     return call.poison();
   const Type from = elementOf(value);
-  if (from == boolean || type == boolean || bytesOf(from) != bytesOf(type)) {
-    call.expected() << "a type of " << bytesOf(from) << (bytesOf(from) == 1 ? " byte" : " bytes")
-                    << " that is not boolean for " << describe(value) << ", but got " << nameOf(type);
-    return call.poison();
-  }
+  if (from == boolean || type == boolean || bytesOf(from) != bytesOf(type))
+    return call.expected() << "a type of " << bytesOf(from) << (bytesOf(from) == 1 ? " byte" : " bytes")
+                           << " that is not boolean for " << describe(value) << ", but got " << nameOf(type);
   if (isInteger(from) && isInteger(type))
     return call.result(call.cast(value, type));
   if (from == type)

@@ -156,12 +156,10 @@ static Tile poison(const At &x) { return Call("", x.loc).poison(); }
 
 static bool isNarrow(Type type) { return isFloat(type) && bytesOf(type) < 4; }
 
-/// Evaluates `function` on narrow floats in f32 and rounds once; none for other types, which need no conversion.
-template <class Function> static std::optional<Tile> inF32(const Line &at, const Tile &value, Function function) {
+/// `function` of the value: of narrow floats in f32, and rounded once.
+template <class Function> static Tile inF32(const Line &at, const Tile &value, Function function) {
   const Type type = value.type(at.loc);
-  if (!isNarrow(type))
-    return std::nullopt;
-  return cast(at(function(at(cast(at(value), f32)))), type);
+  return isNarrow(type) ? cast(at(function(cast(at(value), f32))), type) : function(value);
 }
 
 Tile tan(At x) {
@@ -169,11 +167,10 @@ Tile tan(At x) {
   const std::vector<Tile> operands = unified("tan", {&x});
   if (operands.empty())
     return poison(x);
-  const Tile &value = operands[0];
-  if (const auto narrow = inF32(at, value, tan))
-    return *narrow;
-  const Tile rise = sin(at(value)), run = cos(at(value)); // named, so that the order is defined
-  return at(rise) / at(run);
+  return inF32(at, operands[0], [&](const Tile &value) {
+    const Tile rise = sin(at(value)), run = cos(at(value)); // named, so that the order is defined
+    return at(rise) / at(run);
+  });
 }
 
 /// pow(10, x).
@@ -270,28 +267,23 @@ static Tile smallPower(const Line &at, const Tile &x) { return exp(at(-at(abs(at
 
 Tile sigmoid(At x) {
   const Line at{x.loc};
-  const Tile value = tileOf("sigmoid", x);
-  if (const auto narrow = inF32(at, value, sigmoid))
-    return *narrow;
-  const Tile small = smallPower(at, value), part = where(at(at(value) < at(0)), at(small), at(1));
-  return at(part) / at(at(1) + at(small));
+  return inF32(at, tileOf("sigmoid", x), [&](const Tile &value) {
+    const Tile small = smallPower(at, value), part = where(at(at(value) < at(0)), at(small), at(1));
+    return at(part) / at(at(1) + at(small));
+  });
 }
 
 Tile silu(At x) {
   const Line at{x.loc};
-  const Tile value = tileOf("silu", x);
-  if (const auto narrow = inF32(at, value, silu))
-    return *narrow;
-  return at(value) * at(sigmoid(at(value)));
+  return inF32(at, tileOf("silu", x), [&](const Tile &value) { return at(value) * at(sigmoid(at(value))); });
 }
 
 Tile softplus(At x) {
   const Line at{x.loc};
-  const Tile value = tileOf("softplus", x);
-  if (const auto narrow = inF32(at, value, softplus))
-    return *narrow;
-  const Tile linear = max(at(value), at(0), Nans::propagate), small = smallPower(at, value);
-  return at(linear) + at(log(at(at(1) + at(small))));
+  return inF32(at, tileOf("softplus", x), [&](const Tile &value) {
+    const Tile linear = max(at(value), at(0), Nans::propagate), small = smallPower(at, value);
+    return at(linear) + at(log(at(at(1) + at(small))));
+  });
 }
 
 /// The mean of floats of 32 or 64 bits.
@@ -309,9 +301,7 @@ Tile mean(At x, Axes axes, bool keep) {
   const std::vector<Tile> operands = unified("mean", {&x});
   if (operands.empty())
     return poison(x);
-  if (const auto narrow = inF32(at, operands[0], [&](At wide) { return mean(wide, axes, keep); }))
-    return *narrow;
-  return meanOf(at, operands[0], axes, keep);
+  return inF32(at, operands[0], [&](const Tile &value) { return meanOf(at, value, axes, keep); });
 }
 
 Tile var(At x, Axes axes, bool keep) {
@@ -319,19 +309,18 @@ Tile var(At x, Axes axes, bool keep) {
   const std::vector<Tile> operands = unified("var", {&x});
   if (operands.empty())
     return poison(x);
-  if (const auto narrow = inF32(at, operands[0], [&](At wide) { return var(wide, axes, keep); }))
-    return *narrow;
-  const Tile centred = at(operands[0]) - at(meanOf(at, operands[0], axes, kiln::keep));
-  return meanOf(at, at(centred) * at(centred), axes, keep);
+  return inF32(at, operands[0], [&](const Tile &value) {
+    const Tile centred = at(value) - at(meanOf(at, value, axes, kiln::keep));
+    return meanOf(at, at(centred) * at(centred), axes, keep);
+  });
 }
 
 Tile softmax(At x, int axis) {
   const Line at{x.loc};
-  const Tile value = tileOf("softmax", x);
-  if (const auto narrow = inF32(at, value, [&](At wide) { return softmax(wide, axis); }))
-    return *narrow;
-  const Tile power = exp(at(at(value) - at(reduce_max(at(value), axis, keep))));
-  return at(power) / at(sum(at(power), axis, keep));
+  return inF32(at, tileOf("softmax", x), [&](const Tile &value) {
+    const Tile power = exp(at(at(value) - at(reduce_max(at(value), axis, keep))));
+    return at(power) / at(sum(at(power), axis, keep));
+  });
 }
 
 } // namespace kiln

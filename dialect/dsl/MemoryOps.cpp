@@ -32,9 +32,8 @@ static std::string describe(const Tracer &tracer, const View &view) {
 static bool checkAxis(Call &call, const View &view, int axis) {
   if (axis >= 0 && axis < view.rank())
     return true;
-  call.expected() << "a dimension from 0 to " << view.rank() - 1 << " of " << describe(call.tracer, view)
-                  << ", but got " << axis;
-  return false;
+  return call.expected() << "a dimension from 0 to " << view.rank() - 1 << " of " << describe(call.tracer, view)
+                         << ", but got " << axis;
 }
 
 Tile View::dim(int axis, Loc loc) const {

@@ -30,27 +30,19 @@ Tile extract(At x, Shape begin, TileExtents shape, Shape steps) {
   if (steps.empty())
     steps.assign(from.size(), 1);
   for (const size_t count : {begin.size(), shape.size(), steps.size()})
-    if (count != from.size() || from.empty()) {
-      call.expected() << "a begin, an extent and a step for each dimension of " << describe(value) << ", but got "
-                      << count;
-      return call.poison();
-    }
+    if (count != from.size() || from.empty())
+      return call.expected() << "a begin, an extent and a step for each dimension of " << describe(value)
+                             << ", but got " << count;
   for (size_t dim = 0; dim < from.size(); ++dim) {
-    if (steps[dim] == 0) {
-      call.expected() << "steps that are not 0, but got one in dimension " << dim;
-      return call.poison();
-    }
+    if (steps[dim] == 0)
+      return call.expected() << "steps that are not 0, but got one in dimension " << dim;
     int64_t last = 0;
-    if (llvm::MulOverflow(shape[dim] - 1, steps[dim], last) || llvm::AddOverflow(begin[dim], last, last)) {
-      call.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
-                      << begin[dim] << " and " << shape[dim] - 1 << " steps of " << steps[dim];
-      return call.poison();
-    }
-    if (std::min(begin[dim], last) < 0 || std::max(begin[dim], last) >= from[dim]) {
-      call.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
-                      << begin[dim] << " to " << last;
-      return call.poison();
-    }
+    if (llvm::MulOverflow(shape[dim] - 1, steps[dim], last) || llvm::AddOverflow(begin[dim], last, last))
+      return call.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
+                             << begin[dim] << " and " << shape[dim] - 1 << " steps of " << steps[dim];
+    if (std::min(begin[dim], last) < 0 || std::max(begin[dim], last) >= from[dim])
+      return call.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
+                             << begin[dim] << " to " << last;
   }
   const mlir::Type type = typeOf(value.getContext(), elementOf(value), shape);
   return call.result(call.emit<tile::ExtractOp>(type, value, ArrayRef<int64_t>(begin), ArrayRef<int64_t>(steps)));
@@ -97,10 +89,9 @@ static bool checkParts(Call &call, ArrayRef<Tile> parts, size_t axis) {
       shape[axis] = first[axis];
     if (fits && shape == first && part.type(call.loc) == parts[0].type(call.loc))
       continue;
-    call.expected() << "parts of one type, and of one shape except along axis " << static_cast<int64_t>(axis)
-                    << ", but got " << nameOf(parts[0].type(call.loc)) << "[" << textOf(first) << "] and "
-                    << nameOf(part.type(call.loc)) << "[" << textOf(part.shape(call.loc)) << "]";
-    return false;
+    return call.expected() << "parts of one type, and of one shape except along axis " << static_cast<int64_t>(axis)
+                           << ", but got " << nameOf(parts[0].type(call.loc)) << "[" << textOf(first) << "] and "
+                           << nameOf(part.type(call.loc)) << "[" << textOf(part.shape(call.loc)) << "]";
   }
   return true;
 }
@@ -144,10 +135,8 @@ Tile concat(const std::vector<At> &parts, int axis, Loc loc) {
     tiles.push_back(found->first);
     along = found->second;
   }
-  if (tiles.empty()) {
-    call.expected() << "at least one part";
-    return call.poison();
-  }
+  if (tiles.empty())
+    return call.expected() << "at least one part";
   if (!checkParts(call, tiles, along))
     return call.poison();
   int64_t count = 0, begin = 0;
@@ -183,10 +172,9 @@ Tile join(At a, At b) {
     return call.poison();
   const Line at{a.loc};
   const Tile left = call.result(both.values[0]), right = call.result(both.values[1]);
-  if (left.shape(a.loc).size() == maxDimensions) {
-    call.expected() << "tiles of rank " << maxDimensions - 1 << " or less, but got " << textOf(left.shape(a.loc));
-    return call.poison();
-  }
+  if (left.shape(a.loc).size() == maxDimensions)
+    return call.expected() << "tiles of rank " << maxDimensions - 1 << " or less, but got "
+                           << textOf(left.shape(a.loc));
   return where(at(at(iota(2, i32, a.loc)) == at(0)), at(unsqueeze(at(left), -1)), at(unsqueeze(at(right), -1)));
 }
 
@@ -198,10 +186,8 @@ Tile interleave(At a, At b) {
     return call.poison();
   Tile left = call.result(both.values[0]), right = call.result(both.values[1]);
   Shape shape = left.shape(a.loc);
-  if (shape.empty()) {
-    call.expected() << "tiles of rank 1 or more";
-    return call.poison();
-  }
+  if (shape.empty())
+    return call.expected() << "tiles of rank 1 or more";
   if (shape.size() == maxDimensions) { // join() needs one more
     const Shape rows = {llvm::product_of(ArrayRef<int64_t>(shape).drop_back()), shape.back()};
     left = reshape(at(left), rows);
@@ -220,13 +206,10 @@ Tile pad(At x, Shape before, Shape after, At value) {
   Tile tile = call.result(from);
   const size_t rank = shapeOf(from).size();
   const auto isCount = [](int64_t n) { return n >= 0 && n <= std::numeric_limits<int32_t>::max(); };
-  if (before.size() != rank || after.size() != rank || !llvm::all_of(before, isCount) ||
-      !llvm::all_of(after, isCount)) {
-    call.expected() << "numbers of elements, from 0 to 2147483647, before and after each of "
-                    << static_cast<int64_t>(rank) << " dimensions, but got " << textOf(before) << " and "
-                    << textOf(after);
-    return call.poison();
-  }
+  if (before.size() != rank || after.size() != rank || !llvm::all_of(before, isCount) || !llvm::all_of(after, isCount))
+    return call.expected() << "numbers of elements, from 0 to 2147483647, before and after each of "
+                           << static_cast<int64_t>(rank) << " dimensions, but got " << textOf(before) << " and "
+                           << textOf(after);
   for (size_t dim = 0; dim < rank; ++dim) {
     if (before[dim] == 0 && after[dim] == 0)
       continue;
@@ -249,11 +232,9 @@ Tile insert(At x, At part, Shape begin) {
   bool fits = begin.size() == shape.size() && inner.size() == shape.size() && elementOf(whole) == elementOf(piece);
   for (size_t dim = 0; fits && dim < shape.size(); ++dim)
     fits = begin[dim] >= 0 && begin[dim] <= shape[dim] - inner[dim];
-  if (!fits) {
-    call.expected() << "a part of the type of " << describe(whole) << " that lies in it, but got " << describe(piece)
-                    << " at " << textOf(begin);
-    return call.poison();
-  }
+  if (!fits)
+    return call.expected() << "a part of the type of " << describe(whole) << " that lies in it, but got "
+                           << describe(piece) << " at " << textOf(begin);
   Tile moved = call.result(piece), inside;
   for (size_t dim = 0; dim < shape.size(); ++dim) {
     const int axis = static_cast<int>(dim);

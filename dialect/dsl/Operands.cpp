@@ -76,7 +76,8 @@ mlir::Value Call::read(const At &operand) {
   return tracer.read(Tracer::tileOf(operand), operand.loc);
 }
 
-InFlightDiagnostic Call::expected() { return std::move(tracer.error(loc) << "'" << name << "' expected "); }
+Mistake Call::expected() { return {*this, std::move(tracer.error(loc) << "'" << name << "' expected ")}; }
+Mistake::operator Tile() { return call.poison(); }
 
 // --- Numbers ---------------------------------------------------------------------------------------------------------
 
@@ -225,10 +226,8 @@ mlir::Value Call::integer(const At &operand, const char *what) {
   if (!value)
     return {};
   Type type = elementOf(value);
-  if (!shapeOf(value).empty() || isFloat(type) || type == boolean) {
-    expected() << "an integer scalar as " << what << ", but got " << describe(value);
-    return {};
-  }
+  if (!shapeOf(value).empty() || isFloat(type) || type == boolean)
+    return expected() << "an integer scalar as " << what << ", but got " << describe(value);
   return value;
 }
 
@@ -275,14 +274,10 @@ mlir::Value Call::broadcast(mlir::Value value, const Shape &shape) {
 
 bool Call::checkShape(const Shape &shape) {
   for (int64_t extent : shape)
-    if (extent < 1) {
-      expected() << "extents of at least 1, but got shape " << textOf(shape);
-      return false;
-    }
-  if (shape.size() > 5) {
-    expected() << "a rank of at most 5, but got shape " << textOf(shape);
-    return false;
-  }
+    if (extent < 1)
+      return expected() << "extents of at least 1, but got shape " << textOf(shape);
+  if (shape.size() > 5)
+    return expected() << "a rank of at most 5, but got shape " << textOf(shape);
   return true;
 }
 

@@ -146,18 +146,13 @@ Tile stochastic_round(At x, Type type, At bits) {
   if (!source || !random)
     return call.poison();
   const Type from = elementOf(source), word = elementOf(random), exact = exactTypeOf(from);
-  if (!isFloat(from) || !isFloat(type)) {
-    call.expected() << "floats, but got " << describe(source) << " to round to " << nameOf(type) << "; use cast()";
-    return call.poison();
-  }
-  if (word != i32 && word != u32) {
-    call.expected() << "i32 or u32 as random bits, but got " << describe(random);
-    return call.poison();
-  }
-  if (broadcastShape(shapeOf(source), shapeOf(random)) != shapeOf(source)) {
-    call.expected() << "random bits that broadcast to " << describe(source) << ", but got " << describe(random);
-    return call.poison();
-  }
+  if (!isFloat(from) || !isFloat(type))
+    return call.expected() << "floats, but got " << describe(source) << " to round to " << nameOf(type)
+                           << "; use cast()";
+  if (word != i32 && word != u32)
+    return call.expected() << "i32 or u32 as random bits, but got " << describe(random);
+  if (broadcastShape(shapeOf(source), shapeOf(random)) != shapeOf(source))
+    return call.expected() << "random bits that broadcast to " << describe(source) << ", but got " << describe(random);
   if (holds(type, from))
     return call.result(call.cast(source, type));
   const Tile real = saturated(at, call.result(call.cast(source, exact)), type);

@@ -38,15 +38,11 @@ static bool checkElements(Call &call, mlir::Value x, bool isScaled) {
 /// The number of the factor's elements that share a scale. Reports an error and returns none if none of the lengths
 /// fits.
 static std::optional<int64_t> lengthOf(Call &call, const Factor &factor, mlir::Value scales) {
-  if (elementOf(scales) != u8 && elementOf(scales) != f8e4m3) {
-    call.expected() << "scales of u8 or f8e4m3, but got " << describe(scales);
-    return {};
-  }
+  if (elementOf(scales) != u8 && elementOf(scales) != f8e4m3)
+    return call.expected() << "scales of u8 or f8e4m3, but got " << describe(scales);
   const int64_t K = factor.shape[factor.axis];
-  if (K % blockLengths.front() != 0) {
-    call.expected() << "an inner extent that is a multiple of " << blockLengths.front() << ", but got " << K;
-    return {};
-  }
+  if (K % blockLengths.front() != 0)
+    return call.expected() << "an inner extent that is a multiple of " << blockLengths.front() << ", but got " << K;
   std::string shapes, lengths;
   for (const int64_t length : blockLengths) {
     if (K % length != 0)
@@ -59,9 +55,8 @@ static std::optional<int64_t> lengthOf(Call &call, const Factor &factor, mlir::V
     shapes += between + textOf(wanted);
     lengths += between + std::to_string(length);
   }
-  call.expected() << "scales of shape " << shapes << ", one for each " << lengths
-                  << " elements of the inner dimension, but got " << textOf(shapeOf(scales));
-  return {};
+  return call.expected() << "scales of shape " << shapes << ", one for each " << lengths
+                         << " elements of the inner dimension, but got " << textOf(shapeOf(scales));
 }
 
 /// Reports an error and returns none if elements and scales do not match.
@@ -71,10 +66,8 @@ static std::optional<Factor> factorOf(Call &call, const At &elements, const Scal
     return {};
   Factor factor{.shape = shapeOf(x)};
   const size_t rank = factor.shape.size();
-  if (rank < 2 || rank > 4) {
-    call.expected() << "factors of rank 2 to 4, but got " << describe(x);
-    return {};
-  }
+  if (rank < 2 || rank > 4)
+    return call.expected() << "factors of rank 2 to 4, but got " << describe(x);
   factor.axis = rank - (isRight ? 2 : 1);
   factor.shape[factor.axis] *= elementOf(x) == u8 ? 2 : 1;
   factor.elements = call.result(x);
@@ -134,20 +127,16 @@ static Tile scaled(const Line &at, const Factor &factor) {
 static std::optional<std::array<Tile, 2>> scaledFactors(const At &a, const Scales &scaleA, const At &b,
                                                         const Scales &scaleB) {
   Call call("dot_scaled", a.loc);
-  if (!scaleA.tile() && !scaleB.tile()) {
-    call.expected() << "scales of at least one factor; use dot()";
-    return {};
-  }
+  if (!scaleA.tile() && !scaleB.tile())
+    return call.expected() << "scales of at least one factor; use dot()";
   const auto left = factorOf(call, a, scaleA, false), right = factorOf(call, b, scaleB, true);
   if (!left || !right)
     return {};
   const size_t rank = left->shape.size();
   if (right->shape.size() != rank || left->shape[rank - 1] != right->shape[rank - 2] ||
-      !std::equal(left->shape.begin(), left->shape.end() - 2, right->shape.begin())) {
-    call.expected() << "leading and inner extents to match, but got " << textOf(left->shape) << " and "
-                    << textOf(right->shape);
-    return {};
-  }
+      !std::equal(left->shape.begin(), left->shape.end() - 2, right->shape.begin()))
+    return call.expected() << "leading and inner extents to match, but got " << textOf(left->shape) << " and "
+                           << textOf(right->shape);
   const Line at{a.loc};
   return std::array<Tile, 2>{scaled(at, *left), scaled(at, *right)};
 }

@@ -31,10 +31,8 @@ static Tile scanBy(const char *name, tile::ReduceKind kind, const At &x, int axi
   const Type from = elementOf(value);
   const bool isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;
   const bool isBitwise = kind == ReduceKind::And || kind == ReduceKind::Or || kind == ReduceKind::Xor;
-  if (isBitwise && isFloat(from)) {
-    call.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
-    return call.poison();
-  }
+  if (isBitwise && isFloat(from))
+    return call.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
   if (isTotal && !isFloat(from))
     value = call.cast(value, totalOf(from));
   else if (from == boolean)
@@ -78,10 +76,8 @@ static std::optional<Scanned> operandsOf(Call &call, const std::vector<At> &oper
     if (!value)
       return {};
     const auto common = broadcastShape(shape, shapeOf(value));
-    if (!common) {
-      call.expected() << "shapes that broadcast, but got " << textOf(shape) << " and " << textOf(shapeOf(value));
-      return {};
-    }
+    if (!common)
+      return call.expected() << "shapes that broadcast, but got " << textOf(shape) << " and " << textOf(shapeOf(value));
     shape = *common;
     scanned.types.push_back(elementOf(value));
     const bool isNarrow = tile::isNarrowFloat(getElementTypeOrSelf(value.getType()));

@@ -12,8 +12,7 @@ namespace kiln {
 static bool checkGridAxis(Call &call, int axis) {
   if (axis >= 0 && axis <= 2)
     return true;
-  call.expected() << "a grid axis from 0 to 2, but got " << axis;
-  return false;
+  return call.expected() << "a grid axis from 0 to 2, but got " << axis;
 }
 
 Tile program_id(int axis, Loc loc) {
@@ -52,10 +51,8 @@ Tile full(Type type, TileExtents shape, At value, Loc loc) {
   if (number && (isFloat(type) || !number->isFloating))
     return call.result(call.constant(*number, type, shape));
   mlir::Value scalar = call.value(value);
-  if (scalar && !shapeOf(scalar).empty()) {
-    call.expected() << "a number or a scalar to fill with, but got " << describe(scalar) << "; use broadcast()";
-    return call.poison();
-  }
+  if (scalar && !shapeOf(scalar).empty())
+    return call.expected() << "a number or a scalar to fill with, but got " << describe(scalar) << "; use broadcast()";
   return scalar ? call.result(call.broadcast(call.cast(scalar, type), shape)) : call.poison();
 }
 
@@ -63,11 +60,9 @@ Tile constant(Type type, TileExtents shape, const std::vector<double> &numbers, 
   Call call("constant", loc);
   if (!call.checkShape(shape))
     return call.poison();
-  if (static_cast<int64_t>(numbers.size()) != countOf(shape)) {
-    call.expected() << countOf(shape) << (countOf(shape) == 1 ? " number" : " numbers") << " for shape "
-                    << textOf(shape) << ", but got " << numbers.size();
-    return call.poison();
-  }
+  if (static_cast<int64_t>(numbers.size()) != countOf(shape))
+    return call.expected() << countOf(shape) << (countOf(shape) == 1 ? " number" : " numbers") << " for shape "
+                           << textOf(shape) << ", but got " << numbers.size();
   return call.result(call.constants(numbers, type, shape));
 }
 
@@ -75,10 +70,8 @@ Tile iota(int64_t count, Type type, Loc loc) {
   Call call("iota", loc);
   if (!call.checkShape({count}))
     return call.poison();
-  if (type != i32 && type != i64) {
-    call.expected() << "type i32 or i64, but got " << nameOf(type);
-    return call.poison();
-  }
+  if (type != i32 && type != i64)
+    return call.expected() << "type i32 or i64, but got " << nameOf(type);
   return call.result(call.emit<tile::IotaOp>(typeOf(call.tracer.builder.getContext(), type, {count})));
 }
 
@@ -98,11 +91,9 @@ Tile reshape(At x, TileExtents shape) {
     return call.poison();
   if (open != shape.end() && elements % countOf(shape) == 0)
     *open = elements / countOf(shape);
-  if (elements != countOf(shape)) {
-    call.expected() << "a shape of " << elements << " elements for " << describe(value) << ", but got "
-                    << textOf(wanted);
-    return call.poison();
-  }
+  if (elements != countOf(shape))
+    return call.expected() << "a shape of " << elements << " elements for " << describe(value) << ", but got "
+                           << textOf(wanted);
   return call.result(call.reshape(value, shape));
 }
 
@@ -113,10 +104,8 @@ Tile transpose(At x, std::vector<int> order) {
     return call.poison();
   Shape from = shapeOf(value), to;
   int rank = static_cast<int>(from.size());
-  if (order.empty() && rank < 2) {
-    call.expected() << "a tile of rank 2 or more, but got " << describe(value);
-    return call.poison();
-  }
+  if (order.empty() && rank < 2)
+    return call.expected() << "a tile of rank 2 or more, but got " << describe(value);
   if (order.empty()) {
     for (int axis = 0; axis < rank; ++axis)
       order.push_back(axis);
@@ -131,8 +120,7 @@ Tile transpose(At x, std::vector<int> order) {
     std::string text;
     for (int axis : order)
       text += (text.empty() ? "" : ", ") + std::to_string(axis);
-    call.expected() << "each of the " << rank << " dimensions once, but got order [" << text << "]";
-    return call.poison();
+    return call.expected() << "each of the " << rank << " dimensions once, but got order [" << text << "]";
   }
   for (int axis : order)
     to.push_back(from[axis]);
@@ -147,10 +135,8 @@ Tile broadcast(At x, TileExtents shape) {
   if (!value || !call.checkShape(shape))
     return call.poison();
   auto common = broadcastShape(shapeOf(value), shape);
-  if (!common || *common != shape) {
-    call.expected() << "a tile that broadcasts to " << textOf(shape) << ", but got " << describe(value);
-    return call.poison();
-  }
+  if (!common || *common != shape)
+    return call.expected() << "a tile that broadcasts to " << textOf(shape) << ", but got " << describe(value);
   return call.result(call.broadcast(value, shape));
 }
 
@@ -158,8 +144,7 @@ Tile broadcast(At x, TileExtents shape) {
 static std::optional<int64_t> normalAxis(Call &call, int64_t axis, int64_t count) {
   if (axis >= -count && axis < count)
     return axis < 0 ? axis + count : axis;
-  call.expected() << "an axis from " << -count << " to " << count - 1 << ", but got " << axis;
-  return {};
+  return call.expected() << "an axis from " << -count << " to " << count - 1 << ", but got " << axis;
 }
 
 Tile unsqueeze(At x, int axis) {
@@ -182,10 +167,8 @@ Tile squeeze(At x, int axis) {
   if (!at)
     return call.poison();
   Shape shape = shapeOf(value);
-  if (shape[*at] != 1) {
-    call.expected() << "an axis of extent 1, but got axis " << axis << " of " << describe(value);
-    return call.poison();
-  }
+  if (shape[*at] != 1)
+    return call.expected() << "an axis of extent 1, but got axis " << axis << " of " << describe(value);
   shape.erase(shape.begin() + *at);
   return call.result(call.reshape(value, shape));
 }
@@ -196,10 +179,8 @@ Tile roll(At x, int64_t by, int axis) {
   if (!value)
     return call.poison();
   const Shape shape = shapeOf(value);
-  if (shape.empty()) {
-    call.expected() << "a tile of rank 1 or more, but got " << describeTile(value);
-    return call.poison();
-  }
+  if (shape.empty())
+    return call.expected() << "a tile of rank 1 or more, but got " << describeTile(value);
   const auto at = normalAxis(call, axis, shape.size());
   if (!at)
     return call.poison();
@@ -226,8 +207,7 @@ static std::optional<SmallVector<int64_t>> normalAxes(Call &call, const Axes &ax
   std::string text;
   for (int axis : axes.numbers)
     text += (text.empty() ? "" : ", ") + std::to_string(axis);
-  call.expected() << "different axes, at least one, but got [" << text << "]";
-  return {};
+  return call.expected() << "different axes, at least one, but got [" << text << "]";
 }
 
 /// `value` reduced along one axis.
@@ -336,31 +316,22 @@ Tile argmin(At x, Axes axes, bool keep) { return reduce("argmin", tile::ReduceKi
 static std::optional<Type> checkFactors(Call &call, mlir::Value a, mlir::Value b) {
   Shape left = shapeOf(a), right = shapeOf(b);
   const size_t rank = left.size();
-  if (rank < 2 || right.size() != rank) {
-    call.expected() << "tiles of the same rank, 2 or more, but got " << describe(a) << " and " << describeTile(b);
-    return {};
-  }
-  if (!std::equal(left.begin(), left.end() - 2, right.begin())) {
-    call.expected() << "leading extents to match, but got " << textOf(left) << " and " << textOf(right)
-                    << "; use broadcast()";
-    return {};
-  }
-  if (left[rank - 1] != right[rank - 2]) {
-    call.expected() << "inner extents to match, but got " << textOf(left) << " and " << textOf(right);
-    return {};
-  }
+  if (rank < 2 || right.size() != rank)
+    return call.expected() << "tiles of the same rank, 2 or more, but got " << describe(a) << " and "
+                           << describeTile(b);
+  if (!std::equal(left.begin(), left.end() - 2, right.begin()))
+    return call.expected() << "leading extents to match, but got " << textOf(left) << " and " << textOf(right)
+                           << "; use broadcast()";
+  if (left[rank - 1] != right[rank - 2])
+    return call.expected() << "inner extents to match, but got " << textOf(left) << " and " << textOf(right);
   const auto isByte = [](mlir::Value x) { return tile::isByteFloat(getElementTypeOrSelf(x.getType())); };
   const auto isByteInteger = [](mlir::Value x) { return elementOf(x) == i8 || elementOf(x) == u8; };
-  if (elementOf(a) != elementOf(b) && !(isByte(a) && isByte(b)) && !(isByteInteger(a) && isByteInteger(b))) {
-    call.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and " << nameOf(elementOf(b))
-                    << "; use cast()";
-    return {};
-  }
+  if (elementOf(a) != elementOf(b) && !(isByte(a) && isByte(b)) && !(isByteInteger(a) && isByteInteger(b)))
+    return call.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and "
+                           << nameOf(elementOf(b)) << "; use cast()";
   mlir::Type type = tile::sumTypeOf(getElementTypeOrSelf(a.getType()));
-  if (!type) {
-    call.expected() << "operands of type " << tile::dotOperands << " or u8, but got " << nameOf(elementOf(a));
-    return {};
-  }
+  if (!type)
+    return call.expected() << "operands of type " << tile::dotOperands << " or u8, but got " << nameOf(elementOf(a));
   return static_cast<Type>(*tile::numberOf(type));
 }
 
@@ -408,10 +379,9 @@ Tile dot(At a, At b, At acc, Precision precision) {
   if (!type)
     return call.poison();
   Shape shape = sumsOf(left, right);
-  if (shapeOf(sum) != shape || elementOf(sum) != *type) {
-    call.expected() << "an accumulator " << nameOf(*type) << "[" << textOf(shape) << "], but got " << describe(sum);
-    return call.poison();
-  }
+  if (shapeOf(sum) != shape || elementOf(sum) != *type)
+    return call.expected() << "an accumulator " << nameOf(*type) << "[" << textOf(shape) << "], but got "
+                           << describe(sum);
   return product(call, left, right, sum, precision);
 }
 

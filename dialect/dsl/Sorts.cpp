@@ -42,10 +42,8 @@ static mlir::Value wholeNumbers(Call &call, const At &operand, const char *what)
   if (!value)
     return {};
   const Type type = elementOf(value);
-  if (isFloat(type) || shapeOf(value).empty()) {
-    call.expected() << what << ", but got " << describe(value);
-    return {};
-  }
+  if (isFloat(type) || shapeOf(value).empty())
+    return call.expected() << what << ", but got " << describe(value);
   return call.cast(value, bytesOf(type) > 4 ? i64 : i32);
 }
 
@@ -64,11 +62,9 @@ Tile gather(At x, At index, int axis) {
     fits = both.has_value();
     from = to = both.value_or(Shape());
   }
-  if (!fits) {
-    call.expected() << "extents that agree except along axis " << *at << ", but got " << textOf(shapeOf(source))
-                    << " and " << textOf(shapeOf(places));
-    return call.poison();
-  }
+  if (!fits)
+    return call.expected() << "extents that agree except along axis " << *at << ", but got " << textOf(shapeOf(source))
+                           << " and " << textOf(shapeOf(places));
   from[*at] = extent;
   source = call.broadcast(source, from);
   places = call.broadcast(places, to);
@@ -81,10 +77,8 @@ Tile histogram(At x, int64_t bins, At mask) {
   mlir::Value value = wholeNumbers(call, x, "a tile of integers");
   if (!value)
     return call.poison();
-  if (bins < 1) {
-    call.expected() << "1 bin or more, but got " << bins;
-    return call.poison();
-  }
+  if (bins < 1)
+    return call.expected() << "1 bin or more, but got " << bins;
   const auto counted = maskOf(call, mask, shapeOf(value), shapeOf(value));
   if (!counted)
     return call.poison();

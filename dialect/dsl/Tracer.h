@@ -293,13 +293,36 @@ struct Line {
   template <class T> At operator()(T operand) const { return At(operand, loc); }
 };
 
+class Call;
+
+/// The error of an API call, reported at the end of the statement. A function that returns it returns an unusable
+/// result: a poisoned tile, no value, or false.
+class Mistake {
+public:
+  Mistake(Call &call, mlir::InFlightDiagnostic error) : call(call), error(std::move(error)) {}
+  template <class Part> Mistake &operator<<(Part &&part) & {
+    error << std::forward<Part>(part);
+    return *this;
+  }
+  template <class Part> Mistake &&operator<<(Part &&part) && { return std::move(*this << std::forward<Part>(part)); }
+  mlir::Diagnostic &attachNote(mlir::Location where) { return error.attachNote(where); }
+  operator Tile();
+  operator mlir::Value() { return {}; }
+  template <std::same_as<bool> Bool> operator Bool() { return false; }
+  template <class T> operator std::optional<T>() { return {}; }
+
+private:
+  Call &call;
+  mlir::InFlightDiagnostic error;
+};
+
 /// One API call: its name, its line, and the operations that it emits.
 class Call {
 public:
   Call(const char *name, Loc loc);
 
   /// Reports `'name' expected …` at the user's line.
-  mlir::InFlightDiagnostic expected();
+  Mistake expected();
   Tile poison() { return tracer.make({}, loc); }
   Tile result(mlir::Value value);
 

@@ -58,6 +58,32 @@ std::string moduleOf(const Kernel &kernel, const Specialisation &facts, const st
   });
 }
 
+/// The program with each constant's number in place of its name: `dense<3>` for `%cst`.
+static std::string withNumbers(llvm::StringRef program) {
+  llvm::StringMap<llvm::StringRef> numbers;
+  std::string text;
+  while (!program.empty()) {
+    const auto [line, rest] = program.split('\n');
+    program = rest;
+    if (const auto [name, number] = line.ltrim().split(" = arith.constant "); !number.empty()) {
+      numbers[name] = number.contains(" : ") ? number.rsplit(" : ").first : number;
+      continue;
+    }
+    for (llvm::StringRef left = line; !left.empty();) {
+      text += left.take_until([](char c) { return c == '%'; });
+      left = left.drop_until([](char c) { return c == '%'; });
+      const llvm::StringRef word =
+          left.drop_front(!left.empty()).take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '-'; });
+      const llvm::StringRef name = left.take_front(!left.empty() + word.size());
+      const auto found = numbers.find(name);
+      text += found == numbers.end() ? name : found->second;
+      left = left.drop_front(name.size());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 std::string programOf(const Kernel &kernel, const std::vector<ArgFacts> &args, const std::string &config) {
   return traced(kernel, {args, {}}, config, [](mlir::ModuleOp module) {
     mlir::PassManager passes(module.getContext());
@@ -72,7 +98,7 @@ std::string programOf(const Kernel &kernel, const std::vector<ArgFacts> &args, c
       op.print(out, mlir::OpPrintingFlags().useLocalScope());
       out << '\n';
     }
-    return text;
+    return withNumbers(text);
   });
 }
 

@@ -1,5 +1,4 @@
-// Warnings of a trace. One is about C++ expressions with several memory effects: the C++ compiler chooses their order,
-// so two compilers may make two different programs. Another is about a load that lacks its shape.
+// What a trace records of accesses of memory and of assumptions, and its warnings.
 
 #include "test/dsl/Tracing.h"
 
@@ -8,6 +7,12 @@
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
+
+// --- Warnings --------------------------------------------------------------------------------------------------------
+
+// Warnings of a trace. One is about C++ expressions with several memory effects: the C++ compiler chooses their order,
+// so two compilers may make two different programs. Another is about a load that lacks its shape.
+
 namespace {
 
 /// The warnings of a trace of a kernel over two i32 views of rank 2, one a line: the line relative to the kernel's
@@ -93,4 +98,82 @@ TEST(Shapes, ElementsNextToATileALoopOrAllElementsAreMeant) {
 }
 
 } // namespace
+
+// --- Hints and scopes ------------------------------------------------------------------------------------------------
+
+// Hints for caches, which loads and stores of blocks and of elements by name keep, and the scopes and masks of atomics.
+
+namespace {
+
+void caches(View a, View n) {
+  Tile ids = load(n, {0}, {4}, {.cache = Cache::evict_last});
+  store(a, {3, ids}, load(a, {ids, 5}, {}, {.mask = ids == 7, .cache = Cache::evict_first}),
+        {.cache = Cache::evict_last});
+  store(a, {1, 2}, load(a, {1, 2}, {8}, {.cache = Cache::evict_normal}), {.cache = Cache::evict_first});
+}
+TEST(Caches, HintsAreKept) {
+  EXPECT_EQ(programOf(kernel("k", caches), {view(f32, {64, 32}), view(i32, {64})}),
+            R"(%0 = tile.load %arg1[0] {tile.cache = "keep"} : memref<?xi32, strided<[1]>> -> tensor<4xi32>
+%1 = arith.cmpi eq, %0, dense<7> : tensor<4xi32>
+%2 = tile.reshape %1 : tensor<4xi1> -> tensor<4x1xi1>
+%3 = tile.gather %arg0[%0, 5] if %2 {tile.cache = "stream"} : memref<?x?xf32, strided<[?, 1]>>, tensor<4xi32> -> tensor<4x1xf32>
+tile.scatter %3, %arg0[3, %0] {tile.cache = "keep"} : tensor<4x1xf32>, memref<?x?xf32, strided<[?, 1]>>, i64, tensor<4xi32>
+%4 = tile.load %arg0[1, 2] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x8xf32>
+tile.store %4, %arg0[1, 2] {tile.cache = "stream"} : tensor<1x8xf32>, memref<?x?xf32, strided<[?, 1]>>
+)");
+}
+
+void scopes(View c) {
+  Tile some = iota(4) < 3;
+  Tile x = atomic_load(c, {0}, {4}, Order::acquire, {.mask = some, .scope = Scope::system});
+  atomic_store(c, {0}, x, Order::release, {.scope = Scope::block});
+  atomic_max(c, {0}, x, Order::relaxed, {.mask = some, .scope = Scope::block});
+  atomic_compare_exchange(c, {0}, x, 1, Order::acq_rel, {.scope = Scope::system});
+  atomic_add(c, {0}, x, Order::relaxed, {.scope = Scope::device});
+}
+TEST(Scopes, AreKept) {
+  EXPECT_EQ(programOf(kernel("k", scopes), {view(i32, {64})}), R"(%0 = tile.iota : tensor<4xi32>
+%1 = arith.cmpi slt, %0, dense<3> : tensor<4xi32>
+%2 = tile.atomic_load acquire %arg0[0] if %1 {tile.scope = "system"} : memref<?xi32, strided<[1]>> -> tensor<4xi32>
+tile.atomic_store release %2, %arg0[0] {tile.scope = "block"} : tensor<4xi32>, memref<?xi32, strided<[1]>>
+%3 = tile.atomic_rmw max relaxed %2, %arg0[0] if %1 {tile.scope = "block"} : tensor<4xi32>, memref<?xi32, strided<[1]>>
+%4 = tile.atomic_cas acq_rel %2 to dense<1>, %arg0[0] {tile.scope = "system"} : tensor<4xi32>, memref<?xi32, strided<[1]>>
+%5 = tile.atomic_rmw add relaxed %2, %arg0[0] : tensor<4xi32>, memref<?xi32, strided<[1]>>
+)");
+}
+
+} // namespace
+
+// --- Assumptions -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+void promising(View a) {
+  Tile n = load(a, {0});
+  assume((n > 0) & (n % 16 == 0));
+  assume(n + 1 > n);
+}
+
+static size_t countOf(const std::string &word, const std::string &text) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    ++count;
+  return count;
+}
+
+// Each comparison of a conjunction is recorded. For a device that checks assumptions, each becomes an assertion, and
+// only remainders are used as facts.
+TEST(Assume, IsCheckedWhereTheDeviceAsks) {
+  const Kernel k = kernel("promising", promising);
+  const std::string alone = moduleOf(k, {.args = {view(i32, {8})}}),
+                    checked = moduleOf(k, {.args = {view(i32, {8})}, .checksAssumptions = true});
+  EXPECT_EQ(countOf("tile.assume %", alone), 3u);
+  EXPECT_EQ(countOf("tile.check", alone), 0u);
+  EXPECT_EQ(countOf("tile.assume %", checked), 1u);
+  EXPECT_EQ(countOf("tile.check %", checked), 2u);
+  EXPECT_EQ(countOf("an assumption is false", checked), 2u);
+}
+
+} // namespace
+
 } // namespace kiln::testing

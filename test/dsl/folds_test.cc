@@ -1,16 +1,89 @@
-// The traced operations of scans, of reductions with a function, and of functions that take parts of tiles.
+// The traced operations of reductions and scans.
 
 #include "test/dsl/Tracing.h"
 
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
+
+// --- Reductions ------------------------------------------------------------------------------------------------------
+
+// Reductions along several axes, all of them, and those that keep their axes: each is spelled by others.
+
 namespace {
 
-template <class... P> std::string program(void (*function)(P...), std::vector<ArgFacts> args) {
-  return programOf(kernel("k", function), args);
+const ArgFacts cube = view(f32, {8, 8, 8}), half = view(bf16, {8, 8, 8});
+
+void shapes(View) {
+  Tile x = zeros(f32, {2, 3, 4});
+  EXPECT_EQ(sum(x).shape(), (Shape{2, 3}));
+  EXPECT_EQ(sum(x, {0, 2}).shape(), (Shape{3}));
+  EXPECT_EQ(sum(x, {-1, 0}, keep).shape(), (Shape{1, 3, 1}));
+  EXPECT_EQ(reduce_max(x, -2, keep).shape(), (Shape{2, 1, 4}));
+  EXPECT_EQ(reduce_min(x, everywhere).shape(), (Shape{}));
+  EXPECT_EQ(argmax(x, everywhere, keep).shape(), (Shape{1, 1, 1}));
+  EXPECT_EQ(argmax(x, {0, 1}).shape(), (Shape{4}));
+  EXPECT_EQ(sum(x, std::vector<int>{0, 1, 2}).shape(), (Shape{}));
+  EXPECT_EQ(sum(zeros(i8, {2, 3}), everywhere).type(), i32);
+  EXPECT_EQ(sum(zeros(bf16, {2, 3}), everywhere).type(), bf16);
+  EXPECT_EQ(reduce_max(zeros(boolean, {2, 3}), everywhere).type(), boolean);
+  EXPECT_EQ(argmax(zeros(f64, {2, 3}), {0, 1}).type(), i32);
 }
-const ArgFacts plane = view(f32, {8, 8}), half = view(bf16, {8});
+TEST(Reductions, AxesDisappearOrStayAtExtentOne) { EXPECT_EQ(program(shapes, {cube}), ""); }
+
+void kept(View a) {
+  Tile x = load(a, {0, 0, 0}, {4, 8});
+  store(a, {0, 0, 0}, x - reduce_max(x, -1, keep));
+}
+void expanded(View a) {
+  Tile x = load(a, {0, 0, 0}, {4, 8});
+  store(a, {0, 0, 0}, x - unsqueeze(reduce_max(x), -1));
+}
+TEST(Reductions, KeepIsAnExpansionBehind) { EXPECT_EQ(program(kept, {cube}), program(expanded, {cube})); }
+
+void several(View a) {
+  Tile x = load(a, {0, 0, 0}, {2, 4, 8});
+  store(a, {0, 0, 0}, sum(x, {0, -1}));
+  store(a, {0, 0, 0}, reduce_min(x, everywhere));
+}
+void oneByOne(View a) {
+  Tile x = load(a, {0, 0, 0}, {2, 4, 8});
+  store(a, {0, 0, 0}, sum(sum(x, 2), 0));
+  store(a, {0, 0, 0}, reduce_min(reduce_min(reduce_min(x))));
+}
+TEST(Reductions, SeveralAxesAreReducedTheLastFirst) {
+  const std::string text = program(several, {cube});
+  EXPECT_NE(text.find("tile.reduce"), std::string::npos);
+  EXPECT_EQ(text, program(oneByOne, {cube}));
+}
+
+void narrow(View a) { store(a, {0, 0, 0}, sum(load(a, {0, 0, 0}, {4, 8}), everywhere)); }
+void widened(View a) { store(a, {0, 0, 0}, cast(sum(sum(cast(load(a, {0, 0, 0}, {4, 8}), f32))), bf16)); }
+TEST(Reductions, NarrowSumsOverSeveralAxesAreRoundedOnce) {
+  EXPECT_EQ(program(narrow, {half}), program(widened, {half}));
+}
+
+void alongTwo(View a) {
+  Tile x = load(a, {0, 0, 0}, {2, 4, 8});
+  store(a, {0, 0, 0}, cast(argmax(x, {0, 2}), f32));
+}
+void alongTheirProduct(View a) {
+  Tile x = load(a, {0, 0, 0}, {2, 4, 8});
+  store(a, {0, 0, 0}, cast(argmax(reshape(transpose(x, {1, 0, 2}), {4, 16})), f32));
+}
+TEST(Reductions, ArgmaxCountsInRowMajorOrder) {
+  EXPECT_EQ(program(alongTwo, {cube}), program(alongTheirProduct, {cube}));
+}
+
+} // namespace
+
+// --- Scans -----------------------------------------------------------------------------------------------------------
+
+// The traced operations of scans, of reductions with a function, and of functions that take parts of tiles.
+
+namespace {
+
+const ArgFacts plane = view(f32, {8, 8}), narrowLine = view(bf16, {8});
 
 void types(View) {
   EXPECT_EQ(cumsum(zeros(i8, {4, 8}), 0).type(), i32);
@@ -58,7 +131,7 @@ void widens(View a) {
   store(a, {0}, reduce(load(a, {0}, {8}), 0, [](Tile p, Tile q) { return max(p, q); }));
 }
 TEST(Scans, FunctionsGetNarrowFloatsWidened) {
-  const std::string text = program(widens, {half});
+  const std::string text = program(widens, {narrowLine});
   EXPECT_NE(text.find(": f32"), std::string::npos) << text;
   EXPECT_NE(text.find("arith.maxnumf"), std::string::npos) << text;
 }
@@ -71,9 +144,8 @@ void asserts(View) {
 }
 // After the scan: its state shows whether the condition was true in each of its calls.
 TEST(Scans, AssertionsOfFunctionsAreStates) {
-  EXPECT_EQ(program(asserts, {plane}), R"(%cst = arith.constant dense<true> : tensor<4xi1>
-%0 = tile.iota : tensor<4xi32>
-%1:2 = tile.scan %0, %cst axis 0  by (%arg1: i32, %arg2: i1, %arg3: i32, %arg4: i1) {
+  EXPECT_EQ(program(asserts, {plane}), R"(%0 = tile.iota : tensor<4xi32>
+%1:2 = tile.scan %0, dense<true> axis 0  by (%arg1: i32, %arg2: i1, %arg3: i32, %arg4: i1) {
   %4 = arith.cmpi slt, %arg1, %arg3 : i32
   %5 = arith.andi %arg2, %arg4 : i1
   %6 = arith.andi %5, %4 : i1
@@ -111,4 +183,5 @@ TEST(Moments, TypesAndShapes) { EXPECT_EQ(program(moments, {plane}), ""); }
 TEST(Sorts, TypesAndShapes) { EXPECT_EQ(program(sorts, {plane}), ""); }
 
 } // namespace
+
 } // namespace kiln::testing
