@@ -30,9 +30,6 @@ namespace kiln::lowering::cpu {
 
 namespace {
 
-using cpu::Machine;
-using cpu::Root;
-
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 int64_t lastAxisOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getRank() - 1; }
 
@@ -122,7 +119,7 @@ private:
 
   Value allocate(Operation *before, Type tile) {
     builder.setInsertionPoint(before);
-    return cpu::allocateBuffer(builder, before->getLoc(), tile, machine);
+    return allocateBuffer(builder, before->getLoc(), tile, machine);
   }
 
   /// The nest of `op`, if it needs one.
@@ -150,8 +147,8 @@ private:
     if (op->getNumResults() == 1 && op->hasAttr("cpu.scratch")) {
       builder.setInsertionPoint(anchor(op));
       auto tile = cast<RankedTensorType>(op->getResult(0).getType());
-      Value buffer = op->hasAttr("cpu.dense") ? cpu::allocateDense(builder, op->getLoc(), tile, machine)
-                                              : cpu::allocateBuffer(builder, op->getLoc(), tile, machine);
+      Value buffer = op->hasAttr("cpu.dense") ? allocateDense(builder, op->getLoc(), tile, machine)
+                                              : allocateBuffer(builder, op->getLoc(), tile, machine);
       return Root{Root::Kind::place, op, op->getResult(0), buffer, -1};
     }
     return std::nullopt;
@@ -167,14 +164,14 @@ private:
     for (Root &root : group.roots)
       if (root.isScan())
         placeScan(root, before);
-    cpu::emitLoops(group.roots, before, machine, buffers, &read);
+    emitLoops(group.roots, before, machine, buffers, &read);
     for (const Root &root : group.roots) {
       if (root.kind == Root::Kind::place || root.buffer)
         buffers[root.op->getResult(0)] = root.buffer;
       for (auto [result, buffer, last] : llvm::zip(root.op->getResults(), root.buffers, root.lasts)) {
         if (buffer)
           buffers[result] = buffer;
-        for (tile::ExtractOp extract : cpu::Group::lastsOf(result))
+        for (tile::ExtractOp extract : Group::lastsOf(result))
           buffers[extract.getResult()] = last;
       }
     }
@@ -184,7 +181,7 @@ private:
   /// Allocates scratch memory for results of a scan that are read after its nest.
   void placeScan(Root &root, Operation *before) {
     for (OpResult result : root.op->getResults()) {
-      auto lasts = cpu::Group::lastsOf(result);
+      auto lasts = Group::lastsOf(result);
       const bool isWhole = lasts.empty() && group.isReadAfter(result);
       root.buffers.push_back(isWhole ? allocate(before, result.getType()) : Value());
       root.lasts.push_back(lasts.empty() ? Value() : allocate(before, lasts.front().getType()));
@@ -195,10 +192,10 @@ private:
 
   LogicalResult lowerOp(Operation *op) {
     flush();
-    if (cpu::lowerSorts(op, machine, buffers))
+    if (lowerSorts(op, machine, buffers))
       return success();
     if (auto dot = dyn_cast<tile::DotOp>(op)) {
-      cpu::Destination to = destinations.lookup(dot.getResult());
+      Destination to = destinations.lookup(dot.getResult());
       if (runsStores(dot, 0)) {
         to = {.stores = storesOf(dot.getResult()), .tile = dot.getResult()};
         for (tile::StoreOp store : to.stores)
@@ -206,7 +203,7 @@ private:
       } else if (!to.buffer) {
         to.buffer = allocate(op, dot.getType());
       }
-      cpu::lowerDot(dot, to, machine, buffers);
+      lowerDot(dot, to, machine, buffers);
       buffers[dot.getResult()] = to.buffer;
       return success();
     }
@@ -215,9 +212,9 @@ private:
     if (auto branch = dyn_cast<scf::IfOp>(op))
       return lowerIf(branch);
     if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) { // to a scalar
-      cpu::Evaluator e(op->getLoc(), machine, buffers);
+      Evaluator e(op->getLoc(), machine, buffers);
       e.levels.push_back({op->getBlock(), op});
-      cpu::Index index(tile::shapeOf(reshape.getSource().getType()).size());
+      Index index(tile::shapeOf(reshape.getSource().getType()).size());
       llvm::fill(index, e.fixed(0));
       reshape.getResult().replaceAllUsesWith(e.at(reshape.getSource(), index));
       return success();
@@ -283,12 +280,12 @@ private:
   }
 
   /// The positions of all elements of `shape` as scalars, innermost fastest.
-  void forEachElement(cpu::Evaluator &e, ArrayRef<int64_t> shape, function_ref<void(const cpu::Index &)> body) {
-    cpu::Index index;
+  void forEachElement(Evaluator &e, ArrayRef<int64_t> shape, function_ref<void(const Index &)> body) {
+    Index index;
     std::function<void(size_t)> nest = [&](size_t axis) {
       if (axis == shape.size())
         return body(index);
-      e.loop(e.constantIndex(0), e.constantIndex(shape[axis]), 1, [&](cpu::Ix position) {
+      e.loop(e.constantIndex(0), e.constantIndex(shape[axis]), 1, [&](Ix position) {
         index.push_back(position);
         nest(axis + 1);
         index.pop_back();
@@ -300,9 +297,9 @@ private:
   LogicalResult lowerAtomic(tile::AccessOp op) {
     const RankedTensorType type = op.getTile().getType();
     Value buffer = op->use_empty() ? Value() : allocate(op, type);
-    cpu::Evaluator e(op.getLoc(), machine, buffers);
+    Evaluator e(op.getLoc(), machine, buffers);
     e.levels.push_back({op->getBlock(), op});
-    forEachElement(e, type.getShape(), [&](const cpu::Index &index) {
+    forEachElement(e, type.getShape(), [&](const Index &index) {
       const auto values = llvm::map_to_vector<2>(valuesOfAtomic(op), [&](Value tile) { return e.at(tile, index); });
       Value old = e.atomic(values, op, index);
       if (buffer)
@@ -319,9 +316,9 @@ private:
     auto dense = MemRefType::get(shape, element.isInteger(1) ? builder.getI8Type() : element);
     builder.setInsertionPoint(op);
     Value data = memref::AllocaOp::create(builder, op.getLoc(), dense, builder.getI64IntegerAttr(64));
-    cpu::Evaluator e(op.getLoc(), machine, buffers);
+    Evaluator e(op.getLoc(), machine, buffers);
     e.levels.push_back({op->getBlock(), op});
-    forEachElement(e, shape, [&](const cpu::Index &index) { e.storeBuffer(e.at(op.getValue(), index), data, index); });
+    forEachElement(e, shape, [&](const Index &index) { e.storeBuffer(e.at(op.getValue(), index), data, index); });
     builder.setInsertionPoint(op);
     emitPrint(builder, op, data);
     return success();
@@ -344,7 +341,7 @@ private:
   void placeInto(Value value, Value buffer, Operation *before) {
     if (buffers.lookup(value) == buffer)
       return;
-    cpu::emitLoops(Root{Root::Kind::place, before, value, buffer, -1}, before, machine, buffers);
+    emitLoops(Root{Root::Kind::place, before, value, buffer, -1}, before, machine, buffers);
   }
 
   LogicalResult lowerLoop(const LoopCarried &loop) {
@@ -359,7 +356,7 @@ private:
       }
       Value buffer = targets.lookup(result);
       if (!buffer && runsStores(loop.op, carriedBuffers.size())) {
-        buffer = allocate(loop.op, cpu::panelsOf(init.getType(), machine));
+        buffer = allocate(loop.op, panelsOf(init.getType(), machine));
       } else if (!buffer) {
         buffer = allocate(loop.op, init.getType());
         placeInto(init, buffer, loop.op);
@@ -406,7 +403,7 @@ private:
       }
       if (buffers.lookup(value) == buffer)
         continue;
-      const cpu::Reads reads = group.readsOf(value);
+      const Reads reads = group.readsOf(value);
       Pending entry{value, buffer, {}};
       for (auto &[tile, same] : reads.buffered)
         entry.reads.push_back({buffers.lookup(tile), same});
@@ -505,12 +502,12 @@ private:
   func::FuncOp function;
   const Machine machine;
   OpBuilder builder;
-  DenseMap<Value, Value> buffers;                 // tiles in scratch memory
-  ReadTiles read;                                 // loads already read by a nest
-  DenseMap<Value, Value> targets;                 // tiles to be computed in a loop's buffer
-  DenseMap<Value, cpu::Destination> destinations; // of products that accumulate in a loop's buffer
-  DenseMap<Operation *, EmptySum> fused;          // stores fused into products
-  cpu::Group group{buffers};                      // roots of the current nest
+  DenseMap<Value, Value> buffers;            // tiles in scratch memory
+  ReadTiles read;                            // loads already read by a nest
+  DenseMap<Value, Value> targets;            // tiles to be computed in a loop's buffer
+  DenseMap<Value, Destination> destinations; // of products that accumulate in a loop's buffer
+  DenseMap<Operation *, EmptySum> fused;     // stores fused into products
+  Group group{buffers};                      // roots of the current nest
 };
 
 struct LowerTiles : impl::LowerTilesBase<LowerTiles> {

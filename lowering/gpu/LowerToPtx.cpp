@@ -52,6 +52,37 @@ struct Words {
   }
 };
 
+/// The operands of inline PTX, as they are named in its text: results first, then inputs in the order of in().
+struct Operands {
+  /// `count` results of this constraint.
+  explicit Operands(unsigned count = 0, const std::string &constraint = "") {
+    for (unsigned i = 0; i < count; ++i)
+      constrain("=" + constraint);
+  }
+  /// Adds an input and returns its name, `$2`.
+  std::string in(Value value, const std::string &constraint) {
+    values.push_back(value);
+    constrain(constraint);
+    return "$" + std::to_string(count - 1);
+  }
+  std::string address(Value value, simt::Space space, int64_t displacement) {
+    return place(in(value, space == simt::Space::Global ? "l" : "r"), displacement);
+  }
+  /// `@$2 `, or nothing without a predicate.
+  std::string guard(Value predicate) { return predicate ? "@" + in(predicate, "b") + " " : ""; }
+  /// `[$1 + 16]`.
+  static std::string place(const std::string &operand, int64_t displacement) {
+    return "[" + operand + (displacement ? " + " + std::to_string(displacement) : "") + "]";
+  }
+
+  SmallVector<Value> values;
+  std::string constraints;
+
+private:
+  void constrain(const std::string &constraint) { constraints += (count++ ? "," : "") + constraint; }
+  unsigned count = 0;
+};
+
 /// Emits memory accesses and the thread's other operations.
 class ThreadPtxBuilder : public ProductPtxBuilder {
 public:
@@ -93,17 +124,6 @@ public:
   }
   void report(simt::ReportOp op, Value console);
 };
-
-std::string predicated(Value predicate, unsigned operand) {
-  return predicate ? "@$" + std::to_string(operand) + " " : "";
-}
-
-std::string place(unsigned operand, int64_t displacement) {
-  const std::string address = "[$" + std::to_string(operand);
-  return displacement ? address + " + " + std::to_string(displacement) + "]" : address + "]";
-}
-
-const char *addressConstraint(simt::Space space) { return space == simt::Space::Global ? "l" : "r"; }
 
 /// `.cta`, `.gpu` or `.sys`.
 std::string scopeName(Operation *op) {
@@ -147,48 +167,33 @@ struct Caching {
 Value ThreadPtxBuilder::load(simt::LoadOp op) {
   const auto vectorType = cast<VectorType>(op.getType());
   const Words words(vectorType);
-  const unsigned address = words.count;
-  std::string constraints;
-  for (unsigned i = 0; i < words.count; ++i)
-    constraints += std::string("=") + words.constraint() + ",";
-  constraints += addressConstraint(op.getSpace());
-  SmallVector<Value> operands = {op.getAddress()};
-  if (op.getPredicate()) {
-    constraints += ",b";
-    operands.push_back(op.getPredicate());
-    for (const auto [i, word] : llvm::enumerate(split(op.getOther(), words))) {
-      constraints += "," + std::to_string(i);
-      operands.push_back(word);
-    }
-  }
+  Operands operands(words.count, words.constraint());
+  const std::string from = operands.address(op.getAddress(), op.getSpace(), op.getDisplacement());
+  const std::string guard = operands.guard(op.getPredicate());
+  if (op.getPredicate())
+    for (const auto [i, word] : llvm::enumerate(split(op.getOther(), words)))
+      operands.in(word, std::to_string(i));
   const Caching caching(op);
-  const std::string text =
-      caching.begin + predicated(op.getPredicate(), address + 1) + "ld" + orderName(op, op.getStrong()) + "." +
-      stringifySpace(op.getSpace()).str() + (op.getReadonly() ? ".nc" : "") + caching.modifiers + words.suffix() + " " +
-      words.operands(0) + ", " + place(address, op.getDisplacement()) + caching.policy + ";" + caching.end;
+  const std::string text = caching.begin + guard + "ld" + orderName(op, op.getStrong()) + "." +
+                           stringifySpace(op.getSpace()).str() + (op.getReadonly() ? ".nc" : "") + caching.modifiers +
+                           words.suffix() + " " + words.operands(0) + ", " + from + caching.policy + ";" + caching.end;
   const SmallVector<Type> results(words.count, words.type(op.getContext()));
-  constraints += clobbers(op);
-  return join(assembly(text, constraints, results, operands, !op.getReadonly()), words, vectorType);
+  return join(assembly(text, operands.constraints + clobbers(op), results, operands.values, !op.getReadonly()), words,
+              vectorType);
 }
 
 void ThreadPtxBuilder::store(simt::StoreOp op) {
   const Words words(cast<VectorType>(op.getValue().getType()));
-  SmallVector<Value> operands = split(op.getValue(), words);
-  std::string constraints;
-  for (unsigned i = 0; i < words.count; ++i)
-    constraints += std::string(words.constraint()) + ",";
-  constraints += addressConstraint(op.getSpace());
-  operands.push_back(op.getAddress());
-  if (op.getPredicate()) {
-    constraints += ",b";
-    operands.push_back(op.getPredicate());
-  }
+  Operands operands;
+  for (const Value word : split(op.getValue(), words))
+    operands.in(word, words.constraint());
+  const std::string to = operands.address(op.getAddress(), op.getSpace(), op.getDisplacement());
+  const std::string guard = operands.guard(op.getPredicate());
   const Caching caching(op);
-  const std::string text = caching.begin + predicated(op.getPredicate(), words.count + 1) + "st" +
-                           orderName(op, op.getStrong()) + "." + stringifySpace(op.getSpace()).str() +
-                           caching.modifiers + words.suffix() + " " + place(words.count, op.getDisplacement()) + ", " +
+  const std::string text = caching.begin + guard + "st" + orderName(op, op.getStrong()) + "." +
+                           stringifySpace(op.getSpace()).str() + caching.modifiers + words.suffix() + " " + to + ", " +
                            words.operands(0) + caching.policy + ";" + caching.end;
-  assembly(text, constraints + clobbers(op), {}, operands, true);
+  assembly(text, operands.constraints + clobbers(op), {}, operands.values, true);
 }
 
 /// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16`.
@@ -207,57 +212,45 @@ std::string listOf(const Words &words, unsigned first) {
 Value ThreadPtxBuilder::loadMatrix(simt::LoadMatrixOp op) {
   const auto vectorType = cast<VectorType>(op.getType());
   const Words words(vectorType);
-  std::string constraints;
-  for (unsigned i = 0; i < words.count; ++i)
-    constraints += "=r,";
-  const std::string text = matrixName("ldmatrix", vectorType, op.getTransposed()) + " " + listOf(words, 0) + ", " +
-                           place(words.count, op.getDisplacement()) + ";";
+  Operands operands(words.count, "r");
+  const std::string from = operands.address(op.getAddress(), simt::Space::Shared, op.getDisplacement());
+  const std::string text =
+      matrixName("ldmatrix", vectorType, op.getTransposed()) + " " + listOf(words, 0) + ", " + from + ";";
   const SmallVector<Type> results(words.count, words.type(op.getContext()));
-  return join(assembly(text, constraints + "r", results, op.getAddress(), true), words, vectorType);
+  return join(assembly(text, operands.constraints, results, operands.values, true), words, vectorType);
 }
 
 void ThreadPtxBuilder::storeMatrix(simt::StoreMatrixOp op) {
   const auto vectorType = cast<VectorType>(op.getValue().getType());
   const Words words(vectorType);
-  SmallVector<Value> operands = split(op.getValue(), words);
-  std::string constraints;
-  for (unsigned i = 0; i < words.count; ++i)
-    constraints += "r,";
-  operands.push_back(op.getAddress());
-  if (op.getPredicate())
-    operands.push_back(op.getPredicate());
-  const std::string text = predicated(op.getPredicate(), words.count + 1) +
-                           matrixName("stmatrix", vectorType, op.getTransposed()) + " " +
-                           place(words.count, op.getDisplacement()) + ", " + listOf(words, 0) + ";";
-  assembly(text, constraints + (op.getPredicate() ? "r,b" : "r"), {}, operands, true);
+  Operands operands;
+  for (const Value word : split(op.getValue(), words))
+    operands.in(word, "r");
+  const std::string to = operands.address(op.getAddress(), simt::Space::Shared, op.getDisplacement());
+  const std::string text = operands.guard(op.getPredicate()) + matrixName("stmatrix", vectorType, op.getTransposed()) +
+                           " " + to + ", " + listOf(words, 0) + ";";
+  assembly(text, operands.constraints, {}, operands.values, true);
 }
 
 /// 16-byte copies bypass L1, shorter ones cannot. A size selected directly before its copy becomes the instruction's
 /// predicate.
 void ThreadPtxBuilder::copyAsync(simt::CopyAsyncOp op) {
-  SmallVector<Value> operands = {op.getTarget(), op.getSource()};
-  std::string constraints = "r,l";
-  const auto operand = [&](Value value, const char *constraint) {
-    operands.push_back(value);
-    constraints += std::string(",") + constraint;
-    return "$" + std::to_string(operands.size() - 1);
-  };
+  Operands operands;
+  const std::string to = operands.address(op.getTarget(), simt::Space::Shared, op.getToDisplacement());
+  const std::string from = operands.address(op.getSource(), simt::Space::Global, op.getFromDisplacement());
   const std::string bytes = std::to_string(op.getBytes());
-  const std::string size = op.getSize() ? operand(op.getSize(), "r") : bytes;
+  const std::string size = op.getSize() ? operands.in(op.getSize(), "r") : bytes;
   const std::string choice =
-      op.getInside() ? "selp.b32 size, " + size + ", 0, " + operand(op.getInside(), "b") + "; " : "";
-  if (op.getPredicate())
-    operand(op.getPredicate(), "b");
+      op.getInside() ? "selp.b32 size, " + size + ", 0, " + operands.in(op.getInside(), "b") + "; " : "";
   const Caching caching(op, /*hasFirst=*/false);
-  const std::string copy = predicated(op.getPredicate(), static_cast<unsigned>(operands.size()) - 1) + "cp.async." +
-                           (op.getBytes() == 16 ? "cg" : "ca") + ".shared.global" + caching.modifiers + " " +
-                           place(0, op.getToDisplacement()) + ", " + place(1, op.getFromDisplacement()) + ", " + bytes +
+  const std::string copy = operands.guard(op.getPredicate()) + "cp.async." + (op.getBytes() == 16 ? "cg" : "ca") +
+                           ".shared.global" + caching.modifiers + " " + to + ", " + from + ", " + bytes +
                            (op.getInside() ? ", size"
                             : op.getSize() ? ", " + size
                                            : "") +
                            caching.policy + ";";
   const std::string sized = op.getInside() ? "{ .reg .b32 size; " + choice + copy + " }" : copy;
-  assembly(caching.begin + sized + caching.end, constraints + ",~{memory}", {}, operands, true);
+  assembly(caching.begin + sized + caching.end, operands.constraints + ",~{memory}", {}, operands.values, true);
 }
 
 /// `.u32`, `.f64`, …, the type suffix of an instruction.
@@ -309,19 +302,15 @@ Value ThreadPtxBuilder::atomic(const std::string &text, Value address, ValueRang
   const auto cast = [&](Value value, Type to) {
     return value.getType() == to ? value : LLVM::BitcastOp::create(builder, loc, to, value).getResult();
   };
-  SmallVector<Value> operands = {address};
-  std::string constraints = std::string(early ? "=&" : "=") + constraint + ",l";
-  for (Value value : values) {
-    operands.push_back(cast(value, held));
-    constraints += std::string(",") + constraint;
-  }
+  Operands operands(1, std::string(early ? "&" : "") + constraint);
+  operands.in(address, "l");
+  for (Value value : values)
+    operands.in(cast(value, held), constraint);
   if (predicate) {
-    operands.push_back(predicate);
-    operands.push_back(LLVM::ConstantOp::create(builder, loc, held, builder.getZeroAttr(held)));
-    constraints += ",b,0";
+    operands.in(predicate, "b");
+    operands.in(LLVM::ConstantOp::create(builder, loc, held, builder.getZeroAttr(held)), "0");
   }
-  constraints += clobbers(op);
-  return cast(assembly(text, constraints, held, operands, true)[0], type);
+  return cast(assembly(text, operands.constraints + clobbers(op), held, operands.values, true)[0], type);
 }
 
 /// A compare-and-exchange loop for atomics without an instruction: minimum and maximum of floats, sums of bf16, and
@@ -350,30 +339,29 @@ Value ThreadPtxBuilder::atomicRmw(simt::AtomicRmwOp op) {
   const std::string name = atomicName(op.getKind(), type, tile::isUnsigned(op)), order = orderName(op);
   const bool acquires = op->hasAttr("simt.fenced") || StringRef(order).starts_with(".ac"); // acquire, acq_rel
   if (name.empty())
-    return atomic(atomicLoop(op.getKind(), type, order, scopeName(op), place(1, op.getDisplacement()),
+    return atomic(atomicLoop(op.getKind(), type, order, scopeName(op), Operands::place("$1", op.getDisplacement()),
                              static_cast<bool>(op.getPredicate())),
                   op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/true, op);
   if (!op.use_empty() || acquires || op.getKind() == tile::AtomicKind::Exchange)
-    return atomic(predicated(op.getPredicate(), 3) + "atom" + order + ".global." + name + " $0, " +
-                      place(1, op.getDisplacement()) + ", $2;",
+    return atomic((op.getPredicate() ? "@$3 atom" : "atom") + order + ".global." + name + " $0, " +
+                      Operands::place("$1", op.getDisplacement()) + ", $2;",
                   op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/false, op);
   Value value = op.getValue();
   if (type.isF16())
     value = LLVM::BitcastOp::create(builder, loc, atomicRegister(type), value);
-  SmallVector<Value> operands = {op.getAddress(), value};
-  if (op.getPredicate())
-    operands.push_back(op.getPredicate());
-  assembly(predicated(op.getPredicate(), 2) + "red" + order + ".global." + name + " " + place(0, op.getDisplacement()) +
-               ", $1;",
-           std::string("l,") + atomicConstraint(type) + (op.getPredicate() ? ",b" : "") + clobbers(op), {}, operands,
-           true);
+  Operands operands;
+  const std::string at = operands.address(op.getAddress(), simt::Space::Global, op.getDisplacement());
+  const std::string added = operands.in(value, atomicConstraint(type));
+  const std::string text =
+      operands.guard(op.getPredicate()) + "red" + order + ".global." + name + " " + at + ", " + added + ";";
+  assembly(text, operands.constraints + clobbers(op), {}, operands.values, true);
   return {};
 }
 
 Value ThreadPtxBuilder::atomicCas(simt::AtomicCasOp op) {
-  const std::string text = predicated(op.getPredicate(), 4) + "atom" + orderName(op) + ".global.cas.b" +
+  const std::string text = (op.getPredicate() ? "@$4 atom" : "atom") + orderName(op) + ".global.cas.b" +
                            std::to_string(op.getType().getIntOrFloatBitWidth()) + " $0, " +
-                           place(1, op.getDisplacement()) + ", $2, $3;";
+                           Operands::place("$1", op.getDisplacement()) + ", $2, $3;";
   return atomic(text, op.getAddress(), {op.getExpected(), op.getDesired()}, op.getPredicate(), /*early=*/false, op);
 }
 

@@ -78,30 +78,35 @@ struct KeepCastToHalf : OpRewritePattern<tile::CastOp> {
   }
 };
 
-/// x / 0 and INT_MIN / −1 divide by 1 instead; their results are selected afterwards.
+/// The divisor of integers: 1 in place of 0, and of −1 of signed numbers. The results for these are selected
+/// afterwards.
+struct Divisor {
+  Value safe, isZero, isMinusOne; // i1; null: never
+
+  Divisor(Emit &emit, Value b, bool isUnsigned) : safe(b) {
+    const auto known = constantOf(b);
+    if (known && !known->isZero() && (isUnsigned || !known->isAllOnes()))
+      return;
+    Value special = isZero = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), 0));
+    if (!isUnsigned) {
+      isMinusOne = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), -1));
+      special = emit.make<arith::OrIOp>(isZero, isMinusOne);
+    }
+    safe = emit.select(special, emit.integer(b.getType(), 1), b);
+  }
+};
+
+/// x / 0 is 0, and INT_MIN / −1 wraps.
 struct ExpandDiv : OpRewritePattern<tile::DivOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tile::DivOp op, PatternRewriter &rewriter) const override {
     Emit emit(rewriter, op.getLoc());
-    Value a = op.getLhs(), b = op.getRhs();
-    const bool isUnsigned = tile::isUnsigned(op);
-    if (auto divisor = constantOf(b); divisor && !divisor->isZero() && (isUnsigned || !divisor->isAllOnes())) {
-      rewriter.replaceOp(op, isUnsigned ? emit.make<arith::DivUIOp>(a, b) : emit.make<arith::DivSIOp>(a, b));
-      return success();
-    }
-    Value zero = emit.integer(b.getType(), 0);
-    Value byZero = emit.compare(arith::CmpIPredicate::eq, b, zero);
-    if (isUnsigned) {
-      Value safe = emit.select(byZero, emit.integer(b.getType(), 1), b);
-      rewriter.replaceOp(op, emit.select(byZero, zero, emit.make<arith::DivUIOp>(a, safe)));
-      return success();
-    }
-    Value byMinusOne = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), -1));
-    Value special = emit.make<arith::OrIOp>(byZero, byMinusOne);
-    Value divisor = emit.select(special, emit.integer(b.getType(), 1), b);
-    Value quotient = emit.make<arith::DivSIOp>(a, divisor);
-    quotient = emit.select(byMinusOne, emit.make<arith::SubIOp>(zero, a), quotient);
-    rewriter.replaceOp(op, emit.select(byZero, zero, quotient));
+    const Value a = op.getLhs(), zero = emit.integer(a.getType(), 0);
+    const Divisor b(emit, op.getRhs(), tile::isUnsigned(op));
+    Value quotient = tile::isUnsigned(op) ? emit.make<arith::DivUIOp>(a, b.safe) : emit.make<arith::DivSIOp>(a, b.safe);
+    if (b.isMinusOne)
+      quotient = emit.select(b.isMinusOne, emit.make<arith::SubIOp>(zero, a), quotient);
+    rewriter.replaceOp(op, b.isZero ? emit.select(b.isZero, zero, quotient) : quotient);
     return success();
   }
 };
@@ -111,22 +116,11 @@ struct ExpandRem : OpRewritePattern<tile::RemOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tile::RemOp op, PatternRewriter &rewriter) const override {
     Emit emit(rewriter, op.getLoc());
-    Value a = op.getLhs(), b = op.getRhs();
-    const bool isUnsigned = tile::isUnsigned(op);
-    if (auto divisor = constantOf(b); divisor && !divisor->isZero() && (isUnsigned || !divisor->isAllOnes())) {
-      rewriter.replaceOp(op, isUnsigned ? emit.make<arith::RemUIOp>(a, b) : emit.make<arith::RemSIOp>(a, b));
-      return success();
-    }
-    Value byZero = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), 0));
-    if (isUnsigned) {
-      Value safe = emit.select(byZero, emit.integer(b.getType(), 1), b);
-      rewriter.replaceOp(op, emit.select(byZero, a, emit.make<arith::RemUIOp>(a, safe)));
-      return success();
-    }
-    Value byMinusOne = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), -1));
-    Value special = emit.make<arith::OrIOp>(byZero, byMinusOne);
-    Value divisor = emit.select(special, emit.integer(b.getType(), 1), b);
-    rewriter.replaceOp(op, emit.select(byZero, a, emit.make<arith::RemSIOp>(a, divisor)));
+    const Value a = op.getLhs();
+    const Divisor b(emit, op.getRhs(), tile::isUnsigned(op));
+    const Value rest =
+        tile::isUnsigned(op) ? emit.make<arith::RemUIOp>(a, b.safe) : emit.make<arith::RemSIOp>(a, b.safe);
+    rewriter.replaceOp(op, b.isZero ? emit.select(b.isZero, a, rest) : rest);
     return success();
   }
 };
